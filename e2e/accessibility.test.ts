@@ -1,0 +1,94 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import AxeBuilder from "@axe-core/playwright";
+import type { Browser, Page } from "playwright-core";
+import { launchBrowser, openPage } from "./browser.ts";
+import { signIn } from "./sign-in.ts";
+import { startTestHouse, type TestHouse } from "./test-house.ts";
+
+const screens = [
+  { name: "home", path: "/", ready: /Hello, Ben/ },
+  { name: "tools", path: "/tools", ready: /Tools/ },
+  { name: "a tool", path: "/tools/people.demo.list_employees", ready: /people\.demo\.list_employees|List employees/ },
+  { name: "delegations", path: "/delegations", ready: /Delegations/ },
+  { name: "a grant", path: "/delegations/new", ready: /Delegate to an agent/ },
+  { name: "a delegation", path: "/delegations/delegation:ben-hr", ready: /delegation:ben-hr/ },
+  { name: "a page that is not for ben", path: "/why", ready: /Why denied/ },
+  { name: "a page that is not there", path: "/nowhere", ready: /Not there/ },
+] as const;
+
+/** Serious and critical findings of axe, in words. */
+const findingsOf = async (page: Page): Promise<readonly string[]> => {
+  const { violations } = await new AxeBuilder({ page }).analyze();
+  return violations
+    .filter((violation) => violation.impact === "serious" || violation.impact === "critical")
+    .map((violation) => `${violation.id}: ${violation.help}: ${violation.nodes.map((node) => node.target.join(" ")).join(", ")}`);
+};
+
+describe("for everybody", () => {
+  let house: TestHouse;
+  let browser: Browser;
+  before(async () => {
+    [house, browser] = await Promise.all([startTestHouse(), launchBrowser()]);
+  });
+  after(async () => {
+    await browser?.close();
+    await house?.stop();
+  });
+
+  for (const colorScheme of ["light", "dark"] as const) {
+    test(`axe finds nothing serious on any screen, ${colorScheme}, wide and narrow`, async () => {
+      const { page, faults, close } = await openPage(browser, { colorScheme });
+      await page.goto(house.origin);
+      await page.getByText("One governed gate").waitFor();
+      assert.deepEqual(await findingsOf(page), [], "signed out");
+      await signIn(page, house.origin, "ben");
+      for (const screen of screens) {
+        await page.goto(`${house.origin}${screen.path}`);
+        await page.getByRole("heading", { level: 1, name: screen.ready }).waitFor();
+        await page.waitForLoadState("networkidle").catch(() => undefined);
+        for (const width of [1280, 375]) {
+          await page.setViewportSize({ width, height: 900 });
+          assert.deepEqual(await findingsOf(page), [], `${screen.name}, ${width} px`);
+          const overflow = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
+          assert.ok(Number(overflow) <= 0, `${screen.name} is ${String(overflow)} px too wide at ${width}`);
+        }
+        await page.setViewportSize({ width: 1280, height: 900 });
+      }
+      assert.deepEqual(faults, []);
+      await close();
+    });
+  }
+
+  test("a tool is found, tried and its wrong arguments corrected by keyboard alone", async () => {
+    const { page, faults, close } = await openPage(browser);
+    await signIn(page, house.origin, "ben");
+    await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Tools" }).waitFor();
+    await page.keyboard.press("g");
+    await page.keyboard.press("t");
+    await page.getByRole("heading", { level: 1, name: "Tools" }).waitFor();
+    await page.keyboard.press("Control+k");
+    await page.locator("[role=combobox]:focus").waitFor();
+    await page.keyboard.type("list_employees");
+    await page.getByRole("option", { name: /list_employees/ }).waitFor();
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/\/tools\/people\.demo\.list_employees/);
+    const limit = page.getByLabel(/limit/i).first();
+    await limit.focus();
+    await page.keyboard.type("999");
+    await page.keyboard.press("Control+Enter");
+    await page.getByText(/200/).first().waitFor();
+    await limit.focus();
+    await page.keyboard.press("Control+a");
+    await page.keyboard.type("2");
+    await page.keyboard.press("Control+Enter");
+    await page
+      .getByRole("heading", { name: "Result" })
+      .or(page.getByText("Result", { exact: true }))
+      .first()
+      .waitFor();
+    await page.getByText("tenant:acme").first().waitFor();
+    assert.deepEqual(faults, []);
+    await close();
+  });
+});

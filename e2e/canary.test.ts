@@ -1,0 +1,110 @@
+import assert from "node:assert/strict";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { parse } from "yaml";
+import { liveTheStory } from "./story.ts";
+import { startTestHouse } from "./test-house.ts";
+import { fetchToken } from "./tokens.ts";
+
+/** The ways in which a careless part could carry a text: as it is, encoded, escaped, or inside a longer base64 text. */
+const formsOf = (secret: string): readonly (readonly [name: string, text: string])[] => {
+  const bytes = Buffer.from(secret, "utf8");
+  const shifted = [1, 2].map((offset) => {
+    // Whole groups of three bytes that do not depend on what stands before or after.
+    const encoded = Buffer.concat([Buffer.alloc(offset), bytes]).toString("base64");
+    return encoded.slice(4, encoded.length - 4);
+  });
+  const base64 = bytes.toString("base64").replace(/=+$/, "");
+  return [
+    ["raw", secret],
+    ["base64", base64.slice(0, -2)],
+    ["base64, shifted by one", shifted[0] ?? ""],
+    ["base64, shifted by two", shifted[1] ?? ""],
+    ["base64url", bytes.toString("base64url").slice(0, -2)],
+    ["hex", bytes.toString("hex")],
+    ["reversed", secret.split("").toReversed().join("")],
+  ];
+};
+
+const filesOf = async (folder: string): Promise<readonly string[]> =>
+  (await readdir(folder, { recursive: true, withFileTypes: true }))
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name));
+
+test("the people directory's key is in no log line, event, metric, audit row, file, answer or page of a whole story", async () => {
+  const house = await startTestHouse({ environment: { LOG_LEVEL: "debug", TENANT_SALT: "0123456789abcdef0123456789abcdef" } });
+  const heard: string[] = [];
+  const seen = new AbortController();
+  try {
+    const secrets = parse(await readFile(join(house.data, "secrets.yaml"), "utf8")) as { people: { demo: { api_key: string } } };
+    const forms = formsOf(secrets.people.demo.api_key);
+    const ada = await fetchToken(house.port, { user: "ada" });
+    const streams = ["config", "activity"].map(async (stream) => {
+      const response = await fetch(`http://localhost:${house.port + 3}/events/${stream}`, {
+        headers: { authorization: `Bearer ${ada}`, accept: "text/event-stream" },
+        signal: seen.signal,
+      });
+      assert.equal(response.status, 200);
+      for await (const chunk of response.body ?? []) heard.push(Buffer.from(chunk).toString("utf8"));
+    });
+    const ended = Promise.allSettled(streams);
+    await liveTheStory(house.port);
+
+    // Faults are where secrets leak: an upstream that refuses, a value that is asked for by who may not.
+    const ben = await fetchToken(house.port, { user: "ben" });
+    const agent = await fetchToken(house.port, { user: "ben", agent: "agent:hr-assistant" });
+    const answers: string[] = [];
+    for (const token of [ben, agent]) {
+      for (const path of ["/api/secrets?uri=", "/api/secrets/value?uri="]) {
+        const response = await fetch(
+          `http://localhost:${house.port + 5}${path}${encodeURIComponent("yaml://secret/people/demo#api_key")}`,
+          {
+            headers: { authorization: `Bearer ${token}`, "x-purpose": "looking for a leak" },
+          },
+        );
+        assert.notEqual(response.status, 200);
+        answers.push(await response.text(), JSON.stringify([...response.headers]));
+      }
+      const failed = await fetch(`${house.origin}/api/crud/mcp/jsonrpc`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+        body: JSON.stringify({
+          jsonrpc: "2.0",
+          id: "1",
+          method: "tools/call",
+          params: { name: "people.demo.get_employee", arguments: { id: "e999999" } },
+        }),
+      });
+      answers.push(await failed.text());
+    }
+    for (const path of ["/metrics", "/api/v1/health", "/", "/auth/session", "/nothing"]) {
+      const response = await fetch(`${house.origin}${path}`, { headers: { accept: path === "/" ? "text/html" : "*/*" } });
+      answers.push(await response.text(), JSON.stringify([...response.headers]));
+    }
+    seen.abort();
+    await ended;
+    assert.ok(heard.join("").includes("tool_call"), "the activity stream showed the calls");
+    const stopped = await new Promise<number | null>((resolve) => {
+      house.process.once("exit", (code) => resolve(code));
+      house.process.kill("SIGTERM");
+    });
+    assert.equal(stopped, 0);
+
+    const places: (readonly [place: string, text: string])[] = [
+      ["output", house.output()],
+      ["streams", heard.join("")],
+      ["answers", answers.join("\n")],
+    ];
+    for (const file of await filesOf(house.data)) {
+      if (!file.endsWith("secrets.yaml")) places.push([file, await readFile(file, "latin1")]);
+    }
+    assert.ok(places.length > 100, "the database's files were searched");
+    for (const [place, text] of places) {
+      for (const [form, needle] of forms) assert.ok(!text.includes(needle), `${form} in ${place}`);
+    }
+  } finally {
+    seen.abort();
+    await house.stop();
+  }
+});

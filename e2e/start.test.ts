@@ -1,0 +1,102 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { findFreePorts, startTestHouse } from "./test-house.ts";
+
+const folders: string[] = [];
+const newFolder = async (): Promise<string> => {
+  const folder = await mkdtemp(join(tmpdir(), "sallyport-start-"));
+  folders.push(folder);
+  return folder;
+};
+after(async () => {
+  for (const folder of folders) await rm(folder, { recursive: true, force: true });
+});
+
+/** Runs the program to its end. */
+const run = async (args: readonly string[], environment: Readonly<Record<string, string>> = {}) => {
+  const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", join(import.meta.dirname, "../src/main.ts"), ...args], {
+    env: { ...process.env, ENVIRONMENT: "test", NODE_TEST_CONTEXT: undefined, ...environment },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let output = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => (output += text));
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (output += text));
+  const [code] = (await once(child, "exit")) as [number | null];
+  return { code, output };
+};
+
+test("a second start on the same folder is refused and names the process that holds it", async () => {
+  const data = await newFolder();
+  const house = await startTestHouse({ data });
+  try {
+    const second = await run(["--data", data, "--port", String(await findFreePorts())]);
+    assert.equal(second.code, 73, second.output);
+    assert.match(second.output, new RegExp(`\\b${house.process.pid}\\b`));
+  } finally {
+    assert.equal(await house.stop(), 0);
+  }
+});
+
+test("the log leads a newcomer to the page, the sign-ins and the second factor", async () => {
+  const house = await startTestHouse();
+  try {
+    const output = house.output();
+    assert.match(output, new RegExp(`Open http://localhost:${house.port} and sign in`));
+    for (const name of ["ada", "ben", "cleo", "dan", "eve"]) assert.match(output, new RegExp(`\\b${name}\\b`));
+    assert.match(output, /password sallyport/);
+    assert.match(output, /TOTP secret [A-Z2-7]{32}/);
+    assert.match(output, /Opening the embedded database/);
+  } finally {
+    assert.equal(await house.stop(), 0);
+  }
+});
+
+test("a subset on the embedded database is refused with the advice to share one PostgreSQL", async () => {
+  const { code, output } = await run(["--serve", "gateway,crud", "--data", await newFolder()]);
+  assert.equal(code, 78);
+  assert.match(output, /PostgreSQL/);
+});
+
+test("every wrong setting is named with its variable before anything is opened", async () => {
+  const { code, output } = await run(["--data", await newFolder()], {
+    LOG_LEVEL: "loud",
+    SESSION_IDLE_S: "soon",
+    BUS_POLL_MS: "0",
+    ENVIRONMENT: "test",
+  });
+  assert.equal(code, 78);
+  for (const name of ["LOG_LEVEL", "SESSION_IDLE_S", "BUS_POLL_MS"]) assert.match(output, new RegExp(name));
+  assert.doesNotMatch(output, /Opening the embedded database/);
+});
+
+test("production refuses the defaults that only development may have", async () => {
+  const { code, output } = await run(["--data", await newFolder()], { ENVIRONMENT: "production" });
+  assert.equal(code, 78);
+  for (const name of ["OIDC_ISSUER", "SESSION_SECRETS", "PUBLIC_ORIGINS"]) assert.match(output, new RegExp(name));
+});
+
+test("a misspelt option is refused with the list of options", async () => {
+  const { code, output } = await run(["--prot", "8080"]);
+  assert.equal(code, 64);
+  assert.match(output, /--port N/);
+});
+
+test("a start that fails half-way closes what it opened, and the next one on the folder works", async () => {
+  const data = await newFolder();
+  const port = await findFreePorts();
+  const taken = createServer().listen(port + 4, "127.0.0.1");
+  await once(taken, "listening");
+  const failed = await run(["--data", data, "--port", String(port)]);
+  assert.notEqual(failed.code, 0);
+  assert.match(failed.output, new RegExp(`${port + 4}`));
+  taken.close();
+  await once(taken, "close");
+  const house = await startTestHouse({ data, port });
+  assert.equal(await house.stop(), 0);
+});

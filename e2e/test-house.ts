@@ -1,0 +1,111 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** The real program as a child process on a free block of ports with a fresh data folder. */
+export interface TestHouse {
+  readonly port: number;
+  readonly origin: string;
+  readonly data: string;
+  readonly process: ChildProcess;
+  /** All that it printed so far, both streams. */
+  readonly output: () => string;
+  /** Ends it as Ctrl-C does; resolves to its exit code. */
+  stop(): Promise<number | null>;
+  /** SIGKILL; resolves when the process is gone. */
+  kill(): Promise<void>;
+}
+
+export interface TestHouseOptions {
+  readonly port?: number;
+  /** Kept when given, so that a house can be started again on it; removed at the end otherwise. */
+  readonly data?: string;
+  readonly serve?: string;
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly arguments?: readonly string[];
+}
+
+const offsets = [0, 1, 2, 3, 4, 5, 10];
+
+const isFree = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const server = createServer();
+    server.once("error", () => resolve(false));
+    server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
+  });
+
+/** The first port of a block whose every port that a house uses is free. */
+export const findFreePorts = async (): Promise<number> => {
+  for (let attempt = 0; attempt < 50; attempt++) {
+    // Below the range from which outgoing connections take theirs.
+    const base = 20_000 + Math.floor(Math.random() * 600) * 20;
+    const free = await Promise.all(offsets.map((offset) => isFree(base + offset)));
+    if (free.every(Boolean)) return base;
+  }
+  throw new Error("no block of free ports was found");
+};
+
+const waitUntilReady = async (child: ChildProcess, port: number, output: () => string): Promise<void> => {
+  const deadline = performance.now() + 120_000;
+  while (performance.now() < deadline) {
+    if (child.exitCode !== null) throw new Error(`the house ended with ${child.exitCode}:\n${output()}`);
+    if (output().includes("Sallyport is ready")) return;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error(`the house on port ${port} was not ready in time:\n${output()}`);
+};
+
+export const startTestHouse = async (options: TestHouseOptions = {}): Promise<TestHouse> => {
+  const port = options.port ?? (await findFreePorts());
+  const data = options.data ?? (await mkdtemp(join(tmpdir(), "sallyport-test-")));
+  const args = [
+    "--disable-warning=ExperimentalWarning",
+    join(import.meta.dirname, "../src/main.ts"),
+    "--port",
+    String(port),
+    "--data",
+    data,
+  ];
+  if (options.serve !== undefined) args.push("--serve", options.serve);
+  const child = spawn(process.execPath, [...args, ...(options.arguments ?? [])], {
+    env: { ...process.env, ENVIRONMENT: "test", LOG_LEVEL: "info", NODE_TEST_CONTEXT: undefined, ...options.environment },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const chunks: string[] = [];
+  child.stdout.setEncoding("utf8").on("data", (text: string) => chunks.push(text));
+  child.stderr.setEncoding("utf8").on("data", (text: string) => chunks.push(text));
+  const output = (): string => chunks.join("");
+  try {
+    await waitUntilReady(child, port, output);
+  } catch (error) {
+    child.kill("SIGKILL");
+    throw error;
+  }
+  const removeData = async (): Promise<void> => {
+    if (options.data === undefined) await rm(data, { recursive: true, force: true });
+  };
+  return {
+    port,
+    origin: `http://localhost:${port}`,
+    data,
+    process: child,
+    output,
+    stop: async () => {
+      if (child.exitCode === null && child.signalCode === null) {
+        child.kill("SIGTERM");
+        await once(child, "exit");
+      }
+      await removeData();
+      return child.exitCode;
+    },
+    kill: async () => {
+      if (child.exitCode === null && child.signalCode === null) {
+        child.kill("SIGKILL");
+        await once(child, "exit");
+      }
+    },
+  };
+};

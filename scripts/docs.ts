@@ -1,0 +1,31 @@
+// `npm run docs`: writes docs/reference/ from the contract and the settings. With --check it compares and changes nothing.
+import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { configurationFiles } from "./reference/configuration.ts";
+import { openApiFiles } from "./reference/openapi.ts";
+
+const folder = join(import.meta.dirname, "..", "docs", "reference");
+const made = new Map([...configurationFiles(), ...openApiFiles()]);
+
+const read = (name: string): string | undefined => {
+  try {
+    return readFileSync(join(folder, name), "utf8");
+  } catch {
+    return undefined;
+  }
+};
+
+const strays = globSync("**/*.{md,json}", { cwd: folder }).filter((name) => !made.has(name));
+const stale = [...made].filter(([name, text]) => read(name) !== text).map(([name]) => name);
+
+if (process.argv.includes("--check")) {
+  for (const name of [...stale, ...strays]) console.error(`docs/reference/${name} is not what the code says; run npm run docs`);
+  process.exit(stale.length + strays.length === 0 ? 0 : 1);
+}
+
+for (const name of strays) rmSync(join(folder, name));
+for (const name of stale) {
+  mkdirSync(dirname(join(folder, name)), { recursive: true });
+  writeFileSync(join(folder, name), made.get(name) ?? "");
+}
+console.log(stale.length + strays.length === 0 ? "docs/reference is up to date" : `docs/reference: ${[...stale, ...strays].join(", ")}`);

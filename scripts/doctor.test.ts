@@ -1,0 +1,110 @@
+import assert from "node:assert/strict";
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { suite, test, type TestContext } from "node:test";
+import { parseCommandLine } from "#house/command-line.ts";
+import { examine, type Finding } from "./doctor/examine.ts";
+
+const root = join(import.meta.dirname, "..");
+
+interface Place {
+  readonly folder: string;
+  look(environment?: Readonly<Record<string, string>>, options?: readonly string[]): Promise<readonly Finding[]>;
+}
+
+/** A folder of its own, high ports, and the configuration of this installation. */
+const place = (t: TestContext): Place => {
+  const folder = mkdtempSync(join(tmpdir(), "sallyport-doctor-"));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  return {
+    folder,
+    look: (environment = {}, options = []) =>
+      examine({
+        commandLine: parseCommandLine(["--data", "data", "--port", "46080", ...options]),
+        environment: { ENVIRONMENT: "dev", ...environment },
+        from: folder,
+        root,
+        nodeVersion: process.versions.node,
+      }),
+  };
+};
+const faultsOf = (findings: readonly Finding[]): string[] =>
+  findings.filter(({ status }) => status === "fault").map(({ area, text }) => `${area} ${text}`);
+
+suite("npm run doctor", () => {
+  test("an empty folder with the shipped configuration has no fault", async (t) => {
+    const findings = await place(t).look();
+    // Ports are this machine's matter; the next tests look at them.
+    assert.deepEqual(faultsOf(findings.filter((one) => one.area !== "port")), []);
+    for (const area of ["node", "settings", "data", "port", "config", "secrets", "database"])
+      assert.ok(
+        findings.some((one) => one.area === area),
+        area,
+      );
+  });
+
+  test("every fault of the settings is named with its variable, and never a secret's text", async (t) => {
+    const faults = faultsOf(await place(t).look({ TENANT_SALT: "short-secret", LOG_LEVEL: "loud", SECRETS_ENFORCE_SCOPES: "no" }));
+    for (const variable of ["TENANT_SALT", "LOG_LEVEL", "SECRETS_ENFORCE_SCOPES"])
+      assert.ok(
+        faults.some((line) => line.startsWith(`settings ${variable}: `)),
+        variable,
+      );
+    assert.ok(!faults.join().includes("short-secret"));
+  });
+
+  test("settings that do not go together are faults too", async (t) => {
+    const faults = faultsOf(await place(t).look({ TENANT_ALLOWED_MOUNTS: "yaml://secret" }));
+    assert.match(faults.join("\n"), /settings TENANT_ALLOWED_MOUNTS: .*TENANT_ID/);
+  });
+
+  test("an old Node is a fault", async (t) => {
+    const { folder } = place(t);
+    const findings = await examine({
+      commandLine: parseCommandLine([]),
+      environment: { ENVIRONMENT: "dev", LOG_LEVEL: "x" },
+      from: folder,
+      root,
+      nodeVersion: "20.20.2",
+    });
+    assert.match(faultsOf(findings).join("\n"), /node 20\.20\.2 is too old/);
+  });
+
+  test("a taken port is a fault that names it, or a note while a house runs on this folder", async (t) => {
+    const at = place(t);
+    const server = createServer();
+    await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+    t.after(() => server.close());
+    const { port } = server.address() as AddressInfo;
+    const options = ["--port", String(port), "--serve", "gateway"];
+    assert.match(faultsOf(await at.look({}, options)).join("\n"), new RegExp(`port ${port} for gateway is taken by another program`));
+    mkdirSync(join(at.folder, "data"), { mode: 0o700 });
+    writeFileSync(join(at.folder, "data", "lock"), JSON.stringify({ pid: process.pid }));
+    const findings = await at.look({}, options);
+    assert.deepEqual(faultsOf(findings), []);
+    assert.ok(findings.some((one) => one.status === "note" && one.text.includes(`process with id ${process.pid}`)));
+  });
+
+  test("faults of configuration and secrets files come with file and place", async (t) => {
+    const at = place(t);
+    cpSync(join(root, "config"), join(at.folder, "config-copy"), { recursive: true });
+    writeFileSync(join(at.folder, "config-copy/routes.yaml"), "version: 1\nservices: {}\nroutes: [{id: x}]\n");
+    writeFileSync(join(at.folder, "config-copy/systems/people.demo.yaml"), "kind: http\ncolour: red\n");
+    mkdirSync(join(at.folder, "data"), { mode: 0o700 });
+    writeFileSync(join(at.folder, "data/secrets.yaml"), "a: 1\na: canary\n", { mode: 0o600 });
+    const faults = faultsOf(await at.look({}, ["--config", "config-copy"])).join("\n");
+    assert.match(faults, /config .*routes\.yaml:3:\d+ /);
+    assert.match(faults, /config systems\/people\.demo\.yaml:2:\d+ .*colour/s);
+    assert.match(faults, /secrets .*line 2, column 1/);
+    assert.ok(!faults.includes("canary"));
+  });
+
+  test("a file where the data folder should be is a fault", async (t) => {
+    const at = place(t);
+    writeFileSync(join(at.folder, "data"), "");
+    assert.match(faultsOf(await at.look()).join("\n"), /data .* is no folder/);
+  });
+});

@@ -1,0 +1,33 @@
+// `npm run doctor`: would a start succeed? Takes the options of `npm start`, changes nothing, exits 1 if something must be mended.
+import { join } from "node:path";
+import { parseCommandLine, UsageError, type CommandLine } from "#house/command-line.ts";
+import { examine } from "./doctor/examine.ts";
+
+const readOptions = (): CommandLine => {
+  try {
+    return parseCommandLine(process.argv.slice(2));
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    console.error(error.message);
+    process.exit(64);
+  }
+};
+
+const commandLine = readOptions();
+const environment = { ...process.env };
+if (environment["ENVIRONMENT"] === undefined || environment["ENVIRONMENT"] === "") {
+  console.log("ENVIRONMENT is unset: looking as npm start would run, as dev.");
+  environment["ENVIRONMENT"] = "dev";
+}
+const findings = await examine({
+  commandLine,
+  environment,
+  from: environment["SALLYPORT_INVOKED_FROM"] ?? process.cwd(),
+  root: join(import.meta.dirname, ".."),
+  nodeVersion: process.versions.node,
+});
+const marks = { ok: "ok   ", note: "note ", fault: "FAULT" } as const;
+for (const { area, status, text } of findings) console.log(`${marks[status]} ${area.padEnd(9)} ${text}`);
+const faults = findings.filter((finding) => finding.status === "fault").length;
+console.log(faults === 0 ? "A start would succeed." : `${faults} to mend.`);
+process.exit(faults === 0 ? 0 : 1);

@@ -1,0 +1,201 @@
+import { access, constants, readFile, stat } from "node:fs/promises";
+import { createServer } from "node:net";
+import { dirname, join, resolve } from "node:path";
+import type { Fault } from "#contract/problem.ts";
+import { loadSystems } from "#crud/systems/load-systems.ts";
+import { loadRoutes } from "#gateway/routes/load-routes.ts";
+import { readYaml } from "#gateway/routes/yaml-source.ts";
+import { partNames, type CommandLine } from "#house/command-line.ts";
+import { addressesOf, type HouseAddresses } from "#house/house-addresses.ts";
+import { readHouseSettings, type HouseSettings } from "#house/settings.ts";
+import { readPdpConfiguration } from "#pdp/configuration-file.ts";
+import { parseVault } from "#secrets/providers/yaml/vault-document.ts";
+import { isAlive, readVaultFile } from "#secrets/providers/yaml/vault-file.ts";
+import { createPostgres } from "#store/postgres.ts";
+import { silentLog } from "#telemetry/log.ts";
+
+/** One thing that was looked at. A note is worth knowing and stops no start. */
+export interface Finding {
+  readonly area: string;
+  readonly status: "ok" | "note" | "fault";
+  readonly text: string;
+}
+
+export interface ExamineOptions {
+  readonly commandLine: CommandLine;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Folder that relative paths of the command line begin at. */
+  readonly from: string;
+  /** Where `config/` of this installation lies. */
+  readonly root: string;
+  readonly nodeVersion: string;
+}
+
+const ok = (area: string, text: string): Finding => ({ area, status: "ok", text });
+const note = (area: string, text: string): Finding => ({ area, status: "note", text });
+const fault = (area: string, text: string): Finding => ({ area, status: "fault", text });
+
+const examineNode = (version: string): Finding => {
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  const isNew = major > 24 || (major === 24 && minor >= 11);
+  return isNew ? ok("node", version) : fault("node", `${version} is too old; 24.11 or newer is needed`);
+};
+
+const faultText = (one: Fault): string => {
+  const place = one.file === undefined ? "" : `${one.file}:${one.line ?? 1}:${one.column ?? 1} `;
+  return `${place}${one.path === "" ? "" : `${one.path}: `}${one.message}`;
+};
+
+const faultsOf = (area: string, error: unknown): Finding[] => {
+  const { faults } = error as { faults?: readonly Fault[] };
+  return faults === undefined ? [fault(area, String(error))] : faults.map((one) => fault(area, faultText(one)));
+};
+
+/** Who works on the data folder now, if anybody lives. */
+const holderOf = async (folder: string): Promise<number | undefined> => {
+  try {
+    const { pid } = JSON.parse(await readFile(join(folder, "lock"), "utf8")) as { pid?: unknown };
+    return typeof pid === "number" && isAlive(pid) ? pid : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+const examineFolder = async (folder: string, holder: number | undefined): Promise<Finding> => {
+  const stats = await stat(folder).catch(() => undefined);
+  const writable = (path: string): Promise<boolean> =>
+    access(path, constants.W_OK | constants.X_OK).then(
+      () => true,
+      () => false,
+    );
+  if (stats === undefined) {
+    let parent = dirname(folder);
+    while ((await stat(parent).catch(() => undefined)) === undefined && dirname(parent) !== parent) parent = dirname(parent);
+    return (await writable(parent))
+      ? ok("data", `${folder} will be made`)
+      : fault("data", `${folder} cannot be made: ${parent} is not writable`);
+  }
+  if (!stats.isDirectory()) return fault("data", `${folder} is no folder`);
+  if (!(await writable(folder))) return fault("data", `${folder} is not writable`);
+  if (holder !== undefined) return note("data", `${folder} is in use by the process with id ${holder}`);
+  return (stats.mode & 0o077) === 0
+    ? ok("data", folder)
+    : note("data", `${folder} can be entered by other users; chmod 700 keeps it private`);
+};
+
+const isFree = (port: number): Promise<boolean> =>
+  new Promise((answer) => {
+    const server = createServer();
+    server.once("error", () => answer(false));
+    server.listen({ port, host: "127.0.0.1", exclusive: true }, () => server.close(() => answer(true)));
+  });
+
+const examinePorts = async (commandLine: CommandLine, addresses: HouseAddresses, holder: number | undefined): Promise<Finding[]> => {
+  const wanted: (keyof HouseAddresses["ports"])[] = [
+    ...partNames.filter((part) => commandLine.serve.has(part)),
+    ...(commandLine.demo && commandLine.serve.has("secrets") ? (["people"] as const) : []),
+  ];
+  return Promise.all(
+    wanted.map(async (part) => {
+      const port = addresses.ports[part];
+      if (await isFree(port)) return ok("port", `${port} for ${part}`);
+      if (holder !== undefined) return note("port", `${port} for ${part} is taken, and a house is running on this data folder`);
+      return fault("port", `${port} for ${part} is taken by another program; choose other ports with --port`);
+    }),
+  );
+};
+
+const isRow = (row: unknown): row is { readonly id: string; readonly target_service?: unknown } =>
+  typeof row === "object" && row !== null && typeof (row as { id?: unknown }).id === "string";
+
+const examineRoutes = async (folder: string, settings: HouseSettings, addresses: HouseAddresses): Promise<Finding[]> => {
+  const file = settings.gateway.routesFile ?? join(folder, "routes.yaml");
+  const { services } = addresses;
+  const text = await readFile(file, "utf8").catch(() => "");
+  const read = readYaml(text, file);
+  const { routes: rows } = ("source" in read ? (read.source.value as { routes?: unknown } | null) : null) ?? {};
+  const { table, warnings } = await loadRoutes({
+    routesFile: file,
+    pdpConfigFile: join(folder, "pdp.yaml"),
+    variables: Object.fromEntries(
+      (["pdp", "crud", "membership", "secrets"] as const).flatMap((name) => [
+        [`${name.toUpperCase()}_SERVICE_URL`, services[name]],
+        [`${name.toUpperCase()}_AUDIENCE`, services[name]],
+      ]),
+    ),
+    houseAudiences: Object.values(services),
+    publicHosts: new Set(addresses.publicOrigins.map((origin) => new URL(origin).host)),
+    // Which handlers exist is the gateway's own knowledge; here every named one is taken for granted.
+    handlers: Array.isArray(rows) ? rows.filter(isRow).flatMap((row) => (row.target_service === "internal" ? [row.id] : [])) : [],
+    isBuiltIn: () => false,
+  });
+  return [ok("config", `${file}: ${table.routes.length} routes`), ...warnings.map((one) => note("config", faultText(one)))];
+};
+
+const examineSystems = async (folder: string): Promise<Finding[]> => {
+  const { files, degraded } = await loadSystems(join(folder, "systems"));
+  return [
+    ...files.map((file) => ok("config", `systems/${file.name}.yaml`)),
+    ...degraded.flatMap(({ faults }) => faults.map((one) => fault("config", faultText(one)))),
+  ];
+};
+
+/** Looks at the file as a start would, and changes nothing of it. */
+const examineSecrets = async (path: string, isOpen: boolean): Promise<Finding> => {
+  const bytes = await readVaultFile({ path, mayTighten: false, warn: () => undefined });
+  if (bytes === undefined)
+    return isOpen ? ok("secrets", `${path} will be made`) : fault("secrets", `YAML_VAULT_PATH: ${path} is not there`);
+  parseVault(bytes.text);
+  return ok("secrets", path);
+};
+
+const examineDatabase = async (url: string | undefined): Promise<Finding> => {
+  if (url === undefined) return ok("database", "embedded, in the data folder");
+  await using database = await createPostgres({ url, poolSize: 1, log: silentLog });
+  await database.ready();
+  return ok("database", "PostgreSQL answers");
+};
+
+const guarded = async (area: string, look: () => Promise<Finding | Finding[]>): Promise<Finding[]> => {
+  try {
+    return [await look()].flat();
+  } catch (error) {
+    return faultsOf(area, error);
+  }
+};
+
+/** Looks at everything a start needs, and at all of it: settings, Node, data folder, ports, configuration files, database. */
+export const examine = async (options: ExamineOptions): Promise<readonly Finding[]> => {
+  const { commandLine, environment } = options;
+  const { settings, faults } = readHouseSettings(environment);
+  const findings = [examineNode(options.nodeVersion), ...faults.map((one) => fault("settings", faultText(one)))];
+  if (faults.length === 0) findings.push(ok("settings", `ENVIRONMENT is ${settings.house.environment}`));
+  const folder = resolve(options.from, commandLine.data);
+  const holder = await holderOf(folder);
+  findings.push(await examineFolder(folder, holder));
+  // The rest is about values that must be readable first.
+  if (faults.length > 0) return findings;
+  const addresses = addressesOf({
+    port: commandLine.port,
+    publicOrigins: settings.gateway.publicOrigins,
+    issuer: settings.authn.oidcIssuer,
+    pdpUrl: settings.house.pdpUrl,
+    crudUrl: settings.house.crudUrl,
+    membershipUrl: settings.house.membershipUrl,
+    secretsUrl: settings.house.secretsUrl,
+  });
+  const config = commandLine.config === "config" ? join(options.root, "config") : resolve(options.from, commandLine.config);
+  const secretsFile = settings.secrets.filePath ?? join(folder, "secrets.yaml");
+  const looks = await Promise.all([
+    examinePorts(commandLine, addresses, holder),
+    guarded("config", () => examineRoutes(config, settings, addresses)),
+    guarded("config", async () => {
+      await readPdpConfiguration(join(config, "pdp.yaml"));
+      return ok("config", "pdp.yaml");
+    }),
+    guarded("config", () => examineSystems(config)),
+    guarded("secrets", () => examineSecrets(secretsFile, settings.house.environment !== "production")),
+    guarded("database", () => examineDatabase(settings.store.databaseUrl)),
+  ]);
+  return [...findings, ...looks.flat()];
+};

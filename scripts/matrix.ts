@@ -1,0 +1,17 @@
+// `npm run matrix`: writes what the policies decide in the demo world to src/pdp/matrix.txt, to be reviewed as a difference.
+import { readFile, writeFile } from "node:fs/promises";
+import { drawDemoMatrix, matrixFile } from "#testing/decision-matrix.ts";
+
+const closing: (() => Promise<void>)[] = [];
+try {
+  const before = await readFile(matrixFile, "utf8").catch(() => "");
+  const drawn = await drawDemoMatrix({ after: (close) => void closing.push(async () => void (await (close as () => unknown)())) });
+  await writeFile(matrixFile, drawn);
+  const old = new Set(before.split("\n"));
+  const changed = drawn.split("\n").filter((line) => !old.has(line));
+  process.stdout.write(
+    before === drawn ? "matrix.txt is as the policies decide.\n" : `matrix.txt written; new or changed:\n${changed.join("\n")}\n`,
+  );
+} finally {
+  for (const close of closing.toReversed()) await close();
+}

@@ -1,0 +1,79 @@
+import type { Setting } from "#contract/setting.ts";
+import { settingTables } from "#house/settings.ts";
+import { jsonSchemaOf } from "./json-schema.ts";
+
+interface Row {
+  readonly room: string;
+  readonly setting: Setting<unknown>;
+  readonly schema: { enum?: readonly string[]; pattern?: string; format?: string };
+}
+
+const rows: readonly Row[] = Object.entries(settingTables).flatMap(([room, table]) =>
+  Object.values(table as Readonly<Record<string, Setting<unknown>>>).map((setting) => ({
+    room,
+    setting,
+    schema: jsonSchemaOf(setting.schema, "input"),
+  })),
+);
+
+const cell = (text: string): string => text.replaceAll("|", "\\|").replaceAll("\n", " ");
+
+const valuesOf = ({ setting, schema }: Row): string => {
+  if (schema.enum !== undefined) return schema.enum.map((one) => `\`${one}\``).join(", ");
+  if (setting.unit !== undefined) return setting.unit;
+  if (schema.format !== undefined) return schema.format;
+  return "text";
+};
+
+const lineOf = (row: Row): string => {
+  const { setting } = row;
+  const fallback = setting.default === undefined || setting.default === "" ? "" : `\`${setting.default}\``;
+  return `| \`${setting.env}\` | ${cell(fallback)} | ${cell(valuesOf(row))} | ${cell(setting.description)}${setting.secret === true ? " Never printed." : ""} |`;
+};
+
+const manual = (): string =>
+  [
+    "# Settings",
+    "",
+    "Made by `npm run docs` from the tables that the program itself reads; `npm run doctor` checks them. Settings come from the environment. An empty",
+    "variable is an unset one. A start with wrong settings is refused (exit code 78) and names every fault with its variable.",
+    ...Object.keys(settingTables).flatMap((room) => [
+      "",
+      `## ${room}`,
+      "",
+      "| variable | default | values | meaning |",
+      "|---|---|---|---|",
+      ...rows.filter((row) => row.room === room).map(lineOf),
+    ]),
+    "",
+  ].join("\n");
+
+const schema = (): string =>
+  `${JSON.stringify(
+    {
+      $schema: "https://json-schema.org/draft/2020-12/schema",
+      title: "Settings of Sallyport, by environment variable",
+      type: "object",
+      properties: Object.fromEntries(
+        rows.map(({ setting, schema: values }) => [
+          setting.env,
+          {
+            ...values,
+            description: setting.description,
+            ...(setting.default === undefined ? {} : { default: setting.default }),
+            ...(setting.unit === undefined ? {} : { "x-unit": setting.unit }),
+            ...(setting.secret === true ? { writeOnly: true } : {}),
+          },
+        ]),
+      ),
+    },
+    undefined,
+    2,
+  )}\n`;
+
+/** The manual of settings and its JSON Schema. File name to text. */
+export const configurationFiles = (): ReadonlyMap<string, string> =>
+  new Map([
+    ["configuration.md", manual()],
+    ["configuration.schema.json", schema()],
+  ]);

@@ -1,0 +1,63 @@
+// `npm test`: every test, the browser's included, with the servers it starts itself. Arguments narrow it to files or folders:
+// `npm test -- src/pdp e2e/story.test.ts`.
+import { spawn } from "node:child_process";
+import { globSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { startPostgresServer, type PostgresServer } from "#testing/postgres-server.ts";
+import { buildWebIfNeeded } from "./build-web.ts";
+
+const root = join(import.meta.dirname, "..");
+const roots = ["src", "scripts", "web/src", "e2e"];
+
+const isFolder = (path: string): boolean => statSync(join(root, path), { throwIfNoEntry: false })?.isDirectory() === true;
+
+const chosen = process.argv.slice(2);
+const files = (chosen.length === 0 ? roots : chosen)
+  .flatMap((path) => (isFolder(path) ? globSync(`${path}/**/*.test.ts`, { cwd: root }) : [path]))
+  .sort();
+// The browser's and the whole house's tests are heavy: they come last, one at a time.
+const heavy = files.filter((file) => file.startsWith("e2e/"));
+const light = files.filter((file) => !file.startsWith("e2e/"));
+
+const say = (line: string): void => {
+  process.stderr.write(`${line}\n`);
+};
+
+const runTests = (batch: readonly string[], concurrency: number, environment: NodeJS.ProcessEnv): Promise<number> =>
+  new Promise((resolve) => {
+    if (batch.length === 0) {
+      resolve(0);
+      return;
+    }
+    const child = spawn(
+      process.execPath,
+      ["--disable-warning=ExperimentalWarning", "--test", `--test-concurrency=${concurrency}`, "--test-timeout=240000", ...batch],
+      { cwd: root, stdio: "inherit", env: { ...environment, ENVIRONMENT: "test", NODE_TEST_CONTEXT: undefined } },
+    );
+    child.on("exit", (code) => resolve(code ?? 1));
+  });
+
+/** One server for the whole run. Without one the tests that need it are skipped by name, unless REQUIRE_REAL=1 forbids that. */
+const startPostgres = async (): Promise<PostgresServer | undefined> => {
+  try {
+    return await startPostgresServer();
+  } catch (error) {
+    say(`NO POSTGRESQL SERVER: tests on PostgreSQL are skipped. ${String(error)}`);
+    if (process.env["REQUIRE_REAL"] === "1") process.exit(1);
+    return undefined;
+  }
+};
+
+if (process.env["ENVIRONMENT"] === undefined) say("ENVIRONMENT is unset: running as test.");
+await buildWebIfNeeded({ log: { info: (event) => say(event) } });
+const postgres = await startPostgres();
+let status = 1;
+try {
+  const environment = { ...process.env, ...(postgres === undefined ? {} : { TEST_POSTGRES_URL: postgres.url }) };
+  const first = await runTests(light, 2, environment);
+  const second = await runTests(heavy, 1, environment);
+  status = first === 0 && second === 0 ? 0 : 1;
+} finally {
+  await postgres?.stop();
+}
+process.exit(status);

@@ -1,0 +1,22 @@
+import type { z } from "zod";
+import type { Endpoint } from "#contract/endpoint.ts";
+import { Problem } from "#contract/problem.ts";
+import { requireScope, type Caller } from "./caller.ts";
+import type { VerifyBearer } from "./house-identity.ts";
+
+/** Makes a caller of the request's bearer token and holds it against what the endpoint asks. */
+export type Authenticate = (request: Request, endpoint: Endpoint<z.ZodType, z.ZodType, z.ZodType, z.ZodType>) => Promise<Caller>;
+
+/**
+ * The door of every service behind the gateway: bearer tokens only. On an endpoint with auth `none` the credential is not
+ * looked at and there is no caller (`undefined`). A `session` endpoint is never for a bearer.
+ */
+export const createAuthenticate = (parts: { readonly verify: VerifyBearer }): Authenticate => {
+  return async (request, endpoint) => {
+    if (endpoint.auth === "none") return undefined as unknown as Caller;
+    if (endpoint.auth === "session") throw new Problem("session_required");
+    const caller = await parts.verify(request);
+    requireScope(caller, endpoint.scope ?? []);
+    return caller;
+  };
+};

@@ -1,0 +1,145 @@
+import { errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from "jose";
+import { Problem } from "#contract/problem.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
+import { ALGORITHMS, invalidToken, parseBearer, parseTokenHead, requireAccessToken, type TokenHead } from "./access-token.ts";
+import type { Caller } from "./caller.ts";
+import { identityOfHouse, identityOfProvider, parseActors, readScopes, type Identity, type IdentityMapping } from "./claims.ts";
+import type { VerifyBearer } from "./house-identity.ts";
+import { HOUSE_CALL } from "./house-call.ts";
+import { houseServiceIds, maySpeakForOthers, type HouseKeys } from "./house-keys.ts";
+import type { TrustedIssuer } from "./issuer-keys.ts";
+import { createRecent } from "./recent.ts";
+
+const AHEAD_SECONDS = 60;
+/** How long a signature once found good is not computed again, for how many tokens. */
+const KEPT_MS = 30_000;
+const MOST_KEPT = 2000;
+
+export interface BearerVerifierParts {
+  /** This service's own address, and whatever else a token for it may name; one of them must stand in `aud`. */
+  readonly audience: string | readonly string[];
+  /** Issuers besides the house itself. */
+  readonly issuers: readonly TrustedIssuer[];
+  readonly mapping: IdentityMapping;
+  readonly houseKeys: HouseKeys;
+  /** The AIAgent node with this client id, if there is one. Asked only for a provider's tokens without an `act` of an agent. */
+  readonly agentOfClient?: (clientId: string) => Promise<string | undefined>;
+  readonly now: () => Date;
+  readonly metrics: Metrics;
+}
+
+interface Verified {
+  readonly payload: JWTPayload;
+  /** Whose key of ours signed it. */
+  readonly service: string | undefined;
+}
+
+/** A key of a service says who that service is; those of the gateway and of crud also say for whom they call. */
+const requireHouseSubject = (service: string, who: Identity): boolean => {
+  if (who.sub === service) {
+    if (who.tenant !== "*") throw invalidToken("A service of the house has no tenant.");
+    return true;
+  }
+  if (houseServiceIds.has(who.sub) || !maySpeakForOthers(service)) throw invalidToken("This key does not speak for this subject.");
+  return false;
+};
+
+/** House services never show as agents of a person; whoever else stands outermost in `act` is the agent. */
+const agentOf = (actors: readonly string[]): string | undefined => actors.find((actor) => !actor.startsWith("service:"));
+
+/**
+ * Checks access tokens for one service: a signed JWT of an accepted issuer, for this audience, in its time.
+ * Throws `invalid_token` (401), `identity_rejected`, `tenant_required` (403), `identity_provider_unavailable` (503).
+ * Cost: one signature check; a provider's keys are kept in memory.
+ */
+export const createTokenChecker = (parts: BearerVerifierParts): ((token: string) => Promise<Caller>) => {
+  const audience = typeof parts.audience === "string" ? [parts.audience] : [...parts.audience];
+  if (parts.issuers.some((row) => row.issuer === parts.houseKeys.issuer)) throw new TypeError("the house's own issuer is not a provider");
+  const issuers = new Map(parts.issuers.map((row) => [row.issuer, row]));
+
+  /** The key that must have signed it, and for our own keys whose it is. */
+  const sourceOf = async ({ header, issuer }: TokenHead): Promise<{ service?: string; key: JWTVerifyGetKey }> => {
+    if (issuer === parts.houseKeys.issuer) {
+      const found = typeof header.kid === "string" && header.alg === "EdDSA" ? await parts.houseKeys.find(header.kid) : undefined;
+      if (found === undefined) throw invalidToken("Its key is unknown.");
+      return { service: found.service, key: async () => found.key };
+    }
+    const trusted = typeof issuer === "string" ? issuers.get(issuer) : undefined;
+    if (trusted === undefined) throw invalidToken("Its issuer is not accepted.");
+    return { key: (protectedHeader, input) => trusted.keys(protectedHeader, input) };
+  };
+
+  const recent = createRecent<Verified>(MOST_KEPT, parts.now);
+
+  /** Signature, issuer, audience, times, type. Of a token seen lately it is known; who it names is read anew each time. */
+  const verify = async (token: string): Promise<Verified> => {
+    const held = recent.get(token);
+    if (held !== undefined) return held;
+    const head = parseTokenHead(token);
+    const source = await sourceOf(head);
+    const now = parts.now();
+    const { payload } = await jwtVerify(token, source.key, {
+      algorithms: [...ALGORITHMS],
+      audience,
+      issuer: String(head.issuer),
+      currentDate: now,
+      clockTolerance: 0,
+      requiredClaims: ["exp", "iat", "aud"],
+    }).catch((cause: unknown) => {
+      if (cause instanceof Problem) throw cause;
+      if (cause instanceof errors.JWTExpired) throw invalidToken("It has expired.");
+      throw invalidToken("It does not verify here.", cause);
+    });
+    requireAccessToken(head.header, payload);
+    const seconds = Math.floor(now.getTime() / 1000);
+    if ((payload.iat ?? 0) > seconds + AHEAD_SECONDS) throw invalidToken("It was issued in the future.");
+    const verified = { payload, service: source.service };
+    recent.set(token, verified, Math.min(now.getTime() + KEPT_MS, (payload.exp ?? 0) * 1000));
+    return verified;
+  };
+
+  const callerOf = async (token: string, payload: JWTPayload, service: string | undefined): Promise<Caller> => {
+    const who = service === undefined ? identityOfProvider(payload, parts.mapping) : identityOfHouse(payload);
+    if (service === undefined && houseServiceIds.has(who.sub)) throw invalidToken("Only the house names its services.");
+    const isHouseService = service !== undefined && requireHouseSubject(service, who);
+    const actors = parseActors(payload);
+    const given = payload["client_id"] ?? payload["azp"];
+    const clientId = typeof given === "string" && given !== "" ? given : undefined;
+    const named = agentOf(actors);
+    // In a token of the house the service that took the first one in has named the agent already.
+    const isAsked = named === undefined && clientId !== undefined && service === undefined;
+    const known = isAsked ? await parts.agentOfClient?.(clientId) : undefined;
+    const agent = named ?? known;
+    return {
+      ...who,
+      scopes: readScopes(payload),
+      actors: known === undefined ? actors : [known, ...actors],
+      issuer: payload.iss ?? "",
+      isHouseService,
+      ...(service !== undefined && payload["use"] === HOUSE_CALL ? { isHouseCall: true } : {}),
+      token,
+      expiresAt: payload.exp ?? 0,
+      ...(agent === undefined ? {} : { agent }),
+      ...(clientId === undefined ? {} : { clientId }),
+    };
+  };
+
+  return async (token) => {
+    const count = (status: string) => parts.metrics.count("bff_token_validation_total", { token_type: "jwt", status });
+    try {
+      const { payload, service } = await verify(token);
+      const caller = await callerOf(token, payload, service);
+      count("ok");
+      return caller;
+    } catch (error) {
+      count(error instanceof Problem ? error.code : "error");
+      throw error;
+    }
+  };
+};
+
+/** As the checker, of a request's `Authorization` header; also throws `unauthenticated` when there is none. */
+export const createBearerVerifier = (parts: BearerVerifierParts): VerifyBearer => {
+  const check = createTokenChecker(parts);
+  return async (request) => check(parseBearer(request));
+};

@@ -1,0 +1,123 @@
+import { z } from "zod";
+import type { Fault } from "#contract/problem.ts";
+import { commaList, setting, type SettingsOf, type SettingTable } from "#contract/setting.ts";
+import { agentClientsText } from "./agent-clients.ts";
+import { assuranceMapText, defaultAssuranceMap, type AssuranceMap } from "./assurance.ts";
+import type { IdentityMapping } from "./claims.ts";
+import { parseSecret } from "./house-secret.ts";
+
+const issuerUrl = z.url({ protocol: /^https?$/, error: "must be an http or https URL" }).refine((text) => {
+  const url = URL.parse(text);
+  return url !== null && url.search === "" && url.hash === "" && url.username === "";
+}, "must be an issuer's address, without query, fragment or user");
+
+const secretList = commaList().transform((items, context) =>
+  items.map((item, index) => {
+    const secret = parseSecret(item);
+    if (secret === undefined) context.addIssue({ code: "custom", message: `item ${index + 1} must be base64 of 32 bytes` });
+    return secret ?? new Uint8Array();
+  }),
+) as unknown as z.ZodType<readonly Uint8Array[]>;
+
+const issuerList = commaList().refine((items) => items.every((item) => issuerUrl.safeParse(item).success), "must be issuers' addresses");
+
+/** Sign-in, tokens and keys. */
+export const authnSettings = {
+  sessionSecrets: setting("SESSION_SECRETS", secretList, {
+    description:
+      "Root secrets of the house, each base64 of 32 random bytes. The first writes, all read; every key that seals or signs is derived from them. In dev and test one is made in the data folder when this is unset.",
+    secret: true,
+    default: "",
+  }),
+  oidcIssuer: setting("OIDC_ISSUER", issuerUrl.optional(), {
+    description: "OpenID provider at which people sign in. Unset in dev and test: the embedded issuer.",
+  }),
+  oidcClientId: setting("OIDC_CLIENT_ID", z.string().min(1), {
+    description: "Client id of this house at the OpenID provider.",
+    default: "sallyport-web",
+  }),
+  oidcClientSecret: setting("OIDC_CLIENT_SECRET", z.string().min(1).optional(), {
+    description: "Client secret of this house at the OpenID provider. Derived for the embedded issuer.",
+    secret: true,
+  }),
+  oidcScopes: setting("OIDC_SCOPES", commaList(), {
+    description: "Scopes asked of the OpenID provider at sign-in.",
+    default: "openid,profile,offline_access",
+  }),
+  oidcSubjectPrefix: setting("OIDC_SUBJECT_PREFIX", z.string().regex(/^[\x21-\x7e]{0,64}$/, "must be printable ASCII"), {
+    description: "Put before the subject claim, so that it becomes a node id of the identity graph.",
+    default: "",
+  }),
+  oidcSubjectClaim: setting(
+    "OIDC_SUBJECT_CLAIM",
+    z.string().regex(/^(?!email$)[A-Za-z0-9_:./-]{1,128}$/, "must be a claim, and never the e-mail"),
+    {
+      description: "Claim that names the person. It must never be reassigned; an e-mail address is, so it is refused.",
+      default: "sub",
+    },
+  ),
+  oidcTenantClaim: setting("OIDC_TENANT_CLAIM", z.string().min(1).max(128), {
+    description: "Claim that names the tenant, of the form tenant:name.",
+    default: "tenant",
+  }),
+  oidcDefaultTenant: setting(
+    "OIDC_DEFAULT_TENANT",
+    z
+      .string()
+      .regex(/^tenant:[a-z0-9-]{1,64}$/, "must be of the form tenant:name")
+      .optional(),
+    {
+      description: "Tenant of people whose token names none. Unset: they are refused.",
+    },
+  ),
+  oidcAcrMap: setting("OIDC_ACR_MAP", assuranceMapText.optional() as unknown as z.ZodType<AssuranceMap | undefined>, {
+    description:
+      'Which of the provider\'s acr values, or sets of amr all present, count as "strong" or "phishing_resistant": {"strong": {"acr": [], "amr": [["mfa"]]}, "phishing_resistant": {"acr": ["phr"]}}. Replaces the built-in map.',
+  }),
+  bearerIssuers: setting("BEARER_ISSUERS", issuerList, {
+    description: "Issuers whose access tokens are accepted. Unset: OIDC_ISSUER. The house's own tokens always are.",
+    default: "",
+  }),
+  firstPartyClients: setting("FIRST_PARTY_CLIENTS", commaList(), {
+    description:
+      "Client ids, besides agents, whose tokens may enter the tool endpoints. Unset: OIDC_CLIENT_ID, and the command line's in dev and test.",
+    default: "",
+  }),
+  houseAudiences: setting("HOUSE_AUDIENCES", commaList(), {
+    description: "Audiences of the house's own services, which get signed identity tokens. Unset: the addresses of this house's services.",
+    default: "",
+  }),
+  agentClients: setting("AGENT_CLIENTS", agentClientsText, {
+    description:
+      'Agents that may exchange tokens at /oauth/token: [{"client_id", "agent", "secret_sha256" or "jwks", "scopes"?}]. Only digests and public keys stand here. The demo\'s agents are added in dev and test.',
+    default: "[]",
+  }),
+} satisfies SettingTable;
+
+export type AuthnConfig = SettingsOf<typeof authnSettings>;
+
+const isLoopbackUrl = (text: string): boolean => /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(URL.parse(text)?.hostname ?? "");
+
+/** What no single row can say: in production an own provider, its secret, root secrets, and TLS towards every issuer. */
+export const authnFaults = (config: AuthnConfig, environment: "dev" | "test" | "production"): readonly Fault[] => {
+  const faults: Fault[] = [];
+  const plain = [config.oidcIssuer, ...config.bearerIssuers].filter((issuer) => issuer?.startsWith("http:") && !isLoopbackUrl(issuer));
+  if (plain.length > 0) faults.push({ path: "OIDC_ISSUER, BEARER_ISSUERS", message: "must be https unless on loopback" });
+  if (config.oidcIssuer !== undefined && config.oidcClientSecret === undefined)
+    faults.push({ path: "OIDC_CLIENT_SECRET", message: "must be set with OIDC_ISSUER" });
+  if (environment !== "production") return faults;
+  if (config.oidcIssuer === undefined)
+    faults.push({ path: "OIDC_ISSUER", message: "must be set: the embedded issuer is for ENVIRONMENT dev and test" });
+  if (config.sessionSecrets.length === 0)
+    faults.push({ path: "SESSION_SECRETS", message: "must be set: base64 of 32 random bytes, e.g. openssl rand -base64 32" });
+  return faults;
+};
+
+/** How claims of the configured provider become identities. */
+export const identityMappingOf = (config: AuthnConfig): IdentityMapping => ({
+  subjectPrefix: config.oidcSubjectPrefix,
+  subjectClaim: config.oidcSubjectClaim,
+  tenantClaim: config.oidcTenantClaim,
+  assurance: config.oidcAcrMap ?? defaultAssuranceMap,
+  ...(config.oidcDefaultTenant === undefined ? {} : { defaultTenant: config.oidcDefaultTenant }),
+});

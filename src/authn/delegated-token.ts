@@ -1,0 +1,118 @@
+import type { JWTPayload } from "jose";
+import { Problem } from "#contract/problem.ts";
+import type { Caller } from "./caller.ts";
+import { OAuthError } from "./oauth-error.ts";
+
+export const EXCHANGE_GRANT = "urn:ietf:params:oauth:grant-type:token-exchange";
+export const ACCESS_TOKEN_TYPE = "urn:ietf:params:oauth:token-type:access_token";
+const JWT_TYPE = "urn:ietf:params:oauth:token-type:jwt";
+const LIFE_SECONDS = 900;
+
+/** Parameters of RFC 8693 2.1 as our two token endpoints take them. */
+export interface ExchangeAsk {
+  readonly subjectToken: string;
+  /** Logical or physical targets; empty = all of the house. */
+  readonly audiences: readonly string[];
+  /** `undefined` = all that both sides may have. */
+  readonly scopes: readonly string[] | undefined;
+}
+
+export const exchangeParameters = [
+  "subject_token",
+  "subject_token_type",
+  "requested_token_type",
+  "actor_token",
+  "actor_token_type",
+  "audience",
+  "resource",
+  "scope",
+] as const;
+
+const isTokenType = (type: string | undefined): boolean => type === ACCESS_TOKEN_TYPE || type === JWT_TYPE;
+
+/** Reads the form's exchange part. `all` gives every value of a name: targets may be several, nothing else may. */
+export const parseExchange = (all: (name: string) => readonly string[]): ExchangeAsk => {
+  const one = (name: (typeof exchangeParameters)[number]): string | undefined => {
+    const values = all(name);
+    if (values.length > 1) throw new OAuthError("invalid_request", `${name} is given twice`);
+    return values[0] === "" ? undefined : values[0];
+  };
+  const subjectToken = one("subject_token");
+  if (subjectToken === undefined) throw new OAuthError("invalid_request", "subject_token is missing");
+  if (!isTokenType(one("subject_token_type"))) throw new OAuthError("invalid_request", `subject_token_type must be ${ACCESS_TOKEN_TYPE}`);
+  const requested = one("requested_token_type");
+  if (requested !== undefined && !isTokenType(requested)) throw new OAuthError("invalid_request", "only access tokens are issued");
+  if (one("actor_token") !== undefined || one("actor_token_type") !== undefined)
+    throw new OAuthError("invalid_request", "the actor is the client itself; send no actor_token");
+  const scope = one("scope");
+  return {
+    subjectToken,
+    audiences: [...all("audience"), ...all("resource")].filter((value) => value !== ""),
+    scopes: scope?.split(" ").filter((value) => value !== ""),
+  };
+};
+
+export interface DelegationRules {
+  /** The agent that the client is. */
+  readonly agent: string;
+  readonly clientId: string;
+  /** Most that this agent's tokens may carry. */
+  readonly agentScopes: readonly string[];
+  /** All of the house: what an access token may name. */
+  readonly audiences: readonly string[];
+  readonly now: Date;
+}
+
+export interface DelegatedToken {
+  readonly claims: JWTPayload;
+  readonly scopes: readonly string[];
+  readonly audiences: readonly string[];
+  readonly lifeSeconds: number;
+}
+
+/** Checks a subject token with the resource server's own check; its refusal is the client's `invalid_grant`. */
+export const parseSubjectToken = async (check: (token: string) => Promise<Caller>, token: string): Promise<Caller> => {
+  try {
+    return await check(token);
+  } catch (error) {
+    if (error instanceof Problem && error.status === 503)
+      throw new OAuthError("temporarily_unavailable", "The issuer of the subject token does not answer.", error);
+    if (error instanceof Problem) throw new OAuthError("invalid_grant", `subject_token: ${error.options.detail ?? error.title}`, error);
+    throw error;
+  }
+};
+
+/**
+ * What an agent's token for a person says: the person's `sub`, tenant and sign-in stay, `act.sub` is the agent; scopes
+ * and life are never beyond the subject token's. Whether the person delegated anything is decided at each call, not here.
+ * Only a token of the person's own is taken: passing a delegation on to a further agent is not offered.
+ */
+export const delegate = (subject: Caller, ask: ExchangeAsk, rules: DelegationRules): DelegatedToken => {
+  if (subject.sub.startsWith("service:") || subject.tenant === "*")
+    throw new OAuthError("invalid_grant", "subject_token: services do not delegate");
+  if (subject.isHouseCall === true) throw new OAuthError("invalid_grant", "subject_token: it was made for one call inside the house");
+  if (subject.agent !== undefined || subject.actors.length > 0)
+    throw new OAuthError("invalid_grant", "subject_token: it is an agent's already; exchange the person's own token");
+  const ceiling = new Set(rules.agentScopes.filter((scope) => subject.scopes.has(scope)));
+  const wider = ask.scopes?.filter((scope) => !ceiling.has(scope)) ?? [];
+  if (wider.length > 0) throw new OAuthError("invalid_scope", `beyond the subject token or this agent: ${wider.join(" ")}`);
+  const scopes = ask.scopes ?? [...ceiling];
+  const foreign = ask.audiences.filter((audience) => !rules.audiences.includes(audience));
+  if (foreign.length > 0) throw new OAuthError("invalid_target", `this house has ${rules.audiences.join(" ")}`);
+  const audiences = ask.audiences.length === 0 ? rules.audiences : [...new Set(ask.audiences)];
+  const left = subject.expiresAt - Math.floor(rules.now.getTime() / 1000);
+  if (left <= 0) throw new OAuthError("invalid_grant", "subject_token: It has expired.");
+  return {
+    scopes,
+    audiences,
+    lifeSeconds: Math.min(LIFE_SECONDS, left),
+    claims: {
+      sub: subject.sub,
+      tenant: subject.tenant,
+      act: { sub: rules.agent },
+      ...(subject.acr === undefined ? {} : { acr: subject.acr }),
+      ...(subject.amr.length === 0 ? {} : { amr: [...subject.amr] }),
+      ...(subject.authTime === undefined ? {} : { auth_time: subject.authTime }),
+    },
+  };
+};

@@ -1,0 +1,25 @@
+import type { JWTPayload } from "jose";
+import type { OnBehalfOf } from "./house-identity.ts";
+
+const actOf = (actors: readonly string[]): JWTPayload | undefined =>
+  actors.toReversed().reduce<JWTPayload | undefined>((inner, sub) => (inner === undefined ? { sub } : { sub, act: inner }), undefined);
+
+/** `use` of a token that one service signed for one call to another; what the house gives to clients has none. */
+export const HOUSE_CALL = "call";
+
+/** What a service says of a call to another: for whom, with what, and how that person signed in. */
+export const claimsOfCall = (audience: string, subject: OnBehalfOf): JWTPayload => {
+  const act = actOf(subject.actors ?? []);
+  return {
+    aud: audience,
+    use: HOUSE_CALL,
+    sub: subject.sub,
+    tenant: subject.tenant,
+    scope: [...subject.scopes].join(" "),
+    ...(act === undefined ? {} : { act }),
+    ...(subject.clientId === undefined ? {} : { client_id: subject.clientId }),
+    ...(subject.acr === undefined ? {} : { acr: subject.acr }),
+    ...(subject.amr === undefined || subject.amr.length === 0 ? {} : { amr: [...subject.amr] }),
+    ...(subject.authTime === undefined ? {} : { auth_time: subject.authTime }),
+  };
+};

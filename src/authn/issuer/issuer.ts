@@ -1,0 +1,181 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
+import { createLocalJWKSet } from "jose";
+import { listenOn, loopbackHosts, type Listening, type ListenOptions } from "#http/listen.ts";
+import { Problem } from "#contract/problem.ts";
+import type { Database } from "#store/database.ts";
+import type { Log } from "#telemetry/log.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
+import { defaultAssuranceMap } from "#authn/assurance.ts";
+import { createTokenChecker } from "#authn/bearer.ts";
+import type { HouseKeys } from "#authn/house-keys.ts";
+import { createSealer, deriveKey, type HouseSecrets } from "#authn/seal.ts";
+import { createArtifacts, sweepExpired } from "./artifacts.ts";
+import { clientsOf, scopesOfClient, type WebClient } from "./clients.ts";
+import { configurationOf } from "./configuration.ts";
+import { createFactors } from "./factors.ts";
+import { registerGrants } from "./grants.ts";
+import { messagePage, sendPage } from "./page.ts";
+import { loadProviderLibrary } from "./provider-library.ts";
+import { signInPolicy } from "./sign-in-policy.ts";
+import { createSignIn, signInPath } from "./sign-in.ts";
+import { signOutPages } from "./sign-out.ts";
+import type { SignIns } from "./sign-ins.ts";
+import { readSigningKeys } from "./signing-keys.ts";
+import { createTokenClaims } from "./token-claims.ts";
+
+const SWEEP_MS = 600_000;
+
+export interface IssuerParts {
+  /** e.g. `http://localhost:8081`. */
+  readonly issuerUrl: string;
+  readonly environment: "dev" | "test" | "production";
+  readonly database: Database;
+  readonly secrets: HouseSecrets;
+  readonly web: WebClient;
+  readonly signIns: SignIns;
+  /** What access tokens name in `aud`: the public origin, `<origin>/mcp`, the address of each service; the first stands for all. */
+  readonly audiences: readonly [string, ...string[]];
+  readonly houseKeys: HouseKeys;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly now: () => Date;
+}
+
+export interface Issuer {
+  readonly issuer: string;
+  readonly handler: RequestListener;
+  /** Binds loopback unless told otherwise. */
+  listen(options: { readonly port: number; readonly hosts?: ListenOptions["hosts"] }): Promise<Listening>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/**
+ * The embedded OpenID provider, for dev and test: sign-in with password and one-time code, code + PKCE, client
+ * credentials, RFC 8693. It keeps all in the database. In production any OpenID provider stands in its place, so there
+ * this throws.
+ */
+export const createIssuer = async (parts: IssuerParts): Promise<Issuer> => {
+  if (parts.environment === "production")
+    throw new Error("The embedded issuer is for dev and test; set OIDC_ISSUER to your OpenID provider.");
+  const { issuerUrl, database, secrets, now, log, signIns } = parts;
+  const library = await loadProviderLibrary();
+  const url = new URL(issuerUrl);
+  const sealer = (purpose: string) => createSealer(secrets, `authn.issuer.${purpose}`);
+  const jwks = await readSigningKeys({ database, sealer: sealer("signing-key"), now });
+  const factors = createFactors({ database, signIns, now });
+  const claims = createTokenClaims(factors.find);
+  const scopes = (clientId: string) => scopesOfClient(signIns, clientId);
+
+  const audienceOf = (token: object, resource: string): string | readonly string[] => {
+    const noted = claims.audienceOf(token);
+    if (noted !== undefined) return noted;
+    return resource === parts.audiences[0] ? parts.audiences : resource;
+  };
+
+  const provider = new library.Provider(
+    issuerUrl,
+    configurationOf({
+      adapter: createArtifacts({
+        database,
+        sealer: sealer("artifact"),
+        now,
+        alreadyUsed: () => new library.errors.InvalidGrant("it was used already"),
+      }),
+      jwks,
+      cookieKeys: secrets.map((secret) => deriveKey(secret, "authn.issuer.cookie.v1").toString("base64url")),
+      cookieSuffix: url.port,
+      clients: clientsOf({ web: parts.web, signIns, secrets }),
+      policy: signInPolicy(library.interactionPolicy),
+      signInPath,
+      find: factors.find,
+      accessTokenClaims: claims.of,
+      audienceOf,
+      audiences: parts.audiences,
+      scopesOfClient: scopes,
+      signOut: signOutPages({ provider: () => provider, publicOrigins: parts.web.publicOrigins }),
+      refuseTarget: (text) => new library.errors.InvalidTarget(text),
+    }),
+  );
+  provider.on("server_error", (_ctx, error) => log.error("issuer_failed", { cause: error }));
+
+  const publicKeys = createLocalJWKSet({ keys: jwks.map(({ d: _private, ...key }) => key) });
+  registerGrants({
+    provider,
+    errors: library.errors,
+    signIns,
+    factors,
+    claims,
+    audiences: parts.audiences,
+    scopesOfClient: scopes,
+    now,
+    check: createTokenChecker({
+      audience: parts.audiences[0],
+      issuers: [{ issuer: issuerUrl, keys: (header, token) => publicKeys(header, token) }],
+      mapping: { subjectPrefix: "", subjectClaim: "sub", tenantClaim: "tenant", assurance: defaultAssuranceMap },
+      houseKeys: parts.houseKeys,
+      agentOfClient: async (clientId) => signIns.agents.find((agent) => agent.clientId === clientId)?.agent,
+      now,
+      metrics: parts.metrics,
+    }),
+  });
+
+  const signIn = createSignIn({
+    provider,
+    factors,
+    signIns,
+    sealer: sealer("sign-in"),
+    issuerOrigin: url.origin,
+    publicOrigins: parts.web.publicOrigins,
+    now,
+    log,
+  });
+  const callback = provider.callback();
+  // The library's own pages (a form that sends itself) add the digest of their one script to this policy.
+  const defaultHeaders = {
+    "content-security-policy": `default-src 'none'; script-src 'none'; form-action 'self' ${parts.web.publicOrigins.join(" ")}; base-uri 'none'; frame-ancestors 'none'`,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "same-origin",
+  };
+
+  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    // The provider builds its own addresses from the Host header, so only its own host is served.
+    if (request.headers.host?.toLowerCase() !== url.host) {
+      sendPage(response, messagePage("Not served here", `This is ${issuerUrl}.`, 421));
+      return;
+    }
+    if (await signIn(request, response)) return;
+    for (const [name, value] of Object.entries(defaultHeaders)) response.setHeader(name, value);
+    await callback(request, response);
+  };
+  const handler: RequestListener = (request, response) => {
+    serve(request, response).catch((cause: unknown) => {
+      const status = cause instanceof Problem ? cause.status : 500;
+      if (status >= 500) log.error("issuer_failed", { cause });
+      if (response.headersSent) response.destroy();
+      else
+        sendPage(
+          response.setHeader("connection", "close"),
+          messagePage("That did not work", "Go back to Sallyport and start again.", status),
+        );
+    });
+  };
+
+  const sweep = (): void => {
+    sweepExpired(database, now()).catch((cause: unknown) => log.warn("issuer_sweep_failed", { cause }));
+  };
+  const timer = setInterval(sweep, SWEEP_MS).unref();
+  const listening: Listening[] = [];
+  return {
+    issuer: issuerUrl,
+    handler,
+    listen: async (options) => {
+      const bound = await listenOn(handler, { port: options.port, hosts: options.hosts ?? loopbackHosts });
+      listening.push(bound);
+      return bound;
+    },
+    [Symbol.asyncDispose]: async () => {
+      clearInterval(timer);
+      await Promise.all(listening.map((bound) => bound.close()));
+    },
+  };
+};

@@ -1,0 +1,154 @@
+import { createHash } from "node:crypto";
+import type { ServerResponse } from "node:http";
+import type { Person } from "./sign-ins.ts";
+
+/** Text for HTML, in content and in quoted attributes. */
+const escape = (text: string): string =>
+  text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;").replaceAll("'", "&#39;");
+
+const style = `
+:root{color-scheme:light dark;--bg:#f4f6f8;--card:#fff;--ink:#1a2330;--soft:#52606f;--line:#8793a1;--accent:#14508c;--on-accent:#fff;--bad:#a3140f;--bad-bg:#fdeceb}
+@media (prefers-color-scheme:dark){:root{--bg:#10151b;--card:#19212a;--ink:#e8edf2;--soft:#aab6c2;--line:#6f7d8b;--accent:#8cc2ff;--on-accent:#0b1a2a;--bad:#ffb4ae;--bad-bg:#3a1513}}
+*{box-sizing:border-box}
+body{margin:0;min-height:100vh;display:grid;place-items:center;padding:1.5rem;background:var(--bg);color:var(--ink);font:1rem/1.5 system-ui,sans-serif}
+main{width:100%;max-width:26rem;padding:2rem;background:var(--card);border:1px solid var(--line);border-radius:.75rem}
+h1{margin:0 0 .25rem;font-size:1.5rem;line-height:1.25}
+h2{margin:1.75rem 0 .5rem;font-size:1rem}
+p{margin:.25rem 0 1rem;color:var(--soft)}
+label{display:block;margin:1rem 0 .25rem;font-weight:600}
+input{width:100%;padding:.6rem .75rem;border:1px solid var(--line);border-radius:.4rem;background:var(--card);color:var(--ink);font:inherit}
+input[inputmode=numeric]{letter-spacing:.3em}
+button{width:100%;margin-top:1.25rem;padding:.7rem;border:0;border-radius:.4rem;background:var(--accent);color:var(--on-accent);font:inherit;font-weight:600;cursor:pointer}
+button.plain{margin-top:.5rem;background:none;color:var(--accent);text-decoration:underline}
+a{color:var(--accent)}
+:focus-visible{outline:3px solid var(--accent);outline-offset:2px}
+.fault{margin:1rem 0 0;padding:.6rem .75rem;border-radius:.4rem;background:var(--bad-bg);color:var(--bad)}
+ul{margin:0;padding:0;list-style:none}
+li{padding:.3rem 0;color:var(--soft)}
+code{padding:.1rem .3rem;border:1px solid var(--line);border-radius:.25rem;font-size:.95em}
+`;
+
+const styleHash = `'sha256-${createHash("sha256").update(style).digest("base64")}'`;
+
+/** `formTargets`: origins that a form's answer may redirect to (browsers hold redirects against `form-action` too). */
+export interface Page {
+  readonly title: string;
+  readonly body: string;
+  readonly status?: number;
+  readonly formTargets?: readonly string[];
+}
+
+export const renderPage = (page: Page): string => `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escape(page.title)} · Sallyport</title>
+<style>${style}</style>
+</head>
+<body><main>
+${page.body}
+</main></body>
+</html>
+`;
+
+/** No script, nothing from elsewhere, no framing, nothing kept. */
+export const pageHeaders = (page: Page): Record<string, string> => ({
+  "content-type": "text/html; charset=utf-8",
+  "content-security-policy": `default-src 'none'; style-src ${styleHash}; form-action ${["'self'", ...(page.formTargets ?? [])].join(" ")}; base-uri 'none'; frame-ancestors 'none'`,
+  "cache-control": "no-store",
+  "x-content-type-options": "nosniff",
+  "x-frame-options": "DENY",
+  // Not `no-referrer`: a browser then sends `Origin: null` with our own forms.
+  "referrer-policy": "same-origin",
+  "cross-origin-opener-policy": "same-origin",
+});
+
+export const sendPage = (response: ServerResponse, page: Page): void => {
+  response.writeHead(page.status ?? 200, pageHeaders(page)).end(renderPage(page));
+};
+
+const fault = (text: string | undefined): string =>
+  text === undefined ? "" : `<p class="fault" id="fault" role="alert">${escape(text)}</p>`;
+const marks = (text: string | undefined): string => (text === undefined ? "" : ' aria-invalid="true" aria-describedby="fault"');
+
+export interface PasswordPageParts {
+  readonly action: string;
+  readonly login: string;
+  /** A name that may not be changed: the person whose session is confirmed. */
+  readonly why?: string;
+  readonly fault?: string;
+  readonly persons: readonly Person[];
+  readonly passwordHint?: string;
+  readonly formTargets: readonly string[];
+}
+
+export const passwordPage = (parts: PasswordPageParts): Page => {
+  const list = parts.persons
+    .map((person) => `<li><a href="?login=${encodeURIComponent(person.login)}">${escape(person.login)}</a> · ${escape(person.role)}</li>`)
+    .join("\n");
+  const hint = parts.passwordHint === undefined ? "" : `<p>The password of each is <code>${escape(parts.passwordHint)}</code>.</p>`;
+  const focusPassword = parts.login !== "";
+  return {
+    title: "Sign in",
+    status: parts.fault === undefined ? 200 : 400,
+    formTargets: parts.formTargets,
+    body: `<h1>Sign in</h1>
+<p>${escape(parts.why ?? "Sallyport, development sign-in")}</p>
+${fault(parts.fault)}
+<form method="post" action="${escape(parts.action)}">
+<label for="login">Name</label>
+<input id="login" name="login" value="${escape(parts.login)}" autocomplete="username" autocapitalize="none" spellcheck="false" required maxlength="64"${marks(parts.fault)}${focusPassword ? "" : " autofocus"}>
+<label for="password">Password</label>
+<input id="password" name="password" type="password" autocomplete="current-password" required maxlength="256"${marks(parts.fault)}${focusPassword ? " autofocus" : ""}>
+<button type="submit">Sign in</button>
+</form>
+${list === "" ? "<p>No demo sign-ins are loaded: the house runs without its demo world.</p>" : `<h2>Demo sign-ins</h2>\n${hint}<ul>\n${list}\n</ul>`}`,
+  };
+};
+
+export interface CodePageParts {
+  readonly action: string;
+  readonly abortAction: string;
+  readonly login: string;
+  /** Sealed proof that the first factor was shown; absent when the session shows it. */
+  readonly proof?: string;
+  readonly fault?: string;
+  /** Whether the demo's secret was printed where this person can read it. */
+  readonly isDemo: boolean;
+  readonly formTargets: readonly string[];
+}
+
+export const codePage = (parts: CodePageParts): Page => ({
+  title: "One-time code",
+  status: parts.fault === undefined ? 200 : 400,
+  formTargets: parts.formTargets,
+  body: `<h1>One-time code</h1>
+<p>This needs a stronger sign-in, ${escape(parts.login)}. Enter the six digits that your authenticator app shows.</p>
+${fault(parts.fault)}
+<form method="post" action="${escape(parts.action)}">
+${parts.proof === undefined ? "" : `<input type="hidden" name="proof" value="${escape(parts.proof)}">`}
+<label for="code">Code</label>
+<input id="code" name="code" inputmode="numeric" pattern="[0-9 ]*" autocomplete="one-time-code" required maxlength="9" autofocus${marks(parts.fault)}>
+<button type="submit">Confirm</button>
+</form>
+<form method="post" action="${escape(parts.abortAction)}"><button class="plain" type="submit">Cancel</button></form>
+${parts.isDemo ? "<p>The demo's secret for authenticator apps stands in the house's start-up log. Without an app: <code>npm run token -- --code</code></p>" : ""}`,
+});
+
+export const messagePage = (title: string, text: string, status = 200): Page => ({
+  title,
+  status,
+  body: `<h1>${escape(title)}</h1>\n<p>${escape(text)}</p>`,
+});
+
+/** `form` is the provider's own hidden form with its anti-forgery token. */
+export const signOutPage = (form: string, formId: string, formTargets: readonly string[]): Page => ({
+  title: "Sign out",
+  formTargets,
+  body: `<h1>Sign out?</h1>
+<p>This ends your sign-in at the identity provider.</p>
+${form}
+<button form="${escape(formId)}" type="submit" name="logout" value="yes" autofocus>Sign out</button>
+<button form="${escape(formId)}" class="plain" type="submit">Stay signed in</button>`,
+});

@@ -1,0 +1,198 @@
+import * as openid from "openid-client";
+import { Problem } from "#contract/problem.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
+import { satisfies, type Assurance } from "./assurance.ts";
+import { identityOfProvider, type Identity, type IdentityMapping } from "./claims.ts";
+import { createProviderConnection } from "./provider-connection.ts";
+
+export interface OidcClientParts {
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  /** Asked of the provider at sign-in. */
+  readonly scopes: readonly string[];
+  readonly mapping: IdentityMapping;
+  readonly now: () => Date;
+  readonly metrics: Metrics;
+  readonly fetch?: (url: string, init?: RequestInit) => Promise<Response>;
+}
+
+export interface BeginSignIn {
+  /** One of ours, registered at the provider, e.g. `http://localhost:8080/auth/callback`. */
+  readonly redirectUri: string;
+  readonly acrValues?: string;
+  readonly maxAge?: number;
+  readonly prompt?: "login" | "none";
+  readonly loginHint?: string;
+}
+
+/** What must come back; kept by the gateway in its sealed transaction, never in the browser's reach. */
+export interface SignInChecks {
+  readonly state: string;
+  readonly nonce: string;
+  readonly verifier: string;
+}
+
+export interface FinishSignIn extends SignInChecks {
+  /** The callback as the browser called it: the redirect URI with its query. */
+  readonly currentUrl: URL;
+  /** What a step-up asked for; a sign-in that is less is `step_up_not_met`. */
+  readonly assurance?: Assurance;
+  readonly maxAge?: number;
+}
+
+export interface ProviderTokens {
+  readonly accessToken: string;
+  /** Seconds since 1970. */
+  readonly accessExpiresAt: number;
+  readonly refreshToken?: string;
+  readonly idToken?: string;
+  readonly scope?: string;
+}
+
+export interface SignedIn extends Identity {
+  readonly name: string;
+  readonly issuer: string;
+  /** The provider's session, for sign-out from there. */
+  readonly idpSession?: string;
+  readonly tokens: ProviderTokens;
+}
+
+export interface OidcClient {
+  readonly issuer: string;
+  /** Where to send the browser. Throws `identity_provider_unavailable`. */
+  begin(ask: BeginSignIn): Promise<{ readonly url: string } & SignInChecks>;
+  /** Checks the callback, redeems the code. Throws `login_failed`, `identity_rejected`, `step_up_not_met`, `identity_provider_unavailable`. */
+  finish(given: FinishSignIn): Promise<SignedIn>;
+  /** `undefined`: the provider ended it (`invalid_grant`). Throws `identity_provider_unavailable` when it cannot be known. */
+  refresh(refreshToken: string): Promise<ProviderTokens | undefined>;
+  /** RFC 7009; true once the provider took it, or offers no revocation. */
+  revoke(refreshToken: string): Promise<boolean>;
+  /** Where to send the browser to sign out there too; `undefined` if the provider has no such page or is down. */
+  endSessionUrl(ask: { readonly idToken?: string; readonly postLogoutRedirectUri?: string }): Promise<string | undefined>;
+  /** Asks the provider for its metadata anew; throws `identity_provider_unavailable`. For health checks. */
+  ready(): Promise<void>;
+}
+
+/** A clock that is a little off must not turn a fresh sign-in into a stale one. */
+const AUTH_TIME_TOLERANCE_SECONDS = 60;
+const DEFAULT_LIFE_SECONDS = 300;
+
+const unavailable = (cause: unknown): Problem => new Problem("identity_provider_unavailable", { cause, headers: { "retry-after": "5" } });
+
+const text = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined);
+
+/** The gateway's side of OpenID Connect: confidential client, code + PKCE S256, `state`, `nonce`, `iss`, PAR when offered. */
+export const createOidcClient = (parts: OidcClientParts): OidcClient => {
+  const provider = createProviderConnection(parts);
+
+  const tokensOf = (answer: openid.TokenEndpointResponse): ProviderTokens => ({
+    accessToken: answer.access_token,
+    accessExpiresAt: Math.floor(parts.now().getTime() / 1000) + (answer.expires_in ?? DEFAULT_LIFE_SECONDS),
+    ...(answer.refresh_token === undefined ? {} : { refreshToken: answer.refresh_token }),
+    ...(answer.id_token === undefined ? {} : { idToken: answer.id_token }),
+    ...(answer.scope === undefined ? {} : { scope: answer.scope }),
+  });
+
+  const identityOf = (claims: openid.IDToken): Identity => {
+    try {
+      return identityOfProvider(claims, parts.mapping);
+    } catch (error) {
+      if (error instanceof Problem && error.code === "tenant_required")
+        throw new Problem("identity_rejected", { detail: "The identity provider names no tenant.", cause: error });
+      throw error;
+    }
+  };
+
+  const requireAssurance = (who: Identity, given: FinishSignIn): void => {
+    const age = parts.now().getTime() / 1000 - (who.authTime ?? 0);
+    const isStale = given.maxAge !== undefined && (who.authTime === undefined || age > given.maxAge + AUTH_TIME_TOLERANCE_SECONDS);
+    const isWeak = given.assurance !== undefined && !satisfies(who.acr, given.assurance);
+    if (isStale || isWeak)
+      throw new Problem("step_up_not_met", { detail: isWeak ? "A second factor was asked for." : "A fresh sign-in was asked for." });
+  };
+
+  return {
+    issuer: parts.issuer,
+    begin: async (ask) => {
+      const config = await provider.configuration();
+      const checks = { state: openid.randomState(), nonce: openid.randomNonce(), verifier: openid.randomPKCECodeVerifier() };
+      const parameters: Record<string, string> = {
+        redirect_uri: ask.redirectUri,
+        scope: parts.scopes.join(" "),
+        state: checks.state,
+        nonce: checks.nonce,
+        code_challenge: await openid.calculatePKCECodeChallenge(checks.verifier),
+        code_challenge_method: "S256",
+        ...(ask.acrValues === undefined ? {} : { acr_values: ask.acrValues }),
+        ...(ask.maxAge === undefined ? {} : { max_age: String(ask.maxAge) }),
+        ...(ask.prompt === undefined ? {} : { prompt: ask.prompt }),
+        ...(ask.loginHint === undefined ? {} : { login_hint: ask.loginHint }),
+      };
+      try {
+        const isPushed = config.serverMetadata().pushed_authorization_request_endpoint !== undefined;
+        const url = isPushed
+          ? await openid.buildAuthorizationUrlWithPAR(config, parameters)
+          : openid.buildAuthorizationUrl(config, parameters);
+        return { url: url.href, ...checks };
+      } catch (cause) {
+        throw unavailable(cause);
+      }
+    },
+    finish: async (given) => {
+      const config = await provider.configuration();
+      const answer = await openid
+        .authorizationCodeGrant(config, given.currentUrl, {
+          expectedState: given.state,
+          expectedNonce: given.nonce,
+          pkceCodeVerifier: given.verifier,
+          idTokenExpected: true,
+        })
+        .catch((cause: unknown) => {
+          if (provider.isOutage(cause)) throw unavailable(cause);
+          const isCancelled = cause instanceof openid.AuthorizationResponseError && cause.error === "access_denied";
+          throw new Problem("login_failed", { cause, ...(isCancelled ? { detail: "The sign-in was cancelled." } : {}) });
+        });
+      const claims = answer.claims();
+      if (claims === undefined) throw new Problem("login_failed");
+      const who = identityOf(claims);
+      requireAssurance(who, given);
+      const idpSession = text(claims["sid"]);
+      return {
+        ...who,
+        name: text(claims["name"]) ?? text(claims["preferred_username"]) ?? who.sub,
+        issuer: parts.issuer,
+        tokens: tokensOf(answer),
+        ...(idpSession === undefined ? {} : { idpSession }),
+      };
+    },
+    refresh: async (refreshToken) => {
+      const config = await provider.configuration();
+      try {
+        return tokensOf(await openid.refreshTokenGrant(config, refreshToken));
+      } catch (cause) {
+        if (cause instanceof openid.ResponseBodyError && cause.error === "invalid_grant") return undefined;
+        throw unavailable(cause);
+      }
+    },
+    revoke: async (refreshToken) => {
+      try {
+        const config = await provider.configuration();
+        if (config.serverMetadata().revocation_endpoint === undefined) return true;
+        await openid.tokenRevocation(config, refreshToken, { token_type_hint: "refresh_token" });
+        return true;
+      } catch {
+        return false;
+      }
+    },
+    endSessionUrl: async (ask) => {
+      const config = await provider.configuration().catch(() => undefined);
+      if (config?.serverMetadata().end_session_endpoint === undefined) return undefined;
+      return openid.buildEndSessionUrl(config, {
+        ...(ask.idToken === undefined ? {} : { id_token_hint: ask.idToken }),
+        ...(ask.postLogoutRedirectUri === undefined ? {} : { post_logout_redirect_uri: ask.postLogoutRedirectUri }),
+      }).href;
+    },
+    ready: () => provider.probe(),
+  };
+};

@@ -1,0 +1,110 @@
+import * as openid from "openid-client";
+import { Problem } from "#contract/problem.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
+
+export interface ProviderConnectionParts {
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  readonly now: () => Date;
+  readonly metrics: Metrics;
+  readonly fetch?: (url: string, init?: RequestInit) => Promise<Response>;
+}
+
+export interface ProviderConnection {
+  /** The provider's metadata, read when first needed and again each hour. Throws `identity_provider_unavailable`. */
+  configuration(): Promise<openid.Configuration>;
+  /** Asks now, whatever is kept. */
+  probe(): Promise<void>;
+  /** Whether a fault is the provider's absence rather than its answer. */
+  isOutage(fault: unknown): boolean;
+}
+
+const KEPT_MS = 3_600_000;
+const TIMEOUT_SECONDS = 10;
+
+type EndpointName = "discovery" | "jwks" | "par" | "token" | "revocation" | "other";
+
+/** Connection to an OpenID provider that may start later than we do, or be away for a while. */
+export const createProviderConnection = (parts: ProviderConnectionParts): ProviderConnection => {
+  let kept: { readonly config: Promise<openid.Configuration>; readonly at: number } | undefined;
+  let metadata: Readonly<openid.ServerMetadata> | undefined;
+
+  const nameOf = (url: string): EndpointName => {
+    if (url.includes("/.well-known/")) return "discovery";
+    if (url === metadata?.jwks_uri) return "jwks";
+    if (url === metadata?.token_endpoint) return "token";
+    if (url === metadata?.pushed_authorization_request_endpoint) return "par";
+    return url === metadata?.revocation_endpoint ? "revocation" : "other";
+  };
+  const measured: openid.CustomFetch = async (url, init) => {
+    const endpoint = nameOf(url);
+    const started = performance.now();
+    const done = (status: string): void => {
+      parts.metrics.count("bff_idp_requests_total", { endpoint, status });
+      parts.metrics.observe("bff_idp_latency_seconds", { endpoint }, (performance.now() - started) / 1000);
+    };
+    try {
+      const response = await (parts.fetch ?? fetch)(url, init as RequestInit);
+      done(response.status < 500 ? "ok" : "error");
+      return response;
+    } catch (cause) {
+      done((cause as Error).name === "TimeoutError" ? "timeout" : "error");
+      throw cause;
+    }
+  };
+
+  const discover = async (): Promise<openid.Configuration> => {
+    const url = new URL(parts.issuer);
+    const config = await openid.discovery(
+      url,
+      parts.clientId,
+      { client_secret: parts.clientSecret },
+      openid.ClientSecretBasic(parts.clientSecret),
+      {
+        [openid.customFetch]: measured,
+        timeout: TIMEOUT_SECONDS,
+        // Which issuers may be reached without TLS is settled where the settings are read.
+        execute: [openid.enableNonRepudiationChecks, ...(url.protocol === "http:" ? [openid.allowInsecureRequests] : [])],
+      },
+    );
+    metadata = config.serverMetadata();
+    return config;
+  };
+  const unavailable = (cause: unknown): Problem =>
+    new Problem("identity_provider_unavailable", {
+      detail: "The identity provider does not answer.",
+      cause,
+      headers: { "retry-after": "5" },
+    });
+
+  const configuration = (): Promise<openid.Configuration> => {
+    if (kept !== undefined && parts.now().getTime() - kept.at < KEPT_MS) return kept.config;
+    const asked = {
+      at: parts.now().getTime(),
+      config: discover().catch((cause: unknown) => {
+        if (kept === asked) kept = undefined;
+        throw unavailable(cause);
+      }),
+    };
+    kept = asked;
+    return asked.config;
+  };
+
+  return {
+    configuration,
+    probe: async () => {
+      await discover().catch((cause: unknown) => {
+        throw unavailable(cause);
+      });
+    },
+    isOutage: (fault) => {
+      if (fault instanceof openid.ResponseBodyError) return fault.status >= 500;
+      if (fault instanceof openid.AuthorizationResponseError)
+        return fault.error === "temporarily_unavailable" || fault.error === "server_error";
+      const code = (fault as { code?: unknown }).code;
+      if (fault instanceof openid.ClientError) return code === "OAUTH_TIMEOUT" || code === "OAUTH_ABORT";
+      return fault instanceof TypeError && fault.message === "fetch failed";
+    },
+  };
+};

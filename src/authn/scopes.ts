@@ -1,0 +1,34 @@
+/** What OpenID Connect itself knows. */
+export const identityScopes = ["openid", "profile", "offline_access"] as const;
+
+/**
+ * All that a person's token may carry. A scope only says what a token is for: whether the person may is decided at each
+ * act. Never here: `authzen.pep`, `pip.read`, `membership.budget`, `metrics.read`, which are for services.
+ */
+export const personScopes = [
+  "mcp.tools.discovery",
+  "mcp.tools.invoke",
+  "membership.read",
+  "membership.delegate",
+  "membership.write",
+  "membership.registry",
+  "secrets.read",
+  "secrets.write",
+  "secrets.read_metadata",
+  "secrets.delete",
+  "secrets.destroy",
+  "secrets.rotate",
+  "audit.read",
+  "pdp.decisions.read",
+  "pdp.policies.read",
+  "config.read",
+  "config.write",
+  "workflows.read",
+  "workflows.start",
+  "workflows.operate",
+  "tasks.read",
+  "tasks.complete",
+] as const;
+
+/** Most that an agent's token may carry, whatever the person's holds: tools, and what its tools look up for the person. */
+export const agentScopes = ["mcp.tools.discovery", "mcp.tools.invoke", "membership.read"] as const;

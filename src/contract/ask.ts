@@ -1,0 +1,101 @@
+import type { z } from "zod";
+import type { Endpoint, ReplyOf, SentBody, SentParams, SentQuery } from "./endpoint.ts";
+import { isProblemCode, Problem, type Fault, type ProblemBody } from "./problem.ts";
+
+/** Where a request goes: the service's own `fetch` in one process, an HTTP client elsewhere, `fetch` in a browser. */
+export type Peer = (request: Request) => Promise<Response>;
+
+export interface AskOptions<E> {
+  readonly params?: SentParams<E>;
+  readonly query?: SentQuery<E>;
+  readonly body?: SentBody<E>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal;
+  /** Address that the path is put on; only its origin and prefix count. */
+  readonly baseUrl?: string;
+}
+
+export interface Answered<R> {
+  readonly value: R;
+  readonly status: number;
+  readonly headers: Headers;
+}
+
+const fillPath = (path: string, params: Readonly<Record<string, unknown>> | undefined): string =>
+  path.replace(/\{([^}]+)\}/g, (_whole, name: string) => encodeURIComponent(String(params?.[name])));
+
+const toQuery = (query: Readonly<Record<string, unknown>> | undefined): string => {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query ?? {})) {
+    if (typeof value === "string" || typeof value === "number" || typeof value === "boolean") search.set(name, String(value));
+  }
+  const text = search.toString();
+  return text === "" ? "" : `?${text}`;
+};
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Turns a problem+json answer back into the `Problem` that its service threw. */
+export const readProblem = async (response: Response): Promise<Problem> => {
+  const body: unknown = await response.json().catch(() => undefined);
+  if (!isObject(body) || typeof body["code"] !== "string" || !isProblemCode(body["code"])) {
+    return new Problem("upstream_bad_response", { cause: { status: response.status } });
+  }
+  const {
+    type: _type,
+    title: _title,
+    status: _status,
+    detail,
+    code,
+    correlation_id: _correlation,
+    errors,
+    ...members
+  } = body as unknown as ProblemBody;
+  const headers: Record<string, string> = {};
+  for (const name of ["www-authenticate", "retry-after", "x-decision-id"]) {
+    const value = response.headers.get(name);
+    if (value !== null) headers[name] = value;
+  }
+  return new Problem(code as never, {
+    ...(typeof detail === "string" ? { detail } : {}),
+    ...(Array.isArray(errors) ? { errors: errors as readonly Fault[] } : {}),
+    members,
+    headers,
+    ...(response.status === 409 ? { status: 409 } : {}),
+  });
+};
+
+/**
+ * Typed call of an endpoint; used by peers, tests and the browser. Throws the `Problem` of a refusal. A reply that
+ * does not fit its schema is `upstream_bad_response`, never data.
+ */
+export const askAnswer = async <E extends Endpoint<z.ZodType, z.ZodType, z.ZodType, z.ZodType>>(
+  peer: Peer,
+  endpoint: E,
+  options: AskOptions<E> = {},
+): Promise<Answered<ReplyOf<E>>> => {
+  const path = fillPath(endpoint.path, options.params as Record<string, unknown> | undefined);
+  const url = `${options.baseUrl ?? "http://house.internal"}${path}${toQuery(options.query as Record<string, unknown> | undefined)}`;
+  const headers = new Headers(options.headers);
+  if (options.body !== undefined && !headers.has("content-type")) headers.set("content-type", "application/json");
+  const response = await peer(
+    new Request(url, {
+      method: endpoint.method,
+      headers,
+      ...(options.body === undefined ? {} : { body: JSON.stringify(options.body) }),
+      ...(options.signal === undefined ? {} : { signal: options.signal }),
+    }),
+  );
+  if (response.status >= 400) throw await readProblem(response);
+  const body: unknown = response.status === 204 ? undefined : await response.json().catch(() => undefined);
+  const read = endpoint.reply.safeParse(body);
+  if (!read.success) throw new Problem("upstream_bad_response", { cause: read.error });
+  return { value: read.data as ReplyOf<E>, status: response.status, headers: response.headers };
+};
+
+/** As `askAnswer`, but only the value. */
+export const ask = async <E extends Endpoint<z.ZodType, z.ZodType, z.ZodType, z.ZodType>>(
+  peer: Peer,
+  endpoint: E,
+  options: AskOptions<E> = {},
+): Promise<ReplyOf<E>> => (await askAnswer(peer, endpoint, options)).value;

@@ -1,0 +1,327 @@
+import { z } from "zod";
+import { endpoint } from "./endpoint.ts";
+import { nodeId, plainText, prose, timestamp, usd } from "./ids.ts";
+import { delegationStatus } from "./membership.ts";
+
+/** Delegations with budgets, and the money of one tool call: reserve, settle, release. */
+
+const BASE = "/api/v1/delegations";
+const id = z.object({ id: nodeId });
+const reason = prose(3, 500);
+const reservationId = z.object({ id: z.uuid() });
+const problems = ["access_denied", "decision_unavailable", "not_found", "store_unavailable", "tenant_required", "unknown_member"] as const;
+
+export const delegation = z.object({
+  delegation_id: z.string(),
+  delegator_id: z.string(),
+  delegator_name: z.string().optional(),
+  agent_id: z.string(),
+  agent_name: z.string().optional(),
+  parent_id: z.string().optional(),
+  status: delegationStatus,
+  hold: z.string().optional(),
+  exhausted: z.boolean(),
+  /** null = all that the agent has, now and later. */
+  capabilities: z.array(z.string()).nullable(),
+  constraints: z.record(z.string(), z.unknown()),
+  budget_usd: usd,
+  max_steps: z.number().int(),
+  used_usd: usd,
+  used_steps: z.number().int(),
+  held_usd: usd,
+  held_steps: z.number().int(),
+  lent_usd: usd,
+  lent_steps: z.number().int(),
+  valid_from: timestamp,
+  expires_at: timestamp.nullable(),
+  purpose: z.string(),
+  created_by: z.string(),
+  created_at: timestamp,
+  ended_at: timestamp.optional(),
+  end_reason: z.string().optional(),
+});
+export type Delegation = z.infer<typeof delegation>;
+
+export const delegationDraft = z.strictObject({
+  id: nodeId.optional(),
+  delegator_id: nodeId.optional(),
+  agent_id: nodeId,
+  capabilities: z.array(plainText(1, 200)).max(500).nullable(),
+  budget_usd: usd.max(10_000),
+  max_steps: z.number().int().min(1).max(100_000),
+  valid_from: timestamp.optional(),
+  expires_at: timestamp.optional(),
+  purpose: prose(3, 500),
+  what_if_digest: plainText(1, 128).optional(),
+});
+export type DelegationDraft = z.infer<typeof delegationDraft>;
+
+export const whatIf = z.object({
+  what_if_digest: z.string(),
+  graph_version: z.number().int(),
+  tools: z.object({ added: z.array(z.string()), kept: z.array(z.string()), removed: z.array(z.string()) }),
+  audiences: z.object({
+    added: z.array(z.object({ audience: z.string(), scopes: z.array(z.string()) })),
+    removed: z.array(z.object({ audience: z.string(), scopes: z.array(z.string()) })),
+  }),
+  tenant_ids: z.array(z.string()),
+  columns_masked: z.record(z.string(), z.string()),
+  step_up_tools: z.array(z.string()),
+  warnings: z.array(z.object({ code: z.string(), message: z.string() })),
+});
+export type WhatIf = z.infer<typeof whatIf>;
+
+export const createDelegation = endpoint("membership", "POST", BASE, {
+  body: delegationDraft,
+  reply: delegation,
+  status: 201,
+  auth: "bearer",
+  scope: ["membership.delegate"],
+  decision: "delegations/create",
+  problems: [...problems, "idempotency_key_required", "idempotency_conflict", "agent_uncontrolled", "what_if_stale", "already_exists"],
+  summary: "Delegate to an agent: tools, budget, steps, end. Needs Idempotency-Key.",
+});
+
+export const listDelegations = endpoint("membership", "GET", BASE, {
+  query: z.strictObject({
+    user_id: nodeId.optional(),
+    agent_id: nodeId.optional(),
+    status: delegationStatus.optional(),
+    /** Over 80 % used, or ending within 7 days. */
+    attention: z.enum(["true", "false"]).optional(),
+    /** `own` = those that the caller gave. `all` adds those of others that the caller may view, each by a decision of its own. */
+    whose: z.enum(["own", "all"]).default("own"),
+    limit: z.coerce.number().int().min(1).max(500).default(50),
+    cursor: plainText(1, 1000).optional(),
+  }),
+  reply: z.object({ items: z.array(delegation), next_cursor: z.string().optional(), stream_seq: z.number().int().optional() }),
+  auth: "bearer",
+  scope: ["membership.delegate", "membership.read"],
+  decision: "delegations/view_all",
+  problems: [...problems, "invalid_cursor"],
+  summary: "Delegations that the caller may see.",
+});
+
+export const getDelegation = endpoint("membership", "GET", `${BASE}/{id}`, {
+  params: id,
+  reply: delegation,
+  auth: "bearer",
+  scope: ["membership.delegate", "membership.read"],
+  decision: "delegations/view",
+  problems,
+  summary: "One delegation with its meter.",
+});
+
+const stopped = delegation.extend({ graph_version: z.number().int(), running_calls: z.array(z.string()) });
+
+export const revokeDelegation = endpoint("membership", "POST", `${BASE}/{id}/revoke`, {
+  params: id,
+  body: z.strictObject({ reason }),
+  reply: stopped,
+  auth: "bearer",
+  scope: ["membership.delegate"],
+  decision: "delegations/revoke",
+  problems: [...problems, "delegation_ended"],
+  summary: "End it for good. No call is reserved after this answers, on any node.",
+});
+
+export const pauseDelegation = endpoint("membership", "POST", `${BASE}/{id}/pause`, {
+  params: id,
+  body: z.strictObject({ reason }),
+  reply: stopped,
+  auth: "bearer",
+  scope: ["membership.delegate"],
+  decision: "delegations/revoke",
+  problems: [...problems, "delegation_ended"],
+  summary: "Hold it.",
+});
+
+export const resumeDelegation = endpoint("membership", "POST", `${BASE}/{id}/resume`, {
+  params: id,
+  body: z.strictObject({ reason }),
+  reply: stopped,
+  auth: "bearer",
+  scope: ["membership.delegate"],
+  decision: "delegations/create",
+  problems: [...problems, "delegation_ended", "if_match_required", "stale_version"],
+  summary: "Let it go on. Needs If-Match.",
+});
+
+export const revokeMany = endpoint("membership", "POST", `${BASE}/revoke-many`, {
+  body: z.strictObject({ agent_id: nodeId.optional(), delegator_id: nodeId.optional(), mode: z.enum(["pause", "revoke"]), reason }),
+  reply: z.object({ delegations: z.array(z.string()), graph_version: z.number().int(), running_calls: z.array(z.string()) }),
+  auth: "bearer",
+  scope: ["membership.delegate"],
+  decision: "delegations/revoke",
+  problems: [...problems, "idempotency_key_required", "idempotency_conflict"],
+  summary: "Revoke or pause all that an agent holds from a delegator, in one version. Needs Idempotency-Key.",
+});
+
+export const whatIfDelegation = endpoint("membership", "POST", `${BASE}/what-if`, {
+  body: delegationDraft.or(z.strictObject({ revoke: nodeId })),
+  reply: whatIf,
+  auth: "bearer",
+  scope: ["membership.delegate"],
+  decision: "delegations/create",
+  problems: [...problems, "agent_uncontrolled"],
+  summary: "What a delegation would add or take, by the enforcing code; nothing is written.",
+});
+
+export const delegationImpact = endpoint("membership", "GET", `${BASE}/{id}/impact`, {
+  params: id,
+  reply: z.object({
+    tools_lost: z.array(z.object({ user_id: z.string(), agent_id: z.string(), tool_id: z.string() })),
+    running_calls: z.array(z.object({ call_id: z.string(), tool_id: z.string(), since: timestamp })),
+    children: z.array(z.string()),
+  }),
+  auth: "bearer",
+  scope: ["membership.delegate", "membership.read"],
+  decision: "delegations/view",
+  problems,
+  summary: "What ending it would take away.",
+});
+
+export const reservationView = z.object({
+  reservation_id: z.string(),
+  call_id: z.string(),
+  tool_id: z.string(),
+  state: z.string(),
+  outcome: z.string().nullable(),
+  steps: z.number().int(),
+  usd,
+  charged_steps: z.number().int().nullable(),
+  charged_usd: usd.nullable(),
+  created_at: timestamp,
+  closed_at: timestamp.nullable(),
+});
+
+export const delegationUsage = endpoint("membership", "GET", `${BASE}/{id}/usage`, {
+  params: id,
+  query: z.strictObject({ from: timestamp.optional(), to: timestamp.optional() }),
+  reply: z.object({
+    by_tool: z.array(z.object({ tool_id: z.string(), calls: z.number().int(), steps: z.number().int(), usd })),
+    series: z.array(z.object({ at: timestamp, steps: z.number().int(), usd })),
+    open: z.array(reservationView),
+  }),
+  auth: "bearer",
+  scope: ["membership.delegate", "membership.read"],
+  decision: "delegations/view",
+  problems,
+  summary: "What it has used, by tool and over time.",
+});
+
+export const delegationHistory = endpoint("membership", "GET", `${BASE}/{id}/history`, {
+  params: id,
+  reply: z.object({
+    items: z.array(
+      z.object({
+        version: z.number().int(),
+        at: timestamp,
+        actor: z.string(),
+        source: z.string(),
+        reason: z.string().optional(),
+        before: z.unknown(),
+        after: z.unknown(),
+      }),
+    ),
+  }),
+  auth: "bearer",
+  scope: ["membership.delegate", "membership.read"],
+  decision: "delegations/view",
+  problems,
+  summary: "Who changed it, when and why.",
+});
+
+// ---- money of one call ----
+
+const RESERVATIONS = `${BASE}/reservations`;
+
+export const reservationAsk = z.strictObject({
+  call_id: plainText(1, 128),
+  user_id: nodeId,
+  agent_id: nodeId,
+  tool_id: plainText(1, 200),
+  delegation_id: nodeId.optional(),
+  steps: z.number().int().min(1).max(1000).default(1),
+  usd: usd.max(10_000),
+  ttl_s: z.number().int().min(5).max(3600).default(120),
+});
+
+export const reservation = z.object({
+  reservation_id: z.string(),
+  delegation_id: z.string(),
+  steps_left: z.number().int(),
+  budget_left_usd: usd,
+  ends_at: timestamp,
+});
+export type Reservation = z.infer<typeof reservation>;
+
+const budgetScope = { auth: "bearer" as const, scope: ["membership.budget"] };
+const refusals = [
+  "delegation_inactive",
+  "capability_missing",
+  "steps_exhausted",
+  "budget_exhausted",
+  "idempotency_conflict",
+  "store_unavailable",
+] as const;
+
+export const reserve = endpoint("membership", "POST", RESERVATIONS, {
+  body: reservationAsk,
+  reply: reservation,
+  status: 201,
+  ...budgetScope,
+  problems: refusals,
+  summary: "Hold steps and money for one call; the same call_id gets the first answer again.",
+});
+
+export const settle = endpoint("membership", "POST", `${RESERVATIONS}/{id}/settle`, {
+  params: reservationId,
+  body: z.strictObject({ usd, steps: z.number().int().min(0), outcome: z.enum(["ok", "failed", "unknown"]) }),
+  reply: z.object({
+    charged_usd: usd,
+    charged_steps: z.number().int(),
+    excess_usd: usd,
+    steps_left: z.number().int(),
+    budget_left_usd: usd,
+  }),
+  ...budgetScope,
+  problems: ["not_found", "reservation_closed", "store_unavailable"],
+  summary: "Charge what was used, at most what was held.",
+});
+
+export const release = endpoint("membership", "POST", `${RESERVATIONS}/{id}/release`, {
+  params: reservationId,
+  reply: z.object({ released: z.literal(true) }),
+  ...budgetScope,
+  problems: ["not_found", "reservation_closed", "store_unavailable"],
+  summary: "Never begun: nothing is charged.",
+});
+
+export const extend = endpoint("membership", "POST", `${RESERVATIONS}/{id}/extend`, {
+  params: reservationId,
+  body: z.strictObject({ ttl_s: z.number().int().min(5).max(3600) }),
+  reply: z.object({ reservation_id: z.string(), ends_at: timestamp }),
+  ...budgetScope,
+  problems: ["not_found", "reservation_closed", "store_unavailable"],
+  summary: "Hold it for so long from now; never shorter than before.",
+});
+
+export const findReservation = endpoint("membership", "GET", RESERVATIONS, {
+  query: z.strictObject({ call_id: plainText(1, 128) }),
+  reply: reservationView.extend({ delegation_id: z.string() }).nullable(),
+  ...budgetScope,
+  summary: "The reservation of a call, for a corridor that was restarted.",
+});
+
+export const spend = endpoint("membership", "GET", `${BASE}/spend`, {
+  query: z.strictObject({ user_id: nodeId, from: timestamp.optional(), to: timestamp.optional() }),
+  reply: z.object({
+    settled_usd: usd,
+    held_usd: usd,
+    steps: z.number().int(),
+    by_delegation: z.array(z.object({ delegation_id: z.string(), settled_usd: usd, held_usd: usd, steps: z.number().int() })),
+  }),
+  ...budgetScope,
+  summary: "What a person's agents spent.",
+});

@@ -1,0 +1,35 @@
+import type { z } from "zod";
+import * as authzen from "./authzen.ts";
+import * as delegations from "./delegations.ts";
+import type { Endpoint } from "./endpoint.ts";
+import * as facts from "./facts.ts";
+import * as health from "./health.ts";
+import * as membership from "./membership.ts";
+import * as secrets from "./secrets.ts";
+import * as session from "./session.ts";
+import * as tools from "./tools.ts";
+
+export interface EndpointRow {
+  /** The name by which code knows it, e.g. `listDelegations`; unique. */
+  readonly name: string;
+  /** The file that declares it, without `.ts`. */
+  readonly topic: string;
+  readonly endpoint: Endpoint<z.ZodType, z.ZodType, z.ZodType, z.ZodType>;
+}
+
+const isEndpoint = (value: unknown): value is EndpointRow["endpoint"] =>
+  typeof value === "object" && value !== null && "service" in value && "method" in value && "path" in value;
+
+/** Everything that is said in this house: what the reference is made from, and what the guards walk. */
+export const endpointTable: readonly EndpointRow[] = Object.entries({
+  authzen,
+  delegations,
+  facts,
+  health,
+  membership,
+  secrets,
+  session,
+  tools,
+}).flatMap(([topic, declared]) =>
+  Object.entries(declared).flatMap(([name, value]): EndpointRow[] => (isEndpoint(value) ? [{ name, topic, endpoint: value }] : [])),
+);

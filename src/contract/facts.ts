@@ -1,0 +1,89 @@
+import { z } from "zod";
+import { endpoint } from "./endpoint.ts";
+import { plainText } from "./ids.ts";
+
+/** What the decision point wants to know of the graph: one bounded question, one snapshot. */
+
+export const factAsk = z.object({
+  subject_id: plainText(1, 256),
+  /** The agent chain, outermost first; facts of a chain are the intersection over its hops. */
+  agent_ids: z.array(plainText(1, 256)).max(8).optional(),
+  action: plainText(1, 128),
+  /** `external_id: "*"` asks about the type itself. */
+  resource: z.object({ type: plainText(1, 128), external_id: plainText(1, 1024) }),
+  /** Pins the delegation, if the corridor already chose one. */
+  delegation_id: z.string().optional(),
+  /** The decision's tenant: picks among resources of the same name in several tenants (a shared one when it has none). */
+  tenant_id: z.string().optional(),
+});
+export type FactAsk = z.infer<typeof factAsk>;
+
+export const factSubject = z.object({
+  id: z.string(),
+  kind: z.string(),
+  name: z.string(),
+  tenant_ids: z.array(z.string()),
+  /** All active groups reached, nested ones included. */
+  groups: z.array(z.string()),
+  disabled: z.boolean(),
+  mfa_level: z.string().nullable(),
+});
+
+export const factDelegation = z.object({
+  id: z.string(),
+  status: z.enum(["active", "paused", "revoked", "expired"]),
+  active: z.boolean(),
+  steps_left: z.number().int(),
+  /** Integer micro-USD. */
+  budget_left_micro_usd: z.number().int(),
+  expires_at: z.string().nullable(),
+  /** The tool is in this delegation's own list (or the list is open), whether or not the delegation is live. */
+  covers: z.boolean().optional(),
+});
+
+export const factResource = z.object({
+  node_id: z.string(),
+  kind: z.string(),
+  name: z.string(),
+  /** Empty = shared. */
+  tenant_ids: z.array(z.string()),
+  owners: z.array(z.string()),
+  /** True: GRANTS_ACCESS reaches it from the subject, its accounts or groups, for this action. */
+  granted: z.boolean(),
+  /**
+   * What policies may ask of it: `state`; of a tool `mfa` (true: needs a fresh strong sign-in), `requires` (apps); of a page
+   * widget `restricted`; of an agent `controller_ids`; of a delegation `delegator_id`, `agent_id`.
+   */
+  attributes: z.record(z.string(), z.unknown()),
+});
+
+export const factEdge = z.object({ kind: z.string(), from: z.string(), to: z.string(), id: z.string().optional(), present: z.boolean() });
+
+export const facts = z.object({
+  subject: factSubject.nullable(),
+  agent: factSubject.extend({ controllers: z.array(z.string()), client_id: z.string().nullable() }).nullable(),
+  /** The tool is reachable through a live delegation and HAS_CAPABILITY on every hop. */
+  capability: z.boolean(),
+  /** The tool needs no app, or every app it REQUIRES is active and eligible. */
+  chain: z.boolean(),
+  /** Digest of the definition approved for the capability equals the tool's present one (true when none is pinned). */
+  definition_ok: z.boolean(),
+  data_scope: z
+    .object({ tenant_ids: z.array(z.string()), row_filter_sql: z.string(), column_mask: z.record(z.string(), z.string()) })
+    .optional(),
+  delegation: factDelegation.nullable(),
+  resource: factResource.nullable(),
+  /** The edges walked, and with `present: false` the one that would have been needed: absent, or (with its id) there but without effect. */
+  edges: z.array(factEdge),
+});
+export type Facts = z.infer<typeof facts>;
+export type FactEdge = z.infer<typeof factEdge>;
+
+export const askFacts = endpoint("membership", "POST", "/api/v1/pip/membership/facts", {
+  body: z.strictObject({ asks: z.array(factAsk).min(1).max(1000) }),
+  reply: z.object({ graph_version: z.number().int(), facts: z.array(facts) }),
+  auth: "bearer",
+  scope: ["pip.read"],
+  problems: ["store_unavailable", "too_many"],
+  summary: "Facts for decisions, of one snapshot of the graph.",
+});

@@ -1,0 +1,60 @@
+import { z } from "zod";
+import { endpoint } from "./endpoint.ts";
+import { timestamp } from "./ids.ts";
+
+/** Health and metrics of the gateway. */
+
+const check = z.looseObject({ status: z.string(), latency_ms: z.number().optional(), since: timestamp.optional() });
+
+export const health = endpoint("gateway", "GET", "/api/v1/health", {
+  reply: z.looseObject({
+    status: z.enum(["healthy", "degraded", "unhealthy"]),
+    version: z.string(),
+    timestamp,
+    redis: check,
+    checks: z.record(z.string(), check),
+  }),
+  auth: "none",
+  summary: "Overall health with component checks; 503 when unhealthy.",
+});
+
+export const healthRedis = endpoint("gateway", "GET", "/api/v1/health/redis", {
+  reply: z.looseObject({ status: z.string(), configured: z.boolean() }),
+  auth: "none",
+  summary: "State of Redis, or that it is not configured.",
+});
+
+export const healthLive = endpoint("gateway", "GET", "/api/v1/health/live", {
+  reply: z.object({ status: z.literal("alive"), uptime_s: z.number() }),
+  auth: "none",
+  summary: "The process lives.",
+});
+
+export const healthReady = endpoint("gateway", "GET", "/api/v1/health/ready", {
+  reply: z.looseObject({ status: z.string(), reasons: z.array(z.string()).optional() }),
+  auth: "none",
+  summary: "503 when the session store does not answer or the house is draining.",
+});
+
+export const ingestMetrics = endpoint("gateway", "POST", "/api/v1/metrics", {
+  body: z.unknown(),
+  reply: z.object({ accepted: z.number().int() }),
+  status: 202,
+  auth: "none",
+  problems: ["sensitive_key", "invalid_body", "body_too_large"],
+  summary: "Client metrics: bff_public_metrics_total{event}.",
+});
+
+export const streamHealth = endpoint("gateway", "GET", "/api/v1/stream/health", {
+  reply: z.object({
+    status: z.enum(["healthy", "degraded", "unhealthy"]),
+    at: timestamp,
+    bus: z.object({ mode: z.enum(["embedded", "listen"]), fresh: z.boolean() }),
+    upstreams: z.record(z.string(), z.enum(["up", "down"])),
+    clients: z.object({ open: z.number().int(), limit: z.number().int() }),
+    streams: z.array(z.object({ name: z.string(), head: z.number().int() })),
+  }),
+  auth: "session",
+  decision: "streams/config",
+  summary: "Whether live streams tell the truth now; with Accept: text/event-stream the same as an event each 15 s.",
+});

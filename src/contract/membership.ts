@@ -1,0 +1,272 @@
+import { z } from "zod";
+import { endpoint } from "./endpoint.ts";
+import { nodeId, plainText, timestamp, usd } from "./ids.ts";
+
+/** The policy information point, identity search and the graph's questions. */
+
+const PIP = "/api/v1/pip/membership";
+const pipProblems = [
+  "unknown_parameter",
+  "ambiguous_query",
+  "graph_behind",
+  "insufficient_scope",
+  "store_unavailable",
+  "tenant_required",
+  "unprocessable",
+] as const;
+
+export const delegationStatus = z.enum(["active", "paused", "revoked", "expired"]);
+
+export const capabilities = endpoint("membership", "GET", `${PIP}/capabilities`, {
+  query: z.strictObject({ user_id: nodeId, agent_id: nodeId.optional() }),
+  reply: z.object({ capabilities: z.array(z.string()) }),
+  auth: "bearer",
+  scope: ["pip.read", "membership.read"],
+  problems: pipProblems,
+  summary: "Tool ids reachable from a user through an active delegation and the agent's capabilities.",
+});
+
+export const pipDelegations = endpoint("membership", "GET", `${PIP}/delegations`, {
+  query: z.strictObject({
+    user_id: nodeId,
+    agent_id: nodeId.optional(),
+    status: delegationStatus.optional(),
+    limit: z.coerce.number().int().min(1).max(500).default(50),
+    offset: z.coerce.number().int().min(0).default(0),
+  }),
+  reply: z.array(
+    z.object({
+      delegation_id: z.string(),
+      status: delegationStatus,
+      max_steps: z.number().int(),
+      budget_usd: usd,
+      expires_at: timestamp.nullable(),
+    }),
+  ),
+  auth: "bearer",
+  scope: ["pip.read", "membership.read"],
+  problems: pipProblems,
+  summary: "Delegations of a user.",
+});
+
+export const columnMask = z.record(z.string(), z.string());
+export const dataScopeReply = z.object({ tenant_ids: z.array(z.string()), row_filter_sql: z.string(), column_mask: columnMask });
+
+export const dataScope = endpoint("membership", "GET", `${PIP}/data-scope`, {
+  query: z.strictObject({ subject_id: nodeId, resource_type: plainText(1, 64) }),
+  reply: dataScopeReply,
+  auth: "bearer",
+  scope: ["pip.read", "membership.read"],
+  problems: pipProblems,
+  summary: "Which rows and columns a subject may see.",
+});
+
+export const stepUp = endpoint("membership", "GET", `${PIP}/step-up`, {
+  query: z.strictObject({ subject_id: nodeId }),
+  reply: z.object({ mfa_required: z.boolean(), level: z.string() }),
+  auth: "bearer",
+  scope: ["pip.read", "membership.read"],
+  problems: pipProblems,
+  summary: "Whether a subject must sign in more strongly.",
+});
+
+export const chainEligibility = endpoint("membership", "GET", `${PIP}/chain-eligibility`, {
+  query: z.strictObject({ user_id: nodeId, agent_id: nodeId, tool_id: plainText(1, 200) }),
+  reply: z.array(z.object({ audience: z.string(), scopes: z.array(z.string()) })),
+  auth: "bearer",
+  scope: ["pip.read", "membership.read"],
+  problems: pipProblems,
+  summary: "Audiences and scopes that a delegated tool may reach.",
+});
+
+// ---- identity nodes ----
+
+const NODES = "/api/v1/identity_nodes";
+
+export const relationshipCounts = z.object({ out: z.record(z.string(), z.number()), in: z.record(z.string(), z.number()) });
+
+export const identityNode = z.object({
+  id: z.string(),
+  name: z.string(),
+  node_type: z.string(),
+  labels: z.array(z.string()),
+  display_name: z.string().optional(),
+  system: z.string().optional(),
+  state: z.string(),
+  tenant_id: z.string().nullable(),
+  external_id: z.string().optional(),
+  properties: z.record(z.string(), z.unknown()),
+  created_at: timestamp,
+  updated_at: timestamp,
+  relationships: relationshipCounts,
+});
+export type IdentityNode = z.infer<typeof identityNode>;
+
+const filters = {
+  node_type: plainText(1, 64).optional(),
+  search: plainText(1, 200).optional(),
+  system: plainText(1, 64).optional(),
+};
+const page = {
+  limit: z.coerce.number().int().min(1).max(500).default(50),
+  skip: z.coerce.number().int().min(0).default(0),
+};
+const nodeShape = {
+  auth: "bearer" as const,
+  scope: ["membership.read"],
+  decision: "identities/view_all",
+  problems: ["unknown_parameter", "ambiguous_query", "access_denied", "not_supported", "tenant_required", "unprocessable"] as const,
+};
+
+export const searchNodes = endpoint("membership", "GET", `${NODES}/search`, {
+  query: z.strictObject({ ...filters, ...page }),
+  reply: z.array(identityNode),
+  ...nodeShape,
+  summary: "Identity nodes by kind, system and a substring.",
+});
+
+export const searchNodesWithMetadata = endpoint("membership", "GET", `${NODES}/search/with-metadata`, {
+  query: z.strictObject({ ...filters, ...page, use_fulltext: z.enum(["true", "false"]).optional() }),
+  reply: z.object({
+    nodes: z.array(identityNode),
+    total: z.number(),
+    limit: z.number(),
+    skip: z.number(),
+    has_more: z.boolean(),
+    relationships: relationshipCounts,
+  }),
+  ...nodeShape,
+  summary: "The same with total, has_more and the page's relationship sums.",
+});
+
+export const countNodes = endpoint("membership", "GET", `${NODES}/count`, {
+  query: z.strictObject(filters),
+  reply: z.object({ count: z.number() }),
+  ...nodeShape,
+  summary: "How many nodes fit the filters.",
+});
+
+export const listSystems = endpoint("membership", "GET", `${NODES}/systems`, {
+  reply: z.object({ systems: z.array(z.string()) }),
+  ...nodeShape,
+  summary: "Source systems of the visible nodes.",
+});
+
+export const nodeTypeStats = endpoint("membership", "GET", `${NODES}/stats/types`, {
+  reply: z.object({ total: z.number(), types: z.record(z.string(), z.number()) }),
+  ...nodeShape,
+  summary: "How many nodes of each kind.",
+});
+
+export const getNode = endpoint("membership", "GET", `${NODES}/{node_id}`, {
+  params: z.object({ node_id: z.string() }),
+  reply: identityNode,
+  auth: "bearer",
+  scope: ["membership.read"],
+  decision: "identities/view",
+  problems: ["not_found", "tenant_required"],
+  summary: "One node.",
+});
+
+export const getRelationships = endpoint("membership", "GET", `${NODES}/{node_id}/relationships`, {
+  params: z.object({ node_id: z.string() }),
+  query: z.strictObject({ type: plainText(1, 64).optional(), direction: z.enum(["in", "out", "both"]).default("both"), ...page }),
+  reply: z.object({
+    node_id: z.string(),
+    relationships: z.array(
+      z.object({
+        edge_id: z.string(),
+        type: z.string(),
+        direction: z.enum(["in", "out"]),
+        node: z.object({ id: z.string(), name: z.string(), node_type: z.string(), state: z.string() }),
+        properties: z.record(z.string(), z.unknown()),
+      }),
+    ),
+    total: z.number(),
+    limit: z.number(),
+    skip: z.number(),
+    has_more: z.boolean(),
+  }),
+  auth: "bearer",
+  scope: ["membership.read"],
+  decision: "identities/view",
+  problems: ["not_found", "tenant_required"],
+  summary: "A node's edges and the nodes at their other ends.",
+});
+
+export const shortestPath = endpoint("membership", "GET", "/api/v1/shortest-path", {
+  query: z.strictObject({
+    from: nodeId,
+    to: nodeId,
+    max_hops: z.coerce.number().int().min(1).max(8).default(6),
+    /** Comma list of edge kinds; absent = all. */
+    types: plainText(1, 500).optional(),
+    directed: z.enum(["true", "false"]).optional(),
+  }),
+  reply: z.object({
+    found: z.boolean(),
+    length: z.number(),
+    nodes: z.array(z.object({ id: z.string(), name: z.string(), node_type: z.string(), state: z.string() })),
+    edges: z.array(z.object({ id: z.string(), kind: z.string(), from: z.string(), to: z.string() })),
+    explored: z.number(),
+    truncated: z.boolean(),
+  }),
+  auth: "bearer",
+  scope: ["membership.read"],
+  decision: "graph/diagnose",
+  problems: ["not_found", "tenant_required"],
+  summary: "The shortest path between two nodes.",
+});
+
+export const graphVersion = endpoint("membership", "GET", "/api/v1/graph/version", {
+  reply: z.object({ version: z.number().int(), at: timestamp }),
+  auth: "bearer",
+  scope: ["membership.read", "pip.read"],
+  summary: "The graph's version.",
+});
+
+export const graphChangeOp = z.object({
+  op: z.enum(["put_node", "drop_node", "put_edge", "drop_edge"]),
+  subject: z.string(),
+  before: z.unknown().optional(),
+  after: z.unknown().optional(),
+});
+
+export const listGraphChanges = endpoint("membership", "GET", "/api/v1/graph/changes", {
+  query: z.strictObject({
+    since: z.coerce.number().int().min(0).optional(),
+    until: z.coerce.number().int().min(0).optional(),
+    node_id: nodeId.optional(),
+    actor: plainText(1, 200).optional(),
+    source: z.enum(["api", "import", "sync", "sweeper", "discovery", "demo", "undo"]).optional(),
+    limit: z.coerce.number().int().min(1).max(500).default(50),
+    cursor: plainText(1, 1000).optional(),
+  }),
+  reply: z.object({
+    items: z.array(
+      z.object({
+        version: z.number().int(),
+        at: timestamp,
+        actor: z.string(),
+        agent: z.string().optional(),
+        source: z.string(),
+        reason: z.string().optional(),
+        correlation_id: z.string(),
+        tenant_id: z.string().nullable(),
+        ops: z.array(graphChangeOp),
+      }),
+    ),
+    next_cursor: z.string().optional(),
+  }),
+  auth: "bearer",
+  scope: ["membership.read"],
+  decision: "graph/diagnose",
+  problems: ["invalid_cursor"],
+  summary: "The graph's change log, oldest first.",
+});
+
+export const membershipHealth = endpoint("membership", "GET", "/api/v1/health", {
+  reply: z.looseObject({ status: z.string(), graph_version: z.number().int(), version: z.string() }),
+  auth: "none",
+  summary: "Whether the graph answers.",
+});

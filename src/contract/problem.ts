@@ -1,0 +1,272 @@
+/**
+ * Every refusal and failure that Sallyport can answer: one closed list of codes, each with its HTTP status, its
+ * JSON-RPC code (where it can be the answer of a tool call) and its title. RFC 9457 (problem+json), JSON-RPC 2.0.
+ */
+
+interface CodeRow {
+  readonly status: number;
+  readonly title: string;
+  /** JSON-RPC error code of the contract's dialect; absent = -32603. */
+  readonly rpc?: number;
+}
+
+const row = (status: number, title: string, rpc?: number): CodeRow => (rpc === undefined ? { status, title } : { status, title, rpc });
+
+const uriFault = (title: string): CodeRow => row(400, title);
+
+export const problemCodes = {
+  // 400: unreadable or ambiguous
+  bad_framing: row(400, "The request is not well-formed HTTP"),
+  ambiguous_target: row(400, "The request target has more than one reading"),
+  ambiguous_headers: row(400, "The request headers have more than one reading"),
+  ambiguous_credentials: row(400, "Send a cookie or a bearer token, not both"),
+  ambiguous_query: row(400, "A query parameter is repeated"),
+  body_not_allowed: row(400, "This method takes no body"),
+  body_unreadable: row(400, "The body is not readable JSON", -32700),
+  body_ambiguous: row(400, "The body repeats a member"),
+  duplicate_member: row(400, "The body repeats a member"),
+  duplicate_key: row(400, "Two items have the same key"),
+  invalid_request: row(400, "The request is not understood", -32600),
+  invalid_query: row(400, "A query parameter is wrong"),
+  invalid_limit: row(400, "The limit is out of range", -32602),
+  invalid_cursor: row(400, "The cursor is not one of ours, or too old", -32602),
+  reserved_resource_id: row(400, "The resource id is reserved"),
+  reserved_context_member: row(400, "The context has a member that only the server may set"),
+  invalid_page_token: row(400, "The page token is not one of ours, or too old"),
+  bad_return_to: row(400, "return_to is not a path of this site"),
+  login_failed: row(400, "The sign-in did not succeed"),
+  idempotency_key_required: row(400, "This call needs an Idempotency-Key"),
+  if_match_required: row(400, "This call needs If-Match"),
+  ambiguous: row(400, "The request fits more than one thing"),
+  version_conflict: row(400, "The version in the URI and the parameter differ"),
+  same_resource: row(400, "Source and target are the same"),
+  query_repeated: row(400, "A query parameter is repeated"),
+  query_unknown: row(400, "A query parameter is unknown"),
+  query_encoding: row(400, "A query parameter is not well encoded"),
+  value_too_deep: row(400, "The value is nested too deeply"),
+  purpose_required: row(400, "State a purpose of 10 to 200 characters"),
+  cursor_invalid: row(400, "The cursor is not one of ours, or too old"),
+  uri_required: uriFault("A secret URI is required"),
+  uri_type: uriFault("A secret URI is text"),
+  uri_too_long: uriFault("The secret URI is too long"),
+  uri_control: uriFault("The secret URI holds a control character or stray space"),
+  uri_syntax: uriFault("The secret URI is malformed"),
+  uri_scheme: uriFault("The secret URI's scheme is unknown"),
+  uri_authority: uriFault("The secret URI's mount is wrong"),
+  uri_path_empty: uriFault("The secret URI has no path"),
+  uri_percent: uriFault("The secret URI's path may not be percent-encoded"),
+  uri_empty_segment: uriFault("The secret URI has an empty segment"),
+  uri_dot_segment: uriFault("The secret URI has a dot segment"),
+  uri_segment: uriFault("The secret URI has a character that a segment may not hold"),
+  uri_segment_reserved: uriFault("The secret URI has a reserved segment"),
+  uri_key: uriFault("The secret URI's key is malformed"),
+  uri_key_empty: uriFault("The secret URI's key is empty"),
+  uri_key_encoding: uriFault("The secret URI's key is not well encoded"),
+  uri_key_reserved: uriFault("The secret URI's key is reserved"),
+  uri_query: uriFault("The secret URI's query is wrong"),
+  uri_query_repeated: uriFault("The secret URI's version is repeated"),
+  uri_version: uriFault("The secret URI's version is wrong"),
+  uri_version_unsupported: uriFault("This provider has no versions"),
+  uri_version_not_allowed: uriFault("No version may be named here"),
+
+  // 401, 403: who, and may they
+  unauthenticated: row(401, "Sign in first"),
+  invalid_token: row(401, "The token is not valid here"),
+  no_token_available: row(401, "No token can be passed on"),
+  session_required: row(401, "A session is required"),
+  session_binding: row(401, "The session does not belong to this client"),
+  step_up_required: row(401, "A stronger sign-in is required", -32001),
+  insufficient_scope: row(403, "The token lacks a scope", -32001),
+  access_denied: row(403, "Not allowed", -32001),
+  denied: row(403, "Not allowed", -32001),
+  forbidden: row(403, "Not allowed", -32001),
+  csrf_failed: row(403, "The request did not come from this site's own page"),
+  no_mapping: row(403, "No decision is defined for this route"),
+  identity_rejected: row(403, "The identity cannot be used here"),
+  step_up_not_met: row(403, "The sign-in was not strong enough"),
+  unknown_client: row(403, "The client is not registered"),
+  untrusted_proxy: row(403, "Forwarding headers from an untrusted peer"),
+  tenant_required: row(403, "The token names no tenant"),
+  tenant_mount: row(403, "The mount is not this tenant's"),
+  tenant_mismatch: row(403, "The tenant is not this service's"),
+  secret_authz_failed: row(403, "Not allowed"),
+  agent_value_denied: row(403, "Agents do not read secret values"),
+  reveal_disabled: row(403, "Reveal is switched off"),
+  obligation_unsupported: row(403, "An obligation cannot be met", -32001),
+  provider_readonly: row(403, "The file provider is read-only here"),
+  provider_denied: row(403, "The provider refused"),
+  subject_unresolved: row(403, "The subject is unknown", -32001),
+  resource_unresolved: row(403, "The resource is unknown", -32001),
+  resource_id_required: row(403, "The resource needs an id", -32001),
+  unknown_action: row(403, "The action is unknown", -32001),
+  delegation_required: row(403, "No person has delegated this", -32001),
+  delegation_inactive: row(403, "The delegation is not active", -32001),
+  capability_missing: row(403, "The delegation does not cover this tool", -32001),
+  chain_not_eligible: row(403, "The tool's application is not within reach", -32001),
+  steps_exhausted: row(403, "No steps are left", -32001),
+  budget_exhausted: row(403, "The budget is used up", -32001),
+  definition_drifted: row(403, "The tool's definition changed", -32001),
+  approval_required: row(403, "An approval is required", -32001),
+  approval_invalid: row(403, "The approval does not fit", -32001),
+  not_granted: row(403, "Nothing grants this", -32001),
+  tool_disabled: row(403, "The tool is switched off", -32001),
+  tool_quarantined: row(403, "The tool is in quarantine", -32001),
+
+  // 404, 405, 406, 408, 409, 412 - 417, 421, 422, 429
+  not_found: row(404, "Not there, or not for you"),
+  unknown_view: row(404, "There is no such view"),
+  unknown_tool: row(404, "There is no such tool here", -32601),
+  unknown_method: row(404, "There is no such method", -32601),
+  secret_not_found: row(404, "There is no such secret"),
+  key_not_found: row(404, "There is no such key"),
+  version_not_found: row(404, "There is no such version"),
+  audit_entry_not_found: row(404, "There is no such entry"),
+  method_not_allowed: row(405, "The method is not allowed here"),
+  not_acceptable: row(406, "Nothing acceptable can be sent"),
+  request_timeout: row(408, "The request took too long to arrive"),
+  conflict: row(409, "It clashes with what is there"),
+  already_exists: row(409, "It is there already"),
+  idempotency_conflict: row(409, "The key was used for something else"),
+  in_progress: row(409, "The first call is still running"),
+  cycle: row(409, "It would close a ring"),
+  delegation_ended: row(409, "The delegation has ended"),
+  reservation_closed: row(409, "The reservation was closed differently"),
+  what_if_stale: row(409, "The graph moved since the what-if"),
+  budget_in_use: row(409, "More is in use than the new limit"),
+  rate_exceeded: row(409, "Too many steps a minute"),
+  cas_mismatch: row(409, "Somebody else wrote first"),
+  file_invalid: row(409, "The secrets file cannot be read"),
+  stale_version: row(412, "It changed since you read it"),
+  body_too_large: row(413, "The body is too large"),
+  too_large: row(413, "The message is too large"),
+  too_many_evaluations: row(413, "Too many evaluations"),
+  target_too_long: row(414, "The request target is too long"),
+  unsupported_media_type: row(415, "The content type is not supported"),
+  expectation_failed: row(417, "The expectation cannot be met"),
+  misdirected_host: row(421, "This host is not served here"),
+  invalid_body: row(422, "The body does not fit its schema", -32602),
+  invalid_arguments: row(422, "Invalid arguments", -32602),
+  invalid_params: row(422, "Invalid params", -32602),
+  mapping_error: row(422, "The tool's mapping gives nothing to decide on", -32602),
+  unknown_parameter: row(422, "A parameter is unknown"),
+  unknown_member: row(422, "A member is unknown"),
+  unprocessable: row(422, "Well-formed, but wrong"),
+  agent_uncontrolled: row(422, "The agent has no controller"),
+  edge_not_allowed: row(422, "These kinds cannot be joined so"),
+  cross_tenant: row(422, "It would cross tenants"),
+  too_many: row(422, "Too many"),
+  sensitive_key: row(422, "The payload names personal data or a secret"),
+  value_shape: row(422, "The value has the wrong shape"),
+  value_too_large: row(422, "The value is too large"),
+  fragment_not_allowed: row(422, "No key may be named here"),
+  headers_too_large: row(431, "The headers are too large"),
+  rate_limited: row(429, "Too many requests"),
+  too_many_streams: row(429, "Too many streams"),
+
+  // 5xx
+  internal: row(500, "Something went wrong"),
+  not_supported: row(501, "Not with this provider"),
+  provider_not_configured: row(501, "The provider is not configured"),
+  connector_not_available: row(501, "The connector is not available"),
+  pdp_bad_answer: row(502, "The decision point answered wrongly"),
+  upstream_error: row(502, "The upstream answered with an error"),
+  upstream_bad_response: row(502, "The upstream answered wrongly"),
+  upstream_tls_failed: row(502, "The upstream's certificate is not trusted"),
+  upstream_auth_failed: row(502, "No token could be had for the upstream"),
+  upstream_outcome_unknown: row(502, "It was sent; whether it was done is unknown"),
+  output_invalid: row(502, "The upstream's output does not fit its schema"),
+  output_too_large: row(502, "The upstream's output is too large"),
+  data_scope_unavailable: row(502, "The rows could not be filtered"),
+  provider_error: row(502, "The provider answered wrongly"),
+  tool_not_found: row(502, "The upstream does not know it"),
+  overloaded: row(503, "Too much at once"),
+  web_client_missing: row(503, "The web client is not built"),
+  decision_unavailable: row(503, "No decision can be had"),
+  decision_not_recorded: row(503, "The decision could not be recorded"),
+  engine_failed: row(503, "The engine failed"),
+  pdp_unavailable: row(503, "The decision point is not available"),
+  audit_unavailable: row(503, "The act cannot be recorded"),
+  membership_unavailable: row(503, "Membership is not available"),
+  secrets_unavailable: row(503, "Secrets are not available"),
+  session_store_unavailable: row(503, "The session store is not available"),
+  identity_provider_unavailable: row(503, "The identity provider is not available"),
+  upstream_unavailable: row(503, "The upstream is not available"),
+  upstream_circuit_open: row(503, "The upstream rests after failures"),
+  store_unavailable: row(503, "The database is not available"),
+  graph_unavailable: row(503, "The graph is not available"),
+  graph_behind: row(503, "The graph has not reached that version"),
+  budget_unavailable: row(503, "The budgets are not available"),
+  provider_unavailable: row(503, "The provider is not available"),
+  event_backlog_full: row(503, "Too many events wait"),
+  stopping: row(503, "The house is stopping"),
+  busy: row(503, "Busy, try again"),
+  upstream_timeout: row(504, "The upstream did not answer in time"),
+  outcome_unknown: row(504, "It was sent; whether it was done is unknown"),
+} as const satisfies Record<string, CodeRow>;
+
+export type ProblemCode = keyof typeof problemCodes;
+
+/** One fault of the input. `path` is a JSON Pointer into the body, or `query.<name>`, `header.<name>`, a variable. */
+export interface Fault {
+  readonly path: string;
+  readonly message: string;
+  readonly code?: string;
+  readonly file?: string;
+  readonly line?: number;
+  readonly column?: number;
+  readonly hint?: string;
+}
+
+export interface ProblemOptions {
+  /** May be shown to the caller: never a secret, a token or the text that was refused. */
+  readonly detail?: string;
+  readonly errors?: readonly Fault[];
+  /** Further members of the body, e.g. `decision_id`, `reason`, `step_up`. Wire names. */
+  readonly members?: Readonly<Record<string, unknown>>;
+  /** Status instead of the code's own, where one word has two: a reservation refuses as a conflict (409) what a call refuses as forbidden (403). */
+  readonly status?: 409;
+  /** Headers of the answer, e.g. `www-authenticate`, `retry-after`, `allow`. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Only logged. */
+  readonly cause?: unknown;
+}
+
+/** Thrown where the fact is known, translated once at the edge. */
+export class Problem extends Error {
+  override readonly name = "Problem";
+  readonly code: ProblemCode;
+  readonly options: ProblemOptions;
+
+  constructor(code: ProblemCode, options: ProblemOptions = {}) {
+    super(options.detail ?? problemCodes[code].title, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.options = options;
+  }
+
+  get status(): number {
+    return this.options.status ?? problemCodes[this.code].status;
+  }
+
+  get title(): string {
+    return problemCodes[this.code].title;
+  }
+
+  /** JSON-RPC code of the contract's dialect. */
+  get rpcCode(): number {
+    return (problemCodes[this.code] as CodeRow).rpc ?? -32603;
+  }
+}
+
+export const isProblemCode = (text: string): text is ProblemCode => Object.hasOwn(problemCodes, text);
+
+/** The body of RFC 9457, as it goes on the wire. */
+export interface ProblemBody {
+  readonly type: string;
+  readonly title: string;
+  readonly status: number;
+  readonly detail?: string;
+  readonly code: string;
+  readonly correlation_id: string;
+  readonly errors?: readonly Fault[];
+  readonly [member: string]: unknown;
+}

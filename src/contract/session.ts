@@ -1,0 +1,62 @@
+import { z } from "zod";
+import { endpoint } from "./endpoint.ts";
+
+/** The browser's session at the gateway. */
+
+export const sessionView = z.object({
+  authenticated: z.boolean(),
+  subject: z.object({ id: z.string(), name: z.string() }).optional(),
+  tenant: z.string().optional(),
+  csrf_token: z.string().optional(),
+  acr: z.string().optional(),
+  auth_time: z.number().optional(),
+  expires_at: z.string().optional(),
+});
+export type SessionView = z.infer<typeof sessionView>;
+
+export const getSession = endpoint("gateway", "GET", "/auth/session", {
+  reply: sessionView,
+  auth: "none",
+  problems: ["session_store_unavailable"],
+  summary: "Who is signed in; never a token.",
+});
+
+export const getCsrf = endpoint("gateway", "GET", "/auth/csrf", {
+  reply: z.object({ csrf_token: z.string(), headers: z.array(z.string()), requested_with: z.literal("XMLHttpRequest") }),
+  auth: "session",
+  summary: "The CSRF token of this session and the headers that carry it.",
+});
+
+export const logout = endpoint("gateway", "POST", "/auth/logout", {
+  body: z.strictObject({ everywhere: z.boolean().optional() }).optional(),
+  reply: z.object({ logged_out: z.literal(true), sessions_ended: z.number().int(), end_session_url: z.string().optional() }),
+  auth: "none",
+  problems: ["csrf_failed"],
+  summary: "End this session, or all of them.",
+});
+
+const sessionRow = z.object({
+  id: z.string(),
+  current: z.boolean(),
+  subject: z.string(),
+  created_at: z.string(),
+  last_seen_at: z.string(),
+  expires_at: z.string(),
+  acr: z.string().optional(),
+  user_agent: z.string(),
+});
+
+export const listSessions = endpoint("gateway", "GET", "/api/v1/sessions", {
+  reply: z.object({ sessions: z.array(sessionRow), nextCursor: z.string().optional() }),
+  auth: "session",
+  problems: ["session_store_unavailable"],
+  summary: "The caller's own sessions, newest first.",
+});
+
+export const endSession = endpoint("gateway", "DELETE", "/api/v1/sessions/{id}", {
+  params: z.object({ id: z.string() }),
+  reply: z.object({ sessions_ended: z.number().int() }),
+  auth: "session",
+  problems: ["csrf_failed", "not_found", "session_store_unavailable"],
+  summary: "End one of the caller's own sessions.",
+});

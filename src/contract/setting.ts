@@ -1,0 +1,63 @@
+import { z } from "zod";
+import type { Fault } from "./problem.ts";
+
+/**
+ * One setting of the house: its environment name, schema, unit, default and description. The configuration manual,
+ * its JSON Schema, `npm run doctor` and the start-up check all come from these rows.
+ */
+export interface Setting<T> {
+  readonly env: string;
+  readonly schema: z.ZodType<T>;
+  readonly description: string;
+  readonly unit?: string;
+  /** True: its value is never printed. */
+  readonly secret?: boolean;
+  /** Text as it would stand in the environment; absent = no default (then the schema says whether it may be absent). */
+  readonly default?: string;
+}
+
+export type SettingTable = Readonly<Record<string, Setting<unknown>>>;
+export type SettingsOf<T extends SettingTable> = { readonly [K in keyof T]: T[K] extends Setting<infer V> ? V : never };
+
+export const setting = <T>(
+  env: string,
+  schema: z.ZodType<T>,
+  more: { readonly description: string; readonly unit?: string; readonly secret?: boolean; readonly default?: string },
+): Setting<T> => ({ env, schema, ...more });
+
+/** `true` or `false`, nothing else: a misspelt switch must not fall to one side. */
+export const flag = (): z.ZodType<boolean> =>
+  z.enum(["true", "false"], { error: "must be true or false" }).transform((text) => text === "true") as unknown as z.ZodType<boolean>;
+
+export const integer = (least: number, most: number): z.ZodType<number> =>
+  z
+    .string()
+    .regex(/^-?[0-9]{1,15}$/, "must be a whole number")
+    .transform(Number)
+    .refine((value) => value >= least && value <= most, `must be ${least} to ${most}`) as unknown as z.ZodType<number>;
+
+/** Comma list; blanks around items are dropped, empty text is the empty list. */
+export const commaList = (): z.ZodType<readonly string[]> =>
+  z.string().transform((text) =>
+    text
+      .split(",")
+      .map((item) => item.trim())
+      .filter((item) => item !== ""),
+  ) as unknown as z.ZodType<readonly string[]>;
+
+/** Reads every setting of a table and collects **every** fault with the variable's name. An empty variable is unset. */
+export const readSettings = <T extends SettingTable>(
+  table: T,
+  environment: Readonly<Record<string, string | undefined>>,
+): { readonly values: SettingsOf<T>; readonly faults: readonly Fault[] } => {
+  const values: Record<string, unknown> = {};
+  const faults: Fault[] = [];
+  for (const [name, row] of Object.entries(table)) {
+    const given = environment[row.env];
+    const text = given === undefined || given === "" ? row.default : given;
+    const read = row.schema.safeParse(text);
+    if (read.success) values[name] = read.data;
+    else faults.push({ path: row.env, message: read.error.issues.map((issue) => issue.message).join("; ") });
+  }
+  return { values: values as SettingsOf<T>, faults };
+};

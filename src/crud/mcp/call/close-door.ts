@@ -1,0 +1,128 @@
+import { usdText } from "#contract/ids.ts";
+import type { AuditOutcome } from "#contract/events.ts";
+import type { OpenAct } from "#events/audit/entry.ts";
+import { keyedDigest } from "#crud/mcp/digest.ts";
+import type { CorridorParts } from "./corridor-parts.ts";
+import { releaseHeld, settleHeld, type Charged, type Held } from "./reserve-door.ts";
+import type { SecretReader } from "./secret-reader.ts";
+import type { Shaped } from "./shape-door.ts";
+import type { Effect } from "./upstream-fault.ts";
+
+/** How a call that was opened ended. */
+export interface Ending {
+  readonly effect: Effect | "ok";
+  readonly code?: string;
+  readonly upstreamStatus?: number | undefined;
+  readonly shaped?: Shaped;
+  readonly costMicro?: bigint | undefined;
+  readonly secrets?: SecretReader;
+  readonly audience?: string | undefined;
+  readonly startedAt: number;
+}
+
+type CloseParts = Pick<CorridorParts, "membership" | "membershipAudience" | "identity" | "digestKey" | "log" | "stopping">;
+
+const auditOutcome: Readonly<Record<Ending["effect"], AuditOutcome>> = {
+  ok: "ok",
+  not_sent: "error",
+  failed: "error",
+  done: "error",
+  unknown: "unknown",
+};
+
+/** What the call costs: its price when the upstream did the work, a step alone when it failed, all when nobody can tell. */
+const settleBy = (
+  ending: Ending,
+  held: Held,
+): { readonly micro: bigint; readonly steps: number; readonly outcome: "ok" | "failed" | "unknown" } => {
+  const used = ending.costMicro === undefined || ending.costMicro > held.micro ? held.micro : ending.costMicro;
+  switch (ending.effect) {
+    case "ok":
+      return { micro: used, steps: 1, outcome: "ok" };
+    case "done":
+      return { micro: used, steps: 1, outcome: "failed" };
+    case "not_sent":
+    case "failed":
+      return { micro: 0n, steps: 1, outcome: "failed" };
+    case "unknown":
+      return { micro: held.micro, steps: held.steps, outcome: "unknown" };
+  }
+};
+
+const TRIES = 6;
+
+/** Tried again in the background for about a minute; after that the reservation's end charges all of it by itself. */
+const settleLater = (work: () => Promise<unknown>, parts: CloseParts, callId: string, attempt = 1): void => {
+  const timer = setTimeout(
+    () => {
+      if (parts.stopping.aborted) return;
+      work().catch((cause: unknown) => {
+        if (attempt < TRIES) settleLater(work, parts, callId, attempt + 1);
+        else parts.log.error("tool_settlement_failed", { call_id: callId, cause });
+      });
+    },
+    1000 * 2 ** attempt,
+  );
+  timer.unref();
+};
+
+const settleNow = async (
+  ending: Ending,
+  held: Held | undefined,
+  parts: CloseParts,
+  callId: string,
+  correlationId: string,
+): Promise<Charged | "released" | "pending" | undefined> => {
+  if (held === undefined) return undefined;
+  const work = (): Promise<Charged | "released"> =>
+    ending.effect === "not_sent"
+      ? releaseHeld(held, parts, correlationId).then(() => "released" as const)
+      : settleHeld(held, settleBy(ending, held), parts, correlationId);
+  try {
+    return await work();
+  } catch (cause) {
+    parts.log.warn("tool_settlement_retry", { call_id: callId, cause });
+    settleLater(work, parts, callId);
+    return "pending";
+  }
+};
+
+const settlementData = (charged: Charged | "released" | "pending" | undefined): Readonly<Record<string, unknown>> => {
+  if (charged === undefined) return {};
+  if (typeof charged === "string") return { settle: { state: charged, steps: 0, usd: usdText(0n) } };
+  const text = (usd: number): string => usdText(BigInt(Math.round(usd * 1e6)));
+  return { settle: { steps: charged.steps, usd: text(charged.usd) }, left: { steps: charged.left.steps, usd: text(charged.left.usd) } };
+};
+
+/**
+ * Settles the money, then closes the record; never refuses and never undoes the act. Answers whether the close has landed.
+ */
+export const closeAct = async (
+  act: OpenAct,
+  held: Held | undefined,
+  ending: Ending,
+  parts: CloseParts,
+  correlationId: string,
+): Promise<"closed" | "pending"> => {
+  const charged = await settleNow(ending, held, parts, act.actId, correlationId);
+  const { shaped } = ending;
+  return act.close(
+    auditOutcome[ending.effect],
+    {
+      duration_ms: Math.round(performance.now() - ending.startedAt),
+      ...(ending.upstreamStatus === undefined ? {} : { upstream_status: ending.upstreamStatus }),
+      ...(shaped === undefined
+        ? {}
+        : {
+            output_digest: keyedDigest(parts.digestKey, shaped.value),
+            rows_in: shaped.rowsIn,
+            rows_out: shaped.rowsOut,
+            masked: shaped.masked.slice(0, 50),
+          }),
+      ...settlementData(charged),
+      ...(ending.secrets === undefined ? {} : { secrets: ending.secrets.used() }),
+      ...(ending.audience === undefined ? {} : { audience: ending.audience }),
+    },
+    ending.code === undefined ? {} : { code: ending.code },
+  );
+};

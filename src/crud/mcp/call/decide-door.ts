@@ -1,0 +1,148 @@
+import { usdFromMicro } from "#contract/ids.ts";
+import { isProblemCode, Problem, type ProblemCode } from "#contract/problem.ts";
+import { isFreshlyStrong, type Caller } from "#authn/caller.ts";
+import type { DecideAsk, Decided, Decider } from "#pdp/decide.ts";
+import type { Tool } from "#crud/mcp/tool.ts";
+import { ABSENT, prepare } from "#crud/systems/expression.ts";
+import type { Arguments } from "./arguments-door.ts";
+import type { Delegated } from "./delegation-door.ts";
+import type { CorridorParts } from "./corridor-parts.ts";
+
+/** The row filter and masks that a permit obliges to. */
+export interface ScopeObligation {
+  readonly row_filter_sql: string;
+  readonly column_mask: Readonly<Record<string, string>>;
+}
+
+export interface Permit {
+  /** Of the `tools/call` decision. */
+  readonly decisionId: string;
+  readonly scopes: readonly ScopeObligation[];
+}
+
+type DecideParts = Pick<CorridorParts, "decider" | "publicOrigin" | "now">;
+
+export interface DecideInput {
+  readonly caller: Caller;
+  readonly tool: Tool;
+  readonly arguments: Arguments;
+  readonly delegated: Delegated;
+  readonly viewName: string;
+  readonly correlationId: string;
+}
+
+/** What is asked about a tool: facts this service vouches for. Also of lists, with `could`. */
+export const toolAsk = (tool: Tool, action: "tools/call" | "tools/list", context: Readonly<Record<string, unknown>>): DecideAsk => ({
+  type: "tool",
+  action,
+  id: tool.name,
+  properties: {
+    source: tool.source,
+    provider: tool.provider,
+    instance: tool.instance,
+    ...(tool.env === undefined ? {} : { env: tool.env }),
+    ...(tool.owner === undefined ? {} : { owner: tool.owner }),
+    read_only: tool.rules.isReadOnly,
+    destructive: tool.rules.isDestructive,
+    definition_digest: tool.digest,
+    cost_usd: usdFromMicro(tool.rules.reserveMicro),
+  },
+  context,
+});
+
+/** Where and how strongly to sign in before the call is repeated. */
+export const stepUpOf = (publicOrigin: string, level = "strong", maxAgeSeconds = 300) => ({
+  level,
+  max_age_s: maxAgeSeconds,
+  url: `${publicOrigin}/auth/login?acr_values=${level}&max_age=${maxAgeSeconds}`,
+});
+
+/** The refusal of a denial: the decision's reason is the code where it is one of ours. */
+export const denialOf = (decided: Decided, publicOrigin: string): Problem => {
+  const reason = decided.reason ?? "";
+  const code: ProblemCode = isProblemCode(reason) ? reason : "access_denied";
+  return new Problem(code, {
+    members: { decision_id: decided.decisionId, ...(code === "step_up_required" ? { step_up: stepUpOf(publicOrigin) } : {}) },
+  });
+};
+
+const stepUpRefusal = (decisionId: string, publicOrigin: string, level: string, maxAgeSeconds: number): Problem =>
+  new Problem("step_up_required", { members: { decision_id: decisionId, step_up: stepUpOf(publicOrigin, level, maxAgeSeconds) } });
+
+const isStrongEnough = (caller: Caller, level: string, maxAgeSeconds: number, now: Date): boolean =>
+  isFreshlyStrong(caller, now, maxAgeSeconds) && (level !== "phishing_resistant" || caller.acr === level);
+
+/** An obligation that cannot be met makes a permit a denial. */
+const meetObligations = (decided: Decided, caller: Caller, parts: DecideParts): readonly ScopeObligation[] =>
+  decided.obligations.flatMap((obligation) => {
+    const properties = obligation.properties ?? {};
+    if (obligation.type === "step-up") {
+      const maxAge = typeof properties["max_age_seconds"] === "number" ? properties["max_age_seconds"] : 300;
+      const level = typeof properties["acr_value"] === "string" ? properties["acr_value"] : "strong";
+      if (!isStrongEnough(caller, level, maxAge, parts.now())) throw stepUpRefusal(decided.decisionId, parts.publicOrigin, level, maxAge);
+      return [];
+    }
+    const filter = properties["row_filter_sql"];
+    const mask = properties["column_mask"];
+    if (properties["kind"] === "data_scope" && typeof filter === "string" && typeof mask === "object" && mask !== null) {
+      return [{ row_filter_sql: filter, column_mask: mask as Readonly<Record<string, string>> }];
+    }
+    throw new Problem("obligation_unsupported", { members: { decision_id: decided.decisionId } });
+  });
+
+const mappingAsk = (input: DecideInput, now: Date): DecideAsk | undefined => {
+  const { authz } = input.tool.rules;
+  if (authz === undefined) return undefined;
+  const { caller } = input;
+  const prepared = prepare({
+    input: input.arguments.value,
+    caller: { sub: caller.sub, tenant: caller.tenant, ...(caller.agent === undefined ? {} : { agent: caller.agent }) },
+    now,
+  });
+  const id = authz.id?.(prepared);
+  if (id === ABSENT || (id !== undefined && typeof id !== "string")) throw new Problem("mapping_error");
+  const claimed = authz.properties?.(prepared);
+  return {
+    type: authz.resource,
+    action: authz.action,
+    ...(id === undefined ? {} : { id }),
+    // Values of the call's arguments are claims: no permit may rest on them.
+    ...(claimed === undefined ? {} : { claimed: claimed as Readonly<Record<string, unknown>> }),
+  };
+};
+
+/** One batch, first denial wins: the call itself, then the tool's own mapping. Throws the denial's reason as its code. */
+export const requirePermit = async (input: DecideInput, parts: DecideParts): Promise<Permit> => {
+  const { caller, tool } = input;
+  const call = toolAsk(tool, "tools/call", {
+    view: input.viewName,
+    arguments_digest: input.arguments.digest,
+    delegated: (input.delegated.capabilities?.size ?? 0) > 0,
+    tool_in_capabilities: input.delegated.capabilities?.has(tool.name) ?? false,
+  });
+  const mapping = mappingAsk(input, parts.now());
+  const asks = mapping === undefined ? [call] : [call, mapping];
+  const answers = await parts.decider.decideMany(caller, asks, input.correlationId, "deny_on_first_deny");
+  const denied = answers.find((decided) => !decided.decision);
+  if (denied !== undefined) throw denialOf(denied, parts.publicOrigin);
+  const [first] = answers;
+  if (first === undefined || answers.length !== asks.length) throw new Problem("decision_unavailable");
+  const { stepUp } = tool.rules;
+  if (stepUp !== undefined && !isStrongEnough(caller, stepUp.level, stepUp.maxAgeSeconds, parts.now())) {
+    throw stepUpRefusal(first.decisionId, parts.publicOrigin, stepUp.level, stepUp.maxAgeSeconds);
+  }
+  return { decisionId: first.decisionId, scopes: answers.flatMap((decided) => meetObligations(decided, caller, parts)) };
+};
+
+/** Actions of the rows' type that lift a mask of the file, decided for this caller. */
+export const gatherLifted = async (input: DecideInput, decider: Decider): Promise<ReadonlySet<string>> => {
+  const { rows, masks } = input.tool.rules;
+  const actions = [...new Set(masks.map((mask) => mask.unlessAllowed).filter((action) => action !== undefined))];
+  if (rows === undefined || actions.length === 0) return new Set();
+  const answers = await decider.decideMany(
+    input.caller,
+    actions.map((action) => ({ type: rows.resourceType, action })),
+    input.correlationId,
+  );
+  return new Set(actions.filter((_action, index) => answers[index]?.decision === true && answers[index]?.obligations.length === 0));
+};

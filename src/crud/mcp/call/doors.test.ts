@@ -1,0 +1,384 @@
+import assert from "node:assert/strict";
+import { before, after, test, describe } from "node:test";
+import type { ProblemCode } from "#contract/problem.ts";
+import type { TestTokenOf } from "#testing/identity.ts";
+import { agent, crudHouse, type CrudHouse, type RpcBody } from "#testing/crud-house.ts";
+
+/**
+ * One case for each door that refuses, in both dialects: the code, no request at the upstream, nothing charged, one entry
+ * of the record.
+ */
+
+interface Case {
+  readonly door: string;
+  readonly set?: (house: CrudHouse) => void;
+  readonly name?: string;
+  readonly args?: unknown;
+  readonly as?: Partial<TestTokenOf>;
+  readonly code: ProblemCode;
+  /** HTTP status and JSON-RPC code in the contract's dialect. */
+  readonly contract: readonly [number, number];
+  /** JSON-RPC code in standard MCP, or `result` for `isError: true`. */
+  readonly standard: number | "result";
+  /** Outcome of the one entry; absent = none (before the state door). */
+  readonly entry?: "denied" | "refused" | "error";
+  /** Requests at the upstream that are allowed. */
+  readonly sent?: number;
+  readonly settled?: readonly { usd: number; steps: number; outcome: string }[];
+}
+
+const employee = { name: "people.demo.get_employee", args: { id: "e1" } };
+const none = { as: { ...agent } };
+const foreign = "e3";
+
+const cases: readonly Case[] = [
+  { door: "view: unknown", ...none, name: "no.such.tool", code: "unknown_tool", contract: [200, -32601], standard: -32602 },
+  {
+    door: "view: of another tenant",
+    as: { sub: "person:eve", tenant: "tenant:globex" },
+    name: "memory.demo.read_graph",
+    code: "unknown_tool",
+    contract: [200, -32601],
+    standard: -32602,
+  },
+  {
+    door: "arguments",
+    ...none,
+    name: "people.demo.get_employee",
+    args: { id: 7 },
+    code: "invalid_arguments",
+    contract: [200, -32602],
+    standard: "result",
+    entry: "refused",
+  },
+  {
+    door: "arguments: unknown member",
+    ...none,
+    name: "people.demo.get_employee",
+    args: { id: "e1", salary: 1 },
+    code: "invalid_arguments",
+    contract: [200, -32602],
+    standard: "result",
+    entry: "refused",
+  },
+  {
+    door: "delegation: membership is down",
+    ...none,
+    ...employee,
+    set: (house) => {
+      house.membership.isDown = true;
+    },
+    code: "membership_unavailable",
+    contract: [503, -32603],
+    standard: -32603,
+    entry: "refused",
+  },
+  ...(
+    ["delegation_inactive", "delegation_required", "capability_missing", "not_granted", "subject_unresolved", "approval_required"] as const
+  ).map((reason): Case => ({
+    door: `decide: ${reason}`,
+    ...none,
+    ...employee,
+    set: (house) => house.verdicts.set("tool:tools/call", reason),
+    code: reason,
+    contract: [200, -32001],
+    standard: reason === "approval_required" ? "result" : -32001,
+    entry: "denied",
+  })),
+  {
+    door: "decide: the tool's own mapping",
+    ...none,
+    ...employee,
+    set: (house) => house.verdicts.set("employee:list", "not_granted"),
+    code: "not_granted",
+    contract: [200, -32001],
+    standard: -32001,
+    entry: "denied",
+  },
+  {
+    door: "decide: step-up",
+    ...none,
+    name: "people.demo.update_salary",
+    args: { id: "e1", salary: 90000 },
+    set: (house) => house.verdicts.set("tool:tools/call", "step_up_required"),
+    code: "step_up_required",
+    contract: [200, -32001],
+    standard: "result",
+    entry: "denied",
+  },
+  {
+    door: "decide: step-up that the file alone demands",
+    ...none,
+    name: "people.demo.update_salary",
+    args: { id: "e1", salary: 90000 },
+    code: "step_up_required",
+    contract: [200, -32001],
+    standard: "result",
+    entry: "denied",
+  },
+  {
+    door: "decide: an obligation that cannot be met",
+    ...none,
+    ...employee,
+    set: (house) => house.obligations.push({ id: "notify", type: "notification" }),
+    code: "obligation_unsupported",
+    contract: [200, -32001],
+    standard: -32001,
+    entry: "denied",
+  },
+  {
+    door: "decide: the decision point is down",
+    ...none,
+    ...employee,
+    set: (house) => house.verdicts.set("tool:tools/call", "down"),
+    code: "decision_unavailable",
+    contract: [503, -32603],
+    standard: -32603,
+    entry: "refused",
+  },
+  {
+    door: "chain: a scope short",
+    ...none,
+    name: "people.demo.get_employee",
+    args: { id: "e1" },
+    set: (house) => {
+      house.membership.chain = [{ audience: "https://people.demo", scopes: ["people.write"] }];
+    },
+    code: "chain_not_eligible",
+    contract: [200, -32001],
+    standard: -32001,
+    entry: "denied",
+  },
+  ...(["budget_exhausted", "steps_exhausted", "delegation_inactive", "capability_missing"] as const).map((code): Case => ({
+    door: `reserve: ${code}`,
+    ...none,
+    ...employee,
+    set: (house) => {
+      house.membership.reserve = code;
+    },
+    code,
+    contract: [200, -32001],
+    standard: -32001,
+    entry: "denied",
+  })),
+  {
+    door: "audit",
+    ...none,
+    ...employee,
+    set: (house) => {
+      house.audit.isDown = true;
+    },
+    code: "audit_unavailable",
+    contract: [503, -32603],
+    standard: -32603,
+  },
+  {
+    door: "rows: a filter that is not understood",
+    ...none,
+    ...employee,
+    set: (house) => {
+      house.membership.dataScope = { ...house.membership.dataScope, row_filter_sql: "tenant_id = 'tenant:acme' OR 1=1" };
+    },
+    code: "data_scope_unavailable",
+    contract: [200, -32603],
+    standard: "result",
+    entry: "refused",
+  },
+  {
+    door: "rows: a column that the tool does not map",
+    ...none,
+    ...employee,
+    set: (house) => {
+      house.membership.dataScope = { ...house.membership.dataScope, column_mask: { iban: "null" } };
+    },
+    code: "data_scope_unavailable",
+    contract: [200, -32603],
+    standard: "result",
+    entry: "refused",
+  },
+  {
+    door: "invoke: no credential",
+    ...none,
+    ...employee,
+    set: (house) => {
+      house.secrets.status = "secret_not_found";
+    },
+    code: "upstream_auth_failed",
+    contract: [200, -32603],
+    standard: "result",
+    entry: "error",
+  },
+  {
+    door: "invoke: secrets are down",
+    ...none,
+    ...employee,
+    set: (house) => {
+      house.secrets.status = "provider_unavailable";
+    },
+    code: "secrets_unavailable",
+    contract: [503, -32603],
+    standard: -32603,
+    entry: "error",
+  },
+  {
+    door: "invoke: the upstream refuses the credential",
+    ...none,
+    ...employee,
+    set: (house) => {
+      house.secrets.value = "another-key-987654";
+    },
+    code: "upstream_error",
+    contract: [200, -32603],
+    standard: "result",
+    entry: "error",
+    sent: 1,
+    settled: [{ usd: 0, steps: 1, outcome: "failed" }],
+  },
+  {
+    door: "shape: a row of another tenant",
+    ...none,
+    name: "people.demo.get_employee",
+    args: { id: foreign },
+    code: "not_found",
+    contract: [200, -32603],
+    standard: "result",
+    entry: "error",
+    sent: 1,
+    settled: [{ usd: 0.001, steps: 1, outcome: "failed" }],
+  },
+  {
+    door: "guard: a write to a row of another tenant",
+    as: { ...agent, acr: "strong" },
+    name: "people.demo.update_salary",
+    args: { id: foreign, salary: 1 },
+    code: "not_found",
+    contract: [200, -32603],
+    standard: "result",
+    entry: "error",
+    sent: 1,
+    settled: [{ usd: 0, steps: 1, outcome: "failed" }],
+  },
+];
+
+const standardCall = async (
+  house: CrudHouse,
+  one: Case,
+): Promise<{
+  error?: RpcBody["error"];
+  result?: { isError?: boolean; content: { text: string }[]; _meta?: Record<string, { code: string }> };
+}> => {
+  const response = await house.request("/mcp", {
+    body: { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: one.name, arguments: one.args } },
+    headers: { accept: "application/json, text/event-stream" },
+    ...(one.as === undefined ? {} : { as: one.as }),
+  });
+  const text = await response.text();
+  assert.equal(response.status, 200, text);
+  return JSON.parse(text.startsWith("{") ? text : (/^data: (.*)$/m.exec(text)?.[1] ?? "")) as Awaited<ReturnType<typeof standardCall>>;
+};
+
+describe("each door refuses with its code, before anything is sent or charged", () => {
+  let house: CrudHouse;
+  const cleanups: (() => Promise<void> | void)[] = [];
+  before(async () => {
+    house = await crudHouse({ after: (work: () => Promise<void>) => void cleanups.push(work) } as never);
+  });
+  after(async () => {
+    for (const cleanup of cleanups.toReversed()) await cleanup();
+  });
+
+  const reset = (): void => {
+    house.verdicts.clear();
+    house.obligations.length = 0;
+    house.entries.length = 0;
+    house.membership.settled.length = 0;
+    house.membership.released.length = 0;
+    house.membership.reservations.clear();
+    Object.assign(house.membership, {
+      isDown: false,
+      reserve: "ok",
+      chain: [{ audience: "https://people.demo", scopes: ["people.read", "people.write"] }],
+      dataScope: { tenant_ids: ["tenant:acme"], row_filter_sql: "tenant_id IN ('tenant:acme')", column_mask: {} },
+    });
+    house.secrets.value = "people-key-0123456789";
+    house.secrets.status = "ok";
+    house.audit.isDown = false;
+  };
+
+  const requireUntouched = (one: Case, before: { requests: number; changes: number }): void => {
+    assert.equal(house.people.requests - before.requests, one.sent ?? 0, "requests at the upstream");
+    assert.equal(house.people.changes, before.changes, "changes at the upstream");
+    assert.deepEqual(
+      house.membership.settled.map(({ usd, steps, outcome }) => ({ usd, steps, outcome })),
+      one.settled ?? [],
+      "charged",
+    );
+    const held = [...house.membership.reservations.values()].map((row) => row.id);
+    const closed = [...house.membership.released, ...house.membership.settled.map((row) => row.id)];
+    assert.deepEqual(held, closed, "what was held is given back or settled");
+    const ended = house.entries.filter((entry) => entry.phase !== "open");
+    assert.deepEqual(
+      ended.map((entry) => [entry.outcome, entry.code]),
+      one.entry === undefined ? [] : [[one.entry, one.code]],
+      "the record",
+    );
+    if (one.entry !== "error") assert.equal(house.entries.filter((entry) => entry.phase === "open").length, 0);
+  };
+
+  for (const one of cases) {
+    test(`${one.door}: the contract's dialect`, async () => {
+      reset();
+      one.set?.(house);
+      const before = { requests: house.people.requests, changes: house.people.changes };
+      const { status, body, headers } = await house.rpc(
+        { jsonrpc: "2.0", id: "1", method: "tools/call", params: { name: one.name, arguments: one.args } },
+        one.as === undefined ? {} : { as: one.as },
+      );
+      assert.deepEqual(
+        [status, body.error?.code, body.error?.data.code],
+        [one.contract[0], one.contract[1], one.code],
+        JSON.stringify(body),
+      );
+      assert.match(body.error?.data.call_id ?? "", /^[0-9a-f-]{36}$/);
+      if (status === 503) assert.ok(headers.has("retry-after"));
+      if (one.entry === "denied") {
+        assert.match(body.error?.data.decision_id ?? "", /^d_\d+$/);
+        assert.equal(house.entries[0]?.draft.decisionId, body.error?.data.decision_id);
+      }
+      if (one.code === "step_up_required") assert.equal(body.error?.data.step_up?.level, "strong");
+      requireUntouched(one, before);
+    });
+
+    test(`${one.door}: standard MCP`, async () => {
+      reset();
+      one.set?.(house);
+      const before = { requests: house.people.requests, changes: house.people.changes };
+      const answer = await standardCall(house, one);
+      if (one.standard === "result") {
+        assert.equal(answer.result?.isError, true, JSON.stringify(answer));
+        assert.equal(answer.result?._meta?.["sallyport/error"]?.code, one.code);
+        assert.match(answer.result?.content[0]?.text ?? "", new RegExp(one.code));
+        if (one.code === "step_up_required")
+          assert.match(answer.result?.content[0]?.text ?? "", /http:\/\/localhost:8080\/auth\/login\?acr_values=strong.*\n.*d_\d+/);
+      } else assert.deepEqual([answer.error?.code, answer.error?.data.code], [one.standard, one.code], JSON.stringify(answer));
+      requireUntouched(one, before);
+    });
+  }
+
+  test("a reservation refused after a permit asks once more, and that decision is the one named", async () => {
+    reset();
+    house.membership.reserve = "budget_exhausted";
+    house.asked.decisions.length = 0;
+    let asks = 0;
+    house.verdicts.get = (key) => (key === "tool:tools/call" && ++asks > 1 ? "budget_exhausted" : undefined);
+    const { body } = await house.rpc(
+      { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: employee.name, arguments: employee.args } },
+      { as: agent },
+    );
+    delete (house.verdicts as { get?: unknown }).get;
+    const calls = house.asked.decisions.filter((row) => row.ask.action === "tools/call");
+    assert.equal(calls.length, 2);
+    assert.equal(body.error?.data.code, "budget_exhausted");
+    assert.equal(house.entries[0]?.draft.decisionId, body.error?.data.decision_id);
+  });
+});

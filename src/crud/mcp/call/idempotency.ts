@@ -1,0 +1,109 @@
+import { Problem } from "#contract/problem.ts";
+import { statement, type Database } from "#store/database.ts";
+import type { Sealer } from "#authn/seal.ts";
+import type { Caller } from "#authn/caller.ts";
+
+/** A stored answer: already masked, so it is sealed and given again as it is. */
+export interface KeptReply {
+  readonly value: unknown;
+  readonly media: readonly Readonly<Record<string, unknown>>[];
+}
+
+/** The hold on a key while its call runs. */
+export interface KeyHold {
+  /** The answer of the first call, if it is done. */
+  readonly kept?: KeptReply;
+  done(reply: KeptReply): Promise<void>;
+  /** Nothing was done: the key is free again. */
+  free(): Promise<void>;
+  /** What came of it cannot be told; the key answers so until it expires. */
+  unknown(): Promise<void>;
+}
+
+type IdempotencyParts = { readonly database: Database; readonly replySealer: Sealer; readonly node: string };
+
+export interface KeyedCall {
+  readonly callId: string;
+  readonly tool: string;
+  readonly key: string;
+  /** Keyed digest of the arguments, hex. */
+  readonly digest: string;
+  readonly caller: Pick<Caller, "sub" | "tenant" | "actors">;
+}
+
+const KEPT_HOURS = 24;
+const MAX_REPLY_BYTES = 262_144;
+const keyPattern = /^[\x21-\x7e]{1,128}$/;
+
+const CLAIM = statement<{ call_id: string }>(
+  "crud.call_claim",
+  `insert into crud.tool_call (call_id, tenant_id, principal, tool, idem_key, arguments_digest, state, node, at, expires_at)
+   values ($1::uuid, $2, $3, $4, $5, $6, 'running', $7, now(), now() + make_interval(hours => ${KEPT_HOURS}))
+   on conflict (principal, tool, idem_key) do update set
+     call_id = excluded.call_id, tenant_id = excluded.tenant_id, arguments_digest = excluded.arguments_digest, state = 'running', reply = null,
+     node = excluded.node, at = excluded.at, expires_at = excluded.expires_at
+   where crud.tool_call.expires_at <= now()
+   returning call_id::text`,
+);
+const HELD = statement<{ call_id: string; arguments_digest: Uint8Array; state: "running" | "done" | "unknown"; reply: Uint8Array | null }>(
+  "crud.call_held",
+  "select call_id::text, arguments_digest, state, reply from crud.tool_call where principal = $1 and tool = $2 and idem_key = $3",
+);
+const DONE = statement(
+  "crud.call_done",
+  "update crud.tool_call set state = 'done', reply = $2 where call_id = $1::uuid and state = 'running'",
+);
+const FREE = statement("crud.call_free", "delete from crud.tool_call where call_id = $1::uuid and state = 'running'");
+const UNKNOWN = statement(
+  "crud.call_unknown",
+  "update crud.tool_call set state = 'unknown' where call_id = $1::uuid and state = 'running'",
+);
+const EXPIRED = statement("crud.calls_expired", "delete from crud.tool_call where expires_at <= now()");
+
+/** 1 to 128 visible ASCII characters. Throws `invalid_params`. */
+export const parseIdempotencyKey = (given: unknown): string | undefined => {
+  if (given === undefined || given === null) return undefined;
+  if (typeof given === "string" && keyPattern.test(given)) return given;
+  throw new Problem("invalid_params", { errors: [{ path: "idempotencyKey", message: "must be 1 to 128 visible ASCII characters" }] });
+};
+
+/** Per principal, which is the person with whoever acts for them, and tenant. */
+const principalOf = (caller: KeyedCall["caller"]): string => [caller.tenant, caller.sub, ...caller.actors].join(" ");
+
+/**
+ * Takes the key for this call, or gives what its first call came to. The caller was decided anew before this. Throws
+ * `idempotency_conflict` (other arguments), `in_progress` (still running), `outcome_unknown` (nobody can tell).
+ */
+export const claimKey = async (call: KeyedCall, parts: IdempotencyParts): Promise<KeyHold> => {
+  const principal = principalOf(call.caller);
+  const digest = Buffer.from(call.digest, "hex");
+  const [taken] = await parts.database.run(CLAIM, [call.callId, call.caller.tenant, principal, call.tool, call.key, digest, parts.node]);
+  if (taken !== undefined) {
+    return {
+      done: async (reply) => {
+        const text = JSON.stringify(reply);
+        const isSmall = Buffer.byteLength(text) <= MAX_REPLY_BYTES;
+        // An answer too large to keep cannot be repeated: the key says that it is used, never runs again.
+        await (isSmall
+          ? parts.database.run(DONE, [call.callId, parts.replySealer.seal(text, call.callId)])
+          : parts.database.run(UNKNOWN, [call.callId]));
+      },
+      free: async () => void (await parts.database.run(FREE, [call.callId])),
+      unknown: async () => void (await parts.database.run(UNKNOWN, [call.callId])),
+    };
+  }
+  const [held] = await parts.database.run(HELD, [principal, call.tool, call.key]);
+  if (held === undefined) throw new Problem("in_progress");
+  if (!Buffer.from(held.arguments_digest).equals(digest)) throw new Problem("idempotency_conflict");
+  if (held.state === "running") throw new Problem("in_progress", { headers: { "retry-after": "1" } });
+  const text = held.reply === null ? undefined : parts.replySealer.open(held.reply, held.call_id);
+  if (held.state === "unknown" || text === undefined) throw new Problem("outcome_unknown");
+  const nothing = async (): Promise<void> => {};
+  return { kept: JSON.parse(text) as KeptReply, done: nothing, free: nothing, unknown: nothing };
+};
+
+/** A call of a dead process: its key answers `outcome_unknown` from now on. */
+export const forgetRunning = async (database: Database, callId: string): Promise<void> => void (await database.run(UNKNOWN, [callId]));
+
+/** Drops keys whose day is over. */
+export const sweepKeys = async (database: Database): Promise<void> => void (await database.run(EXPIRED));

@@ -1,0 +1,89 @@
+import { ask } from "#contract/ask.ts";
+import { keepsRow, mergeMasks, parseRowFilter, type MaskKind, type RowFilter } from "#contract/data-scope.ts";
+import { dataScope } from "#contract/membership.ts";
+import { Problem } from "#contract/problem.ts";
+import type { Caller } from "#authn/caller.ts";
+import { valueAt } from "#crud/mcp/json-pointer.ts";
+import type { RowRules } from "#crud/mcp/tool.ts";
+import type { CorridorParts } from "./corridor-parts.ts";
+import type { ScopeObligation } from "./decide-door.ts";
+
+/** Which rows may leave and which of their columns are hidden, for this caller. */
+export interface RowScope {
+  readonly keeps: (row: unknown) => boolean;
+  readonly masks: Readonly<Record<string, MaskKind>>;
+  /** The same filters on the rows of the read that guards a write. */
+  readonly guardKeeps?: (row: unknown) => boolean;
+}
+
+type ScopeParts = Pick<CorridorParts, "membership" | "membershipAudience" | "identity">;
+
+const unavailable = (detail: string, cause?: unknown): Problem => new Problem("data_scope_unavailable", { detail, cause });
+
+const columnsOf = (filter: RowFilter): readonly string[] =>
+  filter.kind === "none" ? [] : [filter.column, ...(filter.own === undefined ? [] : [filter.own.column])];
+
+/** The columns of a row as the filter names them; what the row does not hold is not there. */
+const readColumns = (row: unknown, rules: RowRules): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(
+    [...rules.columns].map(([column, pointer]) => [column, valueAt(row, pointer)] as const).filter(([, value]) => value !== undefined),
+  );
+
+/** Compiles filters and masks against the tool's columns. What cannot be mapped is refused: a guess would show rows. */
+export const compileScope = (rules: RowRules, scopes: readonly ScopeObligation[]): RowScope => {
+  const guarded = rules.guard?.tool().rules.rows;
+  const filters = scopes.map((scope) => {
+    const filter = parseRowFilter(scope.row_filter_sql);
+    if (filter === undefined) throw unavailable("The row filter is not understood.");
+    const unmapped = columnsOf(filter).find((column) => !rules.columns.has(column));
+    if (unmapped !== undefined) throw unavailable(`The tool does not map the column ${unmapped}.`);
+    return filter;
+  });
+  const masks = scopes.map((scope) => scope.column_mask).reduce<Record<string, MaskKind>>((held, next) => mergeMasks(held, next), {});
+  const unmasked = Object.keys(masks).find((column) => !rules.columns.has(column));
+  if (unmasked !== undefined) throw unavailable(`The tool does not map the column ${unmasked}.`);
+  return {
+    keeps: (row) => {
+      const columns = readColumns(row, rules);
+      return filters.every((filter) => keepsRow(filter, columns));
+    },
+    masks,
+    ...(guarded === undefined ? {} : { guardKeeps: compileScope(guarded, scopes).keeps }),
+  };
+};
+
+/**
+ * Asks which rows and columns of the tool's resource type the caller may see, in the caller's own tenant, and joins it
+ * with what the permit obliged to. Asked before anything is reserved or sent. Throws `data_scope_unavailable`.
+ */
+export const gatherRowScope = async (
+  rules: RowRules | undefined,
+  caller: Caller,
+  obliged: readonly ScopeObligation[],
+  parts: ScopeParts,
+  correlationId: string,
+): Promise<RowScope | undefined> => {
+  if (rules === undefined) return undefined;
+  try {
+    // On behalf of the caller: membership then answers within the caller's tenant.
+    const token = await parts.identity.onBehalfOf(parts.membershipAudience, {
+      sub: caller.sub,
+      tenant: caller.tenant,
+      scopes: ["pip.read"],
+      actors: [parts.identity.clientId],
+      clientId: parts.identity.clientId,
+    });
+    const scope = await ask(parts.membership, dataScope, {
+      query: { subject_id: caller.sub, resource_type: rules.resourceType },
+      headers: { authorization: `Bearer ${token}`, "x-correlation-id": correlationId },
+    });
+    return compileScope(rules, [
+      { row_filter_sql: scope.tenant_ids.length === 0 ? "1=0" : scope.row_filter_sql, column_mask: scope.column_mask },
+      ...obliged,
+    ]);
+  } catch (error) {
+    if (error instanceof Problem && error.code === "data_scope_unavailable") throw error;
+    if (!(error instanceof Problem) || error.status >= 500) throw new Problem("membership_unavailable", { cause: error });
+    throw unavailable("The rows of the caller are not known.", error);
+  }
+};

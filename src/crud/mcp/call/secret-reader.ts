@@ -1,0 +1,65 @@
+import { ask } from "#contract/ask.ts";
+import { Problem } from "#contract/problem.ts";
+import { readSecretValue } from "#contract/secrets.ts";
+import type { CorridorParts } from "./corridor-parts.ts";
+import { UpstreamFault } from "./upstream-fault.ts";
+
+/** The credentials of one call: read by reference as this service, for this call alone, kept only while it runs. */
+export interface SecretReader {
+  read(uri: string): Promise<string>;
+  /** Every value that was read, for taking them out of what comes back. */
+  values(): readonly string[];
+  /** What the record may say of them: version, never the value or the path. */
+  used(): readonly { readonly audit_id: string; readonly version?: number }[];
+}
+
+type SecretParts = Pick<CorridorParts, "secrets" | "secretsAudience" | "identity">;
+
+const faultOf = (error: unknown): UpstreamFault => {
+  const isAway = !(error instanceof Problem) || error.status >= 500;
+  const problem = isAway ? new Problem("secrets_unavailable", { cause: error }) : new Problem("upstream_auth_failed", { cause: error });
+  return new UpstreamFault(problem, "not_sent", { isFinal: true });
+};
+
+export const createSecretReader = (
+  call: {
+    readonly callId: string;
+    readonly correlationId: string;
+    readonly toolName: string;
+    readonly decisionId: string;
+    readonly delegationId?: string | undefined;
+  },
+  parts: SecretParts,
+): SecretReader => {
+  const reads = new Map<string, Promise<string>>();
+  const values: string[] = [];
+  const used: { audit_id: string; version?: number }[] = [];
+  const read = async (uri: string): Promise<string> => {
+    const token = await parts.identity.asService(parts.secretsAudience, ["secrets.read"]);
+    const answer = await ask(parts.secrets, readSecretValue, {
+      query: { uri },
+      headers: {
+        authorization: `Bearer ${token}`,
+        "x-correlation-id": call.correlationId,
+        "x-call-id": call.callId,
+        "x-tool-id": call.toolName,
+        "x-decision-id": call.decisionId,
+        ...(call.delegationId === undefined ? {} : { "x-delegation-id": call.delegationId }),
+      },
+    });
+    if (typeof answer.value !== "string" || answer.value === "")
+      throw new Problem("upstream_auth_failed", { detail: "The credential is no text." });
+    values.push(answer.value);
+    used.push({ audit_id: answer.audit_id, ...(answer.version === undefined ? {} : { version: answer.version }) });
+    return answer.value;
+  };
+  return {
+    read: (uri) => {
+      const running = reads.get(uri) ?? read(uri).catch((error: unknown) => Promise.reject(faultOf(error)));
+      reads.set(uri, running);
+      return running;
+    },
+    values: () => values,
+    used: () => used,
+  };
+};

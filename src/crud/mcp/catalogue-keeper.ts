@@ -1,0 +1,72 @@
+import type { Log } from "#telemetry/log.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
+import type { ToolsDocument } from "#crud/documents/tools-document.ts";
+import { buildSnapshot, type Snapshot } from "./catalogue.ts";
+import type { ExternalSystem } from "./external-system.ts";
+import type { Tool } from "./tool.ts";
+
+/** Holds the present snapshot and swaps it whole. */
+export interface CatalogueKeeper {
+  readonly snapshot: Snapshot;
+  /** Builds anew; a snapshot equal to the present one changes nothing and tells nobody. */
+  rebuild(): void;
+  /** Told after a swap; the returned function ends it. */
+  subscribe(changed: () => void): () => void;
+}
+
+export interface CatalogueKeeperParts {
+  readonly builtIn: readonly Tool[];
+  readonly tools: () => readonly Tool[];
+  readonly external: () => readonly ExternalSystem[];
+  readonly document: ToolsDocument;
+  readonly maxTools?: number | undefined;
+  readonly log: Log;
+  readonly metrics: Metrics;
+}
+
+export const createCatalogueKeeper = (parts: CatalogueKeeperParts): CatalogueKeeper => {
+  const { log, metrics } = parts;
+  const listeners = new Set<() => void>();
+  const build = (): Snapshot =>
+    buildSnapshot({
+      tools: [...parts.builtIn, ...parts.tools(), ...parts.external().flatMap((system) => system.tools)],
+      document: parts.document,
+      systems: parts.external(),
+      quarantined: new Set(parts.external().flatMap((system) => [...system.quarantined])),
+      ...(parts.maxTools === undefined ? {} : { maxTools: parts.maxTools }),
+    });
+
+  const report = (built: Snapshot): void => {
+    for (const state of ["serving", "disabled", "quarantined"] as const) {
+      metrics.set("mcp_catalogue_tools", { state }, [...built.tools.values()].filter((tool) => tool.state === state).length);
+    }
+    for (const { name } of built.dropped.filter((row) => row.reason === "name_collision")) {
+      log.error("config_object_degraded", {
+        kind: "tool",
+        name,
+        errors: [{ path: "", message: "another tool has this name", code: "name_collision" }],
+      });
+    }
+    const cut = built.dropped.filter((row) => row.reason === "max_tools").length;
+    if (cut > 0) log.warn("mcp_catalogue_truncated", { kept: built.tools.size, dropped: cut });
+  };
+
+  let snapshot = build();
+  report(snapshot);
+  return {
+    get snapshot() {
+      return snapshot;
+    },
+    rebuild: () => {
+      const next = build();
+      if (next.revision === snapshot.revision) return;
+      snapshot = next;
+      report(next);
+      for (const listener of listeners) listener();
+    },
+    subscribe: (changed) => {
+      listeners.add(changed);
+      return () => listeners.delete(changed);
+    },
+  };
+};

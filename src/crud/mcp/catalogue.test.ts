@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { emptyToolsDocument, type ToolsDocument } from "#crud/documents/tools-document.ts";
+import { buildSnapshot, findTool } from "#crud/mcp/catalogue.ts";
+import { createHealthTool } from "#crud/mcp/health-tool.ts";
+import type { Tool } from "#crud/mcp/tool.ts";
+
+const health = createHealthTool({ version: "1", checks: async () => ({}) });
+const tool = (name: string, more: Partial<Tool> = {}): Tool => {
+  const [provider = "", instance = ""] = name.split(".");
+  return {
+    ...health,
+    name,
+    underscore: name.replaceAll(".", "_"),
+    definition: { name, description: "A tool of a test.", inputSchema: { type: "object" } },
+    digest: name,
+    provider,
+    instance,
+    isBuiltIn: false,
+    ...more,
+  };
+};
+const build = (
+  tools: readonly Tool[],
+  document: ToolsDocument = emptyToolsDocument,
+  more: { maxTools?: number; quarantined?: string[] } = {},
+) =>
+  buildSnapshot({
+    tools,
+    document,
+    quarantined: new Set(more.quarantined ?? []),
+    ...(more.maxTools === undefined ? {} : { maxTools: more.maxTools }),
+  });
+const view = { tenants: [], nameForm: "dotted" as const, denial: "error" as const };
+const noFilter = { source: [], provider: [], instance: [], name_prefix: [], tags_include: [], tags_exclude: [], names: [] };
+
+test("health comes first, then names by code unit; equal inputs have one revision whatever their order", () => {
+  const tools = [tool("b.x.two"), tool("a.x.B"), tool("a.x.a"), tool("a.x.A"), health];
+  const one = build(tools);
+  assert.deepEqual(one.order, ["system.health", "a.x.A", "a.x.B", "a.x.a", "b.x.two"]);
+  assert.equal(build(tools.toReversed()).revision, one.revision);
+  assert.notEqual(build(tools.slice(1)).revision, one.revision);
+  assert.notEqual(build(tools, emptyToolsDocument, { quarantined: ["a.x.a"] }).revision, one.revision);
+});
+
+test("a name that is taken costs the second tool, never the catalogue", () => {
+  const snapshot = build([health, tool("a.x.t"), tool("a.x.t", { digest: "other" }), tool("b.x.t")]);
+  assert.deepEqual(snapshot.order, ["system.health", "a.x.t", "b.x.t"]);
+  assert.deepEqual(snapshot.dropped, [{ name: "a.x.t", reason: "name_collision" }]);
+  assert.equal(findTool(snapshot, "a_x_t")?.digest, "a.x.t");
+});
+
+test("the cap keeps the first in order, health not counted, and the rest cannot be called", () => {
+  const snapshot = build([health, tool("a.x.c"), tool("a.x.a"), tool("a.x.b")], emptyToolsDocument, { maxTools: 2 });
+  assert.deepEqual(snapshot.order, ["system.health", "a.x.a", "a.x.b"]);
+  assert.equal(findTool(snapshot, "a.x.c"), undefined);
+  assert.deepEqual(snapshot.dropped, [{ name: "a.x.c", reason: "max_tools" }]);
+});
+
+test("views exist by provider and instance; a provider's wins over another's provider-instance", () => {
+  const { views } = build([health, tool("a.x.t"), tool("a-x.y.t"), tool("b.z.t")]);
+  assert.deepEqual([...views.keys()].toSorted(), ["", "a", "a-x", "a-x-y", "b", "b-z", "workflows"]);
+  assert.deepEqual([...(views.get("a-x")?.tools ?? [])], ["system.health", "a-x.y.t"]);
+  assert.deepEqual([...(views.get("workflows")?.tools ?? [])], ["system.health"]);
+});
+
+test("filters of a view: keys ORed, filters ANDed, tags excluded, and health always", () => {
+  const tagged = (name: string, ...tags: string[]) =>
+    tool(name, { definition: { name, description: "A tool of a test.", inputSchema: {}, annotations: { tags } } });
+  const document: ToolsDocument = {
+    ...emptyToolsDocument,
+    views: [{ ...view, name: "v", filters: { ...noFilter, provider: ["a", "b"], tags_include: ["hr"], tags_exclude: ["old"] } }],
+  };
+  const { views } = build(
+    [health, tagged("a.x.t", "hr"), tagged("b.x.t", "hr", "old"), tagged("b.x.u", "hr"), tagged("c.x.t", "hr"), tagged("a.x.z")],
+    document,
+  );
+  assert.deepEqual([...(views.get("v")?.tools ?? [])], ["system.health", "a.x.t", "b.x.u"]);
+});
+
+test("overrides change what is shown, its digest, price and state, but never health", () => {
+  const document: ToolsDocument = {
+    ...emptyToolsDocument,
+    overrides: {
+      "a.x.t": { enabled: false, title: "New", description: null, annotations: { readOnlyHint: true }, cost_usd: 0.5 },
+      "system.health": { enabled: false, annotations: {} },
+    },
+  };
+  const snapshot = build([health, tool("a.x.t")], document);
+  const changed = snapshot.tools.get("a.x.t");
+  assert.deepEqual(
+    [changed?.state, changed?.definition.title, changed?.rules.reserveMicro, changed?.definition.annotations],
+    ["disabled", "New", 500_000n, { readOnlyHint: true }],
+  );
+  assert.match(changed?.digest ?? "", /^[0-9a-f]{64}$/);
+  assert.equal(snapshot.tools.get("system.health")?.state, "serving");
+});

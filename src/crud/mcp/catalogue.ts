@@ -1,0 +1,91 @@
+import { microFromUsd } from "#contract/ids.ts";
+import type { ToolsDocument } from "#crud/documents/tools-document.ts";
+import { sha256Of } from "./digest.ts";
+import type { Definition, Tool } from "./tool.ts";
+import { buildViews, type NamedSystem, type View } from "./views.ts";
+
+/** All that is served, frozen. A request keeps one snapshot from its first door to its last. */
+export interface Snapshot {
+  /** Equal inputs, equal revision. */
+  readonly revision: string;
+  readonly tools: ReadonlyMap<string, Tool>;
+  /** Underscore form -> dotted name. */
+  readonly underscore: ReadonlyMap<string, string>;
+  readonly views: ReadonlyMap<string, View>;
+  readonly digests: ReadonlyMap<string, string>;
+  /** Names in the order of UTF-16 code units, health first. */
+  readonly order: readonly string[];
+  readonly dropped: readonly { readonly name: string; readonly reason: "name_collision" | "max_tools" }[];
+}
+
+export interface CatalogueInput {
+  /** Of all sources; built-in ones first. */
+  readonly tools: readonly Tool[];
+  readonly document: ToolsDocument;
+  /** External systems; their views exist before their tools are known. */
+  readonly systems?: readonly NamedSystem[];
+  readonly maxTools?: number;
+  /** Tools of external systems whose definition is not the approved one. */
+  readonly quarantined: ReadonlySet<string>;
+}
+
+const withOverride = (tool: Tool, document: ToolsDocument): Tool => {
+  const row = Object.hasOwn(document.overrides, tool.name) ? document.overrides[tool.name] : undefined;
+  if (row === undefined || tool.isBuiltIn) return tool;
+  const definition: Definition = {
+    ...tool.definition,
+    ...(row.title === undefined || row.title === null ? {} : { title: row.title }),
+    ...(row.description === undefined || row.description === null ? {} : { description: row.description }),
+    ...(Object.keys(row.annotations).length === 0 ? {} : { annotations: { ...tool.definition.annotations, ...row.annotations } }),
+  };
+  const cost = row.cost_usd;
+  return {
+    ...tool,
+    definition,
+    digest: sha256Of(definition),
+    state: row.enabled ? tool.state : "disabled",
+    rules: cost === undefined || cost === null ? tool.rules : { ...tool.rules, reserveMicro: microFromUsd(cost) },
+  };
+};
+
+const byName = (a: Tool, b: Tool): number =>
+  a.isBuiltIn === b.isBuiltIn ? (a.name < b.name ? -1 : a.name > b.name ? 1 : 0) : a.isBuiltIn ? -1 : 1;
+
+/** Builds a snapshot; pure. A tool whose name or underscore form is taken is dropped, never the catalogue. */
+export const buildSnapshot = (input: CatalogueInput): Snapshot => {
+  const dropped: { name: string; reason: "name_collision" | "max_tools" }[] = [];
+  const taken = new Set<string>();
+  const unique = input.tools
+    .map((tool) => withOverride(tool, input.document))
+    .map((tool): Tool => (input.quarantined.has(tool.name) ? { ...tool, state: "quarantined" } : tool))
+    .toSorted(byName)
+    .filter((tool) => {
+      const isTaken = taken.has(tool.name) || taken.has(tool.underscore);
+      if (isTaken) dropped.push({ name: tool.name, reason: "name_collision" });
+      else taken.add(tool.name).add(tool.underscore);
+      return !isTaken;
+    });
+  const builtIn = unique.filter((tool) => tool.isBuiltIn);
+  const others = unique.filter((tool) => !tool.isBuiltIn);
+  const kept = [...builtIn, ...others.slice(0, input.maxTools ?? others.length)];
+  for (const tool of others.slice(input.maxTools ?? others.length)) dropped.push({ name: tool.name, reason: "max_tools" });
+  const views = buildViews(kept, input.document, input.systems);
+  return {
+    revision: sha256Of({
+      tools: kept.map((tool) => [tool.name, tool.digest, tool.state, tool.tenants ?? null, Number(tool.rules.reserveMicro)]),
+      views: [...views.values()].map((view) => ({ ...view, tools: [...view.tools] })),
+    }),
+    tools: new Map(kept.map((tool) => [tool.name, tool])),
+    underscore: new Map(kept.map((tool) => [tool.underscore, tool.name])),
+    views,
+    digests: new Map(kept.map((tool) => [tool.name, tool.digest])),
+    order: kept.map((tool) => tool.name),
+    dropped,
+  };
+};
+
+/** The tool of a dotted or underscore name. */
+export const findTool = (snapshot: Snapshot, name: string): Tool | undefined => {
+  const dotted = snapshot.tools.has(name) ? name : snapshot.underscore.get(name);
+  return dotted === undefined ? undefined : snapshot.tools.get(dotted);
+};

@@ -1,0 +1,203 @@
+import { createHash } from "node:crypto";
+import { rpcCodes, type RpcResponse } from "#contract/json-rpc.ts";
+import { Problem } from "#contract/problem.ts";
+import { listTools as listEndpoint, listViewTools, toolRpc, viewToolRpc, type ToolDescriptor } from "#contract/tools.ts";
+import { requireScope, type Caller } from "#authn/caller.ts";
+import { asProblem } from "#http/problem-body.ts";
+import { readBytes, type Router } from "#http/serve.ts";
+import { parseStrictJson } from "#http/strict-json.ts";
+import type { ToolReply } from "./call/tool-call.ts";
+import type { Watch } from "./protocol-log.ts";
+import { watchRpc } from "./protocol-log.ts";
+import { contractStatus, errorData, messageOf, rpcCodeOf } from "./rpc-fault.ts";
+import type { Tool } from "./tool.ts";
+import { scopes, type ToolDesk, type Visit } from "./tool-desk.ts";
+
+export interface ContractDialectParts extends Watch {
+  readonly desk: ToolDesk;
+  readonly maxBodyBytes: number;
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** A list entry: the contract's members and no others. */
+export const descriptorOf = (tool: Tool): ToolDescriptor => {
+  const { definition } = tool;
+  return {
+    name: tool.name,
+    ...(definition.title === undefined ? {} : { title: definition.title }),
+    description: definition.description,
+    inputSchema: { ...definition.inputSchema },
+    source: tool.source,
+    ...(tool.isBuiltIn
+      ? {}
+      : { metadata: { provider: tool.provider, instance: tool.instance, ...(tool.env === undefined ? {} : { env: tool.env }) } }),
+    ...(definition.annotations === undefined ? {} : { annotations: { ...definition.annotations } }),
+  };
+};
+
+/** Exactly the contract's result: the output as JSON text, then what is no JSON. */
+const resultOf = (reply: ToolReply) => ({ content: [{ type: "text", text: JSON.stringify(reply.value) }, ...reply.media] });
+
+const parseList = (params: unknown): { limit?: number; cursor?: string } => {
+  if (params === undefined) return {};
+  if (!isObject(params)) throw new Problem("invalid_params", { detail: "params must be an object" });
+  const { limit, cursor } = params;
+  if (limit !== undefined && typeof limit !== "number") throw new Problem("invalid_limit");
+  if (cursor !== undefined && typeof cursor !== "string") throw new Problem("invalid_cursor");
+  return { ...(limit === undefined ? {} : { limit }), ...(cursor === undefined ? {} : { cursor }) };
+};
+
+const parseCall = (params: unknown): { name: string; arguments: unknown; idempotencyKey?: unknown } => {
+  if (!isObject(params) || typeof params["name"] !== "string") throw new Problem("invalid_params", { detail: "params.name must be text" });
+  const meta = params["_meta"];
+  const key = isObject(meta) ? meta["sallyport/idempotencyKey"] : undefined;
+  return { name: params["name"], arguments: params["arguments"], ...(key === undefined ? {} : { idempotencyKey: key }) };
+};
+
+interface Envelope {
+  readonly id: string | number;
+  readonly method: string;
+  readonly params: unknown;
+}
+
+/** The envelope; anything but one request of version 2.0 with a usable id is `invalid_request`. Unknown members are ignored. */
+const parseEnvelope = (message: unknown): Envelope => {
+  if (!isObject(message) || message["jsonrpc"] !== "2.0" || typeof message["method"] !== "string") throw new Problem("invalid_request");
+  const { id } = message;
+  if (typeof id !== "string" && !(typeof id === "number" && Number.isInteger(id))) throw new Problem("invalid_request");
+  return { id, method: message["method"], params: message["params"] };
+};
+
+const readMessage = async (request: Request, maxBytes: number): Promise<unknown> => {
+  if (!/^application\/json *(?:; *charset="?utf-8"?)? *$/i.test(request.headers.get("content-type") ?? ""))
+    throw new Problem("unsupported_media_type");
+  const bytes = await readBytes(request, maxBytes);
+  return parseStrictJson(bytes);
+};
+
+/** JSON-RPC code of a message that could not be read; a body that names a member twice is unreadable too. */
+const envelopeCode = (problem: Problem): number =>
+  problem.code === "duplicate_member" ? rpcCodes.parse : problem.code === "body_too_large" ? rpcCodes.invalidRequest : rpcCodeOf(problem);
+
+export const createContractDialect = (router: Router<Caller>, parts: ContractDialectParts): void => {
+  const { desk } = parts;
+
+  const answerError = (problem: Problem, id: string | number | null, correlationId: string, code = rpcCodeOf(problem)): Response => {
+    const body: RpcResponse = { jsonrpc: "2.0", id, error: { code, message: messageOf(problem), data: errorData(problem, correlationId) } };
+    const headers = new Headers({ "content-type": "application/json", "cache-control": "no-store", "x-correlation-id": correlationId });
+    for (const name of ["www-authenticate", "retry-after"]) {
+      const value = problem.options.headers?.[name];
+      if (value !== undefined) headers.set(name, value);
+    }
+    const decisionId = problem.options.members?.["decision_id"];
+    if (typeof decisionId === "string") headers.set("x-decision-id", decisionId);
+    const status = contractStatus(problem);
+    if ((status === 503 || status === 429) && !headers.has("retry-after")) headers.set("retry-after", "1");
+    return new Response(JSON.stringify(body), { status, headers });
+  };
+
+  const run = async (visit: Visit, envelope: Envelope, request: Request): Promise<{ result: unknown; headers: Record<string, string> }> => {
+    const { method, params } = envelope;
+    if (method === "tools/list") {
+      requireScope(visit.caller, [scopes.list]);
+      const listed = await desk.list(visit, parseList(params));
+      return {
+        result: { tools: listed.tools.map(descriptorOf), ...(listed.nextCursor === undefined ? {} : { nextCursor: listed.nextCursor }) },
+        headers: {},
+      };
+    }
+    if (method !== "tools/invoke" && method !== "tools/call") throw new Problem("unknown_method");
+    requireScope(visit.caller, [scopes.call]);
+    const key = request.headers.get("idempotency-key") ?? undefined;
+    const reply = await desk.call(visit, {
+      method,
+      ...(key === undefined ? {} : { idempotencyKey: key }),
+      ...parseCall(params),
+      signal: request.signal,
+    });
+    return {
+      result: resultOf(reply),
+      headers: {
+        "x-decision-id": reply.decisionId,
+        "x-call-id": reply.callId,
+        ...(reply.isAuditPending ? { "x-sallyport-audit": "pending" } : {}),
+        ...(reply.isReplay ? { "idempotent-replayed": "true" } : {}),
+      },
+    };
+  };
+
+  const rpc = async (caller: Caller, viewName: string, request: Request, correlationId: string): Promise<Response> => {
+    let visit: Visit;
+    try {
+      visit = desk.enter(caller, viewName, "contract", correlationId);
+    } catch (error) {
+      const problem = asProblem(error);
+      if (problem.code === "unknown_view") throw problem;
+      return answerError(problem, null, correlationId, rpcCodes.refused);
+    }
+    let envelope: Envelope;
+    try {
+      envelope = parseEnvelope(await readMessage(request, parts.maxBodyBytes));
+    } catch (error) {
+      const problem = asProblem(error);
+      parts.log.warn("mcp_jsonrpc_error", {
+        correlation_id: correlationId,
+        dialect: "contract",
+        view: viewName,
+        code: envelopeCode(problem),
+        data_code: problem.code,
+      });
+      return answerError(problem, null, correlationId, envelopeCode(problem));
+    }
+    const name = isObject(envelope.params) && typeof envelope.params["name"] === "string" ? envelope.params["name"] : undefined;
+    try {
+      const { result, headers } = await watchRpc({ ...visit, view: viewName }, envelope.method, name, parts, () =>
+        run(visit, envelope, request),
+      );
+      const body: RpcResponse = { jsonrpc: "2.0", id: envelope.id, result };
+      return new Response(JSON.stringify(body), {
+        headers: { "content-type": "application/json", "cache-control": "no-store", "x-correlation-id": correlationId, ...headers },
+      });
+    } catch (error) {
+      return answerError(asProblem(error), envelope.id, correlationId);
+    }
+  };
+
+  /** The REST lists: `private, no-cache` with an ETag, so that a client may ask again for nothing. */
+  const list = async (
+    caller: Caller,
+    viewName: string,
+    query: { limit?: number | undefined; cursor?: string | undefined },
+    request: Request,
+    correlationId: string,
+  ): Promise<Response> => {
+    const visit = desk.enter(caller, viewName, "contract", correlationId);
+    const listed = await desk.list(visit, query);
+    const text = JSON.stringify({
+      tools: listed.tools.map(descriptorOf),
+      ...(listed.nextCursor === undefined ? {} : { nextCursor: listed.nextCursor }),
+    });
+    // A cursor is sealed anew each time; the list is the same all the same.
+    const etag = `"sha256-${createHash("sha256")
+      .update(JSON.stringify([listed.tools.map((tool) => [tool.name, tool.digest]), listed.nextCursor !== undefined]))
+      .digest("hex")}"`;
+    const cut = visit.snapshot.dropped.filter((row) => row.reason === "max_tools").length;
+    const headers = {
+      etag,
+      "cache-control": "private, no-cache",
+      vary: "Authorization",
+      "x-content-type-options": "nosniff",
+      ...(cut === 0 ? {} : { "x-sallyport-truncated": `kept=${visit.snapshot.tools.size};total=${visit.snapshot.tools.size + cut}` }),
+    };
+    if (request.headers.get("if-none-match") === etag) return new Response(null, { status: 304, headers });
+    return new Response(text, { headers: { ...headers, "content-type": "application/json" } });
+  };
+
+  router.serve(listEndpoint, ({ caller, query, request, correlationId }) => list(caller, "", query, request, correlationId));
+  router.serve(listViewTools, ({ caller, params, query, request, correlationId }) =>
+    list(caller, params.view, query, request, correlationId),
+  );
+  router.serve(toolRpc, ({ caller, request, correlationId }) => rpc(caller, "", request, correlationId));
+  router.serve(viewToolRpc, ({ caller, params, request, correlationId }) => rpc(caller, params.view, request, correlationId));
+};

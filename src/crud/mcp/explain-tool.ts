@@ -1,0 +1,150 @@
+import type { ToolExplanation } from "#contract/tools.ts";
+import { Problem } from "#contract/problem.ts";
+import type { Caller } from "#authn/caller.ts";
+import { asProblem } from "#http/problem-body.ts";
+import { requireChain } from "./call/chain-door.ts";
+import type { CorridorParts } from "./call/corridor-parts.ts";
+import { denialOf, toolAsk } from "./call/decide-door.ts";
+import { gatherDelegation, type Delegated } from "./call/delegation-door.ts";
+import { requireServing } from "./call/state-door.ts";
+import { isInView } from "./call/tool-door.ts";
+import { findTool, type Snapshot } from "./catalogue.ts";
+import { scopes } from "./tool-desk.ts";
+import type { Tool } from "./tool.ts";
+import type { View } from "./views.ts";
+
+type Door = ToolExplanation["doors"][number];
+
+export interface ExplainAsk {
+  /** For whom: the caller itself, or somebody whom the caller may ask about. */
+  readonly subject: Caller;
+  readonly isSelf: boolean;
+  readonly view: View;
+  readonly snapshot: Snapshot;
+  readonly name: string;
+  readonly correlationId: string;
+}
+
+/** What a person can do about a reason; the decision's own page computes the exact change. */
+const remedies: Readonly<Record<string, string>> = {
+  delegation_required: "A person must delegate to the agent and pass the token on.",
+  delegation_inactive: "Delegate to the agent again, or resume the delegation.",
+  capability_missing: "Create a delegation that names this tool, for an agent that has it.",
+  chain_not_eligible: "Make the tool's application active, with every scope that the tool needs.",
+  steps_exhausted: "Create a delegation with more steps.",
+  budget_exhausted: "Create a delegation with a larger budget.",
+  not_granted: "Grant access to the tool to one of the subject's groups.",
+  step_up_required: "Sign in with a second factor and call within five minutes.",
+  tool_quarantined: "Its owner must approve the changed definition.",
+  tool_disabled: "Enable it in the tools document.",
+  insufficient_scope: `Use a token with the scopes ${scopes.list} and ${scopes.call}.`,
+};
+
+const fail = (door: string, reason: string, more: Partial<Door> = {}): Door => ({
+  door,
+  outcome: "fail",
+  reason,
+  ...(remedies[reason] === undefined ? {} : { remedy: remedies[reason] }),
+  ...more,
+});
+
+const pass = (door: string, more: Partial<Door> = {}): Door => ({ door, outcome: "pass", ...more });
+
+const scopeDoor = (ask: ExplainAsk): Door => {
+  if (!ask.isSelf) return { door: "scope", outcome: "depends", reason: "on the token" };
+  return ask.subject.scopes.has(scopes.call) ? pass("scope") : fail("scope", "insufficient_scope");
+};
+
+const stateDoor = (tool: Tool): Door => {
+  try {
+    requireServing(tool);
+    return pass("state");
+  } catch (error) {
+    return fail("state", asProblem(error).code);
+  }
+};
+
+const delegationDoor = (tool: Tool, delegated: Delegated): Door => {
+  if (tool.isBuiltIn || delegated.hops.length === 0)
+    return { door: "delegation", outcome: "skipped", reason: tool.isBuiltIn ? "built in" : "no agent" };
+  if (delegated.capabilities?.has(tool.name) === true) return pass("delegation");
+  const last = delegated.hops.at(-1);
+  const isLive = (delegated.capabilities?.size ?? 0) > 0;
+  const edge =
+    last === undefined
+      ? undefined
+      : isLive
+        ? { kind: "HAS_CAPABILITY", from: last.agentId, to: tool.name }
+        : { kind: "DELEGATES_TO", from: last.userId, to: last.agentId };
+  return fail("delegation", isLive ? "capability_missing" : "delegation_inactive", edge === undefined ? {} : { edge });
+};
+
+/** What is decided only with a call's own arguments and sign-in. */
+const openDoors = (tool: Tool, delegated: Delegated): readonly Door[] => [
+  { door: "arguments", outcome: "depends", reason: "on the call's arguments" },
+  ...(tool.rules.authz === undefined
+    ? []
+    : [
+        {
+          door: "mapping",
+          outcome: "depends" as const,
+          reason: `${tool.rules.authz.resource}/${tool.rules.authz.action} is decided with the arguments`,
+        },
+      ]),
+  ...(tool.rules.stepUp === undefined
+    ? []
+    : [
+        {
+          door: "step-up",
+          outcome: "depends" as const,
+          reason: "step_up_required",
+          ...(remedies["step_up_required"] === undefined ? {} : { remedy: remedies["step_up_required"] }),
+        },
+      ]),
+  delegated.hops.length === 0 || tool.isBuiltIn
+    ? { door: "reserve", outcome: "skipped", reason: "no agent" }
+    : { door: "reserve", outcome: "depends", reason: "on the steps and money that are left" },
+];
+
+/**
+ * Why a tool is, or is not, in a list and callable: each door's own code is asked, nothing is called, reserved or sent.
+ * Throws `unknown_tool` where the tool does not exist for the tenant; `decision_unavailable`, `membership_unavailable`.
+ */
+export const explainTool = async (ask: ExplainAsk, parts: CorridorParts): Promise<ToolExplanation> => {
+  const { subject, snapshot, view } = ask;
+  const tool = findTool(snapshot, ask.name);
+  const root = snapshot.views.get("");
+  if (tool === undefined || root === undefined || !isInView(tool, root, subject.tenant)) throw new Problem("unknown_tool");
+  const doors: Door[] = [scopeDoor(ask)];
+  const inView = isInView(tool, view, subject.tenant);
+  doors.push(inView ? pass("view") : fail("view", "unknown_tool"), stateDoor(tool));
+  const delegated = tool.isBuiltIn ? { hops: [], capabilities: undefined } : await gatherDelegation(subject, parts, ask.correlationId);
+  doors.push(delegationDoor(tool, delegated));
+  const decided = await parts.decider.decide(subject, toolAsk(tool, "tools/list", { could: true, view: view.name }), ask.correlationId);
+  doors.push(
+    decided.decision
+      ? pass("decide", { decision_id: decided.decisionId })
+      : fail("decide", denialOf(decided, parts.publicOrigin).code, { decision_id: decided.decisionId }),
+  );
+  if (decided.decision && delegated.hops.length > 0 && tool.rules.app !== undefined) {
+    const chain = await requireChain(tool, delegated, decided.decisionId, parts, ask.correlationId).then(
+      () => pass("chain"),
+      (error: unknown) => {
+        const problem = asProblem(error);
+        if (problem.code !== "chain_not_eligible") throw problem;
+        return fail("chain", problem.code, { edge: { kind: "REQUIRES", from: tool.name, to: tool.rules.app ?? "" } });
+      },
+    );
+    doors.push(chain);
+  }
+  doors.push(...openDoors(tool, delegated));
+  const hasFailed = doors.some((door) => door.outcome === "fail");
+  const isListed = inView && doors.every((door) => door.outcome !== "fail" || door.door === "chain" || door.door === "scope");
+  return {
+    tool: tool.name,
+    listed: tool.isBuiltIn || isListed,
+    callable: hasFailed ? "no" : doors.some((door) => door.outcome === "depends" && door.door !== "arguments") ? "depends" : "yes",
+    revision: snapshot.revision,
+    doors,
+  };
+};

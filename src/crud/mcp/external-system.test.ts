@@ -1,0 +1,165 @@
+import assert from "node:assert/strict";
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { test, type TestContext } from "node:test";
+import { statement } from "#store/database.ts";
+import { agent, crudHouse, type CrudHouse } from "#testing/crud-house.ts";
+import { until } from "#testing/until.ts";
+
+const shipped = fileURLToPath(new URL("../../../config/", import.meta.url));
+
+const withConfig = async (t: TestContext, change: (folder: string) => Promise<void>): Promise<string> => {
+  const folder = await mkdtemp(join(tmpdir(), "sallyport-config-"));
+  await cp(shipped, folder, { recursive: true });
+  await change(folder);
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+};
+const memoryTools = (house: CrudHouse) => house.crud.catalogue.snapshot.order.filter((name) => name.startsWith("memory.demo."));
+const call = (name: string, args: unknown = {}) => ({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: args } });
+const isAlive = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+};
+const pids = (house: CrudHouse): number[] =>
+  house.lines.filter((line) => line["event"] === "mcp_child_started").map((line) => Number(line["pid"]));
+
+test("a public MCP server over stdio becomes governed tools soon after the start", async (t) => {
+  const house = await crudHouse(t);
+  assert.ok(house.crud.catalogue.snapshot.tools.has("people.demo.get_employee"), "the start did not wait for it");
+  await until(
+    () => memoryTools(house).length,
+    (count) => count > 0,
+  );
+  assert.deepEqual(memoryTools(house), [
+    "memory.demo.add_observations",
+    "memory.demo.create_entities",
+    "memory.demo.create_relations",
+    "memory.demo.delete_entities",
+    "memory.demo.delete_observations",
+    "memory.demo.delete_relations",
+    "memory.demo.open_nodes",
+    "memory.demo.read_graph",
+    "memory.demo.search_nodes",
+  ]);
+  house.membership.capabilities = ["memory.demo.create_entities", "memory.demo.read_graph"];
+  const entities = [{ name: "Sallyport", entityType: "product", observations: ["has one gate"] }];
+  const created = await house.rpc(call("memory.demo.create_entities", { entities }), { as: agent });
+  assert.equal(created.body.error, undefined, JSON.stringify(created.body));
+  const read = await house.rpc(call("memory.demo.read_graph"), { as: agent });
+  assert.match(read.body.result.content[0]?.text ?? "", /has one gate/);
+  assert.deepEqual(
+    house.membership.settled.map(({ usd, steps, outcome }) => ({ usd, steps, outcome })),
+    [
+      { usd: 0, steps: 1, outcome: "ok" },
+      { usd: 0, steps: 1, outcome: "ok" },
+    ],
+  );
+
+  const folder = join(house.dataFolder, "systems", "memory.demo");
+  assert.deepEqual(await readdir(folder), ["tenant%3Aacme"]);
+  assert.match(await readFile(join(folder, "tenant%3Aacme", "memory.jsonl"), "utf8"), /has one gate/);
+
+  const bad = await house.rpc(call("memory.demo.create_entities", { entities: "all" }), { as: agent });
+  assert.deepEqual([bad.body.error?.code, bad.body.error?.data.errors], [-32602, [{ path: "/entities", message: "must be an array" }]]);
+  const globex = await house.rpc(call("memory.demo.read_graph"), { as: { sub: "person:eve", tenant: "tenant:globex" } });
+  assert.equal(globex.body.error?.data.code, "unknown_tool");
+});
+
+test("a killed child is started again by the next call and keeps its memory", async (t) => {
+  const house = await crudHouse(t);
+  await until(
+    () => memoryTools(house).length,
+    (count) => count > 0,
+  );
+  await house.rpc(call("memory.demo.create_entities", { entities: [{ name: "kept", entityType: "x", observations: [] }] }));
+  const [first = 0] = pids(house);
+  process.kill(first, "SIGKILL");
+  await until(() => house.lines.some((line) => line["event"] === "mcp_child_ended"));
+  const read = await house.rpc(call("memory.demo.read_graph"));
+  assert.match(read.body.result.content[0]?.text ?? "", /kept/);
+  const last = pids(house).at(-1) ?? 0;
+  assert.notEqual(last, first);
+  await house.crud[Symbol.asyncDispose]();
+  await until(() => !isAlive(last));
+});
+
+test("a definition that is not the approved one is quarantined: not listed, not callable, told of", async (t) => {
+  const house = await crudHouse(t);
+  await until(
+    () => memoryTools(house).length,
+    (count) => count > 0,
+  );
+  const set = statement(
+    "test.forget",
+    "update crud.tool_definition set approved_digest = decode(repeat('00', 32), 'hex') where tool = 'memory.demo.read_graph'",
+  );
+  await house.database.run(set);
+  // The child comes back from death; what it serves is looked at anew.
+  process.kill(pids(house)[0] ?? 0, "SIGKILL");
+  await until(() => house.lines.some((line) => line["event"] === "mcp_child_ended"));
+  await house.rpc(call("memory.demo.search_nodes", { query: "x" }));
+  await until(
+    () => house.crud.catalogue.snapshot.tools.get("memory.demo.read_graph")?.state,
+    (state) => state === "quarantined",
+  );
+  const listed = await house.rpc({ jsonrpc: "2.0", id: 1, method: "tools/list" });
+  const names = listed.body.result.tools.map((tool) => tool.name);
+  assert.ok(!names.includes("memory.demo.read_graph") && names.includes("memory.demo.search_nodes"));
+  const refused = await house.rpc(call("memory.demo.read_graph"));
+  assert.deepEqual([refused.body.error?.code, refused.body.error?.data.code], [-32001, "tool_quarantined"]);
+  assert.deepEqual(
+    house.entries.filter((entry) => entry.phase === "single").map((entry) => [entry.outcome, entry.code]),
+    [["refused", "tool_quarantined"]],
+  );
+  const state = statement<{ state: string }>("test.state", "select state from crud.tool_definition where tool = 'memory.demo.read_graph'");
+  assert.deepEqual(await house.database.run(state), [{ state: "drifted" }]);
+  const explained = (await (await house.request("/mcp/tools/explain?tool=memory.demo.read_graph")).json()) as {
+    listed: boolean;
+    callable: string;
+    doors: { door: string; reason?: string }[];
+  };
+  assert.deepEqual([explained.listed, explained.callable], [false, "no"]);
+  assert.equal(explained.doors.find((door) => door.door === "state")?.reason, "tool_quarantined");
+});
+
+test("with quarantineNew nothing is served before it was approved", async (t) => {
+  const configFolder = await withConfig(t, async (folder) => {
+    const file = join(folder, "systems", "memory.demo.yaml");
+    await writeFile(file, (await readFile(file, "utf8")).replace("quarantineNew: false", "quarantineNew: true"));
+  });
+  const house = await crudHouse(t, { configFolder });
+  await until(
+    () => memoryTools(house).length,
+    (count) => count > 0,
+  );
+  assert.ok(memoryTools(house).every((name) => house.crud.catalogue.snapshot.tools.get(name)?.state === "quarantined"));
+});
+
+test("a dead upstream costs only its own tools", async (t) => {
+  const configFolder = await withConfig(t, async (folder) => {
+    const file = join(folder, "systems", "memory.demo.yaml");
+    await writeFile(file, (await readFile(file, "utf8")).replace("mcp-server-memory", "no-such-command"));
+  });
+  const house = await crudHouse(t, { configFolder });
+  await until(() => house.lines.some((line) => line["event"] === "mcp_upstream_unreachable"));
+  const listed = await house.rpc({ jsonrpc: "2.0", id: 1, method: "tools/list" });
+  const names = listed.body.result.tools.map((tool) => tool.name);
+  assert.ok(names.includes("people.demo.get_employee") && names.includes("sallyport.local.shortest_path"));
+  assert.equal(
+    names.some((name) => name.startsWith("memory.")),
+    false,
+  );
+});
+
+test("a command that is not allowed is never started", async (t) => {
+  const house = await crudHouse(t, { settings: { MCP_STDIO_ALLOW: "node" } });
+  await until(() => house.lines.some((line) => line["event"] === "mcp_upstream_unreachable"));
+  assert.deepEqual(pids(house), []);
+});

@@ -1,0 +1,135 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Log } from "#telemetry/log.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
+import type { McpDocument } from "#crud/systems/system-document.ts";
+import type { Children } from "#crud/upstream/mcp-children.ts";
+import type { Definitions } from "./definitions.ts";
+import { externalTools } from "./external-tools.ts";
+import type { Tool } from "./tool.ts";
+
+export interface ExternalSystemParts {
+  readonly document: McpDocument;
+  /** Its children; told of the hook that hears their `list_changed`. */
+  readonly children: Children;
+  readonly definitions: Definitions;
+  /** The tools changed; the catalogue is to be built anew. */
+  readonly changed: () => void;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly now: () => Date;
+}
+
+export interface ExternalSystem {
+  readonly name: string;
+  readonly provider: string;
+  readonly instance: string;
+  /** As last heard of the server; empty before it has answered and when it is gone for a minute. */
+  readonly tools: readonly Tool[];
+  readonly quarantined: ReadonlySet<string>;
+  readonly isUp: boolean;
+  /** Asks the server for its tools, in the background. Lists never wait for it. */
+  refresh(): void;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+const LIST_MS = 15_000;
+const GONE_MS = 60_000;
+const MOST_WAIT_MS = 60_000;
+/** Definitions are looked at again even if the server says nothing. */
+const AGAIN_MS = 600_000;
+
+/**
+ * An external MCP server as a source of tools. It is discovered without anybody waiting; while it does not answer it costs
+ * only its own tools. What it serves is held against what was approved before it is listed.
+ */
+export const createExternalSystem = (parts: ExternalSystemParts): ExternalSystem => {
+  const { document, log, now } = parts;
+  const name = `${document.provider}.${document.instance}`;
+  const stop = new AbortController();
+  let tools: readonly Tool[] = [];
+  let quarantined: ReadonlySet<string> = new Set();
+  let isUp = false;
+  let downSince = now().getTime();
+  let failures = 0;
+  let again: NodeJS.Timeout | undefined;
+  let running: Promise<void> | undefined;
+  let isAsked = false;
+
+  /** Definitions are the server's, not the tenant's; any child of it can be asked. */
+  const key = document.isolation === "shared" ? "shared" : (document.tenants?.[0] ?? "discovery");
+
+  const up = (state: boolean): void => {
+    if (isUp && !state) downSince = now().getTime();
+    isUp = state;
+    parts.metrics.set("mcp_upstream_up", { system: name }, state ? 1 : 0);
+  };
+
+  const probe = async (): Promise<void> => {
+    try {
+      const listed = await parts.children.use(key, (client) =>
+        client.listTools(undefined, { signal: stop.signal, timeout: LIST_MS, cacheMode: "bypass" }),
+      );
+      const found = externalTools(document, listed.tools, { children: parts.children, log });
+      quarantined = await parts.definitions.note(name, found, document.quarantineNew);
+      tools = found;
+      failures = 0;
+      up(true);
+      if (quarantined.size > 0) log.warn("mcp_tools_quarantined", { system: name, tools: [...quarantined] });
+      parts.changed();
+    } catch (error) {
+      if (stop.signal.aborted) return;
+      failures++;
+      up(false);
+      log.warn("mcp_upstream_unreachable", { system: name, failures, cause: error });
+      if (tools.length > 0 && now().getTime() - downSince >= GONE_MS) {
+        tools = [];
+        parts.changed();
+      }
+    }
+  };
+
+  const schedule = (milliseconds: number): void => {
+    clearTimeout(again);
+    again = setTimeout(refresh, milliseconds).unref();
+  };
+
+  const loop = async (): Promise<void> => {
+    // A burst of changes is one question.
+    await sleep(20, undefined, { signal: stop.signal }).catch(() => undefined);
+    do {
+      isAsked = false;
+      await probe();
+    } while (isAsked && !stop.signal.aborted);
+    if (!stop.signal.aborted) schedule(failures === 0 ? AGAIN_MS : Math.min(MOST_WAIT_MS, 1000 * 2 ** (failures - 1)));
+  };
+
+  const refresh = (): void => {
+    if (stop.signal.aborted) return;
+    isAsked = true;
+    running ??= loop().finally(() => {
+      running = undefined;
+    });
+  };
+
+  return {
+    name,
+    provider: document.provider,
+    instance: document.instance,
+    get tools() {
+      return tools;
+    },
+    get quarantined() {
+      return quarantined;
+    },
+    get isUp() {
+      return isUp;
+    },
+    refresh,
+    [Symbol.asyncDispose]: async () => {
+      stop.abort();
+      clearTimeout(again);
+      await parts.children[Symbol.asyncDispose]();
+      await running;
+    },
+  };
+};

@@ -1,0 +1,137 @@
+import { createHash } from "node:crypto";
+import { microFromUsd } from "#contract/ids.ts";
+import type { Log } from "#telemetry/log.ts";
+import { buildTool } from "#crud/systems/build-tool.ts";
+import type { McpDocument } from "#crud/systems/system-document.ts";
+import type { Children } from "#crud/upstream/mcp-children.ts";
+import { createMcpConnector } from "#crud/upstream/mcp-connector.ts";
+import { prepareSchema } from "./foreign-schema.ts";
+import { externalBasePattern, MAX_NAME } from "./names.ts";
+import type { Definition, Tool } from "./tool.ts";
+
+/** What an external server says of one of its tools; nothing of it is trusted. */
+export interface ForeignTool {
+  readonly name: string;
+  readonly title?: string | undefined;
+  readonly description?: string | undefined;
+  readonly inputSchema?: unknown;
+  readonly outputSchema?: unknown;
+  readonly annotations?: Readonly<Record<string, unknown>> | undefined;
+}
+
+const MAX_TOOLS = 500;
+const MAX_DESCRIPTION = 8192;
+/** Control, bidirectional, tag and zero-width characters: text that a person reads otherwise than a model does. */
+const HIDDEN = /[\p{Cc}\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\u{e0000}-\u{e007f}]/u;
+
+const hex6 = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 6);
+
+/** Maps upstream names to bases, once and always alike: other characters become `_`; what is too long or taken gets a hash. */
+export const mapNames = (
+  prefix: string,
+  names: readonly string[],
+  overrides: McpDocument["tools"]["overrides"] = {},
+): ReadonlyMap<string, string> => {
+  const most = MAX_NAME - prefix.length - 1;
+  const plain = new Map(
+    names.map((name) => {
+      const cleaned = name.replace(/[^A-Za-z0-9_-]/g, "_").replace(/^[^A-Za-z]+/, "");
+      const base = overrides[name]?.base ?? (externalBasePattern.test(cleaned) ? cleaned : "tool");
+      return [name, base] as const;
+    }),
+  );
+  const counts = new Map<string, number>();
+  for (const base of plain.values()) counts.set(base, (counts.get(base) ?? 0) + 1);
+  return new Map(
+    [...plain].map(([name, base]) => {
+      const isPlain = base === name || overrides[name]?.base !== undefined;
+      return [name, base.length <= most && ((counts.get(base) ?? 0) === 1 || isPlain) ? base : `${base.slice(0, most - 7)}_${hex6(name)}`];
+    }),
+  );
+};
+
+const glob = (pattern: string): RegExp =>
+  new RegExp(
+    `^${pattern
+      .split("*")
+      .map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"))
+      .join(".*")}$`,
+  );
+
+const isWanted = (name: string, rules: McpDocument["tools"]): boolean =>
+  rules.include.some((pattern) => glob(pattern).test(name)) && !rules.exclude.some((pattern) => glob(pattern).test(name));
+
+const isSchema = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+const definitionOf = (document: McpDocument, name: string, foreign: ForeignTool): Definition => {
+  const override = document.tools.overrides[foreign.name];
+  const title = override?.title ?? foreign.title;
+  const trusted = document.trustAnnotations ? foreign.annotations : undefined;
+  const annotations = { ...trusted, ...override?.annotations };
+  return {
+    name,
+    ...(title === undefined ? {} : { title }),
+    description: override?.description ?? foreign.description ?? foreign.name,
+    inputSchema: isSchema(foreign.inputSchema) ? foreign.inputSchema : { type: "object" },
+    ...(isSchema(foreign.outputSchema) ? { outputSchema: foreign.outputSchema } : {}),
+    ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
+  };
+};
+
+const requireReadable = (definition: Definition): void => {
+  if (definition.description.length > MAX_DESCRIPTION) throw new Error("the description is too long");
+  for (const text of [definition.title ?? "", definition.description]) {
+    if (HIDDEN.test(text.replace(/[\n\r\t]/g, ""))) throw new Error("the description holds characters that do not show");
+  }
+};
+
+/** Turns what a server lists into tools of ours. A tool that cannot be served safely is left out and said so. */
+export const externalTools = (
+  document: McpDocument,
+  foreign: readonly ForeignTool[],
+  parts: { readonly children: Children; readonly log: Log },
+): readonly Tool[] => {
+  const prefix = `${document.provider}.${document.instance}`;
+  const wanted = foreign.filter((tool) => isWanted(tool.name, document.tools)).slice(0, MAX_TOOLS);
+  const bases = mapNames(
+    prefix,
+    wanted.map((tool) => tool.name),
+    document.tools.overrides,
+  );
+  return wanted.flatMap((tool) => {
+    const override = document.tools.overrides[tool.name];
+    const definition = definitionOf(document, `${prefix}.${bases.get(tool.name) ?? ""}`, tool);
+    const isReadOnly = definition.annotations?.["readOnlyHint"] === true;
+    const timeoutMs = override?.timeout ?? document.defaults.timeout;
+    try {
+      requireReadable(definition);
+      const checkOutput = definition.outputSchema === undefined ? undefined : prepareSchema(definition.outputSchema);
+      const stepUp = override?.stepUp;
+      return [
+        buildTool(
+          document,
+          definition,
+          {
+            scopes: [],
+            masks: [],
+            timeoutMs,
+            reserveMicro: microFromUsd(override?.cost_usd ?? 0),
+            isReadOnly,
+            isDestructive: definition.annotations?.["destructiveHint"] === true,
+            ...(checkOutput === undefined ? {} : { checkOutput }),
+            ...(stepUp === undefined ? {} : { stepUp: { level: stepUp.level, maxAgeSeconds: Math.floor(stepUp.maxAge / 1000) } }),
+          },
+          createMcpConnector({ children: parts.children, isolation: document.isolation, upstreamName: tool.name, timeoutMs, isReadOnly }),
+        ),
+      ];
+    } catch (error) {
+      parts.log.warn("mcp_tool_refused", {
+        system: prefix,
+        tool: tool.name.slice(0, 128),
+        reason: error instanceof Error ? error.message : "unknown",
+      });
+      return [];
+    }
+  });
+};

@@ -1,0 +1,68 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { prepareSchema } from "#crud/mcp/foreign-schema.ts";
+
+const employee = {
+  type: "object",
+  required: ["id", "salary"],
+  properties: {
+    id: { type: "string", pattern: "^e[0-9]{1,9}$" },
+    salary: { type: "integer", minimum: 0 },
+    tags: { type: "array", items: { type: "string" } },
+  },
+  additionalProperties: false,
+};
+
+test("all faults are found at once, each at its place, without the value", () => {
+  const faults = prepareSchema(employee)({ id: "secret-value", salary: -4, tags: ["a", 5], more: 1 });
+  assert.deepEqual(faults.map((fault) => `${fault.path} ${fault.message}`).toSorted(), [
+    "/id does not match the pattern",
+    "/more is not known here",
+    "/salary must be at least 0",
+    "/tags/1 must be a string",
+  ]);
+  assert.ok(!JSON.stringify(faults).includes("secret-value"));
+});
+
+test("a missing member and a wrong type are named", () => {
+  assert.deepEqual(prepareSchema(employee)({ id: 7 }), [
+    { path: "/salary", message: "is required" },
+    { path: "/id", message: "must be a string" },
+  ]);
+  assert.deepEqual(prepareSchema(employee)([]), [{ path: "", message: "must be an object" }]);
+});
+
+test("a pattern that would backtrack for years answers at once", () => {
+  const check = prepareSchema({ type: "object", properties: { text: { type: "string", pattern: "^(a+)+$" } } });
+  const started = performance.now();
+  assert.deepEqual(check({ text: `${"a".repeat(20_000)}!` }), [{ path: "/text", message: "does not match the pattern" }]);
+  assert.ok(performance.now() - started < 2000);
+});
+
+test("inner references work and outer ones are refused", () => {
+  const check = prepareSchema({ type: "object", properties: { at: { $ref: "#/$defs/place" } }, $defs: { place: { type: "string" } } });
+  assert.deepEqual(check({ at: "here" }), []);
+  assert.deepEqual(check({ at: 1 }), [{ path: "/at", message: "must be a string" }]);
+  for (const [schema, message] of [
+    [{ $ref: "https://example.com/schema.json" }, /within the schema/],
+    [{ $ref: "#/$defs/none" }, /is not there/],
+    [{ properties: { a: { patternProperties: { "(a+)+": {} } } } }, /patternProperties/],
+    [{ pattern: "(?<=x)y" }, /lookbehind|missing|invalid|perl/i],
+    [{ $dynamicRef: "#a" }, /not allowed/],
+    ["text", /object or a boolean/],
+  ] as const) {
+    assert.throws(() => prepareSchema(schema), message);
+  }
+});
+
+test("a schema beyond its limits is refused", () => {
+  let deep: object = { type: "string" };
+  for (let i = 0; i < 40; i++) deep = { type: "object", properties: { next: deep } };
+  assert.throws(() => prepareSchema(deep), /nested deeper/);
+  assert.throws(() => prepareSchema({ description: "x".repeat(70_000) }), /larger than/);
+  assert.throws(() => prepareSchema({ anyOf: Array.from({ length: 600 }, () => ({ type: "string" })) }), /more than 512/);
+});
+
+test("a format named like an inner pattern does not run foreign text as a pattern", () => {
+  assert.deepEqual(prepareSchema({ type: "string", format: "regex" })("(("), []);
+});

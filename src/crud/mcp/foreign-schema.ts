@@ -1,0 +1,147 @@
+import { format, Validator, type Schema } from "@cfworker/json-schema";
+import { RE2JS } from "re2js";
+import type { Fault } from "#contract/problem.ts";
+
+/** All faults of a value, at most 50; empty = it fits. Values are never echoed. */
+export type SchemaCheck = (value: unknown) => readonly Fault[];
+
+export interface SchemaLimits {
+  readonly bytes: number;
+  readonly depth: number;
+  readonly subschemas: number;
+}
+
+/** What a tool's schema may be at most. Schemas of tools count as foreign, our own files' too. */
+export const schemaLimits: SchemaLimits = { bytes: 65_536, depth: 32, subschemas: 512 };
+const MAX_FAULTS = 50;
+
+const formats = format as Record<string, (text: string) => boolean>;
+/** The library's `regex` format compiles what it is given; it is not for foreign input. */
+const dropped: ReadonlySet<string> = new Set(["regex", "json-pointer-uri-fragment"]);
+
+/**
+ * Patterns run on RE2, whose time is linear: the library would compile them to backtracking expressions. They become
+ * formats of its table, named after their own text, so equal patterns are compiled once.
+ */
+const formatOf = (pattern: string): string => {
+  const name = `re2:${pattern}`;
+  if (formats[name] === undefined) {
+    const compiled = RE2JS.compile(pattern);
+    formats[name] = (text) => compiled.matcher(text).find();
+  }
+  return name;
+};
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
+
+const schemaLists = new Set(["allOf", "anyOf", "oneOf", "prefixItems"]);
+const schemaMaps = new Set(["properties", "$defs", "definitions", "dependentSchemas", "patternProperties"]);
+const schemaMembers = new Set([
+  "items",
+  "contains",
+  "additionalProperties",
+  "unevaluatedProperties",
+  "unevaluatedItems",
+  "propertyNames",
+  "not",
+  "if",
+  "then",
+  "else",
+]);
+
+/** A copy that the library may run: inner references only, patterns on RE2, nothing that is not a schema keyword's shape. */
+const adopt = (schema: unknown, depth: number, count: { left: number }): Schema | boolean => {
+  if (typeof schema === "boolean") return schema;
+  if (!isObject(schema)) throw new Error("a schema is an object or a boolean");
+  if (depth > schemaLimits.depth) throw new Error(`the schema is nested deeper than ${schemaLimits.depth}`);
+  if (--count.left < 0) throw new Error(`the schema has more than ${schemaLimits.subschemas} parts`);
+  const inner = (value: unknown) => adopt(value, depth + 1, count);
+  const copy: Record<string, unknown> = {};
+  const all: unknown[] = [];
+  for (const [word, value] of Object.entries(schema)) {
+    if (word === "$id" || word === "id" || word === "$anchor" || word === "$schema") continue;
+    if (word === "$dynamicRef" || word === "$recursiveRef") throw new Error(`${word} is not allowed`);
+    if (word === "$ref") {
+      if (typeof value !== "string" || !value.startsWith("#")) throw new Error("only references within the schema are allowed");
+      copy[word] = value;
+    } else if (word === "pattern") all.push({ format: formatOf(String(value)) });
+    else if (word === "patternProperties") throw new Error("patternProperties is not allowed");
+    else if (word === "format") {
+      if (typeof value === "string" && !dropped.has(value) && !value.startsWith("re2:")) copy[word] = value;
+    } else if (schemaLists.has(word) && Array.isArray(value)) copy[word] = value.map(inner);
+    else if (schemaMaps.has(word) && isObject(value))
+      copy[word] = Object.fromEntries(Object.entries(value).map(([name, item]) => [name, inner(item)]));
+    else if (schemaMembers.has(word) && (isObject(value) || typeof value === "boolean")) copy[word] = inner(value);
+    else copy[word] = value;
+  }
+  if (all.length > 0) copy["allOf"] = [...((copy["allOf"] as unknown[] | undefined) ?? []), ...all];
+  return copy as Schema;
+};
+
+/** Prepares a schema; throws an `Error` whose message may be shown if it is none, or beyond its limits. */
+export const prepareSchema = (schema: unknown): SchemaCheck => {
+  if (Buffer.byteLength(JSON.stringify(schema) ?? "") > schemaLimits.bytes)
+    throw new Error(`the schema is larger than ${schemaLimits.bytes} bytes`);
+  const adopted = adopt(schema, 0, { left: schemaLimits.subschemas });
+  const validator = new Validator(adopted, "2020-12", false);
+  requireReferences(adopted, validator);
+  return (value) => {
+    const { valid, errors } = validator.validate(value);
+    if (valid) return [];
+    const faults = errors.filter((error) => !umbrellas.has(error.keyword)).map(faultOf);
+    const unique = new Map(faults.map((fault) => [`${fault.path} ${fault.message}`, fault]));
+    return unique.size === 0 ? [{ path: "", message: "does not fit the schema" }] : [...unique.values()].slice(0, MAX_FAULTS);
+  };
+};
+
+/** An unresolved reference shows only when it is met; it is looked for now. */
+const requireReferences = (schema: Schema | boolean, validator: Validator): void => {
+  const known = (validator as unknown as { readonly lookup: Readonly<Record<string, unknown>> }).lookup;
+  const visit = (at: unknown): void => {
+    if (Array.isArray(at)) at.forEach(visit);
+    if (!isObject(at)) return;
+    const reference = (at as { readonly __absolute_ref__?: string }).__absolute_ref__;
+    if (typeof at["$ref"] === "string" && reference !== undefined && known[reference] === undefined)
+      throw new Error(`${at["$ref"]} is not there`);
+    Object.values(at).forEach(visit);
+  };
+  visit(schema);
+};
+
+/** They only say that an inner schema has faults, which are listed themselves. */
+const umbrellas: ReadonlySet<string> = new Set(["$ref", "properties", "items", "prefixItems", "allOf", "then", "else"]);
+
+const typeOf = (error: string): string => /Expected "(.+)"\.$/.exec(error)?.[1]?.replaceAll('", "', " or ") ?? "of another type";
+const number = (error: string): string => /(-?[\d.e+]+)\.?\)?$/.exec(error.replace(/\.$/, ""))?.[1] ?? "";
+const article = (type: string): string => (/^[aio]/.test(type) ? `an ${type}` : `a ${type}`);
+
+/** Our own words for each keyword: the library's messages repeat the value. */
+const messages: Readonly<Record<string, (error: string) => string>> = {
+  type: (error) => `must be ${article(typeOf(error))}`,
+  required: () => "is required",
+  false: () => "is not known here",
+  additionalProperties: () => "is not known here",
+  unevaluatedProperties: () => "is not known here",
+  const: () => "must be the value the schema names",
+  enum: () => "must be one of the values the schema names",
+  format: (error) =>
+    error.includes('"re2:') ? "does not match the pattern" : `must be a ${/format "([^"]+)"/.exec(error)?.[1] ?? "text of its format"}`,
+  minimum: (error) => `must be at least ${number(error)}`,
+  maximum: (error) => `must be at most ${number(error)}`,
+  exclusiveMinimum: (error) => `must be more than ${number(error)}`,
+  exclusiveMaximum: (error) => `must be less than ${number(error)}`,
+  multipleOf: (error) => `must be a multiple of ${number(error)}`,
+  minLength: () => "is too short",
+  maxLength: () => "is too long",
+  minItems: () => "has too few items",
+  maxItems: () => "has too many items",
+  uniqueItems: () => "repeats an item",
+};
+
+const faultOf = (error: { readonly keyword: string; readonly instanceLocation: string; readonly error: string }): Fault => {
+  const at = decodeURIComponent(error.instanceLocation.replace(/^#/, ""));
+  const named = /"([^"]*)"/.exec(error.error)?.[1];
+  const isAboutMember = error.keyword === "required" || (/ropert/.test(error.keyword) && error.error.startsWith("Property "));
+  const path = isAboutMember && named !== undefined && !at.endsWith(`/${named}`) ? `${at}/${named}` : at;
+  return { path, message: messages[error.keyword]?.(error.error) ?? `does not fit (${error.keyword})` };
+};

@@ -1,0 +1,99 @@
+import { Problem } from "#contract/problem.ts";
+import type { Caller } from "#authn/caller.ts";
+import type { DecideAsk } from "#pdp/decide.ts";
+import { denialOf, toolAsk } from "./call/decide-door.ts";
+import { gatherDelegation } from "./call/delegation-door.ts";
+import type { CorridorParts } from "./call/corridor-parts.ts";
+import { isInView } from "./call/tool-door.ts";
+import type { Snapshot } from "./catalogue.ts";
+import type { PageCursor } from "./page-cursor.ts";
+import type { Tool } from "./tool.ts";
+import type { View } from "./views.ts";
+
+export interface ListAsk {
+  readonly caller: Caller;
+  readonly view: View;
+  readonly snapshot: Snapshot;
+  readonly limit?: number | undefined;
+  readonly cursor?: string | undefined;
+  readonly correlationId: string;
+}
+
+export interface ListedTools {
+  readonly tools: readonly Tool[];
+  readonly nextCursor?: string;
+}
+
+export type ListParts = Pick<
+  CorridorParts,
+  "membership" | "membershipAudience" | "identity" | "decider" | "maxDelegationDepth" | "publicOrigin"
+> & {
+  readonly cursor: PageCursor;
+};
+
+const BATCH = 100;
+const MOST = 500;
+
+/** Whose list it is: the person with all that act for them. */
+export const principalOf = (caller: Pick<Caller, "tenant" | "sub" | "actors" | "agent">): string =>
+  [caller.tenant, caller.sub, ...caller.actors, caller.agent ?? ""].join(" ");
+
+/** The endpoint as a resource of its own: who may enter it may list, whatever the list then holds. */
+export const endpointAsk = (method: string, publicOrigin: string): DecideAsk => ({
+  type: "mcp_server",
+  action: method,
+  id: `${publicOrigin}/mcp`,
+});
+
+const parseLimit = (limit: number | undefined): number | undefined => {
+  if (limit === undefined) return undefined;
+  if (!Number.isInteger(limit) || limit < 1 || limit > MOST) throw new Problem("invalid_limit", { detail: `1 to ${MOST}.` });
+  return limit;
+};
+
+/**
+ * Those of the tools that some call of this caller could be permitted: the same policies as the call, with arguments,
+ * assurance and approval taken as met. The first batch also asks whether the endpoint may be listed at all.
+ */
+const decideTools = async (ask: ListAsk, tools: readonly Tool[], parts: ListParts, isFirst: boolean): Promise<readonly Tool[]> => {
+  const enter = isFirst ? [endpointAsk("tools/list", parts.publicOrigin)] : [];
+  const asks = [...enter, ...tools.map((tool) => toolAsk(tool, "tools/list", { could: true, view: ask.view.name }))];
+  const answers = await parts.decider.decideMany(ask.caller, asks, ask.correlationId);
+  const entered = isFirst ? answers[0] : undefined;
+  if (entered !== undefined && !entered.decision) throw denialOf(entered, parts.publicOrigin);
+  return tools.filter((_tool, index) => answers[index + enter.length]?.decision === true);
+};
+
+/**
+ * One page of the caller's tools: view AND tenant AND state AND (no agent OR within every hop's capabilities) AND could be
+ * permitted. Health is the first entry of the first page. Nothing is kept between pages: each goes on after the last name
+ * in the catalogue of the moment. Cost: one batch of decisions a hundred candidates.
+ * Throws `invalid_limit`, `invalid_cursor`, `decision_unavailable`, `membership_unavailable`.
+ */
+export const listTools = async (ask: ListAsk, parts: ListParts): Promise<ListedTools> => {
+  const { caller, view, snapshot } = ask;
+  const limit = parseLimit(ask.limit);
+  const place = { view: view.name, principal: principalOf(caller) };
+  const after = ask.cursor === undefined ? undefined : parts.cursor.open(ask.cursor, place);
+  const delegated = await gatherDelegation(caller, parts, ask.correlationId);
+  const listed = snapshot.order.map((name) => snapshot.tools.get(name)).filter((tool) => tool !== undefined);
+  const builtIn = listed.filter((tool) => tool.isBuiltIn);
+  const candidates = listed.filter(
+    (tool) =>
+      !tool.isBuiltIn &&
+      isInView(tool, view, caller.tenant) &&
+      tool.state === "serving" &&
+      (delegated.capabilities?.has(tool.name) ?? true) &&
+      (after === undefined || tool.name > after || builtIn.some((other) => other.name === after)),
+  );
+  const found: Tool[] = after === undefined ? [...builtIn] : [];
+  const wanted = limit === undefined ? Number.POSITIVE_INFINITY : limit;
+  // One more than wanted tells whether there is a next page.
+  for (let at = 0; at === 0 || (at < candidates.length && found.length <= wanted); at += BATCH) {
+    found.push(...(await decideTools(ask, candidates.slice(at, at + BATCH), parts, at === 0)));
+  }
+  if (found.length <= wanted) return { tools: found };
+  const tools = found.slice(0, wanted);
+  const last = tools.at(-1);
+  return last === undefined ? { tools } : { tools, nextCursor: parts.cursor.seal({ ...place, after: last.name }, snapshot.revision) };
+};

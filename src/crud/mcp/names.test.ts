@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { isInstance, isProvider, isView, parseUnderscore, underscoreOf } from "#crud/mcp/names.ts";
+import { mapNames } from "#crud/mcp/external-tools.ts";
+
+const letters = (head: string, tail: string, most: number) =>
+  fc
+    .tuple(fc.constantFrom(...head.split("")), fc.array(fc.constantFrom(...tail.split("")), { maxLength: most }))
+    .map(([first, rest]) => first + rest.join(""));
+const provider = letters("abcxyz", "abcxyz0189-", 24).filter(isProvider);
+const instance = letters("abcxyz", "abcxyz0189-", 24).filter(isInstance);
+const base = letters("abzABZ", "abzABZ019_-", 30);
+
+test("the underscore form has one reading", () => {
+  fc.assert(
+    fc.property(provider, instance, base, (p, i, b) => {
+      const name = `${p}.${i}.${b}`;
+      assert.equal(parseUnderscore(underscoreOf(name)), name);
+    }),
+  );
+  fc.assert(
+    fc.property(letters("abz", "abz0_-", 50), (name) =>
+      assert.equal(parseUnderscore(underscoreOf(`workflow.${name}`)), `workflow.${name}`),
+    ),
+  );
+  assert.equal(parseUnderscore("system_health"), "system.health");
+});
+
+test("two different names never have one underscore form", () => {
+  const name = fc.tuple(provider, instance, base).map((parts) => parts.join("."));
+  fc.assert(fc.property(name, name, (one, other) => one === other || underscoreOf(one) !== underscoreOf(other)));
+});
+
+test("what is no name is not read as one", () => {
+  for (const text of ["", "people", "people_demo", "people_demo_", "_a_b", "a__b", "Tools_x_y", "tools_x_y", "system_x_y", "9a_b_c"]) {
+    assert.equal(parseUnderscore(text), undefined, text);
+  }
+});
+
+test("reserved words are neither providers nor views", () => {
+  for (const word of ["workflow", "system", "tools", "A", "a_b", "", "a".repeat(26), "-a"]) assert.equal(isProvider(word), false, word);
+  for (const word of ["jsonrpc", "tools", "mcp", "config", "A", "a_b", ""]) assert.equal(isView(word), false, word);
+  assert.ok(isProvider("people") && isView("people-demo"));
+});
+
+test("names of external tools are mapped alike each time, fit, and never meet", () => {
+  fc.assert(
+    fc.property(fc.uniqueArray(fc.string({ minLength: 1, maxLength: 90 }), { maxLength: 40 }), (names) => {
+      const mapped = mapNames("memory.demo", names);
+      assert.deepEqual(mapNames("memory.demo", names), mapped);
+      assert.equal(new Set(mapped.values()).size, names.length);
+      for (const name of mapped.values()) {
+        assert.match(name, /^[A-Za-z][A-Za-z0-9_-]*$/);
+        assert.ok(`memory.demo.${name}`.length <= 64);
+      }
+    }),
+  );
+  assert.equal(mapNames("memory.demo", ["read_graph"]).get("read_graph"), "read_graph");
+});

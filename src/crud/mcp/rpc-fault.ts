@@ -1,0 +1,78 @@
+import { rpcCodes, type RpcErrorData } from "#contract/json-rpc.ts";
+import type { Problem, ProblemCode } from "#contract/problem.ts";
+import { unavailableCodes } from "./call/tool-call.ts";
+
+/** Members of a problem that a client of the tool protocol may see. Reason and remedy are for the decision's own page. */
+const shown = ["call_id", "decision_id", "step_up"] as const;
+
+const retryAfter = (problem: Problem): number | undefined => {
+  const seconds = Number(problem.options.headers?.["retry-after"]);
+  if (Number.isInteger(seconds) && seconds > 0) return seconds;
+  return problem.status === 503 || problem.status === 429 ? 1 : undefined;
+};
+
+/** `data` of an error, in both dialects. */
+export const errorData = (problem: Problem, correlationId: string): RpcErrorData => {
+  const seconds = retryAfter(problem);
+  return {
+    ...Object.fromEntries(
+      shown.flatMap((name) => (problem.options.members?.[name] === undefined ? [] : [[name, problem.options.members[name]]])),
+    ),
+    code: problem.code,
+    correlation_id: correlationId,
+    ...(seconds === undefined ? {} : { retry_after_s: seconds }),
+    ...(problem.options.errors === undefined ? {} : { errors: problem.options.errors.map((fault) => ({ ...fault })) }),
+  };
+};
+
+/** What a person reads of it; for failures of an upstream with what it said. */
+export const messageOf = (problem: Problem): string =>
+  problem.options.detail === undefined ? problem.title : `${problem.title}: ${problem.options.detail}`;
+
+const invalidParams: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
+  "idempotency_conflict",
+  "in_progress",
+  "invalid_arguments",
+  "invalid_params",
+  "invalid_limit",
+  "invalid_cursor",
+  "mapping_error",
+]);
+
+/** Codes that say that an upstream, not the house, did not do it. */
+const upstream: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
+  "upstream_error",
+  "upstream_timeout",
+  "upstream_circuit_open",
+  "upstream_bad_response",
+  "upstream_auth_failed",
+  "upstream_tls_failed",
+  "upstream_unavailable",
+  "outcome_unknown",
+  "output_invalid",
+  "output_too_large",
+  "data_scope_unavailable",
+  "not_found",
+  "conflict",
+]);
+
+export const isUpstreamCode = (code: ProblemCode): boolean => upstream.has(code);
+export const isRefusal = (problem: Problem): boolean => rpcCodeOf(problem) === rpcCodes.refused;
+export const isUnavailable = (problem: Problem): boolean => unavailableCodes.has(problem.code);
+
+/** JSON-RPC code in the contract's dialect. */
+export const rpcCodeOf = (problem: Problem): number => {
+  if (invalidParams.has(problem.code)) return rpcCodes.invalidParams;
+  if (problem.code === "rate_exceeded") return rpcCodes.refused;
+  return problem.rpcCode;
+};
+
+/** HTTP status of the contract's dialect: an error is a 200, but for want of a part of the house, of room, or of a scope. */
+export const contractStatus = (problem: Problem): number => {
+  if (isUnavailable(problem)) return 503;
+  if (problem.code === "rate_limited" || problem.code === "overloaded") return 429;
+  if (problem.code === "insufficient_scope" || problem.code === "unknown_client") return 403;
+  if (problem.code === "too_large" || problem.code === "body_too_large") return 413;
+  if (problem.code === "unsupported_media_type") return 415;
+  return rpcCodeOf(problem) === rpcCodes.parse || problem.code === "duplicate_member" ? 400 : 200;
+};

@@ -1,0 +1,141 @@
+import { ProtocolError, Server, type CallToolResult, type ServerContext, type Tool as WireTool } from "@modelcontextprotocol/server";
+import { rpcCodes } from "#contract/json-rpc.ts";
+import type { Problem } from "#contract/problem.ts";
+import { asProblem } from "#http/problem-body.ts";
+import type { ToolReply } from "#crud/mcp/call/tool-call.ts";
+import { watchRpc, type Watch } from "#crud/mcp/protocol-log.ts";
+import { errorData, isRefusal, isUpstreamCode, messageOf, rpcCodeOf } from "#crud/mcp/rpc-fault.ts";
+import type { Tool } from "#crud/mcp/tool.ts";
+import type { ToolDesk, Visit } from "#crud/mcp/tool-desk.ts";
+
+export interface ToolServerParts extends Watch {
+  readonly desk: ToolDesk;
+  readonly version: string;
+}
+
+const PAGE = 200;
+const TTL_MS = 30_000;
+const hints = ["title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] as const;
+
+const wireTool = (tool: Tool, visit: Visit): WireTool => {
+  const { definition } = tool;
+  const annotations = Object.fromEntries(
+    hints.flatMap((name) => (definition.annotations?.[name] === undefined ? [] : [[name, definition.annotations[name]]])),
+  );
+  return {
+    name: visit.view.nameForm === "underscore" ? tool.underscore : tool.name,
+    ...(definition.title === undefined ? {} : { title: definition.title }),
+    description: definition.description,
+    inputSchema: definition.inputSchema as WireTool["inputSchema"],
+    ...(definition.outputSchema === undefined ? {} : { outputSchema: definition.outputSchema as NonNullable<WireTool["outputSchema"]> }),
+    ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
+  };
+};
+
+/** The output twice: structured for programs, the same as text for models. */
+const resultOf = (server: Server, reply: ToolReply): CallToolResult => {
+  const isText = typeof reply.value === "string";
+  const content = [
+    { type: "text", text: isText ? (reply.value as string) : JSON.stringify(reply.value) },
+    ...reply.media,
+  ] as CallToolResult["content"];
+  const result: CallToolResult = {
+    content,
+    ...(isText ? {} : { structuredContent: reply.value as NonNullable<CallToolResult["structuredContent"]> }),
+    _meta: {
+      "sallyport/callId": reply.callId,
+      "sallyport/decisionId": reply.decisionId,
+      ...(reply.isAuditPending ? { "sallyport/audit": "pending" } : {}),
+      ...(reply.isReplay ? { "sallyport/replayed": true } : {}),
+    },
+  };
+  return server.projectCallToolResult(result, reply.outputSchema);
+};
+
+/** What a model needs to read to know what to do next. */
+const adviceOf = (problem: Problem, data: ReturnType<typeof errorData>): string => {
+  const lines = [`${messageOf(problem)} (${problem.code}).`];
+  for (const fault of problem.options.errors ?? []) lines.push(`${fault.path === "" ? "arguments" : fault.path} ${fault.message}`);
+  if (data.step_up !== undefined)
+    lines.push(
+      `Sign in again (${data.step_up.level}, at most ${data.step_up.max_age_s} s ago) at ${data.step_up.url} and repeat the call.`,
+    );
+  if (data.decision_id !== undefined) lines.push(`Decision ${data.decision_id}.`);
+  return lines.join("\n");
+};
+
+/** Failures that the model can do something about are results; refusals and faults of the house are errors. */
+const isResult = (problem: Problem, visit: Visit): boolean =>
+  problem.code === "invalid_arguments" ||
+  problem.code === "step_up_required" ||
+  problem.code === "approval_required" ||
+  isUpstreamCode(problem.code) ||
+  (isRefusal(problem) && visit.view.denial === "result");
+
+const failureOf = (problem: Problem, visit: Visit): CallToolResult => {
+  const data = errorData(problem, visit.correlationId);
+  if (isResult(problem, visit))
+    return { isError: true, content: [{ type: "text", text: adviceOf(problem, data) }], _meta: { "sallyport/error": data } };
+  const code = problem.code === "unknown_tool" ? rpcCodes.invalidParams : rpcCodeOf(problem);
+  throw new ProtocolError(code, messageOf(problem), data);
+};
+
+/** The visit of one request; put there by the endpoint after it has authenticated it. */
+const visitOf = (context: ServerContext): Visit => {
+  const visit = context.http?.authInfo?.extra?.["visit"];
+  if (visit === undefined) throw new ProtocolError(rpcCodes.internal, "no caller");
+  return visit as Visit;
+};
+
+/**
+ * A server of the official SDK for one request or one session. Handlers take caller, view and snapshot from the request,
+ * so a session's token may change while its principal stays.
+ */
+export const createToolServer = (view: Visit["view"], parts: ToolServerParts): Server => {
+  const server = new Server(
+    { name: "sallyport", title: view.title ?? "Sallyport", version: parts.version },
+    {
+      capabilities: { tools: { listChanged: true } },
+      ...(view.instructions === undefined ? {} : { instructions: view.instructions }),
+      cacheHints: {
+        "tools/list": { ttlMs: TTL_MS, cacheScope: "private" },
+        "server/discover": { ttlMs: TTL_MS, cacheScope: "private" },
+      },
+    },
+  );
+  const watched = <T>(visit: Visit, method: string, tool: string | undefined, work: () => Promise<T>): Promise<T> =>
+    watchRpc({ ...visit, view: visit.view.name }, method, tool, parts, work);
+
+  server.setRequestHandler("tools/list", async (request, context) => {
+    const visit = visitOf(context);
+    try {
+      const cursor = request.params?.cursor;
+      const listed = await watched(visit, "tools/list", undefined, () => parts.desk.list(visit, { limit: PAGE, cursor }));
+      const cut = visit.snapshot.dropped.filter((row) => row.reason === "max_tools").length;
+      const kept = visit.snapshot.tools.size;
+      return {
+        tools: listed.tools.map((tool) => wireTool(tool, visit)),
+        ...(listed.nextCursor === undefined ? {} : { nextCursor: listed.nextCursor }),
+        ...(cut === 0 ? {} : { _meta: { "sallyport/truncated": { kept, total: kept + cut } } }),
+      };
+    } catch (error) {
+      const problem = asProblem(error);
+      throw new ProtocolError(rpcCodeOf(problem), messageOf(problem), errorData(problem, visit.correlationId));
+    }
+  });
+
+  server.setRequestHandler("tools/call", async (request, context) => {
+    const visit = visitOf(context);
+    const { name, arguments: given } = request.params;
+    const idempotencyKey = context.mcpReq._meta?.["sallyport/idempotencyKey"];
+    try {
+      const reply = await watched(visit, "tools/call", name, () =>
+        parts.desk.call(visit, { method: "tools/call", name, arguments: given, idempotencyKey, signal: context.mcpReq.signal }),
+      );
+      return resultOf(server, reply);
+    } catch (error) {
+      return failureOf(asProblem(error), visit);
+    }
+  });
+  return server;
+};

@@ -1,0 +1,79 @@
+import { randomUUID } from "node:crypto";
+import { requireScope, type Caller } from "#authn/caller.ts";
+import { callTool } from "./call/call-tool.ts";
+import type { CorridorParts } from "./call/corridor-parts.ts";
+import { parseIdempotencyKey } from "./call/idempotency.ts";
+import type { Dialect, ToolReply } from "./call/tool-call.ts";
+import { requireView } from "./call/tool-door.ts";
+import { createCallLimits } from "./call-limits.ts";
+import type { CatalogueKeeper } from "./catalogue-keeper.ts";
+import type { Snapshot } from "./catalogue.ts";
+import { guardClient } from "./guard-client.ts";
+import { listTools, type ListedTools } from "./list-tools.ts";
+import type { PageCursor } from "./page-cursor.ts";
+import { watchList } from "./protocol-log.ts";
+import type { View } from "./views.ts";
+
+export const scopes = { list: "mcp.tools.discovery", call: "mcp.tools.invoke" } as const;
+
+/** One request at the tool protocol, past the caller and view doors; keeps one snapshot to its end. */
+export interface Visit {
+  readonly caller: Caller;
+  readonly view: View;
+  readonly snapshot: Snapshot;
+  readonly dialect: Dialect;
+  readonly correlationId: string;
+}
+
+export interface ToolDesk {
+  /** Throws `unknown_client`, `unknown_view`. */
+  enter(caller: Caller, viewName: string, dialect: Dialect, correlationId: string): Visit;
+  hasView(viewName: string): boolean;
+  list(visit: Visit, page: { readonly limit?: number | undefined; readonly cursor?: string | undefined }): Promise<ListedTools>;
+  call(
+    visit: Visit,
+    ask: {
+      readonly method: string;
+      readonly name: string;
+      readonly arguments: unknown;
+      readonly idempotencyKey?: unknown;
+      readonly signal: AbortSignal;
+    },
+  ): Promise<ToolReply>;
+}
+
+export interface ToolDeskParts extends CorridorParts {
+  readonly catalogue: CatalogueKeeper;
+  readonly cursor: PageCursor;
+  readonly firstPartyClients: readonly string[];
+  readonly maxCalls: number;
+}
+
+/** Both dialects meet here: one way to list and one way to call. */
+export const createToolDesk = (parts: ToolDeskParts): ToolDesk => {
+  const enterCall = createCallLimits(parts.maxCalls);
+  return {
+    enter: (caller, viewName, dialect, correlationId) => {
+      guardClient(caller, parts.firstPartyClients);
+      const { snapshot } = parts.catalogue;
+      return { caller, snapshot, view: requireView(snapshot, viewName, caller.tenant), dialect, correlationId };
+    },
+    hasView: (viewName) => parts.catalogue.snapshot.views.has(viewName),
+    list: (visit, page) => {
+      requireScope(visit.caller, [scopes.list]);
+      return watchList({ ...visit, view: visit.view.name }, page.limit, parts, () => listTools({ ...visit, ...page }, parts));
+    },
+    call: async (visit, ask) => {
+      requireScope(visit.caller, [scopes.call]);
+      const idempotencyKey = parseIdempotencyKey(ask.idempotencyKey);
+      const leave = enterCall(visit.caller);
+      try {
+        const { method, name, signal } = ask;
+        const call = { ...visit, callId: randomUUID(), method, name, arguments: ask.arguments, signal };
+        return await callTool(idempotencyKey === undefined ? call : { ...call, idempotencyKey }, parts);
+      } finally {
+        leave();
+      }
+    },
+  };
+};

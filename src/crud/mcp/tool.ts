@@ -1,0 +1,106 @@
+import type { MaskKind } from "#contract/data-scope.ts";
+import type { Caller } from "#authn/caller.ts";
+import type { Template } from "#crud/systems/template.ts";
+import type { SchemaCheck } from "./foreign-schema.ts";
+import type { Pointer } from "./json-pointer.ts";
+
+/** What a tool says of itself; its digest is taken over exactly this. */
+export interface Definition {
+  readonly name: string;
+  readonly title?: string;
+  readonly description: string;
+  readonly inputSchema: Readonly<Record<string, unknown>>;
+  readonly outputSchema?: Readonly<Record<string, unknown>>;
+  readonly annotations?: Readonly<Record<string, unknown>>;
+}
+
+export type ToolState = "serving" | "disabled" | "quarantined";
+
+/** Which rows of an output may leave, and where the columns that decide it stand. */
+export interface RowRules {
+  readonly resourceType: string;
+  readonly rows: Pointer;
+  readonly columns: ReadonlyMap<string, Pointer>;
+  /** A read that must show the row under the same filter before a write starts. */
+  readonly guard?: { readonly tool: () => Tool; readonly input: Template };
+}
+
+export interface FileMask {
+  readonly pointer: Pointer;
+  readonly kind: MaskKind;
+  /** Action of the rows' resource type whose permit lifts the mask. */
+  readonly unlessAllowed?: string;
+}
+
+/** What the corridor needs to know of a tool beyond its definition. */
+export interface CallRules {
+  /** The application whose chain must reach the tool. */
+  readonly app?: string;
+  readonly scopes: readonly string[];
+  /** A decision beside `tools/call`. */
+  readonly authz?: { readonly resource: string; readonly action: string; readonly id?: Template; readonly properties?: Template };
+  readonly rows?: RowRules;
+  readonly masks: readonly FileMask[];
+  readonly stepUp?: { readonly level: string; readonly maxAgeSeconds: number };
+  readonly timeoutMs: number;
+  /** Held before the call, integer micro-USD. */
+  readonly reserveMicro: bigint;
+  readonly isReadOnly: boolean;
+  readonly isDestructive: boolean;
+  readonly checkOutput?: SchemaCheck;
+  /** Input member that says how many rows are wanted. */
+  readonly wantedRows?: string;
+}
+
+export interface Tool {
+  readonly name: string;
+  readonly underscore: string;
+  readonly definition: Definition;
+  /** SHA-256 over RFC 8785 of the definition, hex. */
+  readonly digest: string;
+  readonly source: "system" | "workflow";
+  readonly provider: string;
+  readonly instance: string;
+  readonly env?: string;
+  readonly owner?: string;
+  /** Absent = of all tenants; for callers of others it does not exist. */
+  readonly tenants?: readonly string[];
+  readonly state: ToolState;
+  /** Of the house itself: no delegation, no budget. */
+  readonly isBuiltIn: boolean;
+  readonly checkArguments: SchemaCheck;
+  readonly rules: CallRules;
+  readonly connector: Connector;
+}
+
+/** What a connector gets: everything before it has permitted, reserved and recorded. */
+export interface Invocation {
+  readonly callId: string;
+  readonly correlationId: string;
+  readonly caller: Caller;
+  readonly delegationId?: string;
+  readonly decisionId: string;
+  readonly toolName: string;
+  readonly arguments: Readonly<Record<string, unknown>>;
+  /** Ends with the call's deadline, the client's hang-up and the house's stop. */
+  readonly signal: AbortSignal;
+  /** Reads one credential; its value is removed from whatever comes back. */
+  readonly secret: (uri: string) => Promise<string>;
+  /** For paged reads: whether these items are all that is wanted. */
+  readonly isEnough?: (value: unknown) => boolean;
+  readonly now: Date;
+}
+
+export interface Upstream {
+  readonly value: unknown;
+  readonly status?: number;
+  /** Content that is no JSON (images of MCP servers); follows the text item. */
+  readonly media?: readonly Readonly<Record<string, unknown>>[];
+  /** There was more than the page limit let through. */
+  readonly isCut?: boolean;
+  /** Integer micro-USD really used, where the upstream says. */
+  readonly costMicro?: bigint;
+}
+
+/** Throws `UpstreamFault`, which says whether anything was sent. */
+export type Connector = (call: Invocation) => Promise<Upstream>;

@@ -1,0 +1,75 @@
+import type { ToolsDocument, ViewFilters } from "#crud/documents/tools-document.ts";
+import type { Tool } from "./tool.ts";
+
+/** A named part of the catalogue. */
+export interface View {
+  /** Empty for the root, which holds all. */
+  readonly name: string;
+  readonly title?: string;
+  readonly instructions?: string;
+  readonly nameForm: "dotted" | "underscore";
+  /** How a denial leaves on standard MCP: a JSON-RPC error, or a result that says so. */
+  readonly denial: "error" | "result";
+  /** Empty = for all tenants. */
+  readonly tenants: readonly string[];
+  readonly tools: ReadonlySet<string>;
+}
+
+const any = (wanted: readonly string[], holds: (word: string) => boolean): boolean => wanted.length === 0 || wanted.some(holds);
+
+const tagsOf = (tool: Tool): readonly string[] => {
+  const tags = tool.definition.annotations?.["tags"];
+  return Array.isArray(tags) ? tags.filter((tag): tag is string => typeof tag === "string") : [];
+};
+
+/** Keys of a filter are ORed, filters ANDed, empty = all. */
+export const fits = (tool: Tool, filters: ViewFilters): boolean =>
+  any(filters.source, (source) => tool.source === source) &&
+  any(filters.provider, (provider) => tool.provider === provider) &&
+  any(filters.instance, (instance) => tool.instance === instance) &&
+  any(filters.name_prefix, (prefix) => tool.name.startsWith(prefix)) &&
+  any(filters.names, (name) => tool.name === name) &&
+  any(filters.tags_include, (tag) => tagsOf(tool).includes(tag)) &&
+  !filters.tags_exclude.some((tag) => tagsOf(tool).includes(tag));
+
+/** A system whose views exist although its tools may not be known yet. */
+export interface NamedSystem {
+  readonly provider: string;
+  readonly instance: string;
+}
+
+/** Implicit views (root, `workflows`, each provider, each provider-instance) and those of the tools document. Health is in all. */
+export const buildViews = (
+  tools: readonly Tool[],
+  document: ToolsDocument,
+  systems: readonly NamedSystem[] = [],
+): ReadonlyMap<string, View> => {
+  const named = [...systems, ...tools.filter((tool) => !tool.isBuiltIn)];
+  const views = new Map<string, View>();
+  const add = (name: string, holds: (tool: Tool) => boolean, more: Partial<View> = {}): void => {
+    views.set(name, {
+      name,
+      nameForm: "dotted",
+      denial: "error",
+      tenants: [],
+      ...more,
+      tools: new Set(tools.filter((tool) => tool.isBuiltIn || holds(tool)).map((tool) => tool.name)),
+    });
+  };
+  add("", () => true);
+  add("workflows", (tool) => tool.source === "workflow");
+  for (const { provider, instance } of named)
+    add(`${provider}-${instance}`, (tool) => tool.provider === provider && tool.instance === instance);
+  // A provider's view wins over a provider-instance view of the same name.
+  for (const { provider } of named) add(provider, (tool) => tool.provider === provider);
+  for (const row of document.views) {
+    add(row.name, (tool) => fits(tool, row.filters), {
+      nameForm: row.nameForm,
+      denial: row.denial,
+      tenants: row.tenants,
+      ...(row.title === undefined ? {} : { title: row.title }),
+      ...(row.instructions === undefined ? {} : { instructions: row.instructions }),
+    });
+  }
+  return views;
+};

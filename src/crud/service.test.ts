@@ -1,0 +1,275 @@
+import assert from "node:assert/strict";
+import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { test, type TestContext } from "node:test";
+import { readSettings } from "#contract/setting.ts";
+import { crudSettings } from "#crud/config.ts";
+import { agent, crudHouse, peopleTools } from "#testing/crud-house.ts";
+
+const configWith = async (t: TestContext, files: Record<string, string>): Promise<string> => {
+  const folder = await mkdtemp(join(tmpdir(), "sallyport-config-"));
+  await cp(fileURLToPath(new URL("../../config/", import.meta.url)), folder, { recursive: true });
+  for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+};
+
+interface Explained {
+  readonly tool: string;
+  readonly listed: boolean;
+  readonly callable: string;
+  readonly doors: {
+    readonly door: string;
+    readonly outcome: string;
+    readonly reason?: string;
+    readonly remedy?: string;
+    readonly decision_id?: string;
+    readonly edge?: unknown;
+  }[];
+}
+
+test("why a tool is or is not there is answered by the doors themselves", async (t) => {
+  const house = await crudHouse(t);
+  const explain = async (query: string, as: object = agent): Promise<Explained> => {
+    const response = await house.request(`/mcp/tools/explain?${query}`, { as });
+    assert.equal(response.status, 200, await response.clone().text());
+    return (await response.json()) as Explained;
+  };
+  const fine = await explain("tool=people.demo.list_employees");
+  assert.deepEqual([fine.tool, fine.listed, fine.callable], ["people.demo.list_employees", true, "depends"]);
+  assert.deepEqual(
+    fine.doors.map((door) => [door.door, door.outcome]),
+    [
+      ["scope", "pass"],
+      ["view", "pass"],
+      ["state", "pass"],
+      ["delegation", "pass"],
+      ["decide", "pass"],
+      ["chain", "pass"],
+      ["arguments", "depends"],
+      ["mapping", "depends"],
+      ["reserve", "depends"],
+    ],
+  );
+  const requests = house.people.requests;
+
+  house.membership.capabilities = ["people.demo.list_employees"];
+  house.verdicts.set("tool:tools/list people.demo.update_salary", "capability_missing");
+  const missing = await explain("tool=people_demo_update_salary");
+  assert.deepEqual([missing.listed, missing.callable], [false, "no"]);
+  const delegation = missing.doors.find((door) => door.door === "delegation");
+  assert.deepEqual(
+    [delegation?.reason, delegation?.edge],
+    ["capability_missing", { kind: "HAS_CAPABILITY", from: "agent:hr-assistant", to: "people.demo.update_salary" }],
+  );
+  const decide = missing.doors.find((door) => door.door === "decide");
+  assert.deepEqual([decide?.outcome, decide?.reason], ["fail", "capability_missing"]);
+  assert.match(decide?.decision_id ?? "", /^d_/);
+  assert.match(decide?.remedy ?? "", /delegation/);
+
+  house.membership.capabilities = [];
+  const ended = await explain("tool=people.demo.list_employees");
+  assert.equal(ended.doors.find((door) => door.door === "delegation")?.reason, "delegation_inactive");
+  assert.equal(
+    (await explain("tool=people.demo.list_employees&view=memory", {})).doors.find((door) => door.door === "view")?.outcome,
+    "fail",
+  );
+  assert.equal((await house.request("/mcp/tools/explain?tool=no.such.tool")).status, 404);
+  assert.equal(house.people.requests, requests, "nothing was called");
+  assert.equal(house.membership.reservations.size, 0, "nothing was held");
+});
+
+test("a tool is listed exactly if its explanation says so", async (t) => {
+  const house = await crudHouse(t);
+  house.membership.capabilities = ["people.demo.get_employee", "sallyport.local.shortest_path", "people.demo.update_salary"];
+  house.verdicts.set("tool:tools/list people.demo.update_salary", false);
+  for (const as of [agent, {}]) {
+    const listed = ((await (await house.request("/mcp/tools/list", { as })).json()) as { tools: { name: string }[] }).tools.map(
+      (tool) => tool.name,
+    );
+    for (const name of house.crud.catalogue.snapshot.order) {
+      const response = await house.request(`/mcp/tools/explain?tool=${name}`, { as });
+      assert.equal(((await response.json()) as Explained).listed, listed.includes(name), name);
+    }
+  }
+});
+
+test("about others only who may explain is answered, in the words of their own rights", async (t) => {
+  const house = await crudHouse(t);
+  house.verdicts.set("tool:explain", false);
+  const path = "/mcp/tools/explain?tool=people.demo.get_employee&user_id=person:cleo&agent_id=agent:reporter";
+  assert.equal((await house.request(path)).status, 403);
+  house.verdicts.set("tool:explain", true);
+  house.asked.decisions.length = 0;
+  house.asked.membership.length = 0;
+  assert.equal((await house.request(path, { as: { sub: "person:ada", acr: "strong" } })).status, 200);
+  assert.deepEqual(house.asked.membership[0]?.query, { user_id: "person:cleo", agent_id: "agent:reporter" });
+  const [asked, about] = house.asked.decisions;
+  assert.deepEqual(
+    [asked?.asker.sub, about?.asker.sub, about?.asker.agent, about?.asker.acr],
+    ["person:ada", "person:cleo", "agent:reporter", undefined],
+  );
+});
+
+test("modules are those of the caller's groups; without one the client shows none", async (t) => {
+  const house = await crudHouse(t);
+  const modules = async (groups: string[]): Promise<unknown> => {
+    house.membership.groups = groups;
+    return ((await (await house.request("/configs/ui")).json()) as { modules: unknown }).modules;
+  };
+  assert.deepEqual(await modules(["group:people-ops"]), { agents: true });
+  assert.deepEqual(await modules(["group:platform-admins"]), { agents: true });
+  assert.deepEqual(await modules(["group:contractors"]), {});
+  assert.deepEqual(await modules([]), {});
+  house.membership.isDown = true;
+  assert.equal((await house.request("/configs/ui")).status, 503);
+});
+
+test("streams are decided and refuse what they do not know", async (t) => {
+  const house = await crudHouse(t);
+  house.verdicts.set("streams:config", false);
+  house.verdicts.set("streams:activity", false);
+  assert.equal((await house.request("/events/config")).status, 403);
+  assert.equal((await house.request("/events/activity")).status, 403);
+  house.verdicts.clear();
+  assert.equal((await house.request("/events/config?evnt=tools")).status, 422);
+  assert.equal((await house.request("/events/config?event=nothing")).status, 422);
+  assert.equal((await house.request("/events/activity?category=nothing")).status, 422);
+  assert.equal((await house.crud.fetch(new Request("http://house.internal/events/config"))).status, 401);
+});
+
+test("the record of a call and the approval of a definition are told live", async (t) => {
+  const house = await crudHouse(t, { realEvents: true });
+  const read = async (path: string, needle: RegExp): Promise<string> => {
+    const stop = new AbortController();
+    const response = await house.crud.fetch(
+      new Request(`http://house.internal${path}`, { headers: { authorization: `Bearer ${await house.token()}` }, signal: stop.signal }),
+    );
+    assert.equal(response.headers.get("content-type"), "text/event-stream", await (response.ok ? "" : response.text()));
+    let text = "";
+    for await (const chunk of response.body ?? []) {
+      text += Buffer.from(chunk as Uint8Array).toString();
+      if (needle.test(text)) break;
+    }
+    stop.abort();
+    return text;
+  };
+  const config = await read("/events/config?last_event_id=0&kind=tools", /read_graph/);
+  assert.match(config, /event: tools\nid: \d+\ndata: .*"state":"approved"/);
+  const called = await house.rpc(
+    { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "people.demo.get_employee", arguments: { id: "e1" } } },
+    { as: agent },
+  );
+  assert.equal(called.body.error, undefined);
+  const activity = await read("/events/activity?last_event_id=0&category=tool_call", /"outcome":"ok"/);
+  assert.match(activity, new RegExp(`"act_id":"${called.headers.get("x-call-id") ?? ""}"`));
+  assert.match(activity, /"agent_id":"agent:hr-assistant"/);
+});
+
+test("a disabled tool is not listed and not callable; an underscore view spells names so", async (t) => {
+  const configFolder = await configWith(t, {
+    "tools.yaml": `apiVersion: tools/v1
+views: [{ name: strict, nameForm: underscore, denial: result, tenants: [tenant:acme], instructions: Ask first., filters: { provider: [people] } }]
+overrides: { people.demo.get_employee: { enabled: false } }
+`,
+  });
+  const house = await crudHouse(t, { configFolder });
+  const listed = await house.rpc({ jsonrpc: "2.0", id: 1, method: "tools/list" }, { as: agent });
+  assert.deepEqual(
+    listed.body.result.tools.map((tool) => tool.name),
+    ["system.health", "people.demo.list_employees", "people.demo.update_salary"],
+  );
+  const refused = await house.rpc(
+    { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "people.demo.get_employee", arguments: { id: "e1" } } },
+    { as: agent },
+  );
+  assert.deepEqual([refused.body.error?.code, refused.body.error?.data.code], [-32001, "tool_disabled"]);
+  assert.deepEqual(
+    house.entries.map((entry) => [entry.outcome, entry.code]),
+    [["refused", "tool_disabled"]],
+  );
+  assert.equal((await house.request("/mcp/strict/tools/list", { as: { sub: "person:eve", tenant: "tenant:globex" } })).status, 404);
+  const standard = async (body: object): Promise<{ result: { tools?: { name: string }[]; isError?: boolean; instructions?: string } }> => {
+    const text = await (
+      await house.request("/mcp/strict", { body, headers: { accept: "application/json, text/event-stream" }, as: agent })
+    ).text();
+    return JSON.parse(text.startsWith("{") ? text : (/^data: (.*)$/m.exec(text)?.[1] ?? ""));
+  };
+  assert.deepEqual(
+    (await standard({ jsonrpc: "2.0", id: 1, method: "tools/list" })).result.tools?.map((tool) => tool.name),
+    ["system_health", "people_demo_list_employees", "people_demo_update_salary"],
+  );
+  const initialize = {
+    jsonrpc: "2.0",
+    id: 1,
+    method: "initialize",
+    params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "x", version: "1" } },
+  };
+  assert.equal((await standard(initialize)).result.instructions, "Ask first.");
+  house.verdicts.set("tool:tools/call", "delegation_inactive");
+  assert.equal(
+    (await standard({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "people_demo_list_employees" } })).result.isError,
+    true,
+  );
+});
+
+test("switches of the catalogue: a cap that is never silent, and health alone of the house's own tools", async (t) => {
+  const house = await crudHouse(t, { settings: { MCP_MAX_TOOLS: "2", MCP_LOOPBACK_ONLY_HEALTH: "true", MCP_STDIO_ALLOW: "node" } });
+  assert.deepEqual(house.crud.catalogue.snapshot.order, ["system.health", ...peopleTools.slice(0, 2)]);
+  const response = await house.request("/mcp/tools/list", { as: agent });
+  assert.equal(response.headers.get("x-sallyport-truncated"), "kept=3;total=4");
+  assert.ok(house.lines.some((line) => line["event"] === "mcp_catalogue_truncated"));
+  const standard = await house.request("/mcp", {
+    body: { jsonrpc: "2.0", id: 1, method: "tools/list" },
+    headers: { accept: "application/json, text/event-stream" },
+    as: agent,
+  });
+  assert.match(await standard.text(), /"sallyport\/truncated":\{"kept":3,"total":4\}/);
+});
+
+test("faulty documents switch off what they describe and are told", async (t) => {
+  const configFolder = await configWith(t, {
+    "tools.yaml": "apiVersion: tools/v1\nviews: [{ name: jsonrpc }]\n",
+    "ui.yaml": "apiVersion: ui/v1\nmodule: {}\n",
+  });
+  const house = await crudHouse(t, { configFolder });
+  const told = house.lines.filter((line) => line["event"] === "config_object_degraded").map((line) => line["name"]);
+  assert.deepEqual(told, ["tools", "ui"]);
+  assert.deepEqual(((await (await house.request("/configs/ui")).json()) as { modules: unknown }).modules, {});
+});
+
+test("settings out of range and switches that would do nothing are refused", () => {
+  const { faults } = readSettings(crudSettings, {
+    MCP_MAX_TOOLS: "0",
+    MCP_ENABLE_ROUTER: "true",
+    MCP_CALL_TIMEOUT_MS: "soon",
+    MCP_LOOPBACK_ONLY_HEALTH: "yes",
+    MCP_PUBLIC_URL: "localhost",
+  });
+  assert.deepEqual(faults.map((fault) => fault.path).toSorted(), [
+    "MCP_CALL_TIMEOUT_MS",
+    "MCP_ENABLE_ROUTER",
+    "MCP_LOOPBACK_ONLY_HEALTH",
+    "MCP_MAX_TOOLS",
+    "MCP_PUBLIC_URL",
+  ]);
+  assert.deepEqual(readSettings(crudSettings, {}).faults, []);
+});
+
+test("every endpoint of the tool server that the contract declares is served, and refuses strangers", async (t) => {
+  const contract = await import("#contract/tools.ts");
+  const house = await crudHouse(t);
+  for (const endpoint of Object.values(contract)) {
+    if (typeof endpoint !== "object" || !("service" in endpoint) || endpoint.service !== "crud") continue;
+    const path = endpoint.path.replace("{view}", "people");
+    const response = await house.crud.fetch(
+      new Request(`http://house.internal${path}`, {
+        method: endpoint.method,
+        ...(endpoint.method === "POST" ? { body: "{}", headers: { "content-type": "application/json" } } : {}),
+      }),
+    );
+    assert.equal(response.status, endpoint.auth === "none" ? 200 : 401, `${endpoint.method} ${path}`);
+  }
+});

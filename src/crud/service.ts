@@ -1,0 +1,239 @@
+import { randomUUID } from "node:crypto";
+import { join } from "node:path";
+import type { SettingsOf } from "#contract/setting.ts";
+import type { Peer } from "#contract/ask.ts";
+import { crudHealth } from "#contract/tools.ts";
+import type { Authenticate } from "#authn/authenticate.ts";
+import type { Caller } from "#authn/caller.ts";
+import type { HouseIdentity } from "#authn/house-identity.ts";
+import { createSealer, deriveKey, type HouseSecrets } from "#authn/seal.ts";
+import type { Recorder } from "#events/audit/entry.ts";
+import type { References } from "#events/audit/references.ts";
+import type { Change } from "#events/change.ts";
+import type { LiveBus } from "#events/live-bus.ts";
+import { createRouter } from "#http/serve.ts";
+import type { Service } from "#http/service.ts";
+import type { Decider } from "#pdp/decide.ts";
+import type { Database } from "#store/database.ts";
+import type { Log } from "#telemetry/log.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
+import type { crudSettings } from "./config.ts";
+import { loadToolsDocument } from "./documents/tools-document.ts";
+import { loadUiDocument } from "./documents/ui-document.ts";
+import { sweepKeys } from "./mcp/call/idempotency.ts";
+import { createCatalogueKeeper, type CatalogueKeeper } from "./mcp/catalogue-keeper.ts";
+import { createContractDialect } from "./mcp/contract-dialect.ts";
+import { createHealthTool } from "./mcp/health-tool.ts";
+import { createHouseChecks, isUp } from "./mcp/house-checks.ts";
+import { createPageCursor } from "./mcp/page-cursor.ts";
+import { settleDeadCall, type DeadAct } from "./mcp/recover.ts";
+import { serveExplanation } from "./mcp/serve-explanation.ts";
+import { createSources } from "./mcp/sources.ts";
+import { createStandardEndpoint } from "./mcp/standard/endpoint.ts";
+import { createListChanges } from "./mcp/standard/list-changes.ts";
+import { createToolDesk, type ToolDeskParts } from "./mcp/tool-desk.ts";
+import { serveStreams } from "./streams.ts";
+import type { Placeholders } from "./systems/placeholders.ts";
+import { serveUiConfig } from "./ui-config.ts";
+
+export interface CrudParts {
+  readonly config: SettingsOf<typeof crudSettings>;
+  /** Holds `systems/`, `tools.yaml` and `ui.yaml`. */
+  readonly configFolder: string;
+  readonly dataFolder: string;
+  /** Settings that a system's file may name, e.g. `DEMO_UPSTREAM_URL`; a known one without a value switches its systems off. */
+  readonly placeholders: Placeholders;
+  /** Ports of this house that no system may dial; the demo upstream's is not among them. */
+  readonly housePorts: readonly number[];
+  /** Tenants that hear of changed definitions of systems that all tenants share. */
+  readonly tenants: readonly string[];
+  readonly database: Database;
+  readonly change: Change;
+  readonly recorder: Recorder & { readonly references: References };
+  readonly bus: LiveBus;
+  readonly authenticate: Authenticate;
+  readonly identity: HouseIdentity;
+  readonly decider: Decider;
+  readonly peers: { readonly membership: Peer; readonly secrets: Peer };
+  /** Each service's address, which is the audience of its tokens. */
+  readonly audiences: { readonly crud: string; readonly membership: string; readonly secrets: string };
+  /** Issuers whose tokens open the tool protocol; shown to clients that look for where to sign in. */
+  readonly authorizationServers: readonly string[];
+  /** OAuth clients that are no agents and may still use the tool protocol. */
+  readonly firstPartyClients: readonly string[];
+  readonly houseSecrets: HouseSecrets;
+  readonly publicOrigin: string;
+  readonly environment: "dev" | "test" | "production";
+  readonly version: string;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly now: () => Date;
+}
+
+export interface CrudService extends Service {
+  /** For the recorder's recovery: settles what a dead process held for one of its tool calls; leaves other acts alone. */
+  settleDead(act: DeadAct): Promise<void>;
+  /** Closes what dead processes left open. Called once all services answer; answers how many acts there were. */
+  recover(): Promise<number>;
+  readonly catalogue: CatalogueKeeper;
+}
+
+const SWEEP_MS = 600_000;
+
+/** Systems, tools, the tool protocol in both dialects, live streams of configuration and activity. */
+export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
+  const { config, log, metrics, now } = parts;
+  const stop = new AbortController();
+  const publicUrl = config.publicUrl ?? parts.publicOrigin;
+  const isDev = parts.environment !== "production";
+
+  const [toolsDocument, uiDocument] = await Promise.all([
+    loadToolsDocument(join(parts.configFolder, "tools.yaml")),
+    loadUiDocument(join(parts.configFolder, "ui.yaml")),
+  ]);
+  for (const [name, faults] of [
+    ["tools", toolsDocument.faults],
+    ["ui", uiDocument.faults],
+  ] as const) {
+    if (faults.length > 0) log.error("config_object_degraded", { kind: name, name, errors: faults });
+  }
+
+  // Sources may change before the catalogue that is made of them is there.
+  const hooks = { rebuild: (): void => {} };
+  const sources = await createSources({
+    folder: join(parts.configFolder, "systems"),
+    dataFolder: parts.dataFolder,
+    placeholders: parts.placeholders,
+    housePorts: new Set(parts.housePorts),
+    withLoopback: !config.loopbackOnlyHealth,
+    stdioAllow: config.stdioAllow ?? (isDev ? ["mcp-server-memory"] : []),
+    tenants: parts.tenants,
+    membership: parts.peers.membership,
+    membershipAudience: parts.audiences.membership,
+    identity: parts.identity,
+    change: parts.change,
+    changed: () => hooks.rebuild(),
+    log,
+    metrics,
+    now,
+    version: parts.version,
+  });
+  const health = createHealthTool({
+    version: parts.version,
+    checks: createHouseChecks({
+      database: parts.database,
+      membership: parts.peers.membership,
+      secrets: parts.peers.secrets,
+      systems: () => (sources.degraded.length === 0 && sources.external.every((system) => system.isUp) ? "up" : "down"),
+    }),
+  });
+  const catalogue = createCatalogueKeeper({
+    builtIn: [health],
+    tools: () => sources.tools,
+    external: () => sources.external,
+    document: toolsDocument.document,
+    maxTools: config.maxTools,
+    log,
+    metrics,
+  });
+  hooks.rebuild = () => catalogue.rebuild();
+  catalogue.rebuild();
+
+  const deskParts: ToolDeskParts = {
+    membership: parts.peers.membership,
+    membershipAudience: parts.audiences.membership,
+    secrets: parts.peers.secrets,
+    secretsAudience: parts.audiences.secrets,
+    identity: parts.identity,
+    decider: parts.decider,
+    recorder: parts.recorder,
+    database: parts.database,
+    publicOrigin: publicUrl,
+    digestKey: deriveKey(parts.houseSecrets[0], "crud.digest.v1"),
+    replySealer: createSealer(parts.houseSecrets, "crud.tool-reply"),
+    cursor: createPageCursor({ sealer: createSealer(parts.houseSecrets, "crud.page-cursor"), now }),
+    callTimeoutMs: config.callTimeoutMs,
+    maxDelegationDepth: config.maxDelegationDepth,
+    maxCalls: config.maxCalls,
+    firstPartyClients: parts.firstPartyClients,
+    node: randomUUID(),
+    stopping: stop.signal,
+    catalogue,
+    now,
+    log,
+    metrics,
+  };
+  const desk = createToolDesk(deskParts);
+  const router = createRouter<Caller>({
+    name: "crud",
+    authenticate: parts.authenticate,
+    log,
+    validateReplies: isDev,
+    maxBodyBytes: config.maxBodyBytes,
+  });
+
+  createContractDialect(router, { desk, maxBodyBytes: config.maxBodyBytes, log, metrics });
+  serveExplanation(router, { ...deskParts, catalogue });
+  const groupsParts = { membership: parts.peers.membership, membershipAudience: parts.audiences.membership, identity: parts.identity };
+  serveUiConfig(router, uiDocument.document, groupsParts);
+  serveStreams(router, {
+    ...groupsParts,
+    authenticate: parts.authenticate,
+    decider: parts.decider,
+    bus: parts.bus,
+    database: parts.database,
+    references: parts.recorder.references,
+    stopping: stop.signal,
+    now,
+  });
+  router.serve(crudHealth, async () => ({
+    status: "ok",
+    version: parts.version,
+    tools: catalogue.snapshot.tools.size,
+    degraded: sources.degraded.length,
+  }));
+  const changes = createListChanges({ ...deskParts, bus: parts.bus });
+  const standard = createStandardEndpoint(router, {
+    desk,
+    changes,
+    authenticate: parts.authenticate,
+    decider: parts.decider,
+    publicUrl,
+    ownUrl: parts.audiences.crud,
+    authorizationServers: parts.authorizationServers,
+    allowedOrigins: config.allowedOrigins,
+    maxBodyBytes: config.maxBodyBytes,
+    legacySessions: config.legacySessions,
+    version: parts.version,
+    log,
+    metrics,
+    now,
+  });
+  const sweep = setInterval(
+    () => void sweepKeys(parts.database).catch((cause: unknown) => log.warn("tool_keys_sweep_failed", { cause })),
+    SWEEP_MS,
+  ).unref();
+  let ended: Promise<void> | undefined;
+  const end = async (): Promise<void> => {
+    stop.abort();
+    clearInterval(sweep);
+    changes[Symbol.dispose]();
+    await standard[Symbol.asyncDispose]();
+    await sources[Symbol.asyncDispose]();
+  };
+  const settleDead = (act: DeadAct): Promise<void> => settleDeadCall(act, deskParts);
+
+  return {
+    name: "crud",
+    fetch: (request) => router.fetch(request),
+    ready: async () => ((await isUp(parts.database.ready())) === "up" ? [] : ["database"]),
+    settleDead,
+    recover: async () => {
+      const count = await parts.recorder.recover(settleDead);
+      if (count > 0) log.warn("acts_recovered", { count });
+      return count;
+    },
+    catalogue,
+    [Symbol.asyncDispose]: () => (ended ??= end()),
+  };
+};

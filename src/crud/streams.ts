@@ -1,0 +1,106 @@
+import { z } from "zod";
+import { endpoint } from "#contract/endpoint.ts";
+import { auditCategories } from "#contract/events.ts";
+import { Problem } from "#contract/problem.ts";
+import type { Caller } from "#authn/caller.ts";
+import type { Authenticate } from "#authn/authenticate.ts";
+import { activityResponse } from "#events/activity.ts";
+import type { References } from "#events/audit/references.ts";
+import type { LiveBus } from "#events/live-bus.ts";
+import { streamResponse } from "#events/stream.ts";
+import { correlationIdOf } from "#http/correlation-id.ts";
+import type { Router } from "#http/serve.ts";
+import type { Decider } from "#pdp/decide.ts";
+import type { Database } from "#store/database.ts";
+import { readSubject, type GroupsParts } from "./ui-config.ts";
+
+export interface StreamsParts extends GroupsParts {
+  readonly authenticate: Authenticate;
+  readonly decider: Decider;
+  readonly bus: LiveBus;
+  readonly database: Database;
+  readonly references: References;
+  readonly stopping: AbortSignal;
+  readonly now: () => Date;
+}
+
+const shape = endpoint("crud", "GET", "/events", { reply: z.unknown(), auth: "bearer", summary: "Live events." });
+
+const configKinds: ReadonlySet<string> = new Set(["config", "tools", "delegation", "budget", "graph", "policy", "plugin", "session"]);
+const categories: ReadonlySet<string> = new Set(auditCategories);
+const MOST_VALUES = 20;
+
+/** Values of the named parameters, each at most 20 times; every other parameter is refused, so that a misspelt filter shows all of nothing. */
+const readFilter = (url: URL, names: readonly string[], known: ReadonlySet<string>): ReadonlySet<string> | undefined => {
+  const faults = [...new Set(url.searchParams.keys())]
+    .filter((name) => name !== "last_event_id" && !names.includes(name))
+    .map((name) => ({ path: `query.${name}`, message: "is not known here", code: "unknown" }));
+  if (faults.length > 0) throw new Problem("unknown_parameter", { errors: faults });
+  const values = names.flatMap((name) => url.searchParams.getAll(name));
+  const wrong = values.filter((value) => !known.has(value));
+  if (wrong.length > 0 || values.length > MOST_VALUES)
+    throw new Problem("unprocessable", {
+      errors: [{ path: `query.${names[0] ?? ""}`, message: `must be at most ${MOST_VALUES} of ${[...known].join(", ")}` }],
+    });
+  return values.length === 0 ? undefined : new Set(values);
+};
+
+/** Streams are decided like everything else, and again while they are open. */
+export const serveStreams = (router: Router<Caller>, parts: StreamsParts): void => {
+  const enter = async (request: Request, action: "config" | "activity") => {
+    const correlationId = correlationIdOf(request.headers.get("x-correlation-id"));
+    const caller = await parts.authenticate(request, shape);
+    const may = async (): Promise<boolean> => {
+      // The gateway's token is for opening the stream; the session behind it is the gateway's to watch, and it cuts the stream.
+      if (caller.isHouseCall !== true && caller.expiresAt * 1000 <= parts.now().getTime()) return false;
+      return (await parts.decider.decide(caller, { type: "streams", action }, correlationId)).decision;
+    };
+    await parts.decider.require(caller, { type: "streams", action }, correlationId);
+    const url = new URL(request.url);
+    return {
+      caller,
+      url,
+      correlationId,
+      recheck: may,
+      lastEventId: request.headers.get("last-event-id") ?? url.searchParams.get("last_event_id") ?? undefined,
+      signal: AbortSignal.any([request.signal, parts.stopping]),
+    };
+  };
+  const seesAll = async (caller: Caller, correlationId: string): Promise<boolean> =>
+    (await parts.decider.decide(caller, { type: "activity", action: "view_all" }, correlationId)).decision;
+
+  router.raw("GET", "/events/config", async (request) => {
+    const { caller, url, correlationId, recheck, lastEventId, signal } = await enter(request, "config");
+    const kinds = readFilter(url, ["event", "kind"], configKinds);
+    return streamResponse({
+      bus: parts.bus,
+      stream: "config",
+      tenant: caller.tenant,
+      subject: caller.agent ?? caller.sub,
+      seesAll: await seesAll(caller, correlationId),
+      lastEventId,
+      kinds,
+      signal,
+      recheck,
+      reload: ["/api/membership/delegations", "/api/crud/mcp/tools/list"],
+    });
+  });
+
+  router.raw("GET", "/events/activity", async (request) => {
+    const { caller, url, correlationId, recheck, lastEventId, signal } = await enter(request, "activity");
+    const wanted = readFilter(url, ["category"], categories);
+    return activityResponse({
+      bus: parts.bus,
+      database: parts.database,
+      references: parts.references,
+      tenant: caller.tenant,
+      subject: caller.sub,
+      seesAll: await seesAll(caller, correlationId),
+      lastEventId,
+      categories: wanted,
+      nameOf: async (id) => (await readSubject(id, caller.tenant, parts, correlationId))?.name,
+      signal,
+      recheck,
+    });
+  });
+};

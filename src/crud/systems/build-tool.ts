@@ -1,0 +1,27 @@
+import { prepareSchema } from "#crud/mcp/foreign-schema.ts";
+import { sha256Of } from "#crud/mcp/digest.ts";
+import { MAX_NAME, underscoreOf } from "#crud/mcp/names.ts";
+import type { CallRules, Connector, Definition, Tool } from "#crud/mcp/tool.ts";
+import type { SystemDocument } from "./system-document.ts";
+
+/** Makes a tool of a system. Throws an `Error` whose message may be shown if its name or schema cannot be served. */
+export const buildTool = (document: SystemDocument, definition: Definition, rules: CallRules, connector: Connector): Tool => {
+  if (definition.name.length > MAX_NAME) throw new Error(`the name ${definition.name} is longer than ${MAX_NAME}`);
+  return {
+    name: definition.name,
+    underscore: underscoreOf(definition.name),
+    definition,
+    digest: sha256Of(definition),
+    source: "system",
+    provider: document.provider,
+    instance: document.instance,
+    ...(document.env === undefined ? {} : { env: document.env }),
+    owner: document.owner,
+    ...(document.tenants === undefined ? {} : { tenants: document.tenants }),
+    state: "serving",
+    isBuiltIn: false,
+    checkArguments: prepareSchema(definition.inputSchema),
+    rules,
+    connector,
+  };
+};

@@ -1,0 +1,140 @@
+import { microFromUsd } from "#contract/ids.ts";
+import { prepareSchema } from "#crud/mcp/foreign-schema.ts";
+import { parsePointer } from "#crud/mcp/json-pointer.ts";
+import { relaxSchema } from "#crud/mcp/relax-schema.ts";
+import type { CallRules, Definition, RowRules, Tool } from "#crud/mcp/tool.ts";
+import { compileExpression, expressionText, type Expression } from "./expression.ts";
+import type { HttpDocument, LoopbackDocument } from "./system-document.ts";
+import { compileTemplate, type TemplateFault } from "./template.ts";
+
+type Operation = HttpDocument["operations"][string] | LoopbackDocument["operations"][string];
+type Path = readonly (string | number)[];
+
+/** An expression at a place of the file; a fault is told and gives `undefined`. */
+export const compileAt = (text: string, names: "call" | "response", path: Path, tell: TemplateFault): Expression | undefined => {
+  const inner = expressionText(text);
+  if (inner === undefined) {
+    tell(path, "must be an expression: ${ ... } with blanks inside the braces");
+    return undefined;
+  }
+  try {
+    return compileExpression(inner, names);
+  } catch (error) {
+    tell(path, error instanceof Error ? error.message : "is wrong");
+    return undefined;
+  }
+};
+
+/** Objects without a word on further members are closed: what a tool does not declare it does not take. */
+export const closeSchema = (input: Readonly<Record<string, unknown>> | undefined): Readonly<Record<string, unknown>> => {
+  if (input === undefined) return { type: "object" };
+  return Object.hasOwn(input, "additionalProperties") || input["type"] !== "object" ? input : { ...input, additionalProperties: false };
+};
+
+const rowRules = (
+  operation: Operation,
+  document: HttpDocument | LoopbackDocument,
+  find: (base: string) => Tool | undefined,
+  path: Path,
+  tell: TemplateFault,
+): RowRules | undefined => {
+  const scope = operation.dataScope ?? document.defaults.dataScope;
+  if (scope === undefined) {
+    tell(path, "says nothing of dataScope: name its rows, or none");
+    return undefined;
+  }
+  if (scope === "none") return undefined;
+  const columns = new Map(Object.entries(scope.columns).map(([column, pointer]) => [column, parsePointer(pointer)]));
+  const guard = scope.guard;
+  if (guard === undefined) return { resourceType: scope.resourceType, rows: parsePointer(scope.rows), columns };
+  const at = [...path, "dataScope", "guard"];
+  const read = document.operations[guard.operation];
+  if (read === undefined || (read.dataScope ?? document.defaults.dataScope ?? "none") === "none")
+    tell([...at, "operation"], "must be an operation of this system whose rows are scoped");
+  const tool = (): Tool => {
+    const found = find(guard.operation);
+    if (found === undefined) throw new TypeError(`guard ${guard.operation} is not there`);
+    return found;
+  };
+  return {
+    resourceType: scope.resourceType,
+    rows: parsePointer(scope.rows),
+    columns,
+    guard: { tool, input: compileTemplate(guard.input, "call", [...at, "input"], tell) },
+  };
+};
+
+/** Members of the output that a mask, by the file or by the data scope, can act on. */
+const maskedPointers = (operation: Operation, document: HttpDocument | LoopbackDocument): readonly string[] => {
+  const scope = operation.dataScope ?? document.defaults.dataScope ?? "none";
+  const rows =
+    scope === "none" ? [] : Object.values(scope.columns).map((pointer) => `${scope.rows}${scope.rows === "" ? "" : "/*"}${pointer}`);
+  return [...operation.mask.map((mask) => mask.path), ...rows];
+};
+
+/** The definition that clients see: closed input, relaxed output. */
+export const definitionOf = (name: string, operation: Operation, document: HttpDocument | LoopbackDocument): Definition => ({
+  name,
+  ...(operation.title === undefined ? {} : { title: operation.title }),
+  description: operation.description,
+  inputSchema: closeSchema(operation.input),
+  ...(operation.output.schema === undefined
+    ? {}
+    : { outputSchema: relaxSchema(operation.output.schema, maskedPointers(operation, document)) }),
+  ...(Object.keys(operation.annotations).length === 0 ? {} : { annotations: operation.annotations }),
+});
+
+/** What the corridor needs of an operation; every fault is told. */
+export const callRules = (
+  operation: Operation,
+  document: HttpDocument | LoopbackDocument,
+  find: (base: string) => Tool | undefined,
+  path: Path,
+  tell: TemplateFault,
+): CallRules => {
+  const rows = rowRules(operation, document, find, path, tell);
+  const cost = operation.cost_usd;
+  const schema = definitionOf("x", operation, document).outputSchema;
+  let checkOutput;
+  try {
+    checkOutput = schema === undefined ? undefined : prepareSchema(schema);
+  } catch (error) {
+    tell([...path, "output", "schema"], error instanceof Error ? error.message : "is wrong");
+  }
+  const isGet = "method" in operation.request && operation.request.method === "GET";
+  const authz = operation.authz;
+  const id = authz?.id;
+  const app = document.kind === "http" ? document.requires?.app : undefined;
+  const wanted = "paginate" in operation ? operation.paginate?.size?.param : undefined;
+  return {
+    ...(app === undefined ? {} : { app }),
+    scopes: operation.scopes,
+    ...(authz === undefined
+      ? {}
+      : {
+          authz: {
+            resource: authz.resource,
+            action: authz.action,
+            ...(id === undefined ? {} : { id: compileTemplate(id, "call", [...path, "authz", "id"], tell) }),
+            ...(authz.properties === undefined
+              ? {}
+              : { properties: compileTemplate(authz.properties, "call", [...path, "authz", "properties"], tell) }),
+          },
+        }),
+    ...(rows === undefined ? {} : { rows }),
+    masks: operation.mask.map((mask) => ({
+      pointer: parsePointer(mask.path),
+      kind: mask.action,
+      ...(mask.unlessAllowed === undefined ? {} : { unlessAllowed: mask.unlessAllowed }),
+    })),
+    ...(operation.stepUp === undefined
+      ? {}
+      : { stepUp: { level: operation.stepUp.level, maxAgeSeconds: Math.floor(operation.stepUp.maxAge / 1000) } }),
+    timeoutMs: operation.timeout ?? document.defaults.timeout,
+    reserveMicro: microFromUsd(typeof cost === "number" ? cost : cost.reserve),
+    isReadOnly: operation.annotations.readOnlyHint ?? isGet,
+    isDestructive: operation.annotations.destructiveHint ?? false,
+    ...(checkOutput === undefined ? {} : { checkOutput }),
+    ...(wanted === undefined ? {} : { wantedRows: wanted }),
+  };
+};

@@ -1,0 +1,123 @@
+import type { Fault } from "#contract/problem.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
+import type { Tool } from "#crud/mcp/tool.ts";
+import { createGuardedAgent } from "#crud/upstream/guarded-agent.ts";
+import { createHttpConnector, type HttpOperation, type HttpSystem } from "#crud/upstream/http-connector.ts";
+import { parseNetworks } from "#crud/upstream/network-rules.ts";
+import { createResilience } from "#crud/upstream/resilience.ts";
+import { parseBaseUrl } from "./base-url.ts";
+import { buildTool } from "./build-tool.ts";
+import { callRules, compileAt, definitionOf } from "./call-rules.ts";
+import { compileRequest } from "./http-request.ts";
+import type { SystemFile } from "./load-systems.ts";
+import { fillPlaceholders, type Placeholders } from "./placeholders.ts";
+import type { HttpDocument } from "./system-document.ts";
+import type { TemplateFault } from "./template.ts";
+
+export interface CompileParts {
+  readonly placeholders: Placeholders;
+  readonly housePorts: ReadonlySet<number>;
+  readonly metrics: Metrics;
+  readonly now: () => Date;
+  readonly version: string;
+}
+
+export type Compiled =
+  | { readonly kind: "tools"; readonly tools: readonly Tool[]; readonly close: () => Promise<void> }
+  | { readonly kind: "off"; readonly name: string }
+  | { readonly kind: "degraded"; readonly faults: readonly Fault[] };
+
+type Operation = HttpDocument["operations"][string];
+
+const MAX_HEADER_BYTES = 32_768;
+
+const compileOperation = (document: HttpDocument, base: string, operation: Operation, tell: TemplateFault): HttpOperation => {
+  const path = ["operations", base];
+  const pages = operation.paginate;
+  const next = pages === undefined ? undefined : compileAt(pages.next, "response", [...path, "paginate", "next"], tell);
+  const items = pages === undefined ? undefined : compileAt(pages.items, "response", [...path, "paginate", "items"], tell);
+  const select =
+    operation.output.select === undefined ? undefined : compileAt(operation.output.select, "response", [...path, "output", "select"], tell);
+  const actual =
+    typeof operation.cost_usd === "number"
+      ? undefined
+      : compileAt(operation.cost_usd.actual, "response", [...path, "cost_usd", "actual"], tell);
+  const errors = operation.errors.flatMap((row, index) => {
+    const when = compileAt(row.when, "response", [...path, "errors", index, "when"], tell);
+    return when === undefined ? [] : [{ when, as: row.as, isRetryable: row.retryable }];
+  });
+  return {
+    bind: compileRequest(operation, path, tell),
+    ...(operation.request.idempotencyHeader === undefined ? {} : { idempotencyHeader: operation.request.idempotencyHeader }),
+    ...(pages === undefined || next === undefined || items === undefined
+      ? {}
+      : {
+          paginate: {
+            param: pages.param,
+            next,
+            items,
+            maxPages: pages.maxPages,
+            ...(pages.size === undefined ? {} : { size: pages.size }),
+          },
+        }),
+    ...(select === undefined ? {} : { select }),
+    ...(actual === undefined ? {} : { actualCost: actual }),
+    errors,
+    retry: operation.retry ?? document.defaults.retry,
+    timeoutMs: operation.timeout ?? document.defaults.timeout,
+    maxBytes: (operation.response ?? document.defaults.response).maxBytes,
+    isReadOnly: operation.annotations.readOnlyHint ?? operation.request.method === "GET",
+    isIdempotent: operation.annotations.idempotentHint ?? operation.request.method === "GET",
+  };
+};
+
+/** Turns an HTTP system into tools. Every fault of the file is collected; one fault and the system serves nothing. */
+export const compileHttp = (file: SystemFile & { readonly document: HttpDocument }, parts: CompileParts): Compiled => {
+  const { document, yaml } = file;
+  const faults: Fault[] = [];
+  const tell: TemplateFault = (path, message) => faults.push(yaml.fault(path, message));
+  const filled = fillPlaceholders(document.baseUrl, parts.placeholders);
+  if (filled.kind === "off") return filled;
+  if (filled.kind === "unknown")
+    return { kind: "degraded", faults: [yaml.fault(["baseUrl"], `names ${filled.name}, which no setting fills`)] };
+  const base = parseBaseUrl(filled.text);
+  if ("fault" in base) return { kind: "degraded", faults: [yaml.fault(["baseUrl"], base.fault)] };
+  const networks = parseNetworks(document.network.allow);
+  for (const index of networks.faults) tell(["network", "allow", index], "is no network: write it as address/bits");
+
+  const agent = createGuardedAgent({ rules: { allow: networks.blocks, housePorts: parts.housePorts }, maxHeaderBytes: MAX_HEADER_BYTES });
+  const system: HttpSystem = {
+    baseUrl: base.url,
+    auth: document.auth,
+    agent,
+    userAgent: `sallyport/${parts.version}`,
+    resilience: createResilience({
+      system: file.name,
+      concurrency: document.defaults.concurrency,
+      circuit: document.defaults.circuit,
+      rateLimit: document.defaults.rateLimit,
+      metrics: parts.metrics,
+      now: parts.now,
+    }),
+  };
+  const tools = new Map<string, Tool>();
+  for (const [name, operation] of Object.entries(document.operations)) {
+    const path = ["operations", name];
+    const compiled = compileOperation(document, name, operation, tell);
+    const rules = callRules(operation, document, (other) => tools.get(other), path, tell);
+    try {
+      tools.set(
+        name,
+        buildTool(document, definitionOf(`${file.name}.${name}`, operation, document), rules, createHttpConnector(system, compiled)),
+      );
+    } catch (error) {
+      tell([...path, "input"], error instanceof Error ? error.message : "is wrong");
+    }
+  }
+  const close = (): Promise<void> => agent.close();
+  if (faults.length > 0) {
+    void close();
+    return { kind: "degraded", faults };
+  }
+  return { kind: "tools", tools: [...tools.values()], close };
+};

@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ABSENT, compileExpression, expressionText, prepare } from "#crud/systems/expression.ts";
+import { compileTemplate } from "#crud/systems/template.ts";
+
+const inputs = prepare({
+  input: { id: "e1", count: 3, ratio: 0.5, big: 2 ** 52, list: [1, "two"], nested: { a: { b: null } } },
+  caller: { sub: "person:ben", tenant: "tenant:acme" },
+  now: new Date("2026-11-21T10:00:00.000Z"),
+  response: { status: 404, headers: { etag: "x" }, body: { items: [{ id: 1 }] } },
+  items: [{ id: 1 }, { id: 2 }],
+});
+
+test("values keep their JSON types on the way through", () => {
+  const cases: [string, unknown][] = [
+    ["input.id", "e1"],
+    ["input.count + 1", 4],
+    ["input.ratio", 0.5],
+    ["input.big * 4", "18014398509481984"],
+    ["input.list", [1, "two"]],
+    ["input.nested.a.b", null],
+    ["{'a': input.count, 'b': [input.ratio]}", { a: 3, b: [0.5] }],
+    ["now", "2026-11-21T10:00:00.000Z"],
+    ["response.status == 404", true],
+    ["items.map(i, i.id)", [1, 2]],
+    ["size(items)", 2],
+    ["input.absent", ABSENT],
+    ["has(input.absent) ? input.absent : 'none'", "none"],
+  ];
+  for (const [text, expected] of cases) assert.deepEqual(compileExpression(text, "response").evaluate(inputs), expected, text);
+});
+
+test("an expression is the whole of `${ ... }` with blanks", () => {
+  assert.equal(expressionText("${ input.id }"), "input.id");
+  for (const text of ["${input.id}", "x${ input.id }", "${ input.id } ", "input.id"]) assert.equal(expressionText(text), undefined, text);
+});
+
+test("what would cost too much is refused when it is compiled or before it runs", () => {
+  assert.throws(() => compileExpression(`"${"x".repeat(3000)}"`, "call"), /at most 2048/);
+  assert.throws(() => compileExpression(Array.from({ length: 400 }, () => "1").join("+"), "call"), /./);
+  assert.throws(() => compileExpression(`${"(".repeat(100)}1${")".repeat(100)}`, "call"), /./);
+  assert.throws(() => prepare({ input: Array.from({ length: 100_001 }, () => 1), caller: { sub: "a", tenant: "b" }, now: new Date() }), {
+    code: "output_too_large",
+  });
+});
+
+test("a template leaves out what is absent and tells every fault", () => {
+  const faults: string[] = [];
+  const template = compileTemplate(
+    { a: "${ input.id }", b: "${ input.absent }", c: ["${ input.absent }", 1], d: { e: "plain" } },
+    "call",
+    ["x"],
+    (path, message) => faults.push(`${path.join("/")} ${message}`),
+  );
+  assert.deepEqual(template(inputs), { a: "e1", c: [1], d: { e: "plain" } });
+  compileTemplate({ a: "${ nope }", b: ["${ 1 + }"] }, "call", ["x"], (path, message) =>
+    faults.push(`${path.join("/")} ${message.slice(0, 16)}`),
+  );
+  assert.equal(faults.length, 2);
+  assert.match(faults.join("\n"), /x\/a Unknown variable/);
+});

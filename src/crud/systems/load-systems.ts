@@ -1,0 +1,84 @@
+import { readdir, readFile, realpath } from "node:fs/promises";
+import { join, sep } from "node:path";
+import type { Fault } from "#contract/problem.ts";
+import { readYaml, schemaFaults, type YamlFile } from "#crud/documents/yaml-document.ts";
+import { documentKinds, plannedKinds, type SystemDocument } from "./system-document.ts";
+
+export interface SystemFile {
+  /** `<provider>.<instance>`, as the file is named. */
+  readonly name: string;
+  readonly document: SystemDocument;
+  readonly yaml: YamlFile;
+}
+
+export interface DegradedFile {
+  readonly name: string;
+  readonly faults: readonly Fault[];
+}
+
+export interface LoadedFiles {
+  readonly files: readonly SystemFile[];
+  /** Files that do not load; the others are untouched. */
+  readonly degraded: readonly DegradedFile[];
+}
+
+const known = (kind: keyof typeof documentKinds): readonly string[] => Object.keys(documentKinds[kind].shape);
+
+const kindOf = (value: unknown): unknown =>
+  typeof value === "object" && value !== null ? (value as { readonly kind?: unknown }).kind : undefined;
+
+const isKind = (kind: unknown): kind is keyof typeof documentKinds => typeof kind === "string" && Object.hasOwn(documentKinds, kind);
+
+/** Replaces `output.schema: {$ref: "./..."}` by the file it names, which must lie in the systems folder. */
+const readReferences = async (folder: string, document: SystemDocument, yaml: YamlFile): Promise<readonly Fault[]> => {
+  if (document.kind === "mcp") return [];
+  const faults: Fault[] = [];
+  const root = await realpath(folder);
+  for (const [base, operation] of Object.entries(document.operations)) {
+    const reference = operation.output.schema?.["$ref"];
+    if (typeof reference !== "string" || reference.startsWith("#")) continue;
+    const path = ["operations", base, "output", "schema", "$ref"];
+    const file = await realpath(join(folder, reference)).catch(() => undefined);
+    if (!reference.startsWith("./") || file === undefined || !file.startsWith(root + sep)) {
+      faults.push(yaml.fault(path, "must name a file of this folder: ./..."));
+      continue;
+    }
+    try {
+      operation.output.schema = JSON.parse(await readFile(file, "utf8")) as Record<string, unknown>;
+    } catch {
+      faults.push(yaml.fault(path, "names a file that is no JSON"));
+    }
+  }
+  return faults;
+};
+
+const loadFile = async (folder: string, file: string): Promise<SystemFile | DegradedFile> => {
+  const name = file.replace(/\.yaml$/, "");
+  const shown = `systems/${file}`;
+  const read = readYaml(await readFile(join(folder, file), "utf8"), shown);
+  const yaml = read.document;
+  if (yaml === undefined) return { name, faults: read.faults };
+  const kind = kindOf(yaml.value);
+  if (!isKind(kind)) {
+    const isPlanned = typeof kind === "string" && plannedKinds.includes(kind);
+    const message = isPlanned ? `${kind} has no connector in this version` : `must be one of ${Object.keys(documentKinds).join(", ")}`;
+    return { name, faults: [yaml.fault(["kind"], message, isPlanned ? { code: "connector_not_available" } : {})] };
+  }
+  const parsed = documentKinds[kind].safeParse(yaml.value);
+  if (!parsed.success) return { name, faults: schemaFaults(yaml, parsed.error, known(kind)) };
+  const document: SystemDocument = parsed.data;
+  const faults = [...(await readReferences(folder, document, yaml))];
+  if (`${document.provider}.${document.instance}` !== name)
+    faults.push(yaml.fault(["instance"], "provider and instance must be the file's name"));
+  return faults.length > 0 ? { name, faults } : { name, document, yaml };
+};
+
+/** Reads `<folder>/*.yaml` in the order of their names. A folder that is not there holds no systems. */
+export const loadSystems = async (folder: string): Promise<LoadedFiles> => {
+  const names = (await readdir(folder).catch(() => [])).filter((name) => name.endsWith(".yaml")).toSorted();
+  const loaded = await Promise.all(names.map((name) => loadFile(folder, name)));
+  return {
+    files: loaded.filter((item): item is SystemFile => "document" in item),
+    degraded: loaded.filter((item): item is DegradedFile => "faults" in item),
+  };
+};

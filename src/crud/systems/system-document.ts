@@ -1,0 +1,245 @@
+import { z } from "zod";
+import { duration } from "#crud/documents/duration.ts";
+import { basePattern, externalBasePattern, isInstance, isProvider } from "#crud/mcp/names.ts";
+
+/** The shape of `config/systems/<provider>.<instance>.yaml`. Strict: an unknown key is a fault, a wrong word too. */
+
+const text = (least: number, most: number) =>
+  z.string().min(least, `must have at least ${least} characters`).max(most, `must have at most ${most} characters`);
+const pointer = z.string().regex(/^(?:\/(?:[^~/]|~[01])*)*$/, "must be a JSON Pointer");
+const secretUri = z.string().regex(/^(?:yaml|vaultA\+kv2|vaultB\+kv2):\/\/[^\s#?]+#[^\s#?]+(?:\?version=\d+)?$/, {
+  error: "must be a secret URI with a key: a credential is never written here",
+});
+const template = z.unknown();
+const identity = text(1, 200);
+const schema = z.record(z.string(), z.unknown());
+const usd = z.number().min(0).max(10_000).multipleOf(0.000001, "has at most 6 decimals");
+
+const retry = z.strictObject({
+  max: z.int().min(0).max(5).default(2),
+  base: duration(10, 10_000).prefault("PT0.2S"),
+  cap: duration(10, 60_000).prefault("PT5S"),
+  on: z.array(z.literal("network").or(z.int().min(400).max(599))).default([429, 502, 503, 504, "network"]),
+  onlyIdempotent: z.literal(true, { error: "only idempotent operations are tried again" }).default(true),
+  honourRetryAfter: z.boolean().default(true),
+});
+const rateLimit = z.strictObject({
+  rate: z.number().positive().max(100_000),
+  per: z.enum(["second", "minute", "hour"]),
+  burst: z.int().min(1).max(100_000),
+  key: z.enum(["system", "tenant", "principal"]).default("tenant"),
+});
+const concurrency = z.strictObject({
+  max: z.int().min(1).max(1000),
+  queue: z.int().min(0).max(10_000).default(64),
+  wait: duration(1, 60_000).prefault("PT2S"),
+});
+const circuit = z.strictObject({
+  failures: z.int().min(1).max(10_000).default(20),
+  window: duration(100, 600_000).prefault("PT30S"),
+  open: duration(100, 600_000).prefault("PT15S"),
+});
+const responseLimits = z.strictObject({
+  maxBytes: z.int().min(1).max(16_777_216).default(262_144),
+  onExceed: z.literal("error", { error: "only error is available" }).default("error"),
+});
+const dataScope = z.literal("none").or(
+  z.strictObject({
+    resourceType: text(1, 64),
+    rows: pointer.default(""),
+    columns: z.record(z.string().regex(/^[a-z_][a-z0-9_]{0,62}$/, "is no column name"), pointer),
+    guard: z.strictObject({ operation: text(1, 64), input: template }).optional(),
+  }),
+);
+const timeout = duration(100, 300_000);
+
+const defaults = z.strictObject({
+  timeout: timeout.prefault("PT10S"),
+  retry: retry.prefault({}),
+  rateLimit: rateLimit.optional(),
+  concurrency: concurrency.prefault({ max: 32 }),
+  circuit: circuit.prefault({}),
+  response: responseLimits.prefault({}),
+  dataScope: dataScope.optional(),
+});
+
+const annotations = z.strictObject({
+  title: text(1, 80).optional(),
+  readOnlyHint: z.boolean().optional(),
+  destructiveHint: z.boolean().optional(),
+  idempotentHint: z.boolean().optional(),
+  openWorldHint: z.boolean().optional(),
+  tags: z.array(text(1, 40)).max(20).optional(),
+});
+
+const cost = usd.or(z.strictObject({ reserve: usd, actual: z.string() }));
+const stepUp = z.strictObject({ level: z.enum(["strong", "phishing_resistant"]), maxAge: duration(1000, 3_600_000).prefault("PT5M") });
+
+const common = {
+  title: text(1, 80).optional(),
+  description: text(10, 1024),
+  input: schema.optional(),
+  output: z.strictObject({ select: z.string().optional(), schema: schema.optional() }).prefault({}),
+  dataScope: dataScope.optional(),
+  mask: z
+    .array(
+      z.strictObject({ path: pointer, action: z.enum(["drop", "null", "hash", "last4", "year"]), unlessAllowed: text(1, 64).optional() }),
+    )
+    .max(50)
+    .default([]),
+  annotations: annotations.prefault({}),
+  scopes: z.array(text(1, 100)).max(50).default([]),
+  authz: z
+    .strictObject({
+      resource: text(1, 64),
+      action: text(1, 64),
+      id: z.string().optional(),
+      properties: z.record(z.string(), template).optional(),
+    })
+    .optional(),
+  cost_usd: cost.default(0),
+  errors: z
+    .array(
+      z.strictObject({
+        when: z.string(),
+        as: z.enum(["not_found", "conflict", "invalid_arguments", "rate_limited", "upstream_error"]),
+        retryable: z.boolean().default(false),
+      }),
+    )
+    .max(20)
+    .default([]),
+  stepUp: stepUp.optional(),
+  timeout: timeout.optional(),
+  approval: z.literal("none", { error: "approvals are not available; the decision point alone decides" }).default("none"),
+};
+
+const httpOperation = z.strictObject({
+  ...common,
+  request: z.strictObject({
+    method: z.enum(["GET", "POST", "PUT", "PATCH", "DELETE"]),
+    path: z.string().regex(/^\/[A-Za-z0-9._~/{}-]*$/, "must be a path without query"),
+    idempotencyHeader: z
+      .string()
+      .regex(/^[A-Za-z][A-Za-z0-9-]{0,60}$/)
+      .optional(),
+  }),
+  bind: z
+    .strictObject({
+      path: z.record(z.string(), template).optional(),
+      query: z.record(z.string(), template).optional(),
+      body: template.optional(),
+    })
+    .optional(),
+  paginate: z
+    .strictObject({
+      style: z.literal("cursor", { error: "only cursor is available" }),
+      param: text(1, 64),
+      next: z.string(),
+      items: z.string(),
+      size: z.strictObject({ param: text(1, 64), default: z.int().min(1), max: z.int().min(1) }).optional(),
+      maxPages: z.int().min(1).max(100).default(5),
+    })
+    .optional(),
+  retry: retry.optional(),
+  response: responseLimits.optional(),
+});
+
+const loopbackOperation = z.strictObject({ ...common, request: z.strictObject({ endpoint: text(1, 64) }) });
+
+const override = z.strictObject({
+  base: z.string().regex(externalBasePattern).optional(),
+  title: text(1, 80).optional(),
+  description: text(10, 1024).optional(),
+  cost_usd: usd.optional(),
+  stepUp: stepUp.optional(),
+  timeout: timeout.optional(),
+  annotations: annotations.optional(),
+});
+
+const head = {
+  apiVersion: z.literal("systems/v1"),
+  provider: z.string().refine(isProvider, "must be [a-z][a-z0-9-]{0,24} and not workflow, system or tools"),
+  instance: z.string().refine(isInstance, "must be [a-z][a-z0-9-]{0,24}"),
+  env: z.enum(["dev", "test", "prod"]).optional(),
+  title: text(1, 80),
+  owner: identity,
+  tenants: z.array(identity).min(1).optional(),
+};
+
+const auth = z.discriminatedUnion("type", [
+  z.strictObject({ type: z.literal("none") }),
+  z.strictObject({ type: z.literal("bearer"), token: secretUri }),
+  z.strictObject({
+    type: z.literal("api_key"),
+    in: z.enum(["header", "query"]),
+    name: z.string().regex(/^[A-Za-z][A-Za-z0-9-_]{0,60}$/),
+    value: secretUri,
+  }),
+  z.strictObject({ type: z.literal("basic"), username: secretUri, password: secretUri }),
+]);
+
+const operations = <T extends z.ZodType>(operation: T) =>
+  z
+    .record(z.string().regex(basePattern, "must be [a-z][a-z0-9_-]*"), operation)
+    .refine((map) => Object.keys(map).length > 0, "needs an operation");
+
+export const httpDocument = z.strictObject({
+  ...head,
+  kind: z.literal("http"),
+  baseUrl: z.string(),
+  network: z
+    .strictObject({
+      allow: z.array(z.string()).default([]),
+      redirects: z.literal("none", { error: "only none is available" }).default("none"),
+    })
+    .prefault({}),
+  requires: z.strictObject({ app: identity }).optional(),
+  auth: auth.prefault({ type: "none" }),
+  defaults: defaults.prefault({}),
+  operations: operations(httpOperation),
+});
+
+export const loopbackDocument = z.strictObject({
+  ...head,
+  kind: z.literal("loopback"),
+  defaults: defaults.prefault({}),
+  operations: operations(loopbackOperation),
+});
+
+export const mcpDocument = z.strictObject({
+  ...head,
+  kind: z.literal("mcp"),
+  transport: z.strictObject({
+    type: z.literal("stdio", { error: "only stdio is available" }),
+    command: text(1, 200),
+    args: z.array(z.string().max(1000)).max(50).default([]),
+    env: z.record(z.string().regex(/^[A-Z][A-Z0-9_]{0,60}$/), z.string().max(2000)).default({}),
+  }),
+  tools: z
+    .strictObject({
+      include: z.array(text(1, 128)).default(["*"]),
+      exclude: z.array(text(1, 128)).default([]),
+      overrides: z.record(z.string(), override).default({}),
+    })
+    .prefault({}),
+  isolation: z.enum(["shared", "per_tenant", "per_principal"]).default("per_tenant"),
+  interaction: z.strictObject({ elicitation: z.literal(false).default(false), sampling: z.literal(false).default(false) }).prefault({}),
+  trustAnnotations: z.boolean().default(false),
+  quarantineNew: z.boolean().default(true),
+  defaults: defaults.prefault({}),
+});
+
+export type HttpDocument = z.output<typeof httpDocument>;
+export type LoopbackDocument = z.output<typeof loopbackDocument>;
+export type McpDocument = z.output<typeof mcpDocument>;
+export type SystemDocument = HttpDocument | LoopbackDocument | McpDocument;
+
+export const documentKinds = { http: httpDocument, loopback: loopbackDocument, mcp: mcpDocument } as const;
+/** Named by the format, but without a connector here. */
+export const plannedKinds: readonly string[] = ["sql", "static", "ldap", "scim"];
+
+export type RetryRules = z.output<typeof retry>;
+export type RateLimitRules = z.output<typeof rateLimit>;
+export type ConcurrencyRules = z.output<typeof concurrency>;
+export type CircuitRules = z.output<typeof circuit>;
+export type AuthRules = z.output<typeof auth>;

@@ -1,0 +1,49 @@
+import { ask } from "#contract/ask.ts";
+import { askFacts } from "#contract/facts.ts";
+import { Problem } from "#contract/problem.ts";
+import { uiConfig } from "#contract/tools.ts";
+import type { Caller } from "#authn/caller.ts";
+import type { Router } from "#http/serve.ts";
+import type { Peer } from "#contract/ask.ts";
+import type { HouseIdentity } from "#authn/house-identity.ts";
+import type { UiDocument } from "./documents/ui-document.ts";
+
+export interface GroupsParts {
+  readonly membership: Peer;
+  readonly membershipAudience: string;
+  readonly identity: HouseIdentity;
+}
+
+/** What the graph says of a subject: its groups, nested ones included, and the name it goes by. */
+export const readSubject = async (
+  subjectId: string,
+  tenant: string,
+  parts: GroupsParts,
+  correlationId: string,
+): Promise<{ readonly groups: readonly string[]; readonly name: string } | undefined> => {
+  try {
+    const token = await parts.identity.asService(parts.membershipAudience, ["pip.read"]);
+    const answer = await ask(parts.membership, askFacts, {
+      body: {
+        asks: [{ subject_id: subjectId, action: "view", resource: { type: "identities", external_id: subjectId }, tenant_id: tenant }],
+      },
+      headers: { authorization: `Bearer ${token}`, "x-correlation-id": correlationId },
+    });
+    const subject = answer.facts[0]?.subject ?? null;
+    return subject === null || !subject.tenant_ids.includes(tenant)
+      ? undefined
+      : { groups: subject.disabled ? [] : subject.groups, name: subject.name };
+  } catch (cause) {
+    throw new Problem("membership_unavailable", { cause });
+  }
+};
+
+/** Module switches of the web client. A switch only hides: what a module shows is decided where it is served. */
+export const serveUiConfig = (router: Router<Caller>, document: UiDocument, parts: GroupsParts): void => {
+  router.serve(uiConfig, async ({ caller, correlationId }) => {
+    const subject = await readSubject(caller.sub, caller.tenant, parts, correlationId);
+    const groups = new Set(subject?.groups ?? []);
+    const on = Object.entries(document.modules).filter(([, rules]) => rules.groups.some((group) => groups.has(group)));
+    return { modules: Object.fromEntries(on.map(([name]) => [name, true])), brand: { ...document.brand } };
+  });
+};

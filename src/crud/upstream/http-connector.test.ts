@@ -1,0 +1,249 @@
+import assert from "node:assert/strict";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import type { Caller } from "#authn/caller.ts";
+import { createMetrics } from "#telemetry/metrics.ts";
+import { loadSystems } from "#crud/systems/load-systems.ts";
+import { compileHttp } from "#crud/systems/compile-http.ts";
+import type { Invocation, Tool, Upstream } from "#crud/mcp/tool.ts";
+import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
+
+type Answer = (request: IncomingMessage, response: ServerResponse, body: string) => void;
+
+const system = (port: number, operations: string): string => `
+apiVersion: systems/v1
+provider: up
+instance: test
+title: Fixture
+owner: group:people-ops
+kind: http
+baseUrl: http://127.0.0.1:${port}/base
+network: { allow: [127.0.0.1/32] }
+auth: { type: api_key, in: query, name: key, value: "yaml://secret/up#key" }
+defaults:
+  dataScope: none
+  timeout: PT0.3S
+  retry: { max: 2, base: PT0.01S, cap: PT0.05S }
+  circuit: { failures: 3, window: PT30S, open: PT0.2S }
+  response: { maxBytes: 2000 }
+operations:
+${operations}
+`;
+
+const operations = `
+  read: { description: Reads one thing., request: { method: GET, path: "/things/{id}" }, input: { type: object, properties: { id: { type: string }, q: { type: string } } } }
+  pages:
+    description: Reads all pages.
+    request: { method: GET, path: /pages }
+    paginate: { style: cursor, param: after, next: "\${ response.body.next }", items: "\${ response.body.items }", size: { param: size, default: 2, max: 5 }, maxPages: 3 }
+  write: { description: Writes one thing., request: { method: POST, path: /things }, input: { type: object, properties: { name: { type: string } } } }
+  keyed: { description: Writes one thing once., request: { method: POST, path: /things, idempotencyHeader: Idempotency-Key }, input: { type: object } }
+  mapped:
+    description: Maps its errors.
+    request: { method: GET, path: /mapped }
+    errors: [{ when: "\${ response.status == 404 && response.body.why == 'gone' }", as: not_found }]
+  priced: { description: Says what it costs., request: { method: GET, path: /priced }, cost_usd: { reserve: 0.05, actual: "\${ response.body.usd }" }, output: { select: "\${ {'answer': response.body.answer} }" } }
+`;
+
+const caller = { sub: "person:ben", tenant: "tenant:acme", amr: [], actors: [], scopes: new Set<string>() } as unknown as Caller;
+
+describe("an HTTP system", () => {
+  const seen: { method: string; url: string; headers: IncomingMessage["headers"]; body: string }[] = [];
+  let answer: Answer = (_request, response) => response.end("{}");
+  const server = createServer((request, response) => {
+    let body = "";
+    request.on("data", (chunk: Buffer) => (body += chunk.toString()));
+    request.on("end", () => {
+      seen.push({ method: request.method ?? "", url: request.url ?? "", headers: request.headers, body });
+      response.setHeader("content-type", "application/json");
+      answer(request, response, body);
+    });
+  });
+  let folder = "";
+  let tools: Map<string, Tool>;
+  let close = async (): Promise<void> => {};
+
+  const compile = async (): Promise<void> => {
+    const [file] = (await loadSystems(folder)).files;
+    assert.ok(file?.document.kind === "http");
+    const compiled = compileHttp(
+      { ...file, document: file.document },
+      { placeholders: {}, housePorts: new Set(), metrics: createMetrics(), now: () => new Date(), version: "1" },
+    );
+    assert.equal(compiled.kind, "tools", JSON.stringify("faults" in compiled ? compiled.faults : ""));
+    if (compiled.kind !== "tools") return;
+    tools = new Map(compiled.tools.map((tool) => [tool.name.split(".").at(-1) ?? "", tool]));
+    close = compiled.close;
+  };
+
+  before(async () => {
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    folder = await mkdtemp(join(tmpdir(), "sallyport-http-"));
+    await writeFile(join(folder, "up.test.yaml"), system((server.address() as AddressInfo).port, operations));
+    await compile();
+  });
+  after(async () => {
+    await close();
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  const run = (name: string, args: Record<string, unknown> = {}, more: Partial<Invocation> = {}): Promise<Upstream> => {
+    seen.length = 0;
+    const tool = tools.get(name);
+    assert.ok(tool);
+    return tool.connector({
+      callId: "call-1",
+      correlationId: "c-1",
+      caller,
+      decisionId: "d_1",
+      toolName: tool.name,
+      arguments: args,
+      signal: new AbortController().signal,
+      secret: async () => "s3cret-key",
+      now: new Date(),
+      ...more,
+    });
+  };
+  const fault = async (work: Promise<unknown>): Promise<[string, string]> => {
+    const error: unknown = await work.then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    );
+    assert.ok(error instanceof UpstreamFault, String(error));
+    return [error.problem.code, error.effect];
+  };
+  const status =
+    (code: number, body: unknown = {}): Answer =>
+    (_request, response) =>
+      void response.writeHead(code, { "content-type": "application/json" }).end(JSON.stringify(body));
+
+  test("binds arguments by name, encoding each path segment", async () => {
+    answer = status(200, { ok: true });
+    assert.deepEqual((await run("read", { id: "a/b?c#d", q: "x&y=z" })).value, { ok: true });
+    assert.equal(seen[0]?.url, "/base/things/a%2Fb%3Fc%23d?q=x%26y%3Dz&key=s3cret-key");
+    await run("write", { name: "n" });
+    assert.deepEqual([seen[0]?.method, seen[0]?.body], ["POST", '{"name":"n"}']);
+    for (const id of ["", ".", ".."]) {
+      await assert.rejects(run("read", { id }), { code: "invalid_arguments" });
+      assert.equal(seen.length, 0, id);
+    }
+  });
+
+  test("reads pages until there are enough or no more, and says when it was cut", async () => {
+    answer = (request, response) => {
+      const after = Number(new URL(request.url ?? "", "http://x").searchParams.get("after") ?? 0);
+      response.end(JSON.stringify({ items: [after, after + 1], next: after < 8 ? after + 2 : null }));
+    };
+    const all = await run("pages");
+    assert.deepEqual([all.value, all.isCut, seen.length], [{ items: [0, 1, 2, 3, 4, 5] }, true, 3]);
+    assert.match(seen[0]?.url ?? "", /size=2/);
+    const enough = await run("pages", {}, { isEnough: (value) => (value as { items: unknown[] }).items.length >= 3 });
+    assert.deepEqual([(enough.value as { items: unknown[] }).items.length, seen.length], [4, 2]);
+    answer = status(200, { items: [1], next: null });
+    assert.equal((await run("pages")).isCut, false);
+    answer = status(200, { items: "none", next: null });
+    assert.deepEqual(await fault(run("pages")), ["output_invalid", "done"]);
+  });
+
+  test("tries reads again, never an unkeyed write, and a keyed one under the same key", async () => {
+    let left = 2;
+    const flaky: Answer = (_request, response) => void (left-- > 0 ? response.writeHead(503).end("{}") : response.end('{"ok":true}'));
+    answer = flaky;
+    assert.deepEqual((await run("read", { id: "1" })).value, { ok: true });
+    assert.equal(seen.length, 3);
+    left = 1;
+    assert.deepEqual(await fault(run("write", { name: "n" })), ["upstream_error", "failed"]);
+    assert.equal(seen.length, 1);
+    left = 1;
+    assert.deepEqual((await run("keyed")).value, { ok: true });
+    assert.deepEqual(
+      seen.map((request) => request.headers["idempotency-key"]),
+      ["call-1", "call-1"],
+    );
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  });
+
+  test("calls a write that was sent and not answered unknown, a read a time-out", async () => {
+    answer = () => {};
+    await compile();
+    assert.deepEqual(await fault(run("write", { name: "n" })), ["outcome_unknown", "unknown"]);
+    await compile();
+    assert.deepEqual(await fault(run("read", { id: "1" })), ["upstream_timeout", "failed"]);
+    await compile();
+    answer = (request) => request.socket.destroy();
+    assert.deepEqual(await fault(run("write", { name: "n" })), ["outcome_unknown", "unknown"]);
+    await compile();
+    answer = status(504);
+    assert.deepEqual(await fault(run("write", { name: "n" })), ["outcome_unknown", "unknown"]);
+    await compile();
+  });
+
+  test("bounds what comes back and takes nothing it did not ask for", async () => {
+    const cases: [string, Answer, [string, string]][] = [
+      ["too large", status(200, { text: "x".repeat(3000) }), ["output_too_large", "done"]],
+      [
+        "a redirect",
+        (_request, response) => void response.writeHead(302, { location: "http://169.254.169.254/" }).end(),
+        ["upstream_error", "failed"],
+      ],
+      ["no JSON", (_request, response) => void response.end("{"), ["output_invalid", "done"]],
+      ["a member twice", (_request, response) => void response.end('{"a":1,"a":2}'), ["output_invalid", "done"]],
+      [
+        "packed",
+        (_request, response) => void response.writeHead(200, { "content-encoding": "gzip", "content-type": "application/json" }).end("x"),
+        ["output_invalid", "done"],
+      ],
+      [
+        "another type",
+        (_request, response) => void response.writeHead(200, { "content-type": "image/png" }).end("x"),
+        ["output_invalid", "done"],
+      ],
+      ["a refusal", status(403, { secret: "s3cret-key" }), ["upstream_error", "failed"]],
+    ];
+    for (const [name, given, expected] of cases) {
+      answer = given;
+      assert.deepEqual(await fault(run("read", { id: "1" })), expected, name);
+    }
+  });
+
+  test("maps errors as the file says, and reads the price from the answer", async () => {
+    answer = status(404, { why: "gone" });
+    assert.deepEqual(await fault(run("mapped")), ["not_found", "failed"]);
+    assert.equal(seen.length, 1);
+    answer = status(404, { why: "else" });
+    assert.deepEqual(await fault(run("mapped")), ["upstream_error", "failed"]);
+    answer = status(200, { usd: 0.0123, answer: 42 });
+    assert.deepEqual(await run("priced"), { value: { answer: 42 }, status: 200, isCut: false, costMicro: 12_300n });
+  });
+
+  test("rests after failures and lets one through afterwards", async () => {
+    answer = status(500);
+    await compile();
+    for (let i = 0; i < 3; i++) assert.deepEqual(await fault(run("write", {})), ["upstream_error", "failed"]);
+    assert.deepEqual(await fault(run("write", {})), ["upstream_circuit_open", "not_sent"]);
+    assert.equal(seen.length, 0);
+    await new Promise((resolve) => setTimeout(resolve, 250));
+    answer = status(200, { ok: true });
+    assert.deepEqual((await run("write", {})).value, { ok: true });
+  });
+
+  test("nothing is sent to an upstream that is not there", async () => {
+    await cp(join(folder, "up.test.yaml"), join(folder, "keep"), {});
+    await writeFile(join(folder, "up.test.yaml"), system(1, operations));
+    await compile();
+    assert.deepEqual(await fault(run("write", {})), ["upstream_error", "not_sent"]);
+    await writeFile(
+      join(folder, "up.test.yaml"),
+      system((server.address() as AddressInfo).port, operations).replace("127.0.0.1/32", "10.0.0.0/8"),
+    );
+    await compile();
+    assert.deepEqual(await fault(run("read", { id: "1" })), ["upstream_error", "not_sent"]);
+    assert.equal(seen.length, 0);
+  });
+});

@@ -1,0 +1,161 @@
+import type { Dispatcher } from "undici";
+import { Problem } from "#contract/problem.ts";
+import { microFromUsd } from "#contract/ids.ts";
+import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
+import type { Connector, Invocation, Upstream } from "#crud/mcp/tool.ts";
+import { ABSENT, prepare, type Expression, type Inputs } from "#crud/systems/expression.ts";
+import type { BindRequest, BoundRequest } from "#crud/systems/http-request.ts";
+import type { AuthRules, RetryRules } from "#crud/systems/system-document.ts";
+import { credentialsOf } from "./credentials.ts";
+import { exchangeHttp, type ExchangeReply } from "./http-exchange.ts";
+import type { Resilience } from "./resilience.ts";
+
+/** One operation of an HTTP system, compiled. */
+export interface HttpOperation {
+  readonly bind: BindRequest;
+  readonly idempotencyHeader?: string;
+  readonly paginate?: {
+    readonly param: string;
+    readonly next: Expression;
+    readonly items: Expression;
+    readonly size?: { readonly param: string; readonly default: number; readonly max: number };
+    readonly maxPages: number;
+  };
+  readonly select?: Expression;
+  readonly errors: readonly {
+    readonly when: Expression;
+    readonly as: "not_found" | "conflict" | "invalid_arguments" | "rate_limited" | "upstream_error";
+    readonly isRetryable: boolean;
+  }[];
+  readonly actualCost?: Expression;
+  readonly retry: RetryRules;
+  readonly timeoutMs: number;
+  readonly maxBytes: number;
+  readonly isReadOnly: boolean;
+  readonly isIdempotent: boolean;
+}
+
+export interface HttpSystem {
+  readonly baseUrl: URL;
+  readonly auth: AuthRules;
+  readonly agent: Dispatcher;
+  readonly resilience: Resilience;
+  readonly userAgent: string;
+}
+
+type Page = readonly (readonly [string, string])[];
+
+const retryAfterMs = (headers: Readonly<Record<string, string>>): number | undefined => {
+  const seconds = Number(headers["retry-after"]);
+  return Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : undefined;
+};
+
+/** A status that is no success, as the file maps it or as what it is. */
+const refusalOf = (operation: HttpOperation, reply: ExchangeReply, inputs: Inputs): UpstreamFault | undefined => {
+  const more = { status: reply.status, retryAfterMs: retryAfterMs(reply.headers) };
+  const prepared = operation.errors.length === 0 ? undefined : prepare({ ...inputs, response: reply });
+  const mapped = prepared === undefined ? undefined : operation.errors.find((row) => row.when.evaluate(prepared) === true);
+  if (mapped !== undefined) return new UpstreamFault(new Problem(mapped.as), "failed", { ...more, isFinal: !mapped.isRetryable });
+  if (reply.status >= 200 && reply.status < 300) return undefined;
+  // A gateway in front of the upstream gives these answers when it has lost the real one.
+  if ((reply.status === 502 || reply.status === 504) && !operation.isReadOnly)
+    return new UpstreamFault(new Problem("outcome_unknown"), "unknown", more);
+  const detail = reply.status < 400 ? "The upstream redirected." : `The upstream answered ${reply.status}.`;
+  return new UpstreamFault(new Problem("upstream_error", { detail }), "failed", more);
+};
+
+/** Makes the connector of one operation: bind, authenticate, exchange (pages), select. */
+export const createHttpConnector = (system: HttpSystem, operation: HttpOperation): Connector => {
+  const base = system.baseUrl.pathname.replace(/\/$/, "");
+  // An idempotency header makes any method safe to repeat: the upstream sees the same key.
+  const isRepeatable = operation.isReadOnly || operation.isIdempotent || operation.idempotencyHeader !== undefined;
+
+  const send = async (call: Invocation, inputs: Inputs, bound: BoundRequest, page: Page): Promise<ExchangeReply> => {
+    const credentials = await credentialsOf(system.auth, call.secret);
+    const query = new URLSearchParams([...bound.query, ...page, ...credentials.query].map(([name, value]) => [name, value])).toString();
+    const headers: Record<string, string> = {
+      accept: "application/json",
+      "user-agent": system.userAgent,
+      "x-correlation-id": call.correlationId,
+      ...(bound.body === undefined ? {} : { "content-type": "application/json" }),
+      ...(operation.idempotencyHeader === undefined ? {} : { [operation.idempotencyHeader]: call.callId }),
+      ...credentials.headers,
+    };
+    return system.resilience({
+      tenant: call.caller.tenant,
+      principal: call.caller.sub,
+      retry: isRepeatable ? operation.retry : undefined,
+      signal: call.signal,
+      attempt: async (signal) => {
+        const reply = await exchangeHttp(system.agent, {
+          origin: system.baseUrl.origin,
+          path: `${base}${bound.path}${query === "" ? "" : `?${query}`}`,
+          method: bound.method,
+          headers,
+          ...(bound.body === undefined ? {} : { body: JSON.stringify(bound.body) }),
+          timeoutMs: operation.timeoutMs,
+          maxBytes: operation.maxBytes,
+          isReadOnly: operation.isReadOnly,
+          signal,
+        });
+        const refused = refusalOf(operation, reply, inputs);
+        if (refused !== undefined) throw refused;
+        return reply;
+      },
+    });
+  };
+
+  /** Reads the answer; what goes wrong here goes wrong after the upstream did its work. */
+  const afterwards = <T>(work: () => T): T => {
+    try {
+      return work();
+    } catch (error) {
+      throw error instanceof Problem ? new UpstreamFault(error, "done") : error;
+    }
+  };
+
+  const finish = (inputs: Inputs, reply: ExchangeReply, items: readonly unknown[] | undefined, isCut: boolean): Upstream => {
+    const prepared = prepare({ ...inputs, response: reply, ...(items === undefined ? {} : { items }) });
+    const selected = operation.select?.evaluate(prepared) ?? (items === undefined ? reply.body : { items });
+    if (selected === ABSENT) throw new Problem("output_invalid", { detail: "The answer lacks what is selected of it." });
+    const cost = operation.actualCost?.evaluate(prepared);
+    return {
+      value: selected,
+      status: reply.status,
+      isCut,
+      ...(typeof cost === "number" && cost >= 0 ? { costMicro: microFromUsd(Math.round(cost * 1e6) / 1e6) } : {}),
+    };
+  };
+
+  return async (call) => {
+    const { caller } = call;
+    const inputs: Inputs = {
+      input: call.arguments,
+      caller: { sub: caller.sub, tenant: caller.tenant, ...(caller.agent === undefined ? {} : { agent: caller.agent }) },
+      now: call.now,
+    };
+    const bound = operation.bind(prepare(inputs), call.arguments);
+    const pages = operation.paginate;
+    if (pages === undefined) {
+      const reply = await send(call, inputs, bound, []);
+      return afterwards(() => finish(inputs, reply, undefined, false));
+    }
+    const size: Page = pages.size === undefined ? [] : [[pages.size.param, String(Math.min(pages.size.default, pages.size.max))]];
+    const items: unknown[] = [];
+    let after: Page = [];
+    for (let page = 1; ; page++) {
+      const reply = await send(call, inputs, bound, [...size, ...after]);
+      const { upstream, next } = afterwards(() => {
+        const prepared = prepare({ ...inputs, response: reply });
+        const found = pages.items.evaluate(prepared);
+        if (!Array.isArray(found)) throw new Problem("output_invalid", { detail: "The answer's items are no list." });
+        items.push(...(found as unknown[]));
+        const given = pages.next.evaluate(prepared);
+        const next = typeof given === "string" || typeof given === "number" ? String(given) : "";
+        return { upstream: finish(inputs, reply, items, next !== ""), next };
+      });
+      if (next === "" || page >= pages.maxPages || call.isEnough?.(upstream.value) === true) return upstream;
+      after = [[pages.param, next]];
+    }
+  };
+};

@@ -1,0 +1,68 @@
+import type { z } from "zod";
+import { ask, type Peer } from "#contract/ask.ts";
+import type { Endpoint } from "#contract/endpoint.ts";
+import { searchNodesWithMetadata, shortestPath } from "#contract/membership.ts";
+import { Problem } from "#contract/problem.ts";
+import type { HouseIdentity } from "#authn/house-identity.ts";
+import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
+import type { Connector } from "#crud/mcp/tool.ts";
+
+type Readable = Endpoint<z.ZodType, z.ZodType, z.ZodUndefined, z.ZodType>;
+
+/** Endpoints of this house that a loopback operation may name. Reads only; what each needs of a token stands beside it. */
+export const loopbackEndpoints: Readonly<Record<string, { readonly endpoint: Readable; readonly scopes: readonly string[] }>> = {
+  search_identities: { endpoint: searchNodesWithMetadata as Readable, scopes: ["membership.read"] },
+  shortest_path: { endpoint: shortestPath as Readable, scopes: ["membership.read"] },
+};
+
+export interface LoopbackParts {
+  readonly membership: Peer;
+  readonly membershipAudience: string;
+  readonly identity: HouseIdentity;
+}
+
+/**
+ * Calls an endpoint of the house as the person who calls the tool, never as a service: what they may not see there, the
+ * tool does not show. An agent reaches nothing but tools, and this tool was permitted to it: so the token says that this
+ * service, not the agent, acts for the person, and names the call and its decision in headers.
+ */
+export const createLoopbackConnector = (parts: LoopbackParts, name: string): Connector => {
+  const row = loopbackEndpoints[name];
+  if (row === undefined) throw new TypeError(`no loopback endpoint ${name}`);
+  return async (call) => {
+    const { caller } = call;
+    const token = await parts.identity.onBehalfOf(parts.membershipAudience, {
+      sub: caller.sub,
+      tenant: caller.tenant,
+      scopes: row.scopes,
+      actors: [parts.identity.clientId],
+      clientId: parts.identity.clientId,
+      amr: caller.amr,
+      ...(caller.acr === undefined ? {} : { acr: caller.acr }),
+      ...(caller.authTime === undefined ? {} : { authTime: caller.authTime }),
+    });
+    const value = await ask(parts.membership, row.endpoint, {
+      query: call.arguments,
+      headers: {
+        authorization: `Bearer ${token}`,
+        "x-correlation-id": call.correlationId,
+        "x-tool-id": call.toolName,
+        "x-decision-id": call.decisionId,
+        ...(call.delegationId === undefined ? {} : { "x-delegation-id": call.delegationId }),
+      },
+      signal: call.signal,
+    }).catch((error: unknown) => {
+      throw new UpstreamFault(faultOf(error), "failed", error instanceof Problem ? { status: error.status } : {});
+    });
+    return { value, status: 200 };
+  };
+};
+
+/** A refusal keeps its code where a tool's caller may know it; anything else is the upstream's error. */
+const faultOf = (error: unknown): Problem => {
+  if (!(error instanceof Problem)) return new Problem("upstream_error", { cause: error });
+  if (error.code === "not_found" || error.code === "access_denied") return new Problem(error.code, { cause: error });
+  if (error.code === "unprocessable" || error.code === "unknown_parameter")
+    return new Problem("invalid_arguments", { errors: error.options.errors ?? [] });
+  return new Problem(error.status === 503 ? "membership_unavailable" : "upstream_error", { cause: error });
+};

@@ -1,0 +1,165 @@
+import { mkdir } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Client } from "@modelcontextprotocol/client";
+import { Problem } from "#contract/problem.ts";
+import type { Log } from "#telemetry/log.ts";
+import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
+import type { McpDocument } from "#crud/systems/system-document.ts";
+import type { StartCommand } from "./installed-command.ts";
+import { createStdioTransport } from "./stdio-transport.ts";
+
+export interface ChildrenParts {
+  readonly system: string;
+  readonly transport: McpDocument["transport"];
+  readonly findCommand: (command: string) => Promise<StartCommand>;
+  /** Each key gets `<folder>/<system>/<key>` for itself; `${TENANT_FOLDER}` in the file's env and args names it. */
+  readonly folder: string;
+  /** Children of all systems together. */
+  readonly places: { taken: number; readonly most: number };
+  readonly version: string;
+  readonly log: Log;
+  /** Its tools may have changed: the server says so, or it was started again. */
+  readonly changed: () => void;
+  readonly idleMs?: number;
+  readonly now: () => Date;
+}
+
+export interface Children {
+  /** Runs work with the child of a key; starts it if there is none. Throws `UpstreamFault` `not_sent` if it cannot. */
+  use<T>(key: string, work: (client: Client) => Promise<T>): Promise<T>;
+  readonly running: number;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+interface Child {
+  readonly client: Promise<Client>;
+  busy: number;
+  lastUsed: number;
+  timer?: NodeJS.Timeout;
+}
+
+const IDLE_MS = 600_000;
+const START_MS = 15_000;
+const MAX_MESSAGE_BYTES = 8_388_608;
+
+const cannotStart = (detail: string, cause?: unknown): UpstreamFault =>
+  new UpstreamFault(new Problem("upstream_error", { detail, cause }), "not_sent");
+
+/** MCP servers as children, one a key (tenant or principal): started at the first use, stopped when idle, restarted after death. */
+export const createChildren = (parts: ChildrenParts): Children => {
+  const children = new Map<string, Child>();
+  const failures = new Map<string, { count: number; until: number }>();
+  const everStarted = new Set<string>();
+  const idleMs = parts.idleMs ?? IDLE_MS;
+  let isStopped = false;
+
+  const rest = (key: string): void => {
+    const count = (failures.get(key)?.count ?? 0) + 1;
+    failures.set(key, { count, until: parts.now().getTime() + Math.min(60_000, 1000 * 2 ** (count - 1)) });
+  };
+
+  const start = async (key: string, gone: () => void): Promise<Client> => {
+    const folder = join(parts.folder, parts.system, encodeURIComponent(key));
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const fill = (text: string): string => text.replaceAll("${TENANT_FOLDER}", folder);
+    const command = await parts.findCommand(parts.transport.command);
+    const transport = createStdioTransport({
+      command: { file: command.file, args: [...command.args, ...parts.transport.args.map(fill)] },
+      env: {
+        HOME: folder,
+        LANG: "C.UTF-8",
+        PATH: process.env["PATH"] ?? "",
+        TMPDIR: tmpdir(),
+        ...Object.fromEntries(Object.entries(parts.transport.env).map(([name, value]) => [name, fill(value)])),
+      },
+      cwd: folder,
+      maxMessageBytes: MAX_MESSAGE_BYTES,
+      heard: (line) => parts.log.debug("mcp_child_stderr", { system: parts.system, line }),
+    });
+    const client = new Client(
+      { name: "sallyport", version: parts.version },
+      {
+        capabilities: {},
+        versionNegotiation: { mode: "auto", probe: { timeoutMs: 3000 } },
+        inputRequired: { autoFulfill: false },
+        listChanged: { tools: { onChanged: () => parts.changed() } },
+      },
+    );
+    client.onclose = gone;
+    await client.connect(transport, { timeout: START_MS });
+    parts.log.info("mcp_child_started", { system: parts.system, key, pid: transport.pid });
+    // What comes back from death may serve other tools than before.
+    if (everStarted.has(key)) parts.changed();
+    everStarted.add(key);
+    return client;
+  };
+
+  const stop = async (key: string): Promise<void> => {
+    const child = children.get(key);
+    if (child === undefined) return;
+    clearTimeout(child.timer);
+    await child.client.then((client) => client.close()).catch(() => undefined);
+  };
+
+  const makePlace = async (): Promise<void> => {
+    if (parts.places.taken < parts.places.most) return;
+    const idle = [...children].filter(([, child]) => child.busy === 0).toSorted((a, b) => a[1].lastUsed - b[1].lastUsed)[0];
+    if (idle !== undefined) await stop(idle[0]);
+    if (parts.places.taken >= parts.places.most)
+      throw new UpstreamFault(new Problem("overloaded", { detail: "Too many upstream processes run." }), "not_sent");
+  };
+
+  const childOf = async (key: string): Promise<Child> => {
+    const held = children.get(key);
+    if (held !== undefined) return held;
+    if ((failures.get(key)?.until ?? 0) > parts.now().getTime()) throw cannotStart("The upstream process rests after a failed start.");
+    await makePlace();
+    const again = children.get(key);
+    if (again !== undefined) return again;
+    parts.places.taken++;
+    const gone = (): void => {
+      if (children.get(key) !== child) return;
+      clearTimeout(child.timer);
+      children.delete(key);
+      parts.places.taken--;
+      parts.log.info("mcp_child_ended", { system: parts.system, key });
+    };
+    const child: Child = { client: start(key, () => gone()), busy: 0, lastUsed: parts.now().getTime() };
+    children.set(key, child);
+    child.client.then(
+      () => failures.delete(key),
+      () => {
+        rest(key);
+        gone();
+      },
+    );
+    return child;
+  };
+
+  return {
+    get running() {
+      return children.size;
+    },
+    use: async (key, work) => {
+      if (isStopped) throw cannotStart("The house is stopping.");
+      const child = await childOf(key);
+      const client = await child.client.catch((error: unknown) => {
+        throw error instanceof UpstreamFault ? error : cannotStart("The upstream process does not start.", error);
+      });
+      clearTimeout(child.timer);
+      child.busy++;
+      try {
+        return await work(client);
+      } finally {
+        child.busy--;
+        child.lastUsed = parts.now().getTime();
+        if (child.busy === 0 && children.get(key) === child) child.timer = setTimeout(() => void stop(key), idleMs).unref();
+      }
+    },
+    [Symbol.asyncDispose]: async () => {
+      isStopped = true;
+      await Promise.all([...children.keys()].map(stop));
+    },
+  };
+};

@@ -1,0 +1,63 @@
+import { ProtocolError } from "@modelcontextprotocol/client";
+import { Problem } from "#contract/problem.ts";
+import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
+import type { Connector, Invocation } from "#crud/mcp/tool.ts";
+import type { McpDocument } from "#crud/systems/system-document.ts";
+import type { Children } from "./mcp-children.ts";
+
+/** Whose child serves a call. */
+export const childKey = (isolation: McpDocument["isolation"], call: Pick<Invocation, "caller">): string => {
+  switch (isolation) {
+    case "shared":
+      return "shared";
+    case "per_tenant":
+      return call.caller.tenant;
+    case "per_principal":
+      return `${call.caller.tenant} ${call.caller.sub}`;
+  }
+};
+
+const MAX_DETAIL = 1000;
+
+type Content = readonly Readonly<Record<string, unknown>>[];
+
+const textOf = (content: Content): string =>
+  content
+    .filter((item) => item["type"] === "text" && typeof item["text"] === "string")
+    .map((item) => item["text"] as string)
+    .join("\n");
+
+/** Calls one tool of an external MCP server. What it says of failure is passed on as text, bounded. */
+export const createMcpConnector = (options: {
+  readonly children: Children;
+  readonly isolation: McpDocument["isolation"];
+  readonly upstreamName: string;
+  readonly timeoutMs: number;
+  readonly isReadOnly: boolean;
+}): Connector => {
+  const lost = (cause: unknown): UpstreamFault =>
+    options.isReadOnly
+      ? new UpstreamFault(new Problem("upstream_timeout", { cause }), "failed")
+      : new UpstreamFault(new Problem("outcome_unknown", { cause }), "unknown");
+  return (call) =>
+    options.children.use(childKey(options.isolation, call), async (client) => {
+      const result = await client
+        .request(
+          { method: "tools/call", params: { name: options.upstreamName, arguments: { ...call.arguments } } },
+          { signal: call.signal, timeout: options.timeoutMs },
+        )
+        .catch((error: unknown) => {
+          if (!ProtocolError.isInstance(error)) throw lost(error);
+          throw new UpstreamFault(new Problem("upstream_error", { detail: error.message.slice(0, MAX_DETAIL), cause: error }), "failed");
+        });
+      const content = (result.content ?? []) as Content;
+      if (result.isError === true) {
+        throw new UpstreamFault(
+          new Problem("upstream_error", { detail: textOf(content).slice(0, MAX_DETAIL) || "The upstream says that it failed." }),
+          "failed",
+        );
+      }
+      const media = content.filter((item) => item["type"] !== "text");
+      return { value: result.structuredContent ?? textOf(content), ...(media.length === 0 ? {} : { media }) };
+    });
+};

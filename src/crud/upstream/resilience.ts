@@ -1,0 +1,155 @@
+import {
+  BrokenCircuitError,
+  BulkheadRejectedError,
+  CircuitState,
+  DelegateBackoff,
+  bulkhead,
+  circuitBreaker,
+  handleWhen,
+  retry,
+  type BulkheadPolicy,
+  type CircuitBreakerPolicy,
+  type IBreaker,
+  type IRetryBackoffContext,
+} from "cockatiel";
+import { Problem } from "#contract/problem.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
+import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
+import type { CircuitRules, ConcurrencyRules, RateLimitRules, RetryRules } from "#crud/systems/system-document.ts";
+import { createTokenBucket } from "./token-bucket.ts";
+
+export interface ResilienceParts {
+  /** e.g. `people.demo`. */
+  readonly system: string;
+  readonly concurrency: ConcurrencyRules;
+  readonly circuit: CircuitRules;
+  readonly rateLimit?: RateLimitRules | undefined;
+  readonly metrics: Metrics;
+  readonly now: () => Date;
+}
+
+export interface Run<T> {
+  readonly tenant: string;
+  readonly principal: string;
+  /** Absent: the call is tried once. */
+  readonly retry?: RetryRules | undefined;
+  readonly signal: AbortSignal;
+  readonly attempt: (signal: AbortSignal) => Promise<T>;
+}
+
+/** Runs attempts at an upstream: concurrency, rate limit, circuit, retry. Circuit and concurrency are per tenant. */
+export type Resilience = <T>(run: Run<T>) => Promise<T>;
+
+/** Opens after so many failures within the window. */
+const windowBreaker = (rules: CircuitRules, now: () => Date): IBreaker => {
+  let failures: number[] = [];
+  return {
+    get state() {
+      return failures;
+    },
+    set state(value: unknown) {
+      failures = Array.isArray(value) ? value.filter((at): at is number => typeof at === "number") : [];
+    },
+    success: (state) => {
+      if (state === CircuitState.HalfOpen) failures = [];
+    },
+    failure: () => {
+      const at = now().getTime();
+      failures = [...failures.filter((earlier) => at - earlier < rules.window), at];
+      return failures.length >= rules.failures;
+    },
+  };
+};
+
+/** What tells that an upstream is unwell; a refusal of one request does not. */
+const isTrouble = (error: unknown): boolean =>
+  error instanceof UpstreamFault && !error.isFinal && (error.status === undefined || error.status >= 500);
+
+const notSent = (code: "overloaded" | "rate_limited" | "upstream_circuit_open", retryAfterMs: number, cause?: unknown): UpstreamFault =>
+  new UpstreamFault(
+    new Problem(code, { headers: { "retry-after": String(Math.max(1, Math.ceil(retryAfterMs / 1000))) }, cause }),
+    "not_sent",
+  );
+
+const isRetried = (rules: RetryRules, error: unknown): boolean => {
+  return error instanceof UpstreamFault && !error.isFinal && rules.on.includes(error.status ?? "network");
+};
+
+const backoff = (rules: RetryRules) =>
+  new DelegateBackoff<IRetryBackoffContext<unknown>>(({ attempt, result }) => {
+    const error = "error" in result ? result.error : undefined;
+    const asked = rules.honourRetryAfter && error instanceof UpstreamFault ? (error.retryAfterMs ?? 0) : 0;
+    const most = Math.min(rules.cap, rules.base * 2 ** (attempt - 1));
+    return Math.min(rules.cap, Math.max(asked, Math.random() * most));
+  });
+
+export const createResilience = (parts: ResilienceParts): Resilience => {
+  const perTenant = new Map<string, { breaker: CircuitBreakerPolicy; limit: BulkheadPolicy }>();
+  const take = parts.rateLimit === undefined ? undefined : createTokenBucket(parts.rateLimit, parts.now);
+  const service = `system:${parts.system}`;
+
+  const policiesOf = (tenant: string) => {
+    const held = perTenant.get(tenant);
+    if (held !== undefined) return held;
+    const breaker = circuitBreaker(handleWhen(isTrouble), {
+      breaker: windowBreaker(parts.circuit, parts.now),
+      halfOpenAfter: parts.circuit.open,
+    });
+    breaker.onStateChange((state) => {
+      const shown = state === CircuitState.Closed ? 0 : state === CircuitState.HalfOpen ? 1 : 2;
+      parts.metrics.set("circuit_breaker_status", { service }, shown);
+      if (state === CircuitState.Open) parts.metrics.count("circuit_breaks_total", { service });
+    });
+    const made = { breaker, limit: bulkhead(parts.concurrency.max, parts.concurrency.queue) };
+    perTenant.set(tenant, made);
+    return made;
+  };
+
+  /** Waits for a free place, at most `wait`; what gave up waiting never starts. */
+  const enter = <T>(limit: BulkheadPolicy, work: () => Promise<T>): Promise<T> =>
+    new Promise<T>((resolve, reject) => {
+      let state: "waiting" | "in" | "gone" = "waiting";
+      const timer = setTimeout(() => {
+        if (state !== "waiting") return;
+        state = "gone";
+        reject(notSent("overloaded", parts.concurrency.wait));
+      }, parts.concurrency.wait);
+      limit
+        .execute(async () => {
+          if (state === "gone") return;
+          state = "in";
+          clearTimeout(timer);
+          await work().then(resolve, reject);
+        })
+        .catch((error: unknown) => {
+          clearTimeout(timer);
+          reject(error instanceof BulkheadRejectedError ? notSent("overloaded", parts.concurrency.wait, error) : error);
+        });
+    });
+
+  return (run) => {
+    const { breaker, limit } = policiesOf(run.tenant);
+    const key =
+      parts.rateLimit?.key === "principal" ? `${run.tenant} ${run.principal}` : parts.rateLimit?.key === "tenant" ? run.tenant : "";
+    return enter(limit, async () => {
+      const wait = take?.(key) ?? 0;
+      if (wait > 0) throw notSent("rate_limited", wait);
+      const rules = run.retry;
+      const tries =
+        rules === undefined || rules.max === 0
+          ? undefined
+          : retry(
+              handleWhen((error) => isRetried(rules, error)),
+              { maxAttempts: rules.max, backoff: backoff(rules) },
+            );
+      try {
+        return await breaker.execute(
+          ({ signal }) => (tries === undefined ? run.attempt(signal) : tries.execute(() => run.attempt(signal), signal)),
+          run.signal,
+        );
+      } catch (error) {
+        throw error instanceof BrokenCircuitError ? notSent("upstream_circuit_open", parts.circuit.open, error) : error;
+      }
+    });
+  };
+};

@@ -1,0 +1,75 @@
+import type { Database } from "#store/database.ts";
+import type { References } from "./audit/references.ts";
+import type { LiveBus } from "./live-bus.ts";
+import { streamResponse } from "./stream.ts";
+import type { StreamEvent } from "./stream-source.ts";
+
+export interface ActivityOptions {
+  readonly bus: LiveBus;
+  readonly database: Database;
+  readonly references: References;
+  readonly tenant: string;
+  /** Subject id of the reader. */
+  readonly subject: string;
+  /** Agents whose acts the reader may see because the reader controls them. */
+  readonly agents?: readonly string[] | undefined;
+  /** True: all acts of the tenant, with who did them. */
+  readonly seesAll: boolean;
+  readonly lastEventId: string | undefined;
+  /** Only these categories; undefined = all. */
+  readonly categories?: ReadonlySet<string> | undefined;
+  /** Name of a subject, to be shown to those who may see who it was. */
+  readonly nameOf?: ((subjectId: string) => Promise<string | undefined>) | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly recheck?: (() => Promise<boolean>) | undefined;
+  readonly bookmarkMs?: number | undefined;
+}
+
+const MOST_REMEMBERED = 1_000;
+
+/**
+ * The tenant's audit log as it grows: one frame an entry, `id` = its index in the log, the row of its act as data. Without
+ * `seesAll` only the reader's own acts and those of the reader's agents, and no person but the reader is named.
+ */
+export const activityResponse = async (options: ActivityOptions): Promise<Response> => {
+  const { bus, database, references, tenant, subject, seesAll, categories } = options;
+  const own = (await references.resolve(database, tenant, new Set([subject]), { remember: true })).get(subject)?.ref ?? "";
+  const known = new Map<string, Readonly<Record<string, unknown>>>();
+
+  /** Who stands behind a reference: nobody any more once it is erased. */
+  const personOf = async (ref: string): Promise<Readonly<Record<string, unknown>>> => {
+    const held = known.get(ref);
+    if (held !== undefined) return held;
+    const id = (await references.subjectsOf(database, tenant, [ref])).get(ref);
+    if (id === undefined) return { erased: true };
+    // A name is a courtesy: without it the row is still true.
+    const name = await options.nameOf?.(id).catch(() => undefined);
+    const person = { subject_id: id, ...(name === undefined ? {} : { name }) };
+    if (known.size >= MOST_REMEMBERED) known.clear();
+    known.set(ref, person);
+    return person;
+  };
+
+  const present = async (event: StreamEvent): Promise<Readonly<Record<string, unknown>>> => {
+    const actor = event.data["actor"] as { readonly subject_ref: string };
+    if (!seesAll && actor.subject_ref !== own) {
+      const { subject_ref: _hidden, ...rest } = actor;
+      return { ...event.data, actor: rest };
+    }
+    return { ...event.data, actor: { ...actor, ...(await personOf(actor.subject_ref)) } };
+  };
+
+  return streamResponse({
+    bus,
+    stream: "activity",
+    tenant,
+    subject: [own, ...(options.agents ?? [])],
+    seesAll,
+    lastEventId: options.lastEventId,
+    only: categories === undefined ? undefined : (event) => categories.has(String(event.data["category"])),
+    signal: options.signal,
+    recheck: options.recheck,
+    present,
+    bookmarkMs: options.bookmarkMs,
+  });
+};

@@ -1,0 +1,30 @@
+import type { Sql } from "#store/database.ts";
+import type { EntryDraft } from "./audit/entry.ts";
+
+/** An event to be told: outbox row, live stream, and later Kafka. */
+export interface EventDraft {
+  /** e.g. `delegation.revoked`; without `.v1`. */
+  readonly type: string;
+  readonly tenant: string;
+  /** Live stream that shows it; absent = none. */
+  readonly stream?: "workflow" | "config" | "secret";
+  /** `event:` line on the stream, e.g. `delegation`, `budget`, `tools`, `policy`, `session`, `graph`. */
+  readonly kind?: string;
+  /** Ordering key, e.g. the delegation's id. */
+  readonly key: string;
+  /** Subject ids that may see it on the stream; absent = all of the tenant who may read the stream. */
+  readonly visibleTo?: readonly string[];
+  /** Wire names; never a secret, a token, an argument, a person's name. */
+  readonly data: Readonly<Record<string, unknown>>;
+  readonly correlationId?: string;
+}
+
+/** What a change did and what is told of it, all committed together. */
+export interface Changed<T> {
+  readonly result: T;
+  readonly events?: readonly EventDraft[];
+  readonly entries?: readonly EntryDraft[];
+}
+
+/** Alters state: callback, events, audit rows, one commit; a throw rolls back all. */
+export type Change = <T>(work: (sql: Sql) => Promise<Changed<T>>) => Promise<T>;

@@ -1,0 +1,219 @@
+import { lostReason, type BusFrame, type SubscribeOptions, type Subscription } from "./bus-frame.ts";
+import type { StreamEvent, StreamSource } from "./stream-source.ts";
+
+/** The live end of one (tenant, stream) in this process. */
+export interface StreamHub {
+  subscribe(options: SubscribeOptions): Subscription;
+  /** The stream has reached this version: reads what is new, if it is. */
+  reached(version: bigint): void;
+  readonly subscribers: number;
+  end(): void;
+}
+
+const RING_EVENTS = 512;
+const RING_BYTES = 4 * 1_048_576;
+const BEHIND_EVENTS = 256n;
+const BEHIND_BYTES = 1_048_576;
+const PAGE = 500;
+const AT_ONCE = 64;
+
+interface Held {
+  readonly event: StreamEvent;
+  /** Bytes of all events up to this one since the hub began. */
+  readonly total: number;
+}
+
+interface Subscriber {
+  position: bigint;
+  total: number;
+  live: boolean;
+  ended: "slow" | "drain" | "left" | undefined;
+  wake: () => void;
+  readonly onSlow: (() => void) | undefined;
+}
+
+export interface HubParts {
+  readonly tenant: string;
+  readonly stream: string;
+  readonly source: StreamSource;
+  readonly onFault: (error: unknown) => void;
+  readonly onResync: (reason: string) => void;
+  /** The last subscriber left. */
+  readonly onEmpty: () => void;
+}
+
+/**
+ * Keeps the newest events and wakes whoever waits for them. Each subscriber takes from there, or from the table, at its
+ * own pace: a slow one costs nothing but is given up when it lies 256 events or 1 MiB behind. Nobody waits for it.
+ */
+export const createStreamHub = (parts: HubParts): StreamHub => {
+  const { tenant, stream, source } = parts;
+  const subscribers = new Set<Subscriber>();
+  const ring: Held[] = [];
+  /** Version up to which events have been read; undefined until the first look. */
+  let read: bigint | undefined;
+  let oldest = 1n;
+  let total = 0;
+  let reading: Promise<void> = Promise.resolve();
+
+  /** Place in the ring of the first event after a version. */
+  const placeAfter = (position: bigint): number => {
+    let low = 0;
+    let high = ring.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((ring[middle]?.event.seq ?? 0n) <= position) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  };
+
+  const look = async (): Promise<void> => {
+    const [head] = await source.heads([{ tenant, stream }]);
+    oldest = head?.oldest ?? (stream === "activity" ? 0n : 1n);
+    const version = head?.version ?? oldest - 1n;
+    read ??= version;
+    await pullTo(version);
+  };
+
+  const hold = (events: readonly StreamEvent[]): void => {
+    for (const event of events) {
+      total += JSON.stringify(event.data).length + 200;
+      ring.push({ event, total });
+      read = event.seq;
+    }
+    const [first] = ring;
+    let held = total - (first?.total ?? 0);
+    while (ring.length > RING_EVENTS || (held > RING_BYTES && ring.length > 1)) {
+      const dropped = ring.shift();
+      held = total - (dropped?.total ?? total);
+    }
+  };
+
+  const giveUpSlow = (): void => {
+    for (const subscriber of subscribers) {
+      if (!subscriber.live || subscriber.ended !== undefined || read === undefined) continue;
+      if (read - subscriber.position <= BEHIND_EVENTS && total - subscriber.total <= BEHIND_BYTES) continue;
+      subscriber.ended = "slow";
+      subscriber.onSlow?.();
+    }
+  };
+
+  const pull = async (upTo: bigint): Promise<void> => {
+    while (read !== undefined && read < upTo) {
+      const events = await source.read(tenant, stream, read, PAGE);
+      if (events.length === 0) return;
+      hold(events);
+      giveUpSlow();
+      for (const subscriber of subscribers) subscriber.wake();
+    }
+  };
+
+  /** One reading at a time, so that no event is held twice. */
+  const pullTo = (version: bigint): Promise<void> => {
+    if (read !== undefined && version <= read) return Promise.resolve();
+    const after = reading.then(() => pull(version));
+    reading = after.catch(() => undefined);
+    return after;
+  };
+
+  const reached = (version: bigint): void => {
+    if (read !== undefined) pullTo(version).catch(parts.onFault);
+  };
+
+  /** The next events of a subscriber: from the ring, else from the table; none = it is at the end. */
+  const next = async (position: bigint): Promise<readonly StreamEvent[] | "too_old"> => {
+    if (read === undefined || position >= read) return [];
+    const first = ring[0]?.event.seq;
+    if (first !== undefined && position >= first - 1n) {
+      const place = placeAfter(position);
+      return ring.slice(place, place + AT_ONCE).map(({ event }) => event);
+    }
+    const events = await source.read(tenant, stream, position, PAGE);
+    if (events[0] !== undefined && events[0].seq !== position + 1n) return "too_old";
+    return events;
+  };
+
+  const totalAt = (position: bigint): number => ring[placeAfter(position) - 1]?.total ?? (ring.length === 0 ? total : 0);
+
+  async function* follow(subscriber: Subscriber, options: SubscribeOptions): AsyncGenerator<BusFrame> {
+    await look();
+    const head = read ?? 0n;
+    const lost = lostReason(options.after, oldest, head);
+    subscriber.position = options.after === undefined || lost !== undefined ? head : BigInt(options.after);
+    const replaying = subscriber.position < head;
+    yield { kind: "start", seq: subscriber.position, replaying };
+    if (lost !== undefined) {
+      parts.onResync(lost);
+      yield { kind: "resync", seq: head, reason: lost };
+    }
+    for (let caughtUp = !replaying; subscriber.ended === undefined;) {
+      const events = await next(subscriber.position);
+      if (events === "too_old") {
+        await look();
+        subscriber.position = read ?? subscriber.position;
+        parts.onResync("too_old");
+        yield { kind: "resync", seq: subscriber.position, reason: "too_old" };
+        continue;
+      }
+      for (const event of events) {
+        if (options.seesAll || event.visibleTo === undefined || event.visibleTo.some((name) => options.names.has(name))) {
+          yield { kind: "event", event };
+          if (subscriber.ended !== undefined) break;
+        }
+        subscriber.position = event.seq;
+      }
+      subscriber.total = totalAt(subscriber.position);
+      if (events.length > 0) continue;
+      if (!caughtUp) yield { kind: "caught_up", seq: subscriber.position };
+      caughtUp = true;
+      subscriber.live = true;
+      if (subscriber.ended === undefined && subscriber.position >= (read ?? 0n)) {
+        const woken = Promise.withResolvers<void>();
+        subscriber.wake = woken.resolve;
+        await woken.promise;
+      }
+    }
+    const { ended } = subscriber as { ended: Subscriber["ended"] };
+    if (ended === "slow" || ended === "drain") yield { kind: "bye", reason: ended };
+  }
+
+  const subscribe = (options: SubscribeOptions): Subscription => {
+    const subscriber: Subscriber = { position: 0n, total: 0, live: false, ended: undefined, wake: () => undefined, onSlow: options.onSlow };
+    const leave = (): void => {
+      subscriber.ended ??= "left";
+      subscriber.wake();
+    };
+    return {
+      get position() {
+        return subscriber.position;
+      },
+      async *[Symbol.asyncIterator]() {
+        if (options.signal?.aborted === true) return;
+        options.signal?.addEventListener("abort", leave, { once: true });
+        subscribers.add(subscriber);
+        try {
+          yield* follow(subscriber, options);
+        } finally {
+          options.signal?.removeEventListener("abort", leave);
+          subscribers.delete(subscriber);
+          if (subscribers.size === 0) parts.onEmpty();
+        }
+      },
+    };
+  };
+
+  return {
+    subscribe,
+    reached,
+    get subscribers() {
+      return subscribers.size;
+    },
+    end: () => {
+      for (const subscriber of subscribers) {
+        subscriber.ended ??= "drain";
+        subscriber.wake();
+      }
+    },
+  };
+};

@@ -1,0 +1,166 @@
+import type { UnderlyingDefaultSource } from "node:stream/web";
+import { Problem } from "#contract/problem.ts";
+import { sseFrame, sseHeaders } from "#http/sse.ts";
+import type { BusFrame, LiveBus, StreamEvent } from "./live-bus.ts";
+
+export interface StreamOptions {
+  readonly bus: LiveBus;
+  readonly stream: string;
+  readonly tenant: string;
+  /** Subject ids of the reader; see `LiveBus.subscribe`. */
+  readonly subject: string | readonly string[];
+  /** True: also events addressed to others. */
+  readonly seesAll: boolean;
+  /** `Last-Event-ID` as it came, or `?last_event_id=`. */
+  readonly lastEventId: string | undefined;
+  /** Only these kinds; undefined = all. */
+  readonly kinds?: ReadonlySet<string> | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** May the reader still read? Asked each 60 s and when policy or sessions change; false ends the stream. */
+  readonly recheck?: (() => Promise<boolean>) | undefined;
+  /** REST paths that hold what a lost window would have told. */
+  readonly reload?: readonly string[] | undefined;
+  /** Last touch on what is shown of an event, e.g. names of persons. */
+  readonly present?: ((event: StreamEvent) => Promise<Readonly<Record<string, unknown>>>) | undefined;
+  /** Which events are shown at all, beyond `kinds` and who they are addressed to. */
+  readonly only?: ((event: StreamEvent) => boolean) | undefined;
+  readonly now?: (() => Date) | undefined;
+  /** Milliseconds between bookmarks; default 15 s. For tests. */
+  readonly bookmarkMs?: number | undefined;
+  readonly recheckMs?: number | undefined;
+}
+
+export type ByeReason = "signed_out" | "expired" | "revoked" | "step_up" | "drain" | "slow" | "limit" | "upstream";
+
+const BOOKMARK_MS = 15_000;
+/** What a reader that stopped reading costs, beside its socket. */
+const HELD_BYTES = 65_536;
+const RECHECK_MS = 60_000;
+const RECHECK_KINDS: ReadonlySet<string> = new Set(["policy", "session"]);
+
+/** Between 2 and 5 s, so that a thousand clients cut at once do not come back at once. */
+const retryMs = (): number => 2_000 + Math.round(Math.random() * 3_000);
+
+const eventText = (event: StreamEvent, shown: Readonly<Record<string, unknown>>): string =>
+  sseFrame({
+    event: event.kind ?? event.type,
+    id: String(event.seq),
+    data: JSON.stringify({
+      ...shown,
+      id: event.id,
+      type: event.type,
+      seq: Number(event.seq),
+      at: shown["at"] ?? event.at,
+      ...(event.correlationId === undefined ? {} : { correlation_id: event.correlationId }),
+    }),
+  });
+
+/**
+ * A live stream as server-sent events. First `hello`, then what was missed, then what happens; `bookmark` each 15 s moves
+ * the resume point, `resync` says that events are lost and what to read again, `bye` says why the server ends it.
+ * Throws `store_unavailable` rather than answering with a stream that cannot begin.
+ */
+export const streamResponse = async (options: StreamOptions): Promise<Response> => {
+  const { bus, stream, kinds, only } = options;
+  const now = options.now ?? (() => new Date());
+  const leave = new AbortController();
+  const signal = options.signal === undefined ? leave.signal : AbortSignal.any([options.signal, leave.signal]);
+  const bytes = new TextEncoder();
+  let wake: () => void = () => undefined;
+  let finish: (reason: ByeReason) => void = () => leave.abort();
+
+  const subscription = bus.subscribe({ ...options, after: options.lastEventId, signal, onSlow: () => finish("slow") });
+  const frames = subscription[Symbol.asyncIterator]();
+  const first = await frames.next();
+  if (first.done === true) throw new Problem("stopping");
+
+  // On the workflow stream the control frames are the default messages of the contract: without an `event:` line.
+  const control = (type: string, members: Readonly<Record<string, unknown>>, seq: bigint, withId: boolean): string =>
+    sseFrame({
+      event: stream === "workflow" ? undefined : type,
+      id: withId && seq >= 0n ? String(seq) : undefined,
+      data: JSON.stringify({ type, seq: Number(seq), at: now().toISOString(), ...members }),
+    });
+
+  const textOf = async (frame: BusFrame): Promise<string> => {
+    switch (frame.kind) {
+      case "start":
+        return sseFrame({ retry: retryMs() }) + control("hello", { stream, replaying: frame.replaying }, frame.seq, false);
+      case "event": {
+        const { event } = frame;
+        if (kinds?.has(event.kind ?? "") === false || only?.(event) === false) return "";
+        return eventText(event, options.present === undefined ? event.data : await options.present(event));
+      }
+      case "caught_up":
+        return control("bookmark", {}, frame.seq, true);
+      case "resync":
+        return control("resync", { reason: frame.reason, reload: options.reload ?? [] }, frame.seq, true);
+      case "bye":
+        return control("bye", { reason: frame.reason, retry_ms: retryMs() }, subscription.position, false);
+    }
+  };
+
+  let timers: readonly NodeJS.Timeout[] = [];
+  let hasLeft = false;
+  const source: UnderlyingDefaultSource<Uint8Array> = {
+    start: (controller) => {
+      let open = true;
+      const write = (text: string): void => {
+        if (open && text !== "") controller.enqueue(bytes.encode(text));
+      };
+      const close = (): void => {
+        if (!open) return;
+        open = false;
+        timers.forEach(clearInterval);
+        signal.removeEventListener("abort", close);
+        leave.abort();
+        wake();
+        // Ends the subscription also where it waits for somebody to take its next frame.
+        void frames.return?.(undefined)?.catch(() => undefined);
+        // A reader that left has closed it already; closing it again would throw where nobody catches.
+        if (!hasLeft) controller.close();
+      };
+      finish = (reason) => {
+        write(control("bye", { reason, retry_ms: retryMs() }, subscription.position, false));
+        close();
+      };
+      const recheck = (): void => {
+        // Not decidable is not permitted: the client comes back and is refused or let in.
+        options.recheck?.().then(
+          (may) => (may ? undefined : finish("revoked")),
+          () => finish("upstream"),
+        );
+      };
+      timers = [
+        setInterval(() => {
+          if ((controller.desiredSize ?? 0) <= 0) return;
+          // A bookmark vouches for what was shown; without a fresh bus only the connection is kept.
+          write(bus.isFresh() ? control("bookmark", {}, subscription.position, true) : sseFrame({ comment: "waiting" }));
+        }, options.bookmarkMs ?? BOOKMARK_MS),
+        setInterval(recheck, options.recheckMs ?? RECHECK_MS),
+      ];
+      signal.addEventListener("abort", close, { once: true });
+
+      const pump = async (): Promise<void> => {
+        for (let step: IteratorResult<BusFrame> = first; open && step.done !== true; step = await frames.next()) {
+          write(await textOf(step.value));
+          if (step.value.kind === "event" && RECHECK_KINDS.has(step.value.event.kind ?? "")) recheck();
+          while (open && (controller.desiredSize ?? 0) <= 0) {
+            const room = Promise.withResolvers<void>();
+            wake = room.resolve;
+            await room.promise;
+          }
+        }
+        close();
+      };
+      pump().catch(() => finish("upstream"));
+    },
+    pull: () => wake(),
+    cancel: () => {
+      hasLeft = true;
+      leave.abort();
+    },
+  };
+  const body = new ReadableStream(source, new ByteLengthQueuingStrategy({ highWaterMark: HELD_BYTES }));
+  return new Response(body, { headers: sseHeaders });
+};

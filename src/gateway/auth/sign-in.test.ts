@@ -1,0 +1,307 @@
+import assert from "node:assert/strict";
+import { test, type TestContext } from "node:test";
+import { TOTP, Secret } from "otpauth";
+import { createOidcClient } from "#authn/oidc.ts";
+import { defaultAssuranceMap } from "#authn/assurance.ts";
+import { demoTotpSecret } from "#demo/sign-ins.ts";
+import { createMetrics } from "#telemetry/metrics.ts";
+import { testDatabase } from "#testing/database.ts";
+import { formBrowser, type FormBrowser } from "#testing/form-browser.ts";
+import { sharedDatabase, testGateway, type TestGateway } from "#testing/gateway.ts";
+import { testIssuer } from "#testing/issuer.ts";
+
+const database = sharedDatabase();
+
+/** The gateway in front of the embedded issuer, and a browser that knows both. */
+const world = async (t: TestContext, lines?: string[]) => {
+  const own = await testDatabase(t, ["events", "authn", "gateway"]);
+  const provider = await testIssuer(t, own);
+  const oidc = createOidcClient({
+    issuer: provider.url,
+    clientId: provider.clientId,
+    clientSecret: provider.clientSecret,
+    scopes: ["openid", "profile", "offline_access"],
+    mapping: { subjectPrefix: "", subjectClaim: "sub", tenantClaim: "tenant", assurance: defaultAssuranceMap },
+    now: () => new Date(),
+    metrics: createMetrics(),
+  });
+  const made = await testGateway(t, { database: own, parts: { oidc }, ...(lines === undefined ? {} : { lines }) });
+  const send = (url: string, init: RequestInit) =>
+    url.startsWith(made.origin) ? made.gateway.fetch(new Request(url, init)) : fetch(url, init);
+  return { made, provider, browser: formBrowser(send), newBrowser: () => formBrowser(send) };
+};
+
+const signIn = async (made: TestGateway, browser: FormBrowser, query = "", login = "ben") => {
+  const page = await browser.open(`${made.origin}/auth/login${query}`);
+  assert.equal(page.status, 200, page.html.slice(0, 300));
+  const next = await browser.submit(page, { login, password: "sallyport" });
+  if (!next.html.includes('name="code"')) return next;
+  const code = new TOTP({ secret: Secret.fromBase32(demoTotpSecret) }).generate();
+  return browser.submit(next, { code });
+};
+
+const sessionOf = async (made: TestGateway, browser: FormBrowser) => {
+  const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
+  return (await (await made.fetch("/auth/session", { headers: { cookie } })).json()) as Record<string, unknown> & { csrf_token?: string };
+};
+const SID = "sallyport_dev_sid_8080";
+const TXN = "sallyport_dev_txn_8080";
+
+test("Ben signs in at the embedded issuer and lands where he wanted to go", async (t) => {
+  const { made, browser } = await world(t);
+  const landed = await signIn(made, browser, "?return_to=/tools%3Fq%3Dx");
+  assert.equal(landed.url.href, `${made.origin}/tools?q=x`);
+  assert.ok(browser.cookies.get(SID));
+  assert.equal(browser.cookies.get(TXN), undefined, "the transaction is over");
+  const session = await sessionOf(made, browser);
+  assert.deepEqual(session["subject"], { id: "person:ben", name: "Ben Baker" });
+  assert.deepEqual([session["authenticated"], session["tenant"], session["acr"]], [true, "tenant:acme", undefined]);
+  assert.ok(session.csrf_token);
+  assert.ok(!JSON.stringify(session).includes(browser.cookies.get(SID) ?? "?"), "never the id of the session");
+});
+
+test("a step-up gives a new id, and the old one is refused at once", async (t) => {
+  const { made, browser } = await world(t);
+  await signIn(made, browser);
+  const before = browser.cookies.get(SID) ?? "";
+  await signIn(made, browser, "?acr_values=strong&max_age=300");
+  const after = browser.cookies.get(SID) ?? "";
+  assert.notEqual(after, before);
+  const session = await sessionOf(made, browser);
+  assert.equal(session["acr"], "strong");
+  const old = await made.fetch("/api/v1/sessions", { headers: { cookie: `${SID}=${before}` } });
+  assert.equal(old.status, 401);
+  const list = (await (await made.fetch("/api/v1/sessions", { headers: { cookie: `${SID}=${after}` } })).json()) as { sessions: unknown[] };
+  assert.equal(list.sessions.length, 1);
+});
+
+test("a session id chosen before sign-in is never adopted", async (t) => {
+  const { made } = await world(t);
+  const chosen = "A".repeat(43);
+  const response = await made.fetch("/auth/session", { headers: { cookie: `${SID}=${chosen}` } });
+  assert.deepEqual(await response.json(), { authenticated: false });
+  assert.match(response.headers.get("set-cookie") ?? "", /Max-Age=0/);
+});
+
+test("a callback counts once, in the browser that began it, with what belongs to it", async (t) => {
+  const { made, browser, newBrowser } = await world(t);
+  const page = await browser.open(`${made.origin}/auth/login`);
+  const txn = browser.cookies.get(TXN) ?? "";
+  const back = await browser.submit(page, { login: "ben", password: "sallyport" }, (url) => url.pathname === "/auth/callback");
+  assert.ok(back.stopped);
+  const path = back.url.pathname + back.url.search;
+  const call = async (target: string, cookie: string | undefined) => {
+    const response = await made.fetch(target, cookie === undefined ? {} : { headers: { cookie } });
+    const body = response.status >= 400 ? ((await response.json()) as { code: string }).code : "";
+    assert.ok(!response.headers.getSetCookie().some((line) => line.startsWith(SID) && response.status >= 400), "no session on a failure");
+    return [response.status, body];
+  };
+  const altered = (name: string, value: string) => {
+    const url = new URL(back.url);
+    url.searchParams.set(name, value);
+    return url.pathname + url.search;
+  };
+  assert.deepEqual(await call(path, undefined), [400, "login_failed"], "no transaction");
+  const other = newBrowser();
+  await other.open(`${made.origin}/auth/login`);
+  assert.deepEqual(await call(path, `${TXN}=${other.cookies.get(TXN) ?? ""}`), [400, "login_failed"], "another browser's transaction");
+  assert.deepEqual(await call(path, `${TXN}=${txn}x`), [400, "login_failed"], "an altered transaction");
+  assert.deepEqual(await call(path, `${TXN}=${txn}; ${TXN}=${txn}`), [400, "login_failed"], "two transactions");
+  const again = await browser.open(`${made.origin}/auth/login`);
+  assert.ok(again);
+  for (const [name, value] of [
+    ["state", "foreign"],
+    ["iss", "http://evil.example"],
+  ] as const) {
+    const fresh = newBrowser();
+    const start = await fresh.open(`${made.origin}/auth/login`);
+    const end = await fresh.submit(start, { login: "ben", password: "sallyport" }, (url) => url.pathname === "/auth/callback");
+    const url = new URL(end.url);
+    url.searchParams.set(name, value);
+    assert.deepEqual(
+      await call(url.pathname + url.search, `${TXN}=${fresh.cookies.get(TXN) ?? ""}`),
+      [400, "login_failed"],
+      `wrong ${name}`,
+    );
+  }
+  const good = await made.fetch(path, { headers: { cookie: `${TXN}=${txn}` } });
+  assert.equal(good.status, 303);
+  assert.deepEqual(await call(path, `${TXN}=${txn}`), [400, "login_failed"], "replayed with its cookie");
+  assert.deepEqual(await call(altered("error", "access_denied"), `${TXN}=${txn}`), [400, "login_failed"]);
+});
+
+test("a refused sign-in is a page with a way on, and stands in the audit log", async (t) => {
+  const { made, browser } = await world(t);
+  await browser.open(`${made.origin}/auth/login?return_to=/tools`);
+  const response = await made.fetch("/auth/callback?error=access_denied&state=x", {
+    headers: { cookie: `${TXN}=${browser.cookies.get(TXN) ?? ""}`, accept: "text/html" },
+  });
+  assert.equal(response.status, 400);
+  const html = await response.text();
+  assert.match(html, /href="\/auth\/login\?return_to=%2Ftools"/);
+  assert.match(html, /login_failed/);
+  assert.match(response.headers.get("content-security-policy") ?? "", /default-src 'none'/);
+  await made.events.integrator.integrate();
+  const rows = await made.database.run<{ outcome: string; code: string }>(
+    { name: "t.failed", text: "select outcome, code from events.audit_entry where category = 'sign_in'" },
+    [],
+  );
+  assert.deepEqual(rows, [{ outcome: "refused", code: "login_failed" }]);
+});
+
+for (const bad of [
+  "//evil",
+  "/\\evil",
+  "https://evil",
+  "/%09/evil",
+  "javascript:x",
+  "%2F%2Fevil",
+  "/a/../b",
+  "/auth/logout",
+  "/auth",
+  "/x?y=%0d%0aSet-Cookie:a",
+  "/a%2F%2Fb",
+  "",
+])
+  test(`return_to ${JSON.stringify(bad)} is refused`, async (t) => {
+    const made = await testGateway(t, { database: await database() });
+    const response = await made.fetch(`/auth/login?return_to=${encodeURIComponent(bad)}`);
+    assert.deepEqual([response.status, ((await response.json()) as { code: string }).code], [400, "bad_return_to"]);
+    assert.equal(response.headers.get("set-cookie"), null);
+  });
+
+test("forwarding headers change nothing about a sign-in", async (t) => {
+  const { made, provider } = await world(t);
+  const response = await made.fetch("/auth/login", {
+    headers: {
+      "x-forwarded-proto": "https",
+      "x-forwarded-host": "evil.example",
+      "x-forwarded-port": "444",
+      "x-forwarded-prefix": "//evil",
+      forwarded: "host=evil.example;proto=https",
+    },
+  });
+  assert.equal(response.status, 302);
+  const location = new URL(response.headers.get("location") ?? "");
+  assert.equal(location.origin, provider.url);
+  const pushed = location.searchParams.get("redirect_uri");
+  assert.ok(pushed === null || pushed === `${made.origin}/auth/callback`);
+  assert.match(response.headers.get("set-cookie") ?? "", new RegExp(`^${TXN}=[^;]+; Path=/; HttpOnly; SameSite=Lax; Max-Age=600$`));
+  const foreign = await made.gateway.fetch(new Request(`${made.origin}/auth/login`, { headers: { host: "evil.example" } }));
+  assert.equal(foreign.status, 421);
+});
+
+test("sign-out ends the session here and offers the provider's sign-out; everywhere ends all of the person's", async (t) => {
+  const { made, browser, newBrowser } = await world(t);
+  await signIn(made, browser);
+  const other = newBrowser();
+  await signIn(made, other);
+  const cookie = `${SID}=${browser.cookies.get(SID) ?? ""}`;
+  const session = await sessionOf(made, browser);
+  const token = session.csrf_token ?? "";
+  const headers = {
+    cookie,
+    "content-type": "application/json",
+    "x-csrf-token": token,
+    "x-csrftoken": token,
+    "x-requested-with": "XMLHttpRequest",
+  };
+  const foreign = await made.fetch("/auth/logout", { method: "POST", headers: { origin: "https://evil.example" } });
+  assert.equal(foreign.status, 403, "a foreign page's request does not even clear the cookie");
+  assert.equal(foreign.headers.get("set-cookie"), null);
+  const answer = await made.fetch("/auth/logout", { method: "POST", headers, body: '{"everywhere":true}' });
+  const body = (await answer.json()) as { logged_out: boolean; sessions_ended: number; end_session_url: string };
+  assert.deepEqual([answer.status, body.logged_out, body.sessions_ended], [200, true, 2]);
+  assert.match(answer.headers.get("set-cookie") ?? "", /Max-Age=0/);
+  assert.ok(!body.end_session_url.includes("eyJ"), "no token reaches the browser");
+  const confirm = await browser.open(body.end_session_url);
+  const landed = await browser.submit(confirm, { logout: "yes" });
+  assert.equal(landed.url.href, `${made.origin}/`);
+  const next = await newBrowser().open(`${made.origin}/auth/login`);
+  assert.match(next.html, /name="password"/);
+  assert.deepEqual(await sessionOf(made, other), { authenticated: false });
+  const again = await made.fetch("/auth/logout", { method: "POST", headers, body: "{}" });
+  assert.equal(((await again.json()) as { sessions_ended: number }).sessions_ended, 0);
+});
+
+test("the sign-out link works on our own page, or with the session's token, and nowhere else", async (t) => {
+  const { made, browser } = await world(t);
+  await signIn(made, browser);
+  const cookie = `${SID}=${browser.cookies.get(SID) ?? ""}`;
+  const { csrf_token: token } = await sessionOf(made, browser);
+  for (const sent of [
+    { cookie },
+    { cookie, "sec-fetch-site": "cross-site" },
+    { "sec-fetch-site": "cross-site" },
+    { cookie, "sec-fetch-site": "none" },
+  ]) {
+    const refused = await made.fetch("/auth/logout", { headers: sent });
+    assert.equal(refused.status, 403);
+    assert.equal(refused.headers.get("set-cookie"), null);
+  }
+  const left = await made.fetch(`/auth/logout?csrf=${token ?? ""}`, { headers: { cookie } });
+  assert.equal(left.status, 303);
+  assert.match(left.headers.get("location") ?? "", /\/session\/end|end_session|logout/);
+  const own = await made.fetch("/auth/logout", { headers: { cookie, "sec-fetch-site": "same-origin" } });
+  assert.deepEqual([own.status, own.headers.get("location")], [303, "/"], "nothing is left to end");
+});
+
+test("one's own sessions are listed and ended; another's is not there", async (t) => {
+  const made = await testGateway(t, { database: await database() });
+  const [here, there, eve] = [await made.signIn("person:ben"), await made.signIn("person:ben"), await made.signIn("person:eve")];
+  const list = (await (await made.fetch("/api/v1/sessions", { headers: here.cookie })).json()) as {
+    sessions: { id: string; current: boolean; subject: string }[];
+  };
+  assert.deepEqual(new Set(list.sessions.map((one) => one.id)), new Set([here.record.ref, there.record.ref]));
+  assert.deepEqual(
+    list.sessions.filter((one) => one.current).map((one) => one.id),
+    [here.record.ref],
+  );
+  const end = async (ref: string) => {
+    const response = await made.fetch(`/api/v1/sessions/${ref}`, { method: "DELETE", headers: here.headers });
+    return [response.status, response.headers.get("set-cookie")];
+  };
+  assert.deepEqual(await end(eve.record.ref), [404, null]);
+  assert.deepEqual(await end("nothing"), [404, null]);
+  assert.deepEqual(await end(there.record.ref), [200, null]);
+  assert.equal((await made.fetch("/api/v1/sessions", { headers: there.cookie })).status, 401);
+  assert.equal((await made.fetch("/api/v1/sessions", { headers: eve.cookie })).status, 200);
+  assert.match(String((await end(here.record.ref))[1]), /Max-Age=0/);
+});
+
+test("without the session store nobody is signed in or out: 503", async (t) => {
+  const made = await testGateway(t);
+  const { cookie, headers } = await made.signIn("person:ben");
+  await made.database[Symbol.asyncDispose]();
+  for (const [path, init] of [
+    ["/auth/session", { headers: cookie }],
+    ["/auth/csrf", { headers: cookie }],
+    ["/api/v1/sessions", { headers: cookie }],
+    ["/auth/logout", { method: "POST", headers, body: "{}" }],
+    ["/auth/verify", { headers: cookie }],
+  ] as const) {
+    const response = await made.fetch(path, init);
+    assert.deepEqual([response.status, ((await response.json()) as { code: string }).code], [503, "session_store_unavailable"], path);
+    assert.ok(response.headers.get("retry-after"));
+  }
+  assert.deepEqual(
+    await (await made.fetch("/auth/session")).json(),
+    { authenticated: false },
+    "without a cookie there is nothing to look up",
+  );
+  assert.equal((await made.fetch("/api/v1/health/ready")).status, 503);
+  assert.equal((await made.fetch("/api/v1/health/live")).status, 200);
+});
+
+test("no token, code, cookie or password stands in a log line", async (t) => {
+  const lines: string[] = [];
+  const { made, browser } = await world(t, lines);
+  await signIn(made, browser);
+  const sid = browser.cookies.get(SID) ?? "";
+  await made.fetch("/auth/session?code=canary-code", { headers: { cookie: `${SID}=${sid}`, authorization: "Bearer canary-bearer-token" } });
+  await made.fetch("/api/secrets?uri=yaml://secret/canary-uri", { headers: { cookie: `${SID}=${sid}` } });
+  const all = lines.join("\n");
+  assert.ok(lines.length > 3);
+  for (const canary of [sid, "canary-code", "canary-bearer-token", "canary-uri", "person:ben", "eyJ"])
+    assert.ok(!all.includes(canary), canary);
+});

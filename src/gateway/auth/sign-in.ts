@@ -1,0 +1,156 @@
+import { z } from "zod";
+import { satisfies, type Assurance } from "#authn/assurance.ts";
+import type { OidcClient } from "#authn/oidc.ts";
+import { asProblem, problemResponse } from "#http/problem-body.ts";
+import { Problem } from "#contract/problem.ts";
+import type { Log } from "#telemetry/log.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
+import type { BuiltInHandler } from "#gateway/built-in.ts";
+import type { Inbound } from "#gateway/front-door/inbound.ts";
+import { problemPage, wantsHtml } from "#gateway/plain-page.ts";
+import { clientOf } from "#gateway/recognise.ts";
+import { redirect } from "#gateway/reply.ts";
+import type { SessionCookies } from "#gateway/sessions/session-cookies.ts";
+import { hashSid, isSid } from "#gateway/sessions/session-id.ts";
+import type { SessionRecords } from "#gateway/sessions/session-records.ts";
+import type { Sessions } from "#gateway/sessions/sessions.ts";
+import { parseQuery } from "./query.ts";
+import { parseReturnTo } from "./return-to.ts";
+import type { Transaction, Transactions } from "./transaction.ts";
+
+export interface SignInParts {
+  readonly oidc: OidcClient;
+  readonly sessions: Sessions;
+  readonly records: SessionRecords;
+  readonly cookies: SessionCookies;
+  readonly transactions: Transactions;
+  readonly isFirstUse: (kind: "transaction", id: string, expiresAt: Date) => Promise<boolean>;
+  readonly now: () => Date;
+  readonly metrics: Metrics;
+  readonly log: Log;
+}
+
+const assurances = z
+  .string()
+  .regex(/^(?:strong|phishing_resistant)(?: (?:strong|phishing_resistant))*$/, "must be strong or phishing_resistant");
+
+const loginQuery = z.strictObject({
+  return_to: z.string().default("/"),
+  acr_values: assurances.optional(),
+  max_age: z
+    .string()
+    .regex(/^[0-9]{1,6}$/, "must be seconds")
+    .transform(Number)
+    .optional(),
+  prompt: z.enum(["login", "none"]).optional(),
+  login_hint: z
+    .string()
+    .regex(/^[\x20-\x7e]{1,256}$/, "must be 1-256 printable characters")
+    .optional(),
+});
+
+/** Of several that would do, the least is what must be met. */
+const least = (values: string | undefined): Assurance | undefined => {
+  const asked = (values?.split(" ") ?? []) as Assurance[];
+  return asked.find((one) => asked.every((other) => satisfies(other, one)));
+};
+
+const originOf = (inbound: Inbound): string => {
+  if (inbound.origin === undefined) throw new Problem("misdirected_host");
+  return inbound.origin;
+};
+
+/** Hash of the session that the browser holds now, living or not. */
+const heldSession = (cookies: SessionCookies, inbound: Inbound): string | undefined => {
+  const sid = cookies.readSid(inbound.headers.get("cookie"));
+  return sid.kind === "one" && isSid(sid.value) ? hashSid(sid.value) : undefined;
+};
+
+/** `GET /auth/login`: sends the browser to the identity provider, with what must come back sealed in a cookie. */
+export const createLogin = (parts: SignInParts): BuiltInHandler => {
+  return async ({ inbound }) => {
+    const query = parseQuery(loginQuery, inbound.target.query);
+    const redirectUri = `${originOf(inbound)}/auth/callback`;
+    const returnTo = parseReturnTo(query.return_to);
+    const begun = await parts.oidc.begin({
+      redirectUri,
+      ...(query.acr_values === undefined ? {} : { acrValues: query.acr_values }),
+      ...(query.max_age === undefined ? {} : { maxAge: query.max_age }),
+      ...(query.prompt === undefined ? {} : { prompt: query.prompt }),
+      ...(query.login_hint === undefined ? {} : { loginHint: query.login_hint }),
+    });
+    const assurance = least(query.acr_values);
+    const replaces = heldSession(parts.cookies, inbound);
+    const sealed = await parts.transactions.seal({
+      state: begun.state,
+      nonce: begun.nonce,
+      verifier: begun.verifier,
+      return_to: returnTo,
+      redirect_uri: redirectUri,
+      flow: query.acr_values === undefined && query.max_age === undefined ? "login" : "step_up",
+      ...(assurance === undefined ? {} : { assurance }),
+      ...(query.max_age === undefined ? {} : { max_age: query.max_age }),
+      ...(replaces === undefined ? {} : { replaces }),
+    });
+    return redirect(302, begun.url, [parts.cookies.setTxn(sealed)]);
+  };
+};
+
+/**
+ * `GET /auth/callback`: the browser is back. Every sign-in gives a new session id; the session it replaces, if any, ends
+ * in the same step. A transaction counts once, and only in the browser that began it.
+ */
+export const createCallback = (parts: SignInParts): BuiltInHandler => {
+  const parseTransaction = async (inbound: Inbound): Promise<Transaction> => {
+    const cookie = parts.cookies.readTxn(inbound.headers.get("cookie"));
+    const transaction = cookie.kind === "one" ? await parts.transactions.open(cookie.value) : undefined;
+    if (transaction === undefined) throw new Problem("login_failed", { detail: "This browser has no sign-in under way." });
+    if (new URL(transaction.redirect_uri).origin !== originOf(inbound)) throw new Problem("login_failed");
+    if (!(await parts.isFirstUse("transaction", transaction.jti, new Date(transaction.exp * 1000))))
+      throw new Problem("login_failed", { detail: "This sign-in was used already." });
+    return transaction;
+  };
+
+  const finish = async (inbound: Inbound, transaction: Transaction): Promise<Response> => {
+    const who = await parts.oidc.finish({
+      currentUrl: new URL(`${transaction.redirect_uri}${inbound.target.query}`),
+      state: transaction.state,
+      nonce: transaction.nonce,
+      verifier: transaction.verifier,
+      ...(transaction.assurance === undefined ? {} : { assurance: transaction.assurance }),
+      ...(transaction.max_age === undefined ? {} : { maxAge: transaction.max_age }),
+    });
+    const { sid, record } = await parts.sessions.begin(who, clientOf(inbound), {
+      correlationId: inbound.correlationId,
+      replaces: [transaction.replaces, heldSession(parts.cookies, inbound)].filter((hash) => hash !== undefined),
+    });
+    const seconds = Math.max(0, parts.now().getTime() / 1000 - transaction.iat);
+    parts.metrics.observe("bff_oauth_flow_duration_seconds", { flow_type: transaction.flow }, seconds);
+    parts.log.info("signin_completed", {
+      flow: transaction.flow,
+      session_ref: record.ref,
+      tenant: record.tenant,
+      correlation_id: inbound.correlationId,
+    });
+    return redirect(303, transaction.return_to, [parts.cookies.setSid(sid), parts.cookies.clearTxn()]);
+  };
+
+  return async ({ inbound }) => {
+    let transaction: Transaction | undefined;
+    try {
+      transaction = await parseTransaction(inbound);
+      return await finish(inbound, transaction);
+    } catch (error) {
+      const problem = asProblem(error);
+      parts.log.warn("signin_failed", { code: problem.code, correlation_id: inbound.correlationId, cause: problem.options.cause });
+      if (transaction !== undefined && problem.status < 500)
+        await parts.records.failed(problem.code, clientOf(inbound), inbound.correlationId);
+      const again = transaction === undefined ? "/auth/login" : `/auth/login?return_to=${encodeURIComponent(transaction.return_to)}`;
+      const response = wantsHtml(inbound)
+        ? problemPage(problem, inbound.correlationId, { href: again, text: "Sign in again" })
+        : problemResponse(problem, inbound.correlationId);
+      response.headers.append("set-cookie", parts.cookies.clearTxn());
+      return response;
+    }
+  };
+};

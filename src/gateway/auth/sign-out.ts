@@ -1,0 +1,92 @@
+import { z } from "zod";
+import type { OidcClient } from "#authn/oidc.ts";
+import { logout } from "#contract/session.ts";
+import { Problem } from "#contract/problem.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
+import type { BuiltInHandler } from "#gateway/built-in.ts";
+import type { CsrfDoor } from "#gateway/csrf.ts";
+import type { Inbound } from "#gateway/front-door/inbound.ts";
+import { readJson } from "#gateway/read-body.ts";
+import type { Recogniser } from "#gateway/recognise.ts";
+import { redirect, reply } from "#gateway/reply.ts";
+import type { SessionCookies } from "#gateway/sessions/session-cookies.ts";
+import type { SessionKeys } from "#gateway/sessions/session-keys.ts";
+import type { SessionRecord } from "#gateway/sessions/session-store.ts";
+import type { Sessions } from "#gateway/sessions/sessions.ts";
+import { parseQuery } from "./query.ts";
+
+export interface SignOutParts {
+  readonly oidc: Pick<OidcClient, "endSessionUrl">;
+  readonly sessions: Sessions;
+  readonly recogniser: Recogniser;
+  readonly cookies: SessionCookies;
+  readonly csrf: CsrfDoor;
+  readonly keys: SessionKeys;
+  /** Where the provider sends the browser afterwards, below the public origin addressed. */
+  readonly postLogoutPath: string;
+  readonly metrics: Metrics;
+}
+
+const truth = z.enum(["true", "false"]).transform((text) => text === "true");
+const postQuery = z.strictObject({ everywhere: truth.optional() });
+const getQuery = z.strictObject({ everywhere: truth.optional(), csrf: z.string().optional() });
+const body = z.strictObject({ everywhere: z.boolean().optional() }).optional();
+
+/** The session of the cookie; `undefined` when there is none that lives. A store that is down is no sign-out. */
+const sessionOf = async (parts: SignOutParts, inbound: Inbound): Promise<SessionRecord | undefined> => {
+  try {
+    return (await parts.recogniser.session(inbound)).record;
+  } catch (error) {
+    if (error instanceof Problem && error.status === 401) return undefined;
+    throw error;
+  }
+};
+
+const endAll = async (parts: SignOutParts, inbound: Inbound, record: SessionRecord, everywhere: boolean) => {
+  const started = performance.now();
+  const which = everywhere
+    ? { tenant: record.tenant, subject: record.subject }
+    : { tenant: record.tenant, subject: record.subject, ref: record.ref };
+  const ended = await parts.sessions.end(which, everywhere ? "everywhere" : "logout", inbound.correlationId);
+  // No id_token_hint: it would be a token in the browser. The provider knows the client by its id and may ask the person.
+  const endSessionUrl = await parts.oidc.endSessionUrl(
+    inbound.origin === undefined ? {} : { postLogoutRedirectUri: `${inbound.origin}${parts.postLogoutPath}` },
+  );
+  parts.metrics.observe("bff_oauth_flow_duration_seconds", { flow_type: "logout" }, (performance.now() - started) / 1000);
+  return { count: ended.length, endSessionUrl };
+};
+
+/** `POST /auth/logout`: ends this session, or all of the person's. Without a session there is nothing to refuse. */
+export const createSignOut = (parts: SignOutParts): BuiltInHandler => {
+  return async ({ inbound }) => {
+    // A strict cookie stays away from a foreign page's request: its answer must not clear it either.
+    parts.csrf.guardOrigin(inbound);
+    const record = await sessionOf(parts, inbound);
+    const headers = { "set-cookie": parts.cookies.clearSid() };
+    if (record === undefined) return reply(logout, { logged_out: true, sessions_ended: 0 }, { headers });
+    parts.csrf.guard(inbound, record);
+    const asked = parseQuery(postQuery, inbound.target.query).everywhere ?? (await readJson(inbound, body))?.everywhere ?? false;
+    const { count, endSessionUrl } = await endAll(parts, inbound, record, asked);
+    return reply(
+      logout,
+      { logged_out: true, sessions_ended: count, ...(endSessionUrl === undefined ? {} : { end_session_url: endSessionUrl }) },
+      { headers },
+    );
+  };
+};
+
+/** `GET /auth/logout`: the same for a link on our own page, and on to the provider's sign-out. */
+export const createSignOutLink = (parts: SignOutParts): BuiltInHandler => {
+  return async ({ inbound }) => {
+    const query = parseQuery(getQuery, inbound.target.query);
+    const record = await sessionOf(parts, inbound);
+    const isOwnPage = inbound.headers.get("sec-fetch-site") === "same-origin";
+    const hasToken = record !== undefined && query.csrf !== undefined && parts.keys.isCsrfToken(record, query.csrf);
+    if (!isOwnPage && !hasToken)
+      throw new Problem("csrf_failed", { members: { reason: "missing_token" }, detail: "Sign out from this site's own page." });
+    const cookies = [parts.cookies.clearSid()];
+    if (record === undefined) return redirect(303, parts.postLogoutPath, cookies);
+    const { endSessionUrl } = await endAll(parts, inbound, record, query.everywhere ?? false);
+    return redirect(303, endSessionUrl ?? parts.postLogoutPath, cookies);
+  };
+};

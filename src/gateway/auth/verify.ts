@@ -1,0 +1,111 @@
+import { Problem } from "#contract/problem.ts";
+import type { Log } from "#telemetry/log.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
+import type { BuiltInHandler } from "#gateway/built-in.ts";
+import { canonicalise, guardMarks } from "#gateway/canonical-path.ts";
+import type { CsrfDoor } from "#gateway/csrf.ts";
+import type { DecideRoute } from "#gateway/decide-route.ts";
+import { inboundMethods, type Inbound, type InboundMethod } from "#gateway/front-door/inbound.ts";
+import type { PublicOrigins } from "#gateway/front-door/public-origins.ts";
+import { hasForwarding } from "#gateway/inside/metrics-exposition.ts";
+import { isNavigation } from "#gateway/plain-page.ts";
+import { identityHeaders } from "#gateway/proxy/upstream-headers.ts";
+import type { Recognised, Recogniser } from "#gateway/recognise.ts";
+import { redirect } from "#gateway/reply.ts";
+import { capturesOf, type RouteTable } from "#gateway/routes/route-table.ts";
+import type { RowMethod } from "#gateway/routes/route-row.ts";
+import { readQuery } from "./query.ts";
+
+export interface VerifyParts {
+  readonly table: RouteTable;
+  readonly recogniser: Recogniser;
+  readonly csrf: CsrfDoor;
+  readonly decide: DecideRoute;
+  readonly origins: PublicOrigins;
+  readonly isTrustedProxy: (address: string) => boolean;
+  readonly metrics: Metrics;
+  readonly log: Log;
+}
+
+/** The request that a proxy asks about. */
+interface Forwarded {
+  readonly method: InboundMethod;
+  readonly host: string;
+  readonly origin: string;
+  readonly uri: string;
+}
+
+const parseForwarded = (inbound: Inbound, origins: PublicOrigins): Forwarded => {
+  const [method, uri, host] = ["x-forwarded-method", "x-forwarded-uri", "x-forwarded-host"].map((name) => inbound.headers.get(name));
+  if (method === undefined || uri === undefined || host === undefined)
+    throw new Problem("ambiguous_headers", { detail: "Send X-Forwarded-Method, X-Forwarded-Uri and X-Forwarded-Host." });
+  if (!(inboundMethods as readonly string[]).includes(method)) throw new Problem("method_not_allowed");
+  const origin = origins.originOf(host.toLowerCase());
+  if (origin === undefined) throw new Problem("access_denied", { detail: "This host is not protected here." });
+  return { method: method as InboundMethod, uri, host: new URL(origin).host, origin };
+};
+
+const allowed = (who: Recognised, correlationId: string): Response =>
+  new Response(null, { headers: { ...identityHeaders(who), "x-correlation-id": correlationId, "cache-control": "no-store" } });
+
+/**
+ * `/auth/verify`: may this request pass? For proxies that protect other applications. Only a proxy on the trusted list is
+ * believed what it says of the request; anybody else asks about their own session. 200 without body means yes and names
+ * the person; 401, 403 and 503 mean no.
+ */
+export const createVerify = (parts: VerifyParts): BuiltInHandler => {
+  const verifyOwn = async (inbound: Inbound): Promise<Response> => {
+    const who = await parts.recogniser.session(inbound);
+    parts.csrf.guardOrigin(inbound);
+    return allowed(who, inbound.correlationId);
+  };
+
+  const verifyForwarded = async (inbound: Inbound): Promise<Response> => {
+    const asked = parseForwarded(inbound, parts.origins);
+    const target = canonicalise(asked.uri);
+    const hit = parts.table.findForward(asked.host, target.path);
+    const method = (asked.method === "HEAD" ? "GET" : asked.method) as RowMethod;
+    const route = hit?.routes.find((candidate) => candidate.row.methods.includes(method));
+    if (hit === undefined || route === undefined) throw new Problem("access_denied", { detail: "No row protects this request." });
+    guardMarks(target, route.row.allow_encoded);
+    if (route.row.auth === "none") return allowed({ kind: "none" }, inbound.correlationId);
+    const about: Inbound = { ...inbound, method: asked.method, target, host: asked.host, origin: asked.origin, body: undefined };
+    const who = await parts.recogniser.session(about);
+    parts.csrf.guard(about, who.record, route.row.csrf ?? "headers");
+    const captures = capturesOf(route, hit.captured);
+    await parts.decide({ inbound: about, route, captures, asker: who.asker, record: who.record, method: asked.method });
+    return allowed(who, inbound.correlationId);
+  };
+
+  const loginUrl = (inbound: Inbound): string => {
+    const host = inbound.headers.get("x-forwarded-host")?.toLowerCase();
+    const origin = host === undefined ? inbound.origin : parts.origins.originOf(host);
+    const uri = inbound.headers.get("x-forwarded-uri");
+    return `${origin ?? parts.origins.first}/auth/login${uri === undefined ? "" : `?return_to=${encodeURIComponent(uri)}`}`;
+  };
+
+  return async ({ inbound }) => {
+    const started = performance.now();
+    const isForwarded = hasForwarding(inbound);
+    let status = "ok";
+    try {
+      if (isForwarded && !parts.isTrustedProxy(inbound.peerAddress)) {
+        parts.metrics.count("bff_security_events_total", { event_type: "untrusted_proxy", severity: "warning" });
+        throw new Problem("untrusted_proxy");
+      }
+      return await (isForwarded ? verifyForwarded(inbound) : verifyOwn(inbound));
+    } catch (error) {
+      if (!(error instanceof Problem)) {
+        status = "error";
+        throw error;
+      }
+      status = error.status === 401 ? "unauthenticated" : error.status >= 500 ? "error" : "denied";
+      if (error.status !== 401) throw error;
+      const url = loginUrl(inbound);
+      if (readQuery(inbound.target.query)["redirect"] === "true" && isNavigation(inbound)) return redirect(302, url);
+      throw new Problem(error.code, { ...error.options, headers: { ...error.options.headers, "x-login-url": url } });
+    } finally {
+      parts.metrics.observe("bff_verify_duration_seconds", { status }, (performance.now() - started) / 1000);
+    }
+  };
+};

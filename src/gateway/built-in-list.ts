@@ -1,0 +1,57 @@
+import type { BuiltIn, BuiltInHandler } from "./built-in.ts";
+
+/** Handlers of the gateway's own paths. */
+export interface BuiltInHandlers {
+  readonly login: BuiltInHandler;
+  readonly callback: BuiltInHandler;
+  readonly sessionView: BuiltInHandler;
+  readonly csrfView: BuiltInHandler;
+  readonly signOut: BuiltInHandler;
+  readonly signOutLink: BuiltInHandler;
+  readonly verify: BuiltInHandler;
+  readonly token: BuiltInHandler;
+  readonly health: Readonly<Record<"overall" | "redis" | "live" | "ready", BuiltInHandler>>;
+  readonly exposition: BuiltInHandler;
+  readonly ingestion: BuiltInHandler;
+  readonly wellKnown: Readonly<Record<"jwks" | "authzen" | "resource" | "mcp", BuiltInHandler>>;
+  readonly asset: BuiltInHandler;
+}
+
+/** What the gateway serves by itself. Below these paths no row of the table may lie. */
+export const builtInList = (handlers: BuiltInHandlers): readonly BuiltIn[] => [
+  { id: "auth.login", path: "/auth/login", methods: { GET: handlers.login } },
+  { id: "auth.callback", path: "/auth/callback", methods: { GET: handlers.callback } },
+  { id: "auth.session", path: "/auth/session", methods: { GET: handlers.sessionView } },
+  { id: "auth.session", path: "/api/auth/session", methods: { GET: handlers.sessionView } },
+  { id: "auth.csrf", path: "/auth/csrf", methods: { GET: handlers.csrfView } },
+  { id: "auth.logout", path: "/auth/logout", methods: { GET: handlers.signOutLink, POST: handlers.signOut } },
+  { id: "auth.verify", path: "/auth/verify", methods: {}, any: handlers.verify },
+  { id: "auth.verify", path: "/auth/forward", methods: {}, any: handlers.verify },
+  { id: "oauth.token", path: "/oauth/token", methods: { POST: handlers.token } },
+  { id: "health", path: "/api/v1/health", methods: { GET: handlers.health.overall }, anyHost: true },
+  { id: "health.redis", path: "/api/v1/health/redis", methods: { GET: handlers.health.redis }, anyHost: true },
+  { id: "health.live", path: "/api/v1/health/live", methods: { GET: handlers.health.live }, anyHost: true },
+  { id: "health.ready", path: "/api/v1/health/ready", methods: { GET: handlers.health.ready }, anyHost: true },
+  { id: "metrics", path: "/metrics", methods: { GET: handlers.exposition }, anyHost: true },
+  { id: "metrics", path: "/api/v1/metrics", methods: { GET: handlers.exposition, POST: handlers.ingestion }, anyHost: true },
+  { id: "well_known.jwks", path: "/.well-known/sallyport-jwks.json", methods: { GET: handlers.wellKnown.jwks } },
+  { id: "well_known.authzen", path: "/.well-known/authzen-configuration", methods: { GET: handlers.wellKnown.authzen } },
+  { id: "well_known.resource", path: "/.well-known/oauth-protected-resource", methods: { GET: handlers.wellKnown.resource } },
+  { id: "well_known.resource", path: "/.well-known/oauth-protected-resource/mcp", methods: { GET: handlers.wellKnown.mcp } },
+  { id: "well_known.resource", path: "/.well-known/oauth-protected-resource/mcp/{view}", methods: { GET: handlers.wellKnown.mcp } },
+  { id: "web.asset", path: "/assets/*", methods: { GET: handlers.asset } },
+];
+
+const prefixes = [
+  "/auth",
+  "/oauth",
+  "/assets",
+  "/api/v1/health",
+  "/api/v1/metrics",
+  "/metrics",
+  "/.well-known",
+  "/api/auth/session",
+] as const;
+
+/** True for a path that belongs to the gateway itself, served or not. */
+export const isBuiltInPath = (path: string): boolean => prefixes.some((prefix) => path === prefix || path.startsWith(`${prefix}/`));

@@ -1,0 +1,52 @@
+import { Problem } from "#contract/problem.ts";
+import type { Inbound, InboundMethod } from "./front-door/inbound.ts";
+import { parsePattern, type RoutePattern } from "./routes/route-pattern.ts";
+import { createSegmentTrie } from "./routes/segment-trie.ts";
+
+export interface BuiltInCall {
+  readonly inbound: Inbound;
+  readonly captures: ReadonlyMap<string, string>;
+}
+export type BuiltInHandler = (call: BuiltInCall) => Promise<Response>;
+
+/** What the gateway serves by itself, whatever the route table says. */
+export interface BuiltIn {
+  /** Its label in metrics and logs. */
+  readonly id: string;
+  readonly path: string;
+  readonly methods: Partial<Record<Exclude<InboundMethod, "HEAD" | "OPTIONS">, BuiltInHandler>>;
+  /** Every method counts as this one; for checks made on behalf of other requests. */
+  readonly any?: BuiltInHandler;
+  /** True: served whatever Host was addressed; for probes and scrapers. */
+  readonly anyHost?: boolean;
+}
+
+export interface BuiltIns {
+  find(path: string): { readonly builtIn: BuiltIn; readonly captures: ReadonlyMap<string, string> } | undefined;
+}
+
+export const createBuiltIns = (list: readonly BuiltIn[]): BuiltIns => {
+  const trie = createSegmentTrie<{ readonly builtIn: BuiltIn; readonly pattern: RoutePattern }>();
+  for (const builtIn of list) {
+    const pattern = parsePattern(builtIn.path);
+    if (typeof pattern === "string") throw new TypeError(`${builtIn.path} ${pattern}`);
+    trie.add(pattern, { builtIn, pattern });
+  }
+  return {
+    find: (path) => {
+      const hit = trie.find(path);
+      const [found] = hit?.values ?? [];
+      if (hit === undefined || found === undefined) return undefined;
+      const names = found.pattern.segments.filter((segment) => segment.kind !== "literal").map((segment) => segment.name);
+      return { builtIn: found.builtIn, captures: new Map(names.map((name, index) => [name, hit.captured[index] ?? ""])) };
+    },
+  };
+};
+
+/** The handler of a method; GET admits HEAD. Throws `method_not_allowed` with what is allowed. */
+export const requireHandler = (builtIn: BuiltIn, method: InboundMethod): BuiltInHandler => {
+  const handler = builtIn.any ?? (method === "OPTIONS" ? undefined : builtIn.methods[method === "HEAD" ? "GET" : method]);
+  if (handler !== undefined) return handler;
+  const known = Object.keys(builtIn.methods);
+  throw new Problem("method_not_allowed", { headers: { allow: (known.includes("GET") ? [...known, "HEAD"] : known).join(", ") } });
+};

@@ -1,0 +1,152 @@
+import { BlockList, isIP } from "node:net";
+import { z } from "zod";
+import { personScopes } from "#authn/scopes.ts";
+import type { Fault } from "#contract/problem.ts";
+import { commaList, flag, integer, setting, type SettingsOf, type SettingTable } from "#contract/setting.ts";
+import { isLoopbackHost } from "./front-door/public-origins.ts";
+
+const isOrigin = (text: string): boolean => /^https?:\/\//.test(text) && URL.canParse(text) && new URL(text).origin === text;
+
+/** A range of addresses; all of them is no range. */
+const isNetwork = (text: string): boolean => {
+  const [address = "", bits] = text.split("/");
+  const family = isIP(address);
+  if (family === 0 || bits === undefined || !/^[0-9]{1,3}$/.test(bits)) return family !== 0 && bits === undefined;
+  return Number(bits) >= 1 && Number(bits) <= (family === 4 ? 32 : 128);
+};
+const networks = () => commaList().refine((items) => items.every(isNetwork), "must be addresses or CIDR ranges, and not all addresses");
+
+/** Whether an address lies in one of the ranges. */
+export const createNetworks = (ranges: readonly string[]): ((address: string) => boolean) => {
+  const list = new BlockList();
+  for (const range of ranges) {
+    const [address = "", bits] = range.split("/");
+    const family = isIP(address) === 6 ? "ipv6" : "ipv4";
+    if (bits === undefined) list.addAddress(address, family);
+    else list.addSubnet(address, Number(bits), family);
+  }
+  return (address) => isIP(address) !== 0 && list.check(address, isIP(address) === 6 ? "ipv6" : "ipv4");
+};
+
+/** Settings of the gateway. */
+export const gatewaySettings = {
+  publicOrigins: setting(
+    "PUBLIC_ORIGINS",
+    commaList().refine((items) => items.every(isOrigin), "must be origins, e.g. https://app.example"),
+    {
+      description:
+        "Origins under which browsers and clients reach the gateway; the first names the house's tokens. Unset: localhost, 127.0.0.1 and [::1] at the gateway's port.",
+      default: "",
+    },
+  ),
+  routesFile: setting("ROUTES_FILE", z.string().min(1).optional(), {
+    description: "The route table. Unset: routes.yaml in the configuration folder.",
+  }),
+  webFolder: setting("WEB_DIST_DIR", z.string().min(1).optional(), {
+    description: "Folder of the built web client. Unset: web/dist of this installation.",
+  }),
+  tlsCertFile: setting("TLS_CERT_FILE", z.string().min(1).optional(), {
+    description: "Certificate chain (PEM). With TLS_KEY_FILE the gateway serves HTTPS.",
+  }),
+  tlsKeyFile: setting("TLS_KEY_FILE", z.string().min(1).optional(), { description: "Private key (PEM) of TLS_CERT_FILE." }),
+  trustedProxies: setting("TRUSTED_PROXIES", networks(), {
+    description: "Addresses or CIDR ranges of proxies whose forwarding headers /auth/verify believes.",
+    default: "",
+  }),
+  metricsAllow: setting("METRICS_ALLOW", networks(), {
+    description: "Addresses or CIDR ranges that may read /metrics without a token. Loopback always may.",
+    default: "",
+  }),
+  sessionIdleSeconds: setting("SESSION_IDLE_S", integer(60, 2_592_000), {
+    description: "A session ends when it was not used for so long.",
+    unit: "s",
+    default: "3600",
+  }),
+  sessionAbsoluteSeconds: setting("SESSION_ABSOLUTE_S", integer(60, 2_592_000), {
+    description: "A session ends so long after its sign-in, used or not.",
+    unit: "s",
+    default: "28800",
+  }),
+  refreshAheadSeconds: setting("REFRESH_AHEAD_S", integer(1, 3600), {
+    description: "Tokens of a session are refreshed so long before they expire.",
+    unit: "s",
+    default: "60",
+  }),
+  sessionBindingNetwork: setting("SESSION_BINDING_NETWORK", z.enum(["on", "off"]), {
+    description: "on: a session is ended when it is used from another network (IPv4 /24, IPv6 /48).",
+    default: "off",
+  }),
+  sessionScopes: setting("SESSION_SCOPES", commaList(), {
+    description: "Scopes with which a browser session calls the house's services.",
+    default: personScopes.join(","),
+  }),
+  postLogoutPath: setting("OIDC_POST_LOGOUT_PATH", z.string().regex(/^\/[A-Za-z0-9/_-]*$/, "must be a path"), {
+    description: "Where the identity provider sends the browser after sign-out.",
+    default: "/",
+  }),
+  uiSecretReveal: setting("UI_SECRET_REVEAL", flag().optional() as z.ZodType<boolean | undefined>, {
+    description: "Whether a browser session may read secret values. Unset: only in dev and test.",
+  }),
+  pdpTimeoutMs: setting("PDP_TIMEOUT_MS", integer(50, 60_000), {
+    description: "How long the gateway waits for the decision point.",
+    unit: "ms",
+    default: "2000",
+  }),
+  evaluationItems: setting("AUTHZ_BATCH_MAX_ITEMS", integer(1, 1000), {
+    description: "Most evaluations in one call of the facade.",
+    default: "200",
+  }),
+  evaluationBodyBytes: setting("AUTHZ_MAX_BODY_BYTES", integer(1024, 2_097_152), {
+    description: "Largest body of an evaluation call.",
+    unit: "bytes",
+    default: "262144",
+  }),
+  evaluationDepth: setting("AUTHZ_MAX_DEPTH", integer(4, 64), { description: "Deepest nesting of an evaluation call.", default: "32" }),
+  evaluationItemBytes: setting("AUTHZ_MAX_ITEM_BYTES", integer(256, 1_048_576), {
+    description: "Most bytes of the properties and the context of one evaluation.",
+    unit: "bytes",
+    default: "16384",
+  }),
+  configEventsTimeoutSeconds: setting("CONFIG_EVENTS_TIMEOUT", integer(1, 86_400), {
+    description: "A relayed stream ends when its upstream is silent for so long.",
+    unit: "s",
+    default: "300",
+  }),
+  streamsPerSession: setting("STREAMS_PER_SESSION", integer(1, 100), {
+    description: "Event streams that one session may hold.",
+    default: "3",
+  }),
+  streamMaxClients: setting("STREAM_MAX_CLIENTS", integer(1, 100_000), {
+    description: "Event streams that one process holds.",
+    default: "5000",
+  }),
+  shutdownLbWaitMs: setting("SHUTDOWN_LB_WAIT_MS", integer(0, 300_000).optional() as z.ZodType<number | undefined>, {
+    description: "How long the gateway serves on after it says that it is not ready. Unset: 0 in dev and test, else 5000.",
+    unit: "ms",
+  }),
+  shutdownDeadlineMs: setting("SHUTDOWN_DEADLINE_MS", integer(0, 300_000), {
+    description: "How long answers under way may take when the gateway stops.",
+    unit: "ms",
+    default: "20000",
+  }),
+} satisfies SettingTable;
+
+export type GatewayConfig = SettingsOf<typeof gatewaySettings>;
+
+/** What no single row can say. */
+export const gatewayFaults = (config: GatewayConfig, environment: "dev" | "test" | "production"): readonly Fault[] => {
+  const faults: Fault[] = [];
+  if ((config.tlsCertFile === undefined) !== (config.tlsKeyFile === undefined))
+    faults.push({ path: "TLS_CERT_FILE, TLS_KEY_FILE", message: "go together" });
+  if (config.sessionIdleSeconds > config.sessionAbsoluteSeconds)
+    faults.push({ path: "SESSION_IDLE_S", message: "must not be longer than SESSION_ABSOLUTE_S" });
+  const plain = config.publicOrigins.filter((origin) => origin.startsWith("http:"));
+  if (plain.some((origin) => !isLoopbackHost(new URL(origin).host)) && environment === "production")
+    faults.push({ path: "PUBLIC_ORIGINS", message: "must be https unless on loopback: cookies are sent over TLS alone" });
+  if (plain.length > 0 && plain.length < config.publicOrigins.length)
+    faults.push({ path: "PUBLIC_ORIGINS", message: "must all be https, or all http" });
+  if (environment === "production" && plain.length > 0 && plain.length === config.publicOrigins.length)
+    faults.push({ path: "PUBLIC_ORIGINS", message: "http on loopback alone is for ENVIRONMENT dev and test" });
+  if (environment === "production" && config.publicOrigins.length === 0) faults.push({ path: "PUBLIC_ORIGINS", message: "must be set" });
+  return faults;
+};

@@ -1,0 +1,103 @@
+import { Problem } from "#contract/problem.ts";
+import { asProblem, problemResponse } from "#http/problem-body.ts";
+import type { Log } from "#telemetry/log.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
+import { requireHandler, type BuiltIns } from "./built-in.ts";
+import { guardMarks } from "./canonical-path.ts";
+import { inboundMethods, type Inbound } from "./front-door/inbound.ts";
+import type { Corridor } from "./front-door/raw-server.ts";
+import type { RouteTable } from "./routes/route-table.ts";
+import { withSecurityHeaders } from "./security-headers.ts";
+import type { ServeRoute } from "./serve-route.ts";
+import type { WebClient } from "./web-client/web-client.ts";
+
+export interface CorridorParts {
+  readonly builtIns: BuiltIns;
+  readonly table: RouteTable;
+  readonly serveRoute: ServeRoute;
+  readonly webClient: WebClient;
+  readonly metrics: Metrics;
+  readonly log: Log;
+}
+
+/** What served a request: its label in metrics and logs. */
+interface Served {
+  endpoint: string;
+}
+
+const methodLabel = (method: string): string => ((inboundMethods as readonly string[]).includes(method) ? method : "other");
+
+/**
+ * Every request, read downwards: the gateway's own paths, then the table's rows, then the web client. Whatever is thrown
+ * on the way becomes one answer, with the headers that every answer has.
+ */
+export const createCorridor = (parts: CorridorParts): Corridor => {
+  const serve = async (inbound: Inbound, served: Served): Promise<Response> => {
+    const { target } = inbound;
+    const own = parts.builtIns.find(target.path);
+    if (inbound.origin === undefined && own?.builtIn.anyHost !== true) throw new Problem("misdirected_host");
+    if (own !== undefined) {
+      served.endpoint = own.builtIn.id;
+      guardMarks(target, []);
+      return requireHandler(own.builtIn, inbound.method)({ inbound, captures: own.captures });
+    }
+    const hit = parts.table.find(target.path);
+    if (hit !== undefined) return parts.serveRoute(inbound, hit, (id) => (served.endpoint = id));
+    guardMarks(target, []);
+    const page = await parts.webClient.page(inbound);
+    served.endpoint = "web.page";
+    return page;
+  };
+
+  const fail = (error: unknown, inbound: { readonly correlationId: string }, endpoint: string): Response => {
+    const problem = asProblem(error);
+    if (problem.status >= 500)
+      parts.log.error("http_rejected", {
+        correlation_id: inbound.correlationId,
+        endpoint,
+        code: problem.code,
+        cause: problem.options.cause ?? problem,
+      });
+    return problemResponse(problem, inbound.correlationId);
+  };
+
+  const observe = (method: string, endpoint: string, status: string, started: number, correlationId: string): void => {
+    const seconds = (performance.now() - started) / 1000;
+    parts.metrics.count("http_requests_total", { method: methodLabel(method), endpoint, status });
+    parts.metrics.observe("http_request_duration_seconds", { method: methodLabel(method), endpoint }, seconds);
+    parts.log.info("http_request", {
+      method: methodLabel(method),
+      endpoint,
+      status,
+      duration_ms: Math.round(seconds * 10_000) / 10,
+      correlation_id: correlationId,
+    });
+  };
+
+  return {
+    handle: async (inbound) => {
+      const started = performance.now();
+      const served: Served = { endpoint: "unmatched" };
+      let response: Response;
+      try {
+        response = await serve(inbound, served);
+      } catch (error) {
+        // Nobody waits for this answer any more.
+        if (inbound.signal.aborted) {
+          observe(inbound.method, served.endpoint, "client_closed", started, inbound.correlationId);
+          return new Response(null, { status: 400 });
+        }
+        response = fail(error, inbound, served.endpoint);
+      }
+      observe(inbound.method, served.endpoint, String(response.status), started, inbound.correlationId);
+      return withSecurityHeaders(response, inbound);
+    },
+    refuse: (problem, head) => {
+      observe(head.method, "unmatched", String(problem.status), performance.now(), head.correlationId);
+      return withSecurityHeaders(problemResponse(problem, head.correlationId), head);
+    },
+    unparsed: (problem) => {
+      parts.metrics.count("http_requests_total", { method: "other", endpoint: "unparsed", status: String(problem.status) });
+    },
+  };
+};

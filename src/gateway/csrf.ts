@@ -1,0 +1,61 @@
+import { Problem } from "#contract/problem.ts";
+import type { Log } from "#telemetry/log.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
+import type { Inbound } from "./front-door/inbound.ts";
+import type { SessionKeys } from "./sessions/session-keys.ts";
+import type { SessionRecord } from "./sessions/session-store.ts";
+
+export type CsrfReason = "missing_token" | "headers_differ" | "invalid_token" | "missing_requested_with" | "bad_origin" | "cross_site";
+
+const safe: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
+
+export const isSafeMethod = (method: string): boolean => safe.has(method);
+
+/** The request's own claims of where it came from; a browser sends them and a page cannot change them. */
+const originFault = (inbound: Inbound, method: string): CsrfReason | undefined => {
+  const origin = inbound.headers.get("origin");
+  if (!isSafeMethod(method) && origin !== undefined && origin !== inbound.origin) return "bad_origin";
+  const site = inbound.headers.get("sec-fetch-site");
+  if (site === undefined || site === "same-origin" || (site === "none" && isSafeMethod(method))) return undefined;
+  return "cross_site";
+};
+
+const tokenFault = (inbound: Inbound, isValid: (token: string) => boolean): CsrfReason | undefined => {
+  const one = inbound.headers.get("x-csrf-token");
+  const other = inbound.headers.get("x-csrftoken");
+  if (one === undefined || one === "" || other === undefined || other === "") return "missing_token";
+  if (one !== other) return "headers_differ";
+  if (!isValid(one)) return "invalid_token";
+  return inbound.headers.get("x-requested-with") === "XMLHttpRequest" ? undefined : "missing_requested_with";
+};
+
+export interface CsrfDoor {
+  /**
+   * Refuses a request on a session that this site's own page did not make. `headers` (all session rows) wants the token
+   * headers on unsafe methods; `origin` (forward-auth rows) only what the browser itself says. Throws `csrf_failed`.
+   */
+  guard(inbound: Inbound, record: SessionRecord, mode?: "headers" | "origin", method?: string): void;
+  /** Where no session is known yet: only what the browser says of the request's origin. */
+  guardOrigin(inbound: Inbound): void;
+}
+
+export const createCsrfDoor = (parts: { readonly keys: SessionKeys; readonly metrics: Metrics; readonly log: Log }): CsrfDoor => {
+  const refuse = (reason: CsrfReason, inbound: Inbound): never => {
+    parts.metrics.count("bff_csrf_violations_total", { reason });
+    parts.metrics.count("bff_security_events_total", { event_type: "csrf_rejected", severity: "warning" });
+    parts.log.warn("csrf_rejected", { reason, correlation_id: inbound.correlationId });
+    throw new Problem("csrf_failed", { members: { reason } });
+  };
+  return {
+    guard: (inbound, record, mode = "headers", method = inbound.method) => {
+      const token =
+        mode === "headers" && !isSafeMethod(method) ? tokenFault(inbound, (given) => parts.keys.isCsrfToken(record, given)) : undefined;
+      const reason = token ?? originFault(inbound, method);
+      if (reason !== undefined) refuse(reason, inbound);
+    },
+    guardOrigin: (inbound) => {
+      const reason = originFault(inbound, inbound.method);
+      if (reason !== undefined) refuse(reason, inbound);
+    },
+  };
+};

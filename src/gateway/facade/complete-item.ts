@@ -1,0 +1,78 @@
+import type { Asker } from "#pdp/decide.ts";
+import { pairOf } from "#pdp/pairs.ts";
+import type { FacadeItem } from "./parse-evaluations.ts";
+
+type Members = Readonly<Record<string, unknown>>;
+
+/**
+ * Members of the context that the house alone may set. Sent by a client they are dropped: each would make the decision
+ * point believe what nobody checked.
+ */
+const serverMembers: ReadonlySet<string> = new Set([
+  "could",
+  "agent",
+  "approval",
+  "tool",
+  "facts",
+  "client",
+  "tenant",
+  "session",
+  "ip",
+  "user_agent",
+  "claimed",
+  "delegation",
+  "scopes",
+  "route",
+  "method",
+  "correlation_id",
+  "supported_obligations",
+]);
+
+export interface Completed {
+  readonly question: Members;
+  /** Members of the context that were dropped. */
+  readonly dropped: readonly string[];
+}
+
+/** The subject as the decision point is told it: always the caller's own. */
+export const subjectOf = (asker: Asker) => ({
+  type: "identity",
+  id: asker.sub,
+  properties: {
+    tenant: asker.tenant,
+    amr: [...asker.amr],
+    ...(asker.acr === undefined ? {} : { acr: asker.acr }),
+    ...(asker.authTime === undefined ? {} : { auth_time: asker.authTime }),
+  },
+});
+
+/**
+ * Makes a client's question the house's own: its subject is the caller, what it claims is marked as claimed, and what only
+ * the house may say is dropped and said anew. `undefined`: the pair needs an id and has none.
+ */
+export const completeItem = (item: FacadeItem, asker: Asker, correlationId: string): Completed | undefined => {
+  const pair = pairOf(item.resource.type, item.action.name);
+  if (item.resource.id === undefined && pair !== undefined && pair.of !== "all") return undefined;
+  const dropped: string[] = [];
+  const context: Record<string, unknown> = {};
+  for (const name of Object.keys(item.context)) {
+    if (serverMembers.has(name)) dropped.push(name);
+    else Object.defineProperty(context, name, { value: item.context[name], enumerable: true, configurable: true });
+  }
+  return {
+    dropped,
+    question: {
+      subject: subjectOf(asker),
+      action: { name: item.action.name },
+      resource: { type: item.resource.type, id: item.resource.id ?? "*" },
+      context: {
+        ...context,
+        claimed: { ...item.action.properties, ...item.resource.properties },
+        scopes: [...asker.scopes],
+        correlation_id: correlationId,
+        ...(asker.agent === undefined ? {} : { agent: asker.agent }),
+        ...(asker.clientId === undefined ? {} : { client: { client_id: asker.clientId } }),
+      },
+    },
+  };
+};

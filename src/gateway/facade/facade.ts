@@ -1,0 +1,166 @@
+import type { HouseIdentity } from "#authn/house-identity.ts";
+import type { EvaluationReply } from "#contract/authzen.ts";
+import { Problem } from "#contract/problem.ts";
+import { parseStrictJson } from "#http/strict-json.ts";
+import type { Asker } from "#pdp/decide.ts";
+import { pairOf } from "#pdp/pairs.ts";
+import type { Log } from "#telemetry/log.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
+import type { Inbound } from "#gateway/front-door/inbound.ts";
+import { guardContentType, readBytes } from "#gateway/read-body.ts";
+import type { Recognised } from "#gateway/recognise.ts";
+import type { createPointAsker, PointCall } from "./ask-decision-point.ts";
+import { completeItem, type Completed } from "./complete-item.ts";
+import { parseEvaluation, parseEvaluations, type Entry, type FacadeAsk, type FacadeItem, type FacadeLimits } from "./parse-evaluations.ts";
+import { passThrough } from "./transparent.ts";
+
+export interface FacadeParts {
+  readonly askPoint: ReturnType<typeof createPointAsker>;
+  readonly identity: HouseIdentity;
+  readonly pdpAudience: string;
+  readonly limits: FacadeLimits & { readonly bodyBytes: number; readonly depth: number };
+  readonly metrics: Metrics;
+  readonly log: Log;
+}
+
+export type FacadeForm = "evaluation" | "evaluations";
+
+/** An entry with what the decision point is asked for it, or the answer that needs no asking. */
+type Prepared = { readonly entry: Entry } & ({ readonly completed: Completed } | { readonly local: EvaluationReply });
+
+/** Keys become members of an answer; a prototype must never be among them. */
+const byKey = (rows: readonly (readonly [string, EvaluationReply])[]): Record<string, EvaluationReply> => {
+  const map = Object.create(null) as Record<string, EvaluationReply>;
+  for (const [key, value] of rows) Object.defineProperty(map, key, { value, enumerable: true });
+  return map;
+};
+
+const notEvaluated: EvaluationReply = { decision: false, context: { reason: "not_evaluated" } };
+
+/** Reads X-Request-ID as the standard has it: 1-256 printable ASCII characters, given back unchanged. */
+const parseRequestId = (inbound: Inbound): string | undefined => {
+  const id = inbound.headers.get("x-request-id");
+  if (id === undefined || /^[\x20-\x7e]{1,256}$/.test(id)) return id;
+  throw new Problem("invalid_request", {
+    errors: [{ path: "header.x-request-id", message: "must be 1 to 256 printable ASCII characters" }],
+  });
+};
+
+/**
+ * AuthZEN for the browser and for bearers: the subject is always the caller. A bearer with scope `authzen.pep` is an
+ * enforcement point of its own and speaks to the decision point directly, with its own rights and no others.
+ */
+export const createFacade = (parts: FacadeParts) => {
+  const count = (event: string) => parts.metrics.count("bff_security_events_total", { event_type: event, severity: "info" });
+
+  const prepare = (entry: Entry, asker: Asker, correlationId: string): Prepared => {
+    if (typeof entry.item === "string")
+      return { entry, local: { decision: false, context: { error: { status: 400, message: entry.item } } } };
+    if (entry.item.hasSubject) count("authz_subject_override");
+    const completed = completeItem(entry.item, asker, correlationId);
+    if (completed === undefined) return { entry, local: { decision: false, context: { reason: "resource_id_required" } } };
+    if (completed.dropped.length > 0) count("authz_context_override");
+    return { entry, completed };
+  };
+
+  const observe = (entry: Entry, decided: EvaluationReply | undefined): void => {
+    const item = entry.item as FacadeItem;
+    const isKnown = typeof entry.item !== "string" && pairOf(item.resource.type, item.action.name) !== undefined;
+    const labels = isKnown ? { resource: item.resource.type, action: item.action.name } : { resource: "other", action: "other" };
+    parts.metrics.count("bff_authz_requests_total", {
+      ...labels,
+      decision: decided === undefined ? "error" : decided.decision ? "allow" : "deny",
+    });
+  };
+
+  /** Sends what must be asked and puts the answers where they belong; the rest after a short circuit stays out. */
+  const decide = async (prepared: readonly Prepared[], ask: FacadeAsk, call: Omit<PointCall, "path" | "body" | "wanted">) => {
+    const semantic = ask.form === "single" ? "execute_all" : ask.semantic;
+    const firstLocal = prepared.findIndex((item) => "local" in item);
+    const reach = semantic === "deny_on_first_deny" && firstLocal !== -1 ? firstLocal : prepared.length;
+    const questions = prepared.slice(0, reach).flatMap((item) => ("completed" in item ? [item.completed.question] : []));
+    const isOne = ask.form === "single";
+    const got =
+      questions.length === 0
+        ? { items: [], headers: {} }
+        : await parts.askPoint({
+            ...call,
+            path: isOne ? "/access/v1/evaluation" : "/access/v1/evaluations",
+            body: JSON.stringify(isOne ? questions[0] : { evaluations: questions, options: { evaluations_semantic: semantic } }),
+            wanted: { count: questions.length, mayBeFewer: semantic !== "execute_all" },
+          });
+    const decided: EvaluationReply[] = [];
+    const left = [...got.items];
+    for (const item of prepared) {
+      const one = "local" in item ? item.local : left.shift();
+      if (one === undefined) break;
+      decided.push(one);
+      if ((semantic === "deny_on_first_deny" && !one.decision) || (semantic === "permit_on_first_permit" && one.decision)) break;
+    }
+    if (left.length > 0) throw new Problem("pdp_bad_answer", { cause: "more than was asked" });
+    return { decided, headers: got.headers };
+  };
+
+  const present = (ask: FacadeAsk, decided: readonly EvaluationReply[]): unknown => {
+    const plain = (one: EvaluationReply, key?: string) => ({
+      decision: one.decision,
+      ...(one.context === undefined ? {} : { context: one.context }),
+      ...(key === undefined ? {} : { key }),
+    });
+    if (ask.form === "single") return plain(decided[0] as EvaluationReply, ask.entry.key);
+    const rows = ask.entries.map((entry, index) => [entry.key, plain(decided[index] ?? notEvaluated)] as const);
+    const keyed = rows.filter((row): row is readonly [string, EvaluationReply] => row[0] !== undefined);
+    const results = byKey(keyed);
+    if (ask.form === "object") return { evaluations: results, results };
+    const evaluations = decided.map((one, index) => plain(one, ask.entries[index]?.key));
+    return keyed.length === 0 ? { evaluations } : { evaluations, results };
+  };
+
+  const answer = async (form: FacadeForm, inbound: Inbound, who: Recognised, requestId: string | undefined): Promise<Response> => {
+    if (who.kind === "none") throw new Problem("unauthenticated");
+    guardContentType(inbound, ["application/json"]);
+    const bytes = await readBytes(inbound, parts.limits.bodyBytes);
+    const body = parseStrictJson(bytes, { depth: parts.limits.depth });
+    const isPoint = who.kind === "bearer" && who.caller.scopes.has("authzen.pep");
+    const call = { correlationId: inbound.correlationId, requestId, signal: inbound.signal };
+    const respond = (value: unknown, headers: Readonly<Record<string, string>>) =>
+      new Response(JSON.stringify(value), {
+        headers: {
+          "content-type": "application/json",
+          "cache-control": "no-store",
+          ...headers,
+          ...(requestId === undefined ? {} : { "x-request-id": requestId }),
+        },
+      });
+    if (isPoint) {
+      const passed = await passThrough(form, body, bytes, who.caller, call, parts);
+      return respond(passed.value, passed.headers);
+    }
+    const ask = form === "evaluation" ? parseEvaluation(body, parts.limits) : parseEvaluations(body, parts.limits);
+    const entries = ask.form === "single" ? [ask.entry] : ask.entries;
+    const prepared = entries.map((entry) => prepare(entry, who.asker, inbound.correlationId));
+    const started = performance.now();
+    try {
+      const authorization = `Bearer ${await parts.identity.asService(parts.pdpAudience, ["authzen.pep"])}`;
+      const { decided, headers } = await decide(prepared, ask, { ...call, authorization });
+      for (const [index, entry] of entries.entries()) if (decided[index] !== undefined) observe(entry, decided[index]);
+      const decisionId = ask.form === "single" ? decided[0]?.context?.decision_id : undefined;
+      return respond(present(ask, decided), { ...headers, ...(decisionId === undefined ? {} : { "x-decision-id": decisionId }) });
+    } catch (error) {
+      for (const entry of entries) observe(entry, undefined);
+      throw error;
+    } finally {
+      parts.metrics.observe("bff_authz_latency_seconds", { resource: "evaluations" }, (performance.now() - started) / 1000);
+    }
+  };
+
+  return async (form: FacadeForm, inbound: Inbound, who: Recognised): Promise<Response> => {
+    const requestId = parseRequestId(inbound);
+    try {
+      return await answer(form, inbound, who, requestId);
+    } catch (error) {
+      if (requestId === undefined || !(error instanceof Problem)) throw error;
+      throw new Problem(error.code, { ...error.options, headers: { ...error.options.headers, "x-request-id": requestId } });
+    }
+  };
+};

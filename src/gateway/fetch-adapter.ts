@@ -1,0 +1,52 @@
+import { asProblem } from "#http/problem-body.ts";
+import { correlationIdOf } from "#http/correlation-id.ts";
+import type { Corridor } from "./front-door/raw-server.ts";
+import { guardFrame } from "./front-door/frame.ts";
+import type { InboundBody } from "./front-door/inbound.ts";
+import type { PublicOrigins } from "./front-door/public-origins.ts";
+import { canonicalise } from "./canonical-path.ts";
+
+/**
+ * The corridor behind a `fetch`, for tests of what lies behind the front door. A `Request` has lost what the raw listener
+ * sees (its path is normalised, its header lines are joined), so the front door itself is tested over sockets.
+ */
+export const createFetchAdapter = (
+  corridor: Corridor,
+  origins: PublicOrigins,
+  peerAddress = "127.0.0.1",
+): ((request: Request) => Promise<Response>) => {
+  return async (request) => {
+    const url = new URL(request.url);
+    const correlationId = correlationIdOf(request.headers.get("x-correlation-id"));
+    const pairs = [...request.headers].filter(([name]) => name !== "host");
+    const hasBody = request.body !== null;
+    if (hasBody && !request.headers.has("content-length")) pairs.push(["transfer-encoding", "chunked"]);
+    try {
+      const frame = guardFrame({
+        method: request.method,
+        httpVersion: "1.1",
+        rawHeaders: ["host", request.headers.get("host") ?? url.host, ...pairs.flat()],
+      });
+      const origin = origins.originOf(frame.host);
+      const body: InboundBody | undefined = frame.body && {
+        length: frame.body.length,
+        stream: () => request.body as ReadableStream<Uint8Array>,
+        failure: () => undefined,
+      };
+      return await corridor.handle({
+        method: frame.method,
+        target: canonicalise(`${url.pathname}${url.search}`),
+        headers: frame.headers,
+        host: frame.host,
+        origin,
+        peerAddress,
+        isSecure: false,
+        correlationId,
+        body,
+        signal: request.signal,
+      });
+    } catch (error) {
+      return corridor.refuse(asProblem(error), { method: request.method, correlationId, isSecure: false });
+    }
+  };
+};

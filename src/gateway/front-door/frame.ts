@@ -1,0 +1,116 @@
+import { Problem } from "#contract/problem.ts";
+import { inboundMethods, createInboundHeaders, type InboundHeaders, type InboundMethod } from "./inbound.ts";
+
+/** What the parser made of a request's head, before anybody relies on it. */
+export interface RawHead {
+  readonly method: string;
+  readonly httpVersion: string;
+  /** Names and values in turn, as they arrived. */
+  readonly rawHeaders: readonly string[];
+}
+
+/** A head with one reading. */
+export interface Frame {
+  readonly method: InboundMethod;
+  readonly headers: InboundHeaders;
+  readonly host: string;
+  readonly body: { readonly length: number | undefined } | undefined;
+}
+
+const MAX_LINES = 100;
+
+/** Two servers in a row may each pick another one of two lines; so there is one line, or none. */
+const singleLine: ReadonlySet<string> = new Set([
+  "host",
+  "content-length",
+  "content-type",
+  "authorization",
+  "cookie",
+  "origin",
+  "transfer-encoding",
+  "x-csrf-token",
+  "x-csrftoken",
+  "x-requested-with",
+  "last-event-id",
+  "x-plugin-id",
+  "x-correlation-id",
+  "sec-fetch-site",
+  "sec-fetch-mode",
+  "expect",
+  "x-deadline-ms",
+]);
+
+/** Anything else would name headers that the next hop must drop, an identity header among them. */
+const connectionOptions: ReadonlySet<string> = new Set(["close", "keep-alive", "te", "upgrade", "http2-settings"]);
+const withoutBody: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
+const HOST = /^(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9.])?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?$/;
+
+const ambiguous = (detail: string): Problem => new Problem("ambiguous_headers", { detail });
+
+const listOf = (value: string | undefined): string[] =>
+  (value ?? "")
+    .split(",")
+    .map((item) => item.trim().toLowerCase())
+    .filter((item) => item !== "");
+
+const readHeaders = (rawHeaders: readonly string[]): InboundHeaders => {
+  if (rawHeaders.length / 2 > MAX_LINES) throw new Problem("headers_too_large", { detail: `More than ${MAX_LINES} header lines.` });
+  const pairs: (readonly [string, string])[] = [];
+  const seen = new Set<string>();
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = (rawHeaders[at] as string).toLowerCase();
+    if (singleLine.has(name) && seen.has(name)) throw ambiguous(`The header ${name} is sent twice.`);
+    seen.add(name);
+    pairs.push([name, rawHeaders[at + 1] as string]);
+  }
+  return createInboundHeaders(pairs);
+};
+
+const guardConnection = (headers: InboundHeaders): void => {
+  for (const option of listOf(headers.get("connection")))
+    if (!connectionOptions.has(option)) throw ambiguous("The Connection header has an option that is not accepted.");
+  if (listOf(headers.get("upgrade")).some((protocol) => protocol.split("/")[0] === "websocket"))
+    throw ambiguous("WebSocket is not served.");
+};
+
+const parseMethod = (method: string): InboundMethod => {
+  if ((inboundMethods as readonly string[]).includes(method)) return method as InboundMethod;
+  throw new Problem("method_not_allowed", { headers: { allow: inboundMethods.join(", ") } });
+};
+
+const parseHost = (headers: InboundHeaders): string => {
+  const host = headers.get("host")?.toLowerCase();
+  if (host === undefined) throw ambiguous("The header host is missing.");
+  if (!HOST.test(host)) throw ambiguous("The header host is malformed.");
+  return host;
+};
+
+const parseBody = (head: RawHead, headers: InboundHeaders): Frame["body"] => {
+  const coding = headers.get("transfer-encoding");
+  const length = headers.get("content-length");
+  if (coding !== undefined) {
+    if (head.httpVersion === "1.0") throw ambiguous("HTTP/1.0 has no Transfer-Encoding.");
+    if (length !== undefined || coding.toLowerCase() !== "chunked")
+      throw new Problem("bad_framing", { detail: "The only transfer coding is chunked." });
+    return { length: undefined };
+  }
+  if (length === undefined || length === "0") return undefined;
+  if (!/^(?:0|[1-9][0-9]{0,14})$/.test(length)) throw new Problem("bad_framing", { detail: "Content-Length is not a number." });
+  return { length: Number(length) };
+};
+
+/**
+ * Refuses a head with more than one reading. What it throws ends the connection: nothing after such a head can be
+ * trusted to be a request.
+ */
+export const guardFrame = (head: RawHead): Frame => {
+  const headers = readHeaders(head.rawHeaders);
+  guardConnection(headers);
+  const method = parseMethod(head.method);
+  const expect = headers.get("expect");
+  if (expect !== undefined && expect.toLowerCase() !== "100-continue") throw new Problem("expectation_failed");
+  const host = parseHost(headers);
+  const body = parseBody(head, headers);
+  if (body !== undefined && withoutBody.has(method)) throw new Problem("body_not_allowed");
+  return { method, headers, host, body };
+};

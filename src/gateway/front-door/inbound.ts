@@ -1,0 +1,49 @@
+import type { Problem } from "#contract/problem.ts";
+import type { CanonicalTarget } from "#gateway/canonical-path.ts";
+
+export const inboundMethods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const;
+export type InboundMethod = (typeof inboundMethods)[number];
+
+/** Headers as they arrived, names in lower case, order and repetitions kept. */
+export interface InboundHeaders {
+  /** The value, or all values of a repeated header joined by `, `. */
+  get(name: string): string | undefined;
+  readonly pairs: readonly (readonly [name: string, value: string])[];
+}
+
+/** A request body that has not been read. Reading it tells a waiting client to send (`100 Continue`). */
+export interface InboundBody {
+  /** Bytes as Content-Length announced them; `undefined` when chunked. */
+  readonly length: number | undefined;
+  /** May be called once. The stream fails with a `Problem` when the client sends too slowly or wrongly. */
+  stream(): ReadableStream<Uint8Array>;
+  /** Why the stream failed, once it has. */
+  failure(): Problem | undefined;
+}
+
+/** A request that has one reading: what the corridor works on. */
+export interface Inbound {
+  readonly method: InboundMethod;
+  readonly target: CanonicalTarget;
+  readonly headers: InboundHeaders;
+  /** Host as addressed: lower case, default port dropped. */
+  readonly host: string;
+  /** The public origin addressed; `undefined` when the host is none of ours. */
+  readonly origin: string | undefined;
+  /** Address of the TCP peer. */
+  readonly peerAddress: string;
+  readonly isSecure: boolean;
+  readonly correlationId: string;
+  readonly body: InboundBody | undefined;
+  /** Aborted when the client has left before the answer was written. */
+  readonly signal: AbortSignal;
+}
+
+export const createInboundHeaders = (pairs: readonly (readonly [string, string])[]): InboundHeaders => {
+  const byName = new Map<string, string>();
+  for (const [name, value] of pairs) {
+    const held = byName.get(name);
+    byName.set(name, held === undefined ? value : `${held}, ${value}`);
+  }
+  return { get: (name) => byName.get(name), pairs };
+};

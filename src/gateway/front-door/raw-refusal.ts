@@ -1,0 +1,34 @@
+import { STATUS_CODES } from "node:http";
+import type { Duplex } from "node:stream";
+import { randomUUID } from "node:crypto";
+import type { Problem } from "#contract/problem.ts";
+import { problemBody } from "#http/problem-body.ts";
+
+/**
+ * Refuses on the bare connection, where the parser made no request of what arrived, and ends it. The rest of what was
+ * sent is never read.
+ */
+export const refuseConnection = (socket: Duplex, problem: Problem): void => {
+  // A connection that the parser gave up has no other listener; a reset must not end the process.
+  socket.on("error", () => socket.destroy());
+  if (!socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const correlationId = randomUUID();
+  const body = JSON.stringify(problemBody(problem, correlationId));
+  const headers = [
+    `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status] ?? ""}`,
+    "Content-Type: application/problem+json",
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    "Cache-Control: no-store",
+    "X-Content-Type-Options: nosniff",
+    "Content-Security-Policy: default-src 'none'; sandbox; frame-ancestors 'none'",
+    "Referrer-Policy: no-referrer",
+    "Cross-Origin-Resource-Policy: same-origin",
+    `X-Correlation-ID: ${correlationId}`,
+    ...Object.entries(problem.options.headers ?? {}).map(([name, value]) => `${name}: ${value}`),
+    "Connection: close",
+  ];
+  socket.end(`${headers.join("\r\n")}\r\n\r\n${body}`);
+};

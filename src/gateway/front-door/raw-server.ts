@@ -1,0 +1,171 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import type { Duplex } from "node:stream";
+import { Problem } from "#contract/problem.ts";
+import { correlationIdOf } from "#http/correlation-id.ts";
+import { canonicalise } from "#gateway/canonical-path.ts";
+import { guardFrame, type Frame } from "./frame.ts";
+import { inboundMethods, type Inbound } from "./inbound.ts";
+import type { PublicOrigins } from "./public-origins.ts";
+import { refuseConnection } from "./raw-refusal.ts";
+import { createRequestBody, type RequestBody } from "./request-body.ts";
+import { writeResponse } from "./response-writer.ts";
+
+export interface RawServerParts {
+  readonly origins: PublicOrigins;
+  readonly corridor: Corridor;
+  /** PEM texts; absent = plain HTTP. */
+  readonly tls?: { readonly cert: string; readonly key: string };
+}
+
+/** What stands behind the front door. */
+export interface Corridor {
+  handle(inbound: Inbound): Promise<Response>;
+  /** The answer to a head that made no request: counted and written like any other. */
+  refuse(problem: Problem, head: { readonly method: string; readonly correlationId: string; readonly isSecure: boolean }): Response;
+  /** The parser made nothing of what arrived. */
+  unparsed(problem: Problem): void;
+}
+
+const limits = {
+  maxHeaderSize: 16_384,
+  headersTimeout: 10_000,
+  requestTimeout: 300_000,
+  keepAliveTimeout: 65_000,
+  connectionsCheckingInterval: 2000,
+  insecureHTTPParser: false,
+  joinDuplicateHeaders: false,
+  requireHostHeader: false,
+} as const;
+const MAX_CONNECTIONS = 10_000;
+
+/** One request on its connection, as long as its answer is not finished. */
+interface Exchange {
+  readonly body: RequestBody | undefined;
+  readonly outgoing: ServerResponse;
+}
+
+const isControl = (byte: number | undefined): boolean => byte === undefined || byte < 0x21 || byte === 0x7f;
+
+/** What the parser's complaint means: a fault of the target is told from a fault of the framing. */
+export const problemOfParser = (error: NodeJS.ErrnoException & { rawPacket?: Buffer; bytesParsed?: number }): Problem => {
+  switch (error.code) {
+    case "HPE_HEADER_OVERFLOW":
+      return new Problem("headers_too_large");
+    case "ERR_HTTP_REQUEST_TIMEOUT":
+      return new Problem("request_timeout");
+    case "HPE_INVALID_URL": {
+      const at = error.bytesParsed ?? 0;
+      const bytes = [error.rawPacket?.[at - 1], error.rawPacket?.[at]];
+      return bytes.some(isControl) ? new Problem("bad_framing") : new Problem("ambiguous_target");
+    }
+    default:
+      return new Problem("bad_framing");
+  }
+};
+
+/** A raw HTTP/1.1 server that hands on only what has one reading. */
+export const createRawServer = (parts: RawServerParts): Server => {
+  const exchanges = new WeakMap<Duplex, Exchange>();
+  /** Connections that end with the answer under way: whatever else arrives on them is not looked at. */
+  const closing = new WeakSet<Duplex>();
+
+  const readInbound = (request: IncomingMessage, outgoing: ServerResponse, frame: Frame, correlationId: string, isSecure: boolean) => {
+    const target = canonicalise(request.url ?? "");
+    const expects = frame.headers.get("expect") !== undefined;
+    const body = frame.body && createRequestBody(request, frame.body.length, () => expects && outgoing.writeContinue());
+    const left = new AbortController();
+    outgoing.on("close", () => {
+      if (!outgoing.writableFinished) left.abort();
+    });
+    const origin = parts.origins.originOf(frame.host);
+    const inbound: Inbound = {
+      method: frame.method,
+      target,
+      headers: frame.headers,
+      host: origin === undefined ? frame.host : new URL(origin).host,
+      origin,
+      peerAddress: request.socket.remoteAddress ?? "",
+      isSecure,
+      correlationId,
+      body,
+      signal: left.signal,
+    };
+    return { inbound, body };
+  };
+
+  const serve = async (request: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
+    const { socket } = request;
+    if (closing.has(socket)) return;
+    // An answer that fails after its head has left is destroyed by the writer; nobody else listens.
+    request.on("error", () => {});
+    outgoing.on("error", () => {});
+    const isSecure = "encrypted" in socket;
+    const correlationId = correlationIdOf(singleHeader(request.rawHeaders, "x-correlation-id"));
+    let frame: Frame;
+    let entered: ReturnType<typeof readInbound>;
+    try {
+      frame = guardFrame({ method: request.method ?? "", httpVersion: request.httpVersion, rawHeaders: request.rawHeaders });
+      entered = readInbound(request, outgoing, frame, correlationId, isSecure);
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      closing.add(socket);
+      const response = parts.corridor.refuse(error, { method: request.method ?? "", correlationId, isSecure });
+      await writeResponse(response, outgoing, { isHead: request.method === "HEAD", close: true });
+      return;
+    }
+    exchanges.set(socket, { body: entered.body, outgoing });
+    outgoing.on("close", () => {
+      if (exchanges.get(socket)?.outgoing === outgoing) exchanges.delete(socket);
+    });
+    const response = await parts.corridor.handle(entered.inbound);
+    // What the client has not sent yet will not be read: the next request could not be told from it. And a server that
+    // stops takes no next one.
+    const close = entered.body?.isSettled() === false || !server.listening;
+    if (close) closing.add(socket);
+    await writeResponse(response, outgoing, { isHead: frame.method === "HEAD", close });
+  };
+
+  const begin = (request: IncomingMessage, outgoing: ServerResponse): void => {
+    serve(request, outgoing).catch(() => outgoing.destroy());
+  };
+
+  const server =
+    parts.tls === undefined
+      ? createServer(limits)
+      : createTlsServer({ ...limits, ...parts.tls, minVersion: "TLSv1.2", ALPNProtocols: ["http/1.1"] });
+  server.maxHeadersCount = 0;
+  server.maxConnections = MAX_CONNECTIONS;
+  server.on("request", begin);
+  server.on("checkContinue", begin);
+  server.on("checkExpectation", begin);
+  server.on("connect", (_request: IncomingMessage, socket: Duplex) => {
+    const problem = new Problem("method_not_allowed", { headers: { allow: inboundMethods.join(", ") } });
+    parts.corridor.unparsed(problem);
+    refuseConnection(socket, problem);
+  });
+  server.on("clientError", (error: NodeJS.ErrnoException, socket: Duplex) => {
+    const exchange = exchanges.get(socket);
+    if (error.code === "ECONNRESET" || !socket.writable) {
+      socket.destroy();
+      return;
+    }
+    const problem = problemOfParser(error);
+    if (closing.has(socket)) return;
+    closing.add(socket);
+    if (exchange !== undefined) {
+      // The answer under way is the last one: it says the fault if the fault lies in its own body.
+      exchange.outgoing.on("close", () => socket.destroy());
+      exchange.body?.fail(problem);
+      return;
+    }
+    parts.corridor.unparsed(problem);
+    refuseConnection(socket, problem);
+  });
+  return server;
+};
+
+const singleHeader = (rawHeaders: readonly string[], wanted: string): string | undefined => {
+  for (let at = 0; at < rawHeaders.length; at += 2) if (rawHeaders[at]?.toLowerCase() === wanted) return rawHeaders[at + 1];
+  return undefined;
+};

@@ -1,0 +1,53 @@
+/** State of one part, as health answers it. */
+export interface CheckState {
+  readonly status: "up" | "down" | "not_configured";
+  readonly latency_ms: number;
+  /** Since when it is so, RFC 3339. */
+  readonly since: string;
+}
+
+export interface HealthChecks {
+  /** All parts; each is asked at most once in the time that answers are kept. */
+  all(): Promise<Readonly<Record<string, CheckState>>>;
+}
+
+const KEPT_MS = 3000;
+const TIMEOUT_MS = 2000;
+
+/** Asks parts whether they answer. Whoever calls often gets the last answer: a health page is no way to load the parts. */
+export const createHealthChecks = (checks: Readonly<Record<string, () => Promise<void>>>, now: () => Date): HealthChecks => {
+  const last = new Map<string, CheckState>();
+  let kept: { readonly at: number; readonly states: Promise<Readonly<Record<string, CheckState>>> } | undefined;
+
+  const ask = async (name: string, check: () => Promise<void>): Promise<CheckState> => {
+    const started = performance.now();
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => reject(new Error("it does not answer")), TIMEOUT_MS);
+    });
+    const status = await Promise.race([check(), late]).then(
+      () => "up" as const,
+      () => "down" as const,
+    );
+    clearTimeout(timer);
+    const before = last.get(name);
+    const state: CheckState = {
+      status,
+      latency_ms: Math.round((performance.now() - started) * 10) / 10,
+      since: before?.status === status ? before.since : now().toISOString(),
+    };
+    last.set(name, state);
+    return state;
+  };
+
+  return {
+    all: () => {
+      if (kept !== undefined && performance.now() - kept.at < KEPT_MS) return kept.states;
+      const states = Promise.all(Object.entries(checks).map(async ([name, check]) => [name, await ask(name, check)] as const)).then(
+        (rows) => Object.fromEntries(rows),
+      );
+      kept = { at: performance.now(), states };
+      return states;
+    },
+  };
+};

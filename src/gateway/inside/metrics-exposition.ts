@@ -1,0 +1,36 @@
+import { isIP } from "node:net";
+import { requireScope } from "#authn/caller.ts";
+import { Problem } from "#contract/problem.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
+import type { BuiltInHandler } from "#gateway/built-in.ts";
+import type { Inbound } from "#gateway/front-door/inbound.ts";
+import { isLoopbackHost } from "#gateway/front-door/public-origins.ts";
+import { hasBearer, type Recogniser } from "#gateway/recognise.ts";
+
+export interface MetricsExpositionParts {
+  readonly metrics: Metrics;
+  readonly recogniser: Recogniser;
+  readonly isAllowedNetwork: (address: string) => boolean;
+}
+
+const isLoopbackAddress = (address: string): boolean => (isIP(address) === 4 ? address.startsWith("127.") : address === "::1");
+
+export const hasForwarding = (inbound: Inbound): boolean =>
+  inbound.headers.pairs.some(([name]) => name === "forwarded" || name === "via" || name === "x-real-ip" || name.startsWith("x-forwarded"));
+
+/** `GET /metrics`: for this machine, for listed networks, or with a token of scope `metrics.read`. */
+export const createMetricsExposition = (parts: MetricsExpositionParts): BuiltInHandler => {
+  return async ({ inbound }) => {
+    const isForwarded = hasForwarding(inbound);
+    const isLocal = isLoopbackAddress(inbound.peerAddress) && isLoopbackHost(inbound.host);
+    const isOpen = !isForwarded && (isLocal || parts.isAllowedNetwork(inbound.peerAddress));
+    if (!isOpen) {
+      if (!hasBearer(inbound))
+        throw new Problem("access_denied", { detail: "Metrics are for this machine, or for a token with scope metrics.read." });
+      requireScope(await parts.recogniser.ownBearer(inbound), ["metrics.read"]);
+    }
+    return new Response(await parts.metrics.text(), {
+      headers: { "content-type": parts.metrics.contentType, "cache-control": "no-store" },
+    });
+  };
+};

@@ -1,0 +1,103 @@
+import { z } from "zod";
+import { ingestMetrics } from "#contract/health.ts";
+import { Problem, type Fault } from "#contract/problem.ts";
+import { sensitiveParts, sensitiveWords } from "#contract/sensitive-keys.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
+import type { BuiltInHandler } from "#gateway/built-in.ts";
+import { readJson } from "#gateway/read-body.ts";
+import { reply } from "#gateway/reply.ts";
+
+const MAX_BYTES = 16_384;
+const MAX_DEPTH = 4;
+const MAX_TEXT = 256;
+const MAX_EVENTS = 100;
+
+const attributes = z
+  .record(z.string().max(128), z.unknown())
+  .refine((value) => Object.keys(value).length <= 20, "has more than 20 attributes");
+const event = z.strictObject({
+  event: z.string().regex(/^[a-z][a-z0-9_.]{0,63}$/, "must be 1-64 of a-z 0-9 _ . and begin with a letter"),
+  value: z.number().optional(),
+  attributes: attributes.optional(),
+});
+const body = z.union([event, z.strictObject({ events: z.array(event).min(1).max(50) })]);
+
+const words = new Set(sensitiveWords);
+const fold = (key: string): string =>
+  key
+    .normalize("NFKC")
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]/gu, "");
+const isSensitiveKey = (key: string): boolean => {
+  const folded = fold(key);
+  return words.has(folded) || sensitiveParts.some((part) => folded.includes(part));
+};
+
+/** The check digit of card numbers, so that a count or a duration is not taken for one. */
+const isCardNumber = (text: string): boolean => {
+  const digits = text.replace(/[ -]/g, "");
+  if (!/^[0-9]{13,19}$/.test(digits)) return false;
+  const sum = digits
+    .split("")
+    .toReversed()
+    .reduce((total, digit, index) => {
+      const value = Number(digit) * (index % 2 === 1 ? 2 : 1);
+      return total + (value > 9 ? value - 9 : value);
+    }, 0);
+  return sum % 10 === 0;
+};
+const secretValues: readonly RegExp[] = [
+  /\beyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]+\./,
+  /-----BEGIN [A-Z ]+-----/,
+  /[^\s@]+@[^\s@]+\.[^\s@]{2,}/,
+  /\bbearer\s+\S{8,}/i,
+];
+const isSensitiveValue = (text: string): boolean =>
+  secretValues.some((pattern) => pattern.test(text)) || (text.match(/[0-9][0-9 -]{11,22}[0-9]/g) ?? []).some(isCardNumber);
+
+/** Every place that must not be sent. Paths are told, values never; a key of the path may be the secret, so it is cut there. */
+const findFaults = (value: unknown, path: string, depth: number, sensitive: Fault[], wrong: Fault[]): void => {
+  if (depth > MAX_DEPTH) {
+    wrong.push({ path, message: `is nested deeper than ${MAX_DEPTH}` });
+    return;
+  }
+  if (typeof value === "string") {
+    if (value.length > MAX_TEXT) wrong.push({ path, message: `is longer than ${MAX_TEXT}` });
+    if (isSensitiveValue(value)) sensitive.push({ path, message: "looks like a credential or a contact" });
+    return;
+  }
+  if (typeof value !== "object" || value === null) return;
+  for (const [key, item] of Object.entries(value)) {
+    if (!Array.isArray(value) && isSensitiveKey(key))
+      sensitive.push({ path: `${path}/${key}`, message: "names a secret, a contact or a person" });
+    else findFaults(item, `${path}/${key}`, depth + 1, sensitive, wrong);
+  }
+};
+
+/**
+ * `POST /api/v1/metrics`: counts what clients report, all of a call or nothing. Throws `sensitive_key` (422) for a payload
+ * that names or holds personal data or a secret, `invalid_body` (422), `body_too_large` (413).
+ */
+export const createMetricsIngestion = (metrics: Metrics): BuiltInHandler => {
+  const known = new Set<string>();
+  const label = (name: string): string => {
+    if (known.has(name)) return name;
+    if (known.size >= MAX_EVENTS) return "other";
+    known.add(name);
+    return name;
+  };
+  return async ({ inbound }) => {
+    const site = inbound.headers.get("sec-fetch-site");
+    if (site === "cross-site") throw new Problem("csrf_failed", { members: { reason: "cross_site" } });
+    const read = await readJson(inbound, body, MAX_BYTES);
+    const events = "events" in read ? read.events : [read];
+    const sensitive: Fault[] = [];
+    const wrong: Fault[] = [];
+    for (const [index, item] of events.entries())
+      findFaults(item.attributes ?? {}, `${"events" in read ? `/events/${index}` : ""}/attributes`, 1, sensitive, wrong);
+    if (sensitive.length > 0) throw new Problem("sensitive_key", { errors: sensitive });
+    if (wrong.length > 0) throw new Problem("invalid_body", { errors: wrong });
+    for (const item of events) metrics.count("bff_public_metrics_total", { event: label(item.event) });
+    return reply(ingestMetrics, { accepted: events.length });
+  };
+};

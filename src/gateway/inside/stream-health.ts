@@ -1,0 +1,88 @@
+import type { LiveBus } from "#events/live-bus.ts";
+import { streamHealth } from "#contract/health.ts";
+import { Problem } from "#contract/problem.ts";
+import { sseFrame, sseHeaders } from "#http/sse.ts";
+import { reply } from "#gateway/reply.ts";
+import type { Inbound } from "#gateway/front-door/inbound.ts";
+import type { SessionRecord } from "#gateway/sessions/session-store.ts";
+import type { StreamRegistry } from "#gateway/streams/stream-registry.ts";
+
+export interface StreamHealthParts {
+  readonly bus: Pick<LiveBus, "isFresh" | "head">;
+  readonly isEmbedded: boolean;
+  readonly registry: StreamRegistry;
+  /** Whether the streams' upstream answers. */
+  readonly isUpstreamUp: () => Promise<boolean>;
+  readonly now: () => Date;
+}
+
+const PERIOD_MS = 15_000;
+
+/**
+ * `GET /api/v1/stream/health`: whether live streams tell the truth now, for the caller's own tenant. JSON, or with
+ * `Accept: text/event-stream` the same as an event each 15 s.
+ */
+export const createStreamHealth = (parts: StreamHealthParts) => {
+  const look = async (tenant: string) => {
+    const isFresh = parts.bus.isFresh();
+    const isUp = await parts.isUpstreamUp();
+    const heads = isFresh
+      ? await Promise.all(
+          (["config", "activity"] as const).map(async (name) => ({ name, head: Number(await parts.bus.head(tenant, name)) })),
+        )
+      : [];
+    return {
+      status: !isFresh ? ("unhealthy" as const) : isUp ? ("healthy" as const) : ("degraded" as const),
+      at: parts.now().toISOString(),
+      bus: { mode: parts.isEmbedded ? ("embedded" as const) : ("listen" as const), fresh: isFresh },
+      upstreams: { crud: isUp ? ("up" as const) : ("down" as const) },
+      clients: { open: parts.registry.open, limit: parts.registry.limit },
+      streams: heads,
+    };
+  };
+
+  const stream = (record: SessionRecord): Response => {
+    const place = parts.registry.claim(record.ref);
+    const bytes = new TextEncoder();
+    let timer: NodeJS.Timeout | undefined;
+    let isOpen = true;
+    const close = (): void => {
+      isOpen = false;
+      clearInterval(timer);
+      place.release();
+    };
+    const body = new ReadableStream<Uint8Array>({
+      start: (controller) => {
+        const write = (text: string) => isOpen && controller.enqueue(bytes.encode(text));
+        const tell = async (): Promise<void> => {
+          const value = await look(record.tenant);
+          write(sseFrame({ event: "health", data: JSON.stringify(value) }));
+        };
+        const bye = (reason: string): void => {
+          if (!isOpen) return;
+          write(sseFrame({ event: "bye", data: JSON.stringify({ type: "bye", at: parts.now().toISOString(), reason, retry_ms: 3000 }) }));
+          close();
+          controller.close();
+        };
+        const tellOrEnd = (): void => {
+          if ((controller.desiredSize ?? 0) < -64) bye("slow");
+          else tell().catch(() => bye("upstream"));
+        };
+        write(sseFrame({ retry: 3000 }));
+        timer = setInterval(tellOrEnd, PERIOD_MS).unref();
+        place.opened({ bye });
+        tellOrEnd();
+      },
+      cancel: close,
+    });
+    return new Response(body, { headers: sseHeaders });
+  };
+
+  return async (inbound: Inbound, record: SessionRecord): Promise<Response> => {
+    if ((inbound.headers.get("accept") ?? "").includes("text/event-stream")) return stream(record);
+    const value = await look(record.tenant).catch((cause: unknown) => {
+      throw new Problem("store_unavailable", { cause });
+    });
+    return reply(streamHealth, value, value.status === "unhealthy" ? { status: 503, headers: { "retry-after": "5" } } : {});
+  };
+};

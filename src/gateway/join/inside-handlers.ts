@@ -1,0 +1,87 @@
+import { Problem } from "#contract/problem.ts";
+import { createPointAsker } from "#gateway/facade/ask-decision-point.ts";
+import { createFacade } from "#gateway/facade/facade.ts";
+import { answerEndSession, answerSessions } from "#gateway/inside/own-sessions.ts";
+import { createStreamHealth } from "#gateway/inside/stream-health.ts";
+import type { InsideHandler, RouteCall } from "#gateway/serve-route.ts";
+import type { GatewayParts } from "#gateway/service.ts";
+import type { StreamRegistry } from "#gateway/streams/stream-registry.ts";
+import type { OpenedSessions } from "./open-sessions.ts";
+import type { OpenedTable } from "./open-table.ts";
+
+/** Rows of the table that the gateway answers by itself: a row with `target_service: internal` has one of these ids. */
+export const insideIds = [
+  "access.evaluation",
+  "access.evaluation.bearer",
+  "access.evaluations",
+  "access.evaluations.bearer",
+  "pdp.evaluation",
+  "pdp.evaluations",
+  "streams.health",
+  "sessions.list",
+  "sessions.end",
+  "crud.events",
+  "membership.pip",
+] as const;
+type InsideId = (typeof insideIds)[number];
+
+/** What has another address, or is for services alone. */
+const notThere: InsideHandler = async () => {
+  throw new Problem("not_found");
+};
+
+const sessionOf = ({ who }: RouteCall) => {
+  if (who.kind !== "session") throw new Problem("session_required");
+  return who.record;
+};
+
+export const createInsideHandlers = (
+  parts: GatewayParts,
+  opened: {
+    readonly table: OpenedTable;
+    readonly sessions: OpenedSessions;
+    readonly registry: StreamRegistry;
+    readonly answersCrud: () => Promise<void>;
+  },
+): Readonly<Record<InsideId, InsideHandler>> => {
+  const { config } = parts;
+  const { sessions, cookies } = opened.sessions;
+  const facade = createFacade({
+    ...parts,
+    askPoint: createPointAsker({ pdp: opened.table.peerOf("pdp"), timeoutMs: config.pdpTimeoutMs }),
+    pdpAudience: parts.audiences.pdp,
+    limits: {
+      items: config.evaluationItems,
+      itemBytes: config.evaluationItemBytes,
+      bodyBytes: config.evaluationBodyBytes,
+      depth: config.evaluationDepth,
+    },
+  });
+  const streamHealth = createStreamHealth({
+    bus: parts.bus,
+    isEmbedded: parts.database.kind === "pglite",
+    registry: opened.registry,
+    isUpstreamUp: () =>
+      opened.answersCrud().then(
+        () => true,
+        () => false,
+      ),
+    now: parts.now,
+  });
+  const evaluation: InsideHandler = ({ inbound, who }) => facade("evaluation", inbound, who);
+  const evaluations: InsideHandler = ({ inbound, who }) => facade("evaluations", inbound, who);
+  return {
+    "access.evaluation": evaluation,
+    "access.evaluation.bearer": evaluation,
+    "access.evaluations": evaluations,
+    "access.evaluations.bearer": evaluations,
+    "pdp.evaluation": evaluation,
+    "pdp.evaluations": evaluations,
+    "streams.health": (call) => streamHealth(call.inbound, sessionOf(call)),
+    "sessions.list": (call) => answerSessions(sessions, sessionOf(call)),
+    "sessions.end": (call) =>
+      answerEndSession({ sessions, cookies }, sessionOf(call), call.captures.get("id") ?? "", call.inbound.correlationId),
+    "crud.events": notThere,
+    "membership.pip": notThere,
+  };
+};

@@ -1,0 +1,89 @@
+import { ask } from "#contract/ask.ts";
+import { metadata } from "#contract/authzen.ts";
+import { createOnce } from "#gateway/auth/once.ts";
+import { createCsrfView, createSessionView } from "#gateway/auth/session-view.ts";
+import { createCallback, createLogin } from "#gateway/auth/sign-in.ts";
+import { createSignOut, createSignOutLink } from "#gateway/auth/sign-out.ts";
+import { createTransactions } from "#gateway/auth/transaction.ts";
+import { createVerify } from "#gateway/auth/verify.ts";
+import { createBuiltIns, type BuiltIns } from "#gateway/built-in.ts";
+import { builtInList } from "#gateway/built-in-list.ts";
+import { createNetworks } from "#gateway/config.ts";
+import type { CsrfDoor } from "#gateway/csrf.ts";
+import type { DecideRoute } from "#gateway/decide-route.ts";
+import type { PublicOrigins } from "#gateway/front-door/public-origins.ts";
+import { createHealth } from "#gateway/inside/health.ts";
+import { createHealthChecks } from "#gateway/inside/health-checks.ts";
+import { createMetricsExposition } from "#gateway/inside/metrics-exposition.ts";
+import { createMetricsIngestion } from "#gateway/inside/public-metrics.ts";
+import { createTokenEndpoint } from "#gateway/inside/token-endpoint.ts";
+import { createWellKnown } from "#gateway/inside/well-known.ts";
+import type { Recogniser } from "#gateway/recognise.ts";
+import type { GatewayParts } from "#gateway/service.ts";
+import type { WebClient } from "#gateway/web-client/web-client.ts";
+import type { OpenedSessions } from "./open-sessions.ts";
+import type { OpenedTable } from "./open-table.ts";
+
+export interface OwnPathsParts {
+  readonly origins: PublicOrigins;
+  readonly table: OpenedTable;
+  readonly sessions: OpenedSessions;
+  readonly recogniser: Recogniser;
+  readonly csrf: CsrfDoor;
+  readonly decide: DecideRoute;
+  readonly webClient: WebClient;
+  readonly isDraining: () => boolean;
+  readonly answersCrud: () => Promise<void>;
+}
+
+/** The gateway's own paths: sign-in and out, health, metrics, public documents, the web client's files. */
+export const createOwnPaths = (parts: GatewayParts, opened: OwnPathsParts): BuiltIns => {
+  const { config, metrics, now, log } = parts;
+  const { recogniser, csrf, table } = opened;
+  const { sessions, keys, cookies, records, store } = opened.sessions;
+  const signIn = {
+    ...parts,
+    sessions,
+    records,
+    cookies,
+    transactions: createTransactions(parts.secrets, now),
+    isFirstUse: createOnce(parts.database, now),
+  };
+  const signOut = { ...parts, sessions, recogniser, cookies, csrf, keys, postLogoutPath: config.postLogoutPath };
+  const checks = createHealthChecks(
+    {
+      database: () => store.ready(),
+      identity_provider: () => parts.oidc.ready(),
+      pdp: () => ask(table.peerOf("pdp"), metadata).then(() => undefined),
+      crud: opened.answersCrud,
+    },
+    now,
+  );
+  const verify = {
+    table: table.table,
+    recogniser,
+    csrf,
+    decide: opened.decide,
+    origins: opened.origins,
+    isTrustedProxy: createNetworks(config.trustedProxies),
+    metrics,
+    log,
+  };
+  return createBuiltIns(
+    builtInList({
+      login: createLogin(signIn),
+      callback: createCallback(signIn),
+      sessionView: createSessionView({ recogniser, csrf, keys }),
+      csrfView: createCsrfView({ recogniser, csrf, keys }),
+      signOut: createSignOut(signOut),
+      signOutLink: createSignOutLink(signOut),
+      verify: createVerify(verify),
+      token: createTokenEndpoint(parts.tokenExchange),
+      health: createHealth({ checks, store, isDraining: opened.isDraining, version: parts.version, now }),
+      exposition: createMetricsExposition({ metrics, recogniser, isAllowedNetwork: createNetworks(config.metricsAllow) }),
+      ingestion: createMetricsIngestion(metrics),
+      wellKnown: createWellKnown({ jwks: parts.jwks, authorizationServers: [parts.oidc.issuer] }),
+      asset: ({ inbound, captures }) => opened.webClient.asset(captures.get("path") ?? "", inbound),
+    }),
+  );
+};

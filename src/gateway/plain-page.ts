@@ -1,0 +1,41 @@
+import type { Problem } from "#contract/problem.ts";
+import type { Inbound } from "./front-door/inbound.ts";
+
+const escapes: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
+const escape = (text: string): string => text.replace(/[&<>"']/g, (character) => escapes[character] ?? character);
+
+const page = (title: string, body: string, head = ""): string =>
+  `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark"><title>${escape(title)}</title>${head}</head><body>${body}</body></html>`;
+
+const html = (text: string, status: number, headers: Headers): Response => {
+  headers.set("content-type", "text/html; charset=utf-8");
+  headers.set("cache-control", "no-store");
+  // No sandbox: it would keep the page from refreshing itself and give its links a foreign origin.
+  headers.set("content-security-policy", "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+  return new Response(text, { status, headers });
+};
+
+/** True for a page load in a browser: a person looks at the answer. */
+export const isNavigation = (inbound: Inbound): boolean => inbound.headers.get("sec-fetch-mode") === "navigate";
+
+export const wantsHtml = (inbound: Inbound): boolean => (inbound.headers.get("accept") ?? "").includes("text/html");
+
+/** A refusal for a person who looks at it, without script or style: what happened, its ids, and the way on. */
+export const problemPage = (problem: Problem, correlationId: string, way: { readonly href: string; readonly text: string }): Response => {
+  const headers = new Headers(problem.options.headers);
+  const body = [
+    `<h1>${escape(problem.title)}</h1>`,
+    problem.options.detail === undefined ? "" : `<p>${escape(problem.options.detail)}</p>`,
+    `<p><a href="${escape(way.href)}">${escape(way.text)}</a></p>`,
+    `<p><small>${escape(problem.code)} · ${escape(correlationId)}</small></p>`,
+  ].join("");
+  if (problem.status === 503 && !headers.has("retry-after")) headers.set("retry-after", "1");
+  return html(page(problem.title, body), problem.status, headers);
+};
+
+/**
+ * For a link from another site: the strict session cookie stays away from such a navigation, and comes with the next one,
+ * which this page makes by itself, once.
+ */
+export const refreshPage = (): Response =>
+  html(page("One moment", "<p>One moment …</p>", '<meta http-equiv="refresh" content="0">'), 200, new Headers());

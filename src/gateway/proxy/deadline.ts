@@ -1,0 +1,73 @@
+import { Problem } from "#contract/problem.ts";
+import type { Inbound } from "#gateway/front-door/inbound.ts";
+import type { Route } from "#gateway/routes/route-table.ts";
+
+/** How long an upstream may take; `undefined` = as long as the client stays. */
+export interface Budget {
+  readonly headersMs: number;
+  readonly idleMs: number | undefined;
+  readonly totalMs: number | undefined;
+}
+
+/** The row's timeouts; a bearer's own deadline may shorten them. A raw stream has no end that we would know. */
+export const budgetOf = (route: Route, inbound: Inbound): Budget => {
+  const { headers_ms: headersMs, idle_ms: idleMs, total_ms: totalMs } = route.row.timeouts;
+  const given = route.row.auth === "bearer" ? inbound.headers.get("x-deadline-ms") : undefined;
+  const own = given !== undefined && /^[1-9][0-9]{0,8}$/.test(given) ? Number(given) : undefined;
+  if (route.row.streaming) return { headersMs: Math.min(totalMs, own ?? totalMs), idleMs: undefined, totalMs: own };
+  const total = Math.min(totalMs, own ?? totalMs);
+  return { headersMs: Math.min(headersMs, total), idleMs, totalMs: total };
+};
+
+/**
+ * A body that ends with an error when nothing comes for too long, or when the whole takes too long; the upstream is
+ * cancelled then.
+ */
+export const timedBody = (
+  body: ReadableStream<Uint8Array>,
+  limits: { readonly idleMs: number | undefined; readonly leftMs: number | undefined },
+): ReadableStream<Uint8Array> => {
+  const reader = body.getReader();
+  let total: NodeJS.Timeout | undefined;
+  let idle: NodeJS.Timeout | undefined;
+  const stop = (): void => {
+    clearTimeout(total);
+    clearTimeout(idle);
+  };
+  return new ReadableStream<Uint8Array>(
+    {
+      start: (controller) => {
+        if (limits.leftMs === undefined) return;
+        total = setTimeout(() => fail(controller), Math.max(limits.leftMs, 1)).unref();
+      },
+      pull: async (controller) => {
+        if (limits.idleMs !== undefined) idle = setTimeout(() => fail(controller), limits.idleMs).unref();
+        try {
+          const { done, value } = await reader.read();
+          clearTimeout(idle);
+          if (!done) {
+            controller.enqueue(value);
+            return;
+          }
+          stop();
+          controller.close();
+        } catch (error) {
+          stop();
+          throw error;
+        }
+      },
+      cancel: (reason) => {
+        stop();
+        return reader.cancel(reason);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+
+  function fail(controller: ReadableStreamDefaultController<Uint8Array>): void {
+    stop();
+    const problem = new Problem("upstream_timeout");
+    controller.error(problem);
+    void reader.cancel(problem).catch(() => {});
+  }
+};

@@ -1,0 +1,62 @@
+import { Problem } from "#contract/problem.ts";
+import type { InboundBody } from "#gateway/front-door/inbound.ts";
+
+/** What is small enough to be read whole before it is sent on: such a request leaves in one piece, or not at all. */
+const WHOLE_BYTES = 65_536;
+
+export interface UpstreamBody {
+  readonly content: Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | undefined;
+  /** Why the client's body could not be passed on in full, once that is known. */
+  failure(): Problem | undefined;
+}
+
+const counted = (stream: ReadableStream<Uint8Array>, limit: number, failed: (problem: Problem) => void): ReadableStream<Uint8Array> => {
+  const reader = stream.getReader();
+  let size = 0;
+  return new ReadableStream<Uint8Array>(
+    {
+      pull: async (controller) => {
+        const { done, value } = await reader.read();
+        if (done) {
+          controller.close();
+          return;
+        }
+        size += value.byteLength;
+        if (size > limit) {
+          const problem = new Problem("body_too_large");
+          failed(problem);
+          void reader.cancel(problem).catch(() => {});
+          throw problem;
+        }
+        controller.enqueue(value);
+      },
+      cancel: (reason) => reader.cancel(reason),
+    },
+    { highWaterMark: 0 },
+  );
+};
+
+/**
+ * The request's body for the upstream: whole up to 64 KiB of announced length, else streamed with back-pressure and
+ * counted on the way. Throws `body_too_large` at once when the announced length is over the limit.
+ */
+export const meterBody = async (
+  body: InboundBody | undefined,
+  limit: number,
+  alreadyRead: Uint8Array | undefined,
+): Promise<UpstreamBody> => {
+  if (alreadyRead !== undefined) {
+    if (alreadyRead.byteLength > limit) throw new Problem("body_too_large");
+    return { content: new Uint8Array(alreadyRead), failure: () => undefined };
+  }
+  if (body === undefined) return { content: undefined, failure: () => undefined };
+  if ((body.length ?? 0) > limit) throw new Problem("body_too_large");
+  if (body.length !== undefined && body.length <= WHOLE_BYTES) {
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of body.stream()) chunks.push(chunk);
+    return { content: new Uint8Array(Buffer.concat(chunks)), failure: () => undefined };
+  }
+  let own: Problem | undefined;
+  const content = counted(body.stream(), limit, (problem) => (own = problem));
+  return { content, failure: () => own ?? body.failure() };
+};

@@ -1,0 +1,79 @@
+import { Problem } from "#contract/problem.ts";
+import type { Route } from "#gateway/routes/route-table.ts";
+
+const removed: ReadonlySet<string> = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+  "set-cookie",
+  "server",
+  "x-powered-by",
+  "alt-svc",
+  "clear-site-data",
+  "service-worker-allowed",
+  "strict-transport-security",
+  "refresh",
+  "x-user-id",
+  "x-tenant-id",
+  "x-agent-id",
+  "x-plugin-id",
+  "x-deadline-ms",
+  // the gateway's own on every answer
+  "content-security-policy",
+  "content-security-policy-report-only",
+  "x-content-type-options",
+  "cross-origin-resource-policy",
+  "referrer-policy",
+  "x-correlation-id",
+]);
+
+/** Maps a path of the upstream back to the client's path of the same row; `undefined` when the row does not lead there. */
+const clientPath = (route: Route, upstreamPath: string): string | undefined => {
+  if (route.target.kind !== "service") return undefined;
+  const { upstreamPath: template } = route.target;
+  if (route.row.preserve_path) return upstreamPath;
+  const star = template.endsWith("{path}") ? template.slice(0, -"{path}".length) : undefined;
+  if (star === undefined || star.includes("{") || !upstreamPath.startsWith(star) || !route.pattern.text.endsWith("*")) return undefined;
+  const front = route.pattern.text.slice(0, -1);
+  return front.includes("{") ? undefined : `${front}${upstreamPath.slice(star.length)}`;
+};
+
+const mapLocation = (location: string, route: Route, upstreamUrl: URL): string => {
+  const refuse = (): never => {
+    throw new Problem("upstream_bad_response", { detail: "The upstream points to another site." });
+  };
+  if (!URL.canParse(location, upstreamUrl)) return refuse();
+  const url = new URL(location, upstreamUrl);
+  if (url.origin !== upstreamUrl.origin) return refuse();
+  const path = clientPath(route, url.pathname);
+  return path === undefined ? refuse() : `${path}${url.search}${url.hash}`;
+};
+
+/**
+ * The answer's headers as the client may see them: nothing of the hop behind, no cookie, no opening of other origins;
+ * never kept by a shared cache. `upstreamUrl` is where the request went.
+ * Throws `upstream_bad_response` for a Location that leaves the upstream.
+ */
+export const clientHeaders = (response: Response, route: Route, upstreamUrl: URL): Headers => {
+  const named = new Set((response.headers.get("connection") ?? "").split(",").map((name) => name.trim().toLowerCase()));
+  const headers = new Headers();
+  for (const [name, value] of response.headers) {
+    if (removed.has(name) || named.has(name) || name.startsWith("access-control-") || name.startsWith("x-sallyport-")) continue;
+    headers.append(name, value);
+  }
+  const location = headers.get("location");
+  if (location !== null) headers.set("location", mapLocation(location, route, upstreamUrl));
+  if (route.row.auth !== "none") {
+    const control = headers.get("cache-control");
+    headers.set(
+      "cache-control",
+      control === null ? "no-store" : control.replace(/\bpublic\b/gi, "private").replace(/,?\s*s-maxage=\d+/gi, ""),
+    );
+  }
+  return headers;
+};

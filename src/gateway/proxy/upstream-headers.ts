@@ -1,0 +1,85 @@
+import type { Metrics } from "#telemetry/metrics.ts";
+import type { Inbound } from "#gateway/front-door/inbound.ts";
+import type { Recognised } from "#gateway/recognise.ts";
+
+/** Names that say who somebody is: only the gateway says that. */
+const identityPrefixes = [
+  "x-user",
+  "x-session",
+  "x-tenant",
+  "x-agent",
+  "x-auth",
+  "x-original",
+  "x-remote",
+  "remote-",
+  "x-sallyport",
+] as const;
+
+/** Names that change what a request means or where it came from. */
+const strippedPrefixes = ["x-forwarded", "x-real-ip", "x-rewrite", "x-http-method", "x-method-override", "x-csrf", "proxy-"] as const;
+
+const strippedNames: ReadonlySet<string> = new Set([
+  "forwarded",
+  "via",
+  "cookie",
+  "authorization",
+  "expect",
+  "upgrade",
+  "http2-settings",
+  "host",
+  "content-length",
+  // hop by hop
+  "connection",
+  "keep-alive",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  // set by us
+  "x-correlation-id",
+  "x-deadline-ms",
+  "x-plugin-id",
+  // a stranger's trace is no part of ours
+  "traceparent",
+  "tracestate",
+  "baggage",
+]);
+
+const NAME = /^[A-Za-z0-9-]+$/;
+
+/** How a careless server would spell the name to itself. */
+const normal = (name: string): string => name.replace(/[_.]/g, "-");
+
+/** What the upstream may see of the client's own headers. Names that carry identity are removed, and counted. */
+export const forwardedHeaders = (inbound: Inbound, metrics: Metrics): Headers => {
+  const headers = new Headers();
+  let hadIdentity = false;
+  for (const [name, value] of inbound.headers.pairs) {
+    const plain = normal(name);
+    if (identityPrefixes.some((prefix) => plain.startsWith(prefix))) {
+      hadIdentity = true;
+      continue;
+    }
+    if (!NAME.test(name) || strippedNames.has(plain) || strippedPrefixes.some((prefix) => plain.startsWith(prefix))) continue;
+    headers.append(name, value);
+  }
+  if (hadIdentity) metrics.count("bff_security_events_total", { event_type: "identity_header_stripped", severity: "warning" });
+  return headers;
+};
+
+/** Who asks, for upstreams that do not read our token; house services take identity from the token alone. */
+export const identityHeaders = (who: Recognised): Readonly<Record<string, string>> =>
+  who.kind === "none"
+    ? {}
+    : {
+        "x-user-id": who.asker.sub,
+        "x-tenant-id": who.asker.tenant,
+        ...(who.asker.agent === undefined ? {} : { "x-agent-id": who.asker.agent }),
+      };
+
+/** Where the request came from, as the gateway saw it. */
+export const originHeaders = (inbound: Inbound): Readonly<Record<string, string>> => ({
+  "x-forwarded-for": inbound.peerAddress,
+  "x-forwarded-proto": inbound.isSecure ? "https" : "http",
+  "x-forwarded-host": inbound.host,
+  "x-correlation-id": inbound.correlationId,
+});

@@ -1,0 +1,50 @@
+import type { z } from "zod";
+import { Problem } from "#contract/problem.ts";
+import { parseStrictJson } from "#http/strict-json.ts";
+import type { Inbound } from "./front-door/inbound.ts";
+
+const TYPE = /^([a-z0-9!#$&^_.+-]+\/[a-z0-9!#$&^_.+-]+)[ \t]*(?:;(.*))?$/i;
+const CHARSET = /^[ \t]*charset[ \t]*=[ \t]*"?utf-8"?[ \t]*$/i;
+const PARAMETER = /^[ \t]*[a-z0-9!#$&^_.+-]+[ \t]*=[ \t]*(?:"[^"\\]*"|[a-z0-9!#$&^_.+'/:()?=@-]+)[ \t]*$/i;
+
+/**
+ * Refuses a body of a type that the row does not take. Text is UTF-8: another charset would be another reading of the
+ * same bytes. Throws `unsupported_media_type`.
+ */
+export const guardContentType = (inbound: Inbound, accepted: readonly string[]): void => {
+  if (inbound.body === undefined) return;
+  const refuse = (): never => {
+    throw new Problem("unsupported_media_type", { detail: `Send ${accepted.join(" or ")}.` });
+  };
+  const found = TYPE.exec(inbound.headers.get("content-type") ?? "");
+  if (found === null || !accepted.includes((found[1] as string).toLowerCase())) return refuse();
+  for (const parameter of found[2]?.split(";") ?? []) {
+    if (parameter.trim() === "") continue;
+    if (!PARAMETER.test(parameter)) refuse();
+    if (/^[ \t]*charset[ \t]*=/i.test(parameter) && !CHARSET.test(parameter)) refuse();
+  }
+};
+
+/** Reads a body of at most `limit` bytes. Throws `body_too_large`, or why the body could not be read. */
+export const readBytes = async (inbound: Inbound, limit: number): Promise<Uint8Array> => {
+  if (inbound.body === undefined) return new Uint8Array();
+  if ((inbound.body.length ?? 0) > limit) throw new Problem("body_too_large");
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of inbound.body.stream()) {
+    size += chunk.byteLength;
+    if (size > limit) throw new Problem("body_too_large");
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+};
+
+/** Reads a JSON body for the gateway's own endpoints; without a body the shape is held against `undefined`. */
+export const readJson = async <T extends z.ZodType>(inbound: Inbound, shape: T, limit = 65_536): Promise<z.output<T>> => {
+  guardContentType(inbound, ["application/json"]);
+  const bytes = await readBytes(inbound, limit);
+  const read = shape.safeParse(bytes.byteLength === 0 ? undefined : parseStrictJson(bytes));
+  if (read.success) return read.data;
+  const errors = read.error.issues.map((issue) => ({ path: `/${issue.path.map(String).join("/")}`, message: issue.message }));
+  throw new Problem("invalid_body", { errors });
+};

@@ -1,0 +1,139 @@
+import type { Caller } from "#authn/caller.ts";
+import { requireScope } from "#authn/caller.ts";
+import type { VerifyBearer } from "#authn/house-identity.ts";
+import { Problem } from "#contract/problem.ts";
+import type { Asker } from "#pdp/decide.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
+import type { Inbound } from "./front-door/inbound.ts";
+import type { PublicOrigins } from "./front-door/public-origins.ts";
+import { fillPath } from "./routes/route-pattern.ts";
+import type { Route } from "./routes/route-table.ts";
+import type { SessionCookies } from "./sessions/session-cookies.ts";
+import type { SessionRecord } from "./sessions/session-store.ts";
+import type { Sessions } from "./sessions/sessions.ts";
+import type { BrowserClient } from "./sessions/session-records.ts";
+
+/** Who a request comes from, once its row has said which credential counts. */
+export type Recognised =
+  | { readonly kind: "none" }
+  | { readonly kind: "session"; readonly record: SessionRecord; readonly asker: Asker }
+  | { readonly kind: "bearer"; readonly caller: Caller; readonly asker: Asker };
+
+export interface RecogniseParts {
+  readonly sessions: Sessions;
+  readonly cookies: SessionCookies;
+  readonly origins: PublicOrigins;
+  /** A verifier of bearer tokens for any of these audiences. */
+  readonly verifierFor: (audiences: readonly string[]) => VerifyBearer;
+  /** Scopes of what a session asks of the house's services. */
+  readonly sessionScopes: readonly string[];
+  /** Clients that may enter the tool endpoints without being an agent. */
+  readonly firstPartyClients: ReadonlySet<string>;
+  readonly metrics: Metrics;
+}
+
+export interface Recogniser {
+  /** By cookie alone. Throws `unauthenticated`; two cookies of our name are none, and both are cleared. */
+  session(inbound: Inbound): Promise<Recognised & { readonly kind: "session" }>;
+  /** By the Authorization header alone; query tokens never count. */
+  bearer(inbound: Inbound, route: Route, captures: ReadonlyMap<string, string>): Promise<Recognised & { readonly kind: "bearer" }>;
+  /** Against the gateway's own public origins, for its own endpoints. */
+  ownBearer(inbound: Inbound): Promise<Caller>;
+  hasCookie(inbound: Inbound): boolean;
+}
+
+const MAX_VERIFIERS = 256;
+
+export const clientOf = (inbound: Inbound): BrowserClient => ({
+  userAgent: inbound.headers.get("user-agent") ?? "",
+  address: inbound.peerAddress,
+});
+
+export const hasBearer = (inbound: Inbound): boolean => /^bearer(?: |$)/i.test(inbound.headers.get("authorization") ?? "");
+
+/** The session's person as the decision point and the services see them. */
+export const askerOfSession = (record: SessionRecord, scopes: readonly string[]): Asker => ({
+  sub: record.subject,
+  tenant: record.tenant,
+  amr: record.amr,
+  scopes: new Set(scopes),
+  ...(record.acr === undefined ? {} : { acr: record.acr }),
+  ...(record.authTime === undefined ? {} : { authTime: record.authTime }),
+});
+
+/** Tool endpoints are entered by agents and by our own clients; any other client is unknown there. */
+const isToolEndpoint = (path: string): boolean => path === "/mcp" || path.startsWith("/mcp/") || path.startsWith("/api/crud/mcp/");
+
+export const createRecogniser = (parts: RecogniseParts): Recogniser => {
+  const verifiers = new Map<string, VerifyBearer>();
+  const verifier = (audiences: readonly string[]): VerifyBearer => {
+    const key = audiences.join(" ");
+    const made = verifiers.get(key) ?? parts.verifierFor(audiences);
+    if (verifiers.size >= MAX_VERIFIERS) verifiers.clear();
+    verifiers.set(key, made);
+    return made;
+  };
+  const check = (inbound: Inbound, audiences: readonly string[]): Promise<Caller> => {
+    const authorization = inbound.headers.get("authorization");
+    const headers = new Headers();
+    if (authorization !== undefined) headers.set("authorization", authorization);
+    return verifier(audiences)(new Request("http://gateway.internal/", { headers }));
+  };
+
+  const challenge = (error: unknown, inbound: Inbound, route: Route, captures: ReadonlyMap<string, string>): never => {
+    if (!(error instanceof Problem) || error.status !== 401) throw error;
+    const resource = route.row.bearer?.resource;
+    const origin = inbound.origin ?? parts.origins.first;
+    const metadata =
+      resource === undefined ? [] : [`resource_metadata="${origin}/.well-known/oauth-protected-resource${fillPath(resource, captures)}"`];
+    const scopes = route.row.bearer?.scopes ?? [];
+    const said = [
+      ...(error.code === "unauthenticated" ? [] : ['error="invalid_token"']),
+      ...metadata,
+      ...(scopes.length === 0 ? [] : [`scope="${scopes.join(" ")}"`]),
+    ];
+    const value = `Bearer${said.length === 0 ? "" : ` ${said.join(", ")}`}`;
+    throw new Problem(error.code, { ...error.options, headers: { ...error.options.headers, "www-authenticate": value } });
+  };
+
+  return {
+    hasCookie: (inbound) => parts.cookies.readSid(inbound.headers.get("cookie")).kind !== "none",
+    session: async (inbound) => {
+      const sid = parts.cookies.readSid(inbound.headers.get("cookie"));
+      const refuse = (clear: boolean): Problem =>
+        new Problem("unauthenticated", {
+          members: { login_url: "/auth/login" },
+          headers: { "www-authenticate": "Cookie", ...(clear ? { "set-cookie": parts.cookies.clearSid() } : {}) },
+        });
+      if (sid.kind !== "one") throw refuse(sid.kind === "ambiguous");
+      try {
+        const record = await parts.sessions.recognise(sid.value, clientOf(inbound), inbound.correlationId);
+        return { kind: "session", record, asker: askerOfSession(record, parts.sessionScopes) };
+      } catch (error) {
+        if (error instanceof Problem && error.code === "unauthenticated") throw refuse(true);
+        throw error;
+      }
+    },
+    bearer: async (inbound, route, captures) => {
+      const audiences = route.audiences.flatMap((text) => {
+        const filled = fillPath(text, captures);
+        return filled.startsWith("/") ? parts.origins.list.map((origin) => (filled === "/" ? origin : `${origin}${filled}`)) : [filled];
+      });
+      let caller: Caller;
+      try {
+        caller = await check(inbound, audiences);
+      } catch (error) {
+        return challenge(error, inbound, route, captures);
+      }
+      requireScope(caller, route.row.bearer?.scopes ?? []);
+      if (
+        isToolEndpoint(inbound.target.path) &&
+        caller.agent === undefined &&
+        !(caller.clientId !== undefined && parts.firstPartyClients.has(caller.clientId))
+      )
+        throw new Problem("unknown_client", { detail: "Register this client as an agent first." });
+      return { kind: "bearer", caller, asker: caller };
+    },
+    ownBearer: (inbound) => check(inbound, parts.origins.list),
+  };
+};

@@ -1,0 +1,18 @@
+import { Problem } from "#contract/problem.ts";
+import type { Inbound } from "./front-door/inbound.ts";
+import type { Recognised } from "./recognise.ts";
+
+export interface RevealDoor {
+  /** Keeps secret values out of browsers unless the house allows a person to see them. Throws `reveal_disabled`. */
+  guard(inbound: Inbound, who: Recognised): void;
+}
+
+/** Reads that answer a secret's value. */
+const values: ReadonlySet<string> = new Set(["/api/secrets", "/api/secrets/value"]);
+
+export const createRevealDoor = (isAllowed: boolean): RevealDoor => ({
+  guard: (inbound, who) => {
+    const isRead = inbound.method === "GET" || inbound.method === "HEAD";
+    if (!isAllowed && who.kind === "session" && isRead && values.has(inbound.target.path)) throw new Problem("reveal_disabled");
+  },
+});

@@ -1,0 +1,37 @@
+import { isIP, BlockList } from "node:net";
+
+/** Addresses that hand out a machine's own credentials, or that only look like a name. */
+const refused = new BlockList();
+refused.addSubnet("169.254.0.0", 16, "ipv4");
+refused.addSubnet("0.0.0.0", 8, "ipv4");
+refused.addAddress("100.100.100.200", "ipv4");
+refused.addSubnet("fe80::", 10, "ipv6");
+refused.addAddress("fd00:ec2::254", "ipv6");
+refused.addAddress("::", "ipv6");
+
+const metadataNames: ReadonlySet<string> = new Set(["metadata", "metadata.google.internal", "instance-data", "instance-data.ec2.internal"]);
+
+const isRefusedAddress = (host: string): boolean => {
+  const kind = isIP(host);
+  if (kind === 4) return refused.check(host, "ipv4");
+  // A BlockList looks through IPv4-mapped addresses by itself.
+  return kind === 6 && refused.check(host, "ipv6");
+};
+
+/**
+ * What is wrong with the address of an upstream, or `undefined`: only http or https, no user, query or fragment, no
+ * link-local, metadata or integer-form address. Names are not resolved: an upstream's name is the operator's word.
+ */
+export const addressFault = (text: string): string | undefined => {
+  if (!URL.canParse(text)) return "is not a URL";
+  const url = new URL(text);
+  if (url.protocol !== "http:" && url.protocol !== "https:") return "must be http or https";
+  if (url.username !== "" || url.password !== "") return "must not hold a user or password";
+  if (url.search !== "" || url.hash !== "" || text.includes("?") || text.includes("#")) return "must not hold a query or fragment";
+  const written = /^https?:\/\/(\[[^\]]*\]|[^/:]*)/i.exec(text)?.[1] ?? "";
+  const host = url.hostname.replace(/^\[|\]$/g, "");
+  if (isIP(host) === 4 && written !== host) return "must write an IPv4 address as four decimal numbers";
+  if (isRefusedAddress(host)) return "is a link-local or metadata address";
+  if (metadataNames.has(host.toLowerCase().replace(/\.$/, ""))) return "is a metadata address";
+  return undefined;
+};

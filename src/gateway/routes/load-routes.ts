@@ -1,0 +1,68 @@
+import { readFile } from "node:fs/promises";
+import type { Fault } from "#contract/problem.ts";
+import { pairOf } from "#pdp/pairs.ts";
+import { StartFaults } from "#gateway/start-faults.ts";
+import { readPdpConfig } from "./pdp-config.ts";
+import type { Variables } from "./placeholders.ts";
+import { readRouteTable, type RouteTable } from "./route-table.ts";
+import { readYaml, type YamlSource } from "./yaml-source.ts";
+
+export interface RouteFiles {
+  readonly routesFile: string;
+  readonly pdpConfigFile: string;
+  readonly variables: Variables;
+  readonly houseAudiences: readonly string[];
+  readonly publicHosts: ReadonlySet<string>;
+  readonly handlers: readonly string[];
+  readonly isBuiltIn: (path: string) => boolean;
+}
+
+const readSource = async (
+  file: string,
+): Promise<{ readonly text: string; readonly source?: YamlSource; readonly faults: readonly Fault[] }> => {
+  let text: string;
+  try {
+    text = await readFile(file, "utf8");
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? "unknown";
+    return { text: "", faults: [{ path: "", message: `cannot be read (${code})`, file, line: 1, column: 1 }] };
+  }
+  return { text, ...readYaml(text, file) };
+};
+
+const unreadable = async (table: RouteTable, file: string): Promise<readonly Fault[]> => {
+  const files = [...table.services.values()].flatMap((service) =>
+    [service.caFile, service.clientCertFile, service.clientKeyFile].filter((path) => path !== undefined),
+  );
+  const checked = await Promise.all(
+    files.map((path) =>
+      readFile(path).then(
+        () => undefined,
+        (error: NodeJS.ErrnoException) => ({ path: "/services", message: `${path} cannot be read (${error.code ?? "unknown"})`, file }),
+      ),
+    ),
+  );
+  return checked.filter((fault) => fault !== undefined);
+};
+
+/** Reads the route table and the decision point's mappings. Throws `StartFaults` with every fault of both files. */
+export const loadRoutes = async (files: RouteFiles): Promise<{ readonly table: RouteTable; readonly warnings: readonly Fault[] }> => {
+  const [routes, pdp] = await Promise.all([readSource(files.routesFile), readSource(files.pdpConfigFile)]);
+  const config = pdp.source === undefined ? undefined : readPdpConfig(pdp.source);
+  const faults = [...routes.faults, ...pdp.faults, ...(config?.faults ?? [])];
+  if (routes.source === undefined || config?.config === undefined) throw new StartFaults(faults);
+  const read = readRouteTable({
+    ...files,
+    source: routes.source,
+    text: routes.text,
+    knowsPair: (pair) => {
+      const cut = pair.indexOf("/");
+      return pairOf(pair.slice(0, cut), pair.slice(cut + 1)) !== undefined;
+    },
+    pdp: config.config,
+  });
+  if (!("table" in read)) throw new StartFaults([...faults, ...read.faults]);
+  faults.push(...(await unreadable(read.table, files.routesFile)));
+  if (faults.length > 0) throw new StartFaults(faults);
+  return { table: read.table, warnings: read.warnings };
+};

@@ -1,0 +1,72 @@
+import { z } from "zod";
+import type { Fault } from "#contract/problem.ts";
+import { parsePattern, type RoutePattern } from "./route-pattern.ts";
+import { mappingFaults } from "./authz-mapping.ts";
+import { mappingsShape, type Mapping, type RowMethod } from "./route-row.ts";
+import { shapeFaults } from "./shape-faults.ts";
+import type { YamlSource } from "./yaml-source.ts";
+
+/** The part of the decision point's configuration that the gateway reads; the rest belongs to the decision point. */
+const shape = z.looseObject({
+  endpoint_map: z.record(z.string(), mappingsShape).default({}),
+  derived_defaults: z.strictObject({ enabled: z.boolean().default(false) }).prefault({}),
+  validation_strict: z.boolean().default(true),
+  enable_authorization: z.boolean().default(true),
+});
+
+const known: ReadonlySet<string> = new Set([
+  "decision_point",
+  "policy_dir",
+  "facts",
+  "endpoint_map",
+  "derived_defaults",
+  "validation_strict",
+  "enable_authorization",
+]);
+
+/** A mapping from the decision point's file, with the place it was written. */
+export interface ExternalMapping {
+  readonly mapping: Mapping;
+  readonly file: string;
+  readonly line: number;
+}
+
+export interface PdpConfig {
+  /** By the row's pattern, then its method. */
+  readonly endpointMap: ReadonlyMap<string, Partial<Record<RowMethod, ExternalMapping>>>;
+  readonly derivedDefaults: boolean;
+  readonly validationStrict: boolean;
+}
+
+const faultAt = (source: YamlSource, at: readonly PropertyKey[], message: string): Fault => ({
+  path: `/${at.map(String).join("/")}`,
+  message,
+  file: source.file,
+  ...source.placeOf(at),
+});
+
+/** Reads the gateway's part of the decision point's configuration, or every fault of it. */
+export const readPdpConfig = (source: YamlSource): { readonly config: PdpConfig | undefined; readonly faults: readonly Fault[] } => {
+  const read = shape.safeParse(source.value);
+  if (!read.success) return { config: undefined, faults: shapeFaults(read.error, source) };
+  const faults: Fault[] = Object.keys(read.data)
+    .filter((key) => !known.has(key))
+    .map((key) => ({ path: `/${key}`, message: "is not known here", file: source.file, ...source.placeOfKey([], key) }));
+  const endpointMap = new Map<string, Partial<Record<RowMethod, ExternalMapping>>>();
+  for (const [path, methods] of Object.entries(read.data.endpoint_map)) {
+    const pattern: RoutePattern | string = parsePattern(path);
+    if (typeof pattern === "string") {
+      faults.push(faultAt(source, ["endpoint_map", path], pattern));
+      continue;
+    }
+    const mappings: Partial<Record<RowMethod, ExternalMapping>> = {};
+    for (const [method, mapping] of Object.entries(methods) as [RowMethod, Mapping][]) {
+      const at = ["endpoint_map", path, method];
+      faults.push(...mappingFaults(mapping, pattern, at).map((fault) => faultAt(source, fault.at, fault.message)));
+      mappings[method] = { mapping, file: source.file, line: source.placeOf(at).line };
+    }
+    endpointMap.set(path, mappings);
+  }
+  const config = { endpointMap, derivedDefaults: read.data.derived_defaults.enabled, validationStrict: read.data.validation_strict };
+  return { config, faults };
+};

@@ -1,0 +1,87 @@
+import type { RoutePattern } from "./route-pattern.ts";
+import { namesIn } from "./route-pattern.ts";
+import type { RouteService, AddFault } from "./route-service.ts";
+import { hasPlaceholder } from "./placeholders.ts";
+import type { RowShape } from "./route-row.ts";
+
+export interface RowContext {
+  readonly row: RowShape;
+  readonly pattern: RoutePattern;
+  readonly service: RouteService | undefined;
+  /** Ids that a row with `target_service: internal` may have. */
+  readonly handlers: readonly string[];
+  readonly publicHosts: ReadonlySet<string>;
+  readonly audiences: readonly string[];
+  /** True: the path lies under one that the gateway serves by itself. */
+  readonly isBuiltIn: boolean;
+  readonly add: AddFault;
+}
+
+const targetFaults = ({ row, pattern, service, handlers, add }: RowContext): void => {
+  if (row.hosts !== undefined) {
+    if (row.target_service !== undefined) add(["target_service"], "a forward-auth row (hosts) has none");
+    return;
+  }
+  if (row.target_service === undefined) {
+    add([], "names no target_service");
+    return;
+  }
+  if (row.target_service === "internal") {
+    if (row.internal === false) add(["internal"], "must be true or absent with target_service internal");
+    if (!handlers.includes(row.id)) add(["id"], `names no handler of the gateway; known are ${handlers.join(", ")}`);
+    if (row.upstream_path !== undefined) add(["upstream_path"], "an internal row has none");
+    return;
+  }
+  if (row.internal !== undefined) add(["internal"], "only goes with target_service internal");
+  if (service === undefined) add(["target_service"], "is not a key of services");
+  if ((row.upstream_path !== undefined) === row.preserve_path) add([], "needs exactly one of upstream_path and preserve_path");
+  if (row.upstream_path !== undefined) {
+    if (!row.upstream_path.startsWith("/")) add(["upstream_path"], "must begin with /");
+    for (const name of namesIn(row.upstream_path))
+      if (!pattern.names.has(name)) add(["upstream_path"], `{${name}} is not captured by the path`);
+  }
+};
+
+const credentialFaults = ({ row, pattern, publicHosts, add }: RowContext): void => {
+  if (row.authz === "pdp" && row.auth === "none") add(["authz"], "pdp needs a session or a bearer");
+  if (row.authz === "none" && row.authz_map !== undefined) add(["authz_map"], "goes with authz: pdp");
+  for (const method of Object.keys(row.authz_map ?? {}))
+    if (!(row.methods as string[]).includes(method)) add(["authz_map", method], "is not one of the row's methods");
+  if (row.auth === "none" && pattern.text === "/*") add(["auth"], "none is not allowed on a catch-all");
+  if (row.bearer !== undefined && row.auth !== "bearer") add(["bearer"], "goes with auth: bearer");
+  if (row.cors_origins.length > 0 && row.auth !== "bearer")
+    add(["cors_origins"], "go with auth: bearer; a cookie is never sent across origins");
+  if (row.csrf !== undefined && row.hosts === undefined) add(["csrf"], "is set on forward-auth rows (hosts) only");
+  if (row.hosts !== undefined && row.auth === "bearer") add(["auth"], "a forward-auth row has session or none");
+  for (const [index, host] of (row.hosts ?? []).entries())
+    if (!publicHosts.has(host)) add(["hosts", index], "is not the host of a public origin");
+  for (const text of [...(row.bearer?.audiences ?? []), ...(row.bearer?.resource === undefined ? [] : [row.bearer.resource])])
+    for (const name of namesIn(text)) if (!pattern.names.has(name)) add(["bearer"], `{${name}} is not captured by the path`);
+};
+
+const policyFaults = ({ row, service, audiences, add }: RowContext): void => {
+  const policy = row.token_policy;
+  if (policy === undefined) return;
+  if (row.target_service === "internal" || row.hosts !== undefined) add(["token_policy"], "goes with an upstream service");
+  else if (service?.isHouse !== true) add(["token_policy"], "tokens for services outside the house are not available");
+  else if (policy.mode !== "on_behalf_of") add(["token_policy", "mode"], "a service of the house gets on_behalf_of, or no policy");
+  if (policy.service !== undefined && policy.service !== row.target_service)
+    add(["token_policy", "service"], "is not the row's target_service");
+  if (policy.audience !== undefined && policy.audience !== service?.audience && !audiences.includes(policy.audience))
+    add(["token_policy", "audience"], "is not one of the audiences that this file allows");
+};
+
+/** Every rule that one row can break by itself. */
+export const rowFaults = (context: RowContext): void => {
+  const { row, isBuiltIn, add } = context;
+  if (isBuiltIn) add(["path"], "lies under a path that the gateway serves by itself");
+  targetFaults(context);
+  credentialFaults(context);
+  policyFaults(context);
+  if (row.streaming && row.auth === "session" && row.methods.some((method) => method !== "GET" && method !== "OPTIONS"))
+    add(["streaming"], "with auth: session is an event stream: GET alone");
+  if (row.streaming && row.target_service === "internal") add(["streaming"], "goes with an upstream service");
+  if (row.delete_body && !row.methods.includes("DELETE")) add(["delete_body"], "goes with the method DELETE");
+  for (const [key, value] of Object.entries(row))
+    if (typeof value === "string" && hasPlaceholder(value)) add([key], "placeholders are not allowed here");
+};

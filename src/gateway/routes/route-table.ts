@@ -1,0 +1,201 @@
+import { createHash } from "node:crypto";
+import type { Fault } from "#contract/problem.ts";
+import { mappingFaults } from "./authz-mapping.ts";
+import type { PdpConfig } from "./pdp-config.ts";
+import { fillPlaceholders, type Variables } from "./placeholders.ts";
+import { rowFaults } from "./route-faults.ts";
+import { mappingsOf, type SourcedMapping } from "./row-mappings.ts";
+import { parsePattern, samplePath, type RoutePattern } from "./route-pattern.ts";
+import { routeFileShape, type RowMethod, type RowShape } from "./route-row.ts";
+import { readService, type AddFault, type RouteService } from "./route-service.ts";
+import { createSegmentTrie, type SegmentTrie } from "./segment-trie.ts";
+import { shapeFaults } from "./shape-faults.ts";
+import type { YamlSource } from "./yaml-source.ts";
+
+export type RouteTarget =
+  | { readonly kind: "internal" }
+  | { readonly kind: "service"; readonly service: RouteService; readonly upstreamPath: string }
+  | { readonly kind: "forward_auth" };
+
+/** A row of the table, ready to serve. */
+export interface Route {
+  readonly id: string;
+  readonly row: RowShape;
+  readonly pattern: RoutePattern;
+  readonly target: RouteTarget;
+  readonly mappings: ReadonlyMap<RowMethod, SourcedMapping>;
+  /** Audiences that a token for this row may have; one that begins with `/` lies under each public origin. */
+  readonly audiences: readonly string[];
+  readonly line: number;
+}
+
+/** All rows at the most specific pattern of a path, and what the pattern captured (by position). */
+export interface RouteHit {
+  readonly routes: readonly Route[];
+  readonly captured: readonly string[];
+}
+
+export interface RouteTable {
+  readonly routes: readonly Route[];
+  readonly services: ReadonlyMap<string, RouteService>;
+  /** Digest of the file. */
+  readonly revision: string;
+  find(path: string): RouteHit | undefined;
+  /** Rows that protect another host by forward-auth. */
+  findForward(host: string, path: string): RouteHit | undefined;
+}
+
+export interface RouteTableParts {
+  readonly source: YamlSource;
+  readonly text: string;
+  readonly variables: Variables;
+  readonly houseAudiences: readonly string[];
+  readonly publicHosts: ReadonlySet<string>;
+  readonly handlers: readonly string[];
+  /** True for a path that the gateway serves by itself, so that no row may lie there. */
+  readonly isBuiltIn: (path: string) => boolean;
+  /** Whether the decision point knows a `resource/action` pair. */
+  readonly knowsPair: (pair: string) => boolean;
+  readonly pdp: PdpConfig;
+}
+
+const isCredentialPair = (one: RowShape, other: RowShape): boolean =>
+  new Set([one.auth, other.auth, "session", "bearer"]).size === 2 && one.auth !== other.auth;
+
+/** Two rows of one shape that share a method, unless the credential tells them apart; a third one always clashes. */
+const clashFaults = (routes: readonly { readonly route: Route; readonly index: number }[], add: AddFault): void => {
+  const byShape = Map.groupBy(routes, ({ route }) => `${(route.row.hosts ?? []).toSorted().join(",")} ${route.pattern.shape}`);
+  for (const group of byShape.values()) {
+    for (const method of new Set(group.flatMap(({ route }) => route.row.methods))) {
+      const sharing = group.filter(({ route }) => route.row.methods.includes(method));
+      const [first, second, third] = sharing;
+      if (!first || !second || (third === undefined && isCredentialPair(first.route.row, second.route.row))) continue;
+      for (const { index } of sharing.slice(1))
+        add(["routes", index, "path"], `serves ${method} of the same paths as row ${first.route.id}`);
+    }
+  }
+};
+
+/**
+ * Reads and checks the whole route table. Answers the table, with warnings, or every fault at once with its file, line
+ * and column; a table with one fault serves nothing.
+ */
+export const readRouteTable = (
+  parts: RouteTableParts,
+):
+  | { readonly table: RouteTable; readonly warnings: readonly Fault[]; readonly faults: readonly [] }
+  | { readonly faults: readonly Fault[] } => {
+  const { source } = parts;
+  const read = routeFileShape.safeParse(source.value);
+  if (!read.success) return { faults: shapeFaults(read.error, source) };
+  const faults: Fault[] = [];
+  const warnings: Fault[] = [];
+  const faultAt = (at: readonly PropertyKey[], message: string): Fault => ({
+    path: `/${at.map(String).join("/")}`,
+    message,
+    file: source.file,
+    ...source.placeOf(at),
+  });
+  const add: AddFault = (at, message) => faults.push(faultAt(at, message));
+  const services = new Map(Object.entries(read.data.services).map(([name, shape]) => [name, readService(name, shape, { ...parts, add })]));
+  if (services.has("internal")) add(["services", "internal"], "is the name of the gateway's own handlers");
+  const fill = (text: string, at: readonly PropertyKey[]): string => {
+    const filled = fillPlaceholders(text, parts.variables);
+    for (const name of filled.unset) add(at, `\${${name}} is not set, or not one that this file may name`);
+    return filled.text;
+  };
+  const audiences = read.data.audiences.map((text, index) => fill(text, ["audiences", index]));
+  const compiled: { route: Route; index: number }[] = [];
+  const ids = new Set<string>();
+  for (const [index, row] of read.data.routes.entries()) {
+    const at = ["routes", index];
+    if (ids.has(row.id)) add([...at, "id"], "is used by another row");
+    ids.add(row.id);
+    const pattern = parsePattern(row.path);
+    if (typeof pattern === "string") {
+      add([...at, "path"], pattern);
+      continue;
+    }
+    const service = row.target_service === undefined ? undefined : services.get(row.target_service);
+    const addHere: AddFault = (where, message) => add([...at, ...where], message);
+    rowFaults({
+      row,
+      pattern,
+      service,
+      audiences,
+      handlers: parts.handlers,
+      publicHosts: parts.publicHosts,
+      isBuiltIn: row.hosts === undefined && parts.isBuiltIn(samplePath(pattern.segments)),
+      add: addHere,
+    });
+    for (const [method, mapping] of Object.entries(row.authz_map ?? {}))
+      for (const fault of mappingFaults(mapping, pattern, ["authz_map", method])) addHere(fault.at, fault.message);
+    const mappings = mappingsOf(row, pattern, parts.pdp, {
+      file: source.file,
+      lineOf: (method) => source.placeOf([...at, "authz_map", method]).line,
+    });
+    for (const [method, { mapping, source: from, file, line }] of mappings) {
+      const pair = `${mapping.resource}/${mapping.action}`;
+      if (!parts.knowsPair(pair)) addHere(["authz_map", method], `${pair} is not a pair that the decision point knows`);
+      if (from === "endpoint_map")
+        warnings.push({
+          path: `/endpoint_map/${row.path}/${method}`,
+          message: `maps row ${row.id}; prefer its authz_map`,
+          ...(file === undefined ? {} : { file }),
+          ...(line === undefined ? {} : { line }),
+        });
+    }
+    for (const method of row.authz === "pdp" ? row.methods : []) {
+      if (method === "OPTIONS" || mappings.has(method)) continue;
+      const fault = faultAt([...at, "methods"], `no decision is mapped for ${method}`);
+      (parts.pdp.validationStrict ? faults : warnings).push(fault);
+    }
+    const target: RouteTarget =
+      row.hosts !== undefined
+        ? { kind: "forward_auth" }
+        : service === undefined
+          ? { kind: "internal" }
+          : { kind: "service", service, upstreamPath: row.upstream_path ?? row.path.replace(/\*$/, "{path}") };
+    const accepted = (row.bearer?.audiences ?? ["/"]).map((text, position) => fill(text, [...at, "bearer", "audiences", position]));
+    compiled.push({ route: { id: row.id, row, pattern, target, mappings, audiences: accepted, line: source.placeOf(at).line }, index });
+  }
+  clashFaults(compiled, add);
+  if (faults.length > 0) return { faults };
+  return {
+    table: buildTable(
+      compiled.map(({ route }) => route),
+      services,
+      parts.text,
+    ),
+    warnings,
+    faults: [],
+  };
+};
+
+const buildTable = (routes: readonly Route[], services: ReadonlyMap<string, RouteService>, text: string): RouteTable => {
+  const trie = createSegmentTrie<Route>();
+  const forward = new Map<string, SegmentTrie<Route>>();
+  for (const route of routes) {
+    if (route.target.kind !== "forward_auth") trie.add(route.pattern, route);
+    for (const host of route.row.hosts ?? []) {
+      const own = forward.get(host) ?? createSegmentTrie<Route>();
+      forward.set(host, own);
+      own.add(route.pattern, route);
+    }
+  }
+  const hit = (found: ReturnType<SegmentTrie<Route>["find"]>): RouteHit | undefined =>
+    found === undefined ? undefined : { routes: found.values, captured: found.captured };
+  return {
+    routes,
+    services,
+    revision: createHash("sha256").update(text).digest("hex").slice(0, 12),
+    find: (path) => hit(trie.find(path)),
+    findForward: (host, path) => hit(forward.get(host)?.find(path)),
+  };
+};
+
+/** What a hit captured, by the names of one of its rows. */
+export const capturesOf = (route: Route, captured: readonly string[]): ReadonlyMap<string, string> => {
+  const names = route.pattern.segments.filter((segment) => segment.kind !== "literal").map((segment) => segment.name);
+  return new Map(names.map((name, index) => [name, captured[index] ?? ""]));
+};

@@ -1,0 +1,132 @@
+import type { JSONWebKeySet } from "jose";
+import type { HouseIdentity, VerifyBearer } from "#authn/house-identity.ts";
+import type { OidcClient } from "#authn/oidc.ts";
+import type { HouseSecrets } from "#authn/seal.ts";
+import type { Peer } from "#contract/ask.ts";
+import type { z } from "zod";
+import type { Endpoint, ServiceName } from "#contract/endpoint.ts";
+import { health, healthLive, healthReady, healthRedis, ingestMetrics, streamHealth } from "#contract/health.ts";
+import { endSession, getCsrf, getSession, listSessions, logout } from "#contract/session.ts";
+import type { Recorder } from "#events/audit/entry.ts";
+import type { Change } from "#events/change.ts";
+import type { LiveBus } from "#events/live-bus.ts";
+import type { Service } from "#http/service.ts";
+import type { Decider } from "#pdp/decide.ts";
+import type { Database } from "#store/database.ts";
+import type { Log } from "#telemetry/log.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
+import type { GatewayConfig } from "./config.ts";
+import { createFetchAdapter } from "./fetch-adapter.ts";
+import { listenFrontDoor, type Listening } from "./front-door/listener.ts";
+import { createPublicOrigins, isLoopbackHost } from "./front-door/public-origins.ts";
+import { joinGateway } from "./join/join-gateway.ts";
+import { StartFaults } from "./start-faults.ts";
+
+export interface GatewayParts {
+  readonly config: GatewayConfig;
+  /** Never empty. Where PUBLIC_ORIGINS is unset: localhost, 127.0.0.1 and [::1] at the gateway's port. */
+  readonly publicOrigins: readonly string[];
+  readonly routesFile: string;
+  readonly pdpConfigFile: string;
+  /** Folder of the built web client. */
+  readonly webFolder: string;
+  readonly database: Database;
+  readonly change: Change;
+  readonly recorder: Recorder;
+  readonly bus: LiveBus;
+  /** Makes a check of bearer tokens for any of these audiences; see `createBearerVerifier`. */
+  readonly verifierFor: (audiences: readonly string[]) => VerifyBearer;
+  /** The gateway's own: it speaks for persons. */
+  readonly identity: HouseIdentity;
+  readonly jwks: () => Promise<JSONWebKeySet>;
+  readonly oidc: OidcClient;
+  /** `POST /oauth/token`; see `createTokenExchange`. */
+  readonly tokenExchange: (request: Request) => Promise<Response>;
+  readonly firstPartyClients: readonly string[];
+  readonly secrets: HouseSecrets;
+  readonly decider: Decider;
+  /** Services in this process; the others are reached at their address. */
+  readonly peers: Partial<Record<ServiceName, Peer>>;
+  /** Token audience of each service. */
+  readonly audiences: Readonly<Record<ServiceName, string>>;
+  /** Address of each service, for those that run elsewhere. */
+  readonly serviceUrls: Readonly<Record<Exclude<ServiceName, "gateway">, string>>;
+  /** Audiences that count as the house's own; those of its services unless given. */
+  readonly houseAudiences?: readonly string[];
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly now: () => Date;
+  readonly environment: "dev" | "test" | "production";
+  readonly version: string;
+  /** PEM texts; absent = plain HTTP. */
+  readonly tls?: { readonly cert: string; readonly key: string };
+}
+
+export interface GatewayService extends Service {
+  readonly name: "gateway";
+  /** Serves behind the raw front door. Port 0 = any free one; all hosts share the one that was found. */
+  listen(options: { readonly port: number; readonly hosts: readonly string[] }): Promise<Listening>;
+  /** From now on not ready, and streams say good-bye; requests are still served. */
+  drain(): void;
+  /** Endpoints of the contract that this service serves. */
+  readonly served: readonly Endpoint<z.ZodType, z.ZodType, z.ZodType, z.ZodType>[];
+}
+
+const served = [
+  getSession,
+  getCsrf,
+  logout,
+  listSessions,
+  endSession,
+  health,
+  healthRedis,
+  healthLive,
+  healthReady,
+  ingestMetrics,
+  streamHealth,
+];
+
+/** Cookies without `Secure` are only for a developer's own machine. */
+const guardProfile = (parts: GatewayParts, hosts: readonly string[]): void => {
+  const origins = createPublicOrigins(parts.publicOrigins);
+  if (!origins.areLoopbackHttp) return;
+  const isLocal = hosts.every((host) => isLoopbackHost(host.includes(":") ? `[${host}]` : host));
+  if (parts.environment !== "production" && isLocal) return;
+  throw new StartFaults([
+    { path: "PUBLIC_ORIGINS", message: "http on loopback is for ENVIRONMENT dev and test, with listeners on loopback alone" },
+  ]);
+};
+
+/**
+ * The one door of the house. Throws `StartFaults` with every fault of the route table and the decision point's mappings.
+ * Closing it ends streams with `bye` `drain`, lets answers under way finish, and frees what it holds.
+ */
+export const createGateway = async (parts: GatewayParts): Promise<GatewayService> => {
+  guardProfile(parts, []);
+  const origins = createPublicOrigins(parts.publicOrigins);
+  const joined = await joinGateway(parts, origins);
+  const listening: Listening[] = [];
+  const lbWaitMs = parts.config.shutdownLbWaitMs ?? (parts.environment === "production" ? 5000 : 0);
+  return {
+    name: "gateway",
+    served,
+    fetch: createFetchAdapter(joined.corridor, origins),
+    ready: () => joined.unready(),
+    drain: () => joined.drain(),
+    listen: async (options) => {
+      guardProfile(parts, options.hosts);
+      const opened = await listenFrontDoor(
+        { origins, corridor: joined.corridor, ...(parts.tls === undefined ? {} : { tls: parts.tls }) },
+        options,
+      );
+      listening.push(opened);
+      return opened;
+    },
+    [Symbol.asyncDispose]: async () => {
+      joined.drain();
+      if (listening.length > 0) await new Promise((resolve) => setTimeout(resolve, lbWaitMs));
+      await Promise.all(listening.map((one) => one.close(parts.config.shutdownDeadlineMs)));
+      await joined[Symbol.asyncDispose]();
+    },
+  };
+};

@@ -1,0 +1,102 @@
+import type { Change } from "#events/change.ts";
+import type { Log } from "#telemetry/log.ts";
+import type { EndReason, SessionRecord } from "./session-store.ts";
+
+/** The browser behind a session: in the audit log it is readable only with its subject's key. */
+export interface BrowserClient {
+  readonly userAgent: string;
+  readonly address: string;
+}
+
+export interface SessionRecords {
+  /** Throws when the sign-in cannot be recorded: then there is none. */
+  signedIn(record: SessionRecord, client: BrowserClient, correlationId: string): Promise<void>;
+  /** Never throws: an end is not held up by its record. */
+  ended(records: readonly SessionRecord[], reason: EndReason, correlationId: string): Promise<void>;
+  /** A sign-in that did not succeed; the subject is unknown. Never throws. */
+  failed(code: string, client: BrowserClient, correlationId: string): Promise<void>;
+}
+
+const actorOf = (record: SessionRecord) => ({
+  subject: record.subject,
+  kind: "person" as const,
+  session_ref: record.ref,
+  amr: [...record.amr],
+  ...(record.acr === undefined ? {} : { acr: record.acr }),
+});
+
+const via = { service: "gateway" } as const;
+
+/** Audit entries and events of sign-in and sign-out. */
+export const createSessionRecords = (parts: { readonly change: Change; readonly log: Log }): SessionRecords => ({
+  signedIn: (record, client, correlationId) =>
+    parts.change(async () => ({
+      result: undefined,
+      entries: [
+        {
+          tenant: record.tenant,
+          category: "sign_in",
+          outcome: "ok",
+          actor: actorOf(record),
+          via,
+          resource: { type: "session", id: record.ref },
+          correlationId,
+          data: {
+            event: "in",
+            issuer: record.issuer,
+            session_ref: record.ref,
+            amr: [...record.amr],
+            ...(record.acr === undefined ? {} : { acr: record.acr }),
+          },
+          sealed: { ip: client.address, user_agent: client.userAgent },
+        },
+      ],
+    })),
+  ended: async (records, reason, correlationId) => {
+    if (records.length === 0) return;
+    const work = parts.change(async () => ({
+      result: undefined,
+      entries: records.map((record) => ({
+        tenant: record.tenant,
+        category: "sign_in" as const,
+        outcome: "ok" as const,
+        actor: actorOf(record),
+        via,
+        resource: { type: "session", id: record.ref },
+        correlationId,
+        data: { event: reason === "logout" || reason === "everywhere" ? "out" : "ended", session_ref: record.ref, reason },
+      })),
+      events: records.map((record) => ({
+        type: "session.ended",
+        tenant: record.tenant,
+        stream: "config" as const,
+        kind: "session",
+        key: record.ref,
+        visibleTo: [record.subject],
+        data: { op: "ended", session_ref: record.ref },
+        correlationId,
+      })),
+    }));
+    await work.catch((cause: unknown) => parts.log.warn("session_end_not_recorded", { reason, correlation_id: correlationId, cause }));
+  },
+  failed: async (code, client, correlationId) => {
+    const work = parts.change(async () => ({
+      result: undefined,
+      entries: [
+        {
+          tenant: "*",
+          category: "sign_in" as const,
+          outcome: "refused" as const,
+          code,
+          actor: { subject: "service:gateway", kind: "system" as const },
+          via,
+          resource: { type: "session" },
+          correlationId,
+          data: { event: "failed", reason: code },
+          sealed: { ip: client.address, user_agent: client.userAgent },
+        },
+      ],
+    }));
+    await work.catch((cause: unknown) => parts.log.warn("sign_in_failure_not_recorded", { code, correlation_id: correlationId, cause }));
+  },
+});

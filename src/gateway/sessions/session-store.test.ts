@@ -1,0 +1,104 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Database } from "#store/database.ts";
+import { forEachDatabase } from "#testing/database.ts";
+import { createCachedSessionStore } from "./cached-session-store.ts";
+import { createDatabaseSessionStore } from "./database-session-store.ts";
+import { sampleSession, sessionStoreContract } from "./session-store.contract.ts";
+import type { SessionChange, SessionFeed, SessionRecord, SessionStore } from "./session-store.ts";
+
+for (const [name, run] of sessionStoreContract) {
+  forEachDatabase(`session store: ${name}`, ["gateway"], async (_t, database, { second }) =>
+    run([createDatabaseSessionStore(database), createDatabaseSessionStore((await second?.()) ?? database)]),
+  );
+  forEachDatabase(`session store behind its cache: ${name}`, ["gateway"], async (_t, database, { second }) => {
+    const stores = [createDatabaseSessionStore(database), createDatabaseSessionStore((await second?.()) ?? database)] as const;
+    const cached = [
+      await createCachedSessionStore(stores[0], () => new Date()),
+      await createCachedSessionStore(stores[1], () => new Date()),
+    ] as const;
+    try {
+      await run(cached);
+    } finally {
+      await Promise.all(cached.map((store) => store.stop()));
+    }
+  });
+}
+
+/** A store of one record whose reads are counted and whose feed is in the test's hands. */
+const watchedStore = (record: SessionRecord) => {
+  let held: SessionRecord | undefined = record;
+  let heard: (change: SessionChange) => void = () => {};
+  const state = { reads: 0, isConnected: true };
+  const feed: SessionFeed = { isConnected: () => state.isConnected, stop: async () => {} };
+  const store = {
+    read: async () => {
+      state.reads += 1;
+      return held;
+    },
+    touch: async () => {},
+    changes: async (listener: (change: SessionChange) => void) => {
+      heard = listener;
+      return feed;
+    },
+  } as unknown as SessionStore;
+  return { store, state, end: () => ((held = undefined), heard({ ref: record.ref, kind: "ended" })) };
+};
+
+test("the hot cache answers for 5 s, and not after", async () => {
+  const record = sampleSession();
+  const { store, state } = watchedStore(record);
+  let now = 0;
+  const cached = await createCachedSessionStore(store, () => new Date(now));
+  await cached.read(record.sidHash);
+  now = 4999;
+  await cached.read(record.sidHash);
+  assert.equal(state.reads, 1);
+  now = 5000;
+  await cached.read(record.sidHash);
+  assert.equal(state.reads, 2);
+});
+
+test("a session that ended elsewhere is gone from the hot cache at once", async () => {
+  const record = sampleSession();
+  const { store, end } = watchedStore(record);
+  const cached = await createCachedSessionStore(store, () => new Date());
+  assert.ok(await cached.read(record.sidHash));
+  end();
+  assert.equal(await cached.read(record.sidHash), undefined);
+});
+
+test("the hot cache is not used while the change feed is not heard", async () => {
+  const record = sampleSession();
+  const { store, state } = watchedStore(record);
+  const cached = await createCachedSessionStore(store, () => new Date());
+  await cached.read(record.sidHash);
+  state.isConnected = false;
+  await cached.read(record.sidHash);
+  assert.equal(state.reads, 2);
+});
+
+test("a read that overlaps an end does not bring the session back", async () => {
+  const record = sampleSession();
+  const { store, end } = watchedStore(record);
+  let release = () => {};
+  const gate = new Promise<void>((resolve) => (release = resolve));
+  const slow = { ...store, read: async (sidHash: string) => store.read(sidHash).then((found) => gate.then(() => found)) };
+  const cached = await createCachedSessionStore(slow, () => new Date());
+  const reading = cached.read(record.sidHash);
+  end();
+  release();
+  assert.ok(await reading, "the read itself began before the end");
+  assert.equal(await cached.read(record.sidHash), undefined);
+});
+
+test("a store that does not answer is session_store_unavailable", async () => {
+  const broken = {
+    kind: "pglite",
+    run: () => Promise.reject(new Error("gone")),
+    ready: () => Promise.reject(new Error("gone")),
+  } as unknown as Database;
+  const store = createDatabaseSessionStore(broken);
+  await assert.rejects(store.read("x"), { code: "session_store_unavailable" });
+  await assert.rejects(store.ready(), { code: "session_store_unavailable" });
+});

@@ -1,0 +1,307 @@
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { after, test } from "node:test";
+import type { ProviderTokens, SignedIn } from "#authn/oidc.ts";
+import { Problem } from "#contract/problem.ts";
+import type { Change, EventDraft } from "#events/change.ts";
+import type { EntryDraft } from "#events/audit/entry.ts";
+import type { Database } from "#store/database.ts";
+import { silentLog } from "#telemetry/log.ts";
+import { createMetrics } from "#telemetry/metrics.ts";
+import { testDatabase } from "#testing/database.ts";
+import { createDatabaseSessionStore } from "./database-session-store.ts";
+import { createRevocations } from "./revocations.ts";
+import { hashSid, makeSid } from "./session-id.ts";
+import { createSessionKeys } from "./session-keys.ts";
+import { createSessionRecords } from "./session-records.ts";
+import { createSessions } from "./sessions.ts";
+
+const opened: Promise<Database>[] = [];
+const database = (): Promise<Database> => {
+  opened[0] ??= testDatabase({ after: () => undefined }, ["events", "gateway"]);
+  return opened[0];
+};
+after(async () => (await opened[0])?.[Symbol.asyncDispose]());
+
+const start = new Date("2026-03-01T08:00:00.000Z").getTime();
+const client = { userAgent: "Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0", address: "192.0.2.7" };
+
+const world = async (limits: { readonly bindNetwork?: boolean } = {}) => {
+  const clock = { now: start };
+  const now = () => new Date(clock.now);
+  const metrics = createMetrics();
+  const entries: EntryDraft[] = [];
+  const events: EventDraft[] = [];
+  const state = { auditIsDown: false };
+  const change: Change = async (work) => {
+    if (state.auditIsDown) throw new Problem("audit_unavailable");
+    const changed = await work({ run: async () => [] });
+    entries.push(...(changed.entries ?? []));
+    events.push(...(changed.events ?? []));
+    return changed.result;
+  };
+  const provider = {
+    refreshed: [] as string[],
+    revoked: [] as string[],
+    refresh: async (token: string): Promise<ProviderTokens | undefined> => ({
+      accessToken: `next-of-${token}`,
+      refreshToken: `next-of-${token}`,
+      accessExpiresAt: clock.now / 1000 + 300,
+    }),
+    takesRevocations: true,
+  };
+  const oidc = {
+    refresh: async (token: string) => {
+      provider.refreshed.push(token);
+      return provider.refresh(token);
+    },
+    revoke: async (token: string) => {
+      if (provider.takesRevocations) provider.revoked.push(token);
+      return provider.takesRevocations;
+    },
+  };
+  const keys = createSessionKeys([randomBytes(32)]);
+  const store = createDatabaseSessionStore(await database());
+  const revocations = createRevocations({ database: await database(), keys, oidc, now, log: silentLog });
+  const sessions = createSessions({
+    store,
+    keys,
+    oidc,
+    records: createSessionRecords({ change, log: silentLog }),
+    revocations,
+    limits: { idleSeconds: 3600, absoluteSeconds: 28_800, refreshAheadSeconds: 60, bindNetwork: limits.bindNetwork ?? false },
+    now,
+    metrics,
+    log: silentLog,
+  });
+  const signedIn = (more: Partial<SignedIn> = {}): SignedIn => ({
+    sub: "person:ben",
+    tenant: "tenant:acme",
+    amr: ["pwd"],
+    authTime: Math.floor(clock.now / 1000),
+    name: "Ben Baker",
+    issuer: "http://localhost:8081",
+    tokens: { accessToken: "a1", refreshToken: "r1", accessExpiresAt: clock.now / 1000 + 300 },
+    ...more,
+  });
+  const counted = async (line: string): Promise<number> =>
+    Number(
+      (await metrics.text())
+        .split("\n")
+        .find((text) => text.startsWith(line))
+        ?.split(" ")
+        .at(-1) ?? 0,
+    );
+  return { clock, store, keys, sessions, revocations, provider, entries, events, state, signedIn, counted };
+};
+
+const isRefusedAs = async (work: Promise<unknown>, code: string): Promise<void> => assert.rejects(work, { code });
+
+test("a session begins with a new id, its record holds no token in the clear, and its sign-in is in the audit log", async () => {
+  const { sessions, store, keys, entries, signedIn } = await world();
+  const { sid, record } = await sessions.begin(signedIn(), client, { correlationId: "c1" });
+  const kept = await store.read(hashSid(sid));
+  assert.equal(kept?.ref, record.ref);
+  assert.ok(!JSON.stringify(kept).includes(sid));
+  assert.ok(!Buffer.from(kept.tokens).toString("latin1").includes("r1"));
+  assert.deepEqual(keys.openTokens(kept), { accessToken: "a1", refreshToken: "r1" });
+  assert.equal(kept.claims.user_agent, "Firefox on Linux");
+  assert.deepEqual(
+    [entries[0]?.category, entries[0]?.outcome, entries[0]?.data["event"], entries[0]?.actor.session_ref],
+    ["sign_in", "ok", "in", record.ref],
+  );
+  assert.deepEqual(entries[0]?.sealed, { ip: client.address, user_agent: client.userAgent });
+});
+
+test("a sign-in that cannot be recorded is none", async () => {
+  const { sessions, state, signedIn, store, clock } = await world();
+  state.auditIsDown = true;
+  const before = await store.count(new Date(clock.now));
+  await isRefusedAs(sessions.begin(signedIn(), client, { correlationId: "c1" }), "audit_unavailable");
+  assert.equal(await store.count(new Date(clock.now)), before);
+});
+
+test("a new sign-in ends the session it replaces: its id is refused at once", async () => {
+  const { sessions, signedIn, entries, events } = await world();
+  const first = await sessions.begin(signedIn(), client, { correlationId: "c1" });
+  const second = await sessions.begin(signedIn({ acr: "strong" }), client, {
+    correlationId: "c2",
+    replaces: [hashSid(first.sid), hashSid(first.sid)],
+  });
+  assert.notEqual(second.sid, first.sid);
+  await isRefusedAs(sessions.recognise(first.sid, client, "c3"), "unauthenticated");
+  assert.equal((await sessions.recognise(second.sid, client, "c3")).acr, "strong");
+  assert.equal(entries.at(-1)?.data["reason"], "replaced");
+  assert.deepEqual([events.at(-1)?.kind, events.at(-1)?.visibleTo, events.at(-1)?.data["op"]], ["session", ["person:ben"], "ended"]);
+});
+
+test("ids that nobody was given are never adopted", async () => {
+  const { sessions } = await world();
+  for (const sid of [makeSid(), "", "x", "../../etc", `${makeSid()}A`])
+    await isRefusedAs(sessions.recognise(sid, client, "c"), "unauthenticated");
+});
+
+test("a session ends when it was idle too long, and use moves that limit", async () => {
+  const { sessions, signedIn, clock, entries, store } = await world();
+  const { sid, record } = await sessions.begin(
+    signedIn({ tokens: { accessToken: "a", accessExpiresAt: clock.now / 1000 + 99_999 } }),
+    client,
+    { correlationId: "c" },
+  );
+  for (let minutes = 0; minutes < 4; minutes++) {
+    clock.now += 3_000_000;
+    await sessions.recognise(sid, client, "c");
+    // The idle limit is moved beside the request.
+    for (let tries = 0; tries < 100 && (await store.read(record.sidHash))?.lastSeenAt.getTime() !== clock.now; tries++)
+      await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  clock.now += 3_600_000;
+  await isRefusedAs(sessions.recognise(sid, client, "c"), "unauthenticated");
+  assert.equal(entries.at(-1)?.data["reason"], "idle");
+});
+
+test("a session ends at its absolute limit, however much it is used", async () => {
+  const { sessions, signedIn, clock, entries, counted } = await world();
+  const { sid } = await sessions.begin(signedIn(), client, { correlationId: "c" });
+  for (let hour = 0; hour < 9; hour++) {
+    clock.now += 3_500_000;
+    if (clock.now - start < 28_800_000) await sessions.recognise(sid, client, "c");
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  await isRefusedAs(sessions.recognise(sid, client, "c"), "unauthenticated");
+  assert.equal(entries.at(-1)?.data["reason"], "absolute");
+  assert.equal(await counted('bff_sessions_destroyed_total{reason="absolute"}'), 1);
+});
+
+test("the sweep ends what nobody came back for, and counts the living", async () => {
+  const { sessions, signedIn, clock, entries, counted } = await world();
+  await sessions.begin(signedIn({ sub: "person:cleo" }), client, { correlationId: "c" });
+  clock.now += 40_000_000;
+  await sessions.begin(signedIn({ sub: "person:ada" }), client, { correlationId: "c" });
+  await sessions.sweep();
+  assert.ok(entries.some((entry) => entry.actor.subject === "person:cleo" && entry.data["reason"] === "absolute"));
+  assert.equal(await counted("bff_active_sessions_total"), 1);
+});
+
+test("another client is only counted, unless sessions are bound to the network", async () => {
+  const open = await world();
+  const one = await open.sessions.begin(open.signedIn(), client, { correlationId: "c" });
+  await open.sessions.recognise(one.sid, { userAgent: "curl/8.0", address: "203.0.113.9" }, "c");
+  assert.equal(await open.counted('bff_session_binding_failures_total{reason="user_agent"}'), 1);
+  await open.sessions.recognise(one.sid, { ...client, userAgent: client.userAgent.replace("140.0", "141.2") }, "c");
+  assert.equal(await open.counted('bff_session_binding_failures_total{reason="user_agent"}'), 1, "a browser may update itself");
+
+  const bound = await world({ bindNetwork: true });
+  const other = await bound.sessions.begin(bound.signedIn(), client, { correlationId: "c" });
+  await bound.sessions.recognise(other.sid, { ...client, address: "192.0.2.250" }, "c");
+  await isRefusedAs(bound.sessions.recognise(other.sid, { ...client, address: "192.0.3.7" }, "c"), "session_binding");
+  await isRefusedAs(bound.sessions.recognise(other.sid, client, "c"), "unauthenticated");
+});
+
+test("tokens are refreshed ahead of their expiry without holding up a request, and once", async () => {
+  const { sessions, signedIn, clock, provider, store, keys } = await world();
+  const { sid, record } = await sessions.begin(signedIn(), client, { correlationId: "c" });
+  clock.now += 200_000;
+  await sessions.recognise(sid, client, "c");
+  assert.deepEqual(provider.refreshed, [], "not yet due");
+  clock.now += 45_000;
+  let release = () => {};
+  const gate = new Promise<void>((resolve) => (release = resolve));
+  const answer = provider.refresh;
+  provider.refresh = async (token) => gate.then(() => answer(token));
+  const seen = await Promise.all(Array.from({ length: 20 }, () => sessions.recognise(sid, client, "c")));
+  assert.ok(
+    seen.every((one) => one.tokenGeneration === 1),
+    "served on with what there is",
+  );
+  assert.deepEqual(provider.refreshed, ["r1"]);
+  release();
+  for (let tries = 0; tries < 100 && (await store.read(record.sidHash))?.tokenGeneration !== 2; tries++)
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  const kept = await store.read(record.sidHash);
+  assert.deepEqual(kept && keys.openTokens(kept), { accessToken: "next-of-r1", refreshToken: "next-of-r1" });
+});
+
+test("after the expiry every request waits for one refresh", async () => {
+  const { sessions, signedIn, clock, provider } = await world();
+  const { sid } = await sessions.begin(signedIn(), client, { correlationId: "c" });
+  clock.now += 400_000;
+  const seen = await Promise.all(Array.from({ length: 50 }, () => sessions.recognise(sid, client, "c")));
+  assert.deepEqual(provider.refreshed, ["r1"]);
+  assert.ok(seen.every((one) => one.tokenGeneration === 2));
+});
+
+test("a provider that ended the session ends it here; one that is down does not", async () => {
+  const { sessions, signedIn, clock, provider, entries } = await world();
+  const { sid } = await sessions.begin(signedIn(), client, { correlationId: "c" });
+  provider.refresh = async () => Promise.reject(new Problem("identity_provider_unavailable"));
+  clock.now += 260_000;
+  await sessions.recognise(sid, client, "c");
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  clock.now += 60_000;
+  await isRefusedAs(sessions.recognise(sid, client, "c"), "identity_provider_unavailable");
+  await isRefusedAs(sessions.recognise(sid, client, "c"), "identity_provider_unavailable");
+  clock.now += 3000;
+  provider.refresh = async (token) => ({ accessToken: "a2", refreshToken: token, accessExpiresAt: clock.now / 1000 + 300 });
+  assert.equal((await sessions.recognise(sid, client, "c")).tokenGeneration, 2, "it is back, and nobody was signed out");
+  clock.now += 400_000;
+  provider.refresh = async () => undefined;
+  await isRefusedAs(sessions.recognise(sid, client, "c"), "unauthenticated");
+  assert.equal(entries.at(-1)?.data["reason"], "refresh_denied");
+});
+
+test("a refresh whose answer was lost and whose token is then unknown is told apart from a denial", async () => {
+  const { sessions, signedIn, clock, provider, entries } = await world();
+  const { sid } = await sessions.begin(signedIn(), client, { correlationId: "c" });
+  clock.now += 400_000;
+  provider.refresh = async () => Promise.reject(new Problem("identity_provider_unavailable"));
+  await isRefusedAs(sessions.recognise(sid, client, "c"), "identity_provider_unavailable");
+  clock.now += 3000;
+  provider.refresh = async () => undefined;
+  await isRefusedAs(sessions.recognise(sid, client, "c"), "unauthenticated");
+  assert.equal(entries.at(-1)?.data["reason"], "refresh_unknown");
+});
+
+test("without a refresh token a session lives to its own limits", async () => {
+  const { sessions, signedIn, clock, provider } = await world();
+  const { sid } = await sessions.begin(signedIn({ tokens: { accessToken: "a1", accessExpiresAt: clock.now / 1000 + 300 } }), client, {
+    correlationId: "c",
+  });
+  clock.now += 900_000;
+  assert.equal((await sessions.recognise(sid, client, "c")).tokenGeneration, 1);
+  assert.deepEqual(provider.refreshed, []);
+});
+
+test("refresh tokens of ended sessions are revoked at the provider, again and again until it takes them", async () => {
+  const { sessions, signedIn, provider, revocations, clock } = await world();
+  provider.takesRevocations = false;
+  const { sid } = await sessions.begin(
+    signedIn({ tokens: { accessToken: "a", refreshToken: "to-revoke", accessExpiresAt: clock.now / 1000 + 300 } }),
+    client,
+    { correlationId: "c" },
+  );
+  assert.equal((await sessions.end({ sid }, "logout", "c")).length, 1);
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  provider.takesRevocations = true;
+  await revocations.run();
+  assert.ok(!provider.revoked.includes("to-revoke"), "not before it is due again");
+  clock.now += 61_000;
+  await revocations.run();
+  assert.ok(provider.revoked.includes("to-revoke"));
+  clock.now += 61_000;
+  const before = provider.revoked.length;
+  await revocations.run();
+  assert.equal(provider.revoked.length, before);
+});
+
+test("signing out everywhere reaches all sessions of that person in that tenant", async () => {
+  const { sessions, signedIn } = await world();
+  const mine = [
+    await sessions.begin(signedIn({ sub: "person:zoe" }), client, { correlationId: "c" }),
+    await sessions.begin(signedIn({ sub: "person:zoe" }), client, { correlationId: "c" }),
+  ];
+  const other = await sessions.begin(signedIn({ sub: "person:zoe", tenant: "tenant:globex" }), client, { correlationId: "c" });
+  assert.equal((await sessions.end({ tenant: "tenant:acme", subject: "person:zoe" }, "everywhere", "c")).length, 2);
+  for (const { sid } of mine) await isRefusedAs(sessions.recognise(sid, client, "c"), "unauthenticated");
+  await sessions.recognise(other.sid, client, "c");
+});

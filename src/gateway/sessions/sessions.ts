@@ -1,0 +1,166 @@
+import { randomUUID } from "node:crypto";
+import type { OidcClient, SignedIn } from "#authn/oidc.ts";
+import { Problem } from "#contract/problem.ts";
+import type { Log } from "#telemetry/log.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
+import { clientName } from "./client-name.ts";
+import { hashSid, isSid, makeSid } from "./session-id.ts";
+import type { SessionKeys } from "./session-keys.ts";
+import type { Revocations } from "./revocations.ts";
+import type { BrowserClient, SessionRecords } from "./session-records.ts";
+import type { EndReason, SessionRecord, SessionsOf, SessionStore } from "./session-store.ts";
+import { createTokenRefresh } from "./token-refresh.ts";
+
+export interface SessionLimits {
+  readonly idleSeconds: number;
+  readonly absoluteSeconds: number;
+  readonly refreshAheadSeconds: number;
+  readonly bindNetwork: boolean;
+}
+
+export interface SessionsParts {
+  readonly store: SessionStore;
+  readonly keys: SessionKeys;
+  readonly oidc: Pick<OidcClient, "refresh">;
+  readonly records: SessionRecords;
+  readonly revocations: Revocations;
+  readonly limits: SessionLimits;
+  readonly now: () => Date;
+  readonly metrics: Metrics;
+  readonly log: Log;
+}
+
+export interface Sessions {
+  /** Begins a session with a new id and ends those it replaces (by their hashes). Throws when it cannot be recorded or kept. */
+  begin(
+    who: SignedIn,
+    client: BrowserClient,
+    more: { readonly replaces?: readonly string[]; readonly correlationId: string },
+  ): Promise<{ readonly sid: string; readonly record: SessionRecord }>;
+  /**
+   * The living session of an id. Throws `unauthenticated` or `session_binding` (401), `session_store_unavailable` or
+   * `identity_provider_unavailable` (503).
+   */
+  recognise(sid: string, client: BrowserClient, correlationId: string): Promise<SessionRecord>;
+  /** Ends sessions and answers how many; none is no fault. */
+  end(which: { readonly sid: string } | SessionsOf, reason: EndReason, correlationId: string): Promise<readonly SessionRecord[]>;
+  list(of: SessionsOf): Promise<readonly SessionRecord[]>;
+  /** Ends what is past its limits and counts the living. */
+  sweep(): Promise<void>;
+}
+
+const TOUCH_MS = 60_000;
+
+const gone = (): Problem => new Problem("unauthenticated", { headers: { "www-authenticate": "Cookie" } });
+
+/** Sessions as the doors of the gateway see them. */
+export const createSessions = (parts: SessionsParts): Sessions => {
+  const { store, keys, limits } = parts;
+
+  const settle = async (ended: readonly SessionRecord[], reason: EndReason, correlationId: string): Promise<void> => {
+    for (const _record of ended) parts.metrics.count("bff_sessions_destroyed_total", { reason });
+    await parts.revocations.add(ended);
+    await parts.records.ended(ended, reason, correlationId);
+  };
+  const endOne = async (record: SessionRecord, reason: EndReason, correlationId: string): Promise<void> =>
+    settle(await store.end({ sidHash: record.sidHash }, reason), reason, correlationId);
+  const keepFresh = createTokenRefresh({
+    ...parts,
+    refreshAheadSeconds: limits.refreshAheadSeconds,
+    end: (record, reason) => endOne(record, reason, randomUUID()),
+  });
+
+  const guardLife = async (record: SessionRecord, correlationId: string): Promise<void> => {
+    const now = parts.now();
+    const reason = record.absoluteExpiresAt <= now ? "absolute" : record.idleExpiresAt <= now ? "idle" : undefined;
+    if (reason === undefined) return;
+    await endOne(record, reason, correlationId);
+    throw gone();
+  };
+
+  const guardBinding = async (record: SessionRecord, client: BrowserClient, correlationId: string): Promise<void> => {
+    if (record.uaHash !== undefined && !keys.isClient(record.uaHash, client.userAgent))
+      parts.metrics.count("bff_session_binding_failures_total", { reason: "user_agent" });
+    if (!limits.bindNetwork || record.netHash === undefined || keys.isNetwork(record.netHash, client.address)) return;
+    parts.metrics.count("bff_session_binding_failures_total", { reason: "network" });
+    parts.metrics.count("bff_security_events_total", { event_type: "session_binding", severity: "warning" });
+    await endOne(record, "binding", correlationId);
+    throw new Problem("session_binding", { headers: { "www-authenticate": "Cookie" } });
+  };
+
+  const touch = (record: SessionRecord): void => {
+    const now = parts.now();
+    if (now.getTime() - record.lastSeenAt.getTime() < TOUCH_MS) return;
+    // Not worth holding up a request for: the next one tries again.
+    store
+      .touch(record.sidHash, now, new Date(now.getTime() + limits.idleSeconds * 1000))
+      .catch((cause: unknown) => parts.log.warn("session_touch_failed", { cause }));
+  };
+
+  return {
+    begin: async (who, client, more) => {
+      const sid = makeSid();
+      const sidHash = hashSid(sid);
+      const now = parts.now();
+      const after = (seconds: number) => new Date(now.getTime() + seconds * 1000);
+      const record: SessionRecord = {
+        sidHash,
+        ref: randomUUID(),
+        generation: 1,
+        subject: who.sub,
+        tenant: who.tenant,
+        issuer: who.issuer,
+        idpSid: who.idpSession,
+        acr: who.acr,
+        amr: who.amr,
+        authTime: who.authTime,
+        claims: { name: who.name, user_agent: clientName(client.userAgent) },
+        uaHash: keys.hashClient(client.userAgent),
+        netHash: limits.bindNetwork ? keys.hashNetwork(client.address) : undefined,
+        createdAt: now,
+        lastSeenAt: now,
+        idleExpiresAt: after(limits.idleSeconds),
+        absoluteExpiresAt: after(limits.absoluteSeconds),
+        accessExpiresAt: new Date(who.tokens.accessExpiresAt * 1000),
+        tokens: keys.sealTokens(
+          {
+            accessToken: who.tokens.accessToken,
+            ...(who.tokens.refreshToken === undefined ? {} : { refreshToken: who.tokens.refreshToken }),
+          },
+          sidHash,
+          1,
+        ),
+        tokenGeneration: 1,
+      };
+      await parts.records.signedIn(record, client, more.correlationId);
+      const [first, ...others] = new Set(more.replaces ?? []);
+      const replaced = await store.create(record, first);
+      parts.metrics.count("bff_sessions_created_total", {});
+      if (replaced !== undefined) await settle([replaced], "replaced", more.correlationId);
+      for (const other of others) await settle(await store.end({ sidHash: other }, "replaced"), "replaced", more.correlationId);
+      return { sid, record };
+    },
+    recognise: async (sid, client, correlationId) => {
+      if (!isSid(sid)) throw gone();
+      const record = await store.read(hashSid(sid));
+      if (record === undefined) throw gone();
+      await guardLife(record, correlationId);
+      await guardBinding(record, client, correlationId);
+      const fresh = await keepFresh(record);
+      touch(fresh);
+      return fresh;
+    },
+    end: async (which, reason, correlationId) => {
+      if ("sid" in which && !isSid(which.sid)) return [];
+      const ended = await store.end("sid" in which ? { sidHash: hashSid(which.sid) } : which, reason);
+      await settle(ended, reason, correlationId);
+      return ended;
+    },
+    list: (of) => store.list(of, parts.now()),
+    sweep: async () => {
+      const now = parts.now();
+      for (const { record, reason } of await store.endExpired(now)) await settle([record], reason, randomUUID());
+      parts.metrics.set("bff_active_sessions_total", {}, await store.count(now));
+    },
+  };
+};

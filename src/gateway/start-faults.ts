@@ -1,0 +1,20 @@
+import type { Fault } from "#contract/problem.ts";
+
+/** The gateway's configuration cannot be served. Holds every fault at once; the program says them all and exits 78. */
+export class StartFaults extends Error {
+  override readonly name = "StartFaults";
+  /** sysexits.h: configuration. */
+  readonly exitCode = 78;
+  readonly faults: readonly Fault[];
+
+  constructor(faults: readonly Fault[]) {
+    super(faults.map(faultLine).join("\n"));
+    this.faults = faults;
+  }
+}
+
+/** `file:line:column path: message`, as editors and people find it. */
+export const faultLine = (fault: Fault): string => {
+  const place = fault.file === undefined ? "" : `${fault.file}:${fault.line ?? 1}:${fault.column ?? 1} `;
+  return `${place}${fault.path === "" ? "" : `${fault.path}: `}${fault.message}`;
+};

@@ -1,0 +1,316 @@
+import assert from "node:assert/strict";
+import { test, type TestContext } from "node:test";
+import { createSseParser, sseHeaders } from "#http/sse.ts";
+import { decidingPeer, sharedDatabase, testGateway, type Seen } from "#testing/gateway.ts";
+
+const database = sharedDatabase();
+
+interface Source {
+  send(text: string | Uint8Array): void;
+  end(): void;
+  readonly cancelled: Promise<void>;
+  readonly seen: Seen;
+}
+
+/** A tool service whose streams are in the test's hands. */
+const streamingPeer = () => {
+  const open: Source[] = [];
+  const peer = async (request: Request): Promise<Response> => {
+    const url = new URL(request.url);
+    if (url.pathname === "/health") return Response.json({ status: "ok" });
+    let controller: ReadableStreamDefaultController<Uint8Array>;
+    const { promise: cancelled, resolve } = Promise.withResolvers<void>();
+    const body = new ReadableStream<Uint8Array>({ start: (given) => void (controller = given), cancel: () => resolve() });
+    const bytes = new TextEncoder();
+    open.push({
+      send: (text) => controller.enqueue(typeof text === "string" ? bytes.encode(text) : text),
+      end: () => controller.close(),
+      cancelled,
+      seen: { method: request.method, path: url.pathname, query: url.search, headers: request.headers, body: "" },
+    });
+    return new Response(body, { headers: sseHeaders });
+  };
+  return { peer, open };
+};
+
+interface Heard {
+  readonly events: { readonly event: string; readonly data: string; readonly id: string }[];
+  readonly text: () => string;
+  readonly ended: Promise<void>;
+  until(wanted: (heard: Heard) => boolean): Promise<void>;
+}
+
+const listen = (response: Response): Heard => {
+  const parser = createSseParser();
+  const events: Heard["events"][number][] = [];
+  let text = "";
+  const read = async (): Promise<void> => {
+    for await (const chunk of response.body ?? []) {
+      text += Buffer.from(chunk).toString("utf8");
+      for (const part of parser.push(chunk))
+        if (part.kind === "message") events.push({ event: part.event, data: part.data, id: part.lastEventId });
+    }
+  };
+  const ended = read().catch(() => undefined);
+  const heard: Heard = {
+    events,
+    text: () => text,
+    ended,
+    until: async (wanted) => {
+      for (let tries = 0; tries < 300 && !wanted(heard); tries++) await new Promise((resolve) => setTimeout(resolve, 10));
+      assert.ok(wanted(heard), `heard in time, of ${JSON.stringify(events)}`);
+    },
+  };
+  return heard;
+};
+
+const byeOf = (heard: Heard): string | undefined => {
+  const last = heard.events.at(-1);
+  return last?.event === "bye" ? (JSON.parse(last.data) as { reason: string }).reason : undefined;
+};
+
+const world = async (t: TestContext, settings: Readonly<Record<string, string>> = {}) => {
+  const crud = streamingPeer();
+  const may = { streams: true as boolean | string };
+  const pdp = decidingPeer(() => may.streams);
+  const made = await testGateway(t, { database: await database(), peers: { crud: crud.peer, pdp: pdp.peer }, settings });
+  return { crud, may, pdp, made };
+};
+
+test("frames come through one by one with their ids, after the time to come back", async (t) => {
+  const { crud, made } = await world(t);
+  const { cookie } = await made.signIn("person:ben");
+  const response = await made.fetch("/api/v1/events/config?kind=tools", { headers: { ...cookie, accept: "text/event-stream" } });
+  assert.deepEqual(
+    [
+      response.status,
+      response.headers.get("content-type"),
+      response.headers.get("cache-control"),
+      response.headers.get("x-accel-buffering"),
+    ],
+    [200, "text/event-stream", "no-cache, no-transform", "no"],
+  );
+  const heard = listen(response);
+  await heard.until(({ text }) => text().startsWith("retry: 3000\n\n"));
+  const [source] = crud.open;
+  assert.deepEqual(
+    [source?.seen.path, source?.seen.query, source?.seen.headers.get("accept")],
+    ["/events/config", "?kind=tools", "text/event-stream"],
+  );
+  assert.match(source?.seen.headers.get("authorization") ?? "", /^Bearer /);
+  source?.send('event: hello\ndata: {"type":"hello"}\n\nid: 7\nevent: tools\ndata: {"a":1}\n\n');
+  await heard.until(({ events }) => events.length === 2);
+  assert.deepEqual(heard.events, [
+    { event: "hello", data: '{"type":"hello"}', id: "" },
+    { event: "tools", data: '{"a":1}', id: "7" },
+  ]);
+  source?.end();
+  await heard.ended;
+  assert.equal(byeOf(heard), "upstream");
+});
+
+test("the resume point goes on: the header wins over the query, and neither is trusted unseen", async (t) => {
+  const { crud, made } = await world(t);
+  const { cookie } = await made.signIn("person:ben");
+  const open = async (path: string, headers: Readonly<Record<string, string>> = {}) => {
+    const response = await made.fetch(path, { headers: { ...cookie, ...headers } });
+    if (response.status === 200) void response.body?.cancel();
+    else await response.text();
+    return response.status;
+  };
+  assert.equal(await open("/api/v1/events/config?last_event_id=41&kind=tools"), 200);
+  assert.equal(await open("/events/config?last_event_id=41", { "last-event-id": "42" }), 200);
+  assert.equal(await open("/api/v1/events/config", { "last-event-id": "" }), 200);
+  assert.deepEqual(
+    crud.open.map(({ seen }) => [seen.headers.get("last-event-id"), seen.query]),
+    [
+      ["41", "?kind=tools"],
+      ["42", ""],
+      [null, ""],
+    ],
+  );
+  assert.equal(await open("/api/v1/events/config", { "last-event-id": "x".repeat(257) }), 400);
+  assert.equal(await open("/api/v1/events/config?last_event_id=1&last_event_id=2"), 400);
+  assert.equal(await open("/api/v1/events/config", { accept: "application/json" }), 406);
+});
+
+test("what an upstream sends can neither end a frame early nor pass for another", async (t) => {
+  const { crud, made } = await world(t);
+  const { cookie } = await made.signIn("person:ben");
+  const heard = listen(await made.fetch("/api/v1/events/config", { headers: cookie }));
+  await heard.until(() => crud.open.length === 1);
+  const [source] = crud.open;
+  const umlaut = new TextEncoder().encode("data: \u00e4\u20ac\n\n");
+  source?.send("\ufeffid: 1\revent: one\rdata: a\rdata: b\r\r");
+  source?.send("event: two\r\ndata: {}\r");
+  source?.send("\n\r\n");
+  source?.send("id: 2\0\nevent: three\ndata: id: 9\ndata: event: bye\n\n");
+  for (const byte of umlaut) source?.send(Uint8Array.of(byte));
+  await heard.until(({ events }) => events.length === 4);
+  assert.deepEqual(heard.events, [
+    { event: "one", data: "a\nb", id: "1" },
+    { event: "two", data: "{}", id: "1" },
+    { event: "three", data: "id: 9\nevent: bye", id: "1" },
+    { event: "message", data: "\u00e4\u20ac", id: "1" },
+  ]);
+  source?.send(`data: ${"x".repeat(262_145)}\n`);
+  await heard.ended;
+  assert.equal(byeOf(heard), "upstream", "a frame without end is no frame");
+});
+
+test("a stream ends with its session, and says so", async (t) => {
+  const { made, crud } = await world(t);
+  const { cookie, headers, record } = await made.signIn("person:ben");
+  const heard = listen(await made.fetch("/api/v1/events/config", { headers: cookie }));
+  await heard.until(() => crud.open.length === 1);
+  const started = performance.now();
+  assert.equal((await made.fetch("/auth/logout", { method: "POST", headers, body: "{}" })).status, 200);
+  await heard.ended;
+  assert.ok(performance.now() - started < 1000);
+  assert.equal(byeOf(heard), "signed_out");
+  await crud.open[0]?.cancelled;
+
+  const other = await made.signIn("person:ben");
+  const second = listen(await made.fetch("/api/v1/events/config", { headers: other.cookie }));
+  await second.until(() => crud.open.length === 2);
+  await made.store.end({ sidHash: other.record.sidHash }, "admin");
+  await second.ended;
+  assert.equal(byeOf(second), "revoked", "an end in another process is heard too");
+  assert.notEqual(record.ref, other.record.ref);
+});
+
+test("a stream ends when its right is gone: asked again when the tenant's graph moves", async (t) => {
+  const { made, may, crud, pdp } = await world(t);
+  const { cookie } = await made.signIn("person:ben");
+  const heard = listen(await made.fetch("/api/v1/events/activity", { headers: cookie }));
+  await heard.until(() => crud.open.length === 1);
+  const asked = pdp.seen.length;
+  const move = (kind: string) =>
+    made.events.change(async () => ({
+      result: undefined,
+      events: [{ type: `${kind}.changed`, tenant: "tenant:acme", stream: "config", kind, key: "k", data: {} }],
+    }));
+  await move("budget");
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  assert.equal(pdp.seen.length, asked, "a budget that moves changes no right");
+  may.streams = false;
+  await move("graph");
+  await heard.ended;
+  assert.equal(byeOf(heard), "revoked");
+});
+
+test("want of assurance ends a stream as step_up, and a decision point that is away as upstream", async (t) => {
+  const { made, may, crud, pdp } = await world(t);
+  const decide = pdp.answer;
+  for (const [reason, change] of [
+    ["step_up", () => (may.streams = "step_up_required")],
+    ["upstream", () => (pdp.answer = () => new Response("{}", { status: 500 }))],
+  ] as const) {
+    may.streams = true;
+    pdp.answer = decide;
+    const { cookie } = await made.signIn("person:ben");
+    const before = crud.open.length;
+    const heard = listen(await made.fetch("/api/v1/events/config", { headers: cookie }));
+    await heard.until(() => crud.open.length === before + 1);
+    change();
+    await made.events.change(async () => ({
+      result: undefined,
+      events: [{ type: "policy.changed", tenant: "tenant:acme", stream: "config", kind: "policy", key: "k", data: {} }],
+    }));
+    await heard.ended;
+    assert.equal(byeOf(heard), reason);
+  }
+});
+
+test("without the right there is no stream, and without a session neither", async (t) => {
+  const { made, may, crud } = await world(t);
+  may.streams = false;
+  const { cookie } = await made.signIn("person:dan");
+  const refused = await made.fetch("/api/v1/events/activity", { headers: cookie });
+  const body = (await refused.json()) as { code: string; decision_id: string };
+  assert.deepEqual([refused.status, body.code, typeof body.decision_id], [403, "access_denied", "string"]);
+  assert.equal((await made.fetch("/api/v1/events/activity")).status, 401);
+  assert.deepEqual(crud.open, []);
+});
+
+test("a session holds three streams, and a place that is left is free again", async (t) => {
+  const { made, crud } = await world(t);
+  const { cookie } = await made.signIn("person:ben");
+  const open = () => made.fetch("/api/v1/events/config", { headers: cookie });
+  const responses = [await open(), await open(), await open()];
+  const fourth = await open();
+  assert.deepEqual(
+    [fourth.status, ((await fourth.json()) as { code: string }).code, fourth.headers.get("retry-after")],
+    [429, "too_many_streams", "5"],
+  );
+  assert.equal(
+    (await made.fetch("/api/v1/events/config", { headers: (await made.signIn("person:eve")).cookie })).status,
+    200,
+    "another session's places are its own",
+  );
+  await responses[0]?.body?.cancel();
+  await crud.open[0]?.cancelled;
+  assert.equal((await open()).status, 200);
+});
+
+test("an upstream that falls silent, or refuses, is said", async (t) => {
+  const { made, crud } = await world(t, { CONFIG_EVENTS_TIMEOUT: "1" });
+  const { cookie } = await made.signIn("person:ben");
+  const heard = listen(await made.fetch("/api/v1/events/config", { headers: cookie }));
+  await heard.until(() => crud.open.length === 1);
+  const keep = setTimeout(() => {}, 3000);
+  await heard.ended;
+  clearTimeout(keep);
+  assert.equal(byeOf(heard), "upstream");
+  const refusing = await testGateway(t, {
+    database: await database(),
+    peers: { crud: async () => Response.json({ code: "store_unavailable" }, { status: 503, headers: { "retry-after": "5" } }) },
+  });
+  const ben = await refusing.signIn("person:ben");
+  const answer = await refusing.fetch("/api/v1/events/config", { headers: ben.cookie });
+  assert.deepEqual([answer.status, ((await answer.json()) as { code: string }).code], [503, "store_unavailable"]);
+});
+
+test("a reader that does not read is given up, and the upstream is let go", async (t) => {
+  const { made, crud } = await world(t);
+  const { cookie } = await made.signIn("person:ben");
+  const response = await made.fetch("/api/v1/events/config", { headers: cookie });
+  const [source] = crud.open;
+  for (let index = 0; index < 400; index++) source?.send(`id: ${index}\nevent: tools\ndata: ${"x".repeat(1000)}\n\n`);
+  await source?.cancelled;
+  const heard = listen(response);
+  await heard.ended;
+  assert.equal(byeOf(heard), "slow");
+  assert.ok(heard.events.length <= 258, `${heard.events.length} frames were kept`);
+});
+
+test("when the gateway stops, streams say good-bye and no new one is opened", async (t) => {
+  const { made, crud } = await world(t);
+  const { cookie } = await made.signIn("person:ben");
+  const heard = listen(await made.fetch("/api/v1/events/config", { headers: cookie }));
+  await heard.until(() => crud.open.length === 1);
+  made.gateway.drain();
+  await heard.ended;
+  assert.equal(byeOf(heard), "drain");
+  assert.equal((await made.fetch("/api/v1/events/config", { headers: cookie })).status, 503);
+  assert.deepEqual(await made.gateway.ready(), ["draining"]);
+  assert.equal((await made.fetch("/api/v1/health/ready")).status, 503);
+});
+
+test("the health of streams says what is true of the caller's own tenant", async (t) => {
+  const { made } = await world(t);
+  const { cookie } = await made.signIn("person:ben");
+  const response = await made.fetch("/api/v1/stream/health", { headers: cookie });
+  const body = (await response.json()) as { status: string; upstreams: unknown; clients: unknown; streams: { name: string }[] };
+  assert.deepEqual([response.status, body.status, body.upstreams], [200, "healthy", { crud: "up" }]);
+  assert.deepEqual(
+    body.streams.map((stream) => stream.name),
+    ["config", "activity"],
+  );
+  const heard = listen(await made.fetch("/api/v1/stream/health", { headers: { ...cookie, accept: "text/event-stream" } }));
+  await heard.until(({ events }) => events.length === 1);
+  assert.equal((JSON.parse(heard.events[0]?.data ?? "") as { status: string }).status, "healthy");
+  made.gateway.drain();
+  await heard.ended;
+  assert.equal(byeOf(heard), "drain");
+});

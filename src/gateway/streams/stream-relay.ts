@@ -1,0 +1,134 @@
+import { Problem } from "#contract/problem.ts";
+import { sseHeaders } from "#http/sse.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
+import { clientHeaders } from "#gateway/proxy/response-headers.ts";
+import type { Proxy, ProxyCall } from "#gateway/proxy/proxy.ts";
+import { relayBody } from "./relayed-body.ts";
+import type { RightChanges } from "./right-changes.ts";
+import type { StreamRegistry } from "./stream-registry.ts";
+
+export interface StreamRelayParts {
+  readonly proxy: Proxy;
+  readonly registry: StreamRegistry;
+  readonly rightChanges: RightChanges;
+  readonly silenceSeconds: number;
+  readonly metrics: Metrics;
+  readonly now: () => Date;
+}
+
+export interface RelayCall extends ProxyCall {
+  readonly who: ProxyCall["who"] & { readonly kind: "session" };
+  /** Asks the decision again; throws as it did at the start. */
+  readonly recheck: () => Promise<void>;
+}
+
+const RECHECK_MS = 60_000;
+const RECHECK_PAUSE_MS = 1000;
+const LAST_EVENT_ID = /^[\x21-\x7e]{1,256}$/;
+
+const guardAccept = (call: RelayCall): void => {
+  const accept = call.inbound.headers.get("accept");
+  if (accept === undefined) return;
+  const types = accept.split(",").map((item) => item.split(";")[0]?.trim().toLowerCase());
+  if (!types.some((type) => type === "text/event-stream" || type === "text/*" || type === "*/*"))
+    throw new Problem("not_acceptable", { detail: "This is an event stream: accept text/event-stream." });
+};
+
+/** The resume point: the header wins over `?last_event_id=`, which goes no further. */
+const parseResume = (call: RelayCall): { readonly id: string | undefined; readonly query: string } => {
+  const search = new URLSearchParams(call.inbound.target.query);
+  const asked = search.getAll("last_event_id");
+  if (asked.length > 1) throw new Problem("ambiguous_query", { errors: [{ path: "query.last_event_id", message: "is given twice" }] });
+  search.delete("last_event_id");
+  const header = call.inbound.headers.get("last-event-id");
+  const id = header === undefined || header === "" ? asked[0] : header;
+  if (id !== undefined && id !== "" && !LAST_EVENT_ID.test(id))
+    throw new Problem("invalid_request", {
+      errors: [{ path: "header.last-event-id", message: "must be at most 256 printable characters" }],
+    });
+  const rest = search.toString();
+  return { id: id === "" ? undefined : id, query: asked.length === 0 ? call.inbound.target.query : rest === "" ? "" : `?${rest}` };
+};
+
+/**
+ * Relays one event stream of the upstream to one session. The upstream replays from the resume point. The stream ends with
+ * its session, with the right to it, and with the process; the right is asked again each minute and when the tenant's
+ * graph, policies or delegations move.
+ */
+export const createStreamRelay = (parts: StreamRelayParts): ((call: RelayCall) => Promise<Response>) => {
+  return async (call) => {
+    guardAccept(call);
+    const resume = parseResume(call);
+    const { record } = call.who;
+    const place = parts.registry.claim(record.ref);
+    const stop = new AbortController();
+    try {
+      const response = await parts.proxy.open(call, {
+        query: resume.query,
+        headers: { accept: "text/event-stream", "last-event-id": resume.id },
+        signal: stop.signal,
+      });
+      const isStream =
+        response.status === 200 && (response.headers.get("content-type") ?? "").toLowerCase().startsWith("text/event-stream");
+      if (!isStream || response.body === null) {
+        place.release();
+        if (response.status < 400) throw new Problem("upstream_bad_response");
+        return new Response(response.body, {
+          status: response.status,
+          headers: clientHeaders(response, call.route, new URL("http://upstream.internal")),
+        });
+      }
+      return start(call, place, response.body, stop);
+    } catch (error) {
+      place.release();
+      stop.abort();
+      throw error;
+    }
+  };
+
+  function start(
+    call: RelayCall,
+    place: ReturnType<StreamRegistry["claim"]>,
+    upstream: ReadableStream<Uint8Array>,
+    stop: AbortController,
+  ): Response {
+    let pause: NodeJS.Timeout | undefined;
+    let checkedAt = performance.now();
+    const check = (): void => {
+      checkedAt = performance.now();
+      call.recheck().catch((error: unknown) => {
+        const code = error instanceof Problem ? error.code : "internal";
+        // Not decidable is not permitted: the client comes back and is refused or let in.
+        stream.bye(
+          code === "step_up_required" ? "step_up" : code === "access_denied" || code === "unauthenticated" ? "revoked" : "upstream",
+        );
+      });
+    };
+    const checkSoon = (): void => {
+      if (pause !== undefined) return;
+      const wait = Math.max(0, checkedAt + RECHECK_PAUSE_MS - performance.now());
+      pause = setTimeout(() => {
+        pause = undefined;
+        check();
+      }, wait).unref();
+    };
+    const { body, stream } = relayBody({
+      upstream,
+      silenceSeconds: parts.silenceSeconds,
+      trustsControl: call.route.target.kind === "service" && call.route.target.service.isHouse,
+      now: parts.now,
+      onDropped: () => parts.metrics.count("bff_security_events_total", { event_type: "stream_control_dropped", severity: "info" }),
+      onClosed: () => {
+        clearInterval(timer);
+        clearTimeout(pause);
+        unwatch();
+        place.release();
+        stop.abort();
+      },
+    });
+    const timer = setInterval(check, RECHECK_MS).unref();
+    const unwatch = parts.rightChanges.watch(call.who.record.tenant, checkSoon);
+    place.opened(stream);
+    return new Response(body, { headers: sseHeaders });
+  }
+};

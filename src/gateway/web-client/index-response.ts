@@ -1,0 +1,74 @@
+import { randomBytes } from "node:crypto";
+
+const PLACEHOLDER = /__CSP_NONCE__/g;
+
+const policyFor = (nonce: string): string =>
+  [
+    "default-src 'none'",
+    `script-src 'self' 'nonce-${nonce}'`,
+    `style-src 'self' 'nonce-${nonce}'`,
+    "img-src 'self' data:",
+    "font-src 'self'",
+    "connect-src 'self'",
+    "frame-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types default",
+  ].join("; ");
+
+/** Everything a page could ask a browser for, switched off; copying is what this page does. */
+const permissions = [
+  "accelerometer",
+  "autoplay",
+  "bluetooth",
+  "browsing-topics",
+  "camera",
+  "clipboard-read",
+  "compute-pressure",
+  "display-capture",
+  "encrypted-media",
+  "fullscreen",
+  "gamepad",
+  "geolocation",
+  "gyroscope",
+  "hid",
+  "identity-credentials-get",
+  "idle-detection",
+  "local-fonts",
+  "magnetometer",
+  "microphone",
+  "midi",
+  "payment",
+  "picture-in-picture",
+  "publickey-credentials-create",
+  "publickey-credentials-get",
+  "screen-wake-lock",
+  "serial",
+  "storage-access",
+  "usb",
+  "web-share",
+  "window-management",
+  "xr-spatial-tracking",
+]
+  .map((name) => `${name}=()`)
+  .concat("clipboard-write=(self)")
+  .join(", ");
+
+/** The client's page with a nonce of its own; never kept. */
+export const indexResponse = (html: string, status: number): Response => {
+  const nonce = randomBytes(16).toString("base64");
+  return new Response(html.replace(PLACEHOLDER, nonce), {
+    status,
+    headers: {
+      "content-type": "text/html; charset=utf-8",
+      "cache-control": "no-store",
+      "content-security-policy": policyFor(nonce),
+      "referrer-policy": "no-referrer",
+      "cross-origin-opener-policy": "same-origin",
+      "permissions-policy": permissions,
+      ...(status === 503 ? { "retry-after": "1" } : {}),
+    },
+  });
+};

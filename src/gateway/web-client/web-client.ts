@@ -1,0 +1,79 @@
+import { Problem } from "#contract/problem.ts";
+import type { Asker, Decider } from "#pdp/decide.ts";
+import type { Inbound } from "#gateway/front-door/inbound.ts";
+import { problemPage, wantsHtml } from "#gateway/plain-page.ts";
+import type { Recogniser } from "#gateway/recognise.ts";
+import { assetResponse } from "./asset-response.ts";
+import type { BuiltFiles } from "./built-files.ts";
+import { createClientRouteFinder, isReserved, type ClientRoute } from "./client-routes.ts";
+import { indexResponse } from "./index-response.ts";
+
+export interface WebClientParts {
+  readonly files: BuiltFiles;
+  readonly recogniser: Recogniser;
+  readonly decider: Decider;
+  /** Which modules are on for somebody; throws when it cannot be known. */
+  readonly modulesOf: (asker: Asker, correlationId: string) => Promise<Readonly<Record<string, boolean>>>;
+}
+
+export interface WebClient {
+  asset(name: string, inbound: Inbound): Promise<Response>;
+  /** The page for what no route serves; throws `not_found` for what is no page. */
+  page(inbound: Inbound): Promise<Response>;
+}
+
+/** True for a document load by a browser, or a tool that takes anything. */
+const mayGetPage = (inbound: Inbound, route: ClientRoute | undefined): boolean =>
+  wantsHtml(inbound) || (route !== undefined && /^$|\*\/\*/.test(inbound.headers.get("accept") ?? ""));
+
+/**
+ * The web client at its own paths. The page holds nothing but itself; what a person may see is decided at the endpoints
+ * behind it. Yet a signed-in person who opens a screen that they may not see gets the page with 403, so that the address
+ * says the same as the screen.
+ */
+export const createWebClient = (parts: WebClientParts): WebClient => {
+  const routeOf = createClientRouteFinder();
+
+  /** Status of the page: 200, 403 denied, 404 module off, 503 not decidable. Without a session there is nothing to gate. */
+  const statusOf = async (route: ClientRoute, inbound: Inbound): Promise<number> => {
+    if (route.pair === undefined && route.module === undefined) return 200;
+    if (!parts.recogniser.hasCookie(inbound)) return 200;
+    let asker: Asker;
+    try {
+      ({ asker } = await parts.recogniser.session(inbound));
+    } catch (error) {
+      return error instanceof Problem && error.status === 401 ? 200 : 503;
+    }
+    try {
+      if (route.pair !== undefined && !(await parts.decider.decide(asker, route.pair, inbound.correlationId)).decision) return 403;
+      if (route.module !== undefined && (await parts.modulesOf(asker, inbound.correlationId))[route.module] !== true) return 404;
+      return 200;
+    } catch {
+      return 503;
+    }
+  };
+
+  return {
+    asset: async (name, inbound) => {
+      const file = await parts.files.asset(name);
+      if (file === undefined) throw new Problem("not_found");
+      return assetResponse(file, inbound);
+    },
+    page: async (inbound) => {
+      const { path } = inbound.target;
+      const isRead = inbound.method === "GET" || inbound.method === "HEAD";
+      if (isReserved(path)) throw new Problem("not_found");
+      const route = routeOf(path);
+      if (!isRead)
+        throw route === undefined ? new Problem("not_found") : new Problem("method_not_allowed", { headers: { allow: "GET, HEAD" } });
+      if (!mayGetPage(inbound, route)) throw new Problem("not_found");
+      const html = await parts.files.index();
+      if (html === undefined) {
+        const problem = new Problem("web_client_missing", { detail: "Build it with: npm run build:web", headers: { "retry-after": "10" } });
+        if (!wantsHtml(inbound)) throw problem;
+        return problemPage(problem, inbound.correlationId, { href: path, text: "Try again" });
+      }
+      return indexResponse(html, route === undefined ? 404 : await statusOf(route, inbound));
+    },
+  };
+};

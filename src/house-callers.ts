@@ -1,0 +1,63 @@
+import { createAuthenticate, type Authenticate } from "#authn/authenticate.ts";
+import { createBearerVerifier, createTokenChecker } from "#authn/bearer.ts";
+import type { Caller } from "#authn/caller.ts";
+import { identityMappingOf } from "#authn/config.ts";
+import type { HouseIdentity, VerifyBearer } from "#authn/house-identity.ts";
+import { createHouseKeyStore } from "#authn/house-key-store.ts";
+import { createHouseKeys, type HouseKeys } from "#authn/house-keys.ts";
+import { remoteIssuer } from "#authn/issuer-keys.ts";
+import { createAgentOfClient } from "#membership/graph/agent-of-client.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
+import type { HouseAddresses } from "./house-addresses.ts";
+import type { HouseStore } from "./house-store.ts";
+import type { HouseSettings } from "./settings.ts";
+
+export type ServiceKey = keyof HouseAddresses["services"];
+
+/** Who asks, for every service: keys, verifiers, and how the services speak to one another. */
+export interface HouseCallers {
+  readonly houseKeys: HouseKeys;
+  identityFor(service: ServiceKey): HouseIdentity;
+  /** Checks tokens that name any of these audiences. */
+  verifierForAudiences(audiences: readonly string[]): VerifyBearer;
+  authenticateFor(service: ServiceKey): Authenticate;
+  /** Checks a token that names the public origin; for the token exchange. */
+  readonly checkToken: (token: string) => Promise<Caller>;
+}
+
+export const createHouseCallers = (parts: {
+  readonly settings: HouseSettings;
+  readonly store: HouseStore;
+  readonly addresses: HouseAddresses;
+  readonly metrics: Metrics;
+  readonly now: () => Date;
+}): HouseCallers => {
+  const { settings, store, addresses, metrics, now } = parts;
+  const houseKeys = createHouseKeys({
+    store: createHouseKeyStore(store.database),
+    secrets: store.secrets,
+    issuer: addresses.publicOrigin,
+    now,
+  });
+  const trusted = settings.authn.bearerIssuers.length > 0 ? settings.authn.bearerIssuers : [addresses.issuer];
+  const issuers = trusted.map((issuer) => remoteIssuer({ issuer, metrics }));
+  const common = {
+    issuers,
+    mapping: identityMappingOf(settings.authn),
+    houseKeys,
+    // Agents are nodes of the graph; every process reads it, whether it serves membership or not.
+    agentOfClient: createAgentOfClient(store.database),
+    now,
+    metrics,
+  };
+  const audienceOf = (service: ServiceKey): readonly string[] =>
+    service === "gateway" ? addresses.publicOrigins.flatMap((origin) => [origin, `${origin}/mcp`]) : [addresses.services[service]];
+  const verifierForAudiences = (audience: readonly string[]) => createBearerVerifier({ ...common, audience });
+  return {
+    houseKeys,
+    identityFor: (service) => houseKeys.identityFor(service),
+    verifierForAudiences,
+    authenticateFor: (service) => createAuthenticate({ verify: verifierForAudiences(audienceOf(service)) }),
+    checkToken: createTokenChecker({ ...common, audience: addresses.publicOrigins }),
+  };
+};

@@ -1,0 +1,87 @@
+import { randomUUID } from "node:crypto";
+import { readHouseSecrets } from "#authn/house-secret.ts";
+import type { HouseSecrets } from "#authn/seal.ts";
+import { createIntegrator } from "#events/audit/integrator.ts";
+import { keyEncryptionKey } from "#events/audit/key-encryption-key.ts";
+import { createRecorder, type AuditRecorder } from "#events/audit/recorder.ts";
+import type { Change } from "#events/change.ts";
+import { createChange } from "#events/create-change.ts";
+import { createLiveBus, type LiveBus } from "#events/live-bus.ts";
+import { createRetention } from "#events/outbox-retention.ts";
+import type { Database } from "#store/database.ts";
+import { migrate } from "#store/migrate.ts";
+import { createPglite } from "#store/pglite.ts";
+import { createPostgres } from "#store/postgres.ts";
+import type { Log } from "#telemetry/log.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
+import type { HouseSettings } from "./settings.ts";
+
+/** What is kept and what happened: the walls every service stands on. */
+export interface HouseStore {
+  readonly database: Database;
+  readonly secrets: HouseSecrets;
+  readonly bus: LiveBus;
+  readonly recorder: AuditRecorder;
+  readonly change: Change;
+}
+
+export interface HouseStoreParts {
+  readonly settings: HouseSettings;
+  readonly dataFolder: string;
+  readonly publicOrigin: string;
+  /** Names this process in the audit log: its parts. */
+  readonly service: string;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly now: () => Date;
+  readonly say: (line: string) => void;
+  /** What is opened here is closed by it, last first. */
+  readonly stack: AsyncDisposableStack;
+}
+
+const rooms = ["store", "events", "authn", "pdp", "gateway", "membership", "crud", "secrets"] as const;
+/** Rooms that keep tables of their own. */
+const migrated = rooms.filter((room) => room !== "store" && room !== "secrets");
+
+const openDatabase = async (parts: HouseStoreParts): Promise<Database> => {
+  const { databaseUrl: url, databaseListenUrl: listenUrl, databasePoolSize: poolSize } = parts.settings.store;
+  if (url !== undefined) {
+    parts.say("Connecting to PostgreSQL ...");
+    return createPostgres({ url, poolSize, log: parts.log, ...(listenUrl === undefined ? {} : { listenUrl }) });
+  }
+  parts.say(`Opening the embedded database in ${parts.dataFolder} ...`);
+  return createPglite({ dataFolder: parts.dataFolder, log: parts.log });
+};
+
+export const openHouseStore = async (parts: HouseStoreParts): Promise<HouseStore> => {
+  const { settings, dataFolder, log, metrics, now, say, stack } = parts;
+  const isOpen = settings.house.environment !== "production";
+  const database = stack.use(await openDatabase(parts));
+  const applied = await migrate(
+    database,
+    migrated.map((room) => ({ room, folder: new URL(`./${room}/migrations/`, import.meta.url) })),
+  );
+  if (applied.length > 0) say(`Prepared ${applied.length} sets of tables.`);
+  const secrets = await readHouseSecrets({ given: settings.authn.sessionSecrets, dataFolder, environment: settings.house.environment });
+  const kek = await keyEncryptionKey({ file: settings.events.auditKekFile, dataFolder, mayMake: isOpen });
+  const bus = stack.use(await createLiveBus({ database, log, metrics, pollMs: settings.events.busPollMs }));
+  const integrator = stack.use(
+    createIntegrator({ database, log, origin: settings.events.auditOrigin ?? new URL(parts.publicOrigin).hostname, bus }),
+  );
+  const recorder = stack.use(
+    await createRecorder({
+      database,
+      writerId: `${parts.service}:${randomUUID()}`,
+      service: parts.service,
+      log,
+      metrics,
+      now,
+      kek,
+      bus,
+      integrator,
+      openTimeoutMs: settings.events.auditOpenTimeoutMs,
+    }),
+  );
+  stack.use(createRetention({ database, log, replayHours: settings.events.outboxReplayHours }));
+  return { database, secrets, bus, recorder, change: createChange({ database, recorder, bus }) };
+};

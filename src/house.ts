@@ -1,0 +1,122 @@
+import { mkdir } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { demoPassword, demoTotpSecret } from "#demo/sign-ins.ts";
+import { DataFolderLocked } from "#store/data-folder-lock.ts";
+import { createLog } from "#telemetry/log.ts";
+import { createMetrics } from "#telemetry/metrics.ts";
+import { bannerLines } from "./banner.ts";
+import { partNames, type CommandLine } from "./command-line.ts";
+import { addressesOf } from "./house-addresses.ts";
+import { createHouseCallers } from "./house-callers.ts";
+import { openHouseServices } from "./house-services.ts";
+import { openHouseStore } from "./house-store.ts";
+import { requireHouseSettings, type HouseSettings } from "./settings.ts";
+import { StartRefused } from "./start-refused.ts";
+
+/** A running house: it stops accepting, finishes what is under way and closes everything, last opened first. */
+export interface House {
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export interface StartOptions {
+  readonly commandLine: CommandLine;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** A line for the person who starts it. */
+  readonly say: (line: string) => void;
+}
+
+const requireOneDatabase = (commandLine: CommandLine, settings: HouseSettings): void => {
+  if (commandLine.serve.size === partNames.length || settings.store.databaseUrl !== undefined) return;
+  throw new StartRefused(78, [
+    `--serve ${[...commandLine.serve].join(",")}: services that run apart share one PostgreSQL, and DATABASE_URL is not set.`,
+    "Set DATABASE_URL, or serve everything in one process.",
+  ]);
+};
+
+/** Faults that a person can mend, in one form: what to say and the exit code. Anything else stays what it is. */
+const asRefusal = (error: unknown): unknown => {
+  if (error instanceof StartRefused) return error;
+  if (error instanceof DataFolderLocked) return new StartRefused(73, [error.message]);
+  const { exitCode, message, code, port } = error as { exitCode?: unknown; message?: unknown; code?: unknown; port?: unknown };
+  if (code === "EADDRINUSE")
+    return new StartRefused(69, [`Port ${String(port)} is in use by another program. Stop it, or choose other ports with --port.`]);
+  if (typeof exitCode === "number" && typeof message === "string") return new StartRefused(exitCode, message.split("\n"));
+  return error;
+};
+
+/**
+ * Starts the house, or the part of it that the command line names. Order: settings, data folder, database, tables, keys,
+ * services from the ones that ask nobody to the ones that ask all, demo world, what dead processes left open, listeners.
+ * A start that fails half-way closes what it opened.
+ */
+export const startHouse = async ({ commandLine, environment, say }: StartOptions): Promise<House> => {
+  const started = performance.now();
+  await using stack = new AsyncDisposableStack();
+  try {
+    const settings = requireHouseSettings(environment);
+    requireOneDatabase(commandLine, settings);
+    const { environment: kind, logLevel, version } = settings.house;
+    const service = commandLine.serve.size === partNames.length ? "bff-service" : `${[...commandLine.serve].join("+")}-service`;
+    const log = createLog({ level: logLevel, service, version, environment: kind });
+    const metrics = createMetrics();
+    const now = (): Date => new Date();
+    const invokedFrom = environment["SALLYPORT_INVOKED_FROM"] ?? process.cwd();
+    const dataFolder = resolve(invokedFrom, commandLine.data);
+    const configFolder =
+      commandLine.config === "config" ? join(import.meta.dirname, "../config") : resolve(invokedFrom, commandLine.config);
+    await mkdir(dataFolder, { recursive: true, mode: 0o700 });
+
+    const addresses = addressesOf({
+      port: commandLine.port,
+      publicOrigins: settings.gateway.publicOrigins,
+      issuer: settings.authn.oidcIssuer,
+      pdpUrl: settings.house.pdpUrl,
+      crudUrl: settings.house.crudUrl,
+      membershipUrl: settings.house.membershipUrl,
+      secretsUrl: settings.house.secretsUrl,
+    });
+    const store = await openHouseStore({
+      settings,
+      dataFolder,
+      publicOrigin: addresses.publicOrigin,
+      service,
+      log,
+      metrics,
+      now,
+      say,
+      stack,
+    });
+    const callers = createHouseCallers({ settings, store, addresses, metrics, now });
+    const served = await openHouseServices({
+      commandLine,
+      settings,
+      store,
+      callers,
+      addresses,
+      configFolder,
+      dataFolder,
+      environment,
+      log,
+      metrics,
+      now,
+      say,
+      stack,
+    });
+    log.info("service_started", { serve: [...commandLine.serve], port: commandLine.port, database: store.database.kind });
+    const seconds = (performance.now() - started) / 1000;
+    for (const line of bannerLines({
+      commandLine,
+      addresses,
+      ...served,
+      seconds,
+      demoPassword,
+      demoTotpSecret,
+      isDevelopment: kind !== "production",
+    }))
+      say(line);
+    const opened = stack.move();
+    return { [Symbol.asyncDispose]: () => opened.disposeAsync() };
+  } catch (error) {
+    throw asRefusal(error);
+  }
+};

@@ -1,0 +1,32 @@
+import { Problem, type ProblemBody } from "#contract/problem.ts";
+
+/** RFC 9457 body of a problem. */
+export const problemBody = (problem: Problem, correlationId: string): ProblemBody => ({
+  type: `urn:sallyport:problem:${problem.code}`,
+  title: problem.title,
+  status: problem.status,
+  ...(problem.options.detail === undefined ? {} : { detail: problem.options.detail }),
+  code: problem.code,
+  correlation_id: correlationId,
+  ...(problem.options.errors === undefined ? {} : { errors: problem.options.errors }),
+  ...problem.options.members,
+});
+
+/** The answer of a refusal: problem+json, never cached, with what its status demands (Retry-After of 429 and 503). */
+export const problemResponse = (problem: Problem, correlationId: string): Response => {
+  const headers = new Headers({
+    "content-type": "application/problem+json",
+    "cache-control": "no-store",
+    "x-correlation-id": correlationId,
+    "x-content-type-options": "nosniff",
+    ...problem.options.headers,
+  });
+  if ((problem.status === 503 || problem.status === 429) && !headers.has("retry-after")) headers.set("retry-after", "1");
+  if (problem.status === 401 && !headers.has("www-authenticate")) headers.set("www-authenticate", "Bearer");
+  const decisionId = problem.options.members?.["decision_id"];
+  if (typeof decisionId === "string" && !headers.has("x-decision-id")) headers.set("x-decision-id", decisionId);
+  return new Response(JSON.stringify(problemBody(problem, correlationId)), { status: problem.status, headers });
+};
+
+/** Anything thrown, as a `Problem`; what is not one is `internal`, and its text stays inside. */
+export const asProblem = (error: unknown): Problem => (error instanceof Problem ? error : new Problem("internal", { cause: error }));

@@ -1,0 +1,44 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { Problem } from "#contract/problem.ts";
+import { parseStrictJson } from "./strict-json.ts";
+
+const refused: readonly (readonly [name: string, text: string | Uint8Array, code: string])[] = [
+  ["a repeated member", '{"a":1,"a":2}', "duplicate_member"],
+  ["a member repeated by an escape", String.raw`{"a":1,"\u0061":2}`, "duplicate_member"],
+  ["a repeated member deep inside", '{"x":[{"b":{},"b":1}]}', "duplicate_member"],
+  ["a repeated __proto__", '{"__proto__":1,"__proto__":2}', "duplicate_member"],
+  ["depth beyond the limit", "[".repeat(65) + "]".repeat(65), "body_unreadable"],
+  ["depth 10,000", '{"a":'.repeat(10_000), "body_unreadable"],
+  ["a byte order mark", "\ufeff{}", "body_unreadable"],
+  ["bytes that are not UTF-8", new Uint8Array([0x22, 0xc0, 0x80, 0x22]), "body_unreadable"],
+  ["an unfinished string", '{"a', "body_unreadable"],
+  ["a trailing comma", "[1,]", "body_unreadable"],
+  ["nothing", "", "body_unreadable"],
+];
+
+for (const [name, text, code] of refused) {
+  test(`${name} is refused as ${code}`, () => {
+    assert.throws(
+      () => parseStrictJson(text),
+      (error: unknown) => error instanceof Problem && error.code === code,
+    );
+  });
+}
+
+test("braces, commas and quotes inside strings do not count", () => {
+  assert.deepEqual(parseStrictJson(String.raw`{"a":"{\"a\":1,","b":["}]","\\"]}`), { a: '{"a":1,', b: ["}]", "\\"] });
+});
+
+test("equal names in different objects are fine", () => {
+  assert.deepEqual(parseStrictJson('[{"a":1},{"a":{"a":2}}]'), [{ a: 1 }, { a: { a: 2 } }]);
+});
+
+test("whatever JSON.stringify writes is read back the same", () => {
+  fc.assert(
+    fc.property(fc.jsonValue({ maxDepth: 20 }), (value) => {
+      assert.deepEqual(parseStrictJson(JSON.stringify(value)), JSON.parse(JSON.stringify(value)));
+    }),
+  );
+});

@@ -1,0 +1,87 @@
+import { Problem, type ProblemCode } from "#contract/problem.ts";
+
+/**
+ * JSON that has one reading: UTF-8 without BOM, no repeated member, bounded depth. `JSON.parse` keeps the last of two
+ * equal members, so one part of a system could decide on the first and another execute the last; here that is refused.
+ * Cost: one pass over the text for the check, then `JSON.parse`. Libraries that do this build slow generic parsers;
+ * see docs/decisions/strict-json.md.
+ */
+export interface StrictJsonLimits {
+  /** Nesting of objects and arrays together. */
+  readonly depth: number;
+  /** Code of a nesting that is too deep; `body_unreadable` unless a service has its own. */
+  readonly tooDeep?: ProblemCode;
+  /** Code of a repeated member; `duplicate_member` unless a service has its own. */
+  readonly repeated?: ProblemCode;
+}
+
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+export const parseStrictJson = (bytes: Uint8Array | string, limits: StrictJsonLimits = { depth: 64 }): unknown => {
+  let text: string;
+  try {
+    text = typeof bytes === "string" ? bytes : decoder.decode(bytes);
+  } catch (cause) {
+    throw new Problem("body_unreadable", { detail: "The body is not UTF-8.", cause });
+  }
+  if (text.charCodeAt(0) === 0xfeff) throw new Problem("body_unreadable", { detail: "The body begins with a byte order mark." });
+  let value: unknown;
+  try {
+    checkMembers(text, limits);
+    value = JSON.parse(text);
+  } catch (cause) {
+    if (cause instanceof Problem) throw cause;
+    throw new Problem("body_unreadable", { detail: "The body is not JSON.", cause });
+  }
+  return value;
+};
+
+/** Walks the text once; strings are skipped by their own rules, so braces inside them do not count. */
+const checkMembers = (text: string, limits: StrictJsonLimits): void => {
+  const open: (Set<string> | null)[] = [];
+  let expectsName = false;
+  for (let at = 0; at < text.length; at++) {
+    switch (text.charCodeAt(at)) {
+      case 0x7b: // {
+        open.push(new Set());
+        expectsName = true;
+        break;
+      case 0x5b: // [
+        open.push(null);
+        expectsName = false;
+        break;
+      case 0x7d: // }
+      case 0x5d: // ]
+        open.pop();
+        expectsName = false;
+        break;
+      case 0x2c: // ,
+        expectsName = open.at(-1) instanceof Set;
+        break;
+      case 0x22: {
+        const end = endOfString(text, at);
+        const names = open.at(-1);
+        if (expectsName && names) {
+          const name = JSON.parse(text.slice(at, end + 1)) as string;
+          if (names.has(name))
+            throw new Problem(limits.repeated ?? "duplicate_member", { detail: "A member is named twice in one object." });
+          names.add(name);
+          expectsName = false;
+        }
+        at = end;
+        break;
+      }
+    }
+    if (open.length > limits.depth)
+      throw new Problem(limits.tooDeep ?? "body_unreadable", { detail: `The body is nested deeper than ${limits.depth}.` });
+  }
+};
+
+const endOfString = (text: string, start: number): number => {
+  for (let at = start + 1; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === 0x5c) at++;
+    else if (code === 0x22) return at;
+  }
+  throw new SyntaxError("string without end");
+};

@@ -1,0 +1,66 @@
+// The front door of the program: command line, start, signals, exit codes.
+import { helpText, parseCommandLine, UsageError } from "./command-line.ts";
+import { startHouse, type House } from "./house.ts";
+import { StartRefused } from "./start-refused.ts";
+
+/** As in sysexits.h; a refused start brings its own: 69 a port is taken, 73 the data folder is held, 78 configuration. */
+const exitCodes = { usage: 64, internal: 70 } as const;
+
+const say = (line: string): void => {
+  process.stderr.write(`${line}\n`);
+};
+
+const readCommandLine = () => {
+  try {
+    return parseCommandLine(process.argv.slice(2));
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    say(error.message);
+    say("");
+    say(helpText);
+    process.exit(exitCodes.usage);
+  }
+};
+
+const start = async (): Promise<House> => {
+  try {
+    return await startHouse({ commandLine: readCommandLine(), environment: process.env, say });
+  } catch (error) {
+    if (error instanceof StartRefused) {
+      for (const line of error.lines) say(line);
+      process.exit(error.exitCode);
+    }
+    say("The house could not start:");
+    say(error instanceof Error ? (error.stack ?? error.message) : String(error));
+    process.exit(exitCodes.internal);
+  }
+};
+
+if (parseHelp()) {
+  process.stdout.write(helpText);
+} else {
+  const house = await start();
+  let stopping = false;
+  const stop = (signal: string): void => {
+    // A second signal means now.
+    if (stopping) process.exit(1);
+    stopping = true;
+    say(`${signal}: stopping ...`);
+    house[Symbol.asyncDispose]().then(
+      () => {
+        say("Stopped. Nothing acknowledged was lost.");
+        process.exit(0);
+      },
+      (error: unknown) => {
+        say(`Stopping failed: ${String(error)}`);
+        process.exit(1);
+      },
+    );
+  };
+  process.on("SIGINT", () => stop("SIGINT"));
+  process.on("SIGTERM", () => stop("SIGTERM"));
+}
+
+function parseHelp(): boolean {
+  return readCommandLine().help;
+}

@@ -1,0 +1,81 @@
+import type { Delegation } from "#contract/delegations.ts";
+import { microFromUsd, usdText } from "#contract/ids.ts";
+import type { Caller } from "#authn/caller.ts";
+import type { EntryActor, EntryDraft } from "#events/audit/entry.ts";
+import type { EventDraft } from "#events/change.ts";
+import type { WriteBy } from "#membership/graph/write.ts";
+
+/** Who acts, in the words of the graph's log, the audit log and the live stream. */
+export interface Actor {
+  readonly by: Omit<WriteBy, "tenantId">;
+  readonly entry: EntryActor;
+  readonly decisionId?: string;
+}
+
+export const actorOf = (caller: Caller, reason: string | undefined, correlationId: string, decisionId?: string): Actor => ({
+  by: { actor: caller.sub, agent: caller.agent, source: "api", reason, correlationId },
+  entry: {
+    subject: caller.sub,
+    kind: caller.agent !== undefined ? "agent" : caller.sub.startsWith("person:") ? "person" : "service",
+    ...(caller.agent === undefined ? {} : { agent_id: caller.agent }),
+    ...(caller.clientId === undefined ? {} : { client_id: caller.clientId }),
+    ...(caller.acr === undefined ? {} : { acr: caller.acr }),
+    amr: [...caller.amr],
+  },
+  ...(decisionId === undefined ? {} : { decisionId }),
+});
+
+/** The house itself, when the clock ends things. */
+export const sweeperOf = (correlationId: string): Actor => ({
+  by: { actor: "service:membership", source: "sweeper", correlationId },
+  entry: { subject: "service:membership", kind: "system" },
+});
+
+export type DelegationOp = "granted" | "paused" | "resumed" | "revoked" | "expired";
+
+/** What became of one delegation, and who hears of it. */
+export interface DelegationAct {
+  readonly op: DelegationOp;
+  readonly before?: Delegation | undefined;
+  readonly after: Delegation;
+  readonly tenantId: string;
+  readonly watchers: readonly string[];
+}
+
+const terms = (delegation: Delegation): Record<string, unknown> => ({
+  status: delegation.status,
+  max_steps: delegation.max_steps,
+  budget_usd: usdText(microFromUsd(delegation.budget_usd)),
+  expires_at: delegation.expires_at,
+  capabilities: delegation.capabilities,
+});
+
+export const eventOf = (act: DelegationAct, correlationId: string): EventDraft => ({
+  type: `delegation.${act.op}`,
+  tenant: act.tenantId,
+  stream: "config",
+  kind: "delegation",
+  key: act.after.delegation_id,
+  visibleTo: act.watchers,
+  data: { delegation_id: act.after.delegation_id, agent_id: act.after.agent_id, op: act.op, status: act.after.status },
+  correlationId,
+});
+
+export const entryOf = (act: DelegationAct, actor: Actor): EntryDraft => ({
+  tenant: act.tenantId,
+  category: "delegation",
+  outcome: "ok",
+  actor: { ...actor.entry, delegation_id: act.after.delegation_id },
+  via: { service: "membership" },
+  resource: { type: "delegations", id: act.after.delegation_id },
+  ...(actor.decisionId === undefined ? {} : { decisionId: actor.decisionId }),
+  correlationId: actor.by.correlationId,
+  data: {
+    op: act.op,
+    delegation_id: act.after.delegation_id,
+    agent_id: act.after.agent_id,
+    ...(act.before === undefined ? {} : { before: terms(act.before) }),
+    after: terms(act.after),
+    ...(actor.by.reason === undefined ? {} : { reason: actor.by.reason }),
+  },
+});

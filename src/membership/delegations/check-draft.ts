@@ -1,0 +1,107 @@
+import type { SettingsOf } from "#contract/setting.ts";
+import type { DelegationDraft } from "#contract/delegations.ts";
+import { microFromUsd } from "#contract/ids.ts";
+import { Problem, type Fault } from "#contract/problem.ts";
+import { statement, type Sql } from "#store/database.ts";
+import type { membershipSettings } from "#membership/config.ts";
+import { unexpired } from "#membership/graph/sql-parts.ts";
+import { visible, type TenantScope } from "#membership/graph/tenant-scope.ts";
+import type { NewDelegation } from "./put-delegation.ts";
+
+interface AgentRow {
+  readonly id: string;
+  readonly state: string;
+  readonly tenant_id: string;
+  readonly controlled: boolean;
+  readonly tools: readonly string[];
+}
+const AGENT = statement<AgentRow>(
+  "membership.draft_agent",
+  `select n.id, n.state, n.tenant_id, exists (
+       select 1 from membership.edge e join membership.node c on c.id = e.dst and c.state = 'active'
+       where e.src = n.id and e.kind = 'CONTROLLED_BY' and ${unexpired("e")}) as controlled,
+     coalesce((select array_agg(e.dst order by e.dst) from membership.edge e
+       where e.src = n.id and e.kind = 'HAS_CAPABILITY' and ${unexpired("e")}), '{}') as tools
+   from membership.node n where n.id = $2 and n.kind = 'AIAgent' and ${visible("n")}`,
+);
+const PERSON = statement<{ state: string; tenant_id: string }>(
+  "membership.draft_delegator",
+  `select n.state, n.tenant_id from membership.node n where n.id = $2 and n.kind = 'Person' and ${visible("n")}`,
+);
+
+/** `undefined`: no such agent, or not for this tenant. */
+export const readAgent = async (sql: Sql, scope: TenantScope, agentId: string): Promise<AgentRow | undefined> =>
+  (await sql.run(AGENT, [scope.tenant, agentId]))[0];
+
+const DAY_MS = 86_400_000;
+const DEFAULT_DAYS = 30;
+
+const faultsOf = (draft: DelegationDraft, agent: AgentRow, config: SettingsOf<typeof membershipSettings>, now: Date): Fault[] => {
+  const faults: Fault[] = [];
+  draft.capabilities?.forEach((tool, index) => {
+    if (!agent.tools.includes(tool))
+      faults.push({ path: `/capabilities/${index}`, message: "is not a capability of this agent", code: "capability_missing" });
+  });
+  if (draft.max_steps > config.delegationMaxSteps)
+    faults.push({ path: "/max_steps", message: `must be at most ${config.delegationMaxSteps}` });
+  if (draft.budget_usd > config.delegationMaxUsd)
+    faults.push({ path: "/budget_usd", message: `must be at most ${config.delegationMaxUsd}` });
+  const begins = draft.valid_from === undefined ? now.getTime() : Date.parse(draft.valid_from);
+  if (draft.expires_at !== undefined) {
+    const ends = Date.parse(draft.expires_at);
+    if (ends <= Math.max(begins, now.getTime()))
+      faults.push({ path: "/expires_at", message: "must lie after its beginning and in the future" });
+    if (ends - now.getTime() > config.delegationMaxDays * DAY_MS)
+      faults.push({ path: "/expires_at", message: `must be at most ${config.delegationMaxDays} days away` });
+  } else if (begins - now.getTime() >= Math.min(DEFAULT_DAYS, config.delegationMaxDays) * DAY_MS)
+    faults.push({ path: "/valid_from", message: "lies after the end; name expires_at" });
+  return faults;
+};
+
+const micro = (usd: number): bigint | undefined => {
+  try {
+    return microFromUsd(usd);
+  } catch {
+    return undefined;
+  }
+};
+
+/** Checks a draft against the graph and gives what is to be written. Every fault at once: 422. */
+export const checkDraft = async (
+  sql: Sql,
+  scope: TenantScope,
+  draft: DelegationDraft,
+  given: {
+    readonly id: string;
+    readonly delegatorId: string;
+    readonly createdBy: string;
+    readonly config: SettingsOf<typeof membershipSettings>;
+    readonly now: Date;
+  },
+): Promise<NewDelegation> => {
+  const { config, now } = given;
+  const agent = await readAgent(sql, scope, draft.agent_id);
+  if (agent === undefined) throw new Problem("not_found");
+  const [person] = await sql.run(PERSON, [scope.tenant, given.delegatorId]);
+  const faults = faultsOf(draft, agent, config, now);
+  const limitMicro = micro(draft.budget_usd);
+  if (limitMicro === undefined) faults.push({ path: "/budget_usd", message: "has more than 6 decimals" });
+  if (agent.state !== "active") faults.push({ path: "/agent_id", message: "is not active" });
+  if (person?.state !== "active" || person.tenant_id !== agent.tenant_id)
+    faults.push({ path: "/delegator_id", message: "is not an active person of the agent's tenant" });
+  if (faults.length > 0 || limitMicro === undefined) throw new Problem("unprocessable", { errors: faults });
+  if (!agent.controlled) throw new Problem("agent_uncontrolled");
+  const days = Math.min(DEFAULT_DAYS, config.delegationMaxDays);
+  return {
+    id: given.id,
+    delegatorId: given.delegatorId,
+    agentId: draft.agent_id,
+    capabilities: draft.capabilities,
+    limitMicro,
+    limitSteps: draft.max_steps,
+    purpose: draft.purpose,
+    validFrom: draft.valid_from === undefined || Date.parse(draft.valid_from) <= now.getTime() ? null : new Date(draft.valid_from),
+    expiresAt: draft.expires_at === undefined ? new Date(now.getTime() + days * DAY_MS) : new Date(draft.expires_at),
+    createdBy: given.createdBy,
+  };
+};

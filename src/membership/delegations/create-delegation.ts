@@ -1,0 +1,82 @@
+import { randomUUID } from "node:crypto";
+import type { Caller } from "#authn/caller.ts";
+import type { Delegation, DelegationDraft } from "#contract/delegations.ts";
+import { Problem } from "#contract/problem.ts";
+import { statement } from "#store/database.ts";
+import { findAnswer, saveAnswer, type KeyedAnswer, type KeyedCall } from "#membership/idempotency.ts";
+import { scopeOfTenant, type TenantScope } from "#membership/graph/tenant-scope.ts";
+import type { MembershipRoom } from "#membership/room.ts";
+import { entryOf, eventOf, type Actor, type DelegationAct } from "./acts.ts";
+import { checkDraft } from "./check-draft.ts";
+import { delegationTag, delegationView, readDelegation } from "./delegation-view.ts";
+import { draftEffect } from "./draft-effect.ts";
+import { recordDelegation } from "./put-delegation.ts";
+import { listWatchers } from "./watchers.ts";
+
+const BEGIN_LATER = statement(
+  "membership.delegation_begin_later",
+  "update membership.delegation set status = 'paused', hold = 'not_yet_valid', valid_from = $2 where id = $1",
+);
+
+/** Whose delegation a draft is: the caller's own; only the house's services write for others. */
+export const delegatorOf = (caller: Caller, draft: Pick<DelegationDraft, "delegator_id" | "id">): string => {
+  // An agent could only pass on a part of what it was given, and that is not possible here.
+  if (caller.agent !== undefined) throw new Problem("access_denied", { detail: "An agent cannot delegate." });
+  if (caller.tenant !== "*") {
+    if (draft.delegator_id !== undefined && draft.delegator_id !== caller.sub)
+      throw new Problem("access_denied", { detail: "Nobody delegates for somebody else." });
+    // A chosen id would tell whether another tenant has it.
+    if (draft.id !== undefined) throw new Problem("unprocessable", { errors: [{ path: "/id", message: "is made by the server" }] });
+  }
+  return draft.delegator_id ?? caller.sub;
+};
+
+/** Writes a delegation with its meter, its log entry, its events and its audit row in one version; or answers the key again. */
+export const createDelegation = async (
+  room: MembershipRoom,
+  call: {
+    readonly caller: Caller;
+    readonly scope: TenantScope;
+    readonly draft: DelegationDraft;
+    readonly key: KeyedCall;
+    readonly actor: Actor;
+    readonly tenantId: string;
+  },
+): Promise<KeyedAnswer> => {
+  const { draft, key, actor, tenantId } = call;
+  let answer: KeyedAnswer | undefined;
+  await room.write({ ...actor.by, tenantId }, async (tx) => {
+    answer = await findAnswer(tx.sql, key);
+    if (answer !== undefined) return { value: undefined };
+    const now = room.now();
+    const written = await checkDraft(tx.sql, call.scope, draft, {
+      id: draft.id ?? `delegation:${randomUUID()}`,
+      delegatorId: delegatorOf(call.caller, draft),
+      createdBy: call.caller.sub,
+      config: room.config,
+      now,
+    });
+    const own = scopeOfTenant(tenantId);
+    if ((await readDelegation(tx.sql, call.scope, written.id)) !== undefined) throw new Problem("already_exists");
+    const effect = await draftEffect(tx.sql, own, draft, written, room.dataScope);
+    if (draft.what_if_digest !== undefined && draft.what_if_digest !== effect.what_if_digest)
+      throw new Problem("what_if_stale", { members: { what_if: effect } });
+    if (written.validFrom !== null) await tx.sql.run(BEGIN_LATER, [written.id, written.validFrom]);
+    await recordDelegation(tx, written.id);
+    const row = await readDelegation(tx.sql, own, written.id);
+    if (row === undefined) throw new Error("what was written is there");
+    const after: Delegation = delegationView(row);
+    const act: DelegationAct = { op: "granted", after, tenantId, watchers: await listWatchers(tx.sql, row.delegator_id, row.agent_id) };
+    return {
+      value: undefined,
+      finish: async (version) => {
+        answer = { status: 201, headers: { etag: delegationTag(row), "x-graph-version": String(version) }, body: after };
+        await saveAnswer(tx.sql, key, answer);
+      },
+      events: () => [eventOf(act, actor.by.correlationId)],
+      entries: () => [entryOf(act, actor)],
+    };
+  });
+  if (answer === undefined) throw new Error("a write that ended has an answer");
+  return answer;
+};

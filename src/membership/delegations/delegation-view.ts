@@ -1,0 +1,95 @@
+import type { Delegation } from "#contract/delegations.ts";
+import { usdFromMicro } from "#contract/ids.ts";
+import { statement, type Sql } from "#store/database.ts";
+import { effectiveStatus, HEAD } from "#membership/graph/sql-parts.ts";
+import { visible, type TenantScope } from "#membership/graph/tenant-scope.ts";
+
+/** A delegation with its meter, as the statements give it. `status` is the effective one. */
+export interface DelegationRow {
+  readonly id: string;
+  readonly tenant_id: string;
+  readonly delegator_id: string;
+  readonly delegator_name: string;
+  readonly agent_id: string;
+  readonly agent_name: string;
+  readonly parent_id: string | null;
+  readonly status: Delegation["status"];
+  readonly hold: string | null;
+  readonly capabilities: string[] | null;
+  readonly constraints: Record<string, unknown>;
+  readonly limit_micro: bigint;
+  readonly used_micro: bigint;
+  readonly held_micro: bigint;
+  readonly lent_micro: bigint;
+  readonly limit_steps: bigint;
+  readonly used_steps: bigint;
+  readonly held_steps: bigint;
+  readonly lent_steps: bigint;
+  readonly valid_from: string;
+  readonly expires_at: string | null;
+  readonly purpose: string;
+  readonly created_by: string;
+  readonly created_at: string;
+  readonly ended_at: string | null;
+  readonly end_reason: string | null;
+  readonly rev: bigint;
+}
+
+/** Columns of `DelegationRow` over `d`, its meter `m` and its ends `u` and `a`. */
+export const DELEGATION = `d.id, d.tenant_id, d.delegator_id, u.name as delegator_name, d.agent_id, a.name as agent_name, d.parent_id,
+   ${effectiveStatus("d")} as status, d.hold, d.capabilities, d.constraints, m.limit_micro, m.used_micro, m.held_micro, m.lent_micro,
+   m.limit_steps, m.used_steps, m.held_steps, m.lent_steps, d.valid_from, d.expires_at, d.purpose, d.created_by, d.created_at, d.ended_at,
+   d.end_reason, d.rev`;
+export const DELEGATION_FROM = `membership.delegation d join membership.meter m on m.delegation_id = d.id
+   join membership.node u on u.id = d.delegator_id join membership.node a on a.id = d.agent_id`;
+
+const GET = statement<DelegationRow & { readonly version: bigint }>(
+  "membership.delegation_get",
+  `select ${HEAD} as version, ${DELEGATION} from ${DELEGATION_FROM} where d.id = $2 and ${visible("d")}`,
+);
+
+/** `undefined`: unknown or foreign. */
+export const readDelegation = async (
+  sql: Sql,
+  scope: TenantScope,
+  id: string,
+): Promise<(DelegationRow & { readonly version: bigint }) | undefined> => (await sql.run(GET, [scope.tenant, id]))[0];
+
+/** As the wire shows it. What the clock ended is ended, though nobody has written it down yet. */
+export const delegationView = (row: DelegationRow): Delegation => {
+  const ended = row.status === "expired" || row.status === "revoked";
+  const endedAt = row.ended_at ?? (row.status === "expired" ? row.expires_at : null);
+  const endReason = row.end_reason ?? (row.status === "expired" ? "expired" : "parent");
+  return {
+    delegation_id: row.id,
+    delegator_id: row.delegator_id,
+    delegator_name: row.delegator_name,
+    agent_id: row.agent_id,
+    agent_name: row.agent_name,
+    ...(row.parent_id === null ? {} : { parent_id: row.parent_id }),
+    status: row.status,
+    ...(row.status === "paused" ? { hold: row.hold ?? "parent" } : {}),
+    exhausted:
+      row.used_steps + row.lent_steps >= row.limit_steps || (row.limit_micro > 0n && row.used_micro + row.lent_micro >= row.limit_micro),
+    capabilities: row.capabilities,
+    constraints: row.constraints,
+    budget_usd: usdFromMicro(row.limit_micro),
+    max_steps: Number(row.limit_steps),
+    used_usd: usdFromMicro(row.used_micro),
+    used_steps: Number(row.used_steps),
+    held_usd: usdFromMicro(row.held_micro),
+    held_steps: Number(row.held_steps),
+    lent_usd: usdFromMicro(row.lent_micro),
+    lent_steps: Number(row.lent_steps),
+    valid_from: row.valid_from,
+    expires_at: row.expires_at,
+    purpose: row.purpose,
+    created_by: row.created_by,
+    created_at: row.created_at,
+    ...(ended && endedAt !== null ? { ended_at: endedAt } : {}),
+    ...(ended ? { end_reason: endReason } : {}),
+  };
+};
+
+/** Tag of a delegation's terms; the meter moves without changing it. */
+export const delegationTag = (row: Pick<DelegationRow, "rev">): string => `"${row.rev}"`;

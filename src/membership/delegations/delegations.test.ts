@@ -1,0 +1,526 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { forEachDatabase, testDatabase } from "#testing/database.ts";
+import { graphRooms, servedWorld, type Rule, type ServedWorld } from "#testing/membership.ts";
+
+const BASE = "/api/v1/delegations";
+const SEARCH = "sallyport.local.search_identities";
+const people = ["people.demo.list_employees", "people.demo.get_employee", "people.demo.update_salary"];
+
+/** As the demo's policies: one's own, and the platform administrator all; who controls an agent may delegate to it. */
+const demoRule: Rule = ({ sub, agent, type, action, id }) => {
+  if (agent !== undefined) return "forbidden";
+  if (type !== "delegations") return "not_granted";
+  if (action === "view_all") return sub !== "person:dan";
+  if (action === "create")
+    return (sub === "person:ben" && id === "agent:hr-assistant") || (sub === "person:cleo" && id === "agent:reporter");
+  return sub === "person:ada" || (id === "delegation:cleo-rep" ? sub === "person:cleo" : sub === "person:ben");
+};
+const draft = (more: Record<string, unknown> = {}): Record<string, unknown> => ({
+  agent_id: "agent:hr-assistant",
+  capabilities: [...people, SEARCH],
+  budget_usd: 2.5,
+  max_steps: 10,
+  purpose: "Find people",
+  ...more,
+});
+const key = (text: string): { headers: Record<string, string> } => ({ headers: { "idempotency-key": text } });
+const create = (world: ServedWorld, body: unknown, idempotencyKey: string = crypto.randomUUID(), as = "ben") =>
+  world.call(as, "POST", BASE, { body, ...key(idempotencyKey) });
+
+test("creating tells what it adds, writes one version, one event, one audit row, and opens the tool", async (t) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule: demoRule });
+  const whatIf = await world.call("ben", "POST", `${BASE}/what-if`, { body: draft() });
+  assert.equal(whatIf.status, 200);
+  assert.deepEqual(whatIf.body.tools, { added: [SEARCH], kept: people.toSorted(), removed: [] });
+  assert.deepEqual(whatIf.body.audiences, { added: [], removed: [] });
+  assert.deepEqual(whatIf.body.tenant_ids, ["tenant:acme"]);
+  assert.deepEqual(whatIf.body.columns_masked, {});
+  assert.deepEqual(whatIf.body.step_up_tools, ["people.demo.update_salary"]);
+  assert.deepEqual(whatIf.body.warnings, []);
+
+  const before = (await world.call("ben", "GET", "/api/v1/graph/version")).body.version as number;
+  const told = (await world.told()).length;
+  const made = await create(world, draft({ what_if_digest: whatIf.body.what_if_digest }));
+  assert.equal(made.status, 201);
+  assert.equal(made.headers.get("etag"), '"1"');
+  assert.equal(made.headers.get("x-graph-version"), String(before + 1));
+  const { delegation_id: id } = made.body as { delegation_id: string };
+  assert.match(id, /^delegation:[0-9a-f-]{36}$/);
+  const { valid_from, expires_at, created_at, ...rest } = made.body;
+  assert.deepEqual(rest, {
+    delegation_id: id,
+    delegator_id: "person:ben",
+    delegator_name: "Ben Baker",
+    agent_id: "agent:hr-assistant",
+    agent_name: "HR assistant",
+    status: "active",
+    exhausted: false,
+    capabilities: [...people, SEARCH].toSorted(),
+    constraints: {},
+    budget_usd: 2.5,
+    max_steps: 10,
+    used_usd: 0,
+    used_steps: 0,
+    held_usd: 0,
+    held_steps: 0,
+    lent_usd: 0,
+    lent_steps: 0,
+    purpose: "Find people",
+    created_by: "person:ben",
+  });
+  assert.equal(valid_from, created_at);
+  assert.ok(Math.abs(Date.parse(expires_at) - Date.now() - 30 * 86_400_000) < 60_000, "30 days unless said");
+
+  assert.deepEqual(
+    (await world.told()).slice(told).map(({ type, kind, visible_to, data }) => ({ type, kind, visible_to, data })),
+    [
+      {
+        type: "delegation.granted",
+        kind: "delegation",
+        visible_to: ["person:ben"],
+        data: { delegation_id: id, agent_id: "agent:hr-assistant", op: "granted", status: "active" },
+      },
+      { type: "graph.changed", kind: "graph", visible_to: null, data: { graph_version: before + 1, kinds: ["DELEGATES_TO"] } },
+    ],
+  );
+  assert.equal(world.entries.length, 1);
+  assert.deepEqual(
+    { ...world.entries[0], correlationId: "", decisionId: "" },
+    {
+      tenant: "tenant:acme",
+      category: "delegation",
+      outcome: "ok",
+      actor: { subject: "person:ben", kind: "person", client_id: "sallyport-web", amr: [], delegation_id: id },
+      via: { service: "membership" },
+      resource: { type: "delegations", id },
+      decisionId: "",
+      correlationId: "",
+      data: {
+        op: "granted",
+        delegation_id: id,
+        agent_id: "agent:hr-assistant",
+        after: { status: "active", max_steps: 10, budget_usd: "2.500000", expires_at, capabilities: [...people, SEARCH].toSorted() },
+      },
+    },
+  );
+  const pip = await world.call("service:pdp", "GET", "/api/v1/pip/membership/capabilities?user_id=person:ben&agent_id=agent:hr-assistant");
+  assert.deepEqual(pip.body.capabilities, [...people, SEARCH].toSorted());
+});
+
+test("a create body is refused with every fault, and nothing is written", async (t) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule: demoRule, environment: { DELEGATION_MAX_USD: "5" } });
+  const faults: readonly (readonly [
+    name: string,
+    body: Record<string, unknown>,
+    status: number,
+    code: string,
+    paths?: readonly string[],
+  ])[] = [
+    [
+      "a tool the agent lacks",
+      draft({ capabilities: [people[0], "memory.demo.read_graph", "x y"] }),
+      422,
+      "unprocessable",
+      ["/capabilities/1", "/capabilities/2"],
+    ],
+    [
+      "an end in the past and too much money",
+      draft({ expires_at: "2001-01-01T00:00:00Z", budget_usd: 8 }),
+      422,
+      "unprocessable",
+      ["/budget_usd", "/expires_at"],
+    ],
+    ["an end too far", draft({ expires_at: "2999-01-01T00:00:00Z" }), 422, "unprocessable", ["/expires_at"]],
+    [
+      "an end before its beginning",
+      draft({ valid_from: new Date(Date.now() + 9e8).toISOString(), expires_at: new Date(Date.now() + 8e8).toISOString() }),
+      422,
+      "unprocessable",
+      ["/expires_at"],
+    ],
+    [
+      "a beginning after the end it would get",
+      draft({ valid_from: new Date(Date.now() + 40 * 86_400_000).toISOString() }),
+      422,
+      "unprocessable",
+      ["/valid_from"],
+    ],
+    ["more than 6 decimals", draft({ budget_usd: 0.0000001 }), 422, "unprocessable", ["/budget_usd"]],
+    ["no steps", draft({ max_steps: 0 }), 422, "invalid_body", ["/max_steps"]],
+    ["half a step", draft({ max_steps: 1.5 }), 422, "invalid_body", ["/max_steps"]],
+    ["negative money", draft({ budget_usd: -1 }), 422, "invalid_body", ["/budget_usd"]],
+    ["no purpose", draft({ purpose: undefined }), 422, "invalid_body", ["/purpose"]],
+    ["a control character", draft({ purpose: "a\u0000bc" }), 422, "invalid_body", ["/purpose"]],
+    ["a NUL in a tool", draft({ capabilities: ["a\u0000"] }), 422, "invalid_body", ["/capabilities/0"]],
+    ["an unknown member", draft({ budgt_usd: 1 }), 422, "unknown_member", ["/budgt_usd"]],
+    ["an id of one's own", draft({ id: "delegation:mine" }), 422, "unprocessable", ["/id"]],
+    ["an absent agent", draft({ agent_id: "agent:nobody" }), 404, "not_found"],
+    ["something that is no agent", draft({ agent_id: "person:ada" }), 404, "not_found"],
+    ["somebody else's delegation", draft({ delegator_id: "person:ada" }), 403, "access_denied"],
+    ["an agent one does not control", draft({ agent_id: "agent:reporter" }), 403, "access_denied"],
+    ["a digest of another day", draft({ what_if_digest: "stale" }), 409, "what_if_stale"],
+  ];
+  for (const [name, body, status, code, paths] of faults) {
+    await t.test(name, async () => {
+      const reply = await create(world, body);
+      assert.deepEqual([reply.status, reply.body.code], [status, code]);
+      if (paths !== undefined)
+        assert.deepEqual(
+          reply.body.errors.map((fault: { path: string }) => fault.path),
+          paths,
+        );
+      assert.deepEqual(await world.sql("select count(*)::int as n from membership.delegation"), [{ n: 3 }]);
+    });
+  }
+});
+
+test("the graph decides what a what-if says: an uncontrolled agent, an inactive agent and an inactive person cannot be used", async (t) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  await world.sql("update membership.node set state = 'suspended' where id = 'agent:hr-assistant'");
+  const inactive = await world.call("ben", "POST", `${BASE}/what-if`, { body: draft() });
+  assert.deepEqual([inactive.status, inactive.body.errors[0].path], [422, "/agent_id"]);
+  await world.sql("update membership.node set state = 'active' where id = 'agent:hr-assistant'");
+  await world.sql("delete from membership.edge where kind = 'CONTROLLED_BY'");
+  assert.equal((await create(world, draft())).body.code, "agent_uncontrolled");
+  await world.sql("update membership.node set state = 'disabled' where id = 'person:ben'");
+  assert.deepEqual(
+    (await create(world, draft())).body.errors.map((fault: { path: string }) => fault.path),
+    ["/delegator_id"],
+  );
+});
+
+test("a what-if writes nothing, and its warnings say what a person should know", async (t) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule: demoRule });
+  const tables = ["node", "edge", "delegation", "meter", "graph_change", "idempotency"];
+  const counts = async () =>
+    Promise.all(tables.map(async (table) => world.sql(`select count(*)::int as n, max(xmin::text::bigint) as x from membership.${table}`)));
+  const before = await counts();
+  const warned = async (as: string, body: unknown): Promise<readonly string[]> =>
+    (await world.call(as, "POST", `${BASE}/what-if`, { body })).body.warnings.map((warning: { code: string }) => warning.code);
+  assert.deepEqual(await warned("ben", draft({ capabilities: null })), ["all_capabilities"]);
+  assert.deepEqual(await warned("ben", draft({ capabilities: [], budget_usd: 0 })), ["no_tools", "no_money"]);
+  assert.deepEqual(await warned("ben", draft({ capabilities: people })), ["adds_nothing"]);
+  assert.deepEqual(await warned("ben", draft({ valid_from: new Date(Date.now() + 86_400_000).toISOString() })), ["not_yet_valid"]);
+  const cleo = await world.call("cleo", "POST", `${BASE}/what-if`, {
+    body: draft({ agent_id: "agent:reporter", capabilities: [people[0]] }),
+  });
+  assert.deepEqual(cleo.body.columns_masked, { "employee.birth_date": "year", "employee.salary": "null" });
+  assert.deepEqual(await counts(), before);
+
+  await world.sql("update membership.delegation set status = 'revoked', ended_at = now() where id = 'delegation:ben-hr'");
+  assert.deepEqual(await warned("ben", draft({ capabilities: people })), ["can_change_data"]);
+  const reach = await world.call("ben", "POST", `${BASE}/what-if`, { body: draft({ capabilities: people.slice(0, 1) }) });
+  assert.deepEqual(reach.body.audiences.added, [{ audience: "https://people.demo", scopes: ["people.read"] }]);
+  await world.sql("update membership.node set state = 'quarantined' where id = 'people.demo.list_employees'");
+  assert.deepEqual(await warned("ben", draft({ capabilities: people.slice(0, 1) })), ["adds_nothing", "not_usable_now"]);
+});
+
+test("a create is refused as stale when what it would do has changed since the what-if", async (t) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const { body } = await world.call("ben", "POST", `${BASE}/what-if`, { body: draft() });
+  assert.equal(body.what_if_digest, (await world.call("ben", "POST", `${BASE}/what-if`, { body: draft() })).body.what_if_digest);
+  await world.put({ kind: "Group", id: "group:elsewhere", name: "Elsewhere", tenant_id: "tenant:globex", props: {} });
+  await world.sql("update membership.node set state = 'retired' where id = 'people.demo.update_salary'");
+  const stale = await create(world, draft({ what_if_digest: body.what_if_digest }));
+  assert.deepEqual([stale.status, stale.body.code], [409, "what_if_stale"]);
+  assert.deepEqual(stale.body.what_if.tools.kept, people.slice(0, 2).toSorted(), "it says what it would do now");
+  assert.equal((await create(world, draft({ what_if_digest: stale.body.what_if.what_if_digest }))).status, 201);
+});
+
+forEachDatabase("one key makes one delegation: at once, again, and with another body", graphRooms, async (t, database) => {
+  const world = await servedWorld(t, database, { rule: demoRule });
+  const answers = await Promise.all(Array.from({ length: 6 }, () => create(world, draft(), "one-key")));
+  const made = answers.filter((reply) => reply.status === 201);
+  assert.ok(made.length >= 1);
+  for (const reply of answers) if (reply.status !== 201) assert.deepEqual([reply.status, reply.body.code], [409, "in_progress"]);
+  const again = await create(world, draft(), "one-key");
+  assert.equal(again.status, 201);
+  assert.deepEqual(again.body, made[0]?.body);
+  for (const name of ["etag", "x-graph-version"]) assert.equal(again.headers.get(name), made[0]?.headers.get(name));
+  assert.deepEqual(await world.sql("select count(*)::int as n from membership.delegation"), [{ n: 4 }]);
+  assert.equal((await create(world, draft({ max_steps: 11 }), "one-key")).body.code, "idempotency_conflict");
+  assert.equal(
+    (await create(world, draft({ agent_id: "agent:reporter", capabilities: [people[0]] }), "one-key", "cleo")).status,
+    201,
+    "keys are each person's own",
+  );
+  for (const bad of ["", "a b", "x".repeat(129), "ü"]) {
+    const reply = await world.call("ben", "POST", BASE, {
+      body: draft(),
+      headers: { "idempotency-key": encodeURI(bad) === bad ? bad : "a/b" },
+    });
+    assert.deepEqual([reply.status, reply.body.code], [400, "idempotency_key_required"]);
+  }
+  assert.equal((await world.call("ben", "POST", BASE, { body: draft() })).body.code, "idempotency_key_required");
+  await world.sql("update membership.idempotency set created_at = now() - interval '25 hours'");
+  assert.equal((await create(world, draft({ max_steps: 11 }), "one-key")).status, 201, "after a day the key is free");
+});
+
+test("pause, resume and revoke: one version each, told to those it concerns, and the first end is the fact", async (t) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule: demoRule });
+  const path = `${BASE}/delegation:ben-hr`;
+  const reserved = await world.call("service:crud", "POST", `${BASE}/reservations`, {
+    body: { call_id: "running", user_id: "person:ben", agent_id: "agent:hr-assistant", tool_id: people[0], usd: 0.01 },
+  });
+  assert.equal(reserved.status, 201);
+  const stop = (as: string, verb: string, headers = {}) =>
+    world.call(as, "POST", `${path}/${verb}`, { body: { reason: "no longer needed" }, headers });
+
+  const paused = await stop("ben", "pause");
+  assert.equal(paused.status, 200);
+  assert.deepEqual([paused.body.status, paused.body.hold, paused.body.running_calls], ["paused", "manual", ["running"]]);
+  assert.equal(paused.headers.get("etag"), '"2"');
+  const same = await stop("ben", "pause");
+  assert.equal(same.body.graph_version, paused.body.graph_version, "pausing twice writes nothing");
+  assert.equal(
+    (await world.call("service:pdp", "GET", "/api/v1/pip/membership/capabilities?user_id=person:ben")).body.capabilities.length,
+    0,
+  );
+
+  assert.deepEqual([(await stop("ben", "resume")).status, (await stop("ben", "resume")).body.code], [400, "if_match_required"]);
+  const stale = await stop("ben", "resume", { "if-match": '"1"' });
+  assert.deepEqual([stale.status, stale.body.code, stale.headers.get("etag")], [412, "stale_version", '"2"']);
+  assert.equal((await stop("ada", "resume", { "if-match": '"2"' })).status, 403, "who resumes is who might give it anew");
+  const resumed = await stop("ben", "resume", { "if-match": '"2"' });
+  assert.deepEqual([resumed.status, resumed.body.status, resumed.headers.get("etag")], [200, "active", '"3"']);
+
+  const revoked = await stop("ada", "revoke");
+  assert.deepEqual([revoked.status, revoked.body.status, revoked.body.end_reason], [200, "revoked", "no longer needed"]);
+  const twice = await world.call("ben", "POST", `${path}/revoke`, { body: { reason: "another reason" } });
+  assert.deepEqual([twice.status, twice.body.ended_at, twice.body.end_reason], [200, revoked.body.ended_at, "no longer needed"]);
+  for (const verb of ["pause", "resume"]) assert.equal((await stop("ben", verb, { "if-match": "*" })).body.code, "delegation_ended");
+  assert.deepEqual(
+    (
+      await world.call("service:crud", "POST", `${BASE}/reservations`, {
+        body: { call_id: "after", user_id: "person:ben", agent_id: "agent:hr-assistant", tool_id: people[0], usd: 0 },
+      })
+    ).body.code,
+    "delegation_inactive",
+  );
+  const settled = await world.call("service:crud", "POST", `${BASE}/reservations/${reserved.body.reservation_id}/settle`, {
+    body: { usd: 0.01, steps: 1, outcome: "ok" },
+  });
+  assert.equal(settled.status, 200, "what ran is still paid for");
+
+  const told = (await world.told()).filter(({ type }) => type.startsWith("delegation."));
+  assert.deepEqual(
+    told.map(({ type }) => type),
+    ["delegation.paused", "delegation.resumed", "delegation.revoked"],
+  );
+  assert.ok(told.every(({ visible_to }) => visible_to?.includes("person:ben")));
+  assert.deepEqual(
+    world.entries.map(({ data }) => data["op"]),
+    ["paused", "resumed", "revoked"],
+  );
+  assert.equal(world.entries[2]?.actor.subject, "person:ada");
+
+  const history = await world.call("ben", "GET", `${path}/history`);
+  assert.deepEqual(
+    history.body.items.map((item: { actor: string; reason?: string; before: { status: string } | null; after: { status: string } }) => [
+      item.actor,
+      item.reason,
+      item.before?.status,
+      item.after.status,
+    ]),
+    [
+      ["service:membership", undefined, undefined, "active"],
+      ["person:ben", "no longer needed", "active", "paused"],
+      ["person:ben", "no longer needed", "paused", "active"],
+      ["person:ada", "no longer needed", "active", "revoked"],
+    ],
+  );
+});
+
+test("revoke-many ends in one version all that an agent holds from a person, and nothing of others", async (t) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule: demoRule });
+  const { body: second } = await create(world, draft());
+  const body = { agent_id: "agent:hr-assistant", mode: "revoke", reason: "all of it" };
+  assert.equal((await world.call("ben", "POST", `${BASE}/revoke-many`, { body })).body.code, "idempotency_key_required");
+  const before = (await world.call("ben", "GET", "/api/v1/graph/version")).body.version as number;
+  const many = await world.call("ben", "POST", `${BASE}/revoke-many`, { body, ...key("all") });
+  assert.equal(many.status, 200);
+  assert.deepEqual(many.body, {
+    delegations: [second.delegation_id as string, "delegation:ben-hr"].toSorted(),
+    graph_version: before + 1,
+    running_calls: [],
+  });
+  assert.deepEqual((await world.call("ben", "POST", `${BASE}/revoke-many`, { body, ...key("all") })).body, many.body);
+  assert.deepEqual((await world.call("ben", "POST", `${BASE}/revoke-many`, { body, ...key("again") })).body, {
+    delegations: [],
+    graph_version: before + 1,
+    running_calls: [],
+  });
+
+  const denied = await world.call("ben", "POST", `${BASE}/revoke-many`, {
+    body: { delegator_id: "person:cleo", mode: "pause", reason: "not mine" },
+    ...key("x"),
+  });
+  assert.deepEqual([denied.status, denied.body.code, typeof denied.body.decision_id], [403, "access_denied", "string"]);
+  const admin = await world.call("ada", "POST", `${BASE}/revoke-many`, {
+    body: { delegator_id: "person:cleo", mode: "pause", reason: "mine to do" },
+    ...key("y"),
+  });
+  assert.deepEqual(admin.body.delegations, ["delegation:cleo-rep"]);
+  const empty = await world.call("ben", "POST", `${BASE}/revoke-many`, { body: { mode: "revoke", reason: "which one" }, ...key("z") });
+  assert.deepEqual([empty.status, empty.body.code], [422, "unprocessable"]);
+});
+
+test("impact is what the enforcing question loses, not what the delegation names", async (t) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule: demoRule });
+  const path = `${BASE}/delegation:ben-hr/impact`;
+  await world.call("service:crud", "POST", `${BASE}/reservations`, {
+    body: { call_id: "now", user_id: "person:ben", agent_id: "agent:hr-assistant", tool_id: people[0], usd: 0 },
+  });
+  const alone = await world.call("ben", "GET", path);
+  assert.deepEqual(
+    alone.body.tools_lost,
+    people.toSorted().map((tool_id) => ({ user_id: "person:ben", agent_id: "agent:hr-assistant", tool_id })),
+  );
+  assert.deepEqual([alone.body.children, alone.body.running_calls.map((call: { call_id: string }) => call.call_id)], [[], ["now"]]);
+  await create(world, draft({ capabilities: people.slice(0, 2) }));
+  assert.deepEqual(
+    (await world.call("ben", "GET", path)).body.tools_lost.map((lost: { tool_id: string }) => lost.tool_id),
+    ["people.demo.update_salary"],
+  );
+  const whatIf = await world.call("ben", "POST", `${BASE}/what-if`, { body: { revoke: "delegation:ben-hr" } });
+  assert.deepEqual(whatIf.body.tools.removed, ["people.demo.update_salary"]);
+  assert.deepEqual(whatIf.body.audiences.removed, [{ audience: "https://people.demo", scopes: ["people.write"] }]);
+  assert.equal((await world.call("ben", "GET", `${BASE}/delegation:ben-hr`)).body.status, "active", "nothing was written");
+  assert.deepEqual((await world.call("ben", "GET", `${BASE}/delegation:ben-old/impact`)).body.tools_lost, []);
+});
+
+test("the list holds one's own; with whose=all also what each decision lets one see; pages do not skip", async (t) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule: demoRule, bus: { head: async () => 41n } });
+  const ids = (reply: { body: { items: { delegation_id: string }[] } }) => reply.body.items.map((item) => item.delegation_id);
+  const ben = await world.call("ben", "GET", BASE);
+  assert.deepEqual(ids(ben), ["delegation:ben-hr", "delegation:ben-old"]);
+  assert.equal(ben.body.stream_seq, 41);
+  assert.equal(world.asked.length, 1, "one's own rows need no decision each");
+  assert.deepEqual(ids(await world.call("ben", "GET", `${BASE}?status=revoked`)), ["delegation:ben-old"]);
+  assert.deepEqual(ids(await world.call("ben", "GET", `${BASE}?agent_id=agent:reporter&status=active`)), []);
+  assert.deepEqual(ids(await world.call("ada", "GET", BASE)), []);
+  assert.deepEqual(ids(await world.call("ada", "GET", `${BASE}?whose=all`)), [
+    "delegation:ben-hr",
+    "delegation:ben-old",
+    "delegation:cleo-rep",
+  ]);
+  assert.deepEqual(ids(await world.call("ada", "GET", `${BASE}?user_id=person:cleo`)), ["delegation:cleo-rep"]);
+  assert.deepEqual(ids(await world.call("ben", "GET", `${BASE}?whose=all`)), ["delegation:ben-hr", "delegation:ben-old"]);
+  assert.deepEqual(ids(await world.call("ben", "GET", `${BASE}?user_id=person:cleo`)), []);
+  assert.deepEqual(ids(await world.call("eve", "GET", `${BASE}?whose=all`)), []);
+  assert.equal((await world.call("dan", "GET", BASE)).status, 403);
+
+  assert.deepEqual(ids(await world.call("ben", "GET", `${BASE}?attention=true`)), []);
+  await world.sql("update membership.meter set used_steps = 41 where delegation_id = 'delegation:ben-hr'");
+  assert.deepEqual(ids(await world.call("ben", "GET", `${BASE}?attention=true`)), ["delegation:ben-hr"]);
+
+  const first = await world.call("ada", "GET", `${BASE}?whose=all&limit=2`);
+  const cursor = encodeURIComponent(first.body.next_cursor as string);
+  assert.deepEqual(ids(first), ["delegation:ben-hr", "delegation:ben-old"]);
+  assert.deepEqual(ids(await world.call("ada", "GET", `${BASE}?whose=all&limit=2&cursor=${cursor}`)), ["delegation:cleo-rep"]);
+  for (const [as, query] of [
+    ["ada", `whose=all&status=active&cursor=${cursor}`],
+    ["ben", `whose=all&limit=2&cursor=${cursor}`],
+    ["ada", `whose=all&cursor=AAAA`],
+    ["ada", `whose=all&cursor=${cursor.slice(0, -4)}AAAA`],
+  ] as const)
+    assert.deepEqual([(await world.call(as, "GET", `${BASE}?${query}`)).status, query], [400, query]);
+});
+
+test("a cursor is good for ten minutes", async (t) => {
+  let now = new Date();
+  const world = await servedWorld(t, await testDatabase(t, graphRooms), { now: () => now });
+  const { body } = await world.call("ada", "GET", `${BASE}?whose=all&limit=1`);
+  now = new Date(now.getTime() + 599_000);
+  const path = `${BASE}?whose=all&limit=1&cursor=${encodeURIComponent(body.next_cursor as string)}`;
+  assert.equal((await world.call("ada", "GET", path)).status, 200);
+  now = new Date(now.getTime() + 2_000);
+  assert.equal((await world.call("ada", "GET", path)).body.code, "invalid_cursor");
+});
+
+test("status goes by the clock though nobody swept: ended, not begun, begun, and under a parent that is not live", async (t) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const status = async (): Promise<unknown[]> => {
+    const { body } = await world.call("ben", "GET", `${BASE}/delegation:ben-hr`);
+    const pip = await world.call("service:pdp", "GET", "/api/v1/pip/membership/delegations?user_id=person:ben&agent_id=agent:hr-assistant");
+    assert.equal(pip.body[0].status, body.status);
+    const capabilities = await world.call("service:pdp", "GET", "/api/v1/pip/membership/capabilities?user_id=person:ben");
+    assert.equal(capabilities.body.capabilities.length > 0, body.status === "active");
+    return [body.status, body.hold, body.end_reason];
+  };
+  const set = (sql: string) => world.sql(`update membership.delegation set ${sql} where id = 'delegation:ben-hr'`);
+  await set("expires_at = now() - interval '1 second'");
+  assert.deepEqual(await status(), ["expired", undefined, "expired"]);
+  await set("expires_at = null");
+  assert.deepEqual(await status(), ["active", undefined, undefined]);
+  await set("status = 'paused', hold = 'not_yet_valid', valid_from = now() + interval '1 hour'");
+  assert.deepEqual(await status(), ["paused", "not_yet_valid", undefined]);
+  await set("valid_from = now() - interval '1 second'");
+  assert.deepEqual(await status(), ["active", undefined, undefined]);
+  await set("status = 'active', hold = null, parent_id = 'delegation:cleo-rep', path = array['delegation:cleo-rep', 'delegation:ben-hr']");
+  assert.deepEqual(await status(), ["active", undefined, undefined]);
+  await world.sql("update membership.delegation set status = 'paused', hold = 'manual' where id = 'delegation:cleo-rep'");
+  assert.deepEqual(await status(), ["paused", "parent", undefined]);
+  await world.sql("update membership.delegation set expires_at = now() where id = 'delegation:cleo-rep'");
+  assert.deepEqual(await status(), ["revoked", undefined, "parent"]);
+});
+
+test("ending a parent ends what was given under it, in the same version", async (t) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  await world.sql(
+    "update membership.delegation set parent_id = 'delegation:ben-hr', path = array['delegation:ben-hr', 'delegation:cleo-rep'] where id = 'delegation:cleo-rep'",
+  );
+  const { body } = await world.call("ben", "POST", `${BASE}/delegation:ben-hr/revoke`, { body: { reason: "enough" } });
+  const child = await world.call("cleo", "GET", `${BASE}/delegation:cleo-rep`);
+  assert.deepEqual(
+    [child.body.status, child.body.end_reason, child.headers.get("x-graph-version")],
+    ["revoked", "parent", String(body.graph_version)],
+  );
+  const told = (await world.told()).filter(({ type }) => type === "delegation.revoked");
+  assert.deepEqual(
+    told.map(({ data }) => data["delegation_id"]),
+    ["delegation:ben-hr", "delegation:cleo-rep"],
+  );
+});
+
+test("an agent neither delegates nor revokes, whatever the decision point says", async (t) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const scopes = ["membership.delegate"];
+  const as = "ben+hr-assistant";
+  assert.equal((await world.call(as, "POST", BASE, { body: draft(), scopes, ...key("k") })).status, 403);
+  assert.equal((await world.call(as, "POST", `${BASE}/what-if`, { body: draft(), scopes })).status, 403);
+  assert.equal(
+    (await world.call(as, "POST", `${BASE}/delegation:ben-hr/resume`, { body: { reason: "please" }, scopes, headers: { "if-match": "*" } }))
+      .status,
+    403,
+  );
+});
+
+forEachDatabase("revoking over HTTP while calls are reserved: none succeeds after the answer", graphRooms, async (t, database) => {
+  const world = await servedWorld(t, database);
+  await world.sql("update membership.meter set limit_steps = 500");
+  let answered = false;
+  let done = 0;
+  let late = 0;
+  const caller = async (name: string): Promise<void> => {
+    for (let call = 0; call < 25; call++) {
+      const after = answered;
+      const reply = await world.call("service:crud", "POST", `${BASE}/reservations`, {
+        body: { call_id: `${name}-${call}`, user_id: "person:ben", agent_id: "agent:hr-assistant", tool_id: people[0], usd: 0 },
+      });
+      if (reply.status === 201) {
+        done++;
+        if (after) late++;
+      } else assert.equal(reply.body.code, "delegation_inactive");
+    }
+  };
+  const revoke = async (): Promise<void> => {
+    while (done < 10) await new Promise((resolve) => setImmediate(resolve));
+    assert.equal((await world.call("ben", "POST", `${BASE}/delegation:ben-hr/revoke`, { body: { reason: "stop now" } })).status, 200);
+    answered = true;
+  };
+  await Promise.all([...["a", "b", "c", "d"].map(caller), revoke()]);
+  assert.equal(late, 0);
+  assert.ok(done >= 10 && done < 100, `${done} were reserved before`);
+});

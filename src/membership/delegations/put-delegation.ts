@@ -1,0 +1,83 @@
+import { usdFromMicro } from "#contract/ids.ts";
+import { statement, type Sql } from "#store/database.ts";
+import { requireJoinable } from "#membership/graph/put-edge.ts";
+import type { GraphTransaction } from "#membership/graph/write.ts";
+
+/** A delegation as it is written: the edge, its row, and a meter at zero. */
+export interface NewDelegation {
+  readonly id: string;
+  readonly delegatorId: string;
+  readonly agentId: string;
+  /** null = all that the agent has, now and later. */
+  readonly capabilities: readonly string[] | null;
+  readonly limitMicro: bigint;
+  readonly limitSteps: number;
+  readonly purpose: string;
+  /** null = now, by the database's clock. */
+  readonly validFrom: Date | null;
+  readonly expiresAt: Date | null;
+  readonly createdBy: string;
+  /** Present = it is over already. */
+  readonly ended?: { readonly at: Date; readonly reason: string };
+}
+
+const INSERT = statement(
+  "membership.delegation_insert",
+  `with e as (
+     insert into membership.edge (id, kind, src, dst, discr, tenant_id) values ($1, 'DELEGATES_TO', $2, $3, $1, $4) returning id),
+   d as (
+     insert into membership.delegation (id, delegator_id, agent_id, tenant_id, path, status, hold, capabilities, purpose, valid_from,
+       expires_at, created_by, ended_at, end_reason)
+     select e.id, $2, $3, $4, array[e.id],
+       case when $10::timestamptz is not null then 'revoked' when $7::timestamptz > now() then 'paused' else 'active' end,
+       case when $10::timestamptz is null and $7::timestamptz > now() then 'not_yet_valid' end,
+       $5::text[], $6, coalesce($7::timestamptz, now()), $8, $9, $10, $11 from e returning id)
+   insert into membership.meter (delegation_id, limit_micro, limit_steps) select d.id, $12, $13 from d`,
+);
+
+/** Whole row of a delegation as the change log keeps it; money as decimal USD. */
+const ROW = statement<{ row: Record<string, unknown>; limit_micro: bigint; limit_steps: bigint }>(
+  "membership.delegation_row",
+  `select to_jsonb(d) as row, m.limit_micro, m.limit_steps from membership.delegation d
+   join membership.meter m on m.delegation_id = d.id where d.id = $1`,
+);
+
+export const delegationLogRow = async (sql: Sql, id: string): Promise<Record<string, unknown>> => {
+  const [found] = await sql.run(ROW, [id]);
+  if (found === undefined) throw new Error("a delegation has a row and a meter");
+  return { ...found.row, budget_usd: usdFromMicro(found.limit_micro), max_steps: Number(found.limit_steps) };
+};
+
+/** Writes it and its meter. Both ends are checked as those of any edge. Throws `edge_not_allowed`, `cross_tenant`, `unprocessable`. */
+export const insertDelegation = async (sql: Sql, draft: NewDelegation): Promise<void> => {
+  const tenantId = await requireJoinable(sql, { kind: "DELEGATES_TO", src: draft.delegatorId, dst: draft.agentId });
+  await sql.run(INSERT, [
+    draft.id,
+    draft.delegatorId,
+    draft.agentId,
+    tenantId,
+    draft.capabilities === null ? null : [...new Set(draft.capabilities)].sort(),
+    draft.purpose,
+    draft.validFrom,
+    draft.expiresAt,
+    draft.createdBy,
+    draft.ended?.at ?? null,
+    draft.ended?.reason ?? null,
+    draft.limitMicro,
+    draft.limitSteps,
+  ]);
+};
+
+/** Puts what the delegation's row is now into the version, after what it was (absent = it is new). */
+export const recordDelegation = async (tx: GraphTransaction, id: string, before?: Record<string, unknown>): Promise<void> => {
+  const after = await delegationLogRow(tx.sql, id);
+  tx.record({
+    op: "put_edge",
+    subject: id,
+    kind: "DELEGATES_TO",
+    src: String(after["delegator_id"]),
+    dst: String(after["agent_id"]),
+    ...(before === undefined ? {} : { before }),
+    after,
+  });
+};

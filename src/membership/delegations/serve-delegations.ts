@@ -1,0 +1,198 @@
+import { randomUUID } from "node:crypto";
+import type { Caller } from "#authn/caller.ts";
+import {
+  createDelegation as createEndpoint,
+  delegationHistory,
+  delegationImpact,
+  delegationUsage,
+  getDelegation,
+  listDelegations as listEndpoint,
+  pauseDelegation,
+  resumeDelegation,
+  revokeDelegation,
+  revokeMany,
+  whatIfDelegation,
+  type Delegation,
+} from "#contract/delegations.ts";
+import { Problem } from "#contract/problem.ts";
+import { answer } from "#http/serve.ts";
+import { requireKeyedCall, type KeyedAnswer } from "#membership/idempotency.ts";
+import { tenantScopeOf, type TenantScope } from "#membership/graph/tenant-scope.ts";
+import { listOpen, readUsage } from "#membership/meter/read-ledger.ts";
+import type { MembershipRoom } from "#membership/room.ts";
+import { actorOf } from "./acts.ts";
+import { checkDraft, readAgent } from "./check-draft.ts";
+import { createDelegation, delegatorOf } from "./create-delegation.ts";
+import { delegationTag, delegationView, readDelegation, type DelegationRow } from "./delegation-view.ts";
+import { draftEffect, endEffect, undone } from "./draft-effect.ts";
+import { listDelegations } from "./list-delegations.ts";
+import { readHistory } from "./read-history.ts";
+import { readImpact } from "./read-impact.ts";
+import { stopDelegation, stopMany, type Stop } from "./stop-delegations.ts";
+
+const keyed = <R>(given: KeyedAnswer) => answer(given.body as R, { status: given.status, headers: given.headers });
+
+const tagsOf = (request: Request): readonly string[] => {
+  const header = request.headers.get("if-match");
+  if (header === null || header.trim() === "") throw new Problem("if_match_required");
+  return header.split(",").map((tag) => tag.trim());
+};
+
+/** Delegations: who may let which agent do what, for how long and for how much. */
+export const serveDelegations = (room: MembershipRoom): void => {
+  const { router, decider, database } = room;
+
+  /** Unknown and foreign ids end here, before any decision. */
+  const requireRow = async (caller: Caller, id: string): Promise<{ row: DelegationRow & { version: bigint }; scope: TenantScope }> => {
+    const scope = tenantScopeOf(caller);
+    const row = await readDelegation(database, scope, id);
+    if (row === undefined) throw new Problem("not_found");
+    return { row, scope };
+  };
+  const requireView = async (caller: Caller, id: string, correlationId: string) => {
+    const found = await requireRow(caller, id);
+    await decider.require(caller, { type: "delegations", action: "view", id }, correlationId);
+    return found;
+  };
+
+  router.serve(listEndpoint, async ({ caller, query, correlationId }) => {
+    const scope = tenantScopeOf(caller);
+    await decider.require(caller, { type: "delegations", action: "view_all" }, correlationId);
+    // Read before the list: what happens in between is told again rather than missed.
+    const streamSeq = scope.tenant === "*" ? undefined : await room.bus?.head(scope.tenant, "config");
+    const { limit, cursor, ...filters } = query;
+    const isOthers = filters.whose === "all" || (filters.user_id !== undefined && filters.user_id !== caller.sub);
+    const binding = ["delegations", caller.sub, caller.agent ?? null, scope.tenant, filters];
+    const rows = await listDelegations(database, scope, {
+      after: cursor === undefined ? "" : room.cursors.open(binding, cursor),
+      delegatorId: isOthers ? filters.user_id : caller.sub,
+      agentId: filters.agent_id,
+      status: filters.status,
+      attention: filters.attention === "true",
+      limit: limit + 1,
+    });
+    const page = rows.slice(0, limit);
+    const last = page.at(-1);
+    const isOwn = (row: DelegationRow): boolean =>
+      row.delegator_id === caller.sub && (caller.agent === undefined || row.agent_id === caller.agent);
+    const others = page.filter((row) => !isOwn(row));
+    const decided = await decider.decideMany(
+      caller,
+      others.map((row) => ({ type: "delegations", action: "view", id: row.id })),
+      correlationId,
+    );
+    const refused = new Set(others.filter((_row, index) => decided[index]?.decision !== true).map((row) => row.id));
+    return {
+      items: page.filter((row) => !refused.has(row.id)).map(delegationView),
+      ...(rows.length > limit && last !== undefined ? { next_cursor: room.cursors.seal(binding, last.id) } : {}),
+      ...(streamSeq === undefined ? {} : { stream_seq: Number(streamSeq) }),
+    };
+  });
+
+  router.serve(createEndpoint, async ({ caller, body, request, correlationId }) => {
+    const key = requireKeyedCall(request, caller, body);
+    const scope = tenantScopeOf(caller);
+    const agent = await readAgent(database, scope, body.agent_id);
+    if (agent === undefined) throw new Problem("not_found");
+    const decided = await decider.require(caller, { type: "delegations", action: "create", id: body.agent_id }, correlationId);
+    delegatorOf(caller, body);
+    const actor = actorOf(caller, undefined, correlationId, decided.decisionId);
+    return keyed<Delegation>(await createDelegation(room, { caller, scope, draft: body, key, actor, tenantId: agent.tenant_id }));
+  });
+
+  router.serve(whatIfDelegation, async ({ caller, body, correlationId }) => {
+    if ("revoke" in body) {
+      const { scope, row } = await requireRow(caller, body.revoke);
+      await decider.require(caller, { type: "delegations", action: "revoke", id: row.id }, correlationId);
+      return undone(database, (sql) => endEffect(sql, scope, row, room.dataScope));
+    }
+    const scope = tenantScopeOf(caller);
+    if ((await readAgent(database, scope, body.agent_id)) === undefined) throw new Problem("not_found");
+    await decider.require(caller, { type: "delegations", action: "create", id: body.agent_id }, correlationId);
+    const delegatorId = delegatorOf(caller, body);
+    return undone(database, async (sql) => {
+      const given = { id: `delegation:${randomUUID()}`, delegatorId, createdBy: caller.sub, config: room.config, now: room.now() };
+      return draftEffect(sql, scope, body, await checkDraft(sql, scope, body, given), room.dataScope);
+    });
+  });
+
+  router.serve(revokeMany, async ({ caller, body, request, correlationId }) => {
+    const key = requireKeyedCall(request, caller, body);
+    const scope = tenantScopeOf(caller);
+    if (body.agent_id === undefined && body.delegator_id === undefined)
+      throw new Problem("unprocessable", { errors: [{ path: "/agent_id", message: "name an agent, a delegator, or both" }] });
+    const rows: DelegationRow[] = [];
+    for (let page = await next(scope, body, ""); page.length > 0; page = await next(scope, body, page.at(-1)?.id ?? "")) rows.push(...page);
+    const standing = rows.filter((row) => row.status === "active" || row.status === "paused");
+    const decided = await decider.decideMany(
+      caller,
+      standing.map((row) => ({ type: "delegations", action: "revoke", id: row.id })),
+      correlationId,
+    );
+    const decisionOf = new Map(standing.map((row, index) => [row.id, decided[index]]));
+    const allowed = standing.filter((row) => decisionOf.get(row.id)?.decision === true);
+    const denied = decided.find((one) => !one.decision);
+    // Of what others gave to the same agent the caller may know nothing; but nothing at all is a refusal, not a success.
+    if (denied !== undefined && (allowed.length === 0 || body.delegator_id !== undefined))
+      throw new Problem("access_denied", {
+        members: { decision_id: denied.decisionId, ...(denied.reason === undefined ? {} : { reason: denied.reason }) },
+      });
+    const tenants = new Set(allowed.map((row) => row.tenant_id));
+    if (tenants.size > 1) throw new Problem("ambiguous", { detail: "These belong to several tenants; name a delegator." });
+    return keyed(
+      await stopMany(room, {
+        mode: body.mode,
+        ids: allowed.map((row) => row.id),
+        scope,
+        tenantId: [...tenants][0] ?? scope.tenant,
+        reason: body.reason,
+        actor: actorOf(caller, body.reason, correlationId),
+        decisionIds: new Map(allowed.map((row) => [row.id, decisionOf.get(row.id)?.decisionId ?? ""])),
+        key,
+      }),
+    );
+  });
+  const next = (scope: TenantScope, body: { agent_id?: string | undefined; delegator_id?: string | undefined }, after: string) =>
+    listDelegations(database, scope, { after, agentId: body.agent_id, delegatorId: body.delegator_id, attention: false, limit: 500 });
+
+  const serveStop = (endpoint: typeof revokeDelegation | typeof pauseDelegation | typeof resumeDelegation, stop: Stop): void =>
+    router.serve(endpoint, async ({ caller, params, body, request, correlationId }) => {
+      const tags = stop === "resume" ? tagsOf(request) : undefined;
+      const { row, scope } = await requireRow(caller, params.id);
+      // Who may let it go on is who might give it anew.
+      const ask = stop === "resume" ? { action: "create", id: row.agent_id } : { action: "revoke", id: row.id };
+      const decided = await decider.require(caller, { type: "delegations", ...ask }, correlationId);
+      if (stop === "resume") delegatorOf(caller, { delegator_id: row.delegator_id });
+      const { body: stopped, etag } = await stopDelegation(room, {
+        stop,
+        id: row.id,
+        scope,
+        tenantId: row.tenant_id,
+        reason: body.reason,
+        actor: actorOf(caller, body.reason, correlationId, decided.decisionId),
+        tags,
+      });
+      return answer(stopped, { headers: { etag, "x-graph-version": String(stopped.graph_version) } });
+    });
+  serveStop(revokeDelegation, "revoke");
+  serveStop(pauseDelegation, "pause");
+  serveStop(resumeDelegation, "resume");
+
+  router.serve(delegationImpact, async ({ caller, params, correlationId }) => {
+    const { scope } = await requireView(caller, params.id, correlationId);
+    return readImpact(database, scope, params.id);
+  });
+  router.serve(delegationUsage, async ({ caller, params, query, correlationId }) => {
+    const { scope } = await requireView(caller, params.id, correlationId);
+    const usage = await readUsage(database, scope, params.id, query.from, query.to);
+    return { ...usage, open: [...(await listOpen(database, scope, [params.id]))] };
+  });
+  router.serve(delegationHistory, async ({ caller, params, correlationId }) => {
+    const { scope } = await requireView(caller, params.id, correlationId);
+    return { items: await readHistory(database, scope, params.id) };
+  });
+  router.serve(getDelegation, async ({ caller, params, correlationId }) => {
+    const { row } = await requireView(caller, params.id, correlationId);
+    return answer(delegationView(row), { headers: { etag: delegationTag(row), "x-graph-version": String(row.version) } });
+  });
+};

@@ -1,0 +1,127 @@
+import type { Delegation } from "#contract/delegations.ts";
+import { Problem } from "#contract/problem.ts";
+import { listOpen } from "#membership/meter/read-ledger.ts";
+import { findAnswer, saveAnswer, type KeyedAnswer, type KeyedCall } from "#membership/idempotency.ts";
+import { scopeOfTenant, type TenantScope } from "#membership/graph/tenant-scope.ts";
+import type { MembershipRoom } from "#membership/room.ts";
+import { entryOf, eventOf, type Actor, type DelegationAct } from "./acts.ts";
+import { changeStatus, lockDelegations, type StatusChange } from "./change-status.ts";
+import { delegationTag, delegationView, type DelegationRow } from "./delegation-view.ts";
+
+export type Stop = "pause" | "revoke" | "resume";
+
+const isFinal = (row: DelegationRow): boolean => row.status === "revoked" || row.status === "expired";
+
+/** What is to be written, or `undefined` when it is so already. Throws `delegation_ended` where the end was another one. */
+const changeOf = (stop: Stop, row: DelegationRow, reason: string, now: Date): StatusChange | undefined => {
+  if (isFinal(row)) {
+    if (stop === "revoke" && row.status === "revoked") return undefined;
+    throw new Problem("delegation_ended", {
+      members: { status: row.status, ...(row.ended_at === null ? {} : { ended_at: row.ended_at }) },
+    });
+  }
+  switch (stop) {
+    case "revoke":
+      return { op: "revoked", status: "revoked", endReason: reason };
+    case "pause":
+      return row.status === "paused" && row.hold === "manual" ? undefined : { op: "paused", status: "paused", hold: "manual" };
+    case "resume":
+      if (row.hold !== "manual") return undefined;
+      return Date.parse(row.valid_from) > now.getTime()
+        ? { op: "resumed", status: "paused", hold: "not_yet_valid" }
+        : { op: "resumed", status: "active" };
+  }
+};
+
+export interface Stopped {
+  readonly body: Delegation & { readonly graph_version: number; readonly running_calls: string[] };
+  readonly etag: string;
+}
+
+/**
+ * Pauses, revokes or resumes one delegation. When it returns the version is committed: no reserve of it succeeds any more, on
+ * any process. `tag` is compared inside the transaction. Throws `not_found`, `delegation_ended`, `stale_version`.
+ */
+export const stopDelegation = async (
+  room: MembershipRoom,
+  call: {
+    readonly stop: Stop;
+    readonly id: string;
+    readonly scope: TenantScope;
+    readonly tenantId: string;
+    readonly reason: string;
+    readonly actor: Actor;
+    /** Tags that the delegation must still have; `undefined` = any. */
+    readonly tags?: readonly string[] | undefined;
+  },
+): Promise<Stopped> => {
+  const { actor, tenantId } = call;
+  const { value, version } = await room.write({ ...actor.by, tenantId }, async (tx) => {
+    const [row] = await lockDelegations(tx.sql, call.scope, [call.id]);
+    if (row === undefined) throw new Problem("not_found");
+    if (call.tags !== undefined && !call.tags.includes("*") && !call.tags.includes(delegationTag(row)))
+      throw new Problem("stale_version", { headers: { etag: delegationTag(row) } });
+    const change = changeOf(call.stop, row, call.reason, room.now());
+    const acts = change === undefined ? [] : await changeStatus(tx, scopeOfTenant(tenantId), row, change);
+    const ids = [call.id, ...acts.map((act) => act.after.delegation_id)];
+    const open = await listOpen(tx.sql, call.scope, [...new Set(ids)]);
+    const after = acts[0]?.after ?? delegationView(row);
+    return {
+      value: {
+        after,
+        etag: delegationTag({ rev: row.rev + (acts.length > 0 ? 1n : 0n) }),
+        running: open.map(({ call_id }) => call_id),
+      },
+      events: () => acts.map((act) => eventOf(act, actor.by.correlationId)),
+      entries: () => acts.map((act) => entryOf(act, actor)),
+    };
+  });
+  return { body: { ...value.after, graph_version: Number(version), running_calls: value.running }, etag: value.etag };
+};
+
+/** Pauses or revokes many in one version. Those that have ended meanwhile are left as they are. */
+export const stopMany = async (
+  room: MembershipRoom,
+  call: {
+    readonly mode: "pause" | "revoke";
+    readonly ids: readonly string[];
+    readonly scope: TenantScope;
+    readonly tenantId: string;
+    readonly reason: string;
+    readonly actor: Actor;
+    /** Of each delegation, the decision that allowed it. */
+    readonly decisionIds: ReadonlyMap<string, string>;
+    readonly key: KeyedCall;
+  },
+): Promise<KeyedAnswer> => {
+  const { actor, tenantId } = call;
+  const withDecision = (decisionId: string | undefined): Actor => (decisionId === undefined ? actor : { ...actor, decisionId });
+  let answer: KeyedAnswer | undefined;
+  await room.write({ ...actor.by, tenantId }, async (tx) => {
+    answer = await findAnswer(tx.sql, call.key);
+    if (answer !== undefined) return { value: undefined };
+    const acts: DelegationAct[] = [];
+    for (const row of await lockDelegations(tx.sql, call.scope, call.ids)) {
+      if (isFinal(row) || acts.some((act) => act.after.delegation_id === row.id)) continue;
+      const change = changeOf(call.mode, row, call.reason, room.now());
+      if (change !== undefined) acts.push(...(await changeStatus(tx, scopeOfTenant(tenantId), row, change)));
+    }
+    const delegations = acts.map((act) => act.after.delegation_id);
+    const running_calls = (await listOpen(tx.sql, call.scope, delegations)).map(({ call_id }) => call_id);
+    return {
+      value: undefined,
+      finish: async (version) => {
+        answer = {
+          status: 200,
+          headers: { "x-graph-version": String(version) },
+          body: { delegations, graph_version: Number(version), running_calls },
+        };
+        await saveAnswer(tx.sql, call.key, answer);
+      },
+      events: () => acts.map((act) => eventOf(act, actor.by.correlationId)),
+      entries: () => acts.map((act) => entryOf(act, withDecision(call.decisionIds.get(act.after.delegation_id)))),
+    };
+  });
+  if (answer === undefined) throw new Error("a write that ended has an answer");
+  return answer;
+};

@@ -1,0 +1,124 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { testDatabase } from "#testing/database.ts";
+import { graphRooms, servedWorld } from "#testing/membership.ts";
+
+test("the shortest path tells its nodes and edges, and refuses what it does not know", async (t) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule: ({ sub }) => sub !== "person:cleo" });
+  const path = async (query: string, as = "ben") => world.call(as, "GET", `/api/v1/shortest-path?${query}`);
+  const found = await path("from=person:ben&to=saas:people&directed=true");
+  assert.deepEqual(
+    found.body.nodes.map((node: { id: string }) => node.id),
+    ["person:ben", "agent:hr-assistant", "people.demo.get_employee", "saas:people"],
+  );
+  assert.deepEqual(
+    found.body.edges.map((edge: { kind: string; from: string; to: string }) => `${edge.from} ${edge.kind} ${edge.to}`),
+    [
+      "person:ben DELEGATES_TO agent:hr-assistant",
+      "agent:hr-assistant HAS_CAPABILITY people.demo.get_employee",
+      "people.demo.get_employee REQUIRES saas:people",
+    ],
+  );
+  assert.deepEqual([found.body.found, found.body.length, found.body.truncated], [true, 3, false]);
+  assert.equal((await path("from=person:ben&to=agent:reporter&types=DELEGATES_TO")).body.found, false, "a revoked delegation is no way");
+  assert.equal((await path("from=saas:people&to=person:ben&directed=true")).body.found, false);
+  assert.equal((await path("from=saas:people&to=person:ben&max_hops=2")).body.found, false);
+  const same = (await path("from=person:ben&to=person:ben")).body;
+  assert.deepEqual([same.found, same.length, same.nodes.length], [true, 0, 1]);
+  assert.equal((await path("from=person:ben&to=tenant:acme&types=BELONGS_TO,MEMBER_OF")).body.length, 3);
+  for (const [query, status, code] of [
+    ["from=person:ben&to=person:nobody", 404, "not_found"],
+    ["from=person:ben&to=person:eve", 404, "not_found"],
+    ["from=person:ben&to=person:ada&types=KNOWS", 422, "unprocessable"],
+    ["from=person:ben&to=person:ada&max_hops=9", 422, "unprocessable"],
+    ["from=person:ben", 422, "unprocessable"],
+    ["from=person:ben&to=person:ada&depth=1", 422, "unknown_parameter"],
+  ] as const) {
+    const reply = await path(query);
+    assert.deepEqual([query, reply.status, reply.body.code], [query, status, code]);
+  }
+  assert.equal((await path("from=person:ben&to=person:ada", "cleo")).status, 403);
+});
+
+test("the change log shows what a tenant may see of each version, by pages and filters", async (t) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule: ({ sub }) => sub !== "person:cleo" });
+  const log = async (as: string, query = "") => world.call(as, "GET", `/api/v1/graph/changes?limit=500${query}`);
+  const acme = await log("ada");
+  const subjects = (reply: { body: { items: { ops: { subject: string; after: { tenant_id: string | null } }[] }[] } }) =>
+    reply.body.items.flatMap((item) => item.ops);
+  assert.ok(subjects(acme).some(({ subject }) => subject === "person:ben"));
+  assert.ok(subjects(acme).every(({ after }) => after.tenant_id === null || after.tenant_id === "tenant:acme"));
+  const globex = await log("eve");
+  assert.ok(subjects(globex).some(({ subject }) => subject === "person:eve"));
+  assert.ok(subjects(globex).every(({ after }) => after.tenant_id === null || after.tenant_id === "tenant:globex"));
+  assert.equal(JSON.stringify(globex.body).includes("acme"), false);
+
+  const revoke = await world.call("ben", "POST", "/api/v1/delegations/delegation:ben-hr/revoke", { body: { reason: "log me" } });
+  const version = revoke.body.graph_version as number;
+  assert.deepEqual((await world.call("ben", "GET", "/api/v1/graph/version")).body.version, version);
+  for (const query of [
+    `&since=${version}`,
+    "&actor=person:ben",
+    "&source=api",
+    `&node_id=delegation:ben-hr&since=${version}`,
+    `&node_id=agent:hr-assistant&since=${version}`,
+  ]) {
+    const { items } = (await log("ada", query)).body;
+    assert.deepEqual(
+      [query, items.length, items[0]?.version, items[0]?.reason, items[0]?.ops[0].after.status],
+      [query, 1, version, "log me", "revoked"],
+    );
+  }
+  assert.deepEqual((await log("ada", `&until=${version - 1}&source=api`)).body.items, []);
+  assert.deepEqual((await log("eve", `&since=${version}`)).body.items, []);
+
+  const first = await world.call("ada", "GET", "/api/v1/graph/changes?limit=1");
+  const second = await world.call(
+    "ada",
+    "GET",
+    `/api/v1/graph/changes?limit=1&cursor=${encodeURIComponent(first.body.next_cursor as string)}`,
+  );
+  assert.ok(second.body.items[0].version > first.body.items[0].version);
+  for (const [as, query] of [
+    ["ben", "limit=1"],
+    ["ada", "limit=1&source=demo"],
+  ] as const)
+    assert.equal(
+      (await world.call(as, "GET", `/api/v1/graph/changes?${query}&cursor=${encodeURIComponent(first.body.next_cursor as string)}`)).body
+        .code,
+      "invalid_cursor",
+    );
+  assert.equal((await log("cleo")).status, 403);
+});
+
+test("health needs no credential and says what the graph is at", async (t) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const reply = await world.call(undefined, "GET", "/api/v1/health");
+  assert.equal(reply.status, 200);
+  assert.deepEqual(
+    { ...reply.body, graph_version: 0 },
+    { status: "healthy", graph_version: 0, reader: "sql", database: "pglite", version: "test" },
+  );
+  assert.deepEqual(await world.service.ready(), []);
+});
+
+test("a database that is away is said so, and nothing is answered from memory", async (t) => {
+  const database = await testDatabase(t, graphRooms);
+  const world = await servedWorld(t, database);
+  await database[Symbol.asyncDispose]();
+  for (const [as, method, path, body] of [
+    [undefined, "GET", "/api/v1/health", undefined],
+    ["service:pdp", "GET", "/api/v1/pip/membership/capabilities?user_id=person:ben", undefined],
+    [
+      "service:crud",
+      "POST",
+      "/api/v1/delegations/reservations",
+      { call_id: "c", user_id: "person:ben", agent_id: "agent:hr-assistant", tool_id: "people.demo.list_employees", usd: 0 },
+    ],
+    ["ben", "GET", "/api/v1/delegations", undefined],
+  ] as const) {
+    const reply = await world.call(as, method, path, body === undefined ? {} : { body });
+    assert.deepEqual([path, reply.status, reply.body.code, reply.headers.has("retry-after")], [path, 503, "store_unavailable", true]);
+  }
+  assert.deepEqual(await world.service.ready(), ["database"]);
+});

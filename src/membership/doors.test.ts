@@ -1,0 +1,279 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { z } from "zod";
+import * as delegations from "#contract/delegations.ts";
+import type { Endpoint } from "#contract/endpoint.ts";
+import * as facts from "#contract/facts.ts";
+import * as membership from "#contract/membership.ts";
+import { Problem } from "#contract/problem.ts";
+import { testDatabase } from "#testing/database.ts";
+import { testIdentity } from "#testing/identity.ts";
+import { graphRooms, servedWorld, type CallMore, type Reply, type ServedWorld } from "#testing/membership.ts";
+
+type AnyEndpoint = Endpoint<z.ZodType, z.ZodType, z.ZodType, z.ZodType>;
+const isEndpoint = (value: unknown): value is AnyEndpoint =>
+  typeof value === "object" && value !== null && "service" in value && "path" in value;
+const endpoints: readonly AnyEndpoint[] = [membership, delegations, facts].flatMap((file) =>
+  (Object.values(file) as unknown[]).filter(isEndpoint),
+);
+const nameOf = (endpoint: AnyEndpoint): string => `${endpoint.method} ${endpoint.path}`;
+
+/** How each endpoint is asked about an id; every place where an id can stand. */
+interface Question {
+  readonly path: (id: string) => string;
+  readonly body?: (id: string) => unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+const e = encodeURIComponent;
+const at = (path: (id: string) => string, more: Omit<Question, "path"> = {}): Question => ({ path, ...more });
+const PIP = "/api/v1/pip/membership";
+const NODES = "/api/v1/identity_nodes";
+const DELEGATIONS = "/api/v1/delegations";
+const key = (): Record<string, string> => ({ "idempotency-key": crypto.randomUUID() });
+const reason = () => ({ reason: "looking around" });
+const draft = (id: string) => ({ agent_id: id, capabilities: [], budget_usd: 0, max_steps: 1, purpose: "looking around" });
+const ask = (more: Record<string, unknown>) => ({
+  call_id: crypto.randomUUID(),
+  user_id: "person:eve",
+  agent_id: "agent:none",
+  tool_id: "people.demo.list_employees",
+  usd: 0,
+  ...more,
+});
+const settle = () => ({ usd: 0, steps: 1, outcome: "ok" });
+const nobody = "00000000-0000-4000-8000-000000000000";
+
+const questions: Readonly<Record<string, readonly Question[]>> = {
+  [`GET ${PIP}/capabilities`]: [
+    at((id) => `${PIP}/capabilities?user_id=${e(id)}`),
+    at((id) => `${PIP}/capabilities?user_id=person:eve&agent_id=${e(id)}`),
+  ],
+  [`GET ${PIP}/delegations`]: [
+    at((id) => `${PIP}/delegations?user_id=${e(id)}`),
+    at((id) => `${PIP}/delegations?user_id=person:eve&agent_id=${e(id)}`),
+  ],
+  [`GET ${PIP}/data-scope`]: [at((id) => `${PIP}/data-scope?subject_id=${e(id)}&resource_type=employee`)],
+  [`GET ${PIP}/step-up`]: [at((id) => `${PIP}/step-up?subject_id=${e(id)}`)],
+  [`GET ${PIP}/chain-eligibility`]: [
+    at((id) => `${PIP}/chain-eligibility?user_id=${e(id)}&agent_id=agent:hr-assistant&tool_id=people.demo.get_employee`),
+    at((id) => `${PIP}/chain-eligibility?user_id=person:eve&agent_id=${e(id)}&tool_id=people.demo.get_employee`),
+    at((id) => `${PIP}/chain-eligibility?user_id=person:eve&agent_id=agent:hr-assistant&tool_id=${e(id)}`),
+  ],
+  [`POST ${PIP}/facts`]: [
+    at(() => `${PIP}/facts`, {
+      body: (id) => ({
+        asks: [
+          { subject_id: id, action: "view", resource: { type: "identities", external_id: id } },
+          {
+            subject_id: "person:eve",
+            agent_ids: [id],
+            action: "tools/call",
+            resource: { type: "tool", external_id: id },
+            delegation_id: id,
+          },
+          { subject_id: "person:eve", action: "view", resource: { type: "delegations", external_id: id } },
+          { subject_id: "person:eve", action: "create", resource: { type: "delegations", external_id: id } },
+        ],
+      }),
+    }),
+  ],
+  [`GET ${NODES}/search`]: [at((id) => `${NODES}/search?search=${e(id)}`), at((id) => `${NODES}/search?system=${e(id)}`)],
+  [`GET ${NODES}/search/with-metadata`]: [at((id) => `${NODES}/search/with-metadata?search=${e(id)}`)],
+  [`GET ${NODES}/count`]: [at((id) => `${NODES}/count?search=${e(id)}`)],
+  [`GET ${NODES}/systems`]: [at(() => `${NODES}/systems`)],
+  [`GET ${NODES}/stats/types`]: [at(() => `${NODES}/stats/types`)],
+  [`GET ${NODES}/{node_id}`]: [at((id) => `${NODES}/${e(id)}`)],
+  [`GET ${NODES}/{node_id}/relationships`]: [at((id) => `${NODES}/${e(id)}/relationships`)],
+  "GET /api/v1/shortest-path": [
+    at((id) => `/api/v1/shortest-path?from=person:eve&to=${e(id)}`),
+    at((id) => `/api/v1/shortest-path?from=${e(id)}&to=person:eve`),
+  ],
+  "GET /api/v1/graph/version": [at(() => "/api/v1/graph/version")],
+  "GET /api/v1/graph/changes": [
+    at((id) => `/api/v1/graph/changes?node_id=${e(id)}&limit=500`),
+    at((id) => `/api/v1/graph/changes?actor=${e(id)}`),
+  ],
+  "GET /api/v1/health": [at(() => "/api/v1/health")],
+  [`POST ${DELEGATIONS}`]: [at(() => DELEGATIONS, { body: draft, headers: key() })],
+  [`GET ${DELEGATIONS}`]: [at((id) => `${DELEGATIONS}?user_id=${e(id)}`), at((id) => `${DELEGATIONS}?whose=all&agent_id=${e(id)}`)],
+  [`GET ${DELEGATIONS}/{id}`]: [at((id) => `${DELEGATIONS}/${e(id)}`)],
+  [`POST ${DELEGATIONS}/{id}/revoke`]: [at((id) => `${DELEGATIONS}/${e(id)}/revoke`, { body: reason })],
+  [`POST ${DELEGATIONS}/{id}/pause`]: [at((id) => `${DELEGATIONS}/${e(id)}/pause`, { body: reason })],
+  [`POST ${DELEGATIONS}/{id}/resume`]: [at((id) => `${DELEGATIONS}/${e(id)}/resume`, { body: reason, headers: { "if-match": '"1"' } })],
+  [`POST ${DELEGATIONS}/revoke-many`]: [
+    at(() => `${DELEGATIONS}/revoke-many`, { body: (id) => ({ agent_id: id, mode: "revoke", ...reason() }), headers: key() }),
+    at(() => `${DELEGATIONS}/revoke-many`, { body: (id) => ({ delegator_id: id, mode: "pause", ...reason() }), headers: key() }),
+  ],
+  [`POST ${DELEGATIONS}/what-if`]: [
+    at(() => `${DELEGATIONS}/what-if`, { body: draft }),
+    at(() => `${DELEGATIONS}/what-if`, { body: (id) => ({ revoke: id }) }),
+  ],
+  [`GET ${DELEGATIONS}/{id}/impact`]: [at((id) => `${DELEGATIONS}/${e(id)}/impact`)],
+  [`GET ${DELEGATIONS}/{id}/usage`]: [at((id) => `${DELEGATIONS}/${e(id)}/usage`)],
+  [`GET ${DELEGATIONS}/{id}/history`]: [at((id) => `${DELEGATIONS}/${e(id)}/history`)],
+  [`POST ${DELEGATIONS}/reservations`]: [
+    at(() => `${DELEGATIONS}/reservations`, { body: (id) => ask({ user_id: id, agent_id: "agent:hr-assistant" }) }),
+    at(() => `${DELEGATIONS}/reservations`, { body: (id) => ask({ agent_id: id }) }),
+    at(() => `${DELEGATIONS}/reservations`, {
+      body: (id) => ask({ user_id: "person:ben", agent_id: "agent:hr-assistant", delegation_id: id }),
+    }),
+  ],
+  [`GET ${DELEGATIONS}/reservations`]: [at((id) => `${DELEGATIONS}/reservations?call_id=${e(id)}`)],
+  [`POST ${DELEGATIONS}/reservations/{id}/settle`]: [at((id) => `${DELEGATIONS}/reservations/${e(id)}/settle`, { body: settle })],
+  [`POST ${DELEGATIONS}/reservations/{id}/release`]: [at((id) => `${DELEGATIONS}/reservations/${e(id)}/release`)],
+  [`POST ${DELEGATIONS}/reservations/{id}/extend`]: [
+    at((id) => `${DELEGATIONS}/reservations/${e(id)}/extend`, { body: () => ({ ttl_s: 60 }) }),
+  ],
+  [`GET ${DELEGATIONS}/spend`]: [at((id) => `${DELEGATIONS}/spend?user_id=${e(id)}`)],
+};
+
+const scopes = ["pip.read", "membership.read", "membership.delegate", "membership.budget"];
+const send = (
+  world: ServedWorld,
+  as: string | undefined,
+  endpoint: AnyEndpoint,
+  question: Question,
+  id: string,
+  more: CallMore = {},
+): Promise<Reply> =>
+  world.call(as, endpoint.method, question.path(id), {
+    ...(question.body === undefined ? {} : { body: question.body(id) }),
+    scopes,
+    ...more,
+    headers: { ...question.headers, ...more.headers },
+  });
+
+test("there is a question for every endpoint of the contract", () => {
+  assert.deepEqual(endpoints.map(nameOf).toSorted(), Object.keys(questions).toSorted());
+  assert.ok(endpoints.every(({ service }) => service === "membership"));
+});
+
+test("eve gets of every acme id exactly what she gets of an id that never was", async (t) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const held = await world.call("service:crud", "POST", `${DELEGATIONS}/reservations`, {
+    body: ask({ call_id: "acme-call", user_id: "person:ben", agent_id: "agent:hr-assistant", usd: 0.01 }),
+  });
+  const { body: made } = await world.call("ben", "POST", DELEGATIONS, {
+    body: { agent_id: "agent:hr-assistant", capabilities: [], budget_usd: 0, max_steps: 1, purpose: "acme only" },
+    headers: { "idempotency-key": "acme-key" },
+  });
+  const nodes = await world.sql<{ id: string }>(
+    "select id from membership.node where tenant_id = 'tenant:acme' and kind in ('Person', 'Account', 'AIAgent', 'Group', 'Tenant', 'Resource')",
+  );
+  const ids = [
+    ...nodes.map(({ id }) => id),
+    "memory.demo.read_graph",
+    "delegation:ben-hr",
+    "delegation:cleo-rep",
+    "delegation:ben-old",
+    made.delegation_id as string,
+    held.body.reservation_id as string,
+    "acme-call",
+  ];
+  assert.ok(ids.length > 25);
+  const shown = (reply: Reply, id: string): unknown => {
+    const text = JSON.stringify([
+      reply.status,
+      reply.body,
+      [...reply.headers].filter(([name]) => name !== "x-correlation-id" && name !== "etag" && name !== "date"),
+    ]);
+    return text
+      .replaceAll(id, "ID")
+      .replaceAll(/"correlation_id":"[^"]*"/g, "")
+      .replaceAll(/d_[0-9]+/g, "d");
+  };
+  for (const endpoint of endpoints)
+    for (const question of questions[nameOf(endpoint)] ?? []) {
+      // Of the same shape as what it stands for: a delegation, a reservation, or any other id.
+      const never = (id: string): string => (/^[0-9a-f-]{36}$/.test(id) ? nobody : `nobody:${"x".repeat(Math.max(1, id.length - 7))}`);
+      for (const id of ids) {
+        const own = { headers: { ...(endpoint.path.endsWith("revoke-many") || endpoint.path === DELEGATIONS ? key() : {}) } };
+        const foreign = await send(world, "eve", endpoint, question, id, own);
+        const absent = await send(world, "eve", endpoint, question, never(id), {
+          headers: own.headers.hasOwnProperty("idempotency-key") ? key() : {},
+        });
+        assert.equal(shown(foreign, id), shown(absent, never(id)), `${nameOf(endpoint)} of ${id}`);
+        assert.equal(
+          JSON.stringify(foreign.body ?? null)
+            .replaceAll(id, "")
+            .includes("acme"),
+          false,
+          `${nameOf(endpoint)} of ${id} speaks of acme`,
+        );
+      }
+    }
+  assert.deepEqual(
+    await world.sql("select status from membership.delegation where id = 'delegation:ben-hr'"),
+    [{ status: "active" }],
+    "and nothing was done",
+  );
+});
+
+test("every endpoint but health is served, and refuses a call without token, with a stranger's, or without scope", async (t) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const stranger = testIdentity();
+  const foreignToken = await stranger.tokenFor({ sub: "person:ben", tenant: "tenant:acme", scopes });
+  for (const endpoint of endpoints) {
+    const [question] = questions[nameOf(endpoint)] ?? [];
+    assert.ok(question);
+    if (endpoint.auth === "none") continue;
+    const name = nameOf(endpoint);
+    const without = await send(world, undefined, endpoint, question, "person:ben");
+    assert.deepEqual([name, without.status, without.headers.has("www-authenticate")], [name, 401, true]);
+    const forged = await send(world, undefined, endpoint, question, "person:ben", { headers: { authorization: `Bearer ${foreignToken}` } });
+    assert.deepEqual([name, forged.status], [name, 401]);
+    const unscoped = await send(world, "ben", endpoint, question, "person:ben", { scopes: ["mcp.tools.invoke"] });
+    assert.deepEqual([name, unscoped.status, unscoped.body.code], [name, 403, "insufficient_scope"]);
+    assert.ok((endpoint.scope ?? []).length > 0, `${name} names its scope`);
+  }
+});
+
+test("an endpoint that names a decision asks for it, and is refused when it is denied or cannot be had", async (t) => {
+  const deny = await servedWorld(t, await testDatabase(t, graphRooms), { rule: () => "not_granted" });
+  for (const endpoint of endpoints.filter(({ decision }) => decision !== undefined)) {
+    for (const [as, id] of [
+      [
+        "ben",
+        endpoint.path.includes("{id}") ? "delegation:cleo-rep" : endpoint.path.startsWith(NODES) ? "person:cleo" : "agent:hr-assistant",
+      ],
+    ] as const) {
+      const [question] = questions[nameOf(endpoint)] ?? [];
+      assert.ok(question);
+      const before = deny.asked.length;
+      const reply = await send(deny, as, endpoint, question, id);
+      assert.deepEqual(
+        [nameOf(endpoint), reply.status, reply.body.code, reply.body.reason],
+        [nameOf(endpoint), 403, "access_denied", "not_granted"],
+      );
+      const pair = deny.asked.slice(before).map(({ type, action }) => `${type}/${action}`);
+      assert.ok(endpoint.decision !== undefined && pair.includes(endpoint.decision), `${nameOf(endpoint)} asked ${pair.join()}`);
+    }
+  }
+});
+
+test("without decisions nothing that needs one is done, and what decisions rest on still answers", async (t) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms), {
+    rule: () => {
+      throw new Problem("decision_unavailable");
+    },
+  });
+  for (const endpoint of endpoints) {
+    const [question] = questions[nameOf(endpoint)] ?? [];
+    assert.ok(question);
+    const id = endpoint.path.includes("{id}")
+      ? "delegation:cleo-rep"
+      : endpoint.path.startsWith(NODES)
+        ? "person:cleo"
+        : "agent:hr-assistant";
+    const reply = await send(
+      world,
+      endpoint.decision === undefined ? "service:crud" : "ben",
+      endpoint,
+      question,
+      endpoint.path.includes("reservations/") ? nobody : id,
+    );
+    if (endpoint.decision !== undefined)
+      assert.deepEqual([nameOf(endpoint), reply.status, reply.body.code], [nameOf(endpoint), 503, "decision_unavailable"]);
+    else assert.ok(reply.status < 500, nameOf(endpoint));
+  }
+});

@@ -1,0 +1,97 @@
+import type { Facts } from "#contract/facts.ts";
+import type { DataScopeRule } from "./data-scope-rule.ts";
+import type { FactDelegationRow, FactHop, FactLink, FactNode, FactRows, FactStep } from "./sql-facts.ts";
+
+/** What an identity is a member of. An inactive one is a member of nothing. */
+export interface Membership {
+  readonly steps: readonly FactStep[];
+  /** Tenants whose rows it may see. */
+  readonly tenantIds: readonly string[];
+  readonly groups: readonly string[];
+  /** Groups and business roles: what masks and ownership are judged by. */
+  readonly circles: ReadonlySet<string>;
+  /** Itself and all that its memberships reach: what a grant may start from. */
+  readonly reach: ReadonlySet<string>;
+}
+
+/** The rows of one batch, found by what the asks name. */
+export interface FactBatch {
+  readonly node: (id: string) => FactNode | undefined;
+  readonly resources: (type: string, externalId: string) => readonly FactNode[];
+  readonly membership: (node: FactNode) => Membership;
+  readonly linksFrom: (kind: string, src: string) => readonly FactLink[];
+  readonly linksTo: (kind: string, dst: string) => readonly FactLink[];
+  readonly hop: (number: number) => FactHop | undefined;
+  readonly delegation: (id: string) => FactDelegationRow | undefined;
+  readonly rule: (tenantId: string | null, resourceType: string) => DataScopeRule | null;
+}
+
+const byId = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
+
+const membershipOf = (node: FactNode, steps: readonly FactStep[]): Membership => {
+  const members = steps.filter((step) => step.kind === "MEMBER_OF");
+  const accounts = new Set(
+    node.kind === "Account" ? [node.id] : steps.filter((step) => step.kind === "BELONGS_TO" && step.depth === 1).map((step) => step.dst),
+  );
+  const first = members.filter((step) => accounts.has(step.src));
+  const firstIds = new Set(first.map((step) => step.dst));
+  const second = members.filter((step) => firstIds.has(step.src));
+  const tenants = new Set([...first, ...second].filter((step) => step.dst_kind === "Tenant").map((step) => step.dst));
+  // Agents and services have no accounts of their own: they work in the tenant that holds them, and in those they use.
+  if (node.state === "active" && node.kind !== "Person" && node.kind !== "Account") {
+    if (node.tenant_id !== null) tenants.add(node.tenant_id);
+    for (const step of steps) if (step.kind === "USES_TENANT") tenants.add(step.dst);
+  }
+  const circles = members.filter((step) => step.dst_kind === "Group" || step.dst_kind === "BusinessRole");
+  return {
+    steps,
+    tenantIds: [...tenants].sort(byId),
+    groups: [...new Set(circles.filter((step) => step.dst_kind === "Group").map((step) => step.dst))].sort(byId),
+    circles: new Set(circles.map((step) => step.dst)),
+    reach: new Set(node.state === "active" ? [node.id, ...steps.map((step) => step.dst)] : []),
+  };
+};
+
+export const subjectFact = (node: FactNode, membership: Membership): NonNullable<Facts["subject"]> => ({
+  id: node.id,
+  kind: node.kind,
+  name: node.name,
+  tenant_ids: [...membership.tenantIds],
+  groups: [...membership.groups],
+  disabled: node.state !== "active",
+  mfa_level: typeof node.props["mfa_level"] === "string" ? node.props["mfa_level"] : null,
+});
+
+const group = <T>(items: readonly T[], key: (item: T) => string): ((wanted: string) => readonly T[]) => {
+  const groups = Map.groupBy(items, key);
+  return (wanted) => groups.get(wanted) ?? [];
+};
+
+export const createFactBatch = (rows: FactRows): FactBatch => {
+  const nodes = new Map(rows.nodes.map((node) => [node.id, node]));
+  const resources = group(
+    rows.nodes.filter((node) => node.kind === "Resource"),
+    (node) => JSON.stringify([node.props["type"], node.external_id]),
+  );
+  const steps = group(rows.steps, (step) => step.start);
+  const from = group(rows.links, (link) => `${link.kind} ${link.src}`);
+  const to = group(rows.links, (link) => `${link.kind} ${link.dst}`);
+  const hops = new Map(rows.hops.map((hop) => [hop.n, hop]));
+  const delegations = new Map(rows.delegations.map((row) => [row.id, row]));
+  const rules = new Map(rows.rules.map((row) => [`${row.tenant_id} ${row.resource_type}`, row.rule]));
+  const memberships = new Map<string, Membership>();
+  return {
+    node: (id) => nodes.get(id),
+    resources: (type, externalId) => resources(JSON.stringify([type, externalId])),
+    membership: (node) => {
+      const known = memberships.get(node.id) ?? membershipOf(node, steps(node.id));
+      memberships.set(node.id, known);
+      return known;
+    },
+    linksFrom: (kind, src) => from(`${kind} ${src}`),
+    linksTo: (kind, dst) => to(`${kind} ${dst}`),
+    hop: (number) => hops.get(number),
+    delegation: (id) => delegations.get(id),
+    rule: (tenantId, resourceType) => (tenantId === null ? null : (rules.get(`${tenantId} ${resourceType}`) ?? null)),
+  };
+};

@@ -1,0 +1,116 @@
+import type { ColumnMask } from "#contract/data-scope.ts";
+import type { Delegation } from "#contract/delegations.ts";
+import type { FactAsk, Facts } from "#contract/facts.ts";
+import type { TenantScope } from "./tenant-scope.ts";
+
+/** An answer of one snapshot: the graph's version that it is true at, and until when the clock alone leaves it true. */
+export interface Answered<T> {
+  readonly version: bigint;
+  readonly value: T;
+  /** The next moment at which an edge or delegation used here begins or ends; null = never. */
+  readonly validUntil?: string | null;
+}
+
+export interface PipDelegation {
+  readonly delegation_id: string;
+  readonly status: Delegation["status"];
+  readonly max_steps: number;
+  readonly budget_usd: number;
+  readonly expires_at: string | null;
+}
+
+export interface DataScope {
+  readonly tenant_ids: readonly string[];
+  readonly row_filter_sql: string;
+  readonly column_mask: ColumnMask;
+}
+
+export interface GraphNode {
+  readonly id: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly display_name: string | null;
+  readonly system: string | null;
+  readonly state: string;
+  readonly tenant_id: string | null;
+  readonly external_id: string | null;
+  readonly props: Readonly<Record<string, unknown>>;
+  readonly created_at: string;
+  readonly updated_at: string;
+  /** Edges by kind, counted where both ends are visible. */
+  readonly out: Readonly<Record<string, number>>;
+  readonly in: Readonly<Record<string, number>>;
+}
+
+export interface NodeFilter {
+  readonly kinds: readonly string[];
+  readonly search?: string | undefined;
+  readonly system?: string | undefined;
+}
+
+export interface GraphEdge {
+  readonly edge_id: string;
+  readonly type: string;
+  readonly direction: "in" | "out";
+  readonly node: { readonly id: string; readonly name: string; readonly node_type: string; readonly state: string };
+  readonly properties: Readonly<Record<string, unknown>>;
+}
+
+export interface PathAsk {
+  readonly from: string;
+  readonly to: string;
+  readonly maxHops: number;
+  /** Edge kinds that may be walked; empty = all. */
+  readonly types: readonly string[];
+  readonly directed: boolean;
+}
+
+export interface Path {
+  readonly found: boolean;
+  readonly nodes: readonly { readonly id: string; readonly name: string; readonly node_type: string; readonly state: string }[];
+  readonly edges: readonly { readonly id: string; readonly kind: string; readonly from: string; readonly to: string }[];
+  readonly explored: number;
+  readonly truncated: boolean;
+}
+
+/**
+ * The only way to read the graph. Every method takes the tenant scope and never tells of what lies outside it: foreign,
+ * absent and inactive things are alike. Lists are in byte order of ids.
+ */
+export interface GraphReader {
+  /** Tools reachable from a user over a live delegation and the agent's capabilities. */
+  capabilities(scope: TenantScope, ask: { userId: string; agentId?: string | undefined }): Promise<Answered<readonly string[]>>;
+  delegations(
+    scope: TenantScope,
+    ask: { userId: string; agentId?: string | undefined; status?: string | undefined; limit: number; offset: number },
+  ): Promise<Answered<readonly PipDelegation[]>>;
+  /** Throws `too_many` beyond 1,000 tenants. */
+  dataScope(scope: TenantScope, ask: { subjectId: string; resourceType: string }): Promise<Answered<DataScope>>;
+  /** The subject's kept assurance level; null for none and for unknown and inactive subjects. */
+  assurance(scope: TenantScope, subjectId: string): Promise<Answered<string | null>>;
+  /** Audiences and scopes that a delegated tool needs; empty when the tool is not a capability. */
+  chain(
+    scope: TenantScope,
+    ask: { userId: string; agentId: string; toolId: string },
+  ): Promise<Answered<readonly { readonly audience: string; readonly scopes: readonly string[] }[]>>;
+  /** In the order of the asks; one statement whatever their number. */
+  facts(scope: TenantScope, asks: readonly FactAsk[]): Promise<Answered<readonly Facts[]>>;
+  node(scope: TenantScope, id: string): Promise<Answered<GraphNode | undefined>>;
+  /** `undefined`: no such node. */
+  edges(
+    scope: TenantScope,
+    ask: { id: string; type?: string | undefined; direction: "in" | "out" | "both"; limit: number; skip: number },
+  ): Promise<Answered<{ readonly items: readonly GraphEdge[]; readonly total: number } | undefined>>;
+  search(
+    scope: TenantScope,
+    filter: NodeFilter,
+    page: { limit: number; skip: number; withTotal: boolean },
+  ): Promise<Answered<{ readonly nodes: readonly GraphNode[]; readonly total: number }>>;
+  count(scope: TenantScope, filter: NodeFilter): Promise<Answered<number>>;
+  /** Visible nodes by kind. */
+  kindCounts(scope: TenantScope): Promise<Answered<Readonly<Record<string, number>>>>;
+  systems(scope: TenantScope): Promise<Answered<readonly string[]>>;
+  /** Fewest edges; among equals the one whose (kind, id) steps come first. `undefined`: an end is not there. */
+  path(scope: TenantScope, ask: PathAsk): Promise<Answered<Path | undefined>>;
+  version(): Promise<{ readonly version: bigint; readonly at: string }>;
+}

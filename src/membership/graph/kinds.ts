@@ -1,0 +1,263 @@
+import { z } from "zod";
+import { nodeId, timestamp } from "#contract/ids.ts";
+
+/** The node and edge kinds of the graph, as data: what each may hold and which two may be joined. Everything else reads this. */
+
+export interface NodeKindRow {
+  readonly props: z.ZodType<Record<string, unknown>>;
+  /** One of the five kinds that can act or be acted for. */
+  readonly identity?: true;
+  /** May have no tenant: then every tenant sees it. */
+  readonly shared?: true;
+  /** States that carry rights are the first; default `active suspended disabled`. */
+  readonly states?: readonly string[];
+  /** Props that a search may find. */
+  readonly searched?: readonly string[];
+}
+
+const text = (most: number) =>
+  z
+    .string()
+    .min(1)
+    .max(most)
+    .refine((value) => !/\p{Cc}/u.test(value), "holds a control character");
+const mfaLevel = z.enum(["none", "strong", "phishing_resistant"]).optional();
+const attributes = z.record(text(64), z.string().max(256)).refine((held) => Object.keys(held).length <= 32, "at most 32 attributes");
+const schema = z.record(z.string(), z.unknown());
+const discovered = {
+  last_discovered_at: timestamp.optional(),
+  discovered_by: text(200).optional(),
+  origin_hash: text(128).optional(),
+};
+const definition = { definition_digest: text(128).optional(), ...discovered };
+const closed = <T extends z.ZodRawShape>(shape: T): z.ZodType<Record<string, unknown>> =>
+  z
+    .strictObject(shape)
+    .refine((held) => Buffer.byteLength(JSON.stringify(held)) <= 16_384, "more than 16 KiB of props") as unknown as z.ZodType<
+    Record<string, unknown>
+  >;
+
+const life = ["active", "suspended", "disabled"] as const;
+const approval = ["approved", "proposed", "quarantined", "rejected", "retired"] as const;
+
+export const nodeKinds = {
+  Person: {
+    identity: true,
+    searched: ["email"],
+    props: closed({
+      email: text(254).optional(),
+      given_name: text(128).optional(),
+      family_name: text(128).optional(),
+      employee_id: text(64).optional(),
+      mfa_level: mfaLevel,
+      attributes: attributes.optional(),
+    }),
+  },
+  Account: {
+    identity: true,
+    searched: ["login"],
+    props: closed({ login: text(254), system: text(64), mfa_level: mfaLevel, last_seen_at: timestamp.optional() }),
+  },
+  AIAgent: {
+    identity: true,
+    props: closed({
+      owner_id: nodeId.optional(),
+      trust_score: z.number().min(0).max(1).optional(),
+      version: text(64).optional(),
+      model: text(128).optional(),
+      client_id: text(200).optional(),
+      mfa_level: mfaLevel,
+    }),
+  },
+  Service: {
+    identity: true,
+    shared: true,
+    props: closed({ client_id: text(200), type: z.enum(["backend", "workload"]), mfa_level: mfaLevel }),
+  },
+  MCPService: {
+    identity: true,
+    shared: true,
+    props: closed({
+      version: text(64).optional(),
+      description: text(2000).optional(),
+      service_type: z.enum(["mcp", "internal", "external"]),
+      is_backend: z.boolean().optional(),
+      owner_id: nodeId.optional(),
+      trust: z.enum(["operator", "pinned"]),
+      managed_by: z.enum(["crud", "registry"]),
+    }),
+  },
+  Group: { props: closed({ description: text(2000).optional() }) },
+  BusinessRole: { props: closed({ description: text(2000).optional(), risk: text(64).optional() }) },
+  Location: { shared: true, props: closed({ country: text(64).optional(), site: text(128).optional() }) },
+  Tenant: { props: closed({ hosts: z.array(text(253)).max(100).optional() }) },
+  Resource: {
+    props: closed({
+      type: text(64),
+      owner_id: nodeId.optional(),
+      sensitivity: text(64).optional(),
+      restricted: z.boolean().optional(),
+      attributes: attributes.optional(),
+    }),
+  },
+  RTR: { shared: true, props: closed({ resource_type: text(64), actions: z.array(text(128)).max(100) }) },
+  Policy: { shared: true, props: closed({ rev: text(64), uri: text(1024) }) },
+  SaaSApp: { shared: true, props: closed({ audience: z.url().max(512), scopes: z.array(text(128)).max(200) }) },
+  Tool: {
+    shared: true,
+    states: approval,
+    props: closed({
+      version: text(64).optional(),
+      service_id: nodeId.optional(),
+      title: text(256).optional(),
+      description: text(4000).optional(),
+      input_schema: schema.optional(),
+      output_schema: schema.optional(),
+      annotations: schema.optional(),
+      schema_hash: text(128).optional(),
+      risk: text(64).optional(),
+      /** Calls need a fresh strong sign-in. */
+      mfa: z.boolean().optional(),
+      /** Type of the rows it returns: which data scope rule filters and masks them. */
+      resource_type: text(64).optional(),
+      ...definition,
+    }),
+  },
+  MCPResource: {
+    shared: true,
+    states: approval,
+    props: closed({
+      uri: text(2048),
+      mime_type: text(128).optional(),
+      size: z.number().int().min(0).optional(),
+      etag: text(256).optional(),
+      last_modified: timestamp.optional(),
+      annotations: schema.optional(),
+      ...definition,
+    }),
+  },
+  MCPPrompt: {
+    shared: true,
+    states: approval,
+    props: closed({
+      description: text(4000).optional(),
+      version: text(64),
+      arguments: z.array(schema).max(100),
+      content: z.string().max(8192).optional(),
+      ...definition,
+    }),
+  },
+  MCPPolicyBinding: {
+    props: closed({
+      action: z.literal("tools/call"),
+      priority: z.number().int().min(0).max(1000),
+      enabled: z.boolean(),
+      params: schema.optional(),
+    }),
+  },
+} as const satisfies Record<string, NodeKindRow>;
+
+export type NodeKind = keyof typeof nodeKinds;
+const rows: Readonly<Record<string, NodeKindRow>> = nodeKinds;
+
+export const nodeKindNames = Object.keys(nodeKinds) as readonly NodeKind[];
+export const identityKinds: readonly NodeKind[] = nodeKindNames.filter((kind) => rows[kind]?.identity === true);
+export const isNodeKind = (word: string): word is NodeKind => Object.hasOwn(nodeKinds, word);
+export const nodeKindRow = (kind: NodeKind): NodeKindRow => rows[kind] ?? { props: z.never() };
+export const statesOf = (kind: NodeKind): readonly string[] => nodeKindRow(kind).states ?? life;
+
+/** Words that `node_type` takes: each kind, and `Identity` for the five identity kinds. */
+export const nodeLabels: readonly string[] = ["Identity", ...nodeKindNames];
+export const kindsOfLabel = (label: string): readonly NodeKind[] =>
+  label === "Identity" ? identityKinds : isNodeKind(label) ? [label] : [];
+export const labelsOfKind = (kind: string): readonly string[] =>
+  identityKinds.some((known) => known === kind) ? [kind, "Identity"] : [kind];
+
+export interface EdgeKindRow {
+  /** Legal pairs: any of the first to any of the second. */
+  readonly pairs: readonly (readonly [from: readonly NodeKind[], to: readonly NodeKind[]])[];
+  readonly props: z.ZodType<Record<string, unknown>>;
+  /** No path of such edges may lead back; `depth` bounds how deep they nest. */
+  readonly acyclic?: true;
+  readonly depth?: number;
+  /** Several between the same two, told apart by `discr`. */
+  readonly many?: true;
+}
+
+const none = closed({});
+const level = z.enum(["primary", "deputy"]);
+const actors: readonly NodeKind[] = [...identityKinds, "Group", "BusinessRole"];
+const granted = closed({ actions: z.array(text(128)).max(100).optional() });
+
+export const edgeKinds = {
+  BELONGS_TO: { pairs: [[["Person", "AIAgent", "Service"], ["Account"]]], props: none },
+  MEMBER_OF: {
+    pairs: [
+      [["Account"], ["Group", "BusinessRole", "Tenant"]],
+      [["Group"], ["Group", "Tenant"]],
+      [["BusinessRole"], ["Tenant"]],
+      [
+        ["Person", "AIAgent", "Service"],
+        ["Group", "BusinessRole"],
+      ],
+    ],
+    props: none,
+    acyclic: true,
+    depth: 8,
+  },
+  DELEGATES_TO: { pairs: [[["Person", "Service", "AIAgent"], ["AIAgent"]]], props: none, many: true },
+  GRANTS_ACCESS: {
+    pairs: [
+      [
+        [...actors, "RTR", "Policy"],
+        ["Resource", "Tool", "SaaSApp", "MCPService"],
+      ],
+    ],
+    props: granted,
+  },
+  HAS_RTR: { pairs: [[actors, ["RTR"]]], props: none },
+  HAS_RTR_AT: { pairs: [[actors, ["Resource", "Location"]]], props: none, many: true },
+  LOCATED_IN: { pairs: [[["Person", "Account", "Group", "Resource", "Location"], ["Location"]]], props: none, acyclic: true },
+  USES_TENANT: { pairs: [[["Service", "MCPService", "SaaSApp", "AIAgent"], ["Tenant"]]], props: none },
+  POLICY_REF: {
+    pairs: [
+      [
+        ["Resource", "Tool", "SaaSApp", "Tenant", "MCPService", "MCPResource", "MCPPrompt"],
+        ["Policy", "MCPPolicyBinding"],
+      ],
+      [["MCPPolicyBinding"], ["Policy"]],
+    ],
+    props: none,
+  },
+  PROVIDES: { pairs: [[["MCPService", "Service"], ["Tool"]]], props: none },
+  PROVIDES_RESOURCE: { pairs: [[["MCPService"], ["MCPResource"]]], props: none },
+  OFFERS_PROMPT: { pairs: [[["MCPService"], ["MCPPrompt"]]], props: none },
+  HAS_CAPABILITY: { pairs: [[["AIAgent", "Service"], ["Tool"]]], props: closed({ granted_by: nodeId }) },
+  CONTROLLED_BY: {
+    pairs: [
+      [
+        ["AIAgent", "Service"],
+        ["Person", "Group"],
+      ],
+    ],
+    props: closed({ level }),
+  },
+  OWNS_RESOURCE: {
+    pairs: [
+      [
+        ["Person", "Group", "Service"],
+        ["Resource", "Tool", "MCPService", "SaaSApp"],
+      ],
+    ],
+    props: closed({ level }),
+  },
+  REQUIRES: { pairs: [[["Tool"], ["SaaSApp"]]], props: closed({ scopes: z.array(text(128)).max(200).optional() }) },
+} as const satisfies Record<string, EdgeKindRow>;
+
+export type EdgeKind = keyof typeof edgeKinds;
+const edgeRows: Readonly<Record<string, EdgeKindRow>> = edgeKinds;
+export const edgeKindNames = Object.keys(edgeKinds) as readonly EdgeKind[];
+export const isEdgeKind = (word: string): word is EdgeKind => Object.hasOwn(edgeKinds, word);
+export const edgeKindRow = (kind: EdgeKind): EdgeKindRow => edgeRows[kind] ?? { pairs: [], props: z.never() };
+export const mayJoin = (kind: EdgeKind, from: NodeKind, to: NodeKind): boolean =>
+  edgeKindRow(kind).pairs.some(([sources, targets]) => sources.includes(from) && targets.includes(to));

@@ -1,0 +1,67 @@
+import { statement, type Sql } from "#store/database.ts";
+import { insertDelegation, recordDelegation, type NewDelegation } from "#membership/delegations/put-delegation.ts";
+import { dataScopeRule, type DataScopeRule } from "./data-scope-rule.ts";
+import { edgeIdOf, putEdge, type EdgeDraft } from "./put-edge.ts";
+import { putNode, type NodeDraft } from "./put-node.ts";
+import type { WriteBy, WriteGraph } from "./write.ts";
+
+/** A part of the world that is there from the start, of one tenant or (null) shared by all. */
+export interface SeedWorld {
+  readonly tenantId: string | null;
+  readonly nodes: readonly NodeDraft[];
+  readonly edges: readonly EdgeDraft[];
+  readonly delegations?: readonly NewDelegation[];
+  /** By resource type. */
+  readonly rules?: Readonly<Record<string, Partial<DataScopeRule>>>;
+}
+
+const LOCK = statement("membership.seed_lock", "select pg_advisory_xact_lock(hashtextextended('membership.seed', 0))");
+const KNOWN = statement<{ subject: string }>(
+  "membership.seed_known",
+  "select distinct subject from membership.graph_change_op where subject = any($1)",
+);
+const PUT_RULE = statement(
+  "membership.seed_rule",
+  `insert into membership.data_scope_rule (tenant_id, resource_type, tenant_column, own_column, own_groups, masks)
+   values ($1, $2, $3, $4, $5, $6::jsonb) on conflict do nothing`,
+);
+
+const putRule = async (sql: Sql, tenantId: string, resourceType: string, given: Partial<DataScopeRule>): Promise<void> => {
+  const rule = dataScopeRule.parse(given);
+  await sql.run(PUT_RULE, [
+    tenantId,
+    resourceType,
+    rule.tenant_column,
+    rule.own_column ?? null,
+    rule.own_groups,
+    JSON.stringify(rule.masks),
+  ]);
+};
+
+/**
+ * Puts a world into the graph. What the change log has ever known is left as people made it: a restart changes nothing,
+ * brings nothing back that was taken away, and touches no meter. Several processes may seed at once.
+ */
+export const seedWorld = async (
+  write: WriteGraph,
+  world: SeedWorld,
+  by: Pick<WriteBy, "actor" | "source" | "correlationId" | "reason">,
+): Promise<void> => {
+  const edges = world.edges.map((edge) => ({ edge, id: edgeIdOf(edge.kind, edge.src, edge.dst, edge.discr ?? "") }));
+  const delegations = world.delegations ?? [];
+  await write({ ...by, tenantId: world.tenantId }, async (tx) => {
+    await tx.sql.run(LOCK);
+    const ids = [...world.nodes.map(({ id }) => id), ...edges.map(({ id }) => id), ...delegations.map(({ id }) => id)];
+    const known = new Set((await tx.sql.run(KNOWN, [ids])).map(({ subject }) => subject));
+    for (const node of world.nodes) if (!known.has(node.id)) await putNode(tx, node);
+    for (const { edge, id } of edges) if (!known.has(id)) await putEdge(tx, edge);
+    for (const draft of delegations) {
+      if (known.has(draft.id)) continue;
+      await insertDelegation(tx.sql, draft);
+      await recordDelegation(tx, draft.id);
+    }
+    if (world.tenantId !== null)
+      for (const [resourceType, rule] of Object.entries(world.rules ?? {})) await putRule(tx.sql, world.tenantId, resourceType, rule);
+    return { value: undefined };
+  });
+};

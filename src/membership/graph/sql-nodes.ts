@@ -1,0 +1,137 @@
+import { statement, type Sql } from "#store/database.ts";
+import type { Answered, GraphEdge, GraphNode, GraphReader, NodeFilter } from "./graph-reader.ts";
+import { foldText } from "./put-node.ts";
+import { containing, effectiveStatus, HEAD, unexpired } from "./sql-parts.ts";
+import { visible, type TenantScope } from "./tenant-scope.ts";
+
+const counts = (here: "src" | "dst", there: "src" | "dst"): string =>
+  `coalesce((select json_object_agg(c.kind, c.n) from (
+     select e.kind, count(*)::int as n from membership.edge e join membership.node o on o.id = e.${there} and ${visible("o")}
+     where e.${here} = n.id and ${unexpired("e")} group by e.kind order by e.kind) c), '{}')`;
+
+const NODE = `n.id, n.kind, n.name, n.display_name, n.system, n.state, n.tenant_id, n.external_id, n.props, n.created_at, n.updated_at,
+   ${counts("src", "dst")} as "out", ${counts("dst", "src")} as "in"`;
+
+/** $2 kinds, $3 LIKE pattern or null, $4 system or null. */
+const MATCHES = `${visible("n")} and n.kind = any($2::text[]) and ($3::text is null or n.fold like $3) and ($4::text is null or n.system = $4)`;
+
+type Found = { readonly version: bigint; readonly total: number } & { readonly [K in keyof GraphNode]: GraphNode[K] | null };
+
+const searchText = (total: string): string => `select ${HEAD} as version, ${total} as total, found.* from (select 1) one
+   left join lateral (select ${NODE} from membership.node n where ${MATCHES} order by n.id limit $5 offset $6) found on true order by found.id`;
+const TOTAL = `(select count(*)::int from membership.node n where ${MATCHES})`;
+const SEARCH = statement<Found>("membership.node_search", searchText("0"));
+const SEARCH_WITH_TOTAL = statement<Found>("membership.node_search_total", searchText(TOTAL));
+const COUNT = statement<{ version: bigint; total: number }>("membership.node_count", `select ${HEAD} as version, ${TOTAL} as total`);
+const GET = statement<Found>(
+  "membership.node_get",
+  `select ${HEAD} as version, 0 as total, found.* from (select 1) one
+   left join lateral (select ${NODE} from membership.node n where n.id = $2 and ${visible("n")}) found on true`,
+);
+
+/** Terms hold no control character (the edge refuses them), so none can reach across the one that joins the fields. */
+const patternOf = (filter: NodeFilter): string | null => (filter.search === undefined ? null : containing(foldText(filter.search)));
+
+const isFound = (row: Found): row is Found & GraphNode => row.id !== null;
+const nodeOf = ({ version: _version, total: _total, ...node }: Found & GraphNode): GraphNode => node;
+
+export const readNode = async (sql: Sql, scope: TenantScope, id: string): Promise<Answered<GraphNode | undefined>> => {
+  const [row] = await sql.run(GET, [scope.tenant, id]);
+  return { version: row?.version ?? 0n, value: row !== undefined && isFound(row) ? nodeOf(row) : undefined };
+};
+
+export const searchNodes = async (
+  sql: Sql,
+  scope: TenantScope,
+  filter: NodeFilter,
+  page: Parameters<GraphReader["search"]>[2],
+): Promise<Answered<{ nodes: readonly GraphNode[]; total: number }>> => {
+  const rows = await sql.run(page.withTotal ? SEARCH_WITH_TOTAL : SEARCH, [
+    scope.tenant,
+    filter.kinds,
+    patternOf(filter),
+    filter.system ?? null,
+    page.limit,
+    page.skip,
+  ]);
+  return { version: rows[0]?.version ?? 0n, value: { nodes: rows.filter(isFound).map(nodeOf), total: rows[0]?.total ?? 0 } };
+};
+
+export const countNodes = async (sql: Sql, scope: TenantScope, filter: NodeFilter): Promise<Answered<number>> => {
+  const [row] = await sql.run(COUNT, [scope.tenant, filter.kinds, patternOf(filter), filter.system ?? null]);
+  return { version: row?.version ?? 0n, value: row?.total ?? 0 };
+};
+
+const KINDS = statement<{ version: bigint; kinds: Record<string, number> }>(
+  "membership.node_kinds",
+  `select ${HEAD} as version, coalesce((select json_object_agg(k.kind, k.n) from (
+     select n.kind, count(*)::int as n from membership.node n where ${visible("n")} group by n.kind order by n.kind) k), '{}') as kinds`,
+);
+export const countKinds = async (sql: Sql, scope: TenantScope): Promise<Answered<Readonly<Record<string, number>>>> => {
+  const [row] = await sql.run(KINDS, [scope.tenant]);
+  return { version: row?.version ?? 0n, value: row?.kinds ?? {} };
+};
+
+const SYSTEMS = statement<{ version: bigint; systems: string[] }>(
+  "membership.node_systems",
+  `select ${HEAD} as version, coalesce((select array_agg(distinct n.system collate "C" order by n.system collate "C")
+     from membership.node n where n.system is not null and ${visible("n")}), '{}') as systems`,
+);
+export const listSystems = async (sql: Sql, scope: TenantScope): Promise<Answered<readonly string[]>> => {
+  const [row] = await sql.run(SYSTEMS, [scope.tenant]);
+  return { version: row?.version ?? 0n, value: row?.systems ?? [] };
+};
+
+/** Both ends of an edge must be visible; $2 is the node, $3 a kind or null, $4 `in`, `out` or `both`. */
+const around = (direction: "in" | "out"): string => {
+  const [here, there] = direction === "out" ? ["src", "dst"] : ["dst", "src"];
+  return `select e.id, e.kind, '${direction}' as direction, o.id as other, o.name, o.kind as node_type, o.state,
+     e.props || jsonb_strip_nulls(jsonb_build_object('expires_at', e.expires_at, 'discr', nullif(e.discr, ''), 'digest', e.digest,
+       'status', (select ${effectiveStatus("d")} from membership.delegation d where d.id = e.id))) as properties
+   from membership.node n join membership.edge e on e.${here} = n.id join membership.node o on o.id = e.${there} and ${visible("o")}
+   where n.id = $2 and ${visible("n")} and ${unexpired("e")} and ($3::text is null or e.kind = $3) and $4::text in ('both', '${direction}')`;
+};
+
+const EDGES = statement<{
+  version: bigint;
+  known: boolean;
+  total: number;
+  id: string | null;
+  kind: string;
+  direction: "in" | "out";
+  other: string;
+  name: string;
+  node_type: string;
+  state: string;
+  properties: Record<string, unknown>;
+}>(
+  "membership.node_edges",
+  `with around as (${around("out")} union all ${around("in")})
+   select ${HEAD} as version, exists (select 1 from membership.node n where n.id = $2 and ${visible("n")}) as known,
+     (select count(*)::int from around) as total, page.*
+   from (select 1) one left join lateral (select * from around order by id, direction limit $5 offset $6) page on true order by page.id, page.direction`,
+);
+
+export const readEdges = async (
+  sql: Sql,
+  scope: TenantScope,
+  ask: Parameters<GraphReader["edges"]>[1],
+): Promise<Answered<{ items: readonly GraphEdge[]; total: number } | undefined>> => {
+  const rows = await sql.run(EDGES, [scope.tenant, ask.id, ask.type ?? null, ask.direction, ask.limit, ask.skip]);
+  const version = rows[0]?.version ?? 0n;
+  if (rows[0]?.known !== true) return { version, value: undefined };
+  const items = rows.flatMap((row): GraphEdge[] =>
+    row.id === null
+      ? []
+      : [
+          {
+            edge_id: row.id,
+            type: row.kind,
+            direction: row.direction,
+            node: { id: row.other, name: row.name, node_type: row.node_type, state: row.state },
+            properties: row.properties,
+          },
+        ],
+  );
+  return { version, value: { items, total: rows[0].total } };
+};

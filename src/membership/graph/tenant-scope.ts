@@ -1,0 +1,29 @@
+import { Problem } from "#contract/problem.ts";
+import type { Caller } from "#authn/caller.ts";
+
+declare const checked: unique symbol;
+
+/** Whose part of the graph may be read. Every reader takes one and binds it in every statement. */
+export interface TenantScope {
+  /** A tenant's id, or `*` for the house's own services. */
+  readonly tenant: string;
+  readonly [checked]: true;
+}
+
+const scopeOf = (tenant: string): TenantScope => ({ tenant }) as TenantScope;
+
+/** Throws `tenant_required` when the token names no tenant. */
+export const tenantScopeOf = (caller: Pick<Caller, "tenant">): TenantScope => {
+  if (caller.tenant === "") throw new Problem("tenant_required");
+  return scopeOf(caller.tenant);
+};
+
+/** For what the house does on its own: sweeping, seeding, looking up clients. */
+export const wholeGraph: TenantScope = scopeOf("*");
+
+/** A tenant's own part, for work on behalf of it inside a write. */
+export const scopeOfTenant = (tenantId: string): TenantScope => scopeOf(tenantId);
+
+/** SQL: the row `alias` is seen by the tenant bound as `parameter`. */
+export const visible = (alias: string, parameter = "$1"): string =>
+  `(${parameter}::text = '*' or ${alias}.tenant_id is null or ${alias}.tenant_id = ${parameter}::text)`;

@@ -1,0 +1,203 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Problem } from "#contract/problem.ts";
+import { seedDemo } from "#demo/world.ts";
+import { forEachDatabase, testDatabase } from "#testing/database.ts";
+import { graphRooms, graphWorld, type GraphWorld } from "#testing/membership.ts";
+import { houseWorld } from "./house-nodes.ts";
+import type { EdgeDraft } from "./put-edge.ts";
+import type { NodeDraft } from "./put-node.ts";
+import { seedWorld } from "./seed.ts";
+import { wholeGraph } from "./tenant-scope.ts";
+
+const versionOf = async (world: GraphWorld): Promise<number> => Number((await world.reader.version()).version);
+const group = (id: string, name = id, tenant = "tenant:acme"): NodeDraft => ({ id, kind: "Group", name, tenant_id: tenant, props: {} });
+const refused = async (work: Promise<unknown>): Promise<string> =>
+  work.then(
+    () => "done",
+    (error: unknown) => (error instanceof Problem ? error.code : String(error)),
+  );
+
+test("one write is one version with whole rows before and after; writing the same again is none", async (t) => {
+  const world = await graphWorld(await testDatabase(t, graphRooms));
+  const before = await versionOf(world);
+  await world.put(group("group:new", "New"), { kind: "MEMBER_OF", src: "group:new", dst: "tenant:acme" });
+  assert.equal(await versionOf(world), before + 1);
+  await world.put(group("group:new", "New"), { kind: "MEMBER_OF", src: "group:new", dst: "tenant:acme" });
+  assert.equal(await versionOf(world), before + 1);
+  await world.put({ ...group("group:new", "Renamed"), state: "suspended" });
+  const ops = await world.sql<{
+    version: bigint;
+    seq: number;
+    op: string;
+    subject: string;
+    before: Record<string, unknown> | null;
+    after: Record<string, unknown>;
+  }>(`select version, seq, op, subject, before, after from membership.graph_change_op where version > ${before} order by version, seq`);
+  assert.deepEqual(
+    ops.map(({ version, seq, op, subject, before: was, after }) => [
+      Number(version) - before,
+      seq,
+      op,
+      subject.startsWith("edge:") ? "edge" : subject,
+      was?.["name"],
+      after["name"],
+      after["rev"],
+    ]),
+    [
+      [1, 0, "put_node", "group:new", undefined, "New", 1],
+      [1, 1, "put_edge", "edge", undefined, undefined, 1],
+      [2, 0, "put_node", "group:new", "New", "Renamed", 2],
+    ],
+  );
+  assert.deepEqual([ops[2]?.before?.["state"], ops[2]?.after["state"], ops[2]?.after["tenant_id"]], ["active", "suspended", "tenant:acme"]);
+});
+
+test("a write that fails leaves nothing, and no version", async (t) => {
+  const world = await graphWorld(await testDatabase(t, graphRooms));
+  const before = await versionOf(world);
+  const told = (await world.told()).length;
+  await assert.rejects(world.put(group("group:a"), { kind: "MEMBER_OF", src: "group:a", dst: "group:nowhere" }));
+  assert.equal(await versionOf(world), before);
+  assert.equal((await world.reader.node(wholeGraph, "group:a")).value, undefined);
+  assert.equal((await world.told()).length, told);
+});
+
+forEachDatabase("versions are gapless and in commit order under concurrent writes", graphRooms, async (_t, database) => {
+  const world = await graphWorld(database);
+  const before = await versionOf(world);
+  await Promise.all(Array.from({ length: 30 }, (_none, index) => world.put(group(`group:c${index}`))));
+  const versions = await world.sql<{ version: bigint; ops: number }>(
+    `select c.version, count(o.*)::int as ops from membership.graph_change c join membership.graph_change_op o using (version) where c.version > ${before} group by 1 order by 1`,
+  );
+  assert.deepEqual(
+    versions.map((row) => [Number(row.version), row.ops]),
+    Array.from({ length: 30 }, (_none, index) => [before + 1 + index, 1]),
+  );
+});
+
+forEachDatabase("two edges that would close a ring together are not both written", graphRooms, async (_t, database) => {
+  const world = await graphWorld(database);
+  await world.put(group("group:x"), group("group:y"), group("group:z"));
+  const ring: EdgeDraft[] = [
+    ["x", "y"],
+    ["y", "z"],
+    ["z", "x"],
+  ].map(([src, dst]) => ({ kind: "MEMBER_OF", src: `group:${src}`, dst: `group:${dst}` }));
+  const results = await Promise.all(ring.map((edge) => refused(world.put(edge))));
+  assert.deepEqual(results.toSorted(), ["cycle", "done", "done"]);
+});
+
+test("what a kind does not allow is refused, with every fault", async (t) => {
+  const world = await graphWorld(await testDatabase(t, graphRooms));
+  const before = await versionOf(world);
+  const nodes: readonly (readonly [NodeDraft, string])[] = [
+    [{ ...group("bad id") }, "/id"],
+    [{ ...group("group:'x") }, "/id"],
+    [{ ...group("group:a"), name: "" }, "/name"],
+    [{ ...group("group:a"), name: "a\u0001b" }, "/name"],
+    [{ ...group("group:a"), name: "x".repeat(257) }, "/name"],
+    [{ ...group("group:a"), state: "approved" }, "/state"],
+    [{ ...group("group:a"), tenant_id: null }, "/tenant_id"],
+    [{ ...group("group:a"), props: { colour: "red" } }, "/props/"],
+    [{ id: "person:a", kind: "Person", name: "A", tenant_id: "tenant:acme", props: { mfa_level: "some" } }, "/props/mfa_level"],
+    [{ id: "account:a", kind: "Account", name: "A", tenant_id: "tenant:acme", props: { login: "a" } }, "/props/system"],
+    [{ id: "saas:a", kind: "SaaSApp", name: "A", tenant_id: null, props: { audience: "nowhere", scopes: [] } }, "/props/audience"],
+    [{ id: "tool.a", kind: "Tool", name: "A", tenant_id: null, props: { input_schema: { x: "y".repeat(17_000) } } }, "/props/"],
+  ];
+  for (const [draft, path] of nodes) {
+    const error = await world.put(draft).then(
+      () => undefined,
+      (caught: unknown) => caught,
+    );
+    assert.ok(error instanceof Problem);
+    assert.deepEqual([error.code, error.options.errors?.map((fault) => fault.path)], ["unprocessable", [path]]);
+  }
+  const edges: readonly (readonly [EdgeDraft, string])[] = [
+    [{ kind: "MEMBER_OF", src: "person:ben", dst: "tenant:acme" }, "edge_not_allowed"],
+    [{ kind: "GRANTS_ACCESS", src: "people.demo", dst: "group:analysts" }, "edge_not_allowed"],
+    [
+      { kind: "HAS_CAPABILITY", src: "person:ben", dst: "people.demo.list_employees", props: { granted_by: "person:ben" } },
+      "edge_not_allowed",
+    ],
+    [{ kind: "HAS_CAPABILITY", src: "agent:reporter", dst: "people.demo.get_employee" }, "unprocessable"],
+    [{ kind: "MEMBER_OF", src: "account:eve@globex", dst: "group:analysts" }, "cross_tenant"],
+    [{ kind: "MEMBER_OF", src: "group:analysts", dst: "group:analysts" }, "unprocessable"],
+    [{ kind: "MEMBER_OF", src: "group:analysts", dst: "group:nowhere" }, "unprocessable"],
+  ];
+  for (const [draft, code] of edges) assert.deepEqual([draft, await refused(world.put(draft))], [draft, code]);
+  const legal = await world.put({ kind: "MEMBER_OF", src: "person:ben", dst: "tenant:acme" }).catch((error: unknown) => error);
+  assert.match((legal as Problem).options.detail ?? "", /Account -> Group, BusinessRole, Tenant/);
+  assert.equal(await versionOf(world), before);
+});
+
+test("groups nest at most eight deep", async (t) => {
+  const world = await graphWorld(await testDatabase(t, graphRooms));
+  await world.put(...Array.from({ length: 10 }, (_none, index) => group(`group:n${index}`)));
+  for (let index = 0; index < 8; index++) await world.put({ kind: "MEMBER_OF", src: `group:n${index}`, dst: `group:n${index + 1}` });
+  assert.equal(await refused(world.put({ kind: "MEMBER_OF", src: "group:n8", dst: "group:n9" })), "unprocessable");
+  assert.equal(await refused(world.put({ kind: "MEMBER_OF", src: "group:n9", dst: "group:n0" })), "unprocessable");
+});
+
+test("the database itself refuses ids that could change a sentence, and money that is not there", async (t) => {
+  const world = await graphWorld(await testDatabase(t, graphRooms));
+  for (const id of ["a'b", "a b", "a/b", "-a", "a\\b"])
+    await assert.rejects(
+      world.sql(
+        `insert into membership.node (id, kind, name, state, fold) values ('${id.replaceAll("'", "''")}', 'Group', 'x', 'active', 'x')`,
+      ),
+      /node_id_check/,
+    );
+  for (const change of [
+    "used_micro = limit_micro + 1",
+    "held_steps = limit_steps + 1",
+    "held_micro = -1",
+    "used_steps = limit_steps, lent_steps = 1",
+  ])
+    await assert.rejects(world.sql(`update membership.meter set ${change}`), /check constraint/);
+});
+
+forEachDatabase(
+  "seeding again changes nothing: meters, revocations and what was taken away stay",
+  graphRooms,
+  async (_t, database, { second }) => {
+    const world = await graphWorld(database);
+    await world.sql("update membership.meter set used_steps = 7 where delegation_id = 'delegation:ben-hr'");
+    await world.sql("update membership.delegation set status = 'revoked', ended_at = now() where id = 'delegation:ben-hr'");
+    await world.sql("update membership.node set state = 'suspended' where id = 'agent:reporter'");
+    await world.sql("delete from membership.edge where kind = 'HAS_CAPABILITY' and dst = 'people.demo.update_salary'");
+    await world.sql("delete from membership.data_scope_rule where tenant_id = 'tenant:globex'");
+    const rows = (): Promise<readonly unknown[]> =>
+      world.sql(
+        "select (select count(*) from membership.node) as n, (select count(*) from membership.edge) as e, (select version from membership.graph_head) as v, (select count(*) from membership.graph_change_op) as o",
+      );
+    const before = await rows();
+    const seed = async (): Promise<void> => {
+      await seedWorld(world.write, houseWorld, { actor: "service:membership", source: "sync", correlationId: "again" });
+      await seedDemo({ change: world.change, metrics: world.metrics, now: () => new Date() });
+    };
+    await Promise.all([seed(), seed()]);
+    assert.deepEqual(await rows(), before);
+    assert.deepEqual(await world.sql("select used_steps from membership.meter where delegation_id = 'delegation:ben-hr'"), [
+      { used_steps: 7n },
+    ]);
+    assert.deepEqual(await world.sql("select status from membership.delegation where id = 'delegation:ben-hr'"), [{ status: "revoked" }]);
+    assert.equal((await world.reader.node(wholeGraph, "agent:reporter")).value?.state, "suspended");
+    if (second !== undefined) {
+      const fresh = await second();
+      assert.equal((await graphWorld(fresh)).database, fresh, "another process seeds into the same data");
+      assert.deepEqual(await rows(), before);
+    }
+  },
+);
+
+test("without the demo there is the house, and nothing else", async (t) => {
+  const world = await graphWorld(await testDatabase(t, graphRooms), { demo: false });
+  assert.deepEqual(
+    (await world.sql<{ id: string; tenant_id: string | null }>("select id, tenant_id from membership.node order by id")).map((row) => [
+      row.id,
+      row.tenant_id,
+    ]),
+    ["service:crud", "service:gateway", "service:membership", "service:pdp", "service:secrets", "system.health"].map((id) => [id, null]),
+  );
+});

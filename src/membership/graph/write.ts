@@ -1,0 +1,122 @@
+import { statement, type Sql } from "#store/database.ts";
+import type { EntryDraft } from "#events/audit/entry.ts";
+import type { Change, EventDraft } from "#events/change.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
+
+export type GraphSource = "api" | "import" | "sync" | "sweeper" | "discovery" | "demo" | "undo";
+
+/** Who writes, how and why; kept with the version. */
+export interface WriteBy {
+  readonly actor: string;
+  readonly agent?: string | undefined;
+  readonly source: GraphSource;
+  readonly reason?: string | undefined;
+  readonly correlationId: string;
+  /** Tenant that the version belongs to; null = the house's own, shared part. */
+  readonly tenantId: string | null;
+}
+
+/** One altered row, whole, as it was and as it is. */
+export interface GraphOp {
+  readonly op: "put_node" | "drop_node" | "put_edge" | "drop_edge";
+  /** Id of the node or edge. */
+  readonly subject: string;
+  /** Kind of the node or edge; told in the event. */
+  readonly kind: string;
+  readonly src?: string;
+  readonly dst?: string;
+  readonly before?: Readonly<Record<string, unknown>>;
+  readonly after?: Readonly<Record<string, unknown>>;
+}
+
+export interface GraphTransaction {
+  readonly sql: Sql;
+  /** Puts the op into the version that this transaction becomes. Rows are written before. */
+  record(op: GraphOp): void;
+}
+
+export interface Written<T> {
+  readonly value: T;
+  /** Last thing in the transaction, when the version is known. */
+  readonly finish?: (version: bigint) => Promise<void>;
+  readonly events?: (version: bigint) => readonly EventDraft[];
+  readonly entries?: (version: bigint) => readonly EntryDraft[];
+}
+
+/**
+ * One transaction, one version: the work changes rows and records ops; then the ops are written, the head is raised, and
+ * events and audit rows follow in the same commit. Without ops there is no version, and the answer names the present one.
+ * The work may run again after a serialization fault, so it must do nothing but use its `sql`.
+ */
+export type WriteGraph = <T>(
+  by: WriteBy,
+  work: (tx: GraphTransaction) => Promise<Written<T>>,
+) => Promise<{ readonly value: T; readonly version: bigint }>;
+
+const RAISE = statement<{ version: bigint }>(
+  "membership.head_raise",
+  "update membership.graph_head set version = version + 1, at = clock_timestamp() returning version",
+);
+const HEAD = statement<{ version: bigint }>("membership.head", "select version from membership.graph_head");
+const INSERT_CHANGE = statement(
+  "membership.change_insert",
+  `insert into membership.graph_change (version, at, tenant_id, actor, agent, source, reason, correlation_id)
+   values ($1, clock_timestamp(), $2, $3, $4, $5, $6, $7)`,
+);
+const INSERT_OPS = statement(
+  "membership.change_op_insert",
+  `insert into membership.graph_change_op (version, seq, op, subject, src, dst, before, after)
+   select $1, o.seq, o.op, o.subject, o.src, o.dst, o.before, o.after
+   from jsonb_to_recordset($2::jsonb) as o(seq int, op text, subject text, src text, dst text, before jsonb, after jsonb)`,
+);
+
+const changed = (by: WriteBy, version: bigint, ops: readonly GraphOp[]): readonly EventDraft[] =>
+  by.tenantId === null
+    ? []
+    : [
+        {
+          type: "graph.changed",
+          tenant: by.tenantId,
+          stream: "config",
+          kind: "graph",
+          key: "graph",
+          data: { graph_version: Number(version), kinds: [...new Set(ops.map((op) => op.kind))].sort() },
+          correlationId: by.correlationId,
+        },
+      ];
+
+export const createWriteGraph = (parts: { readonly change: Change; readonly metrics: Metrics }): WriteGraph => {
+  return async (by, work) => {
+    let ops: GraphOp[] = [];
+    const done = await parts.change(async (sql) => {
+      ops = [];
+      const written = await work({ sql, record: (op) => ops.push(op) });
+      if (ops.length === 0) {
+        const [head] = await sql.run(HEAD);
+        const version = head?.version ?? 0n;
+        await written.finish?.(version);
+        return {
+          result: { value: written.value, version },
+          events: written.events?.(version) ?? [],
+          entries: written.entries?.(version) ?? [],
+        };
+      }
+      const [head] = await sql.run(RAISE);
+      if (head === undefined) throw new Error("the graph has no head");
+      const { version } = head;
+      await sql.run(INSERT_CHANGE, [version, by.tenantId, by.actor, by.agent ?? null, by.source, by.reason ?? null, by.correlationId]);
+      await sql.run(INSERT_OPS, [version, JSON.stringify(ops.map(({ kind: _kind, ...op }, seq) => ({ seq, ...op })))]);
+      await written.finish?.(version);
+      return {
+        result: { value: written.value, version },
+        events: [...(written.events?.(version) ?? []), ...changed(by, version, ops)],
+        entries: written.entries?.(version) ?? [],
+      };
+    });
+    if (ops.length > 0) {
+      parts.metrics.count("membership_writes_total", { source: by.source });
+      parts.metrics.set("membership_graph_version", {}, Number(done.version));
+    }
+    return done;
+  };
+};

@@ -1,0 +1,96 @@
+import { createHash } from "node:crypto";
+import canonicalize from "canonicalize";
+import { Problem } from "#contract/problem.ts";
+import { statement, type Sql } from "#store/database.ts";
+import type { Caller } from "#authn/caller.ts";
+
+/** A write that may be sent again without being done again. */
+export interface KeyedCall {
+  readonly tenant: string;
+  readonly caller: string;
+  readonly method: string;
+  readonly path: string;
+  readonly key: string;
+  /** SHA-256 of the body's RFC 8785 text. */
+  readonly bodyDigest: string;
+}
+
+export interface KeyedAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: unknown;
+}
+
+const KEY = /^[A-Za-z0-9._:-]{1,128}$/;
+
+/** Throws `idempotency_key_required` (400) without a well-formed key. */
+export const requireKeyedCall = (request: Request, caller: Caller, body: unknown): KeyedCall => {
+  const key = request.headers.get("idempotency-key");
+  if (key === null || !KEY.test(key))
+    throw new Problem("idempotency_key_required", { detail: "Send Idempotency-Key: 1 to 128 of A-Z a-z 0-9 . _ : -" });
+  return {
+    tenant: caller.tenant,
+    // Two agents of one person, or the person itself, do not share keys.
+    caller: JSON.stringify([caller.sub, caller.agent ?? null]),
+    method: request.method,
+    path: new URL(request.url).pathname,
+    key,
+    bodyDigest: createHash("sha256")
+      .update(canonicalize(body) ?? "")
+      .digest("hex"),
+  };
+};
+
+const LOCK = statement<{ locked: boolean }>(
+  "membership.idempotency_lock",
+  "select pg_try_advisory_xact_lock(hashtextextended('membership.idempotency.' || $1, 0)) as locked",
+);
+const FIND = statement<{ body_digest: string; status: number; headers: Record<string, string>; body: unknown }>(
+  "membership.idempotency_find",
+  `select body_digest, status, headers, body from membership.idempotency
+   where tenant_id = $1 and caller = $2 and method = $3 and path = $4 and key = $5 and created_at > now() - interval '24 hours'`,
+);
+const SAVE = statement(
+  "membership.idempotency_save",
+  `insert into membership.idempotency (tenant_id, caller, method, path, key, body_digest, status, headers, body)
+   values ($1, $2, $3, $4, $5, $6, $7, $8::jsonb, $9::jsonb)
+   on conflict (tenant_id, caller, method, path, key) do update set body_digest = excluded.body_digest, status = excluded.status,
+     headers = excluded.headers, body = excluded.body, created_at = now()`,
+);
+const FORGET = statement(
+  "membership.idempotency_forget",
+  "delete from membership.idempotency where created_at < now() - interval '24 hours'",
+);
+
+/**
+ * The answer that the key got within the last 24 hours, or `undefined`: then the write goes on, and `saveAnswer` in the same
+ * transaction keeps its answer. Throws `in_progress` while another transaction holds the key, `idempotency_conflict` for
+ * another body.
+ */
+export const findAnswer = async (sql: Sql, call: KeyedCall): Promise<KeyedAnswer | undefined> => {
+  const place = [call.tenant, call.caller, call.method, call.path, call.key];
+  const [lock] = await sql.run(LOCK, [JSON.stringify(place)]);
+  if (lock?.locked !== true) throw new Problem("in_progress", { headers: { "retry-after": "1" } });
+  const [found] = await sql.run(FIND, place);
+  if (found === undefined) return undefined;
+  if (found.body_digest !== call.bodyDigest) throw new Problem("idempotency_conflict");
+  return { status: found.status, headers: found.headers, body: found.body };
+};
+
+export const saveAnswer = async (sql: Sql, call: KeyedCall, given: KeyedAnswer): Promise<void> => {
+  const { tenant, caller, method, path, key, bodyDigest } = call;
+  await sql.run(SAVE, [
+    tenant,
+    caller,
+    method,
+    path,
+    key,
+    bodyDigest,
+    given.status,
+    JSON.stringify(given.headers),
+    JSON.stringify(given.body),
+  ]);
+};
+
+/** Deletes answers older than 24 hours. */
+export const forgetAnswers = async (sql: Sql): Promise<void> => void (await sql.run(FORGET));

@@ -1,0 +1,117 @@
+import type { Caller } from "#authn/caller.ts";
+import {
+  countNodes,
+  getNode,
+  getRelationships,
+  listSystems,
+  nodeTypeStats,
+  searchNodes,
+  searchNodesWithMetadata,
+} from "#contract/membership.ts";
+import { nodeId } from "#contract/ids.ts";
+import { Problem } from "#contract/problem.ts";
+import { answer } from "#http/serve.ts";
+import type { Answered, GraphNode, NodeFilter } from "#membership/graph/graph-reader.ts";
+import { edgeKindNames, identityKinds, isEdgeKind, kindsOfLabel, nodeLabels } from "#membership/graph/kinds.ts";
+import { tenantScopeOf, type TenantScope } from "#membership/graph/tenant-scope.ts";
+import type { MembershipRoom } from "#membership/room.ts";
+import { nodeView, sumRelationships } from "./node-view.ts";
+
+interface Filters {
+  readonly node_type?: string | undefined;
+  readonly search?: string | undefined;
+  readonly system?: string | undefined;
+}
+
+const headersOf = (answered: Answered<unknown>): Record<string, string> => ({ "x-graph-version": String(answered.version) });
+
+const filterOf = (query: Filters, labels: readonly string[]): NodeFilter => {
+  if (query.node_type !== undefined && kindsOfLabel(query.node_type).length === 0)
+    throw new Problem("unprocessable", { errors: [{ path: "query.node_type", message: `must be one of ${nodeLabels.join(", ")}` }] });
+  const wanted = query.node_type === undefined ? labels : [query.node_type];
+  return { kinds: [...new Set(wanted.flatMap((label) => kindsOfLabel(label)))], search: query.search, system: query.system };
+};
+
+/** Who and what is there, as far as the caller's tenant reaches and the decision point lets the caller look. */
+export const serveIdentityNodes = (room: MembershipRoom): void => {
+  const { reader, router, decider, config } = room;
+  const requireView = async (caller: Caller, correlationId: string): Promise<TenantScope> => {
+    const scope = tenantScopeOf(caller);
+    await decider.require(caller, { type: "identities", action: "view_all" }, correlationId);
+    return scope;
+  };
+  /** Unknown and foreign ids end here, before any decision. Nobody needs one to look at himself. */
+  const requireNode = async (caller: Caller, id: string, correlationId: string): Promise<Answered<GraphNode> & { scope: TenantScope }> => {
+    const scope = tenantScopeOf(caller);
+    const { version, value } = nodeId.safeParse(id).success ? await reader.node(scope, id) : { version: 0n, value: undefined };
+    if (value === undefined) throw new Problem("not_found");
+    const isSelf = id === (caller.agent ?? caller.sub);
+    if (!isSelf) await decider.require(caller, { type: "identities", action: "view", id }, correlationId);
+    return { version, value, scope };
+  };
+
+  router.serve(searchNodes, async ({ caller, query, correlationId }) => {
+    const filter = filterOf(query, config.searchLabels);
+    const found = await reader.search(await requireView(caller, correlationId), filter, { ...query, withTotal: false });
+    return answer(found.value.nodes.map(nodeView), { headers: headersOf(found) });
+  });
+  router.serve(searchNodesWithMetadata, async ({ caller, query, correlationId }) => {
+    if (query.use_fulltext === "true")
+      throw new Problem("not_supported", { detail: "Full text search is not available; leave use_fulltext out." });
+    const filter = filterOf(query, config.searchLabels);
+    const found = await reader.search(await requireView(caller, correlationId), filter, { ...query, withTotal: true });
+    const { nodes, total } = found.value;
+    return answer(
+      {
+        nodes: nodes.map(nodeView),
+        total,
+        limit: query.limit,
+        skip: query.skip,
+        has_more: query.skip + nodes.length < total,
+        relationships: sumRelationships(nodes),
+      },
+      { headers: headersOf(found) },
+    );
+  });
+  router.serve(countNodes, async ({ caller, query, correlationId }) => {
+    const counted = await reader.count(await requireView(caller, correlationId), filterOf(query, config.searchLabels));
+    return answer({ count: counted.value }, { headers: headersOf(counted) });
+  });
+  router.serve(listSystems, async ({ caller, correlationId }) => {
+    const found = await reader.systems(await requireView(caller, correlationId));
+    return answer({ systems: [...found.value] }, { headers: headersOf(found) });
+  });
+  router.serve(nodeTypeStats, async ({ caller, correlationId }) => {
+    const found = await reader.kindCounts(await requireView(caller, correlationId));
+    const kinds = Object.entries(found.value);
+    const sum = (rows: readonly (readonly [string, number])[]): number => rows.reduce((held, [, count]) => held + count, 0);
+    const identities = sum(kinds.filter(([kind]) => identityKinds.some((known) => known === kind)));
+    return answer(
+      { total: sum(kinds), types: { ...(identities === 0 ? {} : { Identity: identities }), ...found.value } },
+      { headers: headersOf(found) },
+    );
+  });
+  router.serve(getRelationships, async ({ caller, params, query, correlationId }) => {
+    if (query.type !== undefined && !isEdgeKind(query.type))
+      throw new Problem("unprocessable", { errors: [{ path: "query.type", message: `must be one of ${edgeKindNames.join(", ")}` }] });
+    const { scope } = await requireNode(caller, params.node_id, correlationId);
+    const found = await reader.edges(scope, { id: params.node_id, ...query });
+    if (found.value === undefined) throw new Problem("not_found");
+    const { items, total } = found.value;
+    return answer(
+      {
+        node_id: params.node_id,
+        relationships: items.map((item) => ({ ...item, node: { ...item.node }, properties: { ...item.properties } })),
+        total,
+        limit: query.limit,
+        skip: query.skip,
+        has_more: query.skip + items.length < total,
+      },
+      { headers: headersOf(found) },
+    );
+  });
+  router.serve(getNode, async ({ caller, params, correlationId }) => {
+    const found = await requireNode(caller, params.node_id, correlationId);
+    return answer(nodeView(found.value), { headers: headersOf(found) });
+  });
+};

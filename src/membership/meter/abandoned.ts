@@ -1,0 +1,22 @@
+import { statement, type Database } from "#store/database.ts";
+import { wholeGraph } from "#membership/graph/tenant-scope.ts";
+import { release } from "./close-reservation.ts";
+
+const HELD_BEFORE = statement<{ id: string }>(
+  "membership.held_before",
+  "select id from membership.reservation where state = 'held' and created_at < $1::timestamptz order by created_at, id",
+);
+
+/**
+ * Gives back what was held for calls of a process that died before it recorded that they begin: an act is only done after
+ * that, so nothing of them was done. To be called when no other process can be running calls (the embedded database), after
+ * what was recorded as begun has been settled. `before`: RFC 3339, the database's clock at the start. Answers how many.
+ */
+export const releaseAbandoned = async (database: Database, before: string): Promise<number> => {
+  let released = 0;
+  for (const { id } of await database.run(HELD_BEFORE, [before])) {
+    const delegation = await database.transaction((sql) => release(sql, wholeGraph, id));
+    if (delegation !== undefined) released++;
+  }
+  return released;
+};

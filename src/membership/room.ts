@@ -1,0 +1,32 @@
+import type { SettingsOf } from "#contract/setting.ts";
+import type { Caller } from "#authn/caller.ts";
+import type { LiveBus } from "#events/live-bus.ts";
+import type { Router } from "#http/serve.ts";
+import type { Decider } from "#pdp/decide.ts";
+import type { Database } from "#store/database.ts";
+import type { Log } from "#telemetry/log.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
+import type { membershipSettings } from "./config.ts";
+import type { Cursors } from "./cursor.ts";
+import type { GraphReader } from "./graph/graph-reader.ts";
+import type { DataScopeOptions } from "./graph/sql-data-scope.ts";
+import type { WriteGraph } from "./graph/write.ts";
+import type { BudgetTeller } from "./meter/budget-teller.ts";
+
+/** What the room's endpoints share; made by `service.ts`. */
+export interface MembershipRoom {
+  readonly router: Router<Caller>;
+  readonly config: SettingsOf<typeof membershipSettings>;
+  readonly database: Database;
+  readonly reader: GraphReader;
+  readonly write: WriteGraph;
+  readonly decider: Decider;
+  readonly cursors: Cursors;
+  readonly teller: BudgetTeller;
+  readonly dataScope: DataScopeOptions;
+  readonly bus: Pick<LiveBus, "head"> | undefined;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly now: () => Date;
+  readonly version: string;
+}

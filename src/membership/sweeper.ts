@@ -1,0 +1,111 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Database } from "#store/database.ts";
+import { statement } from "#store/database.ts";
+import type { Log } from "#telemetry/log.ts";
+import { entryOf, eventOf, sweeperOf, type DelegationAct } from "./delegations/acts.ts";
+import { changeStatus, lockDelegations } from "./delegations/change-status.ts";
+import { forgetAnswers } from "./idempotency.ts";
+import { begun } from "./graph/sql-parts.ts";
+import { scopeOfTenant } from "./graph/tenant-scope.ts";
+import type { WriteGraph } from "./graph/write.ts";
+import type { BudgetTeller } from "./meter/budget-teller.ts";
+import { lapseOne } from "./meter/close-reservation.ts";
+
+export interface SweeperParts {
+  readonly database: Database;
+  readonly write: WriteGraph;
+  readonly teller: BudgetTeller;
+  readonly log: Log;
+  readonly everyMs: number;
+}
+
+/** Writes down what the clock did. Answers never wait for it: they go by the clock themselves. */
+export interface Sweeper {
+  /** One round, if this process holds the lease; tells whether it did. */
+  sweep(): Promise<boolean>;
+  stop(): Promise<void>;
+}
+
+const LEASE = statement<{ holder: string }>(
+  "membership.sweeper_lease",
+  `insert into membership.job_lease (job, holder, until) values ('sweeper', $1, now() + make_interval(secs => $2))
+   on conflict (job) do update set holder = $1, until = now() + make_interval(secs => $2)
+     where membership.job_lease.holder = $1 or membership.job_lease.until <= now()
+   returning holder`,
+);
+const GIVE_UP = statement("membership.sweeper_give_up", "delete from membership.job_lease where job = 'sweeper' and holder = $1");
+const DUE = statement<{ id: string; tenant_id: string; ends: boolean }>(
+  "membership.sweeper_due",
+  `select d.id, d.tenant_id, coalesce(d.expires_at <= now(), false) as ends from membership.delegation d
+   where d.status in ('active', 'paused') and (d.expires_at <= now() or (d.hold = 'not_yet_valid' and ${begun("d")}))
+   order by d.tenant_id, d.id limit 500`,
+);
+
+export const createSweeper = (parts: SweeperParts): Sweeper => {
+  const { database, write, log } = parts;
+  const holder = randomUUID();
+  const stopping = new AbortController();
+
+  /** Ends and beginnings that have come, one version a tenant. */
+  const sweepDelegations = async (): Promise<void> => {
+    const due = Map.groupBy(await database.run(DUE), (row) => row.tenant_id);
+    for (const [tenantId, rows] of due) {
+      const actor = sweeperOf(randomUUID());
+      await write({ ...actor.by, tenantId }, async (tx) => {
+        const acts: DelegationAct[] = [];
+        const scope = scopeOfTenant(tenantId);
+        const locked = await lockDelegations(
+          tx.sql,
+          scope,
+          rows.map((row) => row.id),
+        );
+        for (const row of locked) {
+          if (acts.some((act) => act.after.delegation_id === row.id)) continue;
+          // The locked row's own status and end decide, not what was seen before the lock.
+          const ends = rows.find((one) => one.id === row.id)?.ends === true;
+          if (ends && row.status === "expired" && row.ended_at === null)
+            acts.push(...(await changeStatus(tx, scope, row, { op: "expired", status: "expired", endReason: "expired" })));
+          if (!ends && row.hold === "not_yet_valid" && row.status === "active")
+            acts.push(...(await changeStatus(tx, scope, row, { op: "resumed", status: "active" })));
+        }
+        return {
+          value: undefined,
+          events: () => acts.map((act) => eventOf(act, actor.by.correlationId)),
+          entries: () => acts.map((act) => entryOf(act, actor)),
+        };
+      });
+    }
+  };
+  const sweepReservations = async (): Promise<void> => {
+    for (let lapsed = await lapseOne(database); lapsed !== undefined && !stopping.signal.aborted; lapsed = await lapseOne(database)) {
+      log.warn("reservation_lapsed", { delegation_id: lapsed.delegationId, call_id: lapsed.callId });
+      parts.teller.moved(lapsed.delegationId);
+    }
+  };
+
+  const sweep = async (): Promise<boolean> => {
+    const [lease] = await database.run(LEASE, [holder, Math.max(30, (parts.everyMs * 3) / 1000)]);
+    if (lease === undefined) return false;
+    await sweepDelegations();
+    await sweepReservations();
+    await forgetAnswers(database);
+    return true;
+  };
+  const run = async (): Promise<void> => {
+    for (;;) {
+      await sleep(parts.everyMs, undefined, { signal: stopping.signal, ref: false }).catch(() => undefined);
+      if (stopping.signal.aborted) return;
+      await sweep().catch((error: unknown) => log.error("sweep_failed", { cause: error }));
+    }
+  };
+  const running = run();
+  return {
+    sweep,
+    stop: async () => {
+      stopping.abort();
+      await running;
+      await database.run(GIVE_UP, [holder]).catch(() => undefined);
+    },
+  };
+};

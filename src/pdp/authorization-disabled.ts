@@ -1,0 +1,29 @@
+import type { DecisionPoint, Verdict } from "./decision-point.ts";
+
+/**
+ * Everything permitted, for trying things out in dev and test. Who asks is still settled, tenants stay walled and data stays
+ * scoped; records name the policy `authorization-disabled`.
+ */
+export const createDisabled = (inner: DecisionPoint): DecisionPoint => {
+  const opened = (verdict: Verdict): Verdict => {
+    if (verdict.reason === "subject_unresolved" || verdict.reason === "resource_unresolved") return verdict;
+    const { reason: _reason, ...rest } = verdict;
+    const scope = verdict.facts?.data_scope;
+    return {
+      ...rest,
+      decision: true,
+      policies: ["authorization-disabled"],
+      requestable: false,
+      obligations: scope === undefined ? [] : [{ id: "data-scope", type: "custom", properties: { kind: "data_scope", ...scope } }],
+    };
+  };
+  const evaluateMany: DecisionPoint["evaluateMany"] = async (asks, semantic) => {
+    const decided = await inner.evaluateMany(asks, "execute_all");
+    const verdicts = decided.verdicts.map(opened);
+    const end = verdicts.findIndex(
+      (verdict) => (semantic === "deny_on_first_deny" && !verdict.decision) || (semantic === "permit_on_first_permit" && verdict.decision),
+    );
+    return { ...decided, verdicts: end === -1 ? verdicts : verdicts.slice(0, end + 1) };
+  };
+  return { ...inner, evaluate: (ask) => evaluateMany([ask], "execute_all"), evaluateMany };
+};

@@ -1,0 +1,118 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { pairs } from "#pdp/pairs.ts";
+import { policyFolder } from "#testing/decision-matrix.ts";
+import { BundleRefused } from "./bundle-refused.ts";
+import { digestOf, readBundle } from "./bundle.ts";
+import { readPolicyFolder } from "./policy-files.ts";
+
+const files = await readPolicyFolder(policyFolder);
+
+const faultsOf = (more: Readonly<Record<string, string>>): readonly string[] => {
+  try {
+    readBundle({ ...files, ...more });
+    return [];
+  } catch (error) {
+    assert.ok(error instanceof BundleRefused);
+    assert.equal(error.exitCode, 78);
+    return error.faults.map((fault) => `${fault.file ?? ""}:${fault.line ?? ""} ${fault.message}`);
+  }
+};
+const head = '@id("extra") @description("x") ';
+const scope = 'principal, action == Action::"pages:view", resource';
+
+test("the house's policies are valid, and the schema's actions are exactly the pairs", () => {
+  const bundle = readBundle(files);
+  assert.deepEqual([...bundle.schema.actions.keys()].toSorted(), pairs.map((pair) => pair.key).toSorted());
+  for (const pair of pairs) assert.deepEqual(bundle.schema.actions.get(pair.key)?.resourceTypes, [pair.entity], pair.key);
+});
+
+test("each policy knows its file and line", () => {
+  for (const policy of readBundle(files).policies.values()) {
+    const text = files[policy.file.replace("policies/", "")] ?? "";
+    assert.ok(
+      text
+        .split("\n")
+        .slice(policy.line - 1)
+        .join("\n")
+        .startsWith(policy.text),
+      policy.id,
+    );
+    assert.ok(policy.text.includes(`@id("${policy.id}")`));
+  }
+});
+
+const refused: readonly (readonly [name: string, policy: string, says: RegExp])[] = [
+  ["no id", `@description("x") permit (${scope});`, /needs @id/],
+  ["an id of other letters", `@id("Page View") @description("x") permit (${scope});`, /needs @id/],
+  ["no description", `@id("extra") permit (${scope});`, /needs @description/],
+  [
+    "a repeated id",
+    `@id("page-granted") @description("x") permit (${scope});`,
+    /repeats an @id; the first stands in policies\/pages\.cedar:\d+/,
+  ],
+  ["an unknown annotation", `${head}@advise("x") permit (${scope});`, /unknown annotation @advise/],
+  ["an unknown obligation", `${head}@obligation("mfa,cake") permit (${scope});`, /unknown obligation cake/],
+  ["an unknown template", `${head}@requestable("cake") permit (${scope}) when { context.approved };`, /unknown template cake/],
+  ["a request that no approval would grant", `${head}@requestable("four-eyes") permit (${scope});`, /no approval would change it/],
+  ["an unknown reason", `${head}@reason("cake") forbid (${scope}) when { context.via_agent };`, /unknown reason cake/],
+  ["a permit with a reason", `${head}@reason("forbidden") permit (${scope}) when { context.via_agent };`, /only a denial has/],
+  ["a permit that believes claims", `${head}permit (${scope}) when { context has claimed };`, /reads context\.claimed/],
+  ["a permit open in all three", `${head}permit (principal, action, resource) when { context.owner };`, /permits every action/],
+  ["a permit that wants a weak sign-in", `${head}permit (${scope}) when { !context.mfa };`, /permits less the more of context\.mfa/],
+  ["a permit unless approved", `${head}permit (${scope}) unless { context.approved };`, /permits less the more of context\.approved/],
+  ["a forbid for the strongly signed in", `${head}forbid (${scope}) when { context.via_agent && context.mfa };`, /permits less/],
+  ["an assurance too entangled to tell", `${head}permit (${scope}) when { context.mfa == context.owner };`, /too entangled/],
+  ["an unknown action", `${head}permit (principal, action == Action::"pages:fly", resource);`, /unrecognized action/],
+  ["an unknown member", `${head}permit (${scope}) when { context.cake };`, /cake/],
+  ["a type that does not fit", `${head}permit (${scope}) when { context.granted > 1 };`, /type/],
+  [
+    "a policy that can never apply",
+    `${head}permit (principal, action == Action::"pages:view", resource is Secret);`,
+    /applicable action|impossible/,
+  ],
+  ["context as a value", `${head}permit (${scope}) when { context == {} };`, /names members of context|type/],
+  ["a template with a slot", `${head}permit (principal == ?principal, action == Action::"pages:view", resource);`, /slot/],
+  ["text that is no policy", "permit (", /unexpected end/],
+];
+for (const [name, policy, says] of refused) {
+  test(`a bundle is refused for ${name}`, () => {
+    const faults = faultsOf({ "extra.cedar": policy });
+    assert.ok(faults.length > 0);
+    assert.ok(
+      faults.some((fault) => says.test(fault)),
+      faults.join("\n"),
+    );
+  });
+}
+
+test("every fault of a bundle is named at once, with its place", () => {
+  const faults = faultsOf({
+    "extra.cedar": `// one\npermit (${scope});\n\n@id("b") @description("b")\npermit (principal, action, resource);`,
+    "obligations.yaml": "mfa: { type: step-up }\ncake: { type: custom }",
+    "templates.yaml": "four-eyes: { approvers: everybody, ttl_minutes: 1, valid_minutes: 1, single_use: true }",
+  });
+  for (const wanted of [
+    "policies/extra.cedar:2 needs @id",
+    "policies/extra.cedar:4 b permits every action",
+    "cake, which the decision point cannot make",
+    "must be resource_owner",
+  ]) {
+    assert.ok(
+      faults.some((fault) => fault.includes(wanted)),
+      `${wanted} in\n${faults.join("\n")}`,
+    );
+  }
+});
+
+test("a schema that is missing or broken is a fault with its line", () => {
+  assert.deepEqual(faultsOf({ "schema.cedarschema": undefined as unknown as string })[0], "schema.cedarschema: is missing");
+  assert.match(faultsOf({ "schema.cedarschema": "entity A;\nentity B in [C;" })[0] ?? "", /^schema\.cedarschema:2 /);
+});
+
+test("the digest changes with every name and every text, and with nothing else", () => {
+  const one = digestOf({ a: "1", b: "2" });
+  assert.equal(one, digestOf({ b: "2", a: "1" }));
+  const others: readonly Readonly<Record<string, string>>[] = [{ a: "1", b: "3" }, { a: "1", c: "2" }, { a: "1b", b: "2" }, { a: "1" }];
+  for (const other of others) assert.notEqual(one, digestOf(other));
+});

@@ -1,0 +1,140 @@
+import type { CedarValueJson, Context, EntityJson, StatefulAuthorizationCall, TypeAndId } from "@cedar-policy/cedar-wasm/nodejs";
+import type { Schema, Shape } from "./bundle/schema.ts";
+import type { Properties } from "./decision-point.ts";
+import type { PolicySlice } from "./engine.ts";
+import { healthTool } from "./pairs.ts";
+import { isViaAgent, standingOf, type Question } from "./question.ts";
+
+type Standing = ReturnType<typeof standingOf>;
+type CedarRequest = Pick<StatefulAuthorizationCall, "principal" | "action" | "resource" | "context" | "entities">;
+
+const entity = (type: string, id: string): TypeAndId => ({ type, id });
+const reference = (type: string, id: string): CedarValueJson => ({ __entity: entity(type, id) });
+const tenants = (ids: readonly string[]): CedarValueJson[] => ids.map((id) => reference("Tenant", id));
+
+/** Ids of which Cedar needs to know that the principal is in them: those that a policy names; all of them without a slice. */
+const named = (ids: readonly string[], wanted: ReadonlySet<string> | undefined): readonly string[] =>
+  wanted === undefined ? ids : ids.filter((id) => wanted.has(id));
+
+const identity = (
+  type: string,
+  id: string,
+  tenant: string,
+  disabled: boolean,
+  mfaLevel: string | null,
+  groups: readonly string[],
+): EntityJson => ({
+  uid: entity(type, id),
+  attrs: { tenant: reference("Tenant", tenant), disabled, mfa_level: mfaLevel ?? "none" },
+  parents: groups.map((group) => entity("Group", group)),
+});
+
+/** `yaml://secret/people` and `yaml://secret` of `yaml://secret/people/demo`, the nearest first. */
+export const pathsAbove = (uri: string): readonly string[] => {
+  const start = uri.indexOf("://") + 3;
+  const above: string[] = [];
+  for (let at = uri.lastIndexOf("/"); at >= start; at = uri.lastIndexOf("/", at - 1)) above.push(uri.slice(0, at));
+  return above;
+};
+
+/** Entities above the resource, of which its own policies speak. */
+const parentsOf = (question: Question, slice: PolicySlice | undefined): EntityJson["parents"] => {
+  const id = question.resourceId;
+  const all: TypeAndId[] = [];
+  if (question.pair.entity === "Secret") all.push(...pathsAbove(id).map((path) => entity("SecretPath", path)));
+  if (question.pair.entity === "PageWidget") all.push(entity("Page", id.slice(0, Math.max(id.indexOf(":"), 0))));
+  if (question.pair.entity === "PluginWidget" || question.pair.entity === "PluginRoute") all.push(entity("Plugin", id.split(":")[0] ?? id));
+  if (question.pair.entity === "Tool") all.push(entity("System", id.slice(0, Math.max(id.lastIndexOf("."), 0))));
+  return slice === undefined ? all : all.filter((parent) => slice.entities.has(`${parent.type}::${parent.id}`));
+};
+
+/** Whose the resource is. A collection, and what the graph does not hold, belongs to the tenant that asks. */
+const tenantsOf = (question: Question): readonly string[] => {
+  if (question.pair.of === "all") return [question.tenant];
+  if (question.resourceId === healthTool && question.pair.type === "tool") return [];
+  return question.facts.resource?.tenant_ids ?? [question.tenant];
+};
+
+const resourceEntity = (question: Question, standing: Standing, schema: Schema, slice: PolicySlice | undefined): EntityJson => {
+  const type = question.pair.entity;
+  const persons = question.facts.resource?.owners.filter((owner) => owner.startsWith("person:")) ?? [];
+  const made: Record<string, CedarValueJson> = {
+    tenants: tenants(tenantsOf(question)),
+    owners: persons.map((owner) => reference("Person", owner)),
+    restricted: standing.restricted,
+    controlled: standing.controlled,
+    step_up: standing.stepUp,
+    health: question.pair.type === "tool" && question.resourceId === healthTool,
+  };
+  const wanted = Object.keys(schema.attributes(type));
+  const attrs = Object.fromEntries(wanted.map((name) => [name, made[name] ?? null]));
+  return { uid: resourceUid(question), attrs, parents: parentsOf(question, slice) };
+};
+
+const resourceUid = (question: Question): TypeAndId =>
+  question.pair.of === "all" ? entity("Collection", question.pair.type) : entity(question.pair.entity, question.resourceId);
+
+/** Members that the schema declares and that have its type; what else somebody sent is not there for a policy. */
+const typed = (values: Properties, shape: Shape | undefined): Record<string, CedarValueJson> => {
+  if (shape?.type !== "Record") return {};
+  const made: Record<string, CedarValueJson> = {};
+  for (const [name, wanted] of Object.entries(shape.attributes)) {
+    const value = Object.hasOwn(values, name) ? values[name] : undefined;
+    if (wanted.type === "String" && typeof value === "string") made[name] = value;
+    if (wanted.type === "Bool" && typeof value === "boolean") made[name] = value;
+    if (wanted.type === "Long" && Number.isSafeInteger(value)) made[name] = value as number;
+  }
+  return made;
+};
+
+const contextOf = (question: Question, standing: Standing, schema: Schema, slice: PolicySlice | undefined): Context => {
+  const { facts, inputs } = question;
+  const shape = schema.actions.get(question.pair.key)?.context ?? {};
+  const made: Context = {
+    tenant: reference("Tenant", question.tenant),
+    via_agent: isViaAgent(question),
+    granted: standing.granted,
+    owner: standing.owner,
+    assigned: inputs.assigned,
+    mfa: standing.mfa,
+    approved: standing.approved,
+    tools_scope: inputs.tools_scope,
+    capability: facts.capability,
+    chain: facts.chain,
+    definition_ok: standing.definitionOk,
+  };
+  const optional: Record<string, CedarValueJson | undefined> = {
+    agent: facts.agent === null ? undefined : reference("AIAgent", facts.agent.id),
+    delegation: standing.delegation,
+    props: typed(question.props, shape["props"]),
+    claimed: typed(question.claimed, shape["claimed"]),
+    ui: typed(question.ui, shape["ui"]),
+    tool: inputs.tool === undefined ? undefined : { ...inputs.tool },
+  };
+  for (const [name, value] of Object.entries(optional)) {
+    if (value !== undefined && (slice === undefined || slice.context.has(name))) made[name] = value;
+  }
+  return made;
+};
+
+/** The question in Cedar's words. With a slice only what its policies read; without one everything there is. */
+export const requestOf = (question: Question, schema: Schema, slice: PolicySlice | undefined): CedarRequest => {
+  const standing = standingOf(question);
+  const { subject, agent } = question.facts;
+  // An agent that is its own subject is one entity: either word of it being switched off counts.
+  const disabled = subject.disabled || (agent?.id === subject.id && agent.disabled);
+  const entities = [
+    identity(subject.kind, subject.id, question.tenant, disabled, subject.mfa_level, named(subject.groups, slice?.groups)),
+    resourceEntity(question, standing, schema, slice),
+  ];
+  if (agent !== null && agent.id !== subject.id && (slice === undefined || slice.context.has("agent"))) {
+    entities.push(identity("AIAgent", agent.id, question.tenant, agent.disabled, agent.mfa_level, named(agent.groups, slice?.groups)));
+  }
+  return {
+    principal: entity(subject.kind, subject.id),
+    action: entity("Action", question.pair.key),
+    resource: resourceUid(question),
+    context: contextOf(question, standing, schema, slice),
+    entities,
+  };
+};

@@ -1,0 +1,56 @@
+import { z } from "zod";
+import { commaList, flag, integer, setting, type SettingTable } from "#contract/setting.ts";
+
+/** Settings of the decision point. */
+export const pdpSettings = {
+  publicUrl: setting("PDP_PUBLIC_URL", z.url({ protocol: /^https?$/ }), {
+    description: "Address that the AuthZEN metadata names. https, or http on loopback in dev and test.",
+    default: "http://localhost:8082",
+  }),
+  configFile: setting("PDP_CONFIG_FILE", z.string().min(1), {
+    description: "The decision point's configuration file: switches of authorization, read by the gateway and the tool server too.",
+    default: "config/pdp.yaml",
+  }),
+  autoActivate: setting("PDP_POLICY_AUTOACTIVATE", flag().optional(), {
+    description:
+      "Whether policy files that changed decide from this start on. Unset: true in dev and test; elsewhere they are kept as a draft.",
+  }),
+  answerDetail: setting("PDP_ANSWER_DETAIL", z.enum(["coarse", "none"]), {
+    description: "Whether foreign enforcement points get decision id and reason, or the bare decision and its obligations.",
+    default: "coarse",
+  }),
+  houseClients: setting("PDP_HOUSE_CLIENTS", commaList(), {
+    description: "Services of the house that may speak of any tenant, vouch for circumstances and are not limited in rate.",
+    default: "gateway,crud,membership,secrets",
+  }),
+  batchMaxItems: setting("PDP_BATCH_MAX_ITEMS", integer(1, 1000), {
+    description: "Most items of one batch.",
+    unit: "items",
+    default: "1000",
+  }),
+  recordWindowMs: setting("PDP_RECORD_WINDOW_MS", integer(0, 1000), {
+    description: "How long a decision record waits for others to share its commit.",
+    unit: "ms",
+    default: "2",
+  }),
+  recordTimeoutMs: setting("PDP_RECORD_TIMEOUT_MS", integer(10, 60_000), {
+    description: "A decision whose record is not committed by then is refused with 503.",
+    unit: "ms",
+    default: "2000",
+  }),
+  recordDays: setting("PDP_RECORD_DAYS", integer(1, 3650), {
+    description: "How long decision records are kept.",
+    unit: "days",
+    default: "90",
+  }),
+  factsTimeoutMs: setting("PDP_FACTS_TIMEOUT_MS", integer(10, 60_000), {
+    description: "How long membership may take to answer with facts.",
+    unit: "ms",
+    default: "1500",
+  }),
+  callsPerSecond: setting("PDP_CALLS_PER_SECOND", integer(1, 1_000_000), {
+    description: "Calls a second that a foreign enforcement point may make; twice as many at once.",
+    unit: "calls",
+    default: "2000",
+  }),
+} satisfies SettingTable;

@@ -1,0 +1,136 @@
+import { Problem } from "#contract/problem.ts";
+import { evaluate, evaluateMany, type EvaluationReply, type Obligation } from "#contract/authzen.ts";
+import { ask, type Peer } from "#contract/ask.ts";
+import type { Caller } from "#authn/caller.ts";
+import type { HouseIdentity } from "#authn/house-identity.ts";
+
+/** One question to the decision point, in the words of a room. */
+export interface DecideAsk {
+  /** Resource type and action of the vocabulary (`pairs.ts`), e.g. `delegations`, `create`. */
+  readonly type: string;
+  readonly action: string;
+  readonly id?: string;
+  /** Facts the room itself vouches for; anything from a body goes to `claimed`. */
+  readonly properties?: Readonly<Record<string, unknown>>;
+  readonly claimed?: Readonly<Record<string, unknown>>;
+  /** Server-only context: `tool`, `could`, `delegation`, ... (house clients alone may send it). */
+  readonly context?: Readonly<Record<string, unknown>>;
+}
+
+export interface Decided {
+  readonly decision: boolean;
+  readonly decisionId: string;
+  readonly reason?: string;
+  readonly obligations: readonly Obligation[];
+}
+
+/** The little of a caller that a decision needs; a session at the gateway is one too. */
+export type Asker = Pick<Caller, "sub" | "tenant" | "agent" | "acr" | "amr" | "authTime" | "scopes" | "clientId">;
+
+export interface Decider {
+  decide(asker: Asker, ask: DecideAsk, correlationId: string): Promise<Decided>;
+  /** In order; with `deny_on_first_deny` the answer stops after the first denial. */
+  decideMany(
+    asker: Asker,
+    asks: readonly DecideAsk[],
+    correlationId: string,
+    semantic?: "execute_all" | "deny_on_first_deny",
+  ): Promise<readonly Decided[]>;
+  /** Throws `access_denied` (403) or `step_up_required` (401) unless permitted. */
+  require(asker: Asker, ask: DecideAsk, correlationId: string): Promise<Decided>;
+}
+
+const body = (asker: Asker, item: DecideAsk) => ({
+  subject: {
+    type: "identity",
+    id: asker.sub,
+    properties: {
+      tenant: asker.tenant,
+      ...(asker.acr === undefined ? {} : { acr: asker.acr }),
+      amr: [...asker.amr],
+      ...(asker.authTime === undefined ? {} : { auth_time: asker.authTime }),
+    },
+  },
+  action: { name: item.action },
+  resource: { type: item.type, id: item.id ?? "*", ...(item.properties === undefined ? {} : { properties: item.properties }) },
+});
+
+const context = (asker: Asker, item: DecideAsk, correlationId: string) => ({
+  ...item.context,
+  ...(asker.agent === undefined ? {} : { agent: asker.agent }),
+  ...(asker.clientId === undefined ? {} : { client: { client_id: asker.clientId } }),
+  ...(item.claimed === undefined ? {} : { claimed: item.claimed }),
+  scopes: [...asker.scopes],
+  supported_obligations: ["step-up", "data_scope", "custom"],
+  correlation_id: correlationId,
+});
+
+const read = (reply: EvaluationReply): Decided => {
+  const id = reply.context?.decision_id;
+  if (id === undefined || reply.context?.error !== undefined) throw new Problem("decision_unavailable", { cause: reply.context?.error });
+  return {
+    decision: reply.decision,
+    decisionId: id,
+    ...(reply.context?.reason === undefined ? {} : { reason: reply.context.reason }),
+    obligations: reply.context?.obligations ?? [],
+  };
+};
+
+/** The refusal of a denied decision: 401 with the RFC 9470 challenge for want of assurance, 403 otherwise. */
+export const refusalOf = (decided: Decided, publicOrigin: string): Problem => {
+  const members = { decision_id: decided.decisionId, ...(decided.reason === undefined ? {} : { reason: decided.reason }) };
+  if (decided.reason !== "step_up_required") return new Problem("access_denied", { members });
+  return new Problem("step_up_required", {
+    members: {
+      ...members,
+      step_up: { acr_value: "strong", max_age_seconds: 300, url: `${publicOrigin}/auth/login?acr_values=strong&max_age=300` },
+    },
+    headers: { "www-authenticate": 'Bearer error="insufficient_user_authentication", acr_values="strong", max_age=300' },
+  });
+};
+
+/** A client of the pdp service for the rooms above it. Anything but a clean answer is `decision_unavailable`: fail closed. */
+export const createDecider = (parts: {
+  readonly pdp: Peer;
+  readonly pdpAudience: string;
+  readonly identity: HouseIdentity;
+  readonly publicOrigin: string;
+}): Decider => {
+  const headers = async (correlationId: string) => ({
+    authorization: `Bearer ${await parts.identity.asService(parts.pdpAudience, ["authzen.pep"])}`,
+    "x-correlation-id": correlationId,
+  });
+  const unavailable = (cause: unknown): never => {
+    throw new Problem("decision_unavailable", { cause });
+  };
+  const decideMany: Decider["decideMany"] = async (asker, asks, correlationId, semantic = "execute_all") => {
+    if (asks.length === 0) return [];
+    const reply = await ask(parts.pdp, evaluateMany, {
+      body: {
+        evaluations: asks.map((item) => ({ ...body(asker, item), context: context(asker, item, correlationId) })),
+        options: { evaluations_semantic: semantic },
+      },
+      headers: await headers(correlationId),
+    }).catch(unavailable);
+    const items = "evaluations" in reply ? reply.evaluations : undefined;
+    if (items === undefined || items.length > asks.length || (semantic === "execute_all" && items.length !== asks.length))
+      return unavailable("length");
+    return items.map(read);
+  };
+  const decide: Decider["decide"] = async (asker, item, correlationId) =>
+    read(
+      await ask(parts.pdp, evaluate, {
+        body: { ...body(asker, item), context: context(asker, item, correlationId) },
+        headers: await headers(correlationId),
+      }).catch(unavailable),
+    );
+  return {
+    decide,
+    decideMany,
+    require: async (asker, item, correlationId) => {
+      const decided = await decide(asker, item, correlationId);
+      if (!decided.decision) throw refusalOf(decided, parts.publicOrigin);
+      return decided;
+    },
+  };
+};

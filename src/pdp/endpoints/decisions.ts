@@ -1,0 +1,137 @@
+import { getDecision, listDecisions, type DecisionRecord } from "#contract/authzen.ts";
+import type { Facts } from "#contract/facts.ts";
+import { Problem } from "#contract/problem.ts";
+import type { Router } from "#http/serve.ts";
+import type { Caller } from "#authn/caller.ts";
+import type { Ask } from "#pdp/decision-point.ts";
+import type { Engines } from "#pdp/engines.ts";
+import { coarseRecord, explain } from "#pdp/explain/explain.ts";
+import type { Viewers } from "#pdp/explain/viewer.ts";
+import type { FactSource } from "#pdp/fact-source.ts";
+import { informAsks } from "#pdp/gather.ts";
+import type { Question } from "#pdp/question.ts";
+import type { DecisionFacts } from "#pdp/records/decision-facts.ts";
+import type { DecisionLog } from "#pdp/records/decision-log.ts";
+import type { Recorded } from "#pdp/records/record.ts";
+import type { PageCursors } from "./page-cursor.ts";
+import type { Pep } from "./parse-ask.ts";
+
+export interface DecisionsParts {
+  readonly records: DecisionLog;
+  readonly engines: Engines;
+  readonly facts: FactSource;
+  readonly decisions: DecisionFacts;
+  readonly viewers: Viewers;
+  readonly cursors: PageCursors;
+  readonly pepOf: (caller: Caller) => Pep;
+}
+
+/** What was decided, why, and what would change it: for each viewer as much as is theirs to know. */
+export const serveDecisions = (router: Router<Caller>, parts: DecisionsParts): void => {
+  const { records, engines } = parts;
+
+  router.serve(getDecision, async ({ params, query, caller }) => {
+    const pep = parts.pepOf(caller);
+    const recorded = (await records.find([params.id])).get(params.id);
+    const facts = recorded === undefined ? undefined : await records.factsOf(recorded);
+    const viewer = await parts.viewers.classOf(pep, params.id, recorded, facts?.agent?.controllers ?? []);
+    if (recorded === undefined || viewer === "none") throw new Problem("not_found");
+    return explain({
+      recorded,
+      facts,
+      engine: await engines.of(recorded.policy_version),
+      ...(viewer === "full" ? { present: { engine: engines.active.engine, facts: await presentFacts(recorded) } } : {}),
+      joinable,
+      viewer: { id: caller.sub, class: viewer },
+      wantsRemedy: query.remedy === "true",
+    });
+  });
+
+  /** Groups look to a subject like any node of its tenant; those of others are not there. */
+  const joinable = async (question: Question, groups: readonly string[]): Promise<ReadonlySet<string>> => {
+    if (groups.length === 0) return new Set();
+    const asked = groups.map((id) => ({
+      subject_id: question.facts.subject.id,
+      action: "view",
+      resource: { type: "identities", external_id: id },
+      tenant_id: question.tenant,
+    }));
+    const { facts } = await parts.facts.gather(asked);
+    return new Set(groups.filter((_group, index) => facts[index]?.resource?.tenant_ids.includes(question.tenant)));
+  };
+
+  /** The same question to the graph as it is. */
+  const presentFacts = async (recorded: Recorded): Promise<Facts | undefined> => {
+    if (recorded.resourceId === undefined) return undefined;
+    const { items } = await informAsks([askAgain(recorded, recorded.resourceId)], { facts: parts.facts, decisions: parts.decisions });
+    return items[0]?.facts;
+  };
+
+  router.serve(listDecisions, async ({ query, caller }) => {
+    const pep = parts.pepOf(caller);
+    const { cursor, limit, decision, correlation_id: correlationId, resource_type: type, ...filters } = query;
+    const bound = JSON.stringify([
+      caller.sub,
+      caller.tenant,
+      query.subject,
+      query.agent,
+      query.action,
+      type,
+      decision,
+      query.reason,
+      correlationId,
+      query.from,
+      query.to,
+    ]);
+    const after = cursor === undefined ? undefined : parts.cursors.open(cursor, bound);
+    const all = await parts.viewers.seesAll(pep);
+    if (!all && query.subject !== undefined && query.subject !== caller.sub) return { decisions: [] };
+    const found = await records.list({
+      ...given(filters),
+      ...given({ type, correlationId }),
+      ...(all ? {} : { subject: caller.sub }),
+      ...(decision === undefined ? {} : { decision: decision === "true" }),
+      ...(after === undefined ? {} : { after }),
+      tenant: caller.tenant,
+      limit: limit + 1,
+    });
+    const page = found.slice(0, limit);
+    const last = page.at(-1);
+    const more = found.length > limit && last !== undefined;
+    return {
+      decisions: page.map(listed),
+      ...(more ? { nextCursor: parts.cursors.seal({ callId: last.call_id, index: last.item.index ?? 0 }, bound) } : {}),
+    };
+  });
+};
+
+const given = (values: Readonly<Record<string, string | undefined>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== undefined));
+
+const listed = (recorded: Recorded): DecisionRecord => ({
+  ...coarseRecord(recorded, (id) => id),
+  subject: { id: recorded.subject },
+  ...(recorded.agent === undefined ? {} : { agent: { id: recorded.agent } }),
+  policy_version: recorded.policy_version,
+});
+
+const askAgain = (recorded: Recorded, resourceId: string): Ask => ({
+  pep: recorded.pep,
+  bound: "*",
+  subject: { type: "identity", id: recorded.subject, tenant: recorded.tenant },
+  agents: recorded.agent === undefined ? [] : [recorded.agent],
+  action: recorded.item.action,
+  resource: { type: recorded.item.type, id: resourceId },
+  assurance: {},
+  vouched: {
+    could: recorded.item.inputs.could,
+    toolsScope: recorded.item.inputs.tools_scope,
+    assigned: recorded.item.inputs.assigned,
+    costMicro: recorded.item.inputs.cost_micro,
+    approval: false,
+  },
+  props: {},
+  claimed: {},
+  ui: {},
+  supported: "all",
+});

@@ -1,0 +1,151 @@
+import { evaluate, evaluateMany, type EvaluationReply } from "#contract/authzen.ts";
+import { Problem, type Fault } from "#contract/problem.ts";
+import type { BodyOf } from "#contract/endpoint.ts";
+import { answer, type Call, type Router } from "#http/serve.ts";
+import type { Caller } from "#authn/caller.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
+import type { Ask, DecisionPoint, Semantic, Verdict } from "#pdp/decision-point.ts";
+import { pairOf } from "#pdp/pairs.ts";
+import { formatDecisionId } from "#pdp/records/decision-id.ts";
+import type { DecisionLog } from "#pdp/records/decision-log.ts";
+import { guardContext, isAsk, parseAsk, type Pep } from "./parse-ask.ts";
+
+export interface EvaluationParts {
+  readonly decisionPoint: DecisionPoint;
+  readonly records: DecisionLog;
+  readonly nextDecisionId: () => string;
+  readonly pepOf: (caller: Caller) => Pep;
+  readonly batchMaxItems: number;
+  readonly answerDetail: "coarse" | "none";
+  readonly metrics: Metrics;
+  readonly now: () => Date;
+}
+
+type Item = Ask | readonly Fault[];
+
+/** The two evaluation endpoints of the standard: parse, decide, record, answer; nothing is answered that is not recorded. */
+export const serveEvaluations = (router: Router<Caller>, parts: EvaluationParts): void => {
+  const count = ({ ask, decision }: Verdict): void => {
+    const known = pairOf(ask.resource.type, ask.action) !== undefined || ask.action === "tools/list";
+    parts.metrics.count("pdp_decisions_total", {
+      type: known ? ask.resource.type : "other",
+      action: known ? ask.action : "other",
+      decision: String(decision),
+      cached: "false",
+    });
+  };
+
+  /** Decides and records the asks among the items; answers in their order. */
+  const decideItems = async (
+    items: readonly Item[],
+    semantic: Semantic,
+    batch: boolean,
+    call: Pick<Call<unknown, Caller>, "caller" | "request" | "correlationId">,
+  ) => {
+    const started = performance.now();
+    const callId = parts.nextDecisionId();
+    const pep = parts.pepOf(call.caller);
+    const firstFault = items.findIndex((item) => !isAsk(item));
+    const reach = semantic === "deny_on_first_deny" && firstFault !== -1 ? firstFault : items.length;
+    const asks = items.slice(0, reach).filter(isAsk);
+    const decided = asks.length === 0 ? undefined : await parts.decisionPoint.evaluateMany(asks, semantic);
+    const verdicts = new Map(decided?.verdicts.map((verdict) => [verdict.ask, verdict]));
+    const requestId = call.request.headers.get("x-request-id");
+    if (decided !== undefined) {
+      await parts.records.record({
+        callId,
+        batch,
+        decidedAt: parts.now(),
+        pep: call.caller.sub,
+        fallbackTenant: call.caller.tenant === "*" ? (asks[0]?.subject.tenant ?? "*") : call.caller.tenant,
+        policyVersion: decided.policyVersion,
+        graphVersion: decided.graphVersion,
+        latencyUs: Math.round((performance.now() - started) * 1000),
+        ...(requestId === null ? {} : { requestId }),
+        correlationId: call.correlationId,
+        items: items.flatMap((item, index) => {
+          const verdict = isAsk(item) ? verdicts.get(item) : undefined;
+          return verdict === undefined ? [] : [{ index, verdict }];
+        }),
+      });
+      decided.verdicts.forEach(count);
+    }
+    parts.metrics.observe("pdp_decision_seconds", { batch: String(batch) }, (performance.now() - started) / 1000);
+
+    const replies: EvaluationReply[] = [];
+    for (const [index, item] of items.entries()) {
+      const verdict = isAsk(item) ? verdicts.get(item) : undefined;
+      if (isAsk(item) && verdict === undefined) break;
+      const reply =
+        verdict === undefined
+          ? errorReply(item as readonly Fault[])
+          : verdictReply(verdict, formatDecisionId({ callId, ...(batch ? { index } : {}) }), pep);
+      replies.push(reply);
+      if ((semantic === "deny_on_first_deny" && !reply.decision) || (semantic === "permit_on_first_permit" && reply.decision)) break;
+    }
+    return { replies, headers: { "x-decision-id": callId } };
+  };
+
+  const verdictReply = (verdict: Verdict, decisionId: string, pep: Pep): EvaluationReply => {
+    const obligations = verdict.obligations.length === 0 ? {} : { obligations: [...verdict.obligations] };
+    if (parts.answerDetail === "none" && !pep.isHouse) {
+      return verdict.obligations.length === 0 ? { decision: verdict.decision } : { decision: verdict.decision, context: obligations };
+    }
+    return {
+      decision: verdict.decision,
+      context: { decision_id: decisionId, ...(verdict.reason === undefined ? {} : { reason: verdict.reason }), ...obligations },
+    };
+  };
+
+  const decideSingle = async (sent: unknown, call: Call<unknown, Caller>) => {
+    const pep = parts.pepOf(call.caller);
+    const { context, action } = sent as { context?: unknown; action?: unknown };
+    guardContext(pep, [context], [action]);
+    const ask = parseAsk(sent, pep);
+    if (!isAsk(ask)) throw new Problem("invalid_request", { errors: ask });
+    const { replies, headers } = await decideItems([ask], "execute_all", false, call);
+    const [reply] = replies;
+    if (reply === undefined) throw new Problem("engine_failed", { cause: "no verdict" });
+    return answer(reply, { headers });
+  };
+
+  router.serve(evaluate, (call) => decideSingle(call.body, call as Call<unknown, Caller>));
+
+  router.serve(evaluateMany, async (call) => {
+    const sent = call.body;
+    const { evaluations } = sent;
+    if (evaluations !== undefined && !Array.isArray(evaluations)) {
+      throw new Problem("invalid_request", { errors: [{ path: "/evaluations", message: "must be an array" }] });
+    }
+    if (evaluations === undefined || evaluations.length === 0) return decideSingle(sent, call as Call<unknown, Caller>);
+    if (evaluations.length > parts.batchMaxItems)
+      throw new Problem("too_many_evaluations", { detail: `At most ${parts.batchMaxItems} in one call.` });
+    const pep = parts.pepOf(call.caller);
+    const whole = evaluations.map((item) => withDefaults(item, sent));
+    guardContext(
+      pep,
+      whole.map((item) => memberOf(item, "context")),
+      whole.map((item) => memberOf(item, "action")),
+    );
+    const items = whole.map((item) => parseAsk(item, pep));
+    const semantic = sent.options?.evaluations_semantic ?? "execute_all";
+    const { replies, headers } = await decideItems(items, semantic, true, call as Call<unknown, Caller>);
+    return answer({ evaluations: replies }, { headers });
+  });
+};
+
+const memberOf = (item: unknown, name: string): unknown =>
+  typeof item === "object" && item !== null ? (item as Record<string, unknown>)[name] : undefined;
+
+/** An item's member takes the place of the whole default, nothing is merged deeper. */
+const withDefaults = (item: unknown, defaults: BodyOf<typeof evaluateMany>): unknown => {
+  if (typeof item !== "object" || item === null || Array.isArray(item)) return item;
+  const { subject, action, resource, context } = defaults;
+  const given = Object.fromEntries(Object.entries({ subject, action, resource, context }).filter(([, value]) => value !== undefined));
+  return { ...given, ...item };
+};
+
+const errorReply = (faults: readonly Fault[]): EvaluationReply => ({
+  decision: false,
+  context: { error: { status: 400, message: faults.map((fault) => `${fault.path} ${fault.message}`.trim()).join("; ") } },
+});

@@ -1,0 +1,27 @@
+import { Problem } from "#contract/problem.ts";
+import { correlationIdOf } from "#http/correlation-id.ts";
+import { problemResponse } from "#http/problem-body.ts";
+
+type Fetch = (request: Request) => Promise<Response>;
+
+/**
+ * Gives `X-Request-ID` back unchanged on every answer, errors too, as AuthZEN asks; one that is not 1-256 printable ASCII
+ * characters is refused. `more` are headers that every answer carries.
+ */
+export const withRequestId =
+  (fetch: Fetch, more: Readonly<Record<string, string>>): Fetch =>
+  async (request) => {
+    const id = request.headers.get("x-request-id");
+    const isFit = id === null || /^[\x20-\x7e]{1,256}$/.test(id);
+    const response = isFit
+      ? await fetch(request)
+      : problemResponse(
+          new Problem("invalid_request", {
+            errors: [{ path: "header.x-request-id", message: "must be 1 to 256 printable ASCII characters" }],
+          }),
+          correlationIdOf(request.headers.get("x-correlation-id")),
+        );
+    if (isFit && id !== null) response.headers.set("x-request-id", id);
+    for (const [name, value] of Object.entries(more)) response.headers.set(name, value);
+    return response;
+  };

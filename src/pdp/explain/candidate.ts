@@ -1,0 +1,18 @@
+import type { Remedy } from "#contract/authzen.ts";
+import type { Facts } from "#contract/facts.ts";
+import type { Question } from "#pdp/question.ts";
+
+type Step = Remedy["changes"][number]["steps"][number];
+
+/** One small change of the world, what it costs, and the question as it would be after it. */
+export interface Candidate {
+  readonly step: Step;
+  readonly cost: number;
+  apply(question: Question): Question;
+}
+
+/** The question with these facts changed. */
+export const withFacts = (question: Question, more: Partial<Facts>): Question => {
+  const { subject, ...rest } = more;
+  return { ...question, facts: { ...question.facts, ...rest, subject: subject ?? question.facts.subject } };
+};

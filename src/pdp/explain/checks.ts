@@ -1,0 +1,83 @@
+import type { DecisionRecord } from "#contract/authzen.ts";
+import type { Facts } from "#contract/facts.ts";
+import { usdText } from "#contract/ids.ts";
+import type { Policy } from "#pdp/bundle/policies.ts";
+import { isViaAgent, type Question } from "#pdp/question.ts";
+import { lackingOf } from "#pdp/ruling.ts";
+import type { Recorded } from "#pdp/records/record.ts";
+
+type Check = NonNullable<DecisionRecord["checks"]>[number];
+
+/** What each check of an agent's call is called when it is the one that fails. */
+const failing = {
+  delegation_required: "delegation",
+  delegation_inactive: "delegation",
+  capability_missing: "capability",
+  chain_not_eligible: "chain",
+  steps_exhausted: "steps",
+  budget_exhausted: "budget",
+} as const;
+
+const agentInputs = (facts: Facts, question: Question): Readonly<Record<string, string>> => {
+  const { delegation } = facts;
+  const apps = facts.resource?.attributes["requires"];
+  return {
+    delegation: delegation === null ? "none" : `${delegation.id} ${delegation.status}`,
+    capability: `${question.facts.agent?.id ?? "agent"} ${question.resourceId}`,
+    chain: Array.isArray(apps) && apps.length > 0 ? apps.join(", ") : "no application needed",
+    steps: delegation === null ? "none" : `${delegation.steps_left} left`,
+    budget:
+      delegation === null
+        ? "none"
+        : `${usdText(BigInt(delegation.budget_left_micro_usd))} USD left, ${usdText(BigInt(question.inputs.cost_micro))} needed`,
+  };
+};
+
+/** True where the check holds whatever the ones before it say. */
+const agentOutcomes = (question: Question): Readonly<Record<string, boolean>> => {
+  const { facts, inputs } = question;
+  const { delegation } = facts;
+  return {
+    delegation: delegation?.active === true,
+    capability: facts.capability,
+    chain: facts.chain,
+    steps: inputs.could || (delegation?.steps_left ?? 0) > 0,
+    budget: inputs.could || (delegation !== null && delegation.budget_left_micro_usd >= inputs.cost_micro),
+  };
+};
+
+/** The doors of a decision in their order, each with what it looked at. */
+export const checksOf = (recorded: Recorded, question: Question | undefined, policies: readonly Policy[]): readonly Check[] => {
+  const { item } = recorded;
+  const checks: Check[] = [{ name: "subject", outcome: item.reason === "subject_unresolved" ? "fail" : "pass", input: recorded.subject }];
+  const isCall = question !== undefined && question.pair.entity === "Tool" && isViaAgent(question);
+  const lacking = question === undefined ? undefined : lackingOf(question);
+  const names = ["delegation", "capability", "chain", "steps", "budget"] as const;
+  if (isCall) {
+    const outcomes = agentOutcomes(question);
+    const inputs = agentInputs(question.facts, question);
+    const first = lacking !== undefined && lacking in failing ? failing[lacking as keyof typeof failing] : undefined;
+    const reached = first === undefined ? names.length : names.indexOf(first);
+    for (const [index, name] of names.entries()) {
+      // Without a live delegation nothing behind it can be told apart.
+      const outcome = index > reached && first === "delegation" ? "skipped" : outcomes[name] === true ? "pass" : "fail";
+      checks.push({ name, outcome, ...(inputs[name] === undefined ? {} : { input: inputs[name] }) });
+    }
+  } else for (const name of names) checks.push({ name, outcome: "skipped" });
+  const stepUp = item.reason === "step_up_required" ? "fail" : item.inputs.could ? "depends" : item.inputs.mfa ? "pass" : "skipped";
+  checks.push({ name: "step-up", outcome: stepUp, input: item.inputs.mfa ? "strong sign-in, fresh" : "no fresh strong sign-in" });
+  const [named] = policies;
+  checks.push({
+    name: "policy",
+    outcome: item.decision ? "pass" : "fail",
+    input: item.policies.length > 0 ? item.policies.join(", ") : "no policy permits it",
+    ...(named === undefined ? {} : { source: { file: named.file, line: named.line } }),
+  });
+  const scope = item.obligations.find((obligation) => obligation.id === "data-scope")?.properties?.["row_filter_sql"];
+  checks.push({
+    name: "data-scope",
+    outcome: typeof scope === "string" ? "pass" : "skipped",
+    ...(typeof scope === "string" ? { input: scope } : {}),
+  });
+  return checks;
+};

@@ -1,0 +1,173 @@
+import type { DecisionRecord, Remedy } from "#contract/authzen.ts";
+import type { FactEdge, Facts } from "#contract/facts.ts";
+import type { Policy } from "#pdp/bundle/policies.ts";
+import type { Engine } from "#pdp/engine.ts";
+import type { Question } from "#pdp/question.ts";
+import type { Recorded } from "#pdp/records/record.ts";
+import { ruleOn } from "#pdp/ruling.ts";
+import { missingGroups } from "./candidates.ts";
+import { checksOf } from "./checks.ts";
+import { questionOf, reachedPolicies } from "./question-of.ts";
+import { findRemedy } from "./remedy.ts";
+import { sentenceOf } from "./sentence.ts";
+import type { ViewerClass } from "./viewer.ts";
+
+export interface Explained {
+  readonly recorded: Recorded;
+  readonly facts: Facts | undefined;
+  /** The engine over the policies that decided; `undefined`: they are not kept. */
+  readonly engine: Engine | undefined;
+  /** The engine that decides now and the facts as they are; for who sees everything. */
+  readonly present?: { readonly engine: Engine; readonly facts: Facts | undefined };
+  /** Of these groups, those that the subject's tenant has. */
+  readonly joinable: (question: Question, groups: readonly string[]) => Promise<ReadonlySet<string>>;
+  readonly viewer: { readonly id: string; readonly class: Exclude<ViewerClass, "none"> };
+  readonly wantsRemedy: boolean;
+}
+
+const isPerson = (id: string): boolean => id.startsWith("person:") || id.startsWith("account:");
+
+/** What members every viewer gets. */
+export const coarseRecord = (recorded: Recorded, nameOf: (id: string) => string): DecisionRecord => {
+  const { item } = recorded;
+  return {
+    decision_id: recorded.decision_id,
+    decided_at: recorded.decided_at,
+    decision: item.decision,
+    ...(item.reason === undefined ? {} : { reason: item.reason }),
+    sentence: sentenceOf(recorded, nameOf),
+    action: item.action,
+    resource: { type: item.type, ...(item.id === undefined ? {} : { id: item.id }), ...(item.ref === undefined ? {} : { ref: item.ref }) },
+    requestable: item.requestable,
+    correlation_id: recorded.correlation_id,
+  };
+};
+
+/** Facts without what a secret's node says of its path. */
+const shownFacts = (recorded: Recorded, facts: Facts | undefined): unknown =>
+  recorded.item.type !== "secret" || facts === undefined
+    ? facts
+    : {
+        ...facts,
+        resource: facts.resource === null ? null : { ...facts.resource, node_id: "secret", name: "secret" },
+        edges: shownEdges(recorded, facts),
+      };
+
+const shownEdges = (recorded: Recorded, facts: Facts | undefined): FactEdge[] => {
+  const node = recorded.item.type === "secret" ? facts?.resource?.node_id : undefined;
+  return (facts?.edges ?? []).map((edge) => ({
+    ...edge,
+    from: edge.from === node ? "secret" : edge.from,
+    to: edge.to === node ? "secret" : edge.to,
+  }));
+};
+
+/** Deciding policies; for a denial that no policy made, those that would permit after the first remedy. */
+const policiesOf = (
+  engine: Engine,
+  decided: readonly string[],
+  wouldPermit: readonly string[],
+): readonly (Policy & { readonly decided: boolean })[] =>
+  [
+    ...decided.map((id) => ({ id, decided: true })),
+    ...wouldPermit.filter((id) => !decided.includes(id)).map((id) => ({ id, decided: false })),
+  ].flatMap(({ id, decided: did }) => {
+    const policy = engine.bundle.policies.get(id);
+    return policy === undefined ? [] : [{ ...policy, decided: did }];
+  });
+
+const nothingHelps = (blockedBy: readonly string[]): Remedy => ({ complete: true, changes: [], blocked_by: [...blockedBy] });
+
+/** The record as one viewer may see it. */
+export const explain = async (explained: Explained): Promise<DecisionRecord> => {
+  const { recorded, facts, engine, viewer } = explained;
+  const { item } = recorded;
+  const isFull = viewer.class === "full";
+  const veil = (text: string): string => text.replace(/\b(?:person|account):[A-Za-z0-9._:@+~-]+/g, (id) => hide(id));
+  const hide = (id: string): string => (isFull || viewer.class === "house" || !isPerson(id) || id === viewer.id ? id : "someone");
+  const named = new Map(
+    [facts?.subject, facts?.agent].flatMap((one) => (one === null || one === undefined ? [] : [[one.id, one.name] as const])),
+  );
+  const nameOf = (id: string): string => (hide(id) === id ? (viewer.class === "coarse" ? id : (named.get(id) ?? id)) : "someone");
+  const base = coarseRecord(recorded, nameOf);
+  if (viewer.class === "coarse") return base;
+  const who = {
+    subject: { id: hide(recorded.subject), ...(named.has(recorded.subject) ? { name: nameOf(recorded.subject) } : {}) },
+    ...(recorded.agent === undefined
+      ? {}
+      : { agent: { id: recorded.agent, ...(named.has(recorded.agent) ? { name: nameOf(recorded.agent) } : {}) } }),
+  };
+  if (viewer.class === "house") return { ...base, ...who, tenant: recorded.tenant, pep: recorded.pep };
+  if (engine === undefined) return { ...base, ...who };
+
+  const question = reachedPolicies(recorded) ? questionOf(recorded, facts) : undefined;
+  const found =
+    item.decision || question === undefined
+      ? undefined
+      : await findRemedy(question, engine, item.policies, await explained.joinable(question, missingGroups(question, engine)));
+  const policies = policiesOf(engine, item.policies, found?.wouldPermit ?? []);
+  const remedy = found?.remedy ?? nothingHelps(item.decision ? [] : [item.reason ?? "denied"]);
+  const own: DecisionRecord = {
+    ...base,
+    ...who,
+    policy_version: recorded.policy_version,
+    ...(recorded.graph_version === null ? {} : { graph_version: Number(recorded.graph_version) }),
+    checks: checksOf(recorded, question, policies).map((check) =>
+      check.input === undefined ? check : { ...check, input: veil(check.input) },
+    ),
+    edges: shownEdges(recorded, facts).map((edge) => ({ ...edge, from: hide(edge.from), to: hide(edge.to) })),
+    policies: policies.map(({ id, description, decided, effect, text, file, line }) =>
+      isFull ? { id, description, decided, effect, text, file, line } : { id, description, decided },
+    ),
+    ...(explained.wantsRemedy ? { remedy: shownRemedy(remedy, recorded, facts, hide, veil) } : {}),
+  };
+  if (!isFull) return { ...own, checks: own.checks?.map(({ source: _source, ...check }) => check) };
+  return {
+    ...own,
+    pep: recorded.pep,
+    latency_ms: recorded.latency_us / 1000,
+    cached: item.cached,
+    obligations: [...item.obligations],
+    errors: [...(item.errors ?? [])],
+    facts: shownFacts(recorded, facts),
+    inputs: { ...item.inputs },
+    ...(explained.present === undefined ? {} : { now: answerNow(recorded, explained.present) }),
+  };
+};
+
+/** The recorded question with the facts and policies of this moment. */
+const answerNow = (recorded: Recorded, present: NonNullable<Explained["present"]>): NonNullable<DecisionRecord["now"]> => {
+  const question: Question | undefined = questionOf(recorded, present.facts);
+  if (question === undefined) return { decision: false, reason: "subject_unresolved" };
+  if (question.pair.of === "node" && question.facts.resource === null && recorded.resourceId !== "system.health") {
+    return { decision: false, reason: "resource_unresolved" };
+  }
+  const ruling = ruleOn(present.engine, question);
+  return { decision: ruling.permit, ...(ruling.reason === undefined ? {} : { reason: ruling.reason }) };
+};
+
+const shownRemedy = (
+  remedy: Remedy,
+  recorded: Recorded,
+  facts: Facts | undefined,
+  hide: (id: string) => string,
+  veil: (text: string) => string,
+): Remedy => {
+  const secret = recorded.item.type === "secret" ? facts?.resource : undefined;
+  const plain = (text: string): string =>
+    secret === undefined || secret === null ? text : text.replaceAll(secret.name, "the secret").replaceAll(secret.node_id, "secret");
+  return {
+    ...remedy,
+    changes: remedy.changes.map((change) => ({
+      ...change,
+      steps: change.steps.map((step) => ({
+        ...step,
+        text: veil(plain(step.text)),
+        who_can: step.who_can.map(hide),
+        ...(step.edge === undefined
+          ? {}
+          : { edge: { kind: step.edge.kind, from: hide(plain(step.edge.from)), to: hide(plain(step.edge.to)) } }),
+      })),
+    })),
+  };
+};

@@ -1,0 +1,41 @@
+import type { Recorded } from "#pdp/records/record.ts";
+
+/** Why, in words for people, by reason. */
+const because: Readonly<Record<string, string>> = {
+  subject_unresolved: "nobody of that name is known here",
+  resource_unresolved: "there is no such thing here",
+  resource_id_required: "the question did not say which one",
+  unknown_action: "no policy knows this action",
+  forbidden: "a policy forbids it",
+  delegation_required: "no person has delegated anything to this agent",
+  delegation_inactive: "the delegation is paused, revoked or over",
+  capability_missing: "the delegation does not cover this tool",
+  chain_not_eligible: "an application that the tool needs is not within reach",
+  steps_exhausted: "the delegation has no steps left",
+  budget_exhausted: "the delegation's budget does not suffice",
+  definition_drifted: "the tool's definition is not the approved one",
+  step_up_required: "it needs a strong sign-in of the last five minutes",
+  approval_required: "it needs an approval",
+  approval_invalid: "the approval that was named does not fit",
+  obligation_unsupported: "the service that asked cannot meet what a policy demands",
+  not_granted: "nothing grants it",
+  not_evaluated: "an earlier answer made it needless to ask",
+};
+
+const verbs: Readonly<Record<string, string>> = {
+  view_all: "list",
+  "tools/call": "call",
+  "tools/list": "list",
+  update_salary: "set the salary of",
+};
+
+/** One sentence that says who may or may not do what, and why not. */
+export const sentenceOf = (recorded: Recorded, nameOf: (id: string) => string): string => {
+  const { item } = recorded;
+  const who = nameOf(recorded.subject);
+  const through = recorded.agent === undefined ? "" : ` through ${nameOf(recorded.agent)}`;
+  const verb = verbs[item.action] ?? item.action.replaceAll("_", " ");
+  const what = item.type === "secret" ? "a secret" : item.id === undefined || item.id === "*" ? item.type : `${item.type} ${item.id}`;
+  if (item.decision) return `${who}${through} may ${verb} ${what}.`;
+  return `${who}${through} may not ${verb} ${what}: ${because[item.reason ?? ""] ?? "it is denied"}.`;
+};

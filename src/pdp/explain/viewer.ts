@@ -1,0 +1,65 @@
+import type { Caller } from "#authn/caller.ts";
+import type { Ask, DecisionPoint } from "#pdp/decision-point.ts";
+import type { Pep } from "#pdp/endpoints/parse-ask.ts";
+import type { Recorded } from "#pdp/records/record.ts";
+
+/**
+ * How much somebody may know of a decision: `house` a service of the house, with the tenant; `coarse` whoever asked, whom it
+ * was about, who controls the agent; `own` who may have this one explained; `full` who may have all of the tenant's explained; `none`
+ * anybody else, for whom it does not exist.
+ */
+export type ViewerClass = "none" | "coarse" | "own" | "full" | "house";
+
+const asks = (caller: Caller, pep: string, type: string, action: string, id: string): Ask => ({
+  pep,
+  bound: caller.tenant,
+  subject: { type: "identity", id: caller.sub, tenant: caller.tenant },
+  agents: [...caller.actors],
+  action,
+  resource: { type, id },
+  assurance: {
+    ...(caller.acr === undefined ? {} : { acr: caller.acr }),
+    ...(caller.authTime === undefined ? {} : { authTime: caller.authTime }),
+  },
+  vouched: { could: false, toolsScope: false, assigned: false, costMicro: 0, approval: false },
+  props: {},
+  claimed: {},
+  ui: {},
+  supported: "all",
+});
+
+/** A service reads with the scope. A person's token may carry it too, but what a person sees is decided by the pairs. */
+const isAuditor = (caller: Caller): boolean =>
+  (caller.sub.startsWith("service:") || caller.sub === caller.clientId) && caller.scopes.has("pdp.decisions.read");
+
+/** The pairs that persons need, asked of the decision point itself; a foreign service needs the scope. */
+export const createViewers = (decisionPoint: DecisionPoint, self: string) => {
+  const allowed = async (caller: Caller, id: string | undefined): Promise<{ readonly one: boolean; readonly all: boolean }> => {
+    const questions = [
+      asks(caller, self, "decisions", "view_all", "*"),
+      ...(id === undefined ? [] : [asks(caller, self, "decisions", "explain", id)]),
+    ];
+    const { verdicts } = await decisionPoint.evaluateMany(questions, "execute_all");
+    return { all: verdicts[0]?.decision === true, one: verdicts[1]?.decision === true };
+  };
+
+  return {
+    /** Whether the caller may see every decision of its tenant. */
+    seesAll: async (pep: Pep): Promise<boolean> => pep.isHouse || isAuditor(pep.caller) || (await allowed(pep.caller, undefined)).all,
+
+    /** Does the same work whether or not there is such a decision. */
+    classOf: async (pep: Pep, id: string, recorded: Recorded | undefined, controllers: readonly string[]): Promise<ViewerClass> => {
+      const { caller } = pep;
+      if (pep.isHouse) return recorded === undefined ? "none" : "house";
+      const may = await allowed(caller, id);
+      if (recorded === undefined) return "none";
+      if (caller.sub === recorded.pep) return "coarse";
+      if (caller.tenant !== "*" && caller.tenant !== recorded.tenant) return "none";
+      if ((may.one && may.all) || isAuditor(caller)) return "full";
+      if (may.one) return "own";
+      return caller.sub === recorded.subject || controllers.includes(caller.sub) ? "coarse" : "none";
+    },
+  };
+};
+
+export type Viewers = ReturnType<typeof createViewers>;

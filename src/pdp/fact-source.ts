@@ -1,0 +1,75 @@
+import { ask as askPeer, type Peer } from "#contract/ask.ts";
+import { askFacts, type FactAsk, type Facts } from "#contract/facts.ts";
+import { Problem } from "#contract/problem.ts";
+import type { HouseIdentity } from "#authn/house-identity.ts";
+
+export interface Gathered {
+  /** Version of the graph that all facts are true at. */
+  readonly graphVersion: number;
+  /** One for each ask, in order. */
+  readonly facts: readonly Facts[];
+}
+
+/** Where facts come from: membership in the house, something else in tests. Nothing of it is kept. */
+export interface FactSource {
+  /** Throws `membership_unavailable` or `graph_unavailable`. */
+  gather(asks: readonly FactAsk[]): Promise<Gathered>;
+  ready(): Promise<boolean>;
+}
+
+/** Most asks that one call of membership takes. */
+const PER_CALL = 1000;
+
+/** Facts from membership, asked as this service itself. Equal asks of a batch are asked once. */
+export const createPeerFacts = (parts: {
+  readonly membership: Peer;
+  readonly membershipAudience: string;
+  readonly identity: HouseIdentity;
+  readonly timeoutMs: number;
+}): FactSource => {
+  const call = async (asks: readonly FactAsk[]) => {
+    const token = await parts.identity.asService(parts.membershipAudience, ["pip.read"]);
+    const reply = await askPeer(parts.membership, askFacts, {
+      body: { asks: [...asks] },
+      headers: { authorization: `Bearer ${token}` },
+      signal: AbortSignal.timeout(parts.timeoutMs),
+    }).catch((cause: unknown) => {
+      const code = cause instanceof Problem && cause.code === "graph_unavailable" ? "graph_unavailable" : "membership_unavailable";
+      throw new Problem(code, { cause });
+    });
+    if (reply.facts.length !== asks.length) throw new Problem("membership_unavailable", { cause: "as many facts as asks were wanted" });
+    return reply;
+  };
+
+  const gather: FactSource["gather"] = async (asks) => {
+    const positions = new Map<string, number>();
+    const different: FactAsk[] = [];
+    const at = asks.map((item) => {
+      const key = JSON.stringify(item);
+      const found = positions.get(key) ?? positions.set(key, different.push(item) - 1).get(key);
+      return found ?? 0;
+    });
+    const replies = [];
+    for (let from = 0; from < different.length; from += PER_CALL) replies.push(await call(different.slice(from, from + PER_CALL)));
+    const facts = replies.flatMap((reply) => reply.facts);
+    // Only a batch beyond the call's limit can span versions; the record then names the oldest that was seen.
+    const graphVersion = Math.min(...replies.map((reply) => reply.graph_version));
+    return { graphVersion, facts: at.map((index) => facts[index] ?? absent()) };
+  };
+
+  return {
+    gather,
+    ready: async () => {
+      try {
+        await call([{ subject_id: parts.identity.clientId, action: "view_all", resource: { type: "pages", external_id: "*" } }]);
+        return true;
+      } catch {
+        return false;
+      }
+    },
+  };
+};
+
+const absent = (): never => {
+  throw new Problem("membership_unavailable", { cause: "a fact is missing" });
+};

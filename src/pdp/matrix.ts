@@ -1,0 +1,146 @@
+import type { Ask, DecisionPoint, Properties, Verdict } from "./decision-point.ts";
+import { healthTool, pairs } from "./pairs.ts";
+
+/** Who asks, by column: the five persons of the demo world, and three of them through an agent. */
+export const columns = [
+  { name: "ada", subject: "person:ada" },
+  { name: "ben", subject: "person:ben" },
+  { name: "cleo", subject: "person:cleo" },
+  { name: "dan", subject: "person:dan" },
+  { name: "eve", subject: "person:eve", tenant: "tenant:globex" },
+  { name: "ben+hr", subject: "person:ben", agent: "agent:hr-assistant" },
+  { name: "ben+rep", subject: "person:ben", agent: "agent:reporter" },
+  { name: "cleo+rep", subject: "person:cleo", agent: "agent:reporter" },
+] as const;
+
+type Column = (typeof columns)[number];
+
+/** What is asked, by row. */
+interface Row {
+  readonly type: string;
+  readonly action: string;
+  /** Of the resource; `*` where the whole collection is asked about. */
+  readonly id: string;
+  /** How the row is written, where the id alone does not say it. */
+  readonly label?: string;
+  readonly props?: Properties;
+  readonly claimed?: Properties;
+  readonly assigned?: boolean;
+  readonly could?: boolean;
+}
+
+/** Decisions that the matrix asks about: they have to be on record first. */
+export interface KnownDecisions {
+  readonly ben: string;
+  readonly cleo: string;
+  readonly cleoReporter: string;
+}
+
+const tools = [
+  healthTool,
+  "people.demo.list_employees",
+  "people.demo.get_employee",
+  "people.demo.update_salary",
+  "sallyport.local.search_identities",
+  "sallyport.local.shortest_path",
+  "memory.demo.read_graph",
+];
+
+const instances = (known: KnownDecisions): Readonly<Record<string, readonly Omit<Row, "type" | "action">[]>> => ({
+  "pages:view": [{ id: "people" }, { id: "my-work" }, { id: "operations" }],
+  "page.widget:view": ["people:grid:employees", "people:action:offboard", "my-work:action:delegate", "operations:grid:runs"].map((id) => ({
+    id,
+  })),
+  tasks: [
+    { id: "t1", label: "an approval", props: { kind: "approval" } },
+    { id: "t2", label: "another kind", props: { kind: "form" } },
+    { id: "t3", label: "another kind, assigned", props: { kind: "form" }, assigned: true },
+  ],
+  "workflows:start": [{ id: "grant_access" }, { id: "offboard" }],
+  "delegations:view": [{ id: "delegation:ben-hr" }, { id: "delegation:cleo-rep" }],
+  "delegations:revoke": [{ id: "delegation:ben-hr" }, { id: "delegation:cleo-rep" }],
+  "delegations:create": [{ id: "agent:hr-assistant" }, { id: "agent:reporter" }],
+  "registry:view": [{ id: "mcp:people" }],
+  "forms:view": [{ id: "onboarding" }],
+  "plugin.route:view": [{ id: "acme.hello" }],
+  "plugin.widget:view": [{ id: "acme.hello:Hello" }],
+  "tool:tools/call": tools.map((id) => ({ id })),
+  "decisions:explain": [
+    { id: known.ben, label: "of ben" },
+    { id: known.cleo, label: "of cleo" },
+    { id: known.cleoReporter, label: "of cleo through the reporter" },
+  ],
+  "identities:view": [{ id: "person:ben" }, { id: "person:dan" }, { id: "person:eve" }, { id: "agent:reporter" }],
+  "employee:update_salary": [
+    { id: "e1", label: "to 150000", claimed: { salary: 150_000 } },
+    { id: "e1", label: "to 150001", claimed: { salary: 150_001 } },
+    { id: "e1", label: "not stated" },
+  ],
+  mcp_server: [{ id: "http://localhost:8080/mcp", label: "own id" }],
+  secret: [{ id: "yaml://secret/people/demo" }, { id: "yaml://secret/else/where" }],
+});
+
+const rowsOf = (known: KnownDecisions): readonly Row[] => {
+  const byPair = instances(known);
+  const asked = pairs.flatMap(({ type, action, key, of }): readonly Row[] => {
+    const found = byPair[key] ?? (of === "all" ? [{ id: "*" }] : byPair[type]);
+    if (found === undefined) throw new RangeError(`the matrix has no row for ${key}`);
+    return found.map((one) => ({ type, action, ...one }));
+  });
+  const listed = tools.map((id): Row => ({ type: "tool", action: "tools/list", id, could: true }));
+  return [...asked, ...listed];
+};
+
+const askOf = (column: Column, row: Row, now: Date, mfa: boolean): Ask => ({
+  pep: row.could === true ? "service:crud" : "service:gateway",
+  bound: "*",
+  subject: { type: "identity", id: column.subject, tenant: "tenant" in column ? column.tenant : "tenant:acme" },
+  agents: "agent" in column ? [column.agent] : [],
+  action: row.action,
+  resource: { type: row.type, id: row.id },
+  assurance: mfa ? { acr: "strong", authTime: Math.floor(now.getTime() / 1000) } : {},
+  vouched: { could: row.could === true, toolsScope: true, assigned: row.assigned === true, costMicro: 10_000, approval: false },
+  props: row.props ?? {},
+  claimed: row.claimed ?? {},
+  ui: {},
+  supported: "all",
+});
+
+/** Y allowed, S allowed after a strong sign-in, R allowed after an approval, - denied. */
+const cellOf = (verdict: Verdict): "Y" | "S" | "R" | "-" =>
+  verdict.decision ? "Y" : verdict.reason === "step_up_required" ? "S" : verdict.requestable ? "R" : "-";
+
+const lineOf = (name: string, verdicts: readonly Verdict[]): string => {
+  const deciding = new Map<string, string[]>();
+  for (const [index, verdict] of verdicts.entries()) {
+    for (const id of verdict.policies) deciding.set(id, [...(deciding.get(id) ?? []), columns[index]?.name ?? ""]);
+  }
+  const ids = [...deciding].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([id, names]) => `${id}(${names.join(" ")})`);
+  return [name, ...verdicts.map(cellOf), ids.join(" ")].join(" | ").trimEnd();
+};
+
+/** Every row for every column, as text: what the policies mean, to be reviewed as a difference. */
+export const drawMatrix = async (decisionPoint: DecisionPoint, known: KnownDecisions, now: () => Date): Promise<string> => {
+  const lines: string[] = [];
+  for (const row of rowsOf(known)) {
+    const name = `${row.type}:${row.action} ${row.label ?? row.id}`.replace(/ \*$/, "");
+    const ask = async (mfa: boolean): Promise<readonly Verdict[]> =>
+      (
+        await decisionPoint.evaluateMany(
+          columns.map((column) => askOf(column, row, now(), mfa)),
+          "execute_all",
+        )
+      ).verdicts;
+    const plain = await ask(false);
+    lines.push(lineOf(name, plain));
+    if (plain.some((verdict) => cellOf(verdict) === "S")) lines.push(lineOf(`${name} +mfa`, await ask(true)));
+  }
+  const head = ["type:action id", ...columns.map((column) => column.name), "deciding policies"].join(" | ");
+  return [
+    "# What the policies decide in the demo world. Y allowed, S after a strong sign-in (+mfa: signed in so), R after an approval, - denied.",
+    "# Written by `npm run matrix`; a test compares it. Review every changed line.",
+    head,
+    ...lines.toSorted((a, b) => (a < b ? -1 : 1)),
+    "",
+  ].join("\n");
+};

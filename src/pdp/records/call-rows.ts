@@ -1,0 +1,177 @@
+import { createHash, createHmac } from "node:crypto";
+import canonicalize from "canonicalize";
+import type { ResourceRef } from "#events/resource-ref.ts";
+import type { EntryDraft } from "#events/audit/entry.ts";
+import type { Facts } from "#contract/facts.ts";
+import type { Sealer } from "#authn/seal.ts";
+import type { Verdict } from "#pdp/decision-point.ts";
+import type { CallDraft, StoredCall, StoredItem } from "./record.ts";
+
+/** A call ready to be written: rows, the facts that they name, and what the audit log says of each row. */
+export interface CallRows {
+  readonly calls: readonly (StoredCall & { readonly items: string })[];
+  readonly facts: ReadonlyMap<string, { readonly text: string } | { readonly sealed: Uint8Array }>;
+  readonly entries: readonly EntryDraft[];
+}
+
+export interface RowParts {
+  readonly sealer: Sealer;
+  /** Digests are keyed: nobody finds out by trying which salary or path was behind one. */
+  readonly digestKey: Uint8Array;
+  readonly resourceRef?: ResourceRef;
+}
+
+/** Items that an audit entry names one by one; the record has them all. */
+const MOST_ENTRY_ITEMS = 32;
+
+const canonical = (value: unknown): string => canonicalize(value) ?? "null";
+
+const digest = (parts: RowParts, value: unknown): string =>
+  createHmac("sha256", parts.digestKey).update(canonical(value)).digest().subarray(0, 24).toString("base64url");
+
+/** Scheme, mount, path and key of a canonical secret URI. */
+const secretOf = (uri: string) => {
+  const [address = "", key] = uri.split("#", 2);
+  const [scheme = "", rest = ""] = address.split("://", 2);
+  const [mount = "", ...segments] = rest.split("/");
+  return { scheme, mount, segments, ...(key === undefined ? {} : { key: decodeKey(key) }) };
+};
+
+const decodeKey = (key: string): string => {
+  try {
+    return decodeURIComponent(key);
+  } catch {
+    return key;
+  }
+};
+
+/** Ids that are nobody's business but the owner's. */
+const isSecret = (verdict: Verdict): boolean => verdict.ask.resource.type === "secret";
+
+const itemOf = (
+  draft: CallDraft,
+  index: number,
+  verdict: Verdict,
+  tenant: string,
+  factsDigest: string | undefined,
+  parts: RowParts,
+): StoredItem => {
+  const { ask } = verdict;
+  const sealed = isSecret(verdict)
+    ? {
+        sealed_id: Buffer.from(parts.sealer.seal(ask.resource.id, draft.callId)).toString("base64url"),
+        ...(parts.resourceRef === undefined ? {} : { ref: parts.resourceRef(tenant, secretOf(ask.resource.id)) }),
+      }
+    : { id: ask.resource.id };
+  return {
+    ...(draft.batch ? { index } : {}),
+    action: ask.action,
+    type: ask.resource.type,
+    ...sealed,
+    decision: verdict.decision,
+    ...(verdict.reason === undefined ? {} : { reason: verdict.reason }),
+    policies: verdict.policies,
+    obligations: verdict.obligations,
+    ...(verdict.errors.length === 0 ? {} : { errors: verdict.errors }),
+    requestable: verdict.requestable,
+    cached: false,
+    ...(factsDigest === undefined ? {} : { facts: factsDigest }),
+    context: digest(parts, { props: ask.props, claimed: ask.claimed, ui: ask.ui }),
+    inputs: verdict.inputs,
+  };
+};
+
+const kindOf = (subject: string, agent: string | null): EntryDraft["actor"]["kind"] =>
+  agent !== null || subject.startsWith("agent:") ? "agent" : subject.startsWith("service:") ? "service" : "person";
+
+const entryOf = (call: StoredCall, items: readonly StoredItem[], text: string): EntryDraft => {
+  const [first] = items;
+  const single = items.length === 1 ? first : undefined;
+  const denied = items.filter((item) => !item.decision);
+  const named = [...denied, ...items.filter((item) => item.decision)].slice(0, MOST_ENTRY_ITEMS);
+  return {
+    tenant: call.tenant,
+    category: "decision",
+    outcome: denied.length > 0 ? "denied" : "ok",
+    ...(denied[0]?.reason === undefined ? {} : { code: denied[0].reason }),
+    actor: { subject: call.subject, kind: kindOf(call.subject, call.agent), ...(call.agent === null ? {} : { agent_id: call.agent }) },
+    via: { service: call.pep },
+    resource: {
+      type: single?.type ?? "evaluations",
+      ...(single?.id === undefined ? {} : { id: single.id.slice(0, 256) }),
+      ...(single?.ref === undefined ? {} : { ref: single.ref }),
+    },
+    decisionId: call.call_id,
+    correlationId: call.correlation_id,
+    data: {
+      call_id: call.call_id,
+      action: single?.action ?? null,
+      result: denied.length === 0,
+      reason: single?.reason ?? null,
+      policies: single?.policies ?? [],
+      policy_version: call.policy_version,
+      graph_version: call.graph_version === null ? null : Number(call.graph_version),
+      obligations: single?.obligations.map((obligation) => obligation.id) ?? [],
+      pep: call.pep,
+      cached: false,
+      latency_us: call.latency_us,
+      record_digest: createHash("sha256").update(text).digest("hex"),
+      items_total: items.length,
+      items: named.map((item) => ({
+        ...(item.index === undefined ? {} : { index: item.index }),
+        type: item.type,
+        action: item.action,
+        result: item.decision,
+        ...(item.reason === undefined ? {} : { reason: item.reason }),
+      })),
+    },
+  };
+};
+
+/** Rows of a call: one for each tenant, subject and agent in it. */
+export const rowsOf = (draft: CallDraft, parts: RowParts): CallRows => {
+  const groups = new Map<
+    string,
+    { readonly tenant: string; readonly subject: string; readonly agent: string | null; readonly items: StoredItem[] }
+  >();
+  const facts = new Map<string, { readonly text: string } | { readonly sealed: Uint8Array }>();
+  const keep = (verdict: Verdict, snapshot: Facts): string => {
+    const found = digest(parts, snapshot);
+    if (!facts.has(found)) {
+      const text = JSON.stringify(snapshot);
+      facts.set(found, isSecret(verdict) ? { sealed: parts.sealer.seal(text, found) } : { text });
+    }
+    return found;
+  };
+  for (const { index, verdict } of draft.items) {
+    const tenant = verdict.tenant ?? draft.fallbackTenant;
+    const subject = verdict.ask.subject.id;
+    const agent = verdict.ask.agents[0] ?? null;
+    const key = JSON.stringify([tenant, subject, agent]);
+    const group = groups.get(key) ?? { tenant, subject, agent, items: [] };
+    groups.set(key, group);
+    const factsDigest = verdict.facts === undefined ? undefined : keep(verdict, verdict.facts);
+    group.items.push(itemOf(draft, index, verdict, tenant, factsDigest, parts));
+  }
+  const entries: EntryDraft[] = [];
+  const calls = [...groups.values()].map(({ tenant, subject, agent, items }, part) => {
+    const call: StoredCall = {
+      call_id: draft.callId,
+      part,
+      decided_at: draft.decidedAt.toISOString(),
+      tenant,
+      subject,
+      agent,
+      pep: draft.pep,
+      policy_version: draft.policyVersion,
+      graph_version: draft.graphVersion === undefined ? null : BigInt(draft.graphVersion),
+      latency_us: draft.latencyUs,
+      request_id: draft.requestId ?? null,
+      correlation_id: draft.correlationId,
+    };
+    const text = JSON.stringify(items);
+    entries.push(entryOf(call, items, canonical({ ...call, graph_version: draft.graphVersion ?? null, items })));
+    return { ...call, items: text };
+  });
+  return { calls, facts, entries };
+};

@@ -1,0 +1,123 @@
+import { facts as factsSchema, type Facts } from "#contract/facts.ts";
+import { Problem } from "#contract/problem.ts";
+import type { Change } from "#events/change.ts";
+import type { Database } from "#store/database.ts";
+import type { Log } from "#telemetry/log.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
+import { rowsOf, type CallRows, type RowParts } from "./call-rows.ts";
+import { formatDecisionId, parseDecisionId } from "./decision-id.ts";
+import { createGroupCommit } from "./group-commit.ts";
+import { mustBeDurable, type CallDraft, type Recorded } from "./record.ts";
+import { findCallItems, findFacts, listCallItems, purgeRecords, writeRows, type CallRow, type ListFilter } from "./record-store.ts";
+
+/** What was decided, kept so that it can be explained. */
+export interface DecisionLog {
+  /**
+   * Resolves when the call may be answered: denials and acts are then committed, permits to view are taken and written within
+   * 50 ms. Throws `decision_not_recorded`.
+   */
+  record(draft: CallDraft): Promise<void>;
+  /** Those of the ids that are known, by id. Sees what was taken but not yet written. */
+  find(decisionIds: readonly string[]): Promise<ReadonlyMap<string, Recorded>>;
+  /** What the graph said when it was decided, if it said anything and is still kept. */
+  factsOf(recorded: Recorded): Promise<Facts | undefined>;
+  /** Newest first. */
+  list(filter: ListFilter): Promise<readonly Recorded[]>;
+  isWritable(): boolean;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export interface DecisionLogParts extends RowParts {
+  readonly database: Database;
+  readonly change: Change;
+  readonly windowMs: number;
+  readonly keepDays: number;
+  readonly timeoutMs: number;
+  readonly metrics: Metrics;
+  readonly log: Log;
+  readonly now: () => Date;
+}
+
+const DEFER_MS = 50;
+const MAX_ROWS = 500;
+const MAX_WAITING = 10_000;
+const PURGE_EVERY_MS = 3_600_000;
+
+/** Records on the database, each call with its audit entry in the same transaction. */
+export const createDecisionLog = (parts: DecisionLogParts): DecisionLog => {
+  const { database, metrics, log, now } = parts;
+  const queue = createGroupCommit<CallRows>({
+    write: async (groups) => {
+      const started = performance.now();
+      try {
+        await parts.change(async (sql) => {
+          await writeRows(sql, groups, now());
+          return { result: undefined, entries: groups.flatMap((group) => group.entries) };
+        });
+      } catch (cause) {
+        log.error("pdp_record_failed", { rows: groups.length, cause });
+        throw cause;
+      }
+      metrics.observe("pdp_record_seconds", {}, (performance.now() - started) / 1000);
+    },
+    windowMs: parts.windowMs,
+    deferMs: DEFER_MS,
+    maxRows: MAX_ROWS,
+    timeoutMs: parts.timeoutMs,
+    maxWaiting: MAX_WAITING,
+  });
+  const purge = () =>
+    purgeRecords(database, new Date(now().getTime() - parts.keepDays * 86_400_000)).catch((cause: unknown) =>
+      log.warn("pdp_purge_failed", { cause }),
+    );
+  const purging = setInterval(() => void purge(), PURGE_EVERY_MS).unref();
+
+  const recordedOf = ({ item, part: _part, agent, request_id: _request, ...call }: CallRow): Recorded => {
+    const resourceId =
+      item.sealed_id === undefined ? item.id : parts.sealer.open(new Uint8Array(Buffer.from(item.sealed_id, "base64url")), call.call_id);
+    return {
+      ...call,
+      decision_id: formatDecisionId({ callId: call.call_id, ...(item.index === undefined ? {} : { index: item.index }) }),
+      ...(agent === null ? {} : { agent }),
+      item,
+      ...(resourceId === undefined ? {} : { resourceId }),
+    };
+  };
+
+  const find: DecisionLog["find"] = async (decisionIds) => {
+    const wanted = decisionIds.flatMap((id) => parseDecisionId(id)?.callId ?? []);
+    await queue.flush();
+    const rows = await findCallItems(database, [...new Set(wanted)]);
+    const all = new Map(rows.map(recordedOf).map((recorded) => [recorded.decision_id, recorded]));
+    return new Map(decisionIds.flatMap((id) => (all.has(id) ? [[id, all.get(id) as Recorded] as const] : [])));
+  };
+
+  const factsOf: DecisionLog["factsOf"] = async ({ item }) => {
+    if (item.facts === undefined) return undefined;
+    const kept = await findFacts(database, item.facts);
+    if (kept === undefined) return undefined;
+    const text = kept.sealed === null ? undefined : parts.sealer.open(kept.sealed, item.facts);
+    const read = factsSchema.safeParse(kept.sealed === null ? kept.facts : text === undefined ? undefined : JSON.parse(text));
+    return read.success ? read.data : undefined;
+  };
+
+  return {
+    record: async (draft) => {
+      const rows = rowsOf(draft, parts);
+      if (mustBeDurable(draft)) await queue.commit(rows);
+      else queue.defer(rows);
+    },
+    find,
+    factsOf,
+    list: async (filter) => {
+      await queue.flush();
+      return (await listCallItems(database, filter)).map(recordedOf);
+    },
+    isWritable: queue.isWritable,
+    [Symbol.asyncDispose]: async () => {
+      clearInterval(purging);
+      await queue.close();
+      if (!queue.isWritable()) throw new Problem("decision_not_recorded", { detail: "The last permits to view could not be written." });
+    },
+  };
+};

@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Problem } from "#contract/problem.ts";
+import { createGroupCommit } from "./group-commit.ts";
+
+const options = { windowMs: 1, deferMs: 5, maxRows: 3, timeoutMs: 1000, maxWaiting: 10 };
+const isNotRecorded = (error: unknown): boolean => error instanceof Problem && error.code === "decision_not_recorded";
+
+test("rows of several callers share a transaction, in order, and none resolves before its own is written", async () => {
+  const groups: number[][] = [];
+  const queue = createGroupCommit<number>({
+    ...options,
+    write: async (rows) => {
+      await new Promise((resolve) => setTimeout(resolve, 2));
+      groups.push([...rows]);
+    },
+  });
+  await Promise.all(
+    [1, 2, 3, 4, 5].map(async (row) => {
+      await queue.commit(row);
+      assert.ok(groups.flat().includes(row));
+    }),
+  );
+  assert.deepEqual(groups, [
+    [1, 2, 3],
+    [4, 5],
+  ]);
+});
+
+test("a row that cannot be written is refused, and the next one is tried afresh", async () => {
+  let broken = true;
+  const queue = createGroupCommit<number>({ ...options, write: async () => (broken ? Promise.reject(new Error("down")) : undefined) });
+  await assert.rejects(queue.commit(1), isNotRecorded);
+  assert.equal(queue.isWritable(), false);
+  broken = false;
+  await queue.commit(2);
+  assert.equal(queue.isWritable(), true);
+});
+
+test("deferred rows survive a failure: further ones are refused until the store takes them again", async () => {
+  let broken = true;
+  const written: number[] = [];
+  const queue = createGroupCommit<number>({
+    ...options,
+    write: async (rows) => {
+      if (broken) throw new Error("down");
+      written.push(...rows);
+    },
+  });
+  queue.defer(1);
+  await queue.flush();
+  assert.throws(() => queue.defer(2), isNotRecorded);
+  broken = false;
+  await queue.flush();
+  queue.defer(3);
+  await queue.flush();
+  assert.deepEqual(written, [1, 3]);
+});
+
+test("a store that never answers makes a refusal, not a wait", async () => {
+  const queue = createGroupCommit<number>({ ...options, timeoutMs: 10, write: () => new Promise(() => {}) });
+  await assert.rejects(queue.commit(1), isNotRecorded);
+});

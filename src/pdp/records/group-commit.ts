@@ -1,0 +1,130 @@
+import { Problem } from "#contract/problem.ts";
+
+export interface GroupCommit<T> {
+  /** Resolves when the row is committed; rejects with `decision_not_recorded` when it could not be in time. */
+  commit(row: T): Promise<void>;
+  /** Takes the row and writes it soon. Throws `decision_not_recorded` when what was taken before could not be written. */
+  defer(row: T): void;
+  /** Resolves when all that was taken so far is written, or has failed. */
+  flush(): Promise<void>;
+  /** False while the last write failed. */
+  isWritable(): boolean;
+  /** Writes what is left, once; then takes nothing more. */
+  close(): Promise<void>;
+}
+
+export interface GroupCommitOptions<T> {
+  /** One transaction for all of them. */
+  readonly write: (rows: readonly T[]) => Promise<void>;
+  /** How long a committed row waits for company. */
+  readonly windowMs: number;
+  /** How long a deferred row may wait. */
+  readonly deferMs: number;
+  readonly maxRows: number;
+  /** A commit that takes longer is refused, although it may still land. */
+  readonly timeoutMs: number;
+  /** Deferred rows kept while the store does not take them; beyond it they are lost, and calls are refused long before. */
+  readonly maxWaiting: number;
+}
+
+/** Between tries of what nobody waits for, while the store does not take it. */
+const RETRY_MS = 500;
+
+interface Waiting<T> {
+  readonly row: T;
+  readonly settle?: (error?: unknown) => void;
+}
+
+/**
+ * Writes rows of many callers in few transactions, in order, one transaction at a time: while one is under way the next one
+ * fills up, so a slow store makes larger groups, not more of them.
+ */
+export const createGroupCommit = <T>(options: GroupCommitOptions<T>): GroupCommit<T> => {
+  let waiting: Waiting<T>[] = [];
+  let timer: NodeJS.Timeout | undefined;
+  let due = Number.POSITIVE_INFINITY;
+  let running: Promise<void> | undefined;
+  let failed = false;
+  let closed = false;
+
+  const schedule = (withinMs: number): void => {
+    const at = performance.now() + withinMs;
+    if (closed || running !== undefined || at >= due) return;
+    clearTimeout(timer);
+    due = at;
+    timer = setTimeout(() => void run(), waiting.length >= options.maxRows ? 0 : withinMs);
+  };
+
+  const run = (): Promise<void> => {
+    clearTimeout(timer);
+    due = Number.POSITIVE_INFINITY;
+    if (running !== undefined) return running;
+    const group = waiting.slice(0, options.maxRows);
+    waiting = waiting.slice(options.maxRows);
+    if (group.length === 0) return Promise.resolve();
+    running = writeGroup(group).finally(() => {
+      running = undefined;
+      if (waiting.length > 0) schedule(waiting.some((one) => one.settle !== undefined) ? 0 : failed ? RETRY_MS : options.deferMs);
+    });
+    return running;
+  };
+
+  const writeGroup = async (group: readonly Waiting<T>[]): Promise<void> => {
+    try {
+      await options.write(group.map((one) => one.row));
+      failed = false;
+      for (const one of group) one.settle?.();
+    } catch (error) {
+      failed = true;
+      for (const one of group) one.settle?.(error);
+      // Nobody waits for these: they are tried again with the next group.
+      const kept = group.filter((one) => one.settle === undefined);
+      waiting = [...kept, ...waiting].slice(0, options.maxWaiting);
+    }
+  };
+
+  const commit: GroupCommit<T>["commit"] = (row) =>
+    new Promise((resolve, reject) => {
+      const refuse = (cause: unknown) => reject(new Problem("decision_not_recorded", { cause }));
+      const limit = setTimeout(() => refuse("timeout"), options.timeoutMs);
+      if (closed) {
+        clearTimeout(limit);
+        return refuse("closed");
+      }
+      const settle = (error?: unknown): void => {
+        clearTimeout(limit);
+        if (error === undefined) resolve();
+        else refuse(error);
+      };
+      waiting.push({ row, settle });
+      schedule(options.windowMs);
+    });
+
+  const flush = async (): Promise<void> => {
+    if (running !== undefined) await running;
+    while (waiting.length > 0) {
+      await run();
+      if (failed) return;
+    }
+  };
+
+  return {
+    commit,
+    defer: (row) => {
+      if (failed && waiting.length > 0) {
+        schedule(0);
+        throw new Problem("decision_not_recorded");
+      }
+      if (closed || waiting.length >= options.maxWaiting) throw new Problem("decision_not_recorded");
+      waiting.push({ row });
+      schedule(options.deferMs);
+    },
+    flush,
+    isWritable: () => !failed,
+    close: async () => {
+      closed = true;
+      clearTimeout(timer);
+      await flush();
+    },
+  };
+};

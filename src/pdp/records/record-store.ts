@@ -1,0 +1,123 @@
+import { statement, type Database, type Sql, type Statement } from "#store/database.ts";
+import type { CallRows } from "./call-rows.ts";
+import type { StoredCall, StoredItem } from "./record.ts";
+
+type CallRow = StoredCall & { readonly item: StoredItem };
+
+const insertCalls = statement(
+  "pdp.call.insert",
+  `insert into pdp.call (call_id, part, decided_at, tenant, subject, agent, pep, policy_version, graph_version, latency_us, request_id,
+     correlation_id, items)
+   select * from unnest($1::text[], $2::int[], $3::timestamptz[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::bigint[],
+     $10::int[], $11::text[], $12::text[], $13::jsonb[])`,
+);
+// Ordered, so that two processes that write the same facts cannot wait for one another.
+const insertFacts = statement(
+  "pdp.facts.insert",
+  `insert into pdp.facts (digest, facts, sealed, last_used)
+   select f.digest, f.facts, decode(f.sealed, 'base64'), $4::timestamptz
+   from unnest($1::text[], $2::jsonb[], $3::text[]) f(digest, facts, sealed) order by f.digest
+   on conflict (digest) do update set last_used = greatest(pdp.facts.last_used, excluded.last_used)`,
+);
+
+const columns = `c.call_id, c.part, c.decided_at, c.tenant, c.subject, c.agent, c.pep, c.policy_version, c.graph_version, c.latency_us,
+  c.request_id, c.correlation_id, i.item`;
+
+const findItems: Statement<CallRow> = statement(
+  "pdp.call.find",
+  `select ${columns} from pdp.call c cross join lateral jsonb_array_elements(c.items) i(item) where c.call_id = any($1)`,
+);
+const readFacts: Statement<{ readonly facts: unknown; readonly sealed: Uint8Array | null }> = statement(
+  "pdp.facts.read",
+  "select facts, sealed from pdp.facts where digest = $1",
+);
+const listItems: Statement<CallRow> = statement(
+  "pdp.call.list",
+  `select ${columns} from pdp.call c cross join lateral jsonb_array_elements(c.items) i(item)
+   where c.tenant = $1
+     and ($2::text is null or c.subject = $2) and ($3::text is null or c.agent = $3)
+     and ($4::text is null or i.item ->> 'action' = $4) and ($5::text is null or i.item ->> 'type' = $5)
+     and ($6::boolean is null or (i.item ->> 'decision')::boolean = $6) and ($7::text is null or i.item ->> 'reason' = $7)
+     and ($8::text is null or c.correlation_id = $8)
+     and ($9::timestamptz is null or c.decided_at >= $9) and ($10::timestamptz is null or c.decided_at < $10)
+     and ($11::text is null or (c.call_id, coalesce((i.item ->> 'index')::int, 0)) < ($11, $12::int))
+   order by c.call_id desc, coalesce((i.item ->> 'index')::int, 0) desc limit $13`,
+);
+const purgeCalls = statement("pdp.call.purge", "delete from pdp.call where decided_at < $1");
+const purgeFacts = statement("pdp.facts.purge", "delete from pdp.facts where last_used < $1");
+
+export interface ListFilter {
+  readonly tenant: string;
+  readonly subject?: string;
+  readonly agent?: string;
+  readonly action?: string;
+  readonly type?: string;
+  readonly decision?: boolean;
+  readonly reason?: string;
+  readonly correlationId?: string;
+  readonly from?: string;
+  readonly to?: string;
+  readonly after?: { readonly callId: string; readonly index: number };
+  readonly limit: number;
+}
+
+/** Writes the rows of several calls; inside the caller's transaction. */
+export const writeRows = async (sql: Sql, groups: readonly CallRows[], now: Date): Promise<void> => {
+  const calls = groups.flatMap((group) => group.calls);
+  const facts = new Map(groups.flatMap((group) => [...group.facts]));
+  if (facts.size > 0) {
+    const rows = [...facts];
+    await sql.run(insertFacts, [
+      rows.map(([digest]) => digest),
+      rows.map(([, kept]) => ("text" in kept ? kept.text : null)),
+      rows.map(([, kept]) => ("sealed" in kept ? Buffer.from(kept.sealed).toString("base64") : null)),
+      now,
+    ]);
+  }
+  const column = <K extends keyof (typeof calls)[number]>(name: K) => calls.map((call) => call[name]);
+  await sql.run(insertCalls, [
+    column("call_id"),
+    column("part"),
+    column("decided_at"),
+    column("tenant"),
+    column("subject"),
+    column("agent"),
+    column("pep"),
+    column("policy_version"),
+    column("graph_version"),
+    column("latency_us"),
+    column("request_id"),
+    column("correlation_id"),
+    column("items"),
+  ]);
+};
+
+export const findCallItems = (database: Database, callIds: readonly string[]): Promise<readonly CallRow[]> =>
+  database.run(findItems, [callIds]);
+
+export const findFacts = async (database: Database, digest: string) => (await database.run(readFacts, [digest]))[0];
+
+export const listCallItems = (database: Database, filter: ListFilter): Promise<readonly CallRow[]> =>
+  database.run(listItems, [
+    filter.tenant,
+    filter.subject ?? null,
+    filter.agent ?? null,
+    filter.action ?? null,
+    filter.type ?? null,
+    filter.decision ?? null,
+    filter.reason ?? null,
+    filter.correlationId ?? null,
+    filter.from ?? null,
+    filter.to ?? null,
+    filter.after?.callId ?? null,
+    filter.after?.index ?? null,
+    filter.limit,
+  ]);
+
+/** Drops what is older than records are kept. Facts live a day longer than their last use was noted. */
+export const purgeRecords = async (database: Database, before: Date): Promise<void> => {
+  await database.run(purgeCalls, [before]);
+  await database.run(purgeFacts, [new Date(before.getTime() - 86_400_000)]);
+};
+
+export type { CallRow };

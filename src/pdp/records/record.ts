@@ -1,0 +1,72 @@
+import type { Obligation } from "#contract/authzen.ts";
+import type { Inputs, Verdict } from "#pdp/decision-point.ts";
+
+/** One item of a recorded call, as the row holds it. Wire names. */
+export interface StoredItem {
+  /** Place in a batch; absent for a single call. */
+  readonly index?: number;
+  readonly action: string;
+  readonly type: string;
+  /** Absent when sealed. */
+  readonly id?: string;
+  /** A secret's id, AES-256-GCM, base64url. */
+  readonly sealed_id?: string;
+  /** Searchable name of a secret. */
+  readonly ref?: string;
+  readonly decision: boolean;
+  readonly reason?: string;
+  readonly policies: readonly string[];
+  readonly obligations: readonly Obligation[];
+  readonly errors?: readonly string[];
+  readonly requestable: boolean;
+  readonly cached: boolean;
+  /** Digests: of the facts, and of properties, claims and the rest of the context. */
+  readonly facts?: string;
+  readonly context: string;
+  readonly inputs: Inputs;
+}
+
+export interface StoredCall {
+  readonly call_id: string;
+  readonly part: number;
+  readonly decided_at: string;
+  readonly tenant: string;
+  readonly subject: string;
+  readonly agent: string | null;
+  readonly pep: string;
+  readonly policy_version: string;
+  readonly graph_version: bigint | null;
+  readonly latency_us: number;
+  readonly request_id: string | null;
+  readonly correlation_id: string;
+}
+
+/** A decision read back. */
+export interface Recorded extends Omit<StoredCall, "part" | "agent" | "request_id"> {
+  readonly decision_id: string;
+  readonly agent?: string;
+  readonly item: StoredItem;
+  /** The resource's id, unsealed. */
+  readonly resourceId?: string;
+}
+
+/** What the service hands over to be recorded. */
+export interface CallDraft {
+  readonly callId: string;
+  /** True: ids of its items carry their index. */
+  readonly batch: boolean;
+  readonly decidedAt: Date;
+  readonly pep: string;
+  /** Tenant of items whose subject could not be placed. */
+  readonly fallbackTenant: string;
+  readonly policyVersion: string;
+  readonly graphVersion: number | undefined;
+  readonly latencyUs: number;
+  readonly requestId?: string;
+  readonly correlationId: string;
+  readonly items: readonly { readonly index: number; readonly verdict: Verdict }[];
+}
+
+/** Denials and acts must be on record before the answer leaves; permits to view may follow within 50 ms. */
+export const mustBeDurable = (draft: CallDraft): boolean =>
+  draft.items.some(({ verdict }) => !verdict.decision || !verdict.ask.action.startsWith("view"));

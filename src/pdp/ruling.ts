@@ -1,0 +1,70 @@
+import type { Reason } from "#contract/authzen.ts";
+import type { Policy } from "./bundle/policies.ts";
+import type { Engine, Judgement } from "./engine.ts";
+import { isViaAgent, standingOf, type Question } from "./question.ts";
+
+/** What the policies say, and what a denial is called. */
+export interface Ruling extends Judgement {
+  /** Of a denial. */
+  readonly reason?: Reason;
+  /** An approval alone would permit it. */
+  readonly requestable: boolean;
+  /** Ids out of the bundle's obligations. */
+  readonly obligations: readonly string[];
+}
+
+const STEP_UP = "mfa";
+
+const withInputs = (question: Question, more: Partial<Question["inputs"]>): Question => ({
+  ...question,
+  inputs: { ...question.inputs, ...more },
+});
+
+/** The first thing that an agent's tool call lacks, in the order in which one would mend it. */
+export const lackingOf = (question: Question): Reason | undefined => {
+  if (question.pair.entity !== "Tool" || !isViaAgent(question)) return undefined;
+  const { facts } = question;
+  const { delegation, definitionOk } = standingOf(question);
+  if (delegation === undefined) return "delegation_required";
+  if (!delegation.active) return "delegation_inactive";
+  if (!facts.capability) return "capability_missing";
+  if (!facts.chain) return "chain_not_eligible";
+  if (delegation.steps_left <= 0) return "steps_exhausted";
+  if (delegation.budget_left < delegation.cost) return "budget_exhausted";
+  return definitionOk ? undefined : "definition_drifted";
+};
+
+const obligationsOf = (policies: readonly Policy[]): readonly string[] =>
+  [...new Set(policies.flatMap((policy) => policy.obligations))].toSorted();
+
+/**
+ * Asks the engine, and for a denial what it is called: one that a fresh strong sign-in would lift is `step_up_required`, one
+ * that an approval would lift is `approval_required`; both are found by asking again, not configured. Otherwise the
+ * forbid that decided names it, then the first fact that an agent's call lacks, then `not_granted`.
+ */
+export const ruleOn = (engine: Engine, question: Question): Ruling => {
+  const judgement = engine.judge(question);
+  const deciding = judgement.policies.flatMap((id) => engine.bundle.policies.get(id) ?? []);
+  if (judgement.permit) return { ...judgement, requestable: false, obligations: obligationsOf(deciding) };
+  const denied = (reason: Reason, requestable = false, obligations: readonly string[] = []): Ruling => ({
+    ...judgement,
+    reason,
+    requestable,
+    obligations,
+  });
+  if (judgement.errors.length > 0) return denied("forbidden");
+
+  const reads = engine.slice(question.pair.key).context;
+  const mayStepUp = reads.has("mfa") && !standingOf(question).mfa;
+  const mayAsk = reads.has("approved") && !standingOf(question).approved;
+  if (mayStepUp && engine.judge(withInputs(question, { mfa: true })).permit) return denied("step_up_required", false, [STEP_UP]);
+  if (mayAsk && engine.judge(withInputs(question, { approved: true })).permit) return denied("approval_required", true);
+  if (mayStepUp && mayAsk && engine.judge(withInputs(question, { mfa: true, approved: true })).permit) {
+    return denied("step_up_required", false, [STEP_UP]);
+  }
+  const forbid = deciding.find((policy) => policy.effect === "forbid" && !policy.obligations.includes(STEP_UP));
+  const lacking = lackingOf(question);
+  // Walls come before what is lacking, so that a thing of another tenant looks like one that is not there.
+  if (forbid !== undefined && forbid.reason !== "not_granted") return denied((forbid.reason ?? "forbidden") as Reason);
+  return denied(lacking ?? "not_granted");
+};

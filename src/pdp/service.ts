@@ -1,0 +1,157 @@
+import { dirname, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Peer } from "#contract/ask.ts";
+import type { SettingsOf } from "#contract/setting.ts";
+import { createRouter } from "#http/serve.ts";
+import type { Service } from "#http/service.ts";
+import type { Authenticate } from "#authn/authenticate.ts";
+import type { Caller } from "#authn/caller.ts";
+import type { HouseIdentity } from "#authn/house-identity.ts";
+import { createSealer, deriveKey, type HouseSecrets } from "#authn/seal.ts";
+import type { Change } from "#events/change.ts";
+import type { ResourceRef } from "#events/resource-ref.ts";
+import type { Database } from "#store/database.ts";
+import type { Log } from "#telemetry/log.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
+import { createDisabled } from "./authorization-disabled.ts";
+import { importBundle } from "./bundle/bundle-store.ts";
+import { readPolicyFolder } from "./bundle/policy-files.ts";
+import { createCedar } from "./cedar.ts";
+import type { pdpSettings } from "./config.ts";
+import { ConfigurationRefused, readPdpConfiguration } from "./configuration-file.ts";
+import { createCallRate } from "./endpoints/call-rate.ts";
+import { serveDecisions } from "./endpoints/decisions.ts";
+import { serveEvaluations } from "./endpoints/evaluations.ts";
+import { serveHealth } from "./endpoints/health.ts";
+import { serveMetadata } from "./endpoints/metadata.ts";
+import { createPageCursors } from "./endpoints/page-cursor.ts";
+import type { Pep } from "./endpoints/parse-ask.ts";
+import { withRequestId } from "./endpoints/request-id.ts";
+import { createEngines } from "./engines.ts";
+import { createViewers } from "./explain/viewer.ts";
+import { createPeerFacts, type FactSource } from "./fact-source.ts";
+import { createDecisionIds } from "./records/decision-id.ts";
+import { createDecisionLog } from "./records/decision-log.ts";
+import { createRecordedDecisions } from "./records/recorded-decisions.ts";
+
+export interface PdpParts {
+  readonly config: SettingsOf<typeof pdpSettings>;
+  readonly database: Database;
+  readonly change: Change;
+  readonly authenticate: Authenticate;
+  readonly identity: HouseIdentity;
+  readonly peers: { readonly membership: Peer };
+  readonly audiences: { readonly membership: string };
+  /** Root secrets of the house: ids of secrets in records and page cursors are sealed with keys made from them. */
+  readonly secrets: HouseSecrets;
+  /** Absent without a tenant salt: records then name no secret at all. */
+  readonly resourceRef?: ResourceRef;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly now: () => Date;
+  readonly environment: "dev" | "test" | "production";
+  /** Instead of membership; for tests. */
+  readonly facts?: FactSource;
+}
+
+const builtIn = fileURLToPath(new URL("./policies/", import.meta.url));
+const MAX_BODY_BYTES = 2 * 1_048_576;
+const loopback = /^(?:localhost|127\.0\.0\.1|\[::1\])$/;
+
+const requireSafeAddress = (publicUrl: string, environment: PdpParts["environment"]): void => {
+  const url = new URL(publicUrl);
+  if (url.protocol === "https:" || (environment !== "production" && loopback.test(url.hostname))) return;
+  throw new ConfigurationRefused([{ path: "PDP_PUBLIC_URL", message: "must be https; http is for loopback in dev and test" }]);
+};
+
+/** The decision point as a service. Throws `ConfigurationRefused` or `BundleRefused` with every fault, before anything is served. */
+export const createPdp = async (parts: PdpParts): Promise<Service> => {
+  const { config, database, log, metrics, now, environment } = parts;
+  requireSafeAddress(config.publicUrl, environment);
+  const switches = await readPdpConfiguration(config.configFile);
+  const disabled = !switches.enable_authorization;
+  if (disabled && environment === "production") {
+    throw new ConfigurationRefused([
+      { path: `${config.configFile}#/enable_authorization`, file: config.configFile, message: "may be false in dev and test alone" },
+    ]);
+  }
+  const folder = switches.policy_dir === undefined ? builtIn : resolve(dirname(config.configFile), switches.policy_dir);
+  const imported = await importBundle(database, await readPolicyFolder(folder), config.autoActivate ?? environment !== "production");
+  const engines = createEngines(database, imported.active);
+  const { version } = imported.active;
+  metrics.set("pdp_bundle_info", { version, state: "active" }, 1);
+  log.info("pdp_policies", { version, policies: imported.active.bundle.policies.size });
+  if (imported.draft !== undefined) log.warn("pdp_policies_not_active", { active: version, draft: imported.draft });
+  if (disabled) log.warn("pdp_authorization_disabled", { detail: "Every decision is a permit. Never run it so where it matters." });
+
+  const records = createDecisionLog({
+    database,
+    change: parts.change,
+    sealer: createSealer(parts.secrets, "pdp.records"),
+    digestKey: deriveKey(parts.secrets[0], "pdp.digests"),
+    ...(parts.resourceRef === undefined ? {} : { resourceRef: parts.resourceRef }),
+    windowMs: config.recordWindowMs,
+    keepDays: config.recordDays,
+    timeoutMs: config.recordTimeoutMs,
+    metrics,
+    log,
+    now,
+  });
+  const decisions = createRecordedDecisions(records, now);
+  const facts =
+    parts.facts ??
+    createPeerFacts({
+      membership: parts.peers.membership,
+      membershipAudience: parts.audiences.membership,
+      identity: parts.identity,
+      timeoutMs: config.factsTimeoutMs,
+    });
+  const cedar = createCedar({ engine: engines.active.engine, policyVersion: version, facts, decisions, metrics, now });
+  const decisionPoint = disabled ? createDisabled(cedar) : cedar;
+
+  const house = new Set(config.houseClients.map((name) => `service:${name}`));
+  const callRate = createCallRate(config.callsPerSecond, now);
+  const pepOf = (caller: Caller): Pep => ({ caller, isHouse: caller.isHouseService && house.has(caller.sub) });
+  const router = createRouter<Caller>({
+    name: "pdp",
+    authenticate: async (request, endpoint) => {
+      const caller = await parts.authenticate(request, endpoint);
+      if (endpoint.auth !== "none" && !pepOf(caller).isHouse) callRate(caller.sub);
+      return caller;
+    },
+    log,
+    validateReplies: environment !== "production",
+    maxBodyBytes: MAX_BODY_BYTES,
+    badInputStatus: 400,
+  });
+  serveEvaluations(router, {
+    decisionPoint,
+    records,
+    nextDecisionId: createDecisionIds(now),
+    pepOf,
+    batchMaxItems: config.batchMaxItems,
+    answerDetail: config.answerDetail,
+    metrics,
+    now,
+  });
+  serveDecisions(router, {
+    records,
+    engines,
+    facts,
+    decisions,
+    // One's own right to see a decision is asked of the policies even where authorization is switched off.
+    viewers: createViewers(cedar, parts.identity.clientId),
+    cursors: createPageCursors(createSealer(parts.secrets, "pdp.cursor"), now),
+    pepOf,
+  });
+  serveMetadata(router, { publicUrl: config.publicUrl, bundle: imported.active.bundle });
+  const ready = async (): Promise<readonly string[]> => [...(await decisionPoint.ready()), ...(records.isWritable() ? [] : ["records"])];
+  serveHealth(router, { ready, disabled, version, metrics });
+
+  return {
+    name: "pdp",
+    fetch: withRequestId(router.fetch, disabled ? { "x-authorization-disabled": "1" } : {}),
+    ready,
+    [Symbol.asyncDispose]: () => records[Symbol.asyncDispose](),
+  };
+};

@@ -1,0 +1,153 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile, cp } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test, type TestContext } from "node:test";
+import type { DecisionRecord, EvaluationReply } from "#contract/authzen.ts";
+import { createLog } from "#telemetry/log.ts";
+import { policyFolder } from "#testing/decision-matrix.ts";
+import { testDatabase } from "#testing/database.ts";
+import { pdpConfig, pdpWorld, type PdpWorld } from "#testing/pdp.ts";
+import { BundleRefused } from "./bundle/bundle-refused.ts";
+import { importBundle, readStoredBundle } from "./bundle/bundle-store.ts";
+import { readPolicyFolder } from "./bundle/policy-files.ts";
+import { ConfigurationRefused, parsePdpConfiguration, readPdpConfiguration } from "./configuration-file.ts";
+
+const folderOf = async (t: TestContext): Promise<string> => {
+  const folder = await mkdtemp(join(tmpdir(), "pdp-"));
+  t.after(() => rm(folder, { recursive: true }));
+  return folder;
+};
+const fileOf = async (t: TestContext, text: string): Promise<string> => {
+  const file = join(await folderOf(t), "pdp.yaml");
+  await writeFile(file, text);
+  return file;
+};
+const dan = (action: string, type: string) => ({
+  subject: { type: "identity", id: "person:dan", properties: { tenant: "tenant:acme" } },
+  action: { name: action },
+  resource: { type, id: "*" },
+});
+
+test("the configuration file that ships is understood", async () => {
+  const read = await readPdpConfiguration(new URL("../../config/pdp.yaml", import.meta.url).pathname);
+  assert.equal(read.enable_authorization, true);
+  assert.equal((await readPdpConfiguration("/nonexistent/pdp.yaml")).decision_point.kind, "cedar");
+});
+
+test("a configuration file with a fault is refused with each of them", () => {
+  const cases: readonly (readonly [text: string, says: RegExp])[] = [
+    ["enable_authorisation: true", /enable_authorisation/],
+    ["enable_authorization: yes please", /enable_authorization/],
+    ["decision_point: { kind: remote }", /decision_point/],
+    ["facts: { kind: file }\npolicy_dir: 7", /policy_dir[\s\S]*facts/],
+    ["a: [", /pdp\.yaml/],
+    ["a: 1\na: 2", /unique/i],
+    [`a: ${"[".repeat(40)}${"]".repeat(40)}`, /deeply/],
+  ];
+  for (const [text, says] of cases) {
+    assert.throws(
+      () => parsePdpConfiguration(text, "pdp.yaml"),
+      (error: unknown) => error instanceof ConfigurationRefused && error.exitCode === 78 && says.test(error.message),
+      text,
+    );
+  }
+});
+
+test("policies with a fault stop the start, with every fault", async (t) => {
+  const folder = await folderOf(t);
+  await cp(policyFolder, folder, { recursive: true });
+  await writeFile(join(folder, "mine.cedar"), "permit (principal, action, resource);");
+  const file = await fileOf(t, `policy_dir: ${folder}`);
+  await assert.rejects(
+    pdpWorld(t, { settings: { PDP_CONFIG_FILE: file } }),
+    (error: unknown) => error instanceof BundleRefused && /mine\.cedar:1.*@id/.test(error.message),
+  );
+});
+
+test("policies of an own folder decide, and explanations name their file", async (t) => {
+  const folder = await folderOf(t);
+  await cp(policyFolder, folder, { recursive: true });
+  await writeFile(
+    join(folder, "mine.cedar"),
+    '@id("everybody-lists-tools") @description("x")\npermit (principal, action == Action::"tools:view_all", resource);',
+  );
+  const file = await fileOf(t, `policy_dir: ${folder}`);
+  const world = await pdpWorld(t, { settings: { PDP_CONFIG_FILE: file } });
+  const reply = (await (
+    await world.ask("/access/v1/evaluation", await world.houseToken(), dan("view_all", "tools"))
+  ).json()) as EvaluationReply;
+  assert.equal(reply.decision, true);
+});
+
+test("authorization switched off permits everything in dev and test, loudly, and stops the start in production", async (t) => {
+  const file = await fileOf(t, "enable_authorization: false");
+  const lines: string[] = [];
+  const log = createLog({ level: "info", service: "pdp", version: "0", environment: "test", write: (line) => lines.push(line) });
+  const world = await pdpWorld(t, { settings: { PDP_CONFIG_FILE: file }, parts: { log } });
+  const token = await world.houseToken();
+  const response = await world.ask("/access/v1/evaluation", token, dan("activate", "policies"));
+  assert.equal(((await response.json()) as EvaluationReply).decision, true);
+  assert.equal(response.headers.get("x-authorization-disabled"), "1");
+  assert.equal(((await (await world.ask("/health/ready", undefined)).json()) as { status: string }).status, "degraded");
+  assert.ok(lines.some((line) => line.includes("pdp_authorization_disabled")));
+  const foreign = { ...dan("view", "pages"), resource: { type: "identities", id: "person:eve" } };
+  assert.equal(((await (await world.ask("/access/v1/evaluation", token, foreign)).json()) as EvaluationReply).decision, false);
+  assert.equal((await world.ask("/access/v1/evaluation", undefined, foreign)).status, 401);
+  const isRefused = (error: unknown): boolean => error instanceof ConfigurationRefused && error.exitCode === 78;
+  await assert.rejects(
+    pdpWorld(t, { settings: { PDP_CONFIG_FILE: file, PDP_PUBLIC_URL: "https://pdp.example" }, parts: { environment: "production" } }),
+    isRefused,
+  );
+});
+
+test("the public address is https, or http on loopback in dev and test", async (t) => {
+  const isRefused = (error: unknown): boolean => error instanceof ConfigurationRefused;
+  await assert.rejects(pdpWorld(t, { settings: { PDP_PUBLIC_URL: "http://pdp.example" } }), isRefused);
+  await assert.rejects(pdpWorld(t, { parts: { environment: "production" } }), isRefused);
+  assert.equal(pdpConfig().publicUrl, "http://localhost:8082");
+});
+
+test("changed policies decide at once where they may, elsewhere they wait as a draft; none is ever lost", async (t) => {
+  const database = await testDatabase(t, ["pdp"]);
+  const files = await readPolicyFolder(policyFolder);
+  const changed = { ...files, "pages.cedar": `${files["pages.cedar"]}\n// changed` };
+  const first = await importBundle(database, files, false);
+  assert.match(first.active.version, /^v1\+[0-9a-f]{12}$/);
+  assert.equal(first.draft, undefined);
+  const again = await importBundle(database, files, false);
+  assert.equal(again.active.version, first.active.version);
+  const draft = await importBundle(database, changed, false);
+  assert.equal(draft.active.version, first.active.version);
+  assert.equal(draft.active.bundle.digest, first.active.bundle.digest);
+  assert.match(draft.draft ?? "", /^v2\+/);
+  const active = await importBundle(database, changed, true);
+  assert.equal(active.active.version, draft.draft);
+  const back = await importBundle(database, files, true);
+  assert.equal(back.active.version, first.active.version);
+  assert.equal((await readStoredBundle(database, active.active.version))?.bundle.digest, active.active.bundle.digest);
+  assert.equal(await readStoredBundle(database, "v9+000000000000"), undefined);
+});
+
+test("an old decision is explained by the policies that made it", async (t) => {
+  const folder = await folderOf(t);
+  await cp(policyFolder, folder, { recursive: true });
+  const text =
+    '@id("dan-lists-tools") @description("x")\npermit (principal == Person::"person:dan", action == Action::"tools:view_all", resource);';
+  await writeFile(join(folder, "mine.cedar"), text);
+  const file = await fileOf(t, `policy_dir: ${folder}`);
+  const before = await pdpWorld(t, { settings: { PDP_CONFIG_FILE: file } });
+  const ask = async (world: PdpWorld) =>
+    (await (await world.ask("/access/v1/evaluation", await world.houseToken(), dan("view_all", "tools"))).json()) as EvaluationReply;
+  const permit = await ask(before);
+  assert.equal(permit.decision, true);
+  const after = await pdpWorld(t, { over: before });
+  assert.equal((await ask(after)).decision, false);
+  const response = await after.ask(`/access/v1/decisions/${permit.context?.decision_id}?remedy=true`, await after.personToken("ada"));
+  const record = (await response.json()) as DecisionRecord;
+  assert.match(record.policy_version ?? "", /^v1\+/);
+  assert.equal(record.policies?.[0]?.id, "dan-lists-tools");
+  assert.equal(record.policies[0].text, text);
+  assert.equal(record.policies[0].file, "policies/mine.cedar");
+  assert.deepEqual(record.now, { decision: false, reason: "not_granted" });
+});

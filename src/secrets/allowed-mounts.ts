@@ -1,0 +1,110 @@
+import { Problem, type Fault } from "#contract/problem.ts";
+import { formatPrefix, parseSecretPrefix, type SecretPrefix } from "./secret-uri.ts";
+import { lowerAscii, type Scheme, type SchemeTable } from "./uri-schemes.ts";
+
+/** Tenant id to the places that are its. */
+export type AllowedMounts = ReadonlyMap<string, readonly SecretPrefix[]>;
+
+export interface AllowedMountsInput {
+  /** TENANT_ALLOWED_MOUNTS: a comma list, or a JSON object of tenant id to list. */
+  readonly text: string | undefined;
+  /** TENANT_ID: compulsory with the comma list, refused with JSON. */
+  readonly tenantId: string | undefined;
+  readonly schemes: SchemeTable;
+  /** Address of the server behind each configured KVv2 scheme; equal addresses are one server. */
+  readonly servers: ReadonlyMap<Scheme, string>;
+}
+
+const VARIABLE = "TENANT_ALLOWED_MOUNTS";
+/** Paths of a KVv2 server that hold its own machinery; in any case of letters. */
+const ownMounts: ReadonlySet<string> = new Set(["sys", "auth", "identity", "cubbyhole", "root", "system"]);
+const tenantName = /^[A-Za-z0-9][A-Za-z0-9._:@+~-]{0,199}$/;
+
+const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
+
+const readLists = (input: AllowedMountsInput, fault: (message: string) => void): [tenant: string, items: readonly string[]][] => {
+  const text = (input.text ?? "").trim();
+  if (text === "") return [];
+  if (!text.startsWith("{")) {
+    const items = text.split(",").map((item) => item.trim());
+    if (input.tenantId !== undefined) return [[input.tenantId, items]];
+    fault('a list of mounts needs TENANT_ID; without it write JSON: {"tenant:a":["yaml://secret"]}');
+    return [["", items]];
+  }
+  if (input.tenantId !== undefined) fault("mounts by tenant (JSON) and TENANT_ID exclude each other");
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    fault("begins like JSON and is none");
+    return [];
+  }
+  if (!isRecord(value)) return [];
+  return Object.entries(value).flatMap(([tenant, items]): [string, string[]][] => {
+    if (!tenantName.test(tenant)) fault(`"${tenant}" is not a tenant id`);
+    if (Array.isArray(items) && items.every((item): item is string => typeof item === "string")) return [[tenant, items]];
+    fault(`the mounts of "${tenant}" are not a list of text`);
+    return [];
+  });
+};
+
+/** A name without scheme: the file's mount, or a mount of the only KVv2 server. */
+const withScheme = (item: string, servers: AllowedMountsInput["servers"]): string => {
+  if (item.includes("://")) return item;
+  if (item === "secret" || item.startsWith("secret/")) return `yaml://${item}`;
+  const [first, second] = servers.keys();
+  if (first === undefined) throw new RangeError(`"${item}" names no scheme, and no KVv2 server is configured: write scheme://mount`);
+  if (second !== undefined && servers.get(first) !== servers.get(second))
+    throw new RangeError(`"${item}" fits two servers: write ${first}://${item} or ${second}://${item}`);
+  return `${first}://${item}`;
+};
+
+const readItem = (item: string, input: AllowedMountsInput): SecretPrefix => {
+  if (item === "") throw new RangeError("a mount is empty");
+  const full = withScheme(item, input.servers);
+  try {
+    return parseSecretPrefix(full, input.schemes);
+  } catch (cause) {
+    if (cause instanceof Problem) throw new RangeError(`"${item}": ${cause.code}, ${cause.message}`, { cause });
+    throw cause;
+  }
+};
+
+/** One secret must not have two names: a mount of one server under both schemes would be decided twice, differently. */
+const doubleNames = (places: readonly SecretPrefix[], servers: AllowedMountsInput["servers"]): string[] => {
+  const named = new Map<string, Scheme>();
+  const faults: string[] = [];
+  for (const { scheme, mount } of places) {
+    const server = servers.get(scheme);
+    if (server === undefined) continue;
+    const other = named.get(`${server} ${mount}`);
+    if (other !== undefined && other !== scheme)
+      faults.push(`mount "${mount}" of one server is named by ${other} and by ${scheme}: one secret would have two names`);
+    named.set(`${server} ${mount}`, other ?? scheme);
+  }
+  return faults;
+};
+
+/** Reads TENANT_ALLOWED_MOUNTS with TENANT_ID; all faults at once. Empty or unset: no tenant has a mount. */
+export const parseAllowedMounts = (input: AllowedMountsInput): { readonly mounts: AllowedMounts; readonly faults: readonly Fault[] } => {
+  const faults: Fault[] = [];
+  const fault = (message: string): void => void faults.push({ path: VARIABLE, message });
+  const mounts = new Map<string, readonly SecretPrefix[]>();
+  for (const [tenant, items] of readLists(input, fault)) {
+    const places = new Map<string, SecretPrefix>();
+    for (const item of items) {
+      try {
+        const place = readItem(item, input);
+        if (ownMounts.has(lowerAscii(place.mount))) fault(`"${item}": the mount "${place.mount}" is the server's own`);
+        if (places.has(formatPrefix(place))) fault(`"${item}" is given twice`);
+        places.set(formatPrefix(place), place);
+      } catch (error) {
+        if (!(error instanceof RangeError)) throw error;
+        fault(error.message);
+      }
+    }
+    mounts.set(tenant, [...places.values()]);
+  }
+  for (const message of doubleNames([...mounts.values()].flat(), input.servers)) fault(message);
+  return { mounts, faults };
+};

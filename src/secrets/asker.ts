@@ -1,0 +1,123 @@
+import { getDecision, type DecisionRecord } from "#contract/authzen.ts";
+import { ask, type Peer } from "#contract/ask.ts";
+import { Problem } from "#contract/problem.ts";
+import type { Caller } from "#authn/caller.ts";
+import type { HouseIdentity } from "#authn/house-identity.ts";
+import type { SecretsPolicy } from "./config.ts";
+import type { Operation, Purpose } from "./operations.ts";
+
+/** The tool call that a workload reads for, out of its headers. */
+export interface ToolCall {
+  readonly id: string;
+  readonly decision_id: string;
+  readonly call_id?: string;
+  readonly delegation_id?: string;
+}
+
+/** Who asks, in the words of this service. */
+export interface Asker {
+  readonly kind: "workload" | "agent" | "person" | "service";
+  readonly caller: Caller;
+  readonly purpose: Purpose;
+  /** The tenant whose secrets are meant. */
+  readonly tenant: string;
+  readonly tool?: ToolCall;
+}
+
+export interface AskerParts {
+  readonly policy: SecretsPolicy;
+  readonly pdp: Peer;
+  readonly pdpAudience: string;
+  readonly identity: HouseIdentity;
+  readonly now: () => Date;
+}
+
+/** A tool call fetches its secrets at its start; an older permit was for something else. */
+const PERMIT_SECONDS = 300;
+const headerId = /^[A-Za-z0-9._:@+~-]{1,200}$/;
+
+const kindOf = (caller: Caller, workloads: ReadonlySet<string>): Asker["kind"] => {
+  if (caller.isHouseService && workloads.has(caller.sub)) return "workload";
+  if (caller.agent !== undefined || caller.actors.length > 0 || caller.sub.startsWith("agent:")) return "agent";
+  return caller.sub.startsWith("person:") ? "person" : "service";
+};
+
+/** A refusal in the form of the API's 403: which argument, which purpose, and no more. */
+export const refuseSecret = (argument: string, purpose: Purpose, more: { decisionId?: string; resourceRef?: string } = {}): Problem =>
+  new Problem("secret_authz_failed", {
+    members: {
+      ...(more.decisionId === undefined ? {} : { decision_id: more.decisionId }),
+      details: {
+        failures: [
+          {
+            argument,
+            purpose,
+            code: "access_denied",
+            ...(more.decisionId === undefined ? {} : { decision_id: more.decisionId }),
+            ...(more.resourceRef === undefined ? {} : { resource_ref: more.resourceRef }),
+          },
+        ],
+      },
+    },
+  });
+
+const readToolCall = (headers: Headers): ToolCall => {
+  const read = (name: string): string | undefined => {
+    const value = headers.get(name) ?? undefined;
+    if (value !== undefined && !headerId.test(value)) throw refuseSecret(name, "execute");
+    return value;
+  };
+  const [id, decisionId, callId, delegationId] = ["x-tool-id", "x-decision-id", "x-call-id", "x-delegation-id"].map(read);
+  if (id === undefined) throw refuseSecret("x-tool-id", "execute");
+  if (decisionId === undefined) throw refuseSecret("x-decision-id", "execute");
+  return {
+    id,
+    decision_id: decisionId,
+    ...(callId === undefined ? {} : { call_id: callId }),
+    ...(delegationId === undefined ? {} : { delegation_id: delegationId }),
+  };
+};
+
+/**
+ * Makes an asker of a caller. A workload has no tenant of its own: it has that of the decision which permitted the tool
+ * call it names, and which is looked up here. Throws `secret_authz_failed` (403), `decision_unavailable` (503).
+ */
+export const createAskers = (parts: AskerParts) => {
+  const findDecision = async (id: string, correlationId: string): Promise<DecisionRecord | undefined> => {
+    const token = await parts.identity.asService(parts.pdpAudience, ["pdp.decisions.read"]);
+    try {
+      return await ask(parts.pdp, getDecision, {
+        params: { id },
+        query: {},
+        headers: { authorization: `Bearer ${token}`, "x-correlation-id": correlationId },
+      });
+    } catch (cause) {
+      if (cause instanceof Problem && cause.status === 404) return undefined;
+      throw new Problem("decision_unavailable", { cause });
+    }
+  };
+
+  const tenantOfCall = async (tool: ToolCall, correlationId: string): Promise<string> => {
+    const record = await findDecision(tool.decision_id, correlationId);
+    const isPermit =
+      record?.decision === true && record.action === "tools/call" && record.resource.type === "tool" && record.resource.id === tool.id;
+    const age = record === undefined ? 0 : (parts.now().getTime() - Date.parse(record.decided_at)) / 1000;
+    if (!isPermit || age > PERMIT_SECONDS || record.tenant === undefined || record.tenant === "*")
+      throw refuseSecret("x-decision-id", "execute", { decisionId: tool.decision_id });
+    return record.tenant;
+  };
+
+  return async (
+    operation: Operation,
+    caller: Caller,
+    request: { readonly headers: Headers; readonly wanted: "read" | "execute" | undefined; readonly correlationId: string },
+  ): Promise<Asker> => {
+    const kind = kindOf(caller, parts.policy.workloads);
+    const [plain, forWorkload] = operation.purposes;
+    const purpose = kind === "workload" && request.wanted !== "read" ? (forWorkload ?? plain) : plain;
+    if (request.wanted === "execute" && purpose !== "execute") throw refuseSecret("purpose", "execute");
+    if (purpose !== "execute") return { kind, caller, purpose, tenant: caller.tenant };
+    const tool = readToolCall(request.headers);
+    return { kind, caller, purpose, tenant: await tenantOfCall(tool, request.correlationId), tool };
+  };
+};

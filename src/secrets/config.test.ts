@@ -1,0 +1,57 @@
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import { readSettings } from "#contract/setting.ts";
+import { readSecretsPolicy, resourceRefOf, secretsSettings, type Environment } from "./config.ts";
+
+const faultsOf = (variables: Record<string, string>, environment: Environment = "production"): string[] => {
+  const { values, faults } = readSettings(secretsSettings, variables);
+  if (faults.length > 0) return faults.map((fault) => fault.path);
+  return readSecretsPolicy(values, environment).faults.map((fault) => fault.path);
+};
+
+suite("settings of the secrets service", () => {
+  test("the defaults start everywhere, and allow no mount", () => {
+    const { values } = readSettings(secretsSettings, {});
+    for (const environment of ["dev", "test", "production"] as const) {
+      const { policy, faults } = readSecretsPolicy(values, environment);
+      assert.deepEqual(faults, []);
+      assert.deepEqual([policy.requireAuth, policy.enforceScopes, policy.hasMounts, policy.agentsMayAsk], [true, true, false, false]);
+      assert.equal(policy.purposeRequired, environment === "production");
+      assert.equal(resourceRefOf(values), undefined);
+    }
+  });
+
+  const open = { SECRETS_API_REQUIRE_AUTH: "false", SECRETS_ENFORCE_SCOPES: "false", TENANT_ID: "tenant:acme" };
+  const rows: readonly (readonly [what: string, variables: Record<string, string>, environment: Environment, faults: readonly string[]])[] =
+    [
+      ["no tokens in production", open, "production", ["SECRETS_API_REQUIRE_AUTH", "SECRETS_ENFORCE_SCOPES"]],
+      ["no tokens in dev", open, "dev", []],
+      ["no tokens, but scopes", { SECRETS_API_REQUIRE_AUTH: "false", TENANT_ID: "tenant:acme" }, "test", ["SECRETS_ENFORCE_SCOPES"]],
+      ["no tokens and no tenant", { SECRETS_API_REQUIRE_AUTH: "false", SECRETS_ENFORCE_SCOPES: "false" }, "test", ["TENANT_ID"]],
+      ["no scopes in production", { SECRETS_ENFORCE_SCOPES: "false" }, "production", ["SECRETS_ENFORCE_SCOPES"]],
+      ["a misspelt switch", { SECRETS_ENFORCE_SCOPES: "no" }, "test", ["SECRETS_ENFORCE_SCOPES"]],
+      ["a short salt", { TENANT_SALT: "too short" }, "test", ["TENANT_SALT"]],
+      ["a salt that is no hex", { TENANT_SALT: "hex:xyz" }, "test", ["TENANT_SALT"]],
+      ["a bad key id", { TENANT_SALT_KID: "k-1" }, "test", ["TENANT_SALT_KID"]],
+      ["an encrypted file", { YAML_VAULT_PATH: "/data/secrets.yaml.age" }, "test", ["YAML_VAULT_PATH"]],
+      ["a list without tenant", { TENANT_ALLOWED_MOUNTS: "yaml://secret" }, "dev", ["TENANT_ALLOWED_MOUNTS"]],
+      ["an alias of an alias", { SECRETS_SCHEME_ALIASES: "a=b,b=yaml" }, "dev", ["SECRETS_SCHEME_ALIASES"]],
+      [
+        "many at once",
+        { ...open, SECRETS_SCHEME_ALIASES: "x=nowhere", TENANT_ALLOWED_MOUNTS: "sys,yaml://other" },
+        "production",
+        ["SECRETS_API_REQUIRE_AUTH", "SECRETS_ENFORCE_SCOPES", "SECRETS_SCHEME_ALIASES", "TENANT_ALLOWED_MOUNTS", "TENANT_ALLOWED_MOUNTS"],
+      ],
+    ];
+  for (const [what, variables, environment, faults] of rows) {
+    test(`${what} in ${environment}: ${faults.join(", ") || "no fault"}`, () => assert.deepEqual(faultsOf(variables, environment), faults));
+  }
+
+  test("a salt makes references", () => {
+    const { values } = readSettings(secretsSettings, { TENANT_SALT: "0123456789abcdef0123456789abcdef", TENANT_SALT_KID: "7" });
+    assert.match(
+      resourceRefOf(values)?.("tenant:acme", { scheme: "yaml", mount: "secret", segments: ["a"] }) ?? "",
+      /^hr1\.7\.[A-Za-z0-9_-]{43}$/,
+    );
+  });
+});

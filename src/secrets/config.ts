@@ -1,0 +1,125 @@
+import { z } from "zod";
+import { commaList, flag, setting, type SettingsOf, type SettingTable } from "#contract/setting.ts";
+import type { Fault } from "#contract/problem.ts";
+import { createResourceRef, parseTenantSalt, type ResourceRef } from "#events/resource-ref.ts";
+import { parseAllowedMounts } from "./allowed-mounts.ts";
+import { createTenantGuard, type TenantGuard } from "./tenant-guard.ts";
+import { parseSchemeAliases, type SchemeTable } from "./uri-schemes.ts";
+
+const salt = (): z.ZodType<string | undefined> =>
+  z
+    .string()
+    .superRefine((text, context) => {
+      try {
+        parseTenantSalt(text);
+      } catch (error) {
+        context.addIssue(error instanceof RangeError ? error.message : "cannot be read");
+      }
+    })
+    .optional();
+
+/** Settings of the secrets service. */
+export const secretsSettings = {
+  filePath: setting("YAML_VAULT_PATH", z.string().min(1).optional(), {
+    description: "The secrets file. Unset: secrets.yaml in the data folder. Mode 0600; written in dev and test only.",
+  }),
+  requireAuth: setting("SECRETS_API_REQUIRE_AUTH", flag(), {
+    description:
+      "Whether a request needs a token. false is honoured in dev and test only: no token is then service:anonymous of TENANT_ID.",
+    default: "true",
+  }),
+  enforceScopes: setting("SECRETS_ENFORCE_SCOPES", flag(), {
+    description:
+      "Whether a token needs the operation's scope. false is honoured in dev and test only; decisions are asked for all the same.",
+    default: "true",
+  }),
+  workloads: setting("SECRETS_WORKLOADS", commaList(), {
+    description: "House services that read values to use them in a call, and whose word about that call counts.",
+    default: "service:crud,service:gateway,service:membership",
+  }),
+  agentValueReads: setting("SECRETS_AGENT_VALUE_READS", z.enum(["deny", "pdp"]), {
+    description: "Whether agents are refused every raw value (deny), or policy decides (pdp).",
+    default: "deny",
+  }),
+  revealPurpose: setting("SECRETS_REVEAL_PURPOSE", z.enum(["required", "optional"]).optional(), {
+    description:
+      "Whether a person who reads a value must say why (X-Purpose, 10 to 200 characters). Unset: required, in dev and test optional.",
+  }),
+  schemeAliases: setting("SECRETS_SCHEME_ALIASES", commaList(), {
+    description: "Further names of schemes, name=scheme, replaced while a URI is read.",
+    default: "openbao+kv2=vaultA+kv2,vault+kv2=vaultB+kv2",
+  }),
+  tenantId: setting("TENANT_ID", z.string().min(1).max(200).optional(), {
+    description: "The only tenant that is served. Unset: the token's tenant selects in TENANT_ALLOWED_MOUNTS.",
+  }),
+  allowedMounts: setting("TENANT_ALLOWED_MOUNTS", z.string().optional(), {
+    description:
+      "Where a tenant's secrets may lie: scheme://mount[/prefix...] as a comma list with TENANT_ID, or JSON of lists by tenant without. Unset: nothing is allowed.",
+  }),
+  tenantSalt: setting("TENANT_SALT", salt(), {
+    description:
+      "Key of the references by which secrets are named in records: text, or base64: or hex: and then bytes, 32 at least. Unset: records name no secret.",
+    secret: true,
+  }),
+  tenantSaltKid: setting("TENANT_SALT_KID", z.string().regex(/^[A-Za-z0-9]{1,8}$/, "must be 1 to 8 letters or digits"), {
+    description: "Name of TENANT_SALT inside the references.",
+    default: "1",
+  }),
+} satisfies SettingTable;
+
+export type SecretsConfig = SettingsOf<typeof secretsSettings>;
+export type Environment = "dev" | "test" | "production";
+
+/** What the settings mean once they are read together. */
+export interface SecretsPolicy {
+  readonly schemes: SchemeTable;
+  readonly guard: TenantGuard;
+  readonly hasMounts: boolean;
+  readonly tenantId: string | undefined;
+  readonly requireAuth: boolean;
+  readonly enforceScopes: boolean;
+  readonly workloads: ReadonlySet<string>;
+  readonly agentsMayAsk: boolean;
+  readonly purposeRequired: boolean;
+}
+
+/** Reads the settings together; every fault with its variable, for the start to refuse with. */
+export const readSecretsPolicy = (
+  config: SecretsConfig,
+  environment: Environment,
+): { readonly policy: SecretsPolicy; readonly faults: readonly Fault[] } => {
+  const isOpen = environment !== "production";
+  const faults: Fault[] = [];
+  const need = (holds: boolean, path: string, message: string): void => void (holds || faults.push({ path, message }));
+  need(isOpen || config.requireAuth, "SECRETS_API_REQUIRE_AUTH", "false is for ENVIRONMENT dev and test only");
+  need(isOpen || config.enforceScopes, "SECRETS_ENFORCE_SCOPES", "false is for ENVIRONMENT dev and test only");
+  need(
+    config.requireAuth || !config.enforceScopes,
+    "SECRETS_ENFORCE_SCOPES",
+    "cannot be true while SECRETS_API_REQUIRE_AUTH is false: no token, no scopes",
+  );
+  need(config.requireAuth || config.tenantId !== undefined, "TENANT_ID", "is needed while SECRETS_API_REQUIRE_AUTH is false");
+  need(config.filePath?.endsWith(".age") !== true, "YAML_VAULT_PATH", "encrypted files (.age) are not supported");
+  const { schemes, faults: aliasFaults } = parseSchemeAliases(config.schemeAliases, "SECRETS_SCHEME_ALIASES");
+  const tenantId = config.tenantId;
+  // No KVv2 server can be configured yet, so a bare mount name has none to belong to.
+  const { mounts, faults: mountFaults } = parseAllowedMounts({ text: config.allowedMounts, tenantId, schemes, servers: new Map() });
+  return {
+    policy: {
+      schemes,
+      guard: createTenantGuard({ mounts, tenantId }),
+      hasMounts: [...mounts.values()].some((places) => places.length > 0),
+      tenantId,
+      requireAuth: config.requireAuth,
+      enforceScopes: config.enforceScopes,
+      workloads: new Set(config.workloads),
+      agentsMayAsk: config.agentValueReads === "pdp",
+      purposeRequired: (config.revealPurpose ?? (isOpen ? "optional" : "required")) === "required",
+    },
+    faults: [...faults, ...aliasFaults, ...mountFaults],
+  };
+};
+
+/** How records name a secret; `undefined` without TENANT_SALT. */
+export const resourceRefOf = (config: SecretsConfig): ResourceRef | undefined =>
+  config.tenantSalt === undefined ? undefined : createResourceRef({ salt: parseTenantSalt(config.tenantSalt), kid: config.tenantSaltKid });

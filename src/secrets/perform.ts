@@ -1,0 +1,194 @@
+import { Problem } from "#contract/problem.ts";
+import { requireScope, type Caller } from "#authn/caller.ts";
+import type { Change } from "#events/change.ts";
+import type { Recorder } from "#events/audit/entry.ts";
+import type { ResourceRef } from "#events/resource-ref.ts";
+import { asProblem } from "#http/problem-body.ts";
+import type { Log } from "#telemetry/log.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
+import type { Asker, createAskers } from "./asker.ts";
+import type { SecretsPolicy } from "./config.ts";
+import type { createSecretDecision, SecretPermit } from "./decide-secret.ts";
+import type { Operation } from "./operations.ts";
+import type { SecretChange, SecretProvider } from "./providers/secret-provider.ts";
+import { entryOf, eventOf, refOf, type Recorded } from "./secret-record.ts";
+import type { SecretUri } from "./secret-uri.ts";
+import type { SecretRef } from "./tenant-guard.ts";
+import type { Scheme } from "./uri-schemes.ts";
+
+export interface CorridorParts {
+  readonly policy: SecretsPolicy;
+  readonly providers: ReadonlyMap<Scheme, SecretProvider>;
+  readonly recognise: ReturnType<typeof createAskers>;
+  readonly decide: ReturnType<typeof createSecretDecision>;
+  readonly limit: (caller: string) => void;
+  readonly recorder: Recorder;
+  readonly change: Change;
+  readonly resourceRef: ResourceRef | undefined;
+  readonly metrics: Metrics;
+  readonly log: Log;
+}
+
+/** One wish: the body was read, the URI parsed, nothing was decided. */
+export interface SecretAsk<R> {
+  readonly operation: Operation;
+  readonly uri: SecretUri;
+  readonly caller: Caller;
+  readonly headers: Headers;
+  readonly correlationId: string;
+  /** Of `?purpose=`. */
+  readonly wanted?: "read" | "execute";
+  readonly change?: SecretChange;
+  readonly cas?: number;
+  /** The act itself; runs only after guard, decision and a committed audit entry. */
+  readonly act: (provider: SecretProvider, ref: SecretRef, permit: SecretPermit) => Promise<R>;
+}
+
+export interface Performed<R> {
+  readonly result: R;
+  readonly ref: SecretRef;
+  readonly provider: string;
+  readonly asker: Asker;
+  readonly auditId: string;
+  readonly resourceRef: string | undefined;
+  /** The close of the audit entry has not landed yet; it is retried. */
+  readonly isAuditPending: boolean;
+}
+
+const PURPOSE_HEADER = "x-purpose";
+
+/** 501 before anything is asked: what nobody here can do needs no decision. */
+const requireProvider = (operation: Operation, uri: SecretUri, providers: CorridorParts["providers"]): SecretProvider => {
+  if (!operation.schemes.includes(uri.scheme)) throw new Problem("not_supported");
+  const provider = providers.get(uri.scheme);
+  if (provider === undefined) throw new Problem("provider_not_configured");
+  if (!provider.can.has(operation.ability)) throw new Problem("not_supported");
+  return provider;
+};
+
+/** Agents use secrets through tools and never hold one; a person says what for. */
+const requireValueReader = (operation: Operation, asker: Asker, headers: Headers, policy: SecretsPolicy): void => {
+  if (!operation.showsValue) return;
+  if (asker.kind === "agent" && !policy.agentsMayAsk) throw new Problem("agent_value_denied");
+  if (asker.kind !== "person") return;
+  const purpose = headers.get(PURPOSE_HEADER)?.trim();
+  if (purpose === undefined && !policy.purposeRequired) return;
+  if (purpose === undefined || purpose.length < 10 || purpose.length > 200)
+    throw new Problem("purpose_required", { detail: "Send X-Purpose with 10 to 200 characters." });
+};
+
+const isDenial = (problem: Problem): boolean => problem.status === 403 || problem.code === "step_up_required";
+const decisionOf = (problem: Problem): string | undefined => {
+  const id = problem.options.members?.["decision_id"];
+  return typeof id === "string" ? id : undefined;
+};
+
+/**
+ * The corridor of every secret operation: can the provider? - who asks - tenant guard - scope - decide - open audit - act -
+ * close audit with its event. A secret that is forbidden and one that is absent answer alike (403): existence is for those
+ * who are permitted. Without a decision or a committed audit entry nothing is touched (503).
+ */
+export const createCorridor = (parts: CorridorParts) => {
+  const { policy, recorder, metrics, log } = parts;
+
+  const observe = (recorded: Recorded, outcome: string, started: number, code?: string): number => {
+    const { operation, provider, asker } = recorded;
+    const milliseconds = performance.now() - started;
+    metrics.count("secrets_operations_total", { op: operation.op, provider, outcome });
+    metrics.observe("secrets_operation_duration_seconds", { op: operation.op, provider }, milliseconds / 1000);
+    if (outcome === "denied") metrics.count("secrets_denied_total", { purpose: asker.purpose, code: code ?? "access_denied" });
+    log.info("secret_operation", {
+      op: operation.op,
+      provider,
+      purpose: asker.purpose,
+      caller_kind: asker.kind,
+      outcome,
+      ...(code === undefined ? {} : { code }),
+      ...(recorded.decisionId === undefined ? {} : { decision_id: recorded.decisionId }),
+      correlation_id: recorded.correlationId,
+      duration_ms: Math.round(milliseconds * 10) / 10,
+    });
+    return Math.round(milliseconds);
+  };
+
+  /** A denial is recorded, with its event, before it is answered. */
+  const recordDenial = async (recorded: Recorded, problem: Problem, started: number): Promise<void> => {
+    const durationMs = observe(recorded, "denied", started, problem.code);
+    const draft = entryOf(recorded, parts.resourceRef);
+    try {
+      await parts.change(async () => ({
+        result: undefined,
+        entries: [{ ...draft, outcome: "denied", code: problem.code }],
+        events: [eventOf(recorded, parts.resourceRef, { type: "secrets.denied", outcome: "denied", durationMs, code: problem.code })],
+      }));
+    } catch (cause) {
+      throw new Problem("audit_unavailable", { cause });
+    }
+  };
+
+  /** Everything that may refuse, in its order; what it returns could not have been had without passing. */
+  const enter = async <R>(ask: SecretAsk<R>, provider: SecretProvider, asker: Asker): Promise<{ ref: SecretRef; permit: SecretPermit }> => {
+    const ref = policy.guard(asker.tenant, ask.uri);
+    if (policy.enforceScopes) requireScope(ask.caller, [ask.operation.scope]);
+    requireValueReader(ask.operation, asker, ask.headers, policy);
+    // A workload's reads are bounded by the calls it is permitted; this bounds who reads for himself.
+    if (ask.operation.showsValue && asker.kind !== "workload")
+      parts.limit(JSON.stringify([asker.tenant, ask.caller.sub, ask.caller.agent]));
+    const permit = await parts.decide(asker, ref, await provider.nodes(ref, ask.change), ask.correlationId);
+    return { ref, permit };
+  };
+
+  return async <R>(ask: SecretAsk<R>): Promise<Performed<R>> => {
+    const started = performance.now();
+    const provider = requireProvider(ask.operation, ask.uri, parts.providers);
+    let recorded: Recorded = {
+      operation: ask.operation,
+      asker: { kind: "service", caller: ask.caller, purpose: ask.operation.purposes[0], tenant: ask.caller.tenant },
+      uri: ask.uri,
+      provider: provider.name,
+      correlationId: ask.correlationId,
+      ...(ask.cas === undefined ? {} : { cas: ask.cas }),
+    };
+    let entered: { ref: SecretRef; permit: SecretPermit };
+    try {
+      const asker = await parts.recognise(ask.operation, ask.caller, {
+        headers: ask.headers,
+        wanted: ask.wanted,
+        correlationId: ask.correlationId,
+      });
+      recorded = { ...recorded, asker };
+      entered = await enter(ask, provider, asker);
+    } catch (error) {
+      const problem = asProblem(error);
+      const decisionId = decisionOf(problem);
+      if (isDenial(problem)) await recordDenial({ ...recorded, ...(decisionId === undefined ? {} : { decisionId }) }, problem, started);
+      throw error;
+    }
+    const { ref, permit } = entered;
+    recorded = { ...recorded, decisionId: permit.decisionId };
+    const draft = entryOf(recorded, parts.resourceRef);
+    const audit = await recorder.open(draft);
+    let result: R;
+    try {
+      result = await ask.act(provider, ref, permit);
+    } catch (error) {
+      const problem = asProblem(error);
+      const outcome = problem.status < 500 ? "refused" : "error";
+      const durationMs = observe(recorded, outcome, started, problem.code);
+      await audit.close(outcome, { ...draft.data, duration_ms: durationMs }, { code: problem.code });
+      throw error;
+    }
+    const durationMs = observe(recorded, "ok", started);
+    const event = eventOf(recorded, parts.resourceRef, { type: ask.operation.event, outcome: "ok", durationMs });
+    const closed = await audit.close("ok", { ...draft.data, duration_ms: durationMs }, { events: [event] });
+    return {
+      result,
+      ref,
+      provider: provider.name,
+      asker: recorded.asker,
+      auditId: audit.actId,
+      resourceRef: refOf(recorded, parts.resourceRef),
+      isAuditPending: closed === "pending",
+    };
+  };
+};

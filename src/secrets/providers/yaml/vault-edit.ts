@@ -1,0 +1,92 @@
+import { isMap, Pair, Scalar, YAMLMap, YAMLSeq, type Document, type Node } from "yaml";
+import { Problem } from "#contract/problem.ts";
+import { digitsOf, isRawNumber } from "#secrets/lossless-json.ts";
+import { isSecretMap, type SecretData } from "#secrets/secret-value.ts";
+import type { SecretChange } from "#secrets/providers/secret-provider.ts";
+import type { SecretRef } from "#secrets/tenant-guard.ts";
+
+/** Keys that other YAML readers could take for something else stand in quotes. */
+const plainKey = /^[A-Za-z_][A-Za-z0-9_.-]*$/;
+const words = /^(?:null|true|false|yes|no|on|off|y|n)$/i;
+
+const keyNode = (name: string): Scalar => {
+  const node = new Scalar(name);
+  node.type = plainKey.test(name) && !words.test(name) ? Scalar.PLAIN : Scalar.QUOTE_DOUBLE;
+  return node;
+};
+
+/** Strings always in quotes, numbers by their digits. */
+const toNode = (data: SecretData): Node => {
+  if (isSecretMap(data)) {
+    const map = new YAMLMap();
+    for (const [name, item] of data) map.items.push(new Pair(keyNode(name), toNode(item)));
+    return map;
+  }
+  if (Array.isArray(data)) {
+    const list = new YAMLSeq();
+    for (const item of data as readonly SecretData[]) list.items.push(toNode(item));
+    return list;
+  }
+  if (typeof data === "number" || isRawNumber(data)) return new Scalar({ writtenNumber: digitsOf(data) });
+  const node = new Scalar(data);
+  if (typeof data === "string") node.type = Scalar.QUOTE_DOUBLE;
+  return node;
+};
+
+/** Sets or adds; what stood there loses its value but the line keeps its comments. */
+const setKey = (map: YAMLMap, name: string, value: Node): void => {
+  const pair = map.items.find((one) => one.key instanceof Scalar && one.key.value === name);
+  if (pair === undefined) {
+    map.items.push(new Pair(keyNode(name), value));
+    return;
+  }
+  const former = pair.value;
+  if (former instanceof Scalar && value instanceof Scalar && former.comment) value.comment = former.comment;
+  pair.value = value;
+};
+
+const isEmpty = (node: unknown): boolean => node === undefined || node === null || (node instanceof Scalar && node.value === null);
+
+const rootMap = (document: Document): YAMLMap => {
+  if (isMap(document.contents)) {
+    if (document.contents.items.length === 0) document.contents.flow = false;
+    return document.contents;
+  }
+  const root = new YAMLMap();
+  if (document.contents?.commentBefore) root.commentBefore = document.contents.commentBefore;
+  (document as Document<Node>).contents = root;
+  return root;
+};
+
+/** The map at a path, made where nothing is. Throws `value_shape` where a text or list is in the way. */
+const openMap = (document: Document, segments: readonly string[]): YAMLMap => {
+  let here = rootMap(document);
+  for (const segment of segments) {
+    let next = here.items.find((pair) => pair.key instanceof Scalar && pair.key.value === segment)?.value;
+    if (isEmpty(next)) {
+      next = new YAMLMap();
+      setKey(here, segment, next as Node);
+    }
+    if (!isMap(next)) throw new Problem("value_shape", { detail: "A step of the path holds a value, no map." });
+    here = next;
+  }
+  return here;
+};
+
+/** Carries the change out in the document; comments and everything not named stay. Throws `value_shape`. */
+export const applyChange = (document: Document, ref: SecretRef, change: SecretChange): void => {
+  const map = openMap(document, ref.segments);
+  if (ref.key === undefined && !isSecretMap(change.value))
+    throw new Problem("value_shape", { detail: "Without a key in the URI the value is a map." });
+  const named: Iterable<readonly [string, SecretData]> =
+    ref.key === undefined ? (change.value as ReadonlyMap<string, SecretData>) : [[ref.key, change.value]];
+  const entries = [...named];
+  if (change.replace) {
+    const kept = new Set(entries.map(([name]) => name));
+    map.items = map.items.filter((pair) => pair.key instanceof Scalar && kept.has(String(pair.key.value)));
+  }
+  for (const [name, item] of entries) setKey(map, name, toNode(item));
+};
+
+/** The file's text: no folding, strings as JSON writes them. */
+export const printVault = (document: Document): string => document.toString({ lineWidth: 0, doubleQuotedAsJSON: true });

@@ -1,0 +1,33 @@
+import type { Performed } from "./perform.ts";
+import type { ReadSecret, WrittenSecret } from "./providers/secret-provider.ts";
+import { SecretValue, wireOf } from "./secret-value.ts";
+
+/** How long a workload may keep a value, by tenant, URI and version, in memory. */
+const WORKLOAD_KEEP_SECONDS = 30;
+
+const pending = (done: Performed<unknown>): { audit?: "pending" } => (done.isAuditPending ? { audit: "pending" } : {});
+
+/** The value leaves here, and only here. */
+const shown = (read: ReadSecret): unknown => wireOf(SecretValue.reveal(read.value));
+
+export const plainReply = (done: Performed<ReadSecret>) => ({ uri: done.ref.canonical, value: shown(done.result), ...pending(done) });
+
+export const valueReply = (done: Performed<ReadSecret>) => ({
+  uri: done.ref.canonical,
+  value: shown(done.result),
+  ...(done.result.version === undefined ? {} : { version: done.result.version }),
+  cached: false,
+  audit_id: done.auditId,
+  keep_seconds: done.asker.purpose === "execute" ? WORKLOAD_KEEP_SECONDS : 0,
+  ...pending(done),
+});
+
+export const writeReply = (done: Performed<WrittenSecret>) => ({
+  uri: done.ref.canonical,
+  provider: done.provider,
+  ...(done.result.version === undefined ? {} : { version: done.result.version }),
+  ...(done.result.createdTime === undefined ? {} : { created_time: done.result.createdTime }),
+  created: done.result.created,
+  ...(done.resourceRef === undefined ? {} : { resource_ref: done.resourceRef }),
+  ...pending(done),
+});

@@ -1,0 +1,94 @@
+import type { EventDraft } from "#events/change.ts";
+import type { EntryActor, EntryDraft } from "#events/audit/entry.ts";
+import type { ResourceRef } from "#events/resource-ref.ts";
+import type { Asker } from "./asker.ts";
+import type { Operation } from "./operations.ts";
+import type { SecretUri } from "./secret-uri.ts";
+
+/** What one operation is, for its records: no path, no key, no value, no stated purpose. */
+export interface Recorded {
+  readonly operation: Operation;
+  readonly asker: Asker;
+  readonly uri: SecretUri;
+  readonly provider: string;
+  readonly correlationId: string;
+  readonly decisionId?: string;
+  readonly cas?: number;
+}
+
+const actorOf = ({ caller, kind, tool }: Asker): EntryActor => ({
+  subject: caller.sub,
+  kind: kind === "workload" ? "service" : kind,
+  ...(caller.agent === undefined ? {} : { agent_id: caller.agent }),
+  ...(tool?.delegation_id === undefined ? {} : { delegation_id: tool.delegation_id }),
+  ...(caller.clientId === undefined ? {} : { client_id: caller.clientId }),
+  ...(caller.acr === undefined ? {} : { acr: caller.acr }),
+  amr: caller.amr,
+});
+
+/** The searchable name of the secret; none without a salt, and none where no tenant is known. */
+export const refOf = ({ asker, uri }: Recorded, resourceRef: ResourceRef | undefined): string | undefined =>
+  resourceRef === undefined || asker.tenant === "*" ? undefined : resourceRef(asker.tenant, uri);
+
+const about = (recorded: Recorded, ref: string | undefined) => ({
+  op: recorded.operation.op,
+  purpose: recorded.asker.purpose,
+  provider: recorded.provider,
+  ...(ref === undefined ? {} : { resource_ref: ref }),
+  fragment_present: recorded.uri.key !== undefined,
+  versions: recorded.uri.version === undefined ? [] : [recorded.uri.version],
+  ...(recorded.cas === undefined ? {} : { cas: recorded.cas }),
+  cached: false,
+});
+
+/** The audit entry of an operation, but for its outcome. */
+export const entryOf = (recorded: Recorded, resourceRef: ResourceRef | undefined): Omit<EntryDraft, "outcome"> => {
+  const ref = refOf(recorded, resourceRef);
+  const { tool } = recorded.asker;
+  return {
+    tenant: recorded.asker.tenant,
+    category: "secret",
+    actor: actorOf(recorded.asker),
+    via: { service: "secrets" },
+    resource: { type: "secret", ...(ref === undefined ? {} : { ref }) },
+    ...(recorded.decisionId === undefined ? {} : { decisionId: recorded.decisionId }),
+    correlationId: recorded.correlationId,
+    data: {
+      ...about(recorded, ref),
+      ...(tool === undefined ? {} : { tool_id: tool.id, ...(tool.call_id === undefined ? {} : { call_id: tool.call_id }) }),
+    },
+  };
+};
+
+/** The event that tells of it. Persons stand in the audit log only, by reference. */
+export const eventOf = (
+  recorded: Recorded,
+  resourceRef: ResourceRef | undefined,
+  end: { readonly type: string; readonly outcome: string; readonly durationMs: number; readonly code?: string },
+): EventDraft => {
+  const ref = refOf(recorded, resourceRef);
+  const { asker } = recorded;
+  return {
+    type: end.type,
+    tenant: asker.tenant,
+    stream: "secret",
+    kind: "secret",
+    key: ref ?? asker.tenant,
+    data: {
+      ...about(recorded, ref),
+      outcome: end.outcome,
+      ...(end.code === undefined ? {} : { code: end.code }),
+      ...(recorded.decisionId === undefined ? {} : { decision_id: recorded.decisionId }),
+      actor: {
+        kind: asker.kind,
+        ...(asker.kind === "workload" || asker.kind === "service" ? { id: asker.caller.sub } : {}),
+        ...(asker.caller.agent === undefined ? {} : { agent_id: asker.caller.agent }),
+        ...(asker.tool === undefined ? {} : { tool_id: asker.tool.id }),
+        ...(asker.tool?.delegation_id === undefined ? {} : { delegation_id: asker.tool.delegation_id }),
+      },
+      correlation_id: recorded.correlationId,
+      duration_ms: end.durationMs,
+    },
+    correlationId: recorded.correlationId,
+  };
+};

@@ -1,0 +1,141 @@
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import { Problem } from "#contract/problem.ts";
+import { parseAllowedMounts } from "./allowed-mounts.ts";
+import { parseSecretUri } from "./secret-uri.ts";
+import { createTenantGuard } from "./tenant-guard.ts";
+import { parseSchemeAliases, type Scheme } from "./uri-schemes.ts";
+
+const { schemes } = parseSchemeAliases(["openbao+kv2=vaultA+kv2", "vault+kv2=vaultB+kv2"], "SECRETS_SCHEME_ALIASES");
+const twoServers: ReadonlyMap<Scheme, string> = new Map([
+  ["vaulta+kv2", "https://a:8200"],
+  ["vaultb+kv2", "https://b:8200"],
+]);
+const oneServer: ReadonlyMap<Scheme, string> = new Map([
+  ["vaulta+kv2", "https://a:8200"],
+  ["vaultb+kv2", "https://a:8200"],
+]);
+
+const read = (text: string | undefined, tenantId?: string, servers: ReadonlyMap<Scheme, string> = twoServers) =>
+  parseAllowedMounts({ text, tenantId, schemes, servers });
+const guardOf = (text: string | undefined, tenantId?: string) => {
+  const { mounts, faults } = read(text, tenantId);
+  assert.deepEqual(faults, []);
+  const guard = createTenantGuard({ mounts, tenantId });
+  return (tenant: string, uri: string): string => {
+    try {
+      const ref = guard(tenant, parseSecretUri(uri, schemes));
+      assert.equal(ref.tenant, tenant);
+      assert.ok(Object.isFrozen(ref));
+      return "allowed";
+    } catch (error) {
+      assert.ok(error instanceof Problem && error.status === 403);
+      return error.code;
+    }
+  };
+};
+
+suite("tenant guard", () => {
+  const rows: readonly (readonly [uri: string, expected: string])[] = [
+    ["vaultA+kv2://kv-a/x", "allowed"],
+    ["openbao+kv2://kv-a/x", "allowed"],
+    ["vaultA+kv2://kv-a/x#k?version=3", "allowed"],
+    ["vaultA+kv2://kv-b/x", "tenant_mount"],
+    ["vaultA+kv2://KV-A/x", "tenant_mount"],
+    ["vaultA+kv2://kv-ab/x", "tenant_mount"],
+    ["vaultB+kv2://kv-a/x", "tenant_mount"],
+    ["vaultA+kv2://ns1/kv-a/x", "tenant_mount"],
+    ["vaultB+kv2://kv-b/team-x/y", "allowed"],
+    ["vaultB+kv2://kv-b/team-x", "allowed"],
+    ["vaultB+kv2://kv-b/team-xy/y", "tenant_mount"],
+    ["vaultB+kv2://kv-b/team", "tenant_mount"],
+    ["vaultB+kv2://kv-b/Team-x/y", "tenant_mount"],
+    ["yaml://secret/anything", "allowed"],
+  ];
+  const guard = guardOf("yaml://secret, vaultA+kv2://kv-a ,vaultB+kv2://kv-b/team-x/", "tenant:acme");
+  for (const [uri, expected] of rows) {
+    test(`${uri}: ${expected}`, () => assert.equal(guard("tenant:acme", uri), expected));
+  }
+
+  test("another tenant than TENANT_ID is a mismatch, whatever the mount", () => {
+    assert.equal(guard("tenant:globex", "yaml://secret/a"), "tenant_mismatch");
+    assert.equal(guard("tenant:acme2", "yaml://secret/a"), "tenant_mismatch");
+  });
+
+  test("no tenant, or all of them, is none", () => {
+    assert.equal(guard("*", "yaml://secret/a"), "tenant_required");
+    assert.equal(guard("", "yaml://secret/a"), "tenant_required");
+  });
+
+  test("with mounts by tenant the token's tenant selects", () => {
+    const byTenant = guardOf('{"tenant:acme":["yaml://secret"],"tenant:globex":["yaml://secret/globex","yaml://secret/people"]}');
+    assert.equal(byTenant("tenant:acme", "yaml://secret/globex/x"), "allowed");
+    assert.equal(byTenant("tenant:globex", "yaml://secret/people/demo#api_key"), "allowed");
+    assert.equal(byTenant("tenant:globex", "yaml://secret/peoples/demo"), "tenant_mount");
+    assert.equal(byTenant("tenant:globex", "yaml://secret/acme"), "tenant_mount");
+    assert.equal(byTenant("tenant:other", "yaml://secret/globex"), "tenant_mount");
+    assert.equal(byTenant("__proto__", "yaml://secret/globex"), "tenant_mount");
+  });
+
+  test("an empty or absent list allows nothing", () => {
+    assert.equal(guardOf(undefined)("tenant:acme", "yaml://secret/a"), "tenant_mount");
+    assert.equal(guardOf("  ", "tenant:acme")("tenant:acme", "yaml://secret/a"), "tenant_mount");
+  });
+});
+
+suite("TENANT_ALLOWED_MOUNTS", () => {
+  const faulty: readonly (readonly [what: string, text: string, tenantId: string | undefined, fault: RegExp])[] = [
+    ["a list without TENANT_ID", "yaml://secret", undefined, /needs TENANT_ID/],
+    ["JSON together with TENANT_ID", '{"tenant:a":["yaml://secret"]}', "tenant:a", /exclude each other/],
+    ["broken JSON", '{"tenant:a":', undefined, /like JSON/],
+    ["JSON of another shape", '{"tenant:a":"yaml://secret"}', undefined, /not a list/],
+    ["a bad tenant id", '{"a b":["yaml://secret"]}', undefined, /not a tenant id/],
+    ["an unknown scheme", "http://secret", "tenant:a", /uri_scheme/],
+    ["a path that climbs", "yaml://secret/../x", "tenant:a", /uri_dot_segment/],
+    ["a repeat", "yaml://secret,yaml://secret/", "tenant:a", /given twice/],
+    ["a repeat through an alias", "vaultA+kv2://kv-a,openbao+kv2://kv-a", "tenant:a", /given twice/],
+    ["an empty item", "yaml://secret,,x", "tenant:a", /empty/],
+    ...["sys", "auth", "identity", "cubbyhole", "root", "system", "SYS", "Identity"].map(
+      (mount) => [`the server's own mount ${mount}`, `vaultA+kv2://${mount}/x`, "tenant:a", /server's own/] as const,
+    ),
+  ];
+  for (const [what, text, tenantId, fault] of faulty) {
+    test(`${what} is a start fault`, () => {
+      const messages = read(text, tenantId).faults.map((one) => `${one.path}: ${one.message}`);
+      assert.ok(
+        messages.some((message) => message.startsWith("TENANT_ALLOWED_MOUNTS: ") && fault.test(message)),
+        messages.join("\n"),
+      );
+    });
+  }
+
+  test("all faults are told at once", () => {
+    assert.equal(read("http://a,sys,yaml://other,vaultA+kv2://auth", "tenant:a", oneServer).faults.length, 4);
+  });
+
+  test("a bare name is the file's mount, or a mount of the one KVv2 server", () => {
+    const { mounts, faults } = read("secret,secret/team,kv-a", "tenant:a", oneServer);
+    assert.deepEqual(faults, []);
+    assert.deepEqual(
+      mounts.get("tenant:a")?.map((place) => [place.scheme, place.mount, ...place.segments]),
+      [
+        ["yaml", "secret"],
+        ["yaml", "secret", "team"],
+        ["vaulta+kv2", "kv-a"],
+      ],
+    );
+  });
+
+  test("a bare name with two servers names both full forms, with none it asks for one", () => {
+    assert.match(read("kv-a", "tenant:a").faults[0]?.message ?? "", /vaulta\+kv2:\/\/kv-a or vaultb\+kv2:\/\/kv-a/);
+    assert.match(read("kv-a", "tenant:a", new Map()).faults[0]?.message ?? "", /no KVv2 server/);
+  });
+
+  test("a mount of one server under both schemes is refused, of two servers it is fine", () => {
+    const text = "vaultA+kv2://kv-a,vaultB+kv2://kv-a/x";
+    assert.match(read(text, "tenant:a", oneServer).faults[0]?.message ?? "", /two names/);
+    assert.deepEqual(read(text, "tenant:a").faults, []);
+    const byTenant = '{"tenant:a":["vaultA+kv2://kv-a"],"tenant:b":["vaultB+kv2://kv-a"]}';
+    assert.match(read(byTenant, undefined, oneServer).faults[0]?.message ?? "", /two names/);
+  });
+});

@@ -1,0 +1,45 @@
+import type { Fault } from "#contract/problem.ts";
+
+/** The canonical, lower-case schemes. */
+export const schemeNames = ["yaml", "vaulta+kv2", "vaultb+kv2"] as const;
+export type Scheme = (typeof schemeNames)[number];
+
+/** Lower-case name, alias or scheme itself, to the scheme it stands for. */
+export type SchemeTable = ReadonlyMap<string, Scheme>;
+
+export const hasVersions = (scheme: Scheme): boolean => scheme !== "yaml";
+
+/** ASCII only: `toLowerCase` alone would turn the Kelvin sign into `k` and so open a second spelling. */
+export const lowerAscii = (text: string): string =>
+  // oxlint-disable-next-line no-control-regex -- the class is exactly ASCII
+  /^[\x00-\x7f]*$/.test(text) ? text.toLowerCase() : text;
+
+const aliasName = /^[a-z][a-z0-9+.-]{0,31}$/;
+
+/**
+ * Reads `name=scheme,name=scheme`. Aliases are replaced while parsing, so inside the house one secret has one name.
+ * An alias may not stand for an alias, nor take a scheme's own name.
+ */
+export const parseSchemeAliases = (
+  pairs: readonly string[],
+  variable: string,
+): { readonly schemes: SchemeTable; readonly faults: readonly Fault[] } => {
+  const schemes = new Map<string, Scheme>(schemeNames.map((name) => [name, name]));
+  const faults: Fault[] = [];
+  const fault = (message: string): void => void faults.push({ path: variable, message });
+  const isScheme = (name: string): boolean => (schemeNames as readonly string[]).includes(name);
+  const named = new Set(pairs.map((pair) => lowerAscii(pair.split("=", 1)[0] ?? "")).filter((name) => !isScheme(name)));
+  for (const pair of pairs) {
+    const cut = pair.indexOf("=");
+    const name = lowerAscii(cut < 0 ? pair : pair.slice(0, cut));
+    const target = cut < 0 ? "" : lowerAscii(pair.slice(cut + 1));
+    const scheme = schemeNames.find((known) => known === target);
+    if (cut < 0 || !aliasName.test(name)) fault(`"${pair}" is not name=scheme`);
+    else if (isScheme(name)) fault(`"${name}" is a scheme itself`);
+    else if (schemes.has(name)) fault(`"${name}" is given twice`);
+    else if (named.has(target)) fault(`"${name}" is an alias of the alias "${target}"`);
+    else if (scheme === undefined) fault(`"${name}" stands for the unknown scheme "${target}"`);
+    else schemes.set(name, scheme);
+  }
+  return { schemes, faults };
+};

@@ -1,0 +1,66 @@
+/**
+ * The one port to everything that is kept: PostgreSQL dialect on PGlite (embedded) and PostgreSQL 15+.
+ *
+ * Values come out alike from both adapters: `int8` as bigint, `int4`/`float8` as number, `timestamptz` as RFC 3339 UTC
+ * text with milliseconds, `json`/`jsonb` parsed, `bytea` as Uint8Array, `uuid`/`text`/`numeric` as string, `text[]` as
+ * string[]. Parameters go in as: bigint, number, string, boolean, null, Uint8Array, Date, arrays of those; objects only
+ * for json columns and then as text (`JSON.stringify`).
+ */
+export type SqlValue =
+  | string
+  | number
+  | bigint
+  | boolean
+  | null
+  | Uint8Array
+  | Date
+  | readonly (string | number | bigint | boolean | null)[];
+
+/** A named statement: written once, prepared once a connection. `Row` is what one row holds. */
+export interface Statement<Row> {
+  /** Unique in the house, e.g. `membership.reserve`. */
+  readonly name: string;
+  readonly text: string;
+  /** Only a type. */
+  readonly _row?: Row;
+}
+
+export const statement = <Row>(name: string, text: string): Statement<Row> => ({ name, text });
+
+export interface Sql {
+  run<Row>(statement: Statement<Row>, values?: readonly SqlValue[]): Promise<readonly Row[]>;
+}
+
+/** What a transaction's work gets; `script` is for migrations. */
+export interface Transaction extends Sql {
+  script(text: string): Promise<void>;
+}
+
+/** The part of a log that this room writes to. */
+export interface StoreLog {
+  info(event: string, fields?: Readonly<Record<string, unknown>>): void;
+  warn(event: string, fields?: Readonly<Record<string, unknown>>): void;
+  error(event: string, fields?: Readonly<Record<string, unknown>>): void;
+}
+
+export interface TransactionOptions {
+  readonly isolation?: "read committed" | "repeatable read" | "serializable";
+  readonly readOnly?: boolean;
+}
+
+export interface Database extends Sql {
+  readonly kind: "pglite" | "postgres";
+  /**
+   * Runs the work in one transaction; a throw rolls back. 40001 and 40P01 are tried up to 3 more times with jitter, so the
+   * work may run more than once. Inside it only its own `sql` may be used; the database itself throws there.
+   */
+  transaction<T>(work: (sql: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T>;
+  /** Several statements without parameters; for migrations. */
+  script(text: string): Promise<void>;
+  /** Hints from `notify`; the returned function ends it. Survives reconnects. */
+  listen(channel: string, heard: (payload: string) => void): Promise<() => Promise<void>>;
+  notify(channel: string, payload: string): Promise<void>;
+  /** Throws `store_unavailable` when the database does not answer. */
+  ready(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}

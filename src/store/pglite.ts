@@ -1,0 +1,181 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { Worker } from "node:worker_threads";
+import { holdDataFolder } from "./data-folder-lock.ts";
+import type { Database, Sql, SqlValue, Statement, StoreLog, Transaction } from "./database.ts";
+import type { WorkerReply, WorkerRequest, WorkerStart } from "./pglite-protocol.ts";
+import { createUpkeep } from "./pglite-upkeep.ts";
+import { isUnavailable, SqlFault, storeUnavailable } from "./sql-fault.ts";
+import { beginText, createNestingGuard, rolledBack, withFreshPlan, withRetries } from "./transaction.ts";
+import { decoderOf, encodeValue } from "./values.ts";
+
+export type PgliteOptions = {
+  readonly log: StoreLog;
+  /** Longest pause inside a transaction; default 30 s. */
+  readonly idleInTransactionMs?: number;
+  /** How often dead rows are cleared up and checkpoints considered; default each minute. */
+  readonly upkeepEveryMs?: number;
+} & ({ readonly dataFolder: string } | { readonly memory: true; readonly snapshot?: string });
+
+/** The embedded database, and what only it can do. */
+export interface PgliteDatabase extends Database {
+  readonly kind: "pglite";
+  /** The whole data folder as an uncompressed tar; written to a file, `createPglite({memory, snapshot})` starts from it. */
+  dump(): Promise<Blob>;
+}
+
+type Result = Extract<WorkerReply, { columns: unknown }>;
+/** Without its id; keeps the union apart. */
+type Ask = WorkerRequest extends infer R ? (R extends WorkerRequest ? Omit<R, "id" | "tx"> : never) : never;
+interface Waiting {
+  readonly resolve: (reply: WorkerReply) => void;
+  readonly reject: (error: unknown) => void;
+  readonly statement: string | undefined;
+}
+
+const rowsOf = <Row>(result: Result): readonly Row[] => {
+  const columns = result.columns.map((column) => ({ name: column.name, decode: decoderOf(column.oid) }));
+  return result.rows.map((fields) => {
+    const row: Record<string, unknown> = {};
+    columns.forEach(({ name, decode }, index) => {
+      const text = fields[index] ?? null;
+      row[name] = text === null ? null : decode(text);
+    });
+    return row as Row;
+  });
+};
+
+/**
+ * PGlite in a worker thread. In memory, or in `<dataFolder>/pg` with `<dataFolder>/lock` held until it is closed (throws
+ * `DataFolderLocked`). It survives the death of the process but, having no fsync, not the loss of power.
+ */
+export const createPglite = async (options: PgliteOptions): Promise<PgliteDatabase> => {
+  const folder = "dataFolder" in options ? join(options.dataFolder, "pg") : undefined;
+  const lock = "dataFolder" in options ? await holdDataFolder(options.dataFolder) : undefined;
+  if (folder !== undefined) await mkdir(folder, { recursive: true, mode: 0o700 });
+  const workerData: WorkerStart = {
+    folder,
+    snapshot: "memory" in options ? options.snapshot : undefined,
+    idleInTransactionMs: options.idleInTransactionMs ?? 30_000,
+  };
+  const worker = new Worker(new URL("./pglite-worker.ts", import.meta.url), { workerData, name: "pglite", execArgv: [] });
+
+  const waiting = new Map<number, Waiting>();
+  const heard = new Map<string, Set<(payload: string) => void>>();
+  const guard = createNestingGuard();
+  let gone: unknown;
+  let lastId = 0;
+  let lastTransaction = 0;
+
+  const fail = (cause: unknown): void => {
+    gone ??= cause;
+    for (const { reject } of waiting.values()) reject(storeUnavailable(cause));
+    waiting.clear();
+  };
+
+  const settle = (reply: Extract<WorkerReply, { id: number }>): void => {
+    const held = waiting.get(reply.id);
+    waiting.delete(reply.id);
+    if (held === undefined) return;
+    if (!("fault" in reply)) return held.resolve(reply);
+    const fault = new SqlFault(reply.fault, held.statement);
+    held.reject(isUnavailable(fault.code) ? storeUnavailable(fault) : fault);
+  };
+
+  await new Promise<void>((resolve, reject) => {
+    worker.on("message", (reply: WorkerReply) => {
+      if ("id" in reply) settle(reply);
+      else if ("channel" in reply) for (const tell of heard.get(reply.channel) ?? []) tell(reply.payload);
+      else if ("ready" in reply) resolve();
+      else reject(new Error(`the embedded database did not start: ${reply.failed}`));
+    });
+    worker.on("error", (error) => {
+      options.log.error("store_worker_failed", { cause: error });
+      fail(error);
+      reject(error);
+    });
+    worker.on("exit", () => {
+      fail(new Error("the embedded database has stopped"));
+      reject(new Error("the embedded database stopped while it was starting"));
+    });
+  }).catch(async (error: unknown) => {
+    await worker.terminate();
+    await lock?.release();
+    throw error;
+  });
+
+  const post = (request: Ask, tx: number): Promise<WorkerReply> =>
+    new Promise((resolve, reject) => {
+      if (gone !== undefined) return reject(storeUnavailable(gone));
+      const id = ++lastId;
+      waiting.set(id, { resolve, reject, statement: "name" in request ? request.name : undefined });
+      worker.postMessage({ ...request, id, tx });
+    });
+  const runIn = async <Row>(tx: number, statement: Statement<Row>, values: readonly SqlValue[] = []): Promise<readonly Row[]> =>
+    rowsOf<Row>((await post({ op: "run", name: statement.name, text: statement.text, values: values.map(encodeValue) }, tx)) as Result);
+
+  const once = async <T>(work: (sql: Transaction) => Promise<T>, begin: string): Promise<T> => {
+    const tx = ++lastTransaction;
+    await post({ op: "begin", text: begin }, tx);
+    try {
+      const result = await guard.run(() =>
+        work({
+          run: (statement, values) => runIn(tx, statement, values),
+          script: async (text) => void (await post({ op: "script", text }, tx)),
+        }),
+      );
+      const done = (await post({ op: "end", text: "commit" }, tx)) as Result;
+      if (done.tag === "ROLLBACK") throw rolledBack();
+      return result;
+    } catch (error) {
+      await post({ op: "end", text: "rollback" }, tx).catch(() => undefined);
+      throw error;
+    }
+  };
+
+  const run: Sql["run"] = async (statement, values) => {
+    guard.check(statement.name);
+    return withFreshPlan(() => runIn(0, statement, values));
+  };
+  const script = async (text: string): Promise<void> => {
+    guard.check("script");
+    await post({ op: "script", text }, 0);
+  };
+  const upkeep = createUpkeep({ run, script, log: options.log, everyMs: options.upkeepEveryMs ?? 60_000 });
+  const quoted = (channel: string): string => `"${channel.replaceAll('"', '""')}"`;
+
+  return {
+    kind: "pglite",
+    run,
+    script,
+    transaction: (work, choices) => {
+      guard.check("transaction");
+      const begin = beginText(choices);
+      return withRetries(() => once(work, begin));
+    },
+    listen: async (channel, hear) => {
+      const hearers = heard.get(channel) ?? new Set();
+      heard.set(channel, hearers);
+      if (hearers.size === 0) await script(`listen ${quoted(channel)}`);
+      // A hearer of its own for each call, so that the same function may listen twice.
+      const hearer = (payload: string): void => hear(payload);
+      hearers.add(hearer);
+      return async () => {
+        hearers.delete(hearer);
+        if (hearers.size === 0 && gone === undefined) await script(`unlisten ${quoted(channel)}`);
+      };
+    },
+    notify: async (channel, payload) => void (await run({ name: "store.notify", text: "select pg_notify($1, $2)" }, [channel, payload])),
+    ready: async () => void (await run({ name: "store.ready", text: "select 1" })),
+    dump: async () => ((await post({ op: "dump" }, 0)) as Extract<WorkerReply, { dump: Blob }>).dump,
+    [Symbol.asyncDispose]: async () => {
+      await upkeep[Symbol.asyncDispose]();
+      if (gone === undefined) {
+        await post({ op: "close" }, 0).catch(() => undefined);
+        gone ??= new Error("the database is closed");
+      }
+      await worker.terminate();
+      await lock?.release();
+    },
+  };
+};

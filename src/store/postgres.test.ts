@@ -1,0 +1,152 @@
+import assert from "node:assert/strict";
+import { createServer, connect, type AddressInfo, type Socket } from "node:net";
+import { once } from "node:events";
+import type { TestContext } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Problem } from "#contract/problem.ts";
+import { cleanUp } from "#testing/clean-up.ts";
+import { forPostgres } from "#testing/database.ts";
+import { statement, type StoreLog } from "./database.ts";
+import { createPostgres } from "./postgres.ts";
+
+const log: StoreLog = { info: () => {}, warn: () => {}, error: () => {} };
+const isUnavailable = (error: unknown): boolean => error instanceof Problem && error.code === "store_unavailable" && error.status === 503;
+const KILL = statement(
+  "t.kill",
+  "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = $1 and pid <> pg_backend_pid()",
+);
+
+const until = async (holds: () => boolean | Promise<boolean>): Promise<void> => {
+  for (const deadline = Date.now() + 10_000; !(await holds()); await sleep(10))
+    assert.ok(Date.now() < deadline, "it did not happen in time");
+};
+
+/** A port that leads to the server until it is cut. */
+const relayTo = async (t: TestContext, url: string): Promise<{ readonly url: string; cut(): void; restore(): void }> => {
+  const target = new URL(url);
+  const sockets = new Set<Socket>();
+  let isCut = false;
+  const server = createServer((socket) => {
+    if (isCut) return void socket.destroy();
+    const upstream = connect(Number(target.port), target.hostname);
+    for (const end of [socket, upstream]) {
+      sockets.add(end);
+      end
+        .on("error", () => undefined)
+        .on("close", () => {
+          sockets.delete(end);
+          socket.destroy();
+          upstream.destroy();
+        });
+    }
+    socket.pipe(upstream).pipe(socket);
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  cleanUp(t, async () => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+    await once(server, "close");
+  });
+  const relayed = new URL(url);
+  relayed.port = String((server.address() as AddressInfo).port);
+  return {
+    url: relayed.href,
+    cut: () => {
+      isCut = true;
+      for (const socket of sockets) socket.destroy();
+    },
+    restore: () => {
+      isCut = false;
+    },
+  };
+};
+
+forPostgres("a server that cannot be reached is store_unavailable", [], async () => {
+  await assert.rejects(createPostgres({ url: "postgres://nobody:x@127.0.0.1:1/none", poolSize: 2, log }), isUnavailable);
+});
+
+forPostgres("a connection that breaks in the middle is store_unavailable, and the next call works", [], async (t, url) => {
+  const relay = await relayTo(t, url);
+  const database = await createPostgres({ url: relay.url, poolSize: 2, log });
+  cleanUp(t, () => database[Symbol.asyncDispose]());
+  const sleeping = statement("t.sleep", "select pg_sleep(30)");
+  const hanging = Promise.allSettled([database.run(sleeping), database.transaction((sql) => sql.run(sleeping))]);
+  await sleep(100);
+  relay.cut();
+  for (const result of await hanging) assert.ok(result.status === "rejected" && isUnavailable(result.reason));
+  await assert.rejects(database.ready(), isUnavailable);
+  relay.restore();
+  await database.ready();
+});
+
+forPostgres("a statement and a pause in a transaction may not take for ever", [], async (t, url) => {
+  const database = await createPostgres({ url, poolSize: 2, log, statementTimeoutMs: 100, idleInTransactionMs: 100 });
+  cleanUp(t, () => database[Symbol.asyncDispose]());
+  await assert.rejects(database.run(statement("t.sleep", "select pg_sleep(5)")), isUnavailable);
+  await assert.rejects(
+    database.transaction(async (sql) => {
+      await sleep(400);
+      await sql.run(statement("t.one", "select 1"));
+    }),
+    isUnavailable,
+  );
+  await database.ready();
+});
+
+forPostgres("listening survives the loss of its connection", [], async (t, url) => {
+  const database = await createPostgres({ url, poolSize: 2, log });
+  cleanUp(t, () => database[Symbol.asyncDispose]());
+  const heard: string[] = [];
+  await database.listen("hints", (payload) => heard.push(payload));
+  await database.notify("hints", "before");
+  await until(() => heard.length === 1);
+  await database.run(KILL, ["sallyport listen"]);
+  await until(async () => {
+    await database.notify("hints", "after");
+    return heard.includes("after");
+  });
+});
+
+forPostgres("two transactions that clash are both done in the end", [], async (t, url) => {
+  const database = await createPostgres({ url, poolSize: 4, log });
+  cleanUp(t, () => database[Symbol.asyncDispose]());
+  await database.script("create table account (id int primary key, amount int); insert into account values (1, 0), (2, 0)");
+  const read = statement<{ total: bigint }>("t.total", "select sum(amount) as total from account");
+  const add = statement("t.add", "update account set amount = amount + $2 where id = $1");
+  let attempts = 0;
+  /** The first attempts wait for one another where their clash is certain; later ones go on alone. */
+  const meeting = (): (() => Promise<void>) => {
+    let arrived = 0;
+    const both = Promise.withResolvers<void>();
+    return async () => {
+      if (++arrived === 2) both.resolve();
+      await both.promise;
+    };
+  };
+  const met = meeting();
+  const crossing = (first: number, second: number) =>
+    database.transaction(async (sql) => {
+      attempts++;
+      await sql.run(add, [first, 1]);
+      await met();
+      await sql.run(add, [second, 1]);
+    });
+  await Promise.all([crossing(1, 2), crossing(2, 1)]);
+  assert.equal(attempts, 3, "one was the victim of the deadlock and was tried again");
+
+  attempts = 0;
+  const seen = meeting();
+  const reading = () =>
+    database.transaction(
+      async (sql) => {
+        attempts++;
+        await sql.run(read);
+        await seen();
+        await sql.run(add, [1, 1]);
+      },
+      { isolation: "serializable" },
+    );
+  await Promise.all([reading(), reading()]);
+  assert.ok(attempts > 2, "one saw what the other changed");
+  assert.equal((await database.run(read))[0]?.total, 6n);
+});

@@ -1,0 +1,33 @@
+import { Problem } from "#contract/problem.ts";
+
+/** What the database said of a statement: SQLSTATE and what it names. Its detail is left out, for it may quote values. */
+export class SqlFault extends Error {
+  override readonly name = "SqlFault";
+  /** SQLSTATE, e.g. `23505`. */
+  readonly code: string;
+  readonly constraint: string | undefined;
+  readonly table: string | undefined;
+  /** Name of the statement that failed. */
+  readonly statement: string | undefined;
+
+  constructor(fault: { code: string; message: string; constraint?: string | undefined; table?: string | undefined }, statement?: string) {
+    super(statement === undefined ? fault.message : `${statement}: ${fault.message}`);
+    this.code = fault.code;
+    this.constraint = fault.constraint;
+    this.table = fault.table;
+    this.statement = statement;
+  }
+}
+
+/** True for a fault with this SQLSTATE and, if given, of this constraint. */
+export const isSqlFault = (error: unknown, code: string, constraint?: string): error is SqlFault =>
+  error instanceof SqlFault && error.code === code && (constraint === undefined || error.constraint === constraint);
+
+export const storeUnavailable = (cause: unknown): Problem => new Problem("store_unavailable", { cause, headers: { "retry-after": "5" } });
+
+/** Classes that say "the database cannot work now": connection, resources, operator's stop, system faults; and a read-only standby. */
+export const isUnavailable = (code: string): boolean =>
+  /^(?:08|53|58|57P)/.test(code) || code === "57014" || code === "25006" || code === "25P03" || code === "55P03";
+
+/** A prepared statement no longer fits its tables (0A000) or its connection does not know it (26000): prepared anew, it works. */
+export const isStalePlan = (error: unknown): boolean => error instanceof SqlFault && (error.code === "0A000" || error.code === "26000");

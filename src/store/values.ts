@@ -1,0 +1,109 @@
+import type { SqlValue } from "./database.ts";
+
+/**
+ * The one codec of both adapters. All values travel in PostgreSQL's text form, so what a statement returns cannot
+ * depend on which adapter ran it.
+ */
+
+type Decode = (text: string) => unknown;
+
+const element = (value: string | number | bigint | boolean | null): string =>
+  value === null ? "NULL" : typeof value === "string" ? `"${value.replace(/["\\]/g, "\\$&")}"` : String(value);
+
+/** Text of a parameter; null stays null. Throws TypeError for what a parameter cannot be (`undefined`, objects). */
+export const encodeValue = (value: SqlValue): string | null => {
+  if (value === null || typeof value === "string") return value;
+  if (typeof value === "number" || typeof value === "bigint" || typeof value === "boolean") return String(value);
+  if (value instanceof Uint8Array) return `\\x${Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString("hex")}`;
+  if (value instanceof Date) return value.toISOString();
+  if (Array.isArray(value)) return `{${value.map(element).join(",")}}`;
+  throw new TypeError(`a parameter cannot be ${value === undefined ? "undefined" : typeof value}`);
+};
+
+/** `2026-11-21 04:29:06.80123+00` -> `2026-11-21T04:29:06.801Z`; microseconds are cut, `infinity` stays as it is. */
+const decodeTimestamp: Decode = (text) => {
+  if (text.length < 20 || text[10] !== " ") return text;
+  if (!text.endsWith("+00")) {
+    const hours = /[+-]\d\d$/.test(text) ? `${text}:00` : text;
+    return new Date(hours.replace(" ", "T")).toISOString();
+  }
+  const point = text.indexOf(".", 19);
+  const fraction = point === -1 ? "" : text.slice(point + 1, -3);
+  return `${text.slice(0, 10)}T${text.slice(11, 19)}.${fraction.slice(0, 3).padEnd(3, "0")}Z`;
+};
+
+const decodeBytes: Decode = (text) => new Uint8Array(Buffer.from(text.slice(2), "hex"));
+const asIs: Decode = (text) => text;
+
+/** `{a,"b ""c",NULL}` and nested arrays. */
+const decodeArray = (text: string, decode: Decode): unknown[] => {
+  let at = text.startsWith("[") ? text.indexOf("=") + 1 : 0;
+  const readQuoted = (): string => {
+    let held = "";
+    for (at++; text[at] !== '"'; at++) {
+      if (text[at] === "\\") at++;
+      held += text[at];
+    }
+    at++;
+    return held;
+  };
+  const readList = (): unknown[] => {
+    const items: unknown[] = [];
+    at++;
+    while (text[at] !== "}") {
+      if (text[at] === ",") at++;
+      else if (text[at] === "{") items.push(readList());
+      else if (text[at] === '"') items.push(decode(readQuoted()));
+      else {
+        const start = at;
+        while (text[at] !== "," && text[at] !== "}") at++;
+        const bare = text.slice(start, at);
+        items.push(bare === "NULL" ? null : decode(bare));
+      }
+    }
+    at++;
+    return items;
+  };
+  return readList();
+};
+
+const arrayOf =
+  (decode: Decode): Decode =>
+  (text) =>
+    decodeArray(text, decode);
+
+/** Type oid -> how its text is read; all others stay text. */
+const decoders: ReadonlyMap<number, Decode> = new Map([
+  [16, (text) => text === "t"],
+  [17, decodeBytes],
+  [20, BigInt],
+  [21, Number],
+  [23, Number],
+  [26, Number],
+  [114, JSON.parse],
+  [199, arrayOf(JSON.parse)],
+  [700, Number],
+  [701, Number],
+  [1000, arrayOf((text) => text === "t")],
+  [1001, arrayOf(decodeBytes)],
+  [1002, arrayOf(asIs)],
+  [1005, arrayOf(Number)],
+  [1007, arrayOf(Number)],
+  [1009, arrayOf(asIs)],
+  [1015, arrayOf(asIs)],
+  [1016, arrayOf(BigInt)],
+  [1021, arrayOf(Number)],
+  [1022, arrayOf(Number)],
+  [1184, decodeTimestamp],
+  [1185, arrayOf(decodeTimestamp)],
+  [1231, arrayOf(asIs)],
+  [2951, arrayOf(asIs)],
+  [3802, JSON.parse],
+  [3807, arrayOf(JSON.parse)],
+] satisfies [number, Decode][]);
+
+/** How the text of a type is read. `JSON.parse` and `Number` are called with the text alone. */
+export const decoderOf = (oid: number): ((text: string) => unknown) => {
+  const decode = decoders.get(oid) ?? asIs;
+  return (text) => decode(text);
+};

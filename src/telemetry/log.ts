@@ -1,0 +1,79 @@
+import pino from "pino";
+
+/** Structured logs: one JSON line each. Fields are wire names; what looks like a credential is replaced.  */
+export interface Log {
+  debug(event: string, fields?: Readonly<Record<string, unknown>>): void;
+  info(event: string, fields?: Readonly<Record<string, unknown>>): void;
+  warn(event: string, fields?: Readonly<Record<string, unknown>>): void;
+  error(event: string, fields?: Readonly<Record<string, unknown>>): void;
+  child(fields: Readonly<Record<string, unknown>>): Log;
+}
+
+const credentials: readonly RegExp[] = [
+  /eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}(?:\.[A-Za-z0-9_-]*){1,3}/g,
+  /\b[Bb]earer\s+[A-Za-z0-9._~+/=-]{8,}/g,
+  /\bhv[sbr]\.[A-Za-z0-9_-]{8,}/g,
+  /-----BEGIN [A-Z ]+-----[\s\S]*?-----END [A-Z ]+-----/g,
+  /(?:password|passwd|secret|api[_-]?key)=[^&\s"]+/gi,
+  /(?:__Host-Http-sid|sallyport_dev_sid_\d+)=[^;\s"]+/g,
+];
+
+const redactText = (text: string): string => credentials.reduce((held, pattern) => held.replace(pattern, "[redacted]"), text);
+
+/** Replaces what looks like a credential anywhere in a value. A cause shows its type and code, never its message. */
+export const redact = (value: unknown, depth = 0): unknown => {
+  if (typeof value === "string") return redactText(value);
+  if (typeof value === "bigint") return value.toString();
+  if (typeof value !== "object" || value === null) return value;
+  if (depth > 6) return "[deep]";
+  if (value instanceof Error) {
+    const code = (value as { code?: unknown }).code;
+    return {
+      type: value.name,
+      ...(typeof code === "string" ? { code } : {}),
+      at: redactText(value.stack?.split("\n").slice(1, 4).join(" ").trim() ?? ""),
+    };
+  }
+  if (Array.isArray(value)) return value.map((item) => redact(item, depth + 1));
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, redact(item, depth + 1)]));
+};
+
+export interface LogOptions {
+  readonly level: "trace" | "debug" | "info" | "warn" | "error" | "silent";
+  readonly service: string;
+  readonly version: string;
+  readonly environment: string;
+  /** Where lines go; standard output unless given (tests collect them). */
+  readonly write?: (line: string) => void;
+}
+
+export const createLog = (options: LogOptions): Log => {
+  const base = { service: options.service, version: options.version, environment: options.environment };
+  const settings = {
+    level: options.level,
+    base,
+    messageKey: "event",
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label: string) => ({ level: label }) },
+  };
+  const logger = options.write === undefined ? pino(settings) : pino(settings, { write: options.write });
+  return wrap(logger);
+};
+
+const wrap = (logger: pino.Logger): Log => {
+  const at =
+    (level: "debug" | "info" | "warn" | "error") =>
+    (event: string, fields: Readonly<Record<string, unknown>> = {}) => {
+      if (logger.isLevelEnabled(level)) logger[level](redact(fields) as object, event);
+    };
+  return {
+    debug: at("debug"),
+    info: at("info"),
+    warn: at("warn"),
+    error: at("error"),
+    child: (fields) => wrap(logger.child(redact(fields) as object)),
+  };
+};
+
+/** Says nothing; for tests and tools. */
+export const silentLog: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {}, child: () => silentLog };

@@ -1,0 +1,123 @@
+import { Counter, Gauge, Histogram, Registry } from "@prometheus-io/client";
+
+/** One metric: every one of the house stands in this list. Labels are closed or capped: never an id of a person or tool. */
+interface MetricRow {
+  readonly kind: "counter" | "gauge" | "histogram";
+  readonly labels: readonly string[];
+  readonly help: string;
+  readonly buckets?: readonly number[];
+}
+
+const seconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+const counter = (labels: readonly string[], help: string): MetricRow => ({ kind: "counter", labels, help });
+const gauge = (labels: readonly string[], help: string): MetricRow => ({ kind: "gauge", labels, help });
+const timing = (labels: readonly string[], help: string): MetricRow => ({ kind: "histogram", labels, help, buckets: seconds });
+
+/** Name -> what it is. Names with `bff_`, `http_` and `circuit_` are public and never change. */
+export const metricTable = {
+  http_requests_total: counter(["method", "endpoint", "status"], "Requests at the gateway."),
+  http_request_duration_seconds: timing(["method", "endpoint"], "Time of a request at the gateway."),
+  bff_active_sessions_total: gauge([], "Sessions that have not ended."),
+  bff_sessions_created_total: counter([], "Sessions begun."),
+  bff_sessions_destroyed_total: counter(["reason"], "Sessions ended."),
+  bff_verify_duration_seconds: timing(["status"], "Time of a forward-auth check."),
+  bff_oauth_flow_duration_seconds: timing(["flow_type"], "Time of a sign-in flow at the gateway."),
+  bff_session_binding_failures_total: counter(["reason"], "Sessions used by another client."),
+  bff_token_refresh_success_total: counter(["user_id"], "Token refreshes that succeeded."),
+  bff_token_refresh_failed_total: counter(["reason"], "Token refreshes that failed."),
+  bff_token_refresh_total: counter(["service", "status"], "Token refreshes."),
+  bff_token_exchange_total: counter(["grant_type", "status"], "Token exchanges."),
+  bff_token_validation_total: counter(["token_type", "status"], "Token checks."),
+  bff_token_expiry_total: counter(["service"], "Cached tokens found expired."),
+  bff_authz_requests_total: counter(["resource", "action", "decision"], "Decisions asked for at the gateway."),
+  bff_authz_latency_seconds: timing(["resource"], "Time of a decision as the gateway sees it."),
+  bff_redis_operations_total: counter(["operation", "status"], "Redis operations."),
+  bff_redis_latency_seconds: timing(["operation"], "Time of a Redis operation."),
+  bff_idp_requests_total: counter(["endpoint", "status"], "Requests to the identity provider."),
+  bff_idp_latency_seconds: timing(["endpoint"], "Time of a request to the identity provider."),
+  bff_kafka_messages_total: counter(["topic", "status"], "Messages handed to Kafka."),
+  circuit_breaker_status: gauge(["service"], "0 closed, 1 half-open, 2 open."),
+  circuit_breaks_total: counter(["service"], "Times a breaker opened."),
+  bff_csrf_violations_total: counter(["reason"], "Requests refused by the CSRF check."),
+  bff_rate_limit_violations_total: counter(["client_id"], "Requests over a rate limit."),
+  bff_security_events_total: counter(["event_type", "severity"], "Security events."),
+  bff_background_tasks_total: counter(["task_type", "status"], "Background tasks."),
+  bff_background_task_duration_seconds: timing(["task_type"], "Time of a background task."),
+  bff_public_metrics_total: counter(["event"], "Client metrics taken in."),
+  pdp_decisions_total: counter(["type", "action", "decision", "cached"], "Decisions."),
+  pdp_decision_seconds: timing(["batch"], "Time of one decision call at the decision point."),
+  pdp_facts_seconds: timing([], "Time to gather facts."),
+  pdp_record_seconds: timing([], "Time to record decisions."),
+  pdp_policy_errors_total: counter([], "Policies that failed to evaluate."),
+  pdp_bundle_info: gauge(["version", "state"], "The policy bundle in force."),
+  membership_pip_requests_total: counter(["endpoint", "source", "status"], "PIP questions."),
+  membership_pip_seconds: timing(["endpoint", "source"], "Time of a PIP question."),
+  membership_graph_version: gauge([], "Version of the graph."),
+  membership_writes_total: counter(["source"], "Graph versions written."),
+  membership_reservations_total: counter(["result"], "Reservations by result."),
+  mcp_calls_total: counter(["dialect", "outcome"], "Tool calls."),
+  mcp_door_duration_seconds: timing(["door"], "Time of one door of the tool-call corridor."),
+  mcp_list_duration_seconds: timing(["dialect", "cached"], "Time of a tool list."),
+  mcp_catalogue_tools: gauge(["state"], "Tools in the catalogue."),
+  mcp_upstream_up: gauge(["system"], "1 if an MCP system answers."),
+  secrets_operations_total: counter(["op", "provider", "outcome"], "Secret operations."),
+  secrets_operation_duration_seconds: timing(["op", "provider"], "Time of a secret operation."),
+  secrets_denied_total: counter(["purpose", "code"], "Secret operations refused."),
+  events_stream_clients: gauge(["stream"], "Open event streams."),
+  events_stream_sent_total: counter(["stream"], "Events sent on streams."),
+  events_stream_resyncs_total: counter(["stream", "reason"], "Streams that lost their window."),
+  events_bus_fresh: gauge([], "1 if the live bus was confirmed within 3 s."),
+  audit_append_seconds: timing(["phase"], "Time to append audit entries."),
+  audit_open_acts: gauge([], "Acts that wait for their close."),
+  audit_blocked_total: counter(["reason"], "Acts refused because they could not be recorded."),
+} as const satisfies Record<string, MetricRow>;
+
+export type MetricName = keyof typeof metricTable;
+export type Labels<N extends MetricName> = Record<(typeof metricTable)[N]["labels"][number], string>;
+
+export interface Metrics {
+  count<N extends MetricName>(name: N, labels: Labels<N>, by?: number): void;
+  set<N extends MetricName>(name: N, labels: Labels<N>, value: number): void;
+  observe<N extends MetricName>(name: N, labels: Labels<N>, value: number): void;
+  /** Text exposition. */
+  text(): Promise<string>;
+  readonly contentType: string;
+}
+
+/** Most label combinations a metric may have; what comes beyond is counted under `other`. */
+const SERIES_CAP = 1000;
+
+/** Registers every metric of the table, so all are there from the start. One a process, made by house.ts. */
+export const createMetrics = (): Metrics => {
+  const registry = new Registry();
+  const made = new Map<string, Counter<string> | Gauge<string> | Histogram<string>>();
+  const series = new Map<string, Set<string>>();
+  for (const [name, row] of Object.entries<MetricRow>(metricTable)) {
+    const common = { name, help: row.help, labelNames: [...row.labels], registers: [registry] };
+    const metric =
+      row.kind === "counter"
+        ? new Counter(common)
+        : row.kind === "gauge"
+          ? new Gauge(common)
+          : new Histogram({ ...common, buckets: [...(row.buckets ?? seconds)] });
+    made.set(name, metric);
+  }
+  const capped = (name: string, labels: Record<string, string>): Record<string, string> => {
+    const key = Object.values(labels).join("\u0000");
+    const seen = series.get(name) ?? new Set<string>();
+    series.set(name, seen);
+    if (seen.has(key)) return labels;
+    if (seen.size < SERIES_CAP) {
+      seen.add(key);
+      return labels;
+    }
+    return Object.fromEntries(Object.keys(labels).map((label) => [label, "other"]));
+  };
+  return {
+    count: (name, labels, by = 1) => (made.get(name) as Counter<string>).inc(capped(name, labels), by),
+    set: (name, labels, value) => (made.get(name) as Gauge<string>).set(capped(name, labels), value),
+    observe: (name, labels, value) => (made.get(name) as Histogram<string>).observe(capped(name, labels), value),
+    text: () => registry.metrics(),
+    contentType: registry.contentType,
+  };
+};

@@ -1,0 +1,405 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { TestContext } from "node:test";
+import type { Peer } from "#contract/ask.ts";
+import { Problem, type ProblemCode } from "#contract/problem.ts";
+import { readSettings } from "#contract/setting.ts";
+import { crudSettings } from "#crud/config.ts";
+import { createCrud, type CrudParts, type CrudService } from "#crud/service.ts";
+import { createPeopleDirectory, type PeopleDirectory } from "#demo/people-directory.ts";
+import type { EntryDraft } from "#events/audit/entry.ts";
+import { listenService, type Listening } from "#http/listen.ts";
+import { problemResponse } from "#http/problem-body.ts";
+import type { Asker, DecideAsk, Decided, Decider } from "#pdp/decide.ts";
+import type { Database } from "#store/database.ts";
+import { createLog } from "#telemetry/log.ts";
+import { createMetrics } from "#telemetry/metrics.ts";
+import { testDatabase } from "./database.ts";
+import { testEvents } from "./events.ts";
+import { testAudiences, testIdentity, type TestIdentity, type TestTokenOf } from "./identity.ts";
+
+/** What was asked of a double. */
+export interface Asked {
+  readonly method: string;
+  readonly path: string;
+  readonly query: Readonly<Record<string, string>>;
+  readonly body: unknown;
+  readonly headers: Headers;
+}
+
+export interface MembershipDouble {
+  capabilities: readonly string[];
+  chain: readonly { audience: string; scopes: readonly string[] }[];
+  dataScope: { tenant_ids: readonly string[]; row_filter_sql: string; column_mask: Record<string, string> };
+  /** A code: the reservation is refused with it. */
+  reserve: "ok" | ProblemCode;
+  groups: readonly string[];
+  /** What the held reservation of a call is, by call id. */
+  readonly reservations: Map<string, { id: string; usd: number; steps: number; state: string }>;
+  readonly settled: { id: string; usd: number; steps: number; outcome: string }[];
+  readonly released: string[];
+  isDown: boolean;
+}
+
+/** What tests look at in a JSON-RPC answer. */
+export interface RpcBody {
+  readonly id: string | number | null;
+  readonly result: {
+    readonly content: { readonly type: string; readonly text: string }[];
+    readonly tools: { readonly name: string }[];
+    readonly nextCursor?: string;
+  };
+  readonly error?: {
+    readonly code: number;
+    readonly message: string;
+    readonly data: {
+      readonly code: string;
+      readonly correlation_id: string;
+      readonly call_id?: string;
+      readonly decision_id?: string;
+      readonly retry_after_s?: number;
+      readonly errors?: { readonly path: string; readonly message: string }[];
+      readonly step_up?: { readonly level: string; readonly max_age_s: number; readonly url: string };
+    };
+  };
+}
+
+interface MembershipBody {
+  readonly asks: readonly { readonly subject_id: string }[];
+  readonly call_id: string;
+  readonly usd: number;
+  readonly steps: number;
+  readonly outcome: string;
+}
+
+/** A text is the reason of a denial; `down`: the decision point does not answer. */
+export type Verdict = boolean | string;
+
+export interface CrudHouse {
+  readonly crud: CrudService;
+  readonly identity: TestIdentity;
+  readonly people: PeopleDirectory;
+  readonly membership: MembershipDouble;
+  readonly asked: { membership: Asked[]; secrets: Asked[]; decisions: { asker: Asker; ask: DecideAsk }[] };
+  /** Verdict by `type:action` or `type:action id`; absent = permitted. */
+  readonly verdicts: Map<string, Verdict>;
+  readonly obligations: { id: string; type: string; properties?: Record<string, unknown> }[];
+  readonly entries: {
+    phase: "open" | "close" | "single";
+    actId?: string;
+    draft: Partial<EntryDraft>;
+    outcome?: string;
+    code?: string;
+    data?: unknown;
+  }[];
+  readonly lines: Record<string, unknown>[];
+  readonly database: Database;
+  readonly dataFolder: string;
+  secrets: { value: unknown; status: "ok" | ProblemCode };
+  audit: { isDown: boolean; isSlow: boolean };
+  /** Raises the tenant's configuration stream. */
+  moved(tenant: string): void;
+  /** A request with a token of this person. */
+  request(
+    path: string,
+    options?: { as?: Partial<TestTokenOf>; body?: unknown; method?: string; headers?: Record<string, string>; raw?: string },
+  ): Promise<Response>;
+  rpc(body: unknown, options?: { as?: Partial<TestTokenOf>; path?: string }): Promise<{ status: number; headers: Headers; body: RpcBody }>;
+  token(as?: Partial<TestTokenOf>): Promise<string>;
+  listen(): Promise<Listening>;
+}
+
+export const peopleTools = ["people.demo.get_employee", "people.demo.list_employees", "people.demo.update_salary"] as const;
+export const API_KEY = "people-key-0123456789";
+
+const read = async (request: Request): Promise<Asked> => {
+  const url = new URL(request.url);
+  const text = await request.text();
+  return {
+    method: request.method,
+    path: url.pathname,
+    query: Object.fromEntries(url.searchParams),
+    body: text === "" ? undefined : JSON.parse(text),
+    headers: request.headers,
+  };
+};
+const json = (value: unknown, status = 200): Response =>
+  new Response(JSON.stringify(value), { status, headers: { "content-type": "application/json" } });
+const refuse = (code: ProblemCode): Response => problemResponse(new Problem(code), "test");
+
+const membershipPeer =
+  (double: MembershipDouble, asked: Asked[]): Peer =>
+  async (request) => {
+    const seen = await read(request);
+    asked.push(seen);
+    if (double.isDown) return refuse("store_unavailable");
+    const body = seen.body as MembershipBody;
+    if (seen.path.endsWith("/capabilities")) return json({ capabilities: double.capabilities });
+    if (seen.path.endsWith("/chain-eligibility")) return json(double.chain);
+    if (seen.path.endsWith("/data-scope")) return json(double.dataScope);
+    if (seen.path.endsWith("/health")) return json({ status: "ok", graph_version: 1, version: "1" });
+    if (seen.path.endsWith("/facts")) {
+      const subject = {
+        id: body.asks[0]?.subject_id,
+        kind: "Person",
+        name: "Some One",
+        tenant_ids: ["tenant:acme"],
+        groups: double.groups,
+        disabled: false,
+        mfa_level: null,
+      };
+      return json({
+        graph_version: 1,
+        facts: [{ subject, agent: null, capability: false, chain: true, definition_ok: true, delegation: null, resource: null, edges: [] }],
+      });
+    }
+    if (seen.path.endsWith("/identity_nodes/search/with-metadata"))
+      return json({ nodes: [], total: 0, limit: 50, skip: 0, has_more: false, relationships: { out: {}, in: {} } });
+    if (seen.path.endsWith("/reservations") && seen.method === "POST") {
+      if (double.reserve !== "ok") return refuse(double.reserve);
+      const id = `r-${body.call_id}`;
+      double.reservations.set(body.call_id, { id, usd: body.usd, steps: body.steps, state: "held" });
+      return json(
+        {
+          reservation_id: id,
+          delegation_id: "delegation:ben-hr",
+          steps_left: 49,
+          budget_left_usd: 4.9,
+          ends_at: "2030-01-01T00:00:00.000Z",
+        },
+        201,
+      );
+    }
+    if (seen.path.endsWith("/reservations")) {
+      const held = double.reservations.get(seen.query["call_id"] ?? "");
+      if (held === undefined) return json(null);
+      const view = {
+        reservation_id: held.id,
+        call_id: seen.query["call_id"],
+        tool_id: "x",
+        state: held.state,
+        outcome: null,
+        steps: held.steps,
+        usd: held.usd,
+      };
+      return json({
+        ...view,
+        charged_steps: null,
+        charged_usd: null,
+        created_at: "2026-01-01T00:00:00.000Z",
+        closed_at: null,
+        delegation_id: "delegation:ben-hr",
+      });
+    }
+    const [, id = "", verb] = /reservations\/([^/]+)\/(settle|release)$/.exec(decodeURIComponent(seen.path)) ?? [];
+    if (verb === "settle") {
+      double.settled.push({ id, usd: body.usd, steps: body.steps, outcome: body.outcome });
+      return json({ charged_usd: body.usd, charged_steps: body.steps, excess_usd: 0, steps_left: 49, budget_left_usd: 4.9 });
+    }
+    if (verb === "release") {
+      double.released.push(id);
+      return json({ released: true });
+    }
+    return refuse("not_found");
+  };
+
+const deciderDouble = (house: Pick<CrudHouse, "verdicts" | "obligations">, asked: { asker: Asker; ask: DecideAsk }[]): Decider => {
+  let number = 0;
+  const one = (asker: Asker, ask: DecideAsk): Decided => {
+    asked.push({ asker, ask });
+    const verdict =
+      house.verdicts.get(`${ask.type}:${ask.action} ${ask.id ?? "*"}`) ?? house.verdicts.get(`${ask.type}:${ask.action}`) ?? true;
+    if (verdict === "down") throw new Problem("decision_unavailable");
+    const decisionId = `d_${++number}`;
+    if (typeof verdict === "string") return { decision: false, decisionId, reason: verdict, obligations: [] };
+    return {
+      decision: verdict,
+      decisionId,
+      ...(verdict ? {} : { reason: "not_granted" }),
+      obligations: verdict && ask.action === "tools/call" ? house.obligations : [],
+    };
+  };
+  const decideMany: Decider["decideMany"] = async (asker, asks, _correlationId, semantic) => {
+    const answers: Decided[] = [];
+    for (const ask of asks) {
+      const decided = one(asker, ask);
+      answers.push(decided);
+      if (semantic === "deny_on_first_deny" && !decided.decision) break;
+    }
+    return answers;
+  };
+  return {
+    decide: async (asker, ask) => one(asker, ask),
+    decideMany,
+    require: async (asker, ask) => {
+      const decided = one(asker, ask);
+      if (!decided.decision) throw new Problem("access_denied", { members: { decision_id: decided.decisionId } });
+      return decided;
+    },
+  };
+};
+
+/** The tool server on the shipped configuration and a real people directory; membership, decisions and secrets are recorded. */
+export const crudHouse = async (
+  t: Pick<TestContext, "after">,
+  options: {
+    readonly settings?: Record<string, string>;
+    readonly configFolder?: string;
+    readonly now?: () => Date;
+    /** The real bus, recorder and changes instead of recorded ones. */
+    readonly realEvents?: boolean;
+  } = {},
+): Promise<CrudHouse> => {
+  const now = options.now ?? (() => new Date());
+  const dataFolder = await mkdtemp(join(tmpdir(), "sallyport-crud-"));
+  const lines: Record<string, unknown>[] = [];
+  const log = createLog({
+    level: "debug",
+    service: "crud",
+    version: "0.0.0",
+    environment: "test",
+    write: (line) => void lines.push(JSON.parse(line)),
+  });
+  const database = await testDatabase(t, options.realEvents === true ? ["events", "crud"] : ["crud"]);
+  const events = options.realEvents === true ? await testEvents(t, database, { service: "crud" }) : undefined;
+  const identity = testIdentity({ now });
+  const people = createPeopleDirectory({ apiKey: () => API_KEY, now, log });
+  const upstream = await people.listen({ port: 0 });
+  const membership: MembershipDouble = {
+    capabilities: peopleTools,
+    chain: [{ audience: "https://people.demo", scopes: ["people.read", "people.write"] }],
+    dataScope: { tenant_ids: ["tenant:acme"], row_filter_sql: "tenant_id IN ('tenant:acme')", column_mask: {} },
+    reserve: "ok",
+    groups: ["group:people-ops"],
+    reservations: new Map(),
+    settled: [],
+    released: [],
+    isDown: false,
+  };
+  const asked: CrudHouse["asked"] = { membership: [], secrets: [], decisions: [] };
+  const entries: CrudHouse["entries"] = [];
+  const verdicts = new Map<string, Verdict>();
+  const obligations: CrudHouse["obligations"] = [];
+  const audit = { isDown: false, isSlow: false };
+  const secrets: CrudHouse["secrets"] = { value: API_KEY, status: "ok" };
+  const watchers = new Map<string, Set<(version: bigint) => void>>();
+  const requireAudit = (): void => {
+    if (audit.isDown) throw new Problem("audit_unavailable");
+  };
+  const parts: CrudParts = {
+    config: readSettings(crudSettings, options.settings ?? {}).values,
+    configFolder: options.configFolder ?? fileURLToPath(new URL("../../config/", import.meta.url)),
+    dataFolder,
+    placeholders: { DEMO_UPSTREAM_URL: `http://127.0.0.1:${upstream.port}` },
+    housePorts: [8080, 8081, 8082, 8083, 8084, 8085],
+    tenants: ["tenant:acme", "tenant:globex"],
+    database,
+    change: (work) => database.transaction(async (sql) => (await work(sql)).result),
+    recorder: {
+      open: async (draft, actId = "none") => {
+        requireAudit();
+        entries.push({ phase: "open", actId, draft });
+        return {
+          actId,
+          close: async (outcome, data, more) => {
+            entries.push({ phase: "close", actId, draft, outcome, data, ...(more?.code === undefined ? {} : { code: more.code }) });
+            return audit.isSlow ? "pending" : "closed";
+          },
+        };
+      },
+      one: async (draft) => {
+        requireAudit();
+        entries.push({
+          phase: "single",
+          draft,
+          outcome: draft.outcome,
+          ...(draft.code === undefined ? {} : { code: draft.code }),
+          ...(draft.actId === undefined ? {} : { actId: draft.actId }),
+        });
+      },
+      recover: async () => 0,
+      write: async () => {},
+      references: undefined as never,
+    },
+    bus: {
+      watch: (tenant: string, _stream: string, moved: (version: bigint) => void) => {
+        const held = watchers.get(tenant) ?? new Set();
+        watchers.set(tenant, held.add(moved));
+        return () => held.delete(moved);
+      },
+    } as unknown as CrudParts["bus"],
+    authenticate: identity.authenticate,
+    identity: identity.identityOf("crud"),
+    decider: deciderDouble({ verdicts, obligations }, asked.decisions),
+    peers: {
+      membership: membershipPeer(membership, asked.membership),
+      secrets: async (request) => {
+        const seen = await read(request);
+        if (seen.path === "/health") return json({ status: "ok" });
+        asked.secrets.push(seen);
+        if (secrets.status !== "ok") return refuse(secrets.status);
+        return json({ uri: seen.query["uri"], value: secrets.value, cached: false, audit_id: "a1", keep_seconds: 30 });
+      },
+    },
+    audiences: testAudiences,
+    authorizationServers: ["http://localhost:8081"],
+    firstPartyClients: ["sallyport-web"],
+    houseSecrets: identity.secrets,
+    publicOrigin: "http://localhost:8080",
+    environment: "test",
+    version: "0.0.0-test",
+    log,
+    metrics: createMetrics(),
+    now,
+  };
+  const crud = await createCrud(events === undefined ? parts : { ...parts, ...events });
+  t.after(async () => {
+    await crud[Symbol.asyncDispose]();
+    await upstream.close(0);
+    await rm(dataFolder, { recursive: true, force: true });
+  });
+  const token: CrudHouse["token"] = (as = {}) =>
+    identity.tokenFor({ sub: "person:ben", tenant: "tenant:acme", scopes: ["mcp.tools.discovery", "mcp.tools.invoke"], ...as });
+  const request: CrudHouse["request"] = async (path, more = {}) => {
+    const headers = new Headers({ authorization: `Bearer ${await token(more.as)}`, ...more.headers });
+    const body = more.raw ?? (more.body === undefined ? undefined : JSON.stringify(more.body));
+    if (body !== undefined && !headers.has("content-type")) headers.set("content-type", "application/json");
+    return crud.fetch(
+      new Request(`http://house.internal${path}`, {
+        method: more.method ?? (body === undefined ? "GET" : "POST"),
+        headers,
+        ...(body === undefined ? {} : { body }),
+      }),
+    );
+  };
+  return {
+    crud,
+    identity,
+    people,
+    membership,
+    asked,
+    verdicts,
+    obligations,
+    entries,
+    lines,
+    database,
+    dataFolder,
+    secrets,
+    audit,
+    moved: (tenant) => {
+      for (const moved of watchers.get(tenant) ?? []) moved(1n);
+    },
+    request,
+    rpc: async (body, more = {}) => {
+      const response = await request(more.path ?? "/mcp/jsonrpc", { body, ...(more.as === undefined ? {} : { as: more.as }) });
+      return { status: response.status, headers: response.headers, body: (await response.json()) as RpcBody };
+    },
+    token,
+    listen: () => listenService((incoming) => crud.fetch(incoming), { port: 0, hosts: ["127.0.0.1"] }),
+  };
+};
+
+/** ben's agent, as its token names it. */
+export const agent = { agent: "agent:hr-assistant" } as const;

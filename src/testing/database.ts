@@ -1,0 +1,100 @@
+import test, { type TestContext } from "node:test";
+import { mkdir, readdir, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import type { Database, StoreLog } from "#store/database.ts";
+import { migrate, type MigrationFolder } from "#store/migrate.ts";
+import { createPglite } from "#store/pglite.ts";
+import { cleanUp } from "./clean-up.ts";
+import { freshDatabase, openPostgres, testServer, type TestServer } from "./postgres-database.ts";
+import { migrationFolders, schemaDigest, type Rooms } from "./schema.ts";
+
+export type { Rooms } from "./schema.ts";
+
+const CACHE = fileURLToPath(new URL("../../.cache/test-database/", import.meta.url));
+const MOST_SNAPSHOTS = 12;
+
+const log: StoreLog = { info: () => {}, warn: () => {}, error: () => {} };
+
+const forgetOld = async (): Promise<void> => {
+  const files = await Promise.all(
+    (await readdir(CACHE)).map(async (name) => ({ name, at: (await stat(`${CACHE}${name}`).catch(() => undefined))?.mtimeMs ?? 0 })),
+  );
+  const old = files.sort((one, other) => other.at - one.at).slice(MOST_SNAPSHOTS);
+  await Promise.all(old.map(({ name }) => rm(`${CACHE}${name}`, { force: true })));
+};
+
+/**
+ * A data folder with these migrations applied, as a tar in `.cache/`: making it takes seconds, starting from it a third of
+ * one. The name holds the digest of the migrations, so a changed migration makes a new one.
+ */
+export const snapshotOf = async (folders: readonly MigrationFolder[]): Promise<string> => {
+  const file = `${CACHE}${await schemaDigest(folders)}.tar`;
+  const now = new Date();
+  const cached = await utimes(file, now, now).then(
+    () => true,
+    () => false,
+  );
+  if (cached) return file;
+  const database = await createPglite({ memory: true, log, ...(folders.length === 0 ? {} : { snapshot: await snapshotOf([]) }) });
+  try {
+    if (folders.length > 0) await migrate(database, folders);
+    const dump = await database.dump();
+    await mkdir(CACHE, { recursive: true });
+    const draft = `${file}.${process.pid}.${Math.random().toString(36).slice(2)}`;
+    await writeFile(draft, dump.stream());
+    await rename(draft, file);
+    await forgetOld();
+    return file;
+  } finally {
+    await database[Symbol.asyncDispose]();
+  }
+};
+
+/** A fresh embedded database with the migrations of these rooms; closed when the test ends. */
+export const testDatabase = async (t: Pick<TestContext, "after">, rooms: Rooms): Promise<Database> => {
+  const database = await createPglite({ memory: true, log, snapshot: await snapshotOf(migrationFolders(rooms)) });
+  cleanUp(t, () => database[Symbol.asyncDispose]());
+  return database;
+};
+
+/** What a test over both adapters is given beside its database. */
+export interface EachDatabase {
+  /** Opens a second connection to the same data, as another process would; undefined on the embedded database. */
+  readonly second: (() => Promise<Database>) | undefined;
+}
+
+let server: TestServer | undefined;
+
+/** Declares a test that needs PostgreSQL and is given the url of a fresh migrated database. See `forEachDatabase`. */
+export const forPostgres = (name: string, rooms: Rooms, work: (t: TestContext, url: string) => void | Promise<void>): void => {
+  // One server for all tests of a file; it is stopped after the last of them.
+  server ??= testServer();
+  const { url, why } = server;
+  void test(name, async (t) => {
+    const address = await url();
+    if (address !== undefined) return work(t, await freshDatabase(t, address, rooms));
+    if (process.env["REQUIRE_REAL"] === "1") throw new Error(`PostgreSQL is required: ${why()}`);
+    process.stderr.write(`SKIPPED, no PostgreSQL: ${name}: ${why()}\n`);
+    t.skip(why());
+  });
+};
+
+/**
+ * Declares the test twice: on the embedded database and on PostgreSQL. Without a PostgreSQL server the second is skipped
+ * by name, loudly; with `REQUIRE_REAL=1` it fails instead.
+ */
+export const forEachDatabase = (
+  name: string,
+  rooms: Rooms,
+  work: (t: TestContext, database: Database, more: EachDatabase) => void | Promise<void>,
+): void => {
+  void test(`${name} (embedded)`, async (t) => work(t, await testDatabase(t, rooms), { second: undefined }));
+  forPostgres(`${name} (PostgreSQL)`, rooms, async (t, url) => {
+    const open = async (): Promise<Database> => {
+      const opened = await openPostgres(url);
+      cleanUp(t, () => opened[Symbol.asyncDispose]());
+      return opened;
+    };
+    await work(t, await open(), { second: open });
+  });
+};

@@ -1,0 +1,54 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import type { TestContext } from "node:test";
+import type { Database } from "#store/database.ts";
+import { createIntegrator, type Integrator } from "#events/audit/integrator.ts";
+import { createRecorder, type AuditRecorder } from "#events/audit/recorder.ts";
+import type { Change } from "#events/change.ts";
+import { createChange } from "#events/create-change.ts";
+import { createLiveBus, type LiveBus } from "#events/live-bus.ts";
+import { silentLog } from "#telemetry/log.ts";
+import { createMetrics } from "#telemetry/metrics.ts";
+import { cleanUp } from "./clean-up.ts";
+
+/** The events room over a test's database, as house.ts joins it. */
+export interface TestEvents {
+  readonly bus: LiveBus;
+  readonly integrator: Integrator;
+  readonly recorder: AuditRecorder;
+  readonly change: Change;
+}
+
+export interface TestEventsOptions {
+  readonly now?: () => Date;
+  readonly kek?: Uint8Array;
+  readonly service?: string;
+}
+
+/** Live bus, integrator, recorder and `change` on this database (migrated with `events`); all closed when the test ends. */
+export const testEvents = async (
+  t: Pick<TestContext, "after">,
+  database: Database,
+  options: TestEventsOptions = {},
+): Promise<TestEvents> => {
+  const log = silentLog;
+  const metrics = createMetrics();
+  const bus = await createLiveBus({ database, log, metrics, pollMs: 200 });
+  const integrator = createIntegrator({ database, log, origin: "test.sallyport", bus });
+  const recorder = await createRecorder({
+    database,
+    writerId: `test:${randomUUID()}`,
+    service: options.service ?? "test",
+    log,
+    metrics,
+    now: options.now ?? (() => new Date()),
+    kek: options.kek ?? randomBytes(32),
+    bus,
+    integrator,
+  });
+  cleanUp(t, async () => {
+    await recorder[Symbol.asyncDispose]();
+    await integrator[Symbol.asyncDispose]();
+    await bus[Symbol.asyncDispose]();
+  });
+  return { bus, integrator, recorder, change: createChange({ database, recorder, bus }) };
+};

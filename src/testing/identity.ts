@@ -1,0 +1,127 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { createLocalJWKSet, exportJWK, generateKeyPair, SignJWT, type CryptoKey, type JWK } from "jose";
+import type { ServiceName } from "#contract/endpoint.ts";
+import { createMetrics, type Metrics } from "#telemetry/metrics.ts";
+import { createAuthenticate, type Authenticate } from "#authn/authenticate.ts";
+import { defaultAssuranceMap } from "#authn/assurance.ts";
+import { createBearerVerifier } from "#authn/bearer.ts";
+import type { HouseIdentity, VerifyBearer } from "#authn/house-identity.ts";
+import type { HouseKeyRow, HouseKeyStore } from "#authn/house-key-store.ts";
+import { createHouseKeys, type HouseKeys } from "#authn/house-keys.ts";
+import type { HouseSecrets } from "#authn/seal.ts";
+
+/** Audience of each service as in the all-in-one house. */
+export const testAudiences = {
+  gateway: "http://localhost:8080",
+  pdp: "http://localhost:8082",
+  crud: "http://localhost:8083",
+  membership: "http://localhost:8084",
+  secrets: "http://localhost:8085",
+} as const satisfies Record<ServiceName, string>;
+
+const ISSUER = "http://localhost:8081";
+
+export interface TestTokenOf {
+  readonly sub: string;
+  /** `undefined`: the token names none. */
+  readonly tenant: string | undefined;
+  readonly scopes: readonly string[];
+  readonly agent?: string;
+  readonly acr?: "strong";
+  /** Seconds since 1970. */
+  readonly authTime?: number;
+  readonly clientId?: string;
+  /** Seconds; 300 unless given. */
+  readonly life?: number;
+}
+
+export interface TestIdentity {
+  /** Accepts tokens for any service of the house, as tests of one service need. */
+  readonly authenticate: Authenticate;
+  readonly verify: VerifyBearer;
+  /** Accepts tokens for this audience alone. */
+  authenticateFor(audience: string): Authenticate;
+  verifierFor(audience: string | readonly string[]): VerifyBearer;
+  identityOf(service: ServiceName): HouseIdentity;
+  /** An access token as the issuer signs it (ES256, `at+jwt`); the audience is all of the house unless given. */
+  tokenFor(who: TestTokenOf, audience?: string | readonly string[]): Promise<string>;
+  readonly houseKeys: HouseKeys;
+  readonly issuer: string;
+  readonly secrets: HouseSecrets;
+}
+
+/** A key store that lives as long as the test. */
+export const memoryKeyStore = (): HouseKeyStore => {
+  const rows: HouseKeyRow[] = [];
+  return {
+    list: async (now) => rows.filter((row) => row.retireAt > now).toSorted((a, b) => b.createdAt.getTime() - a.createdAt.getTime()),
+    add: async (row) => {
+      rows.push(row);
+    },
+  };
+};
+
+/**
+ * Real signing keys and the real verifier, in memory: no sockets, no database. The issuer's key signs persons' tokens, the
+ * house keys sign those of services; both are checked exactly as in the house.
+ */
+export const testIdentity = (
+  options: {
+    readonly now?: () => Date;
+    readonly metrics?: Metrics;
+    readonly agentOfClient?: (clientId: string) => Promise<string | undefined>;
+  } = {},
+): TestIdentity => {
+  const now = options.now ?? (() => new Date());
+  const metrics = options.metrics ?? createMetrics();
+  const secrets: HouseSecrets = [randomBytes(32)];
+  const houseKeys = createHouseKeys({ store: memoryKeyStore(), secrets, issuer: testAudiences.gateway, now });
+  let made: Promise<{ key: CryptoKey; jwk: JWK }> | undefined;
+  const issuerKey = () => {
+    made ??= generateKeyPair("ES256").then(async (pair) => ({
+      key: pair.privateKey,
+      jwk: { ...(await exportJWK(pair.publicKey)), kid: "test", alg: "ES256" },
+    }));
+    return made;
+  };
+  const verifierFor = (audience: string | readonly string[]): VerifyBearer =>
+    createBearerVerifier({
+      audience,
+      issuers: [{ issuer: ISSUER, keys: async (header, token) => createLocalJWKSet({ keys: [(await issuerKey()).jwk] })(header, token) }],
+      mapping: { subjectPrefix: "", subjectClaim: "sub", tenantClaim: "tenant", assurance: defaultAssuranceMap },
+      houseKeys,
+      now,
+      metrics,
+      ...(options.agentOfClient === undefined ? {} : { agentOfClient: options.agentOfClient }),
+    });
+  const verify = verifierFor(Object.values(testAudiences));
+  return {
+    authenticate: createAuthenticate({ verify }),
+    verify,
+    authenticateFor: (audience) => createAuthenticate({ verify: verifierFor(audience) }),
+    verifierFor,
+    identityOf: (service) => houseKeys.identityFor(service),
+    houseKeys,
+    issuer: ISSUER,
+    secrets,
+    tokenFor: async (who, audience = Object.values(testAudiences)) => {
+      const seconds = Math.floor(now().getTime() / 1000);
+      return new SignJWT({
+        iss: ISSUER,
+        aud: typeof audience === "string" ? audience : [...audience],
+        sub: who.sub,
+        scope: who.scopes.join(" "),
+        client_id: who.clientId ?? who.agent ?? "sallyport-web",
+        jti: randomUUID(),
+        iat: seconds,
+        exp: seconds + (who.life ?? 300),
+        ...(who.tenant === undefined ? {} : { tenant: who.tenant }),
+        ...(who.agent === undefined ? {} : { act: { sub: who.agent } }),
+        ...(who.acr === undefined ? {} : { acr: who.acr, amr: ["pwd", "otp"] }),
+        ...(who.authTime === undefined && who.acr === undefined ? {} : { auth_time: who.authTime ?? seconds }),
+      })
+        .setProtectedHeader({ alg: "ES256", typ: "at+jwt", kid: "test" })
+        .sign((await issuerKey()).key);
+    },
+  };
+};

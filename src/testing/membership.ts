@@ -1,0 +1,226 @@
+import { after, type TestContext } from "node:test";
+import { readSettings, type SettingsOf } from "#contract/setting.ts";
+import { createChange } from "#events/create-change.ts";
+import type { EntryDraft } from "#events/audit/entry.ts";
+import type { Change } from "#events/change.ts";
+import type { LiveBus } from "#events/live-bus.ts";
+import type { Service } from "#http/service.ts";
+import { seedDemo } from "#demo/world.ts";
+import { membershipSettings } from "#membership/config.ts";
+import { houseWorld } from "#membership/graph/house-nodes.ts";
+import type { GraphReader } from "#membership/graph/graph-reader.ts";
+import { putEdge, type EdgeDraft } from "#membership/graph/put-edge.ts";
+import { putNode, type NodeDraft } from "#membership/graph/put-node.ts";
+import { seedWorld } from "#membership/graph/seed.ts";
+import { createSqlReader } from "#membership/graph/sql-reader.ts";
+import { createWriteGraph, type WriteGraph } from "#membership/graph/write.ts";
+import { createMembership } from "#membership/service.ts";
+import { refusalOf, type Decider } from "#pdp/decide.ts";
+import { statement, type Database } from "#store/database.ts";
+import { silentLog } from "#telemetry/log.ts";
+import { createMetrics, type Metrics } from "#telemetry/metrics.ts";
+import { cleanUp } from "#testing/clean-up.ts";
+import { testDatabase } from "#testing/database.ts";
+import { testAudiences, testIdentity } from "#testing/identity.ts";
+
+/** Rooms whose tables a graph needs. */
+export const graphRooms = ["events", "membership"] as const;
+
+export interface ToldEvent {
+  readonly type: string;
+  readonly tenant: string;
+  readonly kind: string | null;
+  readonly visible_to: readonly string[] | null;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** The demo world's graph on a database, written through the real change; audit drafts are kept for the test to see. */
+export interface GraphWorld {
+  readonly database: Database;
+  readonly change: Change;
+  readonly write: WriteGraph;
+  readonly reader: GraphReader;
+  readonly metrics: Metrics;
+  readonly entries: readonly EntryDraft[];
+  /** Events of the outbox, oldest first. */
+  told(): Promise<readonly ToldEvent[]>;
+  put(...drafts: readonly (NodeDraft | EdgeDraft)[]): Promise<void>;
+  /** SQL as a test needs it, e.g. to let time pass for a row. */
+  sql<Row>(text: string): Promise<readonly Row[]>;
+}
+
+const TOLD = statement<ToldEvent>("testing.told", "select type, tenant, kind, visible_to, data from events.outbox order by seq");
+
+/** `demo: false` leaves only the house's own nodes. */
+export const graphWorld = async (database: Database, options: { readonly demo?: boolean } = {}): Promise<GraphWorld> => {
+  const entries: EntryDraft[] = [];
+  const metrics = createMetrics();
+  const change = createChange({
+    database,
+    bus: { announce: () => {} },
+    recorder: {
+      writeIn: async (_sql, drafts) => {
+        entries.push(...drafts);
+        return [];
+      },
+      ended: () => {},
+    },
+  });
+  const write = createWriteGraph({ change, metrics });
+  await seedWorld(write, houseWorld, { actor: "service:membership", source: "sync", correlationId: "test" });
+  if (options.demo !== false) await seedDemo({ change, metrics, now: () => new Date() });
+  let count = 0;
+  return {
+    database,
+    change,
+    write,
+    metrics,
+    reader: createSqlReader({ database, dataScope: { unknownType: "tenants", refused: () => {} } }),
+    entries,
+    told: () => database.run(TOLD),
+    put: async (...drafts) => {
+      await write({ actor: "person:ada", source: "api", correlationId: "test", tenantId: null }, async (tx) => {
+        for (const draft of drafts) await ("src" in draft ? putEdge(tx, draft) : putNode(tx, draft));
+        return { value: undefined };
+      });
+    },
+    sql: (text) => database.run(statement(`testing.sql.${++count}`, text)),
+  };
+};
+
+/** What a decision double is asked. */
+export interface Asked {
+  readonly sub: string;
+  readonly agent: string | undefined;
+  readonly type: string;
+  readonly action: string;
+  readonly id: string | undefined;
+}
+export type Rule = (asked: Asked) => boolean | string;
+
+/** A decider that answers by a rule (text = a denial with that reason) and remembers what it was asked. */
+export const deciderBy = (rule: Rule): { readonly decider: Decider; readonly asked: readonly Asked[] } => {
+  const asked: Asked[] = [];
+  const decideMany: Decider["decideMany"] = async (asker, asks) =>
+    asks.map((ask) => {
+      const seen = { sub: asker.sub, agent: asker.agent, type: ask.type, action: ask.action, id: ask.id };
+      asked.push(seen);
+      const said = rule(seen);
+      return {
+        decision: said === true,
+        decisionId: `d_${asked.length}`,
+        ...(typeof said === "string" ? { reason: said } : {}),
+        obligations: [],
+      };
+    });
+  const decide: Decider["decide"] = async (asker, ask, correlationId) => {
+    const [decided] = await decideMany(asker, [ask], correlationId);
+    if (decided === undefined) throw new Error("one ask, one decision");
+    return decided;
+  };
+  return {
+    asked,
+    decider: {
+      decide,
+      decideMany,
+      require: async (asker, ask, correlationId) => {
+        const decided = await decide(asker, ask, correlationId);
+        if (!decided.decision) throw refusalOf(decided, "http://localhost:8080");
+        return decided;
+      },
+    },
+  };
+};
+
+export interface ServedWorld extends GraphWorld {
+  readonly service: Service;
+  readonly asked: readonly Asked[];
+  /** A request as somebody; `as` is a person's login, an agent `ben+hr-assistant`, a service `service:pdp`, or `undefined` for nobody. */
+  call(as: string | undefined, method: string, path: string, more?: CallMore): Promise<Reply>;
+}
+export interface CallMore {
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly scopes?: readonly string[];
+}
+export interface Reply {
+  readonly status: number;
+  readonly headers: Headers;
+  // Tests look into bodies of many shapes.
+  // oxlint-disable-next-line typescript/no-explicit-any
+  readonly body: any;
+}
+
+const settings = (environment: Record<string, string>): SettingsOf<typeof membershipSettings> => {
+  const { values, faults } = readSettings(membershipSettings, { DELEGATION_SWEEP_MS: "3600000", ...environment });
+  if (faults.length > 0) throw new Error(JSON.stringify(faults));
+  return values;
+};
+
+export interface ServeOptions {
+  readonly rule?: Rule;
+  readonly environment?: Record<string, string>;
+  readonly now?: () => Date;
+  readonly bus?: Pick<LiveBus, "head">;
+}
+
+/** The membership service over the demo world, with real tokens and a decider by rule (all permitted unless given). */
+export const servedWorld = async (t: Pick<TestContext, "after">, database: Database, options: ServeOptions = {}): Promise<ServedWorld> => {
+  const world = await graphWorld(database);
+  const identity = testIdentity();
+  const { decider, asked } = deciderBy(options.rule ?? (() => true));
+  const service = await createMembership({
+    config: settings(options.environment ?? {}),
+    database,
+    change: world.change,
+    ...(options.bus === undefined ? {} : { bus: options.bus }),
+    authenticate: identity.authenticateFor(testAudiences.membership),
+    decider,
+    secrets: identity.secrets,
+    log: silentLog,
+    metrics: world.metrics,
+    now: options.now ?? (() => new Date()),
+    environment: "test",
+    version: "test",
+  });
+  cleanUp(t, () => service[Symbol.asyncDispose]());
+  const scopesOfAll = ["membership.read", "membership.delegate"];
+  const tokenOf = (as: string, scopes: readonly string[] | undefined): Promise<string> => {
+    if (as.startsWith("service:"))
+      return identity
+        .identityOf(as.slice("service:".length) as "pdp")
+        .asService(testAudiences.membership, scopes ?? ["pip.read", "membership.budget", "membership.read"]);
+    const [login = "", agent] = as.split("+");
+    return identity.tokenFor({
+      sub: `person:${login}`,
+      tenant: login === "eve" ? "tenant:globex" : "tenant:acme",
+      scopes: scopes ?? scopesOfAll,
+      ...(agent === undefined ? {} : { agent: `agent:${agent}` }),
+    });
+  };
+  return {
+    ...world,
+    service,
+    asked,
+    call: async (as, method, path, more = {}) => {
+      const headers = new Headers(more.headers);
+      if (as !== undefined) headers.set("authorization", `Bearer ${await tokenOf(as, more.scopes)}`);
+      if (more.body !== undefined) headers.set("content-type", "application/json");
+      const response = await service.fetch(
+        new Request(`http://localhost:8084${path}`, {
+          method,
+          headers,
+          ...(more.body === undefined ? {} : { body: typeof more.body === "string" ? more.body : JSON.stringify(more.body) }),
+        }),
+      );
+      const text = await response.text();
+      return { status: response.status, headers: response.headers, body: text === "" ? undefined : JSON.parse(text) };
+    },
+  };
+};
+
+/** One for all tests of a file that change nothing in it. Call it while the file is read; it is closed after the last test. */
+export const sharedWorld = (options: ServeOptions = {}): Promise<ServedWorld> => {
+  const t = { after: (close: unknown) => after(async () => void (await (close as () => unknown)())) };
+  return testDatabase(t, graphRooms).then((database) => servedWorld(t, database, options));
+};

@@ -1,0 +1,126 @@
+import { after, type TestContext } from "node:test";
+import { readSettings, type SettingsOf } from "#contract/setting.ts";
+import type { EntryDraft } from "#events/audit/entry.ts";
+import type { Change } from "#events/change.ts";
+import type { Service } from "#http/service.ts";
+import { wholeGraph } from "#membership/graph/tenant-scope.ts";
+import { pdpSettings } from "#pdp/config.ts";
+import type { FactSource } from "#pdp/fact-source.ts";
+import { createPdp, type PdpParts } from "#pdp/service.ts";
+import type { Database } from "#store/database.ts";
+import { silentLog } from "#telemetry/log.ts";
+import { createMetrics, type Metrics } from "#telemetry/metrics.ts";
+import { cleanUp } from "./clean-up.ts";
+import { testDatabase } from "./database.ts";
+import { testEvents } from "./events.ts";
+import { testAudiences, testIdentity, type TestIdentity } from "./identity.ts";
+import { graphWorld, type GraphWorld } from "./membership.ts";
+
+/** Rooms whose tables a decision point over the demo world needs. */
+export const pdpRooms = ["events", "membership", "pdp"] as const;
+
+/** Facts by the graph reader itself, without membership's door between. */
+export const readerFacts = (world: GraphWorld): FactSource => ({
+  gather: async (asks) => {
+    const { version, value } = await world.reader.facts(wholeGraph, asks);
+    return { graphVersion: Number(version), facts: value };
+  },
+  ready: async () => true,
+});
+
+export interface PdpWorld {
+  readonly service: Service;
+  readonly world: GraphWorld;
+  readonly identity: TestIdentity;
+  readonly database: Database;
+  readonly metrics: Metrics;
+  /** Audit entries of decisions, in order. */
+  readonly entries: readonly EntryDraft[];
+  readonly clock: { now: Date };
+  /** POST of a body, or GET without one, with a token of this holder. */
+  ask(path: string, token: string | undefined, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Response>;
+  houseToken(service?: "gateway" | "crud" | "secrets" | "membership"): Promise<string>;
+  personToken(login: string, more?: { readonly agent?: string; readonly acr?: "strong" }): Promise<string>;
+}
+
+export const pdpConfig = (environment: Readonly<Record<string, string>> = {}): SettingsOf<typeof pdpSettings> => {
+  const { values, faults } = readSettings(pdpSettings, {
+    PDP_CONFIG_FILE: "/nonexistent/pdp.yaml",
+    PDP_RECORD_WINDOW_MS: "0",
+    ...environment,
+  });
+  if (faults.length > 0) throw new Error(JSON.stringify(faults));
+  return values;
+};
+
+export interface PdpWorldOptions {
+  readonly settings?: Readonly<Record<string, string>>;
+  readonly parts?: Partial<PdpParts>;
+  /** Stands between the decision point and the database, to break it. */
+  readonly change?: (inner: Change) => Change;
+  /** Audit entries go through the real recorder instead of a list. */
+  readonly realAudit?: boolean;
+  /** Another decision point over the same database, as after a restart. */
+  readonly over?: PdpWorld;
+}
+
+/** The decision point over the real graph of the demo world, on an embedded database; closed when the test ends. */
+export const pdpWorld = async (t: Pick<TestContext, "after">, options: PdpWorldOptions = {}): Promise<PdpWorld> => {
+  const database = options.over?.database ?? (await testDatabase(t, pdpRooms));
+  const world = options.over?.world ?? (await graphWorld(database));
+  const clock = options.over?.clock ?? { now: new Date() };
+  const now = () => clock.now;
+  const identity = options.over?.identity ?? testIdentity({ now });
+  const change = options.realAudit === true ? (await testEvents(t, database)).change : world.change;
+  const metrics = createMetrics();
+  const service = await createPdp({
+    config: pdpConfig(options.settings),
+    database,
+    change: options.change === undefined ? change : options.change(change),
+    authenticate: identity.authenticateFor(testAudiences.pdp),
+    identity: identity.identityOf("pdp"),
+    peers: { membership: async () => new Response(null, { status: 503 }) },
+    audiences: testAudiences,
+    secrets: identity.secrets,
+    log: silentLog,
+    metrics,
+    now,
+    environment: "test",
+    facts: readerFacts(world),
+    ...options.parts,
+  });
+  cleanUp(t, () => service[Symbol.asyncDispose]().catch(() => {}));
+  return {
+    service,
+    world,
+    identity,
+    database,
+    metrics,
+    entries: world.entries,
+    clock,
+    ask: (path, token, body, headers = {}) =>
+      service.fetch(
+        new Request(`http://localhost:8082${path}`, {
+          method: body === undefined ? "GET" : "POST",
+          headers: {
+            ...(body === undefined ? {} : { "content-type": "application/json" }),
+            ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+            ...headers,
+          },
+          ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+        }),
+      ),
+    houseToken: (from = "gateway") => identity.identityOf(from).asService(testAudiences.pdp, ["authzen.pep"]),
+    personToken: (login, more = {}) =>
+      identity.tokenFor({
+        sub: `person:${login}`,
+        tenant: login === "eve" ? "tenant:globex" : "tenant:acme",
+        scopes: ["openid"],
+        ...more,
+      }),
+  };
+};
+
+/** One for all tests of a file that change nothing in it; closed after the last of them. */
+export const sharedPdpWorld = (options: PdpWorldOptions = {}): Promise<PdpWorld> =>
+  pdpWorld({ after: (close) => after(async () => void (await (close as () => unknown)())) }, options);

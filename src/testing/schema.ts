@@ -1,0 +1,15 @@
+import { createHash } from "node:crypto";
+import { readMigrations, type MigrationFolder } from "#store/migrate.ts";
+
+/** Rooms by name, or folders of migrations. Order counts: a room stands after those whose tables it names. */
+export type Rooms = readonly (string | MigrationFolder)[];
+
+export const migrationFolders = (rooms: Rooms): readonly MigrationFolder[] =>
+  rooms.map((room) => (typeof room === "string" ? { room, folder: new URL(`../${room}/migrations/`, import.meta.url) } : room));
+
+/** Names the schema that these rooms' migrations make, so that a changed migration gets a new template. */
+export const schemaDigest = async (folders: readonly MigrationFolder[]): Promise<string> => {
+  const digest = createHash("sha256").update("2\n");
+  for (const migration of await readMigrations(folders)) digest.update(`${migration.room}/${migration.name} ${migration.digest}\n`);
+  return digest.digest("hex").slice(0, 32);
+};

@@ -1,0 +1,224 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, type TestContext } from "node:test";
+import { getDecision, type DecisionRecord } from "#contract/authzen.ts";
+import { Problem } from "#contract/problem.ts";
+import { readSettings } from "#contract/setting.ts";
+import type { Caller } from "#authn/caller.ts";
+import { createRecorder } from "#events/audit/recorder.ts";
+import { createChange } from "#events/create-change.ts";
+import { createRouter } from "#http/serve.ts";
+import type { Service } from "#http/service.ts";
+import type { DecideAsk, Decided, Decider } from "#pdp/decide.ts";
+import { secretsSettings, type Environment } from "#secrets/config.ts";
+import type { SecretProvider } from "#secrets/providers/secret-provider.ts";
+import { createYamlProvider } from "#secrets/providers/yaml/yaml-provider.ts";
+import { createSecrets, type SecretsParts } from "#secrets/service.ts";
+import { statement, type Database } from "#store/database.ts";
+import { createLog } from "#telemetry/log.ts";
+import { createMetrics } from "#telemetry/metrics.ts";
+import { testDatabase } from "./database.ts";
+import { testAudiences, testIdentity, type TestIdentity } from "./identity.ts";
+
+/** What the decision point was asked, and what it shall say. */
+export interface Asked {
+  readonly sub: string;
+  readonly tenant: string;
+  readonly agent: string | undefined;
+  readonly ask: DecideAsk;
+}
+export type Rule = (asked: Asked) => boolean | Partial<Decided> | Problem;
+
+export interface TestSecrets {
+  readonly service: Service;
+  readonly provider: SecretProvider;
+  readonly path: string;
+  readonly identity: TestIdentity;
+  readonly asked: Asked[];
+  readonly lines: string[];
+  /** Calls that reached the provider's values, by name. */
+  readonly touched: string[];
+  rule: Rule;
+  readonly records: Map<string, Partial<DecisionRecord>>;
+  clock: number;
+  send(who: Parameters<TestIdentity["tokenFor"]>[0] | "crud" | "nobody", method: string, path: string, more?: SendMore): Promise<Response>;
+  /** Audit entries of the category `secret`, oldest first. */
+  entries(): Promise<readonly Record<string, unknown>[]>;
+  events(): Promise<readonly { type: string; tenant: string; data: Record<string, unknown> }[]>;
+  readonly database: Database;
+}
+export interface SendMore {
+  readonly body?: unknown;
+  readonly raw?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+const LEAVES = statement<{ leaf: Uint8Array }>("testing.secret_leaves", "select leaf from events.audit_queue order by entry_id");
+const EVENTS = statement<{ type: string; tenant: string; data: Record<string, unknown> }>(
+  "testing.secret_events",
+  "select type, tenant, data from events.outbox order by seq",
+);
+
+let shared: Promise<Database> | undefined;
+let dispose: (() => unknown) | undefined;
+// Stands at the file's level, for what a test itself registers ends with that test.
+after(async () => void (await dispose?.()));
+
+/** One database for all tests of a file, emptied for each: making one takes longer than any of them. */
+const sharedDatabase = (): Promise<Database> => {
+  shared ??= testDatabase({ after: (end?: unknown) => void (dispose = end as () => unknown) }, ["events"]);
+  return shared;
+};
+
+/**
+ * The secrets service on a real file, the real recorder and outbox, real tokens. The decision point is a port here: a
+ * rule says what it answers, and everything it was asked is kept.
+ */
+export const testSecrets = async (
+  t: TestContext,
+  options: {
+    readonly settings?: Readonly<Record<string, string>>;
+    readonly environment?: Environment;
+    /** In place of the rule: a real decision point, and the identity whose tokens it knows. */
+    readonly parts?: Partial<Pick<SecretsParts, "decider" | "peers">>;
+    readonly identity?: TestIdentity;
+  } = {},
+): Promise<TestSecrets> => {
+  const environment = options.environment ?? "test";
+  const folder = await mkdtemp(join(tmpdir(), "sallyport-secrets-"));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const path = join(folder, "secrets.yaml");
+  const database = await sharedDatabase();
+  await database.script("delete from events.audit_queue; delete from events.outbox");
+  const metrics = createMetrics();
+  const lines: string[] = [];
+  const log = createLog({ level: "debug", service: "secrets", version: "0", environment, write: (line) => void lines.push(line) });
+  const asked: Asked[] = [];
+  const touched: string[] = [];
+  const records = new Map<string, Partial<DecisionRecord>>();
+  const made = { rule: (() => true) as Rule, clock: Date.now() };
+  const now = () => new Date(made.clock);
+  const identity = options.identity ?? testIdentity({ now });
+  const recorder = await createRecorder({ database, writerId: randomUUID(), service: "secrets", log, metrics, now, kek: randomBytes(32) });
+  t.after(() => recorder[Symbol.asyncDispose]());
+  const change = createChange({ database, recorder, bus: { announce: () => undefined } });
+
+  const decideMany: Decider["decideMany"] = async (asker, asks, _correlationId, semantic) => {
+    const answers: Decided[] = [];
+    for (const [index, ask] of asks.entries()) {
+      const one = { sub: asker.sub, tenant: asker.tenant, agent: asker.agent, ask };
+      asked.push(one);
+      const said = made.rule(one);
+      if (said instanceof Problem) throw said;
+      const decided = {
+        decision: true,
+        decisionId: `dec-${asked.length}-${index}`,
+        obligations: [],
+        ...(typeof said === "boolean" ? { decision: said } : said),
+      };
+      answers.push(decided);
+      if (!decided.decision && semantic === "deny_on_first_deny") break;
+    }
+    return answers;
+  };
+  const decider: Decider = {
+    decideMany,
+    decide: async (asker, ask, correlationId) => (await decideMany(asker, [ask], correlationId))[0]!,
+    require: async () => {
+      throw new Error("not asked here");
+    },
+  };
+
+  const pdp = createRouter<Caller>({ name: "pdp", authenticate: identity.authenticateFor(testAudiences.pdp), log, validateReplies: true });
+  pdp.serve(getDecision, async ({ params, caller }) => {
+    if (caller.sub !== "service:secrets" || !caller.isHouseService) throw new Problem("access_denied");
+    const record = records.get(params.id);
+    if (record === undefined) throw new Problem("not_found");
+    return {
+      decision_id: params.id,
+      decided_at: now().toISOString(),
+      decision: true,
+      sentence: "",
+      tenant: "tenant:acme",
+      action: "tools/call",
+      resource: { type: "tool", id: "people.demo.list_employees" },
+      requestable: false,
+      ...record,
+    };
+  });
+
+  const inner = await createYamlProvider({ path, environment: "test", log, now });
+  const provider: SecretProvider = {
+    ...inner,
+    read: async (ref) => {
+      touched.push(`read ${ref.canonical}`);
+      return inner.read(ref);
+    },
+    write: async (ref, change, expect) => {
+      touched.push(`write ${ref.canonical}`);
+      return inner.write(ref, change, expect);
+    },
+  };
+  const { values, faults } = readSettings(secretsSettings, {
+    TENANT_ALLOWED_MOUNTS:
+      '{"tenant:acme":["yaml://secret","vaultA+kv2://kv-a"],"tenant:globex":["yaml://secret/globex","yaml://secret/people"]}',
+    ...options.settings,
+  });
+  if (faults.length > 0) throw new Error(JSON.stringify(faults));
+  const service = await createSecrets({
+    config: values,
+    providers: [provider],
+    authenticate: identity.authenticateFor(testAudiences.secrets),
+    identity: identity.identityOf("secrets"),
+    decider,
+    peers: { pdp: pdp.fetch },
+    audiences: testAudiences,
+    recorder,
+    change,
+    publicOrigin: "http://localhost:8080",
+    environment,
+    log,
+    metrics,
+    now,
+    ...options.parts,
+  });
+
+  return Object.assign(made, {
+    service,
+    provider,
+    path,
+    identity,
+    asked,
+    lines,
+    touched,
+    records,
+    database,
+    send: async (who: Parameters<TestSecrets["send"]>[0], method: string, target: string, more: SendMore = {}) => {
+      const token =
+        who === "nobody"
+          ? undefined
+          : who === "crud"
+            ? await identity.identityOf("crud").asService(testAudiences.secrets, ["secrets.read"])
+            : await identity.tokenFor(who, testAudiences.secrets);
+      const body = more.raw ?? (more.body === undefined ? undefined : JSON.stringify(more.body));
+      return service.fetch(
+        new Request(`${testAudiences.secrets}${target}`, {
+          method,
+          headers: {
+            ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+            ...(body === undefined ? {} : { "content-type": "application/json" }),
+            ...more.headers,
+          },
+          ...(body === undefined ? {} : { body }),
+        }),
+      );
+    },
+    entries: async () =>
+      (await database.run(LEAVES))
+        .map(({ leaf }) => JSON.parse(Buffer.from(leaf).toString("utf8")) as Record<string, unknown>)
+        .filter((entry) => entry["category"] === "secret"),
+    events: () => database.run(EVENTS).then((rows) => [...rows]),
+  });
+};

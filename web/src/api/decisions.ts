@@ -1,0 +1,49 @@
+import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import { z } from "zod";
+import { evaluateMany, getDecision, listDecisions } from "#contract/authzen.ts";
+import type { Client } from "./client.ts";
+
+export interface DecisionFilter {
+  readonly subject?: string;
+  readonly agent?: string;
+  readonly action?: string;
+  readonly resource_type?: string;
+  readonly decision?: "true" | "false";
+  readonly reason?: string;
+  readonly correlation_id?: string;
+}
+
+export const decisionPagesQuery = (client: Client, filter: DecisionFilter) =>
+  infiniteQueryOptions({
+    queryKey: ["decisions", "pages", filter],
+    queryFn: async ({ pageParam, signal }) =>
+      await client.ask(listDecisions, { query: { ...filter, limit: 50, ...(pageParam === "" ? {} : { cursor: pageParam }) }, signal }),
+    initialPageParam: "",
+    getNextPageParam: (page) => page.nextCursor,
+  });
+
+/** The newest few of a filter. */
+export const lastDecisionsQuery = (client: Client, filter: DecisionFilter, limit: number) =>
+  queryOptions({
+    queryKey: ["decisions", "last", filter, limit],
+    queryFn: async ({ signal }) => await client.ask(listDecisions, { query: { ...filter, limit }, signal }),
+  });
+
+/** One decision, as far as this person may know, with the smallest change that would allow it. */
+export const decisionQuery = (client: Client, id: string) =>
+  queryOptions({
+    queryKey: ["decisions", "one", id],
+    queryFn: async ({ signal }) => await client.ask(getDecision, { params: { id }, query: { remedy: "true" }, signal }),
+    staleTime: 60_000,
+  });
+
+/**
+ * The gateway's batch of questions. The reply is taken as it comes: reading it strictly, so that nothing but a clean
+ * yes is one, is the reader's work, and a reply of the wrong form must not spoil the others.
+ */
+const facadeEvaluations = { ...evaluateMany, body: z.looseObject({ evaluations: z.array(z.unknown()) }), reply: z.unknown() };
+
+const TIMEOUT_MS = 8_000;
+
+export const sendBatch = async (client: Client, items: readonly Readonly<Record<string, unknown>>[]): Promise<unknown> =>
+  await client.ask(facadeEvaluations, { body: { evaluations: [...items] }, signal: AbortSignal.timeout(TIMEOUT_MS) });

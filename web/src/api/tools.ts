@@ -1,0 +1,58 @@
+import { queryOptions } from "@tanstack/react-query";
+import { explainTool, listTools, toolRpc, type ToolDescriptor, type ToolExplanation } from "#contract/tools.ts";
+import type { RpcResponse } from "#contract/json-rpc.ts";
+import type { Client } from "./client.ts";
+
+/** Tools of the signed-in person, all pages. */
+export const toolListQuery = (client: Client) =>
+  queryOptions({
+    queryKey: ["tools", "list"],
+    queryFn: async ({ signal }): Promise<{ readonly tools: readonly ToolDescriptor[] }> => {
+      const tools: ToolDescriptor[] = [];
+      let cursor: string | undefined;
+      do {
+        const page = await client.ask(listTools, { query: { limit: 500, ...(cursor === undefined ? {} : { cursor }) }, signal });
+        tools.push(...page.tools);
+        cursor = page.nextCursor;
+      } while (cursor !== undefined && tools.length < 5_000);
+      return { tools };
+    },
+    staleTime: 30_000,
+  });
+
+export interface ExplainAsk {
+  readonly tool: string;
+  /** Both or neither: the tool as the agent would use it for the person. */
+  readonly user_id?: string;
+  readonly agent_id?: string;
+}
+
+/** Which doors a call would pass; nothing is called. */
+export const explain = async (client: Client, ask: ExplainAsk): Promise<ToolExplanation> => await client.ask(explainTool, { query: ask });
+
+export interface Called {
+  readonly response: RpcResponse;
+  readonly decisionId: string | undefined;
+  readonly correlationId: string;
+  readonly milliseconds: number;
+}
+
+/** The body of a `tools/call`. */
+export const callBody = (name: string, args: Readonly<Record<string, unknown>>, id: string) => ({
+  jsonrpc: "2.0" as const,
+  id,
+  method: "tools/call",
+  params: { name, arguments: args },
+});
+
+/** Calls the tool once, for real. */
+export const callTool = async (client: Client, name: string, args: Readonly<Record<string, unknown>>): Promise<Called> => {
+  const started = performance.now();
+  const answered = await client.askAnswer(toolRpc, { body: callBody(name, args, crypto.randomUUID()) });
+  return {
+    response: answered.value,
+    decisionId: answered.headers.get("x-decision-id") ?? undefined,
+    correlationId: answered.correlationId,
+    milliseconds: Math.round(performance.now() - started),
+  };
+};

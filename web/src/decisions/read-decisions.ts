@@ -1,0 +1,35 @@
+/** Answers of the decision point, read so that nothing but a clean yes is a yes. */
+
+export type Reading = "allowed" | "denied" | "unusable";
+
+const NAMES = ["decision", "allowed", "allow"] as const;
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+const hasError = (item: Readonly<Record<string, unknown>>): boolean =>
+  (item["error"] !== undefined && item["error"] !== null) || (isObject(item["context"]) && isObject(item["context"]["error"]));
+
+/**
+ * One result. Of `decision`, `allowed` and `allow` those present must be strictly boolean and agree; a result with an
+ * error, with none of the three, or that names another question than the one asked, cannot be used.
+ */
+export const readDecision = (item: unknown, key?: string): Reading => {
+  if (!isObject(item) || hasError(item)) return "unusable";
+  if (key !== undefined && item["key"] !== undefined && item["key"] !== key) return "unusable";
+  const present = NAMES.filter((name) => Object.hasOwn(item, name)).map((name) => item[name]);
+  if (present.length === 0 || present.some((value) => typeof value !== "boolean")) return "unusable";
+  if (present.some((value) => value !== present[0])) return "unusable";
+  return present[0] === true ? "allowed" : "denied";
+};
+
+/** One reading a key, in the order of the keys, whatever came: an array in order, or an object by key. */
+export const readBatch = (body: unknown, keys: readonly string[]): readonly Reading[] => {
+  const results = isObject(body) ? (body["evaluations"] ?? body["decisions"] ?? body["results"]) : undefined;
+  if (Array.isArray(results)) {
+    if (results.length > keys.length) return keys.map(() => "unusable");
+    return keys.map((key, index) => readDecision(results[index], key));
+  }
+  if (!isObject(results)) return keys.map(() => "unusable");
+  return keys.map((key) => (Object.hasOwn(results, key) ? readDecision(results[key], key) : "unusable"));
+};

@@ -1,0 +1,121 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { notifications } from "@mantine/notifications";
+import { Link, useNavigate } from "@tanstack/react-router";
+import { useRef, useState, type ReactElement } from "react";
+import { useClient } from "../../api/client-context.ts";
+import { askWhatIf, create } from "../../api/delegations.ts";
+import { GatewayError } from "../../api/gateway-error.ts";
+import { words } from "../../strings/en.ts";
+import { formatMoney, formatMoment, visibleText } from "../../strings/format.ts";
+import { ActButton } from "../../ui/act-button.tsx";
+import { Failure } from "../../ui/failure.tsx";
+import { Foreign } from "../../ui/foreign.tsx";
+import { Icon } from "../../ui/icon.tsx";
+import { QueryView } from "../../ui/query-view.tsx";
+import { draftOf } from "./grant-draft.ts";
+import type { StepProps } from "./grant-page.tsx";
+import { StepForm } from "./step-form.tsx";
+import { WhatIfView } from "./what-if-view.tsx";
+
+const codeOf = (error: unknown): string | undefined => (error instanceof GatewayError ? error.problem.code : undefined);
+
+/** What the delegation adds, by the code that will decide; then the button that grants exactly that. */
+export const CheckStep = ({ form, onBack, onCreated }: StepProps & { readonly onCreated: () => void }): ReactElement => {
+  const client = useClient();
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  // One key for one draft as it was looked at: pressing twice, or again after a lost answer, creates one delegation.
+  const keys = useRef(new Map<string, string>());
+  const keyFor = (digest: string): string => {
+    const key = keys.current.get(digest) ?? crypto.randomUUID();
+    keys.current.set(digest, key);
+    return key;
+  };
+  const [wasStale, setStale] = useState(false);
+  const draft = draftOf(form, new Date());
+  const whatIf = useQuery({
+    queryKey: ["what-if", draft],
+    queryFn: async () =>
+      draft === undefined ? await Promise.reject(new Error("the draft is not complete")) : await askWhatIf(client, draft),
+    enabled: draft !== undefined,
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 0,
+  });
+  const saving = useMutation({
+    mutationFn: async (digest: string) => {
+      if (draft === undefined) throw new Error("the draft is not complete");
+      return await create(client, { ...draft, what_if_digest: digest }, keyFor(digest));
+    },
+    onSuccess: async (created) => {
+      onCreated();
+      notifications.show({ message: words.grant.created(visibleText(created.agent_name ?? created.agent_id)), autoClose: 4_000 });
+      await queries.invalidateQueries({ queryKey: ["delegations"] });
+      await navigate({ to: "/delegations/$id", params: { id: created.delegation_id } });
+    },
+    onError: async (error) => {
+      if (codeOf(error) !== "what_if_stale") return;
+      setStale(true);
+      await whatIf.refetch();
+    },
+  });
+  const isUnknown = codeOf(saving.error) === "outcome_unknown";
+  const showsFailure = saving.isError && codeOf(saving.error) !== "what_if_stale";
+  const digest = whatIf.data?.what_if_digest;
+  return (
+    <StepForm
+      faults={[]}
+      hasTried={false}
+      onSubmit={() => {
+        if (digest === undefined || saving.isPending || whatIf.isFetching) return;
+        setStale(false);
+        saving.mutate(digest);
+      }}
+      {...(onBack === undefined ? {} : { onBack })}
+      submit={
+        <ActButton type="submit" isBusy={saving.isPending} disabled={digest === undefined || whatIf.isFetching}>
+          {words.grant.save}
+        </ActButton>
+      }
+    >
+      {draft === undefined ? null : (
+        <dl className="sp-facts">
+          <dt>{words.grant.steps.agent}</dt>
+          <dd>
+            <Foreign text={draft.agent_id} isCode />
+          </dd>
+          <dt>{words.grant.steps.limits}</dt>
+          <dd>
+            {words.common.facts(
+              words.delegations.stepCount(draft.max_steps),
+              formatMoney(draft.budget_usd),
+              draft.expires_at === undefined ? "" : formatMoment(draft.expires_at),
+            )}
+          </dd>
+          <dt>{words.grant.purpose}</dt>
+          <dd>
+            <Foreign text={draft.purpose} />
+          </dd>
+        </dl>
+      )}
+      <p className="sp-dim">{words.grant.checkLead}</p>
+      {wasStale ? (
+        <div className="sp-notice" role="alert">
+          <Icon name="warning" />
+          {words.grant.stale}
+        </div>
+      ) : null}
+      <QueryView query={whatIf} service="membership">
+        {(value) => <WhatIfView whatIf={value} />}
+      </QueryView>
+      {showsFailure ? <Failure error={saving.error} /> : null}
+      {isUnknown ? (
+        <p>
+          {words.grant.outcomeUnknown}{" "}
+          <Link className="sp-link" to="/delegations">
+            {words.grant.toList}
+          </Link>
+        </p>
+      ) : null}
+    </StepForm>
+  );
+};

@@ -1,0 +1,208 @@
+import { Button, Checkbox, NativeSelect, SegmentedControl, TextInput } from "@mantine/core";
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { useEffect, useState, type ReactElement } from "react";
+import type { Delegation } from "#contract/delegations.ts";
+import { useClient } from "../../api/client-context.ts";
+import { delegationPagesQuery, type DelegationFilter } from "../../api/delegations.ts";
+import { useSession } from "../../session/session-context.ts";
+import { idText } from "../../shell/search.ts";
+import { words } from "../../strings/en.ts";
+import { formatMoment, formatRelative, visibleText } from "../../strings/format.ts";
+import { DelegationMeters } from "../../ui/delegation-meters.tsx";
+import { Empty } from "../../ui/empty.tsx";
+import { Icon } from "../../ui/icon.tsx";
+import { Page } from "../../ui/page.tsx";
+import { QueryView } from "../../ui/query-view.tsx";
+import { Rows, type Column } from "../../ui/rows.tsx";
+import { StatusChip } from "../../ui/status-chip.tsx";
+import { useClock } from "../../ui/use-clock.ts";
+import { RevokeAllDialog } from "./revoke-dialogs.tsx";
+
+const route = getRouteApi("/delegations");
+
+const statuses = ["active", "paused", "revoked", "expired"] as const;
+
+type Search = ReturnType<typeof route.useSearch>;
+
+const filterOf = (search: Search, subjectId: string): DelegationFilter => {
+  const status = search.status ?? "active";
+  const known = statuses.find((candidate) => candidate === status);
+  return {
+    ...(search.whose === "all" ? { whose: "all" as const } : { user_id: subjectId }),
+    ...(known === undefined ? {} : { status: known }),
+    ...(search.agent === undefined ? {} : { agent_id: search.agent }),
+    ...(search.attention === undefined ? {} : { attention: "true" as const }),
+  };
+};
+
+const columnsAt = (now: Date): readonly Column<Delegation>[] => [
+  {
+    key: "id",
+    title: words.delegations.oneTitle,
+    wraps: true,
+    cell: (row) => (
+      <>
+        <Link className="sp-link" to="/delegations/$id" params={{ id: row.delegation_id }}>
+          {visibleText(row.delegation_id)}
+        </Link>
+        <div className="sp-small sp-dim">{visibleText(row.purpose)}</div>
+      </>
+    ),
+  },
+  { key: "from", title: words.delegations.from, cell: (row) => visibleText(row.delegator_name ?? row.delegator_id) },
+  { key: "agent", title: words.delegations.agent, cell: (row) => visibleText(row.agent_name ?? row.agent_id) },
+  { key: "status", title: words.delegations.status, cell: (row) => <StatusChip delegation={row} /> },
+  {
+    key: "tools",
+    title: words.delegations.tools,
+    cell: (row) => (row.capabilities === null ? words.delegations.allTools : words.delegations.toolCount(row.capabilities.length)),
+  },
+  {
+    key: "meters",
+    title: `${words.delegations.steps}, ${words.delegations.money}`,
+    wraps: true,
+    cell: (row) => <DelegationMeters delegation={row} />,
+  },
+  {
+    key: "ends",
+    title: words.delegations.ends,
+    cell: (row) =>
+      row.expires_at === null ? (
+        words.delegations.never
+      ) : (
+        <time className="sp-nowrap" dateTime={row.expires_at} title={formatMoment(row.expires_at)}>
+          {formatRelative(row.expires_at, now)}
+        </time>
+      ),
+  },
+];
+
+const AgentFilter = ({ value, onChange }: { readonly value: string; readonly onChange: (agent: string) => void }): ReactElement => {
+  const [text, setText] = useState(value);
+  useEffect(() => setText(value), [value]);
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (text === "" || idText.test(text)) onChange(text);
+      }}
+    >
+      <TextInput
+        data-filter=""
+        label={words.delegations.agent}
+        placeholder={words.delegations.agentPlaceholder}
+        value={text}
+        onChange={(event) => setText(event.currentTarget.value)}
+        onBlur={() => (text === "" || idText.test(text) ? onChange(text) : undefined)}
+      />
+    </form>
+  );
+};
+
+const Filters = ({ search }: { readonly search: Search }): ReactElement => {
+  const navigate = route.useNavigate();
+  const set = (more: Partial<Search>): void => void navigate({ search: (before) => ({ ...before, ...more }), replace: true });
+  return (
+    <div className="sp-filters" role="search" aria-label={words.common.filters}>
+      <SegmentedControl
+        aria-label={words.delegations.delegator}
+        value={search.whose ?? "mine"}
+        data={[
+          { value: "mine", label: words.delegations.mine },
+          { value: "all", label: words.delegations.everyones },
+        ]}
+        onChange={(whose) => set({ whose: whose === "mine" ? "" : whose })}
+      />
+      <NativeSelect
+        label={words.delegations.status}
+        value={search.status ?? "active"}
+        data={[...statuses.map((status) => ({ value: status, label: words.verdict[status] })), { value: "any", label: words.common.all }]}
+        onChange={(event) => set({ status: event.currentTarget.value === "active" ? "" : event.currentTarget.value })}
+      />
+      <AgentFilter value={search.agent ?? ""} onChange={(agent) => set({ agent })} />
+      <Checkbox
+        label={words.delegations.attention}
+        checked={search.attention !== undefined}
+        onChange={(event) => set({ attention: event.currentTarget.checked ? "true" : "" })}
+      />
+    </div>
+  );
+};
+
+/** Delegations: mine and active unless the address says otherwise. */
+export const DelegationListPage = (): ReactElement => {
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const { subject } = useSession();
+  const now = useClock(30_000);
+  const query = useInfiniteQuery(delegationPagesQuery(useClient(), filterOf(search, subject.id)));
+  const [isRevoking, setRevoking] = useState(false);
+  const [fact, setFact] = useState<string>();
+  const isFiltered = Object.keys(search).length > 0;
+  return (
+    <Page
+      title={words.delegations.title}
+      lead={words.delegations.lead}
+      actions={
+        <>
+          {search.agent === undefined ? null : (
+            <Button variant="default" onClick={() => setRevoking(true)}>
+              {words.delegations.revokeAll(search.agent)}
+            </Button>
+          )}
+          <Link to="/delegations/new" className="sp-button-link">
+            <Icon name="plus" />
+            {words.delegations.grant}
+          </Link>
+        </>
+      }
+    >
+      {fact === undefined ? null : (
+        <div className="sp-notice" data-tone="allow" role="status">
+          <Icon name="check" />
+          {fact}
+        </div>
+      )}
+      <Filters search={search} />
+      <QueryView query={query} service="membership" rows={6}>
+        {(data) => {
+          const rows = data.pages.flatMap((page) => page.items);
+          if (rows.length === 0)
+            return isFiltered ? (
+              <Empty text={words.delegations.emptyFiltered} onClear={() => void navigate({ search: {} })} />
+            ) : (
+              <Empty text={words.delegations.empty}>
+                <Link className="sp-link" to="/delegations/new">
+                  {words.delegations.grant}
+                </Link>
+              </Empty>
+            );
+          return (
+            <div className="sp-stack">
+              <Rows caption={words.delegations.title} columns={columnsAt(now)} rows={rows} keyOf={(row) => row.delegation_id} />
+              {query.hasNextPage ? (
+                <div>
+                  <Button variant="default" loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
+                    {words.common.more}
+                  </Button>
+                </div>
+              ) : null}
+            </div>
+          );
+        }}
+      </QueryView>
+      {isRevoking && search.agent !== undefined ? (
+        <RevokeAllDialog
+          agentId={search.agent}
+          agentName={search.agent}
+          onClose={() => setRevoking(false)}
+          onDone={(done) => {
+            setRevoking(false);
+            setFact(done);
+          }}
+        />
+      ) : null}
+    </Page>
+  );
+};

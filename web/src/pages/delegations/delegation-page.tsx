@@ -1,0 +1,68 @@
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
+import { useState, type ReactElement } from "react";
+import { useClient } from "../../api/client-context.ts";
+import { delegationQuery } from "../../api/delegations.ts";
+import { words } from "../../strings/en.ts";
+import { visibleText } from "../../strings/format.ts";
+import { CopyButton } from "../../ui/copy-button.tsx";
+import { DelegationMeters } from "../../ui/delegation-meters.tsx";
+import { Icon } from "../../ui/icon.tsx";
+import { Page } from "../../ui/page.tsx";
+import { Panel } from "../../ui/panel.tsx";
+import { QueryView } from "../../ui/query-view.tsx";
+import { StatusChip } from "../../ui/status-chip.tsx";
+import { CapabilitiesPanel } from "./capabilities-panel.tsx";
+import { DelegationActs } from "./delegation-acts.tsx";
+import { DelegationFacts } from "./delegation-facts.tsx";
+import { HistoryPanel } from "./history-panel.tsx";
+import { UsagePanel } from "./usage-panel.tsx";
+
+const route = getRouteApi("/delegations/$id");
+
+/** One delegation: its meters live, what it covers, what was called under it, who changed it, and how to stop it. */
+export const DelegationPage = (): ReactElement => {
+  const { id } = route.useParams();
+  const query = useQuery(delegationQuery(useClient(), id));
+  const [fact, setFact] = useState<string>();
+  return (
+    <Page
+      title={visibleText(id)}
+      lead={query.data === undefined ? undefined : visibleText(query.data.delegation.purpose)}
+      actions={
+        <>
+          {query.data === undefined ? null : <DelegationActs read={query.data} onFact={setFact} />}
+          <CopyButton label={words.common.copyLink} text={() => location.href} />
+        </>
+      }
+    >
+      <div role="status">
+        {fact === undefined ? null : (
+          <div className="sp-notice" data-tone="allow">
+            <Icon name="check" />
+            {fact}
+          </div>
+        )}
+      </div>
+      <QueryView query={query} service="membership" rows={6}>
+        {({ delegation, readAt }) => (
+          <div className="sp-stack">
+            <div className="sp-columns">
+              <Panel title={words.delegations.oneTitle} aside={<StatusChip delegation={delegation} />}>
+                <DelegationFacts delegation={delegation} />
+              </Panel>
+              <Panel title={`${words.delegations.steps}, ${words.delegations.money}`}>
+                <div className="sp-stack">
+                  <DelegationMeters delegation={delegation} readAt={readAt} />
+                </div>
+              </Panel>
+              <CapabilitiesPanel delegation={delegation} />
+            </div>
+            <UsagePanel id={id} />
+            <HistoryPanel id={id} />
+          </div>
+        )}
+      </QueryView>
+    </Page>
+  );
+};

@@ -1,0 +1,53 @@
+import { useQuery } from "@tanstack/react-query";
+import type { ReactElement } from "react";
+import { useClient } from "../../api/client-context.ts";
+import { historyQuery } from "../../api/delegations.ts";
+import { words } from "../../strings/en.ts";
+import { formatCount, formatMoment } from "../../strings/format.ts";
+import { Foreign } from "../../ui/foreign.tsx";
+import { Panel } from "../../ui/panel.tsx";
+import { QueryView } from "../../ui/query-view.tsx";
+import { Rows } from "../../ui/rows.tsx";
+import { changeOf } from "./change-of.ts";
+
+/** Who changed it, when and why: the graph's own log. */
+export const HistoryPanel = ({ id }: { readonly id: string }): ReactElement => {
+  const query = useQuery(historyQuery(useClient(), id));
+  return (
+    <Panel title={words.delegations.history}>
+      <QueryView query={query} service="membership">
+        {({ items }) =>
+          items.length === 0 ? (
+            <p className="sp-dim">{words.delegations.historyEmpty}</p>
+          ) : (
+            <Rows
+              caption={words.delegations.history}
+              rows={items}
+              keyOf={(row) => String(row.version)}
+              columns={[
+                { key: "version", title: words.delegations.version, isNumber: true, cell: (row) => formatCount(row.version) },
+                { key: "at", title: words.delegations.when, cell: (row) => <span className="sp-nowrap">{formatMoment(row.at)}</span> },
+                { key: "actor", title: words.delegations.who, cell: (row) => <Foreign text={row.actor} isCode /> },
+                { key: "reason", title: words.common.reason, wraps: true, cell: (row) => <Foreign text={row.reason ?? ""} /> },
+                {
+                  key: "change",
+                  title: words.delegations.change,
+                  wraps: true,
+                  cell: (row) => (
+                    <ul className="sp-list sp-small">
+                      {changeOf(row.before, row.after).map((line) => (
+                        <li key={line}>
+                          <Foreign text={line} />
+                        </li>
+                      ))}
+                    </ul>
+                  ),
+                },
+              ]}
+            />
+          )
+        }
+      </QueryView>
+    </Panel>
+  );
+};

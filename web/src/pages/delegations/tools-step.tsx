@@ -1,0 +1,108 @@
+import { Button, Checkbox, Radio } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useState, type ReactElement } from "react";
+import { useClient } from "../../api/client-context.ts";
+import { agentToolsQuery } from "../../api/nodes.ts";
+import { toolListQuery } from "../../api/tools.ts";
+import { words } from "../../strings/en.ts";
+import { formatCount, visibleText } from "../../strings/format.ts";
+import { Foreign } from "../../ui/foreign.tsx";
+import { QueryView } from "../../ui/query-view.tsx";
+import { faultsOf } from "./grant-draft.ts";
+import type { StepProps } from "./grant-page.tsx";
+import { StepForm } from "./step-form.tsx";
+
+/** Tools of mine that the agent is not able to use: named, so that nobody searches for them in vain. */
+const Lacking = ({ able }: { readonly able: ReadonlySet<string> }): ReactElement | null => {
+  const query = useQuery(toolListQuery(useClient()));
+  const lacking = (query.data?.tools ?? []).filter((tool) => !able.has(tool.name));
+  if (lacking.length === 0) return null;
+  return (
+    <details>
+      <summary className="sp-dim">
+        {words.grant.toolsLackingTitle} {words.common.aside(formatCount(lacking.length))}
+      </summary>
+      <ul className="sp-list">
+        {lacking.map((tool) => (
+          <li key={tool.name} className="sp-list-row sp-dim">
+            <Foreign text={tool.name} isCode />
+            <span className="sp-small">{words.grant.toolLacking}</span>
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+};
+
+/** Which of the agent's tools it may use for the person. */
+export const ToolsStep = ({ form, onChange, onNext, onBack }: StepProps): ReactElement => {
+  const query = useQuery(agentToolsQuery(useClient(), form.agentId));
+  const [hasTried, setTried] = useState(false);
+  const isWrong = faultsOf("tools", form, new Date()).length > 0;
+  const chosen = form.tools;
+  const setSome = (tools: readonly string[]): void => onChange({ ...form, tools: [...tools] });
+  const setAll = (): void => {
+    const { tools: _dropped, ...rest } = form;
+    onChange(rest);
+  };
+  return (
+    <StepForm
+      faults={isWrong ? [{ field: "tools-choice", text: words.grant.toolsFault }] : []}
+      hasTried={hasTried}
+      onSubmit={() => {
+        setTried(true);
+        if (!isWrong) onNext();
+      }}
+      {...(onBack === undefined ? {} : { onBack })}
+      submit={<Button type="submit">{words.common.next}</Button>}
+    >
+      <QueryView query={query} service="membership">
+        {(able) => (
+          <div className="sp-stack">
+            <Radio.Group
+              label={words.grant.toolsLegend}
+              value={chosen === undefined ? "all" : "some"}
+              onChange={(value) => (value === "all" ? setAll() : setSome([]))}
+            >
+              <div className="sp-stack">
+                <Radio value="some" label={words.grant.toolsSome} />
+                <Radio value="all" label={words.grant.toolsAll} />
+              </div>
+            </Radio.Group>
+            {able.length === 0 ? <p className="sp-dim">{words.grant.toolsEmpty}</p> : null}
+            {chosen === undefined ? (
+              <ul className="sp-list">
+                {able.map((tool) => (
+                  <li key={tool.id}>
+                    <Foreign text={tool.id} isCode />
+                  </li>
+                ))}
+              </ul>
+            ) : (
+              <Checkbox.Group
+                id="tools-choice"
+                tabIndex={-1}
+                aria-label={words.grant.toolsLegend}
+                value={chosen}
+                onChange={setSome}
+                error={hasTried && isWrong ? words.grant.toolsFault : undefined}
+              >
+                <div className="sp-stack">
+                  {able.map((tool) => (
+                    <Checkbox
+                      key={tool.id}
+                      value={tool.id}
+                      label={<Foreign text={tool.id} isCode />}
+                      {...(tool.name === tool.id ? {} : { description: visibleText(tool.name) })}
+                    />
+                  ))}
+                </div>
+              </Checkbox.Group>
+            )}
+            <Lacking able={new Set(able.map((tool) => tool.id))} />
+          </div>
+        )}
+      </QueryView>
+    </StepForm>
+  );
+};

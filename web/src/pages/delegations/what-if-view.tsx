@@ -1,0 +1,101 @@
+import type { ReactElement, ReactNode } from "react";
+import type { WhatIf } from "#contract/delegations.ts";
+import { words } from "../../strings/en.ts";
+import { formatCount } from "../../strings/format.ts";
+import { Chip } from "../../ui/chip.tsx";
+import { Foreign } from "../../ui/foreign.tsx";
+
+const Names = ({ names, none }: { readonly names: readonly string[]; readonly none: string }): ReactElement =>
+  names.length === 0 ? (
+    <span className="sp-dim">{none}</span>
+  ) : (
+    <ul className="sp-list">
+      {names.map((name) => (
+        <li key={name}>
+          <Foreign text={name} isCode />
+        </li>
+      ))}
+    </ul>
+  );
+
+const Row = ({ title, children }: { readonly title: string; readonly children: ReactNode }): ReactElement => (
+  <>
+    <dt>{title}</dt>
+    <dd>{children}</dd>
+  </>
+);
+
+const Audiences = ({ rows }: { readonly rows: WhatIf["audiences"]["added"] }): ReactElement =>
+  rows.length === 0 ? (
+    <span className="sp-dim">{words.common.none}</span>
+  ) : (
+    <ul className="sp-list">
+      {rows.map((row) => (
+        <li key={row.audience}>
+          <Foreign text={row.audience} isCode /> <span className="sp-small sp-dim">{row.scopes.join(" ")}</span>
+        </li>
+      ))}
+    </ul>
+  );
+
+/** What a draft would add or take, in the server's words. */
+export const WhatIfView = ({ whatIf }: { readonly whatIf: WhatIf }): ReactElement => {
+  const masks = Object.entries(whatIf.columns_masked);
+  return (
+    <div className="sp-stack">
+      {whatIf.warnings.length === 0 ? null : (
+        <ul className="sp-list" aria-label={words.grant.warnings}>
+          {whatIf.warnings.map((warning) => (
+            <li key={`${warning.code} ${warning.message}`} className="sp-list-row">
+              <Chip tone="stepup" icon="warning" text={words.grant.warnings} />
+              <Foreign text={warning.message} />
+            </li>
+          ))}
+        </ul>
+      )}
+      <dl className="sp-facts">
+        <Row title={words.grant.added}>
+          <Names names={whatIf.tools.added} none={words.grant.noneAdded} />
+        </Row>
+        {whatIf.tools.kept.length === 0 ? null : (
+          <Row title={words.grant.kept}>
+            <Names names={whatIf.tools.kept} none={words.common.none} />
+          </Row>
+        )}
+        {whatIf.tools.removed.length === 0 ? null : (
+          <Row title={words.grant.removed}>
+            <Names names={whatIf.tools.removed} none={words.common.none} />
+          </Row>
+        )}
+        <Row title={words.grant.audiences}>
+          <Audiences rows={whatIf.audiences.added} />
+        </Row>
+        {whatIf.audiences.removed.length === 0 ? null : (
+          <Row title={words.grant.audiencesRemoved}>
+            <Audiences rows={whatIf.audiences.removed} />
+          </Row>
+        )}
+        <Row title={words.grant.tenants}>
+          <Names names={whatIf.tenant_ids} none={words.common.none} />
+        </Row>
+        <Row title={words.grant.masked}>
+          {masks.length === 0 ? (
+            <span className="sp-dim">{words.grant.maskedNone}</span>
+          ) : (
+            <ul className="sp-list">
+              {masks.map(([column, kind]) => (
+                <li key={column}>
+                  <Foreign text={column} isCode /> <span className="sp-small sp-dim">{words.grant.maskKinds[kind] ?? kind}</span>
+                </li>
+              ))}
+            </ul>
+          )}
+        </Row>
+        <Row title={words.grant.stepUpTools}>
+          <Names names={whatIf.step_up_tools} none={words.common.none} />
+        </Row>
+        <Row title={words.grant.graphVersion}>{formatCount(whatIf.graph_version)}</Row>
+      </dl>
+    </div>
+  );
+};

@@ -1,0 +1,48 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import type { ReactElement } from "react";
+import { useClient } from "../../api/client-context.ts";
+import { lastDecisionsQuery } from "../../api/decisions.ts";
+import { useSession } from "../../session/session-context.ts";
+import { words } from "../../strings/en.ts";
+import { formatMoment, formatRelative, visibleText } from "../../strings/format.ts";
+import { Panel } from "../../ui/panel.tsx";
+import { QueryView } from "../../ui/query-view.tsx";
+import { useClock } from "../../ui/use-clock.ts";
+
+/** Tool calls of mine and of my agents that were refused, newest first, each with its explanation. */
+export const RefusalsPanel = (): ReactElement => {
+  const client = useClient();
+  const { subject } = useSession();
+  const now = useClock(30_000);
+  const query = useQuery(lastDecisionsQuery(client, { subject: subject.id, action: "tools/call", decision: "false" }, 5));
+  return (
+    <Panel title={words.home.refusalsTitle}>
+      <QueryView query={query} service="pdp">
+        {({ decisions }) =>
+          decisions.length === 0 ? (
+            <p className="sp-dim">{words.home.refusalsEmpty}</p>
+          ) : (
+            <ul className="sp-list">
+              {decisions.map((decision) => (
+                <li key={decision.decision_id}>
+                  <Link className="sp-link" to="/why/$decisionId" params={{ decisionId: decision.decision_id }}>
+                    {visibleText(decision.sentence)}
+                  </Link>
+                  <div className="sp-small sp-dim">
+                    <time dateTime={decision.decided_at} title={formatMoment(decision.decided_at)}>
+                      {words.common.facts(
+                        formatRelative(decision.decided_at, now),
+                        decision.reason === undefined ? "" : (words.reasons[decision.reason] ?? visibleText(decision.reason)),
+                      )}
+                    </time>
+                  </div>
+                </li>
+              ))}
+            </ul>
+          )
+        }
+      </QueryView>
+    </Panel>
+  );
+};

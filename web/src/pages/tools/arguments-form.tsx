@@ -1,0 +1,135 @@
+import { Checkbox, NativeSelect, PasswordInput, Textarea, TextInput } from "@mantine/core";
+import type { ReactElement } from "react";
+import { words } from "../../strings/en.ts";
+import { visibleText } from "../../strings/format.ts";
+import { Foreign } from "../../ui/foreign.tsx";
+import { fieldOfFault, type Field, type FieldFault, type FormModel } from "./schema-form.ts";
+import type { TryValue } from "./try-draft.ts";
+
+/** A fault to be shown: of our own reading, or told by the server. */
+interface Shown {
+  readonly path: string;
+  readonly text: string;
+}
+
+const inputType = (format: string | undefined): string => {
+  if (format === "date") return "date";
+  if (format === "email") return "email";
+  if (format === "uri") return "url";
+  return "text";
+};
+
+const FieldInput = ({
+  field,
+  text,
+  fault,
+  onChange,
+}: {
+  readonly field: Field;
+  readonly text: string;
+  readonly fault: string | undefined;
+  readonly onChange: (text: string) => void;
+}): ReactElement => {
+  const shared = {
+    id: `argument-${field.name}`,
+    label: visibleText(field.title),
+    ...(field.description === undefined ? {} : { description: visibleText(field.description) }),
+    ...(fault === undefined ? {} : { error: visibleText(fault) }),
+    required: field.isRequired,
+    value: text,
+    onChange: (event: { readonly currentTarget: { readonly value: string } }) => onChange(event.currentTarget.value),
+  };
+  switch (field.kind) {
+    case "boolean": {
+      const { value: _value, onChange: _change, required: _required, ...rest } = shared;
+      return (
+        <Checkbox {...rest} checked={text === "true"} onChange={(event) => onChange(event.currentTarget.checked ? "true" : "false")} />
+      );
+    }
+    case "choice":
+      return (
+        <NativeSelect
+          {...shared}
+          data={[
+            { value: "", label: words.tools.choose },
+            ...field.choices.map((choice) => ({ value: JSON.stringify(choice), label: visibleText(String(choice)) })),
+          ]}
+        />
+      );
+    case "list":
+      return <Textarea {...shared} description={shared.description ?? words.tools.listHint} rows={3} />;
+    case "integer":
+      return <TextInput {...shared} inputMode="numeric" />;
+    case "number":
+      return <TextInput {...shared} inputMode="decimal" />;
+    case "text":
+      if (field.isSecret) return <PasswordInput {...shared} size="xs" autoComplete="off" />;
+      return <TextInput {...shared} type={inputType(field.format)} autoComplete="off" />;
+  }
+};
+
+/** The arguments, as fields or as JSON, with all faults beside what they belong to. */
+export const ArgumentsForm = ({
+  model,
+  value,
+  onChange,
+  own,
+  told,
+}: {
+  readonly model: FormModel;
+  readonly value: TryValue;
+  readonly onChange: (value: TryValue) => void;
+  readonly own: readonly FieldFault[];
+  readonly told: readonly { readonly path: string; readonly message: string }[];
+}): ReactElement => {
+  const shown: readonly Shown[] = [
+    ...own.map((fault) => ({ path: fault.path, text: words.tools.faults[fault.code] })),
+    ...(own.length > 0 ? [] : told.map((fault) => ({ path: fault.path, text: fault.message }))),
+  ];
+  const asJson = model.kind === "raw" || value.mode === "json";
+  const fields = model.kind === "fields" ? model.fields : [];
+  const rest = asJson ? shown : shown.filter((fault) => fieldOfFault(fields, fault.path) === undefined);
+  const faultOf = (field: Field): string | undefined => shown.find((fault) => fieldOfFault([field], fault.path) !== undefined)?.text;
+  return (
+    <>
+      {rest.length === 0 ? null : (
+        <div className="sp-state sp-failure" role="alert">
+          <strong>{words.grant.faultsTitle}</strong>
+          <ul className="sp-fault-list">
+            {rest.map((fault) => (
+              <li key={`${fault.path} ${fault.text}`}>
+                {fault.path === "" ? null : <Foreign text={`${fault.path} `} isCode />}
+                <Foreign text={fault.text} />
+              </li>
+            ))}
+          </ul>
+        </div>
+      )}
+      {asJson ? (
+        <Textarea
+          label={words.tools.json}
+          className="sp-json"
+          value={value.json}
+          rows={8}
+          spellCheck={false}
+          aria-invalid={rest.length > 0}
+          onChange={(event) => onChange({ ...value, json: event.currentTarget.value })}
+        />
+      ) : fields.length === 0 ? (
+        <p className="sp-dim">{words.tools.schemaNone}</p>
+      ) : (
+        <div className="sp-form">
+          {fields.map((field) => (
+            <FieldInput
+              key={field.name}
+              field={field}
+              text={value.values[field.name] ?? field.initial}
+              fault={faultOf(field)}
+              onChange={(text) => onChange({ ...value, values: { ...value.values, [field.name]: text } })}
+            />
+          ))}
+        </div>
+      )}
+    </>
+  );
+};

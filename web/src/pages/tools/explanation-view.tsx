@@ -1,0 +1,59 @@
+import { Link } from "@tanstack/react-router";
+import type { ReactElement } from "react";
+import type { ToolExplanation } from "#contract/tools.ts";
+import { words } from "../../strings/en.ts";
+import { Chip, Verdict } from "../../ui/chip.tsx";
+import { Foreign } from "../../ui/foreign.tsx";
+import { Rows } from "../../ui/rows.tsx";
+
+type Door = ToolExplanation["doors"][number];
+
+const Because = ({ door }: { readonly door: Door }): ReactElement => (
+  <>
+    {door.reason === undefined ? null : <Foreign text={words.reasons[door.reason] ?? door.reason} />}
+    {door.edge === undefined ? null : (
+      <div className="sp-small">
+        <Foreign text={`${door.edge.from} ${door.edge.kind} ${door.edge.to}`} isCode />
+      </div>
+    )}
+    {door.policy_id === undefined ? null : (
+      <div className="sp-small">
+        <Foreign text={door.policy_id} isCode />
+      </div>
+    )}
+    {door.decision_id === undefined ? null : (
+      <div className="sp-small">
+        <Link className="sp-link sp-mono" to="/why/$decisionId" params={{ decisionId: door.decision_id }}>
+          {door.decision_id}
+        </Link>
+      </div>
+    )}
+  </>
+);
+
+const callableIcon = {
+  yes: { tone: "allow", icon: "check" },
+  no: { tone: "deny", icon: "cross" },
+  depends: { tone: "stepup", icon: "question" },
+} as const;
+
+/** The doors of a call in their order: which let it through, which do not, and the way out. */
+export const ExplanationView = ({ explanation }: { readonly explanation: ToolExplanation }): ReactElement => (
+  <div className="sp-stack">
+    <div className="sp-actions">
+      <Chip {...callableIcon[explanation.callable]} text={words.tools.callable[explanation.callable]} />
+      <span className="sp-dim">{explanation.listed ? words.tools.listed : words.tools.notListed}</span>
+    </div>
+    <Rows
+      caption={words.tools.checkTitle}
+      rows={explanation.doors}
+      keyOf={(door) => door.door}
+      columns={[
+        { key: "door", title: words.tools.door, cell: (door) => <Foreign text={door.door} /> },
+        { key: "outcome", title: words.tools.outcome, cell: (door) => <Verdict of={door.outcome} /> },
+        { key: "because", title: words.tools.because, wraps: true, cell: (door) => <Because door={door} /> },
+        { key: "remedy", title: words.tools.remedy, wraps: true, cell: (door) => <Foreign text={door.remedy ?? ""} /> },
+      ]}
+    />
+  </div>
+);

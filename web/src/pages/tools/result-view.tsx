@@ -1,0 +1,188 @@
+import { Button, SegmentedControl } from "@mantine/core";
+import { Link } from "@tanstack/react-router";
+import { useState, type ReactElement } from "react";
+import type { Called } from "../../api/tools.ts";
+import { readStepUp } from "../../session/step-up.ts";
+import { useStepUp } from "../../session/step-up-dialog.tsx";
+import { words } from "../../strings/en.ts";
+import { formatCount, visibleText } from "../../strings/format.ts";
+import { Chip, Verdict } from "../../ui/chip.tsx";
+import { CopyButton } from "../../ui/copy-button.tsx";
+import { Foreign } from "../../ui/foreign.tsx";
+import { Icon } from "../../ui/icon.tsx";
+import { Panel } from "../../ui/panel.tsx";
+import { Rows } from "../../ui/rows.tsx";
+import { Tree } from "../../ui/tree.tsx";
+import { readOutcome, tableOf, type CallOutcome, type ResultPart } from "./call-result.ts";
+import { plainText } from "./schema-form.ts";
+
+type Shape = "table" | "tree" | "text";
+
+const cellText = (value: unknown): string => {
+  if (typeof value === "number") return formatCount(value);
+  return Array.isArray(value) ? value.map(plainText).join(", ") : plainText(value);
+};
+
+const Cell = ({ value }: { readonly value: unknown }): ReactElement =>
+  value === null || value === undefined ? (
+    <span className="sp-dim">{words.tools.emptyValue}</span>
+  ) : (
+    <span className={cellText(value).length < 40 ? "sp-nowrap" : undefined}>
+      <Foreign text={cellText(value)} />
+    </span>
+  );
+
+interface Numbered {
+  readonly row: Readonly<Record<string, unknown>>;
+  readonly index: number;
+}
+
+const Data = ({ value, shape }: { readonly value: unknown; readonly shape: Shape }): ReactElement => {
+  const table = tableOf(value);
+  if (shape === "table" && table !== undefined)
+    return (
+      <Rows<Numbered>
+        caption={words.tools.resultTitle}
+        rows={table.rows.map((row, index) => ({ row, index }))}
+        keyOf={({ index }) => String(index)}
+        columns={table.columns.map((column) => ({
+          key: column,
+          title: visibleText(column),
+          isNumber: table.rows.every((row) => typeof row[column] === "number"),
+          cell: ({ row }) => <Cell value={row[column]} />,
+        }))}
+      />
+    );
+  if (shape === "text")
+    return (
+      <pre className="sp-code" tabIndex={0}>
+        {visibleText(JSON.stringify(value, undefined, 2))}
+      </pre>
+    );
+  return <Tree value={value} />;
+};
+
+const Parts = ({ parts }: { readonly parts: readonly ResultPart[] }): ReactElement => {
+  const hasTable = parts.some((part) => part.kind === "data" && tableOf(part.value) !== undefined);
+  const [shape, setShape] = useState<Shape>(hasTable ? "table" : "tree");
+  return (
+    <div className="sp-stack">
+      <div className="sp-actions">
+        <SegmentedControl
+          aria-label={words.tools.resultTitle}
+          value={shape}
+          data={[
+            ...(hasTable ? [{ value: "table", label: words.tools.asTable }] : []),
+            { value: "tree", label: words.tools.asTree },
+            { value: "text", label: words.tools.asText },
+          ]}
+          onChange={(next) => setShape(next === "table" || next === "text" ? next : "tree")}
+        />
+      </div>
+      {parts.map((part, index) =>
+        part.kind === "text" ? (
+          <pre key={index} className="sp-code" tabIndex={0}>
+            {visibleText(part.text)}
+          </pre>
+        ) : (
+          <Data key={index} value={part.value} shape={shape} />
+        ),
+      )}
+    </div>
+  );
+};
+
+const DecisionLink = ({ id }: { readonly id: string }): ReactElement => (
+  <Link className="sp-link sp-mono" to="/why/$decisionId" params={{ decisionId: id }}>
+    {id}
+  </Link>
+);
+
+const Refused = ({ outcome }: { readonly outcome: Extract<CallOutcome, { kind: "refused" }> }): ReactElement => {
+  const askStepUp = useStepUp();
+  const stepUp = readStepUp(outcome.data);
+  const isUnknown = outcome.code === "outcome_unknown" || outcome.code === "upstream_outcome_unknown";
+  return (
+    <div className="sp-stack">
+      <p>
+        <strong>
+          <Foreign text={outcome.message} />
+        </strong>
+      </p>
+      {outcome.detail === undefined ? null : (
+        <p>
+          <Foreign text={outcome.detail} />
+        </p>
+      )}
+      {isUnknown ? <p>{words.tools.outcomeUnknown}</p> : null}
+      {outcome.faults.length === 0 ? null : (
+        <ul className="sp-fault-list">
+          {outcome.faults.map((fault) => (
+            <li key={`${fault.path} ${fault.message}`}>
+              <Foreign text={fault.path} isCode /> <Foreign text={fault.message} />
+            </li>
+          ))}
+        </ul>
+      )}
+      {stepUp === undefined ? null : (
+        <div>
+          <Button leftSection={<Icon name="key" />} onClick={() => askStepUp(stepUp)}>
+            {words.stepUp.way}
+          </Button>
+        </div>
+      )}
+    </div>
+  );
+};
+
+/** What a call came to: rows, tree or text; or the refusal with its code, decision and way out. */
+export const ResultView = ({ called }: { readonly called: Called }): ReactElement => {
+  const outcome = readOutcome(called.response);
+  const refused = outcome?.kind === "refused" ? outcome : undefined;
+  const decisionId = refused?.decisionId ?? called.decisionId;
+  const isStepUp = refused !== undefined && readStepUp(refused.data) !== undefined;
+  return (
+    <Panel
+      title={words.tools.resultTitle}
+      aside={
+        <span className="sp-actions">
+          {outcome?.kind === "done" ? (
+            <Chip tone="allow" icon="check" text={words.tools.resultDone} />
+          ) : isStepUp ? (
+            <Verdict of="step_up" />
+          ) : (
+            <Chip tone="deny" icon="cross" text={words.tools.resultRefused} />
+          )}
+          <span className="sp-small sp-dim">{words.tools.took(called.milliseconds)}</span>
+        </span>
+      }
+    >
+      <div className="sp-stack">
+        {outcome === undefined ? <p>{words.tools.resultUnreadable}</p> : null}
+        {outcome?.kind === "done" ? <Parts parts={outcome.parts} /> : null}
+        {refused === undefined ? null : <Refused outcome={refused} />}
+        <dl className="sp-facts sp-small">
+          {refused === undefined ? null : (
+            <>
+              <dt>{words.failure.code}</dt>
+              <dd className="sp-mono">{visibleText(refused.code)}</dd>
+            </>
+          )}
+          {decisionId === undefined ? null : (
+            <>
+              <dt>{words.failure.decision}</dt>
+              <dd>
+                <DecisionLink id={decisionId} />
+              </dd>
+            </>
+          )}
+          <dt>{words.failure.correlation}</dt>
+          <dd className="sp-mono">{visibleText(refused?.correlationId ?? called.correlationId)}</dd>
+        </dl>
+        <div className="sp-actions">
+          <CopyButton label={words.common.copyJson} text={() => JSON.stringify(called.response, undefined, 2)} />
+        </div>
+      </div>
+    </Panel>
+  );
+};

@@ -1,0 +1,106 @@
+import type { ReactElement } from "react";
+import type { ToolDescriptor } from "#contract/tools.ts";
+import { words } from "../../strings/en.ts";
+import { Foreign } from "../../ui/foreign.tsx";
+import { Panel } from "../../ui/panel.tsx";
+import { Tree } from "../../ui/tree.tsx";
+import { systemOf, tagsOf } from "./tool-filter.ts";
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+const typeText = (schema: Readonly<Record<string, unknown>>): string => {
+  if (Array.isArray(schema["enum"])) return schema["enum"].map((value) => JSON.stringify(value)).join(" | ");
+  if (Array.isArray(schema["type"])) return schema["type"].join(" | ");
+  return typeof schema["type"] === "string" ? schema["type"] : "";
+};
+
+/** Input schema, one line a property, nested ones below. */
+const SchemaTree = ({
+  schema,
+  depth = 0,
+}: {
+  readonly schema: Readonly<Record<string, unknown>>;
+  readonly depth?: number;
+}): ReactElement | null => {
+  const { properties } = schema;
+  if (!isObject(properties) || depth > 8) return null;
+  const required = Array.isArray(schema["required"]) ? schema["required"] : [];
+  return (
+    <ul className={depth === 0 ? "sp-list" : "sp-list sp-indent"}>
+      {Object.entries(properties).map(([name, value]) => {
+        const inner = isObject(value) ? value : {};
+        const description = inner["description"];
+        return (
+          <li key={name}>
+            <Foreign text={name} isCode /> <span className="sp-small sp-dim">{typeText(inner)}</span>
+            {required.includes(name) ? <span className="sp-small"> {words.common.aside(words.tools.required)}</span> : null}
+            {typeof description === "string" ? (
+              <div className="sp-small sp-dim">
+                <Foreign text={description} />
+              </div>
+            ) : null}
+            <SchemaTree schema={isObject(inner["items"]) ? inner["items"] : inner} depth={depth + 1} />
+          </li>
+        );
+      })}
+    </ul>
+  );
+};
+
+const quiet = new Set(["tags", "title"]);
+
+export const ToolFacts = ({ tool }: { readonly tool: ToolDescriptor }): ReactElement => {
+  const claims = Object.entries(tool.annotations ?? {}).filter(([name]) => !quiet.has(name));
+  const { properties } = tool.inputSchema;
+  const hasArguments = isObject(properties) && Object.keys(properties).length > 0;
+  return (
+    <div className="sp-stack">
+      <Panel title={words.tools.schema}>
+        {hasArguments ? <SchemaTree schema={tool.inputSchema} /> : <p className="sp-dim">{words.tools.schemaNone}</p>}
+      </Panel>
+      <Panel title={words.why.details}>
+        <dl className="sp-facts">
+          <dt>{words.tools.name}</dt>
+          <dd>
+            <Foreign text={tool.name} isCode />
+          </dd>
+          <dt>{words.tools.source}</dt>
+          <dd>{tool.source}</dd>
+          {systemOf(tool) === "" ? null : (
+            <>
+              <dt>{words.tools.from}</dt>
+              <dd>
+                <Foreign text={systemOf(tool)} />
+              </dd>
+            </>
+          )}
+          {tool.metadata?.env === undefined ? null : (
+            <>
+              <dt>{words.tools.env}</dt>
+              <dd>
+                <Foreign text={tool.metadata.env} />
+              </dd>
+            </>
+          )}
+          {tagsOf(tool).length === 0 ? null : (
+            <>
+              <dt>{words.tools.tags}</dt>
+              <dd>
+                <Foreign text={tagsOf(tool).join(", ")} />
+              </dd>
+            </>
+          )}
+        </dl>
+        {claims.length === 0 ? null : (
+          <>
+            <h3>
+              {words.tools.annotations} <span className="sp-small sp-dim">{words.common.aside(words.tools.claimed)}</span>
+            </h3>
+            <Tree value={Object.fromEntries(claims)} />
+          </>
+        )}
+      </Panel>
+    </div>
+  );
+};

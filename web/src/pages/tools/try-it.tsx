@@ -1,0 +1,152 @@
+import { Button, SegmentedControl } from "@mantine/core";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMemo, useState, type ReactElement } from "react";
+import type { ToolDescriptor } from "#contract/tools.ts";
+import { useClient } from "../../api/client-context.ts";
+import { callTool, explain, type Called } from "../../api/tools.ts";
+import { Gate } from "../../decisions/gate.tsx";
+import { readStepUp } from "../../session/step-up.ts";
+import { useStepUp } from "../../session/step-up-dialog.tsx";
+import { useDraft } from "../../session/use-draft.ts";
+import { words } from "../../strings/en.ts";
+import { ActButton } from "../../ui/act-button.tsx";
+import { CopyButton } from "../../ui/copy-button.tsx";
+import { Failure } from "../../ui/failure.tsx";
+import { Panel } from "../../ui/panel.tsx";
+import { ArgumentsForm } from "./arguments-form.tsx";
+import { readOutcome } from "./call-result.ts";
+import { askOf, CheckForFields, type CheckFor } from "./check-for-fields.tsx";
+import { ConfirmCall } from "./confirm-call.tsx";
+import { asClientEntry, asCurl, asRpc } from "./copy-as.ts";
+import { ExplanationView } from "./explanation-view.tsx";
+import { ResultView } from "./result-view.tsx";
+import { formModel, type FieldFault } from "./schema-form.ts";
+import { isReadOnly } from "./tool-filter.ts";
+import { collect, draftShape, emptyTry, switchMode } from "./try-draft.ts";
+
+const faultsOfCall = (called: Called | undefined): readonly { readonly path: string; readonly message: string }[] => {
+  const outcome = called === undefined ? undefined : readOutcome(called.response);
+  return outcome?.kind === "refused" ? outcome.faults : [];
+};
+
+/** The form of a tool's arguments with its two buttons: ask every door, or really call. */
+export const TryIt = ({ tool }: { readonly tool: ToolDescriptor }): ReactElement => {
+  const client = useClient();
+  const queries = useQueryClient();
+  const askStepUp = useStepUp();
+  const model = useMemo(() => formModel(tool.inputSchema), [tool.inputSchema]);
+  const initial = useMemo(() => emptyTry(model), [model]);
+  const shape = useMemo(() => draftShape(model), [model]);
+  const draft = useDraft(`try.${tool.name}`, initial, shape);
+  const [own, setOwn] = useState<readonly FieldFault[]>([]);
+  const [checkFor, setCheckFor] = useState<CheckFor>({ userId: "", agentId: "" });
+  const [confirming, setConfirming] = useState<Readonly<Record<string, unknown>>>();
+
+  const calling = useMutation({
+    mutationFn: async (args: Readonly<Record<string, unknown>>) => await callTool(client, tool.name, args),
+    onSuccess: (called) => {
+      const outcome = readOutcome(called.response);
+      const stepUp = outcome?.kind === "refused" ? readStepUp(outcome.data) : undefined;
+      if (stepUp !== undefined) askStepUp(stepUp);
+    },
+    onSettled: async () => await queries.invalidateQueries({ queryKey: ["decisions"] }),
+  });
+  const checking = useMutation({
+    mutationFn: async () => await explain(client, { tool: tool.name, ...askOf(checkFor) }),
+  });
+
+  const read = (): Readonly<Record<string, unknown>> | undefined => {
+    const collected = collect(model, draft.value);
+    setOwn("faults" in collected ? collected.faults : []);
+    return "value" in collected ? collected.value : undefined;
+  };
+  const call = (): void => {
+    const args = read();
+    if (args === undefined || calling.isPending) return;
+    if (isReadOnly(tool)) calling.mutate(args);
+    else setConfirming(args);
+  };
+  const argumentsNow = (): Readonly<Record<string, unknown>> => {
+    const collected = collect(model, draft.value);
+    return "value" in collected ? collected.value : {};
+  };
+
+  return (
+    <div className="sp-stack">
+      <Panel
+        title={words.tools.tryTitle}
+        aside={
+          model.kind === "raw" ? null : (
+            <SegmentedControl
+              aria-label={words.tools.tryTitle}
+              value={draft.value.mode}
+              data={[
+                { value: "fields", label: words.tools.asFields },
+                { value: "json", label: words.tools.asJson },
+              ]}
+              onChange={(mode) => {
+                setOwn([]);
+                draft.change(switchMode(model, draft.value, mode === "json" ? "json" : "fields"));
+              }}
+            />
+          )
+        }
+      >
+        <form
+          className="sp-stack"
+          noValidate
+          onSubmit={(event) => {
+            event.preventDefault();
+            call();
+          }}
+        >
+          <p className="sp-dim">{words.tools.tryLead}</p>
+          {model.kind === "raw" ? <p className="sp-dim sp-small">{words.tools.rawReason[model.reason]}</p> : null}
+          <ArgumentsForm model={model} value={draft.value} onChange={draft.change} own={own} told={faultsOfCall(calling.data)} />
+          <div className="sp-actions">
+            <ActButton type="submit" isBusy={calling.isPending}>
+              {words.tools.call}
+            </ActButton>
+            <ActButton variant="default" isBusy={checking.isPending} onClick={() => checking.mutate()}>
+              {words.tools.check}
+            </ActButton>
+            <span className="sp-small sp-dim">{words.tools.checkHint}</span>
+          </div>
+          <Gate ask={{ type: "tool", action: "explain" }}>
+            <CheckForFields value={checkFor} onChange={setCheckFor} />
+          </Gate>
+        </form>
+      </Panel>
+      {checking.isError ? <Failure error={checking.error} onRetry={() => checking.mutate()} /> : null}
+      {checking.data === undefined ? null : (
+        <Panel title={words.tools.checkTitle}>
+          <ExplanationView explanation={checking.data} />
+        </Panel>
+      )}
+      <div aria-live="polite" className="sp-stack">
+        {calling.isError ? <Failure error={calling.error} /> : null}
+        {calling.data === undefined ? null : <ResultView called={calling.data} />}
+      </div>
+      <div className="sp-actions">
+        <CopyButton label={words.tools.copyCurl} text={() => asCurl(location.origin, tool.name, argumentsNow())} />
+        <CopyButton label={words.tools.copyRpc} text={() => asRpc(tool.name, argumentsNow())} />
+        <CopyButton label={words.tools.copyMcp} text={() => asClientEntry(location.origin)} />
+        <span className="sp-small sp-dim">{words.tools.tokenHint}</span>
+        <Button variant="subtle" onClick={draft.forget}>
+          {words.grant.discard}
+        </Button>
+      </div>
+      {confirming === undefined ? null : (
+        <ConfirmCall
+          name={tool.name}
+          args={confirming}
+          onClose={() => setConfirming(undefined)}
+          onCall={() => {
+            setConfirming(undefined);
+            calling.mutate(confirming);
+          }}
+        />
+      )}
+    </div>
+  );
+};

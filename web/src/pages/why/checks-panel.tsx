@@ -1,0 +1,31 @@
+import type { ReactElement } from "react";
+import type { DecisionRecord } from "#contract/authzen.ts";
+import { words } from "../../strings/en.ts";
+import { Verdict } from "../../ui/chip.tsx";
+import { Foreign } from "../../ui/foreign.tsx";
+import { Panel } from "../../ui/panel.tsx";
+import { Rows } from "../../ui/rows.tsx";
+
+/** `file:line`, where it is known. */
+export const sourceText = (source: { readonly file?: string | undefined; readonly line?: number | undefined } | undefined): string => {
+  if (source?.file === undefined) return "";
+  return source.line === undefined ? source.file : `${source.file}:${source.line}`;
+};
+
+/** The checks in the order in which they were made. */
+export const ChecksPanel = ({ record }: { readonly record: DecisionRecord }): ReactElement | null =>
+  record.checks === undefined ? null : (
+    <Panel title={words.why.checks}>
+      <Rows
+        caption={words.why.checks}
+        rows={record.checks}
+        keyOf={(check) => check.name}
+        columns={[
+          { key: "name", title: words.why.check, cell: (check) => words.why.checkNames[check.name] ?? check.name },
+          { key: "outcome", title: words.why.outcome, cell: (check) => <Verdict of={check.outcome} /> },
+          { key: "input", title: words.why.input, wraps: true, cell: (check) => <Foreign text={check.input ?? ""} isCode /> },
+          { key: "source", title: words.why.source, cell: (check) => <Foreign text={sourceText(check.source)} isCode /> },
+        ]}
+      />
+    </Panel>
+  );

@@ -1,0 +1,173 @@
+import { Button, NativeSelect, SegmentedControl, TextInput } from "@mantine/core";
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { useEffect, useState, type ReactElement } from "react";
+import { reasons, type DecisionRecord } from "#contract/authzen.ts";
+import { useClient } from "../../api/client-context.ts";
+import { decisionPagesQuery, type DecisionFilter } from "../../api/decisions.ts";
+import { useSession } from "../../session/session-context.ts";
+import { words } from "../../strings/en.ts";
+import { formatMoment, visibleText } from "../../strings/format.ts";
+import { Verdict } from "../../ui/chip.tsx";
+import { Empty } from "../../ui/empty.tsx";
+import { Foreign } from "../../ui/foreign.tsx";
+import { Page } from "../../ui/page.tsx";
+import { QueryView } from "../../ui/query-view.tsx";
+import { Rows, type Column } from "../../ui/rows.tsx";
+import { resourceText, verdictOf } from "./verdict-of.ts";
+
+const route = getRouteApi("/why");
+type Search = ReturnType<typeof route.useSearch>;
+
+const filterOf = (search: Search, subjectId: string): DecisionFilter => {
+  const subject = search.whose === "mine" ? subjectId : search.subject;
+  const verdict = search.verdict ?? "denied";
+  return {
+    ...(subject === undefined ? {} : { subject }),
+    ...(search.agent === undefined ? {} : { agent: search.agent }),
+    ...(search.action === undefined ? {} : { action: search.action }),
+    ...(search.type === undefined ? {} : { resource_type: search.type }),
+    ...(verdict === "any" ? {} : { decision: verdict === "denied" ? ("false" as const) : ("true" as const) }),
+    ...(search.reason === undefined ? {} : { reason: search.reason }),
+    ...(search.correlation === undefined ? {} : { correlation_id: search.correlation }),
+  };
+};
+
+const columns: readonly Column<DecisionRecord>[] = [
+  {
+    key: "time",
+    title: words.why.time,
+    cell: (row) => (
+      <Link className="sp-link sp-nowrap" to="/why/$decisionId" params={{ decisionId: row.decision_id }}>
+        <time dateTime={row.decided_at}>{formatMoment(row.decided_at)}</time>
+      </Link>
+    ),
+  },
+  { key: "who", title: words.why.who, cell: (row) => <Foreign text={row.subject?.name ?? row.subject?.id ?? ""} /> },
+  { key: "agent", title: words.why.agent, cell: (row) => <Foreign text={row.agent?.name ?? row.agent?.id ?? ""} /> },
+  { key: "action", title: words.why.action, cell: (row) => <Foreign text={row.action} isCode /> },
+  {
+    key: "resource",
+    title: words.why.resource,
+    wraps: true,
+    cell: (row) => <Foreign text={resourceText(row.resource)} isCode />,
+  },
+  { key: "verdict", title: words.why.verdict, cell: (row) => <Verdict of={verdictOf(row)} /> },
+  {
+    key: "reason",
+    title: words.why.reason,
+    wraps: true,
+    cell: (row) => <Foreign text={row.reason === undefined ? "" : (words.reasons[row.reason] ?? row.reason)} />,
+  },
+];
+
+/** A text filter that counts when the field is left or Enter is pressed. */
+const TextFilter = ({
+  label,
+  value,
+  isFirst = false,
+  onChange,
+}: {
+  readonly label: string;
+  readonly value: string | undefined;
+  readonly isFirst?: boolean;
+  readonly onChange: (text: string) => void;
+}): ReactElement => {
+  const [text, setText] = useState(value ?? "");
+  useEffect(() => setText(value ?? ""), [value]);
+  const take = (): void => {
+    if (text.trim() !== (value ?? "")) onChange(text.trim());
+  };
+  return (
+    <TextInput
+      {...(isFirst ? { "data-filter": "" } : {})}
+      label={label}
+      value={text}
+      onChange={(event) => setText(event.currentTarget.value)}
+      onBlur={take}
+      onKeyDown={(event) => {
+        if (event.key === "Enter") take();
+      }}
+    />
+  );
+};
+
+const Filters = ({ search }: { readonly search: Search }): ReactElement => {
+  const navigate = route.useNavigate();
+  const set = (more: Partial<Search>): void => void navigate({ search: (before) => ({ ...before, ...more }), replace: true });
+  return (
+    <div className="sp-filters" role="search" aria-label={words.common.filters}>
+      <SegmentedControl
+        aria-label={words.why.whose}
+        value={search.whose ?? "all"}
+        data={[
+          { value: "all", label: words.why.everyones },
+          { value: "mine", label: words.why.own },
+        ]}
+        onChange={(whose) => set({ whose: whose === "all" ? "" : whose })}
+      />
+      <NativeSelect
+        label={words.why.verdict}
+        value={search.verdict ?? "denied"}
+        data={[
+          { value: "denied", label: words.why.denied },
+          { value: "allowed", label: words.why.allowed },
+          { value: "any", label: words.why.any },
+        ]}
+        onChange={(event) => set({ verdict: event.currentTarget.value === "denied" ? "" : event.currentTarget.value })}
+      />
+      <NativeSelect
+        label={words.why.reason}
+        value={search.reason ?? ""}
+        data={[
+          { value: "", label: words.why.anyReason },
+          ...reasons.map((reason) => ({ value: reason, label: words.reasons[reason] ?? reason })),
+        ]}
+        onChange={(event) => set({ reason: event.currentTarget.value })}
+      />
+      {search.whose === "mine" ? null : (
+        <TextFilter isFirst label={words.why.subject} value={search.subject} onChange={(subject) => set({ subject })} />
+      )}
+      <TextFilter label={words.why.agent} value={search.agent} onChange={(agent) => set({ agent })} />
+      <TextFilter label={words.why.action} value={search.action} onChange={(action) => set({ action })} />
+      <TextFilter label={words.why.resourceType} value={search.type} onChange={(type) => set({ type })} />
+      <TextFilter label={words.why.correlation} value={search.correlation} onChange={(correlation) => set({ correlation })} />
+    </div>
+  );
+};
+
+/** Decisions, newest first: denials of everybody unless the address says otherwise. */
+export const DecisionListPage = (): ReactElement => {
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const { subject } = useSession();
+  const query = useInfiniteQuery(decisionPagesQuery(useClient(), filterOf(search, subject.id)));
+  return (
+    <Page title={words.why.title} lead={words.why.lead}>
+      <Filters search={search} />
+      <QueryView query={query} service="pdp" rows={8}>
+        {(data) => {
+          const rows = data.pages.flatMap((page) => page.decisions);
+          if (rows.length === 0)
+            return Object.keys(search).length > 0 ? (
+              <Empty text={words.why.emptyFiltered} onClear={() => void navigate({ search: {} })} />
+            ) : (
+              <Empty text={words.why.empty} />
+            );
+          return (
+            <div className="sp-stack">
+              <Rows caption={visibleText(words.why.title)} columns={columns} rows={rows} keyOf={(row) => row.decision_id} />
+              {query.hasNextPage ? (
+                <div>
+                  <Button variant="default" loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
+                    {words.common.more}
+                  </Button>
+                </div>
+              ) : null}
+            </div>
+          );
+        }}
+      </QueryView>
+    </Page>
+  );
+};

@@ -1,0 +1,95 @@
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import type { ReactElement } from "react";
+import type { DecisionRecord } from "#contract/authzen.ts";
+import { useClient } from "../../api/client-context.ts";
+import { decisionQuery } from "../../api/decisions.ts";
+import { useScreens } from "../../shell/use-screen.ts";
+import { words } from "../../strings/en.ts";
+import { Verdict } from "../../ui/chip.tsx";
+import { CopyButton } from "../../ui/copy-button.tsx";
+import { Foreign } from "../../ui/foreign.tsx";
+import { Page } from "../../ui/page.tsx";
+import { QueryView } from "../../ui/query-view.tsx";
+import { ChainView } from "./chain-view.tsx";
+import { ChecksPanel } from "./checks-panel.tsx";
+import { DetailsPanel } from "./details-panel.tsx";
+import { EdgesPanel } from "./edges-panel.tsx";
+import { PoliciesPanel } from "./policies-panel.tsx";
+import { RemedyPanel } from "./remedy-panel.tsx";
+import { verdictOf } from "./verdict-of.ts";
+
+const route = getRouteApi("/why/$decisionId");
+
+/** The same question asked again at this moment, where the viewer may know. */
+const Now = ({ record }: { readonly record: DecisionRecord }): ReactElement | null => {
+  const { now } = record;
+  if (now === undefined || (now.decision && record.decision)) return null;
+  const reason = now.reason === undefined ? words.common.unknown : (words.reasons[now.reason] ?? now.reason);
+  return (
+    <p className="sp-dim">
+      {now.decision ? words.why.nowAllowed : record.decision ? words.why.nowDeniedAfterAll(reason) : words.why.nowDenied(reason)}
+    </p>
+  );
+};
+
+const Explained = ({ record }: { readonly record: DecisionRecord }): ReactElement => {
+  const isCoarse = record.checks === undefined && record.edges === undefined;
+  return (
+    <div className="sp-stack">
+      <section className="sp-panel" aria-label={words.why.verdict}>
+        <div className="sp-actions">
+          <Verdict of={verdictOf(record)} />
+          <strong className="sp-sentence">
+            <Foreign text={record.sentence} />
+          </strong>
+        </div>
+        <Now record={record} />
+        {record.requestable ? <p className="sp-dim">{words.why.requestable}</p> : null}
+      </section>
+      {isCoarse ? (
+        <div className="sp-notice">{words.why.chainCoarse}</div>
+      ) : (
+        <>
+          <ChainView record={record} />
+          <div className="sp-columns">
+            {record.decision ? null : <RemedyPanel record={record} />}
+            <PoliciesPanel record={record} />
+          </div>
+          <ChecksPanel record={record} />
+          <EdgesPanel record={record} />
+        </>
+      )}
+      <DetailsPanel record={record} />
+    </div>
+  );
+};
+
+/** Why one decision fell as it did, as far as this person may know. */
+export const DecisionPage = (): ReactElement => {
+  const { decisionId } = route.useParams();
+  const may = useScreens();
+  const query = useQuery(decisionQuery(useClient(), decisionId));
+  return (
+    <Page
+      title={words.why.oneTitle(decisionId)}
+      actions={
+        <>
+          {may.why === "allowed" ? (
+            <Link className="sp-link" to="/why">
+              {words.why.backToList}
+            </Link>
+          ) : null}
+          <CopyButton label={words.common.copyLink} text={() => location.href} />
+          {query.data === undefined ? null : (
+            <CopyButton label={words.common.copyJson} text={() => JSON.stringify(query.data, undefined, 2)} />
+          )}
+        </>
+      }
+    >
+      <QueryView query={query} service="pdp" rows={8}>
+        {(record) => <Explained record={record} />}
+      </QueryView>
+    </Page>
+  );
+};

@@ -1,0 +1,53 @@
+import type { ReactElement } from "react";
+import type { DecisionRecord } from "#contract/authzen.ts";
+import { words } from "../../strings/en.ts";
+import { visibleText } from "../../strings/format.ts";
+import { Chip } from "../../ui/chip.tsx";
+import { Foreign } from "../../ui/foreign.tsx";
+import { Panel } from "../../ui/panel.tsx";
+import { sourceText } from "./checks-panel.tsx";
+
+type Policy = NonNullable<DecisionRecord["policies"]>[number];
+
+const effectChip = {
+  permit: { tone: "allow", icon: "check", text: words.why.permit },
+  forbid: { tone: "deny", icon: "cross", text: words.why.forbid },
+} as const;
+
+const PolicyView = ({ policy }: { readonly policy: Policy }): ReactElement => (
+  <li className="sp-stack">
+    <div className="sp-list-row">
+      <Foreign text={policy.id} isCode />
+      {policy.decided && policy.effect !== undefined ? <Chip {...effectChip[policy.effect]} /> : null}
+      {policy.decided ? null : <Chip tone="quiet" icon="question" text={words.why.notDecided} />}
+      <span className="sp-small sp-dim">
+        <Foreign text={sourceText(policy)} isCode />
+      </span>
+    </div>
+    <div>
+      <Foreign text={policy.description} />
+    </div>
+    {policy.text === undefined ? (
+      <p className="sp-small sp-dim">{words.why.policyHidden}</p>
+    ) : (
+      <pre className="sp-code" tabIndex={0}>
+        {visibleText(policy.text)}
+      </pre>
+    )}
+  </li>
+);
+
+/** The policies that decided, and the one that would have permitted, with file, line and text for who may see them. */
+export const PoliciesPanel = ({ record }: { readonly record: DecisionRecord }): ReactElement | null =>
+  record.policies === undefined ? null : (
+    <Panel title={words.why.policies}>
+      {record.policies.some((policy) => policy.decided) ? null : <p className="sp-dim">{words.why.policiesNone}</p>}
+      {record.policies.length === 0 ? null : (
+        <ul className="sp-list">
+          {record.policies.map((policy) => (
+            <PolicyView key={policy.id} policy={policy} />
+          ))}
+        </ul>
+      )}
+    </Panel>
+  );

@@ -1,0 +1,131 @@
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
+import type { ReactElement } from "react";
+import { StepUpProvider } from "./session/step-up-dialog.tsx";
+import { NotFound, ScreenGate } from "./shell/screen-gate.tsx";
+import { delegations, tools, why } from "./shell/screens.ts";
+import { freeText, idText, parseSearch, searchReader, stringifySearch } from "./shell/search.ts";
+import { Shell } from "./shell/shell.tsx";
+import { HomePage } from "./pages/home/home-page.tsx";
+import { Waiting } from "./ui/query-view.tsx";
+
+const Root = (): ReactElement => (
+  <StepUpProvider>
+    <Shell />
+  </StepUpProvider>
+);
+
+const root = createRootRoute({ component: Root, notFoundComponent: NotFound });
+
+const ToolList = lazyRouteComponent(async () => await import("./pages/tools/tool-list-page.tsx"), "ToolListPage");
+const ToolPage = lazyRouteComponent(async () => await import("./pages/tools/tool-page.tsx"), "ToolPage");
+const DelegationList = lazyRouteComponent(async () => await import("./pages/delegations/delegation-list-page.tsx"), "DelegationListPage");
+const GrantPage = lazyRouteComponent(async () => await import("./pages/delegations/grant-page.tsx"), "GrantPage");
+const DelegationPage = lazyRouteComponent(async () => await import("./pages/delegations/delegation-page.tsx"), "DelegationPage");
+const DecisionList = lazyRouteComponent(async () => await import("./pages/why/decision-list-page.tsx"), "DecisionListPage");
+const DecisionPage = lazyRouteComponent(async () => await import("./pages/why/decision-page.tsx"), "DecisionPage");
+
+const homeRoute = createRoute({ getParentRoute: () => root, path: "/", component: HomePage, validateSearch: searchReader({}) });
+
+const toolsRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/tools",
+  validateSearch: searchReader({ q: freeText, provider: freeText, source: ["system", "workflow"], tag: freeText, explain: idText }),
+  component: () => (
+    <ScreenGate screen={tools}>
+      <ToolList />
+    </ScreenGate>
+  ),
+});
+
+const toolRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/tools/$name",
+  validateSearch: searchReader({}),
+  component: () => (
+    <ScreenGate screen={tools}>
+      <ToolPage />
+    </ScreenGate>
+  ),
+});
+
+const delegationsRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/delegations",
+  validateSearch: searchReader({
+    whose: ["mine", "all"],
+    status: ["active", "paused", "revoked", "expired", "any"],
+    agent: idText,
+    attention: ["true"],
+  }),
+  component: () => (
+    <ScreenGate screen={delegations}>
+      <DelegationList />
+    </ScreenGate>
+  ),
+});
+
+const grantRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/delegations/new",
+  validateSearch: searchReader({ step: ["agent", "tools", "limits", "check"], agent: idText, tool: idText }),
+  component: () => (
+    <ScreenGate screen={delegations}>
+      <GrantPage />
+    </ScreenGate>
+  ),
+});
+
+const delegationRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/delegations/$id",
+  validateSearch: searchReader({}),
+  component: () => (
+    <ScreenGate screen={delegations}>
+      <DelegationPage />
+    </ScreenGate>
+  ),
+});
+
+const whyRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/why",
+  validateSearch: searchReader({
+    whose: ["mine", "all"],
+    subject: idText,
+    agent: idText,
+    action: freeText,
+    type: idText,
+    verdict: ["denied", "allowed", "any"],
+    reason: idText,
+    correlation: idText,
+  }),
+  component: () => (
+    <ScreenGate screen={why}>
+      <DecisionList />
+    </ScreenGate>
+  ),
+});
+
+/** One decision may be opened by anybody signed in: the server says how much of it they see. */
+const decisionRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/why/$decisionId",
+  validateSearch: searchReader({}),
+  component: DecisionPage,
+});
+
+export const router = createRouter({
+  routeTree: root.addChildren([homeRoute, toolsRoute, toolRoute, delegationsRoute, grantRoute, delegationRoute, whyRoute, decisionRoute]),
+  pathParamsAllowedCharacters: [":", "@", "+"],
+  parseSearch,
+  stringifySearch,
+  defaultPendingComponent: () => <Waiting rows={6} />,
+  defaultPreload: "intent",
+  scrollRestoration: false,
+});
+
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: typeof router;
+  }
+}

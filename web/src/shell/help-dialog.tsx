@@ -1,0 +1,33 @@
+import { Kbd, Modal, Switch } from "@mantine/core";
+import { useState, type ReactElement } from "react";
+import { words } from "../strings/en.ts";
+import { areSingleKeysOn, setSingleKeys } from "./use-keys.ts";
+
+export const HelpDialog = ({ isOpen, onClose }: { readonly isOpen: boolean; readonly onClose: () => void }): ReactElement => {
+  const [isOn, setOn] = useState(areSingleKeysOn);
+  return (
+    <Modal opened={isOpen} onClose={onClose} title={words.help.title} closeButtonProps={{ "aria-label": words.common.close }}>
+      <div className="sp-stack">
+        <dl className="sp-keys">
+          {words.help.rows.map(([keys, meaning]) => (
+            <div key={keys} style={{ display: "contents" }}>
+              <dt>
+                <Kbd>{keys}</Kbd>
+              </dt>
+              <dd>{meaning}</dd>
+            </div>
+          ))}
+        </dl>
+        <Switch
+          checked={isOn}
+          label={words.help.single}
+          description={words.help.singleHint}
+          onChange={(event) => {
+            setOn(event.currentTarget.checked);
+            setSingleKeys(event.currentTarget.checked);
+          }}
+        />
+      </div>
+    </Modal>
+  );
+};

@@ -1,0 +1,87 @@
+import { ActionIcon, Button } from "@mantine/core";
+import { Link, Outlet, useLocation } from "@tanstack/react-router";
+import { useEffect, useState, type ReactElement } from "react";
+import { words } from "../strings/en.ts";
+import { Icon, Sign } from "../ui/icon.tsx";
+import { Boundary } from "../ui/panel.tsx";
+import { AccountMenu } from "./account-menu.tsx";
+import { HelpDialog } from "./help-dialog.tsx";
+import { Notices } from "./notices.tsx";
+import { Palette } from "./palette.tsx";
+import { screens } from "./screens.ts";
+import { useKeys } from "./use-keys.ts";
+import { useScreens } from "./use-screen.ts";
+
+/** The frame around every screen: name, navigation, account, notices. Screens that may not be seen are not in it. */
+export const Shell = (): ReactElement => {
+  const may = useScreens();
+  const path = useLocation({ select: (location) => location.pathname });
+  const [isMenuOpen, setMenuOpen] = useState(false);
+  const [isPaletteOpen, setPaletteOpen] = useState(false);
+  const [isHelpOpen, setHelpOpen] = useState(false);
+  const shown = screens.filter((screen) => may[screen.id] === "allowed");
+  useKeys({ openPalette: () => setPaletteOpen(true), openHelp: () => setHelpOpen(true), screens: shown });
+  useEffect(() => setMenuOpen(false), [path]);
+
+  return (
+    <div className="sp-frame">
+      <a className="sp-skip" href="#content">
+        {words.common.skip}
+      </a>
+      <header className="sp-head">
+        <ActionIcon
+          className="sp-menu-button"
+          variant="default"
+          size="lg"
+          aria-label={words.shell.openMenu}
+          aria-expanded={isMenuOpen}
+          aria-controls="navigation"
+          onClick={() => setMenuOpen(!isMenuOpen)}
+        >
+          <Icon name="menu" />
+        </ActionIcon>
+        <Link to="/" className="sp-brand">
+          <Sign />
+          {words.product}
+        </Link>
+        <span className="sp-spring" />
+        <Button
+          variant="default"
+          leftSection={<Icon name="search" />}
+          aria-label={words.shell.palette}
+          onClick={() => setPaletteOpen(true)}
+        >
+          <span className="sp-wide-only">{words.shell.palette}</span>
+        </Button>
+        <ActionIcon variant="default" size={30} aria-label={words.shell.help} onClick={() => setHelpOpen(true)}>
+          <Icon name="question" />
+        </ActionIcon>
+        <AccountMenu />
+      </header>
+      <nav id="navigation" className="sp-nav" aria-label={words.shell.navigation} data-closed={isMenuOpen ? undefined : ""}>
+        <ul>
+          {shown.map((screen) => (
+            <li key={screen.id}>
+              <Link
+                to={screen.path}
+                activeOptions={{ exact: screen.path === "/", includeSearch: false }}
+                activeProps={{ "aria-current": "page" }}
+              >
+                <Icon name={screen.icon} />
+                {screen.label}
+              </Link>
+            </li>
+          ))}
+        </ul>
+      </nav>
+      <main id="content" className="sp-main" tabIndex={-1}>
+        <Notices />
+        <Boundary key={path}>
+          <Outlet />
+        </Boundary>
+      </main>
+      <Palette isOpen={isPaletteOpen} onClose={() => setPaletteOpen(false)} />
+      <HelpDialog isOpen={isHelpOpen} onClose={() => setHelpOpen(false)} />
+    </div>
+  );
+};

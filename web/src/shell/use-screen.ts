@@ -1,0 +1,29 @@
+import { useCan, type Can } from "../decisions/use-can.ts";
+import { delegations, tools, why, type Screen } from "./screens.ts";
+import { useUi } from "./use-modules.ts";
+
+export type ScreenState = Can | "off";
+
+const combine = (can: Can, screen: Screen, modules: Readonly<Record<string, boolean>> | undefined): ScreenState => {
+  // What the decision point refuses is said to be refused, as the gateway's 403 for the same address says.
+  if (screen.module === undefined || can === "denied") return can;
+  if (modules === undefined) return "pending";
+  return modules[screen.module] === true ? can : "off";
+};
+
+const always = { type: "streams", action: "config", key: "nav:stream" };
+
+/** May this screen be shown? Asked under the same key as the navigation asks, so it is the same question. */
+export const useScreen = (screen: Screen): ScreenState => {
+  const ui = useUi();
+  const can = useCan(screen.ask ?? always);
+  return screen.ask === undefined ? "allowed" : combine(can, screen, ui?.modules);
+};
+
+/** All screens at once: one batch. */
+export const useScreens = (): Readonly<Record<Screen["id"], ScreenState>> => ({
+  home: "allowed",
+  tools: useScreen(tools),
+  delegations: useScreen(delegations),
+  why: useScreen(why),
+});

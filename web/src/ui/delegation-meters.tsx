@@ -1,0 +1,26 @@
+import type { ReactElement } from "react";
+import type { Delegation } from "#contract/delegations.ts";
+import { useLive, useLiveMeter } from "../live/live-context.ts";
+import { words } from "../strings/en.ts";
+import { formatClock, formatCount, formatMoney } from "../strings/format.ts";
+import { amountsOf } from "./amounts.ts";
+import { Meter } from "./meter.tsx";
+
+/** Steps and money of a delegation, moving with the stream. */
+export const DelegationMeters = ({ delegation, readAt }: { readonly delegation: Delegation; readonly readAt?: Date }): ReactElement => {
+  const told = useLiveMeter(delegation.delegation_id);
+  const { state } = useLive();
+  const live = told !== undefined && (readAt === undefined || told.at > readAt) ? told : undefined;
+  const steps = amountsOf(delegation.used_steps, delegation.held_steps, delegation.lent_steps, delegation.max_steps, live?.stepsLeft);
+  const money = amountsOf(delegation.used_usd, delegation.held_usd, delegation.lent_usd, delegation.budget_usd, live?.budgetLeftUsd);
+  const isLive = state.phase === "live";
+  const at = live?.at ?? readAt;
+  const note = at === undefined ? undefined : isLive ? words.delegations.meterLive : words.delegations.meterAge(formatClock(at));
+  const shared = { ...(note === undefined ? {} : { note }), isStale: state.phase === "down" };
+  return (
+    <>
+      <Meter label={words.delegations.steps} {...steps} max={delegation.max_steps} format={formatCount} {...shared} />
+      <Meter label={words.delegations.money} {...money} max={delegation.budget_usd} format={formatMoney} {...shared} />
+    </>
+  );
+};

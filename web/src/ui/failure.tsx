@@ -1,0 +1,120 @@
+import { Button } from "@mantine/core";
+import { Link } from "@tanstack/react-router";
+import type { ReactElement } from "react";
+import { GatewayError, memberOf } from "../api/gateway-error.ts";
+import { readStepUp } from "../session/step-up.ts";
+import { useStepUp } from "../session/step-up-dialog.tsx";
+import { words } from "../strings/en.ts";
+import { CopyButton } from "./copy-button.tsx";
+import { Foreign } from "./foreign.tsx";
+import { Icon } from "./icon.tsx";
+
+interface Said {
+  readonly tone: "deny" | "stepup" | "quiet";
+  readonly title: string;
+  readonly sentence: string | undefined;
+}
+
+const network = new Set(["upstream_unavailable", "upstream_timeout"]);
+
+const byStatus: Readonly<Record<number, string>> = {
+  412: words.failure.stale,
+  413: words.failure.tooLarge,
+  429: words.failure.tooMany,
+};
+
+/** What a failure is called, and in which tone. */
+const say = (error: GatewayError): Said => {
+  const { problem } = error;
+  const { detail } = problem.options;
+  if (problem.code === "step_up_required") return { tone: "stepup", title: words.stepUp.title, sentence: words.stepUp.sentence };
+  if (problem.code === "outcome_unknown")
+    return { tone: "stepup", title: words.failure.unknownTitle, sentence: words.failure.unknownSentence };
+  if (problem.code === "upstream_bad_response") return { tone: "deny", title: problem.title, sentence: words.failure.badAnswer };
+  if (network.has(problem.code) && problem.options.members === undefined)
+    return { tone: "deny", title: words.failure.networkTitle, sentence: undefined };
+  if (problem.status === 404) return { tone: "quiet", title: words.failure.absentTitle, sentence: words.failure.absentSentence };
+  if (problem.status === 403) {
+    const reason = memberOf(error, "reason");
+    const coarse = reason === undefined ? undefined : words.reasons[reason];
+    return { tone: "deny", title: words.failure.deniedTitle, sentence: detail ?? coarse ?? words.failure.deniedSentence };
+  }
+  return { tone: "deny", title: problem.title, sentence: byStatus[problem.status] ?? detail };
+};
+
+const asGatewayError = (error: unknown): GatewayError | undefined => (error instanceof GatewayError ? error : undefined);
+
+/** curl of the failed call, with a placeholder for the credential. */
+const curlOf = (error: GatewayError): string =>
+  `curl -sS -X ${error.call.method} '${location.origin}${error.call.path}' -H "Authorization: Bearer $TOKEN" -H 'X-Correlation-ID: ${error.correlationId}'`;
+
+/** A refusal or failure, told whole: what, why, under which ids, and the way out. */
+export const Failure = ({ error, onRetry }: { readonly error: unknown; readonly onRetry?: () => void }): ReactElement => {
+  const askStepUp = useStepUp();
+  const known = asGatewayError(error);
+  if (known === undefined) {
+    return (
+      <div className="sp-state sp-failure" role="alert">
+        <strong>{words.failure.crashedTitle}</strong>
+        {onRetry === undefined ? null : (
+          <Button variant="default" onClick={onRetry}>
+            {words.common.retry}
+          </Button>
+        )}
+      </div>
+    );
+  }
+  const said = say(known);
+  const { problem } = known;
+  const decisionId = memberOf(known, "decision_id");
+  const stepUp = readStepUp({ ...problem.options.members, code: problem.code }, problem.options.headers?.["www-authenticate"] ?? null);
+  const faults = problem.options.errors ?? [];
+  return (
+    <div className="sp-state sp-failure" data-tone={said.tone} role="alert">
+      <strong>{said.title}</strong>
+      {said.sentence === undefined ? null : (
+        <p>
+          <Foreign text={said.sentence} />
+        </p>
+      )}
+      {faults.length === 0 ? null : (
+        <ul className="sp-fault-list">
+          {faults.map((fault) => (
+            <li key={`${fault.path} ${fault.message}`}>
+              <Foreign text={fault.path} isCode /> <Foreign text={fault.message} />
+            </li>
+          ))}
+        </ul>
+      )}
+      <dl className="sp-facts sp-small">
+        <dt>{words.failure.code}</dt>
+        <dd className="sp-mono">{problem.code}</dd>
+        {decisionId === undefined ? null : (
+          <>
+            <dt>{words.failure.decision}</dt>
+            <dd>
+              <Link className="sp-link sp-mono" to="/why/$decisionId" params={{ decisionId }}>
+                {decisionId}
+              </Link>
+            </dd>
+          </>
+        )}
+        <dt>{words.failure.correlation}</dt>
+        <dd className="sp-mono">{known.correlationId}</dd>
+      </dl>
+      <div className="sp-actions">
+        {stepUp === undefined ? null : (
+          <Button leftSection={<Icon name="key" />} onClick={() => askStepUp(stepUp)}>
+            {words.stepUp.way}
+          </Button>
+        )}
+        {onRetry === undefined || problem.status === 404 ? null : (
+          <Button variant="default" onClick={onRetry}>
+            {words.common.retry}
+          </Button>
+        )}
+        <CopyButton label={words.common.copyCall} text={() => curlOf(known)} />
+      </div>
+    </div>
+  );
+};
