@@ -1,8 +1,9 @@
 // `npm test`: every test, the browser's included, with the servers it starts itself. Arguments narrow it to files or folders:
 // `npm test -- src/pdp e2e/story.test.ts`.
 import { spawn } from "node:child_process";
-import { globSync, statSync } from "node:fs";
+import { globSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { installPrograms, programsNamedIn } from "#testing/programs.ts";
 import { startPostgresServer, type PostgresServer } from "#testing/postgres-server.ts";
 import { buildWebIfNeeded } from "./build-web.ts";
 
@@ -50,6 +51,7 @@ const startPostgres = async (): Promise<PostgresServer | undefined> => {
 
 if (process.env["ENVIRONMENT"] === undefined) say("ENVIRONMENT is unset: running as test.");
 await buildWebIfNeeded({ log: { info: (event) => say(event) } });
+installPrograms([...new Set(files.flatMap((file) => programsNamedIn(readFileSync(join(root, file), "utf8"))))], say);
 const postgres = await startPostgres();
 let status = 1;
 try {
