@@ -138,7 +138,7 @@ export const createIntegrator = (parts: IntegratorParts): Integrator => {
       })
       .finally(() => {
         running = undefined;
-        if (!closed && !soon) timer = setTimeout(run, parts.everyMs ?? LONGEST_WAIT_MS);
+        if (!closed && !soon) timer = setTimeout(run, parts.everyMs ?? LONGEST_WAIT_MS).unref();
       });
   };
   run();
@@ -149,12 +149,14 @@ export const createIntegrator = (parts: IntegratorParts): Integrator => {
       if (closed || soon) return;
       soon = true;
       clearTimeout(timer);
-      timer = setTimeout(run, SOON_MS);
+      timer = setTimeout(run, SOON_MS).unref();
     },
     [Symbol.asyncDispose]: async () => {
       closed = true;
       clearTimeout(timer);
       await running;
+      // What was recorded last gets its place before the house is dark; what does not get it now gets it at the next start.
+      await integrate().catch(() => undefined);
     },
   };
 };
