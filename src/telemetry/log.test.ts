@@ -23,6 +23,10 @@ test("a cause shows its type and code, not its message", () => {
   const cause = Object.assign(new Error("secret inside"), { code: "ECONNREFUSED" });
   assert.doesNotMatch(JSON.stringify(redact({ cause })), /secret inside/);
   assert.match(JSON.stringify(redact({ cause })), /ECONNREFUSED/);
+  const refused = (error: string) => JSON.stringify(redact(Object.assign(new Error("x"), { error, error_description: "person:ben" })));
+  assert.match(refused("not_allowed"), /"oauth_error":"not_allowed"/);
+  assert.doesNotMatch(refused("eyJhbGciOi.secret"), /oauth_error/);
+  assert.doesNotMatch(refused("not_allowed"), /ben/);
 });
 
 test("a line is JSON with event, level, service and the fields", () => {

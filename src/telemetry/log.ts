@@ -27,10 +27,12 @@ export const redact = (value: unknown, depth = 0): unknown => {
   if (typeof value !== "object" || value === null) return value;
   if (depth > 6) return "[deep]";
   if (value instanceof Error) {
-    const code = (value as { code?: unknown }).code;
+    const { code, error } = value as { code?: unknown; error?: unknown };
     return {
       type: value.name,
       ...(typeof code === "string" ? { code } : {}),
+      // What an OAuth server answered, e.g. invalid_grant: a word of its protocol, without which nobody can find the fault.
+      ...(typeof error === "string" && /^[a-z_]{1,64}$/.test(error) ? { oauth_error: error } : {}),
       at: redactText(value.stack?.split("\n").slice(1, 4).join(" ").trim() ?? ""),
     };
   }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parseMoney, parseWhole, visibleText } from "./format.ts";
+import { localeOf, parseMoney, parseWhole, visibleText } from "./format.ts";
 
 for (const [text, value] of [
   ["0", 0],
@@ -30,3 +30,14 @@ test("characters that hide or turn the reading direction become visible", () => 
   assert.equal(visibleText("a\u0000b\u200bc"), "a\u27e8U+0000\u27e9b\u27e8U+200B\u27e9c");
   assert.equal(visibleText("line\n\tnext äß 日本"), "line\n\tnext äß 日本");
 });
+const rows: readonly { readonly languages: readonly string[]; readonly locale: string }[] = [
+  { languages: ["de-CH"], locale: "de-CH" },
+  { languages: ["en-US@posix"], locale: "en-US" },
+  { languages: ["C"], locale: "en" },
+  { languages: ["not a tag", "fr"], locale: "fr" },
+  { languages: [""], locale: "en" },
+  { languages: [], locale: "en" },
+];
+
+for (const { languages, locale } of rows)
+  test(`a browser that speaks ${JSON.stringify(languages)} gets formats of ${locale}`, () => assert.equal(localeOf(languages), locale));

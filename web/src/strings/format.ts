@@ -1,11 +1,26 @@
 /** Numbers, money and times as people read them. One locale for the whole page: the browser's first. */
 
-const locale = (): string | undefined => (typeof navigator === "undefined" ? "en" : navigator.language);
+/**
+ * The first of the browser's languages that formats can be made for. Browsers on a POSIX locale name `en-US@posix`, which
+ * is no language tag: its part before the `@` is tried too, then English.
+ */
+export const localeOf = (languages: readonly string[]): string => {
+  const isKnown = (tag: string): boolean => {
+    try {
+      return Intl.NumberFormat.supportedLocalesOf(tag).length > 0;
+    } catch {
+      return false;
+    }
+  };
+  return languages.flatMap((language) => [language, language.split("@")[0] ?? ""]).find(isKnown) ?? "en";
+};
 
-const number = new Intl.NumberFormat(locale());
-const dollars = new Intl.NumberFormat(locale(), { style: "currency", currency: "USD", minimumFractionDigits: 2, maximumFractionDigits: 6 });
-const clock = new Intl.DateTimeFormat(locale(), { hour: "2-digit", minute: "2-digit", second: "2-digit" });
-const moment = new Intl.DateTimeFormat(locale(), {
+const locale = localeOf(typeof navigator === "undefined" ? [] : [navigator.language]);
+
+const number = new Intl.NumberFormat(locale);
+const dollars = new Intl.NumberFormat(locale, { style: "currency", currency: "USD", minimumFractionDigits: 2, maximumFractionDigits: 6 });
+const clock = new Intl.DateTimeFormat(locale, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const moment = new Intl.DateTimeFormat(locale, {
   year: "numeric",
   month: "short",
   day: "numeric",
@@ -13,7 +28,7 @@ const moment = new Intl.DateTimeFormat(locale(), {
   minute: "2-digit",
   second: "2-digit",
 });
-const relative = new Intl.RelativeTimeFormat(locale(), { numeric: "auto" });
+const relative = new Intl.RelativeTimeFormat(locale, { numeric: "auto" });
 
 export const formatCount = (value: number): string => number.format(value);
 
