@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import * as authzen from "./authzen.ts";
+import * as budgets from "./budgets.ts";
 import * as delegations from "./delegations.ts";
 import type { Endpoint } from "./endpoint.ts";
 import * as facts from "./facts.ts";
@@ -23,6 +24,7 @@ const isEndpoint = (value: unknown): value is EndpointRow["endpoint"] =>
 /** Everything that is said in this house: what the reference is made from, and what the guards walk. */
 export const endpointTable: readonly EndpointRow[] = Object.entries({
   authzen,
+  budgets,
   delegations,
   facts,
   health,

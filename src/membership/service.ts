@@ -12,6 +12,7 @@ import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { membershipSettings } from "./config.ts";
 import { createCursors } from "./cursor.ts";
+import { serveBudgets } from "./budgets/serve-budgets.ts";
 import { serveDelegations } from "./delegations/serve-delegations.ts";
 import { serveDiagnostics } from "./diagnostics/serve-diagnostics.ts";
 import { houseWorld } from "./graph/house-nodes.ts";
@@ -87,6 +88,7 @@ export const createMembership = async (parts: MembershipParts): Promise<Service>
   serveDiagnostics(room);
   // Before the delegations: `/reservations` and `/spend` are no delegation's id.
   serveReservations(room);
+  serveBudgets(room);
   serveDelegations(room);
   const sweeper = createSweeper({ database, write, teller, log, everyMs: config.delegationSweepMs });
 

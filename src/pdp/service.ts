@@ -14,6 +14,7 @@ import type { Database } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import { createDisabled } from "./authorization-disabled.ts";
+import { serveBudgets } from "./budgets/serve-budgets.ts";
 import { importBundle } from "./bundle/bundle-store.ts";
 import { readPolicyFolder } from "./bundle/policy-files.ts";
 import { createCedar } from "./cedar.ts";
@@ -26,6 +27,7 @@ import { serveHealth } from "./endpoints/health.ts";
 import { serveMetadata } from "./endpoints/metadata.ts";
 import { createPageCursors } from "./endpoints/page-cursor.ts";
 import type { Pep } from "./endpoints/parse-ask.ts";
+import { createRequirePair } from "./endpoints/require-pair.ts";
 import { withRequestId } from "./endpoints/request-id.ts";
 import { createEngines } from "./engines.ts";
 import { createViewers } from "./explain/viewer.ts";
@@ -124,10 +126,11 @@ export const createPdp = async (parts: PdpParts): Promise<Service> => {
     maxBodyBytes: MAX_BODY_BYTES,
     badInputStatus: 400,
   });
+  const nextDecisionId = createDecisionIds(now);
   serveEvaluations(router, {
     decisionPoint,
     records,
-    nextDecisionId: createDecisionIds(now),
+    nextDecisionId,
     pepOf,
     batchMaxItems: config.batchMaxItems,
     answerDetail: config.answerDetail,
@@ -143,6 +146,13 @@ export const createPdp = async (parts: PdpParts): Promise<Service> => {
     viewers: createViewers(cedar, parts.identity.clientId),
     cursors: createPageCursors(createSealer(parts.secrets, "pdp.cursor"), now),
     pepOf,
+  });
+  serveBudgets(router, {
+    membership: parts.peers.membership,
+    membershipAudience: parts.audiences.membership,
+    identity: parts.identity,
+    requirePair: createRequirePair({ decisionPoint, records, nextDecisionId, self: parts.identity.clientId, now }),
+    timeoutMs: config.factsTimeoutMs,
   });
   serveMetadata(router, { publicUrl: config.publicUrl, bundle: imported.active.bundle });
   const ready = async (): Promise<readonly string[]> => [...(await decisionPoint.ready()), ...(records.isWritable() ? [] : ["records"])];

@@ -21,7 +21,7 @@ import { silentLog } from "#telemetry/log.ts";
 import { createMetrics, type Metrics } from "#telemetry/metrics.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { testDatabase } from "#testing/database.ts";
-import { testAudiences, testIdentity } from "#testing/identity.ts";
+import { testAudiences, testIdentity, type TestIdentity } from "#testing/identity.ts";
 
 /** Rooms whose tables a graph needs. */
 export const graphRooms = ["events", "membership"] as const;
@@ -162,12 +162,14 @@ export interface ServeOptions {
   readonly environment?: Record<string, string>;
   readonly now?: () => Date;
   readonly bus?: Pick<LiveBus, "head">;
+  /** Whose keys are trusted; own ones unless given. */
+  readonly identity?: TestIdentity;
 }
 
 /** The membership service over the demo world, with real tokens and a decider by rule (all permitted unless given). */
 export const servedWorld = async (t: Pick<TestContext, "after">, database: Database, options: ServeOptions = {}): Promise<ServedWorld> => {
   const world = await graphWorld(database);
-  const identity = testIdentity();
+  const identity = options.identity ?? testIdentity();
   const { decider, asked } = deciderBy(options.rule ?? (() => true));
   const service = await createMembership({
     config: settings(options.environment ?? {}),

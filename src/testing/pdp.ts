@@ -60,6 +60,8 @@ export interface PdpWorldOptions {
   readonly change?: (inner: Change) => Change;
   /** Audit entries go through the real recorder instead of a list. */
   readonly realAudit?: boolean;
+  /** Whose keys are trusted; own ones unless given. */
+  readonly identity?: TestIdentity;
   /** Another decision point over the same database, as after a restart. */
   readonly over?: PdpWorld;
 }
@@ -70,7 +72,7 @@ export const pdpWorld = async (t: Pick<TestContext, "after">, options: PdpWorldO
   const world = options.over?.world ?? (await graphWorld(database));
   const clock = options.over?.clock ?? { now: new Date() };
   const now = () => clock.now;
-  const identity = options.over?.identity ?? testIdentity({ now });
+  const identity = options.over?.identity ?? options.identity ?? testIdentity({ now });
   const change = options.realAudit === true ? (await testEvents(t, database)).change : world.change;
   const metrics = createMetrics();
   const service = await createPdp({

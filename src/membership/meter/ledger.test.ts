@@ -389,7 +389,7 @@ test("no sequence of reserve, settle, release, extend and lapse breaks the sums 
   );
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
-      await world.sql("truncate membership.reservation");
+      await world.sql("truncate membership.reservation cascade");
       await world.sql("update membership.meter set used_steps = 0, held_steps = 0, used_micro = 0, held_micro = 0");
       const ids: string[] = [];
       const idAt = (at: number): string => ids[at % Math.max(ids.length, 1)] ?? crypto.randomUUID();

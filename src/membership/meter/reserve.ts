@@ -144,6 +144,14 @@ const refusalOf = (row: WhyRow, ask: ReserveAsk): Problem => {
   return new Problem(row.steps_left < BigInt(ask.steps) ? "steps_exhausted" : "budget_exhausted", { status: 409, members });
 };
 
+/** The triggers on the reservation keep the limits of a day and a month; they name the one that left no room. */
+const limitReached = (limitId: string | undefined): Problem =>
+  new Problem("budget_exhausted", {
+    status: 409,
+    detail: "A limit of the day or the month leaves no room.",
+    members: limitId === undefined ? {} : { limit_id: limitId },
+  });
+
 const MOST_TRIES = 5;
 
 /**
@@ -157,6 +165,7 @@ export const reserve = async (sql: Sql, scope: TenantScope, ask: ReserveAsk): Pr
     const [held] = await sql.run(RESERVE, [...values, randomUUID(), ask.ttlSeconds]).catch((error: unknown) => {
       // The same call at the same moment: the other one has it.
       if (isSqlFault(error, "23505", "reservation_call")) return [];
+      if (isSqlFault(error, "BL001")) throw limitReached(error.constraint);
       throw error;
     });
     if (held !== undefined) return { reply: replyOf(held), isNew: true };

@@ -1,6 +1,7 @@
 import type { Caller } from "#authn/caller.ts";
-import type { Ask, DecisionPoint } from "#pdp/decision-point.ts";
+import type { DecisionPoint } from "#pdp/decision-point.ts";
 import type { Pep } from "#pdp/endpoints/parse-ask.ts";
+import { askOfCaller } from "#pdp/endpoints/ask-of-caller.ts";
 import type { Recorded } from "#pdp/records/record.ts";
 
 /**
@@ -10,24 +11,6 @@ import type { Recorded } from "#pdp/records/record.ts";
  */
 export type ViewerClass = "none" | "coarse" | "own" | "full" | "house";
 
-const asks = (caller: Caller, pep: string, type: string, action: string, id: string): Ask => ({
-  pep,
-  bound: caller.tenant,
-  subject: { type: "identity", id: caller.sub, tenant: caller.tenant },
-  agents: [...caller.actors],
-  action,
-  resource: { type, id },
-  assurance: {
-    ...(caller.acr === undefined ? {} : { acr: caller.acr }),
-    ...(caller.authTime === undefined ? {} : { authTime: caller.authTime }),
-  },
-  vouched: { could: false, toolsScope: false, assigned: false, costMicro: 0, approval: false },
-  props: {},
-  claimed: {},
-  ui: {},
-  supported: "all",
-});
-
 /** A service reads with the scope. A person's token may carry it too, but what a person sees is decided by the pairs. */
 const isAuditor = (caller: Caller): boolean =>
   (caller.sub.startsWith("service:") || caller.sub === caller.clientId) && caller.scopes.has("pdp.decisions.read");
@@ -36,8 +19,8 @@ const isAuditor = (caller: Caller): boolean =>
 export const createViewers = (decisionPoint: DecisionPoint, self: string) => {
   const allowed = async (caller: Caller, id: string | undefined): Promise<{ readonly one: boolean; readonly all: boolean }> => {
     const questions = [
-      asks(caller, self, "decisions", "view_all", "*"),
-      ...(id === undefined ? [] : [asks(caller, self, "decisions", "explain", id)]),
+      askOfCaller(caller, self, { type: "decisions", action: "view_all" }),
+      ...(id === undefined ? [] : [askOfCaller(caller, self, { type: "decisions", action: "explain", id })]),
     ];
     const { verdicts } = await decisionPoint.evaluateMany(questions, "execute_all");
     return { all: verdicts[0]?.decision === true, one: verdicts[1]?.decision === true };

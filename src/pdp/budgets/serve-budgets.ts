@@ -1,0 +1,40 @@
+import { ask as askPeer, type Peer } from "#contract/ask.ts";
+import { budgetSnapshot, effectiveBudgets } from "#contract/budgets.ts";
+import { Problem } from "#contract/problem.ts";
+import type { Caller } from "#authn/caller.ts";
+import type { HouseIdentity } from "#authn/house-identity.ts";
+import type { Router } from "#http/serve.ts";
+import type { RequirePair } from "#pdp/endpoints/require-pair.ts";
+import { effectiveOf } from "./effective.ts";
+
+export interface BudgetParts {
+  readonly membership: Peer;
+  readonly membershipAudience: string;
+  readonly identity: HouseIdentity;
+  readonly requirePair: RequirePair;
+  readonly timeoutMs: number;
+}
+
+const pairs = { team: { type: "budgets", action: "view_team" }, tenant: { type: "budgets", action: "view_tenant" } } as const;
+
+/** Budgets as they stand, read from membership's ledger at the moment of asking. Without it there is no answer, never an empty one. */
+export const serveBudgets = (router: Router<Caller>, parts: BudgetParts): void => {
+  const read = async (caller: Caller, scope: "user" | "team" | "tenant") => {
+    try {
+      const token = await parts.identity.asService(parts.membershipAudience, ["membership.budget"]);
+      return await askPeer(parts.membership, budgetSnapshot, {
+        query: { user_id: caller.sub, tenant_id: caller.tenant, scope },
+        headers: { authorization: `Bearer ${token}` },
+        signal: AbortSignal.timeout(parts.timeoutMs),
+      });
+    } catch (cause) {
+      throw new Problem("budget_unavailable", { cause, headers: { "retry-after": "5" } });
+    }
+  };
+
+  router.serve(effectiveBudgets, async ({ caller, query, correlationId }) => {
+    if (caller.tenant === "" || caller.tenant === "*") throw new Problem("tenant_required");
+    if (query.scope !== "user") await parts.requirePair(caller, pairs[query.scope], correlationId);
+    return { snapshot: effectiveOf(await read(caller, query.scope), query.period) };
+  });
+};
