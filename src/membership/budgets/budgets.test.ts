@@ -107,6 +107,24 @@ forEachDatabase("limits reach people through their groups, and only the agent th
   assert.deepEqual(await stand(database, reporter), [0, 0]);
 });
 
+test("facts for a decision tell what the limits leave, so that a refusal has its reason on record", async (t) => {
+  const world = await graphWorld(await testDatabase(t, graphRooms));
+  const left = async () => {
+    const asked = { subject_id: "person:ben", agent_ids: ["agent:hr-assistant"], action: "tools/call" };
+    const { value } = await world.reader.facts(wholeGraph, [
+      { ...asked, resource: { type: "tool", external_id: "people.demo.get_employee" } },
+    ]);
+    return value[0]?.delegation?.budget_left_micro_usd;
+  };
+  assert.equal(await left(), 5_000_000);
+  await put(world.database, { scope: "tenant", nodeId: "tenant:acme", limitMicro: 3_000n });
+  await put(world.database, { scope: "user", nodeId: "person:cleo", limitMicro: 1n });
+  await reserve(world.database, wholeGraph, ask(1_000n));
+  assert.equal(await left(), 2_000);
+  await put(world.database, { scope: "tenant", nodeId: "tenant:acme", limitMicro: 500n });
+  assert.equal(await left(), 0, "never below nothing");
+});
+
 const END = statement("t.end", "update membership.reservation set ends_at = now() - interval '1 second' where state = 'held'");
 const SUMS = statement<{ limit_id: string }>(
   "t.sums",

@@ -116,7 +116,8 @@ export const FACTS = statement<FactRows>(
        select d.id, ${effectiveStatus("d")} as status, u.state = 'active' and a.state = 'active' and ${live("d")} as live,
          h.tool = '' or d.capabilities is null or h.tool = any(d.capabilities) as covers,
          m.limit_steps - m.used_steps - m.held_steps - m.lent_steps as steps_left,
-         m.limit_micro - m.used_micro - m.held_micro - m.lent_micro as micro, d.expires_at, d.path
+         least(m.limit_micro - m.used_micro - m.held_micro - m.lent_micro, membership.budget_left(d.id, d.tenant_id)) as micro,
+         d.expires_at, d.path
        from membership.delegation d join membership.meter m on m.delegation_id = d.id
          join membership.node u on u.id = d.delegator_id join membership.node a on a.id = d.agent_id
        where d.delegator_id = h.delegator and d.agent_id = h.agent and (h.pin = '' or d.id = h.pin) and ${visible("d")}) d)

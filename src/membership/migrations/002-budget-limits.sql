@@ -57,6 +57,19 @@ create function membership.budget_limits_of(delegation text) returns setof membe
   order by b.id
 $$;
 
+-- The least that the limits leave to a delegation at this moment; null where none applies.
+create function membership.budget_left(delegation text, tenant text) returns bigint language plpgsql stable as $$
+begin
+  if not exists (select 1 from membership.budget_limit b where b.tenant_id = tenant) then
+    return null;
+  end if;
+  return (
+    select min(greatest(l.limit_micro - coalesce(u.used_micro, 0) - coalesce(u.held_micro, 0), 0))
+    from membership.budget_limits_of(delegation) l left join membership.budget_use u
+      on u.limit_id = l.id and u.period_start = membership.budget_period(l.period, now()));
+end
+$$;
+
 create function membership.hold_budgets() returns trigger language plpgsql as $$
 declare
   l membership.budget_limit;
