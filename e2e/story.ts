@@ -100,6 +100,11 @@ export const liveTheStory = async (port: number): Promise<void> => {
   const other = await ask(peer, getDelegation, { ...to(port, 4), headers, params: { id: "delegation:ben-hr" } });
   assert.equal(meter.used_steps + other.used_steps, 4);
   assert.equal(meter.held_steps + other.held_steps, 0);
+  const budgets = await fetch(`${origin}/access/v1/budgets/effective?period=delegation`, { headers });
+  assert.equal(budgets.status, 200);
+  const { snapshot } = (await budgets.json()) as { snapshot: { delegation_id: string; consumed_usd: number }[] };
+  for (const { delegation_id, used_usd } of [meter, other])
+    assert.equal(snapshot.find((row) => row.delegation_id === delegation_id)?.consumed_usd, used_usd);
 
   // Revoke all that the agent holds from ben: the next call is refused, the client still connects and lists health.
   const impact = await ask(peer, delegationImpact, { ...to(port, 4), headers, params: { id: made.delegation_id } });
