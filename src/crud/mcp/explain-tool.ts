@@ -82,15 +82,11 @@ const delegationDoor = (tool: Tool, delegated: Delegated): Door => {
 /** What is decided only with a call's own arguments and sign-in. */
 const openDoors = (tool: Tool, delegated: Delegated): readonly Door[] => [
   { door: "arguments", outcome: "depends", reason: "on the call's arguments" },
-  ...(tool.rules.authz === undefined
-    ? []
-    : [
-        {
-          door: "mapping",
-          outcome: "depends" as const,
-          reason: `${tool.rules.authz.resource}/${tool.rules.authz.action} is decided with the arguments`,
-        },
-      ]),
+  ...tool.rules.mappings.map((mapping) => ({
+    door: "mapping",
+    outcome: "depends" as const,
+    reason: `${mapping.pairs.join(", ")} ${mapping.pairs.length === 1 ? "is" : "are"} decided with the arguments`,
+  })),
   ...(tool.rules.stepUp === undefined
     ? []
     : [

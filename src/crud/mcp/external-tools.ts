@@ -114,6 +114,7 @@ export const externalTools = (
           definition,
           {
             scopes: [],
+            mappings: [],
             masks: [],
             timeoutMs,
             reserveMicro: microFromUsd(override?.cost_usd ?? 0),

@@ -39,7 +39,7 @@ export const createHealthTool = (parts: { readonly version: string; readonly che
   state: "serving",
   isBuiltIn: true,
   checkArguments: prepareSchema(definition.inputSchema),
-  rules: { scopes: [], masks: [], timeoutMs: 5000, reserveMicro: 0n, isReadOnly: true, isDestructive: false },
+  rules: { scopes: [], mappings: [], masks: [], timeoutMs: 5000, reserveMicro: 0n, isReadOnly: true, isDestructive: false },
   connector: async (call) => {
     const checks = await parts.checks();
     const status = Object.values(checks).every((state) => state === "up") ? "ok" : "degraded";

@@ -1,4 +1,5 @@
 import type { MaskKind } from "#contract/data-scope.ts";
+import type { DecideAsk } from "#pdp/decide.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { Template } from "#crud/systems/template.ts";
 import type { SchemaCheck } from "./foreign-schema.ts";
@@ -32,13 +33,29 @@ export interface FileMask {
   readonly unlessAllowed?: string;
 }
 
+/** A mapping of a call to questions for the decision point. */
+export interface AskMapping {
+  /** The pairs that it asks, `resource/action`. */
+  readonly pairs: readonly string[];
+  /** Throws `mapping_error` when the call gives nothing to decide on. */
+  asks(call: MappedCall): readonly DecideAsk[];
+}
+
+/** What a mapping may look at. */
+export interface MappedCall {
+  readonly toolName: string;
+  readonly arguments: Readonly<Record<string, unknown>>;
+  readonly caller: Caller;
+  readonly now: Date;
+}
+
 /** What the corridor needs to know of a tool beyond its definition. */
 export interface CallRules {
   /** The application whose chain must reach the tool. */
   readonly app?: string;
   readonly scopes: readonly string[];
-  /** A decision beside `tools/call`. */
-  readonly authz?: { readonly resource: string; readonly action: string; readonly id?: Template; readonly properties?: Template };
+  /** What is decided beside `tools/call`; every one must be permitted. */
+  readonly mappings: readonly AskMapping[];
   readonly rows?: RowRules;
   readonly masks: readonly FileMask[];
   readonly stepUp?: { readonly level: string; readonly maxAgeSeconds: number };

@@ -3,6 +3,8 @@ import { prepareSchema } from "#crud/mcp/foreign-schema.ts";
 import { parsePointer } from "#crud/mcp/json-pointer.ts";
 import { relaxSchema } from "#crud/mcp/relax-schema.ts";
 import type { CallRules, Definition, RowRules, Tool } from "#crud/mcp/tool.ts";
+import { compileAuthz } from "./authz-mapping.ts";
+import { compileAuthzenMapping } from "./authzen-mapping.ts";
 import { compileExpression, expressionText, type Expression } from "./expression.ts";
 import type { HttpDocument, LoopbackDocument } from "./system-document.ts";
 import { compileTemplate, type TemplateFault } from "./template.ts";
@@ -102,25 +104,16 @@ export const callRules = (
     tell([...path, "output", "schema"], error instanceof Error ? error.message : "is wrong");
   }
   const isGet = "method" in operation.request && operation.request.method === "GET";
-  const authz = operation.authz;
-  const id = authz?.id;
+  const declared = operation["x-authzen-mapping"];
   const app = document.kind === "http" ? document.requires?.app : undefined;
   const wanted = "paginate" in operation ? operation.paginate?.size?.param : undefined;
   return {
     ...(app === undefined ? {} : { app }),
     scopes: operation.scopes,
-    ...(authz === undefined
-      ? {}
-      : {
-          authz: {
-            resource: authz.resource,
-            action: authz.action,
-            ...(id === undefined ? {} : { id: compileTemplate(id, "call", [...path, "authz", "id"], tell) }),
-            ...(authz.properties === undefined
-              ? {}
-              : { properties: compileTemplate(authz.properties, "call", [...path, "authz", "properties"], tell) }),
-          },
-        }),
+    mappings: [
+      ...(operation.authz === undefined ? [] : [compileAuthz(operation.authz, [...path, "authz"], tell)]),
+      ...(declared === undefined ? [] : [compileAuthzenMapping(declared, [...path, "x-authzen-mapping"], tell)]),
+    ],
     ...(rows === undefined ? {} : { rows }),
     masks: operation.mask.map((mask) => ({
       pointer: parsePointer(mask.path),

@@ -1,8 +1,8 @@
 import { Environment, EvaluationError, type ASTNode, type ParseResult } from "@marcbachmann/cel-js";
 import { Problem } from "#contract/problem.ts";
 
-/** What an expression may name. `call` before the upstream was asked, `response` after. */
-export type Names = "call" | "response";
+/** What an expression may name. `call` before the upstream was asked, `response` after; `mapping` the words of AuthZEN's profile for MCP. */
+export type Names = "call" | "response" | "mapping";
 
 export interface Inputs {
   readonly input: unknown;
@@ -10,6 +10,12 @@ export interface Inputs {
   readonly now: Date;
   readonly response?: { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body: unknown };
   readonly items?: readonly unknown[];
+}
+
+/** Inputs of a declared mapping: the call's `params` (name, arguments) and the claims of its token. */
+export interface MappingInputs {
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly token: Readonly<Record<string, unknown>>;
 }
 
 /** A checked CEL expression. `ABSENT` = it reads a member that is not there. */
@@ -28,15 +34,15 @@ const MAX_NODES = 500;
 const MAX_ELEMENTS = 100_000;
 const MACROS = new Set(["map", "filter", "all", "exists", "exists_one"]);
 
+const bare = (): Environment => new Environment({ homogeneousAggregateLiterals: false, limits: { maxAstNodes: MAX_NODES, maxDepth: 40 } });
+
 const environment = (): Environment =>
-  new Environment({ homogeneousAggregateLiterals: false, limits: { maxAstNodes: MAX_NODES, maxDepth: 40 } })
-    .registerVariable("input", "map")
-    .registerVariable("caller", "map")
-    .registerVariable("now", "google.protobuf.Timestamp");
+  bare().registerVariable("input", "map").registerVariable("caller", "map").registerVariable("now", "google.protobuf.Timestamp");
 
 const environments: Readonly<Record<Names, () => Environment>> = {
   call: environment,
   response: () => environment().registerVariable("response", "map").registerVariable("items", "list"),
+  mapping: () => bare().registerVariable("params", "map").registerVariable("token", "map"),
 };
 
 /** The text of an expression if a value is one: exactly `${ ... }` with blanks inside the braces. */
@@ -78,7 +84,7 @@ const macroDepth = (node: ASTNode): number => {
 const isNode = (value: unknown): value is ASTNode => typeof value === "object" && value !== null && "op" in value && "args" in value;
 
 /** Whole numbers become ints (CEL takes every JSON number for a double otherwise); counts elements and refuses too many. */
-export const prepare = (inputs: Inputs): Prepared => {
+export const prepare = (inputs: Inputs | MappingInputs): Prepared => {
   let left = MAX_ELEMENTS;
   const convert = (value: unknown): unknown => {
     if (--left < 0) throw new Problem("output_too_large", { detail: "There are too many elements for an expression." });

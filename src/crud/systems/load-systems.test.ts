@@ -130,6 +130,11 @@ test("what only compiling can tell is told with its place too", async (t) => {
     return result.kind === "degraded" ? result.faults.map((fault) => `${fault.path} ${fault.message}`) : [];
   };
   const cases: [string, RegExp][] = [
+    [small("    authz: { resource: employee, action: fire }"), /\/operations\/one\/authz employee\/fire is no pair that is decided/],
+    [
+      small("    x-authzen-mapping: { evaluation: { action: { name: fire }, resource: { type: employee } } }"),
+      /\/operations\/one\/x-authzen-mapping\/evaluation employee\/fire is no pair/,
+    ],
     [small('    bind: { query: { a: "${ inpt.x }" } }'), /\/operations\/one\/bind\/query\/a Unknown variable: inpt/],
     [small("    bind: { query: { a: \"${ 1 + 'x' }\" } }"), /no such overload/],
     [small('    bind: { query: { a: "${ input.a" } }'), /the whole value/],
@@ -165,4 +170,13 @@ test("what only compiling can tell is told with its place too", async (t) => {
   assert.equal((await compiled(small("", '"${KNOWN}/api"'))).kind, "tools");
   assert.deepEqual(await compiled(small("", '"${UNSET}/api"')), { kind: "off", name: "UNSET" });
   assert.match((await faultsOf(small("", '"${HOME}/api"'))).join(), /names HOME, which no setting fills/);
+});
+
+test("a mapping declares no subject inside an item", async (t) => {
+  const loaded = async (mapping: string) =>
+    (await loadSystems(await folderWith(t, { "a.b.yaml": small(`    x-authzen-mapping: ${mapping}`) }))).degraded[0]?.faults ?? [];
+  const item = "action: { name: list }, resource: { type: employee }";
+  assert.deepEqual(await loaded(`{ evaluation: { ${item} } }`), []);
+  assert.deepEqual(await loaded(`{ subject: { type: identity, id: $token.sub }, evaluations: [{ ${item} }] }`), []);
+  assert.equal((await loaded(`{ evaluations: [{ subject: { type: identity, id: $token.sub }, ${item} }] }`)).length, 1);
 });

@@ -75,6 +75,23 @@ const annotations = z.strictObject({
 const cost = usd.or(z.strictObject({ reserve: usd, actual: z.string() }));
 const stepUp = z.strictObject({ level: z.enum(["strong", "phishing_resistant"]), maxAge: duration(1000, 3_600_000).prefault("PT5M") });
 
+const mappedResource = z.strictObject({
+  type: text(1, 64),
+  id: z.string().optional(),
+  properties: z.record(z.string(), template).optional(),
+});
+const mappedAction = z.strictObject({ name: text(1, 64), properties: z.record(z.string(), template).optional() });
+const mappedContext = z.record(z.string(), template).optional();
+// The subject of a call is that of its token; a mapping may say so, and nothing else.
+const mappedSubject = z.strictObject({ type: z.literal("identity"), id: z.string() }).optional();
+const mappedItem = { action: mappedAction, resource: mappedResource, context: mappedContext };
+
+/** AuthZEN's profile for MCP: one question or several, with CEL after `$`. */
+const authzenMapping = z
+  .strictObject({ evaluation: z.strictObject({ subject: mappedSubject, ...mappedItem }) })
+  .or(z.strictObject({ subject: mappedSubject, evaluations: z.array(z.strictObject(mappedItem)).min(1).max(20) }));
+export type AuthzenMapping = z.output<typeof authzenMapping>;
+
 const common = {
   title: text(1, 80).optional(),
   description: text(10, 1024),
@@ -97,6 +114,7 @@ const common = {
       properties: z.record(z.string(), template).optional(),
     })
     .optional(),
+  "x-authzen-mapping": authzenMapping.optional(),
   cost_usd: cost.default(0),
   errors: z
     .array(

@@ -3,7 +3,6 @@ import { isProblemCode, Problem, type ProblemCode } from "#contract/problem.ts";
 import { isFreshlyStrong, type Caller } from "#authn/caller.ts";
 import type { DecideAsk, Decided, Decider } from "#pdp/decide.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
-import { ABSENT, prepare } from "#crud/systems/expression.ts";
 import type { Arguments } from "./arguments-door.ts";
 import type { Delegated } from "./delegation-door.ts";
 import type { CorridorParts } from "./corridor-parts.ts";
@@ -90,28 +89,7 @@ const meetObligations = (decided: Decided, caller: Caller, parts: DecideParts): 
     throw new Problem("obligation_unsupported", { members: { decision_id: decided.decisionId } });
   });
 
-const mappingAsk = (input: DecideInput, now: Date): DecideAsk | undefined => {
-  const { authz } = input.tool.rules;
-  if (authz === undefined) return undefined;
-  const { caller } = input;
-  const prepared = prepare({
-    input: input.arguments.value,
-    caller: { sub: caller.sub, tenant: caller.tenant, ...(caller.agent === undefined ? {} : { agent: caller.agent }) },
-    now,
-  });
-  const id = authz.id?.(prepared);
-  if (id === ABSENT || (id !== undefined && typeof id !== "string")) throw new Problem("mapping_error");
-  const claimed = authz.properties?.(prepared);
-  return {
-    type: authz.resource,
-    action: authz.action,
-    ...(id === undefined ? {} : { id }),
-    // Values of the call's arguments are claims: no permit may rest on them.
-    ...(claimed === undefined ? {} : { claimed: claimed as Readonly<Record<string, unknown>> }),
-  };
-};
-
-/** One batch, first denial wins: the call itself, then the tool's own mapping. Throws the denial's reason as its code. */
+/** One batch, first denial wins: the call itself, then the tool's own mappings. Throws the denial's reason as its code. */
 export const requirePermit = async (input: DecideInput, parts: DecideParts): Promise<Permit> => {
   const { caller, tool } = input;
   const call = toolAsk(tool, "tools/call", {
@@ -120,8 +98,8 @@ export const requirePermit = async (input: DecideInput, parts: DecideParts): Pro
     delegated: (input.delegated.capabilities?.size ?? 0) > 0,
     tool_in_capabilities: input.delegated.capabilities?.has(tool.name) ?? false,
   });
-  const mapping = mappingAsk(input, parts.now());
-  const asks = mapping === undefined ? [call] : [call, mapping];
+  const mapped = { toolName: tool.name, arguments: input.arguments.value, caller, now: parts.now() };
+  const asks = [call, ...tool.rules.mappings.flatMap((mapping) => mapping.asks(mapped))];
   const answers = await parts.decider.decideMany(caller, asks, input.correlationId, "deny_on_first_deny");
   const denied = answers.find((decided) => !decided.decision);
   if (denied !== undefined) throw denialOf(denied, parts.publicOrigin);

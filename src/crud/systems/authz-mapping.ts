@@ -1,0 +1,47 @@
+import { Problem } from "#contract/problem.ts";
+import { pairOf } from "#pdp/pairs.ts";
+import type { AskMapping } from "#crud/mcp/tool.ts";
+import { ABSENT, prepare } from "./expression.ts";
+import { compileTemplate, type TemplateFault } from "./template.ts";
+
+type Path = readonly (string | number)[];
+
+/** A pair that nobody decides would make every call a denial: it is a fault of the file. */
+export const requireKnownPair = (type: string, action: string, path: Path, tell: TemplateFault): void => {
+  if (pairOf(type, action) === undefined) tell(path, `${type}/${action} is no pair that is decided`);
+};
+
+/** The short form: `authz: {resource, action, id?, properties?}` with `${ ... }` over the call's input. */
+export const compileAuthz = (
+  authz: {
+    readonly resource: string;
+    readonly action: string;
+    readonly id?: string | undefined;
+    readonly properties?: Readonly<Record<string, unknown>> | undefined;
+  },
+  path: Path,
+  tell: TemplateFault,
+): AskMapping => {
+  requireKnownPair(authz.resource, authz.action, path, tell);
+  const id = authz.id === undefined ? undefined : compileTemplate(authz.id, "call", [...path, "id"], tell);
+  const properties = authz.properties === undefined ? undefined : compileTemplate(authz.properties, "call", [...path, "properties"], tell);
+  return {
+    pairs: [`${authz.resource}/${authz.action}`],
+    asks: ({ arguments: input, caller, now }) => {
+      const who = { sub: caller.sub, tenant: caller.tenant, ...(caller.agent === undefined ? {} : { agent: caller.agent }) };
+      const prepared = prepare({ input, caller: who, now });
+      const named = id?.(prepared);
+      if (named === ABSENT || (named !== undefined && typeof named !== "string")) throw new Problem("mapping_error");
+      const claimed = properties?.(prepared);
+      return [
+        {
+          type: authz.resource,
+          action: authz.action,
+          ...(named === undefined ? {} : { id: named }),
+          // Values of the call's arguments are claims: no permit may rest on them.
+          ...(claimed === undefined ? {} : { claimed: claimed as Readonly<Record<string, unknown>> }),
+        },
+      ];
+    },
+  };
+};

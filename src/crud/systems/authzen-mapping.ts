@@ -1,0 +1,121 @@
+import { Problem } from "#contract/problem.ts";
+import type { Caller } from "#authn/caller.ts";
+import type { DecideAsk } from "#pdp/decide.ts";
+import type { AskMapping } from "#crud/mcp/tool.ts";
+import { requireKnownPair } from "./authz-mapping.ts";
+import { ABSENT, compileExpression, prepare, type Prepared } from "./expression.ts";
+import type { AuthzenMapping } from "./system-document.ts";
+import type { Template, TemplateFault } from "./template.ts";
+
+type Path = readonly (string | number)[];
+
+const MAX_RESULT_BYTES = 16_384;
+
+const fault = (detail: string, cause?: unknown): Problem =>
+  new Problem("mapping_error", { detail, ...(cause === undefined ? {} : { cause }) });
+
+/** Text after a `$` is CEL; `$$` begins text that begins with a dollar sign. */
+const compileText = (value: string, path: Path, tell: TemplateFault): Template => {
+  if (!value.startsWith("$") || value.startsWith("$$")) return () => (value.startsWith("$$") ? value.slice(1) : value);
+  try {
+    const expression = compileExpression(value.slice(1), "mapping");
+    return (inputs) => {
+      const found = evaluate(() => expression.evaluate(inputs));
+      if (found === ABSENT || found === undefined) throw fault("An expression reads what the call does not have.");
+      return found;
+    };
+  } catch (error) {
+    tell(path, error instanceof Error ? error.message : "is wrong");
+    return () => undefined;
+  }
+};
+
+const evaluate = (work: () => unknown): unknown => {
+  try {
+    return work();
+  } catch (cause) {
+    throw fault("An expression failed.", cause);
+  }
+};
+
+const compileValue = (value: unknown, path: Path, tell: TemplateFault): Template => {
+  if (typeof value === "string") return compileText(value, path, tell);
+  if (Array.isArray(value)) {
+    const items = value.map((item, index) => compileValue(item, [...path, index], tell));
+    return (inputs) => items.map((item) => item(inputs));
+  }
+  if (typeof value !== "object" || value === null) return () => value;
+  const members = Object.entries(value).map(([name, item]) => [name, compileValue(item, [...path, name], tell)] as const);
+  return (inputs) => Object.fromEntries(members.map(([name, item]) => [name, item(inputs)]));
+};
+
+/** Claims of the token as a mapping may read them: who and how, never the token. */
+const tokenOf = (caller: Caller): Readonly<Record<string, unknown>> => ({
+  sub: caller.sub,
+  tenant: caller.tenant,
+  scope: [...caller.scopes].sort().join(" "),
+  amr: [...caller.amr],
+  ...(caller.clientId === undefined ? {} : { client_id: caller.clientId }),
+  ...(caller.acr === undefined ? {} : { acr: caller.acr }),
+  ...(caller.authTime === undefined ? {} : { auth_time: caller.authTime }),
+  ...(caller.agent === undefined ? {} : { act: { sub: caller.agent } }),
+});
+
+interface Item {
+  readonly action: { readonly name: string; readonly properties?: Readonly<Record<string, unknown>> | undefined };
+  readonly resource: {
+    readonly type: string;
+    readonly id?: string | undefined;
+    readonly properties?: Readonly<Record<string, unknown>> | undefined;
+  };
+  readonly context?: Readonly<Record<string, unknown>> | undefined;
+}
+
+const compileItem = (item: Item, path: Path, tell: TemplateFault): ((inputs: Prepared) => DecideAsk) => {
+  const { action, resource, context } = item;
+  if (resource.type.startsWith("$") || action.name.startsWith("$")) tell(path, "type and name are words, so that they can be checked");
+  else requireKnownPair(resource.type, action.name, path, tell);
+  const id = resource.id === undefined ? undefined : compileValue(resource.id, [...path, "resource", "id"], tell);
+  // Values of the call are claims, wherever they stand: no permit may rest on them.
+  const claims = [
+    compileValue(context ?? {}, [...path, "context"], tell),
+    compileValue(action.properties ?? {}, [...path, "action", "properties"], tell),
+    compileValue(resource.properties ?? {}, [...path, "resource", "properties"], tell),
+  ];
+  return (inputs) => {
+    const named = id?.(inputs);
+    if (id !== undefined && (typeof named !== "string" || named === "")) throw fault("The id of the resource is no text.");
+    const claimed = Object.assign({}, ...claims.map((claim) => claim(inputs))) as Readonly<Record<string, unknown>>;
+    return {
+      type: resource.type,
+      action: action.name,
+      ...(typeof named === "string" ? { id: named } : {}),
+      ...(Object.keys(claimed).length === 0 ? {} : { claimed }),
+    };
+  };
+};
+
+/**
+ * A mapping as AuthZEN's profile for MCP declares it: `evaluation` or `evaluations`, CEL after `$` over `params` and `token`.
+ * It adds to the decision on the call, never replaces it. Faults of the file are told; at a call `mapping_error` is thrown
+ * for a subject other than the token's, an absent value, a failing expression, or a result over 16 KiB.
+ */
+export const compileAuthzenMapping = (mapping: AuthzenMapping, path: Path, tell: TemplateFault): AskMapping => {
+  const isSingle = "evaluation" in mapping;
+  const items: readonly Item[] = isSingle ? [mapping.evaluation] : mapping.evaluations;
+  const declared = isSingle ? mapping.evaluation.subject : mapping.subject;
+  const subject = declared === undefined ? undefined : compileValue(declared.id, [...path, "subject", "id"], tell);
+  const compiled = items.map((item, index) =>
+    compileItem(item, isSingle ? [...path, "evaluation"] : [...path, "evaluations", index], tell),
+  );
+  return {
+    pairs: items.map(({ resource, action }) => `${resource.type}/${action.name}`),
+    asks: ({ toolName, arguments: given, caller }) => {
+      const inputs = prepare({ params: { name: toolName, arguments: given }, token: tokenOf(caller) });
+      if (subject !== undefined && subject(inputs) !== caller.sub) throw fault("The subject is another one than the token's.");
+      const asks = compiled.map((item) => item(inputs));
+      if (Buffer.byteLength(JSON.stringify(asks)) > MAX_RESULT_BYTES) throw fault("What the mapping gives is too large.");
+      return asks;
+    },
+  };
+};
