@@ -1,9 +1,8 @@
-import { once } from "node:events";
 import { chmod, mkdtemp, readFile, rm, symlink } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
+import { freePort } from "./free-port.ts";
 
 /** A PostgreSQL server for tests. Its url is that of the maintenance database, with the right to create others. */
 export interface PostgresServer {
@@ -24,15 +23,6 @@ const makeLinks = async (): Promise<void> => {
       if (error.code !== "EEXIST") throw error;
     });
   }
-};
-
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
 };
 
 const FLAGS = ["fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=300", "shared_buffers=64MB"];
