@@ -52,9 +52,10 @@ export const startRedisServer = async (
     await writeFile(join(folder, "key.pem"), tls.key);
   }
   const files = ["--tls-cert-file", join(folder, "cert.pem"), "--tls-key-file", join(folder, "key.pem"), "--tls-auth-clients", "no"];
+  const fixed = ["--bind", "127.0.0.1", "--dir", folder, "--save", "", "--appendonly", "yes", "--appendfsync", "always"];
   const args = [
     ...(tls === undefined ? ["--port", String(port)] : ["--port", "0", "--tls-port", String(port), ...files]),
-    ...["--bind", "127.0.0.1", "--dir", folder, "--save", "", "--appendonly", "yes", "--appendfsync", "always"],
+    ...fixed,
     ...(password === undefined ? [] : ["--requirepass", password]),
   ];
   let child: ChildProcess | undefined;
