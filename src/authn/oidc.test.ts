@@ -2,16 +2,13 @@ import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { testDatabase } from "#testing/database.ts";
-import { testIssuer } from "#testing/issuer.ts";
+import { testIssuer, type TestIssuer } from "#testing/issuer.ts";
 import { signIn, visitor } from "#testing/sign-in.ts";
 import { defaultAssuranceMap } from "./assurance.ts";
-import { createOidcClient } from "./oidc.ts";
+import { createOidcClient, type OidcClientParts } from "./oidc.ts";
 
-const setUp = async (t: TestContext) => {
-  const op = await testIssuer(t, await testDatabase(t, ["authn"]));
-  const state = { fail: "" as "" | "network" | "500" | "html", only: "", asked: [] as string[] };
-  const metrics = createMetrics();
-  const client = createOidcClient({
+const clientOf = (op: TestIssuer, send: NonNullable<OidcClientParts["fetch"]>, metrics = createMetrics()) =>
+  createOidcClient({
     issuer: op.url,
     clientId: op.clientId,
     clientSecret: op.clientSecret,
@@ -19,15 +16,22 @@ const setUp = async (t: TestContext) => {
     mapping: { subjectPrefix: "", subjectClaim: "sub", tenantClaim: "tenant", assurance: defaultAssuranceMap },
     now: () => new Date(),
     metrics,
-    fetch: async (url, init) => {
-      state.asked.push(new URL(url).pathname);
-      if (state.fail !== "" && new URL(url).pathname.includes(state.only)) {
-        if (state.fail === "network") throw new TypeError("fetch failed");
-        return new Response(state.fail === "html" ? "<html>" : '{"error":"server_error"}', { status: state.fail === "html" ? 200 : 500 });
-      }
-      return fetch(url, init);
-    },
+    fetch: send,
   });
+
+const setUp = async (t: TestContext) => {
+  const op = await testIssuer(t, await testDatabase(t, ["authn"]));
+  const state = { fail: "" as "" | "network" | "500" | "html", only: "", asked: [] as string[] };
+  const metrics = createMetrics();
+  const send = async (url: string, init?: RequestInit): Promise<Response> => {
+    state.asked.push(new URL(url).pathname);
+    if (state.fail !== "" && new URL(url).pathname.includes(state.only)) {
+      if (state.fail === "network") throw new TypeError("fetch failed");
+      return new Response(state.fail === "html" ? "<html>" : '{"error":"server_error"}', { status: state.fail === "html" ? 200 : 500 });
+    }
+    return fetch(url, init);
+  };
+  const client = clientOf(op, send, metrics);
   return { op, state, client, metrics };
 };
 const redirectUri = "http://localhost:8080/auth/callback";
@@ -51,11 +55,28 @@ for (const fail of ["network", "500", "html"] as const) {
     await client.ready();
     state.fail = fail;
     state.only = "/token";
-    await assert.rejects(client.refresh(ben.tokens.refreshToken ?? ""), { code: "identity_provider_unavailable" });
+    assert.equal((await client.refresh(ben.tokens.refreshToken ?? "")).kind, "unanswered");
     state.fail = "";
-    assert.ok((await client.refresh(ben.tokens.refreshToken ?? "")) !== undefined, "the token was not spent");
+    assert.equal((await client.refresh(ben.tokens.refreshToken ?? "")).kind, "tokens", "the token was not spent");
   });
 }
+
+test("a refresh that a provider cannot have taken is told apart from one that it may have taken", async (t) => {
+  const { op } = await setUp(t);
+  const ben = await signIn(visitor(op), "ben");
+  const refreshed = async (send: (url: string, init?: RequestInit) => Promise<Response>) =>
+    (await clientOf(op, send).refresh(ben.tokens.refreshToken ?? "")).kind;
+  const at = (path: string, answer: () => Promise<Response>) => (url: string, init?: RequestInit) =>
+    url.endsWith(path) ? answer() : fetch(url, init);
+  const refused = new TypeError("fetch failed", { cause: Object.assign(new Error("connect"), { code: "ECONNREFUSED" }) });
+  assert.equal(await refreshed(at("/openid-configuration", () => Promise.reject(new TypeError("fetch failed")))), "unsent");
+  assert.equal(await refreshed(at("/token", () => Promise.reject(refused))), "unsent");
+  assert.equal(await refreshed(at("/token", async () => Response.json({ error: "invalid_client" }, { status: 401 }))), "unsent");
+  assert.equal(await refreshed(at("/token", () => Promise.reject(new TypeError("fetch failed")))), "unanswered");
+  assert.equal(await refreshed(at("/token", async () => Response.json({ error: "server_error" }, { status: 500 }))), "unanswered");
+  assert.equal(await refreshed(at("/token", async () => Response.json({ error: "invalid_grant" }, { status: 400 }))), "denied");
+  assert.equal(await refreshed(fetch), "tokens", "none of them was taken");
+});
 
 test("a callback while the token endpoint is away is 503, to be tried again", async (t) => {
   const { op, state, client } = await setUp(t);

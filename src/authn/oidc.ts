@@ -55,8 +55,19 @@ export interface SignedIn extends Identity {
   readonly issuer: string;
   /** The provider's session, for sign-out from there. */
   readonly idpSession?: string;
+  /** The provider's own name of the person (`sub`), by which it asks for a sign-out everywhere. */
+  readonly idpSubject?: string;
   readonly tokens: ProviderTokens;
 }
+
+/**
+ * What became of a refresh. `denied`: the provider knows the token no more (`invalid_grant`). `unsent`: the provider did
+ * not take it, so it is unspent. `unanswered`: it was sent and no clear answer came; it may be spent.
+ */
+export type RefreshOutcome =
+  | { readonly kind: "tokens"; readonly tokens: ProviderTokens }
+  | { readonly kind: "denied" }
+  | { readonly kind: "unsent" | "unanswered"; readonly cause: unknown };
 
 export interface OidcClient {
   readonly issuer: string;
@@ -64,8 +75,8 @@ export interface OidcClient {
   begin(ask: BeginSignIn): Promise<{ readonly url: string } & SignInChecks>;
   /** Checks the callback, redeems the code. Throws `login_failed`, `identity_rejected`, `step_up_not_met`, `identity_provider_unavailable`. */
   finish(given: FinishSignIn): Promise<SignedIn>;
-  /** `undefined`: the provider ended it (`invalid_grant`). Throws `identity_provider_unavailable` when it cannot be known. */
-  refresh(refreshToken: string): Promise<ProviderTokens | undefined>;
+  /** Redeems a refresh token, once: waits at most 10 s. Never throws. */
+  refresh(refreshToken: string): Promise<RefreshOutcome>;
   /** RFC 7009; true once the provider took it, or offers no revocation. */
   revoke(refreshToken: string): Promise<boolean>;
   /** Where to send the browser to sign out there too; `undefined` if the provider has no such page or is down. */
@@ -163,16 +174,17 @@ export const createOidcClient = (parts: OidcClientParts): OidcClient => {
         name: text(claims["name"]) ?? text(claims["preferred_username"]) ?? who.sub,
         issuer: parts.issuer,
         tokens: tokensOf(answer),
+        idpSubject: claims.sub,
         ...(idpSession === undefined ? {} : { idpSession }),
       };
     },
     refresh: async (refreshToken) => {
-      const config = await provider.configuration();
       try {
-        return tokensOf(await openid.refreshTokenGrant(config, refreshToken));
+        const config = await provider.configuration();
+        return { kind: "tokens", tokens: tokensOf(await openid.refreshTokenGrant(config, refreshToken)) };
       } catch (cause) {
-        if (cause instanceof openid.ResponseBodyError && cause.error === "invalid_grant") return undefined;
-        throw unavailable(cause);
+        if (cause instanceof openid.ResponseBodyError && cause.error === "invalid_grant") return { kind: "denied" };
+        return { kind: provider.isUntaken(cause) ? "unsent" : "unanswered", cause };
       }
     },
     revoke: async (refreshToken) => {

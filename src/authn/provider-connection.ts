@@ -18,7 +18,27 @@ export interface ProviderConnection {
   probe(): Promise<void>;
   /** Whether a fault is the provider's absence rather than its answer. */
   isOutage(fault: unknown): boolean;
+  /** Whether what was to be sent surely had no effect there: it was never sent, or it was plainly refused. */
+  isUntaken(fault: unknown): boolean;
 }
+
+/** Faults of a connection that was never made. */
+const neverSent: ReadonlySet<unknown> = new Set([
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "UND_ERR_CONNECT_TIMEOUT",
+]);
+
+const wasNeverSent = (fault: unknown): boolean => {
+  for (let at: unknown = fault, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++) {
+    if (neverSent.has((at as { code?: unknown }).code)) return true;
+    if (at instanceof AggregateError && at.errors.length > 0 && at.errors.every(wasNeverSent)) return true;
+  }
+  return false;
+};
 
 const KEPT_MS = 3_600_000;
 const TIMEOUT_SECONDS = 10;
@@ -97,6 +117,12 @@ export const createProviderConnection = (parts: ProviderConnectionParts): Provid
       await discover().catch((cause: unknown) => {
         throw unavailable(cause);
       });
+    },
+    isUntaken: (fault) => {
+      // Without its metadata nothing is sent.
+      if (fault instanceof Problem) return true;
+      if (fault instanceof openid.ResponseBodyError || fault instanceof openid.WWWAuthenticateChallengeError) return fault.status < 500;
+      return wasNeverSent(fault);
     },
     isOutage: (fault) => {
       if (fault instanceof openid.ResponseBodyError) return fault.status >= 500;

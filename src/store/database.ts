@@ -57,8 +57,13 @@ export interface Database extends Sql {
   transaction<T>(work: (sql: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T>;
   /** Several statements without parameters; for migrations. */
   script(text: string): Promise<void>;
-  /** Hints from `notify`; the returned function ends it. Survives reconnects. */
-  listen(channel: string, heard: (payload: string) => void): Promise<() => Promise<void>>;
+  /**
+   * Hints from `notify`; the returned function ends it. Survives reconnects: `regained` is told after each, because what
+   * was notified in between was not heard.
+   */
+  listen(channel: string, heard: (payload: string) => void, regained?: () => void): Promise<() => Promise<void>>;
+  /** Whether hints are heard now. */
+  isListening(): boolean;
   notify(channel: string, payload: string): Promise<void>;
   /** Throws `store_unavailable` when the database does not answer. */
   ready(): Promise<void>;

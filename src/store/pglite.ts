@@ -165,6 +165,7 @@ export const createPglite = async (options: PgliteOptions): Promise<PgliteDataba
         if (hearers.size === 0 && gone === undefined) await script(`unlisten ${quoted(channel)}`);
       };
     },
+    isListening: () => gone === undefined,
     notify: async (channel, payload) => void (await run({ name: "store.notify", text: "select pg_notify($1, $2)" }, [channel, payload])),
     ready: async () => void (await run({ name: "store.ready", text: "select 1" })),
     dump: async () => ((await post({ op: "dump" }, 0)) as Extract<WorkerReply, { dump: Blob }>).dump,

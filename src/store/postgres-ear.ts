@@ -4,8 +4,16 @@ import { storeUnavailable } from "./sql-fault.ts";
 
 /** LISTEN on a connection of its own, because a pooled one would take its channels along when it is handed back. */
 export interface PostgresEar {
-  listen(channel: string, heard: (payload: string) => void): Promise<() => Promise<void>>;
+  /** `regained` is told each time that the connection was lost and is back. */
+  listen(channel: string, heard: (payload: string) => void, regained?: () => void): Promise<() => Promise<void>>;
+  /** Whether there is a connection now. */
+  isConnected(): boolean;
   close(): Promise<void>;
+}
+
+interface Hearer {
+  readonly heard: (payload: string) => void;
+  readonly regained: (() => void) | undefined;
 }
 
 const SHORTEST_MS = 200;
@@ -16,10 +24,11 @@ const LONGEST_MS = 5_000;
  * between is not heard: a notification is a hint, and whoever needs the truth reads it from its table.
  */
 export const createPostgresEar = (options: { readonly url: string; readonly log: StoreLog }): PostgresEar => {
-  const hearers = new Map<string, Set<(payload: string) => void>>();
+  const hearers = new Map<string, Set<Hearer>>();
   let connected: Promise<pg.Client> | undefined;
   /** The client whose loss matters; one that never came up is dealt with by whoever asked for it. */
   let live: pg.Client | undefined;
+  let wasConnected = false;
   let pause = SHORTEST_MS;
   let again: NodeJS.Timeout | undefined;
   let closed = false;
@@ -32,7 +41,7 @@ export const createPostgresEar = (options: { readonly url: string; readonly log:
       application_name: "sallyport listen",
     });
     client.on("notification", ({ channel, payload }) => {
-      for (const hear of hearers.get(channel) ?? []) hear(payload ?? "");
+      for (const { heard } of hearers.get(channel) ?? []) heard(payload ?? "");
     });
     client.on("error", (error) => options.log.warn("store_listen_lost", { cause: error }));
     client.on("end", () => {
@@ -50,6 +59,8 @@ export const createPostgresEar = (options: { readonly url: string; readonly log:
     }
     live = client;
     pause = SHORTEST_MS;
+    if (wasConnected) for (const hearer of [...hearers.values()].flatMap((set) => [...set])) hearer.regained?.();
+    wasConnected = true;
     return client;
   };
 
@@ -81,11 +92,12 @@ export const createPostgresEar = (options: { readonly url: string; readonly log:
   };
 
   return {
-    listen: async (channel, heard) => {
+    isConnected: () => live !== undefined,
+    listen: async (channel, heard, regained) => {
       const known = hearers.get(channel);
-      const hearersOf = known ?? new Set();
+      const hearersOf = known ?? new Set<Hearer>();
       hearers.set(channel, hearersOf);
-      const hearer = (payload: string): void => heard(payload);
+      const hearer: Hearer = { heard, regained };
       hearersOf.add(hearer);
       try {
         const client = await ensure();

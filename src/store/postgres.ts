@@ -141,7 +141,8 @@ export const createPostgres = async (options: PostgresOptions): Promise<Database
       const begin = beginText(choices);
       return withRetries(() => once(work, begin));
     },
-    listen: (channel, heard) => ear.listen(channel, heard),
+    listen: (channel, heard, regained) => ear.listen(channel, heard, regained),
+    isListening: () => ear.isConnected(),
     notify: async (channel, payload) => void (await run({ name: "store.notify", text: "select pg_notify($1, $2)" }, [channel, payload])),
     ready: async () => void (await run({ name: "store.ready", text: "select 1" })),
     [Symbol.asyncDispose]: async () => {

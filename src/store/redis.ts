@@ -45,6 +45,8 @@ export interface Redis {
    * connection was lost and is back: what was published in between was not heard.
    */
   subscribe(channel: string, heard: (message: string) => void, regained?: () => void): Promise<() => Promise<void>>;
+  /** Whether what is published is heard now; true before anybody listens. */
+  isListening(): boolean;
   publish(channel: string, message: string): Promise<void>;
   /** Throws `RedisFault` when the server does not answer. */
   ready(): Promise<void>;
@@ -128,6 +130,7 @@ export const openRedis = async (options: RedisOptions): Promise<Redis> => {
 
   const client = makeClient("commands");
   let ear: Promise<Client> | undefined;
+  let hearing: Client | undefined;
   let isClosed = false;
 
   /** A command once written cannot be taken back; its answer is waited for no longer than the answer time. */
@@ -159,6 +162,7 @@ export const openRedis = async (options: RedisOptions): Promise<Redis> => {
       made.on("ready", () => {
         for (const told of regain) told();
       });
+      hearing = made;
       return made;
     })().catch((error: unknown) => {
       ear = undefined;
@@ -193,6 +197,7 @@ export const openRedis = async (options: RedisOptions): Promise<Redis> => {
         if (!isClosed) await listening.unsubscribe(channel, listener).catch(() => undefined);
       };
     },
+    isListening: () => hearing?.isReady ?? true,
     publish: async (channel, message) => void (await measured("publish", () => send(["PUBLISH", channel, message]))),
     ready: async () => void (await measured("ping", () => send(["PING"]))),
     [Symbol.asyncDispose]: async () => {

@@ -218,6 +218,7 @@ export const testGateway = async (t: TestContext, options: TestGatewayOptions = 
       tenant: subject === "person:eve" ? "tenant:globex" : "tenant:acme",
       issuer: "http://localhost:8081",
       idpSid: undefined,
+      idpSub: undefined,
       acr: undefined,
       amr: ["pwd"],
       authTime: Math.floor(at.getTime() / 1000),

@@ -7,7 +7,7 @@ import type { Sessions } from "#gateway/sessions/sessions.ts";
 
 /** `GET /api/v1/sessions`: the caller's own living sessions, newest first. */
 export const answerSessions = async (sessions: Sessions, own: SessionRecord): Promise<Response> => {
-  const list = await sessions.list({ tenant: own.tenant, subject: own.subject });
+  const list = await sessions.list({ tenant: own.tenant, subject: own.subject }, { limit: 200 });
   return reply(listSessions, {
     sessions: list.map((record) => ({
       id: record.ref,

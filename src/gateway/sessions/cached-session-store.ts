@@ -29,7 +29,13 @@ export const createCachedSessionStore = async (store: SessionStore, now: () => D
     const sidHash = hashOf.get(change.ref);
     if (sidHash !== undefined) forget(sidHash);
   };
-  const feed = await store.changes(heard);
+  const forgetAll = (): void => {
+    epoch += 1;
+    byHash.clear();
+    hashOf.clear();
+  };
+  // What was told while nobody heard it may have been about any of them.
+  const feed = await store.changes(heard, forgetAll);
 
   const keep = (record: SessionRecord): void => {
     forget(record.sidHash);
@@ -43,13 +49,23 @@ export const createCachedSessionStore = async (store: SessionStore, now: () => D
   return {
     ...store,
     read: async (sidHash) => {
+      if (!feed.isConnected()) {
+        if (byHash.size > 0) forgetAll();
+        return store.read(sidHash);
+      }
       const held = byHash.get(sidHash);
-      if (held !== undefined && feed.isConnected() && now().getTime() - held.at < KEPT_MS) return held.record;
+      if (held !== undefined && now().getTime() - held.at < KEPT_MS) return held.record;
       const before = epoch;
       const record = await store.read(sidHash);
       forget(sidHash);
-      if (record !== undefined && before === epoch) keep(record);
+      if (record !== undefined && before === epoch && feed.isConnected()) keep(record);
       return record;
+    },
+    lease: async (sidHash, ask) => {
+      const answer = await store.lease(sidHash, ask);
+      // Another process was faster; its change may still be on the way to us.
+      if (answer.kind === "moved") forget(sidHash);
+      return answer;
     },
     touch: async (sidHash, lastSeenAt, idleExpiresAt) => {
       await store.touch(sidHash, lastSeenAt, idleExpiresAt);

@@ -1,8 +1,17 @@
 import { z } from "zod";
-import type { Database } from "#store/database.ts";
 import type { SessionChange, SessionFeed } from "./session-store.ts";
 
-const CHANNEL = "sallyport_sessions";
+/** What carries changes between processes; a message is heard by every process, the sender's own among them. */
+export interface ChangeCarrier {
+  publish(message: string): Promise<void>;
+  /** `regained`: messages may have been missed before now. */
+  subscribe(heard: (message: string) => void, regained: () => void): Promise<() => Promise<void>>;
+  /** Whether messages are heard now, as far as this end can tell. */
+  isConnected(): boolean;
+  /** True: only this process is there, so there is nobody else to hear. */
+  readonly isAlone: boolean;
+}
+
 const HEARTBEAT_MS = 1000;
 const FRESH_MS = 3000;
 
@@ -12,53 +21,45 @@ const message = z.union([
 ]);
 
 export interface ChangeFeed {
-  tell(changes: readonly SessionChange[]): Promise<void>;
-  changes(heard: (change: SessionChange) => void): Promise<SessionFeed>;
+  /** Tells this process at once; others hear it from the carrier, where the store itself has put it. */
+  spread(changes: readonly SessionChange[]): void;
+  changes(heard: (change: SessionChange) => void, regained?: () => void): Promise<SessionFeed>;
 }
 
 /**
- * Tells session changes to every process on the database. This process hears its own at once, and once more from the
- * database: hearing twice does no harm. On a database of several processes a heartbeat shows that the others are heard: without it for 3 s, no cache is trusted.
+ * Session changes of every process. This process hears its own at once, and once more from the carrier: hearing twice
+ * does no harm. A heartbeat goes round through the carrier: when it was not heard for 3 s, or the carrier knows that it is
+ * cut off, no cache is trusted.
  */
-export const createChangeFeed = (database: Database): ChangeFeed => {
+export const createChangeFeed = (carrier: ChangeCarrier): ChangeFeed => {
   const listeners = new Set<(change: SessionChange) => void>();
-  const spread = (change: SessionChange): void => {
-    for (const listener of listeners) listener(change);
+  return {
+    spread: (changes) => {
+      for (const change of changes) for (const listener of listeners) listener(change);
+    },
+    changes: async (heard, regained = () => {}) => {
+      listeners.add(heard);
+      let heardAt = performance.now();
+      const stop = await carrier.subscribe((payload) => {
+        heardAt = performance.now();
+        const read = message.safeParse(parse(payload));
+        if (!read.success || "beat" in read.data) return;
+        heard(read.data as SessionChange);
+      }, regained);
+      const beat = (): void => {
+        carrier.publish('{"beat":true}').catch(() => {});
+      };
+      const timer = carrier.isAlone ? undefined : setInterval(beat, HEARTBEAT_MS).unref();
+      return {
+        isConnected: () => carrier.isConnected() && (timer === undefined || performance.now() - heardAt < FRESH_MS),
+        stop: async () => {
+          clearInterval(timer);
+          listeners.delete(heard);
+          await stop();
+        },
+      };
+    },
   };
-
-  const tell: ChangeFeed["tell"] = async (changes) => {
-    for (const change of changes) {
-      spread(change);
-      // The change is committed; a lost hint is made good by the age limit of the caches.
-      await database.notify(CHANNEL, JSON.stringify(change)).catch(() => {});
-    }
-  };
-
-  const changes: ChangeFeed["changes"] = async (heard) => {
-    listeners.add(heard);
-    let heardAt = performance.now();
-    const stopListening = await database.listen(CHANNEL, (payload) => {
-      heardAt = performance.now();
-      const read = message.safeParse(parse(payload));
-      if (!read.success || "beat" in read.data) return;
-      heard(read.data as SessionChange);
-    });
-    const beat = (): void => {
-      database.notify(CHANNEL, '{"beat":true}').catch(() => {});
-    };
-    // An embedded database has this process alone: there is nobody else to hear.
-    const timer = database.kind === "postgres" ? setInterval(beat, HEARTBEAT_MS).unref() : undefined;
-    return {
-      isConnected: () => timer === undefined || performance.now() - heardAt < FRESH_MS,
-      stop: async () => {
-        clearInterval(timer);
-        listeners.delete(heard);
-        await stopListening();
-      },
-    };
-  };
-
-  return { tell, changes };
 };
 
 const parse = (text: string): unknown => {

@@ -1,36 +1,22 @@
 import { Problem } from "#contract/problem.ts";
 import { statement, type Database, type Sql, type SqlValue, type Statement } from "#store/database.ts";
 import { createChangeFeed } from "./change-feed.ts";
-import type { EndReason, SessionChange, SessionRecord, SessionStore } from "./session-store.ts";
+import { recordOf, valuesOf, type SessionRow } from "./session-row.ts";
+import { isRef, reasonOfExpiry, type EndReason, type SessionRecord, type SessionStore } from "./session-store.ts";
 
-interface SessionRow {
-  readonly sid_hash: string;
-  readonly ref: string;
-  readonly generation: number;
-  readonly subject: string;
-  readonly tenant: string;
-  readonly issuer: string;
-  readonly idp_sid: string | null;
-  readonly acr: string | null;
-  readonly amr: readonly string[];
-  readonly auth_time: bigint | null;
-  readonly claims: SessionRecord["claims"];
-  readonly ua_hash: string | null;
-  readonly net_hash: string | null;
-  readonly created_at: string;
-  readonly last_seen_at: string;
-  readonly idle_expires_at: string;
-  readonly absolute_expires_at: string;
-  readonly access_expires_at: string | null;
-  readonly tokens: Uint8Array;
-  readonly token_generation: number;
-}
+const CHANNEL = "sallyport_sessions";
+
+/** Told with the same commit: whoever hears of an end finds no session any more, and no end goes untold. */
+const told = (which: string, kind: "ended" | "changed", reason: string) =>
+  `with done as (${which} returning *)
+   select done.*, pg_notify('${CHANNEL}',
+     json_strip_nulls(json_build_object('ref', done.ref, 'kind', '${kind}', 'reason', ${reason}))::text) from done`;
 
 const INSERT = statement(
   "gateway.session_insert",
-  `insert into gateway.session (sid_hash, ref, generation, subject, tenant, issuer, idp_sid, acr, amr, auth_time, claims, ua_hash,
-     net_hash, created_at, last_seen_at, idle_expires_at, absolute_expires_at, access_expires_at, tokens, token_generation)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`,
+  `insert into gateway.session (sid_hash, ref, generation, subject, tenant, issuer, idp_sid, idp_sub, acr, amr, auth_time, claims,
+     ua_hash, net_hash, created_at, last_seen_at, idle_expires_at, absolute_expires_at, access_expires_at, tokens, token_generation)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`,
 );
 const READ = statement<SessionRow>("gateway.session_read", "select * from gateway.session where sid_hash = $1");
 const TOUCH = statement(
@@ -38,147 +24,136 @@ const TOUCH = statement(
   `update gateway.session set last_seen_at = greatest(last_seen_at, $2), idle_expires_at = greatest(idle_expires_at, $3)
    where sid_hash = $1`,
 );
+/** By the database's clock: those of its callers may differ. An owner whose time is over was never heard of again. */
+const LEASE = statement<{ after_unknown: boolean }>(
+  "gateway.session_lease",
+  `update gateway.session s
+   set refresh_owner = $3, refresh_lease_until = clock_timestamp() + $4::int * interval '1 millisecond'
+   from (select sid_hash, refresh_owner from gateway.session where sid_hash = $1 for update) old
+   where s.sid_hash = old.sid_hash and s.token_generation = $2
+     and (s.refresh_owner is null or s.refresh_owner = $3 or s.refresh_lease_until <= clock_timestamp())
+   returning old.refresh_owner is not null and old.refresh_owner <> $3 as after_unknown`,
+);
+const GENERATION = statement<{ token_generation: number }>(
+  "gateway.session_generation",
+  "select token_generation from gateway.session where sid_hash = $1",
+);
+const RELEASE = statement(
+  "gateway.session_release",
+  `update gateway.session set refresh_owner = case when $3 then refresh_owner end, refresh_lease_until = clock_timestamp()
+   where sid_hash = $1 and refresh_owner = $2`,
+);
 const REPLACE_TOKENS = statement<{ ref: string }>(
   "gateway.session_tokens",
-  `update gateway.session set tokens = $3, access_expires_at = $4, token_generation = token_generation + 1
-   where sid_hash = $1 and token_generation = $2 returning ref`,
+  told(
+    `update gateway.session set tokens = $3, access_expires_at = $4, token_generation = token_generation + 1,
+       refresh_owner = null, refresh_lease_until = null
+     where sid_hash = $1 and token_generation = $2`,
+    "changed",
+    "null::text",
+  ),
 );
-const END_ONE = statement<SessionRow>("gateway.session_end_one", "delete from gateway.session where sid_hash = $1 returning *");
-const END_OF = statement<SessionRow>(
-  "gateway.session_end_of",
-  "delete from gateway.session where tenant = $1 and subject = $2 and ($3::uuid is null or ref = $3) returning *",
-);
-const END_EXPIRED = statement<SessionRow>(
-  "gateway.session_end_expired",
-  "delete from gateway.session where least(idle_expires_at, absolute_expires_at) <= $1 returning *",
+const ending = (name: string, where: string, reason: string) =>
+  statement<SessionRow>(`gateway.session_end_${name}`, told(`delete from gateway.session where ${where}`, "ended", reason));
+const END_ONE = ending("one", "sid_hash = $1", "$2::text");
+const END_OF = ending("of", "tenant = $1 and ($2::text is null or subject = $2) and ($3::uuid is null or ref = $3)", "$4::text");
+const END_IDP_SID = ending("idp_sid", "issuer = $1 and idp_sid = $2", "$3::text");
+const END_IDP_SUB = ending("idp_sub", "issuer = $1 and idp_sub = $2", "$3::text");
+const END_EXPIRED = ending(
+  "expired",
+  "least(idle_expires_at, absolute_expires_at) <= $1",
+  "case when done.absolute_expires_at <= $1 then 'absolute' else 'idle' end",
 );
 const LIST = statement<SessionRow>(
   "gateway.session_list",
-  `select * from gateway.session where tenant = $1 and subject = $2 and ($3::uuid is null or ref = $3)
-     and least(idle_expires_at, absolute_expires_at) > $4 order by created_at desc, ref`,
+  `select * from gateway.session
+   where tenant = $1 and ($2::text is null or subject = $2) and ($3::uuid is null or ref = $3)
+     and least(idle_expires_at, absolute_expires_at) > $4
+     and ($5::timestamptz is null or created_at < $5 or (created_at = $5 and ref > $6::uuid))
+   order by created_at desc, ref limit $7`,
 );
 const COUNT = statement<{ living: bigint }>(
   "gateway.session_count",
   "select count(*) as living from gateway.session where least(idle_expires_at, absolute_expires_at) > $1",
 );
 
-const uuidPattern = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-
-const recordOf = (row: SessionRow): SessionRecord => ({
-  sidHash: row.sid_hash,
-  ref: row.ref,
-  generation: row.generation,
-  subject: row.subject,
-  tenant: row.tenant,
-  issuer: row.issuer,
-  idpSid: row.idp_sid ?? undefined,
-  acr: row.acr ?? undefined,
-  amr: row.amr,
-  authTime: row.auth_time === null ? undefined : Number(row.auth_time),
-  claims: row.claims,
-  uaHash: row.ua_hash ?? undefined,
-  netHash: row.net_hash ?? undefined,
-  createdAt: new Date(row.created_at),
-  lastSeenAt: new Date(row.last_seen_at),
-  idleExpiresAt: new Date(row.idle_expires_at),
-  absoluteExpiresAt: new Date(row.absolute_expires_at),
-  accessExpiresAt: row.access_expires_at === null ? undefined : new Date(row.access_expires_at),
-  tokens: row.tokens,
-  tokenGeneration: row.token_generation,
-});
-
-const valuesOf = (record: SessionRecord): readonly SqlValue[] => [
-  record.sidHash,
-  record.ref,
-  record.generation,
-  record.subject,
-  record.tenant,
-  record.issuer,
-  record.idpSid ?? null,
-  record.acr ?? null,
-  record.amr,
-  record.authTime ?? null,
-  JSON.stringify(record.claims),
-  record.uaHash ?? null,
-  record.netHash ?? null,
-  record.createdAt,
-  record.lastSeenAt,
-  record.idleExpiresAt,
-  record.absoluteExpiresAt,
-  record.accessExpiresAt ?? null,
-  record.tokens,
-  record.tokenGeneration,
-];
-
-/** Sessions in the house's database. Changes are told through its notifications, after they are committed. */
+/** Sessions in the house's database. Changes are told through its notifications, with the commit that makes them. */
 export const createDatabaseSessionStore = (database: Database): SessionStore => {
   const guarded = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
       return await work();
     } catch (cause) {
-      throw new Problem("session_store_unavailable", { cause });
+      throw new Problem("session_store_unavailable", { cause, headers: { "retry-after": "5" } });
     }
   };
-  const run = <Row>(sql: Sql, wanted: Statement<Row>, values: readonly SqlValue[]) => guarded(() => sql.run(wanted, values));
-  const feed = createChangeFeed(database);
-  const tell = (records: readonly SessionRecord[], reason: EndReason): Promise<void> =>
-    feed.tell(records.map((record): SessionChange => ({ ref: record.ref, kind: "ended", reason })));
+  const run = <Row>(wanted: Statement<Row>, values: readonly SqlValue[], sql: Sql = database) => guarded(() => sql.run(wanted, values));
+  const feed = createChangeFeed({
+    publish: (message) => database.notify(CHANNEL, message),
+    subscribe: (heard, regained) => database.listen(CHANNEL, heard, regained),
+    isConnected: () => database.isListening(),
+    isAlone: database.kind === "pglite",
+  });
+  const spreadEnds = (records: readonly SessionRecord[], reasonOf: (record: SessionRecord) => EndReason): void =>
+    feed.spread(records.map((record) => ({ ref: record.ref, kind: "ended", reason: reasonOf(record) })));
 
-  const create: SessionStore["create"] = async (record, replaces) => {
-    const replaced = await guarded(() =>
-      database.transaction(async (sql) => {
-        const [old] = replaces === undefined ? [] : await sql.run(END_ONE, [replaces]);
-        await sql.run(INSERT, valuesOf(record));
-        return old && recordOf(old);
-      }),
-    );
-    if (replaced) await tell([replaced], "replaced");
-    return replaced;
-  };
-
-  const end: SessionStore["end"] = async (which, reason) => {
-    if ("ref" in which && which.ref !== undefined && !uuidPattern.test(which.ref)) return [];
-    const rows =
-      "sidHash" in which
-        ? await run(database, END_ONE, [which.sidHash])
-        : await run(database, END_OF, [which.tenant, which.subject, which.ref ?? null]);
-    const records = rows.map(recordOf);
-    await tell(records, reason);
-    return records;
+  const endRows = (which: Parameters<SessionStore["end"]>[0], reason: EndReason): Promise<readonly SessionRow[]> => {
+    if ("sidHash" in which) return run(END_ONE, [which.sidHash, reason]);
+    if ("idpSid" in which) return run(END_IDP_SID, [which.issuer, which.idpSid, reason]);
+    if ("idpSub" in which) return run(END_IDP_SUB, [which.issuer, which.idpSub, reason]);
+    return run(END_OF, [which.tenant, which.subject ?? null, which.ref ?? null, reason]);
   };
 
   return {
-    create,
-    end,
+    create: async (record, replaces) => {
+      const replaced = await guarded(() =>
+        database.transaction(async (sql) => {
+          const [old] = replaces === undefined ? [] : await sql.run(END_ONE, [replaces, "replaced"]);
+          await sql.run(INSERT, valuesOf(record));
+          return old && recordOf(old);
+        }),
+      );
+      if (replaced) spreadEnds([replaced], () => "replaced");
+      return replaced;
+    },
+    end: async (which, reason) => {
+      if ("ref" in which && which.ref !== undefined && !isRef(which.ref)) return [];
+      const records = (await endRows(which, reason)).map(recordOf);
+      spreadEnds(records, () => reason);
+      return records;
+    },
     read: async (sidHash) => {
-      const [row] = await run(database, READ, [sidHash]);
+      const [row] = await run(READ, [sidHash]);
       return row && recordOf(row);
     },
     touch: async (sidHash, lastSeenAt, idleExpiresAt) => {
-      await run(database, TOUCH, [sidHash, lastSeenAt, idleExpiresAt]);
+      await run(TOUCH, [sidHash, lastSeenAt, idleExpiresAt]);
+    },
+    lease: async (sidHash, ask) => {
+      const [held] = await run(LEASE, [sidHash, ask.generation, ask.owner, ask.milliseconds]);
+      if (held !== undefined) return { kind: "held", afterUnknown: held.after_unknown };
+      const [row] = await run(GENERATION, [sidHash]);
+      return { kind: row?.token_generation === ask.generation ? "taken" : "moved" };
+    },
+    release: async (sidHash, owner, outcome) => {
+      await run(RELEASE, [sidHash, owner, outcome === "unknown"]);
     },
     replaceTokens: async (sidHash, expectedGeneration, next) => {
-      const [row] = await run(database, REPLACE_TOKENS, [sidHash, expectedGeneration, next.tokens, next.accessExpiresAt ?? null]);
-      if (row) await feed.tell([{ ref: row.ref, kind: "changed" }]);
+      const [row] = await run(REPLACE_TOKENS, [sidHash, expectedGeneration, next.tokens, next.accessExpiresAt ?? null]);
+      if (row) feed.spread([{ ref: row.ref, kind: "changed" }]);
       return row !== undefined;
     },
     endExpired: async (now) => {
-      const ended = (await run(database, END_EXPIRED, [now]))
-        .map(recordOf)
-        .map((record) => ({ record, reason: reasonOfExpiry(record, now) }));
-      for (const { record, reason } of ended) await tell([record], reason);
-      return ended;
+      const records = (await run(END_EXPIRED, [now])).map(recordOf);
+      spreadEnds(records, (record) => reasonOfExpiry(record, now));
+      return records.map((record) => ({ record, reason: reasonOfExpiry(record, now) }));
     },
-    list: async (of, now) => {
-      if (of.ref !== undefined && !uuidPattern.test(of.ref)) return [];
-      return (await run(database, LIST, [of.tenant, of.subject, of.ref ?? null, now])).map(recordOf);
+    list: async (of, { now, limit, after }) => {
+      if (of.ref !== undefined && !isRef(of.ref)) return [];
+      const values = [of.tenant, of.subject ?? null, of.ref ?? null, now, after?.createdAt ?? null, after?.ref ?? null, limit];
+      return (await run(LIST, values)).map(recordOf);
     },
-    count: async (now) => Number((await run(database, COUNT, [now]))[0]?.living ?? 0n),
-    changes: (heard) => guarded(() => feed.changes(heard)),
+    count: async (now) => Number((await run(COUNT, [now]))[0]?.living ?? 0n),
+    changes: (heard, regained) => guarded(() => feed.changes(heard, regained)),
     ready: () => guarded(() => database.ready()),
   };
 };
-
-/** Which limit a session has passed; the absolute one counts first, because nothing would have moved it. */
-export const reasonOfExpiry = (record: Pick<SessionRecord, "absoluteExpiresAt">, now: Date): "idle" | "absolute" =>
-  record.absoluteExpiresAt <= now ? "absolute" : "idle";

@@ -11,8 +11,8 @@ export interface BrowserClient {
 export interface SessionRecords {
   /** Throws when the sign-in cannot be recorded: then there is none. */
   signedIn(record: SessionRecord, client: BrowserClient, correlationId: string): Promise<void>;
-  /** Never throws: an end is not held up by its record. */
-  ended(records: readonly SessionRecord[], reason: EndReason, correlationId: string): Promise<void>;
+  /** Never throws: an end is not held up by its record. `by`: whose session ended them, when it was somebody else. */
+  ended(records: readonly SessionRecord[], reason: EndReason, correlationId: string, by?: SessionRecord): Promise<void>;
   /** A sign-in that did not succeed; the subject is unknown. Never throws. */
   failed(code: string, client: BrowserClient, correlationId: string): Promise<void>;
 }
@@ -52,7 +52,7 @@ export const createSessionRecords = (parts: { readonly change: Change; readonly 
         },
       ],
     })),
-  ended: async (records, reason, correlationId) => {
+  ended: async (records, reason, correlationId, by) => {
     if (records.length === 0) return;
     const work = parts.change(async () => ({
       result: undefined,
@@ -60,11 +60,16 @@ export const createSessionRecords = (parts: { readonly change: Change; readonly 
         tenant: record.tenant,
         category: "sign_in" as const,
         outcome: "ok" as const,
-        actor: actorOf(record),
+        actor: actorOf(by ?? record),
         via,
         resource: { type: "session", id: record.ref },
         correlationId,
-        data: { event: reason === "logout" || reason === "everywhere" ? "out" : "ended", session_ref: record.ref, reason },
+        data: {
+          event: reason === "logout" || reason === "everywhere" ? "out" : "ended",
+          session_ref: record.ref,
+          reason,
+          ...(by === undefined ? {} : { subject: record.subject }),
+        },
       })),
       events: records.map((record) => ({
         type: "session.ended",

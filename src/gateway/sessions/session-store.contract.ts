@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
+import { until } from "#testing/until.ts";
 import { hashSid, makeSid } from "./session-id.ts";
 import type { SessionChange, SessionRecord, SessionStore } from "./session-store.ts";
 
@@ -14,6 +15,7 @@ export const sampleSession = (more: Partial<SessionRecord> = {}): SessionRecord 
   tenant: "tenant:acme",
   issuer: "http://localhost:8081",
   idpSid: undefined,
+  idpSub: undefined,
   acr: undefined,
   amr: ["pwd"],
   authTime: 1_767_261_600,
@@ -30,10 +32,7 @@ export const sampleSession = (more: Partial<SessionRecord> = {}): SessionRecord 
   ...more,
 });
 
-const heardWithin = async (until: () => boolean): Promise<void> => {
-  for (let tries = 0; tries < 100 && !until(); tries++) await new Promise((resolve) => setTimeout(resolve, 20));
-  assert.ok(until(), "it was heard in time");
-};
+const heardWithin = async (holds: () => boolean | Promise<boolean>): Promise<void> => void (await until(holds));
 
 /** What every session store must do. `pair` makes two stores over one keeping, as two replicas have. */
 export const sessionStoreContract: readonly (readonly [
@@ -43,7 +42,7 @@ export const sessionStoreContract: readonly (readonly [
   [
     "a session comes back as it was kept, from every replica, and only by its own hash",
     async ([one, other]) => {
-      const record = sampleSession({ idpSid: "s1", acr: "strong", netHash: "net" });
+      const record = sampleSession({ idpSid: "s1", idpSub: "ben@provider", acr: "strong", netHash: "net" });
       assert.equal(await one.create(record), undefined);
       assert.deepEqual(normal(await other.read(record.sidHash)), normal(record));
       assert.equal(await one.read(hashSid(makeSid())), undefined);
@@ -129,16 +128,89 @@ export const sessionStoreContract: readonly (readonly [
       for (const record of [old, fresh, dead, sampleSession({ subject: "person:eve" }), sampleSession({ tenant: "tenant:globex" })])
         await one.create(record);
       const of = { tenant: "tenant:acme", subject: "person:ben" };
-      assert.deepEqual(
-        (await one.list(of, start)).map((record) => record.ref),
-        [fresh.ref, old.ref],
-      );
-      assert.deepEqual(
-        (await one.list({ ...of, ref: old.ref }, start)).map((record) => record.ref),
-        [old.ref],
-      );
-      assert.deepEqual(await one.list({ ...of, ref: "x" }, start), []);
+      const page = { now: start, limit: 10 };
+      const refs = async (...asked: Parameters<SessionStore["list"]>) => (await one.list(...asked)).map((record) => record.ref);
+      assert.deepEqual(await refs(of, page), [fresh.ref, old.ref]);
+      assert.deepEqual(await refs({ ...of, ref: old.ref }, page), [old.ref]);
+      assert.deepEqual(await refs({ ...of, ref: dead.ref }, page), []);
+      assert.deepEqual(await refs({ ...of, subject: "person:eve", ref: old.ref }, page), [], "another subject's");
+      assert.deepEqual(await refs({ tenant: "tenant:globex", ref: old.ref }, page), [], "another tenant's");
+      assert.deepEqual(await refs({ ...of, ref: "x" }, page), []);
+      assert.equal((await refs({ tenant: "tenant:acme" }, page)).length, 3);
       assert.equal(await one.count(start), 4);
+    },
+  ],
+  [
+    "a list is read page by page, sessions of one moment among them, and no one twice",
+    async ([one]) => {
+      const made = [0, 0, 0, 0, 60, 120, 120].map((seconds) => sampleSession({ createdAt: later(seconds) }));
+      for (const record of made) await one.create(record);
+      const wanted = made
+        .toSorted((a, b) => b.createdAt.getTime() - a.createdAt.getTime() || (a.ref < b.ref ? -1 : 1))
+        .map(({ ref }) => ref);
+      const seen: string[] = [];
+      for (let after: SessionRecord | undefined; seen.length < 20;) {
+        const page = await one.list({ tenant: "tenant:acme" }, { now: start, limit: 2, ...(after === undefined ? {} : { after }) });
+        seen.push(...page.map((record) => record.ref));
+        after = page.at(-1);
+        if (after === undefined) break;
+      }
+      assert.deepEqual(seen, wanted);
+    },
+  ],
+  [
+    "the provider's names end what they name, in its own name alone",
+    async ([one]) => {
+      const at = { issuer: "https://a.example", idpSub: "u1" };
+      const [a, b, c, d] = [
+        sampleSession({ ...at, idpSid: "s1" }),
+        sampleSession({ ...at, idpSid: "s2", tenant: "tenant:globex" }),
+        sampleSession({ issuer: "https://b.example", idpSub: "u1", idpSid: "s1" }),
+        sampleSession({ issuer: "https://a.example", idpSub: "u2" }),
+      ];
+      for (const record of [a, b, c, d]) await one.create(record);
+      const ended = async (which: Parameters<SessionStore["end"]>[0]) => (await one.end(which, "backchannel")).map((record) => record.ref);
+      assert.deepEqual(await ended({ issuer: "https://a.example", idpSid: "s1" }), [a.ref]);
+      assert.deepEqual(await ended({ issuer: "https://a.example", idpSid: "s1" }), []);
+      assert.deepEqual(await ended({ issuer: "https://a.example", idpSub: "u1" }), [b.ref], "in every tenant");
+      assert.ok((await one.read(c.sidHash)) !== undefined && (await one.read(d.sidHash)) !== undefined);
+    },
+  ],
+  [
+    "one holds the lease on a refresh, keeps it while asking, and who comes after a lost one is told so",
+    async ([one, other]) => {
+      const record = sampleSession();
+      await one.create(record);
+      const ask = (store: SessionStore, owner: string, milliseconds: number, generation = 1) =>
+        store.lease(record.sidHash, { generation, owner, milliseconds });
+      assert.deepEqual(await ask(one, "a", 60_000), { kind: "held", afterUnknown: false });
+      assert.deepEqual(await ask(other, "b", 60_000), { kind: "taken" });
+      assert.deepEqual(await ask(one, "a", 60_000), { kind: "held", afterUnknown: false }, "its own");
+      await other.release(record.sidHash, "b", "unsent");
+      assert.deepEqual(await ask(other, "b", 60_000), { kind: "taken" }, "nobody gives back what another holds");
+      await one.release(record.sidHash, "a", "unsent");
+      assert.deepEqual(await ask(other, "b", 60_000), { kind: "held", afterUnknown: false });
+      await other.release(record.sidHash, "b", "unknown");
+      assert.deepEqual(await ask(one, "c", 1), { kind: "held", afterUnknown: true });
+      await heardWithin(async () => (await ask(other, "d", 60_000)).kind === "held");
+      assert.deepEqual(await ask(one, "d", 60_000, 2), { kind: "moved" }, "not those tokens");
+      assert.equal(await one.replaceTokens(record.sidHash, 1, { tokens: new Uint8Array(), accessExpiresAt: undefined }), true);
+      assert.deepEqual(await ask(other, "d", 60_000), { kind: "moved" });
+      assert.deepEqual(await ask(other, "e", 60_000, 2), { kind: "held", afterUnknown: false }, "kept tokens end the lease");
+      assert.deepEqual(await one.lease(hashSid(makeSid()), { generation: 1, owner: "a", milliseconds: 1 }), { kind: "moved" });
+    },
+  ],
+  [
+    "of many who ask for a lease at once one holds it",
+    async ([one, other]) => {
+      const record = sampleSession();
+      await one.create(record);
+      const answers = await Promise.all(
+        Array.from({ length: 20 }, (_, index) =>
+          (index % 2 === 0 ? one : other).lease(record.sidHash, { generation: 1, owner: `o${index}`, milliseconds: 60_000 }),
+        ),
+      );
+      assert.equal(answers.filter(({ kind }) => kind === "held").length, 1);
     },
   ],
   [

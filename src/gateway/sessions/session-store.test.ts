@@ -1,9 +1,14 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test, type TestContext } from "node:test";
+import { openRedis } from "#store/redis.ts";
+import { cleanUp } from "#testing/clean-up.ts";
+import { requireProgram } from "#testing/programs.ts";
+import { startRedisServer } from "#testing/redis-server.ts";
 import type { Database } from "#store/database.ts";
 import { forEachDatabase } from "#testing/database.ts";
 import { createCachedSessionStore } from "./cached-session-store.ts";
 import { createDatabaseSessionStore } from "./database-session-store.ts";
+import { createRedisSessionStore } from "./redis-session-store.ts";
 import { sampleSession, sessionStoreContract } from "./session-store.contract.ts";
 import type { SessionChange, SessionFeed, SessionRecord, SessionStore } from "./session-store.ts";
 
@@ -25,10 +30,42 @@ for (const [name, run] of sessionStoreContract) {
   });
 }
 
+for (const [name, run] of sessionStoreContract) {
+  const pair = async (t: TestContext): Promise<readonly [SessionStore, SessionStore] | undefined> => {
+    const program = requireProgram(t, "redis-server");
+    if (program === undefined) return undefined;
+    const { url } = await startRedisServer(t, program);
+    const open = async () => {
+      const redis = await openRedis({ url, log: { info: () => {}, warn: () => {}, error: () => {} }, answerTimeoutMs: 10_000 });
+      cleanUp(t, () => redis[Symbol.asyncDispose]());
+      return createRedisSessionStore(redis);
+    };
+    return [await open(), await open()];
+  };
+  test(`session store: ${name} (Redis)`, async (t) => {
+    const stores = await pair(t);
+    if (stores !== undefined) await run(stores);
+  });
+  test(`session store behind its cache: ${name} (Redis)`, async (t) => {
+    const stores = await pair(t);
+    if (stores === undefined) return;
+    const cached = [
+      await createCachedSessionStore(stores[0], () => new Date()),
+      await createCachedSessionStore(stores[1], () => new Date()),
+    ] as const;
+    try {
+      await run(cached);
+    } finally {
+      await Promise.all(cached.map((store) => store.stop()));
+    }
+  });
+}
+
 /** A store of one record whose reads are counted and whose feed is in the test's hands. */
 const watchedStore = (record: SessionRecord) => {
   let held: SessionRecord | undefined = record;
   let heard: (change: SessionChange) => void = () => {};
+  let regained: () => void = () => {};
   const state = { reads: 0, isConnected: true };
   const feed: SessionFeed = { isConnected: () => state.isConnected, stop: async () => {} };
   const store = {
@@ -37,12 +74,13 @@ const watchedStore = (record: SessionRecord) => {
       return held;
     },
     touch: async () => {},
-    changes: async (listener: (change: SessionChange) => void) => {
+    changes: async (listener: (change: SessionChange) => void, back: () => void) => {
       heard = listener;
+      regained = back;
       return feed;
     },
   } as unknown as SessionStore;
-  return { store, state, end: () => ((held = undefined), heard({ ref: record.ref, kind: "ended" })) };
+  return { store, state, regain: () => regained(), end: () => ((held = undefined), heard({ ref: record.ref, kind: "ended" })) };
 };
 
 test("the hot cache answers for 5 s, and not after", async () => {
@@ -76,6 +114,21 @@ test("the hot cache is not used while the change feed is not heard", async () =>
   state.isConnected = false;
   await cached.read(record.sidHash);
   assert.equal(state.reads, 2);
+});
+
+test("what the hot cache held before the change feed was lost is not used after it is back", async () => {
+  const record = sampleSession();
+  const { store, state, regain } = watchedStore(record);
+  const cached = await createCachedSessionStore(store, () => new Date());
+  await cached.read(record.sidHash);
+  regain();
+  await cached.read(record.sidHash);
+  assert.equal(state.reads, 2, "lost and found between two reads");
+  state.isConnected = false;
+  await cached.read(record.sidHash);
+  state.isConnected = true;
+  await cached.read(record.sidHash);
+  assert.equal(state.reads, 4, "nothing is kept while it is away");
 });
 
 test("a read that overlaps an end does not bring the session back", async () => {

@@ -2,6 +2,7 @@
 export type EndReason =
   | "logout"
   | "everywhere"
+  | "backchannel"
   | "idle"
   | "absolute"
   | "refresh_denied"
@@ -23,6 +24,8 @@ export interface SessionRecord {
   readonly issuer: string;
   /** The provider's own name of its session. */
   readonly idpSid: string | undefined;
+  /** The provider's own name of the person. */
+  readonly idpSub: string | undefined;
   readonly acr: string | undefined;
   readonly amr: readonly string[];
   /** Seconds since 1970. */
@@ -54,12 +57,42 @@ export interface SessionFeed {
   stop(): Promise<void>;
 }
 
-/** Whose sessions; `ref` narrows it to one. */
+/** Whose sessions: of a tenant, of a person in it, or one by its name. */
 export interface SessionsOf {
   readonly tenant: string;
-  readonly subject: string;
+  readonly subject?: string;
   readonly ref?: string;
 }
+
+/** What is ended: one by its hash, some of a tenant, or those that the provider names. */
+export type SessionsWhere =
+  | { readonly sidHash: string }
+  | SessionsOf
+  | { readonly issuer: string; readonly idpSid: string }
+  | { readonly issuer: string; readonly idpSub: string };
+
+/** A place in a list that is newest first. */
+export interface SessionPlace {
+  readonly createdAt: Date;
+  readonly ref: string;
+}
+
+export interface LeaseAsk {
+  /** The tokens that are to be refreshed. */
+  readonly generation: number;
+  /** Who asks; the same one may ask again to keep it longer. */
+  readonly owner: string;
+  readonly milliseconds: number;
+}
+
+/**
+ * `held`: it is yours; `afterUnknown` when an earlier holder may have spent the refresh token without hearing the answer.
+ * `taken`: another one refreshes now. `moved`: those tokens are replaced, or the session has ended.
+ */
+export type LeaseAnswer =
+  | { readonly kind: "held"; readonly afterUnknown: boolean }
+  | { readonly kind: "taken" }
+  | { readonly kind: "moved" };
 
 /**
  * Where sessions are kept. Every method throws `session_store_unavailable` when the store does not answer: without it
@@ -71,21 +104,35 @@ export interface SessionStore {
   read(sidHash: string): Promise<SessionRecord | undefined>;
   /** Moves the idle limit; never backwards. */
   touch(sidHash: string, lastSeenAt: Date, idleExpiresAt: Date): Promise<void>;
-  /** Keeps refreshed tokens if nobody else did meanwhile; answers whether it did. The generation rises by one. */
+  /** Asks to be the only one who refreshes a session's tokens, by the store's own clock. */
+  lease(sidHash: string, ask: LeaseAsk): Promise<LeaseAnswer>;
+  /** Gives a lease back. `unknown`: what was sent may have happened; whoever comes next is told. */
+  release(sidHash: string, owner: string, outcome: "unsent" | "unknown"): Promise<void>;
+  /** Keeps refreshed tokens if nobody else did meanwhile; answers whether it did. The generation rises by one, the lease ends. */
   replaceTokens(
     sidHash: string,
     expectedGeneration: number,
     next: { readonly tokens: Uint8Array; readonly accessExpiresAt: Date | undefined },
   ): Promise<boolean>;
-  /** Ends one session by its hash, or those of a subject. Answers what was ended. */
-  end(which: { readonly sidHash: string } | SessionsOf, reason: EndReason): Promise<readonly SessionRecord[]>;
+  /** Ends sessions. Answers what was ended. */
+  end(which: SessionsWhere, reason: EndReason): Promise<readonly SessionRecord[]>;
   /** Ends what is past its limits. */
   endExpired(now: Date): Promise<readonly { readonly record: SessionRecord; readonly reason: "idle" | "absolute" }[]>;
-  /** Living sessions of a subject, newest first. */
-  list(of: SessionsOf, now: Date): Promise<readonly SessionRecord[]>;
+  /** Living sessions, newest first, those behind `after`. */
+  list(
+    of: SessionsOf,
+    page: { readonly now: Date; readonly limit: number; readonly after?: SessionPlace },
+  ): Promise<readonly SessionRecord[]>;
   /** Living sessions of all. */
   count(now: Date): Promise<number>;
-  changes(heard: (change: SessionChange) => void): Promise<SessionFeed>;
+  /** `regained`: changes may have been missed before now. */
+  changes(heard: (change: SessionChange) => void, regained?: () => void): Promise<SessionFeed>;
   /** Throws when the store does not answer. */
   ready(): Promise<void>;
 }
+
+/** Which limit a session has passed; the absolute one counts first, because nothing would have moved it. */
+export const reasonOfExpiry = (record: Pick<SessionRecord, "absoluteExpiresAt">, now: Date): "idle" | "absolute" =>
+  record.absoluteExpiresAt <= now ? "absolute" : "idle";
+
+export const isRef = (text: string): boolean => /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text);

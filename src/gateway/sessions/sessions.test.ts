@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, test } from "node:test";
-import type { ProviderTokens, SignedIn } from "#authn/oidc.ts";
+import type { ProviderTokens, RefreshOutcome, SignedIn } from "#authn/oidc.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Change, EventDraft } from "#events/change.ts";
 import type { EntryDraft } from "#events/audit/entry.ts";
@@ -9,6 +9,7 @@ import type { Database } from "#store/database.ts";
 import { silentLog } from "#telemetry/log.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { testDatabase } from "#testing/database.ts";
+import { until } from "#testing/until.ts";
 import { createDatabaseSessionStore } from "./database-session-store.ts";
 import { createRevocations } from "./revocations.ts";
 import { hashSid, makeSid } from "./session-id.ts";
@@ -51,9 +52,14 @@ const world = async (limits: { readonly bindNetwork?: boolean } = {}) => {
     takesRevocations: true,
   };
   const oidc = {
-    refresh: async (token: string) => {
+    refresh: async (token: string): Promise<RefreshOutcome> => {
       provider.refreshed.push(token);
-      return provider.refresh(token);
+      try {
+        const tokens = await provider.refresh(token);
+        return tokens === undefined ? { kind: "denied" } : { kind: "tokens", tokens };
+      } catch (cause) {
+        return { kind: cause instanceof Problem ? "unsent" : "unanswered", cause };
+      }
     },
     revoke: async (token: string) => {
       if (provider.takesRevocations) provider.revoked.push(token);
@@ -214,6 +220,7 @@ test("tokens are refreshed ahead of their expiry without holding up a request, a
     seen.every((one) => one.tokenGeneration === 1),
     "served on with what there is",
   );
+  await until(() => provider.refreshed.length > 0);
   assert.deepEqual(provider.refreshed, ["r1"]);
   release();
   for (let tries = 0; tries < 100 && (await store.read(record.sidHash))?.tokenGeneration !== 2; tries++)
@@ -250,16 +257,32 @@ test("a provider that ended the session ends it here; one that is down does not"
   assert.equal(entries.at(-1)?.data["reason"], "refresh_denied");
 });
 
-test("a refresh whose answer was lost and whose token is then unknown is told apart from a denial", async () => {
+test("a refresh whose answer was lost is tried once more; if the token is then unknown it is told apart from a denial", async () => {
   const { sessions, signedIn, clock, provider, entries } = await world();
   const { sid } = await sessions.begin(signedIn(), client, { correlationId: "c" });
   clock.now += 400_000;
+  provider.refresh = async () => Promise.reject(new Error("no answer"));
+  await isRefusedAs(sessions.recognise(sid, client, "c"), "identity_provider_unavailable");
+  assert.deepEqual(provider.refreshed, ["r1", "r1"]);
+  await isRefusedAs(sessions.recognise(sid, client, "c"), "identity_provider_unavailable");
+  assert.deepEqual(provider.refreshed, ["r1", "r1"], "it is left alone for a while");
+  clock.now += 3000;
   provider.refresh = async () => Promise.reject(new Problem("identity_provider_unavailable"));
   await isRefusedAs(sessions.recognise(sid, client, "c"), "identity_provider_unavailable");
   clock.now += 3000;
   provider.refresh = async () => undefined;
   await isRefusedAs(sessions.recognise(sid, client, "c"), "unauthenticated");
   assert.equal(entries.at(-1)?.data["reason"], "refresh_unknown");
+});
+
+test("a lost answer that the second try makes good costs nobody anything", async () => {
+  const { sessions, signedIn, clock, provider } = await world();
+  const { sid } = await sessions.begin(signedIn(), client, { correlationId: "c" });
+  clock.now += 400_000;
+  const answer = provider.refresh;
+  provider.refresh = async (token) => (provider.refreshed.length === 1 ? Promise.reject(new Error("no answer")) : answer(token));
+  assert.equal((await sessions.recognise(sid, client, "c")).tokenGeneration, 2);
+  assert.deepEqual(provider.refreshed, ["r1", "r1"]);
 });
 
 test("without a refresh token a session lives to its own limits", async () => {

@@ -8,7 +8,7 @@ import { hashSid, isSid, makeSid } from "./session-id.ts";
 import type { SessionKeys } from "./session-keys.ts";
 import type { Revocations } from "./revocations.ts";
 import type { BrowserClient, SessionRecords } from "./session-records.ts";
-import type { EndReason, SessionRecord, SessionsOf, SessionStore } from "./session-store.ts";
+import type { EndReason, SessionPlace, SessionRecord, SessionsOf, SessionStore, SessionsWhere } from "./session-store.ts";
 import { createTokenRefresh } from "./token-refresh.ts";
 
 export interface SessionLimits {
@@ -42,9 +42,14 @@ export interface Sessions {
    * `identity_provider_unavailable` (503).
    */
   recognise(sid: string, client: BrowserClient, correlationId: string): Promise<SessionRecord>;
-  /** Ends sessions and answers how many; none is no fault. */
-  end(which: { readonly sid: string } | SessionsOf, reason: EndReason, correlationId: string): Promise<readonly SessionRecord[]>;
-  list(of: SessionsOf): Promise<readonly SessionRecord[]>;
+  /** Ends sessions and answers which; none is no fault. `by`: somebody else's session that ended them. */
+  end(
+    which: { readonly sid: string } | SessionsWhere,
+    reason: EndReason,
+    correlationId: string,
+    by?: SessionRecord,
+  ): Promise<readonly SessionRecord[]>;
+  list(of: SessionsOf, page: { readonly limit: number; readonly after?: SessionPlace }): Promise<readonly SessionRecord[]>;
   /** Ends what is past its limits and counts the living. */
   sweep(): Promise<void>;
 }
@@ -57,10 +62,10 @@ const gone = (): Problem => new Problem("unauthenticated", { headers: { "www-aut
 export const createSessions = (parts: SessionsParts): Sessions => {
   const { store, keys, limits } = parts;
 
-  const settle = async (ended: readonly SessionRecord[], reason: EndReason, correlationId: string): Promise<void> => {
+  const settle = async (ended: readonly SessionRecord[], reason: EndReason, correlationId: string, by?: SessionRecord): Promise<void> => {
     for (const _record of ended) parts.metrics.count("bff_sessions_destroyed_total", { reason });
     await parts.revocations.add(ended);
-    await parts.records.ended(ended, reason, correlationId);
+    await parts.records.ended(ended, reason, correlationId, by);
   };
   const endOne = async (record: SessionRecord, reason: EndReason, correlationId: string): Promise<void> =>
     settle(await store.end({ sidHash: record.sidHash }, reason), reason, correlationId);
@@ -111,6 +116,7 @@ export const createSessions = (parts: SessionsParts): Sessions => {
         tenant: who.tenant,
         issuer: who.issuer,
         idpSid: who.idpSession,
+        idpSub: who.idpSubject,
         acr: who.acr,
         amr: who.amr,
         authTime: who.authTime,
@@ -150,13 +156,13 @@ export const createSessions = (parts: SessionsParts): Sessions => {
       touch(fresh);
       return fresh;
     },
-    end: async (which, reason, correlationId) => {
+    end: async (which, reason, correlationId, by) => {
       if ("sid" in which && !isSid(which.sid)) return [];
       const ended = await store.end("sid" in which ? { sidHash: hashSid(which.sid) } : which, reason);
-      await settle(ended, reason, correlationId);
+      await settle(ended, reason, correlationId, by);
       return ended;
     },
-    list: (of) => store.list(of, parts.now()),
+    list: (of, page) => store.list(of, { ...page, now: parts.now() }),
     sweep: async () => {
       const now = parts.now();
       for (const { record, reason } of await store.endExpired(now)) await settle([record], reason, randomUUID());

@@ -30,6 +30,7 @@ export interface StreamPlace {
 const byeOf: Readonly<Record<EndReason, ByeReason>> = {
   logout: "signed_out",
   everywhere: "signed_out",
+  backchannel: "signed_out",
   replaced: "signed_out",
   idle: "expired",
   absolute: "expired",
