@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { createPglite } from "#store/pglite.ts";
 import { statement } from "#store/database.ts";
 import { silentLog } from "#telemetry/log.ts";
-import { startTestHouse } from "./test-house.ts";
+import { startTestHouse, type TestHouse } from "./test-house.ts";
 import { fetchToken } from "./tokens.ts";
 
 interface ActRow {
@@ -50,8 +50,14 @@ const PRICE_MICRO = 2000n;
 
 test("a SIGKILL in the middle of 200 tool calls loses nothing that was acknowledged and charges nothing twice", async () => {
   const data = await mkdtemp(join(tmpdir(), "sallyport-kill-"));
+  const houses: TestHouse[] = [];
+  const start = async (): Promise<TestHouse> => {
+    const started = await startTestHouse({ data });
+    houses.push(started);
+    return started;
+  };
   try {
-    const house = await startTestHouse({ data });
+    const house = await start();
     const ben = await fetchToken(house.port, { user: "ben" });
     const created = await fetch(`http://localhost:${house.port + 4}/api/v1/delegations`, {
       method: "POST",
@@ -102,7 +108,7 @@ test("a SIGKILL in the middle of 200 tool calls loses nothing that was acknowled
     assert.ok(succeeded.size >= KILL_AFTER && failed > 0, `${succeeded.size} answered, ${failed} were cut off`);
 
     // The next start settles what was left open, and says so.
-    const again = await startTestHouse({ data });
+    const again = await start();
     assert.equal(await again.stop(), 0);
 
     const database = await createPglite({ dataFolder: data, log: silentLog });
@@ -138,6 +144,8 @@ test("a SIGKILL in the middle of 200 tool calls loses nothing that was acknowled
       await database[Symbol.asyncDispose]();
     }
   } finally {
+    // Also when it failed before it came to kill anything.
+    for (const house of houses) await house.kill();
     await rm(data, { recursive: true, force: true });
   }
 });
