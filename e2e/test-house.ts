@@ -71,7 +71,14 @@ export const startTestHouse = async (options: TestHouseOptions = {}): Promise<Te
   ];
   if (options.serve !== undefined) args.push("--serve", options.serve);
   const child = spawn(process.execPath, [...args, ...(options.arguments ?? [])], {
-    env: { ...process.env, ENVIRONMENT: "test", LOG_LEVEL: "info", NODE_TEST_CONTEXT: undefined, ...options.environment },
+    env: {
+      ...process.env,
+      ENVIRONMENT: "test",
+      LOG_LEVEL: "info",
+      RATE_LIMITS: "login=1000/s,anonymous=10000/s",
+      NODE_TEST_CONTEXT: undefined,
+      ...options.environment,
+    },
     stdio: ["ignore", "pipe", "pipe"],
   });
   const chunks: string[] = [];

@@ -17,28 +17,41 @@ export interface BuiltInHandlers {
   readonly asset: BuiltInHandler;
 }
 
+const both = { GET: "anonymous", POST: "anonymous" } as const;
+
 /** What the gateway serves by itself. Below these paths no row of the table may lie. */
 export const builtInList = (handlers: BuiltInHandlers): readonly BuiltIn[] => [
-  { id: "auth.login", path: "/auth/login", methods: { GET: handlers.login } },
-  { id: "auth.callback", path: "/auth/callback", methods: { GET: handlers.callback } },
-  { id: "auth.session", path: "/auth/session", methods: { GET: handlers.sessionView } },
-  { id: "auth.session", path: "/api/auth/session", methods: { GET: handlers.sessionView } },
-  { id: "auth.csrf", path: "/auth/csrf", methods: { GET: handlers.csrfView } },
-  { id: "auth.logout", path: "/auth/logout", methods: { GET: handlers.signOutLink, POST: handlers.signOut } },
+  { id: "auth.login", path: "/auth/login", methods: { GET: handlers.login }, rates: { GET: "login" } },
+  { id: "auth.callback", path: "/auth/callback", methods: { GET: handlers.callback }, rates: { GET: "anonymous" } },
+  { id: "auth.session", path: "/auth/session", methods: { GET: handlers.sessionView }, rates: { GET: "anonymous" } },
+  { id: "auth.session", path: "/api/auth/session", methods: { GET: handlers.sessionView }, rates: { GET: "anonymous" } },
+  { id: "auth.csrf", path: "/auth/csrf", methods: { GET: handlers.csrfView }, rates: { GET: "anonymous" } },
+  { id: "auth.logout", path: "/auth/logout", methods: { GET: handlers.signOutLink, POST: handlers.signOut }, rates: both },
   { id: "auth.verify", path: "/auth/verify", methods: {}, any: handlers.verify },
   { id: "auth.verify", path: "/auth/forward", methods: {}, any: handlers.verify },
-  { id: "oauth.token", path: "/oauth/token", methods: { POST: handlers.token } },
-  { id: "health", path: "/api/v1/health", methods: { GET: handlers.health.overall }, anyHost: true },
-  { id: "health.redis", path: "/api/v1/health/redis", methods: { GET: handlers.health.redis }, anyHost: true },
-  { id: "health.live", path: "/api/v1/health/live", methods: { GET: handlers.health.live }, anyHost: true },
-  { id: "health.ready", path: "/api/v1/health/ready", methods: { GET: handlers.health.ready }, anyHost: true },
+  { id: "oauth.token", path: "/oauth/token", methods: { POST: handlers.token }, rates: both },
+  { id: "health", path: "/api/v1/health", methods: { GET: handlers.health.overall }, anyHost: true, isNeverShed: true },
+  { id: "health.redis", path: "/api/v1/health/redis", methods: { GET: handlers.health.redis }, anyHost: true, isNeverShed: true },
+  { id: "health.live", path: "/api/v1/health/live", methods: { GET: handlers.health.live }, anyHost: true, isNeverShed: true },
+  { id: "health.ready", path: "/api/v1/health/ready", methods: { GET: handlers.health.ready }, anyHost: true, isNeverShed: true },
   { id: "metrics", path: "/metrics", methods: { GET: handlers.exposition }, anyHost: true },
-  { id: "metrics", path: "/api/v1/metrics", methods: { GET: handlers.exposition, POST: handlers.ingestion }, anyHost: true },
-  { id: "well_known.jwks", path: "/.well-known/sallyport-jwks.json", methods: { GET: handlers.wellKnown.jwks } },
-  { id: "well_known.authzen", path: "/.well-known/authzen-configuration", methods: { GET: handlers.wellKnown.authzen } },
-  { id: "well_known.resource", path: "/.well-known/oauth-protected-resource", methods: { GET: handlers.wellKnown.resource } },
-  { id: "well_known.resource", path: "/.well-known/oauth-protected-resource/mcp", methods: { GET: handlers.wellKnown.mcp } },
-  { id: "well_known.resource", path: "/.well-known/oauth-protected-resource/mcp/{view}", methods: { GET: handlers.wellKnown.mcp } },
+  {
+    id: "metrics",
+    path: "/api/v1/metrics",
+    methods: { GET: handlers.exposition, POST: handlers.ingestion },
+    rates: { POST: "ingest" },
+    anyHost: true,
+  },
+  { id: "well_known.jwks", path: "/.well-known/sallyport-jwks.json", methods: { GET: handlers.wellKnown.jwks }, rates: both },
+  { id: "well_known.authzen", path: "/.well-known/authzen-configuration", methods: { GET: handlers.wellKnown.authzen }, rates: both },
+  { id: "well_known.resource", path: "/.well-known/oauth-protected-resource", methods: { GET: handlers.wellKnown.resource }, rates: both },
+  { id: "well_known.resource", path: "/.well-known/oauth-protected-resource/mcp", methods: { GET: handlers.wellKnown.mcp }, rates: both },
+  {
+    id: "well_known.resource",
+    path: "/.well-known/oauth-protected-resource/mcp/{view}",
+    methods: { GET: handlers.wellKnown.mcp },
+    rates: both,
+  },
   { id: "web.asset", path: "/assets/*", methods: { GET: handlers.asset } },
 ];
 

@@ -1,5 +1,6 @@
 import { Problem } from "#contract/problem.ts";
 import type { Inbound, InboundMethod } from "./front-door/inbound.ts";
+import type { AddressClass } from "./limits/rate-door.ts";
 import { parsePattern, type RoutePattern } from "./routes/route-pattern.ts";
 import { createSegmentTrie } from "./routes/segment-trie.ts";
 
@@ -17,6 +18,10 @@ export interface BuiltIn {
   readonly methods: Partial<Record<Exclude<InboundMethod, "HEAD" | "OPTIONS">, BuiltInHandler>>;
   /** Every method counts as this one; for checks made on behalf of other requests. */
   readonly any?: BuiltInHandler;
+  /** Limit by the client's address, per method (HEAD counts as GET); absent = the path is free, or its handler limits. */
+  readonly rates?: Partial<Record<InboundMethod, AddressClass>>;
+  /** True: never shed; probes must tell a busy process from a dead one. */
+  readonly isNeverShed?: boolean;
   /** True: served whatever Host was addressed; for probes and scrapers. */
   readonly anyHost?: boolean;
 }

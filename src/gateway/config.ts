@@ -4,6 +4,7 @@ import { personScopes } from "#authn/scopes.ts";
 import type { Fault } from "#contract/problem.ts";
 import { commaList, flag, integer, setting, type SettingsOf, type SettingTable } from "#contract/setting.ts";
 import { isLoopbackHost } from "./front-door/public-origins.ts";
+import { ratesSchema } from "./limits/rate-classes.ts";
 
 const isOrigin = (text: string): boolean => /^https?:\/\//.test(text) && URL.canParse(text) && new URL(text).origin === text;
 
@@ -50,7 +51,8 @@ export const gatewaySettings = {
   }),
   tlsKeyFile: setting("TLS_KEY_FILE", z.string().min(1).optional(), { description: "Private key (PEM) of TLS_CERT_FILE." }),
   trustedProxies: setting("TRUSTED_PROXIES", networks(), {
-    description: "Addresses or CIDR ranges of proxies whose forwarding headers /auth/verify believes.",
+    description:
+      "Addresses or CIDR ranges of proxies whose forwarding headers count: what they ask at /auth/verify, and for whom they ask.",
     default: "",
   }),
   metricsAllow: setting("METRICS_ALLOW", networks(), {
@@ -119,6 +121,15 @@ export const gatewaySettings = {
   streamMaxClients: setting("STREAM_MAX_CLIENTS", integer(1, 100_000), {
     description: "Event streams that one process holds.",
     default: "5000",
+  }),
+  rateLimits: setting("RATE_LIMITS", ratesSchema(), {
+    description:
+      "Other rates than the default ones, e.g. login=30/min,session=50/s:100 (requests a second or minute, after the colon how many at once). Default: login 10/min, anonymous 20/s:100 and ingest 10/s:50 an address; session and bearer 100/s:200 a session or client and subject.",
+    default: "",
+  }),
+  maxInFlight: setting("MAX_IN_FLIGHT", integer(1, 1_000_000), {
+    description: "Requests under way at once in one process, open streams not counted; more are answered 503.",
+    default: "2000",
   }),
   shutdownLbWaitMs: setting("SHUTDOWN_LB_WAIT_MS", integer(0, 300_000).optional() as z.ZodType<number | undefined>, {
     description: "How long the gateway serves on after it says that it is not ready. Unset: 0 in dev and test, else 5000.",

@@ -6,6 +6,8 @@ import { requireHandler, type BuiltIns } from "./built-in.ts";
 import { guardMarks } from "./canonical-path.ts";
 import { inboundMethods, type Inbound } from "./front-door/inbound.ts";
 import type { Corridor } from "./front-door/raw-server.ts";
+import type { Load } from "./limits/load.ts";
+import type { RateDoor } from "./limits/rate-door.ts";
 import type { RouteTable } from "./routes/route-table.ts";
 import { withSecurityHeaders } from "./security-headers.ts";
 import type { ServeRoute } from "./serve-route.ts";
@@ -16,6 +18,8 @@ export interface CorridorParts {
   readonly table: RouteTable;
   readonly serveRoute: ServeRoute;
   readonly webClient: WebClient;
+  readonly rate: RateDoor;
+  readonly load: Load;
   readonly metrics: Metrics;
   readonly log: Log;
 }
@@ -35,11 +39,15 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
   const serve = async (inbound: Inbound, served: Served): Promise<Response> => {
     const { target } = inbound;
     const own = parts.builtIns.find(target.path);
+    if (own !== undefined) served.endpoint = own.builtIn.id;
+    if (parts.load.isOver && own?.builtIn.isNeverShed !== true) throw new Problem("overloaded", { headers: { "retry-after": "1" } });
     if (inbound.origin === undefined && own?.builtIn.anyHost !== true) throw new Problem("misdirected_host");
     if (own !== undefined) {
-      served.endpoint = own.builtIn.id;
       guardMarks(target, []);
-      return requireHandler(own.builtIn, inbound.method)({ inbound, captures: own.captures });
+      const handler = requireHandler(own.builtIn, inbound.method);
+      const limit = own.builtIn.rates?.[inbound.method === "HEAD" ? "GET" : inbound.method];
+      if (limit !== undefined) await parts.rate.requireByAddress(inbound, limit);
+      return handler({ inbound, captures: own.captures });
     }
     const hit = parts.table.find(target.path);
     if (hit !== undefined) return parts.serveRoute(inbound, hit, (id) => (served.endpoint = id));

@@ -3,6 +3,7 @@ import { guardMarks } from "./canonical-path.ts";
 import type { CsrfDoor } from "./csrf.ts";
 import type { DecideRoute } from "./decide-route.ts";
 import type { Inbound } from "./front-door/inbound.ts";
+import type { RateDoor } from "./limits/rate-door.ts";
 import { isNavigation, refreshPage } from "./plain-page.ts";
 import type { Proxy } from "./proxy/proxy.ts";
 import { hasBearer, type Recognised, type Recogniser } from "./recognise.ts";
@@ -23,6 +24,7 @@ export interface RouteCall {
 export type InsideHandler = (call: RouteCall) => Promise<Response>;
 
 export interface ServeRouteParts {
+  readonly rate: RateDoor;
   readonly recogniser: Recogniser;
   readonly csrf: CsrfDoor;
   readonly decide: DecideRoute;
@@ -120,7 +122,8 @@ export const createServeRoute = (parts: ServeRouteParts): ServeRoute => {
     guardMarks(inbound.target, route.row.allow_encoded);
     if (inbound.method === "DELETE" && inbound.body !== undefined && !route.row.delete_body) throw new Problem("body_not_allowed");
     const captures = capturesOf(route, hit.captured);
-    const who = await recognise(inbound, route, captures);
+    const limit = route.row.rate ?? (route.row.auth === "none" ? "anonymous" : route.row.auth);
+    const who = await parts.rate.requireByCaller(inbound, limit, () => recognise(inbound, route, captures));
     if (who instanceof Response) return who;
     // No plugin is registered: what calls itself one is nobody's.
     if (inbound.headers.get("x-plugin-id") !== undefined) throw new Problem("access_denied", { detail: "There is no such plugin." });

@@ -13,6 +13,7 @@ import type { LiveBus } from "#events/live-bus.ts";
 import type { Service } from "#http/service.ts";
 import type { Decider } from "#pdp/decide.ts";
 import type { Database } from "#store/database.ts";
+import type { Redis } from "#store/redis.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { GatewayConfig } from "./config.ts";
@@ -31,6 +32,8 @@ export interface GatewayParts {
   /** Folder of the built web client. */
   readonly webFolder: string;
   readonly database: Database;
+  /** Shared by all replicas, where one is configured. */
+  readonly redis?: Pick<Redis, "script">;
   readonly change: Change;
   readonly recorder: Recorder;
   readonly bus: LiveBus;
@@ -66,8 +69,10 @@ export interface GatewayService extends Service {
   readonly name: "gateway";
   /** Serves behind the raw front door. Port 0 = any free one; all hosts share the one that was found. */
   listen(options: { readonly port: number; readonly hosts: readonly string[] }): Promise<Listening>;
-  /** From now on not ready, and streams say good-bye; requests are still served. */
+  /** From now on not ready; everything is still served. */
   drain(): void;
+  /** Streams say good-bye, and no new one begins. */
+  endStreams(): void;
   /** Endpoints of the contract that this service serves. */
   readonly served: readonly Endpoint<z.ZodType, z.ZodType, z.ZodType, z.ZodType>[];
 }
@@ -99,7 +104,8 @@ const guardProfile = (parts: GatewayParts, hosts: readonly string[]): void => {
 
 /**
  * The one door of the house. Throws `StartFaults` with every fault of the route table and the decision point's mappings.
- * Closing it ends streams with `bye` `drain`, lets answers under way finish, and frees what it holds.
+ * Closing it: not ready; a while for load balancers to notice; streams end with `bye` `drain`; no new connections; answers
+ * under way finish, or are 503 at the deadline; then it frees what it holds.
  */
 export const createGateway = async (parts: GatewayParts): Promise<GatewayService> => {
   guardProfile(parts, []);
@@ -113,10 +119,11 @@ export const createGateway = async (parts: GatewayParts): Promise<GatewayService
     fetch: createFetchAdapter(joined.corridor, origins),
     ready: () => joined.unready(),
     drain: () => joined.drain(),
+    endStreams: () => joined.endStreams(),
     listen: async (options) => {
       guardProfile(parts, options.hosts);
       const opened = await listenFrontDoor(
-        { origins, corridor: joined.corridor, ...(parts.tls === undefined ? {} : { tls: parts.tls }) },
+        { origins, corridor: joined.corridor, load: joined.load, ...(parts.tls === undefined ? {} : { tls: parts.tls }) },
         options,
       );
       listening.push(opened);
@@ -125,6 +132,7 @@ export const createGateway = async (parts: GatewayParts): Promise<GatewayService
     [Symbol.asyncDispose]: async () => {
       joined.drain();
       if (listening.length > 0) await new Promise((resolve) => setTimeout(resolve, lbWaitMs));
+      joined.endStreams();
       await Promise.all(listening.map((one) => one.close(parts.config.shutdownDeadlineMs)));
       await joined[Symbol.asyncDispose]();
     },

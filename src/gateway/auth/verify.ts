@@ -8,6 +8,7 @@ import type { DecideRoute } from "#gateway/decide-route.ts";
 import { inboundMethods, type Inbound, type InboundMethod } from "#gateway/front-door/inbound.ts";
 import type { PublicOrigins } from "#gateway/front-door/public-origins.ts";
 import { hasForwarding } from "#gateway/inside/metrics-exposition.ts";
+import type { RateDoor } from "#gateway/limits/rate-door.ts";
 import { isNavigation } from "#gateway/plain-page.ts";
 import { identityHeaders } from "#gateway/proxy/upstream-headers.ts";
 import type { Recognised, Recogniser } from "#gateway/recognise.ts";
@@ -18,6 +19,7 @@ import { readQuery } from "./query.ts";
 
 export interface VerifyParts {
   readonly table: RouteTable;
+  readonly rate: RateDoor;
   readonly recogniser: Recogniser;
   readonly csrf: CsrfDoor;
   readonly decide: DecideRoute;
@@ -55,7 +57,7 @@ const allowed = (who: Recognised, correlationId: string): Response =>
  */
 export const createVerify = (parts: VerifyParts): BuiltInHandler => {
   const verifyOwn = async (inbound: Inbound): Promise<Response> => {
-    const who = await parts.recogniser.session(inbound);
+    const who = await parts.rate.requireByCaller(inbound, "session", () => parts.recogniser.session(inbound));
     parts.csrf.guardOrigin(inbound);
     return allowed(who, inbound.correlationId);
   };
@@ -68,9 +70,12 @@ export const createVerify = (parts: VerifyParts): BuiltInHandler => {
     const route = hit?.routes.find((candidate) => candidate.row.methods.includes(method));
     if (hit === undefined || route === undefined) throw new Problem("access_denied", { detail: "No row protects this request." });
     guardMarks(target, route.row.allow_encoded);
-    if (route.row.auth === "none") return allowed({ kind: "none" }, inbound.correlationId);
+    if (route.row.auth === "none") {
+      await parts.rate.requireByCaller(inbound, route.row.rate ?? "anonymous", async () => ({ kind: "none" as const }));
+      return allowed({ kind: "none" }, inbound.correlationId);
+    }
     const about: Inbound = { ...inbound, method: asked.method, target, host: asked.host, origin: asked.origin, body: undefined };
-    const who = await parts.recogniser.session(about);
+    const who = await parts.rate.requireByCaller(inbound, route.row.rate ?? "session", () => parts.recogniser.session(about));
     parts.csrf.guard(about, who.record, route.row.csrf ?? "headers");
     const captures = capturesOf(route, hit.captured);
     await parts.decide({ inbound: about, route, captures, asker: who.asker, record: who.record, method: asked.method });

@@ -4,6 +4,7 @@ import type { Duplex } from "node:stream";
 import { Problem } from "#contract/problem.ts";
 import { correlationIdOf } from "#http/correlation-id.ts";
 import { canonicalise } from "#gateway/canonical-path.ts";
+import type { Load } from "#gateway/limits/load.ts";
 import { guardFrame, type Frame } from "./frame.ts";
 import { inboundMethods, type Inbound } from "./inbound.ts";
 import type { PublicOrigins } from "./public-origins.ts";
@@ -14,6 +15,7 @@ import { writeResponse } from "./response-writer.ts";
 export interface RawServerParts {
   readonly origins: PublicOrigins;
   readonly corridor: Corridor;
+  readonly load: Load;
   /** PEM texts; absent = plain HTTP. */
   readonly tls?: { readonly cert: string; readonly key: string };
 }
@@ -38,6 +40,12 @@ const limits = {
   requireHostHeader: false,
 } as const;
 const MAX_CONNECTIONS = 10_000;
+
+export interface RawServer {
+  readonly server: Server;
+  /** Answers every request that has no answer yet with 503, and lets its work go. */
+  refuseRest(): void;
+}
 
 /** One request on its connection, as long as its answer is not finished. */
 interface Exchange {
@@ -65,7 +73,10 @@ export const problemOfParser = (error: NodeJS.ErrnoException & { rawPacket?: Buf
 };
 
 /** A raw HTTP/1.1 server that hands on only what has one reading. */
-export const createRawServer = (parts: RawServerParts): Server => {
+export const createRawServer = (parts: RawServerParts): RawServer => {
+  /** Rejects when the time for answers under way is over. */
+  const rest = Promise.withResolvers<never>();
+  rest.promise.catch(() => {});
   const exchanges = new WeakMap<Duplex, Exchange>();
   /** Connections that end with the answer under way: whatever else arrives on them is not looked at. */
   const closing = new WeakSet<Duplex>();
@@ -91,7 +102,20 @@ export const createRawServer = (parts: RawServerParts): Server => {
       body,
       signal: left.signal,
     };
-    return { inbound, body };
+    return { inbound, body, left };
+  };
+
+  /** The corridor's answer, or 503 when the house cannot wait for it any longer. */
+  const answer = async ({ inbound, left }: ReturnType<typeof readInbound>): Promise<Response> => {
+    const handled = parts.corridor.handle(inbound);
+    try {
+      return await Promise.race([handled, rest.promise]);
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      left.abort(error);
+      handled.then((late) => void late.body?.cancel().catch(() => {})).catch(() => {});
+      return parts.corridor.refuse(error, inbound);
+    }
   };
 
   const serve = async (request: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
@@ -114,11 +138,15 @@ export const createRawServer = (parts: RawServerParts): Server => {
       await writeResponse(response, outgoing, { isHead: request.method === "HEAD", close: true });
       return;
     }
+    const leave = parts.load.enter();
+    outgoing.on("close", leave);
     exchanges.set(socket, { body: entered.body, outgoing });
     outgoing.on("close", () => {
       if (exchanges.get(socket)?.outgoing === outgoing) exchanges.delete(socket);
     });
-    const response = await parts.corridor.handle(entered.inbound);
+    const response = await answer(entered);
+    // A stream lasts for hours: its number has limits of its own.
+    if (isEventStream(response)) leave();
     // What the client has not sent yet will not be read: the next request could not be told from it. And a server that
     // stops takes no next one.
     const close = entered.body?.isSettled() === false || !server.listening;
@@ -162,8 +190,10 @@ export const createRawServer = (parts: RawServerParts): Server => {
     parts.corridor.unparsed(problem);
     refuseConnection(socket, problem);
   });
-  return server;
+  return { server, refuseRest: () => rest.reject(new Problem("stopping", { headers: { "retry-after": "5" } })) };
 };
+
+const isEventStream = (response: Response): boolean => (response.headers.get("content-type") ?? "").startsWith("text/event-stream");
 
 const singleHeader = (rawHeaders: readonly string[], wanted: string): string | undefined => {
   for (let at = 0; at < rawHeaders.length; at += 2) if (rawHeaders[at]?.toLowerCase() === wanted) return rawHeaders[at + 1];

@@ -1,11 +1,17 @@
 import { ask } from "#contract/ask.ts";
 import { crudHealth, uiConfig } from "#contract/tools.ts";
 import { createBackground } from "#gateway/background.ts";
+import { createNetworks } from "#gateway/config.ts";
 import { createCorridor } from "#gateway/corridor.ts";
 import { createCsrfDoor } from "#gateway/csrf.ts";
 import { createDecideRoute } from "#gateway/decide-route.ts";
 import type { Corridor } from "#gateway/front-door/raw-server.ts";
 import type { PublicOrigins } from "#gateway/front-door/public-origins.ts";
+import { createClientAddress } from "#gateway/limits/client-address.ts";
+import { createLoad, type Load } from "#gateway/limits/load.ts";
+import { createLocalBuckets } from "#gateway/limits/rate-buckets.ts";
+import { createFallbackBuckets, createRedisBuckets } from "#gateway/limits/redis-buckets.ts";
+import { createRateDoor } from "#gateway/limits/rate-door.ts";
 import { createProxy } from "#gateway/proxy/proxy.ts";
 import { createRecogniser } from "#gateway/recognise.ts";
 import { createRevealDoor } from "#gateway/reveal-door.ts";
@@ -24,8 +30,12 @@ import { createOwnPaths } from "./own-paths.ts";
 /** The gateway behind its front door, joined and running. */
 export interface JoinedGateway {
   readonly corridor: Corridor;
+  readonly load: Load;
   unready(): Promise<readonly string[]>;
+  /** From now on not ready. */
   drain(): void;
+  /** Every stream ends with `bye` `drain`, and no new one begins. */
+  endStreams(): void;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -57,6 +67,22 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
     firstPartyClients: new Set(parts.firstPartyClients),
   });
 
+  const isTrustedProxy = createNetworks(config.trustedProxies);
+  const ownBuckets = createLocalBuckets();
+  const rate = createRateDoor({
+    buckets:
+      parts.redis === undefined
+        ? ownBuckets
+        : createFallbackBuckets(createRedisBuckets(parts.redis), ownBuckets, {
+            onLost: (cause) => log.warn("rate_limits_local", { cause }),
+          }),
+    rates: config.rateLimits,
+    clientAddress: createClientAddress(isTrustedProxy),
+    metrics,
+    log,
+  });
+  const load = createLoad(config.maxInFlight);
+
   // What stands behind them.
   const crud = table.peerOf("crud");
   const answersCrud = () => ask(crud, crudHealth).then(() => undefined);
@@ -80,6 +106,7 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
     },
   });
   const serveRoute = createServeRoute({
+    rate,
     recogniser,
     csrf,
     decide,
@@ -92,6 +119,8 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
     origins,
     table,
     sessions: opened,
+    rate,
+    isTrustedProxy,
     recogniser,
     csrf,
     decide,
@@ -107,7 +136,8 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
 
   const kept = stack.move();
   return {
-    corridor: createCorridor({ builtIns, table: table.table, serveRoute, webClient, metrics, log }),
+    corridor: createCorridor({ builtIns, table: table.table, serveRoute, webClient, rate, load, metrics, log }),
+    load,
     unready: async () => {
       const reasons = isDraining ? ["draining"] : [];
       await opened.store.ready().catch(() => reasons.push("session_store"));
@@ -115,8 +145,8 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
     },
     drain: () => {
       isDraining = true;
-      registry.drain();
     },
+    endStreams: () => registry.drain(),
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
 };

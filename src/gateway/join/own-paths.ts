@@ -18,6 +18,7 @@ import { createMetricsExposition } from "#gateway/inside/metrics-exposition.ts";
 import { createMetricsIngestion } from "#gateway/inside/public-metrics.ts";
 import { createTokenEndpoint } from "#gateway/inside/token-endpoint.ts";
 import { createWellKnown } from "#gateway/inside/well-known.ts";
+import type { RateDoor } from "#gateway/limits/rate-door.ts";
 import type { Recogniser } from "#gateway/recognise.ts";
 import type { GatewayParts } from "#gateway/service.ts";
 import type { WebClient } from "#gateway/web-client/web-client.ts";
@@ -28,6 +29,8 @@ export interface OwnPathsParts {
   readonly origins: PublicOrigins;
   readonly table: OpenedTable;
   readonly sessions: OpenedSessions;
+  readonly rate: RateDoor;
+  readonly isTrustedProxy: (address: string) => boolean;
   readonly recogniser: Recogniser;
   readonly csrf: CsrfDoor;
   readonly decide: DecideRoute;
@@ -61,11 +64,12 @@ export const createOwnPaths = (parts: GatewayParts, opened: OwnPathsParts): Buil
   );
   const verify = {
     table: table.table,
+    rate: opened.rate,
     recogniser,
     csrf,
     decide: opened.decide,
     origins: opened.origins,
-    isTrustedProxy: createNetworks(config.trustedProxies),
+    isTrustedProxy: opened.isTrustedProxy,
     metrics,
     log,
   };

@@ -51,6 +51,7 @@ const credentialFaults = ({ row, pattern, publicHosts, add }: RowContext): void 
   if (row.bearer !== undefined && row.auth !== "bearer") add(["bearer"], "goes with auth: bearer");
   if (row.cors_origins.length > 0 && row.auth !== "bearer")
     add(["cors_origins"], "go with auth: bearer; a cookie is never sent across origins");
+  if ((row.rate === "session" || row.rate === "bearer") && row.rate !== row.auth) add(["rate"], `${row.rate} goes with auth: ${row.rate}`);
   if (row.csrf !== undefined && row.hosts === undefined) add(["csrf"], "is set on forward-auth rows (hosts) only");
   if (row.hosts !== undefined && row.auth === "bearer") add(["auth"], "a forward-auth row has session or none");
   for (const [index, host] of (row.hosts ?? []).entries())

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { pathMarks } from "#gateway/canonical-path.ts";
+import { rateClasses } from "#gateway/limits/rate-classes.ts";
 
 /** The words of the route table file, as they are written there. What they may mean together is checked in `route-table.ts`. */
 
@@ -71,6 +72,7 @@ export const rowShape = z.strictObject({
     .array(z.string().regex(/^[a-z0-9!#$&^_.+-]+\/[a-z0-9!#$&^_.+-]+$/, "must be a media type in lower case"))
     .default(["application/json"]),
   retry: z.literal("never", { error: "must be never" }).default("never"),
+  rate: z.enum(rateClasses, { error: `must be one of ${rateClasses.join(", ")}` }).optional(),
   token_policy: z
     .strictObject({
       mode: z.enum(["session_passthrough", "service_token", "on_behalf_of"]),

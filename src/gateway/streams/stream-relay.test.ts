@@ -290,8 +290,11 @@ test("when the gateway stops, streams say good-bye and no new one is opened", as
   const heard = listen(await made.fetch("/api/v1/events/config", { headers: cookie }));
   await heard.until(() => crud.open.length === 1);
   made.gateway.drain();
-  await heard.ended;
-  assert.equal(byeOf(heard), "drain");
+  const last = listen(await made.fetch("/api/v1/events/activity", { headers: cookie }));
+  await last.until(() => crud.open.length === 2);
+  made.gateway.endStreams();
+  await Promise.all([heard.ended, last.ended]);
+  assert.deepEqual([byeOf(heard), byeOf(last)], ["drain", "drain"]);
   assert.equal((await made.fetch("/api/v1/events/config", { headers: cookie })).status, 503);
   assert.deepEqual(await made.gateway.ready(), ["draining"]);
   assert.equal((await made.fetch("/api/v1/health/ready")).status, 503);
@@ -310,7 +313,7 @@ test("the health of streams says what is true of the caller's own tenant", async
   const heard = listen(await made.fetch("/api/v1/stream/health", { headers: { ...cookie, accept: "text/event-stream" } }));
   await heard.until(({ events }) => events.length === 1);
   assert.equal((JSON.parse(heard.events[0]?.data ?? "") as { status: string }).status, "healthy");
-  made.gateway.drain();
+  made.gateway.endStreams();
   await heard.ended;
   assert.equal(byeOf(heard), "drain");
 });

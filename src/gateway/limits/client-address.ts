@@ -1,0 +1,35 @@
+import { isIP, SocketAddress } from "node:net";
+import type { Inbound } from "#gateway/front-door/inbound.ts";
+
+/** An IPv4 address that a dual-stack socket shows as IPv6. */
+const MAPPED = /^::ffff:([0-9]{1,3}(?:\.[0-9]{1,3}){3})$/i;
+const plain = (address: string): string => MAPPED.exec(address)?.[1] ?? address;
+
+/**
+ * Address of the client: the TCP peer, or, if that is a trusted proxy, the rightmost address in `X-Forwarded-For` that is
+ * none. What stands left of it was written by the client itself. An entry that is no address ends the search.
+ */
+export const createClientAddress =
+  (isTrustedProxy: (address: string) => boolean) =>
+  (inbound: Pick<Inbound, "peerAddress" | "headers">): string => {
+    let address = plain(inbound.peerAddress);
+    if (!isTrustedProxy(address)) return address;
+    const hops = (inbound.headers.get("x-forwarded-for") ?? "").split(",").map((hop) => plain(hop.trim()));
+    for (const hop of hops.toReversed()) {
+      if (isIP(hop) === 0) return address;
+      address = hop;
+      if (!isTrustedProxy(address)) return address;
+    }
+    return address;
+  };
+
+/** What one client holds: an IPv4 address, or the /64 that every IPv6 network gives to one site. */
+export const networkOf = (address: string): string => {
+  if (isIP(address) !== 6) return address;
+  const { address: short } = new SocketAddress({ address, family: "ipv6" });
+  const [left = "", right] = short.split("%")[0]?.split("::") ?? [];
+  const head = left === "" ? [] : left.split(":");
+  const tail = right === undefined || right === "" ? [] : right.split(":");
+  const zeros = right === undefined ? [] : Array.from({ length: Math.max(0, 8 - head.length - tail.length) }, () => "0");
+  return `${[...head, ...zeros, ...tail].slice(0, 4).join(":")}::/64`;
+};

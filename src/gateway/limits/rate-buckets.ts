@@ -1,0 +1,62 @@
+import type { Rate } from "./rate-classes.ts";
+
+/** Whether one more request fits. */
+export interface Taken {
+  readonly isAllowed: boolean;
+  /** Requests that would still fit at once. */
+  readonly remaining: number;
+  /** Milliseconds until one more fits; 0 while one does. */
+  readonly retryAfterMs: number;
+}
+
+/** Token buckets by key. A bucket that nobody used is full. */
+export interface RateBuckets {
+  /** Takes one token of the key's bucket, or says when there is one. Refused requests cost nothing. */
+  take(key: string, rate: Rate): Promise<Taken>;
+}
+
+/**
+ * One step of a bucket held as one number: the time at which it is full again (GCRA, the leaky bucket as a meter). `now`
+ * and the result are in milliseconds of the same clock.
+ */
+export const stepBucket = (fullAt: number | undefined, rate: Rate, now: number): Taken & { readonly fullAt: number } => {
+  const perToken = 1000 / rate.perSecond;
+  const from = Math.max(fullAt ?? now, now);
+  const next = from + perToken;
+  const room = now + perToken * rate.burst - next;
+  // Rounding of the clock's fractions must not cost a token.
+  if (room < -0.001) return { isAllowed: false, remaining: 0, retryAfterMs: -room, fullAt: from };
+  const remaining = Math.floor((room + 0.001) / perToken);
+  return { isAllowed: true, remaining, retryAfterMs: remaining > 0 ? 0 : perToken - room, fullAt: next };
+};
+
+/** Most buckets that one process keeps; a full bucket is no bucket, so only clients of the last moments count. */
+const MOST = 100_000;
+
+/** Buckets of this process alone. `now` is monotonic, in milliseconds. */
+export const createLocalBuckets = (now: () => number = () => performance.now()): RateBuckets & { readonly size: number } => {
+  const buckets = new Map<string, number>();
+  const prune = (at: number): void => {
+    for (const [key, fullAt] of buckets) if (fullAt <= at) buckets.delete(key);
+    // All of them in use: the ones that were touched longest ago go first, so many at once that this stays rare.
+    for (const key of buckets.keys()) {
+      if (buckets.size < MOST * 0.9) return;
+      buckets.delete(key);
+    }
+  };
+  return {
+    take: async (key, rate) => {
+      const at = now();
+      const { fullAt, ...taken } = stepBucket(buckets.get(key), rate, at);
+      if (taken.isAllowed) {
+        buckets.delete(key);
+        if (buckets.size >= MOST) prune(at);
+        buckets.set(key, fullAt);
+      }
+      return taken;
+    },
+    get size() {
+      return buckets.size;
+    },
+  };
+};

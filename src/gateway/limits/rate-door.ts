@@ -1,0 +1,152 @@
+import { createHash } from "node:crypto";
+import { Problem } from "#contract/problem.ts";
+import type { Log } from "#telemetry/log.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
+import type { Inbound } from "#gateway/front-door/inbound.ts";
+import type { Recognised } from "#gateway/recognise.ts";
+import { networkOf } from "./client-address.ts";
+import type { RateBuckets, Taken } from "./rate-buckets.ts";
+import type { Rate, RateClass, Rates } from "./rate-classes.ts";
+
+/** Classes that count by the client's address; the other two by who was recognised. */
+export type AddressClass = Exclude<RateClass, "session" | "bearer">;
+
+export interface RateDoorParts {
+  readonly buckets: RateBuckets;
+  readonly rates: Rates;
+  readonly clientAddress: (inbound: Inbound) => string;
+  readonly metrics: Metrics;
+  readonly log: Log;
+  /** Milliseconds, monotonic. */
+  readonly now?: () => number;
+}
+
+export interface RateDoor {
+  /** Takes one of the address's requests of this class. Throws `rate_limited` (429). */
+  requireByAddress(inbound: Inbound, name: AddressClass): Promise<void>;
+  /**
+   * Recognises, and takes one request of this class from who was recognised. A credential that is refused takes one of its
+   * address's anonymous requests; when there is none left, strangers from there are refused before anybody looks them up.
+   */
+  requireByCaller<R extends Recognised | Response>(inbound: Inbound, name: RateClass, recognise: () => Promise<R>): Promise<R>;
+}
+
+/** What is remembered of an address from which credentials were refused. */
+interface Suspect {
+  readonly forgetAt: number;
+  readonly blockedUntil: number;
+  /** Digests of credentials from there that were good meanwhile: their owners do not suffer for their neighbour. */
+  readonly good: Set<string>;
+}
+
+const SUSPECT_MS = 60_000;
+const MOST_SUSPECTS = 10_000;
+const MOST_GOOD = 1000;
+
+const digestOf = (inbound: Inbound): string =>
+  createHash("sha256")
+    .update(`${inbound.headers.get("authorization") ?? ""}\n${inbound.headers.get("cookie") ?? ""}`)
+    .digest("base64url");
+
+const callerKey = (who: Recognised): string | undefined => {
+  if (who.kind === "session") return `session:${who.record.ref}`;
+  if (who.kind === "bearer") return `bearer:${who.caller.clientId ?? who.caller.issuer} ${who.caller.sub}`;
+  return undefined;
+};
+
+/** Whom a violation is counted under: a registered client, or the class; never a person or an address. */
+const violator = (name: RateClass, who: Recognised | undefined): string => (who?.kind === "bearer" ? (who.caller.clientId ?? name) : name);
+
+const isRefusal = (error: unknown): boolean => error instanceof Problem && (error.status === 401 || error.status === 403);
+
+/** The limit door: how often a client may ask. */
+export const createRateDoor = (parts: RateDoorParts): RateDoor => {
+  const now = parts.now ?? (() => performance.now());
+  const suspects = new Map<string, Suspect>();
+
+  const refusal = (name: RateClass, rate: Rate, waitMs: number, who?: Recognised): Problem => {
+    parts.metrics.count("bff_rate_limit_violations_total", { client_id: violator(name, who) });
+    const seconds = Math.max(1, Math.ceil(waitMs / 1000));
+    return new Problem("rate_limited", {
+      headers: {
+        "retry-after": String(seconds),
+        ratelimit: `"${name}";r=0;t=${seconds}`,
+        "ratelimit-policy": `"${name}";q=${rate.burst};w=${Math.ceil(rate.burst / rate.perSecond)}`,
+      },
+    });
+  };
+
+  const take = async (inbound: Inbound, name: RateClass, key: string, who?: Recognised): Promise<Taken> => {
+    const rate = parts.rates[name];
+    const taken = await parts.buckets.take(key, rate);
+    if (taken.isAllowed) return taken;
+    parts.log.info("rate_limited", { class: name, retry_after_ms: Math.ceil(taken.retryAfterMs), correlation_id: inbound.correlationId });
+    throw refusal(name, rate, taken.retryAfterMs, who);
+  };
+
+  const suspectOf = (network: string): Suspect | undefined => {
+    const held = suspects.get(network);
+    if (held === undefined || held.forgetAt > now()) return held;
+    suspects.delete(network);
+    return undefined;
+  };
+
+  /** One more refused credential from there. Throws `rate_limited` when it was one too many. */
+  const chargeRefused = async (inbound: Inbound, network: string): Promise<void> => {
+    const remember = (blockedUntil: number): void => {
+      const good = suspectOf(network)?.good ?? new Set<string>();
+      suspects.delete(network);
+      const [oldest] = suspects.keys();
+      if (suspects.size >= MOST_SUSPECTS && oldest !== undefined) suspects.delete(oldest);
+      suspects.set(network, { forgetAt: now() + SUSPECT_MS, blockedUntil, good });
+    };
+    try {
+      const { retryAfterMs } = await take(inbound, "anonymous", `anonymous:${network}`);
+      remember(now() + retryAfterMs);
+    } catch (error) {
+      remember(now() + 1000 / parts.rates.anonymous.perSecond);
+      throw error;
+    }
+  };
+
+  const guardStranger = (inbound: Inbound, suspect: Suspect | undefined): void => {
+    if (suspect === undefined || suspect.blockedUntil <= now() || suspect.good.has(digestOf(inbound))) return;
+    throw refusal("anonymous", parts.rates.anonymous, suspect.blockedUntil - now());
+  };
+
+  const requireByAddress: RateDoor["requireByAddress"] = async (inbound, name) => {
+    await take(inbound, name, `${name}:${networkOf(parts.clientAddress(inbound))}`);
+  };
+
+  return {
+    requireByAddress,
+    requireByCaller: async <R extends Recognised | Response>(
+      inbound: Inbound,
+      name: RateClass,
+      recognise: () => Promise<R>,
+    ): Promise<R> => {
+      if (name !== "session" && name !== "bearer") {
+        await requireByAddress(inbound, name);
+        return recognise();
+      }
+      const network = networkOf(parts.clientAddress(inbound));
+      const suspect = suspectOf(network);
+      guardStranger(inbound, suspect);
+      let who: R;
+      try {
+        who = await recognise();
+      } catch (error) {
+        if (isRefusal(error)) await chargeRefused(inbound, network);
+        throw error;
+      }
+      const key = who instanceof Response ? undefined : callerKey(who);
+      if (who instanceof Response || key === undefined) {
+        await chargeRefused(inbound, network);
+        return who;
+      }
+      if (suspect !== undefined && suspect.good.size < MOST_GOOD) suspect.good.add(digestOf(inbound));
+      await take(inbound, name, key, who);
+      return who;
+    },
+  };
+};
