@@ -38,6 +38,7 @@ export interface GatewayOpening extends HouseServicesParts {
     | "decider"
     | "log"
     | "metrics"
+    | "tracing"
     | "now"
     | "environment"
     | "version"

@@ -1,6 +1,7 @@
 import type { Peer } from "#contract/ask.ts";
 import type { ProblemCode } from "#contract/problem.ts";
 import { httpPeer } from "#http/peer.ts";
+import type { Tracing } from "#telemetry/tracing.ts";
 import type { Service } from "#http/service.ts";
 import type { HouseAddresses } from "./house-addresses.ts";
 import type { ServiceKey } from "./house-callers.ts";
@@ -21,10 +22,15 @@ const PEER_TIMEOUT_MS = 35_000;
  * in circles (the decision point asks membership for facts, membership asks it for decisions), so a peer looks its service
  * up at each call.
  */
-export const createPeers = (addresses: HouseAddresses) => {
+export const createPeers = (addresses: HouseAddresses, tracing: Tracing) => {
   const local = new Map<ServiceKey, Service>();
   const peerOf = (key: ServiceKey): Peer => {
-    const remote = httpPeer({ baseUrl: addresses.services[key], timeoutMs: PEER_TIMEOUT_MS, unavailable: unavailable[key] });
+    const remote = httpPeer({
+      baseUrl: addresses.services[key],
+      timeoutMs: PEER_TIMEOUT_MS,
+      unavailable: unavailable[key],
+      traceparent: () => tracing.traceparent(),
+    });
     return (request) => (local.get(key)?.fetch ?? remote)(request);
   };
   return {

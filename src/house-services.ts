@@ -19,6 +19,7 @@ import { createYamlProvider } from "#secrets/providers/yaml/yaml-provider.ts";
 import { createSecrets } from "#secrets/service.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
+import type { Tracing } from "#telemetry/tracing.ts";
 import type { CommandLine } from "./command-line.ts";
 import type { HouseAddresses } from "./house-addresses.ts";
 import type { HouseCallers, ServiceKey } from "./house-callers.ts";
@@ -38,6 +39,7 @@ export interface HouseServicesParts {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly log: Log;
   readonly metrics: Metrics;
+  readonly tracing: Tracing;
   readonly now: () => Date;
   readonly say: (line: string) => void;
   readonly stack: AsyncDisposableStack;
@@ -52,13 +54,28 @@ const databaseClock = statement<{ now: string }>("house.clock", "select clock_ti
 const tenantIds = statement<{ id: string }>("house.tenants", "select id from membership.node where kind = 'Tenant' order by id");
 
 export const openHouseServices = async (parts: HouseServicesParts): Promise<Served> => {
-  const { commandLine, settings, store, callers, addresses, log, metrics, now, say, stack } = parts;
+  const { commandLine, settings, store, callers, addresses, log, metrics, tracing, now, say, stack } = parts;
   const { serve, demo } = commandLine;
   const { environment, version, listenHosts: hosts } = settings.house;
   const { database, change, recorder, bus, secrets } = store;
   const { publicOrigin, services: audiences, ports } = addresses;
-  const { add, peers } = createPeers(addresses);
-  const common = { database, change, recorder, bus, secrets, peers, audiences, publicOrigin, log, metrics, now, environment, version };
+  const { add, peers } = createPeers(addresses, tracing);
+  const common = {
+    database,
+    change,
+    recorder,
+    bus,
+    secrets,
+    peers,
+    audiences,
+    publicOrigin,
+    log,
+    metrics,
+    tracing,
+    now,
+    environment,
+    version,
+  };
   const deciderOf = (service: ServiceKey): Decider =>
     createDecider({ pdp: peers.pdp, pdpAudience: audiences.pdp, identity: callers.identityFor(service), publicOrigin });
   const identityOf = (service: ServiceKey) => ({

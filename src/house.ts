@@ -3,7 +3,8 @@ import { join, resolve } from "node:path";
 import { demoPassword, demoTotpSecret } from "#demo/sign-ins.ts";
 import { DataFolderLocked } from "#store/data-folder-lock.ts";
 import { createLog } from "#telemetry/log.ts";
-import { createMetrics } from "#telemetry/metrics.ts";
+import { createMetrics, type Metrics } from "#telemetry/metrics.ts";
+import { openTelemetry } from "#telemetry/telemetry.ts";
 import { bannerLines } from "./banner.ts";
 import { partNames, type CommandLine } from "./command-line.ts";
 import { addressesOf } from "./house-addresses.ts";
@@ -56,9 +57,21 @@ export const startHouse = async ({ commandLine, environment, say }: StartOptions
     const settings = requireHouseSettings(environment);
     requireOneDatabase(commandLine, settings);
     const { environment: kind, logLevel, version } = settings.house;
-    const service = commandLine.serve.size === partNames.length ? "bff-service" : `${[...commandLine.serve].join("+")}-service`;
+    const service = commandLine.serve.has("gateway") ? "bff-service" : `${[...commandLine.serve].join("+")}-service`;
     const log = createLog({ level: logLevel, service, version, environment: kind });
-    const metrics = createMetrics();
+    const telemetry = stack.use(
+      await openTelemetry({
+        endpoint: settings.telemetry.telemetryEnabled ? settings.telemetry.otlpEndpoint : undefined,
+        service,
+        version,
+        environment: kind,
+        sampleRatio: settings.telemetry.traceSampleRatio ?? (kind === "production" ? 0.1 : 1),
+        log,
+        onDropped: (signal, count) => metrics.count("telemetry_dropped_total", { signal }, count),
+      }),
+    );
+    const { tracing } = telemetry;
+    const metrics: Metrics = createMetrics(telemetry.mirror);
     const now = (): Date => new Date();
     const invokedFrom = environment["SALLYPORT_INVOKED_FROM"] ?? process.cwd();
     const dataFolder = resolve(invokedFrom, commandLine.data);
@@ -98,6 +111,7 @@ export const startHouse = async ({ commandLine, environment, say }: StartOptions
       environment,
       log,
       metrics,
+      tracing,
       now,
       say,
       stack,

@@ -9,6 +9,7 @@ import { membershipSettings } from "#membership/config.ts";
 import { pdpSettings } from "#pdp/config.ts";
 import { readSecretsPolicy, secretsSettings } from "#secrets/config.ts";
 import { storeSettings } from "#store/config.ts";
+import { telemetrySettings } from "#telemetry/config.ts";
 import { StartRefused } from "./start-refused.ts";
 
 /** Settings of the house itself; each room has its own in its `config.ts`. */
@@ -43,6 +44,7 @@ export const houseSettings = {
 /** Every room's table; the configuration manual, its schema and the doctor are made from it too. */
 export const settingTables = {
   house: houseSettings,
+  telemetry: telemetrySettings,
   store: storeSettings,
   events: eventsSettings,
   authn: authnSettings,

@@ -179,12 +179,17 @@ export const createOidcClient = (parts: OidcClientParts): OidcClient => {
       };
     },
     refresh: async (refreshToken) => {
+      const started = performance.now();
+      let status = "ok";
       try {
         const config = await provider.configuration();
         return { kind: "tokens", tokens: tokensOf(await openid.refreshTokenGrant(config, refreshToken)) };
       } catch (cause) {
-        if (cause instanceof openid.ResponseBodyError && cause.error === "invalid_grant") return { kind: "denied" };
-        return { kind: provider.isUntaken(cause) ? "unsent" : "unanswered", cause };
+        const isDenied = cause instanceof openid.ResponseBodyError && cause.error === "invalid_grant";
+        status = isDenied ? "denied" : "error";
+        return isDenied ? { kind: "denied" } : { kind: provider.isUntaken(cause) ? "unsent" : "unanswered", cause };
+      } finally {
+        parts.metrics.observe("bff_token_refresh_duration_ms", { status }, performance.now() - started);
       }
     },
     revoke: async (refreshToken) => {

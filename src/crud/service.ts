@@ -17,6 +17,7 @@ import type { Decider } from "#pdp/decide.ts";
 import type { Database } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
+import type { Tracing } from "#telemetry/tracing.ts";
 import type { crudSettings } from "./config.ts";
 import { loadToolsDocument } from "./documents/tools-document.ts";
 import { loadUiDocument } from "./documents/ui-document.ts";
@@ -67,6 +68,8 @@ export interface CrudParts {
   readonly version: string;
   readonly log: Log;
   readonly metrics: Metrics;
+  /** Traces; none unless given. */
+  readonly tracing?: Tracing;
   readonly now: () => Date;
 }
 
@@ -162,9 +165,11 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     now,
     log,
     metrics,
+    ...(parts.tracing === undefined ? {} : { tracing: parts.tracing }),
   };
   const desk = createToolDesk(deskParts);
   const router = createRouter<Caller>({
+    ...(parts.tracing === undefined ? {} : { tracing: parts.tracing }),
     name: "crud",
     authenticate: parts.authenticate,
     log,

@@ -1,6 +1,7 @@
 import { Problem } from "#contract/problem.ts";
 import { asProblem, problemResponse } from "#http/problem-body.ts";
 import type { Log } from "#telemetry/log.ts";
+import type { Span, Tracing } from "#telemetry/tracing.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import { requireHandler, type BuiltIns } from "./built-in.ts";
 import { guardMarks } from "./canonical-path.ts";
@@ -18,15 +19,18 @@ export interface CorridorParts {
   readonly table: RouteTable;
   readonly serveRoute: ServeRoute;
   readonly webClient: WebClient;
+  readonly tracing: Tracing;
+  readonly isTrustedProxy: (address: string) => boolean;
   readonly rate: RateDoor;
   readonly load: Load;
   readonly metrics: Metrics;
   readonly log: Log;
 }
 
-/** What served a request: its label in metrics and logs. */
+/** What served a request: its label in metrics and logs, and its path as it stands in the table. */
 interface Served {
   endpoint: string;
+  route?: string;
 }
 
 const methodLabel = (method: string): string => ((inboundMethods as readonly string[]).includes(method) ? method : "other");
@@ -39,7 +43,10 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
   const serve = async (inbound: Inbound, served: Served): Promise<Response> => {
     const { target } = inbound;
     const own = parts.builtIns.find(target.path);
-    if (own !== undefined) served.endpoint = own.builtIn.id;
+    if (own !== undefined) {
+      served.endpoint = own.builtIn.id;
+      served.route = own.builtIn.path;
+    }
     if (parts.load.isOver && own?.builtIn.isNeverShed !== true) throw new Problem("overloaded", { headers: { "retry-after": "1" } });
     if (inbound.origin === undefined && own?.builtIn.anyHost !== true) throw new Problem("misdirected_host");
     if (own !== undefined) {
@@ -49,7 +56,9 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
       if (limit !== undefined) await parts.rate.requireByAddress(inbound, limit);
       return handler({ inbound, captures: own.captures });
     }
-    const hit = parts.table.find(target.path);
+    const hit = await parts.tracing.span("gateway.match", {}, async () => parts.table.find(target.path));
+    const [first] = hit?.routes ?? [];
+    if (first !== undefined) served.route = first.pattern.text;
     if (hit !== undefined) return parts.serveRoute(inbound, hit, (id) => (served.endpoint = id));
     guardMarks(target, []);
     const page = await parts.webClient.page(inbound);
@@ -57,8 +66,7 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
     return page;
   };
 
-  const fail = (error: unknown, inbound: { readonly correlationId: string }, endpoint: string): Response => {
-    const problem = asProblem(error);
+  const fail = (problem: Problem, inbound: { readonly correlationId: string }, endpoint: string): Response => {
     if (problem.status >= 500)
       parts.log.error("http_rejected", {
         correlation_id: inbound.correlationId,
@@ -70,6 +78,7 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
   };
 
   const observe = (method: string, endpoint: string, status: string, started: number, correlationId: string): void => {
+    const traceId = parts.tracing.traceId();
     const seconds = (performance.now() - started) / 1000;
     parts.metrics.count("http_requests_total", { method: methodLabel(method), endpoint, status });
     parts.metrics.observe("http_request_duration_seconds", { method: methodLabel(method), endpoint }, seconds);
@@ -79,26 +88,47 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
       status,
       duration_ms: Math.round(seconds * 10_000) / 10,
       correlation_id: correlationId,
+      ...(traceId === undefined ? {} : { trace_id: traceId }),
+    });
+  };
+
+  /** The request in a trace: how it was asked, by its place in the table, and how it ended; nothing of what was sent. */
+  const traced = (inbound: Inbound, served: Served, work: (span: Span) => Promise<Response>): Promise<Response> => {
+    const method = methodLabel(inbound.method);
+    const options = {
+      kind: "server",
+      parent: parts.isTrustedProxy(inbound.peerAddress) ? inbound.headers.get("traceparent") : undefined,
+      facts: { "http.request.method": method },
+    } as const;
+    return parts.tracing.span(method, options, async (span) => {
+      const response = await work(span);
+      span.rename(served.route === undefined ? method : `${method} ${served.route}`);
+      span.set({ "http.response.status_code": response.status, ...(served.route === undefined ? {} : { "http.route": served.route }) });
+      return response;
     });
   };
 
   return {
-    handle: async (inbound) => {
+    handle: (inbound) => {
       const started = performance.now();
       const served: Served = { endpoint: "unmatched" };
-      let response: Response;
-      try {
-        response = await serve(inbound, served);
-      } catch (error) {
-        // Nobody waits for this answer any more.
-        if (inbound.signal.aborted) {
-          observe(inbound.method, served.endpoint, "client_closed", started, inbound.correlationId);
-          return new Response(null, { status: 400 });
+      return traced(inbound, served, async (span) => {
+        let response: Response;
+        try {
+          response = await serve(inbound, served);
+        } catch (error) {
+          // Nobody waits for this answer any more.
+          if (inbound.signal.aborted) {
+            observe(inbound.method, served.endpoint, "client_closed", started, inbound.correlationId);
+            return new Response(null, { status: 400 });
+          }
+          const problem = asProblem(error);
+          if (problem.status >= 500) span.fail(problem.code);
+          response = fail(problem, inbound, served.endpoint);
         }
-        response = fail(error, inbound, served.endpoint);
-      }
-      observe(inbound.method, served.endpoint, String(response.status), started, inbound.correlationId);
-      return withSecurityHeaders(response, inbound);
+        observe(inbound.method, served.endpoint, String(response.status), started, inbound.correlationId);
+        return withSecurityHeaders(response, inbound);
+      });
     },
     refuse: (problem, head) => {
       observe(head.method, "unmatched", String(problem.status), performance.now(), head.correlationId);

@@ -4,6 +4,7 @@ import { refusalOf, type Asker, type Decided, type DecideAsk, type Decider } fro
 import { parseStrictJson } from "#http/strict-json.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
+import { noTracing, type Tracing } from "#telemetry/tracing.ts";
 import type { Inbound, InboundMethod } from "./front-door/inbound.ts";
 import { readBytes } from "./read-body.ts";
 import { readsBody, resolveMapping } from "./routes/authz-mapping.ts";
@@ -16,6 +17,7 @@ export interface DecideRouteParts {
   readonly recorder: Recorder;
   readonly publicOrigin: string;
   readonly metrics: Metrics;
+  readonly tracing?: Tracing;
   readonly log: Log;
 }
 
@@ -50,6 +52,7 @@ const isMet = (decided: Decided): boolean =>
  * `step_up_required` (401), `no_mapping` (403), `decision_unavailable` (503), and the faults of the body.
  */
 export const createDecideRoute = (parts: DecideRouteParts): DecideRoute => {
+  const { tracing = noTracing } = parts;
   const recordDenial = async (request: RouteRequest, ask: DecideAsk, decided: Decided): Promise<void> => {
     const { asker, inbound, route } = request;
     const work = parts.recorder.one({
@@ -79,7 +82,9 @@ export const createDecideRoute = (parts: DecideRouteParts): DecideRoute => {
     const count = (decision: string) =>
       parts.metrics.count("bff_authz_requests_total", { resource: question.type, action: question.action, decision });
     try {
-      const decided = await parts.decider.decide(request.asker, question, request.inbound.correlationId);
+      const decided = await tracing.span("pdp.decide", {}, () =>
+        parts.decider.decide(request.asker, question, request.inbound.correlationId),
+      );
       count(decided.decision ? "allow" : "deny");
       return decided;
     } catch (cause) {

@@ -96,8 +96,22 @@ export const createRecogniser = (parts: RecogniseParts): Recogniser => {
     throw new Problem(error.code, { ...error.options, headers: { ...error.options.headers, "www-authenticate": value } });
   };
 
-  return {
-    hasCookie: (inbound) => parts.cookies.readSid(inbound.headers.get("cookie")).kind !== "none",
+  /** How recognition ended, for both credentials; and how long it took for a session. */
+  const watched = async <T>(auth: "session" | "bearer", work: () => Promise<T>): Promise<T> => {
+    const started = performance.now();
+    let status = "ok";
+    try {
+      return await work();
+    } catch (error) {
+      status = error instanceof Problem && error.status < 500 ? "refused" : "error";
+      throw error;
+    } finally {
+      parts.metrics.count("bff_auth_requests_total", { auth, status });
+      if (auth === "session") parts.metrics.observe("bff_session_validation_duration_ms", { status }, performance.now() - started);
+    }
+  };
+
+  const readers: Pick<Recogniser, "session" | "bearer"> = {
     session: async (inbound) => {
       const sid = parts.cookies.readSid(inbound.headers.get("cookie"));
       const refuse = (clear: boolean): Problem =>
@@ -134,6 +148,12 @@ export const createRecogniser = (parts: RecogniseParts): Recogniser => {
         throw new Problem("unknown_client", { detail: "Register this client as an agent first." });
       return { kind: "bearer", caller, asker: caller };
     },
+  };
+
+  return {
+    hasCookie: (inbound) => parts.cookies.readSid(inbound.headers.get("cookie")).kind !== "none",
+    session: (inbound) => watched("session", () => readers.session(inbound)),
+    bearer: (inbound, route, captures) => watched("bearer", () => readers.bearer(inbound, route, captures)),
     ownBearer: (inbound) => check(inbound, parts.origins.list),
   };
 };

@@ -1,4 +1,5 @@
 import { Problem } from "#contract/problem.ts";
+import type { Tracing } from "#telemetry/tracing.ts";
 import { guardMarks } from "./canonical-path.ts";
 import type { CsrfDoor } from "./csrf.ts";
 import type { DecideRoute } from "./decide-route.ts";
@@ -24,6 +25,7 @@ export interface RouteCall {
 export type InsideHandler = (call: RouteCall) => Promise<Response>;
 
 export interface ServeRouteParts {
+  readonly tracing: Tracing;
   readonly rate: RateDoor;
   readonly recogniser: Recogniser;
   readonly csrf: CsrfDoor;
@@ -101,15 +103,15 @@ export const createServeRoute = (parts: ServeRouteParts): ServeRoute => {
     if (route.target.kind === "internal") {
       const handler = parts.inside[route.id];
       if (handler === undefined) throw new Problem("not_found");
-      return handler(call);
+      return parts.tracing.span("gateway.inside", {}, () => handler(call));
     }
     if (route.row.streaming && who.kind === "session") {
       const recheck = async (): Promise<void> => {
         await decide();
       };
-      return parts.relay({ ...call, who, body, recheck });
+      return parts.tracing.span("gateway.proxy", { kind: "client" }, () => parts.relay({ ...call, who, body, recheck }));
     }
-    return parts.proxy.forward({ ...call, body });
+    return parts.tracing.span("gateway.proxy", { kind: "client" }, () => parts.proxy.forward({ ...call, body }));
   };
 
   return async (inbound, hit, matched) => {
@@ -123,7 +125,9 @@ export const createServeRoute = (parts: ServeRouteParts): ServeRoute => {
     if (inbound.method === "DELETE" && inbound.body !== undefined && !route.row.delete_body) throw new Problem("body_not_allowed");
     const captures = capturesOf(route, hit.captured);
     const limit = route.row.rate ?? (route.row.auth === "none" ? "anonymous" : route.row.auth);
-    const who = await parts.rate.requireByCaller(inbound, limit, () => recognise(inbound, route, captures));
+    const who = await parts.rate.requireByCaller(inbound, limit, () =>
+      parts.tracing.span("gateway.recognise", {}, () => recognise(inbound, route, captures)),
+    );
     if (who instanceof Response) return who;
     // No plugin is registered: what calls itself one is nobody's.
     if (inbound.headers.get("x-plugin-id") !== undefined) throw new Problem("access_denied", { detail: "There is no such plugin." });

@@ -16,6 +16,7 @@ import type { Database } from "#store/database.ts";
 import type { Redis } from "#store/redis.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
+import type { Tracing } from "#telemetry/tracing.ts";
 import type { GatewayConfig } from "./config.ts";
 import { createFetchAdapter } from "./fetch-adapter.ts";
 import { listenFrontDoor, type Listening } from "./front-door/listener.ts";
@@ -58,6 +59,8 @@ export interface GatewayParts {
   readonly houseAudiences?: readonly string[];
   readonly log: Log;
   readonly metrics: Metrics;
+  /** Traces; none unless given. */
+  readonly tracing?: Tracing;
   readonly now: () => Date;
   readonly environment: "dev" | "test" | "production";
   readonly version: string;

@@ -8,6 +8,8 @@ export interface HttpPeerOptions {
   readonly timeoutMs: number;
   /** What a connection fault or time-out is called towards the caller. */
   readonly unavailable: ProblemCode;
+  /** The trace under way, for the peer to go on with. */
+  readonly traceparent?: () => string | undefined;
 }
 
 /**
@@ -20,6 +22,8 @@ export const httpPeer = (options: HttpPeerOptions): Peer => {
     const url = new URL(request.url);
     const signal = AbortSignal.any([request.signal, AbortSignal.timeout(options.timeoutMs)]);
     const body = request.body === null ? undefined : await request.arrayBuffer();
+    const traceparent = options.traceparent?.();
+    if (traceparent !== undefined) request.headers.set("traceparent", traceparent);
     try {
       return await fetch(`${base}${url.pathname}${url.search}`, {
         method: request.method,

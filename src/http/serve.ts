@@ -3,6 +3,7 @@ import type { z } from "zod";
 import type { BodyOf, Endpoint, ParamsOf, QueryOf, ReplyOf } from "#contract/endpoint.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
 import type { Log } from "#telemetry/log.ts";
+import { noTracing, type Tracing } from "#telemetry/tracing.ts";
 import { correlationIdOf } from "./correlation-id.ts";
 import { asProblem, problemResponse } from "./problem-body.ts";
 import { parseStrictJson } from "./strict-json.ts";
@@ -52,6 +53,8 @@ export interface RouterOptions<C> {
   readonly readQuery?: (url: URL, endpoint: AnyEndpoint) => Readonly<Record<string, string>>;
   /** A service's own reading of a JSON body, with its own codes and limits. */
   readonly parseJson?: (bytes: Uint8Array) => unknown;
+  /** Each request that was let in is a span; none unless given. */
+  readonly tracing?: Tracing;
   /** Called once for each answer, e.g. to count it. */
   readonly observe?: (seen: {
     readonly endpoint: AnyEndpoint | undefined;
@@ -185,6 +188,8 @@ export const createRouter = <C>(options: RouterOptions<C>): Router<C> => {
     return problemResponse(problem, correlationId);
   };
 
+  const tracing = options.tracing ?? noTracing;
+
   const serve = <E extends AnyEndpoint>(endpoint: E, handler: Handler<E, C>): void => {
     served.push(endpoint);
     app.on(endpoint.method, endpoint.path.replace(/\{([^}]+)\}/g, ":$1"), async (context) => {
@@ -194,10 +199,19 @@ export const createRouter = <C>(options: RouterOptions<C>): Router<C> => {
       let response: Response;
       try {
         const caller = await options.authenticate(request, endpoint);
-        const { params, query } = readParameters(endpoint, request, context.req.param() as Record<string, string>);
-        const body = await readBody(endpoint, request);
-        const result = await handler({ params, query, body, caller, request, correlationId } as Call<E, C>);
-        response = respond(endpoint, result, correlationId);
+        const spanOptions = {
+          kind: "server",
+          parent: isOfTheHouse(caller) ? (request.headers.get("traceparent") ?? undefined) : undefined,
+          facts: { "http.request.method": endpoint.method, "http.route": endpoint.path },
+        } as const;
+        response = await tracing.span(`${endpoint.method} ${endpoint.path}`, spanOptions, async (span) => {
+          const { params, query } = readParameters(endpoint, request, context.req.param() as Record<string, string>);
+          const body = await readBody(endpoint, request);
+          const result = await handler({ params, query, body, caller, request, correlationId } as Call<E, C>);
+          const answered = respond(endpoint, result, correlationId);
+          span.set({ "http.response.status_code": answered.status });
+          return answered;
+        });
       } catch (error) {
         response = fail(error, correlationId);
       }
@@ -227,6 +241,13 @@ export const createRouter = <C>(options: RouterOptions<C>): Router<C> => {
   });
 
   return { serve, raw, fetch: async (request) => app.fetch(request), served };
+};
+
+/** Another service of the house asks: it says what trace this belongs to. A stranger's word on that does not count. */
+const isOfTheHouse = (caller: unknown): boolean => {
+  if (typeof caller !== "object" || caller === null) return false;
+  const { isHouseService, isHouseCall } = caller as { readonly isHouseService?: unknown; readonly isHouseCall?: unknown };
+  return isHouseService === true || isHouseCall === true;
 };
 
 const matches = (pattern: string, path: string): boolean => {

@@ -6,6 +6,7 @@ import type { Decider } from "#pdp/decide.ts";
 import type { Database } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
+import type { Tracing } from "#telemetry/tracing.ts";
 import type { membershipSettings } from "./config.ts";
 import type { Cursors } from "./cursor.ts";
 import type { GraphReader } from "./graph/graph-reader.ts";
@@ -27,6 +28,7 @@ export interface MembershipRoom {
   readonly bus: Pick<LiveBus, "head"> | undefined;
   readonly log: Log;
   readonly metrics: Metrics;
+  readonly tracing: Tracing;
   readonly now: () => Date;
   readonly version: string;
 }

@@ -10,6 +10,7 @@ import type { Decider } from "#pdp/decide.ts";
 import type { Database } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
+import { noTracing, type Tracing } from "#telemetry/tracing.ts";
 import type { membershipSettings } from "./config.ts";
 import { createCursors } from "./cursor.ts";
 import { serveBudgets } from "./budgets/serve-budgets.ts";
@@ -17,6 +18,7 @@ import { serveDelegations } from "./delegations/serve-delegations.ts";
 import { serveDiagnostics } from "./diagnostics/serve-diagnostics.ts";
 import { houseWorld } from "./graph/house-nodes.ts";
 import { seedWorld } from "./graph/seed.ts";
+import { tracedReader } from "./graph/traced-reader.ts";
 import { createSqlReader } from "./graph/sql-reader.ts";
 import { createWriteGraph } from "./graph/write.ts";
 import { serveIdentityNodes } from "./identity-nodes/serve-identity-nodes.ts";
@@ -38,6 +40,8 @@ export interface MembershipParts {
   readonly secrets: HouseSecrets;
   readonly log: Log;
   readonly metrics: Metrics;
+  /** Traces; none unless given. */
+  readonly tracing?: Tracing;
   readonly now: () => Date;
   readonly environment: "dev" | "test" | "production";
   readonly version: string;
@@ -51,7 +55,8 @@ export const createMembership = async (parts: MembershipParts): Promise<Service>
     unknownType: config.dataScopeUnknownType,
     refused: (why: string) => log.error("row_filter_refused", { why }),
   };
-  const reader = createSqlReader({ database, dataScope });
+  const { tracing = noTracing } = parts;
+  const reader = tracedReader(createSqlReader({ database, dataScope }), tracing);
   await seedWorld(write, houseWorld, {
     actor: "service:membership",
     source: "sync",
@@ -61,6 +66,7 @@ export const createMembership = async (parts: MembershipParts): Promise<Service>
   metrics.set("membership_graph_version", {}, Number((await reader.version()).version));
 
   const router = createRouter<Caller>({
+    ...(parts.tracing === undefined ? {} : { tracing: parts.tracing }),
     name: "membership",
     authenticate: parts.authenticate,
     log,
@@ -80,6 +86,7 @@ export const createMembership = async (parts: MembershipParts): Promise<Service>
     bus: parts.bus,
     log,
     metrics,
+    tracing,
     now,
     version: parts.version,
   };

@@ -13,6 +13,7 @@ import type { ResourceRef } from "#events/resource-ref.ts";
 import type { Database } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
+import type { Tracing } from "#telemetry/tracing.ts";
 import { createDisabled } from "./authorization-disabled.ts";
 import { serveBudgets } from "./budgets/serve-budgets.ts";
 import { importBundle } from "./bundle/bundle-store.ts";
@@ -50,6 +51,8 @@ export interface PdpParts {
   readonly resourceRef?: ResourceRef;
   readonly log: Log;
   readonly metrics: Metrics;
+  /** Traces; none unless given. */
+  readonly tracing?: Tracing;
   readonly now: () => Date;
   readonly environment: "dev" | "test" | "production";
   /** Instead of membership; for tests. */
@@ -115,6 +118,7 @@ export const createPdp = async (parts: PdpParts): Promise<Service> => {
   const callRate = createCallRate(config.callsPerSecond, now);
   const pepOf = (caller: Caller): Pep => ({ caller, isHouse: caller.isHouseService && house.has(caller.sub) });
   const router = createRouter<Caller>({
+    ...(parts.tracing === undefined ? {} : { tracing: parts.tracing }),
     name: "pdp",
     authenticate: async (request, endpoint) => {
       const caller = await parts.authenticate(request, endpoint);

@@ -6,6 +6,7 @@ import type { ResourceRef } from "#events/resource-ref.ts";
 import { asProblem } from "#http/problem-body.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
+import { noTracing, type Tracing } from "#telemetry/tracing.ts";
 import type { Asker, createAskers } from "./asker.ts";
 import type { SecretsPolicy } from "./config.ts";
 import type { createSecretDecision, SecretPermit } from "./decide-secret.ts";
@@ -26,6 +27,7 @@ export interface CorridorParts {
   readonly change: Change;
   readonly resourceRef: ResourceRef | undefined;
   readonly metrics: Metrics;
+  readonly tracing?: Tracing;
   readonly log: Log;
 }
 
@@ -89,7 +91,7 @@ const decisionOf = (problem: Problem): string | undefined => {
  * who are permitted. Without a decision or a committed audit entry nothing is touched (503).
  */
 export const createCorridor = (parts: CorridorParts) => {
-  const { policy, recorder, metrics, log } = parts;
+  const { policy, recorder, metrics, log, tracing = noTracing } = parts;
 
   const observe = (recorded: Recorded, outcome: string, started: number, code?: string): number => {
     const { operation, provider, asker } = recorded;
@@ -128,17 +130,18 @@ export const createCorridor = (parts: CorridorParts) => {
 
   /** Everything that may refuse, in its order; what it returns could not have been had without passing. */
   const enter = async <R>(ask: SecretAsk<R>, provider: SecretProvider, asker: Asker): Promise<{ ref: SecretRef; permit: SecretPermit }> => {
-    const ref = policy.guard(asker.tenant, ask.uri);
+    const ref = await tracing.span("tenant.guard", {}, async () => policy.guard(asker.tenant, ask.uri));
     if (policy.enforceScopes) requireScope(ask.caller, [ask.operation.scope]);
     requireValueReader(ask.operation, asker, ask.headers, policy);
     // A workload's reads are bounded by the calls it is permitted; this bounds who reads for himself.
     if (ask.operation.showsValue && asker.kind !== "workload")
       parts.limit(JSON.stringify([asker.tenant, ask.caller.sub, ask.caller.agent]));
-    const permit = await parts.decide(asker, ref, await provider.nodes(ref, ask.change), ask.correlationId);
+    const nodes = await provider.nodes(ref, ask.change);
+    const permit = await tracing.span("pdp.decide", {}, () => parts.decide(asker, ref, nodes, ask.correlationId));
     return { ref, permit };
   };
 
-  return async <R>(ask: SecretAsk<R>): Promise<Performed<R>> => {
+  const perform = async <R>(ask: SecretAsk<R>): Promise<Performed<R>> => {
     const started = performance.now();
     const provider = requireProvider(ask.operation, ask.uri, parts.providers);
     let recorded: Recorded = {
@@ -167,10 +170,11 @@ export const createCorridor = (parts: CorridorParts) => {
     const { ref, permit } = entered;
     recorded = { ...recorded, decisionId: permit.decisionId };
     const draft = entryOf(recorded, parts.resourceRef);
-    const audit = await recorder.open(draft);
+    const opened = await tracing.span("audit.open", {}, () => recorder.open(draft));
+    const audit: typeof opened = { ...opened, close: (...how) => tracing.span("audit.close", {}, () => opened.close(...how)) };
     let result: R;
     try {
-      result = await ask.act(provider, ref, permit);
+      result = await tracing.span(`provider.${provider.name}`, { kind: "client" }, () => ask.act(provider, ref, permit));
     } catch (error) {
       const problem = asProblem(error);
       const outcome = problem.status < 500 ? "refused" : "error";
@@ -191,4 +195,6 @@ export const createCorridor = (parts: CorridorParts) => {
       isAuditPending: closed === "pending",
     };
   };
+
+  return <R>(ask: SecretAsk<R>): Promise<Performed<R>> => tracing.span(`secret.${ask.operation.op}`, {}, () => perform(ask));
 };

@@ -10,6 +10,7 @@ import type { Service } from "#http/service.ts";
 import type { Decider } from "#pdp/decide.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
+import type { Tracing } from "#telemetry/tracing.ts";
 import { createAskers } from "./asker.ts";
 import { readSecretsPolicy, resourceRefOf, type Environment, type SecretsConfig } from "./config.ts";
 import { createSecretDecision } from "./decide-secret.ts";
@@ -39,6 +40,8 @@ export interface SecretsParts {
   readonly environment: Environment;
   readonly log: Log;
   readonly metrics: Metrics;
+  /** Traces; none unless given. */
+  readonly tracing?: Tracing;
   readonly now: () => Date;
 }
 
@@ -93,12 +96,14 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
     limit: createValueReadLimit({ perMinute: VALUE_READS_A_MINUTE, now: parts.now }),
     recorder: parts.recorder,
     change: parts.change,
+    ...(parts.tracing === undefined ? {} : { tracing: parts.tracing }),
     resourceRef,
     metrics: parts.metrics,
     log: parts.log,
   });
 
   const router = createRouter<Caller>({
+    ...(parts.tracing === undefined ? {} : { tracing: parts.tracing }),
     name: "secrets",
     // The scope is asked for inside the corridor, after the tenant guard; the router asks for a valid token alone.
     authenticate: async (request, endpoint) =>

@@ -1,28 +1,40 @@
 import { Counter, Gauge, Histogram, Registry } from "@prometheus-io/client";
 
 /** One metric: every one of the house stands in this list. Labels are closed or capped: never an id of a person or tool. */
-interface MetricRow {
+export interface MetricRow {
   readonly kind: "counter" | "gauge" | "histogram";
   readonly labels: readonly string[];
   readonly help: string;
   readonly buckets?: readonly number[];
+  /** Most label combinations; 1,000 unless given. What comes beyond is counted under `other`. */
+  readonly cap?: number;
+  /** `also`: it leaves by OTLP too; `only`: it is not in the text exposition. */
+  readonly otlp?: "also" | "only";
 }
 
 const seconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const counter = (labels: readonly string[], help: string): MetricRow => ({ kind: "counter", labels, help });
 const gauge = (labels: readonly string[], help: string): MetricRow => ({ kind: "gauge", labels, help });
+/** Milliseconds, for OTLP alone: Prometheus counts in seconds. */
+const milliseconds = (labels: readonly string[], help: string): MetricRow => ({
+  kind: "histogram",
+  labels,
+  help,
+  buckets: seconds.map((value) => value * 1000),
+  otlp: "only",
+});
 const timing = (labels: readonly string[], help: string): MetricRow => ({ kind: "histogram", labels, help, buckets: seconds });
 
 /** Name -> what it is. Names with `bff_`, `http_` and `circuit_` are public and never change. */
 export const metricTable = {
-  http_requests_total: counter(["method", "endpoint", "status"], "Requests at the gateway."),
-  http_request_duration_seconds: timing(["method", "endpoint"], "Time of a request at the gateway."),
+  http_requests_total: { ...counter(["method", "endpoint", "status"], "Requests at the gateway."), otlp: "also" },
+  http_request_duration_seconds: { ...timing(["method", "endpoint"], "Time of a request at the gateway."), otlp: "also" },
   bff_active_sessions_total: gauge([], "Sessions that have not ended."),
   bff_sessions_created_total: counter([], "Sessions begun."),
   bff_sessions_destroyed_total: counter(["reason"], "Sessions ended."),
   bff_verify_duration_seconds: timing(["status"], "Time of a forward-auth check."),
   bff_oauth_flow_duration_seconds: timing(["flow_type"], "Time of a sign-in flow at the gateway."),
-  bff_session_binding_failures_total: counter(["reason"], "Sessions used by another client."),
+  bff_session_binding_failures_total: { ...counter(["reason"], "Sessions used by another client."), otlp: "also" },
   bff_token_refresh_success_total: counter(["user_id"], "Token refreshes that succeeded."),
   bff_token_refresh_failed_total: counter(["reason"], "Token refreshes that failed."),
   bff_token_refresh_total: counter(["service", "status"], "Token refreshes."),
@@ -39,11 +51,15 @@ export const metricTable = {
   circuit_breaker_status: gauge(["service"], "0 closed, 1 half-open, 2 open."),
   circuit_breaks_total: counter(["service"], "Times a breaker opened."),
   bff_csrf_violations_total: counter(["reason"], "Requests refused by the CSRF check."),
-  bff_rate_limit_violations_total: counter(["client_id"], "Requests over a rate limit."),
+  bff_rate_limit_violations_total: { ...counter(["client_id"], "Requests over a rate limit."), cap: 200 },
   bff_security_events_total: counter(["event_type", "severity"], "Security events."),
   bff_background_tasks_total: counter(["task_type", "status"], "Background tasks."),
   bff_background_task_duration_seconds: timing(["task_type"], "Time of a background task."),
-  bff_public_metrics_total: counter(["event"], "Client metrics taken in."),
+  bff_public_metrics_total: { ...counter(["event"], "Client metrics taken in."), cap: 100 },
+  bff_forwardauth_duration_ms: milliseconds(["status"], "Time of a forward-auth check."),
+  bff_session_validation_duration_ms: milliseconds(["status"], "Time to recognise a session."),
+  bff_auth_requests_total: { ...counter(["auth", "status"], "Requests that were recognised, or were not."), otlp: "only" },
+  bff_token_refresh_duration_ms: milliseconds(["status"], "Time of a token refresh."),
   pdp_decisions_total: counter(["type", "action", "decision", "cached"], "Decisions."),
   pdp_decision_seconds: timing(["batch"], "Time of one decision call at the decision point."),
   pdp_facts_seconds: timing([], "Time to gather facts."),
@@ -70,6 +86,7 @@ export const metricTable = {
   audit_append_seconds: timing(["phase"], "Time to append audit entries."),
   audit_open_acts: gauge([], "Acts that wait for their close."),
   audit_blocked_total: counter(["reason"], "Acts refused because they could not be recorded."),
+  telemetry_dropped_total: counter(["signal"], "Spans and exports of metrics that no collector took."),
 } as const satisfies Record<string, MetricRow>;
 
 export type MetricName = keyof typeof metricTable;
@@ -84,15 +101,18 @@ export interface Metrics {
   readonly contentType: string;
 }
 
-/** Most label combinations a metric may have; what comes beyond is counted under `other`. */
 const SERIES_CAP = 1000;
 
+/** Also told of every value of a metric that leaves by OTLP. */
+export type MetricMirror = (name: MetricName, value: number, labels: Readonly<Record<string, string>>) => void;
+
 /** Registers every metric of the table, so all are there from the start. One a process, made by house.ts. */
-export const createMetrics = (): Metrics => {
+export const createMetrics = (mirror?: MetricMirror): Metrics => {
   const registry = new Registry();
   const made = new Map<string, Counter<string> | Gauge<string> | Histogram<string>>();
   const series = new Map<string, Set<string>>();
   for (const [name, row] of Object.entries<MetricRow>(metricTable)) {
+    if (row.otlp === "only") continue;
     const common = { name, help: row.help, labelNames: [...row.labels], registers: [registry] };
     const metric =
       row.kind === "counter"
@@ -107,16 +127,26 @@ export const createMetrics = (): Metrics => {
     const seen = series.get(name) ?? new Set<string>();
     series.set(name, seen);
     if (seen.has(key)) return labels;
-    if (seen.size < SERIES_CAP) {
+    if (seen.size < ((metricTable as Readonly<Record<string, MetricRow>>)[name]?.cap ?? SERIES_CAP)) {
       seen.add(key);
       return labels;
     }
     return Object.fromEntries(Object.keys(labels).map((label) => [label, "other"]));
   };
+  const note = (name: MetricName, given: Record<string, string>, value: number): void => {
+    const { otlp }: MetricRow = metricTable[name];
+    if (otlp === "only" && mirror === undefined) return;
+    const labels = capped(name, given);
+    if (otlp !== undefined) mirror?.(name, value, labels);
+    const metric = made.get(name);
+    if (metric instanceof Counter) metric.inc(labels, value);
+    else if (metric instanceof Gauge) metric.set(labels, value);
+    else metric?.observe(labels, value);
+  };
   return {
-    count: (name, labels, by = 1) => (made.get(name) as Counter<string>).inc(capped(name, labels), by),
-    set: (name, labels, value) => (made.get(name) as Gauge<string>).set(capped(name, labels), value),
-    observe: (name, labels, value) => (made.get(name) as Histogram<string>).observe(capped(name, labels), value),
+    count: (name, labels, by = 1) => note(name, labels, by),
+    set: note,
+    observe: note,
     text: () => registry.metrics(),
     contentType: registry.contentType,
   };

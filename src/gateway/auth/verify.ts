@@ -110,7 +110,9 @@ export const createVerify = (parts: VerifyParts): BuiltInHandler => {
       if (readQuery(inbound.target.query)["redirect"] === "true" && isNavigation(inbound)) return redirect(302, url);
       throw new Problem(error.code, { ...error.options, headers: { ...error.options.headers, "x-login-url": url } });
     } finally {
-      parts.metrics.observe("bff_verify_duration_seconds", { status }, (performance.now() - started) / 1000);
+      const milliseconds = performance.now() - started;
+      parts.metrics.observe("bff_verify_duration_seconds", { status }, milliseconds / 1000);
+      parts.metrics.observe("bff_forwardauth_duration_ms", { status }, milliseconds);
     }
   };
 };

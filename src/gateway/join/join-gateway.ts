@@ -22,6 +22,7 @@ import { createStreamRegistry } from "#gateway/streams/stream-registry.ts";
 import { createStreamRelay } from "#gateway/streams/stream-relay.ts";
 import { createBuiltFiles } from "#gateway/web-client/built-files.ts";
 import { createWebClient } from "#gateway/web-client/web-client.ts";
+import { noTracing } from "#telemetry/tracing.ts";
 import { createInsideHandlers } from "./inside-handlers.ts";
 import { openSessions } from "./open-sessions.ts";
 import { openTable } from "./open-table.ts";
@@ -44,7 +45,7 @@ const REVOKE_MS = 60_000;
 
 /** Puts the gateway's parts together: the only place where they all meet. A failure half-way closes what was opened. */
 export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): Promise<JoinedGateway> => {
-  const { config, log, metrics, now } = parts;
+  const { config, log, metrics, now, tracing = noTracing } = parts;
   await using stack = new AsyncDisposableStack();
   let isDraining = false;
 
@@ -106,6 +107,7 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
     },
   });
   const serveRoute = createServeRoute({
+    tracing,
     rate,
     recogniser,
     csrf,
@@ -136,7 +138,7 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
 
   const kept = stack.move();
   return {
-    corridor: createCorridor({ builtIns, table: table.table, serveRoute, webClient, rate, load, metrics, log }),
+    corridor: createCorridor({ builtIns, table: table.table, serveRoute, webClient, tracing, isTrustedProxy, rate, load, metrics, log }),
     load,
     unready: async () => {
       const reasons = isDraining ? ["draining"] : [];

@@ -1,6 +1,7 @@
 import type { HouseIdentity } from "#authn/house-identity.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
+import type { Tracing } from "#telemetry/tracing.ts";
 import { canonicalise } from "#gateway/canonical-path.ts";
 import type { Inbound } from "#gateway/front-door/inbound.ts";
 import { guardContentType } from "#gateway/read-body.ts";
@@ -19,6 +20,7 @@ export interface ProxyParts {
   readonly upstreams: ReadonlyMap<string, Upstream>;
   readonly identity: HouseIdentity;
   readonly metrics: Metrics;
+  readonly tracing?: Tracing;
 }
 
 /** A request that has passed every door. */
@@ -75,6 +77,8 @@ export const createProxy = (parts: ProxyParts): Proxy => {
       else headers.set(name, value);
     }
     if (budget.totalMs !== undefined) headers.set("x-deadline-ms", String(Math.max(1, Math.floor(budget.totalMs))));
+    const traceparent = parts.tracing?.traceparent();
+    if (traceparent !== undefined) headers.set("traceparent", traceparent);
     const authorization = await mintAuthorization(parts.identity, route, who);
     if (authorization !== undefined) headers.set("authorization", authorization);
     const body = await meterBody(inbound.body, route.row.body_limit, call.body);

@@ -41,7 +41,7 @@ export const observed = async <T>(room: MembershipRoom, endpoint: string, work: 
   const started = performance.now();
   let status = "200";
   try {
-    return await work();
+    return await room.tracing.span(`pip.${endpoint}`, {}, work);
   } catch (error) {
     status = String(error instanceof Problem ? error.status : 500);
     throw error;

@@ -1,3 +1,4 @@
+import { noTracing } from "#telemetry/tracing.ts";
 import { Problem } from "#contract/problem.ts";
 import { asProblem } from "#http/problem-body.ts";
 import type { OpenAct } from "#events/audit/entry.ts";
@@ -159,17 +160,13 @@ const withCall = (error: unknown, call: ToolCall, decisionId?: string): Problem 
   });
 };
 
-/** The corridor of one call, whole. Throws a `Problem` whose members name the call and, where there is one, the decision. */
-export const callTool = async (call: ToolCall, parts: CorridorParts): Promise<ToolReply> => {
-  const timed = timedBy(parts);
-  const count = (outcome: string): void => parts.metrics.count("mcp_calls_total", { dialect: call.dialect, outcome });
-  let tool: Tool;
-  try {
-    tool = requireTool(call.snapshot, call.view, call.name, call.caller.tenant);
-  } catch (error) {
-    count("refused");
-    throw withCall(error, call);
-  }
+const callKnown = async (
+  call: ToolCall,
+  tool: Tool,
+  parts: CorridorParts,
+  timed: Timed,
+  count: (outcome: string) => void,
+): Promise<ToolReply> => {
   let digest: string | undefined;
   let ready: Ready | ToolReply;
   try {
@@ -194,4 +191,20 @@ export const callTool = async (call: ToolCall, parts: CorridorParts): Promise<To
     count(error instanceof UpstreamFault && error.effect === "unknown" ? "unknown" : "error");
     throw withCall(error, call, ready.decided.permit.decisionId);
   }
+};
+
+/** The corridor of one call, whole. Throws a `Problem` whose members name the call and, where there is one, the decision. */
+export const callTool = async (call: ToolCall, parts: CorridorParts): Promise<ToolReply> => {
+  const timed = timedBy(parts);
+  const count = (outcome: string): void => parts.metrics.count("mcp_calls_total", { dialect: call.dialect, outcome });
+  let tool: Tool;
+  try {
+    tool = requireTool(call.snapshot, call.view, call.name, call.caller.tenant);
+  } catch (error) {
+    count("refused");
+    throw withCall(error, call);
+  }
+  return (parts.tracing ?? noTracing).span(`tools/call ${tool.name}`, { facts: { "mcp.dialect": call.dialect } }, () =>
+    callKnown(call, tool, parts, timed, count),
+  );
 };

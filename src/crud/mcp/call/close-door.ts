@@ -1,3 +1,4 @@
+import { noTracing } from "#telemetry/tracing.ts";
 import { usdText } from "#contract/ids.ts";
 import type { AuditOutcome } from "#contract/events.ts";
 import type { OpenAct } from "#events/audit/entry.ts";
@@ -20,7 +21,7 @@ export interface Ending {
   readonly startedAt: number;
 }
 
-type CloseParts = Pick<CorridorParts, "membership" | "membershipAudience" | "identity" | "digestKey" | "log" | "stopping">;
+type CloseParts = Pick<CorridorParts, "membership" | "membershipAudience" | "identity" | "digestKey" | "log" | "stopping" | "tracing">;
 
 const auditOutcome: Readonly<Record<Ending["effect"], AuditOutcome>> = {
   ok: "ok",
@@ -104,25 +105,31 @@ export const closeAct = async (
   parts: CloseParts,
   correlationId: string,
 ): Promise<"closed" | "pending"> => {
-  const charged = await settleNow(ending, held, parts, act.actId, correlationId);
+  const { tracing = noTracing } = parts;
+  const charged =
+    held === undefined
+      ? undefined
+      : await tracing.span("budget.settle", {}, () => settleNow(ending, held, parts, act.actId, correlationId));
   const { shaped } = ending;
-  return act.close(
-    auditOutcome[ending.effect],
-    {
-      duration_ms: Math.round(performance.now() - ending.startedAt),
-      ...(ending.upstreamStatus === undefined ? {} : { upstream_status: ending.upstreamStatus }),
-      ...(shaped === undefined
-        ? {}
-        : {
-            output_digest: keyedDigest(parts.digestKey, shaped.value),
-            rows_in: shaped.rowsIn,
-            rows_out: shaped.rowsOut,
-            masked: shaped.masked.slice(0, 50),
-          }),
-      ...settlementData(charged),
-      ...(ending.secrets === undefined ? {} : { secrets: ending.secrets.used() }),
-      ...(ending.audience === undefined ? {} : { audience: ending.audience }),
-    },
-    ending.code === undefined ? {} : { code: ending.code },
-  );
+  const end = () =>
+    act.close(
+      auditOutcome[ending.effect],
+      {
+        duration_ms: Math.round(performance.now() - ending.startedAt),
+        ...(ending.upstreamStatus === undefined ? {} : { upstream_status: ending.upstreamStatus }),
+        ...(shaped === undefined
+          ? {}
+          : {
+              output_digest: keyedDigest(parts.digestKey, shaped.value),
+              rows_in: shaped.rowsIn,
+              rows_out: shaped.rowsOut,
+              masked: shaped.masked.slice(0, 50),
+            }),
+        ...settlementData(charged),
+        ...(ending.secrets === undefined ? {} : { secrets: ending.secrets.used() }),
+        ...(ending.audience === undefined ? {} : { audience: ending.audience }),
+      },
+      ending.code === undefined ? {} : { code: ending.code },
+    );
+  return tracing.span("audit.close", {}, end);
 };

@@ -6,6 +6,7 @@ import type { Decider } from "#pdp/decide.ts";
 import type { Database } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
+import type { Tracing } from "#telemetry/tracing.ts";
 
 /** What the doors of a tool call work with. */
 export interface CorridorParts {
@@ -31,4 +32,5 @@ export interface CorridorParts {
   readonly now: () => Date;
   readonly log: Log;
   readonly metrics: Metrics;
+  readonly tracing?: Tracing;
 }

@@ -1,4 +1,5 @@
 import { Problem } from "#contract/problem.ts";
+import { noTracing } from "#telemetry/tracing.ts";
 import type { OpenAct } from "#events/audit/entry.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
 import { parseArguments, type Arguments } from "./arguments-door.ts";
@@ -34,15 +35,31 @@ export interface DecidedCall {
 
 export type Timed = <T>(door: string, work: () => Promise<T> | T) => Promise<T>;
 
-/** Times each door. */
+/** What a door is called in a trace. */
+const spanNames: Readonly<Record<string, string>> = {
+  state: "mcp.state",
+  arguments: "mcp.arguments",
+  delegation: "delegation.check",
+  decide: "pdp.decide",
+  chain: "chain.check",
+  reserve: "budget.reserve",
+  audit: "audit.open",
+  invoke: "upstream.invoke",
+  shape: "result.shape",
+};
+
+/** Times and traces each door. */
 export const timedBy =
-  (parts: Pick<CorridorParts, "metrics">): Timed =>
+  ({ metrics, tracing = noTracing }: Pick<CorridorParts, "metrics" | "tracing">): Timed =>
   async (door, work) => {
     const started = performance.now();
+    const name = spanNames[door];
     try {
-      return await work();
+      // The last door has two spans of its own: the money's and the record's.
+      if (name === undefined) return await work();
+      return await tracing.span(name, { kind: door === "invoke" ? "client" : "internal" }, async () => work());
     } finally {
-      parts.metrics.observe("mcp_door_duration_seconds", { door }, (performance.now() - started) / 1000);
+      metrics.observe("mcp_door_duration_seconds", { door }, (performance.now() - started) / 1000);
     }
   };
 

@@ -1,0 +1,35 @@
+import type { Log } from "./log.ts";
+import type { MetricMirror } from "./metrics.ts";
+import { noTracing, type Tracing } from "./tracing.ts";
+
+export interface TelemetryParts {
+  /** Collector that speaks OTLP over gRPC; absent = nothing is sent, and none of the libraries for it is loaded. */
+  readonly endpoint: string | undefined;
+  /** `service.name`, `service.version`, `deployment.environment` of all that is sent. */
+  readonly service: string;
+  readonly version: string;
+  readonly environment: string;
+  /** Part of the traces that is kept, 0 to 1. */
+  readonly sampleRatio: number;
+  readonly log: Log;
+  /** Told how many spans, or exports of metrics, were lost. */
+  readonly onDropped?: (signal: "traces" | "metrics", count: number) => void;
+  /** Milliseconds between two exports; 15 s for metrics and 5 s for traces unless given. */
+  readonly everyMs?: number;
+}
+
+export interface Telemetry {
+  readonly tracing: Tracing;
+  /** Where metrics that also leave by OTLP are noted. */
+  readonly mirror: MetricMirror | undefined;
+  /** Sends what is left, for at most 2 s. */
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** Opens what leaves the house as telemetry. A collector that is away is never felt: neither here nor later. */
+export const openTelemetry = async (parts: TelemetryParts): Promise<Telemetry> => {
+  const { endpoint } = parts;
+  if (endpoint === undefined) return { tracing: noTracing, mirror: undefined, [Symbol.asyncDispose]: async () => {} };
+  const { openOtlp } = await import("./otlp.ts");
+  return openOtlp({ ...parts, endpoint });
+};
