@@ -109,8 +109,18 @@ export const gatewaySettings = {
     unit: "bytes",
     default: "16384",
   }),
+  workflowEventsTimeoutSeconds: setting("WORKFLOW_EVENTS_TIMEOUT", integer(1, 86_400), {
+    description: "A stream of workflow events ends when its upstream is silent for so long.",
+    unit: "s",
+    default: "60",
+  }),
   configEventsTimeoutSeconds: setting("CONFIG_EVENTS_TIMEOUT", integer(1, 86_400), {
-    description: "A relayed stream ends when its upstream is silent for so long.",
+    description: "A stream of configuration or activity events ends when its upstream is silent for so long.",
+    unit: "s",
+    default: "300",
+  }),
+  configsStreamTimeoutSeconds: setting("CONFIGS_STREAM_TIMEOUT", integer(1, 86_400), {
+    description: "A stream of configurations (/configs/stream) ends when its upstream is silent for so long.",
     unit: "s",
     default: "300",
   }),

@@ -92,7 +92,11 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
     proxy,
     registry,
     rightChanges: createRightChanges({ bus: parts.bus, log }),
-    silenceSeconds: config.configEventsTimeoutSeconds,
+    silence: {
+      workflow: config.workflowEventsTimeoutSeconds,
+      configs: config.configsStreamTimeoutSeconds,
+      events: config.configEventsTimeoutSeconds,
+    },
     metrics,
     now,
   });

@@ -14,9 +14,13 @@ export interface RelayOptions {
 
 const CONTROL: ReadonlySet<string> = new Set(["hello", "bookmark", "resync", "bye"]);
 const MAX_FRAME_BYTES = 262_144;
-const QUEUE_BYTES = 262_144;
-/** A frame counts for at least this much, so that the queue also holds at most 256 of them. */
-const LEAST_FRAME_BYTES = 1024;
+/** What waits for a reader at most; one that is further behind comes back by its last id. */
+const MOST_FRAMES = 256;
+const MOST_BYTES = 262_144;
+/** Frames that wait are handed on together, but never so many that the connection's own buffer becomes a second queue. */
+const CHUNK_BYTES = 65_536;
+/** A reader that takes nothing for so long while its frames are at the limit is too slow; a burst is only waited out. */
+const SLOW_MS = 1000;
 const HEARTBEAT_MS = 15_000;
 const AGE_MS = 3_600_000;
 const RETRY_MS = 3000;
@@ -42,7 +46,11 @@ export const relayBody = (options: RelayOptions): { readonly body: ReadableStrea
   const parser = createSseParser(MAX_FRAME_BYTES);
   const bytes = new TextEncoder();
   const reader = options.upstream.getReader();
-  let controller: ReadableStreamDefaultController<Uint8Array>;
+  /** Encoded frames that the reader has not asked for yet. */
+  const waiting: Uint8Array[] = [];
+  let waitingBytes = 0;
+  let wake: (() => void) | undefined;
+  let taken: (() => void) | undefined;
   let isOpen = true;
   let silence: NodeJS.Timeout | undefined;
   let heartbeat: NodeJS.Timeout | undefined;
@@ -51,21 +59,40 @@ export const relayBody = (options: RelayOptions): { readonly body: ReadableStrea
     if (!isOpen) return;
     isOpen = false;
     for (const timer of [silence, heartbeat, age]) clearTimeout(timer);
+    taken?.();
     void reader.cancel("the stream has ended").catch(() => {});
     options.onClosed();
+  };
+  const enqueue = (text: string): void => {
+    const frame = bytes.encode(text);
+    waiting.push(frame);
+    waitingBytes += frame.byteLength;
+    wake?.();
+  };
+  const bye = (reason: ByeReason): void => {
+    if (!isOpen) return;
+    if (reason === "slow") {
+      // What it has not read it asks for again; so the last word is the next one it hears.
+      waiting.length = 0;
+      waitingBytes = 0;
+    }
+    const data = JSON.stringify({ type: "bye", at: options.now().toISOString(), reason, retry_ms: comeBackMs() });
+    close();
+    enqueue(sseFrame({ event: "bye", data }));
   };
   const write = (text: string): void => {
     if (!isOpen) return;
     heartbeat?.refresh();
-    controller.enqueue(bytes.encode(text));
-    if ((controller.desiredSize ?? 0) <= 0) bye("slow");
+    enqueue(text);
   };
-  const bye = (reason: ByeReason): void => {
-    if (!isOpen) return;
-    const data = JSON.stringify({ type: "bye", at: options.now().toISOString(), reason, retry_ms: comeBackMs() });
-    controller.enqueue(bytes.encode(sseFrame({ event: "bye", data })));
-    close();
-    controller.close();
+  /** Waits until the reader has made room. The upstream is not read meanwhile; it has limits of its own. */
+  const waitForRoom = async (): Promise<void> => {
+    if (waiting.length < MOST_FRAMES && waitingBytes < MOST_BYTES) return;
+    const slow = setTimeout(() => bye("slow"), SLOW_MS);
+    await new Promise<void>((resolve) => {
+      taken = resolve;
+    });
+    clearTimeout(slow);
   };
   const age = setTimeout(() => bye("limit"), AGE_MS).unref();
 
@@ -79,7 +106,7 @@ export const relayBody = (options: RelayOptions): { readonly body: ReadableStrea
     // The upstream has said its own last word.
     if (part.event !== "bye" || !isOpen) return;
     close();
-    controller.close();
+    wake?.();
   };
 
   const pump = async (): Promise<void> => {
@@ -87,22 +114,50 @@ export const relayBody = (options: RelayOptions): { readonly body: ReadableStrea
       const { done, value } = await reader.read();
       if (done) return bye("upstream");
       silence?.refresh();
-      for (const part of parser.push(value)) take(part);
+      for (const part of parser.push(value)) {
+        await waitForRoom();
+        take(part);
+      }
     }
+  };
+
+  /** The frames that wait, up to a chunk; at least one. */
+  const takeChunk = (): Uint8Array => {
+    let size = 0;
+    let count = 0;
+    while (count < waiting.length && (count === 0 || size + (waiting[count]?.byteLength ?? 0) <= CHUNK_BYTES)) {
+      size += waiting[count]?.byteLength ?? 0;
+      count += 1;
+    }
+    waitingBytes -= size;
+    taken?.();
+    return Buffer.concat(waiting.splice(0, count), size);
   };
 
   const body = new ReadableStream<Uint8Array>(
     {
-      start: (given) => {
-        controller = given;
+      start: () => {
         silence = setTimeout(() => bye("upstream"), options.silenceSeconds * 1000).unref();
-        heartbeat = setInterval(() => write(sseFrame({ comment: "hb" })), HEARTBEAT_MS).unref();
+        heartbeat = setInterval(() => waiting.length === 0 && write(sseFrame({ comment: "hb" })), HEARTBEAT_MS).unref();
         write(sseFrame({ retry: RETRY_MS }));
         pump().catch(() => bye("upstream"));
       },
-      cancel: () => close(),
+      pull: async (controller) => {
+        if (waiting.length === 0 && isOpen) {
+          await new Promise<void>((resolve) => {
+            wake = resolve;
+          });
+          wake = undefined;
+        }
+        if (waiting.length > 0) controller.enqueue(takeChunk());
+        if (waiting.length === 0 && !isOpen) controller.close();
+      },
+      cancel: () => {
+        close();
+        wake?.();
+      },
     },
-    { highWaterMark: QUEUE_BYTES, size: (chunk) => Math.max(chunk.byteLength, LEAST_FRAME_BYTES) },
+    { highWaterMark: 0 },
   );
   return { body, stream: { bye } };
 };

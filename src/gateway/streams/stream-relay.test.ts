@@ -1,5 +1,9 @@
 import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { connect, type AddressInfo, type Socket } from "node:net";
 import { test, type TestContext } from "node:test";
+import { cleanUp } from "#testing/clean-up.ts";
+import { until } from "#testing/until.ts";
 import { createSseParser, sseHeaders } from "#http/sse.ts";
 import { decidingPeer, sharedDatabase, testGateway, type Seen } from "#testing/gateway.ts";
 
@@ -282,6 +286,112 @@ test("a reader that does not read is given up, and the upstream is let go", asyn
   await heard.ended;
   assert.equal(byeOf(heard), "slow");
   assert.ok(heard.events.length <= 258, `${heard.events.length} frames were kept`);
+});
+
+test("a burst that a reader keeps up with is no slowness, however large the pieces it comes in", async (t) => {
+  const { made, crud } = await world(t);
+  const { cookie } = await made.signIn("person:ben");
+  const heard = listen(await made.fetch("/api/v1/events/config", { headers: cookie }));
+  await heard.until(() => crud.open.length === 1);
+  const frames = Array.from({ length: 10_000 }, (_, index) => `id: ${index + 1}\nevent: tools\ndata: ${"x".repeat(200)}\n\n`);
+  crud.open[0]?.send(frames.join(""));
+  await heard.until(({ events }) => events.length === 10_000);
+  assert.deepEqual(
+    heard.events.map(({ id }) => Number(id)),
+    frames.map((_, index) => index + 1),
+  );
+});
+
+test("each kind of stream has its own patience with a silent upstream", async (t) => {
+  const rows = ["workflow", "config"].map(
+    (name) =>
+      `  - { id: s.${name}, path: /s/${name}, target_service: crud, upstream_path: /events/${name}, methods: [GET], auth: session, authz: none, streaming: true }`,
+  );
+  const table = [
+    "version: 1",
+    'services: { crud: { base_urls: ["${CRUD_SERVICE_URL}"], audience: "${CRUD_AUDIENCE}" } }',
+    "routes:",
+    ...rows,
+    "  - { id: s.configs, path: /s/configs, target_service: crud, upstream_path: /configs/stream, methods: [GET], auth: session, authz: none, streaming: true }",
+  ].join("\n");
+  const paths = { workflow: "WORKFLOW_EVENTS_TIMEOUT", config: "CONFIG_EVENTS_TIMEOUT", configs: "CONFIGS_STREAM_TIMEOUT" };
+  const keep = setInterval(() => {}, 1000);
+  await Promise.all(
+    Object.entries(paths).map(async ([name, variable]) => {
+      const crud = streamingPeer();
+      const made = await testGateway(t, {
+        database: await database(),
+        routes: table,
+        peers: { crud: crud.peer },
+        settings: { [variable]: "1" },
+      });
+      const { cookie } = await made.signIn("person:ben");
+      const streams = Object.fromEntries(
+        await Promise.all(
+          Object.keys(paths).map(async (one) => [one, listen(await made.fetch(`/s/${one}`, { headers: cookie }))] as const),
+        ),
+      );
+      await streams[name]?.ended;
+      assert.deepEqual(
+        Object.entries(streams).map(([one, heard]) => [one, byeOf(heard)]),
+        Object.keys(paths).map((one) => [one, one === name ? "upstream" : undefined]),
+      );
+      made.gateway.endStreams();
+    }),
+  );
+  clearInterval(keep);
+});
+
+test("control events of a stranger are dropped and counted; its other events go through", async (t) => {
+  const table = [
+    "version: 1",
+    'services: { elsewhere: { base_urls: ["http://127.0.0.1:PORT"], audience: "https://elsewhere.example" } }',
+    "routes:",
+    "  - { id: s, path: /s, target_service: elsewhere, upstream_path: /s, methods: [GET], auth: session, authz: none, streaming: true }",
+  ].join("\n");
+  const server = createServer((_request, response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write('event: bye\ndata: {"reason":"signed_out"}\n\nevent: resync\ndata: {}\n\nid: 1\nevent: news\ndata: a\n\n');
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  cleanUp(t, () => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const port = (server.address() as AddressInfo).port;
+  const made = await testGateway(t, { database: await database(), routes: table.replace("PORT", String(port)) });
+  const { cookie } = await made.signIn("person:ben");
+  const heard = listen(await made.fetch("/s", { headers: cookie }));
+  await heard.until(({ events }) => events.length === 1);
+  assert.deepEqual(heard.events, [{ event: "news", data: "a", id: "1" }]);
+  assert.equal(await made.counted("bff_security_events_total", { event_type: "stream_control_dropped" }), 2);
+  made.gateway.endStreams();
+  await heard.ended;
+});
+
+test("a thousand half-open streams leave nothing behind: the upstreams are let go and the places are free", async (t) => {
+  const { made, crud } = await world(t, { STREAMS_PER_SESSION: "100", STREAM_MAX_CLIENTS: "1000" });
+  const sessions = await Promise.all(Array.from({ length: 10 }, () => made.signIn("person:ben")));
+  const { port } = await made.gateway.listen({ port: 0, hosts: ["127.0.0.1"] });
+  const open = (session: number) =>
+    new Promise<Socket>((resolve, reject) => {
+      const socket = connect({ port, host: "127.0.0.1" });
+      socket.on("error", reject);
+      socket.once("data", () => resolve(socket));
+      socket.write(`GET /api/v1/events/config HTTP/1.1\r\nHost: localhost:8080\r\nCookie: ${sessions[session]?.cookie.cookie}\r\n\r\n`);
+    });
+  const clients = (): Promise<number> =>
+    made
+      .fetch("/api/v1/stream/health", { headers: sessions[0]?.cookie ?? {} })
+      .then(async (response) => ((await response.json()) as { clients: { open: number } }).clients.open);
+  const sockets: Socket[] = [];
+  for (let round = 0; round < 100; round++) sockets.push(...(await Promise.all(Array.from({ length: 10 }, (_, index) => open(index)))));
+  assert.equal(await clients(), 1000);
+  const one = await made.fetch("/api/v1/events/config", { headers: (await made.signIn("person:ada")).cookie });
+  assert.deepEqual([one.status, one.headers.get("retry-after")], [429, "5"], "the process is full");
+  for (const socket of sockets) socket.resetAndDestroy();
+  await Promise.all(crud.open.map(({ cancelled }) => cancelled));
+  await until(clients, (open) => open === 0);
 });
 
 test("when the gateway stops, streams say good-bye and no new one is opened", async (t) => {

@@ -11,10 +11,25 @@ export interface StreamRelayParts {
   readonly proxy: Proxy;
   readonly registry: StreamRegistry;
   readonly rightChanges: RightChanges;
-  readonly silenceSeconds: number;
+  /** How long each kind of stream may be silent. */
+  readonly silence: SilenceLimits;
   readonly metrics: Metrics;
   readonly now: () => Date;
 }
+
+/** Seconds without a byte from the upstream. */
+export interface SilenceLimits {
+  readonly workflow: number;
+  readonly configs: number;
+  readonly events: number;
+}
+
+/** The kind is the upstream's path, whatever the row is called. */
+const silenceOf = (call: RelayCall, limits: SilenceLimits): number => {
+  const path = call.route.target.kind === "service" ? call.route.target.upstreamPath : "";
+  if (path.endsWith("/events/workflow")) return limits.workflow;
+  return path.endsWith("/configs/stream") ? limits.configs : limits.events;
+};
 
 export interface RelayCall extends ProxyCall {
   readonly who: ProxyCall["who"] & { readonly kind: "session" };
@@ -114,7 +129,7 @@ export const createStreamRelay = (parts: StreamRelayParts): ((call: RelayCall) =
     };
     const { body, stream } = relayBody({
       upstream,
-      silenceSeconds: parts.silenceSeconds,
+      silenceSeconds: silenceOf(call, parts.silence),
       trustsControl: call.route.target.kind === "service" && call.route.target.service.isHouse,
       now: parts.now,
       onDropped: () => parts.metrics.count("bff_security_events_total", { event_type: "stream_control_dropped", severity: "info" }),
