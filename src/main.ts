@@ -39,26 +39,30 @@ const start = async (): Promise<House> => {
 if (parseHelp()) {
   process.stdout.write(helpText);
 } else {
-  const house = await start();
   let stopping = false;
   const stop = (signal: string): void => {
     // A second signal means now.
     if (stopping) process.exit(1);
     stopping = true;
     say(`${signal}: stopping ...`);
-    house[Symbol.asyncDispose]().then(
-      () => {
-        say("Stopped. Nothing acknowledged was lost.");
-        process.exit(0);
-      },
-      (error: unknown) => {
-        say(`Stopping failed: ${String(error)}`);
-        process.exit(1);
-      },
-    );
+    // A signal that comes while the house still opens waits for it: what is half open cannot be closed cleanly.
+    started
+      .then((house) => house[Symbol.asyncDispose]())
+      .then(
+        () => {
+          say("Stopped. Nothing acknowledged was lost.");
+          process.exit(0);
+        },
+        (error: unknown) => {
+          say(`Stopping failed: ${String(error)}`);
+          process.exit(1);
+        },
+      );
   };
   process.on("SIGINT", () => stop("SIGINT"));
   process.on("SIGTERM", () => stop("SIGTERM"));
+  const started = start();
+  await started;
 }
 
 function parseHelp(): boolean {

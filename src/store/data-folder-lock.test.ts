@@ -3,6 +3,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
+import { fileURLToPath } from "node:url";
 import { startChild } from "#testing/child.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { DataFolderLocked, holdDataFolder } from "./data-folder-lock.ts";
@@ -13,66 +14,63 @@ const folderOf = async (t: test.TestContext): Promise<string> => {
   return folder;
 };
 
-const write = (folder: string, text: string): Promise<void> => writeFile(join(folder, "lock"), text);
+const module = fileURLToPath(new URL("./data-folder-lock.ts", import.meta.url));
+/** A process that takes the folder and says so, or says that it could not; then it waits to be killed. */
+const taker = (folder: string) =>
+  startChild(`
+    import { holdDataFolder } from ${JSON.stringify(module)};
+    await holdDataFolder(${JSON.stringify(folder)}).then(
+      () => console.log("held"),
+      (error) => console.log(error.name),
+    );
+    setInterval(() => {}, 1000);
+  `);
 
-test("the lock names its holder, and releasing removes it", async (t) => {
+test("the lock names its holder, and releasing frees the folder", async (t) => {
   const folder = await folderOf(t);
   const lock = await holdDataFolder(folder);
   const held = JSON.parse(await readFile(join(folder, "lock"), "utf8")) as Record<string, unknown>;
   assert.equal(held["pid"], process.pid);
-  await assert.rejects(holdDataFolder(folder), DataFolderLocked);
+  await assert.rejects(holdDataFolder(folder), (error) => error instanceof DataFolderLocked && error.pid === process.pid);
   await lock.release();
-  assert.deepEqual(await readdir(folder), []);
+  await lock.release();
+  assert.deepEqual(await readdir(folder), ["lock.db"]);
+  await (await holdDataFolder(folder)).release();
 });
 
-test("a lock is stale when its process is gone, began later than the lock, or cannot be read", async (t) => {
-  const child = startChild("");
-  await child.ended();
-  const now = new Date().toISOString();
-  const stale = {
-    "a process that is gone": JSON.stringify({ pid: child.process.pid, nonce: "n", startedAt: now }),
-    "an id that was used again, as after a restart": JSON.stringify({
-      pid: process.pid,
-      nonce: "n",
-      startedAt: "2020-01-01T00:00:00.000Z",
-    }),
-    "the parent's id, taken before the parent began": JSON.stringify({
-      pid: process.ppid,
-      nonce: "n",
-      startedAt: "2001-01-01T00:00:00.000Z",
-    }),
-    "half a file": '{"pid": 1',
-    "an empty file": "",
-  };
-  for (const [name, text] of Object.entries(stale)) {
+test("a note without a lock holds nothing, whatever it says", async (t) => {
+  for (const text of [JSON.stringify({ pid: process.ppid }), '{"pid": 1', ""]) {
     const folder = await folderOf(t);
-    await write(folder, text);
-    const lock = await holdDataFolder(folder);
-    const held = JSON.parse(await readFile(join(folder, "lock"), "utf8")) as Record<string, unknown>;
-    assert.equal(held["pid"], process.pid, name);
-    assert.deepEqual(await readdir(folder), ["lock"], name);
-    await lock.release();
+    await writeFile(join(folder, "lock"), text);
+    await (await holdDataFolder(folder)).release();
   }
 });
 
-test("a living process that began before the lock holds it", async (t) => {
+test("a killed holder's lock ends with it", async (t) => {
   const folder = await folderOf(t);
-  await write(folder, JSON.stringify({ pid: process.ppid, nonce: "n", startedAt: new Date().toISOString() }));
-  await assert.rejects(holdDataFolder(folder), { pid: process.ppid });
+  const child = taker(folder);
+  cleanUp(t, () => child.kill());
+  assert.equal(await child.line(), "held");
+  await assert.rejects(holdDataFolder(folder), { pid: child.process.pid });
+  await child.kill();
+  await (await holdDataFolder(folder)).release();
 });
 
-test("releasing does not remove a lock that meanwhile belongs to somebody else", async (t) => {
+test("of many that start at once where one was killed exactly one gets the folder", async (t) => {
   const folder = await folderOf(t);
-  const lock = await holdDataFolder(folder);
-  await write(folder, JSON.stringify({ pid: 1, nonce: "other", startedAt: new Date().toISOString() }));
-  await lock.release();
-  assert.deepEqual(await readdir(folder), ["lock"]);
+  const first = taker(folder);
+  cleanUp(t, () => first.kill());
+  assert.equal(await first.line(), "held");
+  await first.kill();
+  const children = Array.from({ length: 6 }, () => taker(folder));
+  for (const child of children) cleanUp(t, () => child.kill());
+  const said = await Promise.all(children.map((child) => child.line()));
+  assert.deepEqual(said.toSorted(), [...Array.from({ length: 5 }, () => "DataFolderLocked"), "held"]);
 });
 
-test("of many that start at once on a stale lock exactly one gets it", async (t) => {
+test("of many in one process exactly one gets the folder", async (t) => {
   const folder = await folderOf(t);
-  await write(folder, JSON.stringify({ pid: 2 ** 22 + 1, nonce: "n", startedAt: "2020-01-01T00:00:00.000Z" }));
   const results = await Promise.allSettled(Array.from({ length: 20 }, () => holdDataFolder(folder)));
   assert.equal(results.filter((result) => result.status === "fulfilled").length, 1);
-  assert.deepEqual(await readdir(folder), ["lock"]);
+  for (const result of results) if (result.status === "fulfilled") await result.value.release();
 });

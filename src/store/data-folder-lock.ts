@@ -1,15 +1,16 @@
-import { randomUUID } from "node:crypto";
-import { execFile } from "node:child_process";
-import { link, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { promisify } from "node:util";
+import { DatabaseSync } from "node:sqlite";
+import { setTimeout as sleep } from "node:timers/promises";
 
 /** Another living process works on the data folder. */
 export class DataFolderLocked extends Error {
   override readonly name = "DataFolderLocked";
-  readonly pid: number;
-  constructor(folder: string, pid: number) {
-    super(`${folder} is in use by the process with id ${pid}. Stop it first, or choose another folder with --data.`);
+  /** Undefined where the holder could not be told. */
+  readonly pid: number | undefined;
+  constructor(folder: string, pid: number | undefined) {
+    const holder = pid === undefined ? "another process" : `the process with id ${pid}`;
+    super(`${folder} is in use by ${holder}. Stop it first, or choose another folder with --data.`);
     this.pid = pid;
   }
 }
@@ -18,26 +19,10 @@ export interface DataFolderLock {
   release(): Promise<void>;
 }
 
-interface Held {
-  readonly pid: number;
-  readonly nonce: string;
-  /** RFC 3339; when the lock was taken. */
-  readonly startedAt: string;
-}
+const SQLITE_BUSY = 5;
 
-const isHeld = (value: unknown): value is Held => {
-  const held = value as Partial<Held> | null;
-  return Number.isInteger(held?.pid) && typeof held?.nonce === "string" && typeof held.startedAt === "string";
-};
-
-const read = async (file: string): Promise<Held | undefined> => {
-  try {
-    const value: unknown = JSON.parse(await readFile(file, "utf8"));
-    return isHeld(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
-};
+/** What is not released stays held as long as the process lives: a lock that nobody refers to must not go with the garbage. */
+const held = new Set<DatabaseSync>();
 
 const isAlive = (pid: number): boolean => {
   try {
@@ -48,74 +33,41 @@ const isAlive = (pid: number): boolean => {
   }
 };
 
-/** When a process began, in ms since 1970; undefined where the system does not tell. */
-const processStart = async (pid: number): Promise<number | undefined> => {
-  if (pid === process.pid) return performance.timeOrigin;
-  try {
-    if (process.platform === "linux") {
-      const [stat, uptime] = await Promise.all([readFile(`/proc/${pid}/stat`, "utf8"), readFile("/proc/uptime", "utf8")]);
-      // After the name in parentheses; the start is field 22, in hundredths of a second since boot.
-      const ticks = Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19]);
-      return Date.now() - (Number(uptime.split(" ")[0]) - ticks / 100) * 1000;
-    }
-    const { stdout } = await promisify(execFile)("ps", ["-o", "lstart=", "-p", String(pid)], { env: { ...process.env, LC_ALL: "C" } });
-    const began = Date.parse(stdout.trim());
-    return Number.isNaN(began) ? undefined : began;
-  } catch {
-    return undefined;
+/** Who says it holds the folder. A holder that has just begun has not said it yet; one that was killed says it still. */
+const holderOf = async (note: string): Promise<number | undefined> => {
+  for (let attempt = 0; attempt < 10; attempt++) {
+    const text = await readFile(note, "utf8").catch(() => "");
+    const pid = Number(/"pid": ?([0-9]+)/.exec(text)?.[1]);
+    if (Number.isInteger(pid) && isAlive(pid)) return pid;
+    await sleep(50);
   }
-};
-
-const CLOCK_SLACK_MS = 5_000;
-
-/**
- * The holder of a lock began before it took it. So a lock is stale when its process is gone, or when the process of that
- * id began later: ids are used again, after a restart of the machine or in a container.
- */
-const isStale = async (held: Held): Promise<boolean> => {
-  if (!isAlive(held.pid)) return true;
-  const began = await processStart(held.pid);
-  return began !== undefined && began > Date.parse(held.startedAt) + CLOCK_SLACK_MS;
+  return undefined;
 };
 
 /**
- * Takes `<folder>/lock` for this process, or throws `DataFolderLocked`. The file appears whole (by a hard link), so no
- * reader sees half of it, and only one of several that start at once gets it.
+ * Takes the data folder for this process, or throws `DataFolderLocked`. The lock is the operating system's, on
+ * `<folder>/lock.db`, taken through SQLite, which does it alike on every system: it ends with the process however that
+ * ends, so there is no stale lock to judge and to fight over. `<folder>/lock` only says who holds it.
  */
 export const holdDataFolder = async (folder: string): Promise<DataFolderLock> => {
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  const file = join(folder, "lock");
-  const mine: Held = { pid: process.pid, nonce: randomUUID(), startedAt: new Date().toISOString() };
-  const draft = join(folder, `lock.${mine.nonce}`);
-  await writeFile(draft, `${JSON.stringify(mine)}\n`, { mode: 0o600, flag: "wx" });
+  const note = join(folder, "lock");
+  const database = new DatabaseSync(join(folder, "lock.db"), { timeout: 0 });
   try {
-    for (let attempt = 0; attempt < 5; attempt++) {
-      const taken = await link(draft, file).then(
-        () => true,
-        (error: { code?: string }) => {
-          if (error.code === "EEXIST") return false;
-          throw error;
-        },
-      );
-      if (taken) return { release: () => release(file, mine.nonce) };
-      const held = await read(file);
-      if (held !== undefined && !(await isStale(held))) throw new DataFolderLocked(folder, held.pid);
-      await setAside(file, held, `${draft}.stale`);
-    }
-    throw new Error(`the lock of ${folder} could not be taken`);
-  } finally {
-    await rm(draft, { force: true });
+    database.exec("pragma journal_mode = off; begin exclusive");
+  } catch (error) {
+    database.close();
+    if ((error as { errcode?: number }).errcode === SQLITE_BUSY) throw new DataFolderLocked(folder, await holderOf(note));
+    throw error;
   }
-};
-
-/** Moves a stale lock away; if meanwhile somebody else's fresh one stood there, it is put back. */
-const setAside = async (file: string, stale: Held | undefined, aside: string): Promise<void> => {
-  await rename(file, aside).catch(() => undefined);
-  const moved = await read(aside);
-  if (moved !== undefined && moved.nonce !== stale?.nonce) await link(aside, file).catch(() => undefined);
-  await rm(aside, { force: true });
-};
-
-const release = async (file: string, nonce: string): Promise<void> => {
-  if ((await read(file))?.nonce === nonce) await rm(file, { force: true });
+  held.add(database);
+  await writeFile(note, `${JSON.stringify({ pid: process.pid, startedAt: new Date().toISOString() })}\n`, { mode: 0o600 });
+  return {
+    release: async () => {
+      if (!database.isOpen) return;
+      await rm(note, { force: true });
+      held.delete(database);
+      database.close();
+    },
+  };
 };
