@@ -18,6 +18,7 @@ const tasks = {
   token: "scripts/token.ts",
   bench: "scripts/bench.ts",
   matrix: "scripts/matrix.ts",
+  interop: "scripts/interop.ts",
   "build-web": "scripts/build-web.ts",
 };
 const file = tasks[task];

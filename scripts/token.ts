@@ -10,7 +10,7 @@ import { CLI_CLIENT, DEMO_GRANT } from "#authn/issuer/clients.ts";
 import { demoPassword, demoSignIns, demoTotpSecret } from "#demo/sign-ins.ts";
 
 const help = `npm run token -- --user ben [--agent agent:hr-assistant] [--acr strong] [--scope "a b"] [--aud URL] [--port 8080]
-npm run token -- --client service:pep [--scope "a b"] [--aud URL] [--port 8080]
+npm run token -- --client service:pep [--scope "a b"] [--aud URL] [--port 8080] [--data .sallyport]
 npm run token -- --code
 npm run token -- --secret agent:hr-assistant [--data .sallyport]
 
@@ -27,7 +27,7 @@ or of a service client (${demoSignIns.services.map((row) => row.clientId).join("
   --password WORD  default: the demo's
   --code           the one-time code of the moment instead of a token, for the sign-in page
   --secret ID      the secret of an agent or service client instead, for its own calls of the token endpoints
-  --data DIR       data folder whose secret that is, default .sallyport
+  --data DIR       data folder whose secret that is, default .sallyport; without the demo, --client needs the house's
   --port N         the gateway's port, default 8080; the issuer listens on the next one
 `;
 
@@ -108,10 +108,11 @@ const formOf = (given: Arguments): URLSearchParams => {
   return form;
 };
 
-const ask = async (url: string, form?: URLSearchParams): Promise<Response> => {
+const ask = async (url: string, form?: URLSearchParams, authorization?: string): Promise<Response> => {
   try {
     return await fetch(url, {
       ...(form === undefined ? {} : { method: "POST", body: form }),
+      ...(authorization === undefined ? {} : { headers: { authorization } }),
       redirect: "error",
       signal: AbortSignal.timeout(15_000),
     });
@@ -121,6 +122,24 @@ const ask = async (url: string, form?: URLSearchParams): Promise<Response> => {
       `No house answers at ${new URL(url).origin}. Start it with \`npm start\`, or name its gateway's port with --port.`,
     );
   }
+};
+
+interface TokenReply {
+  readonly access_token?: string;
+  readonly error?: string;
+  readonly error_description?: string;
+}
+
+/** As the client itself, with the secret that this data folder makes; `undefined` where that is not this house's folder. */
+const requestAsClient = async (endpoint: string, clientId: string, given: Arguments): Promise<string | undefined> => {
+  const secret = await clientSecret(clientId, given.data).catch(() => undefined);
+  if (secret === undefined) return undefined;
+  const form = new URLSearchParams({ grant_type: "client_credentials" });
+  if (given.scope !== undefined) form.set("scope", given.scope);
+  for (const audience of given.aud ?? []) form.append("resource", audience);
+  const basic = Buffer.from(`${encodeURIComponent(clientId)}:${encodeURIComponent(secret)}`).toString("base64");
+  const answer = await ask(endpoint, form, `Basic ${basic}`);
+  return answer.ok ? ((await answer.json()) as TokenReply).access_token : undefined;
 };
 
 const requestToken = async (given: Arguments): Promise<string> => {
@@ -135,13 +154,13 @@ const requestToken = async (given: Arguments): Promise<string> => {
       UNAVAILABLE,
       `${issuer} is not the embedded issuer of a development house: take a token from your own OpenID provider.`,
     );
+  const own = given.client === undefined ? undefined : await requestAsClient(found.token_endpoint, given.client, given);
+  if (own !== undefined) return own;
   const answer = await ask(found.token_endpoint, formOf(given));
-  const body = (await answer.json().catch(() => ({}))) as {
-    readonly access_token?: string;
-    readonly error?: string;
-    readonly error_description?: string;
-  };
+  const body = (await answer.json().catch(() => ({}))) as TokenReply;
   if (answer.ok && body.access_token !== undefined) return body.access_token;
+  if (given.client !== undefined && body.error === "invalid_grant")
+    throw new Refusal(REFUSED, "This house has no demo persons to vouch for the client: name the house's data folder with --data.");
   throw new Refusal(REFUSED, `Refused: ${body.error_description ?? body.error ?? `status ${answer.status}`}`);
 };
 

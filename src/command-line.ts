@@ -18,7 +18,8 @@ export const helpText = `Sallyport: one governed gate for people and AI agents.
 
   npm start -- [options]
 
-  --serve a,b,..   only these parts: ${partNames.join(", ")} (default: all; fewer need one PostgreSQL, DATABASE_URL)
+  --serve a,b,..   only these parts: ${partNames.join(", ")} (default: all; fewer need one PostgreSQL, DATABASE_URL,
+                   but for pdp,issuer,gateway with a --config whose facts are a file)
   --port N         gateway's port (default 8080); issuer N+1, pdp N+2, crud N+3, membership N+4, secrets N+5, demo upstream N+10
   --data DIR       where everything is kept (default .sallyport/)
   --config DIR     routes, systems, tools, policies (default config/)

@@ -103,8 +103,8 @@ export const openHouseServices = async (parts: HouseServicesParts): Promise<Serv
         database,
         secrets,
         web: { ...webClient, publicOrigins: addresses.publicOrigins },
-        // Without the demo nobody is known there: its password is no secret.
-        signIns: demo ? demoSignIns : { persons: [], agents: [], services: [] },
+        // Without the demo no person is known there: their password is no secret. A service client's is derived from the house's own.
+        signIns: demo ? demoSignIns : { persons: [], agents: [], services: demoSignIns.services },
         audiences: [publicOrigin, `${publicOrigin}/mcp`, audiences.pdp, audiences.crud, audiences.membership, audiences.secrets],
         houseKeys: callers.houseKeys,
         log,

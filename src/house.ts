@@ -1,12 +1,13 @@
 import { mkdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { demoPassword, demoTotpSecret } from "#demo/sign-ins.ts";
+import { readPdpConfiguration } from "#pdp/configuration-file.ts";
 import { DataFolderLocked } from "#store/data-folder-lock.ts";
 import { createLog } from "#telemetry/log.ts";
 import { createMetrics, type Metrics } from "#telemetry/metrics.ts";
 import { openTelemetry } from "#telemetry/telemetry.ts";
 import { bannerLines } from "./banner.ts";
-import { partNames, type CommandLine } from "./command-line.ts";
+import { partNames, type CommandLine, type PartName } from "./command-line.ts";
 import { addressesOf } from "./house-addresses.ts";
 import { createHouseCallers } from "./house-callers.ts";
 import { openHouseServices } from "./house-services.ts";
@@ -26,8 +27,17 @@ export interface StartOptions {
   readonly say: (line: string) => void;
 }
 
-const requireOneDatabase = (commandLine: CommandLine, settings: HouseSettings): void => {
+/** Parts that need no other one when the decision point has its facts from a file: nobody else has a share in their database. */
+const selfContained: ReadonlySet<PartName> = new Set(["pdp", "issuer", "gateway"]);
+
+const standsAlone = async (commandLine: CommandLine, pdpConfigFile: string): Promise<boolean> => {
+  if (![...commandLine.serve].every((part) => selfContained.has(part)) || !commandLine.serve.has("pdp")) return false;
+  return (await readPdpConfiguration(pdpConfigFile)).facts.kind === "file";
+};
+
+const requireOneDatabase = async (commandLine: CommandLine, settings: HouseSettings, pdpConfigFile: string): Promise<void> => {
   if (commandLine.serve.size === partNames.length || settings.store.databaseUrl !== undefined) return;
+  if (await standsAlone(commandLine, pdpConfigFile)) return;
   throw new StartRefused(78, [
     `--serve ${[...commandLine.serve].join(",")}: services that run apart share one PostgreSQL, and DATABASE_URL is not set.`,
     "Set DATABASE_URL, or serve everything in one process.",
@@ -55,7 +65,6 @@ export const startHouse = async ({ commandLine, environment, say }: StartOptions
   await using stack = new AsyncDisposableStack();
   try {
     const settings = requireHouseSettings(environment);
-    requireOneDatabase(commandLine, settings);
     const { environment: kind, logLevel, version } = settings.house;
     const service = commandLine.serve.has("gateway") ? "bff-service" : `${[...commandLine.serve].join("+")}-service`;
     const log = createLog({ level: logLevel, service, version, environment: kind });
@@ -77,6 +86,8 @@ export const startHouse = async ({ commandLine, environment, say }: StartOptions
     const dataFolder = resolve(invokedFrom, commandLine.data);
     const configFolder =
       commandLine.config === "config" ? join(import.meta.dirname, "../config") : resolve(invokedFrom, commandLine.config);
+    const pdpConfigFile = environment["PDP_CONFIG_FILE"] ? settings.pdp.configFile : join(configFolder, "pdp.yaml");
+    await requireOneDatabase(commandLine, settings, pdpConfigFile);
     await mkdir(dataFolder, { recursive: true, mode: 0o700 });
 
     const addresses = addressesOf({

@@ -109,16 +109,88 @@ export const evaluateMany = endpoint("pdp", "POST", "/access/v1/evaluations", {
   summary: "Decide a batch, in order, with the standard's three semantics.",
 });
 
+// ---- searches ----
+
+/** Where a page begins and how long it is. Of a search that goes on, the token says both. */
+export const searchPage = z.object({ token: z.string().min(1).max(4096).optional(), limit: z.number().int().min(1).max(1000).optional() });
+
+const given = { context: properties.optional(), page: searchPage.optional() };
+/** The searched entity: its type alone. An id of it is not looked at. */
+const searchedSubject = z.object({ type: word, properties: properties.optional() });
+const searchedResource = z.object({ type: word });
+const wholeResource = resource.extend({ id: z.string().min(1).max(1024) });
+
+const pageReply = z.object({
+  /** Empty: the end. */
+  next_token: z.string(),
+  /** Results of this page. */
+  count: z.number().int(),
+});
+/** `page` is there when one was asked for, or when there is more. */
+const entityResults = z.object({ results: z.array(z.object({ type: z.string(), id: z.string() })), page: pageReply.optional() });
+const actionResults = z.object({ results: z.array(z.object({ name: z.string() })), page: pageReply.optional() });
+export type SearchReply = z.infer<typeof entityResults> | z.infer<typeof actionResults>;
+
+const searchProblems = [
+  "invalid_page_token",
+  "reserved_context_member",
+  "rate_limited",
+  "engine_failed",
+  "membership_unavailable",
+  "graph_unavailable",
+  "not_supported",
+] as const;
+
+export const searchSubject = endpoint("pdp", "POST", "/access/v1/search/subject", {
+  body: z.object({ subject: searchedSubject, action, resource: wholeResource, ...given }),
+  reply: entityResults,
+  auth: "bearer",
+  scope: ["authzen.search"],
+  problems: searchProblems,
+  summary: "Who may do this to that, in byte order of ids.",
+});
+
+export const searchResource = endpoint("pdp", "POST", "/access/v1/search/resource", {
+  body: z.object({ subject, action, resource: searchedResource, ...given }),
+  reply: entityResults,
+  auth: "bearer",
+  scope: ["authzen.pep", "authzen.search"],
+  problems: searchProblems,
+  summary: "What a subject may do this to, in byte order of ids.",
+});
+
+export const searchAction = endpoint("pdp", "POST", "/access/v1/search/action", {
+  body: z.object({ subject, resource: wholeResource, ...given }),
+  reply: actionResults,
+  auth: "bearer",
+  scope: ["authzen.pep", "authzen.search"],
+  problems: searchProblems,
+  summary: "What a subject may do to a resource, in byte order of names.",
+});
+
 export const metadata = endpoint("pdp", "GET", "/.well-known/authzen-configuration", {
   reply: z.looseObject({
     policy_decision_point: z.string(),
     access_evaluation_endpoint: z.string(),
     access_evaluations_endpoint: z.string(),
+    search_subject_endpoint: z.string().optional(),
+    search_resource_endpoint: z.string().optional(),
+    search_action_endpoint: z.string().optional(),
     supported_obligations: z.array(z.looseObject({ id: z.string(), type: z.string() })).optional(),
     capabilities: z.array(z.string()).optional(),
+    /** The same as a JWT, signed with ES256; what it says goes before what stands beside it. */
+    signed_metadata: z.string().optional(),
+    /** Where the key of `signed_metadata` is. */
+    jwks_uri: z.string().optional(),
   }),
   auth: "none",
   summary: "Where the decision point's endpoints are.",
+});
+
+export const metadataKeys = endpoint("pdp", "GET", "/.well-known/jwks.json", {
+  reply: z.object({ keys: z.array(z.record(z.string(), z.unknown())) }),
+  auth: "none",
+  summary: "The public key of the signed metadata.",
 });
 
 // ---- explanations ----

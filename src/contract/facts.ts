@@ -6,6 +6,8 @@ import { plainText } from "./ids.ts";
 
 export const factAsk = z.object({
   subject_id: plainText(1, 256),
+  /** The type by which the subject was named, where it was not `identity`; for sources that know several. */
+  subject_type: plainText(1, 128).optional(),
   /** The agent chain, outermost first; facts of a chain are the intersection over its hops. */
   agent_ids: z.array(plainText(1, 256)).max(8).optional(),
   action: plainText(1, 128),
@@ -27,6 +29,8 @@ export const factSubject = z.object({
   groups: z.array(z.string()),
   disabled: z.boolean(),
   mfa_level: z.string().nullable(),
+  /** What policies with a schema of their own may ask of it; the house's own ask nothing more. */
+  attributes: z.record(z.string(), z.unknown()).optional(),
 });
 
 export const factDelegation = z.object({
@@ -86,4 +90,28 @@ export const askFacts = endpoint("membership", "POST", "/api/v1/pip/membership/f
   scope: ["pip.read"],
   problems: ["store_unavailable", "too_many"],
   summary: "Facts for decisions, of one snapshot of the graph.",
+});
+
+/** What could be the answer to a search: who could ask, or what could be asked about. */
+export const candidateAsk = z.strictObject({
+  of: z.enum(["subject", "resource"]),
+  /** Type of the searched entity: `identity`, or a resource type. */
+  type: plainText(1, 128),
+  /** The action that is searched for: some resource types are other things for other actions. */
+  action: plainText(1, 128),
+  /** Only what belongs to this tenant or is shared. */
+  tenant_id: z.string().optional(),
+  /** Only ids behind this one, in byte order. */
+  after: z.string().max(1024).optional(),
+  limit: z.number().int().min(1).max(2000),
+});
+export type CandidateAsk = z.infer<typeof candidateAsk>;
+
+export const listCandidates = endpoint("membership", "POST", "/api/v1/pip/membership/candidates", {
+  body: candidateAsk,
+  reply: z.object({ ids: z.array(z.string()) }),
+  auth: "bearer",
+  scope: ["pip.read"],
+  problems: ["store_unavailable"],
+  summary: "Ids that a search of the decision point has to look at, in byte order.",
 });

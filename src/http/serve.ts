@@ -133,7 +133,9 @@ export const createRouter = <C>(options: RouterOptions<C>): Router<C> => {
     if (endpoint.body === undefined || endpoint.ownBody === true) return undefined;
     const bytes = await readBytes(request, maxBodyBytes);
     if (bytes.byteLength > 0 && !isJson(request.headers.get("content-type")))
-      throw new Problem("unsupported_media_type", { detail: "Send application/json." });
+      throw options.badInputStatus === 400
+        ? new Problem("invalid_request", { errors: [{ path: "header.content-type", message: "must be application/json" }] })
+        : new Problem("unsupported_media_type", { detail: "Send application/json." });
     const read = endpoint.body.safeParse(bytes.byteLength === 0 ? undefined : parseJson(bytes));
     if (read.success) return read.data;
     const faults = faultsOf(read.error, "");

@@ -16,16 +16,43 @@ const tenants = (ids: readonly string[]): CedarValueJson[] => ids.map((id) => re
 const named = (ids: readonly string[], wanted: ReadonlySet<string> | undefined): readonly string[] =>
   wanted === undefined ? ids : ids.filter((id) => wanted.has(id));
 
-const identity = (
+/** A value as an attribute of this type; `undefined` when it is none. */
+const valueOf = (value: unknown, shape: Shape): CedarValueJson | undefined => {
+  if (shape.type === "String") return typeof value === "string" ? value : undefined;
+  if (shape.type === "Bool") return typeof value === "boolean" ? value : undefined;
+  if (shape.type === "Long") return Number.isSafeInteger(value) ? (value as number) : undefined;
+  if (shape.type === "Entity") return typeof value === "string" ? reference(shape.name, value) : undefined;
+  if (shape.type === "Record") return typeof value === "object" && value !== null ? typed(value as Properties, shape) : undefined;
+  if (shape.type !== "Set" || !Array.isArray(value)) return undefined;
+  const members = value.map((member) => valueOf(member, shape.element));
+  return members.every((member) => member !== undefined) ? members : undefined;
+};
+
+/** What the schema wants of an entity: what the house knows of every one, else what the facts hold by that name. */
+const attributesOf = (
   type: string,
-  id: string,
-  tenant: string,
-  disabled: boolean,
-  mfaLevel: string | null,
-  groups: readonly string[],
-): EntityJson => ({
-  uid: entity(type, id),
-  attrs: { tenant: reference("Tenant", tenant), disabled, mfa_level: mfaLevel ?? "none" },
+  made: Readonly<Record<string, CedarValueJson>>,
+  held: Properties | undefined,
+  schema: Schema,
+): Record<string, CedarValueJson> => {
+  const found: Record<string, CedarValueJson> = {};
+  for (const [name, shape] of Object.entries(schema.attributes(type))) {
+    const value = Object.hasOwn(made, name) ? made[name] : valueOf(held?.[name], shape);
+    if (value !== undefined) found[name] = value;
+  }
+  return found;
+};
+
+type Identified = Question["facts"]["subject"];
+
+const identity = (type: string, who: Identified, question: Question, schema: Schema, groups: readonly string[]): EntityJson => ({
+  uid: entity(type, who.id),
+  attrs: attributesOf(
+    type,
+    { tenant: reference("Tenant", question.tenant), disabled: who.disabled, mfa_level: who.mfa_level ?? "none" },
+    who.attributes,
+    schema,
+  ),
   parents: groups.map((group) => entity("Group", group)),
 });
 
@@ -66,8 +93,7 @@ const resourceEntity = (question: Question, standing: Standing, schema: Schema, 
     step_up: standing.stepUp,
     health: question.pair.type === "tool" && question.resourceId === healthTool,
   };
-  const wanted = Object.keys(schema.attributes(type));
-  const attrs = Object.fromEntries(wanted.map((name) => [name, made[name] ?? null]));
+  const attrs = attributesOf(type, made, question.facts.resource?.attributes, schema);
   return { uid: resourceUid(question), attrs, parents: parentsOf(question, slice) };
 };
 
@@ -79,10 +105,8 @@ const typed = (values: Properties, shape: Shape | undefined): Record<string, Ced
   if (shape?.type !== "Record") return {};
   const made: Record<string, CedarValueJson> = {};
   for (const [name, wanted] of Object.entries(shape.attributes)) {
-    const value = Object.hasOwn(values, name) ? values[name] : undefined;
-    if (wanted.type === "String" && typeof value === "string") made[name] = value;
-    if (wanted.type === "Bool" && typeof value === "boolean") made[name] = value;
-    if (wanted.type === "Long" && Number.isSafeInteger(value)) made[name] = value as number;
+    const value = Object.hasOwn(values, name) ? valueOf(values[name], wanted) : undefined;
+    if (value !== undefined) made[name] = value;
   }
   return made;
 };
@@ -90,7 +114,7 @@ const typed = (values: Properties, shape: Shape | undefined): Record<string, Ced
 const contextOf = (question: Question, standing: Standing, schema: Schema, slice: PolicySlice | undefined): Context => {
   const { facts, inputs } = question;
   const shape = schema.actions.get(question.pair.key)?.context ?? {};
-  const made: Context = {
+  const always: Record<string, CedarValueJson> = {
     tenant: reference("Tenant", question.tenant),
     via_agent: isViaAgent(question),
     granted: standing.granted,
@@ -103,6 +127,7 @@ const contextOf = (question: Question, standing: Standing, schema: Schema, slice
     chain: facts.chain,
     definition_ok: standing.definitionOk,
   };
+  const made: Context = Object.fromEntries(Object.entries(always).filter(([name]) => Object.hasOwn(shape, name)));
   const optional: Record<string, CedarValueJson | undefined> = {
     agent: facts.agent === null ? undefined : reference("AIAgent", facts.agent.id),
     delegation: standing.delegation,
@@ -110,9 +135,11 @@ const contextOf = (question: Question, standing: Standing, schema: Schema, slice
     claimed: typed(question.claimed, shape["claimed"]),
     ui: typed(question.ui, shape["ui"]),
     tool: inputs.tool === undefined ? undefined : { ...inputs.tool },
+    said_of_subject: typed(question.said?.subject ?? {}, shape["said_of_subject"]),
+    said_of_action: typed(question.said?.action ?? {}, shape["said_of_action"]),
   };
   for (const [name, value] of Object.entries(optional)) {
-    if (value !== undefined && (slice === undefined || slice.context.has(name))) made[name] = value;
+    if (value !== undefined && Object.hasOwn(shape, name) && (slice === undefined || slice.context.has(name))) made[name] = value;
   }
   return made;
 };
@@ -124,11 +151,11 @@ export const requestOf = (question: Question, schema: Schema, slice: PolicySlice
   // An agent that is its own subject is one entity: either word of it being switched off counts.
   const disabled = subject.disabled || (agent?.id === subject.id && agent.disabled);
   const entities = [
-    identity(subject.kind, subject.id, question.tenant, disabled, subject.mfa_level, named(subject.groups, slice?.groups)),
+    identity(subject.kind, { ...subject, disabled }, question, schema, named(subject.groups, slice?.groups)),
     resourceEntity(question, standing, schema, slice),
   ];
   if (agent !== null && agent.id !== subject.id && (slice === undefined || slice.context.has("agent"))) {
-    entities.push(identity("AIAgent", agent.id, question.tenant, agent.disabled, agent.mfa_level, named(agent.groups, slice?.groups)));
+    entities.push(identity("AIAgent", agent, question, schema, named(agent.groups, slice?.groups)));
   }
   return {
     principal: entity(subject.kind, subject.id),

@@ -9,10 +9,11 @@ import type { FactSource } from "./fact-source.ts";
 import { informAsks, type Informed } from "./gather.ts";
 import { areSupported, makeObligations } from "./obligations.ts";
 import { healthTool } from "./pairs.ts";
-import { principalKinds, type Question } from "./question.ts";
+import type { Question } from "./question.ts";
 import type { DecisionFacts } from "./records/decision-facts.ts";
 import { ruleOn, type Ruling } from "./ruling.ts";
 import { tenantOf } from "./tenant.ts";
+import { houseVocabulary, type Vocabulary } from "./vocabulary.ts";
 
 export interface CedarParts {
   readonly engine: Engine;
@@ -20,6 +21,8 @@ export interface CedarParts {
   readonly policyVersion: string;
   readonly facts: FactSource;
   readonly decisions: DecisionFacts;
+  /** The house's own words unless given. */
+  readonly vocabulary?: Vocabulary;
   readonly metrics: Metrics;
   readonly now: () => Date;
 }
@@ -34,7 +37,7 @@ const isFresh = (assurance: Ask["assurance"], now: Date): boolean =>
 
 /** The embedded engine: gathers facts once a batch, asks Cedar for each item, names obligations and reasons. */
 export const createCedar = (parts: CedarParts): DecisionPoint => {
-  const { engine, metrics, now } = parts;
+  const { engine, metrics, now, vocabulary = houseVocabulary } = parts;
 
   const inputsOf = async ({ ask }: Informed): Promise<{ readonly inputs: Inputs; readonly toolTenant?: string }> => {
     const { vouched } = ask;
@@ -82,7 +85,7 @@ export const createCedar = (parts: CedarParts): DecisionPoint => {
       inputs,
     });
     const { subject } = facts;
-    if (subject === null || tenant === undefined || ask.subject.type !== "identity" || !principalKinds.has(subject.kind)) {
+    if (subject === null || tenant === undefined || !vocabulary.isSubject(ask.subject.type, subject.kind)) {
       return refused("subject_unresolved", undefined);
     }
     if (isForeign(facts.resource, tenant)) return refused("resource_unresolved", { ...facts, resource: null, edges: [] });
@@ -102,6 +105,7 @@ export const createCedar = (parts: CedarParts): DecisionPoint => {
       props: ask.props,
       claimed: ask.claimed,
       ui: ask.ui,
+      ...(ask.said === undefined ? {} : { said: ask.said }),
     };
     return verdictOf(ask, tenant, question, ruleOn(engine, question));
   };

@@ -28,6 +28,11 @@ export const pdpSettings = {
     unit: "items",
     default: "1000",
   }),
+  searchMaxCandidates: setting("PDP_SEARCH_MAX_CANDIDATES", integer(1, 100_000), {
+    description: "Most candidates that one page of a search looks at; the next page goes on behind them.",
+    unit: "candidates",
+    default: "2000",
+  }),
   recordWindowMs: setting("PDP_RECORD_WINDOW_MS", integer(0, 1000), {
     description: "How long a decision record waits for others to share its commit.",
     unit: "ms",

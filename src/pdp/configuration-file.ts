@@ -8,7 +8,15 @@ export const pdpConfiguration = z.strictObject({
   decision_point: z.discriminatedUnion("kind", [z.strictObject({ kind: z.literal("cedar") })]).default({ kind: "cedar" }),
   /** Folder of the policies, relative to this file; the built-in ones unless given. */
   policy_dir: z.string().min(1).optional(),
-  facts: z.discriminatedUnion("kind", [z.strictObject({ kind: z.literal("membership") })]).default({ kind: "membership" }),
+  /** The identity graph, or a file (relative to this one) with subjects and resources for policies with a schema of their own. */
+  facts: z
+    .discriminatedUnion("kind", [
+      z.strictObject({ kind: z.literal("membership") }),
+      z.strictObject({ kind: z.literal("file"), path: z.string().min(1) }),
+    ])
+    .default({ kind: "membership" }),
+  /** Goes before PDP_ANSWER_DETAIL. */
+  answer_detail: z.enum(["coarse", "none"]).optional(),
   // The gateway's part, which it checks itself.
   endpoint_map: z.record(z.string(), z.unknown()).optional(),
   derived_defaults: z.unknown().optional(),
@@ -43,8 +51,8 @@ const isTooDeep = (text: string): boolean => {
   return false;
 };
 
-/** Reads the text of a configuration file. Throws `ConfigurationRefused` with every fault. */
-export const parsePdpConfiguration = (text: string, file: string): PdpConfiguration => {
+/** Reads YAML text as this shape. Throws `ConfigurationRefused` with every fault and its place. */
+export const parseYamlFile = <T>(text: string, file: string, shape: z.ZodType<T>): T => {
   if (isTooDeep(text)) throw new ConfigurationRefused([{ path: file, file, message: "is nested too deeply" }]);
   const document = parseDocument(text, { uniqueKeys: true, strict: true });
   if (document.errors.length > 0) {
@@ -57,12 +65,15 @@ export const parsePdpConfiguration = (text: string, file: string): PdpConfigurat
       })),
     );
   }
-  const read = pdpConfiguration.safeParse(document.toJS({ maxAliasCount: 0 }) ?? {});
+  const read = shape.safeParse(document.toJS({ maxAliasCount: 0 }) ?? {});
   if (read.success) return read.data;
   throw new ConfigurationRefused(
     read.error.issues.map((issue) => ({ path: `${file}#/${issue.path.map(String).join("/")}`, file, message: issue.message })),
   );
 };
+
+/** Reads the text of a configuration file. Throws `ConfigurationRefused` with every fault. */
+export const parsePdpConfiguration = (text: string, file: string): PdpConfiguration => parseYamlFile(text, file, pdpConfiguration);
 
 /** The file, or every default when there is none. */
 export const readPdpConfiguration = async (file: string): Promise<PdpConfiguration> => {

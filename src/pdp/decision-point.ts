@@ -21,6 +21,8 @@ export interface Ask {
   /** Taken from what the subject sent. */
   readonly claimed: Properties;
   readonly ui: Properties;
+  /** What a foreign enforcement point says of the subject and of the action; only schemas of their own have a place for it. */
+  readonly said?: { readonly subject?: Properties; readonly action?: Properties };
   /** Obligation types and kinds that the enforcement point can meet; `all` for services of the house. */
   readonly supported: "all" | ReadonlySet<string>;
 }

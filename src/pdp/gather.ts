@@ -1,8 +1,9 @@
 import type { FactAsk, Facts } from "#contract/facts.ts";
 import type { Ask } from "./decision-point.ts";
 import type { FactSource } from "./fact-source.ts";
-import { healthTool, pairOf, type Pair } from "./pairs.ts";
+import { healthTool, type Pair } from "./pairs.ts";
 import type { DecisionFacts } from "./records/decision-facts.ts";
+import { houseVocabulary, type Vocabulary } from "./vocabulary.ts";
 
 /** An ask whose pair is known, with what the graph and the records say about it. */
 export interface Informed {
@@ -20,12 +21,12 @@ export interface InformedBatch {
 }
 
 /** A tool list asks `tools/list`, which is decided as the call itself. */
-const decidedAs = (ask: Ask): Pair | undefined =>
+const decidedAs = (ask: Ask, words: Vocabulary): Pair | undefined =>
   ask.resource.type === "tool" && ask.action === "tools/list"
     ? ask.vouched.could
-      ? pairOf("tool", "tools/call")
+      ? words.pairOf("tool", "tools/call")
       : undefined
-    : pairOf(ask.resource.type, ask.action);
+    : words.pairOf(ask.resource.type, ask.action);
 
 /** Facts of a secret are those of its path: a key has no node, and a `#` ends the path in the canonical form. */
 const withoutKey = (id: string): string => id.split("#", 1)[0] ?? id;
@@ -41,6 +42,7 @@ const tenantOf = (ask: Ask): string | undefined =>
 
 const factAsk = (ask: Ask, type: string, externalId: string): FactAsk => ({
   subject_id: ask.subject.id,
+  ...(ask.subject.type === "identity" ? {} : { subject_type: ask.subject.type }),
   ...(ask.agents.length === 0 ? {} : { agent_ids: [...ask.agents] }),
   action: ask.action === "tools/list" && type === "tool" ? "tools/call" : ask.action,
   resource: { type, external_id: externalId },
@@ -78,11 +80,12 @@ const healthFacts = (facts: Facts): Facts => ({
  */
 export const informAsks = async (
   asks: readonly Ask[],
-  parts: { readonly facts: FactSource; readonly decisions: DecisionFacts },
+  parts: { readonly facts: FactSource; readonly decisions: DecisionFacts; readonly vocabulary?: Vocabulary },
 ): Promise<InformedBatch> => {
+  const words = parts.vocabulary ?? houseVocabulary;
   const wanted: FactAsk[] = [];
   const plan = asks.map((ask) => {
-    const pair = decidedAs(ask);
+    const pair = decidedAs(ask, words);
     const type = ask.resource.type;
     const resourceId = type === "secret" ? withoutKey(ask.resource.id) : ask.resource.id;
     const first = wanted.push(factAsk(ask, type, pair?.of === "all" ? "*" : resourceId)) - 1;

@@ -1,5 +1,5 @@
 import type { Facts } from "#contract/facts.ts";
-import type { Inputs, Properties } from "./decision-point.ts";
+import type { Ask, Inputs, Properties } from "./decision-point.ts";
 import type { Pair } from "./pairs.ts";
 
 /** A question with its facts gathered: all that policies can see, and nothing else. Pure data, so it can be asked again. */
@@ -13,6 +13,7 @@ export interface Question {
   readonly props: Properties;
   readonly claimed: Properties;
   readonly ui: Properties;
+  readonly said?: NonNullable<Ask["said"]>;
 }
 
 /** Kinds of the graph that may be a subject, which are its Cedar types too. */

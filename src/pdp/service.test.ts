@@ -1,8 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { createLocalJWKSet, jwtVerify, type JSONWebKeySet } from "jose";
 import type { EvaluationReply, EvaluationsReply } from "#contract/authzen.ts";
 import type { ProblemBody } from "#contract/problem.ts";
+import { testIdentity } from "#testing/identity.ts";
+import { statement } from "#store/database.ts";
 import { pdpWorld, readerFacts, sharedPdpWorld } from "#testing/pdp.ts";
+
+const keptKey = statement<{ readonly sealed_private: Uint8Array }>("test.metadata_key", "select sealed_private from pdp.metadata_key");
 
 /** One world for the tests that change nothing in it. */
 const shared = sharedPdpWorld();
@@ -63,7 +68,7 @@ test("bad input of a single evaluation is 400 problem+json, never 422", async ()
     assert.equal((await read<ProblemBody>(response)).code, code, name);
   }
   const plain = await world.ask(SINGLE, token, JSON.stringify(allowed), { "content-type": "text/plain" });
-  assert.equal(plain.status, 415);
+  assert.equal(plain.status, 400, "the standard knows no 415");
   const query = await world.ask(`${SINGLE}?x=1`, token, allowed);
   assert.equal(query.status, 400);
 });
@@ -110,7 +115,9 @@ test("a batch answers in order, takes defaults whole, and puts what is wrong wit
     evaluations: [
       {},
       { resource: { type: "pages", id: "operations" } },
+      { resource: { kind: "pages" }, action: { label: "view" }, subject: { name: "ben" } },
       { resource: { id: "x" } },
+      { resource: { type: "" } },
       "text",
       { subject: dan },
       { action: { name: 7 } },
@@ -123,16 +130,22 @@ test("a batch answers in order, takes defaults whole, and puts what is wrong wit
     [
       [true, undefined],
       [false, "approval_required"],
+      [true, undefined],
+      [false, "resource_unresolved"],
       [false, 400],
       [false, 400],
       [false, "not_granted"],
       [false, 400],
     ],
+    "what names an entity is taken from the default where an item leaves it out, nothing else is",
   );
   const ids = evaluations.map((item) => item.context?.decision_id);
   const callId = response.headers.get("x-decision-id");
-  assert.deepEqual(ids, [`${callId}.0`, `${callId}.1`, undefined, undefined, `${callId}.4`, undefined]);
-  assert.match(evaluations[2]?.context?.error?.message ?? "", /\/resource\/type/);
+  assert.deepEqual(
+    ids,
+    [0, 1, 2, 3, undefined, undefined, 6, undefined].map((index) => (index === undefined ? undefined : `${callId}.${index}`)),
+  );
+  assert.match(evaluations[4]?.context?.error?.message ?? "", /\/resource\/type/);
 });
 
 test("the three semantics of a batch cut where they should", async () => {
@@ -363,7 +376,32 @@ test("metadata names this decision point and its endpoints, to anybody", async (
   assert.equal(body["policy_decision_point"], "http://localhost:8082");
   assert.equal(body["access_evaluation_endpoint"], "http://localhost:8082/access/v1/evaluation");
   assert.equal(body["access_evaluations_endpoint"], "http://localhost:8082/access/v1/evaluations");
-  assert.equal(body["search_subject_endpoint"], undefined);
+  assert.equal(body["search_subject_endpoint"], "http://localhost:8082/access/v1/search/subject");
+  assert.equal(body["search_resource_endpoint"], "http://localhost:8082/access/v1/search/resource");
+  assert.equal(body["search_action_endpoint"], "http://localhost:8082/access/v1/search/action");
+  assert.equal("capabilities" in body, false, "a list of nothing is left out");
+  const keys = await read<JSONWebKeySet>(await world.ask("/.well-known/jwks.json", undefined));
+  const { payload, protectedHeader } = await jwtVerify(String(body["signed_metadata"]), createLocalJWKSet(keys));
+  assert.deepEqual([protectedHeader.alg, payload.iss], ["ES256", "http://localhost:8082"]);
+  const { signed_metadata: _jwt, ...plain } = body;
+  const { iss: _iss, iat: _iat, ...claims } = payload;
+  assert.deepEqual(claims, plain);
+  assert.equal(
+    keys.keys.some((key) => "d" in key),
+    false,
+  );
+});
+
+test("the key of the metadata outlives a restart, and is kept sealed", async (t) => {
+  const first = await pdpWorld(t);
+  const keysOf = async (world: Awaited<ReturnType<typeof pdpWorld>>) =>
+    read<JSONWebKeySet>(await world.ask("/.well-known/jwks.json", undefined));
+  const again = await pdpWorld(t, { over: first });
+  assert.deepEqual(await keysOf(again), await keysOf(first));
+  const [row] = await first.database.run(keptKey);
+  assert.ok(row !== undefined && !Buffer.from(row.sealed_private).toString("latin1").includes('"d"'));
+  const moved = await pdpWorld(t, { over: first, parts: { secrets: testIdentity().secrets } });
+  assert.notDeepEqual(await keysOf(moved), await keysOf(first), "another house secret, another key");
 });
 
 test("health is alive, ready with its parts, and names the part that is not", async (t) => {

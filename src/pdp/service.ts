@@ -27,15 +27,20 @@ import { serveEvaluations } from "./endpoints/evaluations.ts";
 import { serveHealth } from "./endpoints/health.ts";
 import { serveMetadata } from "./endpoints/metadata.ts";
 import { createPageCursors } from "./endpoints/page-cursor.ts";
+import { serveSearches } from "./endpoints/searches.ts";
 import type { Pep } from "./endpoints/parse-ask.ts";
 import { createRequirePair } from "./endpoints/require-pair.ts";
 import { withRequestId } from "./endpoints/request-id.ts";
 import { createEngines } from "./engines.ts";
 import { createViewers } from "./explain/viewer.ts";
-import { createPeerFacts, type FactSource } from "./fact-source.ts";
+import type { FactSource } from "./fact-source.ts";
+import { readMetadataKey } from "./metadata-key.ts";
+import { openFacts } from "./open-facts.ts";
 import { createDecisionIds } from "./records/decision-id.ts";
 import { createDecisionLog } from "./records/decision-log.ts";
 import { createRecordedDecisions } from "./records/recorded-decisions.ts";
+import type { CandidateSource } from "./search/candidate-source.ts";
+import { createPageTokens } from "./search/page-token.ts";
 
 export interface PdpParts {
   readonly config: SettingsOf<typeof pdpSettings>;
@@ -57,6 +62,7 @@ export interface PdpParts {
   readonly environment: "dev" | "test" | "production";
   /** Instead of membership; for tests. */
   readonly facts?: FactSource;
+  readonly candidates?: CandidateSource;
 }
 
 const builtIn = fileURLToPath(new URL("./policies/", import.meta.url));
@@ -103,15 +109,18 @@ export const createPdp = async (parts: PdpParts): Promise<Service> => {
     now,
   });
   const decisions = createRecordedDecisions(records, now);
-  const facts =
-    parts.facts ??
-    createPeerFacts({
-      membership: parts.peers.membership,
-      membershipAudience: parts.audiences.membership,
-      identity: parts.identity,
-      timeoutMs: config.factsTimeoutMs,
-    });
-  const cedar = createCedar({ engine: engines.active.engine, policyVersion: version, facts, decisions, metrics, now });
+  const opened = await openFacts({
+    switches,
+    configFile: config.configFile,
+    schema: imported.active.bundle.schema,
+    membership: parts.peers.membership,
+    membershipAudience: parts.audiences.membership,
+    identity: parts.identity,
+    timeoutMs: config.factsTimeoutMs,
+  });
+  const { vocabulary } = opened;
+  const facts = parts.facts ?? opened.facts;
+  const cedar = createCedar({ engine: engines.active.engine, policyVersion: version, facts, decisions, vocabulary, metrics, now });
   const decisionPoint = disabled ? createDisabled(cedar) : cedar;
 
   const house = new Set(config.houseClients.map((name) => `service:${name}`));
@@ -137,9 +146,17 @@ export const createPdp = async (parts: PdpParts): Promise<Service> => {
     nextDecisionId,
     pepOf,
     batchMaxItems: config.batchMaxItems,
-    answerDetail: config.answerDetail,
+    answerDetail: switches.answer_detail ?? config.answerDetail,
     metrics,
     now,
+  });
+  serveSearches(router, {
+    decisionPoint,
+    candidates: parts.candidates ?? opened.candidates,
+    vocabulary,
+    tokens: createPageTokens(createSealer(parts.secrets, "pdp.search"), now),
+    pepOf,
+    maxCandidates: config.searchMaxCandidates,
   });
   serveDecisions(router, {
     records,
@@ -158,7 +175,11 @@ export const createPdp = async (parts: PdpParts): Promise<Service> => {
     requirePair: createRequirePair({ decisionPoint, records, nextDecisionId, self: parts.identity.clientId, now }),
     timeoutMs: config.factsTimeoutMs,
   });
-  serveMetadata(router, { publicUrl: config.publicUrl, bundle: imported.active.bundle });
+  serveMetadata(router, {
+    publicUrl: config.publicUrl,
+    bundle: () => engines.active.engine.bundle,
+    key: await readMetadataKey(database, createSealer(parts.secrets, "pdp.metadata")),
+  });
   const ready = async (): Promise<readonly string[]> => [...(await decisionPoint.ready()), ...(records.isWritable() ? [] : ["records"])];
   serveHealth(router, { ready, disabled, version, metrics });
 

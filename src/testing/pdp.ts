@@ -3,9 +3,11 @@ import { readSettings, type SettingsOf } from "#contract/setting.ts";
 import type { EntryDraft } from "#events/audit/entry.ts";
 import type { Change } from "#events/change.ts";
 import type { Service } from "#http/service.ts";
+import { readCandidates } from "#membership/graph/sql-candidates.ts";
 import { wholeGraph } from "#membership/graph/tenant-scope.ts";
 import { pdpSettings } from "#pdp/config.ts";
 import type { FactSource } from "#pdp/fact-source.ts";
+import type { CandidateSource } from "#pdp/search/candidate-source.ts";
 import { createPdp, type PdpParts } from "#pdp/service.ts";
 import type { Database } from "#store/database.ts";
 import { silentLog } from "#telemetry/log.ts";
@@ -27,6 +29,9 @@ export const readerFacts = (world: GraphWorld): FactSource => ({
   },
   ready: async () => true,
 });
+
+/** What searches look at, by the graph itself. */
+export const readerCandidates = (database: Database): CandidateSource => ({ list: (ask) => readCandidates(database, wholeGraph, ask) });
 
 export interface PdpWorld {
   readonly service: Service;
@@ -89,6 +94,7 @@ export const pdpWorld = async (t: Pick<TestContext, "after">, options: PdpWorldO
     now,
     environment: "test",
     facts: readerFacts(world),
+    candidates: readerCandidates(database),
     ...options.parts,
   });
   cleanUp(t, () => service[Symbol.asyncDispose]().catch(() => {}));

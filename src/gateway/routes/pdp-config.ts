@@ -18,6 +18,7 @@ const known: ReadonlySet<string> = new Set([
   "decision_point",
   "policy_dir",
   "facts",
+  "answer_detail",
   "endpoint_map",
   "derived_defaults",
   "validation_strict",

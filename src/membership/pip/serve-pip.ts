@@ -1,9 +1,10 @@
 import type { z } from "zod";
 import { requireScope, type Caller } from "#authn/caller.ts";
 import type { Endpoint, QueryOf, ReplyOf } from "#contract/endpoint.ts";
-import { askFacts } from "#contract/facts.ts";
+import { askFacts, listCandidates } from "#contract/facts.ts";
 import { capabilities, chainEligibility, dataScope, pipDelegations, stepUp } from "#contract/membership.ts";
 import type { Answered } from "#membership/graph/graph-reader.ts";
+import { readCandidates } from "#membership/graph/sql-candidates.ts";
 import { tenantScopeOf, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 import { observed, pipAnswer } from "./answer.ts";
@@ -93,5 +94,8 @@ export const servePip = (room: MembershipRoom): void => {
       const answered = await reader.facts(tenantScopeOf(caller), body.asks);
       return { graph_version: Number(answered.version), facts: [...answered.value] };
     }),
+  );
+  router.serve(listCandidates, ({ caller, body }) =>
+    observed(room, "candidates", async () => ({ ids: [...(await readCandidates(room.database, tenantScopeOf(caller), body))] })),
   );
 };

@@ -3,8 +3,15 @@ import { z } from "zod";
 import type { Fault } from "#contract/problem.ts";
 import type { PolicyFiles } from "./policy-files.ts";
 
-/** What a decision may oblige an enforcement point to do. */
-const obligationKind = z.strictObject({ type: z.string().min(1), properties: z.record(z.string(), z.unknown()).default({}) });
+/** What a decision may oblige an enforcement point to do. Several rows may be stricter or laxer forms of one obligation: their `id`. */
+const obligationKind = z.strictObject({
+  id: z
+    .string()
+    .regex(/^[a-z][a-z0-9-]*$/)
+    .optional(),
+  type: z.string().min(1),
+  properties: z.record(z.string(), z.unknown()).default({}),
+});
 export type ObligationKind = z.infer<typeof obligationKind>;
 
 /** Who may lift a denial, and for how long. */

@@ -20,7 +20,8 @@ export interface Schema {
   /** Actions that can be asked, by id. */
   readonly actions: ReadonlyMap<string, ActionShape>;
   /** Attributes of an entity type. */
-  readonly attributes: (entityType: string) => Readonly<Record<string, Shape>>;
+  readonly attributes: (entityType: string) => Readonly<Record<string, Shape & { readonly required?: boolean }>>;
+  readonly entityTypes: ReadonlySet<string>;
 }
 
 interface ActionJson {
@@ -72,11 +73,11 @@ export const readSchema = (text: string | undefined, faults: Fault[]): Schema | 
       context: contextOf(action.appliesTo.context),
     });
   }
-  const attributes = (entityType: string): Readonly<Record<string, Shape>> => {
+  const attributes: Schema["attributes"] = (entityType) => {
     const shape = namespace.entityTypes[entityType]?.shape;
     return shape !== undefined && "attributes" in shape ? shape.attributes : {};
   };
-  return { text, actions, attributes };
+  return { text, actions, attributes, entityTypes: new Set(Object.keys(namespace.entityTypes)) };
 };
 
 /** Line (from 1) of an offset in a text. */

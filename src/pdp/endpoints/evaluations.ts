@@ -134,15 +134,36 @@ export const serveEvaluations = (router: Router<Caller>, parts: EvaluationParts)
   });
 };
 
-const memberOf = (item: unknown, name: string): unknown =>
-  typeof item === "object" && item !== null ? (item as Record<string, unknown>)[name] : undefined;
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+const memberOf = (item: unknown, name: string): unknown => (isObject(item) ? item[name] : undefined);
 
-/** An item's member takes the place of the whole default, nothing is merged deeper. */
+/** What names an entity: an item that leaves it out means the default's. */
+const naming: Readonly<Record<string, readonly string[]>> = {
+  subject: ["type", "id"],
+  action: ["name"],
+  resource: ["type", "id"],
+  context: [],
+};
+
+/**
+ * An item's member takes the place of the whole default; nothing is merged deeper but the members that name an entity
+ * (certification scenario of the standard, 3.2.7).
+ */
 const withDefaults = (item: unknown, defaults: BodyOf<typeof evaluateMany>): unknown => {
-  if (typeof item !== "object" || item === null || Array.isArray(item)) return item;
-  const { subject, action, resource, context } = defaults;
-  const given = Object.fromEntries(Object.entries({ subject, action, resource, context }).filter(([, value]) => value !== undefined));
-  return { ...given, ...item };
+  if (!isObject(item)) return item;
+  const whole: Record<string, unknown> = { ...item };
+  for (const [member, names] of Object.entries(naming)) {
+    const standard = memberOf(defaults, member);
+    const own = whole[member];
+    if (own === undefined && standard !== undefined) whole[member] = standard;
+    else if (isObject(own) && isObject(standard))
+      whole[member] = {
+        ...Object.fromEntries(names.flatMap((name) => (standard[name] === undefined ? [] : [[name, standard[name]]]))),
+        ...own,
+      };
+  }
+  return whole;
 };
 
 const errorReply = (faults: readonly Fault[]): EvaluationReply => ({

@@ -135,6 +135,7 @@ export const parseAsk = (sent: unknown, pep: Pep): Ask | readonly Fault[] => {
     props: properties,
     claimed: pep.isHouse ? objectOf(context["claimed"]) : {},
     ui: objectOf(context["ui"]),
+    ...(pep.isHouse ? {} : { said: { subject: stated, action: how.properties ?? {} } }),
     supported: pep.isHouse && supported === undefined ? "all" : new Set(textsOf(supported)),
   };
 };

@@ -76,7 +76,7 @@ const itemOf = (
     requestable: verdict.requestable,
     cached: false,
     ...(factsDigest === undefined ? {} : { facts: factsDigest }),
-    context: digest(parts, { props: ask.props, claimed: ask.claimed, ui: ask.ui }),
+    context: digest(parts, { props: ask.props, claimed: ask.claimed, ui: ask.ui, ...(ask.said === undefined ? {} : { said: ask.said }) }),
     inputs: verdict.inputs,
   };
 };

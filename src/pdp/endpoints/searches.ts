@@ -1,0 +1,125 @@
+import { createHash } from "node:crypto";
+import canonicalize from "canonicalize";
+import { searchAction, searchPage, searchResource, searchSubject, type SearchReply } from "#contract/authzen.ts";
+import { Problem } from "#contract/problem.ts";
+import type { Router } from "#http/serve.ts";
+import type { Caller } from "#authn/caller.ts";
+import type { Ask, DecisionPoint } from "#pdp/decision-point.ts";
+import type { CandidateSource } from "#pdp/search/candidate-source.ts";
+import type { PageTokens } from "#pdp/search/page-token.ts";
+import { scanCandidates, type Scan } from "#pdp/search/scan.ts";
+import type { Vocabulary } from "#pdp/vocabulary.ts";
+import { guardContext, isAsk, parseAsk, type Pep } from "./parse-ask.ts";
+import type { z } from "zod";
+
+export interface SearchParts {
+  readonly decisionPoint: DecisionPoint;
+  readonly candidates: CandidateSource;
+  readonly vocabulary: Vocabulary;
+  readonly tokens: PageTokens;
+  readonly pepOf: (caller: Caller) => Pep;
+  readonly maxCandidates: number;
+}
+
+type Page = z.infer<typeof searchPage>;
+type Sent = Readonly<Record<"subject" | "action" | "resource" | "context", unknown>>;
+
+const DEFAULT_LIMIT = 100;
+/** Stands for what is searched while the rest of the question is read. */
+const SEARCHED = "searched";
+const isHopeless: Scan["isHopeless"] = ({ reason }) => reason === "subject_unresolved";
+
+/** What a token is good for: this question of this caller. */
+const boundOf = (kind: string, sent: Sent, caller: Caller): string =>
+  createHash("sha256")
+    .update(canonicalize([kind, sent, caller.sub, caller.tenant]) ?? "")
+    .digest("base64url");
+
+/** The three searches of the standard: every candidate is decided as an evaluation is, nothing is kept and nothing recorded. */
+export const serveSearches = (router: Router<Caller>, parts: SearchParts): void => {
+  const { decisionPoint, candidates, vocabulary } = parts;
+
+  const readAsk = (sent: Partial<Sent>, pep: Pep): Ask => {
+    guardContext(pep, [sent.context], [sent.action]);
+    const ask = parseAsk(sent, pep);
+    if (!isAsk(ask)) throw new Problem("invalid_request", { errors: ask });
+    return ask;
+  };
+
+  const answer = async <T>(
+    kind: string,
+    sent: Sent,
+    page: Page | undefined,
+    caller: Caller,
+    scan: Pick<Scan, "next" | "askOf" | "isHopeless">,
+    show: (candidate: string) => T,
+  ): Promise<{ results: T[]; page?: Extract<SearchReply["page"], object> }> => {
+    const bound = boundOf(kind, sent, caller);
+    const held = page?.token === undefined ? undefined : parts.tokens.open(page.token, bound);
+    const limit = page?.limit ?? held?.limit ?? DEFAULT_LIMIT;
+    if (held !== undefined && held.limit !== limit) throw new Problem("invalid_page_token", { detail: "It was given for another limit." });
+    const { found, goOn } = await scanCandidates(decisionPoint, { ...scan, after: held?.after, limit, most: parts.maxCandidates });
+    const results = found.map(show);
+    if (page === undefined && goOn === undefined) return { results };
+    const token = goOn === undefined ? "" : parts.tokens.seal({ after: goOn, limit }, bound);
+    return { results, page: { next_token: token, count: results.length } };
+  };
+
+  /** The tenant whose entities are looked at: the one that is named, else the caller's own; `*` may look at all. */
+  const tenantOf = (ask: Ask): { readonly tenant_id?: string } => {
+    const tenant = ask.subject.tenant ?? ask.bound;
+    return tenant === "*" ? {} : { tenant_id: tenant };
+  };
+
+  router.serve(searchSubject, async ({ body, caller }) => {
+    const { subject, action, resource, context, page } = body;
+    const ask = readAsk({ subject: { ...subject, id: SEARCHED }, action, resource, context }, parts.pepOf(caller));
+    const next: Scan["next"] = (after, limit) =>
+      candidates.list({
+        of: "subject",
+        type: subject.type,
+        action: ask.action,
+        ...tenantOf(ask),
+        ...(after === undefined ? {} : { after }),
+        limit,
+      });
+    const askOf = (id: string): Ask => ({ ...ask, subject: { ...ask.subject, id } });
+    return answer("subject", { subject, action, resource, context }, page, caller, { next, askOf }, (id) => ({ type: subject.type, id }));
+  });
+
+  router.serve(searchResource, async ({ body, caller }) => {
+    const { subject, action, resource, context, page } = body;
+    const ask = readAsk({ subject, action, resource: { ...resource, id: SEARCHED }, context }, parts.pepOf(caller));
+    const pair = vocabulary.pairOf(ask.resource.type, ask.action);
+    const next: Scan["next"] = async (after, limit) => {
+      if (pair === undefined) return [];
+      // A right to the whole collection has one object, and the house's name for it.
+      if (pair.of === "all") return after === undefined ? ["*"] : [];
+      return candidates.list({
+        of: "resource",
+        type: ask.resource.type,
+        action: ask.action,
+        ...tenantOf(ask),
+        ...(after === undefined ? {} : { after }),
+        limit,
+      });
+    };
+    const askOf = (id: string): Ask => ({ ...ask, resource: { ...ask.resource, id } });
+    return answer("resource", { subject, action, resource, context }, page, caller, { next, askOf, isHopeless }, (id) => ({
+      type: resource.type,
+      id,
+    }));
+  });
+
+  router.serve(searchAction, async ({ body, caller }) => {
+    const { subject, resource, context, page } = body;
+    const pep = parts.pepOf(caller);
+    const ask = readAsk({ subject, action: { name: SEARCHED }, resource, context }, pep);
+    const names = vocabulary.pairsOf(ask.resource.type).map((pair) => pair.action);
+    const next: Scan["next"] = async (after, limit) => names.filter((name) => after === undefined || name > after).slice(0, limit);
+    const askOf = (action: string): Ask => ({ ...ask, action });
+    return answer("action", { subject, action: undefined, resource, context }, page, caller, { next, askOf, isHopeless }, (name) => ({
+      name,
+    }));
+  });
+};

@@ -1,0 +1,45 @@
+import { parse } from "yaml";
+import { z } from "zod";
+import type { InteropCase } from "./interop-case.ts";
+
+/** A set of our own: requests and wanted answers, one a row. `text` is sent as it stands, `body` as JSON. */
+const row = z
+  .strictObject({
+    name: z.string().min(1),
+    post: z.string().startsWith("/").optional(),
+    get: z.string().startsWith("/").optional(),
+    headers: z.record(z.string(), z.string()).default({}),
+    body: z.unknown().optional(),
+    text: z.string().optional(),
+    expect: z.strictObject({
+      status: z.number().int().default(200),
+      body: z.unknown().optional(),
+      decision: z.boolean().optional(),
+      decisions: z.array(z.boolean().or(z.literal("any"))).optional(),
+      results: z.array(z.unknown()).optional(),
+      includes: z.array(z.unknown()).optional(),
+      pagesOf: z.number().int().min(1).optional(),
+      discovery: z.literal(true).optional(),
+    }),
+  })
+  .refine(({ post, get }) => (post === undefined) !== (get === undefined), "needs either post or get")
+  .refine(({ expect }) => expect.pagesOf === undefined || expect.results !== undefined, "pagesOf needs results");
+
+const given = <T extends object>(value: T): { [K in keyof T]: Exclude<T[K], undefined> } =>
+  Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as { [K in keyof T]: Exclude<T[K], undefined> };
+
+/** The cases of a file of ours. Throws where the file is not of this form: a case that nobody understands proves nothing. */
+export const readOwnSet = (set: string, text: string): readonly InteropCase[] =>
+  z
+    .array(row)
+    .min(1)
+    .parse(parse(text))
+    .map(({ name, post, get, headers, body, text: sent, expect }) => ({
+      set,
+      name,
+      method: post === undefined ? "GET" : "POST",
+      path: post ?? get ?? "/",
+      headers,
+      body: sent ?? (body === undefined ? undefined : JSON.stringify(body)),
+      expect: given(expect),
+    }));
