@@ -1,33 +1,30 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { z } from "zod";
-import { decisionContext, type EvaluationReply } from "#contract/authzen.ts";
 import { readProblem, type Peer } from "#contract/ask.ts";
 import { Problem } from "#contract/problem.ts";
+import type { Breaker } from "./breaker.ts";
+import type { ReadAnswer } from "./point-answers.ts";
 
 /** What came of a call to the decision point; `headers` are those worth passing on. */
-export interface PointAnswer {
-  readonly items: readonly EvaluationReply[];
+export interface PointAnswer<T> {
+  readonly value: T;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-export interface PointCall {
-  readonly path: "/access/v1/evaluation" | "/access/v1/evaluations";
+export interface PointCall<T> {
+  readonly path: `/access/v1/${string}`;
   readonly body: string | Uint8Array<ArrayBuffer>;
   readonly authorization: string;
   readonly correlationId: string;
   readonly requestId: string | undefined;
-  /** How many decisions are wanted, and whether fewer are an answer. */
-  readonly wanted: { readonly count: number; readonly mayBeFewer: boolean };
+  readonly read: ReadAnswer<T>;
   /** True: the question is the client's own, so what is wrong with it is theirs to hear. */
   readonly passRefusals?: boolean;
   readonly signal: AbortSignal;
 }
 
-const MAX_ANSWER_BYTES = 4 * 1_048_576;
+export type AskPoint = <T>(call: PointCall<T>) => Promise<PointAnswer<T>>;
 
-const replyShape = z.looseObject({ decision: z.boolean(), context: decisionContext.optional() });
-const oneShape = replyShape;
-const manyShape = z.looseObject({ evaluations: z.array(replyShape) });
+const MAX_ANSWER_BYTES = 4 * 1_048_576;
 
 const unavailable = (cause: unknown): Problem => new Problem("pdp_unavailable", { cause, headers: { "retry-after": "1" } });
 const badAnswer = (cause: unknown): Problem => new Problem("pdp_bad_answer", { cause });
@@ -43,8 +40,11 @@ const readText = async (response: Response): Promise<string> => {
   return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(chunks));
 };
 
-const readAnswer = async (call: PointCall, response: Response): Promise<PointAnswer> => {
-  if (call.passRefusals === true && [400, 403, 413, 415].includes(response.status)) throw await readProblem(response);
+/** Refusals that a client is told as they are: what is wrong with its question, and how much of it there may be. */
+const passed = [400, 403, 413, 415];
+
+const readAnswer = async <T>(call: PointCall<T>, response: Response): Promise<PointAnswer<T>> => {
+  if (call.passRefusals === true && passed.includes(response.status)) throw await readProblem(response);
   if (response.status !== 200) throw badAnswer({ status: response.status });
   if (!/^application\/json *(?:;|$)/i.test(response.headers.get("content-type") ?? "")) throw badAnswer("content-type");
   let value: unknown;
@@ -53,27 +53,23 @@ const readAnswer = async (call: PointCall, response: Response): Promise<PointAns
   } catch (cause) {
     throw cause instanceof Problem ? cause : badAnswer(cause);
   }
-  const { count, mayBeFewer } = call.wanted;
-  const read =
-    call.path === "/access/v1/evaluation"
-      ? oneShape.transform((one) => [one]).safeParse(value)
-      : manyShape.transform((many) => many.evaluations).safeParse(value);
-  if (!read.success) throw badAnswer(read.error);
-  if (read.data.length > count || read.data.length === 0 || (read.data.length < count && !mayBeFewer)) throw badAnswer("length");
+  const read = call.read(value);
+  if (read === undefined) throw badAnswer("shape");
   const decisionId = response.headers.get("x-decision-id");
-  return { items: read.data as readonly EvaluationReply[], headers: decisionId === null ? {} : { "x-decision-id": decisionId } };
+  return { value: read, headers: decisionId === null ? {} : { "x-decision-id": decisionId } };
 };
 
 /**
  * Asks the decision point and believes nothing unchecked. Throws `pdp_unavailable` (503) when it does not answer in time,
- * at all, or says 429 or 5xx; `pdp_bad_answer` (502) for any other answer than strictly boolean decisions of the number
- * asked. Asked once more, after 20-60 ms, only where nothing was decided: no connection, or 503.
+ * at all, or says 429 or 5xx, or lately did so too often; `pdp_bad_answer` (502) for any answer of another form than was
+ * asked for. Asked once more, after 20-60 ms, only where nothing was decided: no connection, or 503.
  */
-export const createPointAsker = (parts: {
-  readonly pdp: Peer;
-  readonly timeoutMs: number;
-}): ((call: PointCall) => Promise<PointAnswer>) => {
-  const once = async (call: PointCall): Promise<{ readonly answer: PointAnswer } | { readonly again: Problem }> => {
+export const createPointAsker = (parts: { readonly pdp: Peer; readonly timeoutMs: number; readonly breaker: Breaker }): AskPoint => {
+  const { breaker } = parts;
+  const once = async <T>(call: PointCall<T>): Promise<{ readonly answer: PointAnswer<T> } | { readonly again: Problem }> => {
+    breaker.guard();
+    // A client that goes away says nothing of the decision point: then neither is noted.
+    let answered: boolean | undefined;
     const timer = new AbortController();
     const signal = AbortSignal.any([call.signal, timer.signal]);
     const clock = setTimeout(() => timer.abort(unavailable("timeout")), parts.timeoutMs);
@@ -94,13 +90,18 @@ export const createPointAsker = (parts: {
         response = await Promise.race([sent, ended]);
       } catch (cause) {
         if (signal.aborted) throw cause;
+        answered = false;
         return { again: unavailable(cause) };
       }
+      answered = response.status !== 429 && response.status < 500;
       if (response.status === 503) return { again: unavailable({ status: 503 }) };
-      if (response.status === 429 || response.status >= 500) throw unavailable({ status: response.status });
+      if (!answered) throw unavailable({ status: response.status });
       return { answer: await Promise.race([readAnswer(call, response), ended]) };
     } finally {
       clearTimeout(clock);
+      if (timer.signal.aborted) answered = false;
+      if (answered === undefined) breaker.release();
+      else breaker.note(answered);
     }
   };
   return async (call) => {

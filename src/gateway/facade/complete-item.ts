@@ -26,6 +26,7 @@ const serverMembers: ReadonlySet<string> = new Set([
   "method",
   "correlation_id",
   "supported_obligations",
+  "searched_by",
 ]);
 
 export interface Completed {
@@ -46,6 +47,29 @@ export const subjectOf = (asker: Asker) => ({
   },
 });
 
+/** The context as the house sends it: what only the house may say is said anew, of the asker if there is one. */
+export const completeContext = (
+  sent: Members,
+  claimed: Members,
+  asker: Asker | undefined,
+): { readonly context: Members; readonly dropped: readonly string[] } => {
+  const dropped: string[] = [];
+  const context: Record<string, unknown> = {};
+  for (const name of Object.keys(sent)) {
+    if (serverMembers.has(name)) dropped.push(name);
+    else Object.defineProperty(context, name, { value: sent[name], enumerable: true, configurable: true });
+  }
+  const own =
+    asker === undefined
+      ? {}
+      : {
+          scopes: [...asker.scopes],
+          ...(asker.agent === undefined ? {} : { agent: asker.agent }),
+          ...(asker.clientId === undefined ? {} : { client: { client_id: asker.clientId } }),
+        };
+  return { context: { ...context, claimed, ...own }, dropped };
+};
+
 /**
  * Makes a client's question the house's own: its subject is the caller, what it claims is marked as claimed, and what only
  * the house may say is dropped and said anew. `undefined`: the pair needs an id and has none.
@@ -53,26 +77,14 @@ export const subjectOf = (asker: Asker) => ({
 export const completeItem = (item: FacadeItem, asker: Asker, correlationId: string): Completed | undefined => {
   const pair = pairOf(item.resource.type, item.action.name);
   if (item.resource.id === undefined && pair !== undefined && pair.of !== "all") return undefined;
-  const dropped: string[] = [];
-  const context: Record<string, unknown> = {};
-  for (const name of Object.keys(item.context)) {
-    if (serverMembers.has(name)) dropped.push(name);
-    else Object.defineProperty(context, name, { value: item.context[name], enumerable: true, configurable: true });
-  }
+  const { context, dropped } = completeContext(item.context, { ...item.action.properties, ...item.resource.properties }, asker);
   return {
     dropped,
     question: {
       subject: subjectOf(asker),
       action: { name: item.action.name },
       resource: { type: item.resource.type, id: item.resource.id ?? "*" },
-      context: {
-        ...context,
-        claimed: { ...item.action.properties, ...item.resource.properties },
-        scopes: [...asker.scopes],
-        correlation_id: correlationId,
-        ...(asker.agent === undefined ? {} : { agent: asker.agent }),
-        ...(asker.clientId === undefined ? {} : { client: { client_id: asker.clientId } }),
-      },
+      context: { ...context, correlation_id: correlationId },
     },
   };
 };

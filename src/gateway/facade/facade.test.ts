@@ -351,6 +351,53 @@ test("a decision point that is silent, or never ends its answer, is given up in 
   }
 });
 
+test("an array is cut exactly where its semantic cuts, or it is no answer", async (t) => {
+  const { many: batch, pdp } = await world(t);
+  const no = { decision: false, context: { decision_id: "d" } };
+  const cases: readonly (readonly [semantic: string, answered: readonly unknown[], status: number])[] = [
+    ["deny_on_first_deny", [d, no], 200],
+    ["deny_on_first_deny", [d, d, d], 200],
+    ["deny_on_first_deny", [no], 200],
+    ["deny_on_first_deny", [d, d], 502],
+    ["deny_on_first_deny", [no, d], 502],
+    ["deny_on_first_deny", [d, no, d], 502],
+    ["deny_on_first_deny", [], 502],
+    ["permit_on_first_permit", [no, d], 200],
+    ["permit_on_first_permit", [no, no, no], 200],
+    ["permit_on_first_permit", [no, no], 502],
+    ["permit_on_first_permit", [d, d], 502],
+    ["execute_all", [d, no], 502],
+    ["execute_all", [no, no, no], 200],
+  ];
+  for (const [semantic, answered, status] of cases) {
+    pdp.answer = () => Response.json({ evaluations: answered });
+    const got = await batch({
+      options: { evaluations_semantic: semantic },
+      evaluations: [viewAll("pages"), viewAll("tasks"), viewAll("tools")],
+    });
+    assert.equal(got.status, status, `${semantic} ${JSON.stringify(answered)}`);
+  }
+});
+
+test("a decision point that keeps failing is left alone for five seconds, then tried again", async (t) => {
+  const clock = { now: new Date() };
+  const pdp = decidingPeer(() => true);
+  const made = await testGateway(t, { database: await database(), peers: { pdp: pdp.peer }, now: () => clock.now });
+  const { headers } = await made.signIn("person:ben");
+  const ask = async () =>
+    (await made.fetch("/access/v1/evaluation", { method: "POST", headers, body: JSON.stringify(viewAll("pages")) })).status;
+  const decide = pdp.answer;
+  pdp.answer = () => new Response("{}", { status: 500 });
+  for (let i = 0; i < 5; i += 1) assert.equal(await ask(), 503);
+  const asked = pdp.seen.length;
+  pdp.answer = decide;
+  assert.equal(await ask(), 503);
+  assert.equal(pdp.seen.length, asked, "nothing was asked");
+  clock.now = new Date(clock.now.getTime() + 5_000);
+  assert.equal(await ask(), 200);
+  assert.equal(await ask(), 200);
+});
+
 test("one answer of 503 is asked again, and the second answer counts", async (t) => {
   const { one, pdp } = await world(t);
   const decide = pdp.answer;

@@ -9,13 +9,15 @@ import type { Metrics } from "#telemetry/metrics.ts";
 import type { Inbound } from "#gateway/front-door/inbound.ts";
 import { guardContentType, readBytes } from "#gateway/read-body.ts";
 import type { Recognised } from "#gateway/recognise.ts";
-import type { createPointAsker, PointCall } from "./ask-decision-point.ts";
+import type { AskPoint, PointCall } from "./ask-decision-point.ts";
 import { completeItem, type Completed } from "./complete-item.ts";
 import { parseEvaluation, parseEvaluations, type Entry, type FacadeAsk, type FacadeItem, type FacadeLimits } from "./parse-evaluations.ts";
-import { passThrough } from "./transparent.ts";
+import { answerFacade } from "./facade-answer.ts";
+import { readEvaluation, readEvaluations } from "./point-answers.ts";
+import { createTransparent } from "./transparent.ts";
 
 export interface FacadeParts {
-  readonly askPoint: ReturnType<typeof createPointAsker>;
+  readonly askPoint: AskPoint;
   readonly identity: HouseIdentity;
   readonly pdpAudience: string;
   readonly limits: FacadeLimits & { readonly bodyBytes: number; readonly depth: number };
@@ -37,20 +39,12 @@ const byKey = (rows: readonly (readonly [string, EvaluationReply])[]): Record<st
 
 const notEvaluated: EvaluationReply = { decision: false, context: { reason: "not_evaluated" } };
 
-/** Reads X-Request-ID as the standard has it: 1-256 printable ASCII characters, given back unchanged. */
-const parseRequestId = (inbound: Inbound): string | undefined => {
-  const id = inbound.headers.get("x-request-id");
-  if (id === undefined || /^[\x20-\x7e]{1,256}$/.test(id)) return id;
-  throw new Problem("invalid_request", {
-    errors: [{ path: "header.x-request-id", message: "must be 1 to 256 printable ASCII characters" }],
-  });
-};
-
 /**
  * AuthZEN for the browser and for bearers: the subject is always the caller. A bearer with scope `authzen.pep` is an
  * enforcement point of its own and speaks to the decision point directly, with its own rights and no others.
  */
 export const createFacade = (parts: FacadeParts) => {
+  const transparent = createTransparent(parts);
   const count = (event: string) => parts.metrics.count("bff_security_events_total", { event_type: event, severity: "info" });
 
   const prepare = (entry: Entry, asker: Asker, correlationId: string): Prepared => {
@@ -74,7 +68,11 @@ export const createFacade = (parts: FacadeParts) => {
   };
 
   /** Sends what must be asked and puts the answers where they belong; the rest after a short circuit stays out. */
-  const decide = async (prepared: readonly Prepared[], ask: FacadeAsk, call: Omit<PointCall, "path" | "body" | "wanted">) => {
+  const decide = async (
+    prepared: readonly Prepared[],
+    ask: FacadeAsk,
+    call: Pick<PointCall<unknown>, "authorization" | "correlationId" | "requestId" | "signal">,
+  ) => {
     const semantic = ask.form === "single" ? "execute_all" : ask.semantic;
     const firstLocal = prepared.findIndex((item) => "local" in item);
     const reach = semantic === "deny_on_first_deny" && firstLocal !== -1 ? firstLocal : prepared.length;
@@ -82,15 +80,15 @@ export const createFacade = (parts: FacadeParts) => {
     const isOne = ask.form === "single";
     const got =
       questions.length === 0
-        ? { items: [], headers: {} }
+        ? { value: [], headers: {} }
         : await parts.askPoint({
             ...call,
             path: isOne ? "/access/v1/evaluation" : "/access/v1/evaluations",
             body: JSON.stringify(isOne ? questions[0] : { evaluations: questions, options: { evaluations_semantic: semantic } }),
-            wanted: { count: questions.length, mayBeFewer: semantic !== "execute_all" },
+            read: isOne ? readEvaluation : readEvaluations(questions.length, semantic),
           });
     const decided: EvaluationReply[] = [];
-    const left = [...got.items];
+    const left = [...got.value];
     for (const item of prepared) {
       const one = "local" in item ? item.local : left.shift();
       if (one === undefined) break;
@@ -116,26 +114,14 @@ export const createFacade = (parts: FacadeParts) => {
     return keyed.length === 0 ? { evaluations } : { evaluations, results };
   };
 
-  const answer = async (form: FacadeForm, inbound: Inbound, who: Recognised, requestId: string | undefined): Promise<Response> => {
+  const answer = async (form: FacadeForm, inbound: Inbound, who: Recognised, requestId: string | undefined) => {
     if (who.kind === "none") throw new Problem("unauthenticated");
     guardContentType(inbound, ["application/json"]);
     const bytes = await readBytes(inbound, parts.limits.bodyBytes);
     const body = parseStrictJson(bytes, { depth: parts.limits.depth });
-    const isPoint = who.kind === "bearer" && who.caller.scopes.has("authzen.pep");
     const call = { correlationId: inbound.correlationId, requestId, signal: inbound.signal };
-    const respond = (value: unknown, headers: Readonly<Record<string, string>>) =>
-      new Response(JSON.stringify(value), {
-        headers: {
-          "content-type": "application/json",
-          "cache-control": "no-store",
-          ...headers,
-          ...(requestId === undefined ? {} : { "x-request-id": requestId }),
-        },
-      });
-    if (isPoint) {
-      const passed = await passThrough(form, body, bytes, who.caller, call, parts);
-      return respond(passed.value, passed.headers);
-    }
+    if (who.kind === "bearer" && who.caller.scopes.has("authzen.pep"))
+      return transparent.evaluate(form, who.caller, { value: body, bytes }, call);
     const ask = form === "evaluation" ? parseEvaluation(body, parts.limits) : parseEvaluations(body, parts.limits);
     const entries = ask.form === "single" ? [ask.entry] : ask.entries;
     const prepared = entries.map((entry) => prepare(entry, who.asker, inbound.correlationId));
@@ -145,7 +131,10 @@ export const createFacade = (parts: FacadeParts) => {
       const { decided, headers } = await decide(prepared, ask, { ...call, authorization });
       for (const [index, entry] of entries.entries()) if (decided[index] !== undefined) observe(entry, decided[index]);
       const decisionId = ask.form === "single" ? decided[0]?.context?.decision_id : undefined;
-      return respond(present(ask, decided), { ...headers, ...(decisionId === undefined ? {} : { "x-decision-id": decisionId }) });
+      return {
+        value: present(ask, decided),
+        headers: { ...headers, ...(decisionId === undefined ? {} : { "x-decision-id": decisionId }) },
+      };
     } catch (error) {
       for (const entry of entries) observe(entry, undefined);
       throw error;
@@ -154,13 +143,6 @@ export const createFacade = (parts: FacadeParts) => {
     }
   };
 
-  return async (form: FacadeForm, inbound: Inbound, who: Recognised): Promise<Response> => {
-    const requestId = parseRequestId(inbound);
-    try {
-      return await answer(form, inbound, who, requestId);
-    } catch (error) {
-      if (requestId === undefined || !(error instanceof Problem)) throw error;
-      throw new Problem(error.code, { ...error.options, headers: { ...error.options.headers, "x-request-id": requestId } });
-    }
-  };
+  return (form: FacadeForm, inbound: Inbound, who: Recognised): Promise<Response> =>
+    answerFacade(inbound, (requestId) => answer(form, inbound, who, requestId));
 };

@@ -1,8 +1,10 @@
 import type { Caller } from "#authn/caller.ts";
 import type { HouseIdentity } from "#authn/house-identity.ts";
 import { Problem } from "#contract/problem.ts";
-import type { FacadeForm } from "./facade.ts";
-import type { createPointAsker, PointCall } from "./ask-decision-point.ts";
+import type { SearchReply, searchPage } from "#contract/authzen.ts";
+import type { z } from "zod";
+import type { AskPoint, PointAnswer, PointCall } from "./ask-decision-point.ts";
+import { readEvaluation, readEvaluations, readSearch, type Semantic } from "./point-answers.ts";
 
 /** What would widen an answer if it were believed: only the house's own services may say it. */
 const reserved = ["could", "agent", "approval", "tool", "facts"] as const;
@@ -19,47 +21,85 @@ const guardContexts = (body: Readonly<Record<string, unknown>>, items: readonly 
   });
 };
 
+export interface TransparentParts {
+  readonly askPoint: AskPoint;
+  readonly identity: HouseIdentity;
+  readonly pdpAudience: string;
+  readonly limits: { readonly items: number };
+}
+
+type Call = Pick<PointCall<unknown>, "correlationId" | "requestId" | "signal">;
+
+/** What the client sent: read, and byte for byte. */
+export interface SentBody {
+  readonly value: unknown;
+  readonly bytes: Uint8Array;
+}
+
+const requireObject = (value: unknown): Readonly<Record<string, unknown>> => {
+  if (isObject(value)) return value;
+  throw new Problem("invalid_request", { errors: [{ path: "", message: "must be an object" }] });
+};
+
+const semanticOf = (body: Readonly<Record<string, unknown>>): Semantic => {
+  const sent = isObject(body["options"]) ? body["options"]["evaluations_semantic"] : undefined;
+  return sent === "deny_on_first_deny" || sent === "permit_on_first_permit" ? sent : "execute_all";
+};
+
 /**
  * An enforcement point of its own: its bytes go to the decision point as they are, with a token in its own name, so that
- * its tenant bounds the answer there. The answer is checked like any other and passed on in the standard's form.
+ * its tenant and scopes bound the answer there. The answer is checked like any other and passed on in the standard's form.
  */
-export const passThrough = async (
-  form: FacadeForm,
-  body: unknown,
-  bytes: Uint8Array,
-  caller: Caller,
-  call: Omit<PointCall, "path" | "body" | "wanted" | "authorization">,
-  parts: {
-    readonly askPoint: ReturnType<typeof createPointAsker>;
-    readonly identity: HouseIdentity;
-    readonly pdpAudience: string;
-    readonly limits: { readonly items: number };
-  },
-): Promise<{ readonly value: unknown; readonly headers: Readonly<Record<string, string>> }> => {
-  if (!isObject(body)) throw new Problem("invalid_request", { errors: [{ path: "", message: "must be an object" }] });
-  const evaluations = form === "evaluations" && Array.isArray(body["evaluations"]) ? (body["evaluations"] as readonly unknown[]) : [];
-  if (evaluations.length > parts.limits.items)
-    throw new Problem("too_many_evaluations", { detail: `At most ${parts.limits.items} in one call.` });
-  guardContexts(body, evaluations);
-  const isMany = evaluations.length > 0;
-  if (!isMany && !isObject(body["subject"]))
-    throw new Problem("invalid_request", { errors: [{ path: "/subject", message: "is missing" }] });
-  const semantic = isObject(body["options"]) ? body["options"]["evaluations_semantic"] : undefined;
-  const authorization = `Bearer ${await parts.identity.onBehalfOf(parts.pdpAudience, {
-    sub: caller.sub,
-    tenant: caller.tenant,
-    scopes: caller.scopes,
-    actors: caller.actors,
-    amr: caller.amr,
-    ...(caller.clientId === undefined ? {} : { clientId: caller.clientId }),
-  })}`;
-  const answer = await parts.askPoint({
-    ...call,
-    authorization,
-    passRefusals: true,
-    path: isMany ? "/access/v1/evaluations" : "/access/v1/evaluation",
-    body: new Uint8Array(bytes),
-    wanted: { count: isMany ? evaluations.length : 1, mayBeFewer: semantic !== undefined && semantic !== "execute_all" },
-  });
-  return { value: isMany ? { evaluations: answer.items } : answer.items[0], headers: answer.headers };
+export const createTransparent = (parts: TransparentParts) => {
+  const tokenOf = (caller: Caller): Promise<string> =>
+    parts.identity.onBehalfOf(parts.pdpAudience, {
+      sub: caller.sub,
+      tenant: caller.tenant,
+      scopes: caller.scopes,
+      actors: caller.actors,
+      amr: caller.amr,
+      ...(caller.clientId === undefined ? {} : { clientId: caller.clientId }),
+    });
+  const pass = async <T>(caller: Caller, sent: SentBody, call: Call & Pick<PointCall<T>, "path" | "read">): Promise<PointAnswer<T>> =>
+    parts.askPoint({
+      ...call,
+      authorization: `Bearer ${await tokenOf(caller)}`,
+      passRefusals: true,
+      body: new Uint8Array(sent.bytes),
+    });
+
+  return {
+    evaluate: async (form: "evaluation" | "evaluations", caller: Caller, sent: SentBody, call: Call): Promise<PointAnswer<unknown>> => {
+      const body = requireObject(sent.value);
+      const items = form === "evaluations" && Array.isArray(body["evaluations"]) ? (body["evaluations"] as readonly unknown[]) : [];
+      if (items.length > parts.limits.items)
+        throw new Problem("too_many_evaluations", { detail: `At most ${parts.limits.items} in one call.` });
+      guardContexts(body, items);
+      if (items.length === 0) {
+        if (!isObject(body["subject"])) throw new Problem("invalid_request", { errors: [{ path: "/subject", message: "is missing" }] });
+        const one = await pass(caller, sent, { ...call, path: "/access/v1/evaluation", read: readEvaluation });
+        return { ...one, value: one.value[0] };
+      }
+      const read = readEvaluations(items.length, semanticOf(body));
+      const many = await pass(caller, sent, { ...call, path: "/access/v1/evaluations", read });
+      return { ...many, value: { evaluations: many.value } };
+    },
+    search: async (
+      kind: "subject" | "resource" | "action",
+      caller: Caller,
+      sent: SentBody,
+      call: Call,
+    ): Promise<PointAnswer<SearchReply>> => {
+      const body = requireObject(sent.value);
+      guardContexts(body, []);
+      const searched = kind === "action" ? undefined : body[kind];
+      const type = isObject(searched) ? searched["type"] : undefined;
+      const { limit } = (isObject(body["page"]) ? body["page"] : {}) as z.infer<typeof searchPage>;
+      const read = readSearch(kind, typeof type === "string" ? type : undefined, typeof limit === "number" ? limit : MOST_RESULTS);
+      return pass(caller, sent, { ...call, path: `/access/v1/search/${kind}`, read });
+    },
+  };
 };
+
+/** A page without a limit has as many as its token says, which only the decision point can read. */
+const MOST_RESULTS = 1000;

@@ -40,6 +40,9 @@ export const createWellKnown = (parts: WellKnownParts): Readonly<Record<"jwks" |
           policy_decision_point: origin,
           access_evaluation_endpoint: `${origin}/access/v1/evaluation`,
           access_evaluations_endpoint: `${origin}/access/v1/evaluations`,
+          search_subject_endpoint: `${origin}/access/v1/search/subject`,
+          search_resource_endpoint: `${origin}/access/v1/search/resource`,
+          search_action_endpoint: `${origin}/access/v1/search/action`,
         },
         "public, max-age=300",
       );

@@ -1,6 +1,9 @@
 import { Problem } from "#contract/problem.ts";
 import { createPointAsker } from "#gateway/facade/ask-decision-point.ts";
+import { createBreaker } from "#gateway/facade/breaker.ts";
 import { createFacade } from "#gateway/facade/facade.ts";
+import type { SearchKind } from "#gateway/facade/parse-search.ts";
+import { createSearchFacade } from "#gateway/facade/search.ts";
 import { answerEndSession, answerSessions } from "#gateway/inside/own-sessions.ts";
 import { createStreamHealth } from "#gateway/inside/stream-health.ts";
 import type { InsideHandler, RouteCall } from "#gateway/serve-route.ts";
@@ -15,8 +18,22 @@ export const insideIds = [
   "access.evaluation.bearer",
   "access.evaluations",
   "access.evaluations.bearer",
+  "access.search.subject",
+  "access.search.subject.bearer",
+  "access.search.resource",
+  "access.search.resource.bearer",
+  "access.search.action",
+  "access.search.action.bearer",
   "pdp.evaluation",
+  "pdp.evaluation.bearer",
   "pdp.evaluations",
+  "pdp.evaluations.bearer",
+  "pdp.search.subject",
+  "pdp.search.subject.bearer",
+  "pdp.search.resource",
+  "pdp.search.resource.bearer",
+  "pdp.search.action",
+  "pdp.search.action.bearer",
   "streams.health",
   "sessions.list",
   "sessions.end",
@@ -46,9 +63,13 @@ export const createInsideHandlers = (
 ): Readonly<Record<InsideId, InsideHandler>> => {
   const { config } = parts;
   const { sessions, cookies } = opened.sessions;
-  const facade = createFacade({
+  const facadeParts = {
     ...parts,
-    askPoint: createPointAsker({ pdp: opened.table.peerOf("pdp"), timeoutMs: config.pdpTimeoutMs }),
+    askPoint: createPointAsker({
+      pdp: opened.table.peerOf("pdp"),
+      timeoutMs: config.pdpTimeoutMs,
+      breaker: createBreaker(parts.now),
+    }),
     pdpAudience: parts.audiences.pdp,
     limits: {
       items: config.evaluationItems,
@@ -56,7 +77,9 @@ export const createInsideHandlers = (
       bodyBytes: config.evaluationBodyBytes,
       depth: config.evaluationDepth,
     },
-  });
+  };
+  const facade = createFacade(facadeParts);
+  const search = createSearchFacade(facadeParts);
   const streamHealth = createStreamHealth({
     bus: parts.bus,
     isEmbedded: parts.database.kind === "pglite",
@@ -70,13 +93,31 @@ export const createInsideHandlers = (
   });
   const evaluation: InsideHandler = ({ inbound, who }) => facade("evaluation", inbound, who);
   const evaluations: InsideHandler = ({ inbound, who }) => facade("evaluations", inbound, who);
+  const searches =
+    (kind: SearchKind): InsideHandler =>
+    ({ inbound, who }) =>
+      search(kind, inbound, who);
   return {
     "access.evaluation": evaluation,
     "access.evaluation.bearer": evaluation,
     "access.evaluations": evaluations,
     "access.evaluations.bearer": evaluations,
+    "access.search.subject": searches("subject"),
+    "access.search.subject.bearer": searches("subject"),
+    "access.search.resource": searches("resource"),
+    "access.search.resource.bearer": searches("resource"),
+    "access.search.action": searches("action"),
+    "access.search.action.bearer": searches("action"),
     "pdp.evaluation": evaluation,
+    "pdp.evaluation.bearer": evaluation,
     "pdp.evaluations": evaluations,
+    "pdp.evaluations.bearer": evaluations,
+    "pdp.search.subject": searches("subject"),
+    "pdp.search.subject.bearer": searches("subject"),
+    "pdp.search.resource": searches("resource"),
+    "pdp.search.resource.bearer": searches("resource"),
+    "pdp.search.action": searches("action"),
+    "pdp.search.action.bearer": searches("action"),
     "streams.health": (call) => streamHealth(call.inbound, sessionOf(call)),
     "sessions.list": (call) => answerSessions(sessions, sessionOf(call)),
     "sessions.end": (call) =>

@@ -1,0 +1,66 @@
+import { z } from "zod";
+import { action, resource, searchPage } from "#contract/authzen.ts";
+import { Problem } from "#contract/problem.ts";
+import { pairOf } from "#pdp/pairs.ts";
+
+type Members = Readonly<Record<string, unknown>>;
+export type SearchKind = "subject" | "resource" | "action";
+
+/** A search of a client, well-formed; nothing in it is believed yet. What is searched has no id here. */
+export interface FacadeSearch {
+  readonly kind: SearchKind;
+  /** Type of the searched subjects; of the other searches it is the caller's own. */
+  readonly subjectType: string;
+  readonly action: z.infer<typeof action> | undefined;
+  readonly resource: { readonly type: string; readonly id: string | undefined; readonly properties: Members };
+  readonly context: Members;
+  readonly page: z.infer<typeof searchPage> | undefined;
+  /** True: the client named a subject where it has none to name. */
+  readonly hasSubject: boolean;
+}
+
+const members = z.record(z.string(), z.unknown());
+const common = { context: members.optional(), page: searchPage.optional(), subject: z.unknown().optional() };
+const plain = z
+  .string()
+  .min(1)
+  .max(1024)
+  .refine((text) => text.isWellFormed() && !/\p{Cc}/u.test(text), "holds a control character");
+const whole = resource.extend({ id: plain.optional() });
+const shapes = {
+  subject: z.looseObject({ ...common, subject: z.looseObject({ type: resource.shape.type }), action, resource: whole }),
+  resource: z.looseObject({ ...common, action, resource: resource.omit({ id: true }) }),
+  action: z.looseObject({ ...common, resource: whole }),
+} as const;
+
+/** Reads the body of a search. Throws `invalid_request` with every fault, `reserved_resource_id`. */
+export const parseSearch = (kind: SearchKind, body: unknown, limits: { readonly itemBytes: number }): FacadeSearch => {
+  const read = shapes[kind].safeParse(body);
+  if (!read.success) {
+    const errors = read.error.issues.map((issue) => ({ path: `/${issue.path.map(String).join("/")}`, message: issue.message }));
+    throw new Problem("invalid_request", { errors });
+  }
+  const sent: Members & z.infer<typeof shapes.action> = read.data;
+  const asked = action.optional().safeParse(kind === "action" ? undefined : sent["action"]).data;
+  const { type, properties = {} } = sent.resource;
+  const id = kind === "resource" ? undefined : sent.resource.id;
+  if (id === "*") throw new Problem("reserved_resource_id");
+  // A right to a whole collection is asked for without an id; everything else has one.
+  const isCollection = asked !== undefined && pairOf(type, asked.name)?.of === "all";
+  if (kind !== "resource" && id === undefined && !isCollection)
+    throw new Problem("invalid_request", { errors: [{ path: "/resource/id", message: "is missing" }] });
+  const claims = [asked?.properties, properties, sent.context].map((part) => JSON.stringify(part ?? {}));
+  if (Buffer.byteLength(claims.join("")) > limits.itemBytes)
+    throw new Problem("invalid_request", {
+      errors: [{ path: "", message: `properties and context are larger than ${limits.itemBytes} bytes` }],
+    });
+  return {
+    kind,
+    subjectType: kind === "subject" ? (sent.subject as { type: string }).type : "identity",
+    action: asked,
+    resource: { type, id, properties },
+    context: sent.context ?? {},
+    page: sent.page,
+    hasSubject: kind !== "subject" && sent.subject !== undefined,
+  };
+};
