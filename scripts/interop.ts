@@ -16,6 +16,8 @@ Sets: files as openid/authzen publishes them (.json) and our own (.yaml, as in s
 
 const USAGE = 64;
 const DATA = 66;
+/** Differences of a set that are told one by one. */
+const SHOWN = 10;
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const stop = (code: number, line: string): never => {
   process.stderr.write(`${line}\n`);
@@ -69,5 +71,8 @@ for (const { file, why } of sets.left) say(line(file, "-", "-", why));
 const all = [...tally.values()];
 const failed = all.reduce((sum, row) => sum + row.failed.length, 0);
 say(line("all", sets.cases.length, sets.cases.length - failed, failed === 0 && sets.cases.length > 0 ? "pass" : "FAIL"));
-for (const [set, row] of tally) for (const text of row.failed) say(`  ${set} ${text}`);
+for (const [set, row] of tally) {
+  for (const text of row.failed.slice(0, SHOWN)) say(`  ${set} ${text}`);
+  if (row.failed.length > SHOWN) say(`  ${set} and ${row.failed.length - SHOWN} more`);
+}
 process.exitCode = failed > 0 || sets.cases.length === 0 ? 1 : 0;

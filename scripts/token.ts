@@ -134,8 +134,8 @@ interface TokenReply {
 const requestAsClient = async (endpoint: string, clientId: string, given: Arguments): Promise<string | undefined> => {
   const secret = await clientSecret(clientId, given.data).catch(() => undefined);
   if (secret === undefined) return undefined;
-  const form = new URLSearchParams({ grant_type: "client_credentials" });
-  if (given.scope !== undefined) form.set("scope", given.scope);
+  const all = demoSignIns.services.find((row) => row.clientId === clientId)?.scopes ?? [];
+  const form = new URLSearchParams({ grant_type: "client_credentials", scope: given.scope ?? all.join(" ") });
   for (const audience of given.aud ?? []) form.append("resource", audience);
   const basic = Buffer.from(`${encodeURIComponent(clientId)}:${encodeURIComponent(secret)}`).toString("base64");
   const answer = await ask(endpoint, form, `Basic ${basic}`);
