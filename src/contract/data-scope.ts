@@ -72,6 +72,29 @@ export const parseRowFilter = (text: string): RowFilter | undefined => {
   return { kind: "in", column, values, own: { column: ownColumn, value: ownValue } };
 };
 
+const valuesOf = (filter: Extract<RowFilter, { kind: "in" }>): readonly (readonly [column: string, values: readonly string[]])[] => [
+  [filter.column, filter.values],
+  ...(filter.own === undefined ? [] : [[filter.own.column, [filter.own.value]] as const]),
+];
+
+/**
+ * Only rows that both filters keep. The language holds a list for one column and one value for another; what the two say
+ * together beyond that, or a text that is no filter, keeps no row.
+ */
+export const mergeRowFilters = (one: string, other: string): string => {
+  const [first, second] = [parseRowFilter(one), parseRowFilter(other)];
+  if (first?.kind !== "in" || second?.kind !== "in") return "1=0";
+  const columns = new Map<string, readonly string[]>();
+  for (const [column, values] of [...valuesOf(first), ...valuesOf(second)]) {
+    const held = columns.get(column);
+    columns.set(column, held === undefined ? values : held.filter((value) => values.includes(value)));
+  }
+  const [listed, own, ...more] = [...columns].toSorted((a, b) => b[1].length - a[1].length);
+  if (listed === undefined || more.length > 0 || (own !== undefined && own[1].length !== 1)) return "1=0";
+  const [column, values] = listed;
+  return writeRowFilter({ kind: "in", column, values, ...(own === undefined ? {} : { own: { column: own[0], value: own[1][0] ?? "" } }) });
+};
+
 /** True when the filter keeps the row; a row without the column, or with anything but text in it, is not kept. */
 export const keepsRow = (filter: RowFilter, row: Readonly<Record<string, unknown>>): boolean => {
   if (filter.kind === "none") return false;

@@ -1,23 +1,74 @@
+import { mergeMasks, mergeRowFilters, type ColumnMask } from "#contract/data-scope.ts";
 import type { Obligation } from "#contract/authzen.ts";
 import type { Facts } from "#contract/facts.ts";
 import type { Bundle } from "./bundle/bundle.ts";
+import type { Properties } from "./decision-point.ts";
 
 /** No rows and no columns are known to be the subject's: then none are. */
 const nothing = { tenant_ids: [], row_filter_sql: "1=0", column_mask: {} };
 
-/** Obligations by id, filled with what this decision's facts say. */
-export const makeObligations = (ids: readonly string[], bundle: Bundle, facts: Facts): readonly Obligation[] =>
-  ids.flatMap((id): readonly Obligation[] => {
-    const kind = bundle.obligations.get(id);
-    if (kind === undefined) return [];
-    const more = id === "data-scope" ? (facts.data_scope ?? nothing) : {};
-    return [{ id, type: kind.type, properties: { ...kind.properties, ...more } }];
-  });
+/** Stronger sign-ins come later. */
+const assurances = ["strong", "phishing_resistant"];
+
+const texts = (value: unknown): readonly string[] =>
+  Array.isArray(value) ? value.filter((item): item is string => typeof item === "string") : [];
+
+/** YAML's null is the mask of that name. */
+const maskOf = (value: unknown): ColumnMask =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+    ? Object.fromEntries(Object.entries(value).map(([column, kind]) => [column, kind === null ? "null" : String(kind)]))
+    : {};
+
+type Merge = (one: unknown, other: unknown) => unknown;
+
+/** How members of one obligation come together when several policies ask for it: always the narrower of the two. */
+const merges: Readonly<Record<string, Merge>> = {
+  tenant_ids: (one, other) => texts(one).filter((id) => texts(other).includes(id)),
+  row_filter_sql: (one, other) => mergeRowFilters(String(one), String(other)),
+  column_mask: (one, other) => mergeMasks(maskOf(one), maskOf(other)),
+  acr_value: (one, other) => assurances[Math.max(assurances.indexOf(String(one)), assurances.indexOf(String(other)))] ?? one,
+};
+
+/** True when two forms of one obligation may differ in this member. */
+export const canMerge = (member: string, one: unknown, other: unknown): boolean =>
+  Object.hasOwn(merges, member) || (typeof one === "number" && typeof other === "number") || JSON.stringify(one) === JSON.stringify(other);
+
+/** Both at once: tenants intersect, row filters are ANDed, of masks the stricter, of numbers the smaller. */
+export const mergeProperties = (one: Properties, other: Properties): Properties => {
+  const merged: Record<string, unknown> = { ...one };
+  for (const [member, value] of Object.entries(other)) {
+    const held = merged[member];
+    if (held === undefined) merged[member] = value;
+    else if (Object.hasOwn(merges, member)) merged[member] = merges[member]?.(held, value);
+    else if (typeof held === "number" && typeof value === "number") merged[member] = Math.min(held, value);
+  }
+  return merged;
+};
+
+/**
+ * The obligations of a decision, one an id: what its policies name (rows of `obligations.yaml`), filled with what the facts
+ * say. Several rows of one id come together in their narrowest form.
+ */
+export const makeObligations = (names: readonly string[], bundle: Bundle, facts: Facts): readonly Obligation[] => {
+  const made = new Map<string, { readonly type: string; readonly properties: Properties }>();
+  for (const name of names) {
+    const kind = bundle.obligations.get(name);
+    if (kind === undefined) continue;
+    const { id = name, type, properties } = kind;
+    const start = id === "data-scope" ? mergeProperties({ kind: "data_scope", ...(facts.data_scope ?? nothing) }, properties) : properties;
+    const held = made.get(id);
+    made.set(id, { type, properties: held === undefined ? start : mergeProperties(held.properties, start) });
+  }
+  return [...made].map(([id, { type, properties }]) => ({ id, type, properties: { ...properties } }));
+};
+
+/** Met by the decision point itself, with an event: no enforcement point hears of it or has to know it. */
+export const isMetHere = (obligation: Obligation): boolean => obligation.type === "notification";
 
 /** An enforcement point names the types or the kinds that it can meet. */
 export const areSupported = (obligations: readonly Obligation[], supported: "all" | ReadonlySet<string>): boolean =>
   supported === "all" ||
-  obligations.every(({ type, properties }) => {
-    const kind = properties?.["kind"];
-    return supported.has(type) || (typeof kind === "string" && supported.has(kind));
+  obligations.every((obligation) => {
+    const kind = obligation.properties?.["kind"];
+    return isMetHere(obligation) || supported.has(obligation.type) || (typeof kind === "string" && supported.has(kind));
   });

@@ -34,6 +34,9 @@ export const lackingOf = (question: Question): Reason | undefined => {
   return definitionOk ? undefined : "definition_drifted";
 };
 
+/** The obligation that a row of the bundle is a form of. */
+const idOf = (name: string, engine: Engine): string => engine.bundle.obligations.get(name)?.id ?? name;
+
 const obligationsOf = (policies: readonly Policy[]): readonly string[] =>
   [...new Set(policies.flatMap((policy) => policy.obligations))].toSorted();
 
@@ -46,23 +49,27 @@ export const ruleOn = (engine: Engine, question: Question): Ruling => {
   const judgement = engine.judge(question);
   const deciding = judgement.policies.flatMap((id) => engine.bundle.policies.get(id) ?? []);
   if (judgement.permit) return { ...judgement, requestable: false, obligations: obligationsOf(deciding) };
-  const denied = (reason: Reason, requestable = false, obligations: readonly string[] = []): Ruling => ({
+  // The forbids that decided oblige to something on a denial too; to a step-up only where that would lift it.
+  const always = obligationsOf(deciding).filter((name) => idOf(name, engine) !== STEP_UP);
+  const denied = (reason: Reason, requestable = false, more: readonly string[] = []): Ruling => ({
     ...judgement,
     reason,
     requestable,
-    obligations,
+    obligations: [...new Set([...always, ...more])].toSorted(),
   });
+  const stepUps = obligationsOf(deciding).filter((name) => idOf(name, engine) === STEP_UP);
+  const stepUp = stepUps.length === 0 ? [STEP_UP] : stepUps;
   if (judgement.errors.length > 0) return denied("forbidden");
 
   const reads = engine.slice(question.pair.key).context;
   const mayStepUp = reads.has("mfa") && !standingOf(question).mfa;
   const mayAsk = reads.has("approved") && !standingOf(question).approved;
-  if (mayStepUp && engine.judge(withInputs(question, { mfa: true })).permit) return denied("step_up_required", false, [STEP_UP]);
+  if (mayStepUp && engine.judge(withInputs(question, { mfa: true })).permit) return denied("step_up_required", false, stepUp);
   if (mayAsk && engine.judge(withInputs(question, { approved: true })).permit) return denied("approval_required", true);
   if (mayStepUp && mayAsk && engine.judge(withInputs(question, { mfa: true, approved: true })).permit) {
-    return denied("step_up_required", false, [STEP_UP]);
+    return denied("step_up_required", false, stepUp);
   }
-  const forbid = deciding.find((policy) => policy.effect === "forbid" && !policy.obligations.includes(STEP_UP));
+  const forbid = deciding.find((policy) => policy.effect === "forbid" && !policy.obligations.some((name) => idOf(name, engine) === STEP_UP));
   const lacking = lackingOf(question);
   // Walls come before what is lacking, so that a thing of another tenant looks like one that is not there.
   if (forbid !== undefined && forbid.reason !== "not_granted") return denied((forbid.reason ?? "forbidden") as Reason);

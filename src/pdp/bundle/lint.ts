@@ -3,6 +3,7 @@ import { reasons } from "#contract/authzen.ts";
 import type { Fault } from "#contract/problem.ts";
 import { isMonotone } from "./expression.ts";
 import type { ObligationKind, Template } from "./named-files.ts";
+import { lintObligations } from "./obligation-kinds.ts";
 import type { Policy } from "./policies.ts";
 import type { Schema } from "./schema.ts";
 
@@ -12,9 +13,6 @@ interface Linted {
   readonly obligations: ReadonlyMap<string, ObligationKind>;
   readonly templates: ReadonlyMap<string, Template>;
 }
-
-/** Obligations whose properties the decision point knows how to make. */
-const makeable: ReadonlySet<string> = new Set(["mfa", "data-scope"]);
 
 /** Circumstances that tool lists take as met: more of them must never permit less. */
 const takenAsMet = ["mfa", "approved"] as const;
@@ -30,10 +28,7 @@ export const lintPolicies = (linted: Linted, faults: Fault[]): void => {
     else fault(`repeats an @id; the first stands in ${first.file}:${first.line}`);
     lintPolicy(policy, linted, fault);
   }
-  for (const id of linted.obligations.keys()) {
-    if (!makeable.has(id))
-      faults.push({ path: id, file: "obligations.yaml", message: `declares ${id}, which the decision point cannot make` });
-  }
+  lintObligations(linted.obligations, faults);
   validateStrictly(linted.schema, seen, faults);
 };
 

@@ -5,6 +5,7 @@ import { answer, type Call, type Router } from "#http/serve.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Ask, DecisionPoint, Semantic, Verdict } from "#pdp/decision-point.ts";
+import { isMetHere } from "#pdp/obligations.ts";
 import { pairOf } from "#pdp/pairs.ts";
 import { formatDecisionId } from "#pdp/records/decision-id.ts";
 import type { DecisionLog } from "#pdp/records/decision-log.ts";
@@ -87,9 +88,10 @@ export const serveEvaluations = (router: Router<Caller>, parts: EvaluationParts)
   };
 
   const verdictReply = (verdict: Verdict, decisionId: string, pep: Pep): EvaluationReply => {
-    const obligations = verdict.obligations.length === 0 ? {} : { obligations: [...verdict.obligations] };
+    const asked = verdict.obligations.filter((obligation) => !isMetHere(obligation));
+    const obligations = asked.length === 0 ? {} : { obligations: asked };
     if (parts.answerDetail === "none" && !pep.isHouse) {
-      return verdict.obligations.length === 0 ? { decision: verdict.decision } : { decision: verdict.decision, context: obligations };
+      return asked.length === 0 ? { decision: verdict.decision } : { decision: verdict.decision, context: obligations };
     }
     return {
       decision: verdict.decision,

@@ -2,6 +2,8 @@ import { createHash, createHmac } from "node:crypto";
 import canonicalize from "canonicalize";
 import type { ResourceRef } from "#events/resource-ref.ts";
 import type { EntryDraft } from "#events/audit/entry.ts";
+import type { EventDraft } from "#events/change.ts";
+import { noticesOf } from "./notices.ts";
 import type { Facts } from "#contract/facts.ts";
 import type { Sealer } from "#authn/seal.ts";
 import type { Verdict } from "#pdp/decision-point.ts";
@@ -12,6 +14,8 @@ export interface CallRows {
   readonly calls: readonly (StoredCall & { readonly items: string })[];
   readonly facts: ReadonlyMap<string, { readonly text: string } | { readonly sealed: Uint8Array }>;
   readonly entries: readonly EntryDraft[];
+  /** Who is to be told of a decision, by its `notify` obligations. */
+  readonly events: readonly EventDraft[];
 }
 
 export interface RowParts {
@@ -154,6 +158,7 @@ export const rowsOf = (draft: CallDraft, parts: RowParts): CallRows => {
     group.items.push(itemOf(draft, index, verdict, tenant, factsDigest, parts));
   }
   const entries: EntryDraft[] = [];
+  const events = draft.items.flatMap(({ index, verdict }) => noticesOf(draft, index, verdict));
   const calls = [...groups.values()].map(({ tenant, subject, agent, items }, part) => {
     const call: StoredCall = {
       call_id: draft.callId,
@@ -173,5 +178,5 @@ export const rowsOf = (draft: CallDraft, parts: RowParts): CallRows => {
     entries.push(entryOf(call, items, canonical({ ...call, graph_version: draft.graphVersion ?? null, items })));
     return { ...call, items: text };
   });
-  return { calls, facts, entries };
+  return { calls, facts, entries, events };
 };

@@ -43,7 +43,7 @@ const MAX_ROWS = 500;
 const MAX_WAITING = 10_000;
 const PURGE_EVERY_MS = 3_600_000;
 
-/** Records on the database, each call with its audit entry in the same transaction. */
+/** Records on the database, each call with its audit entry, and with the notices it obliges to, in the same transaction. */
 export const createDecisionLog = (parts: DecisionLogParts): DecisionLog => {
   const { database, metrics, log, now } = parts;
   const queue = createGroupCommit<CallRows>({
@@ -52,7 +52,7 @@ export const createDecisionLog = (parts: DecisionLogParts): DecisionLog => {
       try {
         await parts.change(async (sql) => {
           await writeRows(sql, groups, now());
-          return { result: undefined, entries: groups.flatMap((group) => group.entries) };
+          return { result: undefined, events: groups.flatMap((group) => group.events), entries: groups.flatMap((group) => group.entries) };
         });
       } catch (cause) {
         log.error("pdp_record_failed", { rows: groups.length, cause });

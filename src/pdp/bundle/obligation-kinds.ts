@@ -1,0 +1,72 @@
+import { z } from "zod";
+import type { Fault } from "#contract/problem.ts";
+import { canMerge } from "#pdp/obligations.ts";
+import type { ObligationKind } from "./named-files.ts";
+
+const mask = z.record(z.string(), z.enum(["drop", "null", "hash", "last4", "year"]).nullable());
+
+/** What the decision point knows how to ask for: by id, the type it has and the properties that may be set. */
+const kinds: Readonly<Record<string, { readonly type: string; readonly properties: z.ZodType }>> = {
+  mfa: {
+    type: "step-up",
+    properties: z.strictObject({
+      acr_value: z.enum(["strong", "phishing_resistant"]),
+      max_age_seconds: z.number().int().min(1).max(300),
+    }),
+  },
+  "data-scope": {
+    type: "custom",
+    properties: z.strictObject({
+      kind: z.literal("data_scope"),
+      tenant_ids: z.array(z.string()).optional(),
+      row_filter_sql: z.string().optional(),
+      column_mask: mask.optional(),
+    }),
+  },
+  notify: {
+    type: "notification",
+    properties: z.strictObject({
+      audience: z
+        .string()
+        .regex(/^(?:subject|resource_owner|agent_controller|group:[A-Za-z0-9._:@+~-]+)$/, "must be subject, resource_owner, agent_controller or group:<id>"),
+      template: z.string().regex(/^[a-z][a-z0-9-]*$/),
+    }),
+  },
+  "end-session": { type: "session_termination", properties: z.strictObject({}) },
+  "secret-grant": {
+    type: "custom",
+    properties: z.strictObject({
+      kind: z.literal("secret_grant"),
+      ttl_s: z.number().int().min(1).max(86_400),
+      max_uses: z.number().int().min(1).max(1_000_000),
+    }),
+  },
+};
+
+const file = "obligations.yaml";
+
+/** Faults of the declared obligations: unknown ids, wrong types, wrong properties, and forms of one id that cannot both hold. */
+export const lintObligations = (declared: ReadonlyMap<string, ObligationKind>, faults: Fault[]): void => {
+  const firstOf = new Map<string, ObligationKind>();
+  for (const [name, row] of declared) {
+    const id = row.id ?? name;
+    const fault = (message: string): void => void faults.push({ path: name, file, message });
+    const kind = Object.hasOwn(kinds, id) ? kinds[id] : undefined;
+    if (kind === undefined) {
+      fault(`declares ${id}, which the decision point cannot make`);
+      continue;
+    }
+    if (row.type !== kind.type) fault(`${name} must have the type ${kind.type}`);
+    const read = kind.properties.safeParse(row.properties);
+    for (const issue of read.success ? [] : read.error.issues)
+      fault(`${name}: /properties/${issue.path.map(String).join("/")} ${issue.message}`);
+    const first = firstOf.get(id);
+    if (first === undefined) firstOf.set(id, row);
+    else
+      for (const [member, value] of Object.entries(row.properties)) {
+        const held = first.properties[member];
+        if (held !== undefined && !canMerge(member, held, value))
+          fault(`${name} has another ${member} than the first ${id}, and there is no narrower of the two`);
+      }
+  }
+};
