@@ -1,10 +1,12 @@
 import { Problem } from "#contract/problem.ts";
+import { isFreshlyStrong } from "#authn/caller.ts";
 import type { Recorder } from "#events/audit/entry.ts";
 import { refusalOf, type Asker, type Decided, type DecideAsk, type Decider } from "#pdp/decide.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import { noTracing, type Tracing } from "#telemetry/tracing.ts";
+import { endsSession, type EndByDecision } from "./end-by-decision.ts";
 import type { Inbound, InboundMethod } from "./front-door/inbound.ts";
 import { readBytes } from "./read-body.ts";
 import { readsBody, resolveMapping } from "./routes/authz-mapping.ts";
@@ -16,6 +18,8 @@ export interface DecideRouteParts {
   readonly decider: Decider;
   readonly recorder: Recorder;
   readonly publicOrigin: string;
+  readonly endByDecision: EndByDecision;
+  readonly now: () => Date;
   readonly metrics: Metrics;
   readonly tracing?: Tracing;
   readonly log: Log;
@@ -41,10 +45,11 @@ const MAX_BODY_BYTES = 65_536;
 
 export type DecideRoute = (request: RouteRequest) => Promise<RoutePermit>;
 
-/** Obligations that a gateway can meet on a route: step-up shows as a denial, a data scope is met by the service behind. */
-const isMet = (decided: Decided): boolean =>
+/** Obligations of a permit that a gateway can meet: a fresh sign-in is asked for, a data scope is met by the service behind. */
+const canMeet = (decided: Decided): boolean =>
   decided.obligations.every(
-    (obligation) => obligation.type === "step-up" || obligation.type === "custom" || obligation.type === "data_scope",
+    (obligation) =>
+      obligation.type === "step-up" || obligation.type === "custom" || obligation.type === "data_scope" || endsSession(obligation),
   );
 
 /**
@@ -114,8 +119,15 @@ export const createDecideRoute = (parts: DecideRouteParts): DecideRoute => {
       ...(Object.keys(resolved.claimed).length === 0 ? {} : { claimed: resolved.claimed }),
     };
     const decided = await ask(request, question);
-    if (decided.decision && isMet(decided)) return { body };
+    if (await parts.endByDecision(request.record, decided.obligations, inbound.correlationId)) {
+      await recordDenial(request, question, decided);
+      throw new Problem("unauthenticated", { members: { decision_id: decided.decisionId } });
+    }
+    const lacksSignIn = decided.obligations.some(({ type }) => type === "step-up") && !isFreshlyStrong(request.asker, parts.now());
+    if (decided.decision && canMeet(decided) && !lacksSignIn) return { body };
     await recordDenial(request, question, decided);
+    if (decided.decision && canMeet(decided))
+      throw refusalOf({ ...decided, decision: false, reason: "step_up_required" }, inbound.origin ?? parts.publicOrigin);
     if (decided.decision)
       throw new Problem("access_denied", { members: { decision_id: decided.decisionId, reason: "obligation_unsupported" } });
     throw refusalOf(decided, inbound.origin ?? parts.publicOrigin);

@@ -7,6 +7,7 @@ import { pairOf } from "#pdp/pairs.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Inbound } from "#gateway/front-door/inbound.ts";
+import type { EndByDecision } from "#gateway/end-by-decision.ts";
 import { guardContentType, readBytes } from "#gateway/read-body.ts";
 import type { Recognised } from "#gateway/recognise.ts";
 import type { AskPoint, PointCall } from "./ask-decision-point.ts";
@@ -20,6 +21,7 @@ export interface FacadeParts {
   readonly askPoint: AskPoint;
   readonly identity: HouseIdentity;
   readonly pdpAudience: string;
+  readonly endByDecision: EndByDecision;
   readonly limits: FacadeLimits & { readonly bodyBytes: number; readonly depth: number };
   readonly metrics: Metrics;
   readonly log: Log;
@@ -130,6 +132,9 @@ export const createFacade = (parts: FacadeParts) => {
       const authorization = `Bearer ${await parts.identity.asService(parts.pdpAudience, ["authzen.pep"])}`;
       const { decided, headers } = await decide(prepared, ask, { ...call, authorization });
       for (const [index, entry] of entries.entries()) if (decided[index] !== undefined) observe(entry, decided[index]);
+      // The browser is told what was decided; its next call finds no session.
+      const obligations = decided.flatMap((one) => one.context?.obligations ?? []);
+      await parts.endByDecision(who.kind === "session" ? who.record : undefined, obligations, inbound.correlationId);
       const decisionId = ask.form === "single" ? decided[0]?.context?.decision_id : undefined;
       return {
         value: present(ask, decided),

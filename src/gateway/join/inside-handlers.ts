@@ -1,5 +1,6 @@
 import { Problem } from "#contract/problem.ts";
 import { createPointAsker } from "#gateway/facade/ask-decision-point.ts";
+import { createEndByDecision } from "#gateway/end-by-decision.ts";
 import { createBreaker } from "#gateway/facade/breaker.ts";
 import { createFacade } from "#gateway/facade/facade.ts";
 import type { SearchKind } from "#gateway/facade/parse-search.ts";
@@ -71,6 +72,7 @@ export const createInsideHandlers = (
       breaker: createBreaker(parts.now),
     }),
     pdpAudience: parts.audiences.pdp,
+    endByDecision: createEndByDecision(sessions),
     limits: {
       items: config.evaluationItems,
       itemBytes: config.evaluationItemBytes,

@@ -5,6 +5,7 @@ import { createNetworks } from "#gateway/config.ts";
 import { createCorridor } from "#gateway/corridor.ts";
 import { createCsrfDoor } from "#gateway/csrf.ts";
 import { createDecideRoute } from "#gateway/decide-route.ts";
+import { createEndByDecision } from "#gateway/end-by-decision.ts";
 import type { Corridor } from "#gateway/front-door/raw-server.ts";
 import type { PublicOrigins } from "#gateway/front-door/public-origins.ts";
 import { createClientAddress } from "#gateway/limits/client-address.ts";
@@ -58,7 +59,7 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
 
   // The doors.
   const csrf = createCsrfDoor({ keys, metrics, log });
-  const decide = createDecideRoute({ ...parts, publicOrigin: origins.first });
+  const decide = createDecideRoute({ ...parts, publicOrigin: origins.first, endByDecision: createEndByDecision(sessions) });
   const recogniser = createRecogniser({
     ...parts,
     sessions,

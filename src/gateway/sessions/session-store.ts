@@ -9,6 +9,7 @@ export type EndReason =
   | "refresh_unknown"
   | "binding"
   | "replaced"
+  | "policy"
   | "admin";
 
 /** A browser's session as it is kept. Never a token in the clear, never the id that the browser holds. */

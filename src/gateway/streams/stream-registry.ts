@@ -38,6 +38,7 @@ const byeOf: Readonly<Record<EndReason, ByeReason>> = {
   refresh_unknown: "revoked",
   binding: "revoked",
   admin: "revoked",
+  policy: "revoked",
 };
 
 /** All event streams of this process, by session: so many a session, so many in all. */
