@@ -10,7 +10,8 @@ const stepUp: Obligation = { id: "mfa", type: "step-up", properties: { acr_value
 /** A gateway whose decision point answers so, and one row that asks it. */
 const world = async (t: TestContext, decision: boolean, obligations: readonly Obligation[]) => {
   const pdp = recordingPeer();
-  pdp.answer = () => Response.json({ decision, context: { decision_id: "d_1", ...(decision ? {} : { reason: "forbidden" }), obligations } });
+  pdp.answer = () =>
+    Response.json({ decision, context: { decision_id: "d_1", ...(decision ? {} : { reason: "forbidden" }), obligations } });
   const crud = recordingPeer();
   const now = new Date();
   const made = await testGateway(t, { database: await database(), peers: { pdp: pdp.peer, crud: crud.peer }, now: () => now });

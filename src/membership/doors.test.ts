@@ -77,6 +77,11 @@ const questions: Readonly<Record<string, readonly Question[]>> = {
       }),
     }),
   ],
+  [`POST ${PIP}/candidates`]: [
+    at(() => `${PIP}/candidates`, { body: (id) => ({ of: "subject", type: "identity", action: "view", tenant_id: id, limit: 100 }) }),
+    at(() => `${PIP}/candidates`, { body: (id) => ({ of: "resource", type: "identities", action: "view", tenant_id: id, limit: 100 }) }),
+    at(() => `${PIP}/candidates`, { body: (id) => ({ of: "resource", type: id, action: "view", limit: 100 }) }),
+  ],
   [`GET ${NODES}/search`]: [at((id) => `${NODES}/search?search=${e(id)}`), at((id) => `${NODES}/search?system=${e(id)}`)],
   [`GET ${NODES}/search/with-metadata`]: [at((id) => `${NODES}/search/with-metadata?search=${e(id)}`)],
   [`GET ${NODES}/count`]: [at((id) => `${NODES}/count?search=${e(id)}`)],

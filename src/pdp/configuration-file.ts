@@ -65,7 +65,13 @@ export const parseYamlFile = <T>(text: string, file: string, shape: z.ZodType<T>
       })),
     );
   }
-  const read = shape.safeParse(document.toJS({ maxAliasCount: 0 }) ?? {});
+  let value: unknown;
+  try {
+    value = document.toJS({ maxAliasCount: 0 }) ?? {};
+  } catch {
+    throw new ConfigurationRefused([{ path: file, file, message: "holds an alias" }]);
+  }
+  const read = shape.safeParse(value);
   if (read.success) return read.data;
   throw new ConfigurationRefused(
     read.error.issues.map((issue) => ({ path: `${file}#/${issue.path.map(String).join("/")}`, file, message: issue.message })),

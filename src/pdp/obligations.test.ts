@@ -29,7 +29,12 @@ const merged: readonly (readonly [what: string, one: object, other: object, both
   ["the smaller number", { ttl_s: 300, max_uses: 1 }, { ttl_s: 60, max_uses: 5 }, { ttl_s: 60, max_uses: 1 }],
   ["what only one says", { ttl_s: 300 }, { max_uses: 5 }, { ttl_s: 300, max_uses: 5 }],
   ["the stronger sign-in", { acr_value: "strong" }, { acr_value: "phishing_resistant" }, { acr_value: "phishing_resistant" }],
-  ["the stronger sign-in, the other way", { acr_value: "phishing_resistant" }, { acr_value: "strong" }, { acr_value: "phishing_resistant" }],
+  [
+    "the stronger sign-in, the other way",
+    { acr_value: "phishing_resistant" },
+    { acr_value: "strong" },
+    { acr_value: "phishing_resistant" },
+  ],
   ...[
     ["t IN ('a', 'b')", "t IN ('b', 'c')", "t IN ('b')"],
     ["t IN ('a')", "t IN ('b')", "1=0"],
@@ -42,7 +47,10 @@ const merged: readonly (readonly [what: string, one: object, other: object, both
     ["t IN ('a') AND o = 'x'", "p IN ('z')", "1=0"],
     ["t IN ('a') OR 1=1", "t IN ('a')", "1=0"],
     ["", "t IN ('a')", "1=0"],
-  ].map(([one = "", other = "", both = ""]) => [`${one} and ${other}`, { row_filter_sql: one }, { row_filter_sql: other }, { row_filter_sql: both }] as const),
+  ].map(
+    ([one = "", other = "", both = ""]) =>
+      [`${one} and ${other}`, { row_filter_sql: one }, { row_filter_sql: other }, { row_filter_sql: both }] as const,
+  ),
 ];
 for (const [what, one, other, both] of merged)
   void test(`together: ${what}`, () => {
@@ -119,7 +127,10 @@ test("a permit obliges to what all deciding permits name, each obligation once i
     "grant-short: { id: secret-grant, type: custom, properties: { kind: secret_grant, ttl_s: 60, max_uses: 9 } }\n" +
       "scope-year: { id: data-scope, type: custom, properties: { kind: data_scope, column_mask: { salary: year, birth_date: null } } }",
     ["secret-grant", "grant-short,scope-year", "data-scope"]
-      .map((names, index) => `@id("more-${index}") @description("x") @obligation("${names}") permit (principal, action == Action::"pages:view", resource);`)
+      .map(
+        (names, index) =>
+          `@id("more-${index}") @description("x") @obligation("${names}") permit (principal, action == Action::"pages:view", resource);`,
+      )
       .join("\n"),
   );
   const { decision, context } = await decide(world, await world.houseToken(), page("cleo", "people"));
@@ -143,7 +154,11 @@ test("a denial obliges to what the forbids that decided name, and to nothing tha
   const token = await world.houseToken();
   const denied = await decide(world, token, page("cleo", "people"));
   assert.deepEqual([denied.decision, denied.context?.reason], [false, "forbidden"]);
-  assert.deepEqual(denied.context?.obligations, [{ id: "end-session", type: "session_termination", properties: {} }], "no sign-in would lift it");
+  assert.deepEqual(
+    denied.context?.obligations,
+    [{ id: "end-session", type: "session_termination", properties: {} }],
+    "no sign-in would lift it",
+  );
   const stepUp = await decide(world, token, page("ben", "people"));
   assert.deepEqual([stepUp.context?.reason, stepUp.context?.obligations?.map(({ id }) => id)], ["step_up_required", ["mfa"]]);
 
@@ -165,7 +180,10 @@ test("the resource's owner is told of a permit too, and nobody else sees it on t
     "",
     `@id("more-permit") @description("x") @obligation("notify") permit (principal, action == Action::"pages:view", resource);`,
   );
-  const foreign = await world.identity.tokenFor({ sub: "service:pep", tenant: "*", scopes: ["authzen.pep"], clientId: "service:pep" }, testAudiences.pdp);
+  const foreign = await world.identity.tokenFor(
+    { sub: "service:pep", tenant: "*", scopes: ["authzen.pep"], clientId: "service:pep" },
+    testAudiences.pdp,
+  );
   const reply = await decide(world, foreign, page("cleo", "operations"));
   assert.deepEqual([reply.decision, reply.context?.obligations], [true, undefined], "who asks has nothing to do");
   // A permit to view is written within 50 ms; reading it back waits for that.

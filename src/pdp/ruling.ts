@@ -69,7 +69,9 @@ export const ruleOn = (engine: Engine, question: Question): Ruling => {
   if (mayStepUp && mayAsk && engine.judge(withInputs(question, { mfa: true, approved: true })).permit) {
     return denied("step_up_required", false, stepUp);
   }
-  const forbid = deciding.find((policy) => policy.effect === "forbid" && !policy.obligations.some((name) => idOf(name, engine) === STEP_UP));
+  const forbid = deciding.find(
+    (policy) => policy.effect === "forbid" && !policy.obligations.some((name) => idOf(name, engine) === STEP_UP),
+  );
   const lacking = lackingOf(question);
   // Walls come before what is lacking, so that a thing of another tenant looks like one that is not there.
   if (forbid !== undefined && forbid.reason !== "not_granted") return denied((forbid.reason ?? "forbidden") as Reason);

@@ -28,7 +28,10 @@ const kinds: Readonly<Record<string, { readonly type: string; readonly propertie
     properties: z.strictObject({
       audience: z
         .string()
-        .regex(/^(?:subject|resource_owner|agent_controller|group:[A-Za-z0-9._:@+~-]+)$/, "must be subject, resource_owner, agent_controller or group:<id>"),
+        .regex(
+          /^(?:subject|resource_owner|agent_controller|group:[A-Za-z0-9._:@+~-]+)$/,
+          "must be subject, resource_owner, agent_controller or group:<id>",
+        ),
       template: z.string().regex(/^[a-z][a-z0-9-]*$/),
     }),
   },

@@ -1,0 +1,82 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { startTestHouse, type TestHouse } from "./test-house.ts";
+
+const root = join(import.meta.dirname, "..");
+const cases = join(root, "src/pdp/interop/cases");
+
+const script = async (name: string, args: readonly string[], environment: Readonly<Record<string, string>> = {}) => {
+  const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", join(root, "scripts", name), ...args], {
+    env: { ...process.env, NODE_TEST_CONTEXT: undefined, ...environment },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let out = "";
+  let err = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => (out += text));
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (err += text));
+  const [code] = (await once(child, "close")) as [number | null];
+  return { code, out, err };
+};
+
+describe("the interop profile, served without membership on the embedded database", () => {
+  let house: TestHouse;
+  let token: string;
+  let broken: string;
+  before(async () => {
+    house = await startTestHouse({ serve: "pdp,issuer,gateway", arguments: ["--config", join(root, "config/interop"), "--no-demo"] });
+    broken = await mkdtemp(join(tmpdir(), "interop-"));
+    const got = await script("token.ts", ["--client", "service:pep", "--port", String(house.port), "--data", house.data]);
+    assert.deepEqual([got.code, got.err], [0, ""]);
+    token = got.out.trim();
+  });
+  after(async () => {
+    await house.stop();
+    await rm(broken, { recursive: true, force: true });
+  });
+
+  const run = (folder: string, offset: number, more: Readonly<Record<string, string>> = { INTEROP_TOKEN: token }) =>
+    script("interop.ts", ["--data", folder, "--pdp", `http://localhost:${house.port + offset}`], more);
+
+  for (const [where, offset] of [
+    ["the decision point", 2],
+    ["the gateway, which passes an enforcement point through", 0],
+  ] as const)
+    test(`every case passes at ${where}`, async () => {
+      const { code, out } = await run(cases, offset);
+      assert.equal(code, 0, out);
+      assert.match(out, /^all +301 +301 +pass$/m);
+    });
+
+  test("a wrong answer, a missing token and a folder without cases end with a code, and say what differs", async () => {
+    await cp(join(cases, "idp.yaml"), join(broken, "idp.yaml"));
+    const wrong = {
+      request: { subject: { type: "user", id: "erin" }, action: { name: "delete" }, resource: { type: "record", id: "101" } },
+      expected: true,
+    };
+    await writeFile(join(broken, "wrong.json"), JSON.stringify({ evaluation: [wrong] }));
+    const one = await run(broken, 2);
+    assert.equal(one.code, 1, one.out);
+    assert.match(one.out, /wrong\.json 1 evaluation: answered \{"decision":false\} instead of \{"decision":true\}/);
+    assert.match(one.out, /^idp\.yaml +7 +7 +pass$/m);
+    const anonymous = await run(cases, 2, {});
+    assert.deepEqual([anonymous.code, /status 401 instead of 200/.test(anonymous.out)], [1, true]);
+    await rm(join(broken, "idp.yaml"));
+    await writeFile(join(broken, "wrong.json"), "[]");
+    assert.equal((await run(broken, 2)).code, 1, "no case, no pass");
+    assert.equal((await run(join(broken, "absent"), 2)).code, 66);
+    assert.equal((await script("interop.ts", ["--pdp", "http://localhost:1"])).code, 64);
+  });
+
+  test("without the demo only the client's own secret makes its token", async () => {
+    const { code, out, err } = await script("token.ts", ["--client", "service:pep", "--port", String(house.port), "--data", broken]);
+    assert.deepEqual([code, out], [77, ""]);
+    assert.match(err, /--data/);
+    const person = await script("token.ts", ["--user", "ada", "--port", String(house.port)]);
+    assert.equal(person.code, 77);
+  });
+});
