@@ -5,6 +5,7 @@ import type { Span, Tracing } from "#telemetry/tracing.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import { requireHandler, type BuiltIns } from "./built-in.ts";
 import { guardMarks } from "./canonical-path.ts";
+import { echoRequestId } from "./facade/request-id.ts";
 import { inboundMethods, type Inbound } from "./front-door/inbound.ts";
 import type { Corridor } from "./front-door/raw-server.ts";
 import type { Load } from "./limits/load.ts";
@@ -127,7 +128,7 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
           response = fail(problem, inbound, served.endpoint);
         }
         observe(inbound.method, served.endpoint, String(response.status), started, inbound.correlationId);
-        return withSecurityHeaders(response, inbound);
+        return echoRequestId(inbound, withSecurityHeaders(response, inbound));
       });
     },
     refuse: (problem, head) => {

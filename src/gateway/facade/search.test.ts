@@ -36,6 +36,27 @@ const real = async (t: TestContext) => {
   return { made, point, post, found, session, bearer };
 };
 
+test("the request's id comes back on every answer of an AuthZEN path, whichever door it came from", async (t) => {
+  const made = await testGateway(t, { database: await database(), peers: { pdp: recordingPeer().peer } });
+  const { headers } = await made.signIn("person:ben");
+  const cases: readonly (readonly [path: string, init: RequestInit, echoed: boolean])[] = [
+    ["/access/v1/evaluation", { method: "POST" }, true],
+    ["/access/v1/search/subject", { method: "POST", headers: { authorization: "Bearer x" } }, true],
+    ["/access/v1/search/action", { method: "POST", headers, body: "{" }, true],
+    ["/access/v1/evaluation", { method: "PATCH", headers }, true],
+    ["/access/v1/decisions", { headers }, true],
+    ["/api/pdp/search/action", { method: "POST", headers: { cookie: headers["cookie"] ?? "" } }, true],
+    ["/.well-known/authzen-configuration", {}, true],
+    ["/auth/session", { headers }, false],
+  ];
+  for (const [path, init, echoed] of cases) {
+    const sent = new Headers(init.headers);
+    sent.set("x-request-id", "r 4");
+    const response = await made.fetch(path, { ...init, headers: sent });
+    assert.equal(response.headers.get("x-request-id"), echoed ? "r 4" : null, `${path} ${response.status}`);
+  }
+});
+
 test("a session searches for itself alone, whatever subject it names, under both names of the paths", async (t) => {
   const { post, found, session, made } = await real(t);
   const [ben, dan] = [await session("ben"), await session("dan")];

@@ -1,0 +1,24 @@
+import { Problem } from "#contract/problem.ts";
+import type { Inbound } from "#gateway/front-door/inbound.ts";
+
+/** 1-256 printable ASCII characters, as AuthZEN has it. */
+const isFit = (id: string): boolean => /^[\x20-\x7e]{1,256}$/.test(id);
+
+/** The request's own id, to be passed on. Throws `invalid_request`. */
+export const parseRequestId = (inbound: Inbound): string | undefined => {
+  const id = inbound.headers.get("x-request-id");
+  if (id === undefined || isFit(id)) return id;
+  throw new Problem("invalid_request", {
+    errors: [{ path: "header.x-request-id", message: "must be 1 to 256 printable ASCII characters" }],
+  });
+};
+
+const isAuthzen = (path: string): boolean =>
+  path.startsWith("/access/v1/") || path.startsWith("/api/pdp/") || path === "/.well-known/authzen-configuration";
+
+/** Gives `X-Request-ID` back unchanged on every answer of an AuthZEN path, whatever door it came from. */
+export const echoRequestId = (inbound: Inbound, response: Response): Response => {
+  const id = inbound.headers.get("x-request-id");
+  if (id !== undefined && isFit(id) && isAuthzen(inbound.target.path)) response.headers.set("x-request-id", id);
+  return response;
+};
