@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { insideIds } from "#gateway/join/inside-handlers.ts";
 import { test, type TestContext } from "node:test";
 import { StartFaults } from "#gateway/start-faults.ts";
 import { loadRoutes } from "./load-routes.ts";
@@ -299,27 +300,23 @@ test("without strict validation an unmapped method is a warning", async (t) => {
   );
 });
 
-test("the table that ships has no fault", async () => {
-  const config = new URL("../../../config/", import.meta.url);
-  const { table, warnings } = await loadRoutes({
-    routesFile: fileURLToPath(new URL("routes.yaml", config)),
-    pdpConfigFile: fileURLToPath(new URL("pdp.yaml", config)),
-    variables: Object.fromEntries(
-      ["PDP", "CRUD", "MEMBERSHIP", "SECRETS"].flatMap((name, index) => [
-        [`${name}_SERVICE_URL`, `http://localhost:${8082 + index}`],
-        [`${name}_AUDIENCE`, `http://localhost:${8082 + index}`],
-      ]),
-    ),
-    houseAudiences: [8082, 8083, 8084, 8085].map((port) => `http://localhost:${port}`),
-    publicHosts: new Set(["localhost:8080"]),
-    handlers: [
-      ..."access.evaluation access.evaluation.bearer access.evaluations access.evaluations.bearer pdp.evaluation pdp.evaluations".split(
-        " ",
+for (const folder of ["config", "config/interop", "config/interop-certification"])
+  void test(`the table of ${folder} has no fault`, async () => {
+    const config = new URL(`../../../${folder}/`, import.meta.url);
+    const { table, warnings } = await loadRoutes({
+      routesFile: fileURLToPath(new URL("routes.yaml", config)),
+      pdpConfigFile: fileURLToPath(new URL("pdp.yaml", config)),
+      variables: Object.fromEntries(
+        ["PDP", "CRUD", "MEMBERSHIP", "SECRETS"].flatMap((name, index) => [
+          [`${name}_SERVICE_URL`, `http://localhost:${8082 + index}`],
+          [`${name}_AUDIENCE`, `http://localhost:${8082 + index}`],
+        ]),
       ),
-      ..."streams.health sessions.list sessions.end crud.events membership.pip".split(" "),
-    ],
-    isBuiltIn: () => false,
+      houseAudiences: [8082, 8083, 8084, 8085].map((port) => `http://localhost:${port}`),
+      publicHosts: new Set(["localhost:8080"]),
+      handlers: insideIds,
+      isBuiltIn: () => false,
+    });
+    assert.deepEqual(warnings, []);
+    assert.ok([...table.services.values()].every((service) => service.isHouse));
   });
-  assert.deepEqual(warnings, []);
-  assert.ok([...table.services.values()].every((service) => service.isHouse));
-});
