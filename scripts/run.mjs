@@ -19,6 +19,7 @@ const tasks = {
   bench: "scripts/bench.ts",
   matrix: "scripts/matrix.ts",
   interop: "scripts/interop.ts",
+  routes: "scripts/routes.ts",
   "build-web": "scripts/build-web.ts",
 };
 const file = tasks[task];

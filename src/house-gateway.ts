@@ -8,7 +8,7 @@ import { createOidcClient } from "#authn/oidc.ts";
 import type { HouseSecrets } from "#authn/seal.ts";
 import { createUsedAssertions } from "#authn/used-assertions.ts";
 import { demoSignIns } from "#demo/sign-ins.ts";
-import { createGateway, type GatewayParts } from "#gateway/service.ts";
+import { createGateway, type GatewayParts, type GatewayService } from "#gateway/service.ts";
 import type { ServiceKey } from "./house-callers.ts";
 import type { HouseServicesParts } from "./house-services.ts";
 import type { HouseSettings } from "./settings.ts";
@@ -49,7 +49,7 @@ export interface GatewayOpening extends HouseServicesParts {
 }
 
 /** The one door for browsers and agents: sign-in client, token exchange, route table, raw front door. */
-export const openGateway = async (parts: GatewayOpening): Promise<void> => {
+export const openGateway = async (parts: GatewayOpening): Promise<GatewayService> => {
   const { addresses, callers, commandLine, common, firstPartyClients, settings, store, webClient } = parts;
   const { audiences, environment, log, metrics, now, peers, secrets } = common;
   const { publicOrigin, ports } = addresses;
@@ -92,4 +92,5 @@ export const openGateway = async (parts: GatewayOpening): Promise<void> => {
   );
   parts.add("gateway", gateway);
   await gateway.listen({ port: ports.gateway, hosts: settings.house.listenHosts });
+  return gateway;
 };

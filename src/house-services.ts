@@ -7,6 +7,7 @@ import { statement } from "#store/database.ts";
 import { seedDemo } from "#demo/world.ts";
 import { createPeopleDirectory } from "#demo/people-directory.ts";
 import { demoSignIns } from "#demo/sign-ins.ts";
+import type { GatewayService } from "#gateway/service.ts";
 import { listenService } from "#http/listen.ts";
 import type { Service } from "#http/service.ts";
 import { releaseAbandoned } from "#membership/meter/abandoned.ts";
@@ -48,6 +49,8 @@ export interface HouseServicesParts {
 export interface Served {
   readonly servesIssuer: boolean;
   readonly servesPeople: boolean;
+  /** Takes up the changed route table, where this process serves the gateway. */
+  readonly reloadRoutes?: GatewayService["reload"];
 }
 
 const databaseClock = statement<{ now: string }>("house.clock", "select clock_timestamp() as now");
@@ -195,7 +198,8 @@ export const openHouseServices = async (parts: HouseServicesParts): Promise<Serv
 
   if (serve.has("gateway")) {
     say("Opening the gate ...");
-    await openGateway({ ...parts, common: { ...common, ...identityOf("gateway") }, webClient, firstPartyClients, add });
+    const gateway = await openGateway({ ...parts, common: { ...common, ...identityOf("gateway") }, webClient, firstPartyClients, add });
+    return { servesIssuer: embedded, servesPeople, reloadRoutes: () => gateway.reload() };
   }
 
   return { servesIssuer: embedded, servesPeople };

@@ -1,7 +1,9 @@
 import { mkdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { Problem } from "#contract/problem.ts";
 import { demoPassword, demoTotpSecret } from "#demo/sign-ins.ts";
 import { readPdpConfiguration } from "#pdp/configuration-file.ts";
+import { faultLine } from "#gateway/start-faults.ts";
 import { DataFolderLocked } from "#store/data-folder-lock.ts";
 import { createLog } from "#telemetry/log.ts";
 import { createMetrics, type Metrics } from "#telemetry/metrics.ts";
@@ -10,13 +12,15 @@ import { bannerLines } from "./banner.ts";
 import { partNames, type CommandLine, type PartName } from "./command-line.ts";
 import { addressesOf } from "./house-addresses.ts";
 import { createHouseCallers } from "./house-callers.ts";
-import { openHouseServices } from "./house-services.ts";
+import { openHouseServices, type Served } from "./house-services.ts";
 import { openHouseStore } from "./house-store.ts";
 import { requireHouseSettings, type HouseSettings } from "./settings.ts";
 import { StartRefused } from "./start-refused.ts";
 
 /** A running house: it stops accepting, finishes what is under way and closes everything, last opened first. */
 export interface House {
+  /** Takes up the changed route table and says what became of it; a faulty one changes nothing. Never throws. */
+  reload(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -53,6 +57,21 @@ const asRefusal = (error: unknown): unknown => {
     return new StartRefused(69, [`Port ${String(port)} is in use by another program. Stop it, or choose other ports with --port.`]);
   if (typeof exitCode === "number" && typeof message === "string") return new StartRefused(exitCode, message.split("\n"));
   return error;
+};
+
+const reloadRoutes = async (reload: Served["reloadRoutes"], say: (line: string) => void): Promise<void> => {
+  if (reload === undefined) {
+    say("This process serves no gateway: there is no route table to reload.");
+    return;
+  }
+  try {
+    const { revision, previous, added, changed, removed } = await reload();
+    say(`Route table ${previous} -> ${revision}: ${added.length} rows added, ${changed.length} changed, ${removed.length} removed.`);
+  } catch (error) {
+    const faults = error instanceof Problem ? (error.options.errors ?? []) : [];
+    say(`The route table was not reloaded; the one in force stays. ${faults.length === 0 ? String(error) : ""}`.trimEnd());
+    for (const fault of faults) say(faultLine(fault));
+  }
 };
 
 /**
@@ -140,7 +159,7 @@ export const startHouse = async ({ commandLine, environment, say }: StartOptions
     }))
       say(line);
     const opened = stack.move();
-    return { [Symbol.asyncDispose]: () => opened.disposeAsync() };
+    return { reload: () => reloadRoutes(served.reloadRoutes, say), [Symbol.asyncDispose]: () => opened.disposeAsync() };
   } catch (error) {
     throw asRefusal(error);
   }

@@ -59,6 +59,7 @@ if (parseHelp()) {
         },
       );
   };
+  process.on("SIGHUP", () => void started.then((house) => house.reload()));
   process.on("SIGINT", () => stop("SIGINT"));
   process.on("SIGTERM", () => stop("SIGTERM"));
   const started = start();

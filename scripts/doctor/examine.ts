@@ -3,8 +3,6 @@ import { createServer } from "node:net";
 import { dirname, join, resolve } from "node:path";
 import type { Fault } from "#contract/problem.ts";
 import { loadSystems } from "#crud/systems/load-systems.ts";
-import { loadRoutes } from "#gateway/routes/load-routes.ts";
-import { readYaml } from "#gateway/routes/yaml-source.ts";
 import { partNames, type CommandLine } from "#house/command-line.ts";
 import { addressesOf, type HouseAddresses } from "#house/house-addresses.ts";
 import { readHouseSettings, type HouseSettings } from "#house/settings.ts";
@@ -13,6 +11,7 @@ import { parseVault } from "#secrets/providers/yaml/vault-document.ts";
 import { isAlive, readVaultFile } from "#secrets/providers/yaml/vault-file.ts";
 import { createPostgres } from "#store/postgres.ts";
 import { silentLog } from "#telemetry/log.ts";
+import { checkRoutes } from "./check-routes.ts";
 
 /** One thing that was looked at. A note is worth knowing and stops no start. */
 export interface Finding {
@@ -105,30 +104,13 @@ const examinePorts = async (commandLine: CommandLine, addresses: HouseAddresses,
   );
 };
 
-const isRow = (row: unknown): row is { readonly id: string; readonly target_service?: unknown } =>
-  typeof row === "object" && row !== null && typeof (row as { id?: unknown }).id === "string";
-
-const examineRoutes = async (folder: string, settings: HouseSettings, addresses: HouseAddresses): Promise<Finding[]> => {
-  const file = settings.gateway.routesFile ?? join(folder, "routes.yaml");
-  const { services } = addresses;
-  const text = await readFile(file, "utf8").catch(() => "");
-  const read = readYaml(text, file);
-  const { routes: rows } = ("source" in read ? (read.source.value as { routes?: unknown } | null) : null) ?? {};
-  const { table, warnings } = await loadRoutes({
-    routesFile: file,
-    pdpConfigFile: join(folder, "pdp.yaml"),
-    variables: Object.fromEntries(
-      (["pdp", "crud", "membership", "secrets"] as const).flatMap((name) => [
-        [`${name.toUpperCase()}_SERVICE_URL`, services[name]],
-        [`${name.toUpperCase()}_AUDIENCE`, services[name]],
-      ]),
-    ),
-    houseAudiences: Object.values(services),
-    publicHosts: new Set(addresses.publicOrigins.map((origin) => new URL(origin).host)),
-    // Which handlers exist is the gateway's own knowledge; here every named one is taken for granted.
-    handlers: Array.isArray(rows) ? rows.filter(isRow).flatMap((row) => (row.target_service === "internal" ? [row.id] : [])) : [],
-    isBuiltIn: () => false,
-  });
+const examineRoutes = async (
+  folder: string,
+  settings: HouseSettings,
+  addresses: HouseAddresses,
+  environment: ExamineOptions["environment"],
+): Promise<Finding[]> => {
+  const { file, table, warnings } = await checkRoutes({ folder, settings, addresses, environment });
   return [ok("config", `${file}: ${table.routes.length} routes`), ...warnings.map((one) => note("config", faultText(one)))];
 };
 
@@ -188,7 +170,7 @@ export const examine = async (options: ExamineOptions): Promise<readonly Finding
   const secretsFile = settings.secrets.filePath ?? join(folder, "secrets.yaml");
   const looks = await Promise.all([
     examinePorts(commandLine, addresses, holder),
-    guarded("config", () => examineRoutes(config, settings, addresses)),
+    guarded("config", () => examineRoutes(config, settings, addresses, environment)),
     guarded("config", async () => {
       await readPdpConfiguration(join(config, "pdp.yaml"));
       return ok("config", "pdp.yaml");

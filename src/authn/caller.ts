@@ -29,7 +29,7 @@ export interface Caller {
 }
 
 /** Any one of the scopes is enough; none named = none needed. */
-export const requireScope = (caller: Caller, scopes: readonly string[]): void => {
+export const requireScope = (caller: Pick<Caller, "scopes">, scopes: readonly string[]): void => {
   if (scopes.length === 0 || scopes.some((scope) => caller.scopes.has(scope))) return;
   throw new Problem("insufficient_scope", {
     detail: `Needs ${scopes.join(" or ")}.`,

@@ -6,6 +6,7 @@ import type { Endpoint } from "./endpoint.ts";
 import * as facts from "./facts.ts";
 import * as health from "./health.ts";
 import * as membership from "./membership.ts";
+import * as routes from "./routes.ts";
 import * as secrets from "./secrets.ts";
 import * as session from "./session.ts";
 import * as tools from "./tools.ts";
@@ -29,6 +30,7 @@ export const endpointTable: readonly EndpointRow[] = Object.entries({
   facts,
   health,
   membership,
+  routes,
   secrets,
   session,
   tools,

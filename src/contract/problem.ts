@@ -150,6 +150,7 @@ export const problemCodes = {
   mapping_error: row(422, "The tool's mapping gives nothing to decide on", -32602),
   unknown_parameter: row(422, "A parameter is unknown"),
   unknown_member: row(422, "A member is unknown"),
+  routes_invalid: row(422, "The route table has faults; the one in force stays"),
   unprocessable: row(422, "Well-formed, but wrong"),
   agent_uncontrolled: row(422, "The agent has no controller"),
   edge_not_allowed: row(422, "These kinds cannot be joined so"),

@@ -1,4 +1,5 @@
 import type { BuiltIn, BuiltInHandler } from "./built-in.ts";
+import { createClientRouteFinder } from "./web-client/client-routes.ts";
 
 /** Handlers of the gateway's own paths. */
 export interface BuiltInHandlers {
@@ -27,8 +28,8 @@ export const builtInList = (handlers: BuiltInHandlers): readonly BuiltIn[] => [
   { id: "auth.session", path: "/api/auth/session", methods: { GET: handlers.sessionView }, rates: { GET: "anonymous" } },
   { id: "auth.csrf", path: "/auth/csrf", methods: { GET: handlers.csrfView }, rates: { GET: "anonymous" } },
   { id: "auth.logout", path: "/auth/logout", methods: { GET: handlers.signOutLink, POST: handlers.signOut }, rates: both },
-  { id: "auth.verify", path: "/auth/verify", methods: {}, any: handlers.verify },
-  { id: "auth.verify", path: "/auth/forward", methods: {}, any: handlers.verify },
+  { id: "auth.verify", path: "/auth/verify", methods: {}, any: handlers.verify, anyHost: true },
+  { id: "auth.verify", path: "/auth/forward", methods: {}, any: handlers.verify, anyHost: true },
   { id: "oauth.token", path: "/oauth/token", methods: { POST: handlers.token }, rates: both },
   { id: "health", path: "/api/v1/health", methods: { GET: handlers.health.overall }, anyHost: true, isNeverShed: true },
   { id: "health.redis", path: "/api/v1/health/redis", methods: { GET: handlers.health.redis }, anyHost: true, isNeverShed: true },
@@ -66,5 +67,8 @@ const prefixes = [
   "/api/auth/session",
 ] as const;
 
-/** True for a path that belongs to the gateway itself, served or not. */
-export const isBuiltInPath = (path: string): boolean => prefixes.some((prefix) => path === prefix || path.startsWith(`${prefix}/`));
+const screenOf = createClientRouteFinder();
+
+/** True for a path that belongs to the gateway itself, served or not; the web client's screens are its own too. */
+export const isBuiltInPath = (path: string): boolean =>
+  prefixes.some((prefix) => path === prefix || path.startsWith(`${prefix}/`)) || screenOf(path) !== undefined;

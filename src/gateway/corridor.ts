@@ -8,17 +8,18 @@ import { guardMarks } from "./canonical-path.ts";
 import { echoRequestId } from "./facade/request-id.ts";
 import { inboundMethods, type Inbound } from "./front-door/inbound.ts";
 import type { Corridor } from "./front-door/raw-server.ts";
+import type { HeldRoutes } from "./join/routes-in-force.ts";
 import type { Load } from "./limits/load.ts";
 import type { RateDoor } from "./limits/rate-door.ts";
-import type { RouteTable } from "./routes/route-table.ts";
 import { withSecurityHeaders } from "./security-headers.ts";
 import type { ServeRoute } from "./serve-route.ts";
 import type { WebClient } from "./web-client/web-client.ts";
 
 export interface CorridorParts {
   readonly builtIns: BuiltIns;
-  readonly table: RouteTable;
-  readonly serveRoute: ServeRoute;
+  /** The table of the moment, held for one request. */
+  readonly holdRoutes: () => HeldRoutes;
+  readonly serveRouteOf: (held: HeldRoutes) => ServeRoute;
   readonly webClient: WebClient;
   readonly tracing: Tracing;
   readonly isTrustedProxy: (address: string) => boolean;
@@ -57,10 +58,17 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
       if (limit !== undefined) await parts.rate.requireByAddress(inbound, limit);
       return handler({ inbound, captures: own.captures });
     }
-    const hit = await parts.tracing.span("gateway.match", {}, async () => parts.table.find(target.path));
-    const [first] = hit?.routes ?? [];
-    if (first !== undefined) served.route = first.pattern.text;
-    if (hit !== undefined) return parts.serveRoute(inbound, hit, (id) => (served.endpoint = id));
+    const held = parts.holdRoutes();
+    try {
+      const find = async () => (parts.webClient.has(target.path) ? undefined : held.table.find(target.path));
+      const hit = await parts.tracing.span("gateway.match", {}, find);
+      const [first] = hit?.routes ?? [];
+      if (first !== undefined) served.route = first.pattern.text;
+      // Awaited here: the table is held until the answer's head is there.
+      if (hit !== undefined) return await parts.serveRouteOf(held)(inbound, hit, (id) => (served.endpoint = id));
+    } finally {
+      held.release();
+    }
     guardMarks(target, []);
     const page = await parts.webClient.page(inbound);
     served.endpoint = "web.page";

@@ -1,16 +1,14 @@
 import { Problem } from "#contract/problem.ts";
-import { isFreshlyStrong } from "#authn/caller.ts";
 import type { Recorder } from "#events/audit/entry.ts";
-import { refusalOf, type Asker, type Decided, type DecideAsk, type Decider } from "#pdp/decide.ts";
-import { parseStrictJson } from "#http/strict-json.ts";
+import type { Asker, Decided, DecideAsk, Decider } from "#pdp/decide.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import { noTracing, type Tracing } from "#telemetry/tracing.ts";
-import { endsSession, type EndByDecision } from "./end-by-decision.ts";
+import type { EndByDecision } from "./end-by-decision.ts";
 import type { Inbound, InboundMethod } from "./front-door/inbound.ts";
 import { readBytes } from "./read-body.ts";
-import { readsBody, resolveMapping } from "./routes/authz-mapping.ts";
-import type { RowMethod } from "./routes/route-row.ts";
+import { clientOf } from "./recognise.ts";
+import { askOfRoute, decideRouteQuestion, mappingOf, routeRefusal } from "./route-question.ts";
 import type { Route } from "./routes/route-table.ts";
 import type { SessionRecord } from "./sessions/session-store.ts";
 
@@ -41,16 +39,10 @@ export interface RoutePermit {
   readonly body: Uint8Array | undefined;
 }
 
-const MAX_BODY_BYTES = 65_536;
+/** The most of a body that is read for a decision. */
+export const MAX_DECIDED_BODY_BYTES = 65_536;
 
 export type DecideRoute = (request: RouteRequest) => Promise<RoutePermit>;
-
-/** Obligations of a permit that a gateway can meet: a fresh sign-in is asked for, a data scope is met by the service behind. */
-const canMeet = (decided: Decided): boolean =>
-  decided.obligations.every(
-    (obligation) =>
-      obligation.type === "step-up" || obligation.type === "custom" || obligation.type === "data_scope" || endsSession(obligation),
-  );
 
 /**
  * The decision door of a row. Answers only for a permit. Throws `access_denied` (403) with the decision's id and reason,
@@ -88,13 +80,13 @@ export const createDecideRoute = (parts: DecideRouteParts): DecideRoute => {
       parts.metrics.count("bff_authz_requests_total", { resource: question.type, action: question.action, decision });
     try {
       const decided = await tracing.span("pdp.decide", {}, () =>
-        parts.decider.decide(request.asker, question, request.inbound.correlationId),
+        decideRouteQuestion(parts.decider, request.asker, question, request.inbound.correlationId),
       );
       count(decided.decision ? "allow" : "deny");
       return decided;
     } catch (cause) {
       count("error");
-      throw cause instanceof Problem && cause.code === "decision_unavailable" ? cause : new Problem("decision_unavailable", { cause });
+      throw cause;
     } finally {
       parts.metrics.observe("bff_authz_latency_seconds", { resource: question.type }, (performance.now() - started) / 1000);
     }
@@ -103,33 +95,19 @@ export const createDecideRoute = (parts: DecideRouteParts): DecideRoute => {
   return async (request) => {
     const { route, inbound, captures } = request;
     if (route.row.authz === "none") return { body: undefined };
-    const mapped = route.mappings.get((request.method === "HEAD" ? "GET" : request.method) as RowMethod);
-    if (mapped === undefined) {
+    if (mappingOf(route, request.method) === undefined)
       parts.metrics.count("bff_authz_requests_total", { resource: route.id, action: request.method, decision: "NoMapping" });
-      throw new Problem("no_mapping");
-    }
-    const body = readsBody(mapped.mapping) ? await readBytes(inbound, MAX_BODY_BYTES) : undefined;
-    const resolved = resolveMapping(mapped.mapping, route.pattern, captures, body && parseStrictJson(body));
-    const question: DecideAsk = {
-      type: resolved.type,
-      action: resolved.action,
-      properties: resolved.properties,
-      context: { route: route.id, method: request.method },
-      ...(resolved.id === undefined ? {} : { id: resolved.id }),
-      ...(Object.keys(resolved.claimed).length === 0 ? {} : { claimed: resolved.claimed }),
-    };
+    const { question, body } = await askOfRoute({ ...request, captures, client: clientOf(inbound) }, () =>
+      readBytes(inbound, MAX_DECIDED_BODY_BYTES),
+    );
     const decided = await ask(request, question);
     if (await parts.endByDecision(request.record, decided.obligations, inbound.correlationId)) {
       await recordDenial(request, question, decided);
       throw new Problem("unauthenticated", { members: { decision_id: decided.decisionId } });
     }
-    const lacksSignIn = decided.obligations.some(({ type }) => type === "step-up") && !isFreshlyStrong(request.asker, parts.now());
-    if (decided.decision && canMeet(decided) && !lacksSignIn) return { body };
+    const refusal = routeRefusal(decided, request.asker, inbound.origin ?? parts.publicOrigin, parts.now());
+    if (refusal === undefined) return { body };
     await recordDenial(request, question, decided);
-    if (decided.decision && canMeet(decided))
-      throw refusalOf({ ...decided, decision: false, reason: "step_up_required" }, inbound.origin ?? parts.publicOrigin);
-    if (decided.decision)
-      throw new Problem("access_denied", { members: { decision_id: decided.decisionId, reason: "obligation_unsupported" } });
-    throw refusalOf(decided, inbound.origin ?? parts.publicOrigin);
+    throw refusal;
   };
 };

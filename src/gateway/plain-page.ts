@@ -18,6 +18,15 @@ const html = (text: string, status: number, headers: Headers): Response => {
 /** True for a page load in a browser: a person looks at the answer. */
 export const isNavigation = (inbound: Inbound): boolean => inbound.headers.get("sec-fetch-mode") === "navigate";
 
+/**
+ * True for a page load that another site began: a link there, or the way back from the identity provider. A strict cookie
+ * stays away from it, or it is not our own page that asks; the same load, made by a page of ours, has neither fault.
+ */
+export const isForeignNavigation = (inbound: Inbound): boolean => {
+  const site = inbound.headers.get("sec-fetch-site");
+  return inbound.method === "GET" && isNavigation(inbound) && site !== undefined && site !== "same-origin" && site !== "none";
+};
+
 export const wantsHtml = (inbound: Inbound): boolean => (inbound.headers.get("accept") ?? "").includes("text/html");
 
 /** A refusal for a person who looks at it, without script or style: what happened, its ids, and the way on. */
@@ -37,5 +46,5 @@ export const problemPage = (problem: Problem, correlationId: string, way: { read
  * For a link from another site: the strict session cookie stays away from such a navigation, and comes with the next one,
  * which this page makes by itself, once.
  */
-export const refreshPage = (): Response =>
-  html(page("One moment", "<p>One moment …</p>", '<meta http-equiv="refresh" content="0">'), 200, new Headers());
+export const refreshPage = (status: 200 | 401 = 200, headers = new Headers()): Response =>
+  html(page("One moment", "<p>One moment …</p>", '<meta http-equiv="refresh" content="0">'), status, headers);

@@ -64,6 +64,19 @@ export const askerOfSession = (record: SessionRecord, scopes: readonly string[])
 /** Tool endpoints are entered by agents and by our own clients; any other client is unknown there. */
 const isToolEndpoint = (path: string): boolean => path === "/mcp" || path.startsWith("/mcp/") || path.startsWith("/api/crud/mcp/");
 
+/** What a row asks of a valid token. Throws `insufficient_scope`, `unknown_client`. */
+export const guardBearer = (
+  route: Route,
+  path: string,
+  caller: Pick<Caller, "scopes" | "agent" | "clientId">,
+  firstPartyClients: ReadonlySet<string>,
+): void => {
+  requireScope(caller, route.row.bearer?.scopes ?? []);
+  if (!isToolEndpoint(path) || caller.agent !== undefined) return;
+  if (caller.clientId === undefined || !firstPartyClients.has(caller.clientId))
+    throw new Problem("unknown_client", { detail: "Register this client as an agent first." });
+};
+
 export const createRecogniser = (parts: RecogniseParts): Recogniser => {
   const verifiers = new Map<string, VerifyBearer>();
   const verifier = (audiences: readonly string[]): VerifyBearer => {
@@ -139,13 +152,7 @@ export const createRecogniser = (parts: RecogniseParts): Recogniser => {
       } catch (error) {
         return challenge(error, inbound, route, captures);
       }
-      requireScope(caller, route.row.bearer?.scopes ?? []);
-      if (
-        isToolEndpoint(inbound.target.path) &&
-        caller.agent === undefined &&
-        !(caller.clientId !== undefined && parts.firstPartyClients.has(caller.clientId))
-      )
-        throw new Problem("unknown_client", { detail: "Register this client as an agent first." });
+      guardBearer(route, inbound.target.path, caller, parts.firstPartyClients);
       return { kind: "bearer", caller, asker: caller };
     },
   };

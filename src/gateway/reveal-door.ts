@@ -4,7 +4,7 @@ import type { Recognised } from "./recognise.ts";
 
 export interface RevealDoor {
   /** Keeps secret values out of browsers unless the house allows a person to see them. Throws `reveal_disabled`. */
-  guard(inbound: Inbound, who: Recognised): void;
+  guard(inbound: Pick<Inbound, "method" | "target">, who: Pick<Recognised, "kind">): void;
 }
 
 /** Reads that answer a secret's value. */

@@ -1,16 +1,18 @@
 import { Problem } from "#contract/problem.ts";
+import { asProblem } from "#http/problem-body.ts";
 import type { Tracing } from "#telemetry/tracing.ts";
 import { guardMarks } from "./canonical-path.ts";
 import type { CsrfDoor } from "./csrf.ts";
 import type { DecideRoute } from "./decide-route.ts";
 import type { Inbound } from "./front-door/inbound.ts";
 import type { RateDoor } from "./limits/rate-door.ts";
-import { isNavigation, refreshPage } from "./plain-page.ts";
+import { isForeignNavigation, isNavigation, refreshPage } from "./plain-page.ts";
 import type { Proxy } from "./proxy/proxy.ts";
 import { hasBearer, type Recognised, type Recogniser } from "./recognise.ts";
 import { redirect } from "./reply.ts";
 import type { RevealDoor } from "./reveal-door.ts";
-import type { RowMethod } from "./routes/route-row.ts";
+import { allowOf, chooseRoute, guardDeleteBody, requireRows } from "./routes/choose-route.ts";
+import { corsHeaders } from "./routes/cors-headers.ts";
 import { capturesOf, type Route, type RouteHit } from "./routes/route-table.ts";
 import type { createStreamRelay } from "./streams/stream-relay.ts";
 
@@ -39,49 +41,17 @@ export interface ServeRouteParts {
 
 export type ServeRoute = (inbound: Inbound, hit: RouteHit, matched: (id: string) => void) => Promise<Response>;
 
-const admits = (route: Route, method: string): boolean =>
-  (route.row.methods as string[]).includes(method) || (method === "HEAD" && route.row.methods.includes("GET") && !route.row.streaming);
-
-const allowOf = (routes: readonly Route[]): string => {
-  const methods = new Set<string>(routes.flatMap((route) => route.row.methods));
-  if (routes.some((route) => admits(route, "HEAD"))) methods.add("HEAD");
-  return [...methods].join(", ");
-};
-
-/** The rows of one path that take the method. The most specific pattern has spoken: there is no other to try. */
-const requireRows = (routes: readonly Route[], method: string): readonly Route[] => {
-  const fitting = routes.filter((route) => admits(route, method));
-  if (fitting.length === 0) throw new Problem("method_not_allowed", { headers: { allow: allowOf(routes) } });
-  return fitting;
-};
-
 const isOnNavigation = (inbound: Inbound): boolean => inbound.method === "GET" && isNavigation(inbound);
 
-/** The way to sign in for a page load: a link from another site first gets the strict cookie a chance to come along. */
-const signInPage = (inbound: Inbound): Response => {
-  const site = inbound.headers.get("sec-fetch-site");
-  if (site !== undefined && site !== "same-origin" && site !== "none") return refreshPage();
-  return redirect(302, `/auth/login?return_to=${encodeURIComponent(inbound.target.path + inbound.target.query)}`);
-};
+const signInPage = (inbound: Inbound): Response =>
+  redirect(302, `/auth/login?return_to=${encodeURIComponent(inbound.target.path + inbound.target.query)}`);
 
 export const createServeRoute = (parts: ServeRouteParts): ServeRoute => {
-  /** Of a session and a bearer row of one path the credential chooses; on a single row the other credential is stripped. */
-  const chooseRow = (rows: readonly Route[], inbound: Inbound): Route => {
-    const [only, other] = rows;
-    if (only === undefined) throw new Problem("not_found");
-    if (other === undefined) return only;
-    const byCookie = parts.recogniser.hasCookie(inbound);
-    const byToken = hasBearer(inbound);
-    if (byCookie && byToken) throw new Problem("ambiguous_credentials");
-    const wanted = byToken ? "bearer" : "session";
-    const found = rows.find((route) => route.row.auth === wanted);
-    if (found === undefined) throw new Problem("not_found");
-    return found;
-  };
-
   const recognise = async (inbound: Inbound, route: Route, captures: ReadonlyMap<string, string>): Promise<Recognised | Response> => {
     if (route.row.auth === "none") return { kind: "none" };
     if (route.row.auth === "bearer") return parts.recogniser.bearer(inbound, route, captures);
+    // The strict cookie gets its chance to come along, and our own page is the one that asks.
+    if (isForeignNavigation(inbound)) return refreshPage();
     try {
       const who = await parts.recogniser.session(inbound);
       parts.csrf.guard(inbound, who.record);
@@ -114,16 +84,10 @@ export const createServeRoute = (parts: ServeRouteParts): ServeRoute => {
     return parts.tracing.span("gateway.proxy", { kind: "client" }, () => parts.proxy.forward({ ...call, body }));
   };
 
-  return async (inbound, hit, matched) => {
-    matched(hit.routes[0]?.id ?? "unmatched");
-    const rows = requireRows(hit.routes, inbound.method);
-    if (inbound.method === "OPTIONS")
-      return withCors(new Response(null, { status: 204, headers: { allow: allowOf(hit.routes) } }), inbound, rows, true);
-    const route = chooseRow(rows, inbound);
-    matched(route.id);
+  const pass = async (inbound: Inbound, route: Route, captured: readonly string[]): Promise<Response> => {
     guardMarks(inbound.target, route.row.allow_encoded);
-    if (inbound.method === "DELETE" && inbound.body !== undefined && !route.row.delete_body) throw new Problem("body_not_allowed");
-    const captures = capturesOf(route, hit.captured);
+    guardDeleteBody(route, inbound);
+    const captures = capturesOf(route, captured);
     const limit = route.row.rate ?? (route.row.auth === "none" ? "anonymous" : route.row.auth);
     const who = await parts.rate.requireByCaller(inbound, limit, () =>
       parts.tracing.span("gateway.recognise", {}, () => recognise(inbound, route, captures)),
@@ -132,25 +96,27 @@ export const createServeRoute = (parts: ServeRouteParts): ServeRoute => {
     // No plugin is registered: what calls itself one is nobody's.
     if (inbound.headers.get("x-plugin-id") !== undefined) throw new Problem("access_denied", { detail: "There is no such plugin." });
     parts.reveal.guard(inbound, who);
-    return withCors(await send({ inbound, route, captures, who }), inbound, [route], false);
+    return send({ inbound, route, captures, who });
   };
-};
 
-/** Opens an answer of a bearer row to the origins it lists, and to no cookie ever. */
-const withCors = (response: Response, inbound: Inbound, rows: readonly Route[], isPreflight: boolean): Response => {
-  const listed = rows.filter((route) => route.row.cors_origins.length > 0);
-  if (listed.length === 0) return response;
-  response.headers.append("vary", "Origin");
-  const origin = inbound.headers.get("origin");
-  if (origin === undefined || !listed.some((route) => route.row.cors_origins.includes(origin))) return response;
-  response.headers.set("access-control-allow-origin", origin);
-  if (!isPreflight) return response;
-  const methods = new Set<RowMethod>(listed.flatMap((route) => route.row.methods));
-  response.headers.set("access-control-allow-methods", [...methods].join(", "));
-  response.headers.set(
-    "access-control-allow-headers",
-    "authorization, content-type, accept, last-event-id, mcp-protocol-version, mcp-session-id, x-correlation-id",
-  );
-  response.headers.set("access-control-max-age", "600");
-  return response;
+  return async (inbound, hit, matched) => {
+    matched(hit.routes[0]?.id ?? "unmatched");
+    const rows = requireRows(hit.routes, inbound.method);
+    const origin = inbound.headers.get("origin");
+    if (inbound.method === "OPTIONS")
+      return new Response(null, { status: 204, headers: { allow: allowOf(hit.routes), ...corsHeaders(rows, origin, "preflight") } });
+    const route = chooseRoute(rows, { cookie: parts.recogniser.hasCookie(inbound), bearer: hasBearer(inbound) });
+    matched(route.id);
+    const cors = corsHeaders([route], origin, "answer");
+    try {
+      const response = await pass(inbound, route, hit.captured);
+      for (const [name, value] of Object.entries(cors)) response.headers.append(name, value);
+      return response;
+    } catch (error) {
+      if (Object.keys(cors).length === 0) throw error;
+      // A page of a listed origin may read why it was refused.
+      const problem = asProblem(error);
+      throw new Problem(problem.code, { ...problem.options, headers: { ...problem.options.headers, ...cors } });
+    }
+  };
 };

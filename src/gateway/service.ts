@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { JSONWebKeySet } from "jose";
 import type { HouseIdentity, VerifyBearer } from "#authn/house-identity.ts";
 import type { OidcClient } from "#authn/oidc.ts";
@@ -6,6 +7,7 @@ import type { Peer } from "#contract/ask.ts";
 import type { z } from "zod";
 import type { Endpoint, ServiceName } from "#contract/endpoint.ts";
 import { health, healthLive, healthReady, healthRedis, ingestMetrics, streamHealth } from "#contract/health.ts";
+import { explainRoute, reloadRoutes, type RoutesReloaded } from "#contract/routes.ts";
 import { endSession, getCsrf, getSession, listSessions, logout } from "#contract/session.ts";
 import type { Recorder } from "#events/audit/entry.ts";
 import type { Change } from "#events/change.ts";
@@ -72,6 +74,8 @@ export interface GatewayService extends Service {
   readonly name: "gateway";
   /** Serves behind the raw front door. Port 0 = any free one; all hosts share the one that was found. */
   listen(options: { readonly port: number; readonly hosts: readonly string[] }): Promise<Listening>;
+  /** Takes up the changed route table, as an operator's signal asks. Throws `routes_invalid` with every fault; nothing changed then. */
+  reload(): Promise<RoutesReloaded>;
   /** From now on not ready; everything is still served. */
   drain(): void;
   /** Streams say good-bye, and no new one begins. */
@@ -92,6 +96,8 @@ const served = [
   healthReady,
   ingestMetrics,
   streamHealth,
+  explainRoute,
+  reloadRoutes,
 ];
 
 /** Cookies without `Secure` are only for a developer's own machine. */
@@ -121,6 +127,7 @@ export const createGateway = async (parts: GatewayParts): Promise<GatewayService
     served,
     fetch: createFetchAdapter(joined.corridor, origins),
     ready: () => joined.unready(),
+    reload: () => joined.reload({ correlationId: randomUUID() }),
     drain: () => joined.drain(),
     endStreams: () => joined.endStreams(),
     listen: async (options) => {

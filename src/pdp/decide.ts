@@ -55,14 +55,26 @@ const body = (asker: Asker, item: DecideAsk) => ({
   resource: { type: item.type, id: item.id ?? "*", ...(item.properties === undefined ? {} : { properties: item.properties }) },
 });
 
+/** What the room says of the client itself; the client's id is added to it. */
+const clientOf = (context: DecideAsk["context"]): object => {
+  const client = context?.["client"];
+  return typeof client === "object" && client !== null ? client : {};
+};
+
 const context = (asker: Asker, item: DecideAsk, correlationId: string) => ({
   ...item.context,
   ...(asker.agent === undefined ? {} : { agent: asker.agent }),
-  ...(asker.clientId === undefined ? {} : { client: { client_id: asker.clientId } }),
+  ...(asker.clientId === undefined ? {} : { client: { ...clientOf(item.context), client_id: asker.clientId } }),
   ...(item.claimed === undefined ? {} : { claimed: item.claimed }),
   scopes: [...asker.scopes],
   supported_obligations: ["step-up", "data_scope", "custom"],
   correlation_id: correlationId,
+});
+
+/** The whole evaluation request of a question, as it goes to the decision point. */
+export const evaluationOf = (asker: Asker, item: DecideAsk, correlationId: string) => ({
+  ...body(asker, item),
+  context: context(asker, item, correlationId),
 });
 
 const read = (reply: EvaluationReply): Decided => {
@@ -107,7 +119,7 @@ export const createDecider = (parts: {
     if (asks.length === 0) return [];
     const reply = await ask(parts.pdp, evaluateMany, {
       body: {
-        evaluations: asks.map((item) => ({ ...body(asker, item), context: context(asker, item, correlationId) })),
+        evaluations: asks.map((item) => evaluationOf(asker, item, correlationId)),
         options: { evaluations_semantic: semantic },
       },
       headers: await headers(correlationId),
@@ -120,7 +132,7 @@ export const createDecider = (parts: {
   const decide: Decider["decide"] = async (asker, item, correlationId) =>
     read(
       await ask(parts.pdp, evaluate, {
-        body: { ...body(asker, item), context: context(asker, item, correlationId) },
+        body: evaluationOf(asker, item, correlationId),
         headers: await headers(correlationId),
       }).catch(unavailable),
     );

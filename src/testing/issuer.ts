@@ -28,14 +28,20 @@ export interface TestIssuer {
 export const testIssuer = async (
   t: TestContext,
   database: Database,
-  more: { readonly now?: () => Date; readonly log?: Log; readonly secrets?: HouseSecrets; readonly server?: Server } = {},
+  more: {
+    readonly now?: () => Date;
+    readonly log?: Log;
+    readonly secrets?: HouseSecrets;
+    readonly server?: Server;
+    readonly publicOrigin?: string;
+  } = {},
 ): Promise<TestIssuer> => {
   const now = more.now ?? (() => new Date());
   const secrets: HouseSecrets = more.secrets ?? [randomBytes(32)];
   const server = more.server ?? createServer();
   if (!server.listening) await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const url = `http://localhost:${(server.address() as AddressInfo).port}`;
-  const publicOrigin = testAudiences.gateway;
+  const publicOrigin = more.publicOrigin ?? testAudiences.gateway;
   const audiences = [publicOrigin, `${publicOrigin}/mcp`, ...Object.values(testAudiences).slice(1)] as const;
   const houseKeys = createHouseKeys({ store: createHouseKeyStore(database), secrets, issuer: publicOrigin, now });
   const clientId = "sallyport-web";

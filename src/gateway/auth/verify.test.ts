@@ -11,7 +11,7 @@ routes:
 `;
 
 const world = async (t: Parameters<typeof testGateway>[0], trusted = "127.0.0.1") => {
-  const pdp = decidingPeer((_type, _action, subject) => subject === "person:ben");
+  const pdp = decidingPeer((_type, _action, subject) => (subject === "person:cleo" ? "step_up_required" : subject === "person:ben"));
   const made = await testGateway(t, {
     database: await database(),
     routes,
@@ -93,4 +93,42 @@ test("without a session the answer names where to sign in, and sends a page load
   assert.equal((await ask(about("/wiki/page"), "?redirect=true")).status, 401, "a script gets the answer itself");
   assert.equal((await made.fetch("/auth/forward", { method: "PUT", headers: about("/public/x") })).status, 200, "any method asks");
   assert.equal(await made.counted("bff_verify_duration_seconds_count", { status: "unauthenticated" }), 3);
+});
+
+test("who must sign in more strongly is sent to just that, and nobody in a circle", async (t) => {
+  const { ask, about, made } = await world(t);
+  const cleo = await made.signIn("person:cleo");
+  const url = "http://127.0.0.1:8080/auth/login?acr_values=strong&max_age=300&return_to=%2Fwiki%2Fpage";
+  const script = await ask({ ...cleo.cookie, ...about("/wiki/page") });
+  assert.deepEqual([script.status, script.code, script.headers.get("x-login-url")], [401, "step_up_required", url]);
+  const page = { ...cleo.cookie, ...about("/wiki/page"), "sec-fetch-mode": "navigate" };
+  const sent = await made.fetch("/auth/verify?redirect=true", { headers: page });
+  assert.deepEqual([sent.status, sent.headers.get("location")], [302, url]);
+  const form = await made.fetch("/auth/verify?redirect=true", {
+    headers: { ...page, "x-forwarded-method": "POST", origin: "http://127.0.0.1:8080" },
+  });
+  assert.equal(form.status, 401, "a form that was sent is not thrown away by a redirect");
+});
+
+test("a page load that another site began is asked to come again by itself; with a method that changes things it is refused", async (t) => {
+  const { ask, about, made, ben } = await world(t);
+  const foreign = { ...about("/wiki/page"), "sec-fetch-mode": "navigate", "sec-fetch-site": "cross-site" };
+  const again = await made.fetch("/auth/verify?redirect=true", { headers: foreign });
+  assert.equal(again.status, 401);
+  assert.match(await again.text(), /http-equiv="refresh" content="0"/);
+  assert.equal(again.headers.get("x-login-url"), "http://127.0.0.1:8080/auth/login?return_to=%2Fwiki%2Fpage");
+  assert.equal((await ask({ ...ben.cookie, ...foreign })).status, 401);
+  assert.equal((await ask({ ...ben.cookie, ...foreign, "sec-fetch-site": "same-origin" })).status, 200);
+  assert.equal((await ask({ ...ben.cookie, ...foreign, ...about("/wiki/x", "POST"), origin: "https://evil.example" })).code, "csrf_failed");
+});
+
+test("a proxy that addresses the gateway by another name is answered for the host that it asks about", async (t) => {
+  const { made, about, ben } = await world(t);
+  const inner = { host: "sallyport.internal:8080" };
+  assert.equal((await made.fetch("/auth/verify", { headers: { ...inner, ...ben.cookie, ...about("/wiki/page") } })).status, 200);
+  assert.equal(
+    (await made.fetch("/auth/verify", { headers: { ...inner, ...ben.cookie } })).status,
+    421,
+    "without a host to ask about there is none",
+  );
 });

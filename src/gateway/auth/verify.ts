@@ -9,7 +9,7 @@ import { inboundMethods, type Inbound, type InboundMethod } from "#gateway/front
 import type { PublicOrigins } from "#gateway/front-door/public-origins.ts";
 import { hasForwarding } from "#gateway/inside/metrics-exposition.ts";
 import type { RateDoor } from "#gateway/limits/rate-door.ts";
-import { isNavigation } from "#gateway/plain-page.ts";
+import { isForeignNavigation, isNavigation, refreshPage } from "#gateway/plain-page.ts";
 import { identityHeaders } from "#gateway/proxy/upstream-headers.ts";
 import type { Recognised, Recogniser } from "#gateway/recognise.ts";
 import { redirect } from "#gateway/reply.ts";
@@ -18,7 +18,8 @@ import type { RowMethod } from "#gateway/routes/route-row.ts";
 import { readQuery } from "./query.ts";
 
 export interface VerifyParts {
-  readonly table: RouteTable;
+  /** The table of this moment. */
+  readonly table: () => RouteTable;
   readonly rate: RateDoor;
   readonly recogniser: Recogniser;
   readonly csrf: CsrfDoor;
@@ -37,6 +38,11 @@ interface Forwarded {
   readonly uri: string;
 }
 
+interface StepUp {
+  readonly acr_value: string;
+  readonly max_age_seconds: number;
+}
+
 const parseForwarded = (inbound: Inbound, origins: PublicOrigins): Forwarded => {
   const [method, uri, host] = ["x-forwarded-method", "x-forwarded-uri", "x-forwarded-host"].map((name) => inbound.headers.get(name));
   if (method === undefined || uri === undefined || host === undefined)
@@ -46,6 +52,9 @@ const parseForwarded = (inbound: Inbound, origins: PublicOrigins): Forwarded => 
   if (origin === undefined) throw new Problem("access_denied", { detail: "This host is not protected here." });
   return { method: method as InboundMethod, uri, host: new URL(origin).host, origin };
 };
+
+/** A person looks at the answer and nothing would be lost by looking elsewhere: a load, not a form that was sent. */
+const isPageLoad = (inbound: Inbound): boolean => isNavigation(inbound) && (inbound.headers.get("x-forwarded-method") ?? "GET") === "GET";
 
 const allowed = (who: Recognised, correlationId: string): Response =>
   new Response(null, { headers: { ...identityHeaders(who), "x-correlation-id": correlationId, "cache-control": "no-store" } });
@@ -57,6 +66,7 @@ const allowed = (who: Recognised, correlationId: string): Response =>
  */
 export const createVerify = (parts: VerifyParts): BuiltInHandler => {
   const verifyOwn = async (inbound: Inbound): Promise<Response> => {
+    if (inbound.origin === undefined) throw new Problem("misdirected_host");
     const who = await parts.rate.requireByCaller(inbound, "session", () => parts.recogniser.session(inbound));
     parts.csrf.guardOrigin(inbound);
     return allowed(who, inbound.correlationId);
@@ -65,7 +75,7 @@ export const createVerify = (parts: VerifyParts): BuiltInHandler => {
   const verifyForwarded = async (inbound: Inbound): Promise<Response> => {
     const asked = parseForwarded(inbound, parts.origins);
     const target = canonicalise(asked.uri);
-    const hit = parts.table.findForward(asked.host, target.path);
+    const hit = parts.table().findForward(asked.host, target.path);
     const method = (asked.method === "HEAD" ? "GET" : asked.method) as RowMethod;
     const route = hit?.routes.find((candidate) => candidate.row.methods.includes(method));
     if (hit === undefined || route === undefined) throw new Problem("access_denied", { detail: "No row protects this request." });
@@ -75,18 +85,26 @@ export const createVerify = (parts: VerifyParts): BuiltInHandler => {
       return allowed({ kind: "none" }, inbound.correlationId);
     }
     const about: Inbound = { ...inbound, method: asked.method, target, host: asked.host, origin: asked.origin, body: undefined };
-    const who = await parts.rate.requireByCaller(inbound, route.row.rate ?? "session", () => parts.recogniser.session(about));
+    const who = await parts.rate.requireByCaller(inbound, route.row.rate ?? "session", async () => {
+      // Its session cannot show itself before a page of that host asks again; until then nobody is known.
+      if (isForeignNavigation(about)) throw new Problem("unauthenticated", { headers: { "www-authenticate": "Cookie" } });
+      return parts.recogniser.session(about);
+    });
     parts.csrf.guard(about, who.record, route.row.csrf ?? "headers");
     const captures = capturesOf(route, hit.captured);
     await parts.decide({ inbound: about, route, captures, asker: who.asker, record: who.record, method: asked.method });
     return allowed(who, inbound.correlationId);
   };
 
-  const loginUrl = (inbound: Inbound): string => {
+  /** Where to sign in: as strongly as the decision wants, so that nobody comes back as they left. */
+  const loginUrl = (inbound: Inbound, problem: Problem): string => {
     const host = inbound.headers.get("x-forwarded-host")?.toLowerCase();
     const origin = host === undefined ? inbound.origin : parts.origins.originOf(host);
     const uri = inbound.headers.get("x-forwarded-uri");
-    return `${origin ?? parts.origins.first}/auth/login${uri === undefined ? "" : `?return_to=${encodeURIComponent(uri)}`}`;
+    const step = problem.options.members?.["step_up"] as StepUp | undefined;
+    const wanted = new URLSearchParams(step === undefined ? {} : { acr_values: step.acr_value, max_age: String(step.max_age_seconds) });
+    if (uri !== undefined) wanted.set("return_to", uri);
+    return `${origin ?? parts.origins.first}/auth/login${wanted.size === 0 ? "" : `?${wanted.toString()}`}`;
   };
 
   return async ({ inbound }) => {
@@ -106,9 +124,12 @@ export const createVerify = (parts: VerifyParts): BuiltInHandler => {
       }
       status = error.status === 401 ? "unauthenticated" : error.status >= 500 ? "error" : "denied";
       if (error.status !== 401) throw error;
-      const url = loginUrl(inbound);
-      if (readQuery(inbound.target.query)["redirect"] === "true" && isNavigation(inbound)) return redirect(302, url);
-      throw new Problem(error.code, { ...error.options, headers: { ...error.options.headers, "x-login-url": url } });
+      const url = loginUrl(inbound, error);
+      const headers = { ...error.options.headers, "x-login-url": url };
+      // Only where the proxy hands our answer on: nginx keeps the status alone, and makes both answers itself.
+      if (readQuery(inbound.target.query)["redirect"] === "true" && isPageLoad(inbound))
+        return isForeignNavigation({ ...inbound, method: "GET" }) ? refreshPage(401, new Headers(headers)) : redirect(302, url);
+      throw new Problem(error.code, { ...error.options, headers });
     } finally {
       const milliseconds = performance.now() - started;
       parts.metrics.observe("bff_verify_duration_seconds", { status }, milliseconds / 1000);

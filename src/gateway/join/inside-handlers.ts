@@ -5,13 +5,16 @@ import { createBreaker } from "#gateway/facade/breaker.ts";
 import { createFacade } from "#gateway/facade/facade.ts";
 import type { SearchKind } from "#gateway/facade/parse-search.ts";
 import { createSearchFacade } from "#gateway/facade/search.ts";
+import { answerExplain, answerReload } from "#gateway/inside/own-routes.ts";
 import { answerEndSession, answerSessions } from "#gateway/inside/own-sessions.ts";
 import { createStreamHealth } from "#gateway/inside/stream-health.ts";
+import type { ExplainRoute } from "#gateway/routes-explained/explain-route.ts";
 import type { InsideHandler, RouteCall } from "#gateway/serve-route.ts";
 import type { GatewayParts } from "#gateway/service.ts";
 import type { StreamRegistry } from "#gateway/streams/stream-registry.ts";
 import type { OpenedSessions } from "./open-sessions.ts";
-import type { OpenedTable } from "./open-table.ts";
+import type { ReloadRoutes } from "./reload-routes.ts";
+import type { RoutesInForce } from "./routes-in-force.ts";
 
 /** Rows of the table that the gateway answers by itself: a row with `target_service: internal` has one of these ids. */
 export const insideIds = [
@@ -38,6 +41,10 @@ export const insideIds = [
   "streams.health",
   "sessions.list",
   "sessions.end",
+  "routes.explain",
+  "routes.explain.bearer",
+  "routes.reload",
+  "routes.reload.bearer",
   "crud.events",
   "membership.pip",
 ] as const;
@@ -56,7 +63,9 @@ const sessionOf = ({ who }: RouteCall) => {
 export const createInsideHandlers = (
   parts: GatewayParts,
   opened: {
-    readonly table: OpenedTable;
+    readonly routes: RoutesInForce;
+    readonly reload: ReloadRoutes;
+    readonly explain: ExplainRoute;
     readonly sessions: OpenedSessions;
     readonly registry: StreamRegistry;
     readonly answersCrud: () => Promise<void>;
@@ -67,7 +76,7 @@ export const createInsideHandlers = (
   const facadeParts = {
     ...parts,
     askPoint: createPointAsker({
-      pdp: opened.table.peerOf("pdp"),
+      pdp: opened.routes.peerOf("pdp"),
       timeoutMs: config.pdpTimeoutMs,
       breaker: createBreaker(parts.now),
     }),
@@ -93,6 +102,8 @@ export const createInsideHandlers = (
       ),
     now: parts.now,
   });
+  const explain: InsideHandler = (call) => answerExplain({ explain: opened.explain, decider: parts.decider }, call);
+  const reload: InsideHandler = (call) => answerReload(opened.reload, call);
   const evaluation: InsideHandler = ({ inbound, who }) => facade("evaluation", inbound, who);
   const evaluations: InsideHandler = ({ inbound, who }) => facade("evaluations", inbound, who);
   const searches =
@@ -124,6 +135,10 @@ export const createInsideHandlers = (
     "sessions.list": (call) => answerSessions(sessions, sessionOf(call)),
     "sessions.end": (call) =>
       answerEndSession({ sessions, cookies }, sessionOf(call), call.captures.get("id") ?? "", call.inbound.correlationId),
+    "routes.explain": explain,
+    "routes.explain.bearer": explain,
+    "routes.reload": reload,
+    "routes.reload.bearer": reload,
     "crud.events": notThere,
     "membership.pip": notThere,
   };

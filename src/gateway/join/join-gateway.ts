@@ -1,6 +1,7 @@
 import { ask } from "#contract/ask.ts";
 import { crudHealth, uiConfig } from "#contract/tools.ts";
 import { createBackground } from "#gateway/background.ts";
+import type { BuiltIns } from "#gateway/built-in.ts";
 import { createNetworks } from "#gateway/config.ts";
 import { createCorridor } from "#gateway/corridor.ts";
 import { createCsrfDoor } from "#gateway/csrf.ts";
@@ -8,6 +9,7 @@ import { createDecideRoute } from "#gateway/decide-route.ts";
 import { createEndByDecision } from "#gateway/end-by-decision.ts";
 import type { Corridor } from "#gateway/front-door/raw-server.ts";
 import type { PublicOrigins } from "#gateway/front-door/public-origins.ts";
+import type { Upstreams } from "#gateway/proxy/open-upstreams.ts";
 import { createClientAddress } from "#gateway/limits/client-address.ts";
 import { createLoad, type Load } from "#gateway/limits/load.ts";
 import { createLocalBuckets } from "#gateway/limits/rate-buckets.ts";
@@ -15,8 +17,9 @@ import { createFallbackBuckets, createRedisBuckets } from "#gateway/limits/redis
 import { createRateDoor } from "#gateway/limits/rate-door.ts";
 import { createProxy } from "#gateway/proxy/proxy.ts";
 import { createRecogniser } from "#gateway/recognise.ts";
+import { createExplainRoute } from "#gateway/routes-explained/explain-route.ts";
 import { createRevealDoor } from "#gateway/reveal-door.ts";
-import { createServeRoute } from "#gateway/serve-route.ts";
+import { createServeRoute, type ServeRoute } from "#gateway/serve-route.ts";
 import type { GatewayParts } from "#gateway/service.ts";
 import { createRightChanges } from "#gateway/streams/right-changes.ts";
 import { createStreamRegistry } from "#gateway/streams/stream-registry.ts";
@@ -26,12 +29,14 @@ import { createWebClient } from "#gateway/web-client/web-client.ts";
 import { noTracing } from "#telemetry/tracing.ts";
 import { createInsideHandlers } from "./inside-handlers.ts";
 import { openSessions } from "./open-sessions.ts";
-import { openTable } from "./open-table.ts";
+import { createReloadRoutes, type ReloadRoutes } from "./reload-routes.ts";
+import { openRoutes, type HeldRoutes } from "./routes-in-force.ts";
 import { createOwnPaths } from "./own-paths.ts";
 
 /** The gateway behind its front door, joined and running. */
 export interface JoinedGateway {
   readonly corridor: Corridor;
+  readonly reload: ReloadRoutes;
   readonly load: Load;
   unready(): Promise<readonly string[]>;
   /** From now on not ready. */
@@ -40,6 +45,16 @@ export interface JoinedGateway {
   endStreams(): void;
   [Symbol.asyncDispose](): Promise<void>;
 }
+
+/** What serves rows, made once for each set of connections: it keeps what it learns while the services stay the same. */
+const perUpstreams = (make: (upstreams: Upstreams) => ServeRoute): ((held: HeldRoutes) => ServeRoute) => {
+  const made = new WeakMap<Upstreams, ServeRoute>();
+  return ({ upstreams }) => {
+    const known = made.get(upstreams) ?? make(upstreams);
+    made.set(upstreams, known);
+    return known;
+  };
+};
 
 const SWEEP_MS = 15_000;
 const REVOKE_MS = 60_000;
@@ -51,8 +66,8 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
   let isDraining = false;
 
   // A faulty table opens nothing.
-  const table = await openTable(parts, origins);
-  stack.use(table.upstreams);
+  const routes = stack.use(await openRoutes(parts, origins));
+  const reload = createReloadRoutes({ ...parts, routes });
   const registry = createStreamRegistry({ perSession: config.streamsPerSession, total: config.streamMaxClients });
   const opened = stack.use(await openSessions(parts, origins, (change) => registry.sessionChanged(change)));
   const { sessions, cookies, keys } = opened;
@@ -60,13 +75,14 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
   // The doors.
   const csrf = createCsrfDoor({ keys, metrics, log });
   const decide = createDecideRoute({ ...parts, publicOrigin: origins.first, endByDecision: createEndByDecision(sessions) });
+  const firstPartyClients = new Set(parts.firstPartyClients);
   const recogniser = createRecogniser({
     ...parts,
     sessions,
     cookies,
     origins,
     sessionScopes: config.sessionScopes,
-    firstPartyClients: new Set(parts.firstPartyClients),
+    firstPartyClients,
   });
 
   const isTrustedProxy = createNetworks(config.trustedProxies);
@@ -86,21 +102,10 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
   const load = createLoad(config.maxInFlight);
 
   // What stands behind them.
-  const crud = table.peerOf("crud");
+  const crud = routes.peerOf("crud");
   const answersCrud = () => ask(crud, crudHealth).then(() => undefined);
-  const proxy = createProxy({ ...parts, upstreams: table.upstreams.byName });
-  const relay = createStreamRelay({
-    proxy,
-    registry,
-    rightChanges: createRightChanges({ bus: parts.bus, log }),
-    silence: {
-      workflow: config.workflowEventsTimeoutSeconds,
-      configs: config.configsStreamTimeoutSeconds,
-      events: config.configEventsTimeoutSeconds,
-    },
-    metrics,
-    now,
-  });
+  const rightChanges = createRightChanges({ bus: parts.bus, log });
+  const reveal = createRevealDoor(config.uiSecretReveal ?? parts.environment !== "production");
   const webClient = createWebClient({
     files: createBuiltFiles(parts.webFolder),
     recogniser,
@@ -111,20 +116,37 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
       return (await ask(crud, uiConfig, { headers })).modules;
     },
   });
-  const serveRoute = createServeRoute({
-    tracing,
-    rate,
+  const explain = createExplainRoute({
+    ...parts,
+    table: () => routes.table,
+    builtIns: () => builtIns,
+    webClient,
     recogniser,
-    csrf,
-    decide,
-    reveal: createRevealDoor(config.uiSecretReveal ?? parts.environment !== "production"),
-    proxy,
-    relay,
-    inside: createInsideHandlers(parts, { table, sessions: opened, registry, answersCrud }),
+    reveal,
+    sessionScopes: config.sessionScopes,
+    firstPartyClients,
+    publicOrigin: origins.first,
   });
-  const builtIns = createOwnPaths(parts, {
+  const inside = createInsideHandlers(parts, { routes, reload, explain, sessions: opened, registry, answersCrud });
+  const serveRouteOf = perUpstreams((upstreams) => {
+    const proxy = createProxy({ ...parts, upstreams: upstreams.byName });
+    const relay = createStreamRelay({
+      proxy,
+      registry,
+      rightChanges,
+      silence: {
+        workflow: config.workflowEventsTimeoutSeconds,
+        configs: config.configsStreamTimeoutSeconds,
+        events: config.configEventsTimeoutSeconds,
+      },
+      metrics,
+      now,
+    });
+    return createServeRoute({ tracing, rate, recogniser, csrf, decide, reveal, proxy, relay, inside });
+  });
+  const builtIns: BuiltIns = createOwnPaths(parts, {
     origins,
-    table,
+    routes,
     sessions: opened,
     rate,
     isTrustedProxy,
@@ -143,7 +165,19 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
 
   const kept = stack.move();
   return {
-    corridor: createCorridor({ builtIns, table: table.table, serveRoute, webClient, tracing, isTrustedProxy, rate, load, metrics, log }),
+    corridor: createCorridor({
+      builtIns,
+      holdRoutes: () => routes.hold(),
+      serveRouteOf,
+      webClient,
+      tracing,
+      isTrustedProxy,
+      rate,
+      load,
+      metrics,
+      log,
+    }),
+    reload,
     load,
     unready: async () => {
       const reasons = isDraining ? ["draining"] : [];

@@ -1,19 +1,21 @@
-import type { Peer } from "#contract/ask.ts";
-import { Problem } from "#contract/problem.ts";
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import type { Fault } from "#contract/problem.ts";
 import { isBuiltInPath } from "#gateway/built-in-list.ts";
 import type { PublicOrigins } from "#gateway/front-door/public-origins.ts";
 import { openUpstreams, type Upstreams } from "#gateway/proxy/open-upstreams.ts";
 import { loadRoutes } from "#gateway/routes/load-routes.ts";
 import type { RouteTable } from "#gateway/routes/route-table.ts";
 import type { GatewayParts } from "#gateway/service.ts";
-import { faultLine } from "#gateway/start-faults.ts";
 import { insideIds } from "./inside-handlers.ts";
 
+/** A table and the connections to where its rows lead. */
 export interface OpenedTable {
   readonly table: RouteTable;
   readonly upstreams: Upstreams;
-  /** A service for the gateway's own questions. */
-  peerOf(name: "crud" | "pdp"): Peer;
+  readonly warnings: readonly Fault[];
+  /** Equal for two tables whose services are reached in the same way. */
+  readonly servicesKey: string;
 }
 
 /** Names that the route table may use as `${NAME}`. */
@@ -25,8 +27,25 @@ const variablesOf = (parts: GatewayParts): Readonly<Record<string, string>> =>
     ]),
   );
 
-/** The rows and where they lead. Throws `StartFaults` before anything is opened. */
-export const openTable = async (parts: GatewayParts, origins: PublicOrigins): Promise<OpenedTable> => {
+/** A renewed certificate under its old name is another way to reach a service, and so is another connect time of a row. */
+const servicesKeyOf = async (table: RouteTable): Promise<string> => {
+  const digest = createHash("sha256");
+  for (const service of table.services.values()) {
+    digest.update(JSON.stringify(service));
+    for (const file of [service.caFile, service.clientCertFile, service.clientKeyFile])
+      digest.update(file === undefined ? "-" : await readFile(file));
+  }
+  const times = table.routes.flatMap(({ row, target }) =>
+    target.kind === "service" ? [[target.service.name, row.timeouts.connect_ms]] : [],
+  );
+  return digest.update(JSON.stringify([...new Set(times.map(String))].toSorted())).digest("hex");
+};
+
+/**
+ * Reads the rows and opens where they lead. Throws `StartFaults` before anything is opened. Services that are reached as
+ * before keep their connections, and what was learnt of their health.
+ */
+export const openTable = async (parts: GatewayParts, origins: PublicOrigins, previous?: OpenedTable): Promise<OpenedTable> => {
   const { table, warnings } = await loadRoutes({
     routesFile: parts.routesFile,
     pdpConfigFile: parts.pdpConfigFile,
@@ -36,11 +55,7 @@ export const openTable = async (parts: GatewayParts, origins: PublicOrigins): Pr
     handlers: insideIds,
     isBuiltIn: isBuiltInPath,
   });
-  for (const warning of warnings) parts.log.warn("route_table_warning", { fault: faultLine(warning) });
-  const upstreams = await openUpstreams(table, parts.peers);
-  return {
-    table,
-    upstreams,
-    peerOf: (name) => upstreams.peer(name) ?? (async () => Promise.reject(new Problem("upstream_unavailable"))),
-  };
+  const servicesKey = await servicesKeyOf(table);
+  const isSame = previous?.servicesKey === servicesKey;
+  return { table, warnings, servicesKey, upstreams: isSame ? previous.upstreams : await openUpstreams(table, parts.peers) };
 };

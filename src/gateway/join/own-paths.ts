@@ -23,11 +23,11 @@ import type { Recogniser } from "#gateway/recognise.ts";
 import type { GatewayParts } from "#gateway/service.ts";
 import type { WebClient } from "#gateway/web-client/web-client.ts";
 import type { OpenedSessions } from "./open-sessions.ts";
-import type { OpenedTable } from "./open-table.ts";
+import type { RoutesInForce } from "./routes-in-force.ts";
 
 export interface OwnPathsParts {
   readonly origins: PublicOrigins;
-  readonly table: OpenedTable;
+  readonly routes: RoutesInForce;
   readonly sessions: OpenedSessions;
   readonly rate: RateDoor;
   readonly isTrustedProxy: (address: string) => boolean;
@@ -42,7 +42,7 @@ export interface OwnPathsParts {
 /** The gateway's own paths: sign-in and out, health, metrics, public documents, the web client's files. */
 export const createOwnPaths = (parts: GatewayParts, opened: OwnPathsParts): BuiltIns => {
   const { config, metrics, now, log } = parts;
-  const { recogniser, csrf, table } = opened;
+  const { recogniser, csrf, routes } = opened;
   const { sessions, keys, cookies, records, store } = opened.sessions;
   const signIn = {
     ...parts,
@@ -57,13 +57,13 @@ export const createOwnPaths = (parts: GatewayParts, opened: OwnPathsParts): Buil
     {
       database: () => store.ready(),
       identity_provider: () => parts.oidc.ready(),
-      pdp: () => ask(table.peerOf("pdp"), metadata).then(() => undefined),
+      pdp: () => ask(routes.peerOf("pdp"), metadata).then(() => undefined),
       crud: opened.answersCrud,
     },
     now,
   );
   const verify = {
-    table: table.table,
+    table: () => routes.table,
     rate: opened.rate,
     recogniser,
     csrf,

@@ -91,6 +91,9 @@ export const createHttpUpstream = async (service: RouteService, connectMs: numbe
         throw problemOf(error, call.method);
       }
     },
+    retire: async () => {
+      await Promise.all([requests.close(), streams.close()]);
+    },
     [Symbol.asyncDispose]: async () => {
       await Promise.all([requests.destroy(), streams.destroy()]);
     },

@@ -8,6 +8,8 @@ export interface Upstreams {
   readonly byName: ReadonlyMap<string, Upstream>;
   /** The same for the gateway's own questions; bodies are read whole. */
   peer(name: string): Peer | undefined;
+  /** No new call from now on; resolves when those under way have ended. */
+  retire(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -47,6 +49,9 @@ export const openUpstreams = async (table: RouteTable, peers: Partial<Record<Ser
   return {
     byName,
     peer: (name) => asPeers.get(name),
+    retire: async () => {
+      await Promise.all([...byName.values()].map((upstream) => upstream.retire()));
+    },
     [Symbol.asyncDispose]: async () => {
       await Promise.all([...byName.values()].map((upstream) => upstream[Symbol.asyncDispose]()));
     },

@@ -23,6 +23,8 @@ export interface Upstream {
   /** The address that the upstream knows itself by. */
   readonly url: URL;
   send(call: UpstreamCall): Promise<Response>;
+  /** Takes no new call and is closed once those under way have ended; resolves then. */
+  retire(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -41,6 +43,7 @@ export const peerUpstream = (name: string, peer: Peer): Upstream => {
       }
       return peer(new Request(target, init));
     },
+    retire: async () => {},
     [Symbol.asyncDispose]: async () => {},
   };
 };

@@ -1,5 +1,7 @@
 import { readFile } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
 import type { Fault } from "#contract/problem.ts";
+import { readSchema } from "#pdp/bundle/schema.ts";
 import { pairOf } from "#pdp/pairs.ts";
 import { StartFaults } from "#gateway/start-faults.ts";
 import { readPdpConfig } from "./pdp-config.ts";
@@ -45,6 +47,26 @@ const unreadable = async (table: RouteTable, file: string): Promise<readonly Fau
   return checked.filter((fault) => fault !== undefined);
 };
 
+/**
+ * The pairs that may be asked: the house's own words, and those that the schema of the configured policies adds. A schema
+ * that cannot be read adds none; the decision point itself names its faults.
+ */
+const vocabularyOf = async (pdpConfigFile: string, policyDir: string | undefined): Promise<(pair: string) => boolean> => {
+  const file = policyDir === undefined ? undefined : join(resolve(dirname(pdpConfigFile), policyDir), "schema.cedarschema");
+  const text = file === undefined ? undefined : await readFile(file, "utf8").catch(() => undefined);
+  let actions: ReadonlySet<string> | undefined;
+  const added = (): ReadonlySet<string> => {
+    // The schema is read by the engine's own parser, which costs its start: only where a word is none of the house's.
+    actions ??= new Set(text === undefined ? [] : readSchema(text, [])?.actions.keys());
+    return actions;
+  };
+  return (pair) => {
+    const cut = pair.indexOf("/");
+    const [type, action] = [pair.slice(0, cut), pair.slice(cut + 1)];
+    return pairOf(type, action) !== undefined || added().has(`${type}:${action}`);
+  };
+};
+
 /** Reads the route table and the decision point's mappings. Throws `StartFaults` with every fault of both files. */
 export const loadRoutes = async (files: RouteFiles): Promise<{ readonly table: RouteTable; readonly warnings: readonly Fault[] }> => {
   const [routes, pdp] = await Promise.all([readSource(files.routesFile), readSource(files.pdpConfigFile)]);
@@ -54,11 +76,8 @@ export const loadRoutes = async (files: RouteFiles): Promise<{ readonly table: R
   const read = readRouteTable({
     ...files,
     source: routes.source,
-    text: routes.text,
-    knowsPair: (pair) => {
-      const cut = pair.indexOf("/");
-      return pairOf(pair.slice(0, cut), pair.slice(cut + 1)) !== undefined;
-    },
+    text: `${routes.text}\0${pdp.text}`,
+    knowsPair: await vocabularyOf(files.pdpConfigFile, config.config.policyDir),
     pdp: config.config,
   });
   if (!("table" in read)) throw new StartFaults([...faults, ...read.faults]);

@@ -8,6 +8,7 @@ import type { YamlSource } from "./yaml-source.ts";
 
 /** The part of the decision point's configuration that the gateway reads; the rest belongs to the decision point. */
 const shape = z.looseObject({
+  policy_dir: z.string().min(1).optional(),
   endpoint_map: z.record(z.string(), mappingsShape).default({}),
   derived_defaults: z.strictObject({ enabled: z.boolean().default(false) }).prefault({}),
   validation_strict: z.boolean().default(true),
@@ -30,11 +31,14 @@ export interface ExternalMapping {
   readonly mapping: Mapping;
   readonly file: string;
   readonly line: number;
+  readonly column: number;
 }
 
 export interface PdpConfig {
   /** By the row's pattern, then its method. */
   readonly endpointMap: ReadonlyMap<string, Partial<Record<RowMethod, ExternalMapping>>>;
+  /** Folder of the policies, as it is written: relative to the file. */
+  readonly policyDir: string | undefined;
   readonly derivedDefaults: boolean;
   readonly validationStrict: boolean;
 }
@@ -64,10 +68,15 @@ export const readPdpConfig = (source: YamlSource): { readonly config: PdpConfig 
     for (const [method, mapping] of Object.entries(methods) as [RowMethod, Mapping][]) {
       const at = ["endpoint_map", path, method];
       faults.push(...mappingFaults(mapping, pattern, at).map((fault) => faultAt(source, fault.at, fault.message)));
-      mappings[method] = { mapping, file: source.file, line: source.placeOf(at).line };
+      mappings[method] = { mapping, file: source.file, ...source.placeOf(at) };
     }
     endpointMap.set(path, mappings);
   }
-  const config = { endpointMap, derivedDefaults: read.data.derived_defaults.enabled, validationStrict: read.data.validation_strict };
+  const config = {
+    endpointMap,
+    policyDir: read.data.policy_dir,
+    derivedDefaults: read.data.derived_defaults.enabled,
+    validationStrict: read.data.validation_strict,
+  };
   return { config, faults };
 };

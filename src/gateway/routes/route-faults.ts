@@ -1,3 +1,5 @@
+import { canonicalise } from "#gateway/canonical-path.ts";
+import { readsBody } from "./authz-mapping.ts";
 import type { RoutePattern } from "./route-pattern.ts";
 import { namesIn } from "./route-pattern.ts";
 import type { RouteService, AddFault } from "./route-service.ts";
@@ -8,6 +10,8 @@ export interface RowContext {
   readonly row: RowShape;
   readonly pattern: RoutePattern;
   readonly service: RouteService | undefined;
+  /** Whether the file names the row's service, however faulty. */
+  readonly isKnownService: boolean;
   /** Ids that a row with `target_service: internal` may have. */
   readonly handlers: readonly string[];
   readonly publicHosts: ReadonlySet<string>;
@@ -17,9 +21,38 @@ export interface RowContext {
   readonly add: AddFault;
 }
 
-const targetFaults = ({ row, pattern, service, handlers, add }: RowContext): void => {
+/** What a forward-auth row cannot have: it sends nothing anywhere and reads no body. */
+const notForwarded = ["target_service", "internal", "upstream_path", "token_policy"] as const;
+
+const forwardFaults = ({ row, publicHosts, add }: RowContext): void => {
+  for (const key of notForwarded) if (row[key] !== undefined) add([key], "a forward-auth row (hosts) has none");
+  for (const key of ["preserve_path", "streaming", "delete_body"] as const) if (row[key]) add([key], "a forward-auth row (hosts) has none");
+  if (row.auth === "bearer") add(["auth"], "a forward-auth row has session or none");
+  if (row.csrf !== undefined && row.auth !== "session") add(["csrf"], "goes with auth: session");
+  for (const [index, host] of (row.hosts ?? []).entries()) {
+    if (!publicHosts.has(host)) add(["hosts", index], "is not the host of a public origin");
+    if (row.hosts?.indexOf(host) !== index) add(["hosts", index], "is named twice");
+  }
+  for (const [method, mapping] of Object.entries(row.authz_map ?? {}))
+    if (readsBody(mapping)) add(["authz_map", method, "props"], "a forward-auth row sees no body");
+};
+
+/** An upstream path must come out of the canonicaliser as it went in, whatever is captured. */
+const upstreamPathFault = (text: string): string | undefined => {
+  if (!text.startsWith("/")) return "must begin with /";
+  const sample = text.replace(/\{[^{}]*\}/g, "x");
+  try {
+    const { path, query, marks } = canonicalise(sample);
+    return path === sample && query === "" && marks.size === 0 ? undefined : "is not in its canonical form";
+  } catch {
+    return "is not in its canonical form";
+  }
+};
+
+const targetFaults = (context: RowContext): void => {
+  const { row, pattern, handlers, add } = context;
   if (row.hosts !== undefined) {
-    if (row.target_service !== undefined) add(["target_service"], "a forward-auth row (hosts) has none");
+    forwardFaults(context);
     return;
   }
   if (row.target_service === undefined) {
@@ -32,17 +65,18 @@ const targetFaults = ({ row, pattern, service, handlers, add }: RowContext): voi
     if (row.upstream_path !== undefined) add(["upstream_path"], "an internal row has none");
     return;
   }
-  if (row.internal !== undefined) add(["internal"], "only goes with target_service internal");
-  if (service === undefined) add(["target_service"], "is not a key of services");
+  if (row.internal === true) add(["internal"], "only goes with target_service internal");
+  if (!context.isKnownService) add(["target_service"], "is not a key of services");
   if ((row.upstream_path !== undefined) === row.preserve_path) add([], "needs exactly one of upstream_path and preserve_path");
   if (row.upstream_path !== undefined) {
-    if (!row.upstream_path.startsWith("/")) add(["upstream_path"], "must begin with /");
+    const fault = upstreamPathFault(row.upstream_path);
+    if (fault !== undefined) add(["upstream_path"], fault);
     for (const name of namesIn(row.upstream_path))
       if (!pattern.names.has(name)) add(["upstream_path"], `{${name}} is not captured by the path`);
   }
 };
 
-const credentialFaults = ({ row, pattern, publicHosts, add }: RowContext): void => {
+const credentialFaults = ({ row, pattern, add }: RowContext): void => {
   if (row.authz === "pdp" && row.auth === "none") add(["authz"], "pdp needs a session or a bearer");
   if (row.authz === "none" && row.authz_map !== undefined) add(["authz_map"], "goes with authz: pdp");
   for (const method of Object.keys(row.authz_map ?? {}))
@@ -53,9 +87,8 @@ const credentialFaults = ({ row, pattern, publicHosts, add }: RowContext): void 
     add(["cors_origins"], "go with auth: bearer; a cookie is never sent across origins");
   if ((row.rate === "session" || row.rate === "bearer") && row.rate !== row.auth) add(["rate"], `${row.rate} goes with auth: ${row.rate}`);
   if (row.csrf !== undefined && row.hosts === undefined) add(["csrf"], "is set on forward-auth rows (hosts) only");
-  if (row.hosts !== undefined && row.auth === "bearer") add(["auth"], "a forward-auth row has session or none");
-  for (const [index, host] of (row.hosts ?? []).entries())
-    if (!publicHosts.has(host)) add(["hosts", index], "is not the host of a public origin");
+  if (row.bearer?.resource !== undefined && !/^\/mcp(?:\/[^/]+)?$/.test(row.bearer.resource))
+    add(["bearer", "resource"], "names no document of this gateway: /mcp or /mcp/{view}");
   for (const text of [...(row.bearer?.audiences ?? []), ...(row.bearer?.resource === undefined ? [] : [row.bearer.resource])])
     for (const name of namesIn(text)) if (!pattern.names.has(name)) add(["bearer"], `{${name}} is not captured by the path`);
 };
@@ -83,6 +116,20 @@ export const rowFaults = (context: RowContext): void => {
     add(["streaming"], "with auth: session is an event stream: GET alone");
   if (row.streaming && row.target_service === "internal") add(["streaming"], "goes with an upstream service");
   if (row.delete_body && !row.methods.includes("DELETE")) add(["delete_body"], "goes with the method DELETE");
-  for (const [key, value] of Object.entries(row))
-    if (typeof value === "string" && hasPlaceholder(value)) add([key], "placeholders are not allowed here");
+  for (const at of placesOf(row, [])) add(at, "placeholders are not allowed here");
 };
+
+/** Where a row holds a `${NAME}`, but for the audiences of its tokens. */
+const placesOf = (value: unknown, at: readonly PropertyKey[]): (readonly PropertyKey[])[] => {
+  if (typeof value === "string") return hasPlaceholder(value) ? [at] : [];
+  if (typeof value !== "object" || value === null || at.join("/") === "bearer/audiences") return [];
+  return Array.isArray(value)
+    ? value.flatMap((item, index) => placesOf(item, [...at, index]))
+    : Object.entries(value).flatMap(([key, item]) => placesOf(item, [...at, key]));
+};
+
+/** What is likely a mistake, yet serves. */
+export const rowWarnings = (row: RowShape): readonly { readonly at: readonly PropertyKey[]; readonly message: string }[] =>
+  row.cors_origins.length > 0 && !row.methods.includes("OPTIONS")
+    ? [{ at: ["methods"], message: "has cors_origins without OPTIONS: a browser asks first, and is refused" }]
+    : [];

@@ -15,7 +15,7 @@ export interface RoutePattern {
   readonly shape: string;
 }
 
-const CAPTURE = /^\{([a-z_][a-z0-9_]*)\}$/;
+const CAPTURE = /^\{([A-Za-z_][A-Za-z0-9_]*)\}$/;
 
 /** Reads a row's path, or says what is wrong with it. */
 export const parsePattern = (text: string): RoutePattern | string => {

@@ -3,13 +3,13 @@ import type { Fault } from "#contract/problem.ts";
 import { mappingFaults } from "./authz-mapping.ts";
 import type { PdpConfig } from "./pdp-config.ts";
 import { fillPlaceholders, type Variables } from "./placeholders.ts";
-import { rowFaults } from "./route-faults.ts";
+import { readFrame } from "./read-frame.ts";
+import { rowFaults, rowWarnings } from "./route-faults.ts";
 import { mappingsOf, type SourcedMapping } from "./row-mappings.ts";
 import { parsePattern, samplePath, type RoutePattern } from "./route-pattern.ts";
-import { routeFileShape, type RowMethod, type RowShape } from "./route-row.ts";
+import type { RowMethod, RowShape } from "./route-row.ts";
 import { readService, type AddFault, type RouteService } from "./route-service.ts";
 import { createSegmentTrie, type SegmentTrie } from "./segment-trie.ts";
-import { shapeFaults } from "./shape-faults.ts";
 import type { YamlSource } from "./yaml-source.ts";
 
 export type RouteTarget =
@@ -26,6 +26,7 @@ export interface Route {
   readonly mappings: ReadonlyMap<RowMethod, SourcedMapping>;
   /** Audiences that a token for this row may have; one that begins with `/` lies under each public origin. */
   readonly audiences: readonly string[];
+  readonly file: string;
   readonly line: number;
 }
 
@@ -38,7 +39,7 @@ export interface RouteHit {
 export interface RouteTable {
   readonly routes: readonly Route[];
   readonly services: ReadonlyMap<string, RouteService>;
-  /** Digest of the file. */
+  /** Digest of the file and of the decision point's mappings. */
   readonly revision: string;
   find(path: string): RouteHit | undefined;
   /** Rows that protect another host by forward-auth. */
@@ -47,6 +48,7 @@ export interface RouteTable {
 
 export interface RouteTableParts {
   readonly source: YamlSource;
+  /** All that the table is made of, for its revision. */
   readonly text: string;
   readonly variables: Variables;
   readonly houseAudiences: readonly string[];
@@ -64,16 +66,20 @@ const isCredentialPair = (one: RowShape, other: RowShape): boolean =>
 
 /** Two rows of one shape that share a method, unless the credential tells them apart; a third one always clashes. */
 const clashFaults = (routes: readonly { readonly route: Route; readonly index: number }[], add: AddFault): void => {
-  const byShape = Map.groupBy(routes, ({ route }) => `${(route.row.hosts ?? []).toSorted().join(",")} ${route.pattern.shape}`);
-  for (const group of byShape.values()) {
+  const placed = routes.flatMap((one) =>
+    (one.route.row.hosts ?? [""]).map((host) => ({ ...one, place: `${host} ${one.route.pattern.shape}` })),
+  );
+  const clashing = new Map<number, string>();
+  for (const group of Map.groupBy(placed, ({ place }) => place).values()) {
     for (const method of new Set(group.flatMap(({ route }) => route.row.methods))) {
       const sharing = group.filter(({ route }) => route.row.methods.includes(method));
       const [first, second, third] = sharing;
       if (!first || !second || (third === undefined && isCredentialPair(first.route.row, second.route.row))) continue;
       for (const { index } of sharing.slice(1))
-        add(["routes", index, "path"], `serves ${method} of the same paths as row ${first.route.id}`);
+        if (!clashing.has(index)) clashing.set(index, `serves ${method} of the same paths as row ${first.route.id}`);
     }
   }
+  for (const [index, message] of clashing) add(["routes", index, "path"], message);
 };
 
 /**
@@ -86,9 +92,9 @@ export const readRouteTable = (
   | { readonly table: RouteTable; readonly warnings: readonly Fault[]; readonly faults: readonly [] }
   | { readonly faults: readonly Fault[] } => {
   const { source } = parts;
-  const read = routeFileShape.safeParse(source.value);
-  if (!read.success) return { faults: shapeFaults(read.error, source) };
   const faults: Fault[] = [];
+  const frame = readFrame(source);
+  faults.push(...frame.faults);
   const warnings: Fault[] = [];
   const faultAt = (at: readonly PropertyKey[], message: string): Fault => ({
     path: `/${at.map(String).join("/")}`,
@@ -97,17 +103,18 @@ export const readRouteTable = (
     ...source.placeOf(at),
   });
   const add: AddFault = (at, message) => faults.push(faultAt(at, message));
-  const services = new Map(Object.entries(read.data.services).map(([name, shape]) => [name, readService(name, shape, { ...parts, add })]));
-  if (services.has("internal")) add(["services", "internal"], "is the name of the gateway's own handlers");
+  const services = new Map<string, RouteService>();
+  for (const [name, shape] of frame.services) services.set(name, readService(name, shape, { ...parts, add }));
+  if (frame.serviceNames.has("internal")) add(["services", "internal"], "is the name of the gateway's own handlers");
   const fill = (text: string, at: readonly PropertyKey[]): string => {
     const filled = fillPlaceholders(text, parts.variables);
     for (const name of filled.unset) add(at, `\${${name}} is not set, or not one that this file may name`);
     return filled.text;
   };
-  const audiences = read.data.audiences.map((text, index) => fill(text, ["audiences", index]));
+  const audiences = frame.audiences.map((text, index) => fill(text, ["audiences", index]));
   const compiled: { route: Route; index: number }[] = [];
   const ids = new Set<string>();
-  for (const [index, row] of read.data.routes.entries()) {
+  for (const [index, row] of frame.rows) {
     const at = ["routes", index];
     if (ids.has(row.id)) add([...at, "id"], "is used by another row");
     ids.add(row.id);
@@ -122,6 +129,8 @@ export const readRouteTable = (
       row,
       pattern,
       service,
+      // A service with faults of its own is named all the same.
+      isKnownService: frame.serviceNames.has(row.target_service ?? ""),
       audiences,
       handlers: parts.handlers,
       publicHosts: parts.publicHosts,
@@ -134,17 +143,26 @@ export const readRouteTable = (
       file: source.file,
       lineOf: (method) => source.placeOf([...at, "authz_map", method]).line,
     });
-    for (const [method, { mapping, source: from, file, line }] of mappings) {
+    for (const [method, { mapping, source: from, file, line, column }] of mappings) {
       const pair = `${mapping.resource}/${mapping.action}`;
-      if (!parts.knowsPair(pair)) addHere(["authz_map", method], `${pair} is not a pair that the decision point knows`);
-      if (from === "endpoint_map")
-        warnings.push({
-          path: `/endpoint_map/${row.path}/${method}`,
-          message: `maps row ${row.id}; prefer its authz_map`,
+      const isKnown = parts.knowsPair(pair);
+      const unknown = `${pair} is not a pair that the decision point knows`;
+      if (from === "derived") {
+        if (!isKnown) addHere(["path"], `${method} is mapped by the derived defaults, and ${unknown}`);
+      } else if (from === "authz_map") {
+        if (!isKnown) addHere(["authz_map", method], unknown);
+      } else {
+        const path = `/endpoint_map/${row.path}/${method}`;
+        const at = {
           ...(file === undefined ? {} : { file }),
           ...(line === undefined ? {} : { line }),
-        });
+          ...(column === undefined ? {} : { column }),
+        };
+        if (isKnown) warnings.push({ path, message: `maps row ${row.id}; prefer its authz_map`, ...at });
+        else faults.push({ path, message: unknown, ...at });
+      }
     }
+    for (const warning of rowWarnings(row)) warnings.push(faultAt([...at, ...warning.at], warning.message));
     for (const method of row.authz === "pdp" ? row.methods : []) {
       if (method === "OPTIONS" || mappings.has(method)) continue;
       const fault = faultAt([...at, "methods"], `no decision is mapped for ${method}`);
@@ -157,7 +175,10 @@ export const readRouteTable = (
           ? { kind: "internal" }
           : { kind: "service", service, upstreamPath: row.upstream_path ?? row.path.replace(/\*$/, "{path}") };
     const accepted = (row.bearer?.audiences ?? ["/"]).map((text, position) => fill(text, [...at, "bearer", "audiences", position]));
-    compiled.push({ route: { id: row.id, row, pattern, target, mappings, audiences: accepted, line: source.placeOf(at).line }, index });
+    compiled.push({
+      route: { id: row.id, row, pattern, target, mappings, audiences: accepted, file: source.file, line: source.placeOf(at).line },
+      index,
+    });
   }
   clashFaults(compiled, add);
   if (faults.length > 0) return { faults };

@@ -8,6 +8,7 @@ export interface SourcedMapping {
   readonly source: "authz_map" | "endpoint_map" | "derived";
   readonly file?: string;
   readonly line?: number;
+  readonly column?: number;
 }
 
 const derivedActions: Readonly<Record<string, string>> = { GET: "read", POST: "create", PUT: "update", PATCH: "update", DELETE: "delete" };

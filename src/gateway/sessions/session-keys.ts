@@ -31,7 +31,7 @@ const tokensPlace = (sidHash: string, generation: number): string => `${sidHash}
 const withoutVersions = (userAgent: string): string => userAgent.replace(/[0-9][0-9._]*/g, "");
 
 /** IPv4 /24 or IPv6 /48, as text; an IPv4 address in IPv6 clothes counts as IPv4. */
-const networkOf = (address: string): string | undefined => {
+export const networkOf = (address: string): string | undefined => {
   const plain = address.replace(/^::ffff:/i, "");
   if (isIPv4(plain)) return plain.split(".").slice(0, 3).join(".");
   if (!isIPv6(plain)) return undefined;

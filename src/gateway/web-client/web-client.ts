@@ -18,8 +18,10 @@ export interface WebClientParts {
 
 export interface WebClient {
   asset(name: string, inbound: Inbound): Promise<Response>;
-  /** The page for what no route serves; throws `not_found` for what is no page. */
-  page(inbound: Inbound): Promise<Response>;
+  /** Whether a path is one of its screens: no row of the table comes before those, a catch-all neither. */
+  has(path: string): boolean;
+  /** The page for what no route serves; throws `not_found` for what is no page. `as` = for whom, in place of the session. */
+  page(inbound: Inbound, as?: Asker): Promise<Response>;
 }
 
 /** True for a document load by a browser, or a tool that takes anything. */
@@ -35,12 +37,12 @@ export const createWebClient = (parts: WebClientParts): WebClient => {
   const routeOf = createClientRouteFinder();
 
   /** Status of the page: 200, 403 denied, 404 module off, 503 not decidable. Without a session there is nothing to gate. */
-  const statusOf = async (route: ClientRoute, inbound: Inbound): Promise<number> => {
+  const statusOf = async (route: ClientRoute, inbound: Inbound, as: Asker | undefined): Promise<number> => {
     if (route.pair === undefined && route.module === undefined) return 200;
-    if (!parts.recogniser.hasCookie(inbound)) return 200;
+    if (as === undefined && !parts.recogniser.hasCookie(inbound)) return 200;
     let asker: Asker;
     try {
-      ({ asker } = await parts.recogniser.session(inbound));
+      asker = as ?? (await parts.recogniser.session(inbound)).asker;
     } catch (error) {
       return error instanceof Problem && error.status === 401 ? 200 : 503;
     }
@@ -54,12 +56,13 @@ export const createWebClient = (parts: WebClientParts): WebClient => {
   };
 
   return {
+    has: (path) => routeOf(path) !== undefined,
     asset: async (name, inbound) => {
       const file = await parts.files.asset(name);
       if (file === undefined) throw new Problem("not_found");
       return assetResponse(file, inbound);
     },
-    page: async (inbound) => {
+    page: async (inbound, as) => {
       const { path } = inbound.target;
       const isRead = inbound.method === "GET" || inbound.method === "HEAD";
       if (isReserved(path)) throw new Problem("not_found");
@@ -73,7 +76,7 @@ export const createWebClient = (parts: WebClientParts): WebClient => {
         if (!wantsHtml(inbound)) throw problem;
         return problemPage(problem, inbound.correlationId, { href: path, text: "Try again" });
       }
-      return indexResponse(html, route === undefined ? 404 : await statusOf(route, inbound));
+      return indexResponse(html, route === undefined ? 404 : await statusOf(route, inbound, as));
     },
   };
 };

@@ -1,0 +1,175 @@
+// `npm run routes`: what a request would meet at the running gateway, taking up a changed route table, and checking one
+// without a gateway.
+import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { parseArgs, promisify } from "node:util";
+import { explanation, routesReloaded, type ExplainRequest } from "#contract/routes.ts";
+import type { Fault } from "#contract/problem.ts";
+import { faultLine } from "#gateway/start-faults.ts";
+import { parseStrictJson } from "#http/strict-json.ts";
+import { addressesOf } from "#house/house-addresses.ts";
+import { readHouseSettings } from "#house/settings.ts";
+import { checkRoutes } from "./doctor/check-routes.ts";
+import { explanationText } from "./routes/explanation-text.ts";
+
+const help = `npm run routes -- explain METHOD TARGET [--user ben] [--agent agent:hr-assistant] [--acr strong] [--credential none] [--body FILE] [--json]
+npm run routes -- reload
+npm run routes -- check [--config DIR]
+
+  explain          which row, credential, mapping and upstream the request would take at the running gateway, and its answer
+  reload           have the running gateway take up the changed route table; a faulty one changes nothing
+  check            read the table as a start would, without a gateway; every fault with file:line:column
+
+  --user NAME      for whom (person:NAME); default: whoever asks
+  --agent ID       the agent that acts for --user
+  --acr strong     as after a sign-in with a second factor, just now
+  --credential K   session, bearer or none; default: bearer for an agent, else session
+  --body FILE      JSON body of the request
+  --json           the whole explanation
+  --as NAME        demo person who asks, default ada. In production put a token in SALLYPORT_TOKEN instead
+  --origin URL     the gateway, default http://localhost:<port>
+  --port N         default 8080
+  --config DIR     folder of routes.yaml and pdp.yaml for check, default config/
+`;
+
+/** Exit codes of sysexits.h: 64 usage, 65 not understood, 69 no gateway, 77 not permitted, 78 faults in the table. */
+class Refusal extends Error {
+  readonly exitCode: number;
+  constructor(exitCode: number, message: string) {
+    super(message);
+    this.exitCode = exitCode;
+  }
+}
+const from = process.env["SALLYPORT_INVOKED_FROM"] ?? process.cwd();
+
+const readArguments = () => {
+  try {
+    return parseArgs({
+      allowPositionals: true,
+      options: {
+        user: { type: "string" },
+        agent: { type: "string" },
+        acr: { type: "string" },
+        credential: { type: "string" },
+        body: { type: "string" },
+        json: { type: "boolean", default: false },
+        as: { type: "string", default: "ada" },
+        origin: { type: "string" },
+        port: { type: "string", default: "8080" },
+        config: { type: "string", default: "config" },
+        help: { type: "boolean", short: "h" },
+      },
+    });
+  } catch (error) {
+    throw new Refusal(64, `${(error as Error).message}\n\n${help}`);
+  }
+};
+type Given = ReturnType<typeof readArguments>["values"];
+
+const fetchToken = async (given: Given): Promise<string> => {
+  const held = process.env["SALLYPORT_TOKEN"];
+  if (held !== undefined && held !== "") return held;
+  const script = join(import.meta.dirname, "token.ts");
+  const args = ["--disable-warning=ExperimentalWarning", script, "--user", given.as, "--port", given.port];
+  try {
+    return (await promisify(execFile)(process.execPath, args)).stdout.trim();
+  } catch (error) {
+    const { code, stderr } = error as { code?: unknown; stderr?: string };
+    throw new Refusal(typeof code === "number" ? code : 69, (stderr ?? String(error)).trim());
+  }
+};
+
+const exitCodeOf = (status: number, code: string | undefined): number => {
+  if (code === "routes_invalid") return 78;
+  if (status === 401 || status === 403) return 77;
+  return status >= 500 ? 69 : 65;
+};
+
+const post = async (given: Given, path: string, body?: unknown): Promise<unknown> => {
+  const origin = given.origin ?? `http://localhost:${given.port}`;
+  const token = await fetchToken(given);
+  let answer: Response;
+  try {
+    answer = await fetch(new URL(path, origin), {
+      method: "POST",
+      headers: { authorization: `Bearer ${token}`, ...(body === undefined ? {} : { "content-type": "application/json" }) },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      redirect: "error",
+      signal: AbortSignal.timeout(30_000),
+    });
+  } catch {
+    throw new Refusal(69, `No gateway answers at ${origin}. Start it with \`npm start\`, or name it with --port or --origin.`);
+  }
+  const read = (await answer.json().catch(() => ({}))) as { code?: string; title?: string; detail?: string; errors?: Fault[] };
+  if (answer.ok) return read;
+  const lines = [
+    `${answer.status} ${read.code ?? ""}: ${read.detail ?? read.title ?? "no answer that can be read"}`,
+    ...(read.errors ?? []).map(faultLine),
+  ];
+  throw new Refusal(exitCodeOf(answer.status, read.code), lines.join("\n"));
+};
+
+const explain = async (given: Given, [method, target, ...rest]: readonly string[]): Promise<void> => {
+  if (method === undefined || target === undefined || rest.length > 0) throw new Refusal(64, help);
+  if (given.user === undefined && (given.agent ?? given.acr) !== undefined) throw new Refusal(64, "--agent and --acr go with --user.");
+  const text = given.body === undefined ? undefined : await readFile(resolve(from, given.body));
+  const subject =
+    given.user === undefined
+      ? {}
+      : {
+          subject: {
+            id: given.user.includes(":") ? given.user : `person:${given.user}`,
+            ...(given.agent === undefined ? {} : { agent: given.agent }),
+            ...(given.acr === undefined
+              ? {}
+              : { acr: given.acr as "strong", amr: ["pwd", "otp"], auth_time: Math.floor(Date.now() / 1000) }),
+          },
+        };
+  const ask: ExplainRequest = {
+    method,
+    target,
+    ...subject,
+    credential: (given.credential as ExplainRequest["credential"]) ?? (given.agent === undefined ? "session" : "bearer"),
+    ...(text === undefined ? {} : { body: parseStrictJson(text) }),
+  };
+  const told = explanation.parse(await post(given, "/api/v1/routes/explain", ask));
+  process.stdout.write(given.json ? `${JSON.stringify(told, null, 2)}\n` : explanationText(method, target, told));
+};
+
+const reload = async (given: Given): Promise<void> => {
+  const { revision, previous, ...changes } = routesReloaded.parse(await post(given, "/api/v1/routes/reload"));
+  const lines = Object.entries(changes).map(([what, ids]) => `${what.padEnd(10)} ${ids.length === 0 ? "-" : ids.join(", ")}\n`);
+  process.stdout.write(`${previous === revision ? `${revision}, as before` : `${previous} -> ${revision}`}\n${lines.join("")}`);
+};
+
+const check = async (given: Given): Promise<void> => {
+  const environment = { ...process.env, ENVIRONMENT: process.env["ENVIRONMENT"] || "dev" };
+  const { settings, faults } = readHouseSettings(environment);
+  if (faults.length > 0) throw new Refusal(78, faults.map(faultLine).join("\n"));
+  const folder = given.config === "config" ? join(import.meta.dirname, "../config") : resolve(from, given.config);
+  const addresses = addressesOf({
+    port: Number(given.port),
+    publicOrigins: settings.gateway.publicOrigins,
+    issuer: settings.authn.oidcIssuer,
+    ...settings.house,
+  });
+  const { file, table, warnings } = await checkRoutes({ folder, settings, addresses, environment });
+  for (const warning of warnings) process.stderr.write(`warning: ${faultLine(warning)}\n`);
+  process.stdout.write(`${file}: ${table.routes.length} rows, no fault, revision ${table.revision}\n`);
+};
+
+try {
+  const { values, positionals } = readArguments();
+  const [task, ...rest] = positionals;
+  if (values.help === true) process.stdout.write(help);
+  else if (task === "explain") await explain(values, rest);
+  else if (task === "reload" && rest.length === 0) await reload(values);
+  else if (task === "check" && rest.length === 0) await check(values);
+  else throw new Refusal(64, help);
+} catch (error) {
+  const { faults } = error as { faults?: readonly Fault[] };
+  if (!(error instanceof Refusal) && faults === undefined) throw error;
+  process.stderr.write(`${faults === undefined ? (error as Error).message : faults.map(faultLine).join("\n")}\n`);
+  process.exitCode = error instanceof Refusal ? error.exitCode : 78;
+}

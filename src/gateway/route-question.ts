@@ -1,0 +1,95 @@
+import { isIPv4 } from "node:net";
+import { isFreshlyStrong } from "#authn/caller.ts";
+import { Problem } from "#contract/problem.ts";
+import { parseStrictJson } from "#http/strict-json.ts";
+import { refusalOf, type Asker, type Decided, type DecideAsk, type Decider } from "#pdp/decide.ts";
+import { endsSession } from "./end-by-decision.ts";
+import type { InboundMethod } from "./front-door/inbound.ts";
+import { readsBody, resolveMapping } from "./routes/authz-mapping.ts";
+import type { RowMethod } from "./routes/route-row.ts";
+import type { Route } from "./routes/route-table.ts";
+import type { SourcedMapping } from "./routes/row-mappings.ts";
+import { clientName } from "./sessions/client-name.ts";
+import { networkOf } from "./sessions/session-keys.ts";
+
+/** What a row asks the decision point about one request. */
+export interface RouteQuestion {
+  readonly question: DecideAsk;
+  /** The body, where deciding had to read it: those bytes are what is forwarded. */
+  readonly body: Uint8Array | undefined;
+}
+
+/** Where a request comes from, coarsely: its network and the name of its program. */
+export interface AskingClient {
+  readonly address: string;
+  readonly userAgent: string;
+}
+
+/** Network of an address, /24 or /48, or `unknown`: nearer than that is nobody's business but the audit log's. */
+const clientNetwork = (address: string): string => {
+  const network = networkOf(address);
+  if (network === undefined) return "unknown";
+  return isIPv4(`${network}.0`) ? `${network}.0/24` : `${network}::/48`;
+};
+
+/** The mapping of a method; HEAD uses that of GET. */
+export const mappingOf = (route: Route, method: InboundMethod): SourcedMapping | undefined =>
+  route.mappings.get((method === "HEAD" ? "GET" : method) as RowMethod);
+
+/**
+ * Makes the question of a `pdp` row. The body is read only where the mapping names it. Throws `no_mapping`,
+ * `reserved_resource_id`, and the faults of the body.
+ */
+export const askOfRoute = async (
+  request: {
+    readonly route: Route;
+    readonly method: InboundMethod;
+    readonly captures: ReadonlyMap<string, string>;
+    readonly client: AskingClient;
+  },
+  readBody: () => Promise<Uint8Array>,
+): Promise<RouteQuestion> => {
+  const { route, method, captures, client } = request;
+  const mapped = mappingOf(route, method);
+  if (mapped === undefined) throw new Problem("no_mapping");
+  const body = readsBody(mapped.mapping) ? await readBody() : undefined;
+  const resolved = resolveMapping(mapped.mapping, route.pattern, captures, body && parseStrictJson(body));
+  const question: DecideAsk = {
+    type: resolved.type,
+    action: resolved.action,
+    properties: resolved.properties,
+    context: {
+      route: route.id,
+      method,
+      client: { network: clientNetwork(client.address), user_agent: clientName(client.userAgent) },
+    },
+    ...(resolved.id === undefined ? {} : { id: resolved.id }),
+    ...(Object.keys(resolved.claimed).length === 0 ? {} : { claimed: resolved.claimed }),
+  };
+  return { question, body };
+};
+
+/** Asks; whatever is no clean answer is `decision_unavailable`. */
+export const decideRouteQuestion = async (decider: Decider, asker: Asker, question: DecideAsk, correlationId: string): Promise<Decided> => {
+  try {
+    return await decider.decide(asker, question, correlationId);
+  } catch (cause) {
+    throw cause instanceof Problem && cause.code === "decision_unavailable" ? cause : new Problem("decision_unavailable", { cause });
+  }
+};
+
+/** Obligations of a permit that a gateway can meet: a fresh sign-in is asked for, a data scope is met by the service behind. */
+const canMeet = (decided: Decided): boolean =>
+  decided.obligations.every(
+    (obligation) =>
+      obligation.type === "step-up" || obligation.type === "custom" || obligation.type === "data_scope" || endsSession(obligation),
+  );
+
+/** Why a decision does not open the route, or `undefined` when it does. */
+export const routeRefusal = (decided: Decided, asker: Asker, publicOrigin: string, now: Date): Problem | undefined => {
+  if (!decided.decision) return refusalOf(decided, publicOrigin);
+  if (!canMeet(decided))
+    return new Problem("access_denied", { members: { decision_id: decided.decisionId, reason: "obligation_unsupported" } });
+  const lacksSignIn = decided.obligations.some(({ type }) => type === "step-up") && !isFreshlyStrong(asker, now);
+  return lacksSignIn ? refusalOf({ ...decided, decision: false, reason: "step_up_required" }, publicOrigin) : undefined;
+};

@@ -1,0 +1,205 @@
+import { Problem } from "#contract/problem.ts";
+import type { ExplainDoor, ExplainRequest, Explanation } from "#contract/routes.ts";
+import { asProblem } from "#http/problem-body.ts";
+import { evaluationOf, type Asker, type Decider } from "#pdp/decide.ts";
+import { requireHandler, type BuiltIns } from "#gateway/built-in.ts";
+import { canonicalise, guardMarks } from "#gateway/canonical-path.ts";
+import { MAX_DECIDED_BODY_BYTES } from "#gateway/decide-route.ts";
+import type { Inbound } from "#gateway/front-door/inbound.ts";
+import { upstreamPath } from "#gateway/proxy/proxy.ts";
+import { readBytes } from "#gateway/read-body.ts";
+import { clientOf, guardBearer, type Recognised, type Recogniser } from "#gateway/recognise.ts";
+import type { RevealDoor } from "#gateway/reveal-door.ts";
+import { endsSession } from "#gateway/end-by-decision.ts";
+import { askOfRoute, decideRouteQuestion, mappingOf, routeRefusal } from "#gateway/route-question.ts";
+import { allowOf, chooseRoute, guardDeleteBody, requireRows } from "#gateway/routes/choose-route.ts";
+import { capturesOf, type Route, type RouteHit, type RouteTable } from "#gateway/routes/route-table.ts";
+import type { WebClient } from "#gateway/web-client/web-client.ts";
+import { candidatesOf, withChosen } from "./candidates.ts";
+import { credentialSent, mappingView, rowView } from "./explained-row.ts";
+import { imagineRequest } from "./imagined-request.ts";
+
+export interface ExplainParts {
+  readonly now: () => Date;
+  /** The table of this moment. */
+  readonly table: () => RouteTable;
+  readonly builtIns: () => BuiltIns;
+  readonly webClient: WebClient;
+  readonly recogniser: Recogniser;
+  readonly reveal: RevealDoor;
+  readonly decider: Decider;
+  readonly sessionScopes: readonly string[];
+  readonly firstPartyClients: ReadonlySet<string>;
+  readonly publicOrigin: string;
+}
+
+/** Who asks for the explanation, and by which request. */
+export interface ExplainViewer {
+  readonly who: Exclude<Recognised, { readonly kind: "none" }>;
+  readonly inbound: Inbound;
+}
+
+export type ExplainRoute = (ask: ExplainRequest, viewer: ExplainViewer) => Promise<Explanation>;
+
+type Credential = "session" | "bearer" | "none";
+
+/** What is found out on the way; a refusal ends the way and keeps all that was found. */
+type Findings = { -readonly [Member in keyof Explanation]?: Explanation[Member] } & { doors: ExplainDoor[] };
+
+/** The identity that the request would come from; of the viewer's own tenant, whoever it is. */
+const askerOf = (ask: ExplainRequest, viewer: ExplainViewer, sessionScopes: readonly string[]): Asker => {
+  const { asker } = viewer.who;
+  const { subject } = ask;
+  if (subject === undefined) return asker;
+  return {
+    sub: subject.id,
+    tenant: asker.tenant,
+    amr: subject.amr ?? ["pwd"],
+    scopes: new Set(subject.scopes ?? sessionScopes),
+    ...(subject.agent === undefined ? {} : { agent: subject.agent }),
+    ...(subject.client_id === undefined ? {} : { clientId: subject.client_id }),
+    ...(subject.acr === undefined ? {} : { acr: subject.acr }),
+    ...(subject.auth_time === undefined ? {} : { authTime: subject.auth_time }),
+  };
+};
+
+const credentialOf = (ask: ExplainRequest, viewer: ExplainViewer): Credential => {
+  if (ask.credential !== undefined) return ask.credential;
+  if (ask.subject === undefined) return viewer.who.kind;
+  return ask.subject.agent === undefined ? "session" : "bearer";
+};
+
+const refusalView = (problem: Problem): Explanation["answer"] => {
+  const { detail, errors, members, headers } = problem.options;
+  return {
+    outcome: "refused",
+    status: problem.status,
+    code: problem.code,
+    ...(detail === undefined ? {} : { detail }),
+    ...(errors === undefined ? {} : { errors: errors.map((fault) => ({ ...fault })) }),
+    ...(headers?.["allow"] === undefined ? {} : { allow: headers["allow"] }),
+    ...(headers?.["www-authenticate"] === undefined ? {} : { www_authenticate: headers["www-authenticate"] }),
+    ...members,
+  };
+};
+
+/**
+ * A request through the doors of the live corridor, by the same functions, up to where it would leave: nothing is sent
+ * upstream, nothing is counted, and no session is touched. The decision point is really asked. What a dry run cannot have
+ * (the CSRF headers, the content type, a signature) counts as right and is marked `assumed`.
+ */
+export const createExplainRoute = (parts: ExplainParts): ExplainRoute => {
+  /** The door that a request without the row's own credential meets: the live one. */
+  const recogniseNobody = async (inbound: Inbound, route: Route, captures: ReadonlyMap<string, string>): Promise<void> => {
+    await (route.row.auth === "bearer" ? parts.recogniser.bearer(inbound, route, captures) : parts.recogniser.session(inbound));
+  };
+
+  const passRow = async (
+    request: { readonly inbound: Inbound; readonly hit: RouteHit; readonly credential: Credential; readonly asker: Asker },
+    found: Findings,
+    enter: (door: ExplainDoor["door"], detail?: string) => void,
+  ): Promise<Explanation["answer"]> => {
+    const { inbound, hit, credential, asker } = request;
+    enter("method");
+    const rows = requireRows(hit.routes, inbound.method);
+    if (inbound.method === "OPTIONS") return { outcome: "answered", status: 204, allow: allowOf(hit.routes) };
+    enter("credential");
+    const route = chooseRoute(rows, { cookie: credential === "session", bearer: credential === "bearer" });
+    found.row = rowView(route);
+    found.candidates = withChosen(found.candidates ?? [], route);
+    const captures = capturesOf(route, hit.captured);
+    found.captures = Object.fromEntries(captures);
+    const mapped = mappingOf(route, inbound.method);
+    if (mapped !== undefined) found.mapping = mappingView(mapped);
+    enter("encoded_marks");
+    guardMarks(inbound.target, route.row.allow_encoded);
+    guardDeleteBody(route, inbound);
+    const kind = route.row.auth;
+    enter("recognise", kind === "none" ? "both credentials are removed" : `by ${kind}`);
+    if (kind !== "none" && kind !== credential) await recogniseNobody(inbound, route, captures);
+    if (kind === "bearer") guardBearer(route, inbound.target.path, asker, parts.firstPartyClients);
+    if (kind === "session") found.doors.push({ door: "csrf", result: "assumed", detail: "the headers and origin of this site's own page" });
+    enter("reveal");
+    parts.reveal.guard(inbound, { kind });
+    if (route.row.authz === "pdp") {
+      enter("decide");
+      const { question } = await askOfRoute({ route, method: inbound.method, captures, client: clientOf(inbound) }, () =>
+        readBytes(inbound, MAX_DECIDED_BODY_BYTES),
+      );
+      found.authzen_request = evaluationOf(asker, question, inbound.correlationId);
+      const decided = await decideRouteQuestion(parts.decider, asker, question, inbound.correlationId);
+      if (kind === "session" && decided.obligations.some(endsSession))
+        throw new Problem("unauthenticated", { members: { decision_id: decided.decisionId } });
+      const refusal = routeRefusal(decided, asker, inbound.origin ?? parts.publicOrigin, parts.now());
+      if (refusal !== undefined) throw refusal;
+    }
+    if (route.target.kind !== "service") return { outcome: "handled", by: "gateway" };
+    if (inbound.body !== undefined)
+      found.doors.push({ door: "content_type", result: "assumed", detail: `one of ${route.row.content_types.join(", ")}` });
+    enter("upstream");
+    const path = upstreamPath(route, captures);
+    const { service } = route.target;
+    found.upstream = {
+      service: service.name,
+      path: `${path}${inbound.target.query}`,
+      method: inbound.method,
+      credential: credentialSent(route),
+    };
+    return { outcome: "forwarded", to: service.name };
+  };
+
+  const pass = async (
+    ask: ExplainRequest,
+    viewer: ExplainViewer,
+    found: Findings,
+    enter: (door: ExplainDoor["door"], detail?: string) => void,
+  ): Promise<Explanation["answer"]> => {
+    const table = parts.table();
+    found.revision = table.revision;
+    enter("frame");
+    const head = imagineRequest(ask, viewer.inbound);
+    enter("canonical_form");
+    const target = canonicalise(ask.target);
+    found.canonical = { path: target.path, query: target.query, marks: [...target.marks] };
+    const inbound: Inbound = { ...head, target };
+    enter("match");
+    const own = parts.builtIns().find(target.path);
+    if (own !== undefined) {
+      found.row = { id: own.builtIn.id, kind: "built_in", path: own.builtIn.path };
+      found.captures = Object.fromEntries(own.captures);
+      guardMarks(target, []);
+      enter("method");
+      requireHandler(own.builtIn, inbound.method);
+      return { outcome: "handled", by: "gateway" };
+    }
+    const asker = askerOf(ask, viewer, parts.sessionScopes);
+    const credential = credentialOf(ask, viewer);
+    const isScreen = parts.webClient.has(target.path);
+    if (!isScreen) found.candidates = candidatesOf(table, target.path, inbound.method);
+    const hit = isScreen ? undefined : table.find(target.path);
+    if (hit !== undefined) return passRow({ inbound, hit, credential, asker }, found, enter);
+    guardMarks(target, []);
+    const page = await parts.webClient.page(inbound, credential === "session" ? asker : undefined);
+    found.row = { id: "web.page", kind: "page", path: target.path };
+    return { outcome: "answered", status: page.status };
+  };
+
+  return async (ask, viewer) => {
+    const found: Findings = { doors: [] };
+    const enter = (door: ExplainDoor["door"], detail?: string): void => {
+      found.doors.push({ door, result: "pass", ...(detail === undefined ? {} : { detail }) });
+    };
+    let answer: Explanation["answer"];
+    try {
+      answer = await pass(ask, viewer, found, enter);
+    } catch (error) {
+      const problem = asProblem(error);
+      if (problem.code === "internal") throw error;
+      answer = refusalView(problem);
+      const last = found.doors.pop();
+      if (last !== undefined) found.doors.push({ ...last, result: "refuse" });
+    }
+    const { revision = parts.table().revision, candidates = [], captures = {}, ...rest } = found;
+    return { revision, candidates, captures, ...rest, answer };
+  };
+};
