@@ -35,7 +35,6 @@ export interface GatewayOpening extends HouseServicesParts {
     | "peers"
     | "audiences"
     | "identity"
-    | "decider"
     | "log"
     | "metrics"
     | "tracing"

@@ -83,6 +83,42 @@ export const parseSubjectToken = async (check: (token: string) => Promise<Caller
 };
 
 /**
+ * What a token says that the house's own client asks for in somebody's name, for a service outside: the same subject, the
+ * same actors, no wider, and for that service alone. Services of the house are not to be had so: to them the house signs.
+ */
+export const passOn = (
+  subject: Caller,
+  ask: ExchangeAsk,
+  rules: { readonly houseAudiences: readonly string[]; readonly now: Date },
+): DelegatedToken => {
+  if (subject.sub.startsWith("service:") || subject.tenant === "*" || subject.isHouseCall === true)
+    throw new OAuthError("invalid_grant", "subject_token: it is not a person's");
+  const [audience, ...more] = ask.audiences;
+  if (audience === undefined || more.length > 0 || rules.houseAudiences.includes(audience))
+    throw new OAuthError("invalid_target", "name one audience, outside this house");
+  const wider = ask.scopes?.filter((scope) => !subject.scopes.has(scope)) ?? [];
+  if (wider.length > 0) throw new OAuthError("invalid_scope", `beyond the subject token: ${wider.join(" ")}`);
+  const left = subject.expiresAt - Math.floor(rules.now.getTime() / 1000);
+  if (left <= 0) throw new OAuthError("invalid_grant", "subject_token: It has expired.");
+  const act = subject.actors.reduceRight<unknown>((inner, sub) => (inner === undefined ? { sub } : { sub, act: inner }), undefined);
+  return {
+    scopes: ask.scopes ?? [...subject.scopes],
+    audiences: [audience],
+    lifeSeconds: Math.min(LIFE_SECONDS, left),
+    claims: { ...signInOf(subject), ...(act === undefined ? {} : { act }) },
+  };
+};
+
+/** Who somebody is and how they signed in: what no exchange changes. */
+const signInOf = (subject: Caller): JWTPayload => ({
+  sub: subject.sub,
+  tenant: subject.tenant,
+  ...(subject.acr === undefined ? {} : { acr: subject.acr }),
+  ...(subject.amr.length === 0 ? {} : { amr: [...subject.amr] }),
+  ...(subject.authTime === undefined ? {} : { auth_time: subject.authTime }),
+});
+
+/**
  * What an agent's token for a person says: the person's `sub`, tenant and sign-in stay, `act.sub` is the agent; scopes
  * and life are never beyond the subject token's. Whether the person delegated anything is decided at each call, not here.
  * Only a token of the person's own is taken: passing a delegation on to a further agent is not offered.
@@ -106,13 +142,6 @@ export const delegate = (subject: Caller, ask: ExchangeAsk, rules: DelegationRul
     scopes,
     audiences,
     lifeSeconds: Math.min(LIFE_SECONDS, left),
-    claims: {
-      sub: subject.sub,
-      tenant: subject.tenant,
-      act: { sub: rules.agent },
-      ...(subject.acr === undefined ? {} : { acr: subject.acr }),
-      ...(subject.amr.length === 0 ? {} : { amr: [...subject.amr] }),
-      ...(subject.authTime === undefined ? {} : { auth_time: subject.authTime }),
-    },
+    claims: { ...signInOf(subject), act: { sub: rules.agent } },
   };
 };

@@ -19,7 +19,8 @@ const provider = async () => {
     if (url === `${ISSUER}/.well-known/openid-configuration`) return Response.json({ issuer: state.issuer, jwks_uri: `${ISSUER}/jwks` });
     return state.keysUp ? Response.json({ keys: state.keys }) : new Response("<html>", { status: 500 });
   };
-  return { state, trusted: remoteIssuer({ issuer: ISSUER, metrics: createMetrics(), fetch }) };
+  const metrics = createMetrics();
+  return { state, metrics, trusted: remoteIssuer({ issuer: ISSUER, metrics, fetch }) };
 };
 const verify = async (trusted: Awaited<ReturnType<typeof provider>>["trusted"], text: string) =>
   jwtVerify(text, (header, input) => trusted.keys(header, input));
@@ -58,6 +59,18 @@ test("a provider that is down is unavailable, and is found when it comes", async
   await assert.rejects(verify(trusted, await token("one")), { code: "identity_provider_unavailable" });
   state.keysUp = true;
   await verify(trusted, await token("one"));
+});
+
+test("keys that twenty times could not be had are left alone for a while, and so says their breaker", async () => {
+  const { state, metrics, trusted } = await provider();
+  state.keysUp = false;
+  const refused = async () => assert.rejects(verify(trusted, await token("one")), { code: "identity_provider_unavailable" });
+  for (let call = 0; call < 20; call++) await refused();
+  const asked = () => state.asked.filter((url) => url.endsWith("/jwks")).length;
+  assert.equal(asked(), 20);
+  await refused();
+  assert.equal(asked(), 20);
+  assert.match(await metrics.text(), /circuit_breaker_status\{service="idp.jwks"\} 2\n/);
 });
 
 test("keys that are held serve on while the provider is down", async () => {

@@ -9,6 +9,7 @@ import {
 } from "jose";
 import { z } from "zod";
 import { Problem } from "#contract/problem.ts";
+import { createBreaker } from "#http/breaker.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 
 /** An issuer whose access tokens are accepted, and where its keys come from. */
@@ -32,6 +33,13 @@ const unavailable = (cause: unknown): Problem =>
  */
 export const remoteIssuer = (parts: { readonly issuer: string; readonly metrics: Metrics; readonly fetch?: Fetch }): TrustedIssuer => {
   const send = parts.fetch ?? ((url, init) => fetch(url, init));
+  const keysBreaker = createBreaker({
+    name: "idp.jwks",
+    metrics: parts.metrics,
+    isFailure: () => true,
+    isFailedAnswer: (answer) => (answer as Response).status >= 500,
+    refuse: () => unavailable(new Error("it rests after failures")),
+  });
   const measured = async (endpoint: "discovery" | "jwks", url: string, init: RequestInit): Promise<Response> => {
     const started = performance.now();
     const done = (status: string) => {
@@ -39,7 +47,7 @@ export const remoteIssuer = (parts: { readonly issuer: string; readonly metrics:
       parts.metrics.observe("bff_idp_latency_seconds", { endpoint }, (performance.now() - started) / 1000);
     };
     try {
-      const response = await send(url, init);
+      const response = endpoint === "jwks" ? await keysBreaker.run(() => send(url, init)) : await send(url, init);
       done(response.ok ? "ok" : "error");
       return response;
     } catch (cause) {

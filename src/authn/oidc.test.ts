@@ -78,6 +78,23 @@ test("a refresh that a provider cannot have taken is told apart from one that it
   assert.equal(await refreshed(fetch), "tokens", "none of them was taken");
 });
 
+test("a token endpoint that failed twenty times is left alone for a while, and so says its breaker", async (t) => {
+  const { op, state, client, metrics } = await setUp(t);
+  const ben = await signIn(visitor(op), "ben");
+  await client.ready();
+  state.fail = "500";
+  state.only = "/token";
+  const refresh = async () => (await client.refresh(ben.tokens.refreshToken ?? "")).kind;
+  for (let call = 0; call < 20; call++) assert.equal(await refresh(), "unanswered");
+  const asked = () => state.asked.filter((path) => path === "/token").length;
+  assert.equal(asked(), 20);
+  assert.equal(await refresh(), "unsent", "nothing of it left the house");
+  await assert.rejects(client.clientCredentials({ audience: "https://x", scopes: undefined }), { code: "identity_provider_unavailable" });
+  assert.equal(asked(), 20);
+  assert.match(await metrics.text(), /circuit_breaker_status\{service="idp.token"\} 2\n/);
+  assert.match(await metrics.text(), /circuit_breaks_total\{service="idp.token"\} 1\n/);
+});
+
 test("a callback while the token endpoint is away is 503, to be tried again", async (t) => {
   const { op, state, client } = await setUp(t);
   const who = visitor(op);

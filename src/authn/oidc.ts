@@ -3,6 +3,7 @@ import { Problem } from "#contract/problem.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import { satisfies, type Assurance } from "./assurance.ts";
 import { identityOfProvider, type Identity, type IdentityMapping } from "./claims.ts";
+import { ACCESS_TOKEN_TYPE, EXCHANGE_GRANT } from "./delegated-token.ts";
 import { createProviderConnection } from "./provider-connection.ts";
 
 export interface OidcClientParts {
@@ -50,6 +51,12 @@ export interface ProviderTokens {
   readonly scope?: string;
 }
 
+export interface UpstreamTokenAsk {
+  readonly audience: string;
+  /** `undefined`: the provider's choice. */
+  readonly scopes: readonly string[] | undefined;
+}
+
 export interface SignedIn extends Identity {
   readonly name: string;
   readonly issuer: string;
@@ -77,6 +84,12 @@ export interface OidcClient {
   finish(given: FinishSignIn): Promise<SignedIn>;
   /** Redeems a refresh token, once: waits at most 10 s. Never throws. */
   refresh(refreshToken: string): Promise<RefreshOutcome>;
+  /** RFC 8693: a token for another audience in the name of a subject token's owner. Throws `upstream_auth_failed` (502) when it is refused, `identity_provider_unavailable`. */
+  exchange(ask: UpstreamTokenAsk & { readonly subjectToken: string }): Promise<ProviderTokens>;
+  /** A token of this client itself, by its credentials. Throws as `exchange`. */
+  clientCredentials(ask: UpstreamTokenAsk): Promise<ProviderTokens>;
+  /** Who a provider's claims are about, as the house names people; `undefined` when they do not say. */
+  subjectOf(claims: Readonly<Record<string, unknown>>): string | undefined;
   /** RFC 7009; true once the provider took it, or offers no revocation. */
   revoke(refreshToken: string): Promise<boolean>;
   /** Where to send the browser to sign out there too; `undefined` if the provider has no such page or is down. */
@@ -104,6 +117,16 @@ export const createOidcClient = (parts: OidcClientParts): OidcClient => {
     ...(answer.id_token === undefined ? {} : { idToken: answer.id_token }),
     ...(answer.scope === undefined ? {} : { scope: answer.scope }),
   });
+
+  /** A token for an upstream. What the provider refuses is our fault towards the client, not the client's. */
+  const issue = async (grant: (config: openid.Configuration) => Promise<openid.TokenEndpointResponse>): Promise<ProviderTokens> => {
+    const config = await provider.configuration();
+    const answer = await grant(config).catch((cause: unknown) => {
+      throw provider.isOutage(cause) ? unavailable(cause) : new Problem("upstream_auth_failed", { cause });
+    });
+    if (answer.token_type.toLowerCase() !== "bearer") throw new Problem("upstream_auth_failed", { cause: new Error("not a bearer token") });
+    return tokensOf(answer);
+  };
 
   const identityOf = (claims: openid.IDToken): Identity => {
     try {
@@ -191,6 +214,29 @@ export const createOidcClient = (parts: OidcClientParts): OidcClient => {
       } finally {
         parts.metrics.observe("bff_token_refresh_duration_ms", { status }, performance.now() - started);
       }
+    },
+    exchange: (ask) =>
+      issue(async (config) =>
+        openid.genericGrantRequest(config, EXCHANGE_GRANT, {
+          subject_token: ask.subjectToken,
+          subject_token_type: ACCESS_TOKEN_TYPE,
+          requested_token_type: ACCESS_TOKEN_TYPE,
+          audience: ask.audience,
+          ...(ask.scopes === undefined ? {} : { scope: ask.scopes.join(" ") }),
+        }),
+      ),
+    clientCredentials: (ask) =>
+      issue(async (config) =>
+        openid.clientCredentialsGrant(config, {
+          audience: ask.audience,
+          // Some providers know targets by this name alone, and only absolute addresses by it (RFC 8707).
+          ...(/^[a-z][a-z0-9+.-]*:[^#]+$/i.test(ask.audience) ? { resource: ask.audience } : {}),
+          ...(ask.scopes === undefined ? {} : { scope: ask.scopes.join(" ") }),
+        }),
+      ),
+    subjectOf: (claims) => {
+      const found = text(claims[parts.mapping.subjectClaim]);
+      return found === undefined ? undefined : `${parts.mapping.subjectPrefix}${found}`;
     },
     revoke: async (refreshToken) => {
       try {

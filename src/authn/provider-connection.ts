@@ -1,5 +1,6 @@
 import * as openid from "openid-client";
 import { Problem } from "#contract/problem.ts";
+import { createBreaker } from "#http/breaker.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 
 export interface ProviderConnectionParts {
@@ -57,6 +58,19 @@ export const createProviderConnection = (parts: ProviderConnectionParts): Provid
     if (url === metadata?.pushed_authorization_request_endpoint) return "par";
     return url === metadata?.revocation_endpoint ? "revocation" : "other";
   };
+  const unavailable = (cause: unknown): Problem =>
+    new Problem("identity_provider_unavailable", {
+      detail: "The identity provider does not answer.",
+      cause,
+      headers: { "retry-after": "5" },
+    });
+  const tokenBreaker = createBreaker({
+    name: "idp.token",
+    metrics: parts.metrics,
+    isFailure: () => true,
+    isFailedAnswer: (answer) => (answer as Response).status >= 500,
+    refuse: () => unavailable(new Error("it rests after failures")),
+  });
   const measured: openid.CustomFetch = async (url, init) => {
     const endpoint = nameOf(url);
     const started = performance.now();
@@ -65,7 +79,8 @@ export const createProviderConnection = (parts: ProviderConnectionParts): Provid
       parts.metrics.observe("bff_idp_latency_seconds", { endpoint }, (performance.now() - started) / 1000);
     };
     try {
-      const response = await (parts.fetch ?? fetch)(url, init as RequestInit);
+      const send = () => (parts.fetch ?? fetch)(url, init as RequestInit);
+      const response = endpoint === "token" ? await tokenBreaker.run(send) : await send();
       done(response.status < 500 ? "ok" : "error");
       return response;
     } catch (cause) {
@@ -91,12 +106,6 @@ export const createProviderConnection = (parts: ProviderConnectionParts): Provid
     metadata = config.serverMetadata();
     return config;
   };
-  const unavailable = (cause: unknown): Problem =>
-    new Problem("identity_provider_unavailable", {
-      detail: "The identity provider does not answer.",
-      cause,
-      headers: { "retry-after": "5" },
-    });
 
   const configuration = (): Promise<openid.Configuration> => {
     if (kept !== undefined && parts.now().getTime() - kept.at < KEPT_MS) return kept.config;
@@ -119,18 +128,22 @@ export const createProviderConnection = (parts: ProviderConnectionParts): Provid
       });
     },
     isUntaken: (fault) => {
-      // Without its metadata nothing is sent.
-      if (fault instanceof Problem) return true;
+      // Without its metadata, or with its breaker open, nothing is sent.
+      if (fault instanceof Problem || (fault instanceof Error && fault.cause instanceof Problem)) return true;
       if (fault instanceof openid.ResponseBodyError || fault instanceof openid.WWWAuthenticateChallengeError) return fault.status < 500;
       return wasNeverSent(fault);
     },
     isOutage: (fault) => {
+      // What our own door to the provider throws arrives wrapped.
+      const inner = fault instanceof Error ? fault.cause : undefined;
+      if (inner instanceof Problem) return inner.code === "identity_provider_unavailable";
+      if (inner instanceof Response) return inner.status >= 500;
       if (fault instanceof openid.ResponseBodyError) return fault.status >= 500;
       if (fault instanceof openid.AuthorizationResponseError)
         return fault.error === "temporarily_unavailable" || fault.error === "server_error";
       const code = (fault as { code?: unknown }).code;
       if (fault instanceof openid.ClientError) return code === "OAUTH_TIMEOUT" || code === "OAUTH_ABORT";
-      return fault instanceof TypeError && fault.message === "fetch failed";
+      return fault instanceof TypeError && (fault.message === "fetch failed" || fault.message === "terminated");
     },
   };
 };

@@ -86,7 +86,8 @@ export const askAnswer = async <E extends Endpoint<z.ZodType, z.ZodType, z.ZodTy
       ...(options.signal === undefined ? {} : { signal: options.signal }),
     }),
   );
-  if (response.status >= 400) throw await readProblem(response);
+  // A redirect or a cache's word is no answer either, whatever stands in its body.
+  if (!response.ok) throw await readProblem(response);
   const body: unknown = response.status === 204 ? undefined : await response.json().catch(() => undefined);
   const read = endpoint.reply.safeParse(body);
   if (!read.success) throw new Problem("upstream_bad_response", { cause: read.error });

@@ -13,7 +13,6 @@ import type { Recorder } from "#events/audit/entry.ts";
 import type { Change } from "#events/change.ts";
 import type { LiveBus } from "#events/live-bus.ts";
 import type { Service } from "#http/service.ts";
-import type { Decider } from "#pdp/decide.ts";
 import type { Database } from "#store/database.ts";
 import type { Redis } from "#store/redis.ts";
 import type { Log } from "#telemetry/log.ts";
@@ -50,7 +49,6 @@ export interface GatewayParts {
   readonly tokenExchange: (request: Request) => Promise<Response>;
   readonly firstPartyClients: readonly string[];
   readonly secrets: HouseSecrets;
-  readonly decider: Decider;
   /** Services in this process; the others are reached at their address. */
   readonly peers: Partial<Record<ServiceName, Peer>>;
   /** Token audience of each service. */

@@ -15,7 +15,6 @@ import { createDatabaseSessionStore } from "#gateway/sessions/database-session-s
 import { hashSid, makeSid } from "#gateway/sessions/session-id.ts";
 import { createSessionKeys } from "#gateway/sessions/session-keys.ts";
 import type { SessionRecord, SessionStore } from "#gateway/sessions/session-store.ts";
-import { createDecider } from "#pdp/decide.ts";
 import type { Database } from "#store/database.ts";
 import { createLog, silentLog, type Log } from "#telemetry/log.ts";
 import { createMetrics, type Metrics } from "#telemetry/metrics.ts";
@@ -105,6 +104,9 @@ export const absentProvider = (more: Partial<OidcClient> = {}): OidcClient => {
     begin: away,
     finish: away,
     refresh: away,
+    exchange: away,
+    clientCredentials: away,
+    subjectOf: () => undefined,
     revoke: async () => true,
     endSessionUrl: async () => undefined,
     ready: away,
@@ -137,7 +139,10 @@ export interface TestGateway {
   readonly metrics: Metrics;
   readonly origin: string;
   /** A session as sign-in leaves it: what the browser would send with each request. */
-  signIn(subject: string, more?: Partial<SessionRecord> & { readonly refreshToken?: string }): Promise<SignedInBrowser>;
+  signIn(
+    subject: string,
+    more?: Partial<SessionRecord> & { readonly refreshToken?: string; readonly accessToken?: string },
+  ): Promise<SignedInBrowser>;
   fetch(path: string, init?: RequestInit): Promise<Response>;
   /** Value of a counter with these labels, 0 when it has none. */
   counted(name: string, labels: Readonly<Record<string, string>>): Promise<number>;
@@ -196,7 +201,6 @@ export const testGateway = async (t: TestContext, options: TestGatewayOptions = 
     tokenExchange: async () => Response.json({ error: "invalid_client" }, { status: 401 }),
     firstPartyClients: ["sallyport-web"],
     secrets: identity.secrets,
-    decider: createDecider({ pdp, pdpAudience: testAudiences.pdp, identity: identity.identityOf("gateway"), publicOrigin: origin }),
     audiences: testAudiences,
     serviceUrls: testAudiences,
     log,
@@ -205,14 +209,14 @@ export const testGateway = async (t: TestContext, options: TestGatewayOptions = 
     environment: "test",
     version: "test",
     ...options.parts,
-    peers: { ...options.peers, pdp },
+    peers: options.parts?.peers ?? { ...options.peers, pdp },
   });
   cleanUp(t, () => gateway[Symbol.asyncDispose]());
   const keys = createSessionKeys(options.parts?.secrets ?? identity.secrets);
   const store = createDatabaseSessionStore(database);
 
   const signIn: TestGateway["signIn"] = async (subject, more = {}) => {
-    const { refreshToken, ...given } = more;
+    const { refreshToken, accessToken = "access-token-of-test", ...given } = more;
     const sid = makeSid();
     const sidHash = hashSid(sid);
     const at = now();
@@ -237,7 +241,7 @@ export const testGateway = async (t: TestContext, options: TestGatewayOptions = 
       idleExpiresAt: after(config.sessionIdleSeconds),
       absoluteExpiresAt: after(config.sessionAbsoluteSeconds),
       accessExpiresAt: after(3600),
-      tokens: keys.sealTokens({ accessToken: "access-token-of-test", ...(refreshToken === undefined ? {} : { refreshToken }) }, sidHash, 1),
+      tokens: keys.sealTokens({ accessToken, ...(refreshToken === undefined ? {} : { refreshToken }) }, sidHash, 1),
       tokenGeneration: 1,
       ...given,
     };

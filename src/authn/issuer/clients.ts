@@ -51,7 +51,7 @@ export const clientsOf = (parts: {
     client_name: "Sallyport",
     client_secret: parts.web.clientSecret,
     token_endpoint_auth_method: "client_secret_basic",
-    grant_types: ["authorization_code", "refresh_token"],
+    grant_types: ["authorization_code", "refresh_token", "client_credentials", EXCHANGE_GRANT],
     response_types: ["code"],
     redirect_uris: parts.web.publicOrigins.map((origin) => `${origin}${CALLBACK_PATH}`),
     post_logout_redirect_uris: parts.web.publicOrigins.flatMap((origin) => [origin, `${origin}/`]),

@@ -21,6 +21,7 @@ export interface ConfigurationParts {
   readonly audienceOf: (token: object, resource: string) => string | readonly string[];
   /** What may be named as `resource`; the first stands for all. */
   readonly audiences: readonly string[];
+  readonly webClientId: string;
   readonly scopesOfClient: (clientId: string) => readonly string[];
   readonly signOut: Pick<
     NonNullable<NonNullable<Configuration["features"]>["rpInitiatedLogout"]>,
@@ -111,8 +112,16 @@ export const configurationOf = (parts: ConfigurationParts): Configuration => ({
       enabled: true,
       defaultResource: () => parts.audiences[0] ?? "",
       useGrantedResource: () => true,
-      getResourceServerInfo: (_ctx, resource, client) => {
-        if (!parts.audiences.includes(resource)) throw parts.refuseTarget(`this house has ${parts.audiences.join(" ")}`);
+      getResourceServerInfo: (ctx, resource, client) => {
+        const isOfHouse = parts.audiences.includes(resource);
+        // The gateway asks for its service tokens in its own name: for services outside, which it alone knows, and for
+        // none of the house.
+        if (client.clientId === parts.webClientId && ctx.oidc.params?.["grant_type"] === "client_credentials") {
+          if (isOfHouse) throw parts.refuseTarget("name a service outside this house");
+          const scope = ctx.oidc.params["scope"];
+          return { scope: typeof scope === "string" ? scope : "", accessTokenFormat: "jwt", jwt: { sign: { alg: "ES256" } } };
+        }
+        if (!isOfHouse) throw parts.refuseTarget(`this house has ${parts.audiences.join(" ")}`);
         return { scope: parts.scopesOfClient(client.clientId).join(" "), accessTokenFormat: "jwt", jwt: { sign: { alg: "ES256" } } };
       },
     },

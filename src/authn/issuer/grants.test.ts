@@ -98,7 +98,7 @@ test("only agents exchange, with their own secret, and only access tokens", asyn
   const { op, post, demo, exchange, asClient } = await setUp(t);
   const ben = (await demo()).access_token ?? "";
   const fields = { grant_type: EXCHANGE_GRANT, subject_token: ben, subject_token_type: ACCESS_TOKEN_TYPE };
-  assert.equal((await post(fields, asClient("sallyport-web"))).error, "invalid_request");
+  assert.equal((await post(fields, asClient("sallyport-web"))).error, "invalid_target", "the gateway, for a named service outside alone");
   assert.equal((await post(fields, { authorization: basic("agent:hr-assistant", "wrong") })).status, 401);
   assert.equal((await post({ ...fields, client_id: CLI_CLIENT })).error, "invalid_request");
   const web = await signIn(visitor(op), "ben");

@@ -8,6 +8,7 @@ import {
   exchangeParameters,
   parseExchange,
   parseSubjectToken,
+  passOn,
 } from "#authn/delegated-token.ts";
 import { OAuthError } from "#authn/oauth-error.ts";
 import { agentScopes } from "#authn/scopes.ts";
@@ -22,6 +23,8 @@ import type { TokenClaims } from "./token-claims.ts";
 export interface GrantParts {
   readonly provider: Provider;
   readonly errors: typeof ProviderErrors;
+  /** The gateway's own client: it exchanges for services outside the house. */
+  readonly webClientId: string;
   readonly signIns: SignIns;
   readonly factors: Factors;
   readonly claims: TokenClaims;
@@ -58,13 +61,17 @@ export const registerGrants = (parts: GrantParts): void => {
 
   const exchange: Handler = async (ctx) => {
     const agent = signIns.agents.find((row) => row.clientId === ctx.oidc.client.clientId);
-    if (agent === undefined) throw new OAuthError("unauthorized_client", "only agents exchange tokens");
+    const { clientId } = ctx.oidc.client;
+    if (agent === undefined && clientId !== parts.webClientId) throw new OAuthError("unauthorized_client", "only agents exchange tokens");
     const ask = parseExchange((name) => valuesOf(ctx, name));
     const subject = await parseSubjectToken(parts.check, ask.subjectToken);
-    const token = delegate(subject, ask, { agent: agent.agent, clientId: agent.clientId, agentScopes, audiences, now: now() });
+    const token =
+      agent === undefined
+        ? passOn(subject, ask, { houseAudiences: audiences, now: now() })
+        : delegate(subject, ask, { agent: agent.agent, clientId, agentScopes, audiences, now: now() });
     const { sub: _sub, ...claims } = token.claims;
     const scope = token.scopes.join(" ");
-    const order = { ...token, clientId: agent.clientId, sub: subject.sub, claims, scope, gty: "token_exchange" };
+    const order = { ...token, clientId, sub: subject.sub, claims, scope, gty: "token_exchange" };
     return {
       access_token: await tokens.forPerson(order),
       issued_token_type: ACCESS_TOKEN_TYPE,

@@ -92,6 +92,7 @@ export const createIssuer = async (parts: IssuerParts): Promise<Issuer> => {
       audienceOf,
       audiences: parts.audiences,
       scopesOfClient: scopes,
+      webClientId: parts.web.clientId,
       signOut: signOutPages({ provider: () => provider, publicOrigins: parts.web.publicOrigins }),
       refuseTarget: (text) => new library.errors.InvalidTarget(text),
     }),
@@ -102,6 +103,7 @@ export const createIssuer = async (parts: IssuerParts): Promise<Issuer> => {
   registerGrants({
     provider,
     errors: library.errors,
+    webClientId: parts.web.clientId,
     signIns,
     factors,
     claims,

@@ -1,4 +1,5 @@
 import { Problem } from "#contract/problem.ts";
+import type { Decider } from "#pdp/decide.ts";
 import { createPointAsker } from "#gateway/facade/ask-decision-point.ts";
 import { createEndByDecision } from "#gateway/end-by-decision.ts";
 import { createBreaker } from "#gateway/facade/breaker.ts";
@@ -68,6 +69,7 @@ export const createInsideHandlers = (
     readonly explain: ExplainRoute;
     readonly sessions: OpenedSessions;
     readonly registry: StreamRegistry;
+    readonly decider: Decider;
     readonly answersCrud: () => Promise<void>;
   },
 ): Readonly<Record<InsideId, InsideHandler>> => {
@@ -75,6 +77,7 @@ export const createInsideHandlers = (
   const { sessions, cookies } = opened.sessions;
   const facadeParts = {
     ...parts,
+    decider: opened.decider,
     askPoint: createPointAsker({
       pdp: opened.routes.peerOf("pdp"),
       timeoutMs: config.pdpTimeoutMs,
@@ -102,7 +105,7 @@ export const createInsideHandlers = (
       ),
     now: parts.now,
   });
-  const explain: InsideHandler = (call) => answerExplain({ explain: opened.explain, decider: parts.decider }, call);
+  const explain: InsideHandler = (call) => answerExplain({ explain: opened.explain, decider: opened.decider }, call);
   const reload: InsideHandler = (call) => answerReload(opened.reload, call);
   const evaluation: InsideHandler = ({ inbound, who }) => facade("evaluation", inbound, who);
   const evaluations: InsideHandler = ({ inbound, who }) => facade("evaluations", inbound, who);

@@ -1,5 +1,7 @@
 import { ask } from "#contract/ask.ts";
 import { crudHealth, uiConfig } from "#contract/tools.ts";
+import { boundPeer } from "#http/bounded-peer.ts";
+import { createDecider } from "#pdp/decide.ts";
 import { createBackground } from "#gateway/background.ts";
 import type { BuiltIns } from "#gateway/built-in.ts";
 import { createNetworks } from "#gateway/config.ts";
@@ -16,6 +18,7 @@ import { createLocalBuckets } from "#gateway/limits/rate-buckets.ts";
 import { createFallbackBuckets, createRedisBuckets } from "#gateway/limits/redis-buckets.ts";
 import { createRateDoor } from "#gateway/limits/rate-door.ts";
 import { createProxy } from "#gateway/proxy/proxy.ts";
+import { createUpstreamAuthorization } from "#gateway/proxy/upstream-authorization.ts";
 import { createRecogniser } from "#gateway/recognise.ts";
 import { createExplainRoute } from "#gateway/routes-explained/explain-route.ts";
 import { createRevealDoor } from "#gateway/reveal-door.ts";
@@ -23,6 +26,7 @@ import { createServeRoute, type ServeRoute } from "#gateway/serve-route.ts";
 import type { GatewayParts } from "#gateway/service.ts";
 import { createRightChanges } from "#gateway/streams/right-changes.ts";
 import { createStreamRegistry } from "#gateway/streams/stream-registry.ts";
+import { createSessionKeys } from "#gateway/sessions/session-keys.ts";
 import { createStreamRelay } from "#gateway/streams/stream-relay.ts";
 import { createBuiltFiles } from "#gateway/web-client/built-files.ts";
 import { createWebClient } from "#gateway/web-client/web-client.ts";
@@ -58,6 +62,7 @@ const perUpstreams = (make: (upstreams: Upstreams) => ServeRoute): ((held: HeldR
 
 const SWEEP_MS = 15_000;
 const REVOKE_MS = 60_000;
+const MAX_DECISION_BYTES = 1_048_576;
 
 /** Puts the gateway's parts together: the only place where they all meet. A failure half-way closes what was opened. */
 export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): Promise<JoinedGateway> => {
@@ -69,12 +74,31 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
   const routes = stack.use(await openRoutes(parts, origins));
   const reload = createReloadRoutes({ ...parts, routes });
   const registry = createStreamRegistry({ perSession: config.streamsPerSession, total: config.streamMaxClients });
-  const opened = stack.use(await openSessions(parts, origins, (change) => registry.sessionChanged(change)));
+  const authorization = createUpstreamAuthorization({
+    ...parts,
+    keys: createSessionKeys(parts.secrets),
+    houseAudiences: [
+      ...(parts.houseAudiences ?? Object.values(parts.audiences)),
+      ...origins.list.flatMap((origin) => [origin, `${origin}/mcp`]),
+    ],
+  });
+  const opened = stack.use(
+    await openSessions(parts, origins, (change) => {
+      registry.sessionChanged(change);
+      if (change.kind === "ended") authorization.forget(change.ref);
+    }),
+  );
   const { sessions, cookies, keys } = opened;
 
   // The doors.
   const csrf = createCsrfDoor({ keys, metrics, log });
-  const decide = createDecideRoute({ ...parts, publicOrigin: origins.first, endByDecision: createEndByDecision(sessions) });
+  const decider = createDecider({
+    pdp: boundPeer(routes.peerOf("pdp"), { timeoutMs: config.pdpTimeoutMs, maxBytes: MAX_DECISION_BYTES, unavailable: "pdp_unavailable" }),
+    pdpAudience: parts.audiences.pdp,
+    identity: parts.identity,
+    publicOrigin: origins.first,
+  });
+  const decide = createDecideRoute({ ...parts, decider, publicOrigin: origins.first, endByDecision: createEndByDecision(sessions) });
   const firstPartyClients = new Set(parts.firstPartyClients);
   const recogniser = createRecogniser({
     ...parts,
@@ -109,7 +133,7 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
   const webClient = createWebClient({
     files: createBuiltFiles(parts.webFolder),
     recogniser,
-    decider: parts.decider,
+    decider,
     modulesOf: async (asker, correlationId) => {
       const token = await parts.identity.onBehalfOf(parts.audiences.crud, asker);
       const headers = { authorization: `Bearer ${token}`, "x-correlation-id": correlationId };
@@ -118,6 +142,7 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
   });
   const explain = createExplainRoute({
     ...parts,
+    decider,
     table: () => routes.table,
     builtIns: () => builtIns,
     webClient,
@@ -127,9 +152,9 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
     firstPartyClients,
     publicOrigin: origins.first,
   });
-  const inside = createInsideHandlers(parts, { routes, reload, explain, sessions: opened, registry, answersCrud });
+  const inside = createInsideHandlers(parts, { routes, reload, explain, sessions: opened, registry, decider, answersCrud });
   const serveRouteOf = perUpstreams((upstreams) => {
-    const proxy = createProxy({ ...parts, upstreams: upstreams.byName });
+    const proxy = createProxy({ ...parts, authorization, upstreams: upstreams.byName });
     const relay = createStreamRelay({
       proxy,
       registry,

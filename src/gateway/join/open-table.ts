@@ -57,5 +57,5 @@ export const openTable = async (parts: GatewayParts, origins: PublicOrigins, pre
   });
   const servicesKey = await servicesKeyOf(table);
   const isSame = previous?.servicesKey === servicesKey;
-  return { table, warnings, servicesKey, upstreams: isSame ? previous.upstreams : await openUpstreams(table, parts.peers) };
+  return { table, warnings, servicesKey, upstreams: isSame ? previous.upstreams : await openUpstreams(table, parts) };
 };

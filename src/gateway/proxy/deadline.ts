@@ -7,6 +7,8 @@ export interface Budget {
   readonly headersMs: number;
   readonly idleMs: number | undefined;
   readonly totalMs: number | undefined;
+  /** True: it is the caller who gives less time than the row. */
+  readonly isHurried: boolean;
 }
 
 /** The row's timeouts; a bearer's own deadline may shorten them. A raw stream has no end that we would know. */
@@ -14,9 +16,44 @@ export const budgetOf = (route: Route, inbound: Inbound): Budget => {
   const { headers_ms: headersMs, idle_ms: idleMs, total_ms: totalMs } = route.row.timeouts;
   const given = route.row.auth === "bearer" ? inbound.headers.get("x-deadline-ms") : undefined;
   const own = given !== undefined && /^[1-9][0-9]{0,8}$/.test(given) ? Number(given) : undefined;
-  if (route.row.streaming) return { headersMs: Math.min(totalMs, own ?? totalMs), idleMs: undefined, totalMs: own };
   const total = Math.min(totalMs, own ?? totalMs);
-  return { headersMs: Math.min(headersMs, total), idleMs, totalMs: total };
+  if (route.row.streaming) return { headersMs: total, idleMs: undefined, totalMs: own, isHurried: total < totalMs };
+  const forHeaders = Math.min(headersMs, total);
+  return { headersMs: forHeaders, idleMs, totalMs: total, isHurried: own !== undefined && forHeaders === own };
+};
+
+/** A clock that runs while we wait for the upstream, and stands while we wait for the client. */
+export interface Clock {
+  pause(): void;
+  resume(): void;
+  stop(): void;
+}
+
+export const startClock = (milliseconds: number, onEnd: () => void): Clock => {
+  let left = milliseconds;
+  let since = performance.now();
+  let isStopped = false;
+  let timer: NodeJS.Timeout | undefined = setTimeout(onEnd, left);
+  const hold = (): void => {
+    clearTimeout(timer);
+    timer = undefined;
+  };
+  return {
+    pause: () => {
+      if (timer === undefined) return;
+      hold();
+      left -= performance.now() - since;
+    },
+    resume: () => {
+      if (timer !== undefined || isStopped) return;
+      since = performance.now();
+      timer = setTimeout(onEnd, Math.max(left, 1));
+    },
+    stop: () => {
+      isStopped = true;
+      hold();
+    },
+  };
 };
 
 /**

@@ -10,13 +10,27 @@ export interface UpstreamBody {
   failure(): Problem | undefined;
 }
 
-const counted = (stream: ReadableStream<Uint8Array>, limit: number, failed: (problem: Problem) => void): ReadableStream<Uint8Array> => {
+/** Who else minds what a body waits for. */
+export interface BodyWatch {
+  /** The client is to send more. */
+  awaiting(): void;
+  /** It has, or has finished. */
+  arrived(): void;
+}
+
+const counted = (
+  stream: ReadableStream<Uint8Array>,
+  limit: number,
+  watch: BodyWatch,
+  failed: (problem: Problem) => void,
+): ReadableStream<Uint8Array> => {
   const reader = stream.getReader();
   let size = 0;
   return new ReadableStream<Uint8Array>(
     {
       pull: async (controller) => {
-        const { done, value } = await reader.read();
+        watch.awaiting();
+        const { done, value } = await reader.read().finally(() => watch.arrived());
         if (done) {
           controller.close();
           return;
@@ -44,6 +58,7 @@ export const meterBody = async (
   body: InboundBody | undefined,
   limit: number,
   alreadyRead: Uint8Array | undefined,
+  watch: BodyWatch,
 ): Promise<UpstreamBody> => {
   if (alreadyRead !== undefined) {
     if (alreadyRead.byteLength > limit) throw new Problem("body_too_large");
@@ -57,6 +72,6 @@ export const meterBody = async (
     return { content: new Uint8Array(Buffer.concat(chunks)), failure: () => undefined };
   }
   let own: Problem | undefined;
-  const content = counted(body.stream(), limit, (problem) => (own = problem));
+  const content = counted(body.stream(), limit, watch, (problem) => (own = problem));
   return { content, failure: () => own ?? body.failure() };
 };

@@ -1,7 +1,12 @@
 import type { Peer } from "#contract/ask.ts";
 import type { ServiceName } from "#contract/endpoint.ts";
+import { Problem } from "#contract/problem.ts";
+import { createBreaker } from "#http/breaker.ts";
+import { houseService, type RouteService } from "#gateway/routes/route-service.ts";
 import type { RouteTable } from "#gateway/routes/route-table.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
 import { createHttpUpstream } from "./http-upstream.ts";
+import { isGatewayStatus, isUpstreamFault } from "./upstream-faults.ts";
 import { peerUpstream, type Upstream } from "./upstream.ts";
 
 export interface Upstreams {
@@ -13,8 +18,16 @@ export interface Upstreams {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+export interface UpstreamsParts {
+  /** Services in this process. */
+  readonly peers: Partial<Record<ServiceName, Peer>>;
+  /** Where the services are that the gateway itself asks, should the table not name them. */
+  readonly serviceUrls: Readonly<Record<"pdp" | "crud", string>>;
+  readonly metrics: Metrics;
+}
+
 const peerOf =
-  (upstream: Upstream): Peer =>
+  (upstream: Upstream, retry: "safe" | "idempotent"): Peer =>
   async (request) => {
     const url = new URL(request.url);
     const body = request.body === null ? undefined : new Uint8Array(await request.arrayBuffer());
@@ -26,6 +39,7 @@ const peerOf =
       body,
       signal: request.signal,
       isStream: false,
+      retry,
     });
   };
 
@@ -38,14 +52,30 @@ const connectMsOf = (table: RouteTable, name: string): number =>
       .map((route) => route.row.timeouts.connect_ms),
   );
 
+/** An upstream that is not asked while it does not answer. */
+const breaking = (upstream: Upstream, service: RouteService, metrics: Metrics): Upstream => {
+  const breaker = createBreaker({
+    name: service.name,
+    metrics,
+    isFailure: isUpstreamFault,
+    refuse: () => new Problem("upstream_unavailable", { detail: "It rests after failures.", headers: { "retry-after": "5" } }),
+    ...(service.isHouse ? {} : { isFailedAnswer: (answer) => isGatewayStatus((answer as Response).status) }),
+  });
+  return { ...upstream, send: (call) => breaker.run(() => upstream.send(call)) };
+};
+
 /** An upstream for every service of the table: a function where the service lives in this process, HTTP elsewhere. */
-export const openUpstreams = async (table: RouteTable, peers: Partial<Record<ServiceName, Peer>>): Promise<Upstreams> => {
+export const openUpstreams = async (table: RouteTable, parts: UpstreamsParts): Promise<Upstreams> => {
+  const services = new Map(table.services);
+  for (const name of ["pdp", "crud"] as const) if (!services.has(name)) services.set(name, houseService(name, parts.serviceUrls[name]));
   const byName = new Map<string, Upstream>();
-  for (const [name, service] of table.services) {
-    const peer = service.isHouse ? (peers as Record<string, Peer | undefined>)[name] : undefined;
-    byName.set(name, peer === undefined ? await createHttpUpstream(service, connectMsOf(table, name)) : peerUpstream(name, peer));
+  for (const [name, service] of services) {
+    const peer = service.isHouse ? (parts.peers as Record<string, Peer | undefined>)[name] : undefined;
+    const opened = peer === undefined ? await createHttpUpstream(service, connectMsOf(table, name)) : peerUpstream(name, peer);
+    byName.set(name, breaking(opened, service, parts.metrics));
   }
-  const asPeers = new Map([...byName].map(([name, upstream]) => [name, peerOf(upstream)]));
+  // A question to the decision point changes nothing but its records: it may be asked twice.
+  const asPeers = new Map([...byName].map(([name, upstream]) => [name, peerOf(upstream, name === "pdp" ? "idempotent" : "safe")]));
   return {
     byName,
     peer: (name) => asPeers.get(name),

@@ -11,7 +11,7 @@ const routes = `version: 1
 services:
   crud: { base_urls: ["\${CRUD_SERVICE_URL}"], audience: "\${CRUD_AUDIENCE}" }
 routes:
-  - { id: star, path: /api/crud/*, target_service: crud, upstream_path: "/{path}", methods: [GET, POST], auth: none, authz: none, timeouts: { headers_ms: 150, idle_ms: 200, total_ms: 2000 } }
+  - { id: star, path: /api/crud/*, target_service: crud, upstream_path: "/{path}", methods: [GET, POST], auth: none, authz: none, timeouts: { headers_ms: 900, idle_ms: 900, total_ms: 4000 } }
   - { id: kept, path: /api/kept/*, target_service: crud, preserve_path: true, methods: [GET], auth: none, authz: none }
   - { id: session, path: /api/s/*, target_service: crud, upstream_path: "/{path}", methods: [GET], auth: session, authz: none }
   - { id: raw, path: /raw, target_service: crud, preserve_path: true, methods: [GET, POST], auth: bearer, authz: none, streaming: true }
@@ -105,7 +105,7 @@ test("when the client leaves, the upstream is let go within a second: before its
   });
   const made = await testGateway(t, {
     database: await database(),
-    routes: routes.replace("headers_ms: 150, idle_ms: 200", "headers_ms: 9000, idle_ms: 9000"),
+    routes: routes.replace("headers_ms: 900, idle_ms: 900", "headers_ms: 9000, idle_ms: 9000"),
     parts: { serviceUrls: { pdp: url, crud: url, membership: url, secrets: url } },
   });
   const { port } = await made.gateway.listen({ port: 0, hosts: ["127.0.0.1"] });
@@ -237,7 +237,7 @@ test("whoever does not read holds the other end up, in both directions", async (
   });
   const made = await testGateway(t, {
     database: await database(),
-    routes: routes.replace(", timeouts: { headers_ms: 150, idle_ms: 200, total_ms: 2000 }", ", body_limit: 1000000000"),
+    routes: routes.replace(", timeouts: { headers_ms: 900, idle_ms: 900, total_ms: 4000 }", ", body_limit: 1000000000"),
     parts: { serviceUrls: { pdp: url, crud: url, membership: url, secrets: url } },
   });
   const { port } = await made.gateway.listen({ port: 0, hosts: ["127.0.0.1"] });

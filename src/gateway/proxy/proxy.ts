@@ -1,4 +1,3 @@
-import type { HouseIdentity } from "#authn/house-identity.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Tracing } from "#telemetry/tracing.ts";
@@ -8,17 +7,18 @@ import { guardContentType } from "#gateway/read-body.ts";
 import type { Recognised } from "#gateway/recognise.ts";
 import { fillPath } from "#gateway/routes/route-pattern.ts";
 import type { Route } from "#gateway/routes/route-table.ts";
-import { budgetOf, timedBody } from "./deadline.ts";
-import { mintAuthorization } from "./house-token.ts";
-import { meterBody } from "./metered-body.ts";
+import { budgetOf, startClock, timedBody, type Clock } from "./deadline.ts";
+import { meterBody, type UpstreamBody } from "./metered-body.ts";
 import { clientHeaders } from "./response-headers.ts";
+import { hurried } from "./upstream-faults.ts";
 import type { Upstream } from "./upstream.ts";
+import type { UpstreamAuthorization } from "./upstream-authorization.ts";
 import { forwardedHeaders, identityHeaders, originHeaders } from "./upstream-headers.ts";
 
 export interface ProxyParts {
   /** By the service's name in the route table. */
   readonly upstreams: ReadonlyMap<string, Upstream>;
-  readonly identity: HouseIdentity;
+  readonly authorization: Pick<UpstreamAuthorization, "authorize">;
   readonly metrics: Metrics;
   readonly tracing?: Tracing;
 }
@@ -54,9 +54,6 @@ export const upstreamPath = (route: Route, captures: ReadonlyMap<string, string>
   return path;
 };
 
-/** Which time ran out, or that the client left: told from the upstream's own failure. */
-const timeout = (): Problem => new Problem("upstream_timeout");
-
 export const createProxy = (parts: ProxyParts): Proxy => {
   const upstreamOf = (route: Route): Upstream => {
     const found = route.target.kind === "service" ? parts.upstreams.get(route.target.service.name) : undefined;
@@ -64,38 +61,55 @@ export const createProxy = (parts: ProxyParts): Proxy => {
     return found;
   };
 
-  const send = async (call: ProxyCall, more: OpenOptions = {}) => {
+  const headersFor = async (call: ProxyCall, more: OpenOptions, totalMs: number | undefined): Promise<Headers> => {
     const { inbound, route, who } = call;
-    const started = performance.now();
-    guardContentType(inbound, route.row.content_types);
-    const upstream = upstreamOf(route);
-    const path = upstreamPath(route, call.captures);
-    const budget = budgetOf(route, inbound);
     const headers = forwardedHeaders(inbound, parts.metrics);
     for (const [name, value] of Object.entries({ ...more.headers, ...originHeaders(inbound), ...identityHeaders(who) })) {
       if (value === undefined) headers.delete(name);
       else headers.set(name, value);
     }
-    if (budget.totalMs !== undefined) headers.set("x-deadline-ms", String(Math.max(1, Math.floor(budget.totalMs))));
+    if (totalMs !== undefined) headers.set("x-deadline-ms", String(Math.max(1, Math.floor(totalMs))));
     const traceparent = parts.tracing?.traceparent();
     if (traceparent !== undefined) headers.set("traceparent", traceparent);
-    const authorization = await mintAuthorization(parts.identity, route, who);
+    const authorization = await parts.authorization.authorize(route, who);
     if (authorization !== undefined) headers.set("authorization", authorization);
-    const body = await meterBody(inbound.body, route.row.body_limit, call.body);
+    return headers;
+  };
+
+  const send = async (call: ProxyCall, more: OpenOptions = {}) => {
+    const { inbound, route } = call;
+    const started = performance.now();
+    guardContentType(inbound, route.row.content_types);
+    const upstream = upstreamOf(route);
+    const path = upstreamPath(route, call.captures);
+    const budget = budgetOf(route, inbound);
+    const headers = await headersFor(call, more, budget.totalMs);
     const stop = new AbortController();
-    const signal = AbortSignal.any([inbound.signal, stop.signal, ...(more.signal === undefined ? [] : [more.signal])]);
-    const clock = setTimeout(() => stop.abort(timeout()), budget.headersMs);
+    const late = (): void => stop.abort(new Problem("upstream_timeout", budget.isHurried ? { cause: hurried } : {}));
+    let clock: Clock | undefined;
+    let whole: NodeJS.Timeout | undefined;
+    let body: UpstreamBody | undefined;
     try {
-      const sent = upstream.send({
+      body = await meterBody(inbound.body, route.row.body_limit, call.body, {
+        awaiting: () => clock?.pause(),
+        arrived: () => clock?.resume(),
+      });
+      const isPassedOn = body.content instanceof ReadableStream;
+      if (isPassedOn && inbound.body?.length !== undefined) headers.set("content-length", String(inbound.body.length));
+      clock = startClock(budget.headersMs, late);
+      // While the client sends, the first clock stands; the whole has its limit all the same, and it is nobody's fault.
+      if (isPassedOn && budget.totalMs !== undefined)
+        whole = setTimeout(() => stop.abort(new Problem("upstream_timeout", { cause: hurried })), budget.totalMs);
+      const response = await upstream.send({
         method: inbound.method,
         path,
         query: more.query ?? inbound.target.query,
         headers,
         body: body.content,
-        signal,
+        signal: AbortSignal.any([inbound.signal, stop.signal, ...(more.signal === undefined ? [] : [more.signal])]),
         isStream: route.row.streaming,
+        retry: route.row.retry,
       });
-      const response = await withSignal(sent, signal);
       const failure = body.failure();
       if (failure !== undefined) {
         void response.body?.cancel(failure).catch(() => {});
@@ -103,14 +117,15 @@ export const createProxy = (parts: ProxyParts): Proxy => {
       }
       return {
         response,
-        sentTo: new URL(path, upstream.url),
+        sentTo: { bases: upstream.bases, path },
         leftMs: budget.totalMs === undefined ? undefined : budget.totalMs - (performance.now() - started),
         budget,
       };
     } catch (error) {
-      throw body.failure() ?? (stop.signal.aborted ? timeout() : error);
+      throw body?.failure() ?? error;
     } finally {
-      clearTimeout(clock);
+      clock?.stop();
+      clearTimeout(whole);
     }
   };
 
@@ -118,25 +133,15 @@ export const createProxy = (parts: ProxyParts): Proxy => {
     open: async (call, more) => (await send(call, more)).response,
     forward: async (call) => {
       const { response, sentTo, leftMs, budget } = await send(call);
-      const headers = clientHeaders(response, call.route, sentTo);
-      if (response.status < 200 || response.status > 599) throw new Problem("upstream_bad_response");
+      let headers: Headers;
+      try {
+        headers = clientHeaders(response, call.route, sentTo);
+      } catch (error) {
+        void response.body?.cancel(error).catch(() => {});
+        throw error;
+      }
       const body = response.body === null ? null : timedBody(response.body, { idleMs: budget.idleMs, leftMs });
       return new Response(body, { status: response.status, headers });
     },
   };
 };
-
-/** A function of this process may not listen to the signal: whoever waits for it still goes on in time. */
-const withSignal = (sent: Promise<Response>, signal: AbortSignal): Promise<Response> =>
-  new Promise((resolve, reject) => {
-    const abort = (): void => {
-      reject(signal.reason as Error);
-      sent.then((late) => void late.body?.cancel().catch(() => {})).catch(() => {});
-    };
-    if (signal.aborted) {
-      abort();
-      return;
-    }
-    signal.addEventListener("abort", abort, { once: true });
-    sent.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
-  });

@@ -43,23 +43,32 @@ const clientPath = (route: Route, upstreamPath: string): string | undefined => {
   return front.includes("{") ? undefined : `${front}${upstreamPath.slice(star.length)}`;
 };
 
-const mapLocation = (location: string, route: Route, upstreamUrl: URL): string => {
-  const refuse = (): never => {
-    throw new Problem("upstream_bad_response", { detail: "The upstream points to another site." });
-  };
-  if (!URL.canParse(location, upstreamUrl)) return refuse();
-  const url = new URL(location, upstreamUrl);
-  if (url.origin !== upstreamUrl.origin) return refuse();
-  const path = clientPath(route, url.pathname);
-  return path === undefined ? refuse() : `${path}${url.search}${url.hash}`;
+/** The addresses of an upstream, and the path that was asked for there. */
+export interface SentTo {
+  readonly bases: readonly URL[];
+  readonly path: string;
+}
+
+/** Which of the upstream's addresses answered is not told: all of them are the same service. */
+const mapLocation = (location: string, route: Route, sentTo: SentTo): string => {
+  for (const base of sentTo.bases) {
+    const prefix = base.pathname.replace(/\/$/, "");
+    const asked = new URL(`${base.origin}${prefix}${sentTo.path}`);
+    if (!URL.canParse(location, asked)) continue;
+    const url = new URL(location, asked);
+    if (url.origin !== base.origin || url.username !== "" || url.password !== "" || !url.pathname.startsWith(`${prefix}/`)) continue;
+    const path = clientPath(route, url.pathname.slice(prefix.length));
+    if (path !== undefined) return `${path}${url.search}${url.hash}`;
+  }
+  throw new Problem("upstream_bad_response", { detail: "The upstream points to another site." });
 };
 
 /**
  * The answer's headers as the client may see them: nothing of the hop behind, no cookie, no opening of other origins;
- * never kept by a shared cache. `upstreamUrl` is where the request went.
+ * never kept by a shared cache. `sentTo` is where the request went.
  * Throws `upstream_bad_response` for a Location that leaves the upstream.
  */
-export const clientHeaders = (response: Response, route: Route, upstreamUrl: URL): Headers => {
+export const clientHeaders = (response: Response, route: Route, sentTo: SentTo): Headers => {
   const named = new Set((response.headers.get("connection") ?? "").split(",").map((name) => name.trim().toLowerCase()));
   const headers = new Headers();
   for (const [name, value] of response.headers) {
@@ -67,7 +76,7 @@ export const clientHeaders = (response: Response, route: Route, upstreamUrl: URL
     headers.append(name, value);
   }
   const location = headers.get("location");
-  if (location !== null) headers.set("location", mapLocation(location, route, upstreamUrl));
+  if (location !== null) headers.set("location", mapLocation(location, route, sentTo));
   if (route.row.auth !== "none") {
     const control = headers.get("cache-control");
     headers.set(

@@ -10,9 +10,12 @@ export interface UpstreamCall {
   readonly query: string;
   readonly headers: Headers;
   readonly body: Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | undefined;
+  /** Ends the whole exchange, the answer's body included. */
   readonly signal: AbortSignal;
   /** True: the answer may last as long as the client stays. */
   readonly isStream: boolean;
+  /** `safe`: GET, HEAD and OPTIONS may be sent twice; `idempotent`: whatever the row takes. */
+  readonly retry: "never" | "safe" | "idempotent";
 }
 
 /**
@@ -20,8 +23,8 @@ export interface UpstreamCall {
  * Throws the `upstream_*` codes.
  */
 export interface Upstream {
-  /** The address that the upstream knows itself by. */
-  readonly url: URL;
+  /** The addresses that the upstream knows itself by; never empty. */
+  readonly bases: readonly URL[];
   send(call: UpstreamCall): Promise<Response>;
   /** Takes no new call and is closed once those under way have ended; resolves then. */
   retire(): Promise<void>;
@@ -32,7 +35,7 @@ export interface Upstream {
 export const peerUpstream = (name: string, peer: Peer): Upstream => {
   const url = new URL(`http://${name}.internal`);
   return {
-    url,
+    bases: [url],
     send: async (call) => {
       const target = `${url.origin}${call.path}${call.query}`;
       if (new URL(target).pathname !== call.path) throw new Problem("ambiguous_target");
@@ -41,9 +44,24 @@ export const peerUpstream = (name: string, peer: Peer): Upstream => {
         init.body = call.body;
         init.duplex = "half";
       }
-      return peer(new Request(target, init));
+      return withSignal(peer(new Request(target, init)), call.signal);
     },
     retire: async () => {},
     [Symbol.asyncDispose]: async () => {},
   };
 };
+
+/** A function of this process may not listen to the signal: whoever waits for it still goes on in time. */
+const withSignal = (sent: Promise<Response>, signal: AbortSignal): Promise<Response> =>
+  new Promise((resolve, reject) => {
+    const abort = (): void => {
+      reject(signal.reason as Error);
+      sent.then((late) => void late.body?.cancel().catch(() => {})).catch(() => {});
+    };
+    if (signal.aborted) {
+      abort();
+      return;
+    }
+    signal.addEventListener("abort", abort, { once: true });
+    sent.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+  });

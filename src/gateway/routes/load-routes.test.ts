@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { test, type TestContext } from "node:test";
 import { insideIds } from "#gateway/join/inside-handlers.ts";
+import { testCertificates } from "#testing/certificates.ts";
 import { StartFaults } from "#gateway/start-faults.ts";
 import { loadRoutes } from "./load-routes.ts";
 import type { RouteTable } from "./route-table.ts";
@@ -153,10 +154,43 @@ const refused: readonly (readonly [what: string, routes: string, message: RegExp
     /not the host of a public origin/,
   ],
   [
-    "a token policy towards a foreign service",
+    "a token for a foreign service that names no audience",
     `${head}${row("path: /a, target_service: far, preserve_path: true, methods: [GET], auth: session, authz: none, token_policy: { mode: service_token }")}`,
-    /outside the house/,
+    /names no audience/,
   ],
+  [
+    "a token of somebody where nobody is asked for",
+    `${head}${row("path: /a, target_service: far, preserve_path: true, methods: [GET], auth: none, authz: none, token_policy: { mode: on_behalf_of }")}`,
+    /needs a session or a bearer/,
+  ],
+  [
+    "scopes for a token that is passed on",
+    `${head}${row("path: /a, target_service: far, preserve_path: true, methods: [GET], auth: session, authz: none, token_policy: { mode: session_passthrough, scopes: [a] }")}`,
+    /stays as it is/,
+  ],
+  [
+    "a scope with a space",
+    `${head}${row("path: /a, target_service: far, preserve_path: true, methods: [GET], auth: session, authz: none, token_policy: { mode: on_behalf_of, scopes: [a b] }")}`,
+    /must be a scope/,
+  ],
+  [
+    "a token of the house for a foreign service",
+    `${head.replace("routes:", 'audiences: ["http://localhost:8083"]\nroutes:')}${row(`path: /a, target_service: far, preserve_path: true, methods: [GET], auth: session, authz: none, token_policy: { mode: on_behalf_of, audience: "http://localhost:8083" }`)}`,
+    /one of the house/,
+  ],
+  ["a service without an address", `version: 1\nservices:\n  far: { base_urls: [] }\nroutes: []\n`, /names no address/],
+  ["one address twice", `version: 1\nservices:\n  far: { base_urls: [http://h, "http://h/"] }\nroutes: []\n`, /named twice/],
+  [
+    "a second address that is none",
+    `version: 1\nservices:\n  far: { base_urls: [http://h, "http://169.254.169.254"] }\nroutes: []\n`,
+    /link-local or metadata/,
+  ],
+  [
+    "a placeholder for a key",
+    `version: 1\nservices:\n  far: { base_urls: [http://h], client_cert_file: "\${CRUD_SERVICE_URL}", client_key_file: /x }\nroutes: []\n`,
+    /placeholders are not allowed/,
+  ],
+  ["an unknown way to retry", `${head}${row(`path: /a, ${plain}, retry: often`)}`, /never, safe or idempotent/],
   [
     "passing a session's own token to the house",
     `${head}${row(`path: /a, ${plain}, token_policy: { mode: session_passthrough }`)}`,
@@ -209,11 +243,22 @@ test("an unreadable file is named, for both files", async () => {
   );
 });
 
-test("an unreadable certificate file is a fault", async (t) => {
-  const faults = await load(t, "version: 1\nservices: { x: { base_urls: [https://h], ca_file: /nowhere/ca.pem } }\nroutes: []\n").catch(
-    (error: StartFaults) => error.faults,
+test("certificate files that cannot be read, are none, or do not fit are faults with their place", async (t) => {
+  const { good, selfSigned } = await testCertificates(t);
+  const service = (files: string) => `version: 1\nservices:\n  x: { base_urls: [https://h], ${files} }\nroutes: []\n`;
+  for (const [files, message] of [
+    ["ca_file: /nowhere/ca.pem", /^3:\d+ .*ca\.pem cannot be read \(ENOENT\)$/],
+    [`ca_file: "${good.keyFile}"`, /^3:\d+ .* is no certificate in PEM$/],
+    [`client_cert_file: "${good.certFile}", client_key_file: "${good.certFile}"`, /^3:\d+ .* is no private key in PEM$/],
+    [`client_cert_file: "${good.certFile}", client_key_file: "${selfSigned.keyFile}"`, /^3:\d+ .* is not the key of client_cert_file$/],
+  ] as const) {
+    const faults = await faultsOf(t, service(files));
+    assert.ok(faults.length === 1 && message.test(faults[0] ?? ""), `${files}: ${JSON.stringify(faults)}`);
+  }
+  assert.deepEqual(
+    await faultsOf(t, service(`ca_file: "${good.certFile}", client_cert_file: "${good.certFile}", client_key_file: "${good.keyFile}"`)),
+    [],
   );
-  assert.ok(Array.isArray(faults) && /ca\.pem cannot be read/.test(String(faults[0]?.message)));
 });
 
 const matching: RouteTable = await (async () => {

@@ -4,6 +4,7 @@ import type { Fault } from "#contract/problem.ts";
 import { readSchema } from "#pdp/bundle/schema.ts";
 import { pairOf } from "#pdp/pairs.ts";
 import { StartFaults } from "#gateway/start-faults.ts";
+import { certificateFaults } from "./certificate-faults.ts";
 import { readPdpConfig } from "./pdp-config.ts";
 import type { Variables } from "./placeholders.ts";
 import { readRouteTable, type RouteTable } from "./route-table.ts";
@@ -30,21 +31,6 @@ const readSource = async (
     return { text: "", faults: [{ path: "", message: `cannot be read (${code})`, file, line: 1, column: 1 }] };
   }
   return { text, ...readYaml(text, file) };
-};
-
-const unreadable = async (table: RouteTable, file: string): Promise<readonly Fault[]> => {
-  const files = [...table.services.values()].flatMap((service) =>
-    [service.caFile, service.clientCertFile, service.clientKeyFile].filter((path) => path !== undefined),
-  );
-  const checked = await Promise.all(
-    files.map((path) =>
-      readFile(path).then(
-        () => undefined,
-        (error: NodeJS.ErrnoException) => ({ path: "/services", message: `${path} cannot be read (${error.code ?? "unknown"})`, file }),
-      ),
-    ),
-  );
-  return checked.filter((fault) => fault !== undefined);
 };
 
 /**
@@ -81,7 +67,7 @@ export const loadRoutes = async (files: RouteFiles): Promise<{ readonly table: R
     pdp: config.config,
   });
   if (!("table" in read)) throw new StartFaults([...faults, ...read.faults]);
-  faults.push(...(await unreadable(read.table, files.routesFile)));
+  faults.push(...(await certificateFaults(read.table.services.values(), routes.source)));
   if (faults.length > 0) throw new StartFaults(faults);
   return { table: read.table, warnings: read.warnings };
 };

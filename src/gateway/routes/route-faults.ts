@@ -16,6 +16,7 @@ export interface RowContext {
   readonly handlers: readonly string[];
   readonly publicHosts: ReadonlySet<string>;
   readonly audiences: readonly string[];
+  readonly houseAudiences: readonly string[];
   /** True: the path lies under one that the gateway serves by itself. */
   readonly isBuiltIn: boolean;
   readonly add: AddFault;
@@ -93,12 +94,29 @@ const credentialFaults = ({ row, pattern, add }: RowContext): void => {
     for (const name of namesIn(text)) if (!pattern.names.has(name)) add(["bearer"], `{${name}} is not captured by the path`);
 };
 
-const policyFaults = ({ row, service, audiences, add }: RowContext): void => {
+/** Tokens for services outside the house: made for that service alone, and only for somebody. */
+const foreignPolicyFaults = ({ row, service, houseAudiences, add }: RowContext, policy: NonNullable<RowShape["token_policy"]>): void => {
+  const audience = policy.audience ?? service?.audience;
+  if (row.auth === "none" && policy.mode !== "service_token") add(["token_policy", "mode"], "needs a session or a bearer");
+  if (audience !== undefined && houseAudiences.includes(audience))
+    add(["token_policy", "audience"], "is one of the house; it is not given to others");
+  if (policy.mode === "session_passthrough") {
+    if (policy.scopes !== undefined) add(["token_policy", "scopes"], "a token that is passed on stays as it is");
+    if (policy.cache_ttl !== undefined) add(["token_policy", "cache_ttl"], "a token that is passed on is not kept");
+    if (audience === undefined && row.bearer?.audiences === undefined)
+      add(["token_policy"], "the service needs an audience, or the row bearer.audiences");
+  } else if (audience === undefined) add(["token_policy"], "names no audience, and neither does the service");
+};
+
+const policyFaults = (context: RowContext): void => {
+  const { row, service, audiences, add } = context;
   const policy = row.token_policy;
   if (policy === undefined) return;
   if (row.target_service === "internal" || row.hosts !== undefined) add(["token_policy"], "goes with an upstream service");
-  else if (service?.isHouse !== true) add(["token_policy"], "tokens for services outside the house are not available");
-  else if (policy.mode !== "on_behalf_of") add(["token_policy", "mode"], "a service of the house gets on_behalf_of, or no policy");
+  else if (service?.isHouse === true) {
+    if (policy.mode !== "on_behalf_of") add(["token_policy", "mode"], "a service of the house gets on_behalf_of, or no policy");
+    if (policy.cache_ttl !== undefined) add(["token_policy", "cache_ttl"], "a service of the house gets a token of its own for each call");
+  } else foreignPolicyFaults(context, policy);
   if (policy.service !== undefined && policy.service !== row.target_service)
     add(["token_policy", "service"], "is not the row's target_service");
   if (policy.audience !== undefined && policy.audience !== service?.audience && !audiences.includes(policy.audience))

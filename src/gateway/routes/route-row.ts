@@ -71,15 +71,16 @@ export const rowShape = z.strictObject({
   content_types: z
     .array(z.string().regex(/^[a-z0-9!#$&^_.+-]+\/[a-z0-9!#$&^_.+-]+$/, "must be a media type in lower case"))
     .default(["application/json"]),
-  retry: z.literal("never", { error: "must be never" }).default("never"),
+  retry: z.enum(["never", "safe", "idempotent"], { error: "must be never, safe or idempotent" }).default("safe"),
   rate: z.enum(rateClasses, { error: `must be one of ${rateClasses.join(", ")}` }).optional(),
   token_policy: z
     .strictObject({
       mode: z.enum(["session_passthrough", "service_token", "on_behalf_of"]),
       service: z.string().optional(),
       audience: z.string().optional(),
-      scopes: z.array(z.string().min(1)).optional(),
-      cache_ttl: z.int().min(0).optional(),
+      scopes: z.array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, "must be a scope: no space, no quote")).optional(),
+      /** Seconds; the token's own life is the other limit. */
+      cache_ttl: z.int().min(0).max(86_400).optional(),
     })
     .optional(),
   allow_encoded: z.array(z.enum(pathMarks)).default([]),
@@ -87,13 +88,17 @@ export const rowShape = z.strictObject({
 });
 export type RowShape = z.infer<typeof rowShape>;
 
+export const DEFAULT_POOL = 64;
+export const DEFAULT_QUEUE = 256;
+
 export const serviceShape = z.strictObject({
-  base_urls: z.array(z.string()).length(1, "must name exactly one address"),
+  base_urls: z.array(z.string()).min(1, "names no address").max(64),
   audience: z.string().optional(),
   ca_file: z.string().optional(),
   client_cert_file: z.string().optional(),
   client_key_file: z.string().optional(),
-  pool: z.int().min(1).max(1024).default(64),
+  pool: z.int().min(1).max(1024).default(DEFAULT_POOL),
+  queue: z.int().min(0).max(100_000).default(DEFAULT_QUEUE),
 });
 export type ServiceShape = z.infer<typeof serviceShape>;
 

@@ -1,20 +1,36 @@
 import { addressFault } from "./address-fault.ts";
-import { fillPlaceholders, type Variables } from "./placeholders.ts";
-import type { ServiceShape } from "./route-row.ts";
+import { fillPlaceholders, hasPlaceholder, type Variables } from "./placeholders.ts";
+import { DEFAULT_POOL, DEFAULT_QUEUE, type ServiceShape } from "./route-row.ts";
 
 /** An upstream that rows may name. */
 export interface RouteService {
   readonly name: string;
-  /** Without a trailing slash. */
-  readonly baseUrl: string;
+  /** Where it is, at one address or several; none with a trailing slash. Never empty. */
+  readonly baseUrls: readonly string[];
   readonly audience: string | undefined;
   /** True: a service of this house; it gets a token that the gateway signs for each call. */
   readonly isHouse: boolean;
   readonly caFile: string | undefined;
   readonly clientCertFile: string | undefined;
   readonly clientKeyFile: string | undefined;
+  /** Requests under way at each address. */
   readonly pool: number;
+  /** Requests that may wait for one of those places, at most a second each. */
+  readonly queue: number;
 }
+
+/** A service of this house at the address that the settings say, where no file says more. */
+export const houseService = (name: string, url: string): RouteService => ({
+  name,
+  baseUrls: [url.replace(/\/$/, "")],
+  audience: undefined,
+  isHouse: true,
+  caFile: undefined,
+  clientCertFile: undefined,
+  clientKeyFile: undefined,
+  pool: DEFAULT_POOL,
+  queue: DEFAULT_QUEUE,
+});
 
 export type AddFault = (at: readonly PropertyKey[], message: string) => void;
 
@@ -34,21 +50,28 @@ export const readService = (
     const text = shape[key];
     return text === undefined ? undefined : fill(text, [key]);
   };
-  const before = shape.base_urls[0] ?? "";
-  const address = fill(before, ["base_urls", 0]);
-  const fault = address.includes("${") ? undefined : addressFault(address);
-  if (fault !== undefined) context.add([...at, "base_urls", 0], `${fault}`);
+  const baseUrls = shape.base_urls.map((text, index) => {
+    const address = fill(text, ["base_urls", index]);
+    const fault = hasPlaceholder(address) ? undefined : addressFault(address);
+    if (fault !== undefined) context.add([...at, "base_urls", index], fault);
+    return address.replace(/\/$/, "");
+  });
+  for (const [index, address] of baseUrls.entries())
+    if (baseUrls.indexOf(address) !== index) context.add([...at, "base_urls", index], "is named twice");
+  for (const key of ["client_cert_file", "client_key_file"] as const)
+    if (hasPlaceholder(shape[key] ?? "")) context.add([...at, key], "placeholders are not allowed here");
   if ((shape.client_cert_file === undefined) !== (shape.client_key_file === undefined))
     context.add(at, "client_cert_file and client_key_file go together");
   const audience = optional("audience");
   return {
     name,
-    baseUrl: address.replace(/\/$/, ""),
+    baseUrls,
     audience,
     isHouse: audience !== undefined && context.houseAudiences.includes(audience),
     caFile: optional("ca_file"),
     clientCertFile: shape.client_cert_file,
     clientKeyFile: shape.client_key_file,
     pool: shape.pool,
+    queue: shape.queue,
   };
 };

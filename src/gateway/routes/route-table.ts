@@ -132,6 +132,7 @@ export const readRouteTable = (
       // A service with faults of its own is named all the same.
       isKnownService: frame.serviceNames.has(row.target_service ?? ""),
       audiences,
+      houseAudiences: parts.houseAudiences,
       handlers: parts.handlers,
       publicHosts: parts.publicHosts,
       isBuiltIn: row.hosts === undefined && parts.isBuiltIn(samplePath(pattern.segments)),

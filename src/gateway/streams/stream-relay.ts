@@ -90,7 +90,7 @@ export const createStreamRelay = (parts: StreamRelayParts): ((call: RelayCall) =
         if (response.status < 400) throw new Problem("upstream_bad_response");
         return new Response(response.body, {
           status: response.status,
-          headers: clientHeaders(response, call.route, new URL("http://upstream.internal")),
+          headers: clientHeaders(response, call.route, { bases: [], path: "" }),
         });
       }
       return start(call, place, response.body, stop);

@@ -1,0 +1,127 @@
+import { createHash } from "node:crypto";
+import type { HouseIdentity } from "#authn/house-identity.ts";
+import type { OidcClient, ProviderTokens } from "#authn/oidc.ts";
+import { Problem } from "#contract/problem.ts";
+import type { Recognised } from "#gateway/recognise.ts";
+import type { RouteService } from "#gateway/routes/route-service.ts";
+import type { Route } from "#gateway/routes/route-table.ts";
+import type { SessionKeys } from "#gateway/sessions/session-keys.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
+import { audiencesOf, guardExchanged, guardOwn, readClaims, type TokenSubject, type TokenWish } from "./exchanged-token.ts";
+import { mintAuthorization } from "./house-token.ts";
+import { createTokenCache } from "./token-cache.ts";
+
+export interface UpstreamAuthorizationParts {
+  readonly identity: HouseIdentity;
+  readonly oidc: Pick<OidcClient, "issuer" | "exchange" | "clientCredentials" | "subjectOf">;
+  readonly keys: Pick<SessionKeys, "openTokens">;
+  /** Audiences of the house's own services and of its public origins. */
+  readonly houseAudiences: readonly string[];
+  readonly now: () => Date;
+  readonly metrics: Metrics;
+}
+
+export interface UpstreamAuthorization {
+  /**
+   * The Authorization header for a row's upstream; `undefined` where none is sent. Throws `no_token_available` (401),
+   * `upstream_auth_failed` (502), `identity_provider_unavailable` (503).
+   */
+  authorize(route: Route, who: Recognised): Promise<string | undefined>;
+  /** A session is over. */
+  forget(sessionRef: string): void;
+}
+
+type Policy = NonNullable<Route["row"]["token_policy"]>;
+type Somebody = Exclude<Recognised, { readonly kind: "none" }>;
+
+/** Tokens for upstreams: the house's own are signed here, those of others are the provider's. */
+export const createUpstreamAuthorization = (parts: UpstreamAuthorizationParts): UpstreamAuthorization => {
+  const { metrics, now, oidc } = parts;
+  const cache = createTokenCache({ now, onExpired: (service) => metrics.count("bff_token_expiry_total", { service }) });
+
+  const none = (who: Recognised, detail: string): Problem =>
+    new Problem("no_token_available", { detail, headers: { "www-authenticate": who.kind === "session" ? "Cookie" : "Bearer" } });
+
+  const requireToken = (who: Recognised): string => {
+    if (who.kind === "bearer") return who.caller.token;
+    if (who.kind === "none") throw none(who, "Nobody is signed in.");
+    if (who.record.accessExpiresAt !== undefined && who.record.accessExpiresAt <= now())
+      throw none(who, "The session's token has expired; sign in again.");
+    const token = parts.keys.openTokens(who.record)?.accessToken;
+    if (token === undefined) throw none(who, "The session has no token.");
+    return token;
+  };
+
+  const passOn = (route: Route, policy: Policy, service: RouteService, who: Recognised): string => {
+    const token = requireToken(who);
+    // That a bearer's token names one of the audiences that the row lists was checked when it came.
+    if (who.kind === "bearer" && route.row.bearer?.audiences !== undefined) return token;
+    const claims = readClaims(token);
+    const audience = policy.audience ?? service.audience;
+    if (claims === undefined || audience === undefined || !audiencesOf(claims).includes(audience))
+      throw none(who, "The token is not for this service.");
+    return token;
+  };
+
+  const issued = async (grant: "token_exchange" | "client_credentials", issue: () => Promise<ProviderTokens>): Promise<ProviderTokens> => {
+    const count = (status: string) => metrics.count("bff_token_exchange_total", { grant_type: grant, status });
+    try {
+      const tokens = await issue();
+      count("ok");
+      return tokens;
+    } catch (error) {
+      count(error instanceof Problem ? error.code : "error");
+      throw error;
+    }
+  };
+
+  const subjectOf = (who: Somebody, token: string): TokenSubject => ({
+    token,
+    sub: who.asker.sub,
+    isAgent: who.asker.agent !== undefined,
+    subjectOf: oidc.subjectOf,
+  });
+
+  const obtain = async (policy: Policy, service: RouteService, who: Recognised): Promise<string> => {
+    const audience = policy.audience ?? service.audience;
+    if (audience === undefined) throw new Problem("upstream_auth_failed");
+    const wish: TokenWish = { audience, scopes: policy.scopes?.toSorted(), houseAudiences: parts.houseAudiences };
+    const target = [policy.mode, service.name, audience, ...(wish.scopes ?? ["*"])];
+    const ttlSeconds = policy.cache_ttl;
+    if (policy.mode === "service_token")
+      return cache.get({ key: target, service: service.name, sessionRef: undefined, ttlSeconds }, () =>
+        issued("client_credentials", async () => {
+          const tokens = await oidc.clientCredentials(wish);
+          guardOwn(tokens, wish);
+          return tokens;
+        }),
+      );
+    const subjectToken = requireToken(who);
+    if (who.kind === "none") throw none(who, "Nobody is signed in.");
+    const owner =
+      who.kind === "session"
+        ? ["session", who.record.issuer, who.record.ref, String(who.record.tokenGeneration)]
+        : ["bearer", who.caller.issuer, createHash("sha256").update(subjectToken).digest("base64url")];
+    const sessionRef = who.kind === "session" ? who.record.ref : undefined;
+    return cache.get({ key: [...owner, ...target], service: service.name, sessionRef, ttlSeconds }, () =>
+      issued("token_exchange", async () => {
+        const tokens = await oidc.exchange({ ...wish, subjectToken });
+        guardExchanged(tokens, wish, subjectOf(who, subjectToken));
+        return tokens;
+      }),
+    );
+  };
+
+  return {
+    authorize: async (route, who) => {
+      if (route.target.kind !== "service") return undefined;
+      const { service } = route.target;
+      if (service.isHouse) return mintAuthorization(parts.identity, route, who);
+      const policy = route.row.token_policy;
+      if (policy === undefined) return undefined;
+      const token = policy.mode === "session_passthrough" ? passOn(route, policy, service, who) : await obtain(policy, service, who);
+      return `Bearer ${token}`;
+    },
+    forget: (sessionRef) => cache.forget(sessionRef),
+  };
+};

@@ -1,0 +1,268 @@
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { test, type TestContext } from "node:test";
+import { decodeJwt } from "jose";
+import { defaultAssuranceMap } from "#authn/assurance.ts";
+import { createOidcClient } from "#authn/oidc.ts";
+import { cleanUp } from "#testing/clean-up.ts";
+import { testDatabase } from "#testing/database.ts";
+import { foreignProvider, type ForeignProvider, type Misbehaviour } from "#testing/foreign-provider.ts";
+import { gatewayRooms, sharedDatabase, testGateway, type SignedInBrowser } from "#testing/gateway.ts";
+import { testAudiences } from "#testing/identity.ts";
+import { testIssuer } from "#testing/issuer.ts";
+import { signIn, visitor } from "#testing/sign-in.ts";
+import { createMetrics } from "#telemetry/metrics.ts";
+
+const database = sharedDatabase();
+const A = "https://a.example";
+const B = "https://b.example";
+
+interface SeenAt {
+  readonly service: string;
+  readonly token: string;
+  readonly headers: Readonly<Record<string, unknown>>;
+}
+
+const tableOf = (url: string): string => {
+  const row = (id: string, service: string, policy: string, auth = "session", more = "") =>
+    `  - { id: ${id}, path: /x/${id}, target_service: ${service}, upstream_path: /${service}, methods: [GET], auth: ${auth}, authz: none${policy === "" ? "" : `, token_policy: { ${policy} }`}${more} }\n`;
+  return `version: 1
+services:
+  a: { base_urls: ["${url}"], audience: "${A}" }
+  b: { base_urls: ["${url}"], audience: "${B}" }
+routes:
+${row("none", "a", "")}${row("pass", "a", "mode: session_passthrough")}${row("service", "a", "mode: service_token, scopes: [read]")}${row("a", "a", "mode: on_behalf_of, scopes: [read]")}${row("a-write", "a", "mode: on_behalf_of, scopes: [write]")}${row("a-both", "a", "mode: on_behalf_of, scopes: [write, read]")}${row("a-same", "a", "mode: on_behalf_of, scopes: [read, write]")}${row("b", "b", "mode: on_behalf_of, scopes: [read]")}${row("short", "b", "mode: on_behalf_of, scopes: [read], cache_ttl: 5")}${row("all", "a", "mode: on_behalf_of")}${row("bearer", "a", "mode: session_passthrough", "bearer", `, bearer: { audiences: ["${A}"] }`)}${row("bearer-own", "a", "mode: session_passthrough", "bearer")}`;
+};
+
+/** A gateway before two services of others, at a provider of ours or of others. */
+const setUp = async (t: TestContext, provider: { url: string; clientId: string; clientSecret: string }, now?: () => Date) => {
+  const seen: SeenAt[] = [];
+  const server = createServer((request, response) => {
+    seen.push({
+      service: String(request.url).slice(1),
+      token: String(request.headers.authorization ?? "").replace("Bearer ", ""),
+      headers: request.headers,
+    });
+    response.writeHead(200, { "content-type": "application/json" }).end("{}");
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  cleanUp(t, () => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const oidc = createOidcClient({
+    issuer: provider.url,
+    clientId: provider.clientId,
+    clientSecret: provider.clientSecret,
+    scopes: ["openid"],
+    mapping: { subjectPrefix: "person:", subjectClaim: "sub", tenantClaim: "tenant", assurance: defaultAssuranceMap },
+    now: now ?? (() => new Date()),
+    metrics: createMetrics(),
+  });
+  const made = await testGateway(t, {
+    database: await database(),
+    routes: tableOf(`http://127.0.0.1:${(server.address() as AddressInfo).port}`),
+    parts: { oidc },
+    ...(now === undefined ? {} : { now }),
+  });
+  const get = async (id: string, who: SignedInBrowser | string) => {
+    const response = await made.fetch(`/x/${id}`, {
+      headers: typeof who === "string" ? { authorization: `Bearer ${who}` } : who.cookie,
+    });
+    const body = (await response.json()) as { code?: string };
+    return response.status === 200 ? 200 : `${response.status} ${body.code}`;
+  };
+  const last = () => seen.at(-1) as SeenAt;
+  return { made, get, seen, last };
+};
+
+const person = async (op: ForeignProvider, made: Awaited<ReturnType<typeof setUp>>["made"], sub: string, more: { act?: unknown } = {}) =>
+  made.signIn(`person:${sub}`, { issuer: op.url, accessToken: await op.tokenOf(sub, "read write", more.act) });
+
+test("no policy sends no token; a service token is the gateway's own, and who asks stands in the headers alone", async (t) => {
+  const op = await foreignProvider(t);
+  const { made, get, last } = await setUp(t, op);
+  const ben = await person(op, made, "ben");
+  assert.equal(await get("none", ben), 200);
+  assert.equal(last().headers["authorization"], undefined);
+  assert.equal(last().headers["x-user-id"], "person:ben");
+  assert.equal(await get("service", ben), 200);
+  assert.deepEqual(
+    [decodeJwt(last().token).sub, decodeJwt(last().token).aud, decodeJwt(last().token)["scope"], last().headers["x-user-id"]],
+    ["gateway", A, "read", "person:ben"],
+  );
+  const eve = await person(op, made, "eve");
+  assert.equal(await get("service", eve), 200);
+  assert.equal(op.asked.length, 1, "it is the gateway's, whoever asks");
+  assert.equal(await made.counted("bff_token_exchange_total", { grant_type: "client_credentials", status: "ok" }), 1);
+});
+
+test("an exchanged token keeps its subject and its actors, and has the audience and the scopes asked, no more", async (t) => {
+  const op = await foreignProvider(t);
+  const { made, get, last } = await setUp(t, op);
+  const ben = await person(op, made, "ben");
+  assert.equal(await get("a", ben), 200);
+  const claims = decodeJwt(last().token);
+  assert.deepEqual([claims.sub, claims.aud, claims["scope"], claims["act"]], ["ben", A, "read", undefined]);
+  const acting = await person(op, made, "ben", { act: { sub: "agent:x", act: { sub: "agent:y" } } });
+  assert.equal(await get("all", acting), 200);
+  assert.deepEqual(decodeJwt(last().token)["act"], { sub: "agent:x", act: { sub: "agent:y" } });
+  assert.equal(decodeJwt(last().token)["scope"], "read write");
+});
+
+test("tokens are kept by session, generation, service, audience and scopes: none of one reaches another", async (t) => {
+  const op = await foreignProvider(t);
+  const { made, get, seen } = await setUp(t, op);
+  const [ben, again, eve] = [await person(op, made, "ben"), await person(op, made, "ben"), await person(op, made, "eve")];
+  for (const [who, id] of [
+    [ben, "a"],
+    [ben, "b"],
+    [ben, "a-write"],
+    [ben, "a-both"],
+    [again, "a"],
+    [eve, "a"],
+    // known by now
+    [ben, "a"],
+    [ben, "a-same"],
+    [eve, "a"],
+  ] as const)
+    assert.equal(await get(id, who), 200);
+  assert.equal(op.asked.length, 6);
+  assert.equal(new Set(seen.map(({ token }) => token)).size, 6);
+  for (const { service, token } of seen) assert.equal(decodeJwt(token).aud, service === "a" ? A : B);
+  assert.deepEqual(
+    seen.map(({ token }) => decodeJwt(token).sub),
+    ["ben", "ben", "ben", "ben", "ben", "eve", "ben", "ben", "eve"],
+  );
+});
+
+test("whoever asks while a token is fetched waits for that one; the end of the session drops it, fetched or being fetched", async (t) => {
+  const op = await foreignProvider(t);
+  const { made, get } = await setUp(t, op);
+  const ben = await person(op, made, "ben");
+  const gate = Promise.withResolvers<void>();
+  op.hold = gate.promise;
+  const all = Promise.all(Array.from({ length: 20 }, () => get("a", ben)));
+  while (op.asked.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  await made.store.end({ sidHash: ben.record.sidHash }, "logout");
+  gate.resolve();
+  assert.deepEqual(new Set(await all), new Set([200]));
+  assert.equal(op.asked.length, 1);
+  op.hold = undefined;
+  assert.equal(await get("a", ben), "401 unauthenticated");
+  // The same session come back: nothing was kept of it, neither the flight's token nor a later one.
+  await made.store.create(ben.record);
+  assert.equal(await get("a", ben), 200);
+  assert.equal(op.asked.length, 2);
+  await made.store.end({ sidHash: ben.record.sidHash }, "logout");
+  await made.store.create(ben.record);
+  assert.equal(await get("a", ben), 200);
+  assert.equal(op.asked.length, 3);
+});
+
+test("a token is kept until shortly before its end, or as long as the row says; found expired it is counted and replaced", async (t) => {
+  let now = Date.now();
+  const op = await foreignProvider(t);
+  const { made, get } = await setUp(t, op, () => new Date(now));
+  const ben = await person(op, made, "ben");
+  const fetched = async (id: string) => {
+    assert.equal(await get(id, ben), 200);
+    return op.asked.length;
+  };
+  assert.deepEqual([await fetched("short"), await fetched("a")], [1, 2]);
+  now += 4000;
+  assert.deepEqual([await fetched("short"), await fetched("a")], [2, 2]);
+  now += 2000;
+  assert.deepEqual([await fetched("short"), await fetched("a")], [3, 3]);
+  const expired = (service: string) => made.counted("bff_token_expiry_total", { service });
+  assert.deepEqual([await expired("b"), await expired("a")], [1, 0]);
+  now += 300_000 - 30_000 - 6500;
+  assert.equal(await fetched("a"), 3);
+  now += 1000;
+  assert.equal(await fetched("a"), 4);
+  assert.equal(await expired("a"), 1);
+});
+
+const lies: readonly (readonly [what: string, how: Misbehaviour])[] = [
+  ["another audience", { audience: B }],
+  ["an audience of the house", { audience: testAudiences.crud }],
+  ["wider scopes", { scope: "read write" }],
+  ["another subject", { sub: "eve" }],
+  ["an actor out of nowhere", { act: { sub: "agent:x" } }],
+  ["no readable form", { isOpaque: true }],
+];
+for (const [what, misbehave] of lies)
+  test(`an exchanged token with ${what} goes to nobody`, async (t) => {
+    const op = await foreignProvider(t);
+    const { made, get, seen } = await setUp(t, op);
+    const ben = await person(op, made, "ben");
+    op.misbehave = misbehave;
+    assert.equal(await get("a", ben), "502 upstream_auth_failed");
+    assert.equal(seen.length, 0);
+    op.misbehave = {};
+    assert.equal(await get("a", ben), 200, "and is not kept");
+    assert.equal(await made.counted("bff_token_exchange_total", { grant_type: "token_exchange", status: "upstream_auth_failed" }), 1);
+  });
+
+test("a provider that refuses is 502, one that is gone is 503 for rows that need it, and comes back by itself", async (t) => {
+  const op = await foreignProvider(t);
+  const { made, get } = await setUp(t, op);
+  const stranger = await made.signIn("person:ben", { accessToken: (await op.tokenOf("ben", "read")).slice(0, -6) });
+  assert.equal(await get("a", stranger), "502 upstream_auth_failed");
+  const [ben, eve] = [await person(op, made, "ben"), await person(op, made, "eve")];
+  assert.equal(await get("a", ben), 200);
+  await op.stop();
+  assert.equal(await get("a", eve), "503 identity_provider_unavailable");
+  assert.equal(await get("service", eve), "503 identity_provider_unavailable");
+  assert.deepEqual([await get("none", eve), await get("a", ben)], [200, 200], "what needs nobody, and what is kept");
+  await op.start();
+  assert.equal(await get("a", eve), 200);
+});
+
+test("a token is passed on only to whom it is for, and while it is good", async (t) => {
+  const op = await foreignProvider(t);
+  const { made, get, last } = await setUp(t, op);
+  const forA = await made.identity.tokenFor({ sub: "person:ben", tenant: "tenant:acme", scopes: [] }, A);
+  const ben = await made.signIn("person:ben", { accessToken: forA });
+  assert.equal(await get("pass", ben), 200);
+  assert.equal(last().token, forA, "unchanged");
+  const past = await made.signIn("person:ben", { accessToken: forA, accessExpiresAt: new Date(Date.now() - 1000) });
+  assert.equal(await get("pass", past), "401 no_token_available");
+  const forHouse = await made.identity.tokenFor({ sub: "person:ben", tenant: "tenant:acme", scopes: [] });
+  assert.equal(await get("pass", await made.signIn("person:ben", { accessToken: forHouse })), "401 no_token_available");
+  assert.equal(await get("pass", await made.signIn("person:ben", { accessToken: "opaque" })), "401 no_token_available");
+  assert.equal(await get("bearer", forA), 200);
+  assert.equal(last().token, forA);
+  assert.equal(await get("bearer-own", forHouse), "401 no_token_available", "a token for the house leaves it for nobody");
+});
+
+test("the embedded provider exchanges for services outside and for none of the house", async (t) => {
+  const op = await testIssuer(t, await testDatabase(t, [...gatewayRooms, "authn"]));
+  const { made, get, last } = await setUp(t, op);
+  const { tokens } = await signIn(visitor(op), "ben");
+  const ben = await made.signIn("person:ben", { accessToken: tokens.accessToken });
+  assert.equal(await get("all", ben), 200);
+  const claims = decodeJwt(last().token);
+  assert.deepEqual([claims.sub, [claims.aud].flat(), claims["act"]], ["person:ben", [A], undefined]);
+  assert.equal(claims["scope"], decodeJwt(tokens.accessToken)["scope"]);
+  assert.equal(await get("a", ben), "502 upstream_auth_failed", "a scope that the person's token has not");
+  assert.equal(await get("service", ben), 200);
+  assert.deepEqual([decodeJwt(last().token).sub, [decodeJwt(last().token).aud].flat()], [op.clientId, [A]]);
+  const oidc = visitor(op).client;
+  for (const audience of [op.publicOrigin, testAudiences.crud]) {
+    const house = { audience, scopes: undefined };
+    await assert.rejects(oidc.exchange({ ...house, subjectToken: tokens.accessToken }), { code: "upstream_auth_failed" });
+    await assert.rejects(oidc.clientCredentials(house), { code: "upstream_auth_failed" });
+  }
+  await assert.rejects(
+    made.identity.verifierFor(testAudiences.crud)(
+      new Request("http://x/", {
+        headers: {
+          authorization: `Bearer ${await made.identity.identityOf("gateway").onBehalfOf(testAudiences.secrets, { sub: "person:ben", tenant: "tenant:acme", scopes: [] })}`,
+        },
+      }),
+    ),
+    { code: "invalid_token" },
+  );
+});

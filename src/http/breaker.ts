@@ -1,0 +1,96 @@
+import { circuitBreaker, CircuitState, handleWhen, type IBreaker } from "cockatiel";
+import type { Metrics } from "#telemetry/metrics.ts";
+
+/** Stops asking who does not answer, and asks again after a while by one single call. */
+export interface Breaker {
+  /** Does the work, or throws what `refuse` makes while the breaker is open or its one trial is under way. */
+  run<T>(work: () => Promise<T>): Promise<T>;
+}
+
+export interface BreakerParts {
+  /** Label of its metrics: a service of the route table, `idp.token`, `idp.jwks`. */
+  readonly name: string;
+  readonly metrics: Metrics;
+  /** Whether what was thrown says that nobody answers. An answer that one does not like is none of these. */
+  readonly isFailure: (error: unknown) => boolean;
+  /** The same of an answer, where there are such. */
+  readonly isFailedAnswer?: (answer: unknown) => boolean;
+  readonly refuse: () => Error;
+  /** How long it stays open before one call is tried. */
+  readonly restMs?: number;
+}
+
+const WINDOW_MS = 10_000;
+const SLICE_MS = 1000;
+const FEWEST_CALLS = 20;
+const REST_MS = 5000;
+
+/**
+ * Opens when, of at least 20 calls in the last 10 s, half or more have failed. The library's own sampling keeps counts of
+ * quiet times long past and asks for more than half.
+ */
+export const createFailureWindow = (now: () => number = () => performance.now()): IBreaker => {
+  let slices: { readonly from: number; calls: number; failures: number }[] = [];
+  const add = (failures: number): void => {
+    const at = now();
+    const last = slices.at(-1);
+    if (last !== undefined && at - last.from < SLICE_MS) {
+      last.calls += 1;
+      last.failures += failures;
+      return;
+    }
+    slices = slices.filter((slice) => at - slice.from < WINDOW_MS);
+    slices.push({ from: at, calls: 1, failures });
+  };
+  return {
+    state: undefined,
+    success: (state) => {
+      if (state === CircuitState.HalfOpen) slices = [];
+      add(0);
+    },
+    failure: (state) => {
+      add(1);
+      if (state !== CircuitState.Closed) return true;
+      const at = now();
+      let calls = 0;
+      let failures = 0;
+      for (const slice of slices) {
+        if (at - slice.from >= WINDOW_MS) continue;
+        calls += slice.calls;
+        failures += slice.failures;
+      }
+      return calls >= FEWEST_CALLS && failures * 2 >= calls;
+    },
+  };
+};
+
+/** Metrics show its state from the start: 0 closed, 1 half-open, 2 open. */
+export const createBreaker = (parts: BreakerParts): Breaker => {
+  const service = parts.name;
+  const handled = handleWhen((error) => parts.isFailure(error));
+  const { isFailedAnswer } = parts;
+  const policy = circuitBreaker(isFailedAnswer === undefined ? handled : handled.orWhenResult(isFailedAnswer), {
+    halfOpenAfter: parts.restMs ?? REST_MS,
+    breaker: createFailureWindow(),
+  });
+  const show = (state: number): void => parts.metrics.set("circuit_breaker_status", { service }, state);
+  show(0);
+  parts.metrics.count("circuit_breaks_total", { service }, 0);
+  policy.onStateChange((state) => show(state === CircuitState.Closed ? 0 : state === CircuitState.HalfOpen ? 1 : 2));
+  policy.onBreak(() => parts.metrics.count("circuit_breaks_total", { service }));
+  return {
+    run: async (work) => {
+      // The library lets the others wait for the trial, which may take as long as the time-out.
+      if (policy.state === CircuitState.HalfOpen) throw parts.refuse();
+      let hasBegun = false;
+      try {
+        return await policy.execute(() => {
+          hasBegun = true;
+          return work();
+        });
+      } catch (error) {
+        throw hasBegun ? error : parts.refuse();
+      }
+    },
+  };
+};
