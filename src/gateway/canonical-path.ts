@@ -51,10 +51,10 @@ const guardUtf8Run = (path: string, at: number): number => {
   return next;
 };
 
-/** A segment that some server would resolve away: `.` or `..`, also before its first path parameter. */
+/** A segment that some server would resolve away: `.` or `..`, also before its first path parameter, or nothing before it. */
 const isDotSegment = (segment: string): boolean => {
   const name = segment.split(/;|%3B/, 1)[0];
-  return name === "." || name === "..";
+  return name === "." || name === ".." || (name === "" && segment !== "");
 };
 
 const guardSegments = (path: string): void => {
@@ -103,7 +103,8 @@ const canonicalPath = (path: string): { readonly path: string; readonly marks: R
  *
  * Throws `target_too_long` (414) over 8,192 bytes and `ambiguous_target` (400): not origin-form, a byte outside
  * printable ASCII, `#`, a character that must be encoded, an encoded dot, backslash or control, bytes that are not
- * UTF-8, an empty segment (one trailing slash is allowed and counts) or a dot segment.
+ * UTF-8, an empty segment (one trailing slash is allowed and counts) or a dot segment, also one that is so before its
+ * first path parameter.
  */
 export const canonicalise = (rawTarget: string): CanonicalTarget => {
   if (rawTarget.length > MAX_TARGET_BYTES) throw new Problem("target_too_long");

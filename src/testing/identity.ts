@@ -45,6 +45,10 @@ export interface TestIdentity {
   identityOf(service: ServiceName): HouseIdentity;
   /** An access token as the issuer signs it (ES256, `at+jwt`); the audience is all of the house unless given. */
   tokenFor(who: TestTokenOf, audience?: string | readonly string[]): Promise<string>;
+  /** Any claims and header, rightly signed by the issuer: for tokens that a good issuer would not write. */
+  sign(claims: Readonly<Record<string, unknown>>, header: Readonly<Record<string, unknown>>): Promise<string>;
+  /** The issuer's key, as everybody may read it. */
+  publicJwk(): Promise<JWK>;
   readonly houseKeys: HouseKeys;
   readonly issuer: string;
   readonly secrets: HouseSecrets;
@@ -104,6 +108,8 @@ export const testIdentity = (
     houseKeys,
     issuer: ISSUER,
     secrets,
+    sign: async (claims, header) => new SignJWT(claims).setProtectedHeader({ ...header, alg: "ES256" }).sign((await issuerKey()).key),
+    publicJwk: async () => (await issuerKey()).jwk,
     tokenFor: async (who, audience = Object.values(testAudiences)) => {
       const seconds = Math.floor(now().getTime() / 1000);
       return new SignJWT({

@@ -104,6 +104,9 @@ const parseBody = (head: RawHead, headers: InboundHeaders): Frame["body"] => {
  * trusted to be a request.
  */
 export const guardFrame = (head: RawHead): Frame => {
+  // The parser takes 0.9 and 2.0 in a request line too; their rules are not the ones that it reads by.
+  if (head.httpVersion !== "1.1" && head.httpVersion !== "1.0")
+    throw new Problem("bad_framing", { detail: "Only HTTP/1.1 and HTTP/1.0 are served." });
   const headers = readHeaders(head.rawHeaders);
   guardConnection(headers);
   const method = parseMethod(head.method);

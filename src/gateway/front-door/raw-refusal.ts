@@ -4,9 +4,12 @@ import { randomUUID } from "node:crypto";
 import type { Problem } from "#contract/problem.ts";
 import { problemBody } from "#http/problem-body.ts";
 
+/** Time for a client to take the answer. One that keeps its end open would hold the connection for ever. */
+const LINGER_MS = 2000;
+
 /**
- * Refuses on the bare connection, where the parser made no request of what arrived, and ends it. The rest of what was
- * sent is never read.
+ * Refuses on the bare connection, where the parser made no request of what arrived, and ends it, whatever the client does.
+ * The rest of what was sent is thrown away.
  */
 export const refuseConnection = (socket: Duplex, problem: Problem): void => {
   // A connection that the parser gave up has no other listener; a reset must not end the process.
@@ -15,6 +18,9 @@ export const refuseConnection = (socket: Duplex, problem: Problem): void => {
     socket.destroy();
     return;
   }
+  const end = setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  socket.on("close", () => clearTimeout(end));
+  socket.resume();
   const correlationId = randomUUID();
   const body = JSON.stringify(problemBody(problem, correlationId));
   const headers = [
@@ -27,6 +33,7 @@ export const refuseConnection = (socket: Duplex, problem: Problem): void => {
     "Referrer-Policy: no-referrer",
     "Cross-Origin-Resource-Policy: same-origin",
     `X-Correlation-ID: ${correlationId}`,
+    ...("encrypted" in socket ? ["Strict-Transport-Security: max-age=31536000"] : []),
     ...Object.entries(problem.options.headers ?? {}).map(([name, value]) => `${name}: ${value}`),
     "Connection: close",
   ];

@@ -18,6 +18,8 @@ export interface RawServerParts {
   readonly load: Load;
   /** PEM texts; absent = plain HTTP. */
   readonly tls?: { readonly cert: string; readonly key: string };
+  /** Other limits than the house's, for tests that cannot wait. */
+  readonly limits?: Partial<FrontDoorLimits>;
 }
 
 /** What stands behind the front door. */
@@ -29,17 +31,31 @@ export interface Corridor {
   unparsed(problem: Problem): void;
 }
 
-const limits = {
+export interface FrontDoorLimits {
+  /** Bytes of all header lines together. */
+  readonly maxHeaderSize: number;
+  /** Milliseconds from the first byte, or from the connection, to the end of the head; over TLS the handshake has as long. */
+  readonly headersTimeout: number;
+  /** Milliseconds to the end of the body. */
+  readonly requestTimeout: number;
+  /** Milliseconds that a connection may rest between two requests. */
+  readonly keepAliveTimeout: number;
+  /** How often connections are looked at, in milliseconds. */
+  readonly connectionsCheckingInterval: number;
+  /** On one listening address; more are closed as they come. */
+  readonly maxConnections: number;
+}
+
+export const frontDoorLimits: FrontDoorLimits = {
   maxHeaderSize: 16_384,
   headersTimeout: 10_000,
   requestTimeout: 300_000,
   keepAliveTimeout: 65_000,
   connectionsCheckingInterval: 2000,
-  insecureHTTPParser: false,
-  joinDuplicateHeaders: false,
-  requireHostHeader: false,
-} as const;
-const MAX_CONNECTIONS = 10_000;
+  maxConnections: 10_000,
+};
+
+const strict = { insecureHTTPParser: false, joinDuplicateHeaders: false, requireHostHeader: false } as const;
 
 export interface RawServer {
   readonly server: Server;
@@ -158,12 +174,20 @@ export const createRawServer = (parts: RawServerParts): RawServer => {
     serve(request, outgoing).catch(() => outgoing.destroy());
   };
 
+  const { maxConnections, ...limits } = { ...frontDoorLimits, ...parts.limits };
+  const options = { ...strict, ...limits };
   const server =
     parts.tls === undefined
-      ? createServer(limits)
-      : createTlsServer({ ...limits, ...parts.tls, minVersion: "TLSv1.2", ALPNProtocols: ["http/1.1"] });
+      ? createServer(options)
+      : createTlsServer({
+          ...options,
+          ...parts.tls,
+          handshakeTimeout: limits.headersTimeout,
+          minVersion: "TLSv1.2",
+          ALPNProtocols: ["http/1.1"],
+        });
   server.maxHeadersCount = 0;
-  server.maxConnections = MAX_CONNECTIONS;
+  server.maxConnections = maxConnections;
   server.on("request", begin);
   server.on("checkContinue", begin);
   server.on("checkExpectation", begin);
@@ -174,7 +198,8 @@ export const createRawServer = (parts: RawServerParts): RawServer => {
   });
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Duplex) => {
     const exchange = exchanges.get(socket);
-    if (error.code === "ECONNRESET" || !socket.writable) {
+    // A reset, or no TLS: nobody would hear an answer.
+    if (!/^(?:HPE_|ERR_HTTP_)/.test(error.code ?? "") || !socket.writable) {
       socket.destroy();
       return;
     }
