@@ -4,6 +4,8 @@ import type { AgentClient } from "#authn/agent-clients.ts";
 import { deriveClientSecret, secretDigest } from "#authn/client-secret.ts";
 import { identityMappingOf } from "#authn/config.ts";
 import { createTokenExchange } from "#authn/exchange.ts";
+import { remoteIssuer } from "#authn/issuer-keys.ts";
+import { createLogoutTokenCheck } from "#authn/logout-token.ts";
 import { createOidcClient } from "#authn/oidc.ts";
 import type { HouseSecrets } from "#authn/seal.ts";
 import { createUsedAssertions } from "#authn/used-assertions.ts";
@@ -55,6 +57,7 @@ export const openGateway = async (parts: GatewayOpening): Promise<GatewayService
   const gateway = parts.stack.use(
     await createGateway({
       ...common,
+      ...(store.redis === undefined ? {} : { redis: store.redis }),
       config: settings.gateway,
       publicOrigins: addresses.publicOrigins,
       routesFile: settings.gateway.routesFile ?? join(parts.configFolder, "routes.yaml"),
@@ -67,6 +70,12 @@ export const openGateway = async (parts: GatewayOpening): Promise<GatewayService
         ...webClient,
         scopes: settings.authn.oidcScopes,
         mapping: identityMappingOf(settings.authn),
+        now,
+        metrics,
+      }),
+      checkLogoutToken: createLogoutTokenCheck({
+        issuer: remoteIssuer({ issuer: addresses.issuer, metrics }),
+        clientId: webClient.clientId,
         now,
         metrics,
       }),

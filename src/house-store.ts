@@ -12,13 +12,17 @@ import type { Database } from "#store/database.ts";
 import { migrate } from "#store/migrate.ts";
 import { createPglite } from "#store/pglite.ts";
 import { createPostgres } from "#store/postgres.ts";
+import { openRedis, RedisFault, type Redis } from "#store/redis.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { HouseSettings } from "./settings.ts";
+import { StartRefused } from "./start-refused.ts";
 
 /** What is kept and what happened: the walls every service stands on. */
 export interface HouseStore {
   readonly database: Database;
+  /** Of processes that serve the gateway, where REDIS_URL is set. */
+  readonly redis?: Redis;
   readonly secrets: HouseSecrets;
   readonly bus: LiveBus;
   readonly recorder: AuditRecorder;
@@ -31,6 +35,7 @@ export interface HouseStoreParts {
   readonly publicOrigin: string;
   /** Names this process in the audit log: its parts. */
   readonly service: string;
+  readonly servesGateway: boolean;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly now: () => Date;
@@ -53,10 +58,28 @@ const openDatabase = async (parts: HouseStoreParts): Promise<Database> => {
   return createPglite({ dataFolder: parts.dataFolder, log: parts.log });
 };
 
+const connectRedis = async (parts: HouseStoreParts): Promise<Redis | undefined> => {
+  const { redisUrl: url, redisCaFile: caFile } = parts.settings.store;
+  if (url === undefined || !parts.servesGateway) return undefined;
+  parts.say("Connecting to Redis ...");
+  const { log, metrics } = parts;
+  const observe = (operation: string, status: string, seconds: number): void => {
+    metrics.count("bff_redis_operations_total", { operation, status });
+    metrics.observe("bff_redis_latency_seconds", { operation }, seconds);
+  };
+  try {
+    return parts.stack.use(await openRedis({ url, log, observe, ...(caFile === undefined ? {} : { caFile }) }));
+  } catch (error) {
+    if (error instanceof RedisFault) throw new StartRefused(69, [`REDIS_URL: ${error.message}`]);
+    throw error;
+  }
+};
+
 export const openHouseStore = async (parts: HouseStoreParts): Promise<HouseStore> => {
   const { settings, dataFolder, log, metrics, now, say, stack } = parts;
   const isOpen = settings.house.environment !== "production";
   const database = stack.use(await openDatabase(parts));
+  const redis = await connectRedis(parts);
   const applied = await migrate(
     database,
     migrated.map((room) => ({ room, folder: new URL(`./${room}/migrations/`, import.meta.url) })),
@@ -83,5 +106,5 @@ export const openHouseStore = async (parts: HouseStoreParts): Promise<HouseStore
     }),
   );
   stack.use(createRetention({ database, log, replayHours: settings.events.outboxReplayHours }));
-  return { database, secrets, bus, recorder, change: createChange({ database, recorder, bus }) };
+  return { database, ...(redis === undefined ? {} : { redis }), secrets, bus, recorder, change: createChange({ database, recorder, bus }) };
 };

@@ -123,6 +123,7 @@ export const startHouse = async ({ commandLine, environment, say }: StartOptions
       dataFolder,
       publicOrigin: addresses.publicOrigin,
       service,
+      servesGateway: commandLine.serve.has("gateway"),
       log,
       metrics,
       now,

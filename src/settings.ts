@@ -4,7 +4,7 @@ import type { Fault } from "#contract/problem.ts";
 import { authnFaults, authnSettings } from "#authn/config.ts";
 import { crudSettings } from "#crud/config.ts";
 import { eventsSettings } from "#events/config.ts";
-import { gatewayFaults, gatewaySettings } from "#gateway/config.ts";
+import { gatewayFaults, gatewaySettings, redisFaults } from "#gateway/config.ts";
 import { membershipSettings } from "#membership/config.ts";
 import { pdpSettings } from "#pdp/config.ts";
 import { readSecretsPolicy, secretsSettings } from "#secrets/config.ts";
@@ -75,6 +75,7 @@ export const readHouseSettings = (
     faults.push(
       ...authnFaults(settings.authn, kind),
       ...gatewayFaults(settings.gateway, kind),
+      ...redisFaults({ sessionStore: settings.gateway.sessionStore, redisUrl: settings.store.redisUrl }, kind),
       ...readSecretsPolicy(settings.secrets, kind).faults,
     );
   }

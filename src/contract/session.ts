@@ -46,17 +46,44 @@ const sessionRow = z.object({
   user_agent: z.string(),
 });
 
+export const sessionListQuery = z.strictObject({
+  /** true: of the whole tenant, with the right to see them. */
+  all: z
+    .enum(["true", "false"])
+    .transform((text) => text === "true")
+    .optional(),
+  subject: z.string().min(1).max(256).optional(),
+  limit: z
+    .string()
+    .regex(/^[1-9][0-9]{0,2}$/, "must be from 1 to 200")
+    .transform(Number)
+    .refine((limit) => limit <= 200, "must be from 1 to 200")
+    .optional(),
+  cursor: z.string().max(1024).optional(),
+});
+
+export const sessionsOfQuery = z.strictObject({ subject: z.string().min(1).max(256) });
+
 export const listSessions = endpoint("gateway", "GET", "/api/v1/sessions", {
+  query: sessionListQuery,
   reply: z.object({ sessions: z.array(sessionRow), nextCursor: z.string().optional() }),
   auth: "session",
-  problems: ["session_store_unavailable"],
-  summary: "The caller's own sessions, newest first.",
+  problems: ["access_denied", "decision_unavailable", "invalid_cursor", "invalid_query", "session_store_unavailable"],
+  summary: "The caller's own sessions, newest first; those of the tenant or of another person with sessions/view_all.",
 });
 
 export const endSession = endpoint("gateway", "DELETE", "/api/v1/sessions/{id}", {
   params: z.object({ id: z.string() }),
   reply: z.object({ sessions_ended: z.number().int() }),
   auth: "session",
-  problems: ["csrf_failed", "not_found", "session_store_unavailable"],
-  summary: "End one of the caller's own sessions.",
+  problems: ["csrf_failed", "decision_unavailable", "not_found", "session_store_unavailable"],
+  summary: "End one of the caller's own sessions, or with sessions/revoke one of the tenant's.",
+});
+
+export const endSessionsOf = endpoint("gateway", "DELETE", "/api/v1/sessions", {
+  query: sessionsOfQuery,
+  reply: z.object({ sessions_ended: z.number().int() }),
+  auth: "session",
+  problems: ["csrf_failed", "decision_unavailable", "invalid_query", "not_found", "session_store_unavailable"],
+  summary: "End all sessions of a person: one's own, or with sessions/revoke another's.",
 });

@@ -9,6 +9,7 @@ export interface BuiltInHandlers {
   readonly csrfView: BuiltInHandler;
   readonly signOut: BuiltInHandler;
   readonly signOutLink: BuiltInHandler;
+  readonly backchannelLogout: BuiltInHandler;
   readonly verify: BuiltInHandler;
   readonly token: BuiltInHandler;
   readonly health: Readonly<Record<"overall" | "redis" | "live" | "ready", BuiltInHandler>>;
@@ -28,6 +29,12 @@ export const builtInList = (handlers: BuiltInHandlers): readonly BuiltIn[] => [
   { id: "auth.session", path: "/api/auth/session", methods: { GET: handlers.sessionView }, rates: { GET: "anonymous" } },
   { id: "auth.csrf", path: "/auth/csrf", methods: { GET: handlers.csrfView }, rates: { GET: "anonymous" } },
   { id: "auth.logout", path: "/auth/logout", methods: { GET: handlers.signOutLink, POST: handlers.signOut }, rates: both },
+  {
+    id: "auth.backchannel_logout",
+    path: "/auth/backchannel-logout",
+    methods: { POST: handlers.backchannelLogout },
+    rates: { POST: "anonymous" },
+  },
   { id: "auth.verify", path: "/auth/verify", methods: {}, any: handlers.verify, anyHost: true },
   { id: "auth.verify", path: "/auth/forward", methods: {}, any: handlers.verify, anyHost: true },
   { id: "oauth.token", path: "/oauth/token", methods: { POST: handlers.token }, rates: both },

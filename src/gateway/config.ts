@@ -59,6 +59,10 @@ export const gatewaySettings = {
     description: "Addresses or CIDR ranges that may read /metrics without a token. Loopback always may.",
     default: "",
   }),
+  sessionStore: setting("SESSION_STORE", z.enum(["database", "redis"]), {
+    description: "Where browser sessions are kept: in the database, or in the Redis at REDIS_URL that all replicas share.",
+    default: "database",
+  }),
   sessionIdleSeconds: setting("SESSION_IDLE_S", integer(60, 2_592_000), {
     description: "A session ends when it was not used for so long.",
     unit: "s",
@@ -169,5 +173,20 @@ export const gatewayFaults = (config: GatewayConfig, environment: "dev" | "test"
   if (environment === "production" && plain.length > 0 && plain.length === config.publicOrigins.length)
     faults.push({ path: "PUBLIC_ORIGINS", message: "http on loopback alone is for ENVIRONMENT dev and test" });
   if (environment === "production" && config.publicOrigins.length === 0) faults.push({ path: "PUBLIC_ORIGINS", message: "must be set" });
+  return faults;
+};
+
+/** Whoever can write to Redis, or read along, could make sessions: in production it is reached over TLS and asks for a password. */
+export const redisFaults = (
+  given: { readonly sessionStore: "database" | "redis"; readonly redisUrl: string | undefined },
+  environment: "dev" | "test" | "production",
+): readonly Fault[] => {
+  if (given.redisUrl === undefined)
+    return given.sessionStore === "redis" ? [{ path: "REDIS_URL", message: "must be set with SESSION_STORE=redis" }] : [];
+  const url = new URL(given.redisUrl);
+  if (environment !== "production" || isLoopbackHost(url.host)) return [];
+  const faults: Fault[] = [];
+  if (url.protocol !== "rediss:") faults.push({ path: "REDIS_URL", message: "must be rediss:// (TLS) unless on loopback" });
+  if (url.password === "") faults.push({ path: "REDIS_URL", message: "must hold a password unless on loopback" });
   return faults;
 };

@@ -14,6 +14,7 @@ import type { RevealDoor } from "./reveal-door.ts";
 import { allowOf, chooseRoute, guardDeleteBody, requireRows } from "./routes/choose-route.ts";
 import { corsHeaders } from "./routes/cors-headers.ts";
 import { capturesOf, type Route, type RouteHit } from "./routes/route-table.ts";
+import type { SessionRecord } from "./sessions/session-store.ts";
 import type { createStreamRelay } from "./streams/stream-relay.ts";
 
 /** A request of a row that has passed every door. */
@@ -35,6 +36,8 @@ export interface ServeRouteParts {
   readonly reveal: RevealDoor;
   readonly proxy: Proxy;
   readonly relay: ReturnType<typeof createStreamRelay>;
+  /** Asks the session store itself; throws when it does not answer. */
+  readonly isLiving: (record: SessionRecord) => Promise<boolean>;
   /** Handlers of rows with `target_service: internal`, by the row's id. */
   readonly inside: Readonly<Record<string, InsideHandler>>;
 }
@@ -77,6 +80,7 @@ export const createServeRoute = (parts: ServeRouteParts): ServeRoute => {
     }
     if (route.row.streaming && who.kind === "session") {
       const recheck = async (): Promise<void> => {
+        if (!(await parts.isLiving(who.record))) throw new Problem("unauthenticated");
         await decide();
       };
       return parts.tracing.span("gateway.proxy", { kind: "client" }, () => parts.relay({ ...call, who, body, recheck }));

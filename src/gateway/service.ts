@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { JSONWebKeySet } from "jose";
 import type { HouseIdentity, VerifyBearer } from "#authn/house-identity.ts";
+import type { LogoutToken } from "#authn/logout-token.ts";
 import type { OidcClient } from "#authn/oidc.ts";
 import type { HouseSecrets } from "#authn/seal.ts";
 import type { Peer } from "#contract/ask.ts";
@@ -8,7 +9,7 @@ import type { z } from "zod";
 import type { Endpoint, ServiceName } from "#contract/endpoint.ts";
 import { health, healthLive, healthReady, healthRedis, ingestMetrics, streamHealth } from "#contract/health.ts";
 import { explainRoute, reloadRoutes, type RoutesReloaded } from "#contract/routes.ts";
-import { endSession, getCsrf, getSession, listSessions, logout } from "#contract/session.ts";
+import { endSession, endSessionsOf, getCsrf, getSession, listSessions, logout } from "#contract/session.ts";
 import type { Recorder } from "#events/audit/entry.ts";
 import type { Change } from "#events/change.ts";
 import type { LiveBus } from "#events/live-bus.ts";
@@ -34,8 +35,8 @@ export interface GatewayParts {
   /** Folder of the built web client. */
   readonly webFolder: string;
   readonly database: Database;
-  /** Shared by all replicas, where one is configured. */
-  readonly redis?: Pick<Redis, "script">;
+  /** What replicas share besides the database; sessions lie there with SESSION_STORE=redis. */
+  readonly redis?: Redis;
   readonly change: Change;
   readonly recorder: Recorder;
   readonly bus: LiveBus;
@@ -45,6 +46,8 @@ export interface GatewayParts {
   readonly identity: HouseIdentity;
   readonly jwks: () => Promise<JSONWebKeySet>;
   readonly oidc: OidcClient;
+  /** Checks a logout token of the identity provider; see `createLogoutTokenCheck`. */
+  readonly checkLogoutToken: (token: string) => Promise<LogoutToken>;
   /** `POST /oauth/token`; see `createTokenExchange`. */
   readonly tokenExchange: (request: Request) => Promise<Response>;
   readonly firstPartyClients: readonly string[];
@@ -88,6 +91,7 @@ const served = [
   logout,
   listSessions,
   endSession,
+  endSessionsOf,
   health,
   healthRedis,
   healthLive,

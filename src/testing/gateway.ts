@@ -198,6 +198,7 @@ export const testGateway = async (t: TestContext, options: TestGatewayOptions = 
     identity: identity.identityOf("gateway"),
     jwks: () => identity.houseKeys.jwks(),
     oidc: absentProvider(),
+    checkLogoutToken: () => Promise.reject(new Problem("identity_provider_unavailable")),
     tokenExchange: async () => Response.json({ error: "invalid_client" }, { status: 401 }),
     firstPartyClients: ["sallyport-web"],
     secrets: identity.secrets,

@@ -18,6 +18,9 @@ export interface WebClient {
 
 export const CALLBACK_PATH = "/auth/callback";
 
+/** Where the gateway is told that a session here has ended. */
+export const logoutUrlOf = (web: WebClient): string => new URL("/auth/backchannel-logout", web.publicOrigins[0]).href;
+
 const common = { response_types: [], redirect_uris: [], token_endpoint_auth_method: "client_secret_basic" } as const;
 
 const agentMetadata = (secrets: HouseSecrets, agent: AgentSignIn): ClientMetadata => ({
@@ -54,6 +57,9 @@ export const clientsOf = (parts: {
     grant_types: ["authorization_code", "refresh_token", "client_credentials", EXCHANGE_GRANT],
     response_types: ["code"],
     redirect_uris: parts.web.publicOrigins.map((origin) => `${origin}${CALLBACK_PATH}`),
+    // When a person signs out here, every gateway lets go of the sessions that came from it.
+    backchannel_logout_uri: logoutUrlOf(parts.web),
+    backchannel_logout_session_required: true,
     post_logout_redirect_uris: parts.web.publicOrigins.flatMap((origin) => [origin, `${origin}/`]),
   },
   {

@@ -27,6 +27,8 @@ export interface ConfigurationParts {
     NonNullable<NonNullable<Configuration["features"]>["rpInitiatedLogout"]>,
     "logoutSource" | "postLogoutSuccessSource"
   >;
+  /** Where logout tokens go. */
+  readonly logoutUrl: string;
   readonly refuseTarget: (text: string) => Error;
 }
 
@@ -101,7 +103,11 @@ export const configurationOf = (parts: ConfigurationParts): Configuration => ({
       },
     },
   },
+  // The library calls no loopback address by itself. The one call that this issuer makes goes to its own gateway.
+  fetch: (url, { dispatcher: _guarded, ...options }: RequestInit & { dispatcher?: unknown } = {}) =>
+    url === parts.logoutUrl ? fetch(url, options) : Promise.reject(new TypeError("only the gateway is told of sign-outs")),
   features: {
+    backchannelLogout: { enabled: true },
     devInteractions: { enabled: false },
     dPoP: { enabled: false },
     userinfo: { enabled: false },

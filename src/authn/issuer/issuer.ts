@@ -10,7 +10,7 @@ import { createTokenChecker } from "#authn/bearer.ts";
 import type { HouseKeys } from "#authn/house-keys.ts";
 import { createSealer, deriveKey, type HouseSecrets } from "#authn/seal.ts";
 import { createArtifacts, sweepExpired } from "./artifacts.ts";
-import { clientsOf, scopesOfClient, type WebClient } from "./clients.ts";
+import { clientsOf, logoutUrlOf, scopesOfClient, type WebClient } from "./clients.ts";
 import { configurationOf } from "./configuration.ts";
 import { createFactors } from "./factors.ts";
 import { registerGrants } from "./grants.ts";
@@ -93,9 +93,13 @@ export const createIssuer = async (parts: IssuerParts): Promise<Issuer> => {
       audiences: parts.audiences,
       scopesOfClient: scopes,
       webClientId: parts.web.clientId,
+      logoutUrl: logoutUrlOf(parts.web),
       signOut: signOutPages({ provider: () => provider, publicOrigins: parts.web.publicOrigins }),
       refuseTarget: (text) => new library.errors.InvalidTarget(text),
     }),
+  );
+  provider.on("backchannel.error", (_ctx, error, client) =>
+    log.warn("issuer_logout_not_told", { client_id: client.clientId, cause: error }),
   );
   provider.on("server_error", (_ctx, error) => log.error("issuer_failed", { cause: error }));
 

@@ -2,9 +2,12 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { test, type TestContext } from "node:test";
 import { decodeJwt, decodeProtectedHeader } from "jose";
+import { remoteIssuer } from "#authn/issuer-keys.ts";
+import { createLogoutTokenCheck } from "#authn/logout-token.ts";
 import type { ProviderTokens } from "#authn/oidc.ts";
 import { demoPassword } from "#demo/sign-ins.ts";
 import { statement } from "#store/database.ts";
+import { createMetrics } from "#telemetry/metrics.ts";
 import { testDatabase } from "#testing/database.ts";
 import { testIssuer } from "#testing/issuer.ts";
 import { signIn, titleOf, visitor, type Visitor } from "#testing/sign-in.ts";
@@ -188,4 +191,30 @@ test("the tables hold no code, token, session id, name or key that could be read
     '"d"',
   ])
     assert.ok(!text.includes(secret), secret.slice(0, 12));
+});
+
+test("who signs out here is signed out at the gateway too: it is sent a logout token, and nothing else is called", async (t) => {
+  const { op, who } = await setUp(t);
+  const ben = await signIn(who, "ben");
+  const real = globalThis.fetch;
+  const told: { readonly url: string; readonly token: string }[] = [];
+  t.mock.method(globalThis, "fetch", async (url: string, init?: RequestInit) => {
+    if (!url.startsWith(op.publicOrigin)) return real(url, init);
+    assert.ok(init?.body instanceof URLSearchParams);
+    told.push({ url, token: init.body.get("logout_token") ?? "" });
+    return new Response(null, { status: 200 });
+  });
+  const url = await who.client.endSessionUrl({ idToken: ben.tokens.idToken ?? "", postLogoutRedirectUri: `${op.publicOrigin}/` });
+  await who.browser.open(url ?? "", (at) => at.origin === op.publicOrigin);
+  assert.deepEqual(
+    told.map((one) => one.url),
+    [`${op.publicOrigin}/auth/backchannel-logout`],
+  );
+  const checked = await createLogoutTokenCheck({
+    issuer: remoteIssuer({ issuer: op.url, metrics: createMetrics() }),
+    clientId: op.clientId,
+    now: () => new Date(),
+    metrics: createMetrics(),
+  })(told[0]?.token ?? "");
+  assert.deepEqual([checked.sid, checked.sub], [ben.idpSession, "person:ben"]);
 });

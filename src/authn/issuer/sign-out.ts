@@ -22,6 +22,24 @@ const revokeGrants = async (provider: Provider, ctx: KoaContextWithOIDC): Promis
   }
 };
 
+/** Tells every client of this session that it is over, as the library does where the person was asked. */
+const tellClients = async (provider: Provider, ctx: KoaContextWithOIDC): Promise<void> => {
+  const { session } = ctx.oidc;
+  const accountId = session?.accountId;
+  if (session === undefined || accountId === undefined) return;
+  const told = Object.keys(session.authorizations ?? {}).map(async (clientId) => {
+    const client = await provider.Client.find(clientId);
+    if (client?.backchannelLogoutUri === undefined) return;
+    const sid = session.sidFor(clientId);
+    // The library's own call; its types leave it out.
+    const { backchannelLogout } = client as typeof client & { backchannelLogout(sub: string, sid: string | undefined): Promise<void> };
+    await backchannelLogout.call(client, accountId, sid).catch((error: Error) => {
+      provider.emit("backchannel.error", ctx, error, client, accountId, sid);
+    });
+  });
+  await Promise.all(told);
+};
+
 /**
  * Sign-out on request of a client. With the person's own ID token as hint it is done at once: the person pressed the
  * button there already. Without it (anybody can link here) the person is asked, in a form, without script.
@@ -36,6 +54,7 @@ export const signOutPages = (parts: { readonly provider: () => Provider; readonl
     }
     const provider = parts.provider();
     await revokeGrants(provider, ctx);
+    await tellClients(provider, ctx);
     await session.destroy();
     ctx.cookies.set(provider.cookieName("session"), null);
     const target = params?.["post_logout_redirect_uri"];

@@ -7,12 +7,26 @@ import type { HealthChecks } from "./health-checks.ts";
 export interface HealthParts {
   readonly checks: HealthChecks;
   readonly store: Pick<SessionStore, "ready">;
+  /** Absent: no Redis is configured. */
+  readonly redis?: { ready(): Promise<void> };
+  readonly hearsChanges: () => boolean;
   readonly isDraining: () => boolean;
   readonly version: string;
   readonly now: () => Date;
 }
 
-const redis = { status: "not_configured", configured: false } as const;
+const TIMEOUT_MS = 2000;
+
+/** A probe wants its answer soon: what does not answer by then is down. */
+const within = (work: Promise<void>): Promise<void> => {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error("it does not answer")), TIMEOUT_MS);
+  });
+  return Promise.race([work, late]).finally(() => clearTimeout(timer));
+};
+
+const noRedis = { status: "not_configured", configured: false } as const;
 
 /**
  * Health of the gateway. Without the session store it is unhealthy, for nobody is signed in; a provider, decision point or
@@ -23,17 +37,24 @@ export const createHealth = (parts: HealthParts): Readonly<Record<"overall" | "r
   return {
     overall: async () => {
       const checks = await parts.checks.all();
+      const redis = { ...(checks["redis"] ?? noRedis) };
       const isDown = (name: string): boolean => checks[name]?.status === "down";
-      const status = isDown("database") ? "unhealthy" : Object.keys(checks).some(isDown) ? "degraded" : "healthy";
+      const status = isDown("database") || isDown("redis") ? "unhealthy" : Object.keys(checks).some(isDown) ? "degraded" : "healthy";
       const value = { status, version: parts.version, timestamp: parts.now().toISOString(), redis, checks: { ...checks, redis } } as const;
       return reply(health, value, status === "unhealthy" ? { status: 503, headers: { "retry-after": "5" } } : {});
     },
-    redis: async () => reply(healthRedis, redis),
+    redis: async () => {
+      if (parts.redis === undefined) return reply(healthRedis, noRedis);
+      const { status, latency_ms } = (await parts.checks.all())["redis"] ?? { status: "down", latency_ms: 0 };
+      const value = { status, configured: true, latency_ms, change_feed: parts.hearsChanges() ? "up" : "down" };
+      return reply(healthRedis, value, status === "up" ? {} : { status: 503, headers: { "retry-after": "5" } });
+    },
     live: async () => reply(healthLive, { status: "alive", uptime_s: Math.floor((performance.now() - startedAt) / 1000) }),
     ready: async () => {
       const reasons: string[] = [];
       if (parts.isDraining()) reasons.push("draining");
-      await parts.store.ready().catch(() => reasons.push("session_store"));
+      await within(parts.store.ready()).catch(() => reasons.push("session_store"));
+      if (parts.redis !== undefined) await within(parts.redis.ready()).catch(() => reasons.push("redis"));
       if (reasons.length === 0) return reply(healthReady, { status: "ready" });
       return reply(healthReady, { status: "not_ready", reasons }, { status: 503, headers: { "retry-after": "5" } });
     },

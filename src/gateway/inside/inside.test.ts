@@ -1,6 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { metricTable, type MetricRow } from "#telemetry/metrics.ts";
+import { openRedis } from "#store/redis.ts";
+import { cleanUp } from "#testing/clean-up.ts";
+import { requireProgram } from "#testing/programs.ts";
+import { startRedisServer } from "#testing/redis-server.ts";
+import { until } from "#testing/until.ts";
 import { absentProvider, sharedDatabase, testGateway } from "#testing/gateway.ts";
 
 const database = sharedDatabase();
@@ -46,6 +51,40 @@ test("liveness, readiness and Redis have answers of their own", async (t) => {
   assert.deepEqual((await read(await made.fetch("/api/v1/health/redis"))).body, { status: "not_configured", configured: false });
   assert.equal((await made.fetch("/api/v1/health/other")).status, 404);
   assert.equal((await made.fetch("/api/v1/health/live", { method: "POST", body: "{}" })).status, 405);
+});
+
+test("Redis, where it is configured, is in health and readiness; sessions in it are gone with it, the process is not", async (t) => {
+  const program = requireProgram(t, "redis-server");
+  if (program === undefined) return;
+  const server = await startRedisServer(t, program);
+  const redis = await openRedis({ url: server.url, log: { info: () => {}, warn: () => {}, error: () => {} } });
+  cleanUp(t, () => redis[Symbol.asyncDispose]());
+  const made = await testGateway(t, {
+    database: await database(),
+    parts: { redis },
+    settings: { SESSION_STORE: "redis" },
+    peers: { crud: async () => Response.json({ status: "ok" }) },
+  });
+  const up = await read(await made.fetch("/api/v1/health/redis"));
+  assert.deepEqual([up.status, up.body["status"], up.body["configured"], up.body["change_feed"]], [200, "up", true, "up"]);
+  assert.deepEqual((await read(await made.fetch("/api/v1/health/ready"))).body, { status: "ready" });
+  await server.kill();
+  const unready = await until(
+    async () => read(await made.fetch("/api/v1/health/ready")),
+    ({ status }) => status === 503,
+  );
+  assert.deepEqual(unready.body["reasons"], ["session_store", "redis"]);
+  const down = await until(
+    async () => read(await made.fetch("/api/v1/health/redis")),
+    ({ status }) => status === 503,
+  );
+  assert.deepEqual([down.body["status"], down.body["change_feed"], down.headers.get("retry-after")], ["down", "down", "5"]);
+  const overall = await read(await made.fetch("/api/v1/health"));
+  assert.deepEqual(
+    [overall.status, overall.body["status"], (overall.body["redis"] as { status: string }).status],
+    [503, "unhealthy", "down"],
+  );
+  assert.equal((await made.fetch("/api/v1/health/live")).status, 200);
 });
 
 test("every metric of the contract is there from the start, on both paths", async (t) => {

@@ -7,7 +7,7 @@ import { createFacade } from "#gateway/facade/facade.ts";
 import type { SearchKind } from "#gateway/facade/parse-search.ts";
 import { createSearchFacade } from "#gateway/facade/search.ts";
 import { answerExplain, answerReload } from "#gateway/inside/own-routes.ts";
-import { answerEndSession, answerSessions } from "#gateway/inside/own-sessions.ts";
+import { createSessionList } from "#gateway/inside/session-list.ts";
 import { createStreamHealth } from "#gateway/inside/stream-health.ts";
 import type { ExplainRoute } from "#gateway/routes-explained/explain-route.ts";
 import type { InsideHandler, RouteCall } from "#gateway/serve-route.ts";
@@ -42,6 +42,7 @@ export const insideIds = [
   "streams.health",
   "sessions.list",
   "sessions.end",
+  "sessions.end_of",
   "routes.explain",
   "routes.explain.bearer",
   "routes.reload",
@@ -107,6 +108,13 @@ export const createInsideHandlers = (
   });
   const explain: InsideHandler = (call) => answerExplain({ explain: opened.explain, decider: opened.decider }, call);
   const reload: InsideHandler = (call) => answerReload(opened.reload, call);
+  const sessionList = createSessionList({
+    ...parts,
+    decider: opened.decider,
+    sessions,
+    cookies,
+    publicOrigin: parts.publicOrigins[0] ?? "",
+  });
   const evaluation: InsideHandler = ({ inbound, who }) => facade("evaluation", inbound, who);
   const evaluations: InsideHandler = ({ inbound, who }) => facade("evaluations", inbound, who);
   const searches =
@@ -135,9 +143,9 @@ export const createInsideHandlers = (
     "pdp.search.action": searches("action"),
     "pdp.search.action.bearer": searches("action"),
     "streams.health": (call) => streamHealth(call.inbound, sessionOf(call)),
-    "sessions.list": (call) => answerSessions(sessions, sessionOf(call)),
-    "sessions.end": (call) =>
-      answerEndSession({ sessions, cookies }, sessionOf(call), call.captures.get("id") ?? "", call.inbound.correlationId),
+    "sessions.list": sessionList.list,
+    "sessions.end": sessionList.endOne,
+    "sessions.end_of": sessionList.endOf,
     "routes.explain": explain,
     "routes.explain.bearer": explain,
     "routes.reload": reload,

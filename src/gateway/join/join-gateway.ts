@@ -24,6 +24,7 @@ import { createExplainRoute } from "#gateway/routes-explained/explain-route.ts";
 import { createRevealDoor } from "#gateway/reveal-door.ts";
 import { createServeRoute, type ServeRoute } from "#gateway/serve-route.ts";
 import type { GatewayParts } from "#gateway/service.ts";
+import type { SessionRecord } from "#gateway/sessions/session-store.ts";
 import { createRightChanges } from "#gateway/streams/right-changes.ts";
 import { createStreamRegistry } from "#gateway/streams/stream-registry.ts";
 import { createSessionKeys } from "#gateway/sessions/session-keys.ts";
@@ -83,10 +84,15 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
     ],
   });
   const opened = stack.use(
-    await openSessions(parts, origins, (change) => {
-      registry.sessionChanged(change);
-      if (change.kind === "ended") authorization.forget(change.ref);
-    }),
+    await openSessions(
+      parts,
+      origins,
+      (change) => {
+        registry.sessionChanged(change);
+        if (change.kind === "ended") authorization.forget(change.ref);
+      },
+      () => registry.recheck(),
+    ),
   );
   const { sessions, cookies, keys } = opened;
 
@@ -153,6 +159,7 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
     publicOrigin: origins.first,
   });
   const inside = createInsideHandlers(parts, { routes, reload, explain, sessions: opened, registry, decider, answersCrud });
+  const isLiving = async (record: SessionRecord): Promise<boolean> => (await opened.store.read(record.sidHash)) !== undefined;
   const serveRouteOf = perUpstreams((upstreams) => {
     const proxy = createProxy({ ...parts, authorization, upstreams: upstreams.byName });
     const relay = createStreamRelay({
@@ -167,7 +174,7 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
       metrics,
       now,
     });
-    return createServeRoute({ tracing, rate, recogniser, csrf, decide, reveal, proxy, relay, inside });
+    return createServeRoute({ tracing, rate, recogniser, csrf, decide, reveal, proxy, relay, isLiving, inside });
   });
   const builtIns: BuiltIns = createOwnPaths(parts, {
     origins,
@@ -207,6 +214,7 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
     unready: async () => {
       const reasons = isDraining ? ["draining"] : [];
       await opened.store.ready().catch(() => reasons.push("session_store"));
+      await parts.redis?.ready().catch(() => reasons.push("redis"));
       return reasons;
     },
     drain: () => {

@@ -2,12 +2,14 @@ import type { PublicOrigins } from "#gateway/front-door/public-origins.ts";
 import type { GatewayParts } from "#gateway/service.ts";
 import { createCachedSessionStore } from "#gateway/sessions/cached-session-store.ts";
 import { createDatabaseSessionStore } from "#gateway/sessions/database-session-store.ts";
+import { createRedisSessionStore } from "#gateway/sessions/redis-session-store.ts";
 import { createRevocations, type Revocations } from "#gateway/sessions/revocations.ts";
 import { createSessionCookies, type SessionCookies } from "#gateway/sessions/session-cookies.ts";
 import { createSessionKeys, type SessionKeys } from "#gateway/sessions/session-keys.ts";
 import { createSessionRecords, type SessionRecords } from "#gateway/sessions/session-records.ts";
 import type { SessionChange, SessionStore } from "#gateway/sessions/session-store.ts";
 import { createSessions, type Sessions } from "#gateway/sessions/sessions.ts";
+import { StartFaults } from "#gateway/start-faults.ts";
 
 export interface OpenedSessions {
   readonly keys: SessionKeys;
@@ -17,22 +19,34 @@ export interface OpenedSessions {
   readonly sessions: Sessions;
   /** Without the hot cache: for what must ask the store itself. */
   readonly store: SessionStore;
+  /** Whether changes made by other processes are heard now. */
+  readonly hearsChanges: () => boolean;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Sessions on the house's database behind their hot cache; `changed` hears of every end, here and elsewhere. */
+const openStore = (parts: GatewayParts): SessionStore => {
+  if (parts.config.sessionStore === "database") return createDatabaseSessionStore(parts.database);
+  if (parts.redis === undefined) throw new StartFaults([{ path: "REDIS_URL", message: "must be set with SESSION_STORE=redis" }]);
+  return createRedisSessionStore(parts.redis);
+};
+
+/**
+ * Sessions behind their hot cache. `changed` hears of every end, here and elsewhere; `regained` when some may have been
+ * missed before now.
+ */
 export const openSessions = async (
   parts: GatewayParts,
   origins: PublicOrigins,
   changed: (change: SessionChange) => void,
+  regained: () => void,
 ): Promise<OpenedSessions> => {
   const { config } = parts;
   const keys = createSessionKeys(parts.secrets);
   const records = createSessionRecords(parts);
   const revocations = createRevocations({ ...parts, keys });
-  const store = createDatabaseSessionStore(parts.database);
+  const store = openStore(parts);
   const cached = await createCachedSessionStore(store, parts.now);
-  const feed = await cached.changes(changed);
+  const feed = await cached.changes(changed, regained);
   const sessions = createSessions({
     ...parts,
     store: cached,
@@ -53,6 +67,7 @@ export const openSessions = async (
     revocations,
     sessions,
     store,
+    hearsChanges: () => feed.isConnected(),
     [Symbol.asyncDispose]: async () => {
       await feed.stop();
       await cached.stop();

@@ -1,5 +1,6 @@
 import { ask } from "#contract/ask.ts";
 import { metadata } from "#contract/authzen.ts";
+import { createBackchannelLogout } from "#gateway/auth/backchannel-logout.ts";
 import { createOnce } from "#gateway/auth/once.ts";
 import { createCsrfView, createSessionView } from "#gateway/auth/session-view.ts";
 import { createCallback, createLogin } from "#gateway/auth/sign-in.ts";
@@ -41,21 +42,23 @@ export interface OwnPathsParts {
 
 /** The gateway's own paths: sign-in and out, health, metrics, public documents, the web client's files. */
 export const createOwnPaths = (parts: GatewayParts, opened: OwnPathsParts): BuiltIns => {
-  const { config, metrics, now, log } = parts;
+  const { config, metrics, now, log, redis } = parts;
   const { recogniser, csrf, routes } = opened;
   const { sessions, keys, cookies, records, store } = opened.sessions;
+  const once = createOnce(parts.database, now);
   const signIn = {
     ...parts,
     sessions,
     records,
     cookies,
     transactions: createTransactions(parts.secrets, now),
-    isFirstUse: createOnce(parts.database, now),
+    isFirstUse: once.isFirstUse,
   };
   const signOut = { ...parts, sessions, recogniser, cookies, csrf, keys, postLogoutPath: config.postLogoutPath };
   const checks = createHealthChecks(
     {
-      database: () => store.ready(),
+      database: () => parts.database.ready(),
+      ...(redis === undefined ? {} : { redis: () => redis.ready() }),
       identity_provider: () => parts.oidc.ready(),
       pdp: () => ask(routes.peerOf("pdp"), metadata).then(() => undefined),
       crud: opened.answersCrud,
@@ -81,9 +84,18 @@ export const createOwnPaths = (parts: GatewayParts, opened: OwnPathsParts): Buil
       csrfView: createCsrfView({ recogniser, csrf, keys }),
       signOut: createSignOut(signOut),
       signOutLink: createSignOutLink(signOut),
+      backchannelLogout: createBackchannelLogout({ check: parts.checkLogoutToken, once, sessions, metrics, log }),
       verify: createVerify(verify),
       token: createTokenEndpoint(parts.tokenExchange),
-      health: createHealth({ checks, store, isDraining: opened.isDraining, version: parts.version, now }),
+      health: createHealth({
+        checks,
+        store,
+        ...(redis === undefined ? {} : { redis }),
+        hearsChanges: opened.sessions.hearsChanges,
+        isDraining: opened.isDraining,
+        version: parts.version,
+        now,
+      }),
       exposition: createMetricsExposition({ metrics, recogniser, isAllowedNetwork: createNetworks(config.metricsAllow) }),
       ingestion: createMetricsIngestion(metrics),
       wellKnown: createWellKnown({ jwks: parts.jwks, authorizationServers: [parts.oidc.issuer] }),

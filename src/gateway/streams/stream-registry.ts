@@ -8,6 +8,8 @@ export type ByeReason = "signed_out" | "expired" | "revoked" | "step_up" | "drai
 export interface OpenStream {
   /** Says why, and ends it. */
   bye(reason: ByeReason): void;
+  /** Looks again whether its session lives and may have it; one that cannot is ended, and its client comes back. */
+  recheck?(): void;
 }
 
 export interface StreamRegistry {
@@ -15,6 +17,8 @@ export interface StreamRegistry {
   claim(sessionRef: string): StreamPlace;
   /** A session ended, here or in another process: its streams end with it. */
   sessionChanged(change: SessionChange): void;
+  /** Some ends may not have been told: every stream looks again for itself. */
+  recheck(): void;
   /** Ends every stream. */
   drain(): void;
   readonly open: number;
@@ -79,6 +83,12 @@ export const createStreamRegistry = (limits: { readonly perSession: number; read
     },
     sessionChanged: (change) => {
       if (change.kind === "ended") end([...(bySession.get(change.ref) ?? [])], byeOf[change.reason ?? "admin"] ?? "revoked");
+    },
+    recheck: () => {
+      for (const place of [...bySession.values()].flatMap((places) => [...places])) {
+        if (place.stream?.recheck !== undefined) place.stream.recheck();
+        else place.stream?.bye("upstream");
+      }
     },
     drain: () => {
       isDraining = true;

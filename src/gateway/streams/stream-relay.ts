@@ -143,7 +143,7 @@ export const createStreamRelay = (parts: StreamRelayParts): ((call: RelayCall) =
     });
     const timer = setInterval(check, RECHECK_MS).unref();
     const unwatch = parts.rightChanges.watch(call.who.record.tenant, checkSoon);
-    place.opened(stream);
+    place.opened({ bye: (reason) => stream.bye(reason), recheck: checkSoon });
     return new Response(body, { headers: sseHeaders });
   }
 };

@@ -1,0 +1,153 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { exportJWK, generateKeyPair } from "jose";
+import { loadProviderLibrary } from "#authn/issuer/provider-library.ts";
+
+/** Somebody else's OpenID provider: the stock library on a port of its own, with a hand on its token endpoint. */
+export interface ForeignProvider {
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  /** Seconds that the next access tokens live. */
+  life: number;
+  /** Milliseconds that a token request waits before the provider looks at it; set to 0 it goes on at once. */
+  delay: number;
+  /** Token requests that wait now. */
+  readonly waiting: number;
+  /** Refresh tokens redeemed. */
+  redeemed: number;
+  /** Refresh tokens revoked. */
+  revoked: number;
+  /** Logout tokens that it sent, in order. */
+  readonly logoutTokens: string[];
+  /** Where its logout tokens go; they pass through here so that a test may see them. */
+  logoutTarget: string;
+  /** Stops listening; `start` listens on the same port again. What it knows it keeps. */
+  stop(): Promise<void>;
+  start(): Promise<void>;
+}
+
+const readText = async (request: IncomingMessage): Promise<string> => {
+  let text = "";
+  for await (const chunk of request) text += String(chunk);
+  return text;
+};
+
+/** `redirectUris` of the gateways. Everybody who comes is signed in as `ben`, with a password and a one-time code. */
+export const startForeignProvider = async (origins: readonly string[]): Promise<ForeignProvider> => {
+  const { Provider } = await loadProviderLibrary();
+  const { privateKey } = await generateKeyPair("RS256", { extractable: true });
+  const clientId = "the-house";
+  const clientSecret = "foreign-client-secret-of-the-house";
+  const server = createServer();
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const { port } = server.address() as AddressInfo;
+  const issuer = `http://localhost:${port}`;
+  let waiting = 0;
+  const state: ForeignProvider = {
+    issuer,
+    clientId,
+    clientSecret,
+    life: 600,
+    delay: 0,
+    get waiting() {
+      return waiting;
+    },
+    redeemed: 0,
+    revoked: 0,
+    logoutTokens: [],
+    logoutTarget: "",
+    stop: async () => {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+    start: async () => void (await once(server.listen(port, "127.0.0.1"), "listening")),
+  };
+  const provider = new Provider(issuer, {
+    jwks: { keys: [{ ...(await exportJWK(privateKey)), alg: "RS256", use: "sig", kid: "k1" }] as never },
+    clients: [
+      {
+        client_id: clientId,
+        client_secret: clientSecret,
+        grant_types: ["authorization_code", "refresh_token"],
+        redirect_uris: origins.map((origin) => `${origin}/auth/callback`),
+        post_logout_redirect_uris: origins.map((origin) => `${origin}/`),
+        backchannel_logout_uri: `${issuer}/passed-on`,
+        backchannel_logout_session_required: true,
+      },
+    ],
+    cookies: { keys: ["foreign cookie key"], names: { session: "op", interaction: "op_i", resume: "op_r" } },
+    claims: { openid: ["sub", "sid", "amr", "acr", "auth_time"], profile: ["name"] },
+    conformIdTokenClaims: false,
+    acrValues: ["gold"],
+    scopes: ["openid", "profile", "offline_access"],
+    issueRefreshToken: async () => true,
+    rotateRefreshToken: true,
+    ttl: { AccessToken: () => state.life, RefreshToken: 86_400, Grant: 86_400, Session: 86_400, Interaction: 600, IdToken: 600 },
+    findAccount: (_context, sub) => ({ accountId: sub, claims: () => ({ sub, name: "Ben of Elsewhere" }) }),
+    interactions: { url: (_context, interaction) => `/sign-in/${interaction.uid}` },
+    loadExistingGrant: async (context) => {
+      const { session, client } = context.oidc;
+      if (session?.accountId === undefined || client === undefined) return undefined;
+      const grant = new context.oidc.provider.Grant({ accountId: session.accountId, clientId: client.clientId });
+      grant.addOIDCScope("openid profile offline_access");
+      await grant.save();
+      return grant;
+    },
+    // It would not call loopback addresses by itself; here there are no others.
+    fetch: (url, { dispatcher: _guarded, ...options }: RequestInit & { dispatcher?: unknown } = {}) => fetch(url, options),
+    features: {
+      devInteractions: { enabled: false },
+      revocation: { enabled: true, allowedPolicy: () => true },
+      backchannelLogout: { enabled: true },
+      rpInitiatedLogout: {
+        enabled: true,
+        logoutSource: (context, form) => {
+          context.body = `<html>${form}</html>`;
+        },
+      },
+    },
+  });
+  provider.on("grant.success", (context) => {
+    if (context.oidc.params?.["grant_type"] === "refresh_token") state.redeemed += 1;
+  });
+  const callback = provider.callback();
+
+  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const { pathname } = new URL(request.url ?? "/", issuer);
+    if (pathname.startsWith("/sign-in/")) {
+      const login = { accountId: "ben", amr: ["pwd", "otp"], acr: "gold" };
+      await provider.interactionFinished(request, response, { login }, { mergeWithLastSubmission: false });
+      return;
+    }
+    if (pathname === "/passed-on") {
+      const body = await readText(request);
+      state.logoutTokens.push(new URLSearchParams(body).get("logout_token") ?? "");
+      const answer = await fetch(state.logoutTarget, {
+        method: "POST",
+        headers: { "content-type": "application/x-www-form-urlencoded" },
+        body,
+      });
+      response.writeHead(answer.status).end();
+      return;
+    }
+    if (pathname === "/token/revocation") state.revoked += 1;
+    if (pathname === "/token" && state.delay > 0) {
+      waiting += 1;
+      const since = performance.now();
+      let isGone = false;
+      response.once("close", () => (isGone = true));
+      while (!isGone && performance.now() - since < state.delay) await new Promise((resolve) => setTimeout(resolve, 20));
+      waiting -= 1;
+      // Whoever hung up gets nothing, and spends nothing.
+      if (isGone) return;
+    }
+    await callback(request, response);
+  };
+  server.on("request", (request, response) => {
+    serve(request, response).catch(() => response.destroy());
+  });
+  return state;
+};

@@ -1,0 +1,188 @@
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer as createHttpServer, type ServerResponse } from "node:http";
+import { connect, createServer, type AddressInfo, type Server, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { cleanUp } from "#testing/clean-up.ts";
+import { formBrowser, type FormBrowser } from "#testing/form-browser.ts";
+import { freshDatabase, type TestServer } from "#testing/postgres-database.ts";
+import { startForeignProvider, type ForeignProvider } from "./foreign-provider.ts";
+import { findFreePorts, startTestHouse, type TestHouse } from "./test-house.ts";
+
+/** A wire that can be cut: what is behind it is gone at once, for everybody who goes through here. */
+export interface Wire {
+  readonly port: number;
+  cut(): Promise<void>;
+  mend(): Promise<void>;
+}
+
+const openWire = async (t: Pick<TestContext, "after">, target: { readonly host: string; readonly port: number }): Promise<Wire> => {
+  const sockets = new Set<Socket>();
+  const server: Server = createServer((from) => {
+    const to = connect(target);
+    for (const [socket, other] of [
+      [from, to],
+      [to, from],
+    ] as const) {
+      sockets.add(socket);
+      socket.on("error", () => undefined);
+      socket.on("close", () => {
+        sockets.delete(socket);
+        other.destroy();
+      });
+    }
+    from.pipe(to);
+    to.pipe(from);
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const { port } = server.address() as AddressInfo;
+  const cut = async (): Promise<void> => {
+    if (!server.listening) return;
+    server.close();
+    for (const socket of sockets) socket.destroy();
+    await once(server, "close");
+  };
+  cleanUp(t, cut);
+  return { port, cut, mend: async () => void (await once(server.listen(port, "127.0.0.1"), "listening")) };
+};
+
+/** An upstream outside the house, with one endless stream. */
+const openUpstream = async (t: Pick<TestContext, "after">): Promise<string> => {
+  const open = new Set<ServerResponse>();
+  const server = createHttpServer((_request, response) => {
+    open.add(response);
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write("id: 1\ndata: {}\n\n");
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  cleanUp(t, () => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+};
+
+const routesText = (upstream: string): string => `version: 1
+services:
+  outside: { base_urls: ["${upstream}"], audience: "https://outside.example" }
+audiences: []
+routes:
+  - { id: sessions.list, path: /api/v1/sessions, target_service: internal, methods: [GET], auth: session, authz: none }
+  - { id: sessions.end, path: "/api/v1/sessions/{id}", target_service: internal, methods: [DELETE], auth: session, authz: none }
+  - { id: outside.stream, path: /api/stream, target_service: outside, upstream_path: /stream, methods: [GET], auth: session, authz: none, streaming: true }
+`;
+
+export interface Replicas {
+  /** Two processes of the gateway alone, on one session store. */
+  readonly gateways: readonly [TestHouse, TestHouse];
+  readonly provider: ForeignProvider;
+  readonly database: Wire;
+  /** A browser that has signed in at the provider, through the first gateway or another. */
+  signIn(gateway?: TestHouse): Promise<Browser>;
+}
+
+export interface Browser {
+  readonly forms: FormBrowser;
+  get(path: string, gateway: TestHouse): Promise<Answer>;
+  /** An unsafe request of our own page. */
+  send(method: string, path: string, gateway: TestHouse): Promise<Answer>;
+  /** Opens the endless stream; resolves with all that came once it has ended. */
+  stream(gateway: TestHouse): Promise<{ readonly ended: Promise<string> }>;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: Readonly<Record<string, unknown>> & { readonly code?: string };
+}
+
+const answerOf = async (response: Response): Promise<Answer> => {
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, body: text === "" ? {} : (JSON.parse(text) as Answer["body"]) };
+};
+
+/** A request that needs no session. */
+export const ask = async (gateway: TestHouse, path: string, init: RequestInit = {}): Promise<Answer> =>
+  answerOf(await fetch(`${gateway.origin}${path}`, init));
+
+/**
+ * Two real gateway processes over one PostgreSQL and, with `REDIS_URL` among the settings, one Redis; people sign in at a
+ * provider that is not the house's own. `undefined`: there is no PostgreSQL here.
+ */
+export const startReplicas = async (
+  t: Pick<TestContext, "after">,
+  server: TestServer,
+  settings: Readonly<Record<string, string>>,
+): Promise<Replicas | undefined> => {
+  const url = await server.url();
+  if (url === undefined) return undefined;
+  const direct = new URL(await freshDatabase(t, url, []));
+  const database = await openWire(t, { host: direct.hostname, port: Number(direct.port) });
+  const through = new URL(direct);
+  through.host = `127.0.0.1:${database.port}`;
+
+  const folder = await mkdtemp(join(tmpdir(), "sallyport-replicas-"));
+  cleanUp(t, () => rm(folder, { recursive: true, force: true }));
+  const routes = join(folder, "routes.yaml");
+  await writeFile(routes, routesText(await openUpstream(t)));
+  await writeFile(join(folder, "kek"), randomBytes(32).toString("base64"), { mode: 0o600 });
+
+  const ports = [await findFreePorts(), await findFreePorts()] as const;
+  const origins = ports.map((port) => `http://localhost:${port}`);
+  const provider = await startForeignProvider(origins);
+  cleanUp(t, () => provider.stop().catch(() => undefined));
+  const environment = {
+    DATABASE_URL: through.href,
+    SESSION_SECRETS: randomBytes(32).toString("base64"),
+    AUDIT_KEK_FILE: join(folder, "kek"),
+    PUBLIC_ORIGINS: origins.join(","),
+    ROUTES_FILE: routes,
+    OIDC_ISSUER: provider.issuer,
+    OIDC_CLIENT_ID: provider.clientId,
+    OIDC_CLIENT_SECRET: provider.clientSecret,
+    OIDC_SUBJECT_PREFIX: "person:",
+    OIDC_DEFAULT_TENANT: "tenant:acme",
+    OIDC_ACR_MAP: '{"strong":{"acr":["gold"]},"phishing_resistant":{}}',
+    REFRESH_AHEAD_S: "1",
+    // One address signs in more often here than any person does.
+    RATE_LIMITS: "login=600/min,anonymous=200/s:500",
+    ...settings,
+  };
+  const start = async (port: number): Promise<TestHouse> => {
+    const house = await startTestHouse({ port, data: folder, serve: "gateway", environment, arguments: ["--no-demo"] });
+    cleanUp(t, () => house.kill());
+    return house;
+  };
+  const gateways = [await start(ports[0]), await start(ports[1])] as const;
+  provider.logoutTarget = `${gateways[0].origin}/auth/backchannel-logout`;
+
+  const signIn: Replicas["signIn"] = async (gateway = gateways[0]) => {
+    const forms = formBrowser();
+    await forms.open(`${gateway.origin}/auth/login?return_to=/auth-done`, (at) => at.pathname === "/auth-done");
+    const cookieName = `sallyport_dev_sid_${ports[0]}`;
+    const cookie = `${cookieName}=${forms.cookies.get(cookieName) ?? ""}`;
+    let csrf = "";
+    const get: Browser["get"] = async (path, at) => answerOf(await fetch(`${at.origin}${path}`, { headers: { cookie } }));
+    return {
+      forms,
+      get,
+      send: async (method, path, at) => {
+        if (csrf === "") csrf = String((await get("/auth/csrf", at)).body["csrf_token"]);
+        const headers = { cookie, "x-csrf-token": csrf, "x-csrftoken": csrf, "x-requested-with": "XMLHttpRequest", origin: at.origin };
+        return answerOf(await fetch(`${at.origin}${path}`, { method, headers }));
+      },
+      stream: async (at) => {
+        const response = await fetch(`${at.origin}/api/stream`, { headers: { cookie, accept: "text/event-stream" } });
+        if (response.status !== 200) throw new Error(`the stream was refused: ${response.status} ${await response.text()}`);
+        // Longer than any test may take to end it: a stream that stays must fail it, not hang it.
+        const late = sleep(20_000, "it was not ended", { ref: false });
+        return { ended: Promise.race([response.text(), late]) };
+      },
+    };
+  };
+  return { gateways, provider, database, signIn };
+};

@@ -1,0 +1,153 @@
+import { createSealer, type HouseSecrets } from "#authn/seal.ts";
+import { endSession, endSessionsOf, listSessions, sessionListQuery, sessionsOfQuery } from "#contract/session.ts";
+import { Problem } from "#contract/problem.ts";
+import type { Recorder } from "#events/audit/entry.ts";
+import { parseQuery } from "#gateway/auth/query.ts";
+import type { Recognised } from "#gateway/recognise.ts";
+import { reply } from "#gateway/reply.ts";
+import type { InsideHandler, RouteCall } from "#gateway/serve-route.ts";
+import type { SessionCookies } from "#gateway/sessions/session-cookies.ts";
+import type { SessionPlace, SessionRecord } from "#gateway/sessions/session-store.ts";
+import type { Sessions } from "#gateway/sessions/sessions.ts";
+import { refusalOf, type Decided, type Decider } from "#pdp/decide.ts";
+import type { Log } from "#telemetry/log.ts";
+
+export interface SessionListParts {
+  readonly sessions: Pick<Sessions, "list" | "end">;
+  readonly cookies: SessionCookies;
+  readonly decider: Pick<Decider, "decide">;
+  readonly recorder: Pick<Recorder, "one">;
+  readonly secrets: HouseSecrets;
+  readonly publicOrigin: string;
+  readonly log: Log;
+}
+
+const DEFAULT_LIMIT = 100;
+
+type SessionCaller = Recognised & { readonly kind: "session" };
+
+const callerOf = ({ who }: RouteCall): SessionCaller => {
+  if (who.kind !== "session") throw new Problem("session_required");
+  return who;
+};
+
+const viewOf = (record: SessionRecord, own: SessionRecord) => ({
+  id: record.ref,
+  current: record.ref === own.ref,
+  subject: record.subject,
+  created_at: record.createdAt.toISOString(),
+  last_seen_at: record.lastSeenAt.toISOString(),
+  expires_at: (record.idleExpiresAt < record.absoluteExpiresAt ? record.idleExpiresAt : record.absoluteExpiresAt).toISOString(),
+  user_agent: record.claims.user_agent,
+  ...(record.acr === undefined ? {} : { acr: record.acr }),
+});
+
+/** Where a page ends; sealed for its reader and its filter, so nobody else can use or make one. */
+const createPlaces = (secrets: HouseSecrets) => {
+  const sealer = createSealer(secrets, "gateway.session-list");
+  return {
+    seal: (place: SessionPlace, bound: string): string =>
+      Buffer.from(sealer.seal(JSON.stringify([place.createdAt.getTime(), place.ref]), bound)).toString("base64url"),
+    open: (cursor: string, bound: string): SessionPlace => {
+      const text = sealer.open(new Uint8Array(Buffer.from(cursor, "base64url")), bound);
+      if (text === undefined) throw new Problem("invalid_cursor");
+      const [at, ref] = JSON.parse(text) as [number, string];
+      return { createdAt: new Date(at), ref };
+    },
+  };
+};
+
+/**
+ * Sessions as people see and end them. Their own always; those of others in the tenant with the right `sessions/view_all`
+ * or `sessions/revoke`. What one may not end is answered like what is not there.
+ */
+export const createSessionList = (
+  parts: SessionListParts,
+): { readonly list: InsideHandler; readonly endOne: InsideHandler; readonly endOf: InsideHandler } => {
+  const places = createPlaces(parts.secrets);
+
+  /** Asks for a right over the tenant's sessions; a denial is recorded and handed back. */
+  const ask = async (call: RouteCall, who: SessionCaller, action: "view_all" | "revoke"): Promise<Decided> => {
+    const { correlationId } = call.inbound;
+    const decided = await parts.decider.decide(
+      who.asker,
+      { type: "sessions", action, context: { route: call.route.id, method: call.inbound.method } },
+      correlationId,
+    );
+    if (decided.decision) return decided;
+    const reason = decided.reason ?? "access_denied";
+    const recorded = parts.recorder.one({
+      tenant: who.record.tenant,
+      category: "decision",
+      outcome: "denied",
+      code: reason,
+      actor: { subject: who.record.subject, kind: "person", session_ref: who.record.ref },
+      via: { service: "gateway", route_id: call.route.id },
+      resource: { type: "sessions" },
+      decisionId: decided.decisionId,
+      correlationId,
+      data: { action, method: call.inbound.method, reason },
+    });
+    // The refusal stands whether or not it can be recorded here; the decision point has its own record.
+    await recorded.catch((cause: unknown) => parts.log.warn("denial_not_recorded", { correlation_id: correlationId, cause }));
+    return decided;
+  };
+  /** The right to end what is another's. Without it there is nothing there; with a stronger sign-in there might be. */
+  const requireRevoke = async (call: RouteCall, who: SessionCaller): Promise<void> => {
+    const decided = await ask(call, who, "revoke");
+    if (decided.decision) return;
+    throw decided.reason === "step_up_required" ? refusalOf(decided, call.inbound.origin ?? parts.publicOrigin) : new Problem("not_found");
+  };
+
+  return {
+    list: async (call) => {
+      const who = callerOf(call);
+      const own = who.record;
+      const query = parseQuery(sessionListQuery, call.inbound.target.query);
+      const subject = query.subject ?? (query.all ? undefined : own.subject);
+      if (subject !== own.subject) {
+        const decided = await ask(call, who, "view_all");
+        if (!decided.decision) throw refusalOf(decided, call.inbound.origin ?? parts.publicOrigin);
+      }
+      const bound = JSON.stringify([own.tenant, own.subject, subject ?? null]);
+      const limit = query.limit ?? DEFAULT_LIMIT;
+      const after = query.cursor === undefined ? {} : { after: places.open(query.cursor, bound) };
+      const of = { tenant: own.tenant, ...(subject === undefined ? {} : { subject }) };
+      const found = await parts.sessions.list(of, { limit: limit + 1, ...after });
+      const page = found.slice(0, limit);
+      const last = found.length > limit ? page.at(-1) : undefined;
+      return reply(listSessions, {
+        sessions: page.map((record) => viewOf(record, own)),
+        ...(last === undefined ? {} : { nextCursor: places.seal(last, bound) }),
+      });
+    },
+    endOne: async (call) => {
+      const who = callerOf(call);
+      const own = who.record;
+      const ref = call.captures.get("id") ?? "";
+      const { correlationId } = call.inbound;
+      let ended = await parts.sessions.end({ tenant: own.tenant, subject: own.subject, ref }, "logout", correlationId);
+      if (ended.length === 0) {
+        await requireRevoke(call, who);
+        ended = await parts.sessions.end({ tenant: own.tenant, ref }, "admin", correlationId, own);
+      }
+      if (ended.length === 0) throw new Problem("not_found");
+      const more = ref === own.ref ? { headers: { "set-cookie": parts.cookies.clearSid() } } : {};
+      return reply(endSession, { sessions_ended: ended.length }, more);
+    },
+    endOf: async (call) => {
+      const who = callerOf(call);
+      const own = who.record;
+      const { subject } = parseQuery(sessionsOfQuery, call.inbound.target.query);
+      const { correlationId } = call.inbound;
+      const isOwn = subject === own.subject;
+      if (!isOwn) await requireRevoke(call, who);
+      const of = { tenant: own.tenant, subject };
+      const ended = isOwn
+        ? await parts.sessions.end(of, "everywhere", correlationId)
+        : await parts.sessions.end(of, "admin", correlationId, own);
+      if (ended.length === 0) throw new Problem("not_found");
+      return reply(endSessionsOf, { sessions_ended: ended.length }, isOwn ? { headers: { "set-cookie": parts.cookies.clearSid() } } : {});
+    },
+  };
+};
