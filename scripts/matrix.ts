@@ -1,12 +1,17 @@
 // `npm run matrix`: writes what the policies decide in the demo world to src/pdp/matrix.txt, to be reviewed as a difference.
 import { readFile, writeFile } from "node:fs/promises";
+import { matrixFactsFile } from "#pdp/matrix-facts.ts";
 import { drawDemoMatrix, matrixFile } from "#testing/decision-matrix.ts";
 
 const closing: (() => Promise<void>)[] = [];
 try {
   const before = await readFile(matrixFile, "utf8").catch(() => "");
-  const drawn = await drawDemoMatrix({ after: (close) => void closing.push(async () => void (await (close as () => unknown)())) });
+  const { matrix: drawn, facts } = await drawDemoMatrix({
+    after: (close) => void closing.push(async () => void (await (close as () => unknown)())),
+  });
   await writeFile(matrixFile, drawn);
+  // What it was drawn on, so that a running house can draw it for any version.
+  await writeFile(matrixFactsFile, facts);
   const old = new Set(before.split("\n"));
   const changed = drawn.split("\n").filter((line) => !old.has(line));
   process.stdout.write(

@@ -20,6 +20,7 @@ const tasks = {
   matrix: "scripts/matrix.ts",
   interop: "scripts/interop.ts",
   routes: "scripts/routes.ts",
+  pdp: "scripts/pdp.ts",
   "build-web": "scripts/build-web.ts",
 };
 const file = tasks[task];

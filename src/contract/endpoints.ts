@@ -7,6 +7,7 @@ import * as facts from "./facts.ts";
 import * as health from "./health.ts";
 import * as membership from "./membership.ts";
 import * as routes from "./routes.ts";
+import * as policies from "./policies.ts";
 import * as secrets from "./secrets.ts";
 import * as session from "./session.ts";
 import * as tools from "./tools.ts";
@@ -31,6 +32,7 @@ export const endpointTable: readonly EndpointRow[] = Object.entries({
   health,
   membership,
   routes,
+  policies,
   secrets,
   session,
   tools,

@@ -115,3 +115,32 @@ export const listCandidates = endpoint("membership", "POST", "/api/v1/pip/member
   problems: ["store_unavailable"],
   summary: "Ids that a search of the decision point has to look at, in byte order.",
 });
+
+const edge = z.object({ kind: z.string(), from: plainText(1, 256), to: plainText(1, 256) });
+
+/** The same questions to the graph as it would be after a change; nothing is written. */
+export const askFactsIf = endpoint("membership", "POST", "/api/v1/pip/membership/facts-if", {
+  body: z.strictObject({
+    asks: z.array(factAsk).max(1000),
+    /** Nodes of other tenants are not there. */
+    tenant_id: plainText(1, 256),
+    add: z.array(edge.extend({ props: z.record(z.string(), z.unknown()).optional() })).max(50),
+    remove: z.array(edge).max(50),
+    /** Also what these reach, before and after. */
+    reach: z.object({ subject_id: plainText(1, 256), agent_id: plainText(1, 256).optional() }).optional(),
+  }),
+  reply: z.object({
+    graph_version: z.number().int(),
+    facts: z.array(facts),
+    /** Things that grants, ownership or delegations lead to, before or after. */
+    reached: z.array(z.object({ type: z.string(), external_id: z.string() })),
+    audiences: z.object({
+      before: z.array(z.object({ audience: z.string(), scopes: z.array(z.string()) })),
+      after: z.array(z.object({ audience: z.string(), scopes: z.array(z.string()) })),
+    }),
+  }),
+  auth: "bearer",
+  scope: ["pip.read"],
+  problems: ["store_unavailable", "unprocessable", "edge_not_allowed", "cycle", "cross_tenant"],
+  summary: "Facts as they would be after edges were added or removed.",
+});

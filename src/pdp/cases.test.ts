@@ -1,139 +1,93 @@
 import assert from "node:assert/strict";
-import { readdir, readFile } from "node:fs/promises";
 import { test } from "node:test";
-import { parse } from "yaml";
-import { z } from "zod";
-import { facts as factsSchema, type Facts } from "#contract/facts.ts";
-import { createMetrics } from "#telemetry/metrics.ts";
 import { policyFolder } from "#testing/decision-matrix.ts";
 import { readBundle } from "./bundle/bundle.ts";
 import { readPolicyFolder } from "./bundle/policy-files.ts";
-import { createCedar } from "./cedar.ts";
+import { readCases, type PolicyCase } from "./cases/case.ts";
+import { runCases } from "./cases/run-cases.ts";
 import { createEngine } from "./engine.ts";
+import type { Finding } from "./bundle/findings.ts";
 
-/** Cases of policies, each on facts of its own: `given` changes neutral facts, `ask` is the question. */
-const caseSchema = z.strictObject({
-  name: z.string(),
-  given: z.strictObject({
-    subject: z.string(),
-    agent: z.string().optional(),
-    facts: z.record(z.string(), z.unknown()).default({}),
-    now: z.iso.datetime().default("2026-01-01T00:00:00Z"),
-  }),
-  ask: z.strictObject({
-    action: z.string(),
-    resource: z.string(),
-    id: z.string().default("*"),
-    context: z.record(z.string(), z.unknown()).default({}),
-  }),
-  expect: z.strictObject({
-    decision: z.boolean(),
-    policies: z.array(z.string()).optional(),
-    obligations: z.array(z.string()).optional(),
-    reason: z.string().optional(),
-    requestable: z.boolean().optional(),
-  }),
-});
-type Case = z.infer<typeof caseSchema>;
+const bundle = readBundle(await readPolicyFolder(policyFolder));
+const engine = createEngine(bundle);
 
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
-const merge = (base: unknown, over: unknown): unknown =>
-  isObject(base) && isObject(over)
-    ? Object.fromEntries(
-        [...new Set([...Object.keys(base), ...Object.keys(over)])].map((key) => [
-          key,
-          key in over ? merge(base[key], over[key]) : base[key],
-        ]),
-      )
-    : over;
-
-const kinds: Readonly<Record<string, string>> = { person: "Person", agent: "AIAgent", service: "Service", account: "Account" };
-const identity = (id: string) => ({
-  id,
-  kind: kinds[id.split(":")[0] ?? ""] ?? "Person",
-  name: id,
-  tenant_ids: id.startsWith("service:") ? [] : ["tenant:acme"],
-  groups: [],
-  disabled: false,
-  mfa_level: null,
-});
-
-const neutral = ({ given, ask }: Case): Facts =>
-  factsSchema.parse(
-    merge(
-      {
-        subject: identity(given.subject),
-        agent: given.agent === undefined ? null : { ...identity(given.agent), controllers: [], client_id: null },
-        capability: false,
-        chain: true,
-        definition_ok: true,
-        delegation: null,
-        resource:
-          ask.id === "*"
-            ? null
-            : { node_id: ask.id, kind: "Resource", name: ask.id, tenant_ids: ["tenant:acme"], owners: [], granted: false, attributes: {} },
-        edges: [],
-      },
-      given.facts,
-    ),
-  );
-
-const folder = new URL("./cases/", import.meta.url);
-const engine = createEngine(readBundle(await readPolicyFolder(policyFolder)));
-
-for (const file of (await readdir(folder)).filter((name) => name.endsWith(".yaml")).toSorted()) {
-  const cases = z.array(caseSchema).parse(parse(await readFile(new URL(file, folder), "utf8"), { merge: true }));
-  for (const given of cases) {
-    void test(`${file}: ${given.name}`, async () => {
-      const { context } = given.ask;
-      const now = new Date(given.given.now);
-      const text = (name: string): string | undefined => (typeof context[name] === "string" ? context[name] : undefined);
-      const tool = isObject(context["tool"]) ? context["tool"] : undefined;
-      const decisionPoint = createCedar({
-        engine,
-        policyVersion: "cases",
-        facts: { gather: async (asks) => ({ graphVersion: 1, facts: asks.map(() => neutral(given)) }), ready: async () => true },
-        decisions: {
-          resources: async () => new Map(),
-          permittedCall: async (id) => (id === "d_permitted" ? { tenant: "tenant:acme" } : undefined),
-        },
-        metrics: createMetrics(),
-        now: () => now,
-      });
-      const { verdicts } = await decisionPoint.evaluate({
-        pep: "service:crud",
-        bound: "*",
-        subject: { type: "identity", id: given.given.subject, tenant: given.given.subject.startsWith("service:") ? "*" : "tenant:acme" },
-        agents: given.given.agent === undefined ? [] : [given.given.agent],
-        action: given.ask.action,
-        resource: { type: given.ask.resource, id: given.ask.id },
-        assurance: {
-          ...(text("acr") === undefined ? {} : { acr: text("acr") ?? "" }),
-          ...(typeof context["auth_time"] === "number" ? { authTime: context["auth_time"] } : {}),
-        },
-        vouched: {
-          could: context["could"] === true,
-          toolsScope: context["tools_scope"] === true,
-          assigned: context["assigned"] === true,
-          costMicro: typeof context["cost_micro"] === "number" ? context["cost_micro"] : 0,
-          approval: false,
-          ...(tool === undefined ? {} : { tool: { id: String(tool["id"]), decisionId: String(tool["decision_id"]) } }),
-        },
-        props: isObject(context["props"]) ? context["props"] : {},
-        claimed: isObject(context["claimed"]) ? context["claimed"] : {},
-        ui: {},
-        supported: "all",
-      });
-      const [verdict] = verdicts;
-      assert.ok(verdict);
-      const got = {
-        decision: verdict.decision,
-        ...(given.expect.policies === undefined ? {} : { policies: verdict.policies }),
-        ...(given.expect.obligations === undefined ? {} : { obligations: verdict.obligations.map(({ id }) => id) }),
-        ...(given.expect.reason === undefined ? {} : { reason: verdict.reason }),
-        ...(given.expect.requestable === undefined ? {} : { requestable: verdict.requestable }),
-      };
-      assert.deepEqual(got, given.expect);
-    });
-  }
+for (const given of bundle.cases) {
+  void test(`${given.file}: ${given.name}`, async () => {
+    assert.deepEqual(await runCases(engine, [given]), { passed: 1, failed: [] });
+  });
 }
+
+const own: PolicyCase = {
+  name: "x",
+  given: { subject: "person:a", facts: { subject: { groups: ["group:platform-admins"] } }, now: "2026-01-01T00:00:00Z" },
+  ask: { action: "write", type: "config", id: "*", context: {} },
+  expect: { decision: true },
+};
+
+test("every member that a case expects is compared, and a failure says what came instead", async () => {
+  const wrong: readonly (readonly [expect: PolicyCase["expect"], got: Record<string, unknown>])[] = [
+    [{ decision: false }, { decision: true }],
+    [
+      { decision: true, policies: [] },
+      { decision: true, policies: ["platform-admin"] },
+    ],
+    [
+      { decision: true, policies: ["platform-admin", "more"] },
+      { decision: true, policies: ["platform-admin"] },
+    ],
+    [
+      { decision: true, obligations: ["mfa"] },
+      { decision: true, obligations: [] },
+    ],
+    [
+      { decision: true, reason: "forbidden" },
+      { decision: true, reason: null },
+    ],
+    [
+      { decision: true, requestable: true },
+      { decision: true, requestable: false },
+    ],
+  ];
+  for (const [expect, got] of wrong) {
+    const results = await runCases(engine, [{ ...own, expect }]);
+    assert.deepEqual(results, { passed: 0, failed: [{ name: "x", expected: expect, got }] });
+  }
+});
+
+test("a case whose facts are none fails instead of passing by accident", async () => {
+  const results = await runCases(engine, [{ ...own, given: { ...own.given, facts: { capability: "yes" } }, expect: { decision: false } }]);
+  assert.equal(results.passed, 0);
+  assert.match(String(results.failed[0]?.got["error"]), /capability/);
+});
+
+test("files of cases are read with every fault and its place", () => {
+  const bad: readonly (readonly [text: string, says: RegExp, line: number | undefined])[] = [
+    ["name: x", /must be a list/, undefined],
+    ["- name: [", /Flow sequence/, undefined],
+    ["- name: x\n  given: { subject: a }\n  ask: { action: b, resource: c }", /expect/, 1],
+    ["- name: x\n  given: { subject: a }\n  ask: { action: b, resource: c }\n  expect: { decision: maybe }", /expect\.decision/, 1],
+    ["- name: x\n  given: { subject: a }\n  ask: { action: b, resource: c }\n  expect: { decision: true, polices: [] }", /polices/, 1],
+    [
+      "- &a\n  name: x\n  given: { subject: a }\n  ask: { action: b, resource: c }\n  expect: { decision: true }\n- *a",
+      /repeats the name/,
+      undefined,
+    ],
+    ["- a: 1\n  a: 2", /unique/, 2],
+  ];
+  for (const [text, says, line] of bad) {
+    const faults: Finding[] = [];
+    readCases({ "cases/mine.yaml": text }, faults);
+    assert.match(faults[0]?.message ?? "", says, text);
+    assert.equal(faults[0]?.file, "policies/cases/mine.yaml");
+    if (line !== undefined) assert.equal(faults[0]?.line, line, text);
+  }
+});
+
+test("a resource of a case is a type, or a type with an id", () => {
+  const head = "- name: x\n  given: { subject: a }\n  expect: { decision: true }\n  ask: ";
+  const readOne = (ask: string) => readCases({ "cases/a.yaml": head + ask }, [])[0]?.ask;
+  const wanted = { action: "view", type: "pages", id: "p", context: {} };
+  assert.deepEqual(readOne("{ action: view, resource: pages, id: p }"), wanted);
+  assert.deepEqual(readOne("{ action: view, resource: { type: pages, id: p } }"), wanted);
+  assert.equal(readOne("{ action: view, resource: pages }")?.id, "*");
+});

@@ -5,20 +5,20 @@ import type { Metrics } from "#telemetry/metrics.ts";
 import { isFreshlyStrong } from "#authn/caller.ts";
 import type { Ask, Decided, DecisionPoint, Inputs, Verdict } from "./decision-point.ts";
 import type { Engine } from "./engine.ts";
+import type { Engines } from "./engines.ts";
 import type { FactSource } from "./fact-source.ts";
 import { informAsks, type Informed } from "./gather.ts";
 import { areSupported, makeObligations } from "./obligations.ts";
 import { healthTool } from "./pairs.ts";
 import type { Question } from "./question.ts";
 import type { DecisionFacts } from "./records/decision-facts.ts";
-import { ruleOn, type Ruling } from "./ruling.ts";
+import { ruleOn } from "./ruling.ts";
 import { tenantOf } from "./tenant.ts";
 import { houseVocabulary, type Vocabulary } from "./vocabulary.ts";
 
 export interface CedarParts {
-  readonly engine: Engine;
-  /** e.g. `v3+1a2b3c4d5e6f`. */
-  readonly policyVersion: string;
+  /** The version that decides now; taken once a call, so that no call sees two. */
+  readonly engines: Pick<Engines, "current">;
   readonly facts: FactSource;
   readonly decisions: DecisionFacts;
   /** The house's own words unless given. */
@@ -37,7 +37,7 @@ const isFresh = (assurance: Ask["assurance"], now: Date): boolean =>
 
 /** The embedded engine: gathers facts once a batch, asks Cedar for each item, names obligations and reasons. */
 export const createCedar = (parts: CedarParts): DecisionPoint => {
-  const { engine, metrics, now, vocabulary = houseVocabulary } = parts;
+  const { engines, metrics, now, vocabulary = houseVocabulary } = parts;
 
   const inputsOf = async ({ ask }: Informed): Promise<{ readonly inputs: Inputs; readonly toolTenant?: string }> => {
     const { vouched } = ask;
@@ -65,7 +65,7 @@ export const createCedar = (parts: CedarParts): DecisionPoint => {
     return call === undefined ? { inputs } : { inputs, toolTenant: call.tenant };
   };
 
-  const decideOne = async (informed: Informed): Promise<Verdict> => {
+  const decideOne = async (informed: Informed, engine: Engine): Promise<Verdict> => {
     const { ask, pair } = informed;
     const { inputs, toolTenant } = await inputsOf(informed);
     const tenant = tenantOf(ask, informed.facts.subject, toolTenant);
@@ -89,7 +89,8 @@ export const createCedar = (parts: CedarParts): DecisionPoint => {
       return refused("subject_unresolved", undefined);
     }
     if (isForeign(facts.resource, tenant)) return refused("resource_unresolved", { ...facts, resource: null, edges: [] });
-    if (pair === undefined) return refused("unknown_action");
+    // A version that was written before the pair was known has no word for it.
+    if (pair === undefined || !engine.bundle.schema.actions.has(pair.key)) return refused("unknown_action");
     if (pair.of !== "all" && ask.resource.id === "*") return refused("resource_id_required");
     if (facts.resource === null && (pair.of === "node" || pair.entity === "PageWidget" || pair.entity === "Decision")) {
       return refused("resource_unresolved");
@@ -107,10 +108,11 @@ export const createCedar = (parts: CedarParts): DecisionPoint => {
       ui: ask.ui,
       ...(ask.said === undefined ? {} : { said: ask.said }),
     };
-    return verdictOf(ask, tenant, question, ruleOn(engine, question));
+    return verdictOf(ask, tenant, question, engine);
   };
 
-  const verdictOf = (ask: Ask, tenant: string, question: Question, ruling: Ruling): Verdict => {
+  const verdictOf = (ask: Ask, tenant: string, question: Question, engine: Engine): Verdict => {
+    const ruling = ruleOn(engine, question);
     if (ruling.errors.length > 0) metrics.count("pdp_policy_errors_total", {}, ruling.errors.length);
     const obligations = makeObligations(ruling.obligations, engine.bundle, question.facts);
     const unmet = ruling.permit && !areSupported(obligations, ask.supported);
@@ -125,17 +127,19 @@ export const createCedar = (parts: CedarParts): DecisionPoint => {
       tenant,
       facts: question.facts,
       inputs: question.inputs,
+      question,
     };
   };
 
   const evaluateMany: DecisionPoint["evaluateMany"] = async (asks, semantic): Promise<Decided> => {
+    const { version, engine } = engines.current();
     const started = performance.now();
     const { graphVersion, items } = await informAsks(asks, parts);
     metrics.observe("pdp_facts_seconds", {}, (performance.now() - started) / 1000);
     const verdicts: Verdict[] = [];
     let sliceStarted = performance.now();
     for (const informed of items) {
-      const verdict = await decideOne(informed);
+      const verdict = await decideOne(informed, engine);
       verdicts.push(verdict);
       if (semantic === "deny_on_first_deny" && !verdict.decision) break;
       if (semantic === "permit_on_first_permit" && verdict.decision) break;
@@ -144,13 +148,16 @@ export const createCedar = (parts: CedarParts): DecisionPoint => {
         sliceStarted = performance.now();
       }
     }
-    return { policyVersion: parts.policyVersion, graphVersion, verdicts };
+    return { policyVersion: version, graphVersion, verdicts };
   };
 
   return {
     evaluate: (ask) => evaluateMany([ask], "execute_all"),
     evaluateMany,
-    describe: () => ({ kind: "cedar", policyVersion: parts.policyVersion, obligations: [...engine.bundle.obligations.keys()] }),
+    describe: () => {
+      const { version, engine } = engines.current();
+      return { kind: "cedar", policyVersion: version, obligations: [...engine.bundle.obligations.keys()] };
+    },
     ready: async () => ((await parts.facts.ready()) ? [] : ["facts"]),
   };
 };

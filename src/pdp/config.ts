@@ -15,6 +15,10 @@ export const pdpSettings = {
     description:
       "Whether policy files that changed decide from this start on. Unset: true in dev and test; elsewhere they are kept as a draft.",
   }),
+  shadowSample: setting("PDP_SHADOW_SAMPLE", z.coerce.number().min(0).max(1), {
+    description: "Share of decisions that a version in shadow decides too, after the answer: 1 all, 0 none.",
+    default: "1",
+  }),
   answerDetail: setting("PDP_ANSWER_DETAIL", z.enum(["coarse", "none"]), {
     description: "Whether foreign enforcement points get decision id and reason, or the bare decision and its obligations.",
     default: "coarse",

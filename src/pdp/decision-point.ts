@@ -1,6 +1,7 @@
 import type { Obligation, Reason, semantics } from "#contract/authzen.ts";
 import type { Facts } from "#contract/facts.ts";
 import type { z } from "zod";
+import type { Question } from "./question.ts";
 
 /** One question as the protocol gives it: who asks for whom, for what, under which circumstances. */
 export interface Ask {
@@ -73,6 +74,8 @@ export interface Verdict {
   readonly tenant: string | undefined;
   readonly facts: Facts | undefined;
   readonly inputs: Inputs;
+  /** What was put before the policies; absent where none was asked. */
+  readonly question?: Question;
 }
 
 export interface Decided {

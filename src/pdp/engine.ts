@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import {
   preparsePolicySet,
   preparseSchema,
@@ -35,18 +36,36 @@ export interface Engine {
    */
   judge(question: Question, omit?: ReadonlySet<string>): Judgement;
   slice(action: string): PolicySlice;
+  /** Parses what every action needs ahead of the first question. */
+  warm(): Promise<void>;
 }
 
-/** Instances share one cache of parsed sets inside the engine, so each has names of its own. */
-let instances = 0;
+/**
+ * Instances share one cache of parsed sets inside Cedar, so each has names of its own. Cedar forgets nothing: the names of an
+ * instance that nobody holds any more are given to the next one, which overwrites what they named.
+ */
+const takeName = (() => {
+  let made = 0;
+  const free: string[] = [];
+  const gone = new FinalizationRegistry<string>((name) => void free.push(name));
+  /** The name is free again when nothing can reach the slot any more: every function of an engine reads it there. */
+  return (): { readonly name: string } => {
+    const name = free.pop() ?? `e${(made += 1)}`;
+    const slot = { name };
+    gone.register(slot, name);
+    return slot;
+  };
+})();
+
+const WARM_SLICE_MS = 8;
 
 /**
  * Cedar over one bundle. `minimal` (the default) puts before Cedar only the policies of the action and the parents they
  * name; `whole` puts everything, for the test that the answer is the same.
  */
 export const createEngine = (bundle: Bundle, slicing: "minimal" | "whole" = "minimal"): Engine => {
-  const prefix = `${bundle.digest.slice(0, 12)}.${(instances += 1)}`;
-  parsed(preparseSchema(prefix, bundle.schema.text));
+  const slot = takeName();
+  parsed(preparseSchema(slot.name, bundle.schema.text));
   const slices = new Map<string, PolicySlice>();
   const prepared = new Set<string>();
 
@@ -68,7 +87,7 @@ export const createEngine = (bundle: Bundle, slicing: "minimal" | "whole" = "min
 
   const prepare = (action: string, omit: ReadonlySet<string>): string => {
     const left = slice(action).policies.filter((policy) => !omit.has(policy.id));
-    const name = `${prefix}/${action}/${[...omit].toSorted().join(",")}`;
+    const name = `${slot.name}/${action}/${[...omit].toSorted().join(",")}`;
     if (!prepared.has(name)) {
       parsed(preparsePolicySet(name, { staticPolicies: Object.fromEntries(left.map((policy) => [policy.id, policy.text])) }));
       prepared.add(name);
@@ -81,7 +100,7 @@ export const createEngine = (bundle: Bundle, slicing: "minimal" | "whole" = "min
     const action = question.pair.key;
     const answer = statefulIsAuthorized({
       ...requestOf(question, bundle.schema, slicing === "whole" ? undefined : slice(action)),
-      preparsedSchemaName: prefix,
+      preparsedSchemaName: slot.name,
       validateRequest: true,
       preparsedPolicySetId: prepare(action, omit),
     });
@@ -90,7 +109,16 @@ export const createEngine = (bundle: Bundle, slicing: "minimal" | "whole" = "min
     const errors = diagnostics.errors.map((error) => error.policyId).toSorted();
     return { permit: decision === "allow" && errors.length === 0, policies: diagnostics.reason.toSorted(), errors };
   };
-  return { bundle, judge, slice };
+  const warm = async (): Promise<void> => {
+    let started = performance.now();
+    for (const action of bundle.schema.actions.keys()) {
+      prepare(action, none);
+      if (performance.now() - started < WARM_SLICE_MS) continue;
+      await nextTurn();
+      started = performance.now();
+    }
+  };
+  return { bundle, judge, slice, warm };
 };
 
 const parsed = (answer: { readonly type: string }): void => {

@@ -1,5 +1,6 @@
 import { ask as askPeer, type Peer } from "#contract/ask.ts";
-import { askFacts, type FactAsk, type Facts } from "#contract/facts.ts";
+import type { ReplyOf, SentBody } from "#contract/endpoint.ts";
+import { askFacts, askFactsIf, type FactAsk, type Facts } from "#contract/facts.ts";
 import { Problem } from "#contract/problem.ts";
 import type { HouseIdentity } from "#authn/house-identity.ts";
 
@@ -15,7 +16,12 @@ export interface FactSource {
   /** Throws `membership_unavailable` or `graph_unavailable`. */
   gather(asks: readonly FactAsk[]): Promise<Gathered>;
   ready(): Promise<boolean>;
+  /** As `gather`, of the graph as it would be after a change. Absent where the source cannot change. Throws what is wrong with the change. */
+  gatherIf?(asks: readonly FactAsk[], change: GraphChange): Promise<GatheredIf>;
 }
+
+export type GraphChange = Omit<SentBody<typeof askFactsIf>, "asks">;
+export type GatheredIf = Gathered & Pick<ReplyOf<typeof askFactsIf>, "reached" | "audiences">;
 
 /** Most asks that one call of membership takes. */
 const PER_CALL = 1000;
@@ -57,8 +63,28 @@ export const createPeerFacts = (parts: {
     return { graphVersion, facts: at.map((index) => facts[index] ?? absent()) };
   };
 
+  const callIf = async (asks: readonly FactAsk[], change: GraphChange) => {
+    const token = await parts.identity.asService(parts.membershipAudience, ["pip.read"]);
+    return askPeer(parts.membership, askFactsIf, {
+      body: { ...change, asks: [...asks] },
+      headers: { authorization: `Bearer ${token}` },
+      signal: AbortSignal.timeout(parts.timeoutMs * 4),
+    }).catch((cause: unknown) => {
+      if (cause instanceof Problem && changeFaults.has(cause.code)) throw cause;
+      throw new Problem("membership_unavailable", { cause });
+    });
+  };
+
   return {
     gather,
+    gatherIf: async (asks, change) => {
+      const first = await callIf(asks.slice(0, PER_CALL), change);
+      const facts = [...first.facts];
+      for (let from = PER_CALL; from < asks.length; from += PER_CALL)
+        facts.push(...(await callIf(asks.slice(from, from + PER_CALL), change)).facts);
+      if (facts.length !== asks.length) throw new Problem("membership_unavailable", { cause: "as many facts as asks were wanted" });
+      return { graphVersion: first.graph_version, facts, reached: first.reached, audiences: first.audiences };
+    },
     ready: async () => {
       try {
         await call([{ subject_id: parts.identity.clientId, action: "view_all", resource: { type: "pages", external_id: "*" } }]);
@@ -69,6 +95,9 @@ export const createPeerFacts = (parts: {
     },
   };
 };
+
+/** What may be wrong with a change, rather than with membership. */
+const changeFaults: ReadonlySet<string> = new Set(["unprocessable", "edge_not_allowed", "cycle", "cross_tenant"]);
 
 const absent = (): never => {
   throw new Problem("membership_unavailable", { cause: "a fact is missing" });

@@ -16,7 +16,7 @@ export const columns = [
 type Column = (typeof columns)[number];
 
 /** What is asked, by row. */
-interface Row {
+export interface Row {
   readonly type: string;
   readonly action: string;
   /** Of the resource; `*` where the whole collection is asked about. */
@@ -80,7 +80,8 @@ const instances = (known: KnownDecisions): Readonly<Record<string, readonly Omit
   secret: [{ id: "yaml://secret/people/demo" }, { id: "yaml://secret/else/where" }],
 });
 
-const rowsOf = (known: KnownDecisions): readonly Row[] => {
+/** Every row of the matrix. */
+export const matrixRows = (known: KnownDecisions): readonly Row[] => {
   const byPair = instances(known);
   const asked = pairs.flatMap(({ type, action, key, of }): readonly Row[] => {
     const found = byPair[key] ?? (of === "all" ? [{ id: "*" }] : byPair[type]);
@@ -107,40 +108,56 @@ const askOf = (column: Column, row: Row, now: Date, mfa: boolean): Ask => ({
 });
 
 /** Y allowed, S allowed after a strong sign-in, R allowed after an approval, - denied. */
-const cellOf = (verdict: Verdict): "Y" | "S" | "R" | "-" =>
+const cellOf = (verdict: Verdict): Cell["value"] =>
   verdict.decision ? "Y" : verdict.reason === "step_up_required" ? "S" : verdict.requestable ? "R" : "-";
 
-const lineOf = (name: string, verdicts: readonly Verdict[]): string => {
+export interface Cell {
+  readonly value: "Y" | "S" | "R" | "-";
+  readonly policies: readonly string[];
+}
+
+/** Cells of a row, in the order of `columns`, by the name of the row. */
+export type Matrix = ReadonlyMap<string, readonly Cell[]>;
+
+/** How the row is called in matrix.txt. */
+export const nameOf = (row: Row): string => `${row.type}:${row.action} ${row.label ?? row.id}`.replace(/ \*$/, "");
+
+/** Asks every row of every column; the rows in byte order of their names. */
+export const askMatrix = async (
+  decisionPoint: Pick<DecisionPoint, "evaluateMany">,
+  known: KnownDecisions,
+  now: () => Date,
+): Promise<Matrix> => {
+  const matrix: [string, readonly Cell[]][] = [];
+  for (const row of matrixRows(known)) {
+    const name = nameOf(row);
+    const ask = async (mfa: boolean): Promise<readonly Cell[]> => {
+      const asks = columns.map((column) => askOf(column, row, now(), mfa));
+      const { verdicts } = await decisionPoint.evaluateMany(asks, "execute_all");
+      return verdicts.map((verdict) => ({ value: cellOf(verdict), policies: verdict.policies }));
+    };
+    const plain = await ask(false);
+    matrix.push([name, plain]);
+    if (plain.some(({ value }) => value === "S")) matrix.push([`${name} +mfa`, await ask(true)]);
+  }
+  return new Map(matrix.toSorted(([a], [b]) => (a < b ? -1 : 1)));
+};
+
+const lineOf = (name: string, cells: readonly Cell[]): string => {
   const deciding = new Map<string, string[]>();
-  for (const [index, verdict] of verdicts.entries()) {
-    for (const id of verdict.policies) deciding.set(id, [...(deciding.get(id) ?? []), columns[index]?.name ?? ""]);
+  for (const [index, { policies }] of cells.entries()) {
+    for (const id of policies) deciding.set(id, [...(deciding.get(id) ?? []), columns[index]?.name ?? ""]);
   }
   const ids = [...deciding].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([id, names]) => `${id}(${names.join(" ")})`);
-  return [name, ...verdicts.map(cellOf), ids.join(" ")].join(" | ").trimEnd();
+  return [name, ...cells.map(({ value }) => value), ids.join(" ")].join(" | ").trimEnd();
 };
 
 /** Every row for every column, as text: what the policies mean, to be reviewed as a difference. */
-export const drawMatrix = async (decisionPoint: DecisionPoint, known: KnownDecisions, now: () => Date): Promise<string> => {
-  const lines: string[] = [];
-  for (const row of rowsOf(known)) {
-    const name = `${row.type}:${row.action} ${row.label ?? row.id}`.replace(/ \*$/, "");
-    const ask = async (mfa: boolean): Promise<readonly Verdict[]> =>
-      (
-        await decisionPoint.evaluateMany(
-          columns.map((column) => askOf(column, row, now(), mfa)),
-          "execute_all",
-        )
-      ).verdicts;
-    const plain = await ask(false);
-    lines.push(lineOf(name, plain));
-    if (plain.some((verdict) => cellOf(verdict) === "S")) lines.push(lineOf(`${name} +mfa`, await ask(true)));
-  }
-  const head = ["type:action id", ...columns.map((column) => column.name), "deciding policies"].join(" | ");
-  return [
+export const drawMatrix = (matrix: Matrix): string =>
+  [
     "# What the policies decide in the demo world. Y allowed, S after a strong sign-in (+mfa: signed in so), R after an approval, - denied.",
     "# Written by `npm run matrix`; a test compares it. Review every changed line.",
-    head,
-    ...lines.toSorted((a, b) => (a < b ? -1 : 1)),
+    ["type:action id", ...columns.map((column) => column.name), "deciding policies"].join(" | "),
+    ...[...matrix].map(([name, cells]) => lineOf(name, cells)).toSorted((a, b) => (a < b ? -1 : 1)),
     "",
   ].join("\n");
-};

@@ -1,5 +1,3 @@
-import { dirname, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
 import type { Peer } from "#contract/ask.ts";
 import type { SettingsOf } from "#contract/setting.ts";
 import { createRouter } from "#http/serve.ts";
@@ -16,8 +14,6 @@ import type { Metrics } from "#telemetry/metrics.ts";
 import type { Tracing } from "#telemetry/tracing.ts";
 import { createDisabled } from "./authorization-disabled.ts";
 import { serveBudgets } from "./budgets/serve-budgets.ts";
-import { importBundle } from "./bundle/bundle-store.ts";
-import { readPolicyFolder } from "./bundle/policy-files.ts";
 import { createCedar } from "./cedar.ts";
 import type { pdpSettings } from "./config.ts";
 import { ConfigurationRefused, readPdpConfiguration } from "./configuration-file.ts";
@@ -31,16 +27,18 @@ import { serveSearches } from "./endpoints/searches.ts";
 import type { Pep } from "./endpoints/parse-ask.ts";
 import { createRequirePair } from "./endpoints/require-pair.ts";
 import { withRequestId } from "./endpoints/request-id.ts";
-import { createEngines } from "./engines.ts";
+import { joinAdministration } from "./join-administration.ts";
 import { createViewers } from "./explain/viewer.ts";
 import type { FactSource } from "./fact-source.ts";
 import { readMetadataKey } from "./metadata-key.ts";
 import { openFacts } from "./open-facts.ts";
 import { createDecisionIds } from "./records/decision-id.ts";
 import { createDecisionLog } from "./records/decision-log.ts";
+import { openPolicies } from "./open-policies.ts";
 import { createRecordedDecisions } from "./records/recorded-decisions.ts";
 import type { CandidateSource } from "./search/candidate-source.ts";
 import { createPageTokens } from "./search/page-token.ts";
+import type { FollowerParts } from "./rollout/follow-pointer.ts";
 
 export interface PdpParts {
   readonly config: SettingsOf<typeof pdpSettings>;
@@ -63,9 +61,10 @@ export interface PdpParts {
   /** Instead of membership; for tests. */
   readonly facts?: FactSource;
   readonly candidates?: CandidateSource;
+  /** How what decides is followed; for tests. */
+  readonly follow?: Pick<FollowerParts, "pollMs" | "blindMs" | "elapsedMs">;
 }
 
-const builtIn = fileURLToPath(new URL("./policies/", import.meta.url));
 const MAX_BODY_BYTES = 2 * 1_048_576;
 const loopback = /^(?:localhost|127\.0\.0\.1|\[::1\])$/;
 
@@ -86,13 +85,13 @@ export const createPdp = async (parts: PdpParts): Promise<Service> => {
       { path: `${config.configFile}#/enable_authorization`, file: config.configFile, message: "may be false in dev and test alone" },
     ]);
   }
-  const folder = switches.policy_dir === undefined ? builtIn : resolve(dirname(config.configFile), switches.policy_dir);
-  const imported = await importBundle(database, await readPolicyFolder(folder), config.autoActivate ?? environment !== "production");
-  const engines = createEngines(database, imported.active);
-  const { version } = imported.active;
-  metrics.set("pdp_bundle_info", { version, state: "active" }, 1);
-  log.info("pdp_policies", { version, policies: imported.active.bundle.policies.size });
-  if (imported.draft !== undefined) log.warn("pdp_policies_not_active", { active: version, draft: imported.draft });
+  const follower = await openPolicies({
+    ...parts,
+    policyDir: switches.policy_dir,
+    configFile: config.configFile,
+    autoActivate: config.autoActivate ?? environment !== "production",
+  });
+  const { engines } = follower;
   if (disabled) log.warn("pdp_authorization_disabled", { detail: "Every decision is a permit. Never run it so where it matters." });
 
   const records = createDecisionLog({
@@ -112,7 +111,7 @@ export const createPdp = async (parts: PdpParts): Promise<Service> => {
   const opened = await openFacts({
     switches,
     configFile: config.configFile,
-    schema: imported.active.bundle.schema,
+    schema: engines.current().engine.bundle.schema,
     membership: parts.peers.membership,
     membershipAudience: parts.audiences.membership,
     identity: parts.identity,
@@ -120,7 +119,7 @@ export const createPdp = async (parts: PdpParts): Promise<Service> => {
   });
   const { vocabulary } = opened;
   const facts = parts.facts ?? opened.facts;
-  const cedar = createCedar({ engine: engines.active.engine, policyVersion: version, facts, decisions, vocabulary, metrics, now });
+  const cedar = createCedar({ engines, facts, decisions, vocabulary, metrics, now });
   const decisionPoint = disabled ? createDisabled(cedar) : cedar;
 
   const house = new Set(config.houseClients.map((name) => `service:${name}`));
@@ -140,9 +139,30 @@ export const createPdp = async (parts: PdpParts): Promise<Service> => {
     badInputStatus: 400,
   });
   const nextDecisionId = createDecisionIds(now);
+  // One's own right to see a decision is asked of the policies even where authorization is switched off.
+  const viewers = createViewers(cedar, parts.identity.clientId);
+  const cursors = createPageCursors(createSealer(parts.secrets, "pdp.cursor"), now);
+  const administration = joinAdministration(router, {
+    ...parts,
+    follower,
+    cedar,
+    decideBy: (version) =>
+      createCedar({ engines: { current: () => ({ ...version, epoch: 0n }) }, facts, decisions, vocabulary, metrics, now }),
+    facts,
+    decisions,
+    records,
+    viewers,
+    cursors,
+    nextDecisionId,
+    pepOf,
+    // Where everything is permitted, a shadow would only tell that it would not be.
+    shadowSample: disabled ? 0 : config.shadowSample,
+    recordDays: config.recordDays,
+  });
   serveEvaluations(router, {
     decisionPoint,
     records,
+    shadow: administration.shadow,
     nextDecisionId,
     pepOf,
     batchMaxItems: config.batchMaxItems,
@@ -163,9 +183,8 @@ export const createPdp = async (parts: PdpParts): Promise<Service> => {
     engines,
     facts,
     decisions,
-    // One's own right to see a decision is asked of the policies even where authorization is switched off.
-    viewers: createViewers(cedar, parts.identity.clientId),
-    cursors: createPageCursors(createSealer(parts.secrets, "pdp.cursor"), now),
+    viewers,
+    cursors,
     pepOf,
   });
   serveBudgets(router, {
@@ -177,16 +196,23 @@ export const createPdp = async (parts: PdpParts): Promise<Service> => {
   });
   serveMetadata(router, {
     publicUrl: config.publicUrl,
-    bundle: () => engines.active.engine.bundle,
+    bundle: () => engines.current().engine.bundle,
     key: await readMetadataKey(database, createSealer(parts.secrets, "pdp.metadata")),
   });
-  const ready = async (): Promise<readonly string[]> => [...(await decisionPoint.ready()), ...(records.isWritable() ? [] : ["records"])];
-  serveHealth(router, { ready, disabled, version, metrics });
+  const ready = async (): Promise<readonly string[]> => [
+    ...(follower.knows() ? await decisionPoint.ready() : ["policies"]),
+    ...(records.isWritable() ? [] : ["records"]),
+  ];
+  serveHealth(router, { ready, disabled, version: () => engines.current().version, metrics });
 
   return {
     name: "pdp",
-    fetch: withRequestId(router.fetch, disabled ? { "x-authorization-disabled": "1" } : {}),
+    fetch: withRequestId((request) => engines.during(() => router.fetch(request)), disabled ? { "x-authorization-disabled": "1" } : {}),
     ready,
-    [Symbol.asyncDispose]: () => records[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: async () => {
+      await administration[Symbol.asyncDispose]();
+      await follower[Symbol.asyncDispose]();
+      await records[Symbol.asyncDispose]();
+    },
   };
 };

@@ -7,10 +7,12 @@ import type { DecisionRecord, EvaluationReply } from "#contract/authzen.ts";
 import { createLog } from "#telemetry/log.ts";
 import { policyFolder } from "#testing/decision-matrix.ts";
 import { testDatabase } from "#testing/database.ts";
-import { pdpConfig, pdpWorld, type PdpWorld } from "#testing/pdp.ts";
+import { pdpConfig, pdpRooms, pdpWorld, type PdpWorld } from "#testing/pdp.ts";
 import { BundleRefused } from "./bundle/bundle-refused.ts";
-import { importBundle, readStoredBundle } from "./bundle/bundle-store.ts";
 import { readPolicyFolder } from "./bundle/policy-files.ts";
+import { importBundle } from "./rollout/import-bundle.ts";
+import { findNewestDraft, readContent } from "./rollout/version-store.ts";
+import { graphWorld } from "#testing/membership.ts";
 import { ConfigurationRefused, parsePdpConfiguration, readPdpConfiguration } from "./configuration-file.ts";
 
 const folderOf = async (t: TestContext): Promise<string> => {
@@ -109,24 +111,60 @@ test("the public address is https, or http on loopback in dev and test", async (
 });
 
 test("changed policies decide at once where they may, elsewhere they wait as a draft; none is ever lost", async (t) => {
-  const database = await testDatabase(t, ["pdp"]);
+  const database = await testDatabase(t, pdpRooms);
+  const { change, entries } = await graphWorld(database);
+  const parts = { database, change };
   const files = await readPolicyFolder(policyFolder);
   const changed = { ...files, "pages.cedar": `${files["pages.cedar"]}\n// changed` };
-  const first = await importBundle(database, files, false);
-  assert.match(first.active.version, /^v1\+[0-9a-f]{12}$/);
+  const broken = { ...files, "pages.cedar": `${files["pages.cedar"]}\npermit (` };
+  const first = await importBundle(parts, files, false);
+  assert.match(first.active, /^v1\+[0-9a-f]{12}$/);
   assert.equal(first.draft, undefined);
-  const again = await importBundle(database, files, false);
-  assert.equal(again.active.version, first.active.version);
-  const draft = await importBundle(database, changed, false);
-  assert.equal(draft.active.version, first.active.version);
-  assert.equal(draft.active.bundle.digest, first.active.bundle.digest);
+  assert.deepEqual(await importBundle(parts, files, false), { active: first.active });
+  const draft = await importBundle(parts, changed, false);
+  assert.equal(draft.active, first.active);
   assert.match(draft.draft ?? "", /^v2\+/);
-  const active = await importBundle(database, changed, true);
-  assert.equal(active.active.version, draft.draft);
-  const back = await importBundle(database, files, true);
-  assert.equal(back.active.version, first.active.version);
-  assert.equal((await readStoredBundle(database, active.active.version))?.bundle.digest, active.active.bundle.digest);
-  assert.equal(await readStoredBundle(database, "v9+000000000000"), undefined);
+  assert.deepEqual(await importBundle(parts, files, true), { active: first.active });
+  const active = await importBundle(parts, changed, true);
+  assert.equal(active.active, draft.draft);
+  // Files that did not change since the last start undo nothing that was done in between.
+  assert.deepEqual(await importBundle(parts, changed, true), { active: active.active });
+  await assert.rejects(importBundle(parts, broken, true), BundleRefused);
+  const faulty = await importBundle(parts, broken, false);
+  assert.equal(faulty.active, active.active);
+  assert.match(faulty.faults?.join("\n") ?? "", /policies\/pages\.cedar:\d+ unexpected end/);
+  const stored = await findNewestDraft(database);
+  assert.equal(stored?.version, faulty.draft);
+  assert.equal((await readContent(database, stored?.version ?? ""))?.report.valid, false);
+  assert.deepEqual(
+    entries.filter(({ category }) => category === "policy").map(({ data }) => [data["op"], data["version"], data["active"]]),
+    [
+      ["imported", first.active, true],
+      ["imported", draft.draft, false],
+      ["imported", first.active, true],
+      ["imported", active.active, true],
+      ["imported", faulty.draft, false],
+    ],
+  );
+});
+
+test("policies of whom a case is not met, or that lock everybody out, do not decide at start", async (t) => {
+  const database = await testDatabase(t, pdpRooms);
+  const parts = { database, change: (await graphWorld(database)).change };
+  const files = await readPolicyFolder(policyFolder);
+  const { active } = await importBundle(parts, files, true);
+  const without = (files["administration.cedar"] ?? "").replace('Action::"policies:activate",', "");
+  const wrong = `${files["cases/pages.yaml"]}\n- name: dan sees all\n  given: { subject: person:dan }\n  ask: { action: view_all, resource: pages }\n  expect: { decision: true }\n`;
+  for (const [name, text, says] of [
+    ["administration.cedar", without, /denies policies\/activate to every person/],
+    ["cases/pages.yaml", wrong, /the case fails: dan sees all/],
+  ] as const) {
+    await assert.rejects(
+      importBundle(parts, { ...files, [name]: text }, true),
+      (error: unknown) => error instanceof BundleRefused && says.test(error.message),
+    );
+  }
+  assert.deepEqual(await importBundle(parts, files, true), { active });
 });
 
 test("an old decision is explained by the policies that made it", async (t) => {

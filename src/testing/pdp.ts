@@ -5,6 +5,7 @@ import type { Change } from "#events/change.ts";
 import type { Service } from "#http/service.ts";
 import { readCandidates } from "#membership/graph/sql-candidates.ts";
 import { wholeGraph } from "#membership/graph/tenant-scope.ts";
+import { factsIf } from "#membership/pip/facts-if.ts";
 import { pdpSettings } from "#pdp/config.ts";
 import type { FactSource } from "#pdp/fact-source.ts";
 import type { CandidateSource } from "#pdp/search/candidate-source.ts";
@@ -28,6 +29,10 @@ export const readerFacts = (world: GraphWorld): FactSource => ({
     return { graphVersion: Number(version), facts: value };
   },
   ready: async () => true,
+  gatherIf: async (asks, change) => {
+    const reply = await factsIf(world.database, wholeGraph, { ...change, asks: [...asks] }, { unknownType: "tenants", refused: () => {} });
+    return { graphVersion: reply.graph_version, facts: reply.facts, reached: reply.reached, audiences: reply.audiences };
+  },
 });
 
 /** What searches look at, by the graph itself. */
@@ -67,13 +72,15 @@ export interface PdpWorldOptions {
   readonly realAudit?: boolean;
   /** Whose keys are trusted; own ones unless given. */
   readonly identity?: TestIdentity;
+  /** Instead of an embedded one of its own. */
+  readonly database?: Database;
   /** Another decision point over the same database, as after a restart. */
   readonly over?: PdpWorld;
 }
 
 /** The decision point over the real graph of the demo world, on an embedded database; closed when the test ends. */
 export const pdpWorld = async (t: Pick<TestContext, "after">, options: PdpWorldOptions = {}): Promise<PdpWorld> => {
-  const database = options.over?.database ?? (await testDatabase(t, pdpRooms));
+  const database = options.over?.database ?? options.database ?? (await testDatabase(t, pdpRooms));
   const world = options.over?.world ?? (await graphWorld(database));
   const clock = options.over?.clock ?? { now: new Date() };
   const now = () => clock.now;

@@ -1,13 +1,15 @@
 import type { z } from "zod";
 import { requireScope, type Caller } from "#authn/caller.ts";
 import type { Endpoint, QueryOf, ReplyOf } from "#contract/endpoint.ts";
-import { askFacts, listCandidates } from "#contract/facts.ts";
+import { askFacts, askFactsIf, listCandidates } from "#contract/facts.ts";
 import { capabilities, chainEligibility, dataScope, pipDelegations, stepUp } from "#contract/membership.ts";
 import type { Answered } from "#membership/graph/graph-reader.ts";
 import { readCandidates } from "#membership/graph/sql-candidates.ts";
 import { tenantScopeOf, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { MembershipRoom } from "#membership/room.ts";
+import { Problem } from "#contract/problem.ts";
 import { observed, pipAnswer } from "./answer.ts";
+import { factsIf } from "./facts-if.ts";
 import { stepUpOf } from "./step-up.ts";
 
 /** Services ask about anybody (`pip.read`), everybody else about himself, an agent also about the person it acts for. */
@@ -97,5 +99,13 @@ export const servePip = (room: MembershipRoom): void => {
   );
   router.serve(listCandidates, ({ caller, body }) =>
     observed(room, "candidates", async () => ({ ids: [...(await readCandidates(room.database, tenantScopeOf(caller), body))] })),
+  );
+  router.serve(askFactsIf, ({ caller, body }) =>
+    observed(room, "facts-if", async () => {
+      const scope = tenantScopeOf(caller);
+      // Only the house's own services speak for any tenant.
+      if (scope.tenant !== "*" && scope.tenant !== body.tenant_id) throw new Problem("tenant_required");
+      return factsIf(room.database, scope, body, room.dataScope);
+    }),
   );
 };

@@ -3,7 +3,8 @@ import { test } from "node:test";
 import { pairs } from "#pdp/pairs.ts";
 import { policyFolder } from "#testing/decision-matrix.ts";
 import { BundleRefused } from "./bundle-refused.ts";
-import { digestOf, readBundle } from "./bundle.ts";
+import { digestOf, inspectBundle, readBundle } from "./bundle.ts";
+import type { Finding } from "./findings.ts";
 import { readPolicyFolder } from "./policy-files.ts";
 
 const files = await readPolicyFolder(policyFolder);
@@ -15,7 +16,7 @@ const faultsOf = (more: Readonly<Record<string, string>>): readonly string[] => 
   } catch (error) {
     assert.ok(error instanceof BundleRefused);
     assert.equal(error.exitCode, 78);
-    return error.faults.map((fault) => `${fault.file ?? ""}:${fault.line ?? ""} ${fault.message}`);
+    return error.faults.map((fault) => `${fault.file ?? ""}:${fault.line ?? ""}:${fault.column ?? ""} ${fault.message}`);
   }
 };
 const head = '@id("extra") @description("x") ';
@@ -62,6 +63,33 @@ const refused: readonly (readonly [name: string, policy: string, says: RegExp])[
   ["a permit that wants a weak sign-in", `${head}permit (${scope}) when { !context.mfa };`, /permits less the more of context\.mfa/],
   ["a permit unless approved", `${head}permit (${scope}) unless { context.approved };`, /permits less the more of context\.approved/],
   ["a forbid for the strongly signed in", `${head}forbid (${scope}) when { context.via_agent && context.mfa };`, /permits less/],
+  [
+    "a permit for few steps",
+    `${head}permit (principal, action == Action::"tool:tools/call", resource) when { context has delegation && context.delegation.steps_left < 5 };`,
+    /permits less the more steps or budget/,
+  ],
+  [
+    "a forbid for a cheap call",
+    `${head}forbid (principal, action == Action::"tool:tools/call", resource) when { context has delegation && context.delegation.cost <= 3 };`,
+    /permits less the more steps or budget/,
+  ],
+  [
+    "a permit unless much is left",
+    `${head}permit (principal, action == Action::"tool:tools/call", resource) unless { context has delegation && context.delegation.budget_left > 3 };`,
+    /permits less the more steps or budget/,
+  ],
+  [
+    "limits too entangled to tell",
+    `${head}permit (principal, action == Action::"tool:tools/call", resource) when { context has delegation && context.delegation.steps_left * 2 > 3 };`,
+    /too entangled/,
+  ],
+  ["an unknown advice", `${head}@advice("cake") permit (${scope});`, /unknown advice cake/],
+  [
+    "an id that is a word of the administration",
+    `@id("rollouts") @description("x") permit (${scope});`,
+    /word of the policy administration/,
+  ],
+  ["a condition that never holds", `${head}permit (${scope}) when { false };`, /impossible/],
   ["an assurance too entangled to tell", `${head}permit (${scope}) when { context.mfa == context.owner };`, /too entangled/],
   ["an unknown action", `${head}permit (principal, action == Action::"pages:fly", resource);`, /unrecognized action/],
   ["an unknown member", `${head}permit (${scope}) when { context.cake };`, /cake/],
@@ -86,6 +114,53 @@ for (const [name, policy, says] of refused) {
   });
 }
 
+test("limits may stand where more of them permits more", () => {
+  const good = [
+    "permit (S) when { context has delegation && context.delegation.steps_left > 2 };",
+    "permit (S) when { context has delegation && context.delegation.cost <= context.delegation.budget_left };",
+    "permit (S) unless { context has delegation && context.delegation.budget_left < 3 };",
+    "forbid (S) when { context has delegation && !(context.delegation.steps_left >= 2) };",
+    "forbid (S) unless { context has delegation && 3 > context.delegation.cost };",
+  ];
+  for (const policy of good) {
+    const text = head + policy.replace("S", 'principal, action == Action::"tool:tools/call", resource');
+    assert.deepEqual(faultsOf({ "extra.cedar": text }), [], policy);
+  }
+});
+
+test("every finding has file, line, column and a hint of what to do", () => {
+  const { findings } = inspectBundle({
+    ...files,
+    "extra.cedar": `// a comment\n  ${head}permit (${scope}) when {\n  context.cake };\n\npermit (${scope});\n ${head.replace("extra", "b")}@obligation("cake") permit (${scope});`,
+    "advice.yaml": "ask-ada:\n  text: 7",
+  });
+  const where = (finding: Finding) => [finding.file, finding.line, finding.column, finding.policy_id];
+  assert.deepEqual(findings.errors.map(where), [
+    ["policies/advice.yaml", 2, 9, undefined],
+    ["policies/extra.cedar", 3, 3, "extra"],
+  ]);
+  assert.deepEqual(findings.lint.map(where), [
+    ["policies/extra.cedar", 5, 1, undefined],
+    ["policies/extra.cedar", 5, 1, undefined],
+    ["policies/extra.cedar", 6, 2, "b"],
+  ]);
+  assert.match(findings.errors[1]?.hint ?? "", /did you mean/);
+  for (const { hint } of findings.lint) assert.ok(hint);
+});
+
+test("what is declared and never named is a warning, and keeps nothing from deciding", () => {
+  const { findings, bundle } = inspectBundle({ ...files, "advice.yaml": "ask-ada: { text: Ask Ada. }" });
+  assert.ok(findings.warnings.some(({ message }) => message === "ask-ada is named by no policy"));
+  assert.ok(bundle);
+  assert.deepEqual([...readBundle({ ...files, "advice.yaml": "ask-ada: { text: Ask Ada. }" }).advice.keys()], ["ask-ada"]);
+});
+
+test("a bundle of which a policy had to be left out decides nothing", () => {
+  assert.equal(inspectBundle({ ...files, "extra.cedar": `forbid (principal, action, resource);` }).bundle, undefined);
+  const twice = `@id("page-granted") @description("x") forbid (${scope});`;
+  assert.equal(inspectBundle({ ...files, "extra.cedar": twice }).bundle, undefined);
+});
+
 test("every fault of a bundle is named at once, with its place", () => {
   const faults = faultsOf({
     "extra.cedar": `// one\npermit (${scope});\n\n@id("b") @description("b")\npermit (principal, action, resource);`,
@@ -93,8 +168,8 @@ test("every fault of a bundle is named at once, with its place", () => {
     "templates.yaml": "four-eyes: { approvers: everybody, ttl_minutes: 1, valid_minutes: 1, single_use: true }",
   });
   for (const wanted of [
-    "policies/extra.cedar:2 needs @id",
-    "policies/extra.cedar:4 b permits every action",
+    "policies/extra.cedar:2:1 needs @id",
+    "policies/extra.cedar:4:1 b permits every action",
     "cake, which the decision point cannot make",
     "must be resource_owner",
   ]) {
@@ -106,8 +181,8 @@ test("every fault of a bundle is named at once, with its place", () => {
 });
 
 test("a schema that is missing or broken is a fault with its line", () => {
-  assert.deepEqual(faultsOf({ "schema.cedarschema": undefined as unknown as string })[0], "schema.cedarschema: is missing");
-  assert.match(faultsOf({ "schema.cedarschema": "entity A;\nentity B in [C;" })[0] ?? "", /^schema\.cedarschema:2 /);
+  assert.deepEqual(faultsOf({ "schema.cedarschema": undefined as unknown as string })[0], "policies/schema.cedarschema:: is missing");
+  assert.match(faultsOf({ "schema.cedarschema": "entity A;\nentity B in [C;" })[0] ?? "", /^policies\/schema\.cedarschema:2:15 /);
 });
 
 test("the digest changes with every name and every text, and with nothing else", () => {

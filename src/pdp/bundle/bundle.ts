@@ -1,22 +1,23 @@
 import { createHash } from "node:crypto";
-import type { Fault } from "#contract/problem.ts";
+import { readCases, type PolicyCase } from "#pdp/cases/case.ts";
 import { BundleRefused } from "./bundle-refused.ts";
+import { noFindings, type Findings } from "./findings.ts";
 import { lintPolicies } from "./lint.ts";
-import { readNamed, type ObligationKind, type Template } from "./named-files.ts";
+import { readNamed, type Named } from "./named-files.ts";
 import { readPolicies, type Policy } from "./policies.ts";
 import type { PolicyFiles } from "./policy-files.ts";
-import { readSchema, type Schema } from "./schema.ts";
+import { readSchema, schemaFile, type Schema } from "./schema.ts";
+import { validateStrictly } from "./validate.ts";
 
 /** Policies that belong together and decide together. Never changes once made. */
-export interface Bundle {
+export interface Bundle extends Named {
   /** SHA-256 over the files, hexadecimal. */
   readonly digest: string;
   readonly files: PolicyFiles;
   readonly schema: Schema;
   /** By id, in order of file and line. */
   readonly policies: ReadonlyMap<string, Policy>;
-  readonly obligations: ReadonlyMap<string, ObligationKind>;
-  readonly templates: ReadonlyMap<string, Template>;
+  readonly cases: readonly PolicyCase[];
 }
 
 /** Digest of a bundle's files: names and texts, each with its length, so that no two bundles share one. */
@@ -28,23 +29,33 @@ export const digestOf = (files: PolicyFiles): string => {
   return hash.digest("hex");
 };
 
-/**
- * Parses, validates strictly and lints the files of a bundle. Throws `BundleRefused` with every fault found: policies that
- * are only half understood decide nothing. Cost: tens of milliseconds, once a bundle.
- */
+export interface Inspected {
+  readonly findings: Findings;
+  /** Absent when there are errors, or a policy had to be left out: a bundle that is only half understood decides nothing. */
+  readonly bundle?: Bundle;
+}
+
+/** Parses, validates strictly and lints the files of a bundle, and says all that is wrong with them. Cost: tens of milliseconds. */
+export const inspectBundle = (files: PolicyFiles): Inspected => {
+  const findings = noFindings();
+  const schema = readSchema(files[schemaFile], findings.errors);
+  const named = readNamed(files, findings.errors);
+  const cases = readCases(files, findings.errors);
+  const policies = readPolicies(files, findings);
+  const isWhole = findings.lint.length === 0;
+  if (schema !== undefined) {
+    lintPolicies({ policies, ...named }, findings);
+    validateStrictly(schema, policies, findings);
+  }
+  const byId = new Map(policies.map((policy) => [policy.id, policy]));
+  if (schema === undefined || findings.errors.length > 0 || !isWhole || byId.size < policies.length) return { findings };
+  return { findings, bundle: { digest: digestOf(files), files, schema, policies: byId, cases, ...named } };
+};
+
+/** The bundle of files that may decide. Throws `BundleRefused` with every error and everything that lint refuses. */
 export const readBundle = (files: PolicyFiles): Bundle => {
-  const faults: Fault[] = [];
-  const schema = readSchema(files["schema.cedarschema"], faults);
-  const { obligations, templates } = readNamed(files, faults);
-  const policies = readPolicies(files, faults);
-  if (schema !== undefined) lintPolicies({ schema, policies, obligations, templates }, faults);
-  if (schema === undefined || faults.length > 0) throw new BundleRefused(faults);
-  return {
-    digest: digestOf(files),
-    files,
-    schema,
-    policies: new Map(policies.map((policy) => [policy.id, policy])),
-    obligations,
-    templates,
-  };
+  const { findings, bundle } = inspectBundle(files);
+  const faults = [...findings.errors, ...findings.lint];
+  if (bundle === undefined || faults.length > 0) throw new BundleRefused(faults);
+  return bundle;
 };

@@ -96,3 +96,49 @@ export const isMonotone = (policy: PolicyJson, member: string): boolean => {
     helps(clause.body as Expr as unknown as Json, clause.kind === "when" ? truthHelps : !truthHelps),
   );
 };
+
+/** Limits of a delegation that tool lists take as ample: which way is more. */
+const limits: Readonly<Record<string, "up" | "down">> = { steps_left: "up", budget_left: "up", cost: "down" };
+
+/** The member of `context.delegation` that this node takes, if it is one of the limits. */
+const limitOf = (node: { readonly [name: string]: Json }): "up" | "down" | undefined => {
+  const taken = node["."];
+  if (!isObject(taken) || !isObject(taken["left"]) || contextMember(taken["left"]) !== "delegation") return undefined;
+  const name = taken["attr"];
+  return typeof name === "string" ? limits[name] : undefined;
+};
+
+const mentionsLimit = (node: Json | undefined): boolean => {
+  if (Array.isArray(node)) return (node as readonly Json[]).some(mentionsLimit);
+  return isObject(node) && (limitOf(node) !== undefined || Object.values(node).some(mentionsLimit));
+};
+
+/** Which way a number goes as limits grow; `unclear` where it cannot be told. */
+const directionOf = (node: Json | undefined): "up" | "down" | "still" | "unclear" => {
+  if (!mentionsLimit(node)) return "still";
+  return (isObject(node) ? limitOf(node) : undefined) ?? "unclear";
+};
+
+/**
+ * True if more steps or budget, or a smaller price, could make the policy permit less, or if that cannot be told: a limit
+ * may stand alone on a side of `<`, `<=`, `>`, `>=`, under `!`, `&&`, `||`, so that more of it permits more.
+ */
+export const turnsLimitsRound = (policy: PolicyJson): boolean => {
+  const helps = (node: Json | undefined, wanted: boolean): boolean => {
+    if (!mentionsLimit(node)) return true;
+    if (!isObject(node)) return false;
+    const [operator] = Object.keys(node);
+    const inner = operator === undefined ? undefined : node[operator];
+    if (operator === undefined || !isObject(inner)) return false;
+    if (flips.has(operator)) return helps(inner["arg"], !wanted);
+    if (keeps.has(operator)) return helps(inner["left"], wanted) && helps(inner["right"], wanted);
+    const rises = operator === ">" || operator === ">=";
+    if (!rises && operator !== "<" && operator !== "<=") return false;
+    const [great, small] = rises === wanted ? [inner["left"], inner["right"]] : [inner["right"], inner["left"]];
+    return ["up", "still"].includes(directionOf(great)) && ["down", "still"].includes(directionOf(small));
+  };
+  const truthHelps = policy.effect === "permit";
+  return !policy.conditions.every((clause) =>
+    helps(clause.body as Expr as unknown as Json, clause.kind === "when" ? truthHelps : !truthHelps),
+  );
+};

@@ -1,71 +1,88 @@
-import { validate } from "@cedar-policy/cedar-wasm/nodejs";
 import { reasons } from "#contract/authzen.ts";
-import type { Fault } from "#contract/problem.ts";
-import { isMonotone } from "./expression.ts";
-import type { ObligationKind, Template } from "./named-files.ts";
+import type { Findings } from "./findings.ts";
+import { shownFile } from "./findings.ts";
+import { isMonotone, turnsLimitsRound } from "./expression.ts";
+import type { Named } from "./named-files.ts";
 import { lintObligations } from "./obligation-kinds.ts";
 import type { Policy } from "./policies.ts";
-import type { Schema } from "./schema.ts";
 
-interface Linted {
-  readonly schema: Schema;
+interface Linted extends Named {
   readonly policies: readonly Policy[];
-  readonly obligations: ReadonlyMap<string, ObligationKind>;
-  readonly templates: ReadonlyMap<string, Template>;
 }
+
+type Fault = (message: string, hint?: string) => void;
 
 /** Circumstances that tool lists take as met: more of them must never permit less. */
 const takenAsMet = ["mfa", "approved"] as const;
 
-/** Faults of single policies, of the whole set, and what Cedar's strict validation says against the schema. */
-export const lintPolicies = (linted: Linted, faults: Fault[]): void => {
+/** What a policy of this house must not do, of single policies and of the whole set. */
+export const lintPolicies = (linted: Linted, findings: Findings): void => {
   const seen = new Map<string, Policy>();
   for (const policy of linted.policies) {
-    const fault = (message: string): void =>
-      void faults.push({ path: policy.id, file: policy.file, line: policy.line, message: `${policy.id} ${message}` });
-    const first = seen.get(policy.id);
-    if (first === undefined) seen.set(policy.id, policy);
-    else fault(`repeats an @id; the first stands in ${first.file}:${first.line}`);
-    lintPolicy(policy, linted, fault);
+    const { id, file, line, column } = policy;
+    const fault: Fault = (message, hint) =>
+      void findings.lint.push({
+        path: id,
+        policy_id: id,
+        file,
+        line,
+        column,
+        message: `${id} ${message}`,
+        ...(hint === undefined ? {} : { hint }),
+      });
+    const first = seen.get(id);
+    if (first === undefined) seen.set(id, policy);
+    else fault(`repeats an @id; the first stands in ${first.file}:${first.line}`, "Give each policy an @id of its own.");
+    lintNames(policy, linted, fault);
+    if (policy.effect === "permit") lintPermit(policy, fault);
+    lintMonotone(policy, fault);
   }
-  lintObligations(linted.obligations, faults);
-  validateStrictly(linted.schema, seen, faults);
+  lintObligations(linted.obligations, findings.lint);
+  lintDeclared(linted, findings);
 };
 
-const lintPolicy = (policy: Policy, linted: Linted, fault: (message: string) => void): void => {
-  const { principal, action, resource } = policy.json;
-  for (const id of policy.obligations) if (!linted.obligations.has(id)) fault(`names the unknown obligation ${id}`);
+const lintNames = (policy: Policy, linted: Linted, fault: Fault): void => {
+  const declare = (kind: string, file: string, name: string): void =>
+    fault(`names the unknown ${kind} ${name}`, `Declare it in ${shownFile(file)}, or name another.`);
+  for (const name of policy.obligations) if (!linted.obligations.has(name)) declare("obligation", "obligations.yaml", name);
+  for (const name of policy.advice) if (!linted.advice.has(name)) declare("advice", "advice.yaml", name);
   if (policy.requestable !== undefined && !linted.templates.has(policy.requestable))
-    fault(`names the unknown template ${policy.requestable}`);
-  if (policy.requestable !== undefined && !policy.reads.context.has("approved")) fault("is @requestable, but no approval would change it");
+    declare("template", "templates.yaml", policy.requestable);
+  if (policy.requestable !== undefined && !policy.reads.context.has("approved"))
+    fault("is @requestable, but no approval would change it", "Let its condition read context.approved.");
   if (policy.reason !== undefined && !(reasons as readonly string[]).includes(policy.reason))
-    fault(`has the unknown reason ${policy.reason}`);
-  if (policy.effect === "permit") {
-    if (policy.reason !== undefined) fault("is a permit with a @reason, which only a denial has");
-    if (policy.reads.context.has("claimed")) fault("is a permit that reads context.claimed: what the subject says of itself opens nothing");
-    if (principal.op === "All" && action.op === "All" && resource.op === "All")
-      fault("permits every action: name the action, the subject or the resource");
-  }
-  for (const member of takenAsMet) {
-    if (!isMonotone(policy.json, member)) fault(`permits less the more of context.${member} there is, or too entangled to tell`);
-  }
+    fault(`has the unknown reason ${policy.reason}`, `Reasons are ${reasons.join(", ")}.`);
 };
 
-const validateStrictly = (schema: Schema, policies: ReadonlyMap<string, Policy>, faults: Fault[]): void => {
-  const texts = Object.fromEntries([...policies].map(([id, policy]) => [id, policy.text]));
-  const answer = validate({ schema: schema.text, policies: { staticPolicies: texts }, validationSettings: { mode: "strict" } });
-  if (answer.type === "failure") {
-    for (const error of answer.errors) faults.push({ path: "policies", message: error.message });
-    return;
+const lintPermit = (policy: Policy, fault: Fault): void => {
+  const { principal, action, resource } = policy.json;
+  if (policy.reason !== undefined) fault("is a permit with a @reason, which only a denial has", "Take @reason away.");
+  if (policy.reads.context.has("claimed"))
+    fault(
+      "is a permit that reads context.claimed: what the subject says of itself opens nothing",
+      "Only a forbid may read claims; let the permit stand without it.",
+    );
+  if (principal.op === "All" && action.op === "All" && resource.op === "All")
+    fault("permits every action: name the action, the subject or the resource", 'Write e.g. action == Action::"pages:view".');
+};
+
+const lintMonotone = (policy: Policy, fault: Fault): void => {
+  const hint = "Tool lists are asked with assurance, approval and ample limits: more of them may only permit more.";
+  for (const member of takenAsMet) {
+    if (!isMonotone(policy.json, member)) fault(`permits less the more of context.${member} there is, or too entangled to tell`, hint);
   }
-  // Its warnings are of policies that can never apply and of look-alike characters: a policy that says nothing is a fault too.
-  for (const { policyId, error } of [...answer.validationErrors, ...answer.validationWarnings]) {
-    const policy = policies.get(policyId);
-    faults.push({
-      path: policyId,
-      message: error.message,
-      ...(policy === undefined ? {} : { file: policy.file, line: policy.line }),
-      ...(error.help === null ? {} : { hint: error.help }),
-    });
+  if (turnsLimitsRound(policy.json)) fault("permits less the more steps or budget a delegation has left, or too entangled to tell", hint);
+};
+
+/** What is declared and no policy names. */
+const lintDeclared = (linted: Linted, findings: Findings): void => {
+  const named = (pick: (policy: Policy) => readonly string[]): ReadonlySet<string> => new Set(linted.policies.flatMap(pick));
+  for (const [file, declared, used] of [
+    ["obligations.yaml", linted.obligations, named((policy) => policy.obligations)],
+    ["templates.yaml", linted.templates, named((policy) => (policy.requestable === undefined ? [] : [policy.requestable]))],
+    ["advice.yaml", linted.advice, named((policy) => policy.advice)],
+  ] as const) {
+    for (const name of declared.keys())
+      if (!used.has(name)) findings.warnings.push({ path: name, file: shownFile(file), message: `${name} is named by no policy` });
   }
 };

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import type { Fault } from "#contract/problem.ts";
 import { canMerge } from "#pdp/obligations.ts";
+import { shownFile, type Finding } from "./findings.ts";
 import type { ObligationKind } from "./named-files.ts";
 
 const mask = z.record(z.string(), z.enum(["drop", "null", "hash", "last4", "year"]).nullable());
@@ -46,10 +46,10 @@ const kinds: Readonly<Record<string, { readonly type: string; readonly propertie
   },
 };
 
-const file = "obligations.yaml";
+const file = shownFile("obligations.yaml");
 
 /** Faults of the declared obligations: unknown ids, wrong types, wrong properties, and forms of one id that cannot both hold. */
-export const lintObligations = (declared: ReadonlyMap<string, ObligationKind>, faults: Fault[]): void => {
+export const lintObligations = (declared: ReadonlyMap<string, ObligationKind>, faults: Finding[]): void => {
   const firstOf = new Map<string, ObligationKind>();
   for (const [name, row] of declared) {
     const id = row.id ?? name;

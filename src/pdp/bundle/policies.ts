@@ -1,8 +1,8 @@
 import { policySetTextToParts, policyToJson, type PolicyJson } from "@cedar-policy/cedar-wasm/nodejs";
-import type { Fault } from "#contract/problem.ts";
 import { readsOf, type Reads } from "./expression.ts";
+import { placeOf, placeWithin, shownFile, type Findings } from "./findings.ts";
 import type { PolicyFiles } from "./policy-files.ts";
-import { lineOf } from "./schema.ts";
+import { hintOf } from "./schema.ts";
 
 /** One policy of a bundle. */
 export interface Policy {
@@ -14,37 +14,54 @@ export interface Policy {
   readonly file: string;
   /** From 1. */
   readonly line: number;
+  /** From 1. */
+  readonly column: number;
   readonly obligations: readonly string[];
   /** What a denial by this forbid is called; `forbidden` unless it says so itself. */
   readonly reason?: string;
   /** Template of the request that may lift a denial. */
   readonly requestable?: string;
+  /** What a person may be told beside a denial, by name. */
+  readonly advice: readonly string[];
   readonly reads: Reads;
   readonly json: PolicyJson;
 }
 
-const known: ReadonlySet<string> = new Set(["id", "description", "obligation", "requestable", "reason"]);
+const known: ReadonlySet<string> = new Set(["id", "description", "obligation", "requestable", "reason", "advice"]);
 
 const names = (text: string | undefined): readonly string[] => (text === undefined ? [] : text.split(",").map((name) => name.trim()));
 
-/** Every policy of the `.cedar` files, in order of file and line. Faults: what does not parse, what lacks its annotations. */
-export const readPolicies = (files: PolicyFiles, faults: Fault[]): readonly Policy[] => {
+/** Ids that would hide an endpoint of the administration behind a policy's own. */
+const taken: ReadonlySet<string> = new Set(["schema", "rollouts", "validate", "test", "replay"]);
+
+/**
+ * Every policy of the `.cedar` files, in order of file and line. Errors: what does not parse. Lint: what lacks its annotations;
+ * such a policy is left out.
+ */
+export const readPolicies = (files: PolicyFiles, findings: Findings): readonly Policy[] => {
   const policies: Policy[] = [];
   for (const [name, text] of Object.entries(files)) {
     if (!name.endsWith(".cedar")) continue;
-    const file = `policies/${name}`;
+    const file = shownFile(name);
     const parts = policySetTextToParts(text);
     if (parts.type === "failure") {
       for (const error of parts.errors)
-        faults.push({ path: file, file, message: error.message, ...lineOf(text, error.sourceLocations?.[0]?.start) });
+        findings.errors.push({
+          path: file,
+          file,
+          message: error.message,
+          ...placeOf(text, error.sourceLocations?.[0]?.start),
+          ...hintOf(error),
+        });
       continue;
     }
     if (parts.policy_templates.length > 0)
-      faults.push({ path: file, file, message: "holds a policy with a slot (?principal, ?resource), which nothing links" });
+      findings.errors.push({ path: file, file, message: "holds a policy with a slot (?principal, ?resource), which nothing links" });
     let from = 0;
     for (const part of inOrder(text, parts.policies)) {
       from = text.indexOf(part, from);
-      const policy = readPolicy(part, file, text.slice(0, from).split("\n").length, faults);
+      const { line = 1, column = 1 } = placeOf(text, Buffer.byteLength(text.slice(0, from)));
+      const policy = readPolicy(part, file, { line, column }, findings);
       from += part.length;
       if (policy !== undefined) policies.push(policy);
     }
@@ -55,35 +72,54 @@ export const readPolicies = (files: PolicyFiles, faults: Fault[]): readonly Poli
 /** The parser gives them in an order of its own; equal texts keep theirs. */
 const inOrder = (text: string, parts: readonly string[]): readonly string[] => parts.toSorted((a, b) => text.indexOf(a) - text.indexOf(b));
 
-const readPolicy = (text: string, file: string, line: number, faults: Fault[]): Policy | undefined => {
+const readPolicy = (
+  text: string,
+  file: string,
+  start: { readonly line: number; readonly column: number },
+  findings: Findings,
+): Policy | undefined => {
   const read = policyToJson(text);
-  const before = faults.length;
-  const fault = (message: string): void => void faults.push({ path: file, file, line, message });
   if (read.type === "failure") {
-    fault(read.errors.map((error) => error.message).join("; "));
+    for (const error of read.errors)
+      findings.errors.push({ path: file, file, message: error.message, ...placeWithin(start, text, error.sourceLocations?.[0]?.start) });
     return undefined;
   }
   const { annotations = {}, effect } = read.json;
   const id = annotations["id"];
   const description = annotations["description"];
-  if (id === undefined || !/^[a-z][a-z0-9-]{0,63}$/.test(id)) fault("needs @id, of a-z, 0-9 and -");
-  if (description === undefined || description === "") fault("needs @description");
-  for (const name of Object.keys(annotations)) if (!known.has(name)) fault(`has the unknown annotation @${name}`);
+  const before = findings.lint.length;
+  const fault = (message: string, hint?: string): void =>
+    void findings.lint.push({
+      path: file,
+      file,
+      ...start,
+      message,
+      ...(id === undefined ? {} : { policy_id: id }),
+      ...(hint === undefined ? {} : { hint }),
+    });
+  if (id === undefined || !/^[a-z][a-z0-9-]{0,63}$/.test(id))
+    fault("needs @id, of a-z, 0-9 and -", 'Begin the policy with @id("what-it-allows").');
+  else if (taken.has(id)) fault(`has the @id ${id}, which is a word of the policy administration`, "Choose another @id.");
+  if (description === undefined || description === "")
+    fault("needs @description", 'Say in one sentence whom it allows what: @description("...").');
+  for (const name of Object.keys(annotations))
+    if (!known.has(name)) fault(`has the unknown annotation @${name}`, `Known are ${[...known].map((one) => `@${one}`).join(", ")}.`);
   let reads: Reads | undefined;
   try {
     reads = readsOf(read.json);
   } catch (error) {
     fault((error as Error).message);
   }
-  if (faults.length > before || id === undefined || description === undefined || reads === undefined) return undefined;
+  if (findings.lint.length > before || id === undefined || description === undefined || reads === undefined) return undefined;
   return {
     id,
     description,
     effect,
     text,
     file,
-    line,
+    ...start,
     obligations: names(annotations["obligation"]),
+    advice: names(annotations["advice"]),
     ...(annotations["reason"] === undefined ? {} : { reason: annotations["reason"] }),
     ...(annotations["requestable"] === undefined ? {} : { requestable: annotations["requestable"] }),
     reads,

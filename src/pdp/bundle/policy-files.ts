@@ -1,12 +1,46 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { BundleRefused } from "./bundle-refused.ts";
+import { shownFile } from "./findings.ts";
 
-/** Path inside the policy folder -> text. What a bundle is made of and how it is stored. */
+/** Path inside the policy folder (`pages.cedar`, `cases/pages.yaml`) -> text. What a bundle is made of and how it is stored. */
 export type PolicyFiles = Readonly<Record<string, string>>;
 
-/** Schema, policies, obligations and templates of a folder, in byte order of their names. Other files are not looked at. */
+const CASES = "cases";
+/** Most that one bundle may hold. */
+export const MOST_BUNDLE_BYTES = 2 * 1_048_576;
+
+const namesIn = async (folder: string, fits: RegExp): Promise<readonly string[]> => {
+  const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
+  });
+  return entries.filter((entry) => entry.isFile() && fits.test(entry.name)).map((entry) => entry.name);
+};
+
+/**
+ * Schema, policies, what they name, and the cases of a folder, in byte order of their names. Other files are not looked at. Throws
+ * `BundleRefused` where the folder is not there.
+ */
 export const readPolicyFolder = async (folder: string): Promise<PolicyFiles> => {
-  const names = (await readdir(folder)).filter((name) => /\.(?:cedar|cedarschema|yaml)$/.test(name)).toSorted();
+  const [own, cases] = await Promise.all([namesIn(folder, /\.(?:cedar|cedarschema|yaml)$/), namesIn(join(folder, CASES), /\.yaml$/)]);
+  if (own.length === 0) throw new BundleRefused([{ path: folder, file: folder, message: "holds no policies" }]);
+  const names = [...own, ...cases.map((name) => `${CASES}/${name}`)].toSorted();
   const texts = await Promise.all(names.map((name) => readFile(join(folder, name), "utf8")));
   return Object.fromEntries(names.map((name, index) => [name, texts[index] ?? ""]));
+};
+
+/** Files as the wire names them. */
+export const shownFiles = (files: PolicyFiles): Record<string, string> =>
+  Object.fromEntries(Object.entries(files).map(([name, text]) => [shownFile(name), text]));
+
+/** The files after a change as the wire states it: `null` removes one. */
+export const changedFiles = (files: PolicyFiles, changes: Readonly<Record<string, string | null>>): PolicyFiles => {
+  const changed = new Map(Object.entries(files));
+  for (const [path, text] of Object.entries(changes)) {
+    const name = path.replace(/^policies\//, "");
+    if (text === null) changed.delete(name);
+    else changed.set(name, text);
+  }
+  return Object.fromEntries([...changed].toSorted(([a], [b]) => (a < b ? -1 : 1)));
 };

@@ -1,5 +1,5 @@
 import { schemaToJsonWithResolvedTypes } from "@cedar-policy/cedar-wasm/nodejs";
-import type { Fault } from "#contract/problem.ts";
+import { placeOf, shownFile, type Finding } from "./findings.ts";
 
 /** The type of a value, as far as we have to make one. */
 export type Shape =
@@ -35,10 +35,11 @@ interface NamespaceJson {
   readonly actions: Readonly<Record<string, ActionJson>>;
 }
 
-const file = "schema.cedarschema";
+export const schemaFile = "schema.cedarschema";
+const file = shownFile(schemaFile);
 
 /** The schema of a bundle in both its forms; `undefined` with a fault when it cannot be read. */
-export const readSchema = (text: string | undefined, faults: Fault[]): Schema | undefined => {
+export const readSchema = (text: string | undefined, faults: Finding[]): Schema | undefined => {
   if (text === undefined) {
     faults.push({ path: file, file, message: "is missing" });
     return undefined;
@@ -46,7 +47,13 @@ export const readSchema = (text: string | undefined, faults: Fault[]): Schema | 
   const read = schemaToJsonWithResolvedTypes(text);
   if (read.type === "failure") {
     for (const error of read.errors)
-      faults.push({ path: file, file, message: error.message, ...lineOf(text, error.sourceLocations?.[0]?.start) });
+      faults.push({
+        path: file,
+        file,
+        message: error.message,
+        ...placeOf(text, error.sourceLocations?.[0]?.start),
+        ...hintOf(error),
+      });
     return undefined;
   }
   const namespace = read.json[""] as unknown as NamespaceJson | undefined;
@@ -80,6 +87,11 @@ export const readSchema = (text: string | undefined, faults: Fault[]): Schema | 
   return { text, actions, attributes, entityTypes: new Set(Object.keys(namespace.entityTypes)) };
 };
 
-/** Line (from 1) of an offset in a text. */
-export const lineOf = (text: string, offset: number | undefined): { readonly line?: number } =>
-  offset === undefined ? {} : { line: Buffer.from(text).subarray(0, offset).toString().split("\n").length };
+/** What Cedar advises: its help, or what it expected at the place. */
+export const hintOf = (error: {
+  readonly help?: string | null;
+  readonly sourceLocations?: readonly { readonly label: string | null }[];
+}): { readonly hint?: string } => {
+  const hint = error.help ?? error.sourceLocations?.[0]?.label ?? undefined;
+  return hint === undefined ? {} : { hint };
+};

@@ -40,7 +40,7 @@ export const serveDecisions = (router: Router<Caller>, parts: DecisionsParts): v
       recorded,
       facts,
       engine: await engines.of(recorded.policy_version),
-      ...(viewer === "full" ? { present: { engine: engines.active.engine, facts: await presentFacts(recorded) } } : {}),
+      ...(viewer === "full" ? { present: { engine: engines.current().engine, facts: await presentFacts(recorded) } } : {}),
       joinable,
       viewer: { id: caller.sub, class: viewer },
       wantsRemedy: query.remedy === "true",

@@ -9,11 +9,14 @@ import { isMetHere } from "#pdp/obligations.ts";
 import { pairOf } from "#pdp/pairs.ts";
 import { formatDecisionId } from "#pdp/records/decision-id.ts";
 import type { DecisionLog } from "#pdp/records/decision-log.ts";
+import type { Shadow } from "#pdp/shadow/shadow.ts";
 import { guardContext, isAsk, parseAsk, type Pep } from "./parse-ask.ts";
 
 export interface EvaluationParts {
   readonly decisionPoint: DecisionPoint;
   readonly records: DecisionLog;
+  /** What decides beside, once this has been answered. */
+  readonly shadow: Pick<Shadow, "offer">;
   readonly nextDecisionId: () => string;
   readonly pepOf: (caller: Caller) => Pep;
   readonly batchMaxItems: number;
@@ -70,6 +73,11 @@ export const serveEvaluations = (router: Router<Caller>, parts: EvaluationParts)
         }),
       });
       decided.verdicts.forEach(count);
+      const shadowed = items.flatMap((item, index) => {
+        const verdict = isAsk(item) ? verdicts.get(item) : undefined;
+        return verdict === undefined ? [] : [{ decisionId: formatDecisionId({ callId, ...(batch ? { index } : {}) }), verdict }];
+      });
+      parts.shadow.offer(shadowed, parts.now());
     }
     parts.metrics.observe("pdp_decision_seconds", { batch: String(batch) }, (performance.now() - started) / 1000);
 

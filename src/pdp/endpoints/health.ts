@@ -12,7 +12,7 @@ export const serveHealth = (
   parts: {
     readonly ready: () => Promise<readonly string[]>;
     readonly disabled: boolean;
-    readonly version: string;
+    readonly version: () => string;
     readonly metrics: Metrics;
   },
 ): void => {
@@ -21,7 +21,7 @@ export const serveHealth = (
     const missing = await parts.ready();
     if (missing.length > 0)
       throw new Problem("pdp_unavailable", { detail: `Not ready: ${missing.join(", ")}.`, members: { reasons: missing } });
-    return json(200, { status: parts.disabled ? "degraded" : "ready", policy_version: parts.version });
+    return json(200, { status: parts.disabled ? "degraded" : "ready", policy_version: parts.version() });
   });
   router.raw(
     "GET",

@@ -11,9 +11,11 @@ import type { Recorded } from "#pdp/records/record.ts";
  */
 export type ViewerClass = "none" | "coarse" | "own" | "full" | "house";
 
-/** A service reads with the scope. A person's token may carry it too, but what a person sees is decided by the pairs. */
-const isAuditor = (caller: Caller): boolean =>
-  (caller.sub.startsWith("service:") || caller.sub === caller.clientId) && caller.scopes.has("pdp.decisions.read");
+/** A service may with the scope. A person's token may carry it too, but what a person may is decided by the pairs. */
+export const isServiceWithScope = (caller: Caller, scope: string): boolean =>
+  (caller.sub.startsWith("service:") || caller.sub === caller.clientId) && caller.scopes.has(scope);
+
+const isAuditor = (caller: Caller): boolean => isServiceWithScope(caller, "pdp.decisions.read");
 
 /** The pairs that persons need, asked of the decision point itself; a foreign service needs the scope. */
 export const createViewers = (decisionPoint: DecisionPoint, self: string) => {

@@ -30,8 +30,10 @@ const MOST_ENTRY_ITEMS = 32;
 
 const canonical = (value: unknown): string => canonicalize(value) ?? "null";
 
-const digest = (parts: RowParts, value: unknown): string =>
+const digest = (parts: Pick<RowParts, "digestKey">, value: unknown): string =>
   createHmac("sha256", parts.digestKey).update(canonical(value)).digest().subarray(0, 24).toString("base64url");
+
+export const emptyContextOf = (parts: Pick<RowParts, "digestKey">): string => digest(parts, { props: {}, claimed: {}, ui: {} });
 
 /** Scheme, mount, path and key of a canonical secret URI. */
 const secretOf = (uri: string) => {

@@ -4,11 +4,22 @@ import type { Change } from "#events/change.ts";
 import type { Database } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
-import { rowsOf, type CallRows, type RowParts } from "./call-rows.ts";
+import { emptyContextOf, rowsOf, type CallRows, type RowParts } from "./call-rows.ts";
 import { formatDecisionId, parseDecisionId } from "./decision-id.ts";
 import { createGroupCommit } from "./group-commit.ts";
 import { mustBeDurable, type CallDraft, type Recorded } from "./record.ts";
-import { findCallItems, findFacts, listCallItems, purgeRecords, writeRows, type CallRow, type ListFilter } from "./record-store.ts";
+import {
+  findCallItems,
+  findFacts,
+  findManyFacts,
+  listCallItems,
+  purgeRecords,
+  readCallPage,
+  writeRows,
+  type CallPageAsk,
+  type CallRow,
+  type ListFilter,
+} from "./record-store.ts";
 
 /** What was decided, kept so that it can be explained. */
 export interface DecisionLog {
@@ -21,6 +32,12 @@ export interface DecisionLog {
   find(decisionIds: readonly string[]): Promise<ReadonlyMap<string, Recorded>>;
   /** What the graph said when it was decided, if it said anything and is still kept. */
   factsOf(recorded: Recorded): Promise<Facts | undefined>;
+  /** As `factsOf`, for many at once: by digest. */
+  factsOfAll(recorded: readonly Recorded[]): Promise<ReadonlyMap<string, Facts>>;
+  /** Every decision of whole calls before a position, newest first; `next` is absent at the end. For replays. */
+  page(ask: CallPageAsk): Promise<{ readonly recorded: readonly Recorded[]; readonly next?: CallPageAsk["before"] }>;
+  /** The context digest of a decision that was asked without properties, claims and UI. */
+  readonly emptyContext: string;
   /** Newest first. */
   list(filter: ListFilter): Promise<readonly Recorded[]>;
   isWritable(): boolean;
@@ -95,10 +112,34 @@ export const createDecisionLog = (parts: DecisionLogParts): DecisionLog => {
   const factsOf: DecisionLog["factsOf"] = async ({ item }) => {
     if (item.facts === undefined) return undefined;
     const kept = await findFacts(database, item.facts);
-    if (kept === undefined) return undefined;
-    const text = kept.sealed === null ? undefined : parts.sealer.open(kept.sealed, item.facts);
+    return kept === undefined ? undefined : opened(item.facts, kept);
+  };
+
+  const opened = (digest: string, kept: { readonly facts: unknown; readonly sealed: Uint8Array | null }): Facts | undefined => {
+    const text = kept.sealed === null ? undefined : parts.sealer.open(kept.sealed, digest);
     const read = factsSchema.safeParse(kept.sealed === null ? kept.facts : text === undefined ? undefined : JSON.parse(text));
     return read.success ? read.data : undefined;
+  };
+
+  const factsOfAll: DecisionLog["factsOfAll"] = async (recorded) => {
+    const digests = [...new Set(recorded.flatMap(({ item }) => item.facts ?? []))];
+    const rows = digests.length === 0 ? [] : await findManyFacts(database, digests);
+    return new Map(
+      rows.flatMap(({ digest, ...kept }) => {
+        const facts = opened(digest, kept);
+        return facts === undefined ? [] : [[digest, facts] as const];
+      }),
+    );
+  };
+
+  const page: DecisionLog["page"] = async (ask) => {
+    await queue.flush();
+    const calls = await readCallPage(database, ask);
+    const last = calls.at(-1);
+    return {
+      recorded: calls.flatMap(({ items, ...call }) => items.map((item) => recordedOf({ ...call, item }))),
+      ...(last === undefined || calls.length < ask.limit ? {} : { next: { callId: last.call_id, part: last.part } }),
+    };
   };
 
   return {
@@ -109,6 +150,9 @@ export const createDecisionLog = (parts: DecisionLogParts): DecisionLog => {
     },
     find,
     factsOf,
+    factsOfAll,
+    page,
+    emptyContext: emptyContextOf(parts),
     list: async (filter) => {
       await queue.flush();
       return (await listCallItems(database, filter)).map(recordedOf);

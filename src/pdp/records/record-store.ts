@@ -43,6 +43,17 @@ const listItems: Statement<CallRow> = statement(
      and ($11::text is null or (c.call_id, coalesce((i.item ->> 'index')::int, 0)) < ($11, $12::int))
    order by c.call_id desc, coalesce((i.item ->> 'index')::int, 0) desc limit $13`,
 );
+const pageOfCalls: Statement<StoredCall & { readonly items: readonly StoredItem[] }> = statement(
+  "pdp.call.page",
+  `select call_id, part, decided_at, tenant, subject, agent, pep, policy_version, graph_version, latency_us, request_id, correlation_id, items
+   from pdp.call where tenant = $1 and call_id <= $2 and (call_id, part) < ($2, $3) and ($4::text is null or subject = $4)
+     and ($5::timestamptz is null or decided_at >= $5) and ($6::timestamptz is null or decided_at < $6)
+   order by call_id desc, part desc limit $7`,
+);
+const readManyFacts: Statement<{ readonly digest: string; readonly facts: unknown; readonly sealed: Uint8Array | null }> = statement(
+  "pdp.facts.read_many",
+  "select digest, facts, sealed from pdp.facts where digest = any($1)",
+);
 const purgeCalls = statement("pdp.call.purge", "delete from pdp.call where decided_at < $1");
 const purgeFacts = statement("pdp.facts.purge", "delete from pdp.facts where last_used < $1");
 
@@ -113,6 +124,29 @@ export const listCallItems = (database: Database, filter: ListFilter): Promise<r
     filter.after?.index ?? null,
     filter.limit,
   ]);
+
+/** Whole calls of a tenant before a position, newest first. */
+export interface CallPageAsk {
+  readonly tenant: string;
+  readonly before: { readonly callId: string; readonly part: number };
+  readonly subject?: string | undefined;
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
+  readonly limit: number;
+}
+
+export const readCallPage = (database: Database, ask: CallPageAsk) =>
+  database.run(pageOfCalls, [
+    ask.tenant,
+    ask.before.callId,
+    ask.before.part,
+    ask.subject ?? null,
+    ask.from ?? null,
+    ask.to ?? null,
+    ask.limit,
+  ]);
+
+export const findManyFacts = (database: Database, digests: readonly string[]) => database.run(readManyFacts, [digests]);
 
 /** Drops what is older than records are kept. Facts live a day longer than their last use was noted. */
 export const purgeRecords = async (database: Database, before: Date): Promise<void> => {

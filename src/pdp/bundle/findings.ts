@@ -1,0 +1,38 @@
+import type { Fault } from "#contract/problem.ts";
+
+/** One thing wrong with a bundle, with its place in the files. */
+export interface Finding extends Fault {
+  readonly policy_id?: string;
+}
+
+/** What was found in a bundle: errors and lint keep it from deciding, warnings do not. */
+export interface Findings {
+  /** It cannot be read, or Cedar's strict validation refuses it. */
+  readonly errors: Finding[];
+  /** It can be read, but does what a policy of this house must not. */
+  readonly lint: Finding[];
+  readonly warnings: Finding[];
+}
+
+export const noFindings = (): Findings => ({ errors: [], lint: [], warnings: [] });
+
+/** Name of a bundle's file as everybody outside sees it. */
+export const shownFile = (name: string): string => `policies/${name}`;
+
+/** Line and column (from 1) of an offset in bytes, as Cedar counts them. */
+export const placeOf = (text: string, offset: number | undefined): { readonly line?: number; readonly column?: number } => {
+  if (offset === undefined) return {};
+  const before = Buffer.from(text).subarray(0, offset).toString().split("\n");
+  return { line: before.length, column: (before.at(-1) ?? "").length + 1 };
+};
+
+/** As `placeOf`, where the text is a part of a file that begins at a place of its own. */
+export const placeWithin = (
+  start: { readonly line: number; readonly column: number },
+  text: string,
+  offset: number | undefined,
+): { readonly line: number; readonly column: number } => {
+  const { line, column } = placeOf(text, offset);
+  if (line === undefined || column === undefined) return { line: start.line, column: start.column };
+  return { line: start.line + line - 1, column: line === 1 ? start.column + column - 1 : column };
+};

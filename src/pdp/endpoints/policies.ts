@@ -1,0 +1,121 @@
+import { createHash } from "node:crypto";
+import { listPolicies, policySchema, readPolicy, testPolicies, validatePolicies } from "#contract/policies.ts";
+import { Problem, type Fault } from "#contract/problem.ts";
+import { answer, type Router } from "#http/serve.ts";
+import type { Caller } from "#authn/caller.ts";
+import type { Bundle } from "#pdp/bundle/bundle.ts";
+import { inspectBundle } from "#pdp/bundle/bundle.ts";
+import { policyCase, type PolicyCase } from "#pdp/cases/case.ts";
+import { runCases } from "#pdp/cases/run-cases.ts";
+import { createEngine } from "#pdp/engine.ts";
+import type { Engines } from "#pdp/engines.ts";
+import type { GuardAdministration } from "#pdp/rollout/guard-administration.ts";
+import type { Rollouts } from "#pdp/rollout/rollouts.ts";
+import { findNewestDraft } from "#pdp/rollout/version-store.ts";
+import type { Policy } from "#pdp/bundle/policies.ts";
+import type { Sql } from "#store/database.ts";
+
+export interface PolicyEndpoints {
+  readonly guard: GuardAdministration;
+  readonly rollouts: Rollouts;
+  readonly engines: Engines;
+  readonly sql: Sql;
+}
+
+const rowOf = ({ id, file, line, effect, description }: Policy) => ({ id, file, line, effect, description });
+
+/** Policies of a version that another one does not have, or has otherwise. */
+const differing = (bundle: Bundle, from: Bundle): readonly Policy[] =>
+  [...bundle.policies.values()].filter((policy) => from.policies.get(policy.id)?.text !== policy.text);
+
+const parseCases = (sent: readonly unknown[]): readonly PolicyCase[] => {
+  const faults: Fault[] = [];
+  const cases = sent.flatMap((one, index) => {
+    const read = policyCase.safeParse(one);
+    if (read.success) return [read.data];
+    faults.push(
+      ...read.error.issues.map((issue) => ({ path: `/cases/${index}/${issue.path.map(String).join("/")}`, message: issue.message })),
+    );
+    return [];
+  });
+  if (faults.length > 0) throw new Problem("invalid_request", { errors: faults });
+  return cases;
+};
+
+/** Policies as they stand, and files looked at without being stored. Before `{id}`, whose place their words would take. */
+export const servePolicies = (router: Router<Caller>, { guard, rollouts, engines, sql }: PolicyEndpoints): void => {
+  router.serve(policySchema, async (call) => {
+    await guard(call, "view");
+    const { version, engine } = engines.current();
+    const { text, actions } = engine.bundle.schema;
+    return {
+      version,
+      cedar: text,
+      actions: [...actions].map(([action, { groups }]) => ({
+        action,
+        resource_type: action.slice(0, action.indexOf(":")),
+        name: action.slice(action.indexOf(":") + 1),
+        groups: [...groups].toSorted(),
+      })),
+    };
+  });
+
+  router.serve(validatePolicies, async (call) => {
+    await guard(call, "view");
+    return (await rollouts.reportOf(await rollouts.filesOf(call.body))).report;
+  });
+
+  router.serve(testPolicies, async (call) => {
+    await guard(call, "view");
+    const { bundle, findings } = inspectBundle(await rollouts.filesOf(call.body));
+    if (bundle === undefined) throw new Problem("policy_invalid", { errors: [...findings.errors, ...findings.lint] });
+    return runCases(createEngine(bundle), call.body.cases === undefined ? bundle.cases : parseCases(call.body.cases));
+  });
+
+  router.serve(listPolicies, async (call) => {
+    await guard(call, "view");
+    const { version, engine, shadow } = engines.current();
+    const draft = await findNewestDraft(sql);
+    const drafted = draft === undefined ? undefined : inspectBundle((await rollouts.contentOf(draft.version)).files).bundle;
+    const active = engine.bundle;
+    const all = [
+      ...[...active.policies.values()].map((policy) => ({ ...rowOf(policy), status: "active" as const, version })),
+      ...(shadow === undefined
+        ? []
+        : differing(shadow.engine.bundle, active).map((policy) => ({
+            ...rowOf(policy),
+            status: "shadow" as const,
+            version: shadow.version,
+          }))),
+      ...(draft === undefined || drafted === undefined
+        ? []
+        : differing(drafted, active).map((policy) => ({ ...rowOf(policy), status: "draft" as const, version: draft.version }))),
+    ];
+    return { version, policies: all.filter(({ status }) => call.query.status === undefined || status === call.query.status) };
+  });
+};
+
+/** One policy by its id; served after every other path below `policies/`. */
+export const servePolicy = (router: Router<Caller>, { guard, rollouts, engines }: PolicyEndpoints): void => {
+  router.serve(readPolicy, async (call) => {
+    await guard(call, "view");
+    const current = engines.current();
+    const version = call.query.version === undefined ? current.version : (await rollouts.requireVersion(call.query.version)).version;
+    const bundle = version === current.version ? current.engine.bundle : inspectBundle((await rollouts.contentOf(version)).files).bundle;
+    const policy = bundle?.policies.get(call.params.id);
+    if (policy === undefined) throw new Problem("not_found", { detail: "There is no such policy in this version." });
+    const { text, obligations, advice, reason, requestable } = policy;
+    return answer(
+      {
+        ...rowOf(policy),
+        version,
+        text,
+        obligations: [...obligations],
+        advice: [...advice],
+        ...(reason === undefined ? {} : { reason }),
+        ...(requestable === undefined ? {} : { requestable }),
+      },
+      { headers: { etag: `"${createHash("sha256").update(text).digest("hex").slice(0, 32)}"` } },
+    );
+  });
+};

@@ -1,0 +1,92 @@
+import { readReplay, replayDecision, startReplay, stopReplay } from "#contract/policies.ts";
+import { Problem } from "#contract/problem.ts";
+import type { Router } from "#http/serve.ts";
+import type { Caller } from "#authn/caller.ts";
+import { differences, type Outcome } from "#pdp/compare/outcome.ts";
+import type { Engines } from "#pdp/engines.ts";
+import type { Viewers } from "#pdp/explain/viewer.ts";
+import type { DecisionLog } from "#pdp/records/decision-log.ts";
+import { decideAgain, recordedOutcome } from "#pdp/replay/decide-again.ts";
+import type { Replays } from "#pdp/replay/replays.ts";
+import type { GuardAdministration } from "#pdp/rollout/guard-administration.ts";
+import type { Rollouts } from "#pdp/rollout/rollouts.ts";
+import type { Pep } from "./parse-ask.ts";
+
+export interface ReplayEndpoints {
+  readonly guard: GuardAdministration;
+  readonly rollouts: Rollouts;
+  readonly replays: Replays;
+  readonly records: DecisionLog;
+  readonly engines: Engines;
+  readonly viewers: Viewers;
+  readonly pepOf: (caller: Caller) => Pep;
+  readonly now: () => Date;
+}
+
+const shown = (version: string, { decision, reason, obligations, policies }: Outcome) => ({
+  policy_version: version,
+  decision,
+  ...(reason === undefined ? {} : { reason }),
+  obligations: [...obligations],
+  policies: [...policies],
+});
+
+/** Recorded decisions decided again: many in the background, or one. */
+export const serveReplays = (router: Router<Caller>, parts: ReplayEndpoints): void => {
+  const { guard, rollouts, replays, records, engines } = parts;
+
+  router.serve(startReplay, async (call) => {
+    const admin = await guard(call, "edit");
+    const { version } = await rollouts.requireAskable(call.body.version);
+    // Decisions made from now on, this one among them, are none of those to be decided again.
+    const filter = { ...given(call.body.filter), to: call.body.filter.to ?? parts.now().toISOString() };
+    return { replay_id: await replays.start(admin, call.caller.tenant, { version, filter, most: call.body.limit }) };
+  });
+
+  router.serve(readReplay, async (call) => {
+    const admin = await guard(call, "view");
+    const { id, version, state, progress } = await replays.read(call.params.id, call.caller.tenant);
+    const { classes, before: _before, ...counts } = progress;
+    const sees = await admin.seesDecisions();
+    const kinds = Object.values(classes).toSorted((a, b) => b.count - a.count);
+    return {
+      replay_id: id,
+      version,
+      state,
+      ...counts,
+      classes: kinds.map(({ sample, ...kind }) => (sees && sample !== undefined ? { ...kind, sample } : kind)),
+    };
+  });
+
+  router.serve(stopReplay, async (call) => {
+    await replays.stop(await guard(call, "edit"), call.params.id, call.caller.tenant);
+    return undefined;
+  });
+
+  router.serve(replayDecision, async ({ params, body, caller }) => {
+    const recorded = (await records.find([params.id])).get(params.id);
+    const facts = recorded === undefined ? undefined : await records.factsOf(recorded);
+    const viewer = await parts.viewers.classOf(parts.pepOf(caller), params.id, recorded, facts?.agent?.controllers ?? []);
+    if (recorded === undefined || viewer === "none") throw new Problem("not_found");
+    // What another version would say is for who may see all decisions; one's own are asked by the one that decides.
+    if (viewer !== "full" && (viewer !== "own" || body?.version !== undefined)) throw new Problem("access_denied");
+    const current = engines.current();
+    const version = body?.version === undefined ? current.version : (await rollouts.requireAskable(body.version)).version;
+    const engine = version === current.version ? current.engine : await engines.of(version);
+    const now = engine === undefined ? undefined : decideAgain(recorded, facts, engine, records.emptyContext);
+    if (now === undefined) throw new Problem("not_replayable");
+    const before = recordedOutcome(recorded);
+    const samePolicies = before.policies.join() === now.policies.join();
+    return {
+      decision_id: recorded.decision_id,
+      // oxlint-disable-next-line unicorn/no-thenable -- a record, never a function
+      then: shown(recorded.policy_version, before),
+      now: shown(version, now),
+      changed: [...differences(before, now), ...(samePolicies ? [] : (["policies"] as const))],
+    };
+  });
+};
+
+/** Without the members that were not sent. */
+const given = <T extends Readonly<Record<string, unknown>>>(values: T): { [K in keyof T]: Exclude<T[K], undefined> } =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as { [K in keyof T]: Exclude<T[K], undefined> };

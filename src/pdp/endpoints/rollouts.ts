@@ -1,0 +1,92 @@
+import {
+  createRollout,
+  deleteRollout,
+  listRollouts,
+  promoteRollout,
+  readRollout,
+  rollBack,
+  rolloutDifferences,
+  rolloutMatrix,
+} from "#contract/policies.ts";
+import { answer, type Router } from "#http/serve.ts";
+import type { Caller } from "#authn/caller.ts";
+import { shownFiles } from "#pdp/bundle/policy-files.ts";
+import { epochTag } from "#pdp/rollout/epoch-tag.ts";
+import type { GuardAdministration } from "#pdp/rollout/guard-administration.ts";
+import type { Rollouts } from "#pdp/rollout/rollouts.ts";
+import { shownVersion } from "#pdp/rollout/version-store.ts";
+import type { Shadow } from "#pdp/shadow/shadow.ts";
+import type { PageCursors } from "./page-cursor.ts";
+
+export interface RolloutEndpoints {
+  readonly guard: GuardAdministration;
+  readonly rollouts: Rollouts;
+  readonly shadow: Pick<Shadow, "read">;
+  readonly cursors: PageCursors;
+}
+
+/** Versions over HTTP: drafted, looked at, put in the shadow, made to decide, taken back. */
+export const serveRollouts = (router: Router<Caller>, { guard, rollouts, shadow, cursors }: RolloutEndpoints): void => {
+  const tagNow = async (): Promise<{ readonly etag: string }> => ({ etag: epochTag((await rollouts.requirePointer()).epoch) });
+  const ifMatchOf = (request: Request): string | null => request.headers.get("if-match");
+
+  router.serve(listRollouts, async (call) => {
+    await guard(call, "view");
+    const { state, limit, cursor } = call.query;
+    const bound = `rollouts ${call.caller.sub} ${state ?? ""}`;
+    const before = cursor === undefined ? undefined : BigInt(cursors.open(cursor, bound).index);
+    const found = await rollouts.list(state, before, limit + 1);
+    const page = found.slice(0, limit);
+    const last = page.at(-1);
+    const more = found.length > limit && last !== undefined;
+    return answer(
+      {
+        rollouts: page.map(shownVersion),
+        ...(more ? { nextCursor: cursors.seal({ callId: "rollouts", index: Number(last.seq) }, bound) } : {}),
+      },
+      { headers: await tagNow() },
+    );
+  });
+
+  router.serve(createRollout, async (call) => {
+    const { stored, report } = await rollouts.draft(await guard(call, "edit"), call.body, ifMatchOf(call.request));
+    return answer({ rollout: shownVersion(stored), report }, { headers: await tagNow() });
+  });
+
+  router.serve(readRollout, async (call) => {
+    await guard(call, "view");
+    const stored = await rollouts.requireVersion(call.params.version);
+    const { files, report } = await rollouts.contentOf(stored.version);
+    return answer({ ...shownVersion(stored), files: shownFiles(files), report }, { headers: await tagNow() });
+  });
+
+  router.serve(deleteRollout, async (call) => {
+    await rollouts.drop(await guard(call, "edit"), call.params.version, ifMatchOf(call.request));
+    return undefined;
+  });
+
+  router.serve(rolloutMatrix, async (call) => {
+    await guard(call, "view");
+    return answer(await rollouts.matrix(call.params.version, call.query.against), { headers: await tagNow() });
+  });
+
+  router.serve(rolloutDifferences, async (call) => {
+    const admin = await guard(call, "view");
+    const { version } = await rollouts.requireVersion(call.params.version);
+    const { classes, ...totals } = await shadow.read(version, call.caller.tenant);
+    const sees = await admin.seesDecisions();
+    return { version, ...totals, classes: classes.map(({ sample, ...kind }) => (sees ? { ...kind, sample } : kind)) };
+  });
+
+  router.serve(promoteRollout, async (call) =>
+    answer(shownVersion(await rollouts.promote(await guard(call, "activate"), call.params.version, call.body, ifMatchOf(call.request))), {
+      headers: await tagNow(),
+    }),
+  );
+
+  router.serve(rollBack, async (call) => {
+    const admin = await guard(call, "activate");
+    const stored = await rollouts.rollBack(admin, call.params.version, call.body?.message, ifMatchOf(call.request));
+    return answer(shownVersion(stored), { headers: await tagNow() });
+  });
+};

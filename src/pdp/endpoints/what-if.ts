@@ -1,0 +1,34 @@
+import { whatIf } from "#contract/policies.ts";
+import { Problem } from "#contract/problem.ts";
+import type { Router } from "#http/serve.ts";
+import type { Caller } from "#authn/caller.ts";
+import type { Engines } from "#pdp/engines.ts";
+import type { Viewers } from "#pdp/explain/viewer.ts";
+import type { GuardAdministration } from "#pdp/rollout/guard-administration.ts";
+import type { Rollouts } from "#pdp/rollout/rollouts.ts";
+import { askWhatIf, type WhatIfParts } from "#pdp/what-if/what-if.ts";
+import type { Pep } from "./parse-ask.ts";
+
+export interface WhatIfEndpoint extends WhatIfParts {
+  readonly guard: GuardAdministration;
+  readonly rollouts: Rollouts;
+  readonly engines: Engines;
+  readonly viewers: Viewers;
+  readonly pepOf: (caller: Caller) => Pep;
+}
+
+/** What a change would give and take, for who may see every decision of the tenant; by another version also for who may see policies. */
+export const serveWhatIf = (router: Router<Caller>, parts: WhatIfEndpoint): void => {
+  router.serve(whatIf, async (call) => {
+    const { body, caller } = call;
+    if (caller.tenant === "*") throw new Problem("tenant_required");
+    if (!(await parts.viewers.seesAll(parts.pepOf(caller)))) throw new Problem("access_denied");
+    const active = parts.engines.current();
+    if (body.version === undefined) return askWhatIf(parts, body, caller.tenant, active, active);
+    await parts.guard(call, "view");
+    const { version } = await parts.rollouts.requireAskable(body.version);
+    const engine = await parts.engines.of(version);
+    if (engine === undefined) throw new Problem("not_found", { detail: "There is no such version." });
+    return askWhatIf(parts, body, caller.tenant, active, { version, engine });
+  });
+};

@@ -1,0 +1,126 @@
+import { setTimeout as pause } from "node:timers/promises";
+import type { Database } from "#store/database.ts";
+import type { Log } from "#telemetry/log.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
+import { createEngine } from "#pdp/engine.ts";
+import { createEngines, type Deciding, type Engines, type Version } from "#pdp/engines.ts";
+import { POINTER_CHANNEL, readPointer, type Pointer } from "./pointer.ts";
+import { readStoredBundle } from "./version-store.ts";
+
+/** A process that follows the pointer: its engines, and whether it still knows what should decide. */
+export interface Follower {
+  readonly engines: Engines;
+  /** Reads the pointer and follows it before it resolves. Throws when it cannot. */
+  refresh(): Promise<void>;
+  /** False: what decides here may not be what should. */
+  knows(): boolean;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export interface FollowerParts {
+  readonly database: Database;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  /** Between two looks at the pointer, for a hint that was lost. */
+  readonly pollMs?: number;
+  /** Longest time without a look that succeeded. */
+  readonly blindMs?: number;
+  /** Milliseconds that only ever grow; a wall clock may jump. */
+  readonly elapsedMs?: () => number;
+}
+
+const POLL_MS = 1_000;
+const BLIND_MS = 10_000;
+
+/**
+ * Follows the pointer: told by a notification, and looking once a second. A version is read, compiled and warmed before it
+ * takes the other's place at once; one that cannot be read takes nobody's place, and after ten seconds this process says
+ * that it does not know what decides.
+ */
+export const followPointer = async (parts: FollowerParts): Promise<Follower> => {
+  const { database, log, metrics } = parts;
+  const elapsed = parts.elapsedMs ?? (() => performance.now());
+  const pollMs = parts.pollMs ?? POLL_MS;
+  const stopping = new AbortController();
+  let seenAt = Number.NEGATIVE_INFINITY;
+  let held: Deciding | undefined;
+
+  const load = async (version: string): Promise<Version> => {
+    if (held?.version === version) return { version, engine: held.engine };
+    if (held?.shadow?.version === version) return held.shadow;
+    const bundle = await readStoredBundle(database, version);
+    if (bundle === undefined) throw new Error(`the version ${version} is not stored`);
+    const engine = createEngine(bundle);
+    await engine.warm();
+    return { version, engine };
+  };
+
+  const decidingBy = async (pointer: Pointer): Promise<Deciding> => {
+    const active = await load(pointer.active);
+    // A shadow that cannot be read is only not asked: nothing depends on it.
+    const shadow =
+      pointer.shadow === null
+        ? undefined
+        : await load(pointer.shadow).catch((cause: unknown) => {
+            log.error("pdp_shadow_unreadable", { version: pointer.shadow, cause });
+            return undefined;
+          });
+    return { ...active, epoch: pointer.epoch, ...(shadow === undefined ? {} : { shadow }) };
+  };
+
+  const look = async (): Promise<Deciding> => {
+    const at = elapsed();
+    const pointer = await readPointer(database);
+    if (pointer === undefined) throw new Error("no version of the policies was ever activated");
+    if (held?.epoch !== pointer.epoch) {
+      const next = await decidingBy(pointer);
+      // Another look may have got further while this one read files.
+      if (held === undefined || held.epoch < next.epoch) {
+        show(held, next);
+        const isFirst = held === undefined;
+        held = next;
+        if (!isFirst) {
+          engines.follow(next);
+          log.info("pdp_policies_followed", { version: next.version, shadow: next.shadow?.version, epoch: String(next.epoch) });
+        }
+      }
+    }
+    seenAt = Math.max(seenAt, at);
+    return held as Deciding;
+  };
+
+  const show = (before: Deciding | undefined, next: Deciding): void => {
+    if (before !== undefined) metrics.set("pdp_bundle_info", { version: before.version, state: "active" }, 0);
+    if (before?.shadow !== undefined) metrics.set("pdp_bundle_info", { version: before.shadow.version, state: "shadow" }, 0);
+    metrics.set("pdp_bundle_info", { version: next.version, state: "active" }, 1);
+    if (next.shadow !== undefined) metrics.set("pdp_bundle_info", { version: next.shadow.version, state: "shadow" }, 1);
+  };
+
+  const knows = (): boolean => elapsed() - seenAt <= (parts.blindMs ?? BLIND_MS);
+  const first = await look();
+  const engines = createEngines({ sql: database, first, knows });
+
+  const lookAgain = (): Promise<void> =>
+    look().then(
+      () => undefined,
+      (cause: unknown) => log.warn("pdp_pointer_unread", { cause }),
+    );
+  const following = (async () => {
+    while (!stopping.signal.aborted) {
+      await pause(pollMs, undefined, { signal: stopping.signal, ref: false }).catch(() => undefined);
+      if (!stopping.signal.aborted) await lookAgain();
+    }
+  })();
+  const deafen = await database.listen(POINTER_CHANNEL, () => void lookAgain());
+
+  return {
+    engines,
+    refresh: async () => void (await look()),
+    knows,
+    [Symbol.asyncDispose]: async () => {
+      stopping.abort();
+      await deafen();
+      await following;
+    },
+  };
+};

@@ -1,0 +1,101 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ReplyOf } from "#contract/endpoint.ts";
+import type { whatIf } from "#contract/policies.ts";
+import type { ProblemBody } from "#contract/problem.ts";
+import { sharedPdpWorld } from "#testing/pdp.ts";
+import { administer, askFor, opensOperations, readJson } from "#testing/rollout.ts";
+
+const shared = sharedPdpWorld();
+type Reply = ReplyOf<typeof whatIf>;
+const PATH = "/access/v1/what-if";
+const named = (rows: Reply["gained"]): readonly string[] =>
+  rows.map(({ action, resource }) => `${resource.type}/${action}${resource.id === undefined ? "" : ` ${resource.id}`}`).toSorted();
+const ask = async (body: unknown, login = "ada") => (await shared).ask(PATH, await (await shared).personToken(login), body);
+
+test("a membership gives what its permits give, and nothing is written", async () => {
+  const world = await shared;
+  const before = await world.world.reader.version();
+  const joins = { edges: { add: [{ kind: "MEMBER_OF", from: "account:dan@acme", to: "group:analysts" }] } };
+  const reply = await readJson<Reply>(await ask({ subject_id: "person:dan", changes: joins }));
+  assert.deepEqual(reply.lost, []);
+  assert.equal(reply.truncated, false);
+  const gained = named(reply.gained);
+  for (const wanted of ["pages/view people", "pages/view my-work", "pages/view_all", "tools/view_all", "employee/list", "streams/workflow"])
+    assert.ok(gained.includes(wanted), `${wanted} in ${gained.join(", ")}`);
+  for (const other of ["policies/activate", "pages/view operations", "workflows/execute_quick"]) assert.ok(!gained.includes(other), other);
+  assert.deepEqual(reply.gained.find(({ resource }) => resource.id === "people")?.via, ["page-granted"]);
+  assert.deepEqual(await world.world.reader.version(), before);
+  assert.equal((await askFor(world, "dan", "pages", "view_all")).decision, false);
+});
+
+test("an edge taken away takes what hung on it", async () => {
+  const left = { edges: { remove: [{ kind: "MEMBER_OF", from: "account:cleo@acme", to: "group:analysts" }] } };
+  const reply = await readJson<Reply>(
+    await ask({ subject_id: "person:cleo", changes: left, actions: ["pages/view", "pages/view_all", "tools/view_all"] }),
+  );
+  assert.deepEqual(reply.gained, []);
+  assert.deepEqual(named(reply.lost), ["pages/view my-work", "pages/view people", "pages/view_all", "tools/view_all"]);
+});
+
+test("a delegation gives an agent its tools and the audiences behind them", async () => {
+  const lends = { edges: { add: [{ kind: "DELEGATES_TO", from: "person:ben", to: "agent:reporter" }] } };
+  const reply = await readJson<Reply>(
+    await ask({ subject_id: "person:ben", agent_id: "agent:reporter", changes: lends, actions: ["tool/tools/call"] }),
+  );
+  assert.deepEqual(named(reply.gained), ["tool/tools/call people.demo.list_employees"]);
+  assert.deepEqual(reply.gained[0]?.via, ["tool-delegated"]);
+  assert.ok(reply.audiences.gained.length > 0);
+  assert.deepEqual(reply.audiences.lost, []);
+});
+
+test("circumstances and another version are tried too", async () => {
+  const world = await shared;
+  const secret = { type: "secret", id: "yaml://secret/people/demo" };
+  const fresh = await readJson<Reply>(
+    await ask({ subject_id: "person:ada", changes: { facts: { mfa: true } }, actions: ["secret/destroy_versions"], resources: [secret] }),
+  );
+  // A secret is named to nobody.
+  assert.deepEqual(fresh.gained, [{ action: "destroy_versions", resource: { type: "secret" }, via: ["secret-admin"] }]);
+  const operations = { type: "pages", id: "operations" };
+  const approved = await readJson<Reply>(
+    await ask({ subject_id: "person:cleo", changes: { facts: { approved: true } }, actions: ["pages/view"], resources: [operations] }),
+  );
+  assert.deepEqual(named(approved.gained), ["pages/view operations"]);
+  const { rollout } = await administer(world).draft(opensOperations);
+  const drafted = await readJson<Reply>(
+    await ask({ subject_id: "person:cleo", version: rollout.version, actions: ["pages/view"], resources: [operations] }),
+  );
+  assert.equal(drafted.policy_version, rollout.version);
+  assert.deepEqual(drafted.gained, [{ action: "view", resource: operations, via: ["operations-for-analysts"] }]);
+});
+
+test("who may not see decisions asks nothing, another tenant's nodes are not there, and a change that could not be made is refused", async () => {
+  const body = { subject_id: "person:ben" };
+  for (const login of ["ben", "dan", "eve"]) assert.equal((await readJson<ProblemBody>(await ask(body, login), 403)).code, "access_denied");
+  const edge = (kind: string, from: string, to: string) => ({ ...body, changes: { edges: { add: [{ kind, from, to }] } } });
+  const foreign = await readJson<ProblemBody>(await ask(edge("MEMBER_OF", "account:eve@globex", "group:globex-staff")), 422);
+  const absent = await readJson<ProblemBody>(await ask(edge("MEMBER_OF", "account:evx@globex", "group:globex-stafx")), 422);
+  assert.deepEqual(
+    absent.errors?.map(({ message }) => message.replace("evx", "eve").replace("stafx", "staff")),
+    foreign.errors?.map(({ message }) => message),
+  );
+  const wrong: readonly (readonly [body: unknown, status: number, code: string])[] = [
+    [edge("LIKES", "person:ben", "person:ada"), 422, "unprocessable"],
+    [edge("MEMBER_OF", "person:ben", "person:ada"), 422, "edge_not_allowed"],
+    [edge("member of", "person:ben", "person:ada"), 400, "invalid_request"],
+    [
+      { ...body, changes: { edges: { remove: [{ kind: "MEMBER_OF", from: "account:ben@acme", to: "group:analysts" }] } } },
+      422,
+      "unprocessable",
+    ],
+    [{ ...body, version: "v99" }, 404, "not_found"],
+    [{ ...body, version: "newest" }, 400, "invalid_request"],
+    [{}, 400, "invalid_request"],
+    [{ ...body, extra: 1 }, 400, "invalid_request"],
+  ];
+  for (const [sent, status, code] of wrong)
+    assert.equal((await readJson<ProblemBody>(await ask(sent), status)).code, code, JSON.stringify(sent));
+  const nobody = await readJson<Reply>(await ask({ subject_id: "person:eve" }));
+  assert.deepEqual([nobody.gained, nobody.lost], [[], []]);
+});
