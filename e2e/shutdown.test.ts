@@ -1,0 +1,104 @@
+import assert from "node:assert/strict";
+import { connect } from "node:net";
+import { test, type TestContext } from "node:test";
+import { createSseParser } from "#http/sse.ts";
+import { cleanUp } from "#testing/clean-up.ts";
+import { until } from "#testing/until.ts";
+import { signInPerson } from "./person.ts";
+import { startTestHouse, type TestHouse, type TestHouseOptions } from "./test-house.ts";
+
+const start = async (t: TestContext, options: TestHouseOptions = {}): Promise<TestHouse> => {
+  const house = await startTestHouse(options);
+  cleanUp(t, async () => {
+    await house.kill();
+    await house.stop();
+  });
+  return house;
+};
+
+const exited = (house: TestHouse): Promise<number | null> => new Promise((resolve) => house.process.once("exit", (code) => resolve(code)));
+
+interface Lane {
+  sent: number;
+  /** Answers, whole ones alone. */
+  readonly statuses: number[];
+  /** True: the server said that the last answer is the last. */
+  saidClose: boolean;
+  readonly ended: Promise<void>;
+}
+
+/** One kept connection that asks again as soon as it is answered, until it is told that this was the last answer. */
+const openLane = (port: number, cookie: string): Lane => {
+  const socket = connect({ port, host: "127.0.0.1" });
+  const ended = new Promise<void>((resolve) => socket.on("close", () => resolve()));
+  const lane: Lane = { sent: 0, statuses: [], saidClose: false, ended };
+  const send = (): void => {
+    lane.sent += 1;
+    socket.write(`GET /api/configs/ui HTTP/1.1\r\nHost: localhost:${port}\r\nCookie: ${cookie}\r\n\r\n`);
+  };
+  let text = "";
+  socket.on("error", () => {});
+  socket.on("connect", send);
+  socket.on("data", (chunk) => {
+    text += chunk.toString("latin1");
+    const end = text.indexOf("\r\n\r\n");
+    const head = text.slice(0, end).toLowerCase();
+    const length = Number(/content-length: (\d+)/.exec(head)?.[1] ?? Number.NaN);
+    if (end === -1 || text.length < end + 4 + length) return;
+    lane.statuses.push(Number(head.split(" ")[1]));
+    lane.saidClose = head.includes("\r\nconnection: close");
+    text = "";
+    if (!lane.saidClose) send();
+  });
+  return lane;
+};
+
+test("a stop under load with open streams fails no request that was accepted, and ends in time", async (t) => {
+  const house = await start(t, {
+    environment: { SHUTDOWN_LB_WAIT_MS: "500", SHUTDOWN_DEADLINE_MS: "10000", RATE_LIMITS: "session=100000/s" },
+  });
+  const [ben, ada] = [await signInPerson(house.origin, "ben"), await signInPerson(house.origin, "ada")];
+  const streams = await Promise.all(
+    [ben, ben, ada].map(async ({ cookie }) => {
+      const response = await fetch(`${house.origin}/api/v1/events/config`, { headers: { cookie } });
+      assert.equal(response.status, 200);
+      return response;
+    }),
+  );
+  const lastWords = streams.map(async (response) => {
+    const parser = createSseParser();
+    let last = { event: "", data: "" };
+    for await (const chunk of response.body ?? []) for (const part of parser.push(chunk)) if (part.kind === "message") last = part;
+    return [last.event, (JSON.parse(last.data) as { reason?: string }).reason];
+  });
+  const lanes = Array.from({ length: 16 }, (_, index) => openLane(house.port, (index % 2 === 0 ? ben : ada).cookie));
+  await until(() => lanes.every(({ statuses }) => statuses.length >= 5));
+
+  const exit = exited(house);
+  const before = lanes.reduce((sum, { statuses }) => sum + statuses.length, 0);
+  house.process.kill("SIGTERM");
+  await until(async () => (await fetch(`${house.origin}/api/v1/health/ready`)).status === 503);
+  assert.equal(await exit, 0);
+  await Promise.all(lanes.map(({ ended }) => ended));
+
+  assert.deepEqual(
+    await Promise.all(lastWords),
+    Array.from({ length: 3 }, () => ["bye", "drain"]),
+  );
+  for (const lane of lanes) {
+    assert.equal(lane.statuses.length, lane.sent, "every request that was sent was answered whole");
+    assert.deepEqual([...new Set(lane.statuses)], [200]);
+    assert.equal(lane.saidClose, true, "and the last answer said that it is the last");
+  }
+  assert.ok(lanes.reduce((sum, { statuses }) => sum + statuses.length, 0) > before, "requests went on while the house drained");
+});
+
+test("a second signal means now", async (t) => {
+  const house = await start(t, { environment: { SHUTDOWN_LB_WAIT_MS: "60000" } });
+  const exit = exited(house);
+  house.process.kill("SIGTERM");
+  await until(() => house.output().includes("stopping"));
+  assert.equal((await fetch(`${house.origin}/api/v1/health/live`)).status, 200, "the first one is still waiting");
+  house.process.kill("SIGTERM");
+  assert.equal(await exit, 1);
+});
