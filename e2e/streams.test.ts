@@ -106,7 +106,6 @@ test("over a restart of the gateway, then of all behind it, a stream loses and d
   await emitting;
   await start("gateway");
   await until(seen, ({ last }) => last === EVENTS / 2);
-  assert.ok(byes.includes("drain"), byes.join());
 
   const more = emit(EVENTS / 2 - 1000);
   assert.equal(await running.get(behind)?.stop(), 0);
@@ -116,6 +115,7 @@ test("over a restart of the gateway, then of all behind it, a stream loses and d
   await until(seen, ({ last }) => last === EVENTS, 60_000);
   await sleep(200);
   const first = heard[0] ?? 0;
+  assert.ok(byes.length > 0 && byes.every((reason) => ["drain", "upstream", "slow"].includes(reason)), byes.join());
   assert.ok(first <= 2, "the stream begins where it was opened");
   assert.deepEqual(
     heard,

@@ -20,7 +20,7 @@ const MOST_BYTES = 262_144;
 /** Frames that wait are handed on together, but never so many that the connection's own buffer becomes a second queue. */
 const CHUNK_BYTES = 65_536;
 /** A reader that takes nothing for so long while its frames are at the limit is too slow; a burst is only waited out. */
-const SLOW_MS = 1000;
+const SLOW_MS = 2000;
 const HEARTBEAT_MS = 15_000;
 const AGE_MS = 3_600_000;
 const RETRY_MS = 3000;
