@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { flag, setting, type SettingsOf, type SettingTable } from "#contract/setting.ts";
+import { flag, setting, type SettingTable } from "#contract/setting.ts";
 
 const isCollector = (text: string): boolean => {
   if (!URL.canParse(text)) return false;
@@ -31,4 +31,3 @@ export const telemetrySettings = {
   ),
 } satisfies SettingTable;
 
-export type TelemetryConfig = SettingsOf<typeof telemetrySettings>;
