@@ -3,6 +3,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { parse } from "yaml";
+import { signInPerson } from "./person.ts";
 import { liveTheStory } from "./story.ts";
 import { startTestHouse } from "./test-house.ts";
 import { fetchToken } from "./tokens.ts";
@@ -82,6 +83,34 @@ test("the people directory's key is in no log line, event, metric, audit row, fi
       const response = await fetch(`${house.origin}${path}`, { headers: { accept: path === "/" ? "text/html" : "*/*" } });
       answers.push(await response.text(), JSON.stringify([...response.headers]));
     }
+    // The credentials themselves, through every refusal: a good one where it may not, and one that nobody knows.
+    const person = await signInPerson(house.origin, "ben");
+    const sid = person.cookie.split("=")[1] ?? "";
+    const credentials: readonly Readonly<Record<string, string>>[] = [
+      { cookie: person.cookie },
+      { authorization: `Bearer ${ben}` },
+      { authorization: `Bearer ${agent}` },
+      { cookie: person.cookie, authorization: `Bearer ${ben}` },
+      { cookie: `${person.cookie}x` },
+      { authorization: `Bearer ${ben}x` },
+    ];
+    const statuses = new Set<number>();
+    for (const headers of credentials) {
+      for (const [method, path] of [
+        ["GET", "/access/v1/decisions"],
+        ["POST", "/api/v1/sessions"],
+        ["DELETE", "/api/v1/sessions/not-one"],
+        ["GET", "/api/v1/events/config?nothing=1"],
+        ["POST", "/api/crud/mcp/jsonrpc"],
+        ["GET", "/auth/verify"],
+        ["GET", "/metrics"],
+      ] as const) {
+        const response = await fetch(`${house.origin}${path}`, { method, headers: { ...headers, "x-forwarded-for": "192.0.2.1" } });
+        statuses.add(response.status);
+        answers.push(await response.text(), JSON.stringify([...response.headers]));
+      }
+    }
+    for (const status of [400, 401, 403, 405]) assert.ok(statuses.has(status), `${status} among ${[...statuses].join(", ")}`);
     seen.abort();
     await ended;
     assert.ok(heard.join("").includes("tool_call"), "the activity stream showed the calls");
@@ -101,6 +130,7 @@ test("the people directory's key is in no log line, event, metric, audit row, fi
     }
     assert.ok(places.length > 100, "the database's files were searched");
     for (const [place, text] of places) {
+      for (const credential of [sid, ben, agent, ada]) assert.ok(!text.includes(credential), `a credential in ${place}`);
       for (const [form, needle] of forms) assert.ok(!text.includes(needle), `${form} in ${place}`);
     }
   } finally {

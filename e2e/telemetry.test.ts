@@ -77,7 +77,7 @@ test("a collector hears of requests and tool calls as one trace each, and of the
     "result.shape",
     "budget.settle",
     "audit.close",
-    "secret.read",
+    "secret.value",
     "gateway.proxy",
   ])
     assert.ok(inCall.has(name), `${name} among ${[...inCall].join(", ")}`);
