@@ -30,4 +30,3 @@ export const telemetrySettings = {
     { description: "Part of the requests that are traced. Unset: 1 in dev and test, else 0.1." },
   ),
 } satisfies SettingTable;
-
