@@ -1,139 +1,31 @@
-// `npm run bench`: figures of this machine, each beside a reference of the same run. Prints a table; writes nothing.
-import { createServer } from "node:http";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { startTestHouse, type TestHouse } from "../e2e/test-house.ts";
-import { fetchToken } from "../e2e/tokens.ts";
+// `npm run bench -- [subject ..] [--keep] [options of the subject]`: figures of this machine, each beside a reference of the
+// same run. Prints Markdown; with --keep docs/bench.md gets it too.
+import { benchGateway } from "./bench/gateway.ts";
+import { benchHouse } from "./bench/house.ts";
+import { pinSelf } from "./bench/kit/programs.ts";
+import { say } from "./bench/kit/progress.ts";
+import { report, type Section } from "./bench/kit/report.ts";
 
-const WARM_UP = 50;
-const ROUNDS = 500;
+/** Adding a subject: one file that answers a section, one row here. */
+const subjects: Readonly<Record<string, (argv: readonly string[]) => Promise<Section>>> = {
+  house: benchHouse,
+  gateway: benchGateway,
+};
 
-interface Timed {
-  readonly p50: number;
-  readonly p95: number;
+const argv = process.argv.slice(2);
+const named = argv.filter((argument, index) => argument in subjects && argv.slice(0, index).every((one) => one in subjects));
+const rest = argv.slice(named.length);
+const unknown = rest[0];
+if (unknown !== undefined && !unknown.startsWith("--")) {
+  say(`Unknown subject ${unknown}. Known: ${Object.keys(subjects).join(", ")}.`);
+  process.exit(64);
 }
 
-const percentile = (sorted: readonly number[], part: number): number =>
-  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN;
-
-/** One at a time, in milliseconds; the first rounds warm up and do not count. */
-const time = async (act: () => Promise<void>): Promise<Timed> => {
-  for (let round = 0; round < WARM_UP; round++) await act();
-  const taken: number[] = [];
-  for (let round = 0; round < ROUNDS; round++) {
-    const started = performance.now();
-    await act();
-    taken.push(performance.now() - started);
-  }
-  taken.sort((a, b) => a - b);
-  return { p50: percentile(taken, 0.5), p95: percentile(taken, 0.95) };
-};
-
-const post = async (url: string, token: string, body: unknown, accept: (answer: string) => boolean): Promise<void> => {
-  const response = await fetch(url, {
-    method: "POST",
-    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-    body: JSON.stringify(body),
-  });
-  const text = await response.text();
-  if (response.status !== 200 || !accept(text)) throw new Error(`${url} answered ${response.status}: ${text.slice(0, 300)}`);
-};
-
-/** The reference: a bare node:http server that reads a JSON body and answers JSON, asked by the same client. */
-const timeReference = async (): Promise<Timed> => {
-  const server = createServer((request, response) => {
-    request.resume().on("end", () => response.setHeader("content-type", "application/json").end('{"decision":true}'));
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-  try {
-    return await time(() => post(url, "none", { a: 1 }, () => true));
-  } finally {
-    server.close();
-  }
-};
-
-const residentMegabytes = async (house: TestHouse): Promise<number> => {
-  const status = await readFile(`/proc/${house.process.pid}/status`, "utf8");
-  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? Number.NaN) / 1024;
-};
-
-const timeStart = async (data: string): Promise<{ readonly house: TestHouse; readonly seconds: number }> => {
-  const started = performance.now();
-  const house = await startTestHouse({ data, environment: { LOG_LEVEL: "warn" } });
-  return { house, seconds: (performance.now() - started) / 1000 };
-};
-
-const line = (what: string, timed: Timed, reference: Timed): string =>
-  `${what.padEnd(44)} p50 ${timed.p50.toFixed(2).padStart(7)} ms (${(timed.p50 / reference.p50).toFixed(1)} x)   p95 ${timed.p95.toFixed(2).padStart(7)} ms (${(timed.p95 / reference.p95).toFixed(1)} x)`;
-
-const data = await mkdtemp(join(tmpdir(), "sallyport-bench-"));
-try {
-  const cold = await timeStart(data);
-  await cold.house.stop();
-  const warm = await timeStart(data);
-  const { house } = warm;
-  try {
-    await new Promise((resolve) => setTimeout(resolve, 5000));
-    const memory = await residentMegabytes(house);
-    const reference = await timeReference();
-    const ben = await fetchToken(house.port, { user: "ben" });
-    const pep = await fetchToken(house.port, { client: "service:pep" });
-    const cleo = await fetchToken(house.port, { user: "cleo" });
-    const agent = await fetchToken(house.port, { user: "ben", agent: "agent:hr-assistant" });
-    const delegated = await fetch(`http://localhost:${house.port + 4}/api/v1/delegations`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${ben}`, "content-type": "application/json", "idempotency-key": "bench" },
-      body: JSON.stringify({
-        agent_id: "agent:hr-assistant",
-        capabilities: ["people.demo.list_employees"],
-        budget_usd: 100,
-        max_steps: 10_000,
-        purpose: "bench",
-      }),
-    });
-    if (delegated.status !== 201) throw new Error(`no delegation: ${await delegated.text()}`);
-    const evaluation = {
-      subject: { type: "identity", id: "person:ben" },
-      action: { name: "view" },
-      resource: { type: "pages", id: "people" },
-    };
-    const call = { jsonrpc: "2.0", id: "1", method: "tools/call", params: { name: "people.demo.list_employees", arguments: { limit: 2 } } };
-    const decided = (answer: string): boolean => answer.includes('"decision":true');
-    const called = (answer: string): boolean => answer.includes('"result"');
-    const rows = [
-      line(
-        "evaluation at the pdp, view, record batched",
-        await time(() => post(`http://localhost:${house.port + 2}/access/v1/evaluation`, pep, evaluation, decided)),
-        reference,
-      ),
-      line(
-        "governed tool call, person, through gateway",
-        await time(() => post(`http://localhost:${house.port}/api/crud/mcp/jsonrpc`, cleo, call, called)),
-        reference,
-      ),
-      line(
-        "governed tool call, agent, all doors",
-        await time(() => post(`http://localhost:${house.port}/api/crud/mcp/jsonrpc`, agent, call, called)),
-        reference,
-      ),
-    ];
-    process.stdout.write(
-      [
-        `one at a time, ${ROUNDS} rounds after ${WARM_UP}; demo world on PGlite, all in one process, the client in another`,
-        `start, cold (empty folder)                   ${cold.seconds.toFixed(2)} s`,
-        `start, warm                                  ${warm.seconds.toFixed(2)} s`,
-        `memory of the idle house (RSS after 5 s)     ${memory.toFixed(0)} MB`,
-        `reference: bare node:http JSON POST          p50 ${reference.p50.toFixed(2)} ms   p95 ${reference.p95.toFixed(2)} ms`,
-        ...rows,
-        "",
-      ].join("\n"),
-    );
-  } finally {
-    await house.stop();
-  }
-} finally {
-  await rm(data, { recursive: true, force: true });
+pinSelf();
+for (const name of named.length === 0 ? Object.keys(subjects) : named) {
+  const bench = subjects[name];
+  if (bench === undefined) continue;
+  const section = await bench(rest.filter((argument) => argument !== "--keep"));
+  await report(name, section, rest.includes("--keep"));
 }
+process.exit(0);

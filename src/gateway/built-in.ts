@@ -1,4 +1,5 @@
 import { Problem } from "#contract/problem.ts";
+import type { Answer } from "./answer.ts";
 import type { Inbound, InboundMethod } from "./front-door/inbound.ts";
 import type { AddressClass } from "./limits/rate-door.ts";
 import { parsePattern, type RoutePattern } from "./routes/route-pattern.ts";
@@ -8,7 +9,7 @@ export interface BuiltInCall {
   readonly inbound: Inbound;
   readonly captures: ReadonlyMap<string, string>;
 }
-export type BuiltInHandler = (call: BuiltInCall) => Promise<Response>;
+export type BuiltInHandler = (call: BuiltInCall) => Promise<Answer>;
 
 /** What the gateway serves by itself, whatever the route table says. */
 export interface BuiltIn {

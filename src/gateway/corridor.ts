@@ -3,6 +3,7 @@ import { asProblem, problemResponse } from "#http/problem-body.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Span, Tracing } from "#telemetry/tracing.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
+import type { Answer } from "./answer.ts";
 import { requireHandler, type BuiltIns } from "./built-in.ts";
 import { guardMarks } from "./canonical-path.ts";
 import { echoRequestId } from "./facade/request-id.ts";
@@ -42,7 +43,7 @@ const methodLabel = (method: string): string => ((inboundMethods as readonly str
  * on the way becomes one answer, with the headers that every answer has.
  */
 export const createCorridor = (parts: CorridorParts): Corridor => {
-  const serve = async (inbound: Inbound, served: Served): Promise<Response> => {
+  const serve = async (inbound: Inbound, served: Served): Promise<Answer> => {
     const { target } = inbound;
     const own = parts.builtIns.find(target.path);
     if (own !== undefined) {
@@ -102,7 +103,7 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
   };
 
   /** The request in a trace: how it was asked, by its place in the table, and how it ended; nothing of what was sent. */
-  const traced = (inbound: Inbound, served: Served, work: (span: Span) => Promise<Response>): Promise<Response> => {
+  const traced = (inbound: Inbound, served: Served, work: (span: Span) => Promise<Answer>): Promise<Answer> => {
     const method = methodLabel(inbound.method);
     const options = {
       kind: "server",
@@ -110,10 +111,10 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
       facts: { "http.request.method": method },
     } as const;
     return parts.tracing.span(method, options, async (span) => {
-      const response = await work(span);
+      const answer = await work(span);
       span.rename(served.route === undefined ? method : `${method} ${served.route}`);
-      span.set({ "http.response.status_code": response.status, ...(served.route === undefined ? {} : { "http.route": served.route }) });
-      return response;
+      span.set({ "http.response.status_code": answer.status, ...(served.route === undefined ? {} : { "http.route": served.route }) });
+      return answer;
     });
   };
 
@@ -122,9 +123,9 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
       const started = performance.now();
       const served: Served = { endpoint: "unmatched" };
       return traced(inbound, served, async (span) => {
-        let response: Response;
+        let answer: Answer;
         try {
-          response = await serve(inbound, served);
+          answer = await serve(inbound, served);
         } catch (error) {
           // Nobody waits for this answer any more.
           if (inbound.signal.aborted) {
@@ -133,10 +134,10 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
           }
           const problem = asProblem(error);
           if (problem.status >= 500) span.fail(problem.code);
-          response = fail(problem, inbound, served.endpoint);
+          answer = fail(problem, inbound, served.endpoint);
         }
-        observe(inbound.method, served.endpoint, String(response.status), started, inbound.correlationId);
-        return echoRequestId(inbound, withSecurityHeaders(response, inbound));
+        observe(inbound.method, served.endpoint, String(answer.status), started, inbound.correlationId);
+        return echoRequestId(inbound, withSecurityHeaders(answer, inbound));
       });
     },
     refuse: (problem, head) => {

@@ -2,6 +2,7 @@ import { asProblem } from "#http/problem-body.ts";
 import { correlationIdOf } from "#http/correlation-id.ts";
 import type { Corridor } from "./front-door/raw-server.ts";
 import { guardFrame } from "./front-door/frame.ts";
+import { toResponse } from "./answer.ts";
 import type { InboundBody } from "./front-door/inbound.ts";
 import type { PublicOrigins } from "./front-door/public-origins.ts";
 import { canonicalise } from "./canonical-path.ts";
@@ -30,10 +31,11 @@ export const createFetchAdapter = (
       const origin = origins.originOf(frame.host);
       const body: InboundBody | undefined = frame.body && {
         length: frame.body.length,
+        whole: async () => Buffer.from(await request.arrayBuffer()),
         stream: () => request.body as ReadableStream<Uint8Array>,
         failure: () => undefined,
       };
-      return await corridor.handle({
+      const answer = await corridor.handle({
         method: frame.method,
         target: canonicalise(`${url.pathname}${url.search}`),
         headers: frame.headers,
@@ -45,8 +47,9 @@ export const createFetchAdapter = (
         body,
         signal: request.signal,
       });
+      return toResponse(answer);
     } catch (error) {
-      return corridor.refuse(asProblem(error), { method: request.method, correlationId, isSecure: false });
+      return toResponse(corridor.refuse(asProblem(error), { method: request.method, correlationId, isSecure: false }));
     }
   };
 };

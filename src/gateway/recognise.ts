@@ -52,11 +52,11 @@ export const clientOf = (inbound: Inbound): BrowserClient => ({
 export const hasBearer = (inbound: Inbound): boolean => /^bearer(?: |$)/i.test(inbound.headers.get("authorization") ?? "");
 
 /** The session's person as the decision point and the services see them. */
-export const askerOfSession = (record: SessionRecord, scopes: readonly string[]): Asker => ({
+export const askerOfSession = (record: SessionRecord, scopes: ReadonlySet<string>): Asker => ({
   sub: record.subject,
   tenant: record.tenant,
   amr: record.amr,
-  scopes: new Set(scopes),
+  scopes,
   ...(record.acr === undefined ? {} : { acr: record.acr }),
   ...(record.authTime === undefined ? {} : { authTime: record.authTime }),
 });
@@ -79,6 +79,7 @@ export const guardBearer = (
 
 export const createRecogniser = (parts: RecogniseParts): Recogniser => {
   const verifiers = new Map<string, VerifyBearer>();
+  const sessionScopes = new Set(parts.sessionScopes);
   const verifier = (audiences: readonly string[]): VerifyBearer => {
     const key = audiences.join(" ");
     const made = verifiers.get(key) ?? parts.verifierFor(audiences);
@@ -135,7 +136,7 @@ export const createRecogniser = (parts: RecogniseParts): Recogniser => {
       if (sid.kind !== "one") throw refuse(sid.kind === "ambiguous");
       try {
         const record = await parts.sessions.recognise(sid.value, clientOf(inbound), inbound.correlationId);
-        return { kind: "session", record, asker: askerOfSession(record, parts.sessionScopes) };
+        return { kind: "session", record, asker: askerOfSession(record, sessionScopes) };
       } catch (error) {
         if (error instanceof Problem && error.code === "unauthenticated") throw refuse(true);
         throw error;

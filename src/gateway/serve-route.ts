@@ -1,6 +1,7 @@
 import { Problem } from "#contract/problem.ts";
 import { asProblem } from "#http/problem-body.ts";
 import type { Tracing } from "#telemetry/tracing.ts";
+import type { Answer } from "./answer.ts";
 import { guardMarks } from "./canonical-path.ts";
 import type { CsrfDoor } from "./csrf.ts";
 import type { DecideRoute } from "./decide-route.ts";
@@ -25,7 +26,7 @@ export interface RouteCall {
   readonly who: Recognised;
 }
 
-export type InsideHandler = (call: RouteCall) => Promise<Response>;
+export type InsideHandler = (call: RouteCall) => Promise<Answer>;
 
 export interface ServeRouteParts {
   readonly tracing: Tracing;
@@ -42,7 +43,7 @@ export interface ServeRouteParts {
   readonly inside: Readonly<Record<string, InsideHandler>>;
 }
 
-export type ServeRoute = (inbound: Inbound, hit: RouteHit, matched: (id: string) => void) => Promise<Response>;
+export type ServeRoute = (inbound: Inbound, hit: RouteHit, matched: (id: string) => void) => Promise<Answer>;
 
 const isOnNavigation = (inbound: Inbound): boolean => inbound.method === "GET" && isNavigation(inbound);
 
@@ -65,7 +66,7 @@ export const createServeRoute = (parts: ServeRouteParts): ServeRoute => {
     }
   };
 
-  const send = async (call: RouteCall): Promise<Response> => {
+  const send = async (call: RouteCall): Promise<Answer> => {
     const { inbound, route, captures, who } = call;
     const record = who.kind === "session" ? who.record : undefined;
     const decide = () =>
@@ -88,7 +89,7 @@ export const createServeRoute = (parts: ServeRouteParts): ServeRoute => {
     return parts.tracing.span("gateway.proxy", { kind: "client" }, () => parts.proxy.forward({ ...call, body }));
   };
 
-  const pass = async (inbound: Inbound, route: Route, captured: readonly string[]): Promise<Response> => {
+  const pass = async (inbound: Inbound, route: Route, captured: readonly string[]): Promise<Answer> => {
     guardMarks(inbound.target, route.row.allow_encoded);
     guardDeleteBody(route, inbound);
     const captures = capturesOf(route, captured);

@@ -1,6 +1,7 @@
 import { Problem } from "#contract/problem.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
+import { HeaderLines, type Answer } from "#gateway/answer.ts";
 import type { BuiltInHandler } from "#gateway/built-in.ts";
 import { canonicalise, guardMarks } from "#gateway/canonical-path.ts";
 import type { CsrfDoor } from "#gateway/csrf.ts";
@@ -56,8 +57,12 @@ const parseForwarded = (inbound: Inbound, origins: PublicOrigins): Forwarded => 
 /** A person looks at the answer and nothing would be lost by looking elsewhere: a load, not a form that was sent. */
 const isPageLoad = (inbound: Inbound): boolean => isNavigation(inbound) && (inbound.headers.get("x-forwarded-method") ?? "GET") === "GET";
 
-const allowed = (who: Recognised, correlationId: string): Response =>
-  new Response(null, { headers: { ...identityHeaders(who), "x-correlation-id": correlationId, "cache-control": "no-store" } });
+const allowed = (who: Recognised): Answer => {
+  const headers = new HeaderLines();
+  identityHeaders(who, headers);
+  headers.set("cache-control", "no-store");
+  return { status: 200, headers, body: null };
+};
 
 /**
  * `/auth/verify`: may this request pass? For proxies that protect other applications. Only a proxy on the trusted list is
@@ -65,14 +70,14 @@ const allowed = (who: Recognised, correlationId: string): Response =>
  * the person; 401, 403 and 503 mean no.
  */
 export const createVerify = (parts: VerifyParts): BuiltInHandler => {
-  const verifyOwn = async (inbound: Inbound): Promise<Response> => {
+  const verifyOwn = async (inbound: Inbound): Promise<Answer> => {
     if (inbound.origin === undefined) throw new Problem("misdirected_host");
     const who = await parts.rate.requireByCaller(inbound, "session", () => parts.recogniser.session(inbound));
     parts.csrf.guardOrigin(inbound);
-    return allowed(who, inbound.correlationId);
+    return allowed(who);
   };
 
-  const verifyForwarded = async (inbound: Inbound): Promise<Response> => {
+  const verifyForwarded = async (inbound: Inbound): Promise<Answer> => {
     const asked = parseForwarded(inbound, parts.origins);
     const target = canonicalise(asked.uri);
     const hit = parts.table().findForward(asked.host, target.path);
@@ -82,7 +87,7 @@ export const createVerify = (parts: VerifyParts): BuiltInHandler => {
     guardMarks(target, route.row.allow_encoded);
     if (route.row.auth === "none") {
       await parts.rate.requireByCaller(inbound, route.row.rate ?? "anonymous", async () => ({ kind: "none" as const }));
-      return allowed({ kind: "none" }, inbound.correlationId);
+      return allowed({ kind: "none" });
     }
     const about: Inbound = { ...inbound, method: asked.method, target, host: asked.host, origin: asked.origin, body: undefined };
     const who = await parts.rate.requireByCaller(inbound, route.row.rate ?? "session", async () => {
@@ -93,7 +98,7 @@ export const createVerify = (parts: VerifyParts): BuiltInHandler => {
     parts.csrf.guard(about, who.record, route.row.csrf ?? "headers");
     const captures = capturesOf(route, hit.captured);
     await parts.decide({ inbound: about, route, captures, asker: who.asker, record: who.record, method: asked.method });
-    return allowed(who, inbound.correlationId);
+    return allowed(who);
   };
 
   /** Where to sign in: as strongly as the decision wants, so that nobody comes back as they left. */

@@ -1,4 +1,5 @@
 import { Problem } from "#contract/problem.ts";
+import type { Answer } from "#gateway/answer.ts";
 import type { Inbound } from "#gateway/front-door/inbound.ts";
 
 /** 1-256 printable ASCII characters, as AuthZEN has it. */
@@ -17,8 +18,8 @@ const isAuthzen = (path: string): boolean =>
   path.startsWith("/access/v1/") || path.startsWith("/api/pdp/") || path === "/.well-known/authzen-configuration";
 
 /** Gives `X-Request-ID` back unchanged on every answer of an AuthZEN path, whatever door it came from. */
-export const echoRequestId = (inbound: Inbound, response: Response): Response => {
+export const echoRequestId = (inbound: Inbound, answer: Answer): Answer => {
   const id = inbound.headers.get("x-request-id");
-  if (id !== undefined && isFit(id) && isAuthzen(inbound.target.path)) response.headers.set("x-request-id", id);
-  return response;
+  if (id !== undefined && isFit(id) && isAuthzen(inbound.target.path)) answer.headers.set("x-request-id", id);
+  return answer;
 };

@@ -1,5 +1,5 @@
 import { Problem } from "#contract/problem.ts";
-import { inboundMethods, createInboundHeaders, type InboundHeaders, type InboundMethod } from "./inbound.ts";
+import { inboundMethods, type InboundHeaders, type InboundMethod } from "./inbound.ts";
 
 /** What the parser made of a request's head, before anybody relies on it. */
 export interface RawHead {
@@ -47,23 +47,27 @@ const HOST = /^(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9.])?|\[[0-9a-f:.]+\])(?::[0-9]{1,
 
 const ambiguous = (detail: string): Problem => new Problem("ambiguous_headers", { detail });
 
-const listOf = (value: string | undefined): string[] =>
-  (value ?? "")
-    .split(",")
-    .map((item) => item.trim().toLowerCase())
-    .filter((item) => item !== "");
+const listOf = (value: string | undefined): readonly string[] =>
+  value === undefined
+    ? []
+    : value
+        .split(",")
+        .map((item) => item.trim().toLowerCase())
+        .filter((item) => item !== "");
 
 const readHeaders = (rawHeaders: readonly string[]): InboundHeaders => {
   if (rawHeaders.length / 2 > MAX_LINES) throw new Problem("headers_too_large", { detail: `More than ${MAX_LINES} header lines.` });
   const pairs: (readonly [string, string])[] = [];
-  const seen = new Set<string>();
+  const byName = new Map<string, string>();
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = (rawHeaders[at] as string).toLowerCase();
-    if (singleLine.has(name) && seen.has(name)) throw ambiguous(`The header ${name} is sent twice.`);
-    seen.add(name);
-    pairs.push([name, rawHeaders[at + 1] as string]);
+    const value = rawHeaders[at + 1] as string;
+    const held = byName.get(name);
+    if (held !== undefined && singleLine.has(name)) throw ambiguous(`The header ${name} is sent twice.`);
+    byName.set(name, held === undefined ? value : `${held}, ${value}`);
+    pairs.push([name, value]);
   }
-  return createInboundHeaders(pairs);
+  return { get: (name) => byName.get(name), pairs };
 };
 
 const guardConnection = (headers: InboundHeaders): void => {

@@ -3,6 +3,7 @@ import { createServer as createTlsServer } from "node:https";
 import type { Duplex } from "node:stream";
 import { Problem } from "#contract/problem.ts";
 import { correlationIdOf } from "#http/correlation-id.ts";
+import { discard, type Answer } from "#gateway/answer.ts";
 import { canonicalise } from "#gateway/canonical-path.ts";
 import type { Load } from "#gateway/limits/load.ts";
 import { guardFrame, type Frame } from "./frame.ts";
@@ -24,9 +25,9 @@ export interface RawServerParts {
 
 /** What stands behind the front door. */
 export interface Corridor {
-  handle(inbound: Inbound): Promise<Response>;
+  handle(inbound: Inbound): Promise<Answer>;
   /** The answer to a head that made no request: counted and written like any other. */
-  refuse(problem: Problem, head: { readonly method: string; readonly correlationId: string; readonly isSecure: boolean }): Response;
+  refuse(problem: Problem, head: { readonly method: string; readonly correlationId: string; readonly isSecure: boolean }): Answer;
   /** The parser made nothing of what arrived. */
   unparsed(problem: Problem): void;
 }
@@ -90,9 +91,9 @@ export const problemOfParser = (error: NodeJS.ErrnoException & { rawPacket?: Buf
 
 /** A raw HTTP/1.1 server that hands on only what has one reading. */
 export const createRawServer = (parts: RawServerParts): RawServer => {
-  /** Rejects when the time for answers under way is over. */
-  const rest = Promise.withResolvers<never>();
-  rest.promise.catch(() => {});
+  /** Those who wait for an answer, to be told when the time for answers under way is over. */
+  const waiting = new Set<(problem: Problem) => void>();
+  let over: Problem | undefined;
   const exchanges = new WeakMap<Duplex, Exchange>();
   /** Connections that end with the answer under way: whatever else arrives on them is not looked at. */
   const closing = new WeakSet<Duplex>();
@@ -105,13 +106,12 @@ export const createRawServer = (parts: RawServerParts): RawServer => {
     outgoing.on("close", () => {
       if (!outgoing.writableFinished) left.abort();
     });
-    const origin = parts.origins.originOf(frame.host);
     const inbound: Inbound = {
       method: frame.method,
       target,
       headers: frame.headers,
-      host: origin === undefined ? frame.host : new URL(origin).host,
-      origin,
+      host: parts.origins.hostOf(frame.host),
+      origin: parts.origins.originOf(frame.host),
       peerAddress: request.socket.remoteAddress ?? "",
       isSecure,
       correlationId,
@@ -122,17 +122,29 @@ export const createRawServer = (parts: RawServerParts): RawServer => {
   };
 
   /** The corridor's answer, or 503 when the house cannot wait for it any longer. */
-  const answer = async ({ inbound, left }: ReturnType<typeof readInbound>): Promise<Response> => {
-    const handled = parts.corridor.handle(inbound);
-    try {
-      return await Promise.race([handled, rest.promise]);
-    } catch (error) {
-      if (!(error instanceof Problem)) throw error;
-      left.abort(error);
-      handled.then((late) => void late.body?.cancel().catch(() => {})).catch(() => {});
-      return parts.corridor.refuse(error, inbound);
-    }
-  };
+  const answer = ({ inbound, left }: ReturnType<typeof readInbound>): Promise<Answer> =>
+    new Promise((resolve, reject) => {
+      const giveUp = (problem: Problem): void => {
+        waiting.delete(giveUp);
+        left.abort(problem);
+        resolve(parts.corridor.refuse(problem, inbound));
+      };
+      if (over !== undefined) {
+        giveUp(over);
+        return;
+      }
+      waiting.add(giveUp);
+      parts.corridor.handle(inbound).then(
+        (made) => {
+          if (waiting.delete(giveUp)) resolve(made);
+          else discard(made);
+        },
+        (error: unknown) => {
+          waiting.delete(giveUp);
+          reject(error as Error);
+        },
+      );
+    });
 
   const serve = async (request: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
     const { socket } = request;
@@ -150,8 +162,8 @@ export const createRawServer = (parts: RawServerParts): RawServer => {
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       closing.add(socket);
-      const response = parts.corridor.refuse(error, { method: request.method ?? "", correlationId, isSecure });
-      await writeResponse(response, outgoing, { isHead: request.method === "HEAD", close: true });
+      const refused = parts.corridor.refuse(error, { method: request.method ?? "", correlationId, isSecure });
+      await writeResponse(refused, outgoing, { isHead: request.method === "HEAD", close: true });
       return;
     }
     const leave = parts.load.enter();
@@ -160,14 +172,14 @@ export const createRawServer = (parts: RawServerParts): RawServer => {
     outgoing.on("close", () => {
       if (exchanges.get(socket)?.outgoing === outgoing) exchanges.delete(socket);
     });
-    const response = await answer(entered);
+    const made = await answer(entered);
     // A stream lasts for hours: its number has limits of its own.
-    if (isEventStream(response)) leave();
+    if (isEventStream(made)) leave();
     // What the client has not sent yet will not be read: the next request could not be told from it. And a server that
     // stops takes no next one.
     const close = entered.body?.isSettled() === false || !server.listening;
     if (close) closing.add(socket);
-    await writeResponse(response, outgoing, { isHead: frame.method === "HEAD", close });
+    await writeResponse(made, outgoing, { isHead: frame.method === "HEAD", close });
   };
 
   const begin = (request: IncomingMessage, outgoing: ServerResponse): void => {
@@ -215,10 +227,16 @@ export const createRawServer = (parts: RawServerParts): RawServer => {
     parts.corridor.unparsed(problem);
     refuseConnection(socket, problem);
   });
-  return { server, refuseRest: () => rest.reject(new Problem("stopping", { headers: { "retry-after": "5" } })) };
+  return {
+    server,
+    refuseRest: () => {
+      over = new Problem("stopping", { headers: { "retry-after": "5" } });
+      for (const giveUp of waiting) giveUp(over);
+    },
+  };
 };
 
-const isEventStream = (response: Response): boolean => (response.headers.get("content-type") ?? "").startsWith("text/event-stream");
+const isEventStream = (made: Answer): boolean => (made.headers.get("content-type") ?? "").startsWith("text/event-stream");
 
 const singleHeader = (rawHeaders: readonly string[], wanted: string): string | undefined => {
   for (let at = 0; at < rawHeaders.length; at += 2) if (rawHeaders[at]?.toLowerCase() === wanted) return rawHeaders[at + 1];

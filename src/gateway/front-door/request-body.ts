@@ -13,20 +13,26 @@ export interface RequestBody extends InboundBody {
   fail(reason: Problem): void;
 }
 
+/** Who takes the bytes. `chunk` answers whether more is wanted at once. */
+interface Sink {
+  chunk(bytes: Buffer): boolean;
+  end(): void;
+  fail(reason: Problem): void;
+}
+
 /**
- * The body of a raw request as a stream with back-pressure: nothing is read before somebody asks, and only as much as
- * they take. Time counts only while we wait for the client, never while the reader is busy.
+ * The body of a raw request, with back-pressure: nothing is read before somebody asks, and only as much as they take. Time
+ * counts only while we wait for the client, never while the reader is busy.
  */
 export const createRequestBody = (request: IncomingMessage, length: number | undefined, onFirstRead: () => void): RequestBody => {
   let failure: Problem | undefined;
-  let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+  let sink: Sink | undefined;
   let waitedMs = 0;
   let received = 0;
   let since = 0;
   let timer: NodeJS.Timeout | undefined;
   let hasBegun = false;
   let isDone = false;
-  let isAsked = false;
   let hasEnded = false;
 
   const stopClock = (): void => {
@@ -41,7 +47,7 @@ export const createRequestBody = (request: IncomingMessage, length: number | und
     failure = reason;
     stopClock();
     request.pause();
-    controller?.error(reason);
+    sink?.fail(reason);
   };
   const startClock = (): void => {
     if (timer !== undefined) return;
@@ -51,10 +57,10 @@ export const createRequestBody = (request: IncomingMessage, length: number | und
     timer.unref();
   };
 
-  const start = (target: ReadableStreamDefaultController<Uint8Array>): void => {
-    controller = target;
+  const begin = (target: Sink): void => {
+    sink = target;
     if (failure !== undefined) {
-      target.error(failure);
+      target.fail(failure);
       return;
     }
     request.pause();
@@ -62,8 +68,7 @@ export const createRequestBody = (request: IncomingMessage, length: number | und
       stopClock();
       received += chunk.byteLength;
       if (isDone) return;
-      target.enqueue(chunk);
-      if ((target.desiredSize ?? 0) > 0) startClock();
+      if (target.chunk(chunk)) startClock();
       else request.pause();
     });
     request.on("end", () => {
@@ -71,39 +76,59 @@ export const createRequestBody = (request: IncomingMessage, length: number | und
       if (isDone) return;
       isDone = true;
       hasEnded = true;
-      target.close();
+      target.end();
     });
     request.on("error", (cause) => fail(new Problem("bad_framing", { cause })));
-    request.on("close", () => fail(new Problem("bad_framing", { detail: "The connection closed inside the body." })));
+    request.on("close", () => {
+      if (!isDone) fail(new Problem("bad_framing", { detail: "The connection closed inside the body." }));
+    });
+  };
+  const wantMore = (): void => {
+    if (!hasBegun) {
+      hasBegun = true;
+      onFirstRead();
+    }
+    if (isDone) return;
+    startClock();
+    request.resume();
+  };
+  const stop = (): void => {
+    isDone = true;
+    stopClock();
+    request.pause();
   };
 
   return {
     length,
     fail,
     failure: () => failure,
-    isSettled: () => hasEnded || (!isAsked && request.complete),
-    stream: () => {
-      isAsked = true;
-      return new ReadableStream<Uint8Array>(
+    isSettled: () => hasEnded || (sink === undefined && request.complete),
+    whole: () =>
+      new Promise((resolve, reject) => {
+        const chunks: Buffer[] = [];
+        begin({
+          chunk: (bytes) => chunks.push(bytes) > 0,
+          end: () => resolve(chunks.length === 1 ? (chunks[0] as Buffer<ArrayBuffer>) : Buffer.concat(chunks)),
+          fail: reject,
+        });
+        wantMore();
+      }),
+    stream: () =>
+      new ReadableStream<Uint8Array>(
         {
-          start,
-          pull: () => {
-            if (!hasBegun) {
-              hasBegun = true;
-              onFirstRead();
-            }
-            if (isDone) return;
-            startClock();
-            request.resume();
-          },
-          cancel: () => {
-            isDone = true;
-            stopClock();
-            request.pause();
-          },
+          start: (controller) =>
+            begin({
+              chunk: (bytes) => {
+                controller.enqueue(bytes);
+                return (controller.desiredSize ?? 0) > 0;
+              },
+              end: () => controller.close(),
+              fail: (reason) => controller.error(reason),
+            }),
+          pull: wantMore,
+          cancel: stop,
         },
         { highWaterMark: 0 },
-      );
-    },
+      ),
   };
 };

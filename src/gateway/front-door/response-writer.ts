@@ -1,15 +1,21 @@
 import type { ServerResponse } from "node:http";
 import type { ReadableStreamReadResult } from "node:stream/web";
+import { discard, linesOf, type Answer } from "#gateway/answer.ts";
 
 /** These answers never have a body, whatever the upstream says. */
 const bodiless: ReadonlySet<number> = new Set([204, 205, 304]);
 
-const headerList = (response: Response): [string, string][] => {
-  const list: [string, string][] = [];
-  for (const [name, value] of response.headers) if (name !== "set-cookie" && name !== "transfer-encoding") list.push([name, value]);
-  for (const cookie of response.headers.getSetCookie()) list.push(["set-cookie", cookie]);
-  return list;
+const flatHeaders = (answer: Answer, skipped?: string): string[] => {
+  const flat: string[] = [];
+  const lines = linesOf(answer.headers);
+  for (let at = 0; at < lines.length; at += 2) {
+    const name = lines[at] as string;
+    if (name !== "transfer-encoding" && name !== skipped) flat.push(name, lines[at + 1] as string);
+  }
+  return flat;
 };
+
+const ONE_WRITE_BYTES = 16_384;
 
 /** A reader that takes nothing for so long keeps nobody else's place. */
 const STALL_MS = 60_000;
@@ -54,35 +60,38 @@ export interface WriteOptions {
  * head has left, the connection is destroyed: a cut body never looks complete. When the client leaves, the source is
  * cancelled. Never throws.
  */
-export const writeResponse = async (response: Response, outgoing: ServerResponse, options: WriteOptions): Promise<void> => {
-  const headers = headerList(response);
-  if (options.close) headers.push(["connection", "close"]);
-  const hasBody = response.body !== null && !options.isHead && !bodiless.has(response.status);
-  if (!hasBody) {
-    void response.body?.cancel().catch(() => {});
-    const length = options.isHead ? response.headers.get("content-length") : bodiless.has(response.status) ? null : "0";
-    const kept = headers.filter(([name]) => name !== "content-length");
-    if (length !== null) kept.push(["content-length", length]);
-    outgoing.writeHead(response.status, kept.flat());
+export const writeResponse = async (answer: Answer, outgoing: ServerResponse, options: WriteOptions): Promise<void> => {
+  const { body, status } = answer;
+  const isBodiless = bodiless.has(status);
+  if (body === null || options.isHead || isBodiless) {
+    discard(answer);
+    const length = options.isHead ? answer.headers.get("content-length") : isBodiless ? null : "0";
+    writeHead(answer, outgoing, options, length ?? "none");
     outgoing.end();
     return;
   }
-  const reader = (response.body as ReadableStream<Uint8Array>).getReader();
+  if (body instanceof Uint8Array) {
+    writeHead(answer, outgoing, options, String(body.byteLength));
+    // As a string it leaves in one write with its head.
+    if (body.byteLength <= ONE_WRITE_BYTES)
+      outgoing.end(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("latin1"), "latin1");
+    else outgoing.end(body);
+    return;
+  }
+  const reader = body.getReader();
   const left = () => void reader.cancel("the client has left").catch(() => {});
   outgoing.on("close", left);
   try {
-    const isStream = (response.headers.get("content-type") ?? "").startsWith("text/event-stream");
-    if (isStream) {
-      outgoing.writeHead(response.status, headers.flat());
+    if ((answer.headers.get("content-type") ?? "").startsWith("text/event-stream")) {
+      writeHead(answer, outgoing, options);
       outgoing.flushHeaders();
       await pump(reader, outgoing, undefined);
       return;
     }
     const beginning = await readBeginning(reader);
-    if (beginning.isWhole && !response.headers.has("content-length"))
-      headers.push(["content-length", String(beginning.chunk?.byteLength ?? 0)]);
     outgoing.strictContentLength = true;
-    outgoing.writeHead(response.status, headers.flat());
+    const isLengthMissing = beginning.isWhole && !answer.headers.has("content-length");
+    writeHead(answer, outgoing, options, isLengthMissing ? String(beginning.chunk?.byteLength ?? 0) : undefined);
     if (beginning.chunk !== undefined && !outgoing.write(beginning.chunk)) await drained(outgoing);
     await pump(reader, outgoing, beginning.next);
   } catch {
@@ -90,6 +99,14 @@ export const writeResponse = async (response: Response, outgoing: ServerResponse
   } finally {
     outgoing.off("close", left);
   }
+};
+
+/** `length`: ours in place of the answer's own; `none` for neither. */
+const writeHead = (answer: Answer, outgoing: ServerResponse, options: WriteOptions, length?: string): void => {
+  const flat = flatHeaders(answer, length === undefined ? undefined : "content-length");
+  if (length !== undefined && length !== "none") flat.push("content-length", length);
+  if (options.close) flat.push("connection", "close");
+  outgoing.writeHead(answer.status, flat);
 };
 
 const pump = async (

@@ -1,4 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
+import { discard, type Answer } from "#gateway/answer.ts";
 import type { RouteService } from "#gateway/routes/route-service.ts";
 import { exchange, ExchangeFailure } from "./exchange.ts";
 import { createInstances, type Instance } from "./instances.ts";
@@ -8,7 +9,7 @@ import { isGatewayStatus, isRepeatable, isUpstreamFault, problemOfFailure } from
 
 /** How one attempt ended, and whether another one may follow. */
 type Attempt =
-  | { readonly response: Response; readonly instance: Instance; readonly mayRepeat: boolean }
+  | { readonly answer: Answer; readonly instance: Instance; readonly mayRepeat: boolean }
   | { readonly problem: unknown; readonly instance: Instance; readonly mayRepeat: boolean };
 
 /** A body that has been passed on piece by piece is gone; one that lies here whole can be sent again. */
@@ -31,10 +32,10 @@ export const createHttpUpstream = async (service: RouteService, connectMs: numbe
     const { instance, release } = given instanceof Promise ? await given : given;
     const pool = call.isStream ? instance.streams : instance.requests;
     try {
-      const response = await exchange(pool, `${instance.base}${call.path}${call.query}`, call, release);
-      const isAway = isGatewayStatus(response.status);
+      const answer = await exchange(pool, `${instance.base}${call.path}${call.query}`, call, release);
+      const isAway = isGatewayStatus(answer.status);
       instances.note(instance, isAway && !service.isHouse ? "failed" : "ok");
-      return { response, instance, mayRepeat: isAway && isRepeatable(call) };
+      return { answer, instance, mayRepeat: isAway && isRepeatable(call) };
     } catch (error) {
       const problem = problemOfFailure(error, call);
       const failure = error instanceof ExchangeFailure ? error : undefined;
@@ -43,9 +44,9 @@ export const createHttpUpstream = async (service: RouteService, connectMs: numbe
       return { problem, instance, mayRepeat };
     }
   };
-  const outcome = (made: Attempt): Response => {
+  const outcome = (made: Attempt): Answer => {
     if ("problem" in made) throw made.problem;
-    return made.response;
+    return made.answer;
   };
 
   return {
@@ -54,7 +55,7 @@ export const createHttpUpstream = async (service: RouteService, connectMs: numbe
       budget.called();
       const first = await attempt(call);
       if (!first.mayRepeat || call.retry === "never" || !isWhole(call) || !budget.take()) return outcome(first);
-      if ("response" in first) void first.response.body?.cancel("it is asked again").catch(() => {});
+      if ("answer" in first) discard(first.answer, "it is asked again");
       await wait(jitterMs(), undefined, { signal: call.signal }).catch(() => {
         throw call.signal.reason;
       });

@@ -18,6 +18,8 @@ export interface BodyWatch {
   arrived(): void;
 }
 
+const noFailure = (): undefined => undefined;
+
 const counted = (
   stream: ReadableStream<Uint8Array>,
   limit: number,
@@ -62,14 +64,12 @@ export const meterBody = async (
 ): Promise<UpstreamBody> => {
   if (alreadyRead !== undefined) {
     if (alreadyRead.byteLength > limit) throw new Problem("body_too_large");
-    return { content: new Uint8Array(alreadyRead), failure: () => undefined };
+    return { content: new Uint8Array(alreadyRead), failure: noFailure };
   }
-  if (body === undefined) return { content: undefined, failure: () => undefined };
+  if (body === undefined) return { content: undefined, failure: noFailure };
   if ((body.length ?? 0) > limit) throw new Problem("body_too_large");
   if (body.length !== undefined && body.length <= WHOLE_BYTES) {
-    const chunks: Uint8Array[] = [];
-    for await (const chunk of body.stream()) chunks.push(chunk);
-    return { content: new Uint8Array(Buffer.concat(chunks)), failure: () => undefined };
+    return { content: await body.whole(), failure: noFailure };
   }
   let own: Problem | undefined;
   const content = counted(body.stream(), limit, watch, (problem) => (own = problem));

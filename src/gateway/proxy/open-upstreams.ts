@@ -2,6 +2,7 @@ import type { Peer } from "#contract/ask.ts";
 import type { ServiceName } from "#contract/endpoint.ts";
 import { Problem } from "#contract/problem.ts";
 import { createBreaker } from "#http/breaker.ts";
+import { HeaderLines, toResponse, type Answer } from "#gateway/answer.ts";
 import { houseService, type RouteService } from "#gateway/routes/route-service.ts";
 import type { RouteTable } from "#gateway/routes/route-table.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
@@ -31,16 +32,19 @@ const peerOf =
   async (request) => {
     const url = new URL(request.url);
     const body = request.body === null ? undefined : new Uint8Array(await request.arrayBuffer());
-    return upstream.send({
+    const headers = new HeaderLines();
+    for (const [name, value] of request.headers) headers.append(name, value);
+    const answer = await upstream.send({
       method: request.method,
       path: url.pathname,
       query: url.search,
-      headers: request.headers,
+      headers,
       body,
       signal: request.signal,
       isStream: false,
       retry,
     });
+    return toResponse(answer);
   };
 
 /** The least that a row of the service gives a connection. */
@@ -59,7 +63,7 @@ const breaking = (upstream: Upstream, service: RouteService, metrics: Metrics): 
     metrics,
     isFailure: isUpstreamFault,
     refuse: () => new Problem("upstream_unavailable", { detail: "It rests after failures.", headers: { "retry-after": "5" } }),
-    ...(service.isHouse ? {} : { isFailedAnswer: (answer) => isGatewayStatus((answer as Response).status) }),
+    ...(service.isHouse ? {} : { isFailedAnswer: (answer) => isGatewayStatus((answer as Answer).status) }),
   });
   return { ...upstream, send: (call) => breaker.run(() => upstream.send(call)) };
 };

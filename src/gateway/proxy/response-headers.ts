@@ -1,4 +1,5 @@
 import { Problem } from "#contract/problem.ts";
+import { HeaderLines, linesOf, type Answer } from "#gateway/answer.ts";
 import type { Route } from "#gateway/routes/route-table.ts";
 
 const removed: ReadonlySet<string> = new Set([
@@ -63,17 +64,21 @@ const mapLocation = (location: string, route: Route, sentTo: SentTo): string => 
   throw new Problem("upstream_bad_response", { detail: "The upstream points to another site." });
 };
 
+const isRemoved = (name: string): boolean => removed.has(name) || name.startsWith("access-control-") || name.startsWith("x-sallyport-");
+
 /**
  * The answer's headers as the client may see them: nothing of the hop behind, no cookie, no opening of other origins;
  * never kept by a shared cache. `sentTo` is where the request went.
  * Throws `upstream_bad_response` for a Location that leaves the upstream.
  */
-export const clientHeaders = (response: Response, route: Route, sentTo: SentTo): Headers => {
-  const named = new Set((response.headers.get("connection") ?? "").split(",").map((name) => name.trim().toLowerCase()));
-  const headers = new Headers();
-  for (const [name, value] of response.headers) {
-    if (removed.has(name) || named.has(name) || name.startsWith("access-control-") || name.startsWith("x-sallyport-")) continue;
-    headers.append(name, value);
+export const clientHeaders = (answer: Answer, route: Route, sentTo: SentTo): HeaderLines => {
+  const connection = answer.headers.get("connection");
+  const named = connection === null ? [] : connection.split(",").map((name) => name.trim().toLowerCase());
+  const headers = new HeaderLines();
+  const lines = linesOf(answer.headers);
+  for (let at = 0; at < lines.length; at += 2) {
+    const name = lines[at] as string;
+    if (!isRemoved(name) && !named.includes(name)) headers.append(name, lines[at + 1] as string);
   }
   const location = headers.get("location");
   if (location !== null) headers.set("location", mapLocation(location, route, sentTo));

@@ -1,4 +1,5 @@
 import type { Metrics } from "#telemetry/metrics.ts";
+import { HeaderLines, type AnswerHeaders } from "#gateway/answer.ts";
 import type { Inbound } from "#gateway/front-door/inbound.ts";
 import type { Recognised } from "#gateway/recognise.ts";
 
@@ -49,37 +50,52 @@ const NAME = /^[A-Za-z0-9-]+$/;
 /** How a careless server would spell the name to itself. */
 const normal = (name: string): string => name.replace(/[_.]/g, "-");
 
+type Fate = "passed" | "removed" | "identity";
+
+const judge = (name: string): Fate => {
+  const plain = normal(name);
+  if (identityPrefixes.some((prefix) => plain.startsWith(prefix))) return "identity";
+  const isRemoved = !NAME.test(name) || strippedNames.has(plain) || strippedPrefixes.some((prefix) => plain.startsWith(prefix));
+  return isRemoved ? "removed" : "passed";
+};
+
+/** Clients use few names; what a stranger makes up is judged anew each time once this is full. */
+const MAX_JUDGED = 500;
+const judged = new Map<string, Fate>();
+
+const fateOf = (name: string): Fate => {
+  const known = judged.get(name);
+  if (known !== undefined) return known;
+  const fate = judge(name);
+  if (judged.size < MAX_JUDGED) judged.set(name, fate);
+  return fate;
+};
+
 /** What the upstream may see of the client's own headers. Names that carry identity are removed, and counted. */
-export const forwardedHeaders = (inbound: Inbound, metrics: Metrics): Headers => {
-  const headers = new Headers();
+export const forwardedHeaders = (inbound: Inbound, metrics: Metrics): HeaderLines => {
+  const headers = new HeaderLines();
   let hadIdentity = false;
   for (const [name, value] of inbound.headers.pairs) {
-    const plain = normal(name);
-    if (identityPrefixes.some((prefix) => plain.startsWith(prefix))) {
-      hadIdentity = true;
-      continue;
-    }
-    if (!NAME.test(name) || strippedNames.has(plain) || strippedPrefixes.some((prefix) => plain.startsWith(prefix))) continue;
-    headers.append(name, value);
+    const fate = fateOf(name);
+    if (fate === "passed") headers.append(name, value);
+    else if (fate === "identity") hadIdentity = true;
   }
   if (hadIdentity) metrics.count("bff_security_events_total", { event_type: "identity_header_stripped", severity: "warning" });
   return headers;
 };
 
 /** Who asks, for upstreams that do not read our token; house services take identity from the token alone. */
-export const identityHeaders = (who: Recognised): Readonly<Record<string, string>> =>
-  who.kind === "none"
-    ? {}
-    : {
-        "x-user-id": who.asker.sub,
-        "x-tenant-id": who.asker.tenant,
-        ...(who.asker.agent === undefined ? {} : { "x-agent-id": who.asker.agent }),
-      };
+export const identityHeaders = (who: Recognised, headers: AnswerHeaders): void => {
+  if (who.kind === "none") return;
+  headers.set("x-user-id", who.asker.sub);
+  headers.set("x-tenant-id", who.asker.tenant);
+  if (who.asker.agent !== undefined) headers.set("x-agent-id", who.asker.agent);
+};
 
 /** Where the request came from, as the gateway saw it. */
-export const originHeaders = (inbound: Inbound): Readonly<Record<string, string>> => ({
-  "x-forwarded-for": inbound.peerAddress,
-  "x-forwarded-proto": inbound.isSecure ? "https" : "http",
-  "x-forwarded-host": inbound.host,
-  "x-correlation-id": inbound.correlationId,
-});
+export const originHeaders = (inbound: Inbound, headers: HeaderLines): void => {
+  headers.set("x-forwarded-for", inbound.peerAddress);
+  headers.set("x-forwarded-proto", inbound.isSecure ? "https" : "http");
+  headers.set("x-forwarded-host", inbound.host);
+  headers.set("x-correlation-id", inbound.correlationId);
+};

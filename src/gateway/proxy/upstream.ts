@@ -1,5 +1,6 @@
 import type { Peer } from "#contract/ask.ts";
 import { Problem } from "#contract/problem.ts";
+import { discard, type Answer, type HeaderLines } from "#gateway/answer.ts";
 
 /** One request to an upstream, in its one form. */
 export interface UpstreamCall {
@@ -8,7 +9,7 @@ export interface UpstreamCall {
   readonly path: string;
   /** Empty, or from `?` on, byte for byte. */
   readonly query: string;
-  readonly headers: Headers;
+  readonly headers: HeaderLines;
   readonly body: Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | undefined;
   /** Ends the whole exchange, the answer's body included. */
   readonly signal: AbortSignal;
@@ -25,7 +26,7 @@ export interface UpstreamCall {
 export interface Upstream {
   /** The addresses that the upstream knows itself by; never empty. */
   readonly bases: readonly URL[];
-  send(call: UpstreamCall): Promise<Response>;
+  send(call: UpstreamCall): Promise<Answer>;
   /** Takes no new call and is closed once those under way have ended; resolves then. */
   retire(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
@@ -39,7 +40,7 @@ export const peerUpstream = (name: string, peer: Peer): Upstream => {
     send: async (call) => {
       const target = `${url.origin}${call.path}${call.query}`;
       if (new URL(target).pathname !== call.path) throw new Problem("ambiguous_target");
-      const init: RequestInit & { duplex?: "half" } = { method: call.method, headers: call.headers, signal: call.signal };
+      const init: RequestInit & { duplex?: "half" } = { method: call.method, headers: [...call.headers], signal: call.signal };
       if (call.body !== undefined) {
         init.body = call.body;
         init.duplex = "half";
@@ -52,11 +53,11 @@ export const peerUpstream = (name: string, peer: Peer): Upstream => {
 };
 
 /** A function of this process may not listen to the signal: whoever waits for it still goes on in time. */
-const withSignal = (sent: Promise<Response>, signal: AbortSignal): Promise<Response> =>
+const withSignal = (sent: Promise<Answer>, signal: AbortSignal): Promise<Answer> =>
   new Promise((resolve, reject) => {
     const abort = (): void => {
       reject(signal.reason as Error);
-      sent.then((late) => void late.body?.cancel().catch(() => {})).catch(() => {});
+      sent.then((late) => discard(late, signal.reason)).catch(() => {});
     };
     if (signal.aborted) {
       abort();

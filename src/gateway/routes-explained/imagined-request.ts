@@ -4,6 +4,7 @@ import type { Inbound, InboundBody } from "#gateway/front-door/inbound.ts";
 
 const bodyOf = (bytes: Uint8Array<ArrayBuffer>): InboundBody => ({
   length: bytes.byteLength,
+  whole: async () => Buffer.from(bytes),
   stream: () => new Blob([bytes]).stream(),
   failure: () => undefined,
 });

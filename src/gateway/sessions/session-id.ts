@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from "node:crypto";
+import { hash, randomBytes } from "node:crypto";
 
 /** What the browser holds: 32 random bytes. */
 export const makeSid = (): string => randomBytes(32).toString("base64url");
@@ -6,4 +6,4 @@ export const makeSid = (): string => randomBytes(32).toString("base64url");
 export const isSid = (text: string): boolean => /^[A-Za-z0-9_-]{43}$/.test(text);
 
 /** What the store holds of it. */
-export const hashSid = (sid: string): string => createHash("sha256").update(sid).digest("base64url");
+export const hashSid = (sid: string): string => hash("sha256", sid, "base64url");

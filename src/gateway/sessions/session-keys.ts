@@ -55,6 +55,13 @@ export const createSessionKeys = (secrets: HouseSecrets): SessionKeys => {
   const keyed = (key: Buffer, purpose: string, text: string) => createHmac("sha256", key).update(`${purpose}\0${text}`).digest("base64url");
   const write = (purpose: string, text: string) => keyed(bindingKeys[0] as Buffer, purpose, text);
   const fits = (hash: string, purpose: string, text: string) => bindingKeys.some((key) => keyed(key, purpose, text) === hash);
+  // A record is the same object as long as the hot cache holds it, and what follows from it alone is the same too.
+  const csrfOf = new WeakMap<object, readonly Buffer[]>();
+  const csrfTokens = (record: Pick<SessionRecord, "sidHash" | "generation">): readonly Buffer[] => {
+    const held = csrfOf.get(record) ?? csrfKeys.map((key) => csrf(key, record));
+    csrfOf.set(record, held);
+    return held;
+  };
   return {
     sealTokens: (tokens, sidHash, generation) => tokenSealer.seal(JSON.stringify(tokens), tokensPlace(sidHash, generation)),
     openTokens: (record) => {
@@ -68,8 +75,9 @@ export const createSessionKeys = (secrets: HouseSecrets): SessionKeys => {
       const bytes = Buffer.from(given, "base64url");
       // Every key is tried, so that the time says nothing of which one fits; another spelling of the same bytes is none.
       return (
-        csrfKeys.map((key) => bytes.length === 32 && timingSafeEqual(csrf(key, record), bytes)).includes(true) &&
-        bytes.toString("base64url") === given
+        csrfTokens(record)
+          .map((token) => bytes.length === 32 && timingSafeEqual(token, bytes))
+          .includes(true) && bytes.toString("base64url") === given
       );
     },
     hashClient: (userAgent) => write("user-agent", withoutVersions(userAgent)),

@@ -61,6 +61,8 @@ const gone = (): Problem => new Problem("unauthenticated", { headers: { "www-aut
 /** Sessions as the doors of the gateway see them. */
 export const createSessions = (parts: SessionsParts): Sessions => {
   const { store, keys, limits } = parts;
+  /** The client that a cached record was found to belong to: it need not be found again. */
+  const seenClient = new WeakMap<SessionRecord, string>();
 
   const settle = async (ended: readonly SessionRecord[], reason: EndReason, correlationId: string, by?: SessionRecord): Promise<void> => {
     for (const _record of ended) parts.metrics.count("bff_sessions_destroyed_total", { reason });
@@ -84,8 +86,10 @@ export const createSessions = (parts: SessionsParts): Sessions => {
   };
 
   const guardBinding = async (record: SessionRecord, client: BrowserClient, correlationId: string): Promise<void> => {
-    if (record.uaHash !== undefined && !keys.isClient(record.uaHash, client.userAgent))
-      parts.metrics.count("bff_session_binding_failures_total", { reason: "user_agent" });
+    if (record.uaHash !== undefined && seenClient.get(record) !== client.userAgent) {
+      if (keys.isClient(record.uaHash, client.userAgent)) seenClient.set(record, client.userAgent);
+      else parts.metrics.count("bff_session_binding_failures_total", { reason: "user_agent" });
+    }
     if (!limits.bindNetwork || record.netHash === undefined || keys.isNetwork(record.netHash, client.address)) return;
     parts.metrics.count("bff_session_binding_failures_total", { reason: "network" });
     parts.metrics.count("bff_security_events_total", { event_type: "session_binding", severity: "warning" });

@@ -1,6 +1,7 @@
 import { Problem } from "#contract/problem.ts";
 import { sseHeaders } from "#http/sse.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
+import { discard, type Answer } from "#gateway/answer.ts";
 import { clientHeaders } from "#gateway/proxy/response-headers.ts";
 import type { Proxy, ProxyCall } from "#gateway/proxy/proxy.ts";
 import { relayBody } from "./relayed-body.ts";
@@ -65,12 +66,21 @@ const parseResume = (call: RelayCall): { readonly id: string | undefined; readon
   return { id: id === "" ? undefined : id, query: asked.length === 0 ? call.inbound.target.query : rest === "" ? "" : `?${rest}` };
 };
 
+/** An upstream that said all it had with its head. */
+const streamOf = (bytes: Uint8Array): ReadableStream<Uint8Array> =>
+  new ReadableStream({
+    start: (controller) => {
+      controller.enqueue(bytes);
+      controller.close();
+    },
+  });
+
 /**
  * Relays one event stream of the upstream to one session. The upstream replays from the resume point. The stream ends with
  * its session, with the right to it, and with the process; the right is asked again each minute and when the tenant's
  * graph, policies or delegations move.
  */
-export const createStreamRelay = (parts: StreamRelayParts): ((call: RelayCall) => Promise<Response>) => {
+export const createStreamRelay = (parts: StreamRelayParts): ((call: RelayCall) => Promise<Answer>) => {
   return async (call) => {
     guardAccept(call);
     const resume = parseResume(call);
@@ -78,22 +88,22 @@ export const createStreamRelay = (parts: StreamRelayParts): ((call: RelayCall) =
     const place = parts.registry.claim(record.ref);
     const stop = new AbortController();
     try {
-      const response = await parts.proxy.open(call, {
+      const answer = await parts.proxy.open(call, {
         query: resume.query,
         headers: { accept: "text/event-stream", "last-event-id": resume.id },
         signal: stop.signal,
       });
-      const isStream =
-        response.status === 200 && (response.headers.get("content-type") ?? "").toLowerCase().startsWith("text/event-stream");
-      if (!isStream || response.body === null) {
+      const isStream = answer.status === 200 && (answer.headers.get("content-type") ?? "").toLowerCase().startsWith("text/event-stream");
+      if (!isStream || answer.body === null) {
         place.release();
-        if (response.status < 400) throw new Problem("upstream_bad_response");
-        return new Response(response.body, {
-          status: response.status,
-          headers: clientHeaders(response, call.route, { bases: [], path: "" }),
-        });
+        if (answer.status < 400) {
+          discard(answer);
+          throw new Problem("upstream_bad_response");
+        }
+        const headers = clientHeaders(answer, call.route, { bases: [], path: "" });
+        return { status: answer.status, headers, body: answer.body };
       }
-      return start(call, place, response.body, stop);
+      return start(call, place, answer.body instanceof ReadableStream ? answer.body : streamOf(answer.body), stop);
     } catch (error) {
       place.release();
       stop.abort();

@@ -1,0 +1,69 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { arch, cpus, totalmem, type } from "node:os";
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+
+/** One line of a report: what was measured, beside its reference of the same run, against its target. */
+export interface Figure {
+  readonly what: string;
+  readonly own: string;
+  readonly reference: string;
+  readonly ratio: string;
+  readonly target: string;
+  /** undefined: there is no target to meet. */
+  readonly isMet?: boolean;
+}
+
+/** What one subject found. */
+export interface Section {
+  readonly title: string;
+  /** Sentences: what was on, whose CPU counts. */
+  readonly conditions: readonly string[];
+  readonly figures: readonly Figure[];
+  /** Further findings, one sentence each. */
+  readonly notes?: readonly string[];
+}
+
+const FILE = join(import.meta.dirname, "../../../docs/bench.md");
+
+const machine = (): string => {
+  const [cpu] = cpus();
+  const memory = Math.round(totalmem() / 2 ** 30);
+  return `${cpus().length} x ${cpu?.model.trim() ?? "?"}, ${memory} GiB, ${type()} ${arch()}, Node ${process.versions.node}`;
+};
+
+const row = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
+
+const textOf = (section: Section): string => {
+  const commit = spawnSync("git", ["rev-parse", "--short", "HEAD"], { encoding: "utf8" }).stdout.trim();
+  return [
+    `## ${section.title}`,
+    "",
+    `Measured ${new Date().toISOString().slice(0, 10)}${commit === "" ? "" : ` after ${commit}`} on ${machine()}.`,
+    "",
+    ...section.conditions.map((line) => `- ${line}`),
+    "",
+    row(["what", "Sallyport", "reference", "ratio", "target", "met"]),
+    row(["---", "---", "---", "---", "---", "---"]),
+    ...section.figures.map((one) =>
+      row([one.what, one.own, one.reference, one.ratio, one.target, one.isMet === undefined ? "" : one.isMet ? "yes" : "no"]),
+    ),
+    ...(section.notes === undefined || section.notes.length === 0 ? [] : ["", ...section.notes.map((line) => `- ${line}`)]),
+  ].join("\n");
+};
+
+const marks = (subject: string) => ({ begin: `<!-- bench ${subject} -->`, end: `<!-- /bench ${subject} -->` });
+
+/** Prints a section and, with `keep`, puts it in place of the same subject's in docs/bench.md. */
+export const report = async (subject: string, section: Section, keep: boolean): Promise<void> => {
+  const text = textOf(section);
+  process.stdout.write(`${text}\n\n`);
+  if (!keep) return;
+  const { begin, end } = marks(subject);
+  const held = await readFile(FILE, "utf8");
+  const from = held.indexOf(begin);
+  const to = held.indexOf(end);
+  const block = `${begin}\n\n${text}\n\n${end}`;
+  const next = from === -1 || to === -1 ? `${held.trimEnd()}\n\n${block}\n` : held.slice(0, from) + block + held.slice(to + end.length);
+  await writeFile(FILE, next);
+};
