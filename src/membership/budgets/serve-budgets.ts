@@ -116,7 +116,6 @@ export const serveBudgets = (room: MembershipRoom): void => {
 
   router.serve(dropBudgetLimit, async ({ caller, params, correlationId }) => {
     const scope = tenantScopeOf(caller);
-    if ((await findLimit(database, scope, params.id)) === undefined) throw new Problem("not_found");
     const decided = await decider.require(caller, { type: "budgets", action: "edit" }, correlationId);
     const actor = actorOf(caller, undefined, correlationId, decided.decisionId);
     await room.write({ ...actor.by, tenantId: scope.tenant }, async (tx) => {
