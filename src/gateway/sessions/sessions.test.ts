@@ -189,6 +189,32 @@ test("the sweep ends what nobody came back for, and counts the living", async ()
   assert.equal(await counted("bff_active_sessions_total"), 1);
 });
 
+test("a sign-in and a sign-out are seen in the count of the living at once, with no sweep between", async () => {
+  const { sessions, signedIn, counted, store, clock } = await world();
+  const shown = () => counted("bff_active_sessions_total");
+  const others = await store.count(new Date(clock.now));
+  await until(shown, (now) => now === others);
+  const first = await sessions.begin(signedIn(), client, { correlationId: "c" });
+  await until(shown, (now) => now === others + 1);
+  const second = await sessions.begin(signedIn(), client, { correlationId: "c" });
+  await until(shown, (now) => now === others + 2);
+  await sessions.begin(signedIn(), client, { correlationId: "c", replaces: [second.record.sidHash] });
+  await sessions.end({ sid: first.sid }, "logout", "c");
+  await until(shown, (now) => now === others + 1);
+});
+
+test("one session whose end cannot be settled keeps nobody from being counted", async (t) => {
+  const { sessions, signedIn, counted, clock, revocations, store } = await world();
+  await sessions.begin(signedIn(), client, { correlationId: "c" });
+  clock.now += 40_000_000;
+  await sessions.begin(signedIn({ sub: "person:ada" }), client, { correlationId: "c" });
+  t.mock.method(revocations, "add", async () => {
+    throw new Problem("session_store_unavailable");
+  });
+  await isRefusedAs(sessions.sweep(), "session_store_unavailable");
+  assert.equal(await counted("bff_active_sessions_total"), await store.count(new Date(clock.now)));
+});
+
 test("another client is only counted, unless sessions are bound to the network", async () => {
   const open = await world();
   const one = await open.sessions.begin(open.signedIn(), client, { correlationId: "c" });

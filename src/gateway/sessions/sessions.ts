@@ -4,6 +4,7 @@ import { Problem } from "#contract/problem.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import { clientName } from "./client-name.ts";
+import { createLivingGauge } from "./living-gauge.ts";
 import { hashSid, isSid, makeSid } from "./session-id.ts";
 import type { SessionKeys } from "./session-keys.ts";
 import type { Revocations } from "./revocations.ts";
@@ -63,9 +64,13 @@ export const createSessions = (parts: SessionsParts): Sessions => {
   const { store, keys, limits } = parts;
   /** The client that a cached record was found to belong to: it need not be found again. */
   const seenClient = new WeakMap<SessionRecord, string>();
+  const living = createLivingGauge(parts);
+  // Those of an earlier process are shown from the start.
+  living.countSoon();
 
   const settle = async (ended: readonly SessionRecord[], reason: EndReason, correlationId: string, by?: SessionRecord): Promise<void> => {
     for (const _record of ended) parts.metrics.count("bff_sessions_destroyed_total", { reason });
+    if (ended.length > 0) living.countSoon();
     await parts.revocations.add(ended);
     await parts.records.ended(ended, reason, correlationId, by);
   };
@@ -146,6 +151,7 @@ export const createSessions = (parts: SessionsParts): Sessions => {
       const [first, ...others] = new Set(more.replaces ?? []);
       const replaced = await store.create(record, first);
       parts.metrics.count("bff_sessions_created_total", {});
+      living.countSoon();
       if (replaced !== undefined) await settle([replaced], "replaced", more.correlationId);
       for (const other of others) await settle(await store.end({ sidHash: other }, "replaced"), "replaced", more.correlationId);
       return { sid, record };
@@ -168,9 +174,12 @@ export const createSessions = (parts: SessionsParts): Sessions => {
     },
     list: (of, page) => store.list(of, { ...page, now: parts.now() }),
     sweep: async () => {
-      const now = parts.now();
-      for (const { record, reason } of await store.endExpired(now)) await settle([record], reason, randomUUID());
-      parts.metrics.set("bff_active_sessions_total", {}, await store.count(now));
+      try {
+        for (const { record, reason } of await store.endExpired(parts.now())) await settle([record], reason, randomUUID());
+      } finally {
+        // Whatever became of one that ended, the others are counted.
+        await living.count();
+      }
     },
   };
 };
