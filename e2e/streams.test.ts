@@ -3,7 +3,6 @@ import { randomBytes } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { test } from "node:test";
 import { EventSource } from "eventsource";
 import { cleanUp } from "#testing/clean-up.ts";
@@ -15,6 +14,8 @@ import { findFreePorts, startTestHouse, type TestHouse } from "./test-house.ts";
 
 const server = testServer();
 const EVENTS = 10_000;
+/** How long the test waits for anything before it calls it lost: a machine with other work is slow, and no fault. */
+const PATIENCE_MS = 100_000;
 
 test("over a restart of the gateway, then of all behind it, a stream loses and doubles none of 10,000 events", async (t) => {
   const base = await server.url();
@@ -66,6 +67,8 @@ test("over a restart of the gateway, then of all behind it, a stream loses and d
   const heard: number[] = [];
   const byes: string[] = [];
   const faults: string[] = [];
+  const resyncs: string[] = [];
+  let hellos = 0;
   let lastId = "";
   let isOver = false;
   let source: EventSource | undefined;
@@ -76,11 +79,13 @@ test("over a restart of the gateway, then of all behind it, a stream loses and d
       fetch: (input, init) => fetch(input, { ...init, headers: { ...init.headers, cookie } }),
     });
     source = opened;
-    opened.addEventListener("budget", (event) => {
-      heard.push((JSON.parse(event.data as string) as { number: number }).number);
-      lastId = event.lastEventId;
-    });
-    opened.addEventListener("bookmark", (event) => void (lastId = event.lastEventId));
+    opened.addEventListener("budget", (event) => heard.push((JSON.parse(event.data as string) as { number: number }).number));
+    for (const name of ["hello", "budget", "bookmark", "bye"])
+      opened.addEventListener(name, (event) => {
+        if (event.lastEventId !== "") lastId = event.lastEventId;
+      });
+    opened.addEventListener("hello", () => (hellos += 1));
+    opened.addEventListener("resync", (event) => resyncs.push(event.data as string));
     opened.addEventListener("bye", (event) => byes.push((JSON.parse(event.data as string) as { reason: string }).reason));
     opened.addEventListener("error", (event) => {
       faults.push(`${event.code ?? ""} ${event.message ?? ""}`);
@@ -92,33 +97,39 @@ test("over a restart of the gateway, then of all behind it, a stream loses and d
     isOver = true;
     source?.close();
   });
+  const reaches = async (number: number): Promise<void> => {
+    await until(seen, ({ last }) => last === number, PATIENCE_MS);
+  };
   await emit(1);
   open();
+  // From here on nothing may be lost: the stream has said where it begins.
   await until(
-    () => ({ state: source?.readyState, ...seen() }),
-    ({ state }) => state === 1,
+    () => ({ hellos, ...seen() }),
+    (now) => now.hellos > 0,
+    PATIENCE_MS,
   );
   await emit(2000);
-  await until(seen, (now) => now.heard >= 1000);
+  await until(seen, (now) => now.heard >= 1000, PATIENCE_MS);
 
   const emitting = emit(EVENTS / 2 - 2001);
   assert.equal(await running.get("gateway")?.stop(), 0);
   await emitting;
   await start("gateway");
-  await until(seen, ({ last }) => last === EVENTS / 2);
+  await reaches(EVENTS / 2);
 
   const more = emit(EVENTS / 2 - 1000);
   assert.equal(await running.get(behind)?.stop(), 0);
   await more;
   await start(behind);
-  await emit(1000);
-  await until(seen, ({ last }) => last === EVENTS, 60_000);
-  await sleep(200);
-  const first = heard[0] ?? 0;
+  await emit(999);
+  await reaches(EVENTS - 1);
+  // Whatever came twice would have come before the last one.
+  await emit(1);
+  await reaches(EVENTS);
+  assert.deepEqual(resyncs, [], "no window was lost");
   assert.ok(byes.length > 0 && byes.every((reason) => ["drain", "upstream", "slow"].includes(reason)), byes.join());
-  assert.ok(first <= 2, "the stream begins where it was opened");
   assert.deepEqual(
     heard,
-    Array.from({ length: EVENTS - first + 1 }, (_, index) => index + first),
+    Array.from({ length: EVENTS - 1 }, (_, index) => index + 2),
   );
 });

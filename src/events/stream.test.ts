@@ -88,7 +88,7 @@ forEachDatabase(
     assert.ok(retry?.kind === "retry" && retry.milliseconds >= 2_000 && retry.milliseconds <= 5_000);
     assert.deepEqual(reader.messages()[0], {
       event: "hello",
-      id: "",
+      id: "0",
       data: { type: "hello", seq: 0, at: "2026-11-21T04:00:00.000Z", stream: "config", replaying: false },
     });
     await tell(change, 1);
@@ -141,6 +141,47 @@ forEachDatabase("a reader that is cut at random and comes back by its last id ge
   );
 });
 
+forEachDatabase(
+  "a reader that is cut before its first event comes back to where it began, and misses nothing",
+  ["events"],
+  async (t, database) => {
+    const { bus, change } = await testEvents(t, database);
+    await tell(change, 0);
+    const seen: number[] = [];
+    let lastEventId: string | undefined;
+    let isCut = false;
+    while (seen.length < 600) {
+      const reader = await open(bus, lastEventId === undefined ? {} : { lastEventId });
+      await until(() => reader.messages().length > 0);
+      if (!isCut) {
+        isCut = true;
+        await reader.stop();
+        // One commit, more than a hub reads or lets a reader lag behind at once.
+        await change(async () => ({
+          result: undefined,
+          events: Array.from({ length: 600 }, (_, n) => ({
+            type: "graph.changed",
+            tenant: "tenant:acme",
+            stream: "config",
+            kind: "graph",
+            key: "k",
+            data: { n: n + 1 },
+          })),
+        }));
+      } else await until(() => reader.messages().some(({ data }) => data["n"] === 600) || last(reader)?.event === "bye");
+      for (const { event, id, data } of reader.messages()) {
+        if (id !== "") lastEventId = id;
+        if (event === "graph") seen.push(data["n"] as number);
+      }
+      await reader.stop();
+    }
+    assert.deepEqual(
+      seen,
+      Array.from({ length: 600 }, (_, n) => n + 1),
+    );
+  },
+);
+
 forEachDatabase("a lost window is said once, with what to read again", ["events"], async (t, database) => {
   const { bus, change } = await testEvents(t, database);
   await tell(change, 1);
@@ -166,7 +207,7 @@ forEachDatabase("only the kinds asked for are told, and a replay ends with a boo
   assert.deepEqual(
     reader.messages().map(({ event, id }) => [event, id]),
     [
-      ["hello", ""],
+      ["hello", "0"],
       ["delegation", "2"],
       ["bookmark", "3"],
     ],

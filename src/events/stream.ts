@@ -56,8 +56,8 @@ const eventText = (event: StreamEvent, shown: Readonly<Record<string, unknown>>)
   });
 
 /**
- * A live stream as server-sent events. First `hello`, then what was missed, then what happens; `bookmark` each 15 s moves
- * the resume point, `resync` says that events are lost and what to read again, `bye` says why the server ends it.
+ * A live stream as server-sent events. First `hello` with the place where it begins, then what was missed, then what
+ * happens; `bookmark` each 15 s moves the resume point, `resync` says that events are lost and what to read again, `bye` says why the server ends it.
  * Throws `store_unavailable` rather than answering with a stream that cannot begin.
  */
 export const streamResponse = async (options: StreamOptions): Promise<Response> => {
@@ -85,7 +85,8 @@ export const streamResponse = async (options: StreamOptions): Promise<Response> 
   const textOf = async (frame: BusFrame): Promise<string> => {
     switch (frame.kind) {
       case "start":
-        return sseFrame({ retry: retryMs() }) + control("hello", { stream, replaying: frame.replaying }, frame.seq, false);
+        // With its place: a reader that is cut before its first event comes back to here, not to whatever is newest then.
+        return sseFrame({ retry: retryMs() }) + control("hello", { stream, replaying: frame.replaying }, frame.seq, true);
       case "event": {
         const { event } = frame;
         if (kinds?.has(event.kind ?? "") === false || only?.(event) === false) return "";

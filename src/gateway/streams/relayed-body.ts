@@ -12,6 +12,13 @@ export interface RelayOptions {
   readonly now: () => Date;
 }
 
+/** A frame that the reader has not asked for yet. */
+interface Waiting {
+  readonly bytes: Uint8Array;
+  /** The resume point of a reader that has it. */
+  readonly id: string | undefined;
+}
+
 const CONTROL: ReadonlySet<string> = new Set(["hello", "bookmark", "resync", "bye"]);
 const MAX_FRAME_BYTES = 262_144;
 /** What waits for a reader at most; one that is further behind comes back by its last id. */
@@ -46,9 +53,10 @@ export const relayBody = (options: RelayOptions): { readonly body: ReadableStrea
   const parser = createSseParser(MAX_FRAME_BYTES);
   const bytes = new TextEncoder();
   const reader = options.upstream.getReader();
-  /** Encoded frames that the reader has not asked for yet. */
-  const waiting: Uint8Array[] = [];
+  const waiting: Waiting[] = [];
   let waitingBytes = 0;
+  /** Where a reader comes back to that gets nothing more of what waits. */
+  let resumeId: string | undefined;
   let wake: (() => void) | undefined;
   let taken: (() => void) | undefined;
   let isOpen = true;
@@ -63,9 +71,9 @@ export const relayBody = (options: RelayOptions): { readonly body: ReadableStrea
     void reader.cancel("the stream has ended").catch(() => {});
     options.onClosed();
   };
-  const enqueue = (text: string): void => {
+  const enqueue = (text: string, id?: string): void => {
     const frame = bytes.encode(text);
-    waiting.push(frame);
+    waiting.push({ bytes: frame, id });
     waitingBytes += frame.byteLength;
     wake?.();
   };
@@ -78,12 +86,12 @@ export const relayBody = (options: RelayOptions): { readonly body: ReadableStrea
     }
     const data = JSON.stringify({ type: "bye", at: options.now().toISOString(), reason, retry_ms: comeBackMs() });
     close();
-    enqueue(sseFrame({ event: "bye", data }));
+    enqueue(sseFrame({ event: "bye", data, id: reason === "slow" ? resumeId : undefined }));
   };
-  const write = (text: string): void => {
+  const write = (text: string, id?: string): void => {
     if (!isOpen) return;
     heartbeat?.refresh();
-    enqueue(text);
+    enqueue(text, id);
   };
   /** Waits until the reader has made room. The upstream is not read meanwhile; it has limits of its own. */
   const waitForRoom = async (): Promise<void> => {
@@ -102,7 +110,10 @@ export const relayBody = (options: RelayOptions): { readonly body: ReadableStrea
       options.onDropped();
       return;
     }
-    write(frameOf(part));
+    const id = part.lastEventId === "" ? undefined : oneLine(part.lastEventId);
+    // A reader that has read nothing yet comes back to where the stream began for it: its first control frame says that.
+    if (options.trustsControl && (part.event === "hello" || part.event === "message")) resumeId ??= id;
+    write(frameOf(part), id);
     // The upstream has said its own last word.
     if (part.event !== "bye" || !isOpen) return;
     close();
@@ -125,13 +136,18 @@ export const relayBody = (options: RelayOptions): { readonly body: ReadableStrea
   const takeChunk = (): Uint8Array => {
     let size = 0;
     let count = 0;
-    while (count < waiting.length && (count === 0 || size + (waiting[count]?.byteLength ?? 0) <= CHUNK_BYTES)) {
-      size += waiting[count]?.byteLength ?? 0;
+    for (const { bytes: next, id } of waiting) {
+      if (count > 0 && size + next.byteLength > CHUNK_BYTES) break;
+      size += next.byteLength;
       count += 1;
+      resumeId = id ?? resumeId;
     }
     waitingBytes -= size;
     taken?.();
-    return Buffer.concat(waiting.splice(0, count), size);
+    return Buffer.concat(
+      waiting.splice(0, count).map((frame) => frame.bytes),
+      size,
+    );
   };
 
   const body = new ReadableStream<Uint8Array>(

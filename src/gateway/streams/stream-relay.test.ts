@@ -280,11 +280,15 @@ test("a reader that does not read is given up, and the upstream is let go", asyn
   const { cookie } = await made.signIn("person:ben");
   const response = await made.fetch("/api/v1/events/config", { headers: cookie });
   const [source] = crud.open;
-  for (let index = 0; index < 400; index++) source?.send(`id: ${index}\nevent: tools\ndata: ${"x".repeat(1000)}\n\n`);
+  source?.send('id: 41\nevent: hello\ndata: {"type":"hello"}\n\n');
+  for (let index = 42; index < 442; index++) source?.send(`id: ${index}\nevent: tools\ndata: ${"x".repeat(1000)}\n\n`);
   await source?.cancelled;
   const heard = listen(response);
   await heard.ended;
   assert.equal(byeOf(heard), "slow");
+  // What it never got is not taken for read: it comes back to the last frame that it has, here to where it began.
+  const got = heard.events.filter(({ event }) => event === "tools");
+  assert.equal(heard.events.at(-1)?.id, got.at(-1)?.id ?? "41");
   assert.ok(heard.events.length <= 258, `${heard.events.length} frames were kept`);
 });
 
