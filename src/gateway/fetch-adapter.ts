@@ -4,6 +4,7 @@ import type { Corridor } from "./front-door/raw-server.ts";
 import { guardFrame } from "./front-door/frame.ts";
 import { toResponse } from "./answer.ts";
 import type { InboundBody } from "./front-door/inbound.ts";
+import type { ClientAddress } from "./limits/client-address.ts";
 import type { PublicOrigins } from "./front-door/public-origins.ts";
 import { canonicalise } from "./canonical-path.ts";
 
@@ -14,6 +15,7 @@ import { canonicalise } from "./canonical-path.ts";
 export const createFetchAdapter = (
   corridor: Corridor,
   origins: PublicOrigins,
+  clientAddress: ClientAddress,
   peerAddress = "127.0.0.1",
 ): ((request: Request) => Promise<Response>) => {
   return async (request) => {
@@ -42,6 +44,7 @@ export const createFetchAdapter = (
         host: frame.host,
         origin,
         peerAddress,
+        clientAddress: clientAddress({ peerAddress, headers: frame.headers }),
         isSecure: false,
         correlationId,
         body,

@@ -46,7 +46,7 @@ const MAX_VERIFIERS = 256;
 
 export const clientOf = (inbound: Inbound): BrowserClient => ({
   userAgent: inbound.headers.get("user-agent") ?? "",
-  address: inbound.peerAddress,
+  address: inbound.clientAddress,
 });
 
 export const hasBearer = (inbound: Inbound): boolean => /^bearer(?: |$)/i.test(inbound.headers.get("authorization") ?? "");

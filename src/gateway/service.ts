@@ -127,7 +127,7 @@ export const createGateway = async (parts: GatewayParts): Promise<GatewayService
   return {
     name: "gateway",
     served,
-    fetch: createFetchAdapter(joined.corridor, origins),
+    fetch: createFetchAdapter(joined.corridor, origins, joined.clientAddress),
     ready: () => joined.unready(),
     reload: () => joined.reload({ correlationId: randomUUID() }),
     drain: () => joined.drain(),
@@ -135,7 +135,13 @@ export const createGateway = async (parts: GatewayParts): Promise<GatewayService
     listen: async (options) => {
       guardProfile(parts, options.hosts);
       const opened = await listenFrontDoor(
-        { origins, corridor: joined.corridor, load: joined.load, ...(parts.tls === undefined ? {} : { tls: parts.tls }) },
+        {
+          origins,
+          corridor: joined.corridor,
+          load: joined.load,
+          clientAddress: joined.clientAddress,
+          ...(parts.tls === undefined ? {} : { tls: parts.tls }),
+        },
         options,
       );
       listening.push(opened);

@@ -34,6 +34,8 @@ export interface Inbound {
   readonly origin: string | undefined;
   /** Address of the TCP peer. */
   readonly peerAddress: string;
+  /** Address of the client: the peer, or whom a trusted proxy asks for. */
+  readonly clientAddress: string;
   readonly isSecure: boolean;
   readonly correlationId: string;
   readonly body: InboundBody | undefined;

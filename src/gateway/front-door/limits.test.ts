@@ -28,6 +28,7 @@ const open = async (t: TestContext, limits: Partial<FrontDoorLimits>): Promise<n
         unparsed: () => {},
       },
       load: createLoad(1000),
+      clientAddress: ({ peerAddress }) => peerAddress,
       limits: { connectionsCheckingInterval: 50, ...limits },
     },
     { port: 0, hosts: ["127.0.0.1"] },

@@ -5,6 +5,7 @@ import { Problem } from "#contract/problem.ts";
 import { correlationIdOf } from "#http/correlation-id.ts";
 import { discard, type Answer } from "#gateway/answer.ts";
 import { canonicalise } from "#gateway/canonical-path.ts";
+import type { ClientAddress } from "#gateway/limits/client-address.ts";
 import type { Load } from "#gateway/limits/load.ts";
 import { guardFrame, type Frame } from "./frame.ts";
 import { inboundMethods, type Inbound } from "./inbound.ts";
@@ -17,6 +18,7 @@ export interface RawServerParts {
   readonly origins: PublicOrigins;
   readonly corridor: Corridor;
   readonly load: Load;
+  readonly clientAddress: ClientAddress;
   /** PEM texts; absent = plain HTTP. */
   readonly tls?: { readonly cert: string; readonly key: string };
   /** Other limits than the house's, for tests that cannot wait. */
@@ -106,13 +108,15 @@ export const createRawServer = (parts: RawServerParts): RawServer => {
     outgoing.on("close", () => {
       if (!outgoing.writableFinished) left.abort();
     });
+    const peerAddress = request.socket.remoteAddress ?? "";
     const inbound: Inbound = {
       method: frame.method,
       target,
       headers: frame.headers,
       host: parts.origins.hostOf(frame.host),
       origin: parts.origins.originOf(frame.host),
-      peerAddress: request.socket.remoteAddress ?? "",
+      peerAddress,
+      clientAddress: parts.clientAddress({ peerAddress, headers: frame.headers }),
       isSecure,
       correlationId,
       body,

@@ -12,7 +12,7 @@ import { createEndByDecision } from "#gateway/end-by-decision.ts";
 import type { Corridor } from "#gateway/front-door/raw-server.ts";
 import type { PublicOrigins } from "#gateway/front-door/public-origins.ts";
 import type { Upstreams } from "#gateway/proxy/open-upstreams.ts";
-import { createClientAddress } from "#gateway/limits/client-address.ts";
+import { createClientAddress, type ClientAddress } from "#gateway/limits/client-address.ts";
 import { createLoad, type Load } from "#gateway/limits/load.ts";
 import { createLocalBuckets } from "#gateway/limits/rate-buckets.ts";
 import { createFallbackBuckets, createRedisBuckets } from "#gateway/limits/redis-buckets.ts";
@@ -43,6 +43,7 @@ export interface JoinedGateway {
   readonly corridor: Corridor;
   readonly reload: ReloadRoutes;
   readonly load: Load;
+  readonly clientAddress: ClientAddress;
   unready(): Promise<readonly string[]>;
   /** From now on not ready. */
   drain(): void;
@@ -125,7 +126,6 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
             onLost: (cause) => log.warn("rate_limits_local", { cause }),
           }),
     rates: config.rateLimits,
-    clientAddress: createClientAddress(isTrustedProxy),
     metrics,
     log,
   });
@@ -211,6 +211,7 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
     }),
     reload,
     load,
+    clientAddress: createClientAddress(isTrustedProxy),
     unready: async () => {
       const reasons = isDraining ? ["draining"] : [];
       await opened.store.ready().catch(() => reasons.push("session_store"));

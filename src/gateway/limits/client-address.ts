@@ -5,13 +5,16 @@ import type { Inbound } from "#gateway/front-door/inbound.ts";
 const MAPPED = /^::ffff:([0-9]{1,3}(?:\.[0-9]{1,3}){3})$/i;
 const plain = (address: string): string => MAPPED.exec(address)?.[1] ?? address;
 
+/** Where a client is, of what its request shows. */
+export type ClientAddress = (inbound: Pick<Inbound, "peerAddress" | "headers">) => string;
+
 /**
  * Address of the client: the TCP peer, or, if that is a trusted proxy, the rightmost address in `X-Forwarded-For` that is
  * none. What stands left of it was written by the client itself. An entry that is no address ends the search.
  */
 export const createClientAddress =
-  (isTrustedProxy: (address: string) => boolean) =>
-  (inbound: Pick<Inbound, "peerAddress" | "headers">): string => {
+  (isTrustedProxy: (address: string) => boolean): ClientAddress =>
+  (inbound) => {
     let address = plain(inbound.peerAddress);
     if (!isTrustedProxy(address)) return address;
     const hops = (inbound.headers.get("x-forwarded-for") ?? "").split(",").map((hop) => plain(hop.trim()));

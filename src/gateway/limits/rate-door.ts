@@ -14,7 +14,6 @@ export type AddressClass = Exclude<RateClass, "session" | "bearer">;
 export interface RateDoorParts {
   readonly buckets: RateBuckets;
   readonly rates: Rates;
-  readonly clientAddress: (inbound: Inbound) => string;
   readonly metrics: Metrics;
   readonly log: Log;
   /** Milliseconds, monotonic. */
@@ -115,7 +114,7 @@ export const createRateDoor = (parts: RateDoorParts): RateDoor => {
   };
 
   const requireByAddress: RateDoor["requireByAddress"] = async (inbound, name) => {
-    await take(inbound, name, `${name}:${networkOf(parts.clientAddress(inbound))}`);
+    await take(inbound, name, `${name}:${networkOf(inbound.clientAddress)}`);
   };
 
   return {
@@ -129,7 +128,7 @@ export const createRateDoor = (parts: RateDoorParts): RateDoor => {
         await requireByAddress(inbound, name);
         return recognise();
       }
-      const network = networkOf(parts.clientAddress(inbound));
+      const network = networkOf(inbound.clientAddress);
       const suspect = suspectOf(network);
       guardStranger(inbound, suspect);
       let who: R;

@@ -6,6 +6,7 @@ import { HeaderLines, toResponse, type Answer } from "#gateway/answer.ts";
 import { houseService, type RouteService } from "#gateway/routes/route-service.ts";
 import type { RouteTable } from "#gateway/routes/route-table.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
+import type { Tracing } from "#telemetry/tracing.ts";
 import { createHttpUpstream } from "./http-upstream.ts";
 import { isGatewayStatus, isUpstreamFault } from "./upstream-faults.ts";
 import { peerUpstream, type Upstream } from "./upstream.ts";
@@ -25,11 +26,14 @@ export interface UpstreamsParts {
   /** Where the services are that the gateway itself asks, should the table not name them. */
   readonly serviceUrls: Readonly<Record<"pdp" | "crud", string>>;
   readonly metrics: Metrics;
+  readonly tracing?: Tracing;
 }
 
 const peerOf =
-  (upstream: Upstream, retry: "safe" | "idempotent"): Peer =>
+  (upstream: Upstream, retry: "safe" | "idempotent", tracing: Tracing | undefined): Peer =>
   async (request) => {
+    const traceparent = tracing?.traceparent();
+    if (traceparent !== undefined) request.headers.set("traceparent", traceparent);
     const url = new URL(request.url);
     const body = request.body === null ? undefined : new Uint8Array(await request.arrayBuffer());
     const headers = new HeaderLines();
@@ -79,7 +83,9 @@ export const openUpstreams = async (table: RouteTable, parts: UpstreamsParts): P
     byName.set(name, breaking(opened, service, parts.metrics));
   }
   // A question to the decision point changes nothing but its records: it may be asked twice.
-  const asPeers = new Map([...byName].map(([name, upstream]) => [name, peerOf(upstream, name === "pdp" ? "idempotent" : "safe")]));
+  const asPeers = new Map(
+    [...byName].map(([name, upstream]) => [name, peerOf(upstream, name === "pdp" ? "idempotent" : "safe", parts.tracing)]),
+  );
   return {
     byName,
     peer: (name) => asPeers.get(name),

@@ -94,7 +94,7 @@ export const identityHeaders = (who: Recognised, headers: AnswerHeaders): void =
 
 /** Where the request came from, as the gateway saw it. */
 export const originHeaders = (inbound: Inbound, headers: HeaderLines): void => {
-  headers.set("x-forwarded-for", inbound.peerAddress);
+  headers.set("x-forwarded-for", inbound.clientAddress);
   headers.set("x-forwarded-proto", inbound.isSecure ? "https" : "http");
   headers.set("x-forwarded-host", inbound.host);
   headers.set("x-correlation-id", inbound.correlationId);

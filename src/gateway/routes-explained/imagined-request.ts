@@ -26,7 +26,7 @@ export const imagineRequest = (ask: ExplainRequest, viewer: Inbound): Omit<Inbou
       ...(bytes === undefined ? [] : ["content-type", "application/json", "content-length", String(bytes.byteLength)]),
     ],
   });
-  const { host, origin, peerAddress, isSecure, correlationId, signal } = viewer;
+  const { host, origin, peerAddress, clientAddress, isSecure, correlationId, signal } = viewer;
   return {
     method: frame.method,
     headers: frame.headers,
@@ -34,6 +34,7 @@ export const imagineRequest = (ask: ExplainRequest, viewer: Inbound): Omit<Inbou
     host,
     origin,
     peerAddress,
+    clientAddress,
     isSecure,
     correlationId,
     signal,
