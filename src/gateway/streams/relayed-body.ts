@@ -41,6 +41,10 @@ const frameOf = (part: SsePart & { readonly kind: "message" }): string =>
     data: part.data,
   });
 
+/** The first word of a stream of the house; on the workflow stream control events are default messages. */
+const isHello = (part: SsePart & { readonly kind: "message" }): boolean =>
+  part.event === "hello" || (part.event === "message" && part.data.startsWith('{"type":"hello",'));
+
 /** Between 2 and 5 s, so that clients cut at once do not come back at once. */
 const comeBackMs = (): number => 2000 + Math.round(Math.random() * 3000);
 
@@ -111,8 +115,8 @@ export const relayBody = (options: RelayOptions): { readonly body: ReadableStrea
       return;
     }
     const id = part.lastEventId === "" ? undefined : oneLine(part.lastEventId);
-    // A reader that has read nothing yet comes back to where the stream began for it: its first control frame says that.
-    if (options.trustsControl && (part.event === "hello" || part.event === "message")) resumeId ??= id;
+    // A reader that has read nothing yet comes back to where the stream began for it.
+    if (options.trustsControl && isHello(part)) resumeId ??= id;
     write(frameOf(part), id);
     // The upstream has said its own last word.
     if (part.event !== "bye" || !isOpen) return;
