@@ -4,14 +4,14 @@ import { timestamp } from "./ids.ts";
 
 /** Health and metrics of the gateway. */
 
-const check = z.looseObject({ status: z.string(), latency_ms: z.number().optional(), since: timestamp.optional() });
+const check = z.strictObject({ status: z.enum(["up", "down", "not_configured"]), latency_ms: z.number(), since: timestamp });
 
 export const health = endpoint("gateway", "GET", "/api/v1/health", {
-  reply: z.looseObject({
+  reply: z.strictObject({
     status: z.enum(["healthy", "degraded", "unhealthy"]),
     version: z.string(),
     timestamp,
-    redis: check,
+    redis: check.omit({ since: true }),
     checks: z.record(z.string(), check),
   }),
   auth: "none",
@@ -19,19 +19,27 @@ export const health = endpoint("gateway", "GET", "/api/v1/health", {
 });
 
 export const healthRedis = endpoint("gateway", "GET", "/api/v1/health/redis", {
-  reply: z.looseObject({ status: z.string(), configured: z.boolean() }),
+  reply: z.strictObject({
+    ...check.omit({ since: true }).shape,
+    configured: z.boolean(),
+    /** Whether the ends of sessions in other processes are heard now. */
+    change_feed: z.enum(["up", "down"]),
+  }),
   auth: "none",
   summary: "State of Redis, or that it is not configured.",
 });
 
 export const healthLive = endpoint("gateway", "GET", "/api/v1/health/live", {
-  reply: z.object({ status: z.literal("alive"), uptime_s: z.number() }),
+  reply: z.strictObject({ status: z.literal("alive"), uptime_s: z.number() }),
   auth: "none",
   summary: "The process lives.",
 });
 
 export const healthReady = endpoint("gateway", "GET", "/api/v1/health/ready", {
-  reply: z.looseObject({ status: z.string(), reasons: z.array(z.string()).optional() }),
+  reply: z.strictObject({
+    status: z.enum(["ready", "not_ready"]),
+    reasons: z.array(z.enum(["draining", "session_store", "redis"])).optional(),
+  }),
   auth: "none",
   summary: "503 when the session store does not answer or the house is draining.",
 });

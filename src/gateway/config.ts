@@ -19,6 +19,8 @@ const networks = () => commaList().refine((items) => items.every(isNetwork), "mu
 
 /** Whether an address lies in one of the ranges. */
 export const createNetworks = (ranges: readonly string[]): ((address: string) => boolean) => {
+  // Asked of every request, and mostly there is none.
+  if (ranges.length === 0) return () => false;
   const list = new BlockList();
   for (const range of ranges) {
     const [address = "", bits] = range.split("/");

@@ -2,7 +2,7 @@ import { health, healthLive, healthReady, healthRedis } from "#contract/health.t
 import type { BuiltInHandler } from "#gateway/built-in.ts";
 import { reply } from "#gateway/reply.ts";
 import type { SessionStore } from "#gateway/sessions/session-store.ts";
-import type { HealthChecks } from "./health-checks.ts";
+import type { CheckState, HealthChecks } from "./health-checks.ts";
 
 export interface HealthParts {
   readonly checks: HealthChecks;
@@ -26,32 +26,37 @@ const within = (work: Promise<void>): Promise<void> => {
   return Promise.race([work, late]).finally(() => clearTimeout(timer));
 };
 
-const noRedis = { status: "not_configured", configured: false } as const;
-
 /**
  * Health of the gateway. Without the session store it is unhealthy, for nobody is signed in; a provider, decision point or
  * service that is down makes it degraded, for the rest goes on. Readiness says only what a load balancer must know.
  */
 export const createHealth = (parts: HealthParts): Readonly<Record<"overall" | "redis" | "live" | "ready", BuiltInHandler>> => {
   const startedAt = performance.now();
+  const noRedis: CheckState = { status: "not_configured", latency_ms: 0, since: parts.now().toISOString() };
   return {
     overall: async () => {
       const checks = await parts.checks.all();
-      const redis = { ...(checks["redis"] ?? noRedis) };
+      const redis = checks["redis"] ?? noRedis;
       const isDown = (name: string): boolean => checks[name]?.status === "down";
       const status = isDown("database") || isDown("redis") ? "unhealthy" : Object.keys(checks).some(isDown) ? "degraded" : "healthy";
-      const value = { status, version: parts.version, timestamp: parts.now().toISOString(), redis, checks: { ...checks, redis } } as const;
+      const value = {
+        status,
+        version: parts.version,
+        timestamp: parts.now().toISOString(),
+        redis: { status: redis.status, latency_ms: redis.latency_ms },
+        checks: { ...checks, redis },
+      } as const;
       return reply(health, value, status === "unhealthy" ? { status: 503, headers: { "retry-after": "5" } } : {});
     },
     redis: async () => {
-      if (parts.redis === undefined) return reply(healthRedis, noRedis);
-      const { status, latency_ms } = (await parts.checks.all())["redis"] ?? { status: "down", latency_ms: 0 };
-      const value = { status, configured: true, latency_ms, change_feed: parts.hearsChanges() ? "up" : "down" };
-      return reply(healthRedis, value, status === "up" ? {} : { status: 503, headers: { "retry-after": "5" } });
+      const configured = parts.redis !== undefined;
+      const { status, latency_ms } = configured ? ((await parts.checks.all())["redis"] ?? noRedis) : noRedis;
+      const value = { status, configured, latency_ms, change_feed: parts.hearsChanges() ? "up" : "down" } as const;
+      return reply(healthRedis, value, status === "down" ? { status: 503, headers: { "retry-after": "5" } } : {});
     },
     live: async () => reply(healthLive, { status: "alive", uptime_s: Math.floor((performance.now() - startedAt) / 1000) }),
     ready: async () => {
-      const reasons: string[] = [];
+      const reasons: ("draining" | "session_store" | "redis")[] = [];
       if (parts.isDraining()) reasons.push("draining");
       await within(parts.store.ready()).catch(() => reasons.push("session_store"));
       if (parts.redis !== undefined) await within(parts.redis.ready()).catch(() => reasons.push("redis"));

@@ -1,91 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { metricTable, type MetricRow } from "#telemetry/metrics.ts";
-import { openRedis } from "#store/redis.ts";
-import { cleanUp } from "#testing/clean-up.ts";
-import { requireProgram } from "#testing/programs.ts";
-import { startRedisServer } from "#testing/redis-server.ts";
-import { until } from "#testing/until.ts";
-import { absentProvider, sharedDatabase, testGateway } from "#testing/gateway.ts";
+import { sharedDatabase, testGateway } from "#testing/gateway.ts";
 
 const database = sharedDatabase();
 type Body = Record<string, unknown> & { code?: string; errors?: { path: string; message: string }[] };
 const read = async (response: Response) => ({ status: response.status, body: (await response.json()) as Body, headers: response.headers });
-
-test("health is healthy when all answer, degraded when one does not, and says which", async (t) => {
-  const provider = { up: true };
-  const made = await testGateway(t, {
-    database: await database(),
-    peers: { crud: async () => Response.json({ status: "ok" }) },
-    parts: { oidc: absentProvider({ ready: async () => (provider.up ? undefined : Promise.reject(new Error("down"))) }) },
-  });
-  const healthy = await read(await made.fetch("/api/v1/health"));
-  assert.deepEqual(
-    [healthy.status, healthy.body["status"], healthy.body["version"], (healthy.body["redis"] as { status: string }).status],
-    [200, "healthy", "test", "not_configured"],
-  );
-  const checks = healthy.body["checks"] as Record<string, { status: string; latency_ms: number; since: string }>;
-  assert.deepEqual(
-    Object.entries(checks).map(([name, check]) => [name, check.status]),
-    [
-      ["database", "up"],
-      ["identity_provider", "up"],
-      ["pdp", "up"],
-      ["crud", "up"],
-      ["redis", "not_configured"],
-    ],
-  );
-  assert.equal(healthy.headers.get("cache-control"), "no-store");
-  const other = await testGateway(t, { database: await database(), peers: { crud: async () => Response.json({ status: "ok" }) } });
-  const degraded = await read(await other.fetch("/api/v1/health"));
-  assert.deepEqual(
-    [degraded.status, degraded.body["status"], (degraded.body["checks"] as typeof checks)["identity_provider"]?.status],
-    [200, "degraded", "down"],
-  );
-});
-
-test("liveness, readiness and Redis have answers of their own", async (t) => {
-  const made = await testGateway(t, { database: await database() });
-  assert.equal((await read(await made.fetch("/api/v1/health/live"))).body["status"], "alive");
-  assert.deepEqual((await read(await made.fetch("/api/v1/health/ready"))).body, { status: "ready" });
-  assert.deepEqual((await read(await made.fetch("/api/v1/health/redis"))).body, { status: "not_configured", configured: false });
-  assert.equal((await made.fetch("/api/v1/health/other")).status, 404);
-  assert.equal((await made.fetch("/api/v1/health/live", { method: "POST", body: "{}" })).status, 405);
-});
-
-test("Redis, where it is configured, is in health and readiness; sessions in it are gone with it, the process is not", async (t) => {
-  const program = requireProgram(t, "redis-server");
-  if (program === undefined) return;
-  const server = await startRedisServer(t, program);
-  const redis = await openRedis({ url: server.url, log: { info: () => {}, warn: () => {}, error: () => {} } });
-  cleanUp(t, () => redis[Symbol.asyncDispose]());
-  const made = await testGateway(t, {
-    database: await database(),
-    parts: { redis },
-    settings: { SESSION_STORE: "redis" },
-    peers: { crud: async () => Response.json({ status: "ok" }) },
-  });
-  const up = await read(await made.fetch("/api/v1/health/redis"));
-  assert.deepEqual([up.status, up.body["status"], up.body["configured"], up.body["change_feed"]], [200, "up", true, "up"]);
-  assert.deepEqual((await read(await made.fetch("/api/v1/health/ready"))).body, { status: "ready" });
-  await server.kill();
-  const unready = await until(
-    async () => read(await made.fetch("/api/v1/health/ready")),
-    ({ status }) => status === 503,
-  );
-  assert.deepEqual(unready.body["reasons"], ["session_store", "redis"]);
-  const down = await until(
-    async () => read(await made.fetch("/api/v1/health/redis")),
-    ({ status }) => status === 503,
-  );
-  assert.deepEqual([down.body["status"], down.body["change_feed"], down.headers.get("retry-after")], ["down", "down", "5"]);
-  const overall = await read(await made.fetch("/api/v1/health"));
-  assert.deepEqual(
-    [overall.status, overall.body["status"], (overall.body["redis"] as { status: string }).status],
-    [503, "unhealthy", "down"],
-  );
-  assert.equal((await made.fetch("/api/v1/health/live")).status, 200);
-});
 
 test("every metric of the contract is there from the start, on both paths", async (t) => {
   const made = await testGateway(t, { database: await database() });
