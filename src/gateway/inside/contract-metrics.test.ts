@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { createTokenExchange } from "#authn/exchange.ts";
@@ -11,6 +12,7 @@ import { hashSid } from "#gateway/sessions/session-id.ts";
 import { createSessionKeys } from "#gateway/sessions/session-keys.ts";
 import { metricTable, createMetrics, type MetricRow } from "#telemetry/metrics.ts";
 import { silentLog } from "#telemetry/log.ts";
+import { cleanUp } from "#testing/clean-up.ts";
 import { testDatabase } from "#testing/database.ts";
 import { formBrowser } from "#testing/form-browser.ts";
 import { freePort } from "#testing/free-port.ts";
@@ -246,6 +248,33 @@ test("the exposition is what Prometheus reads; its only complaint is a name that
     said.split("\n").filter((line) => line !== ""),
     ['bff_active_sessions_total non-counter metrics should not have "_total" suffix'],
   );
+});
+
+test("what docs/metrics.md says to alert on, Prometheus takes, and it names metrics and labels that there are", async (t) => {
+  const promtool = requireProgram(t, "promtool");
+  if (promtool === undefined) return;
+  const text = await readFile(join(import.meta.dirname, "../../../docs/metrics.md"), "utf8");
+  const rules = [...text.matchAll(/^\| [^|]+ \| `([^`]+)` \|/gm)].map(([, expr = ""]) => expr).filter((expr) => expr.includes("rate("));
+  assert.equal(rules.length, 5);
+  const table: Readonly<Record<string, MetricRow>> = metricTable;
+  for (const expr of rules)
+    for (const [, name = "", labels = ""] of expr.matchAll(/([a-z_]+_total)(?:\{([^}]*)\})?/g)) {
+      assert.ok(name in table, name);
+      for (const [label] of labels.matchAll(/[a-z_]+(?=[=!]=?~?")/g))
+        assert.ok(table[name]?.labels.includes(label), `${name} has ${label}`);
+    }
+  const folder = await mkdtemp(join(tmpdir(), "gateway-alerts-"));
+  cleanUp(t, () => rm(folder, { recursive: true }));
+  const file = join(folder, "alerts.json");
+  await writeFile(
+    file,
+    JSON.stringify({ groups: [{ name: "sallyport", rules: rules.map((expr, index) => ({ alert: `Alert${index}`, expr })) }] }),
+  );
+  const child = spawn(promtool, ["check", "rules", file], { stdio: ["ignore", "pipe", "pipe"] });
+  let said = "";
+  for (const output of [child.stdout, child.stderr]) output.on("data", (chunk) => (said += String(chunk)));
+  const [code] = (await once(child, "close")) as [number];
+  assert.deepEqual([code, /5 rules found/.test(said)], [0, true], said);
 });
 
 test("ten thousand random methods, paths, hosts and persons add no series", async (t) => {
