@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { EventSource } from "eventsource";
+import { createSseParser } from "#http/sse.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { testEvents } from "#testing/events.ts";
 import { freshDatabase, openPostgres, testServer } from "#testing/postgres-database.ts";
@@ -131,5 +132,92 @@ test("over a restart of the gateway, then of all behind it, a stream loses and d
   assert.deepEqual(
     heard,
     Array.from({ length: EVENTS - 1 }, (_, index) => index + 2),
+  );
+});
+
+/** Reads a stream as whoever holds the cookie, from another's place or one's own, until an event with this number is told. */
+const readUntil = async (origin: string, cookie: string, from: string, last: number, opened?: () => Promise<void>) => {
+  const leave = new AbortController();
+  const response = await fetch(`${origin}/api/v1/events/config?kind=budget`, {
+    headers: { cookie, "last-event-id": from },
+    signal: leave.signal,
+  });
+  assert.equal(response.status, 200, from);
+  await opened?.();
+  const parser = createSseParser();
+  const heard: { readonly event: string; readonly id: string; readonly number: number | undefined }[] = [];
+  for await (const chunk of response.body ?? []) {
+    for (const part of parser.push(chunk))
+      if (part.kind === "message")
+        heard.push({ event: part.event, id: part.lastEventId, number: (JSON.parse(part.data) as { number?: number }).number });
+    if (heard.some(({ number }) => number === last)) break;
+  }
+  leave.abort();
+  return heard;
+};
+
+test("whoever comes with another person's place in a stream gets what is theirs, and nothing of the other's", async (t) => {
+  const base = await server.url();
+  if (base === undefined) {
+    assert.notEqual(process.env["REQUIRE_REAL"], "1", server.why());
+    t.skip(`NO POSTGRESQL: ${server.why()}`);
+    return;
+  }
+  const url = await freshDatabase(t, base, []);
+  const house = await startTestHouse({ environment: { DATABASE_URL: url } });
+  cleanUp(t, async () => {
+    await house.kill();
+    await house.stop();
+  });
+  const database = await openPostgres(url);
+  cleanUp(t, () => database[Symbol.asyncDispose]());
+  const { change } = await testEvents(t, database);
+  const tell = (tenant: string, number: number, visibleTo?: string) =>
+    change(async () => ({
+      result: undefined,
+      events: [
+        {
+          type: "budget.changed",
+          tenant,
+          stream: "config" as const,
+          kind: "budget",
+          key: "k",
+          data: { number },
+          ...(visibleTo === undefined ? {} : { visibleTo: [visibleTo] }),
+        },
+      ],
+    }));
+  const [ben, cleo, eve] = [
+    await signInPerson(house.origin, "ben"),
+    await signInPerson(house.origin, "cleo"),
+    await signInPerson(house.origin, "eve"),
+  ];
+  await tell("tenant:acme", 1, "person:ben");
+  await tell("tenant:acme", 2, "person:ben");
+  await tell("tenant:acme", 3, "person:cleo");
+  await tell("tenant:acme", 4);
+  const own = await readUntil(house.origin, ben.cookie, "0", 4);
+  assert.deepEqual(
+    own.flatMap(({ number }) => number ?? []),
+    [1, 2, 4],
+  );
+  const place = own.find(({ number }) => number === 1)?.id ?? "";
+  assert.deepEqual(
+    (await readUntil(house.origin, cleo.cookie, place, 4)).flatMap(({ number }) => number ?? []),
+    [3, 4],
+    "of one's own tenant: what is addressed to others is passed over",
+  );
+  // Another tenant's stream has numbers of its own.
+  for (let number = 101; number <= 104; number++) await tell("tenant:globex", number);
+  const foreign = await readUntil(house.origin, eve.cookie, "0", 104);
+  assert.deepEqual(
+    foreign.flatMap(({ number }) => number ?? []),
+    [101, 102, 103, 104],
+  );
+  const ahead = await readUntil(house.origin, eve.cookie, "999999", 105, () => tell("tenant:globex", 105));
+  assert.deepEqual(
+    ahead.map(({ event, number }) => number ?? event),
+    ["hello", "resync", 105],
+    "a place that one's own stream does not have is said to be lost",
   );
 });
