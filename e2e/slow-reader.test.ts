@@ -1,0 +1,148 @@
+import assert from "node:assert/strict";
+import { randomBytes, randomUUID } from "node:crypto";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer, type ServerResponse } from "node:http";
+import { connect, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test, type TestContext } from "node:test";
+import { createDatabaseSessionStore } from "#gateway/sessions/database-session-store.ts";
+import { hashSid, makeSid } from "#gateway/sessions/session-id.ts";
+import { createSessionKeys } from "#gateway/sessions/session-keys.ts";
+import { sseHeaders } from "#http/sse.ts";
+import { cleanUp } from "#testing/clean-up.ts";
+import { freshDatabase, openPostgres, testServer } from "#testing/postgres-database.ts";
+import { until } from "#testing/until.ts";
+import { findFreePorts, startTestHouse, type TestHouse } from "./test-house.ts";
+
+const server = testServer();
+const FRAME = "x".repeat(4096);
+const MIB = 1_048_576;
+
+/** A service that sends each of its readers a thousand frames a second, as long as they take them. */
+const busyUpstream = async (t: TestContext) => {
+  let left = 0;
+  const send = (response: ServerResponse): void => {
+    let id = 0;
+    response.writeHead(200, sseHeaders);
+    const timer = setInterval(() => {
+      if (response.writableNeedDrain) return;
+      for (let count = 0; count < 20; count++) response.write(`id: ${(id += 1)}\ndata: ${FRAME}\n\n`);
+    }, 20);
+    response.on("close", () => {
+      clearInterval(timer);
+      left += 1;
+    });
+  };
+  const listener = createServer((_request, response) => send(response));
+  await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
+  cleanUp(t, () => {
+    listener.closeAllConnections();
+    listener.close();
+  });
+  return { url: `http://127.0.0.1:${(listener.address() as AddressInfo).port}`, left: () => left };
+};
+
+/** Opens the stream and takes a byte a second from it. */
+const readSlowly = (t: TestContext, port: number, cookie: string): void => {
+  const socket = connect({ port, host: "127.0.0.1" });
+  socket.on("error", () => {});
+  socket.pause();
+  socket.write(`GET /busy HTTP/1.1\r\nHost: localhost:${port}\r\nCookie: ${cookie}\r\n\r\n`);
+  const timer = setInterval(() => void socket.read(1), 1000);
+  cleanUp(t, () => {
+    clearInterval(timer);
+    socket.destroy();
+  });
+};
+
+const residentBytes = async (house: TestHouse): Promise<number> =>
+  Number(/^VmRSS:\s+(\d+) kB$/m.exec(await readFile(`/proc/${house.process.pid}/status`, "utf8"))?.[1]) * 1024;
+
+test("readers that take a byte a second of a thousand frames a second are cut, and the process does not grow with them", async (t) => {
+  const base = await server.url();
+  if (base === undefined) {
+    assert.notEqual(process.env["REQUIRE_REAL"], "1", server.why());
+    t.skip(`NO POSTGRESQL: ${server.why()}`);
+    return;
+  }
+  const url = await freshDatabase(t, base, []);
+  const folder = await mkdtemp(join(tmpdir(), "sallyport-slow-"));
+  cleanUp(t, () => rm(folder, { recursive: true }));
+  const upstream = await busyUpstream(t);
+  await writeFile(
+    join(folder, "routes.yaml"),
+    `version: 1
+services:
+  busy: { base_urls: ["${upstream.url}"], audience: "https://busy.example" }
+routes:
+  - { id: busy, path: /busy, target_service: busy, upstream_path: /busy, methods: [GET], auth: session, authz: none, streaming: true }
+`,
+  );
+  await writeFile(join(folder, "kek"), randomBytes(32).toString("base64"), { mode: 0o600 });
+  const secret = randomBytes(32);
+  const port = await findFreePorts();
+  const house = await startTestHouse({
+    port,
+    data: folder,
+    serve: "gateway",
+    arguments: ["--no-demo"],
+    environment: {
+      DATABASE_URL: url,
+      SESSION_SECRETS: secret.toString("base64"),
+      AUDIT_KEK_FILE: join(folder, "kek"),
+      ROUTES_FILE: join(folder, "routes.yaml"),
+      OIDC_ISSUER: "http://localhost:9",
+      OIDC_CLIENT_ID: "the-house",
+      OIDC_CLIENT_SECRET: "of-nobody",
+    },
+  });
+  cleanUp(t, () => house.kill());
+
+  const database = await openPostgres(url);
+  cleanUp(t, () => database[Symbol.asyncDispose]());
+  const store = createDatabaseSessionStore(database);
+  const keys = createSessionKeys([secret]);
+  const open = async (): Promise<void> => {
+    const sid = makeSid();
+    const sidHash = hashSid(sid);
+    const now = new Date();
+    const later = new Date(now.getTime() + 3_600_000);
+    await store.create({
+      sidHash,
+      ref: randomUUID(),
+      generation: 1,
+      subject: "person:ben",
+      tenant: "tenant:acme",
+      issuer: "http://localhost:9",
+      idpSid: undefined,
+      idpSub: undefined,
+      acr: undefined,
+      amr: ["pwd"],
+      authTime: undefined,
+      claims: { name: "Ben", user_agent: "" },
+      uaHash: undefined,
+      netHash: undefined,
+      createdAt: now,
+      lastSeenAt: now,
+      idleExpiresAt: later,
+      absoluteExpiresAt: later,
+      accessExpiresAt: undefined,
+      tokens: keys.sealTokens({ accessToken: "none" }, sidHash, 1),
+      tokenGeneration: 1,
+    });
+    readSlowly(t, port, `sallyport_dev_sid_${port}=${sid}`);
+  };
+  const cut = (count: number) => until(upstream.left, (left) => left === count, 60_000);
+
+  const ten = () => Promise.all(Array.from({ length: 10 }, open));
+  // What the first ones need in code and buffers is no growth.
+  await ten();
+  await cut(10);
+  const before = await residentBytes(house);
+  await ten();
+  await cut(20);
+  const grown = (await residentBytes(house)) - before;
+  assert.ok(grown <= 32 * MIB, `it grew by ${(grown / MIB).toFixed(1)} MiB`);
+  assert.equal((await fetch(`${house.origin}/api/v1/health/live`)).status, 200);
+});
