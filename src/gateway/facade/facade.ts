@@ -10,11 +10,11 @@ import type { Inbound } from "#gateway/front-door/inbound.ts";
 import type { EndByDecision } from "#gateway/end-by-decision.ts";
 import { guardContentType, readBytes } from "#gateway/read-body.ts";
 import type { Recognised } from "#gateway/recognise.ts";
-import type { AskPoint, PointCall } from "./ask-decision-point.ts";
+import type { AskPoint, PointCall } from "#pdp/ask-point/ask-point.ts";
 import { completeItem, type Completed } from "./complete-item.ts";
 import { parseEvaluation, parseEvaluations, type Entry, type FacadeAsk, type FacadeItem, type FacadeLimits } from "./parse-evaluations.ts";
 import { answerFacade } from "./facade-answer.ts";
-import { readEvaluation, readEvaluations } from "./point-answers.ts";
+import { readEvaluation, readEvaluations } from "#pdp/ask-point/point-answers.ts";
 import { createTransparent } from "./transparent.ts";
 
 export interface FacadeParts {

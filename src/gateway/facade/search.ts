@@ -7,11 +7,11 @@ import type { Metrics } from "#telemetry/metrics.ts";
 import type { Inbound } from "#gateway/front-door/inbound.ts";
 import { guardContentType, readBytes } from "#gateway/read-body.ts";
 import type { Recognised } from "#gateway/recognise.ts";
-import type { AskPoint } from "./ask-decision-point.ts";
+import type { AskPoint } from "#pdp/ask-point/ask-point.ts";
 import { completeContext, subjectOf } from "./complete-item.ts";
 import { answerFacade } from "./facade-answer.ts";
 import { parseSearch, type FacadeSearch, type SearchKind } from "./parse-search.ts";
-import { readSearch } from "./point-answers.ts";
+import { readSearch } from "#pdp/ask-point/point-answers.ts";
 import { createTransparent } from "./transparent.ts";
 
 export interface SearchFacadeParts {

@@ -3,8 +3,8 @@ import type { HouseIdentity } from "#authn/house-identity.ts";
 import { Problem } from "#contract/problem.ts";
 import type { SearchReply, searchPage } from "#contract/authzen.ts";
 import type { z } from "zod";
-import type { AskPoint, PointAnswer, PointCall } from "./ask-decision-point.ts";
-import { readEvaluation, readEvaluations, readSearch, type Semantic } from "./point-answers.ts";
+import type { AskPoint, PointAnswer, PointCall } from "#pdp/ask-point/ask-point.ts";
+import { readEvaluation, readEvaluations, readSearch, type Semantic } from "#pdp/ask-point/point-answers.ts";
 
 /** What would widen an answer if it were believed: only the house's own services may say it. */
 const reserved = ["could", "agent", "approval", "tool", "facts"] as const;

@@ -1,8 +1,8 @@
 import { Problem } from "#contract/problem.ts";
 import type { Decider } from "#pdp/decide.ts";
-import { createPointAsker } from "#gateway/facade/ask-decision-point.ts";
+import { createPointAsker } from "#pdp/ask-point/ask-point.ts";
 import { createEndByDecision } from "#gateway/end-by-decision.ts";
-import { createBreaker } from "#gateway/facade/breaker.ts";
+import { createBreaker } from "#pdp/ask-point/breaker.ts";
 import { createFacade } from "#gateway/facade/facade.ts";
 import type { SearchKind } from "#gateway/facade/parse-search.ts";
 import { createSearchFacade } from "#gateway/facade/search.ts";

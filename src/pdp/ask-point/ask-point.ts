@@ -11,9 +11,11 @@ export interface PointAnswer<T> {
 }
 
 export interface PointCall<T> {
-  readonly path: `/access/v1/${string}`;
+  /** Of the house's own decision point, or the whole address of another. */
+  readonly path: `/access/v1/${string}` | URL;
   readonly body: string | Uint8Array<ArrayBuffer>;
-  readonly authorization: string;
+  /** `undefined`: it wants no credential. */
+  readonly authorization: string | undefined;
   readonly correlationId: string;
   readonly requestId: string | undefined;
   readonly read: ReadAnswer<T>;
@@ -80,11 +82,11 @@ export const createPointAsker = (parts: { readonly pdp: Peer; readonly timeoutMs
     try {
       const headers: Record<string, string> = {
         "content-type": "application/json",
-        authorization: call.authorization,
+        ...(call.authorization === undefined ? {} : { authorization: call.authorization }),
         "x-correlation-id": call.correlationId,
         ...(call.requestId === undefined ? {} : { "x-request-id": call.requestId }),
       };
-      const sent = parts.pdp(new Request(`http://pdp.internal${call.path}`, { method: "POST", headers, body: call.body, signal }));
+      const sent = parts.pdp(new Request(new URL(call.path, "http://pdp.internal"), { method: "POST", headers, body: call.body, redirect: "manual", signal }));
       let response: Response;
       try {
         response = await Promise.race([sent, ended]);
