@@ -88,6 +88,8 @@ export const evaluate = endpoint("pdp", "POST", "/access/v1/evaluation", {
     "engine_failed",
     "membership_unavailable",
     "graph_unavailable",
+    "pdp_unavailable",
+    "pdp_bad_answer",
   ],
   summary: "Decide one request.",
 });
@@ -105,6 +107,8 @@ export const evaluateMany = endpoint("pdp", "POST", "/access/v1/evaluations", {
     "engine_failed",
     "membership_unavailable",
     "graph_unavailable",
+    "pdp_unavailable",
+    "pdp_bad_answer",
   ],
   summary: "Decide a batch, in order, with the standard's three semantics.",
 });

@@ -62,4 +62,25 @@ export const pdpSettings = {
     unit: "calls",
     default: "2000",
   }),
+  remoteToken: setting(
+    "PDP_REMOTE_TOKEN",
+    z
+      .string()
+      .regex(/^[\x21-\x7e]+$/, "must be a token")
+      .optional(),
+    {
+      description: "Bearer token for a remote decision point with `auth: bearer_from_env`.",
+      secret: true,
+    },
+  ),
+  remoteTokenUrl: setting("PDP_REMOTE_TOKEN_URL", z.url({ protocol: /^https?$/ }).optional(), {
+    description: "Token endpoint for a remote decision point with `auth: client_credentials`. https, or http on loopback.",
+  }),
+  remoteClientId: setting("PDP_REMOTE_CLIENT_ID", z.string().min(1).optional(), {
+    description: "Client id at that token endpoint.",
+  }),
+  remoteClientSecret: setting("PDP_REMOTE_CLIENT_SECRET", z.string().min(1).optional(), {
+    description: "Client secret at that token endpoint.",
+    secret: true,
+  }),
 } satisfies SettingTable;

@@ -2,10 +2,13 @@ import { readFile } from "node:fs/promises";
 import { Lexer, parseDocument } from "yaml";
 import { z } from "zod";
 import type { Fault } from "#contract/problem.ts";
+import { remoteDecisionPoint } from "./remote/remote-config.ts";
 
 /** The configuration file of authorization. Everything has a default; an unknown key is a fault. */
 export const pdpConfiguration = z.strictObject({
-  decision_point: z.discriminatedUnion("kind", [z.strictObject({ kind: z.literal("cedar") })]).default({ kind: "cedar" }),
+  decision_point: z
+    .discriminatedUnion("kind", [z.strictObject({ kind: z.literal("cedar") }), remoteDecisionPoint])
+    .default({ kind: "cedar" }),
   /** Folder of the policies, relative to this file; the built-in ones unless given. */
   policy_dir: z.string().min(1).optional(),
   /** The identity graph, or a file (relative to this one) with subjects and resources for policies with a schema of their own. */

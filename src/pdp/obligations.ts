@@ -62,6 +62,26 @@ export const makeObligations = (names: readonly string[], bundle: Bundle, facts:
   return [...made].map(([id, { type, properties }]) => ({ id, type, properties: { ...properties } }));
 };
 
+/** The subject's data scope as an obligation, and no wider than what is asked for beside it. */
+export const dataScopeOf = (facts: Facts): Obligation => ({
+  id: "data-scope",
+  type: "custom",
+  properties: { kind: "data_scope", ...(facts.data_scope ?? nothing) },
+});
+
+/** One an id: forms of the same come together in their narrowest. */
+export const joinObligations = (all: readonly Obligation[]): readonly Obligation[] => {
+  const joined = new Map<string, Obligation>();
+  for (const one of all) {
+    const held = joined.get(one.id);
+    joined.set(
+      one.id,
+      held === undefined ? one : { ...held, properties: { ...mergeProperties(held.properties ?? {}, one.properties ?? {}) } },
+    );
+  }
+  return [...joined.values()];
+};
+
 /** Met by the decision point itself, with an event: no enforcement point hears of it or has to know it. */
 export const isMetHere = (obligation: Obligation): boolean => obligation.type === "notification";
 

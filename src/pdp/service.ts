@@ -27,6 +27,7 @@ import { serveSearches } from "./endpoints/searches.ts";
 import type { Pep } from "./endpoints/parse-ask.ts";
 import { createRequirePair } from "./endpoints/require-pair.ts";
 import { withRequestId } from "./endpoints/request-id.ts";
+import { refuseUnsupported } from "./endpoints/unsupported.ts";
 import { joinAdministration } from "./join-administration.ts";
 import { createViewers } from "./explain/viewer.ts";
 import type { FactSource } from "./fact-source.ts";
@@ -36,6 +37,7 @@ import { createDecisionIds } from "./records/decision-id.ts";
 import { createDecisionLog } from "./records/decision-log.ts";
 import { openPolicies } from "./open-policies.ts";
 import { createRecordedDecisions } from "./records/recorded-decisions.ts";
+import { createRemote } from "./remote/remote-point.ts";
 import type { CandidateSource } from "./search/candidate-source.ts";
 import { createPageTokens } from "./search/page-token.ts";
 import type { FollowerParts } from "./rollout/follow-pointer.ts";
@@ -119,8 +121,23 @@ export const createPdp = async (parts: PdpParts): Promise<Service> => {
   });
   const { vocabulary } = opened;
   const facts = parts.facts ?? opened.facts;
-  const cedar = createCedar({ engines, facts, decisions, vocabulary, metrics, now });
-  const decisionPoint = disabled ? createDisabled(cedar) : cedar;
+  const { decision_point: choice } = switches;
+  const isRemote = choice.kind === "remote";
+  const deciding = isRemote
+    ? await createRemote({
+        remote: choice,
+        configFile: config.configFile,
+        secrets: config,
+        facts,
+        decisions,
+        vocabulary,
+        isInAgentReach: (pair) => engines.current().engine.bundle.schema.actions.get(pair)?.groups.has("agent_reach") === true,
+        metrics,
+        log,
+        now,
+      })
+    : createCedar({ engines, facts, decisions, vocabulary, metrics, now });
+  const decisionPoint = disabled ? createDisabled(deciding) : deciding;
 
   const house = new Set(config.houseClients.map((name) => `service:${name}`));
   const callRate = createCallRate(config.callsPerSecond, now);
@@ -140,29 +157,32 @@ export const createPdp = async (parts: PdpParts): Promise<Service> => {
   });
   const nextDecisionId = createDecisionIds(now);
   // One's own right to see a decision is asked of the policies even where authorization is switched off.
-  const viewers = createViewers(cedar, parts.identity.clientId);
+  const viewers = createViewers(deciding, parts.identity.clientId);
   const cursors = createPageCursors(createSealer(parts.secrets, "pdp.cursor"), now);
-  const administration = joinAdministration(router, {
-    ...parts,
-    follower,
-    cedar,
-    decideBy: (version) =>
-      createCedar({ engines: { current: () => ({ ...version, epoch: 0n }) }, facts, decisions, vocabulary, metrics, now }),
-    facts,
-    decisions,
-    records,
-    viewers,
-    cursors,
-    nextDecisionId,
-    pepOf,
-    // Where everything is permitted, a shadow would only tell that it would not be.
-    shadowSample: disabled ? 0 : config.shadowSample,
-    recordDays: config.recordDays,
-  });
+  if (isRemote) refuseUnsupported(router);
+  const administration = isRemote
+    ? undefined
+    : joinAdministration(router, {
+        ...parts,
+        follower,
+        cedar: deciding,
+        decideBy: (version) =>
+          createCedar({ engines: { current: () => ({ ...version, epoch: 0n }) }, facts, decisions, vocabulary, metrics, now }),
+        facts,
+        decisions,
+        records,
+        viewers,
+        cursors,
+        nextDecisionId,
+        pepOf,
+        // Where everything is permitted, a shadow would only tell that it would not be.
+        shadowSample: disabled ? 0 : config.shadowSample,
+        recordDays: config.recordDays,
+      });
   serveEvaluations(router, {
     decisionPoint,
     records,
-    shadow: administration.shadow,
+    shadow: administration?.shadow ?? { offer: () => {} },
     nextDecisionId,
     pepOf,
     batchMaxItems: config.batchMaxItems,
@@ -170,14 +190,15 @@ export const createPdp = async (parts: PdpParts): Promise<Service> => {
     metrics,
     now,
   });
-  serveSearches(router, {
-    decisionPoint,
-    candidates: parts.candidates ?? opened.candidates,
-    vocabulary,
-    tokens: createPageTokens(createSealer(parts.secrets, "pdp.search"), now),
-    pepOf,
-    maxCandidates: config.searchMaxCandidates,
-  });
+  if (!isRemote)
+    serveSearches(router, {
+      decisionPoint,
+      candidates: parts.candidates ?? opened.candidates,
+      vocabulary,
+      tokens: createPageTokens(createSealer(parts.secrets, "pdp.search"), now),
+      pepOf,
+      maxCandidates: config.searchMaxCandidates,
+    });
   serveDecisions(router, {
     records,
     engines,
@@ -186,6 +207,7 @@ export const createPdp = async (parts: PdpParts): Promise<Service> => {
     viewers,
     cursors,
     pepOf,
+    isRemote,
   });
   serveBudgets(router, {
     membership: parts.peers.membership,
@@ -196,21 +218,21 @@ export const createPdp = async (parts: PdpParts): Promise<Service> => {
   });
   serveMetadata(router, {
     publicUrl: config.publicUrl,
-    bundle: () => engines.current().engine.bundle,
+    bundle: () => (isRemote ? undefined : engines.current().engine.bundle),
     key: await readMetadataKey(database, createSealer(parts.secrets, "pdp.metadata")),
   });
   const ready = async (): Promise<readonly string[]> => [
     ...(follower.knows() ? await decisionPoint.ready() : ["policies"]),
     ...(records.isWritable() ? [] : ["records"]),
   ];
-  serveHealth(router, { ready, disabled, version: () => engines.current().version, metrics });
+  serveHealth(router, { ready, disabled, version: () => decisionPoint.describe().policyVersion, metrics });
 
   return {
     name: "pdp",
     fetch: withRequestId((request) => engines.during(() => router.fetch(request)), disabled ? { "x-authorization-disabled": "1" } : {}),
     ready,
     [Symbol.asyncDispose]: async () => {
-      await administration[Symbol.asyncDispose]();
+      await administration?.[Symbol.asyncDispose]();
       await follower[Symbol.asyncDispose]();
       await records[Symbol.asyncDispose]();
     },

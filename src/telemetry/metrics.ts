@@ -66,6 +66,7 @@ export const metricTable = {
   pdp_record_seconds: timing([], "Time to record decisions."),
   pdp_policy_errors_total: counter([], "Policies that failed to evaluate."),
   pdp_shadow_total: counter(["result"], "Decisions that a version in shadow was asked too: same, different, dropped, failed."),
+  pdp_remote_failures_total: counter(["kind"], "Calls of a remote decision point that brought no decision."),
   pdp_bundle_info: gauge(["version", "state"], "The policy bundle in force."),
   membership_pip_requests_total: counter(["endpoint", "source", "status"], "PIP questions."),
   membership_pip_seconds: timing(["endpoint", "source"], "Time of a PIP question."),

@@ -86,7 +86,9 @@ export const createPointAsker = (parts: { readonly pdp: Peer; readonly timeoutMs
         "x-correlation-id": call.correlationId,
         ...(call.requestId === undefined ? {} : { "x-request-id": call.requestId }),
       };
-      const sent = parts.pdp(new Request(new URL(call.path, "http://pdp.internal"), { method: "POST", headers, body: call.body, redirect: "manual", signal }));
+      const sent = parts.pdp(
+        new Request(new URL(call.path, "http://pdp.internal"), { method: "POST", headers, body: call.body, redirect: "manual", signal }),
+      );
       let response: Response;
       try {
         response = await Promise.race([sent, ended]);

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Obligation } from "#contract/authzen.ts";
 import { canMerge } from "#pdp/obligations.ts";
 import { shownFile, type Finding } from "./findings.ts";
 import type { ObligationKind } from "./named-files.ts";
@@ -44,6 +45,12 @@ const kinds: Readonly<Record<string, { readonly type: string; readonly propertie
       max_uses: z.number().int().min(1).max(1_000_000),
     }),
   },
+};
+
+/** True: one that the house makes itself, of the right form. `undefined`: none of the house's. */
+export const isWellFormed = (obligation: Obligation): boolean | undefined => {
+  const kind = Object.hasOwn(kinds, obligation.id) ? kinds[obligation.id] : undefined;
+  return kind === undefined ? undefined : obligation.type === kind.type && kind.properties.safeParse(obligation.properties ?? {}).success;
 };
 
 const file = shownFile("obligations.yaml");

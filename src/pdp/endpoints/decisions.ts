@@ -24,6 +24,8 @@ export interface DecisionsParts {
   readonly viewers: Viewers;
   readonly cursors: PageCursors;
   readonly pepOf: (caller: Caller) => Pep;
+  /** Another decision point decides: what would change an answer, or what it would be now, only that one knows. */
+  readonly isRemote: boolean;
 }
 
 /** What was decided, why, and what would change it: for each viewer as much as is theirs to know. */
@@ -31,6 +33,7 @@ export const serveDecisions = (router: Router<Caller>, parts: DecisionsParts): v
   const { records, engines } = parts;
 
   router.serve(getDecision, async ({ params, query, caller }) => {
+    if (parts.isRemote && query.remedy === "true") throw new Problem("not_supported", { detail: "Another decision point decides here." });
     const pep = parts.pepOf(caller);
     const recorded = (await records.find([params.id])).get(params.id);
     const facts = recorded === undefined ? undefined : await records.factsOf(recorded);
@@ -40,7 +43,9 @@ export const serveDecisions = (router: Router<Caller>, parts: DecisionsParts): v
       recorded,
       facts,
       engine: await engines.of(recorded.policy_version),
-      ...(viewer === "full" ? { present: { engine: engines.current().engine, facts: await presentFacts(recorded) } } : {}),
+      ...(viewer === "full" && !parts.isRemote
+        ? { present: { engine: engines.current().engine, facts: await presentFacts(recorded) } }
+        : {}),
       joinable,
       viewer: { id: caller.sub, class: viewer },
       wantsRemedy: query.remedy === "true",

@@ -7,7 +7,8 @@ import type { MetadataKey } from "#pdp/metadata-key.ts";
 
 export interface MetadataParts {
   readonly publicUrl: string;
-  readonly bundle: () => Bundle;
+  /** `undefined`: another decision point decides, of which only evaluations are served. */
+  readonly bundle: () => Bundle | undefined;
   readonly key: MetadataKey;
 }
 
@@ -38,14 +39,17 @@ export const serveMetadata = (router: Router<Caller>, parts: MetadataParts): voi
   let signed: { readonly text: string; readonly jwt: string } | undefined;
 
   router.serve(metadata, async () => {
+    const bundle = parts.bundle();
     const endpoints = router.served.flatMap(({ method, path }) => {
       const member = method === "POST" ? endpointMembers[path] : undefined;
-      return member === undefined ? [] : [[member, `${base}${path}`] as const];
+      return member === undefined || (bundle === undefined && !member.startsWith("access_evaluation"))
+        ? []
+        : [[member, `${base}${path}`] as const];
     });
     const plain = {
       policy_decision_point: base,
       ...(Object.fromEntries(endpoints) as Pick<ReplyOf<typeof metadata>, "access_evaluation_endpoint" | "access_evaluations_endpoint">),
-      ...obligationsOf(parts.bundle()),
+      ...(bundle === undefined ? {} : obligationsOf(bundle)),
       jwks_uri: `${base}${metadataKeys.path}`,
     };
     const text = JSON.stringify(plain);

@@ -98,7 +98,7 @@ export const explain = async (explained: Explained): Promise<DecisionRecord> => 
       : { agent: { id: recorded.agent, ...(named.has(recorded.agent) ? { name: nameOf(recorded.agent) } : {}) } }),
   };
   if (viewer.class === "house") return { ...base, ...who, tenant: recorded.tenant, pep: recorded.pep };
-  if (engine === undefined) return { ...base, ...who };
+  if (engine === undefined) return { ...base, ...who, policy_version: recorded.policy_version };
 
   const question = reachedPolicies(recorded) ? questionOf(recorded, facts) : undefined;
   const found =

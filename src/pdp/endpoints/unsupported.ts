@@ -1,0 +1,59 @@
+import { searchAction, searchResource, searchSubject } from "#contract/authzen.ts";
+import type { Endpoint } from "#contract/endpoint.ts";
+import {
+  createRollout,
+  deleteRollout,
+  listPolicies,
+  listRollouts,
+  policySchema,
+  promoteRollout,
+  readPolicy,
+  readReplay,
+  readRollout,
+  replayDecision,
+  rollBack,
+  rolloutDifferences,
+  rolloutMatrix,
+  startReplay,
+  stopReplay,
+  testPolicies,
+  validatePolicies,
+  whatIf,
+} from "#contract/policies.ts";
+import { Problem } from "#contract/problem.ts";
+import type { Router } from "#http/serve.ts";
+import type { Caller } from "#authn/caller.ts";
+import type { z } from "zod";
+
+/** What AuthZEN's evaluations cannot tell of another decision point; of two paths that both fit, the first is taken. */
+const unsupported: readonly Endpoint<z.ZodType, z.ZodType, z.ZodType, z.ZodType>[] = [
+  searchSubject,
+  searchResource,
+  searchAction,
+  policySchema,
+  validatePolicies,
+  testPolicies,
+  startReplay,
+  readReplay,
+  stopReplay,
+  listRollouts,
+  createRollout,
+  readRollout,
+  deleteRollout,
+  rolloutMatrix,
+  rolloutDifferences,
+  promoteRollout,
+  rollBack,
+  listPolicies,
+  readPolicy,
+  replayDecision,
+  whatIf,
+];
+
+/** Operations that only the embedded engine has: behind the same doors, they say that they are not there. */
+export const refuseUnsupported = (router: Router<Caller>): void => {
+  for (const endpoint of unsupported)
+    router.serve(endpoint, async () => {
+      throw new Problem("not_supported", { detail: "Another decision point decides here; this is known to the embedded one alone." });
+    });
+};

@@ -1,0 +1,121 @@
+import type { Reason } from "#contract/authzen.ts";
+import type { Facts } from "#contract/facts.ts";
+import { isFreshlyStrong } from "#authn/caller.ts";
+import type { Ask, Inputs, Verdict } from "./decision-point.ts";
+import type { Informed } from "./gather.ts";
+import { healthTool, type Pair } from "./pairs.ts";
+import type { Question } from "./question.ts";
+import type { DecisionFacts } from "./records/decision-facts.ts";
+import { tenantOf } from "./tenant.ts";
+import type { Vocabulary } from "./vocabulary.ts";
+
+/** An ask with its place in the graph: ready for whatever decides, or refused because it has none. */
+export type Placed = { readonly refused: Verdict } | { readonly ask: Ask; readonly tenant: string; readonly question: Question };
+
+export interface PlacingParts {
+  readonly decisions: DecisionFacts;
+  readonly vocabulary: Vocabulary;
+  /** The pair of words that the vocabulary does not have; without it they are refused as `unknown_action`. */
+  readonly foreignPair?: (ask: Ask) => Pair;
+  readonly now: () => Date;
+}
+
+/** A sign-in from the future is a wrong clock or a forged claim; this much of it may be the clock. */
+const CLOCK_SKEW_SECONDS = 60;
+
+const isFresh = (assurance: Ask["assurance"], now: Date): boolean =>
+  isFreshlyStrong(assurance, now) && (assurance.authTime ?? 0) <= now.getTime() / 1000 + CLOCK_SKEW_SECONDS;
+
+/**
+ * What stands before every decision, whoever makes it: who asks is somebody, in a tenant that the graph says is theirs; the
+ * resource is there, and not another tenant's. What an enforcement point may not vouch for is not seen any further.
+ */
+export const createPlacing = (parts: PlacingParts): ((informed: Informed, knows?: (pair: Pair) => boolean) => Promise<Placed>) => {
+  const inputsOf = async ({ ask }: Informed): Promise<{ readonly inputs: Inputs; readonly toolTenant?: string }> => {
+    const { vouched } = ask;
+    const call =
+      vouched.tool === undefined
+        ? undefined
+        : await parts.decisions.permittedCall(vouched.tool.decisionId, vouched.tool.id, ask.subject.id);
+    const inputs: Inputs = {
+      mfa: isFresh(ask.assurance, parts.now()),
+      approved: false,
+      could: vouched.could,
+      tools_scope: vouched.toolsScope,
+      assigned: vouched.assigned,
+      cost_micro: vouched.costMicro,
+      ...(vouched.tool === undefined
+        ? {}
+        : {
+            tool: {
+              id: vouched.tool.id,
+              system: vouched.tool.id.slice(0, Math.max(vouched.tool.id.lastIndexOf("."), 0)),
+              permitted: call !== undefined,
+            },
+          }),
+    };
+    return call === undefined ? { inputs } : { inputs, toolTenant: call.tenant };
+  };
+
+  return async (informed, knows = () => true) => {
+    const { ask } = informed;
+    const pair = informed.pair ?? parts.foreignPair?.(ask);
+    const { inputs, toolTenant } = await inputsOf(informed);
+    const tenant = tenantOf(ask, informed.facts.subject, toolTenant);
+    const facts = withDefaults(informed);
+    // What is refused before the policies is recorded without what the asker may not know: whose the subject or the
+    // resource is, if it is another tenant's. To the asker both look as if they did not exist.
+    const refused = (reason: Reason, seen: Facts | undefined = facts): Placed => ({
+      refused: {
+        ask,
+        decision: false,
+        reason,
+        obligations: [],
+        policies: [],
+        errors: [],
+        requestable: false,
+        tenant,
+        facts: seen,
+        inputs,
+      },
+    });
+    const { subject } = facts;
+    if (subject === null || tenant === undefined || !parts.vocabulary.isSubject(ask.subject.type, subject.kind)) {
+      return refused("subject_unresolved", undefined);
+    }
+    if (isForeign(facts.resource, tenant)) return refused("resource_unresolved", { ...facts, resource: null, edges: [] });
+    if (pair === undefined || !knows(pair)) return refused("unknown_action");
+    if (pair.of !== "all" && ask.resource.id === "*") return refused("resource_id_required");
+    if (facts.resource === null && (pair.of === "node" || pair.entity === "PageWidget" || pair.entity === "Decision")) {
+      return refused("resource_unresolved");
+    }
+    if (ask.vouched.approval) return refused("approval_invalid");
+    const question: Question = {
+      pair,
+      resourceId: informed.resourceId,
+      tenant,
+      ...(ask.agents[0] === undefined ? {} : { agentId: ask.agents[0] }),
+      facts: { ...facts, subject },
+      inputs,
+      props: ask.props,
+      claimed: ask.claimed,
+      ui: ask.ui,
+      ...(ask.said === undefined ? {} : { said: ask.said }),
+    };
+    return { ask, tenant, question };
+  };
+};
+
+/** Of another tenant than the one that asks. Policies have the same wall once more. */
+const isForeign = (resource: Facts["resource"], tenant: string): boolean =>
+  resource !== null && resource.tenant_ids.length > 0 && !resource.tenant_ids.includes(tenant);
+
+/** What the graph does not hold although policies may speak of it: a thing that a service of the house vouches for. */
+const withDefaults = ({ ask, pair, facts, resourceId }: Informed): Facts => {
+  const tenant = ask.vouched.resourceTenant;
+  if (facts.resource !== null || tenant === undefined || pair?.of !== "named" || resourceId === healthTool) return facts;
+  return {
+    ...facts,
+    resource: { node_id: resourceId, kind: "Resource", name: resourceId, tenant_ids: [tenant], owners: [], granted: false, attributes: {} },
+  };
+};

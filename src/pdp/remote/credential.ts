@@ -1,0 +1,106 @@
+import { z } from "zod";
+import { Problem, type Fault } from "#contract/problem.ts";
+import { ConfigurationRefused } from "#pdp/configuration-file.ts";
+import { isSafeAddress, type RemoteDecisionPoint } from "./remote-config.ts";
+import { fetchBounded } from "./read-bounded.ts";
+
+/** What the house shows to a decision point outside it. */
+export interface Credential {
+  /** Value of the `Authorization` header, if any. Throws `pdp_unavailable` when no token can be had. */
+  authorization(): Promise<string | undefined>;
+  /** It was not accepted: the next call fetches another. */
+  forget(): void;
+}
+
+export interface RemoteSecrets {
+  readonly remoteToken: string | undefined;
+  readonly remoteTokenUrl: string | undefined;
+  readonly remoteClientId: string | undefined;
+  readonly remoteClientSecret: string | undefined;
+}
+
+/** A token is renewed this long before it ends. */
+const EARLY_MS = 30_000;
+const DEFAULT_LIFE_S = 60;
+const MAX_BYTES = 65_536;
+
+const tokenReply = z.looseObject({
+  access_token: z.string().regex(/^[\x21-\x7e]{1,16384}$/),
+  token_type: z.string().regex(/^bearer$/i),
+  expires_in: z.number().positive().optional(),
+});
+
+/** Form-encoded, as RFC 6749 2.3.1 wants client id and secret inside Basic. */
+const formEncoded = (text: string): string => new URLSearchParams({ v: text }).toString().slice(2);
+
+const clientCredentials = (parts: {
+  readonly url: URL;
+  readonly id: string;
+  readonly secret: string;
+  readonly timeoutMs: number;
+  readonly now: () => Date;
+}): Credential => {
+  let held: { readonly token: string; readonly until: number } | undefined;
+  let fetching: Promise<string> | undefined;
+  const basic = Buffer.from(`${formEncoded(parts.id)}:${formEncoded(parts.secret)}`).toString("base64");
+
+  const fetchToken = async (): Promise<string> => {
+    const asked = parts.now().getTime();
+    try {
+      const answer = await fetchBounded(
+        parts.url,
+        {
+          method: "POST",
+          headers: { authorization: `Basic ${basic}`, "content-type": "application/x-www-form-urlencoded", accept: "application/json" },
+          body: "grant_type=client_credentials",
+        },
+        { timeoutMs: parts.timeoutMs, maxBytes: MAX_BYTES },
+      );
+      if (answer.status !== 200) throw new Error(`the token endpoint answered with ${answer.status}`);
+      const read = tokenReply.parse(JSON.parse(answer.text));
+      held = { token: read.access_token, until: asked + (read.expires_in ?? DEFAULT_LIFE_S) * 1000 - EARLY_MS };
+      return read.access_token;
+    } catch (cause) {
+      throw new Problem("pdp_unavailable", { cause, headers: { "retry-after": "1" } });
+    }
+  };
+  return {
+    authorization: async () => {
+      if (held !== undefined && parts.now().getTime() < held.until) return `Bearer ${held.token}`;
+      fetching ??= fetchToken().finally(() => {
+        fetching = undefined;
+      });
+      return `Bearer ${await fetching}`;
+    },
+    forget: () => {
+      held = undefined;
+    },
+  };
+};
+
+/** Throws `ConfigurationRefused` naming each setting that is missing or unsafe. */
+export const createCredential = (
+  { auth, timeout_ms: timeoutMs }: Pick<RemoteDecisionPoint, "auth" | "timeout_ms">,
+  secrets: RemoteSecrets,
+  now: () => Date,
+): Credential => {
+  const faults: Fault[] = [];
+  const need = (path: string, value: string | undefined): string => {
+    if (value === undefined) faults.push({ path, message: `is needed: the decision point's auth is ${auth}` });
+    return value ?? "";
+  };
+  if (auth === "none") return { authorization: async () => undefined, forget: () => {} };
+  if (auth === "bearer_from_env") {
+    const token = need("PDP_REMOTE_TOKEN", secrets.remoteToken);
+    if (faults.length > 0) throw new ConfigurationRefused(faults);
+    return { authorization: async () => `Bearer ${token}`, forget: () => {} };
+  }
+  const address = need("PDP_REMOTE_TOKEN_URL", secrets.remoteTokenUrl);
+  const id = need("PDP_REMOTE_CLIENT_ID", secrets.remoteClientId);
+  const secret = need("PDP_REMOTE_CLIENT_SECRET", secrets.remoteClientSecret);
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  if (address !== "" && (url === undefined || !isSafeAddress(url)))
+    faults.push({ path: "PDP_REMOTE_TOKEN_URL", message: "must be https, or http on loopback" });
+  if (faults.length > 0 || url === undefined) throw new ConfigurationRefused(faults);
+  return clientCredentials({ url, id, secret, timeoutMs, now });
+};

@@ -1,0 +1,91 @@
+import type { Ask } from "#pdp/decision-point.ts";
+import { isViaAgent, standingOf, type Question } from "#pdp/question.ts";
+import type { RemoteDecisionPoint } from "./remote-config.ts";
+import type { SubjectProperties } from "./subject-properties.ts";
+
+type Members = Record<string, unknown>;
+
+/** What expressions read and `facts: subject` sends: the subject as the graph knows it, in the tenant of the decision. */
+const subjectFacts = ({ facts, tenant }: Question): Members => {
+  const { subject, delegation } = facts;
+  return {
+    id: subject.id,
+    kind: subject.kind,
+    name: subject.name,
+    tenant,
+    groups: [...subject.groups],
+    mfa_level: subject.mfa_level ?? "none",
+    attributes: { ...subject.attributes },
+    ...(delegation === null ? {} : { delegation: { ...delegation } }),
+  };
+};
+
+/** What the graph says of the whole question, as the house's own policies would see it. */
+const allFacts = (question: Question): Members => {
+  const standing = standingOf(question);
+  const { agent, resource, capability, chain } = question.facts;
+  return {
+    granted: standing.granted,
+    owner: standing.owner,
+    controlled: standing.controlled,
+    restricted: standing.restricted,
+    step_up: standing.stepUp,
+    assigned: question.inputs.assigned,
+    mfa: standing.mfa,
+    approved: standing.approved,
+    tools_scope: question.inputs.tools_scope,
+    via_agent: isViaAgent(question),
+    capability,
+    chain,
+    definition_ok: standing.definitionOk,
+    ...(agent === null ? {} : { agent: { id: agent.id, groups: [...agent.groups] } }),
+    ...(resource === null
+      ? {}
+      : {
+          resource: {
+            kind: resource.kind,
+            tenant_ids: [...resource.tenant_ids],
+            owners: [...resource.owners],
+            attributes: { ...resource.attributes },
+          },
+        }),
+  };
+};
+
+/**
+ * A question in the words of AuthZEN, with as much of the facts as is configured. What the subject claims goes under
+ * `context.claimed` and nowhere else; that an agent acts is never left out. The properties of the configuration win over
+ * all others, so that nobody but the house names the subject's roles.
+ */
+export const remoteItem = (
+  ask: Ask,
+  question: Question,
+  level: RemoteDecisionPoint["facts"],
+  properties: SubjectProperties,
+): Readonly<Record<"subject" | "action" | "resource" | "context", unknown>> => {
+  const known = subjectFacts(question);
+  const { groups, tenant, delegation } = known;
+  const { acr, authTime } = ask.assurance;
+  return {
+    subject: {
+      type: ask.subject.type,
+      id: ask.subject.id,
+      properties: {
+        ...(acr === undefined ? {} : { acr }),
+        ...(authTime === undefined ? {} : { auth_time: authTime }),
+        ...(level === "none" ? {} : { groups, tenant, ...(delegation === undefined ? {} : { delegation }) }),
+        ...properties(known),
+      },
+    },
+    action: { name: question.pair.action },
+    resource: { type: ask.resource.type, id: question.resourceId, properties: { ...ask.props } },
+    context: {
+      ...(Object.keys(ask.claimed).length === 0 ? {} : { claimed: ask.claimed }),
+      ...(Object.keys(ask.ui).length === 0 ? {} : { ui: ask.ui }),
+      ...(ask.agents.length === 0 ? {} : { agent: { id: ask.agents[0], chain: [...ask.agents] } }),
+      ...(ask.vouched.could ? { could: true } : {}),
+      ...(question.inputs.tool === undefined ? {} : { tool: question.inputs.tool }),
+      ...(level === "full" ? { facts: allFacts(question) } : {}),
+    },
+  };
+};
