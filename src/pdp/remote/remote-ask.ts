@@ -20,35 +20,34 @@ const subjectFacts = ({ facts, tenant }: Question): Members => {
   };
 };
 
-/** What the graph says of the whole question, as the house's own policies would see it. */
-const allFacts = (question: Question): Members => {
+/** What the graph says of the resource and of the subject's way to it, as the house's own policies would see it. */
+const resourceFacts = (question: Question): Members => {
   const standing = standingOf(question);
-  const { agent, resource, capability, chain } = question.facts;
+  const { resource } = question.facts;
   return {
+    ...(resource === null
+      ? {}
+      : { ...resource.attributes, kind: resource.kind, tenant_ids: [...resource.tenant_ids], owners: [...resource.owners] }),
     granted: standing.granted,
     owner: standing.owner,
     controlled: standing.controlled,
     restricted: standing.restricted,
     step_up: standing.stepUp,
     assigned: question.inputs.assigned,
+  };
+};
+
+/** What is neither the subject's nor the resource's. */
+const circumstances = (question: Question): Members => {
+  const standing = standingOf(question);
+  const { capability, chain } = question.facts;
+  return {
     mfa: standing.mfa,
-    approved: standing.approved,
     tools_scope: question.inputs.tools_scope,
     via_agent: isViaAgent(question),
     capability,
     chain,
     definition_ok: standing.definitionOk,
-    ...(agent === null ? {} : { agent: { id: agent.id, groups: [...agent.groups] } }),
-    ...(resource === null
-      ? {}
-      : {
-          resource: {
-            kind: resource.kind,
-            tenant_ids: [...resource.tenant_ids],
-            owners: [...resource.owners],
-            attributes: { ...resource.attributes },
-          },
-        }),
   };
 };
 
@@ -74,18 +73,24 @@ export const remoteItem = (
         ...(acr === undefined ? {} : { acr }),
         ...(authTime === undefined ? {} : { auth_time: authTime }),
         ...(level === "none" ? {} : { groups, tenant, ...(delegation === undefined ? {} : { delegation }) }),
+        // Here too: some decision points look at no context.
+        ...(ask.agents.length === 0 ? {} : { agent: ask.agents[0] }),
         ...properties(known),
       },
     },
     action: { name: question.pair.action },
-    resource: { type: ask.resource.type, id: question.resourceId, properties: { ...ask.props } },
+    resource: {
+      type: ask.resource.type,
+      id: question.resourceId,
+      properties: { ...ask.props, ...(level === "full" ? resourceFacts(question) : {}) },
+    },
     context: {
       ...(Object.keys(ask.claimed).length === 0 ? {} : { claimed: ask.claimed }),
       ...(Object.keys(ask.ui).length === 0 ? {} : { ui: ask.ui }),
       ...(ask.agents.length === 0 ? {} : { agent: { id: ask.agents[0], chain: [...ask.agents] } }),
       ...(ask.vouched.could ? { could: true } : {}),
       ...(question.inputs.tool === undefined ? {} : { tool: question.inputs.tool }),
-      ...(level === "full" ? { facts: allFacts(question) } : {}),
+      ...(level === "full" ? { facts: circumstances(question) } : {}),
     },
   };
 };

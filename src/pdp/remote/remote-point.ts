@@ -28,6 +28,8 @@ export interface RemoteParts {
   readonly facts: FactSource;
   readonly decisions: DecisionFacts;
   readonly vocabulary: Vocabulary;
+  /** Pairs that an agent may be asked about at all. */
+  readonly isInAgentReach: (pair: string) => boolean;
   readonly metrics: Metrics;
   readonly log: Log;
   readonly now: () => Date;
@@ -129,7 +131,7 @@ export const createRemote = async (parts: RemoteParts): Promise<DecisionPoint> =
         verdicts[index] = placed.refused;
         continue;
       }
-      const reason = floorOf(placed.question);
+      const reason = floorOf(placed.question, parts.isInAgentReach);
       if (reason === undefined) open.push({ index, ...placed });
       else verdicts[index] = verdictOf(placed.ask, placed.tenant, placed.question, { decision: false, reason });
     }

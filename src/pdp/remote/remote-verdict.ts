@@ -26,15 +26,16 @@ export const verdictOf = (ask: Ask, tenant: string, question: Question, outcome:
 });
 
 /**
- * What no other decision point is asked about, because the graph alone says no: a disabled identity, and an agent's tool
- * call beyond its delegation.
+ * What no other decision point is asked about, because the graph alone says no: a disabled identity, an agent that
+ * reaches beyond tools, and its tool call beyond its delegation.
  */
-export const floorOf = (question: Question): Reason | undefined => {
+export const floorOf = (question: Question, isInAgentReach: (pair: string) => boolean): Reason | undefined => {
   const { subject, agent } = question.facts;
   if (subject.disabled || agent?.disabled === true) return "forbidden";
   // The agent that was named is nobody.
   if (question.agentId !== undefined && agent === null) return "delegation_required";
-  return isViaAgent(question) ? lackingOf(question) : undefined;
+  if (!isViaAgent(question)) return undefined;
+  return isInAgentReach(question.pair.key) ? lackingOf(question) : "forbidden";
 };
 
 /** An obligation of the house's own kinds has their form, or the answer is not to be believed. */
