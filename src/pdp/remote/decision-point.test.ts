@@ -144,6 +144,9 @@ test("over another decision point records name it, and what only the embedded en
   const [row] = await world.database.run({ name: "test.version", text: "select policy_version from pdp.call" } as never, []);
   assert.deepEqual(row, { policy_version: `remote:${cerbos.identifier}` });
   assert.equal((await world.ask(`${path}?remedy=true`, token)).status, 501);
+  const ada = await world.personToken("ada", { acr: "strong" });
+  for (const other of ["policies", "policies/schema", "policies/rollouts"])
+    assert.equal((await world.ask(`/access/v1/${other}`, ada)).status, 501);
   const search = await world.ask(
     "/access/v1/search/resource",
     await world.identity.tokenFor({ sub: "service:pep", tenant: "tenant:acme", scopes: ["authzen.search", "authzen.pep"] }),

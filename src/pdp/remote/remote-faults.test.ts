@@ -7,9 +7,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import type { EvaluationReply } from "#contract/authzen.ts";
-import { ConfigurationRefused } from "#pdp/configuration-file.ts";
+import { ConfigurationRefused, parsePdpConfiguration } from "#pdp/configuration-file.ts";
+import { houseVocabulary } from "#pdp/vocabulary.ts";
+import { silentLog } from "#telemetry/log.ts";
+import { createMetrics } from "#telemetry/metrics.ts";
 import { cleanUp } from "#testing/clean-up.ts";
-import { pdpWorld, type PdpWorld } from "#testing/pdp.ts";
+import { pdpConfig, pdpWorld, type PdpWorld } from "#testing/pdp.ts";
+import { createRemote } from "./remote-point.ts";
 
 type Answer = (response: ServerResponse, body: string, request: IncomingMessage) => void;
 
@@ -252,10 +256,20 @@ test("client credentials are exchanged for a token, kept until it ends and fetch
   assert.equal(await ask(), 503);
 });
 
+/** What a start that is refused never asks. */
+const unused = {
+  facts: { gather: async () => assert.fail(), gatherIf: async () => assert.fail(), ready: async () => assert.fail() },
+  decisions: { resources: async () => assert.fail(), permittedCall: async () => assert.fail() },
+  vocabulary: houseVocabulary,
+  isInAgentReach: () => assert.fail(),
+  metrics: createMetrics(),
+  log: silentLog,
+  now: () => new Date(),
+};
+
 test("a decision point that is not the one that is configured stops the start, with the reason", async (t) => {
   const point = await hostile(t);
   const good = point.metadata as Record<string, unknown>;
-  const settings = { PDP_REMOTE_CLIENT_ID: "x" };
   const cases: readonly (readonly [says: RegExp, metadata: Hostile["metadata"], more?: Readonly<Record<string, unknown>>])[] = [
     [/says it is http:\/\/other/, { ...good, policy_decision_point: "http://other" }],
     [/access_evaluation_endpoint is not an address of/, { ...good, access_evaluation_endpoint: "http://127.0.0.1:1/x" }],
@@ -274,8 +288,14 @@ test("a decision point that is not the one that is configured stops the start, w
   ];
   for (const [says, metadata, more = {}] of cases) {
     point.metadata = metadata;
+    const text = JSON.stringify({ decision_point: { kind: "remote", identifier: point.identifier, ...more } });
+    const start = async () => {
+      const { decision_point: remote } = parsePdpConfiguration(text, "pdp.yaml");
+      assert.ok(remote.kind === "remote");
+      await createRemote({ ...unused, remote, configFile: "pdp.yaml", secrets: pdpConfig({ PDP_REMOTE_CLIENT_ID: "x" }) });
+    };
     await assert.rejects(
-      worldOver(t, { identifier: point.identifier, ...more }, settings),
+      start,
       (error: unknown) => error instanceof ConfigurationRefused && error.exitCode === 78 && says.test(error.message),
       String(says),
     );
