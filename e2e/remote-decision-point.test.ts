@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import { readFile, rm, mkdtemp, cp, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { requireCerbos, startCerbos } from "#testing/cerbos.ts";
+import { cleanUp } from "#testing/clean-up.ts";
+import { signInPerson } from "./person.ts";
+import { startTestHouse } from "./test-house.ts";
+
+const root = join(import.meta.dirname, "..");
+
+test("pages and widgets are decided by Cerbos after a change of config/pdp.yaml alone", async (t) => {
+  if (!requireCerbos(t)) return;
+  const cerbos = await startCerbos(t);
+  const folder = await mkdtemp(join(tmpdir(), "sallyport-config-"));
+  cleanUp(t, () => rm(folder, { recursive: true, force: true }));
+  await cp(join(root, "config"), folder, { recursive: true });
+  const file = join(folder, "pdp.yaml");
+  const shipped = await readFile(file, "utf8");
+  const changed = shipped
+    .replace(
+      "decision_point: { kind: cedar }",
+      `decision_point:
+  kind: remote
+  identifier: ${cerbos.identifier}
+  facts: full
+  subject_properties: { cerbos.roles: "facts.groups + ['user']" }`,
+    )
+    .replace("../src/pdp/policies", join(root, "src/pdp/policies"));
+  assert.notEqual(changed, shipped);
+  await writeFile(file, changed);
+  const house = await startTestHouse({ arguments: ["--config", folder] });
+  cleanUp(t, () => house.stop());
+
+  const asked = [
+    ["pages", "view_all"],
+    ["pages", "view", "people"],
+    ["pages", "view", "operations"],
+    ["page.widget", "view", "people:grid:employees"],
+    ["page.widget", "view", "people:action:offboard"],
+    ["page.widget", "view", "operations:grid:runs"],
+  ] as const;
+  const ask = async (login: string) => {
+    const person = await signInPerson(house.origin, login);
+    const evaluations = asked.map(([type, action, id], index) => ({
+      key: String(index),
+      action: { name: action },
+      resource: { type, ...(id === undefined ? {} : { id }) },
+    }));
+    const response = await fetch(`${house.origin}/access/v1/evaluations`, {
+      method: "POST",
+      headers: person.headers,
+      body: JSON.stringify({ evaluations }),
+    });
+    const text = await response.text();
+    return {
+      status: response.status,
+      shown: ((JSON.parse(text) as { evaluations?: { decision: boolean }[] }).evaluations ?? []).map((one) => one.decision),
+    };
+  };
+  assert.deepEqual(await ask("ada"), { status: 200, shown: [true, true, true, true, false, true] });
+  assert.deepEqual(await ask("ben"), { status: 200, shown: [true, true, false, true, true, false] });
+  assert.deepEqual(await ask("dan"), { status: 200, shown: [false, false, false, false, false, false] });
+  await cerbos.kill();
+  assert.deepEqual(await ask("ben"), { status: 503, shown: [] });
+});
