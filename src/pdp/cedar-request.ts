@@ -6,7 +6,8 @@ import { healthTool } from "./pairs.ts";
 import { isViaAgent, standingOf, type Question } from "./question.ts";
 
 type Standing = ReturnType<typeof standingOf>;
-type CedarRequest = Pick<StatefulAuthorizationCall, "principal" | "action" | "resource" | "context" | "entities">;
+/** What Cedar is asked: the question with every entity that it may look at. */
+export type CedarRequest = Pick<StatefulAuthorizationCall, "principal" | "action" | "resource" | "context" | "entities">;
 
 const entity = (type: string, id: string): TypeAndId => ({ type, id });
 const reference = (type: string, id: string): CedarValueJson => ({ __entity: entity(type, id) });

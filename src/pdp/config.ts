@@ -37,6 +37,11 @@ export const pdpSettings = {
     unit: "candidates",
     default: "2000",
   }),
+  cacheSeconds: setting("PDP_CACHE_SECONDS", integer(0, 60), {
+    description: "How long the answer of the policies to exactly the same question on the same graph is kept; 0 asks them each time.",
+    unit: "s",
+    default: "60",
+  }),
   recordWindowMs: setting("PDP_RECORD_WINDOW_MS", integer(0, 1000), {
     description: "How long a decision record waits for others to share its commit.",
     unit: "ms",

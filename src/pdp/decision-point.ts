@@ -76,6 +76,8 @@ export interface Verdict {
   readonly inputs: Inputs;
   /** What was put before the policies; absent where none was asked. */
   readonly question?: Question;
+  /** The same was asked before, under the same policies and the same graph. */
+  readonly cached?: boolean;
 }
 
 export interface Decided {

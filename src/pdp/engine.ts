@@ -9,7 +9,7 @@ import {
 import { Problem } from "#contract/problem.ts";
 import type { Bundle } from "./bundle/bundle.ts";
 import type { Policy } from "./bundle/policies.ts";
-import { requestOf } from "./cedar-request.ts";
+import { requestOf, type CedarRequest } from "./cedar-request.ts";
 import type { Question } from "./question.ts";
 
 /** What the policies say to one question. */
@@ -35,6 +35,10 @@ export interface Engine {
    * and a forbid that is skipped permits. `omit` leaves policies out, for questions about what would be.
    */
   judge(question: Question, omit?: ReadonlySet<string>): Judgement;
+  /** All that Cedar would see of the question. */
+  requestOf(question: Question): CedarRequest;
+  /** As `judge`, of a question that is already in Cedar's words. */
+  judgeRequest(action: string, request: CedarRequest, omit?: ReadonlySet<string>): Judgement;
   slice(action: string): PolicySlice;
   /** Parses what every action needs ahead of the first question. */
   warm(): Promise<void>;
@@ -96,10 +100,12 @@ export const createEngine = (bundle: Bundle, slicing: "minimal" | "whole" = "min
   };
 
   const none: ReadonlySet<string> = new Set();
-  const judge = (question: Question, omit: ReadonlySet<string> = none): Judgement => {
-    const action = question.pair.key;
+  const wholeSlice = slicing === "whole";
+  const toRequest = (question: Question): CedarRequest =>
+    requestOf(question, bundle.schema, wholeSlice ? undefined : slice(question.pair.key));
+  const judgeRequest: Engine["judgeRequest"] = (action, request, omit = none) => {
     const answer = statefulIsAuthorized({
-      ...requestOf(question, bundle.schema, slicing === "whole" ? undefined : slice(action)),
+      ...request,
       preparsedSchemaName: slot.name,
       validateRequest: true,
       preparsedPolicySetId: prepare(action, omit),
@@ -109,6 +115,7 @@ export const createEngine = (bundle: Bundle, slicing: "minimal" | "whole" = "min
     const errors = diagnostics.errors.map((error) => error.policyId).toSorted();
     return { permit: decision === "allow" && errors.length === 0, policies: diagnostics.reason.toSorted(), errors };
   };
+  const judge: Engine["judge"] = (question, omit) => judgeRequest(question.pair.key, toRequest(question), omit);
   const warm = async (): Promise<void> => {
     let started = performance.now();
     for (const action of bundle.schema.actions.keys()) {
@@ -118,7 +125,7 @@ export const createEngine = (bundle: Bundle, slicing: "minimal" | "whole" = "min
       started = performance.now();
     }
   };
-  return { bundle, judge, slice, warm };
+  return { bundle, judge, requestOf: toRequest, judgeRequest, slice, warm };
 };
 
 const parsed = (answer: { readonly type: string }): void => {

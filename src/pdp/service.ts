@@ -12,6 +12,7 @@ import type { Database } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Tracing } from "#telemetry/tracing.ts";
+import { createDecisionCache } from "./decision-cache.ts";
 import { createDisabled } from "./authorization-disabled.ts";
 import { serveBudgets } from "./budgets/serve-budgets.ts";
 import { createCedar } from "./cedar.ts";
@@ -123,6 +124,7 @@ export const createPdp = async (parts: PdpParts): Promise<Service> => {
   const facts = parts.facts ?? opened.facts;
   const { decision_point: choice } = switches;
   const isRemote = choice.kind === "remote";
+  const cache = config.cacheSeconds === 0 ? undefined : createDecisionCache({ seconds: config.cacheSeconds, now });
   const deciding = isRemote
     ? await createRemote({
         remote: choice,
@@ -136,7 +138,7 @@ export const createPdp = async (parts: PdpParts): Promise<Service> => {
         log,
         now,
       })
-    : createCedar({ engines, facts, decisions, vocabulary, metrics, now });
+    : createCedar({ engines, ...(cache === undefined ? {} : { cache }), facts, decisions, vocabulary, metrics, now });
   const decisionPoint = disabled ? createDisabled(deciding) : deciding;
 
   const house = new Set(config.houseClients.map((name) => `service:${name}`));

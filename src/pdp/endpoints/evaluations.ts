@@ -29,13 +29,13 @@ type Item = Ask | readonly Fault[];
 
 /** The two evaluation endpoints of the standard: parse, decide, record, answer; nothing is answered that is not recorded. */
 export const serveEvaluations = (router: Router<Caller>, parts: EvaluationParts): void => {
-  const count = ({ ask, decision }: Verdict): void => {
+  const count = ({ ask, decision, cached = false }: Verdict): void => {
     const known = pairOf(ask.resource.type, ask.action) !== undefined || ask.action === "tools/list";
     parts.metrics.count("pdp_decisions_total", {
       type: known ? ask.resource.type : "other",
       action: known ? ask.action : "other",
       decision: String(decision),
-      cached: "false",
+      cached: String(cached),
     });
   };
 

@@ -1,0 +1,72 @@
+import { hash } from "node:crypto";
+import canonicalize from "canonicalize";
+import type { Engine, Judgement } from "./engine.ts";
+import type { Question } from "./question.ts";
+
+/** What one decision is asked under. */
+export interface CacheMoment {
+  readonly version: string;
+  readonly graphVersion: number;
+}
+
+export interface DecisionCache {
+  /**
+   * The engine with a memory for one question: a judgement is taken from it only where Cedar would see exactly the same, byte
+   * for byte, under the same policies and the same graph. So nothing in it can be out of date; the time limit bounds
+   * what a fault elsewhere could do. `wasHit` is true when no policy had to be asked.
+   */
+  over(engine: Engine, question: Question, moment: CacheMoment): { readonly engine: Engine; readonly wasHit: () => boolean };
+}
+
+interface Kept {
+  readonly judgement: Judgement;
+  /** Milliseconds since 1970. */
+  readonly until: number;
+}
+
+export const MOST_KEPT = 50_000;
+
+/** Keeps judgements for at most so many seconds, and none beyond the end of a delegation that it rests on. */
+export const createDecisionCache = (parts: {
+  readonly seconds: number;
+  readonly mostKept?: number;
+  readonly now: () => Date;
+}): DecisionCache => {
+  const { mostKept = MOST_KEPT } = parts;
+  const kept = new Map<string, Kept>();
+
+  const keep = (key: string, judgement: Judgement, until: number): void => {
+    kept.delete(key);
+    kept.set(key, { judgement, until });
+    if (kept.size <= mostKept) return;
+    const [oldest] = kept.keys();
+    if (oldest !== undefined) kept.delete(oldest);
+  };
+
+  return {
+    over: (engine, question, { version, graphVersion }) => {
+      let asked = 0;
+      let hits = 0;
+      const now = parts.now().getTime();
+      const ends = question.facts.delegation?.expires_at;
+      const end = ends === undefined || ends === null ? Number.POSITIVE_INFINITY : Date.parse(ends);
+      const judge: Engine["judge"] = (one, omit) => {
+        asked += 1;
+        // Questions about what would be are rare, and not decisions.
+        if (omit !== undefined && omit.size > 0) return engine.judge(one, omit);
+        const request = engine.requestOf(one);
+        const key = hash("sha256", `${version}\n${graphVersion}\n${canonicalize(request)}`, "base64");
+        const held = kept.get(key);
+        if (held !== undefined && now < held.until && now < end) {
+          hits += 1;
+          return held.judgement;
+        }
+        const judgement = engine.judgeRequest(one.pair.key, request);
+        const until = Math.min(now + parts.seconds * 1000, Number.isNaN(end) ? now : end);
+        if (until > now) keep(key, judgement, until);
+        return judgement;
+      };
+      return { engine: { ...engine, judge }, wasHit: () => asked > 0 && hits === asked };
+    },
+  };
+};
