@@ -2,6 +2,7 @@
 // same run. Prints Markdown; with --keep docs/bench.md gets it too.
 import { benchGateway } from "./bench/gateway.ts";
 import { benchHouse } from "./bench/house.ts";
+import { benchPdp } from "./bench/pdp.ts";
 import { pinSelf } from "./bench/kit/programs.ts";
 import { say } from "./bench/kit/progress.ts";
 import { report, type Section } from "./bench/kit/report.ts";
@@ -10,6 +11,7 @@ import { report, type Section } from "./bench/kit/report.ts";
 const subjects: Readonly<Record<string, (argv: readonly string[]) => Promise<Section>>> = {
   house: benchHouse,
   gateway: benchGateway,
+  pdp: benchPdp,
 };
 
 const argv = process.argv.slice(2);
