@@ -85,7 +85,7 @@ export const measureDecisions = async (bench: Bench, effort: Effort): Promise<re
           what,
           own: shown(found.own, items),
           reference: shown(found.reference, items),
-          ratio: ratio.toFixed(2),
+          ratio: `${ratio.toFixed(2)} (a CPU second ${(perCpuSecond(found.own) / perCpuSecond(found.reference)).toFixed(2)})`,
           target: target === undefined ? "" : `>= ${target} x`,
           ...(target === undefined ? {} : { isMet: ratio >= target }),
         });

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { mkdtemp, open, rm, writeFile } from "node:fs/promises";
+import { closeSync, openSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startPostgresServer } from "#testing/postgres-server.ts";
@@ -49,12 +50,12 @@ export const openBench = async () => {
     url.pathname = `/${name}`;
     const base = await findFreePorts();
     const data = join(folder, name);
-    const log = await open(join(folder, `${name}.log`), "w");
+    const log = openSync(join(folder, `${name}.log`), "w");
     say(`starting ${args.join(" ")} ...`);
     const program = await startNode(join(root, "src/main.ts"), [...args, "--port", String(base), "--data", data], {
       core: "measured",
       ready: "Sallyport is ready",
-      output: log.fd,
+      output: log,
       environment: {
         ENVIRONMENT: "test",
         LOG_LEVEL: "warn",
@@ -83,7 +84,7 @@ export const openBench = async () => {
       token: stdout.trim(),
       stop: async () => {
         await program.stop();
-        await log.close();
+        closeSync(log);
       },
     };
   };

@@ -72,7 +72,8 @@ export const followPointer = async (parts: FollowerParts): Promise<Follower> => 
     const at = elapsed();
     const pointer = await readPointer(database);
     if (pointer === undefined) throw new Error("no version of the policies was ever activated");
-    if (held?.epoch !== pointer.epoch) {
+    const isNews = held?.epoch !== pointer.epoch;
+    if (isNews) {
       const next = await decidingBy(pointer);
       // Another look may have got further while this one read files.
       if (held === undefined || held.epoch < next.epoch) {
@@ -86,7 +87,8 @@ export const followPointer = async (parts: FollowerParts): Promise<Follower> => 
       }
     }
     seenAt = Math.max(seenAt, at);
-    return held as Deciding;
+    // What took long to compile says nothing of now: a start on a busy machine must not end blind.
+    return isNews && elapsed() - at > pollMs ? look() : (held as Deciding);
   };
 
   const show = (before: Deciding | undefined, next: Deciding): void => {
