@@ -43,7 +43,7 @@ when { context has props && context.props has department && context.props.depart
   );
   await writeFile(join(house, "policies", "rules.cedar"), cedar.join("\n\n"));
   const subjects = numbers(USERS).map((user) => ({ id: `u${user}`, types: ["user"], kind: "User", groups: groupsOfUser(user) }));
-  await writeFile(join(house, "facts.yaml"), JSON.stringify({ tenant: "tenant:interop", subjects }));
+  await writeFile(join(house, "facts.yaml"), JSON.stringify({ tenant: "tenant:interop", subjects, resources: [] }));
   const switches = {
     decision_point: { kind: "cedar" },
     policy_dir: "policies",
