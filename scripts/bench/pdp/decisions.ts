@@ -8,6 +8,8 @@ import type { Bench, Candidate } from "./world.ts";
 
 const CONNECTIONS = 32;
 const BATCH = 50;
+/** Batches keep few connections busy; more would only wait for one another. */
+const BATCH_CONNECTIONS = 4;
 /** More than a round can ask of one kind, so that no question comes twice. */
 const DISTINCT = 30_000;
 
@@ -65,7 +67,7 @@ export const measureDecisions = async (bench: Bench, effort: Effort): Promise<re
             run: isRepeated ? "same" : `r${(run += 1)}`,
           }),
           seconds: effort.seconds,
-          connections: CONNECTIONS,
+          connections: batch === 1 ? CONNECTIONS : BATCH_CONNECTIONS,
           folder: bench.folder,
           pids: [candidate.program.pid],
         });
