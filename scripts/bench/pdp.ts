@@ -1,4 +1,4 @@
-import { availableParallelism, loadavg } from "node:os";
+import { cpus, loadavg } from "node:os";
 import { parseArgs } from "node:util";
 import { pinning } from "./kit/programs.ts";
 import type { Section } from "./kit/report.ts";
@@ -29,8 +29,8 @@ export const benchPdp = async (argv: readonly string[]): Promise<Section> => {
     conditions: [
       `Load average of the machine when the run ended: ${loadavg()
         .map((load) => load.toFixed(1))
-        .join(", ")} on ${availableParallelism()} cores.`,
-      `Median of ${effort.rounds} rounds of ${effort.seconds} s, taken in turn with the reference; ${pinning}.`,
+        .join(", ")} on ${cpus().length} cores.`,
+      `${effort.rounds === 1 ? "One round" : `Median of ${effort.rounds} rounds`} of ${effort.seconds} s, taken in turn with the reference; ${pinning}.`,
       "Decisions: `npm start -- --serve pdp,issuer --no-demo` on PostgreSQL, facts from a file, bearer auth, answers bare, log level warn, records on and signed into the audit log. Cerbos 0.55.0 over its AuthZEN endpoints, GOMAXPROCS=1, log level error, without audit. The same bytes to both; one rule an action; wrk, 32 connections, 4 for batches.",
       "Nine of ten are permitted. Looking: the record of a permit follows the answer within 50 ms. Acting, and every denial: it is committed before the answer.",
       "Widgets: the demo house in one process on PostgreSQL, a browser session, 1,000 policies, one batch of 100 widgets after the other.",

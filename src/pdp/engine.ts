@@ -103,10 +103,20 @@ export const createEngine = (bundle: Bundle, slicing: "minimal" | "whole" = "min
   const wholeSlice = slicing === "whole";
   const toRequest = (question: Question): CedarRequest =>
     requestOf(question, bundle.schema, wholeSlice ? undefined : slice(question.pair.key));
+  const schemas = new Set<string>();
+  const schemaOf = (action: string): string => {
+    if (wholeSlice) return slot.name;
+    const name = `${slot.name}/${action}`;
+    if (!schemas.has(name)) {
+      parsed(preparseSchema(name, bundle.schema.ofAction(action)));
+      schemas.add(name);
+    }
+    return name;
+  };
   const judgeRequest: Engine["judgeRequest"] = (action, request, omit = none) => {
     const answer = statefulIsAuthorized({
       ...request,
-      preparsedSchemaName: slot.name,
+      preparsedSchemaName: schemaOf(action),
       validateRequest: true,
       preparsedPolicySetId: prepare(action, omit),
     });
@@ -120,6 +130,7 @@ export const createEngine = (bundle: Bundle, slicing: "minimal" | "whole" = "min
     let started = performance.now();
     for (const action of bundle.schema.actions.keys()) {
       prepare(action, none);
+      schemaOf(action);
       if (performance.now() - started < WARM_SLICE_MS) continue;
       await nextTurn();
       started = performance.now();

@@ -1,4 +1,4 @@
-import { schemaToJsonWithResolvedTypes } from "@cedar-policy/cedar-wasm/nodejs";
+import { schemaToJsonWithResolvedTypes, type SchemaJson } from "@cedar-policy/cedar-wasm/nodejs";
 import { placeOf, shownFile, type Finding } from "./findings.ts";
 
 /** The type of a value, as far as we have to make one. */
@@ -22,6 +22,8 @@ export interface Schema {
   /** Attributes of an entity type. */
   readonly attributes: (entityType: string) => Readonly<Record<string, Shape & { readonly required?: boolean }>>;
   readonly entityTypes: ReadonlySet<string>;
+  /** The schema of one action with all that it can reach: Cedar's work on a question grows with the schema it is given. */
+  readonly ofAction: (action: string) => SchemaJson<string> | string;
 }
 
 interface ActionJson {
@@ -84,7 +86,32 @@ export const readSchema = (text: string | undefined, faults: Finding[]): Schema 
     const shape = namespace.entityTypes[entityType]?.shape;
     return shape !== undefined && "attributes" in shape ? shape.attributes : {};
   };
-  return { text, actions, attributes, entityTypes: new Set(Object.keys(namespace.entityTypes)) };
+  const ofAction: Schema["ofAction"] = (action) =>
+    Object.keys(read.json).length > 1 ? text : ({ "": partOf(namespace, [action, ...groupsOf(action)]) } as unknown as SchemaJson<string>);
+  return { text, actions, attributes, entityTypes: new Set(Object.keys(namespace.entityTypes)), ofAction };
+};
+
+/** These actions, and every type whose name stands anywhere in them or in a type so found; one too many does no harm. */
+const partOf = (namespace: NamespaceJson, actions: readonly string[]): NamespaceJson => {
+  const entityTypes: Record<string, NamespaceJson["entityTypes"][string]> = {};
+  const commonTypes: Record<string, Shape> = {};
+  const walk = (value: unknown): void => {
+    if (typeof value === "string") {
+      const entity =
+        Object.hasOwn(namespace.entityTypes, value) && !Object.hasOwn(entityTypes, value) ? namespace.entityTypes[value] : undefined;
+      if (entity !== undefined) walk((entityTypes[value] = entity));
+      const common =
+        Object.hasOwn(namespace.commonTypes ?? {}, value) && !Object.hasOwn(commonTypes, value)
+          ? namespace.commonTypes?.[value]
+          : undefined;
+      if (common !== undefined) walk((commonTypes[value] = common));
+    } else if (typeof value === "object" && value !== null) for (const part of Object.values(value)) walk(part);
+  };
+  const kept = Object.fromEntries(
+    actions.flatMap((id) => (namespace.actions[id] === undefined ? [] : [[id, namespace.actions[id]] as const])),
+  );
+  walk(kept);
+  return { commonTypes, entityTypes, actions: kept };
 };
 
 /** What Cedar advises: its help, or what it expected at the place. */
