@@ -52,6 +52,15 @@ export const decisionContext = z.looseObject({
   obligations: z.array(obligation).optional(),
   evaluation_id: z.string().optional(),
   evaluated_at: timestamp.optional(),
+  /** Only where an approval would lift the denial: how to ask for one (`access-requests.ts`). */
+  access_request: z
+    .looseObject({
+      template: z.string(),
+      expires_at: timestamp,
+      binding_token: z.string(),
+      display: z.looseObject({ title: z.string(), message: z.string() }),
+    })
+    .optional(),
   error: z.object({ status: z.number(), message: z.string() }).optional(),
 });
 
@@ -180,6 +189,7 @@ export const metadata = endpoint("pdp", "GET", "/.well-known/authzen-configurati
     search_subject_endpoint: z.string().optional(),
     search_resource_endpoint: z.string().optional(),
     search_action_endpoint: z.string().optional(),
+    access_request_endpoint: z.string().optional(),
     supported_obligations: z.array(z.looseObject({ id: z.string(), type: z.string() })).optional(),
     capabilities: z.array(z.string()).optional(),
     /** The same as a JWT, signed with ES256; what it says goes before what stands beside it. */

@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import * as accessRequests from "./access-requests.ts";
 import * as authzen from "./authzen.ts";
 import * as budgets from "./budgets.ts";
 import * as delegations from "./delegations.ts";
@@ -25,6 +26,7 @@ const isEndpoint = (value: unknown): value is EndpointRow["endpoint"] =>
 
 /** Everything that is said in this house: what the reference is made from, and what the guards walk. */
 export const endpointTable: readonly EndpointRow[] = Object.entries({
+  "access-requests": accessRequests,
   authzen,
   budgets,
   delegations,

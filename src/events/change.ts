@@ -10,6 +10,10 @@ export interface EventDraft {
   readonly stream?: "workflow" | "config" | "secret";
   /** `event:` line on the stream, e.g. `delegation`, `budget`, `tools`, `policy`, `session`, `graph`. */
   readonly kind?: string;
+  /** Topic of other systems that may take it; it is kept for them although no stream shows it. Absent = none. */
+  readonly topic?: string;
+  /** Whom it is about: goes out as `subject_ref`, which takes the key's place too. */
+  readonly about?: string;
   /** Ordering key, e.g. the delegation's id. */
   readonly key: string;
   /** Subject ids that may see it on the stream; absent = all of the tenant who may read the stream. */

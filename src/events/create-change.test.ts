@@ -2,9 +2,12 @@ import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { statement, type Database } from "#store/database.ts";
 import { forEachDatabase } from "#testing/database.ts";
+import { silentLog } from "#telemetry/log.ts";
+import { cleanUp } from "#testing/clean-up.ts";
 import { testEvents } from "#testing/events.ts";
 import type { EntryDraft } from "./audit/entry.ts";
 import type { EventDraft } from "./change.ts";
+import { createRetention } from "./outbox-retention.ts";
 
 const event = (tenant: string, more: Partial<EventDraft> = {}): EventDraft => ({
   type: "graph.changed",
@@ -170,4 +173,43 @@ forEachDatabase("an event too large for a frame says so instead", ["events"], as
   await change(async () => ({ result: undefined, events: [event("tenant:acme", { data: { text: "x".repeat(70_000) } })] }));
   const [row] = await database.run(ROW, ["tenant:acme"]);
   assert.deepEqual(JSON.parse(row!.text), { truncated: true, bytes: 70_011 });
+});
+
+const KEPT = statement<{ type: string; sink: string; topic: string; lane: number; key: string; subject: string | null; text: string }>(
+  "t.kept",
+  "select type, sink, topic, lane, key, subject, data::text as text from events.outbox where stream is null order by seq",
+);
+const AGE = statement("t.age", "update events.outbox set at = at - interval '2 hours' where key = 'old'");
+
+forEachDatabase("what no stream shows is kept for other systems: about a reference, and not for ever", ["events"], async (t, database) => {
+  const { change } = await testEvents(t, database);
+  const kept = (more: Partial<EventDraft>): EventDraft => ({
+    type: "authz.decision",
+    tenant: "tenant:acme",
+    topic: "authz.decisions.v1",
+    key: "k",
+    data: { n: 1 },
+    ...more,
+  });
+  await change(async () => ({
+    result: undefined,
+    events: [kept({ about: "person:ben" }), kept({ about: "person:ben", data: { n: 2 } }), kept({ key: "old" }), event("tenant:acme")],
+  }));
+  const rows = await database.run(KEPT);
+  assert.equal(rows.length, 3);
+  const [first, second, old] = rows;
+  assert.deepEqual([first?.type, first?.sink, first?.topic], ["authz.decision", "kafka", "authz.decisions.v1"]);
+  assert.match(first?.subject ?? "", /^sr1\./);
+  assert.deepEqual(JSON.parse(first?.text ?? ""), { n: 1, subject_ref: first?.subject });
+  assert.deepEqual([second?.key, second?.lane], [first?.subject, first?.lane], "one subject, one lane");
+  assert.deepEqual([old?.key, old?.subject], ["old", null]);
+  assert.ok(!JSON.stringify(rows).includes("person:"));
+  await database.run(AGE);
+  const retention = createRetention({ database, log: silentLog, replayHours: 1 });
+  cleanUp(t, () => retention[Symbol.asyncDispose]());
+  assert.equal(await retention.sweep(), 1);
+  assert.deepEqual(
+    (await database.run(KEPT)).map(({ key }) => key),
+    [first?.subject, first?.subject],
+  );
 });

@@ -1,14 +1,16 @@
 import { Problem } from "#contract/problem.ts";
-import type { Database } from "#store/database.ts";
+import type { Database, Sql } from "#store/database.ts";
 import type { AuditRecorder } from "./audit/recorder.ts";
 import type { Numbered } from "./audit/appender.ts";
-import type { Change } from "./change.ts";
+import { logOf } from "./audit/leaf.ts";
+import type { Change, EventDraft } from "./change.ts";
 import { emit, type StreamHead } from "./emit.ts";
 import { createUuids } from "./uuid.ts";
 
 export interface ChangeParts {
   readonly database: Database;
-  readonly recorder: Pick<AuditRecorder, "writeIn" | "ended">;
+  /** Without `references` nobody is named in events at all. */
+  readonly recorder: Pick<AuditRecorder, "writeIn" | "ended"> & Partial<Pick<AuditRecorder, "references">>;
   /** Told of the raised heads after the commit. */
   readonly bus: { announce(heads: readonly StreamHead[]): void };
 }
@@ -19,6 +21,19 @@ export interface ChangeParts {
  */
 export const createChange = ({ database, recorder, bus }: ChangeParts): Change => {
   const newId = createUuids(() => new Date());
+  /** References of whom the events are about, tenant by tenant in one order, so that two cannot wait for one another. */
+  const nameSubjects = async (sql: Sql, events: readonly EventDraft[]) => {
+    const wanted = new Map<string, Set<string>>();
+    for (const { tenant, about } of events) {
+      if (about !== undefined) wanted.set(logOf(tenant), (wanted.get(logOf(tenant)) ?? new Set()).add(about));
+    }
+    const refs = new Map<string, string>();
+    for (const [log, subjects] of [...wanted].toSorted(([one], [other]) => (one < other ? -1 : 1))) {
+      const found = await recorder.references?.resolve(sql, log, subjects, { remember: false });
+      for (const [subject, { ref }] of found ?? []) refs.set(JSON.stringify([log, subject]), ref);
+    }
+    return (tenant: string, subject: string): string | undefined => refs.get(JSON.stringify([logOf(tenant), subject]));
+  };
   return async (work) => {
     let heads: readonly StreamHead[] = [];
     let written: readonly Numbered[] = [];
@@ -32,7 +47,8 @@ export const createChange = ({ database, recorder, bus }: ChangeParts): Change =
         undo("rolled_back");
         const changed = await work(sql);
         if (changed.entries !== undefined && changed.entries.length > 0) written = await recorder.writeIn(sql, changed.entries);
-        heads = await emit(sql, changed.events ?? [], newId);
+        const events = changed.events ?? [];
+        heads = await emit(sql, events, newId, await nameSubjects(sql, events));
         return changed.result;
       });
       recorder.ended(written, "committed");

@@ -25,6 +25,16 @@ const DELETE = statement<{ n: number }>(
    select count(*)::int as n from gone`,
 );
 
+/** Rows for other systems alone: what was sent, and what nobody came for in all that time. */
+const DELETE_KEPT = statement<{ n: number }>(
+  "events.retention_delete_kept",
+  `with gone as (
+     delete from events.outbox where seq in (
+       select seq from events.outbox where stream is null and at < clock_timestamp() - make_interval(hours => $1) order by seq limit $2)
+     returning 1)
+   select count(*)::int as n from gone`,
+);
+
 export interface RetentionParts {
   readonly database: Database;
   readonly log: Log;
@@ -63,7 +73,11 @@ export const createRetention = (parts: RetentionParts): Retention => {
         gone += deleted?.n ?? 0;
       }
     }
-    return gone;
+    for (;;) {
+      const [deleted] = await database.run(DELETE_KEPT, [parts.replayHours, Number(AT_ONCE)]);
+      gone += deleted?.n ?? 0;
+      if ((deleted?.n ?? 0) < Number(AT_ONCE)) return gone;
+    }
   };
 
   const timer = setInterval(() => {

@@ -7,7 +7,7 @@ import type { DecisionPoint, Verdict } from "./decision-point.ts";
 export const createDisabled = (inner: DecisionPoint): DecisionPoint => {
   const opened = (verdict: Verdict): Verdict => {
     if (verdict.reason === "subject_unresolved" || verdict.reason === "resource_unresolved") return verdict;
-    const { reason: _reason, ...rest } = verdict;
+    const { reason: _reason, request: _request, approval: _approval, ...rest } = verdict;
     const scope = verdict.facts?.data_scope;
     return {
       ...rest,

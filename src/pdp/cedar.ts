@@ -1,16 +1,17 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Ask, Decided, DecisionPoint, Verdict } from "./decision-point.ts";
-import type { CacheMoment, DecisionCache } from "./decision-cache.ts";
+import type { DecisionCache } from "./decision-cache.ts";
 import type { Engine } from "./engine.ts";
-import type { Engines } from "./engines.ts";
+import type { Engines, Version } from "./engines.ts";
 import type { FactSource } from "./fact-source.ts";
 import { informAsks, type Informed } from "./gather.ts";
 import { areSupported, makeObligations } from "./obligations.ts";
 import { createPlacing } from "./placing.ts";
 import type { Question } from "./question.ts";
 import type { DecisionFacts } from "./records/decision-facts.ts";
-import { ruleOn } from "./ruling.ts";
+import type { Approvals, CallApprovals } from "./requests/approvals.ts";
+import { ruleOn, withInputs, type Ruling } from "./ruling.ts";
 import { houseVocabulary, type Vocabulary } from "./vocabulary.ts";
 
 export interface CedarParts {
@@ -20,6 +21,8 @@ export interface CedarParts {
   readonly cache?: DecisionCache;
   readonly facts: FactSource;
   readonly decisions: DecisionFacts;
+  /** What was approved; nothing unless given. */
+  readonly approvals?: Approvals;
   /** The house's own words unless given. */
   readonly vocabulary?: Vocabulary;
   readonly metrics: Metrics;
@@ -33,19 +36,38 @@ const SLICE_MS = 6;
 export const createCedar = (parts: CedarParts): DecisionPoint => {
   const { engines, metrics, now, vocabulary = houseVocabulary } = parts;
 
-  const place = createPlacing({ decisions: parts.decisions, vocabulary, now });
-  const decideOne = async (informed: Informed, engine: Engine, moment: CacheMoment): Promise<Verdict> => {
+  const place = createPlacing({ decisions: parts.decisions, vocabulary, mayBeApproved: true, now });
+  const decideOne = async (
+    informed: Informed,
+    { version, engine }: Version,
+    graphVersion: number,
+    approvals: CallApprovals | undefined,
+  ): Promise<Verdict> => {
     // A version that was written before the pair was known has no word for it.
     const placed = await place(informed, (pair) => engine.bundle.schema.actions.has(pair.key));
     if ("refused" in placed) return placed.refused;
-    const { ask, tenant, question } = placed;
-    const remembering = parts.cache?.over(engine, question, moment);
-    const verdict = verdictOf(ask, tenant, question, remembering?.engine ?? engine);
-    return remembering?.wasHit() === true ? { ...verdict, cached: true } : verdict;
+    const { ask, question } = placed;
+    const remembering = parts.cache?.over(engine, question, { version, graphVersion });
+    const ruling = ruleOn(remembering?.engine ?? engine, question);
+    const ruled = { ...verdictOf(ask, question, engine, ruling), ...(remembering?.wasHit() === true ? { cached: true } : {}) };
+    if (!ask.vouched.approval && !ruling.requestable) return ruled;
+    const binding = parts.approvals?.bind(ask, question, { version, engine });
+    const approval = binding === undefined ? undefined : await approvals?.find({ ask, question, binding, policyVersion: version });
+    if (ask.vouched.approval && (approval === undefined || approval.id !== ask.vouched.approvalId))
+      return { ...ruled, decision: false, reason: "approval_invalid", obligations: [], policies: [], errors: [], requestable: false };
+    if (approval !== undefined && ruling.requestable) {
+      const lifted = withInputs(question, { approved: true });
+      const verdict = verdictOf(ask, lifted, engine, ruleOn(engine, lifted));
+      if (!verdict.decision) return verdict;
+      approvals?.use(approval);
+      return { ...verdict, approval };
+    }
+    const template = ruling.template === undefined ? undefined : engine.bundle.templates.get(ruling.template);
+    if (binding === undefined || ruling.template === undefined || template === undefined) return ruled;
+    return { ...ruled, request: { name: ruling.template, template, binding } };
   };
 
-  const verdictOf = (ask: Ask, tenant: string, question: Question, engine: Engine): Verdict => {
-    const ruling = ruleOn(engine, question);
+  const verdictOf = (ask: Ask, question: Question, engine: Engine, ruling: Ruling): Verdict => {
     if (ruling.errors.length > 0) metrics.count("pdp_policy_errors_total", {}, ruling.errors.length);
     const obligations = makeObligations(ruling.obligations, engine.bundle, question.facts);
     const unmet = ruling.permit && !areSupported(obligations, ask.supported);
@@ -57,7 +79,7 @@ export const createCedar = (parts: CedarParts): DecisionPoint => {
       policies: ruling.policies,
       errors: ruling.errors,
       requestable: ruling.requestable,
-      tenant,
+      tenant: question.tenant,
       facts: question.facts,
       inputs: question.inputs,
       question,
@@ -65,14 +87,15 @@ export const createCedar = (parts: CedarParts): DecisionPoint => {
   };
 
   const evaluateMany: DecisionPoint["evaluateMany"] = async (asks, semantic): Promise<Decided> => {
-    const { version, engine } = engines.current();
+    const current = engines.current();
+    const approvals = parts.approvals?.begin();
     const started = performance.now();
     const { graphVersion, items } = await informAsks(asks, parts);
     metrics.observe("pdp_facts_seconds", {}, (performance.now() - started) / 1000);
     const verdicts: Verdict[] = [];
     let sliceStarted = performance.now();
     for (const informed of items) {
-      const verdict = await decideOne(informed, engine, { version, graphVersion });
+      const verdict = await decideOne(informed, current, graphVersion, approvals);
       verdicts.push(verdict);
       if (semantic === "deny_on_first_deny" && !verdict.decision) break;
       if (semantic === "permit_on_first_permit" && verdict.decision) break;
@@ -81,7 +104,7 @@ export const createCedar = (parts: CedarParts): DecisionPoint => {
         sliceStarted = performance.now();
       }
     }
-    return { policyVersion: version, graphVersion, verdicts };
+    return { policyVersion: current.version, graphVersion, verdicts };
   };
 
   return {

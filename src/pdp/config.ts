@@ -57,6 +57,10 @@ export const pdpSettings = {
     unit: "days",
     default: "90",
   }),
+  events: setting("PDP_EVENTS", z.enum(["off", "acts", "all"]), {
+    description: "Of which decisions an event is kept for other systems: none, denials and acts, or every one.",
+    default: "acts",
+  }),
   factsTimeoutMs: setting("PDP_FACTS_TIMEOUT_MS", integer(10, 60_000), {
     description: "How long membership may take to answer with facts.",
     unit: "ms",

@@ -1,5 +1,6 @@
 import { Problem } from "#contract/problem.ts";
 import { evaluate, evaluateMany, type EvaluationReply, type Obligation } from "#contract/authzen.ts";
+import type { AccessRequestOffer } from "#contract/access-requests.ts";
 import { ask, type Peer } from "#contract/ask.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { HouseIdentity } from "#authn/house-identity.ts";
@@ -22,6 +23,8 @@ export interface Decided {
   readonly decisionId: string;
   readonly reason?: string;
   readonly obligations: readonly Obligation[];
+  /** Of a denial that an approval would lift: how to ask for one. */
+  readonly accessRequest?: AccessRequestOffer;
 }
 
 /** The little of a caller that a decision needs; a session at the gateway is one too. */
@@ -85,12 +88,17 @@ const read = (reply: EvaluationReply): Decided => {
     decisionId: id,
     ...(reply.context?.reason === undefined ? {} : { reason: reply.context.reason }),
     obligations: reply.context?.obligations ?? [],
+    ...(reply.context?.access_request === undefined ? {} : { accessRequest: reply.context.access_request }),
   };
 };
 
 /** The refusal of a denied decision: 401 with the RFC 9470 challenge for want of assurance, 403 otherwise. */
 export const refusalOf = (decided: Decided, publicOrigin: string): Problem => {
-  const members = { decision_id: decided.decisionId, ...(decided.reason === undefined ? {} : { reason: decided.reason }) };
+  const members = {
+    decision_id: decided.decisionId,
+    ...(decided.reason === undefined ? {} : { reason: decided.reason }),
+    ...(decided.accessRequest === undefined ? {} : { evaluation_id: decided.decisionId, access_request: decided.accessRequest }),
+  };
   if (decided.reason !== "step_up_required") return new Problem("access_denied", { members });
   return new Problem("step_up_required", {
     members: {

@@ -1,7 +1,9 @@
 import type { Obligation, Reason, semantics } from "#contract/authzen.ts";
 import type { Facts } from "#contract/facts.ts";
 import type { z } from "zod";
+import type { Template } from "./bundle/named-files.ts";
 import type { Question } from "./question.ts";
+import type { ActBinding } from "./requests/act-binding.ts";
 
 /** One question as the protocol gives it: who asks for whom, for what, under which circumstances. */
 export interface Ask {
@@ -44,6 +46,11 @@ export interface Vouched {
   readonly tool?: { readonly id: string; readonly decisionId: string };
   /** An approval was named. */
   readonly approval: boolean;
+  /** Its id, if it has the form of one. */
+  readonly approvalId?: string;
+  /** Digests of a tool call's arguments and of the tool's definition, which an approval is bound to. */
+  readonly argumentsDigest?: string;
+  readonly definitionDigest?: string;
 }
 
 /** Circumstances that were put before the policies, all of them made by the house; recorded with the decision. */
@@ -70,6 +77,10 @@ export interface Verdict {
   readonly errors: readonly string[];
   /** An approval would permit it. */
   readonly requestable: boolean;
+  /** Of a denial that may be asked to be lifted: by which template, and what it would hold for. */
+  readonly request?: { readonly name: string; readonly template: Template; readonly binding: ActBinding };
+  /** The approval without which it would have been denied. */
+  readonly approval?: { readonly id: string; readonly singleUse: boolean };
   /** Tenant that it was decided in; `undefined` when the subject could not be placed. */
   readonly tenant: string | undefined;
   readonly facts: Facts | undefined;

@@ -17,6 +17,8 @@ export interface PlacingParts {
   readonly vocabulary: Vocabulary;
   /** The pair of words that the vocabulary does not have; without it they are refused as `unknown_action`. */
   readonly foreignPair?: (ask: Ask) => Pair;
+  /** What decides knows approvals; without it an ask that names one is refused. */
+  readonly mayBeApproved?: true;
   readonly now: () => Date;
 }
 
@@ -89,7 +91,7 @@ export const createPlacing = (parts: PlacingParts): ((informed: Informed, knows?
     if (facts.resource === null && (pair.of === "node" || pair.entity === "PageWidget" || pair.entity === "Decision")) {
       return refused("resource_unresolved");
     }
-    if (ask.vouched.approval) return refused("approval_invalid");
+    if (ask.vouched.approval && parts.mayBeApproved !== true) return refused("approval_invalid");
     const question: Question = {
       pair,
       resourceId: informed.resourceId,

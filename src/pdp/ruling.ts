@@ -9,13 +9,15 @@ export interface Ruling extends Judgement {
   readonly reason?: Reason;
   /** An approval alone would permit it. */
   readonly requestable: boolean;
+  /** Of a requestable denial: the template of the policy whose condition the approval would meet, if one is named. */
+  readonly template?: string;
   /** Ids out of the bundle's obligations. */
   readonly obligations: readonly string[];
 }
 
 const STEP_UP = "mfa";
 
-const withInputs = (question: Question, more: Partial<Question["inputs"]>): Question => ({
+export const withInputs = (question: Question, more: Partial<Question["inputs"]>): Question => ({
   ...question,
   inputs: { ...question.inputs, ...more },
 });
@@ -65,7 +67,15 @@ export const ruleOn = (engine: Engine, question: Question): Ruling => {
   const mayStepUp = reads.has("mfa") && !standingOf(question).mfa;
   const mayAsk = reads.has("approved") && !standingOf(question).approved;
   if (mayStepUp && engine.judge(withInputs(question, { mfa: true })).permit) return denied("step_up_required", false, stepUp);
-  if (mayAsk && engine.judge(withInputs(question, { approved: true })).permit) return denied("approval_required", true);
+  if (mayAsk) {
+    const approved = engine.judge(withInputs(question, { approved: true }));
+    if (approved.permit) {
+      // A forbid that would no longer hold, or the permit that would: the engine names them in the order of their ids.
+      const met = [...deciding, ...approved.policies.flatMap((id) => engine.bundle.policies.get(id) ?? [])];
+      const template = met.find((policy) => policy.requestable !== undefined)?.requestable;
+      return { ...denied("approval_required", true), ...(template === undefined ? {} : { template }) };
+    }
+  }
   if (mayStepUp && mayAsk && engine.judge(withInputs(question, { mfa: true, approved: true })).permit) {
     return denied("step_up_required", false, stepUp);
   }

@@ -30,6 +30,7 @@ import { createRequirePair } from "./endpoints/require-pair.ts";
 import { withRequestId } from "./endpoints/request-id.ts";
 import { refuseUnsupported } from "./endpoints/unsupported.ts";
 import { joinAdministration } from "./join-administration.ts";
+import { createPresentFacts } from "./explain/present-facts.ts";
 import { createViewers } from "./explain/viewer.ts";
 import type { FactSource } from "./fact-source.ts";
 import { readMetadataKey } from "./metadata-key.ts";
@@ -40,6 +41,7 @@ import { openPolicies } from "./open-policies.ts";
 import { createRecordedDecisions } from "./records/recorded-decisions.ts";
 import { createRemote } from "./remote/remote-point.ts";
 import type { CandidateSource } from "./search/candidate-source.ts";
+import { joinRequests, openApprovals } from "./requests/join-requests.ts";
 import { createPageTokens } from "./search/page-token.ts";
 import type { FollowerParts } from "./rollout/follow-pointer.ts";
 
@@ -104,6 +106,7 @@ export const createPdp = async (parts: PdpParts): Promise<Service> => {
     digestKey: deriveKey(parts.secrets[0], "pdp.digests"),
     ...(parts.resourceRef === undefined ? {} : { resourceRef: parts.resourceRef }),
     windowMs: config.recordWindowMs,
+    events: config.events,
     keepDays: config.recordDays,
     timeoutMs: config.recordTimeoutMs,
     metrics,
@@ -122,6 +125,7 @@ export const createPdp = async (parts: PdpParts): Promise<Service> => {
   });
   const { vocabulary } = opened;
   const facts = parts.facts ?? opened.facts;
+  const approvals = openApprovals(parts);
   const { decision_point: choice } = switches;
   const isRemote = choice.kind === "remote";
   const cache = config.cacheSeconds === 0 ? undefined : createDecisionCache({ seconds: config.cacheSeconds, now });
@@ -138,7 +142,7 @@ export const createPdp = async (parts: PdpParts): Promise<Service> => {
         log,
         now,
       })
-    : createCedar({ engines, ...(cache === undefined ? {} : { cache }), facts, decisions, vocabulary, metrics, now });
+    : createCedar({ engines, ...(cache === undefined ? {} : { cache }), facts, decisions, approvals, vocabulary, metrics, now });
   const decisionPoint = disabled ? createDisabled(deciding) : deciding;
 
   const house = new Set(config.houseClients.map((name) => `service:${name}`));
@@ -181,8 +185,20 @@ export const createPdp = async (parts: PdpParts): Promise<Service> => {
         shadowSample: disabled ? 0 : config.shadowSample,
         recordDays: config.recordDays,
       });
+  const requests = joinRequests(router, {
+    ...parts,
+    engines,
+    records,
+    facts,
+    candidates: parts.candidates ?? opened.candidates,
+    viewers,
+    cursors,
+    pepOf,
+    presentFacts: createPresentFacts({ facts, decisions }),
+  });
   serveEvaluations(router, {
     decisionPoint,
+    makeOffer: requests.makeOffer,
     records,
     shadow: administration?.shadow ?? { offer: () => {} },
     nextDecisionId,
@@ -206,6 +222,7 @@ export const createPdp = async (parts: PdpParts): Promise<Service> => {
     engines,
     facts,
     decisions,
+    approvals,
     viewers,
     cursors,
     pepOf,
@@ -234,6 +251,7 @@ export const createPdp = async (parts: PdpParts): Promise<Service> => {
     fetch: withRequestId((request) => engines.during(() => router.fetch(request)), disabled ? { "x-authorization-disabled": "1" } : {}),
     ready,
     [Symbol.asyncDispose]: async () => {
+      await requests[Symbol.asyncDispose]();
       await administration?.[Symbol.asyncDispose]();
       await follower[Symbol.asyncDispose]();
       await records[Symbol.asyncDispose]();

@@ -42,14 +42,17 @@ export interface GraphWorld {
   readonly reader: GraphReader;
   readonly metrics: Metrics;
   readonly entries: readonly EntryDraft[];
-  /** Events of the outbox, oldest first. */
+  /** Events of live streams, oldest first. */
   told(): Promise<readonly ToldEvent[]>;
   put(...drafts: readonly (NodeDraft | EdgeDraft)[]): Promise<void>;
   /** SQL as a test needs it, e.g. to let time pass for a row. */
   sql<Row>(text: string): Promise<readonly Row[]>;
 }
 
-const TOLD = statement<ToldEvent>("testing.told", "select type, tenant, kind, visible_to, data from events.outbox order by seq");
+const TOLD = statement<ToldEvent>(
+  "testing.told",
+  "select type, tenant, kind, visible_to, data from events.outbox where stream is not null order by seq",
+);
 
 /** `demo: false` leaves only the house's own nodes. */
 export const graphWorld = async (database: Database, options: { readonly demo?: boolean } = {}): Promise<GraphWorld> => {

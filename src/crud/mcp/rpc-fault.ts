@@ -3,7 +3,7 @@ import type { Problem, ProblemCode } from "#contract/problem.ts";
 import { unavailableCodes } from "./call/tool-call.ts";
 
 /** Members of a problem that a client of the tool protocol may see. Reason and remedy are for the decision's own page. */
-const shown = ["call_id", "decision_id", "step_up"] as const;
+const shown = ["call_id", "decision_id", "step_up", "access_request"] as const;
 
 const retryAfter = (problem: Problem): number | undefined => {
   const seconds = Number(problem.options.headers?.["retry-after"]);

@@ -26,6 +26,8 @@ const serverMembers: ReadonlySet<string> = new Set([
   "method",
   "correlation_id",
   "supported_obligations",
+  "arguments_digest",
+  "definition_digest",
   "searched_by",
 ]);
 

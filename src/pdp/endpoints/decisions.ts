@@ -1,18 +1,17 @@
 import { getDecision, listDecisions, type DecisionRecord } from "#contract/authzen.ts";
-import type { Facts } from "#contract/facts.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Router } from "#http/serve.ts";
 import type { Caller } from "#authn/caller.ts";
-import type { Ask } from "#pdp/decision-point.ts";
 import type { Engines } from "#pdp/engines.ts";
+import { createPresentFacts } from "#pdp/explain/present-facts.ts";
 import { coarseRecord, explain } from "#pdp/explain/explain.ts";
 import type { Viewers } from "#pdp/explain/viewer.ts";
 import type { FactSource } from "#pdp/fact-source.ts";
-import { informAsks } from "#pdp/gather.ts";
 import type { Question } from "#pdp/question.ts";
 import type { DecisionFacts } from "#pdp/records/decision-facts.ts";
 import type { DecisionLog } from "#pdp/records/decision-log.ts";
 import type { Recorded } from "#pdp/records/record.ts";
+import type { Approvals } from "#pdp/requests/approvals.ts";
 import type { PageCursors } from "./page-cursor.ts";
 import type { Pep } from "./parse-ask.ts";
 
@@ -21,6 +20,7 @@ export interface DecisionsParts {
   readonly engines: Engines;
   readonly facts: FactSource;
   readonly decisions: DecisionFacts;
+  readonly approvals: Pick<Approvals, "holdsNow">;
   readonly viewers: Viewers;
   readonly cursors: PageCursors;
   readonly pepOf: (caller: Caller) => Pep;
@@ -28,24 +28,31 @@ export interface DecisionsParts {
   readonly isRemote: boolean;
 }
 
+const absent = { item: { facts: "" } };
+
 /** What was decided, why, and what would change it: for each viewer as much as is theirs to know. */
 export const serveDecisions = (router: Router<Caller>, parts: DecisionsParts): void => {
   const { records, engines } = parts;
+  const present = async (recorded: Recorded) => ({
+    engine: engines.current().engine,
+    facts: await presentFacts(recorded),
+    approved: await parts.approvals.holdsNow(recorded),
+  });
+  const presentFacts = createPresentFacts(parts);
 
   router.serve(getDecision, async ({ params, query, caller }) => {
     if (parts.isRemote && query.remedy === "true") throw new Problem("not_supported", { detail: "Another decision point decides here." });
     const pep = parts.pepOf(caller);
     const recorded = (await records.find([params.id])).get(params.id);
-    const facts = recorded === undefined ? undefined : await records.factsOf(recorded);
+    // Looked for even where there is nothing to be found: how long it takes tells nothing either.
+    const facts = await records.factsOf(recorded ?? absent);
     const viewer = await parts.viewers.classOf(pep, params.id, recorded, facts?.agent?.controllers ?? []);
     if (recorded === undefined || viewer === "none") throw new Problem("not_found");
     return explain({
       recorded,
       facts,
       engine: await engines.of(recorded.policy_version),
-      ...(viewer === "full" && !parts.isRemote
-        ? { present: { engine: engines.current().engine, facts: await presentFacts(recorded) } }
-        : {}),
+      ...(viewer === "full" && !parts.isRemote ? { present: await present(recorded) } : {}),
       joinable,
       viewer: { id: caller.sub, class: viewer },
       wantsRemedy: query.remedy === "true",
@@ -63,13 +70,6 @@ export const serveDecisions = (router: Router<Caller>, parts: DecisionsParts): v
     }));
     const { facts } = await parts.facts.gather(asked);
     return new Set(groups.filter((_group, index) => facts[index]?.resource?.tenant_ids.includes(question.tenant)));
-  };
-
-  /** The same question to the graph as it is. */
-  const presentFacts = async (recorded: Recorded): Promise<Facts | undefined> => {
-    if (recorded.resourceId === undefined) return undefined;
-    const { items } = await informAsks([askAgain(recorded, recorded.resourceId)], { facts: parts.facts, decisions: parts.decisions });
-    return items[0]?.facts;
   };
 
   router.serve(listDecisions, async ({ query, caller }) => {
@@ -118,25 +118,4 @@ const listed = (recorded: Recorded): DecisionRecord => ({
   subject: { id: recorded.subject },
   ...(recorded.agent === undefined ? {} : { agent: { id: recorded.agent } }),
   policy_version: recorded.policy_version,
-});
-
-const askAgain = (recorded: Recorded, resourceId: string): Ask => ({
-  pep: recorded.pep,
-  bound: "*",
-  subject: { type: "identity", id: recorded.subject, tenant: recorded.tenant },
-  agents: recorded.agent === undefined ? [] : [recorded.agent],
-  action: recorded.item.action,
-  resource: { type: recorded.item.type, id: resourceId },
-  assurance: {},
-  vouched: {
-    could: recorded.item.inputs.could,
-    toolsScope: recorded.item.inputs.tools_scope,
-    assigned: recorded.item.inputs.assigned,
-    costMicro: recorded.item.inputs.cost_micro,
-    approval: false,
-  },
-  props: {},
-  claimed: {},
-  ui: {},
-  supported: "all",
 });

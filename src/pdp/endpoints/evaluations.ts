@@ -9,6 +9,8 @@ import { isMetHere } from "#pdp/obligations.ts";
 import { pairOf } from "#pdp/pairs.ts";
 import { formatDecisionId } from "#pdp/records/decision-id.ts";
 import type { DecisionLog } from "#pdp/records/decision-log.ts";
+import { ApprovalTaken } from "#pdp/records/record-taking.ts";
+import type { MakeOffer } from "#pdp/requests/offer.ts";
 import type { Shadow } from "#pdp/shadow/shadow.ts";
 import { guardContext, isAsk, parseAsk, type Pep } from "./parse-ask.ts";
 
@@ -17,6 +19,7 @@ export interface EvaluationParts {
   readonly records: DecisionLog;
   /** What decides beside, once this has been answered. */
   readonly shadow: Pick<Shadow, "offer">;
+  readonly makeOffer: MakeOffer;
   readonly nextDecisionId: () => string;
   readonly pepOf: (caller: Caller) => Pep;
   readonly batchMaxItems: number;
@@ -24,6 +27,9 @@ export interface EvaluationParts {
   readonly metrics: Metrics;
   readonly now: () => Date;
 }
+
+/** Tries of a call whose approvals other calls keep taking. */
+const MOST_TRIES = 3;
 
 type Item = Ask | readonly Fault[];
 
@@ -39,13 +45,14 @@ export const serveEvaluations = (router: Router<Caller>, parts: EvaluationParts)
     });
   };
 
-  /** Decides and records the asks among the items; answers in their order. */
+  /** Decides and records the asks among the items; answers in their order. An approval that another call used first is none. */
   const decideItems = async (
     items: readonly Item[],
     semantic: Semantic,
     batch: boolean,
     call: Pick<Call<unknown, Caller>, "caller" | "request" | "correlationId">,
-  ) => {
+    triesLeft = MOST_TRIES - 1,
+  ): Promise<{ readonly replies: EvaluationReply[]; readonly headers: { readonly "x-decision-id": string } }> => {
     const started = performance.now();
     const callId = parts.nextDecisionId();
     const pep = parts.pepOf(call.caller);
@@ -55,11 +62,12 @@ export const serveEvaluations = (router: Router<Caller>, parts: EvaluationParts)
     const decided = asks.length === 0 ? undefined : await parts.decisionPoint.evaluateMany(asks, semantic);
     const verdicts = new Map(decided?.verdicts.map((verdict) => [verdict.ask, verdict]));
     const requestId = call.request.headers.get("x-request-id");
+    const decidedAt = parts.now();
     if (decided !== undefined) {
-      await parts.records.record({
+      const recorded = parts.records.record({
         callId,
         batch,
-        decidedAt: parts.now(),
+        decidedAt,
         pep: call.caller.sub,
         fallbackTenant: call.caller.tenant === "*" ? (asks[0]?.subject.tenant ?? "*") : call.caller.tenant,
         policyVersion: decided.policyVersion,
@@ -72,6 +80,12 @@ export const serveEvaluations = (router: Router<Caller>, parts: EvaluationParts)
           return verdict === undefined ? [] : [{ index, verdict }];
         }),
       });
+      try {
+        await recorded;
+      } catch (error) {
+        if (error instanceof ApprovalTaken && triesLeft > 0) return decideItems(items, semantic, batch, call, triesLeft - 1);
+        throw error;
+      }
       decided.verdicts.forEach(count);
       const shadowed = items.flatMap((item, index) => {
         const verdict = isAsk(item) ? verdicts.get(item) : undefined;
@@ -88,22 +102,29 @@ export const serveEvaluations = (router: Router<Caller>, parts: EvaluationParts)
       const reply =
         verdict === undefined
           ? errorReply(item as readonly Fault[])
-          : verdictReply(verdict, formatDecisionId({ callId, ...(batch ? { index } : {}) }), pep);
+          : await verdictReply(verdict, formatDecisionId({ callId, ...(batch ? { index } : {}) }), decidedAt, pep);
       replies.push(reply);
       if ((semantic === "deny_on_first_deny" && !reply.decision) || (semantic === "permit_on_first_permit" && reply.decision)) break;
     }
     return { replies, headers: { "x-decision-id": callId } };
   };
 
-  const verdictReply = (verdict: Verdict, decisionId: string, pep: Pep): EvaluationReply => {
+  const verdictReply = async (verdict: Verdict, decisionId: string, decidedAt: Date, pep: Pep): Promise<EvaluationReply> => {
     const asked = verdict.obligations.filter((obligation) => !isMetHere(obligation));
     const obligations = asked.length === 0 ? {} : { obligations: asked };
+    const offer = verdict.request === undefined ? undefined : await parts.makeOffer(verdict, decisionId, decidedAt);
     if (parts.answerDetail === "none" && !pep.isHouse) {
-      return asked.length === 0 ? { decision: verdict.decision } : { decision: verdict.decision, context: obligations };
+      const context = { ...obligations, ...offer };
+      return Object.keys(context).length === 0 ? { decision: verdict.decision } : { decision: verdict.decision, context };
     }
     return {
       decision: verdict.decision,
-      context: { decision_id: decisionId, ...(verdict.reason === undefined ? {} : { reason: verdict.reason }), ...obligations },
+      context: {
+        decision_id: decisionId,
+        ...(verdict.reason === undefined ? {} : { reason: verdict.reason }),
+        ...obligations,
+        ...offer,
+      },
     };
   };
 

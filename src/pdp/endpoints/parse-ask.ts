@@ -48,12 +48,18 @@ const vouchedOf = (context: Properties, properties: Properties, faults: Fault[])
   const decisionId = textOf(tool["decision_id"]);
   const delegationId = idOf(context["delegation"]);
   const resourceTenant = textOf(properties["tenant"]);
+  const approvalId = idOf(context["approval"]);
+  const argumentsDigest = textOf(context["arguments_digest"]);
+  const definitionDigest = textOf(context["definition_digest"]) ?? textOf(properties["definition_digest"]);
   return {
     could: context["could"] === true,
     toolsScope: scopes.includes("mcp.tools.discovery") || scopes.includes("mcp.tools.invoke"),
     assigned: properties["assigned"] === true,
     costMicro: costOf(properties, faults),
     approval: context["approval"] !== undefined,
+    ...(approvalId === undefined ? {} : { approvalId }),
+    ...(argumentsDigest === undefined ? {} : { argumentsDigest }),
+    ...(definitionDigest === undefined ? {} : { definitionDigest }),
     ...(resourceTenant === undefined ? {} : { resourceTenant }),
     ...(delegationId === undefined ? {} : { delegationId }),
     ...(toolId === undefined || decisionId === undefined ? {} : { tool: { id: toolId, decisionId } }),

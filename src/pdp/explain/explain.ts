@@ -4,7 +4,7 @@ import type { Policy } from "#pdp/bundle/policies.ts";
 import type { Engine } from "#pdp/engine.ts";
 import type { Question } from "#pdp/question.ts";
 import type { Recorded } from "#pdp/records/record.ts";
-import { ruleOn } from "#pdp/ruling.ts";
+import { ruleOn, withInputs } from "#pdp/ruling.ts";
 import { missingGroups } from "./candidates.ts";
 import { checksOf } from "./checks.ts";
 import { questionOf, reachedPolicies } from "./question-of.ts";
@@ -18,7 +18,7 @@ export interface Explained {
   /** The engine over the policies that decided; `undefined`: they are not kept. */
   readonly engine: Engine | undefined;
   /** The engine that decides now and the facts as they are; for who sees everything. */
-  readonly present?: { readonly engine: Engine; readonly facts: Facts | undefined };
+  readonly present?: { readonly engine: Engine; readonly facts: Facts | undefined; readonly approved: boolean };
   /** Of these groups, those that the subject's tenant has. */
   readonly joinable: (question: Question, groups: readonly string[]) => Promise<ReadonlySet<string>>;
   readonly viewer: { readonly id: string; readonly class: Exclude<ViewerClass, "none"> };
@@ -142,7 +142,7 @@ const answerNow = (recorded: Recorded, present: NonNullable<Explained["present"]
   if (question.pair.of === "node" && question.facts.resource === null && recorded.resourceId !== "system.health") {
     return { decision: false, reason: "resource_unresolved" };
   }
-  const ruling = ruleOn(present.engine, question);
+  const ruling = ruleOn(present.engine, withInputs(question, { approved: present.approved }));
   return { decision: ruling.permit, ...(ruling.reason === undefined ? {} : { reason: ruling.reason }) };
 };
 

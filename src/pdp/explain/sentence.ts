@@ -29,13 +29,17 @@ const verbs: Readonly<Record<string, string>> = {
   update_salary: "set the salary of",
 };
 
+/** What was to be done to what, e.g. `view pages operations`; a secret is not named. */
+export const actOf = ({ action, type, id }: { readonly action: string; readonly type: string; readonly id?: string }): string => {
+  const what = type === "secret" ? "a secret" : id === undefined || id === "*" ? type : `${type} ${id}`;
+  return `${verbs[action] ?? action.replaceAll("_", " ")} ${what}`;
+};
+
 /** One sentence that says who may or may not do what, and why not. */
 export const sentenceOf = (recorded: Recorded, nameOf: (id: string) => string): string => {
   const { item } = recorded;
   const who = nameOf(recorded.subject);
   const through = recorded.agent === undefined ? "" : ` through ${nameOf(recorded.agent)}`;
-  const verb = verbs[item.action] ?? item.action.replaceAll("_", " ");
-  const what = item.type === "secret" ? "a secret" : item.id === undefined || item.id === "*" ? item.type : `${item.type} ${item.id}`;
-  if (item.decision) return `${who}${through} may ${verb} ${what}.`;
-  return `${who}${through} may not ${verb} ${what}: ${because[item.reason ?? ""] ?? "it is denied"}.`;
+  if (item.decision) return `${who}${through} may ${actOf(item)}.`;
+  return `${who}${through} may not ${actOf(item)}: ${because[item.reason ?? ""] ?? "it is denied"}.`;
 };

@@ -3,6 +3,8 @@ import canonicalize from "canonicalize";
 import type { ResourceRef } from "#events/resource-ref.ts";
 import type { EntryDraft } from "#events/audit/entry.ts";
 import type { EventDraft } from "#events/change.ts";
+import { eventsOf, type DecisionEvents } from "./decision-events.ts";
+import { formatDecisionId } from "./decision-id.ts";
 import { noticesOf } from "./notices.ts";
 import type { Facts } from "#contract/facts.ts";
 import type { Sealer } from "#authn/seal.ts";
@@ -14,8 +16,16 @@ export interface CallRows {
   readonly calls: readonly (StoredCall & { readonly items: string })[];
   readonly facts: ReadonlyMap<string, { readonly text: string } | { readonly sealed: Uint8Array }>;
   readonly entries: readonly EntryDraft[];
-  /** Who is to be told of a decision, by its `notify` obligations. */
+  /** Approvals for one use that permits of this call use up, in the order of their ids. */
+  readonly takes: readonly Take[];
+  /** Who is to be told of a decision by its `notify` obligations, and what other systems hear of. */
   readonly events: readonly EventDraft[];
+}
+
+export interface Take {
+  readonly approvalId: string;
+  readonly decisionId: string;
+  readonly correlationId: string;
 }
 
 export interface RowParts {
@@ -23,6 +33,8 @@ export interface RowParts {
   /** Digests are keyed: nobody finds out by trying which salary or path was behind one. */
   readonly digestKey: Uint8Array;
   readonly resourceRef?: ResourceRef;
+  /** Which decisions other systems hear of; acts unless said. */
+  readonly events?: DecisionEvents;
 }
 
 /** Items that an audit entry names one by one; the record has them all. */
@@ -84,6 +96,10 @@ const itemOf = (
     ...(factsDigest === undefined ? {} : { facts: factsDigest }),
     context: digest(parts, { props: ask.props, claimed: ask.claimed, ui: ask.ui, ...(ask.said === undefined ? {} : { said: ask.said }) }),
     inputs: verdict.inputs,
+    ...(verdict.request === undefined
+      ? {}
+      : { request: { template: verdict.request.name, agents: ask.agents, binding: verdict.request.binding } }),
+    ...(verdict.approval === undefined ? {} : { approval: verdict.approval.id }),
   };
 };
 
@@ -129,6 +145,7 @@ const entryOf = (call: StoredCall, items: readonly StoredItem[], text: string): 
         action: item.action,
         result: item.decision,
         ...(item.reason === undefined ? {} : { reason: item.reason }),
+        ...(item.approval === undefined ? {} : { approval_id: item.approval }),
       })),
     },
   };
@@ -160,7 +177,15 @@ export const rowsOf = (draft: CallDraft, parts: RowParts): CallRows => {
     group.items.push(itemOf(draft, index, verdict, tenant, factsDigest, parts));
   }
   const entries: EntryDraft[] = [];
-  const events = draft.items.flatMap(({ index, verdict }) => noticesOf(draft, index, verdict));
+  const events = [
+    ...draft.items.flatMap(({ index, verdict }) => noticesOf(draft, index, verdict)),
+    ...[...groups.values()].flatMap((group) => eventsOf(draft, group, parts.events ?? "acts")),
+  ];
+  const takes = draft.items.flatMap(({ index, verdict: { approval } }): Take[] => {
+    if (approval === undefined || !approval.singleUse) return [];
+    const decisionId = formatDecisionId({ callId: draft.callId, ...(draft.batch ? { index } : {}) });
+    return [{ approvalId: approval.id, decisionId, correlationId: draft.correlationId }];
+  });
   const calls = [...groups.values()].map(({ tenant, subject, agent, items }, part) => {
     const call: StoredCall = {
       call_id: draft.callId,
@@ -180,5 +205,5 @@ export const rowsOf = (draft: CallDraft, parts: RowParts): CallRows => {
     entries.push(entryOf(call, items, canonical({ ...call, graph_version: draft.graphVersion ?? null, items })));
     return { ...call, items: text };
   });
-  return { calls, facts, entries, events };
+  return { calls, facts, entries, events, takes: takes.toSorted((a, b) => (a.approvalId < b.approvalId ? -1 : 1)) };
 };

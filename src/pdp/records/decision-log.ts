@@ -7,6 +7,7 @@ import type { Metrics } from "#telemetry/metrics.ts";
 import { emptyContextOf, rowsOf, type CallRows, type RowParts } from "./call-rows.ts";
 import { formatDecisionId, parseDecisionId } from "./decision-id.ts";
 import { createGroupCommit } from "./group-commit.ts";
+import { recordTaking } from "./record-taking.ts";
 import { mustBeDurable, type CallDraft, type Recorded } from "./record.ts";
 import {
   findCallItems,
@@ -25,13 +26,14 @@ import {
 export interface DecisionLog {
   /**
    * Resolves when the call may be answered: denials and acts are then committed, permits to view are taken and written within
-   * 50 ms. Throws `decision_not_recorded`.
+   * 50 ms. A permit that uses an approval up takes it in the same commit. Throws `decision_not_recorded`, of which
+   * `ApprovalTaken` says that another call was first: decided again it is a denial.
    */
   record(draft: CallDraft): Promise<void>;
   /** Those of the ids that are known, by id. Sees what was taken but not yet written. */
   find(decisionIds: readonly string[]): Promise<ReadonlyMap<string, Recorded>>;
   /** What the graph said when it was decided, if it said anything and is still kept. */
-  factsOf(recorded: Recorded): Promise<Facts | undefined>;
+  factsOf(recorded: { readonly item: Pick<Recorded["item"], "facts"> }): Promise<Facts | undefined>;
   /** As `factsOf`, for many at once: by digest. */
   factsOfAll(recorded: readonly Recorded[]): Promise<ReadonlyMap<string, Facts>>;
   /** Every decision of whole calls before a position, newest first; `next` is absent at the end. For replays. */
@@ -145,7 +147,8 @@ export const createDecisionLog = (parts: DecisionLogParts): DecisionLog => {
   return {
     record: async (draft) => {
       const rows = rowsOf(draft, parts);
-      if (mustBeDurable(draft)) await queue.commit(rows);
+      if (rows.takes.length > 0) await recordTaking(parts, rows);
+      else if (mustBeDurable(draft)) await queue.commit(rows);
       else queue.defer(rows);
     },
     find,

@@ -1,5 +1,6 @@
 import type { Obligation } from "#contract/authzen.ts";
 import type { Inputs, Verdict } from "#pdp/decision-point.ts";
+import type { ActBinding } from "#pdp/requests/act-binding.ts";
 
 /** One item of a recorded call, as the row holds it. Wire names. */
 export interface StoredItem {
@@ -24,6 +25,10 @@ export interface StoredItem {
   readonly facts?: string;
   readonly context: string;
   readonly inputs: Inputs;
+  /** Of a denial that may be asked to be lifted: by which template, and what an approval would hold for. */
+  readonly request?: { readonly template: string; readonly agents: readonly string[]; readonly binding: ActBinding };
+  /** The approval without which it would have been a denial. */
+  readonly approval?: string;
 }
 
 export interface StoredCall {
@@ -67,6 +72,10 @@ export interface CallDraft {
   readonly items: readonly { readonly index: number; readonly verdict: Verdict }[];
 }
 
+/** A denial, or a permit to do more than view. */
+export const isAct = ({ decision, action }: { readonly decision: boolean; readonly action: string }): boolean =>
+  !decision || !action.startsWith("view");
+
 /** Denials and acts must be on record before the answer leaves; permits to view may follow within 50 ms. */
 export const mustBeDurable = (draft: CallDraft): boolean =>
-  draft.items.some(({ verdict }) => !verdict.decision || !verdict.ask.action.startsWith("view"));
+  draft.items.some(({ verdict }) => isAct({ decision: verdict.decision, action: verdict.ask.action }));

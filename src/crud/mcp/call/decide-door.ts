@@ -56,12 +56,31 @@ export const stepUpOf = (publicOrigin: string, level = "strong", maxAgeSeconds =
   url: `${publicOrigin}/auth/login?acr_values=${level}&max_age=${maxAgeSeconds}`,
 });
 
+/** What to ask an approval for: the very question that was denied, with what its denial lets be asked. */
+const offerOf = (decided: Decided, asked: DecideAsk | undefined, caller: Caller, publicOrigin: string) =>
+  decided.accessRequest === undefined || asked === undefined
+    ? {}
+    : {
+        access_request: {
+          ...decided.accessRequest,
+          endpoint: `${publicOrigin}/access/v1/requests`,
+          evaluation_id: decided.decisionId,
+          subject: { type: "identity", id: caller.sub },
+          action: { name: asked.action },
+          resource: { type: asked.type, id: asked.id ?? "*" },
+        },
+      };
+
 /** The refusal of a denial: the decision's reason is the code where it is one of ours. */
-export const denialOf = (decided: Decided, publicOrigin: string): Problem => {
+export const denialOf = (decided: Decided, publicOrigin: string, caller?: Caller, asked?: DecideAsk): Problem => {
   const reason = decided.reason ?? "";
   const code: ProblemCode = isProblemCode(reason) ? reason : "access_denied";
   return new Problem(code, {
-    members: { decision_id: decided.decisionId, ...(code === "step_up_required" ? { step_up: stepUpOf(publicOrigin) } : {}) },
+    members: {
+      decision_id: decided.decisionId,
+      ...(code === "step_up_required" ? { step_up: stepUpOf(publicOrigin) } : {}),
+      ...(caller === undefined ? {} : offerOf(decided, asked, caller, publicOrigin)),
+    },
   });
 };
 
@@ -99,10 +118,14 @@ export const requirePermit = async (input: DecideInput, parts: DecideParts): Pro
     tool_in_capabilities: input.delegated.capabilities?.has(tool.name) ?? false,
   });
   const mapped = { toolName: tool.name, arguments: input.arguments.value, caller, now: parts.now() };
-  const asks = [call, ...tool.rules.mappings.flatMap((mapping) => mapping.asks(mapped))];
+  // An approval of any of these is for this call alone: the same arguments to the same definition.
+  const bound = { arguments_digest: input.arguments.digest, definition_digest: tool.digest };
+  const mappings = tool.rules.mappings.flatMap((mapping) => mapping.asks(mapped));
+  const asks = [call, ...mappings.map((ask): DecideAsk => ({ ...ask, context: { ...ask.context, ...bound } }))];
   const answers = await parts.decider.decideMany(caller, asks, input.correlationId, "deny_on_first_deny");
-  const denied = answers.find((decided) => !decided.decision);
-  if (denied !== undefined) throw denialOf(denied, parts.publicOrigin);
+  const at = answers.findIndex((decided) => !decided.decision);
+  const denied = answers[at];
+  if (denied !== undefined) throw denialOf(denied, parts.publicOrigin, caller, asks[at]);
   const [first] = answers;
   if (first === undefined || answers.length !== asks.length) throw new Problem("decision_unavailable");
   const { stepUp } = tool.rules;

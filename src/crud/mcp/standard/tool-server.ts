@@ -60,6 +60,13 @@ const adviceOf = (problem: Problem, data: ReturnType<typeof errorData>): string 
     lines.push(
       `Sign in again (${data.step_up.level}, at most ${data.step_up.max_age_s} s ago) at ${data.step_up.url} and repeat the call.`,
     );
+  const offer = problem.options.members?.["access_request"] as
+    | { readonly endpoint: string; readonly display: { readonly message: string } }
+    | undefined;
+  if (offer !== undefined)
+    lines.push(
+      `${offer.display.message} Ask for it at ${offer.endpoint} with the members of access_request, then repeat the call as it is.`,
+    );
   if (data.decision_id !== undefined) lines.push(`Decision ${data.decision_id}.`);
   return lines.join("\n");
 };

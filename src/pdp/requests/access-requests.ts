@@ -1,0 +1,226 @@
+import { createHash } from "node:crypto";
+import canonicalize from "canonicalize";
+import type { AccessRequestDraft, AccessRequestReply, AccessRequestTask } from "#contract/access-requests.ts";
+import type { Facts } from "#contract/facts.ts";
+import { Problem } from "#contract/problem.ts";
+import { requireScope, type Caller } from "#authn/caller.ts";
+import type { Change, Changed } from "#events/change.ts";
+import type { Database } from "#store/database.ts";
+import type { Viewers } from "#pdp/explain/viewer.ts";
+import type { Recorded } from "#pdp/records/record.ts";
+import type { Approvers } from "./approvers.ts";
+import { createRequireDenial, isService, type DenialParts } from "./require-denial.ts";
+import * as store from "./request-store.ts";
+import type { RequestRow } from "./request-store.ts";
+import { replyOf, statusOf, taskOf, taskProblem, type Rights } from "./task.ts";
+import { entryOf, eventOf, type RequestAct, type RequestActor } from "./tell-request.ts";
+
+/** One call of somebody about requests. */
+export interface Visit {
+  readonly caller: Caller;
+  readonly correlationId: string;
+}
+
+export interface AccessRequestsParts extends DenialParts {
+  readonly database: Database;
+  readonly change: Change;
+  readonly approvers: Approvers;
+  readonly viewers: Viewers;
+  /** The facts of a recorded question as they are now. */
+  readonly presentFacts: (recorded: Recorded) => Promise<Facts | undefined>;
+  readonly nextId: () => string;
+}
+
+const MOST_OPEN = 50;
+
+const actorOf = ({ caller, correlationId }: Visit): RequestActor => ({
+  subject: caller.sub,
+  kind: caller.agent !== undefined || caller.sub.startsWith("agent:") ? "agent" : isService(caller) ? "service" : "person",
+  ...(caller.agent === undefined ? {} : { agent: caller.agent }),
+  ...(caller.clientId === undefined ? {} : { clientId: caller.clientId }),
+  ...(caller.acr === undefined ? {} : { acr: caller.acr }),
+  correlationId,
+});
+
+const told = <T>(result: T, row: RequestRow, act: RequestAct, by: RequestActor): Changed<T> => ({
+  result,
+  events: [eventOf(row, act, by.correlationId)],
+  entries: [entryOf(row, act, by)],
+});
+
+/** Requests that a denial be lifted, from the asking to the answer. */
+export const createAccessRequests = (parts: AccessRequestsParts) => {
+  const { database, change, records, approvers, now } = parts;
+  const requireDenial = createRequireDenial(parts);
+
+  const factsOf = async (row: RequestRow): Promise<Facts | undefined> => {
+    const recorded = (await records.find([row.evaluation_id])).get(row.evaluation_id);
+    return recorded === undefined ? undefined : parts.presentFacts(recorded);
+  };
+  const isOwn = ({ sub, tenant, agent }: Caller, row: RequestRow): boolean =>
+    tenant === row.tenant && (sub === row.requester || (sub === row.subject && (agent === undefined || row.agents.includes(agent))));
+
+  const rightsOf = async (caller: Caller, row: RequestRow): Promise<Rights & { readonly name?: string }> => {
+    const approver = await approvers.mayAnswer(caller, row, () => factsOf(row));
+    return {
+      cancel: caller.sub === row.requester && isOwn(caller, row),
+      answer: approver !== undefined,
+      ...(approver?.name === undefined ? {} : { name: approver.name }),
+    };
+  };
+
+  /** The row with the caller's rights to it. To anybody else it does not exist: the same answer, after the same work. */
+  const requireVisible = async (caller: Caller, id: string) => {
+    const row = await store.readRequest(database, id);
+    const seesAll = await parts.viewers.seesAll(parts.pepOf(caller));
+    if (row === undefined) throw taskProblem("unknown_task");
+    const rights = await rightsOf(caller, row);
+    const mine = isOwn(caller, row) || rights.answer || caller.sub === row.answered_by;
+    if (!mine && !(seesAll && (caller.tenant === "*" || caller.tenant === row.tenant))) throw taskProblem("unknown_task");
+    return { row, rights };
+  };
+
+  const create = async (visit: Visit, draft: AccessRequestDraft, key: string): Promise<AccessRequestReply> => {
+    const { caller } = visit;
+    if (isService(caller)) requireScope(caller, ["authzen.requests"]);
+    const bodyDigest = createHash("sha256")
+      .update(canonicalize(draft) ?? "")
+      .digest("hex");
+    const repeated = async (tenant: string): Promise<AccessRequestReply | undefined> => {
+      const held = await store.readKeyedRequest(database, tenant, caller.sub, key);
+      if (held === undefined) return undefined;
+      if (held.body_digest !== bodyDigest) throw taskProblem("duplicate_request", "The key was used for another request.");
+      return replyOf(held, { cancel: true, answer: false }, now());
+    };
+    const before = caller.tenant === "*" ? undefined : await repeated(caller.tenant);
+    if (before !== undefined) return before;
+
+    const recorded = await requireDenial(caller, draft);
+    const asked = recorded.item.request;
+    const template = asked === undefined ? undefined : parts.engines.current().engine.bundle.templates.get(asked.template);
+    if (asked === undefined || template === undefined) throw taskProblem("invalid_denial_binding");
+    const facts = await parts.presentFacts(recorded);
+    const agents = asked.agents;
+    const party = { tenant: recorded.tenant, subject: recorded.subject, requester: caller.sub, agents };
+    const named = facts === undefined ? { approvers: [], persons: [] } : await approvers.name(template.approvers, facts, party);
+    const at = now();
+    const failed = named.persons.length === 0;
+    const row: store.NewRequest = {
+      id: parts.nextId(),
+      tenant: recorded.tenant,
+      subject: recorded.subject,
+      subject_name: facts?.subject?.name ?? null,
+      agents,
+      agent_name: facts?.agent?.name ?? null,
+      requester: caller.sub,
+      action: recorded.item.action,
+      resource_type: recorded.item.type,
+      resource_id: recorded.item.id ?? null,
+      resource_ref: recorded.item.ref ?? null,
+      evaluation_id: recorded.decision_id,
+      policy_version: recorded.policy_version,
+      act_digest: asked.binding.act,
+      binding_digest: asked.binding.whole,
+      definition: asked.binding.definition ?? null,
+      delegation_id: asked.binding.delegationId ?? null,
+      template: asked.template,
+      approver_rule: template.approvers,
+      approvers: named.approvers,
+      told: named.persons,
+      justification: draft.justification ?? null,
+      status: failed ? "failed" : "pending",
+      failure: failed ? "no_approver" : null,
+      created_at: at.toISOString(),
+      expires_at: new Date(at.getTime() + template.ttl_minutes * 60_000).toISOString(),
+      valid_minutes: template.valid_minutes,
+      single_use: template.single_use,
+      idem_key: key,
+      body_digest: bodyDigest,
+    };
+    const made = await change(async (sql) => {
+      if ((await store.countOpenRequests(sql, row.tenant, row.requester)) >= MOST_OPEN)
+        throw new Problem("too_many", { detail: `At most ${MOST_OPEN} requests of one person are open. Cancel one, or wait for answers.` });
+      const inserted = await store.insertRequest(sql, row);
+      return inserted === undefined ? { result: undefined } : told(inserted, inserted, failed ? "failed" : "created", actorOf(visit));
+    });
+    if (made !== undefined) return replyOf(made, { cancel: true, answer: false }, at);
+    const same = await repeated(row.tenant);
+    if (same !== undefined) return same;
+    const open = await store.findOpenRequest(database, row);
+    throw taskProblem("duplicate_request", "The same is asked for already.", open === undefined ? {} : { request_id: open.id });
+  };
+
+  /** Why nothing came of a change of a pending request. */
+  const refuseState = async (id: string): Promise<never> => {
+    const row = await store.readRequest(database, id);
+    if (row === undefined) throw taskProblem("unknown_task");
+    const status = statusOf(row, now());
+    throw status === "expired" ? taskProblem("task_expired") : taskProblem("invalid_task_state", `It is ${status}.`, { status });
+  };
+
+  return {
+    create,
+
+    read: async ({ caller }: Visit, id: string): Promise<AccessRequestReply> => {
+      const { row, rights } = await requireVisible(caller, id);
+      return replyOf(row, rights, now());
+    },
+
+    cancel: async (visit: Visit, id: string): Promise<AccessRequestReply> => {
+      const { rights } = await requireVisible(visit.caller, id);
+      if (!rights.cancel) throw new Problem("access_denied", { detail: "Only who asked takes it back." });
+      const row = await change(async (sql) => {
+        const cancelled = await store.cancelRequest(sql, id, now());
+        return cancelled === undefined ? { result: undefined } : told(cancelled, cancelled, "cancelled", actorOf(visit));
+      });
+      return row === undefined ? refuseState(id) : replyOf(row, rights, now());
+    },
+
+    answer: async (visit: Visit, id: string, given: { readonly outcome: "approve" | "deny"; readonly comment?: string | undefined }) => {
+      const { row: asked, rights } = await requireVisible(visit.caller, id);
+      if (!rights.answer)
+        throw new Problem("access_denied", { detail: "One of its approvers answers, in person, and nobody a request of their own." });
+      if (statusOf(asked, now()) !== "pending") return refuseState(id);
+      if (asked.policy_version !== parts.engines.current().version)
+        throw taskProblem("invalid_task_state", "Other policies decide since it was asked: an approval would hold for nothing.");
+      const status = given.outcome === "approve" ? "approved" : "denied";
+      const row = await change(async (sql) => {
+        const answer = { status, at: now(), by: visit.caller.sub, name: rights.name, comment: given.comment } as const;
+        const answered = await store.answerRequest(sql, id, answer);
+        return answered === undefined ? { result: undefined } : told(answered, answered, status, actorOf(visit));
+      });
+      return row === undefined ? refuseState(id) : replyOf(row, rights, now());
+    },
+
+    list: async (
+      { caller }: Visit,
+      query: {
+        readonly as: "requester" | "approver";
+        readonly status?: AccessRequestTask["status"] | undefined;
+        readonly before: string | undefined;
+        readonly limit: number;
+      },
+    ): Promise<{ readonly tasks: readonly AccessRequestTask[]; readonly next?: string }> => {
+      const at = now();
+      const names = query.as === "approver" ? await approvers.namesOf(caller) : [];
+      const found = await store.listRequests(database, {
+        tenant: caller.tenant,
+        caller: caller.sub,
+        ...(query.as === "approver" ? { answering: names } : {}),
+        before: query.before,
+        status: query.status,
+        limit: query.limit + 1,
+        now: at,
+      });
+      const page = found.slice(0, query.limit);
+      const last = page.at(-1);
+      const tasks = page.map((row) => {
+        const answer = query.as === "approver" && row.approvers.some((id) => names.includes(id));
+        return taskOf(row, { cancel: caller.sub === row.requester, answer }, at);
+      });
+      return { tasks, ...(found.length > page.length && last !== undefined ? { next: last.id } : {}) };
+    },
+  };
+};
+
+export type AccessRequests = ReturnType<typeof createAccessRequests>;

@@ -1,0 +1,245 @@
+import type { AccessRequestStatus } from "#contract/access-requests.ts";
+import { statement, type Sql } from "#store/database.ts";
+
+/** One request as it is kept. */
+export interface RequestRow {
+  readonly id: string;
+  readonly tenant: string;
+  readonly subject: string;
+  readonly subject_name: string | null;
+  /** Outermost first. */
+  readonly agents: readonly string[];
+  readonly agent_name: string | null;
+  readonly requester: string;
+  readonly action: string;
+  readonly resource_type: string;
+  /** Null of a secret. */
+  readonly resource_id: string | null;
+  readonly resource_ref: string | null;
+  readonly evaluation_id: string;
+  readonly policy_version: string;
+  readonly act_digest: string;
+  readonly binding_digest: string;
+  readonly definition: string | null;
+  readonly delegation_id: string | null;
+  readonly template: string;
+  /** `resource_owner`, `agent_controller` or `group:<id>`. */
+  readonly approver_rule: string;
+  readonly approvers: readonly string[];
+  readonly told: readonly string[];
+  readonly justification: string | null;
+  readonly status: AccessRequestStatus;
+  readonly failure: string | null;
+  readonly created_at: string;
+  readonly expires_at: string;
+  readonly valid_minutes: number;
+  readonly single_use: boolean;
+  readonly answered_at: string | null;
+  readonly answered_by: string | null;
+  readonly answered_name: string | null;
+  readonly comment: string | null;
+  readonly approval_id: string | null;
+  readonly approved_until: string | null;
+  readonly used_by: string | null;
+  readonly voided_at: string | null;
+  readonly void_reason: string | null;
+  readonly idem_key: string;
+  readonly body_digest: string;
+}
+
+const columns = `id, tenant, subject, subject_name, agents, agent_name, requester, action, resource_type, resource_id, resource_ref,
+  evaluation_id, policy_version, act_digest, binding_digest, definition, delegation_id, template, approver_rule, approvers, told,
+  justification, status, failure, created_at, expires_at, valid_minutes, single_use, answered_at, answered_by, answered_name, comment,
+  approval_id, approved_until, used_by, voided_at, void_reason, idem_key, body_digest`;
+
+export type NewRequest = Omit<
+  RequestRow,
+  "answered_at" | "answered_by" | "answered_name" | "comment" | "approval_id" | "approved_until" | "used_by" | "voided_at" | "void_reason"
+>;
+
+const insert = statement<RequestRow>(
+  "pdp.request.insert",
+  `insert into pdp.request (id, tenant, subject, subject_name, agents, agent_name, requester, action, resource_type, resource_id, resource_ref,
+     evaluation_id, policy_version, act_digest, binding_digest, definition, delegation_id, template, approver_rule, approvers, told,
+     justification, status, failure, created_at, expires_at, valid_minutes, single_use, idem_key, body_digest)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27,
+     $28, $29, $30) on conflict do nothing returning ${columns}`,
+);
+const read = statement<RequestRow>("pdp.request.read", `select ${columns} from pdp.request where id = $1`);
+const readKeyed = statement<RequestRow>(
+  "pdp.request.keyed",
+  `select ${columns} from pdp.request where tenant = $1 and requester = $2 and idem_key = $3`,
+);
+const readOpen = statement<{ readonly id: string }>(
+  "pdp.request.open",
+  "select id from pdp.request where tenant = $1 and requester = $2 and binding_digest = $3 and status = 'pending'",
+);
+const countOpen = statement<{ readonly open: bigint }>(
+  "pdp.request.count_open",
+  "select count(*) as open from pdp.request where tenant = $1 and requester = $2 and status = 'pending'",
+);
+// A status that time has made is shown before it is written.
+const effective = "case when status = 'pending' and expires_at <= $6 then 'expired' else status end";
+const listOwn = statement<RequestRow>(
+  "pdp.request.own",
+  `select ${columns} from pdp.request where tenant = $1 and (requester = $2 or subject = $2)
+     and ($3::text is null or id < $3) and ($4::text is null or ${effective} = $4) order by id desc limit $5`,
+);
+const listToAnswer = statement<RequestRow>(
+  "pdp.request.to_answer",
+  `select ${columns} from pdp.request where tenant = $1 and requester <> $2 and subject <> $2 and (approvers && $7 or answered_by = $2)
+     and ($3::text is null or id < $3) and ($4::text is null or ${effective} = $4) order by id desc limit $5`,
+);
+const answerPending = statement<RequestRow>(
+  "pdp.request.answer",
+  `update pdp.request set status = $2, answered_at = $3, answered_by = $4, answered_name = $5, comment = $6,
+     approval_id = case when $2 = 'approved' then 'ap_' || substr(id, 4) end,
+     approved_until = case when $2 = 'approved' then $3::timestamptz + make_interval(mins => valid_minutes) end
+   where id = $1 and status = 'pending' and expires_at > $3 returning ${columns}`,
+);
+const cancelPending = statement<RequestRow>(
+  "pdp.request.cancel",
+  `update pdp.request set status = 'cancelled' where id = $1 and status = 'pending' and expires_at > $2 returning ${columns}`,
+);
+
+export const insertRequest = async (sql: Sql, row: NewRequest): Promise<RequestRow | undefined> => {
+  const [made] = await sql.run(insert, [
+    row.id,
+    row.tenant,
+    row.subject,
+    row.subject_name,
+    row.agents,
+    row.agent_name,
+    row.requester,
+    row.action,
+    row.resource_type,
+    row.resource_id,
+    row.resource_ref,
+    row.evaluation_id,
+    row.policy_version,
+    row.act_digest,
+    row.binding_digest,
+    row.definition,
+    row.delegation_id,
+    row.template,
+    row.approver_rule,
+    row.approvers,
+    row.told,
+    row.justification,
+    row.status,
+    row.failure,
+    row.created_at,
+    row.expires_at,
+    row.valid_minutes,
+    row.single_use,
+    row.idem_key,
+    row.body_digest,
+  ]);
+  return made;
+};
+
+export const readRequest = async (sql: Sql, id: string) => (await sql.run(read, [id]))[0];
+export const readKeyedRequest = async (sql: Sql, tenant: string, requester: string, key: string) =>
+  (await sql.run(readKeyed, [tenant, requester, key]))[0];
+export const findOpenRequest = async (sql: Sql, row: Pick<NewRequest, "tenant" | "requester" | "binding_digest">) =>
+  (await sql.run(readOpen, [row.tenant, row.requester, row.binding_digest]))[0];
+export const countOpenRequests = async (sql: Sql, tenant: string, requester: string): Promise<number> =>
+  Number((await sql.run(countOpen, [tenant, requester]))[0]?.open ?? 0n);
+
+export interface RequestList {
+  readonly tenant: string;
+  readonly caller: string;
+  /** Ids that may answer: the caller's and those of its groups; absent: the caller's own requests are listed. */
+  readonly answering?: readonly string[];
+  readonly before?: string | undefined;
+  readonly status?: AccessRequestStatus | undefined;
+  readonly limit: number;
+  readonly now: Date;
+}
+
+export const listRequests = (sql: Sql, list: RequestList): Promise<readonly RequestRow[]> => {
+  const common = [list.tenant, list.caller, list.before ?? null, list.status ?? null, list.limit, list.now] as const;
+  return list.answering === undefined ? sql.run(listOwn, common) : sql.run(listToAnswer, [...common, list.answering]);
+};
+
+export interface Answer {
+  readonly status: "approved" | "denied";
+  readonly at: Date;
+  readonly by: string;
+  readonly name: string | undefined;
+  readonly comment: string | undefined;
+}
+
+/** `undefined`: it is no longer pending. */
+export const answerRequest = async (sql: Sql, id: string, given: Answer) =>
+  (await sql.run(answerPending, [id, given.status, given.at, given.by, given.name ?? null, given.comment ?? null]))[0];
+export const cancelRequest = async (sql: Sql, id: string, now: Date) => (await sql.run(cancelPending, [id, now]))[0];
+
+// ---- approvals ----
+
+const findLive = statement<RequestRow>(
+  "pdp.request.live",
+  `select ${columns} from pdp.request
+   where tenant = $1 and subject = $2 and status = 'approved' and used_by is null and voided_at is null and approved_until > $3 order by id`,
+);
+const take = statement<RequestRow>(
+  "pdp.request.take",
+  `update pdp.request set used_by = $2
+   where approval_id = $1 and single_use and used_by is null and voided_at is null and approved_until > $3 returning ${columns}`,
+);
+const voidOne = statement<RequestRow>(
+  "pdp.request.void",
+  `update pdp.request set voided_at = $2, void_reason = $3
+   where id = $1 and status = 'approved' and used_by is null and voided_at is null and approved_until > $2 returning ${columns}`,
+);
+
+const liveOfAgents = statement<RequestRow>(
+  "pdp.request.live_of_agents",
+  `select ${columns} from pdp.request
+   where status = 'approved' and used_by is null and voided_at is null and approved_until > $1 and delegation_id is not null
+     and id > $2 order by id limit $3`,
+);
+
+/** Live approvals for acts of agents, by id. */
+export const listLiveOfAgents = (sql: Sql, now: Date, after: string, limit: number) => sql.run(liveOfAgents, [now, after, limit]);
+const isLive = statement<{ readonly id: string }>(
+  "pdp.request.is_live",
+  `select id from pdp.request
+   where approval_id = $1 and used_by is null and voided_at is null and approved_until > $2`,
+);
+
+export const isLiveApproval = async (sql: Sql, approvalId: string, now: Date): Promise<boolean> =>
+  (await sql.run(isLive, [approvalId, now])).length > 0;
+export const findLiveApprovals = (sql: Sql, tenant: string, subject: string, now: Date) => sql.run(findLive, [tenant, subject, now]);
+/** `undefined`: somebody else took it, or it is not live any more. */
+export const takeApproval = async (sql: Sql, approvalId: string, decisionId: string, now: Date) =>
+  (await sql.run(take, [approvalId, decisionId, now]))[0];
+export const voidApproval = async (sql: Sql, id: string, now: Date, reason: string) => (await sql.run(voidOne, [id, now, reason]))[0];
+
+// ---- what time and other policies end ----
+
+const some = (which: string) => `(select id from pdp.request where ${which} order by id limit 200 for update skip locked)`;
+const expire = statement<RequestRow>(
+  "pdp.request.expire",
+  `update pdp.request set status = 'expired' where id in ${some("status = 'pending' and expires_at <= $1")} returning ${columns}`,
+);
+const failOfOthers = statement<RequestRow>(
+  "pdp.request.fail_of_others",
+  `update pdp.request set status = 'failed', failure = 'policies_changed'
+   where id in ${some("status = 'pending' and policy_version <> (select active from pdp.pointer where id = 1)")} returning ${columns}`,
+);
+const voidOfOthers = statement<RequestRow>(
+  "pdp.request.void_of_others",
+  `update pdp.request set voided_at = $1, void_reason = 'policies_changed'
+   where id in ${some(
+     `status = 'approved' and used_by is null and voided_at is null and approved_until > $1
+      and policy_version <> (select active from pdp.pointer where id = 1)`,
+   )} returning ${columns}`,
+);
+
+/** Ends what has run out, and what was bound to policies that no longer decide. A part at a time. */
+export const endOutdated = async (sql: Sql, now: Date) => ({
+  expired: await sql.run(expire, [now]),
+  failed: await sql.run(failOfOthers),
+  voided: await sql.run(voidOfOthers, [now]),
+});

@@ -1,0 +1,85 @@
+import type { AccessRequestReply, AccessRequestTask } from "#contract/access-requests.ts";
+import { Problem, type ProblemCode } from "#contract/problem.ts";
+import { displayOf } from "./offer.ts";
+import type { RequestRow } from "./request-store.ts";
+
+/** The profile names its errors by URN; ours is the code beside it. */
+export const taskProblem = (
+  code: Extract<ProblemCode, "invalid_denial_binding" | "duplicate_request" | "unknown_task" | "task_expired" | "invalid_task_state">,
+  detail?: string,
+  members: Readonly<Record<string, unknown>> = {},
+): Problem =>
+  new Problem(code, {
+    ...(detail === undefined ? {} : { detail }),
+    members: { ...members, type: `urn:openid:authzen:access-request:error:${code}` },
+  });
+
+/** What the reader may do with it now. */
+export interface Rights {
+  readonly cancel: boolean;
+  readonly answer: boolean;
+}
+
+/** The status that time has made of it, written or not. */
+export const statusOf = (row: RequestRow, now: Date): RequestRow["status"] =>
+  row.status === "pending" && Date.parse(row.expires_at) <= now.getTime() ? "expired" : row.status;
+
+const someone = (id: string, name: string | null) => ({ id, ...(name === null ? {} : { name }) });
+
+export const taskOf = (row: RequestRow, rights: Rights, now: Date): AccessRequestTask => {
+  const path = `/access/v1/requests/${row.id}`;
+  const status = statusOf(row, now);
+  const isOpen = status === "pending";
+  const resource = { type: row.resource_type, ...(row.resource_id === null ? {} : { id: row.resource_id }) };
+  const [agent] = row.agents;
+  return {
+    id: row.id,
+    status,
+    status_endpoint: path,
+    expires_at: row.expires_at,
+    display: displayOf({ action: row.action, ...resource }, { ...row, approvers: row.approver_rule }),
+    links: {
+      ...(isOpen && rights.cancel ? { cancel: `${path}/cancel` } : {}),
+      ...(isOpen && rights.answer ? { review: `${path}/answer` } : {}),
+    },
+    created_at: row.created_at,
+    evaluation_id: row.evaluation_id,
+    template: row.template,
+    subject: someone(row.subject, row.subject_name),
+    ...(agent === undefined ? {} : { agent: someone(agent, row.agent_name) }),
+    action: { name: row.action },
+    resource: { ...resource, ...(row.resource_ref === null ? {} : { ref: row.resource_ref }) },
+    ...(row.justification === null ? {} : { justification: row.justification }),
+    approvers: [...row.approvers],
+    ...(row.answered_at === null ? {} : { answered_at: row.answered_at }),
+    ...(row.answered_by === null ? {} : { answered_by: someone(row.answered_by, row.answered_name) }),
+    ...(row.comment === null ? {} : { comment: row.comment }),
+    ...(row.failure === null ? {} : { failure: row.failure }),
+  };
+};
+
+const stateOf = (row: RequestRow, until: string, now: Date) => {
+  if (row.used_by !== null) return "used";
+  if (row.voided_at !== null) return "voided";
+  return Date.parse(until) <= now.getTime() ? "expired" : "live";
+};
+
+export const replyOf = (row: RequestRow, rights: Rights, now: Date): AccessRequestReply => {
+  const task = taskOf(row, rights, now);
+  const { approval_id: id, answered_at: at, approved_until: until } = row;
+  if (id === null || at === null || until === null) return { task };
+  return {
+    task,
+    result: {
+      mode: "reevaluate",
+      approval: {
+        id,
+        approved_at: at,
+        approved_until: until,
+        state: stateOf(row, until, now),
+        single_use: row.single_use,
+        ...(row.void_reason === null ? {} : { reason: row.void_reason }),
+      },
+    },
+  };
+};

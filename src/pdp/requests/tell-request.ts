@@ -1,0 +1,64 @@
+import type { EntryDraft } from "#events/audit/entry.ts";
+import type { EventDraft } from "#events/change.ts";
+import type { RequestRow } from "./request-store.ts";
+
+export type RequestAct = "created" | "approved" | "denied" | "cancelled" | "expired" | "failed" | "voided" | "used";
+
+/** Who did it, and in which call; the house itself where time or other policies did. */
+export interface RequestActor {
+  readonly subject: string;
+  readonly kind: EntryDraft["actor"]["kind"];
+  readonly agent?: string;
+  readonly clientId?: string;
+  readonly acr?: string;
+  readonly correlationId: string;
+}
+
+export const theHouse = (correlationId: string): RequestActor => ({ subject: "service:pdp", kind: "system", correlationId });
+
+/** Of an approval that was used or voided these are about the approval; of all others about the request. */
+const aboutOf = (row: RequestRow, act: RequestAct): Readonly<Record<string, unknown>> => ({
+  op: act,
+  request_id: row.id,
+  evaluation_id: row.evaluation_id,
+  status: row.status,
+  template: row.template,
+  action: row.action,
+  resource_type: row.resource_type,
+  policy_version: row.policy_version,
+  ...(row.approval_id === null ? {} : { approval_id: row.approval_id, approved_until: row.approved_until, single_use: row.single_use }),
+  ...(act === "used" ? { decision_id: row.used_by } : {}),
+  ...(act === "failed" ? { reason: row.failure } : {}),
+  ...(act === "voided" ? { reason: row.void_reason } : {}),
+});
+
+export const entryOf = (row: RequestRow, act: RequestAct, by: RequestActor): EntryDraft => ({
+  tenant: row.tenant,
+  category: "task",
+  outcome: act === "denied" ? "denied" : act === "failed" ? "error" : "ok",
+  actor: {
+    subject: by.subject,
+    kind: by.kind,
+    ...(by.agent === undefined ? {} : { agent_id: by.agent }),
+    ...(by.clientId === undefined ? {} : { client_id: by.clientId }),
+    ...(by.acr === undefined ? {} : { acr: by.acr }),
+  },
+  via: { service: "pdp" },
+  resource: { type: "access_request", id: row.id },
+  decisionId: act === "used" && row.used_by !== null ? row.used_by : row.evaluation_id,
+  correlationId: by.correlationId,
+  // Whom it is about goes in as its reference.
+  data: { ...aboutOf(row, act), subject: row.subject, ...(row.agents[0] === undefined ? {} : { agent_id: row.agents[0] }) },
+});
+
+/** For who asked, whom it is about, and those who may answer; it names none of them. */
+export const eventOf = (row: RequestRow, act: RequestAct, correlationId: string): EventDraft => ({
+  type: `access_request.${act}`,
+  tenant: row.tenant,
+  stream: "workflow",
+  kind: "access_request",
+  visibleTo: [...new Set([row.requester, row.subject, ...row.told])],
+  key: row.id,
+  data: aboutOf(row, act),
+  correlationId,
+});
