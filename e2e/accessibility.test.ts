@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import AxeBuilder from "@axe-core/playwright";
-import type { Browser, Page } from "playwright-core";
+import type { Browser } from "playwright-core";
+import { findingsOf } from "./axe.ts";
 import { launchBrowser, openPage } from "./browser.ts";
 import { signIn } from "./sign-in.ts";
 import { startTestHouse, type TestHouse } from "./test-house.ts";
@@ -16,14 +16,6 @@ const screens = [
   { name: "a page that is not for ben", path: "/why", ready: /Why denied/ },
   { name: "a page that is not there", path: "/nowhere", ready: /Not there/ },
 ] as const;
-
-/** Serious and critical findings of axe, in words. */
-const findingsOf = async (page: Page): Promise<readonly string[]> => {
-  const { violations } = await new AxeBuilder({ page }).analyze();
-  return violations
-    .filter((violation) => violation.impact === "serious" || violation.impact === "critical")
-    .map((violation) => `${violation.id}: ${violation.help}: ${violation.nodes.map((node) => node.target.join(" ")).join(", ")}`);
-};
 
 describe("for everybody", () => {
   let house: TestHouse;

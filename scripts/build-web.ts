@@ -33,6 +33,10 @@ const budgets: readonly { readonly name: string; readonly entry?: string; readon
   { name: "Delegations, one", entry: "src/pages/delegations/delegation-page.tsx", most: 30 * kB },
   { name: "Why denied", entry: "src/pages/why/decision-list-page.tsx", most: 20 * kB },
   { name: "Why denied, one", entry: "src/pages/why/decision-page.tsx", most: 20 * kB },
+  { name: "Policies", entry: "src/pages/policies/policy-list-page.tsx", most: 30 * kB },
+  { name: "Policies, rule", entry: "src/pages/policies/policy-page.tsx", most: 130 * kB },
+  { name: "Policies, version", entry: "src/pages/policies/version-page.tsx", most: 130 * kB },
+  { name: "Policies, draft", entry: "src/pages/policies/draft-page.tsx", most: 130 * kB },
 ];
 const initialBudget = 240 * kB;
 

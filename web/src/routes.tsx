@@ -2,7 +2,7 @@ import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "
 import type { ReactElement } from "react";
 import { StepUpProvider } from "./session/step-up-dialog.tsx";
 import { NotFound, ScreenGate } from "./shell/screen-gate.tsx";
-import { delegations, tools, why } from "./shell/screens.ts";
+import { delegations, policies, tools, why } from "./shell/screens.ts";
 import { freeText, idText, parseSearch, searchReader, stringifySearch } from "./shell/search.ts";
 import { Shell } from "./shell/shell.tsx";
 import { HomePage } from "./pages/home/home-page.tsx";
@@ -23,6 +23,10 @@ const GrantPage = lazyRouteComponent(async () => await import("./pages/delegatio
 const DelegationPage = lazyRouteComponent(async () => await import("./pages/delegations/delegation-page.tsx"), "DelegationPage");
 const DecisionList = lazyRouteComponent(async () => await import("./pages/why/decision-list-page.tsx"), "DecisionListPage");
 const DecisionPage = lazyRouteComponent(async () => await import("./pages/why/decision-page.tsx"), "DecisionPage");
+const PolicyList = lazyRouteComponent(async () => await import("./pages/policies/policy-list-page.tsx"), "PolicyListPage");
+const PolicyPage = lazyRouteComponent(async () => await import("./pages/policies/policy-page.tsx"), "PolicyPage");
+const VersionPage = lazyRouteComponent(async () => await import("./pages/policies/version-page.tsx"), "VersionPage");
+const DraftPage = lazyRouteComponent(async () => await import("./pages/policies/draft-page.tsx"), "DraftPage");
 
 const homeRoute = createRoute({ getParentRoute: () => root, path: "/", component: HomePage, validateSearch: searchReader({}) });
 
@@ -114,8 +118,65 @@ const decisionRoute = createRoute({
   component: DecisionPage,
 });
 
+const policiesRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/policies",
+  validateSearch: searchReader({ q: freeText, status: ["active", "shadow", "draft"], act: ["rollback"] }),
+  component: () => (
+    <ScreenGate screen={policies}>
+      <PolicyList />
+    </ScreenGate>
+  ),
+});
+
+const policyRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/policies/$id",
+  validateSearch: searchReader({ version: idText }),
+  component: () => (
+    <ScreenGate screen={policies}>
+      <PolicyPage />
+    </ScreenGate>
+  ),
+});
+
+const versionRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/policies/versions/$version",
+  validateSearch: searchReader({ file: idText, replay: idText, act: ["shadow", "unshadow", "activate", "rollback", "delete"] }),
+  component: () => (
+    <ScreenGate screen={policies}>
+      <VersionPage />
+    </ScreenGate>
+  ),
+});
+
+const draftRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/policies/versions/new",
+  validateSearch: searchReader({ from: idText, file: idText }),
+  component: () => (
+    <ScreenGate screen={policies}>
+      <DraftPage />
+    </ScreenGate>
+  ),
+});
+
 export const router = createRouter({
-  routeTree: root.addChildren([homeRoute, toolsRoute, toolRoute, delegationsRoute, grantRoute, delegationRoute, whyRoute, decisionRoute]),
+  routeTree: root.addChildren([
+    homeRoute,
+    toolsRoute,
+    toolRoute,
+    delegationsRoute,
+    grantRoute,
+    delegationRoute,
+    whyRoute,
+    decisionRoute,
+    policiesRoute,
+    policyRoute,
+    draftRoute,
+    versionRoute,
+  ]),
   pathParamsAllowedCharacters: [":", "@", "+"],
   parseSearch,
   stringifySearch,

@@ -10,6 +10,8 @@ export interface ClientRoute {
 
 const viewAll = (type: string) => ({ type, action: "view_all" });
 
+const viewPolicies = { type: "policies", action: "view" };
+
 /** The screens that there are. One decision may be opened by anybody signed in: the server says how much of it they see. */
 export const clientRoutes: readonly ClientRoute[] = [
   { path: "/" },
@@ -20,6 +22,9 @@ export const clientRoutes: readonly ClientRoute[] = [
   { path: "/delegations/{id}", pair: viewAll("delegations"), module: "agents" },
   { path: "/why", pair: viewAll("decisions") },
   { path: "/why/{id}" },
+  { path: "/policies", pair: viewPolicies, module: "pdp" },
+  { path: "/policies/{id}", pair: viewPolicies, module: "pdp" },
+  { path: "/policies/versions/{version}", pair: viewPolicies, module: "pdp" },
 ];
 
 /** Paths below these never get the client's page: the route's own answer, or 404. */

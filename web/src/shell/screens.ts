@@ -4,8 +4,8 @@ import type { IconName } from "../ui/icon.tsx";
 
 /** The screens that there are: shown while their module is on and their question is answered with yes. */
 export interface Screen {
-  readonly id: "home" | "tools" | "delegations" | "why";
-  readonly path: "/" | "/tools" | "/delegations" | "/why";
+  readonly id: "home" | "tools" | "delegations" | "why" | "policies";
+  readonly path: "/" | "/tools" | "/delegations" | "/why" | "/policies";
   readonly label: string;
   readonly icon: IconName;
   /** Pressed after `g`. */
@@ -35,5 +35,14 @@ export const delegations: Screen = {
   module: "agents",
 };
 export const why: Screen = { id: "why", path: "/why", label: words.nav.why, icon: "why", letter: "w", ask: view("decisions", "why") };
+export const policies: Screen = {
+  id: "policies",
+  path: "/policies",
+  label: words.nav.policies,
+  icon: "policy",
+  letter: "p",
+  ask: { type: "policies", action: "view", key: "nav:policies" },
+  module: "pdp",
+};
 
-export const screens: readonly Screen[] = [home, tools, delegations, why];
+export const screens: readonly Screen[] = [home, tools, delegations, why, policies];

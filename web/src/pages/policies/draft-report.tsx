@@ -1,0 +1,51 @@
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { useEffect, type ReactElement } from "react";
+import type { PolicyReport } from "#contract/policies.ts";
+import { useClient } from "../../api/client-context.ts";
+import { validateQuery } from "../../api/policies.ts";
+import { policyWords } from "../../strings/policies.ts";
+import { Panel } from "../../ui/panel.tsx";
+import { QueryView } from "../../ui/query-view.tsx";
+import type { PolicyDraft } from "./draft-files.ts";
+import { ReportView } from "./report-view.tsx";
+import { useDebounced } from "./use-debounced.ts";
+
+const SETTLED_MS = 400;
+
+/** Faults and cases of what is written, asked of the server when no key was pressed for a moment. Nothing is stored. */
+export const DraftReport = ({
+  from,
+  files,
+  onReport,
+  onGo,
+}: {
+  readonly from: string;
+  readonly files: PolicyDraft["files"];
+  readonly onReport: (report: PolicyReport | undefined) => void;
+  readonly onGo: (fault: PolicyReport["errors"][number]) => void;
+}): ReactElement => {
+  const settled = useDebounced(files, SETTLED_MS);
+  const isEmpty = Object.keys(settled).length === 0;
+  const query = useQuery({ ...validateQuery(useClient(), from, settled), enabled: !isEmpty, placeholderData: keepPreviousData });
+  const report = isEmpty ? undefined : query.data;
+  useEffect(() => onReport(report), [report, onReport]);
+  const isChecking = !isEmpty && (query.isFetching || settled !== files);
+  return (
+    <Panel
+      title={policyWords.report.title}
+      aside={
+        <span className="sp-small sp-dim" role="status">
+          {isChecking ? policyWords.report.checking : ""}
+        </span>
+      }
+    >
+      {isEmpty ? (
+        <p className="sp-dim">{policyWords.report.unchanged}</p>
+      ) : (
+        <QueryView query={query} service="pdp">
+          {(value) => <ReportView report={value} onGo={onGo} />}
+        </QueryView>
+      )}
+    </Panel>
+  );
+};

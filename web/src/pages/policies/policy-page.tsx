@@ -1,0 +1,111 @@
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import type { ReactElement } from "react";
+import type { ReplyOf } from "#contract/endpoint.ts";
+import type { readPolicy } from "#contract/policies.ts";
+import { useClient } from "../../api/client-context.ts";
+import { policyQuery } from "../../api/policies.ts";
+import { Gate } from "../../decisions/gate.tsx";
+import { words } from "../../strings/en.ts";
+import { visibleText } from "../../strings/format.ts";
+import { policyWords } from "../../strings/policies.ts";
+import { CopyButton } from "../../ui/copy-button.tsx";
+import { Foreign } from "../../ui/foreign.tsx";
+import { Page } from "../../ui/page.tsx";
+import { Panel } from "../../ui/panel.tsx";
+import { QueryView } from "../../ui/query-view.tsx";
+import { SourceEditor } from "./source-editor.tsx";
+import { EffectChip } from "./state-chip.tsx";
+
+const route = getRouteApi("/policies/$id");
+type Policy = ReplyOf<typeof readPolicy>;
+
+type Fact = readonly [string, string | undefined];
+
+const factsOf = (policy: Policy): readonly (readonly [string, string])[] => {
+  const facts: readonly Fact[] = [
+    [policyWords.where, `${policy.file}:${policy.line}`],
+    [policyWords.version, policy.version],
+    [policyWords.one.requestable, policy.requestable],
+    [policyWords.one.reason, policy.reason],
+    [policyWords.one.obligations, policy.obligations.join(", ") || undefined],
+    [policyWords.one.advice, policy.advice.join(", ") || undefined],
+  ];
+  return facts.filter((row): row is readonly [string, string] => row[1] !== undefined);
+};
+
+const Rule = ({ policy }: { readonly policy: Policy }): ReactElement => (
+  <div className="sp-stack">
+    <section className="sp-panel" aria-label={policyWords.description}>
+      <div className="sp-stack">
+        <div className="sp-actions">
+          <EffectChip effect={policy.effect} />
+          <strong className="sp-sentence">
+            <Foreign text={policy.description} />
+          </strong>
+        </div>
+        <dl className="sp-facts">
+          {factsOf(policy).map(([name, value]) => (
+            <div key={name} style={{ display: "contents" }}>
+              <dt>{name}</dt>
+              <dd>
+                <Foreign text={value} isCode />
+              </dd>
+            </div>
+          ))}
+        </dl>
+      </div>
+    </section>
+    <Panel title={policyWords.one.source}>
+      <SourceEditor
+        key={`${policy.version} ${policy.id}`}
+        label={policyWords.one.sourceOf(visibleText(policy.id))}
+        path={policy.file}
+        text={policy.text}
+        firstLine={policy.line}
+      />
+    </Panel>
+  </div>
+);
+
+/** One rule: what it says, in words and in Cedar. */
+export const PolicyPage = (): ReactElement => {
+  const { id } = route.useParams();
+  const { version } = route.useSearch();
+  const query = useQuery(policyQuery(useClient(), id, version));
+  const policy = query.data;
+  return (
+    <Page
+      title={policyWords.one.title(visibleText(id))}
+      actions={
+        <>
+          <Link className="sp-link" to="/policies">
+            {policyWords.toList}
+          </Link>
+          {policy === undefined ? null : (
+            <>
+              <Link
+                className="sp-link"
+                to="/policies/versions/$version"
+                params={{ version: policy.version }}
+                search={{ file: policy.file }}
+              >
+                {policyWords.one.openVersion}
+              </Link>
+              <Gate ask={{ type: "policies", action: "edit" }}>
+                <Link className="sp-link" to="/policies/versions/new" search={{ from: policy.version, file: policy.file }}>
+                  {policyWords.one.edit}
+                </Link>
+              </Gate>
+            </>
+          )}
+          <CopyButton label={words.common.copyLink} text={() => location.href} />
+        </>
+      }
+    >
+      <QueryView query={query} service="pdp" rows={6}>
+        {(value) => <Rule policy={value} />}
+      </QueryView>
+    </Page>
+  );
+};

@@ -1,0 +1,35 @@
+import { useQuery } from "@tanstack/react-query";
+import type { ReactElement } from "react";
+import { useClient } from "../../api/client-context.ts";
+import { differencesQuery } from "../../api/policies.ts";
+import { words } from "../../strings/en.ts";
+import { policyWords } from "../../strings/policies.ts";
+import { Panel } from "../../ui/panel.tsx";
+import { QueryView } from "../../ui/query-view.tsx";
+import { ClassList } from "./class-list.tsx";
+
+/** What a version in the shadow decides otherwise, as it comes in. */
+export const ShadowPanel = ({ version }: { readonly version: string }): ReactElement => {
+  const query = useQuery(differencesQuery(useClient(), version));
+  return (
+    <Panel title={policyWords.shadow.title}>
+      <div className="sp-stack">
+        <p className="sp-dim">{policyWords.shadow.lead}</p>
+        <QueryView query={query} service="pdp">
+          {({ evaluated, different, dropped, classes }) => (
+            <div className="sp-stack">
+              <p role="status">
+                {words.common.facts(
+                  policyWords.shadow.evaluated(evaluated),
+                  policyWords.shadow.different(different),
+                  dropped === 0 ? "" : policyWords.shadow.dropped(dropped),
+                )}
+              </p>
+              {classes.length === 0 ? <p>{policyWords.shadow.none}</p> : <ClassList caption={policyWords.shadow.title} classes={classes} />}
+            </div>
+          )}
+        </QueryView>
+      </div>
+    </Panel>
+  );
+};

@@ -1,0 +1,11 @@
+import { useEffect, useState } from "react";
+
+/** The value once it has held for that long. */
+export const useDebounced = <T>(value: T, milliseconds: number): T => {
+  const [settled, setSettled] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(value), milliseconds);
+    return () => clearTimeout(timer);
+  }, [value, milliseconds]);
+  return settled;
+};

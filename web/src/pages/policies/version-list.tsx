@@ -1,0 +1,67 @@
+import { Button } from "@mantine/core";
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import type { ReactElement } from "react";
+import type { Rollout } from "#contract/policies.ts";
+import { useClient } from "../../api/client-context.ts";
+import { versionPagesQuery } from "../../api/policies.ts";
+import { words } from "../../strings/en.ts";
+import { formatMoment } from "../../strings/format.ts";
+import { policyWords } from "../../strings/policies.ts";
+import { Empty } from "../../ui/empty.tsx";
+import { Foreign } from "../../ui/foreign.tsx";
+import { Panel } from "../../ui/panel.tsx";
+import { QueryView } from "../../ui/query-view.tsx";
+import { Rows, type Column } from "../../ui/rows.tsx";
+import { StateChip } from "./state-chip.tsx";
+
+const Moment = ({ at }: { readonly at: string | undefined }): ReactElement | null =>
+  at === undefined ? null : (
+    <time className="sp-nowrap" dateTime={at}>
+      {formatMoment(at)}
+    </time>
+  );
+
+const columns: readonly Column<Rollout>[] = [
+  {
+    key: "version",
+    title: policyWords.version,
+    cell: ({ version }) => (
+      <Link className="sp-link sp-mono sp-nowrap" to="/policies/versions/$version" params={{ version }}>
+        {version}
+      </Link>
+    ),
+  },
+  { key: "state", title: policyWords.state, cell: ({ state }) => <StateChip state={state} /> },
+  { key: "message", title: policyWords.message, wraps: true, cell: ({ message }) => <Foreign text={message} /> },
+  { key: "by", title: policyWords.by, cell: ({ created_by: by }) => <Foreign text={by} isCode /> },
+  { key: "created", title: policyWords.created, cell: ({ created_at: at }) => <Moment at={at} /> },
+  { key: "activated", title: policyWords.activated, cell: ({ activated_at: at }) => <Moment at={at} /> },
+];
+
+/** All versions, newest first, with where each stands. */
+export const VersionList = (): ReactElement => {
+  const query = useInfiniteQuery(versionPagesQuery(useClient()));
+  return (
+    <Panel title={policyWords.versions}>
+      <QueryView query={query} service="pdp" rows={4}>
+        {(data) => {
+          const rows = data.pages.flatMap((page) => page.rollouts);
+          if (rows.length === 0) return <Empty text={policyWords.versionsEmpty} />;
+          return (
+            <div className="sp-stack">
+              <Rows caption={policyWords.versions} columns={columns} rows={rows} keyOf={(row) => row.version} />
+              {query.hasNextPage ? (
+                <div>
+                  <Button variant="default" loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
+                    {words.common.more}
+                  </Button>
+                </div>
+              ) : null}
+            </div>
+          );
+        }}
+      </QueryView>
+    </Panel>
+  );
+};
