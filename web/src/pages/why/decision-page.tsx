@@ -17,6 +17,7 @@ import { DetailsPanel } from "./details-panel.tsx";
 import { EdgesPanel } from "./edges-panel.tsx";
 import { PoliciesPanel } from "./policies-panel.tsx";
 import { RemedyPanel } from "./remedy-panel.tsx";
+import { ReplayPanel } from "./replay-panel.tsx";
 import { verdictOf } from "./verdict-of.ts";
 
 const route = getRouteApi("/why/$decisionId");
@@ -56,6 +57,7 @@ const Explained = ({ record }: { readonly record: DecisionRecord }): ReactElemen
             {record.decision ? null : <RemedyPanel record={record} />}
             <PoliciesPanel record={record} />
           </div>
+          <ReplayPanel record={record} />
           <ChecksPanel record={record} />
           <EdgesPanel record={record} />
         </>

@@ -1,5 +1,7 @@
+import { Link } from "@tanstack/react-router";
 import type { ReactElement } from "react";
 import type { DecisionRecord } from "#contract/authzen.ts";
+import { useScreens } from "../../shell/use-screen.ts";
 import { words } from "../../strings/en.ts";
 import { visibleText } from "../../strings/format.ts";
 import { Chip } from "../../ui/chip.tsx";
@@ -14,10 +16,16 @@ const effectChip = {
   forbid: { tone: "deny", icon: "cross", text: words.why.forbid },
 } as const;
 
-const PolicyView = ({ policy }: { readonly policy: Policy }): ReactElement => (
+const PolicyView = ({ policy, version }: { readonly policy: Policy; readonly version: string | undefined }): ReactElement => (
   <li className="sp-stack">
     <div className="sp-list-row">
-      <Foreign text={policy.id} isCode />
+      {version === undefined ? (
+        <Foreign text={policy.id} isCode />
+      ) : (
+        <Link className="sp-link sp-mono" to="/policies/$id" params={{ id: policy.id }} search={{ version }}>
+          <Foreign text={policy.id} />
+        </Link>
+      )}
       {policy.decided && policy.effect !== undefined ? <Chip {...effectChip[policy.effect]} /> : null}
       {policy.decided ? null : <Chip tone="quiet" icon="question" text={words.why.notDecided} />}
       <span className="sp-small sp-dim">
@@ -37,17 +45,24 @@ const PolicyView = ({ policy }: { readonly policy: Policy }): ReactElement => (
   </li>
 );
 
+/** The version whose page can be opened: kept here, and by who may see policies. */
+const openVersion = (version: string | undefined, may: string): string | undefined =>
+  may === "allowed" && version?.startsWith("v") === true ? version : undefined;
+
 /** The policies that decided, and the one that would have permitted, with file, line and text for who may see them. */
-export const PoliciesPanel = ({ record }: { readonly record: DecisionRecord }): ReactElement | null =>
-  record.policies === undefined ? null : (
+export const PoliciesPanel = ({ record }: { readonly record: DecisionRecord }): ReactElement | null => {
+  const version = openVersion(record.policy_version, useScreens().policies);
+  if (record.policies === undefined) return null;
+  return (
     <Panel title={words.why.policies}>
       {record.policies.some((policy) => policy.decided) ? null : <p className="sp-dim">{words.why.policiesNone}</p>}
       {record.policies.length === 0 ? null : (
         <ul className="sp-list">
           {record.policies.map((policy) => (
-            <PolicyView key={policy.id} policy={policy} />
+            <PolicyView key={policy.id} policy={policy} version={version} />
           ))}
         </ul>
       )}
     </Panel>
   );
+};

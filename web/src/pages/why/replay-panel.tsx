@@ -1,0 +1,93 @@
+import { TextInput } from "@mantine/core";
+import { useMutation } from "@tanstack/react-query";
+import { useState, type FormEvent, type ReactElement } from "react";
+import type { DecisionRecord } from "#contract/authzen.ts";
+import { policyVersion } from "#contract/policies.ts";
+import { useClient } from "../../api/client-context.ts";
+import { decideAgain, type DecisionReplay } from "../../api/replay-decision.ts";
+import { words } from "../../strings/en.ts";
+import { whyWords } from "../../strings/why.ts";
+import { ActButton } from "../../ui/act-button.tsx";
+import { Verdict } from "../../ui/chip.tsx";
+import { Failure } from "../../ui/failure.tsx";
+import { Foreign } from "../../ui/foreign.tsx";
+import { Panel } from "../../ui/panel.tsx";
+import { Rows } from "../../ui/rows.tsx";
+import { verdictOf } from "./verdict-of.ts";
+
+const Compared = ({ replay }: { readonly replay: DecisionReplay }): ReactElement => (
+  <div className="sp-stack">
+    <p role="status">
+      <strong>
+        {replay.changed.length === 0 ? whyWords.unchanged : whyWords.changed(replay.changed.map((part) => whyWords.parts[part]).join(", "))}
+      </strong>
+    </p>
+    <Rows
+      caption={whyWords.replayTitle}
+      rows={[
+        { when: whyWords.before, side: replay.then },
+        { when: whyWords.now, side: replay.now },
+      ]}
+      keyOf={(row) => row.when}
+      columns={[
+        { key: "when", title: "", cell: (row) => row.when },
+        { key: "verdict", title: words.why.verdict, cell: (row) => <Verdict of={verdictOf(row.side)} /> },
+        {
+          key: "reason",
+          title: words.why.reason,
+          wraps: true,
+          cell: (row) => <Foreign text={row.side.reason === undefined ? "" : (words.reasons[row.side.reason] ?? row.side.reason)} />,
+        },
+        { key: "policies", title: words.why.policies, wraps: true, cell: (row) => <Foreign text={row.side.policies.join(", ")} isCode /> },
+        {
+          key: "obligations",
+          title: words.why.obligations,
+          wraps: true,
+          cell: (row) => <Foreign text={row.side.obligations.join(", ")} isCode />,
+        },
+        { key: "version", title: words.why.policyVersion, cell: (row) => <Foreign text={row.side.policy_version} isCode /> },
+      ]}
+    />
+  </div>
+);
+
+/** The same question on the facts it had, by the policies of now, or of another version for who sees the whole record. */
+export const ReplayPanel = ({ record }: { readonly record: DecisionRecord }): ReactElement => {
+  const client = useClient();
+  const [version, setVersion] = useState("");
+  const [hasFault, setFault] = useState(false);
+  const seesAll = record.pep !== undefined;
+  const replaying = useMutation({
+    mutationFn: async (asked: string) => await decideAgain(client, record.decision_id, asked === "" ? undefined : asked),
+  });
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    const asked = version.trim();
+    const isWrong = asked !== "" && !policyVersion.safeParse(asked).success;
+    setFault(isWrong);
+    if (!isWrong && !replaying.isPending) replaying.mutate(asked);
+  };
+  return (
+    <Panel title={whyWords.replayTitle}>
+      <div className="sp-stack">
+        <p className="sp-dim">{whyWords.replayLead}</p>
+        <form className="sp-filters" onSubmit={submit} noValidate>
+          {seesAll ? (
+            <TextInput
+              label={whyWords.version}
+              placeholder={whyWords.versionPlaceholder}
+              value={version}
+              error={hasFault ? whyWords.versionFault : undefined}
+              onChange={(event) => setVersion(event.currentTarget.value)}
+            />
+          ) : null}
+          <ActButton type="submit" isBusy={replaying.isPending}>
+            {whyWords.replayGo}
+          </ActButton>
+        </form>
+        {replaying.isError ? <Failure error={replaying.error} /> : null}
+        {replaying.data === undefined ? null : <Compared replay={replaying.data} />}
+      </div>
+    </Panel>
+  );
+};
