@@ -33,6 +33,8 @@ const budgets: readonly { readonly name: string; readonly entry?: string; readon
   { name: "Delegations, one", entry: "src/pages/delegations/delegation-page.tsx", most: 30 * kB },
   { name: "Why denied", entry: "src/pages/why/decision-list-page.tsx", most: 20 * kB },
   { name: "Why denied, one", entry: "src/pages/why/decision-page.tsx", most: 20 * kB },
+  { name: "Requests", entry: "src/pages/requests/request-list-page.tsx", most: 15 * kB },
+  { name: "Requests, one", entry: "src/pages/requests/request-page.tsx", most: 15 * kB },
   { name: "Policies", entry: "src/pages/policies/policy-list-page.tsx", most: 30 * kB },
   { name: "Policies, rule", entry: "src/pages/policies/policy-page.tsx", most: 130 * kB },
   { name: "Policies, version", entry: "src/pages/policies/version-page.tsx", most: 130 * kB },

@@ -2,7 +2,7 @@ import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "
 import type { ReactElement } from "react";
 import { StepUpProvider } from "./session/step-up-dialog.tsx";
 import { NotFound, ScreenGate } from "./shell/screen-gate.tsx";
-import { delegations, policies, tools, why } from "./shell/screens.ts";
+import { delegations, policies, requests, tools, why } from "./shell/screens.ts";
 import { freeText, idText, parseSearch, searchReader, stringifySearch } from "./shell/search.ts";
 import { Shell } from "./shell/shell.tsx";
 import { HomePage } from "./pages/home/home-page.tsx";
@@ -23,6 +23,8 @@ const GrantPage = lazyRouteComponent(async () => await import("./pages/delegatio
 const DelegationPage = lazyRouteComponent(async () => await import("./pages/delegations/delegation-page.tsx"), "DelegationPage");
 const DecisionList = lazyRouteComponent(async () => await import("./pages/why/decision-list-page.tsx"), "DecisionListPage");
 const DecisionPage = lazyRouteComponent(async () => await import("./pages/why/decision-page.tsx"), "DecisionPage");
+const RequestList = lazyRouteComponent(async () => await import("./pages/requests/request-list-page.tsx"), "RequestListPage");
+const RequestPage = lazyRouteComponent(async () => await import("./pages/requests/request-page.tsx"), "RequestPage");
 const PolicyList = lazyRouteComponent(async () => await import("./pages/policies/policy-list-page.tsx"), "PolicyListPage");
 const PolicyPage = lazyRouteComponent(async () => await import("./pages/policies/policy-page.tsx"), "PolicyPage");
 const VersionPage = lazyRouteComponent(async () => await import("./pages/policies/version-page.tsx"), "VersionPage");
@@ -118,6 +120,28 @@ const decisionRoute = createRoute({
   component: DecisionPage,
 });
 
+const requestsRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/requests",
+  validateSearch: searchReader({
+    as: ["requester", "approver"],
+    status: ["pending", "approved", "denied", "expired", "cancelled", "failed"],
+  }),
+  component: () => (
+    <ScreenGate screen={requests}>
+      <RequestList />
+    </ScreenGate>
+  ),
+});
+
+/** Like a decision, one request may be opened by anybody signed in. */
+const requestRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/requests/$id",
+  validateSearch: searchReader({}),
+  component: RequestPage,
+});
+
 const policiesRoute = createRoute({
   getParentRoute: () => root,
   path: "/policies",
@@ -172,6 +196,8 @@ export const router = createRouter({
     delegationRoute,
     whyRoute,
     decisionRoute,
+    requestsRoute,
+    requestRoute,
     policiesRoute,
     policyRoute,
     draftRoute,

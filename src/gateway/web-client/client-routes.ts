@@ -12,7 +12,7 @@ const viewAll = (type: string) => ({ type, action: "view_all" });
 
 const viewPolicies = { type: "policies", action: "view" };
 
-/** The screens that there are. One decision may be opened by anybody signed in: the server says how much of it they see. */
+/** The screens that there are. One decision or request may be opened by anybody signed in: the server says how much they see. */
 export const clientRoutes: readonly ClientRoute[] = [
   { path: "/" },
   { path: "/tools", pair: viewAll("tools") },
@@ -22,6 +22,8 @@ export const clientRoutes: readonly ClientRoute[] = [
   { path: "/delegations/{id}", pair: viewAll("delegations"), module: "agents" },
   { path: "/why", pair: viewAll("decisions") },
   { path: "/why/{id}" },
+  { path: "/requests", pair: viewAll("tasks") },
+  { path: "/requests/{id}" },
   { path: "/policies", pair: viewPolicies, module: "pdp" },
   { path: "/policies/{id}", pair: viewPolicies, module: "pdp" },
   { path: "/policies/versions/{version}", pair: viewPolicies, module: "pdp" },

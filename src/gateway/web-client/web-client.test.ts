@@ -141,9 +141,11 @@ test("a signed-in person who opens a screen that they may not see gets the page 
     assert.match(await response.text(), /<!doctype html>/, "always the page itself");
     return response.status;
   };
-  for (const path of ["/tools", "/tools/x", "/delegations", "/delegations/new", "/delegations/delegation:ben-hr", "/why"])
+  for (const path of ["/tools", "/tools/x", "/delegations", "/delegations/new", "/delegations/delegation:ben-hr", "/why", "/requests"])
     assert.equal(await status(path, dan.cookie), 403, path);
-  for (const path of ["/", "/why/d_01"]) assert.equal(await status(path, dan.cookie), 200, path);
+  for (const path of ["/policies", "/policies/page-granted", "/policies/versions/new", "/policies/versions/v2+0123456789ab"])
+    assert.equal(await status(path, ben.cookie), 403, path);
+  for (const path of ["/", "/why/d_01", "/requests/r_01"]) assert.equal(await status(path, dan.cookie), 200, path);
   assert.equal(await status("/tools", ben.cookie), 200);
   assert.equal(await status("/tools", {}), 200, "nobody signed in: the page will say so");
   assert.equal(await status("/tools", { cookie: `sallyport_dev_sid_8080=${"A".repeat(43)}` }), 200, "a session that is over");
@@ -152,7 +154,8 @@ test("a signed-in person who opens a screen that they may not see gets the page 
 test("a screen whose module is off is not there, and one that cannot be decided says so", async (t) => {
   const off = await world(t, () => true, { agents: false });
   const ben = await off.made.signIn("person:ben");
-  assert.equal((await off.page("/delegations", ben.cookie)).status, 404);
+  for (const path of ["/delegations", "/policies", "/policies/versions/v1"])
+    assert.equal((await off.page(path, ben.cookie)).status, 404, path);
   assert.equal((await off.page("/tools", ben.cookie)).status, 200);
   off.pdp.answer = () => new Response("{}", { status: 500 });
   const undecided = await off.page("/tools", ben.cookie);

@@ -15,7 +15,7 @@ const SETTLE_MS = 1_000;
 const touched: Readonly<Record<string, readonly string[]>> = {
   delegation: ["delegations", AUTHZ, "tools"],
   budget: ["delegations"],
-  policy: [AUTHZ, "tools", "policies"],
+  policy: [AUTHZ, "tools", "policies", "requests"],
   graph: [AUTHZ, "tools", "nodes"],
   tools: ["tools"],
   session: [AUTHZ],

@@ -4,8 +4,8 @@ import type { IconName } from "../ui/icon.tsx";
 
 /** The screens that there are: shown while their module is on and their question is answered with yes. */
 export interface Screen {
-  readonly id: "home" | "tools" | "delegations" | "why" | "policies";
-  readonly path: "/" | "/tools" | "/delegations" | "/why" | "/policies";
+  readonly id: "home" | "tools" | "delegations" | "why" | "requests" | "policies";
+  readonly path: "/" | "/tools" | "/delegations" | "/why" | "/requests" | "/policies";
   readonly label: string;
   readonly icon: IconName;
   /** Pressed after `g`. */
@@ -35,6 +35,15 @@ export const delegations: Screen = {
   module: "agents",
 };
 export const why: Screen = { id: "why", path: "/why", label: words.nav.why, icon: "why", letter: "w", ask: view("decisions", "why") };
+/** Whoever has tasks may have requests to answer. */
+export const requests: Screen = {
+  id: "requests",
+  path: "/requests",
+  label: words.nav.requests,
+  icon: "request",
+  letter: "r",
+  ask: view("tasks", "requests"),
+};
 export const policies: Screen = {
   id: "policies",
   path: "/policies",
@@ -45,4 +54,4 @@ export const policies: Screen = {
   module: "pdp",
 };
 
-export const screens: readonly Screen[] = [home, tools, delegations, why, policies];
+export const screens: readonly Screen[] = [home, tools, delegations, why, requests, policies];

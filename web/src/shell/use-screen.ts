@@ -1,5 +1,5 @@
 import { useCan, type Can } from "../decisions/use-can.ts";
-import { delegations, policies, tools, why, type Screen } from "./screens.ts";
+import { delegations, policies, requests, tools, why, type Screen } from "./screens.ts";
 import { useUi } from "./use-modules.ts";
 
 export type ScreenState = Can | "off";
@@ -26,5 +26,6 @@ export const useScreens = (): Readonly<Record<Screen["id"], ScreenState>> => ({
   tools: useScreen(tools),
   delegations: useScreen(delegations),
   why: useScreen(why),
+  requests: useScreen(requests),
   policies: useScreen(policies),
 });

@@ -72,7 +72,7 @@ export const words = {
     retryNow: "Retry now",
     offline: "No network. What you see is what was last known.",
   },
-  nav: { home: "Home", tools: "Tools", delegations: "Delegations", why: "Why denied", policies: "Policies" },
+  nav: { home: "Home", tools: "Tools", delegations: "Delegations", why: "Why denied", requests: "Requests", policies: "Policies" },
   palette: {
     title: "Go to",
     label: "Screen, tool, delegation, decision id or command",
@@ -99,6 +99,7 @@ export const words = {
       ["g t", "Tools"],
       ["g d", "Delegations"],
       ["g w", "Why denied"],
+      ["g r", "Requests"],
       ["g p", "Policies"],
       ["j  k", "Next and previous row"],
       ["Enter", "Open the row"],

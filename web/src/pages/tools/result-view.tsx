@@ -1,6 +1,7 @@
 import { Button, SegmentedControl } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import { useState, type ReactElement } from "react";
+import { readToolOffer } from "../../api/access-requests.ts";
 import type { Called } from "../../api/tools.ts";
 import { readStepUp } from "../../session/step-up.ts";
 import { useStepUp } from "../../session/step-up-dialog.tsx";
@@ -13,6 +14,7 @@ import { Icon } from "../../ui/icon.tsx";
 import { Panel } from "../../ui/panel.tsx";
 import { Rows } from "../../ui/rows.tsx";
 import { Tree } from "../../ui/tree.tsx";
+import { RequestForm } from "../requests/request-form.tsx";
 import { readOutcome, tableOf, type CallOutcome, type ResultPart } from "./call-result.ts";
 import { plainText } from "./schema-form.ts";
 
@@ -101,6 +103,7 @@ const DecisionLink = ({ id }: { readonly id: string }): ReactElement => (
 const Refused = ({ outcome }: { readonly outcome: Extract<CallOutcome, { kind: "refused" }> }): ReactElement => {
   const askStepUp = useStepUp();
   const stepUp = readStepUp(outcome.data);
+  const requestable = readToolOffer(outcome.data);
   const isUnknown = outcome.code === "outcome_unknown" || outcome.code === "upstream_outcome_unknown";
   return (
     <div className="sp-stack">
@@ -123,6 +126,11 @@ const Refused = ({ outcome }: { readonly outcome: Extract<CallOutcome, { kind: "
             </li>
           ))}
         </ul>
+      )}
+      {requestable === undefined ? null : (
+        <div className="sp-remedy">
+          <RequestForm key={requestable.denial.denial.evaluation_id} requestable={requestable} />
+        </div>
       )}
       {stepUp === undefined ? null : (
         <div>

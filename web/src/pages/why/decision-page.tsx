@@ -4,6 +4,7 @@ import type { ReactElement } from "react";
 import type { DecisionRecord } from "#contract/authzen.ts";
 import { useClient } from "../../api/client-context.ts";
 import { decisionQuery } from "../../api/decisions.ts";
+import { useSession } from "../../session/session-context.ts";
 import { useScreens } from "../../shell/use-screen.ts";
 import { words } from "../../strings/en.ts";
 import { Verdict } from "../../ui/chip.tsx";
@@ -11,6 +12,8 @@ import { CopyButton } from "../../ui/copy-button.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
 import { Page } from "../../ui/page.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
+import { AskAgainPanel } from "../requests/ask-again-panel.tsx";
+import { isAskedForHere } from "../requests/asked-for-here.ts";
 import { ChainView } from "./chain-view.tsx";
 import { ChecksPanel } from "./checks-panel.tsx";
 import { DetailsPanel } from "./details-panel.tsx";
@@ -35,6 +38,7 @@ const Now = ({ record }: { readonly record: DecisionRecord }): ReactElement | nu
 };
 
 const Explained = ({ record }: { readonly record: DecisionRecord }): ReactElement => {
+  const { subject } = useSession();
   const isCoarse = record.checks === undefined && record.edges === undefined;
   return (
     <div className="sp-stack">
@@ -48,6 +52,7 @@ const Explained = ({ record }: { readonly record: DecisionRecord }): ReactElemen
         <Now record={record} />
         {record.requestable ? <p className="sp-dim">{words.why.requestable}</p> : null}
       </section>
+      {isAskedForHere(record, subject.id) ? <AskAgainPanel record={record} /> : null}
       {isCoarse ? (
         <div className="sp-notice">{words.why.chainCoarse}</div>
       ) : (

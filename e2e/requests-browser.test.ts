@@ -1,0 +1,108 @@
+import assert from "node:assert/strict";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import type { Browser, Page } from "playwright-core";
+import { findingsOf } from "./axe.ts";
+import { launchBrowser, openPage } from "./browser.ts";
+import { signIn } from "./sign-in.ts";
+import { startTestHouse, type TestHouse } from "./test-house.ts";
+
+const images = join(import.meta.dirname, "../docs/images");
+
+let house: TestHouse;
+let browser: Browser;
+before(async () => {
+  await mkdir(images, { recursive: true });
+  [house, browser] = await Promise.all([startTestHouse(), launchBrowser()]);
+});
+after(async () => {
+  await browser?.close();
+  assert.equal(await house?.stop(), 0);
+});
+
+interface Answer {
+  readonly decision: boolean;
+  readonly context: { readonly decision_id: string };
+}
+
+/** What the page's own session is answered when it asks to view the page `operations`. */
+const viewOperations = async (page: Page): Promise<Answer> =>
+  page.evaluate<Answer>(
+    `(async () => {
+      const { csrf_token: token } = await (await fetch("/auth/session", { headers: { "x-requested-with": "XMLHttpRequest" } })).json();
+      const answer = await fetch("/access/v1/evaluation", {
+        method: "POST",
+        headers: { "content-type": "application/json", "x-requested-with": "XMLHttpRequest", "x-csrf-token": token, "x-csrftoken": token },
+        body: JSON.stringify({ action: { name: "view" }, resource: { type: "pages", id: "operations" } }),
+      });
+      return await answer.json();
+    })()`,
+  );
+
+test("cleo asks from her denial, ada replays it and approves, cleo sees it come and may; afterwards nobody answers again", async () => {
+  const cleo = await openPage(browser);
+  await signIn(cleo.page, house.origin, "cleo");
+  const { decision, context } = await viewOperations(cleo.page);
+  assert.equal(decision, false);
+  const id = context.decision_id;
+  await cleo.page.goto(`${house.origin}/why/${id}`);
+  await cleo.page.getByRole("region", { name: "Request access" }).getByRole("button", { name: "Request access" }).click();
+  await cleo.page.getByLabel("Why you need it").fill("I watch the nightly runs <b>this</b> week.");
+  await cleo.page.screenshot({ path: join(images, "request-access.png"), fullPage: true, animations: "disabled" });
+  await cleo.page.keyboard.press("Control+Enter");
+  await cleo.page.getByRole("link", { name: "Open the request" }).click();
+  await cleo.page.getByText("Waiting", { exact: true }).waitFor();
+  assert.equal(await cleo.page.getByRole("button", { name: "Approve" }).count(), 0, "nobody answers a request of their own");
+  const requestPath = new URL(cleo.page.url()).pathname;
+
+  // Ada: the whole record with its replay, then the answer.
+  const ada = await openPage(browser);
+  await signIn(ada.page, house.origin, "ada", `/why/${id}`);
+  await ada.page.getByRole("button", { name: "Replay now" }).click();
+  await ada.page.getByText("It would be decided the same.").waitFor();
+  await ada.page.getByLabel("By version").fill("v");
+  await ada.page.getByRole("button", { name: "Replay now" }).click();
+  await ada.page.getByText("A version such as v3").waitFor();
+  assert.equal(await ada.page.getByRole("region", { name: "Request access" }).count(), 0, "it is not hers to ask for");
+  await ada.page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Requests" }).click();
+  await ada.page.getByText("You have asked for nothing.").waitFor();
+  await ada.page.getByText("For me to answer").click();
+  await ada.page.getByRole("link", { name: /View pages operations/ }).click();
+  await ada.page.getByText("I watch the nightly runs <b>this</b> week.").waitFor();
+  assert.deepEqual(await findingsOf(ada.page), []);
+  await ada.page.getByLabel("Comment").fill("For this week.");
+  await ada.page.getByRole("button", { name: "Approve" }).click();
+  await ada.page.getByText("In force").waitFor();
+  assert.equal(await ada.page.getByRole("button", { name: "Approve" }).count(), 0);
+
+  // Cleo's page shows it without a reload, and the same question is answered with yes.
+  await cleo.page.getByText("Approved", { exact: true }).waitFor();
+  await cleo.page.getByText("For this week.").waitFor();
+  assert.equal((await viewOperations(cleo.page)).decision, true);
+
+  // Whom it does not concern finds nothing; it cannot be told from what is not there.
+  const dan = await openPage(browser);
+  await signIn(dan.page, house.origin, "dan", requestPath);
+  await dan.page.getByText("Not there, or not for you").waitFor();
+  assert.equal((await dan.page.goto(`${house.origin}/requests`))?.status(), 403);
+  for (const opened of [cleo, ada, dan]) {
+    assert.deepEqual(opened.faults, []);
+    await opened.close();
+  }
+});
+
+for (const colorScheme of ["light", "dark"] as const)
+  test(`axe finds nothing serious on the request pages, ${colorScheme}, wide and narrow`, async () => {
+    const { page, faults, close } = await openPage(browser, { colorScheme });
+    await signIn(page, house.origin, "ada", "/requests?as=approver");
+    await page.getByRole("heading", { level: 1, name: "Requests" }).waitFor();
+    for (const width of [1280, 375]) {
+      await page.setViewportSize({ width, height: 900 });
+      assert.deepEqual(await findingsOf(page), [], `${width} px`);
+      const overflow = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
+      assert.ok(Number(overflow) <= 0, `${String(overflow)} px too wide at ${width}`);
+    }
+    assert.deepEqual(faults, []);
+    await close();
+  });

@@ -1,0 +1,9 @@
+import type { DecisionRecord } from "#contract/authzen.ts";
+
+/** May this person ask for what was denied here? An agent asks by itself, where it was refused. */
+export const isAskedForHere = (record: DecisionRecord, viewerId: string): boolean =>
+  record.requestable &&
+  !record.decision &&
+  record.agent === undefined &&
+  record.resource.id !== undefined &&
+  (record.subject === undefined || record.subject.id === viewerId);

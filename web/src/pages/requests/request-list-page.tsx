@@ -1,0 +1,114 @@
+import { Button, NativeSelect, SegmentedControl } from "@mantine/core";
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import type { ReactElement } from "react";
+import { accessRequestStatus, type AccessRequestTask } from "#contract/access-requests.ts";
+import { requestPagesQuery } from "../../api/access-requests.ts";
+import { useClient } from "../../api/client-context.ts";
+import { words } from "../../strings/en.ts";
+import { formatMoment } from "../../strings/format.ts";
+import { requestWords } from "../../strings/requests.ts";
+import { Empty } from "../../ui/empty.tsx";
+import { Foreign } from "../../ui/foreign.tsx";
+import { Page } from "../../ui/page.tsx";
+import { QueryView } from "../../ui/query-view.tsx";
+import { Rows, type Column } from "../../ui/rows.tsx";
+import { RequestStatusChip } from "./status-chip.tsx";
+
+const route = getRouteApi("/requests");
+
+const columns: readonly Column<AccessRequestTask>[] = [
+  {
+    key: "what",
+    title: requestWords.what,
+    wraps: true,
+    cell: (row) => (
+      <Link className="sp-link" to="/requests/$id" params={{ id: row.id }}>
+        <Foreign text={row.display.title} />
+      </Link>
+    ),
+  },
+  {
+    key: "who",
+    title: requestWords.who,
+    cell: (row) => <Foreign text={[row.subject, row.agent].flatMap((one) => (one === undefined ? [] : [one.name ?? one.id])).join(", ")} />,
+  },
+  { key: "status", title: requestWords.status, cell: (row) => <RequestStatusChip status={row.status} /> },
+  {
+    key: "asked",
+    title: requestWords.asked,
+    cell: (row) => (
+      <time className="sp-nowrap" dateTime={row.created_at}>
+        {formatMoment(row.created_at)}
+      </time>
+    ),
+  },
+  {
+    key: "until",
+    title: requestWords.until,
+    cell: (row) =>
+      row.status === "pending" ? (
+        <time className="sp-nowrap" dateTime={row.expires_at}>
+          {formatMoment(row.expires_at)}
+        </time>
+      ) : null,
+  },
+];
+
+/** Requests that a denial be lifted: one's own, or those that wait for one's answer. */
+export const RequestListPage = (): ReactElement => {
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const role = search.as === "approver" ? "approver" : "requester";
+  const status = accessRequestStatus.safeParse(search.status).data;
+  const query = useInfiniteQuery(requestPagesQuery(useClient(), role, status));
+  const set = (more: Readonly<Record<string, string>>): void =>
+    void navigate({ search: (before) => ({ ...before, ...more }), replace: true });
+  return (
+    <Page title={requestWords.title} lead={requestWords.lead}>
+      <div className="sp-filters" role="search" aria-label={words.common.filters}>
+        <SegmentedControl
+          aria-label={requestWords.role}
+          value={role}
+          data={[
+            { value: "requester", label: requestWords.mine },
+            { value: "approver", label: requestWords.toAnswer },
+          ]}
+          onChange={(value) => set({ as: value === "approver" ? value : "" })}
+        />
+        <NativeSelect
+          label={requestWords.status}
+          value={status ?? ""}
+          data={[
+            { value: "", label: requestWords.anyStatus },
+            ...accessRequestStatus.options.map((value) => ({ value, label: requestWords.statuses[value] })),
+          ]}
+          onChange={(event) => set({ status: event.currentTarget.value })}
+        />
+      </div>
+      <QueryView query={query} service="pdp" rows={6}>
+        {(data) => {
+          const rows = data.pages.flatMap((page) => page.requests);
+          if (rows.length === 0)
+            return status === undefined ? (
+              <Empty text={role === "approver" ? requestWords.emptyToAnswer : requestWords.emptyMine} />
+            ) : (
+              <Empty text={requestWords.emptyFiltered} onClear={() => set({ status: "" })} />
+            );
+          return (
+            <div className="sp-stack">
+              <Rows caption={requestWords.title} columns={columns} rows={rows} keyOf={(row) => row.id} />
+              {query.hasNextPage ? (
+                <div>
+                  <Button variant="default" loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
+                    {words.common.more}
+                  </Button>
+                </div>
+              ) : null}
+            </div>
+          );
+        }}
+      </QueryView>
+    </Page>
+  );
+};

@@ -1,0 +1,151 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import type { ReactElement, ReactNode } from "react";
+import type { AccessRequestReply, AccessRequestTask } from "#contract/access-requests.ts";
+import { requestQuery, REQUESTS, takeBack } from "../../api/access-requests.ts";
+import { useClient } from "../../api/client-context.ts";
+import { useScreens } from "../../shell/use-screen.ts";
+import { words } from "../../strings/en.ts";
+import { formatMoment, visibleText } from "../../strings/format.ts";
+import { requestWords } from "../../strings/requests.ts";
+import { ActButton } from "../../ui/act-button.tsx";
+import { CopyButton } from "../../ui/copy-button.tsx";
+import { Failure } from "../../ui/failure.tsx";
+import { Foreign } from "../../ui/foreign.tsx";
+import { Page } from "../../ui/page.tsx";
+import { Panel } from "../../ui/panel.tsx";
+import { QueryView } from "../../ui/query-view.tsx";
+import { AnswerPanel } from "./answer-panel.tsx";
+import { ApprovalChip, RequestStatusChip } from "./status-chip.tsx";
+
+const route = getRouteApi("/requests/$id");
+
+const nameOf = ({ id, name }: AccessRequestTask["subject"]): string => (name === undefined ? id : `${name} (${id})`);
+
+/** Names with values; rows without a value are left out. */
+const FactList = ({ rows }: { readonly rows: readonly (readonly [string, ReactNode])[] }): ReactElement => (
+  <dl className="sp-facts">
+    {rows
+      .filter(([, value]) => value !== undefined)
+      .map(([name, value]) => (
+        <div key={name} style={{ display: "contents" }}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+  </dl>
+);
+
+const Facts = ({ task }: { readonly task: AccessRequestTask }): ReactElement => (
+  <Panel title={requestWords.facts} aside={<RequestStatusChip status={task.status} />}>
+    <div className="sp-stack">
+      <p>
+        <Foreign text={task.display.message} />
+      </p>
+      {task.failure === undefined ? null : (
+        <p>
+          <Foreign text={requestWords.failures[task.failure] ?? task.failure} />
+        </p>
+      )}
+      <FactList
+        rows={[
+          [requestWords.who, <Foreign key="who" text={nameOf(task.subject)} />],
+          [requestWords.agent, task.agent === undefined ? undefined : <Foreign key="agent" text={nameOf(task.agent)} />],
+          [requestWords.action, <Foreign key="action" text={task.action.name} isCode />],
+          [
+            requestWords.resource,
+            <Foreign key="resource" text={`${task.resource.type} ${task.resource.id ?? task.resource.ref ?? ""}`} isCode />,
+          ],
+          [
+            requestWords.justification,
+            task.justification === undefined ? (
+              <span className="sp-dim">{requestWords.justificationNone}</span>
+            ) : (
+              <Foreign key="why" text={task.justification} />
+            ),
+          ],
+          [requestWords.approvers, <Foreign key="approvers" text={task.approvers.join(", ") || words.common.none} isCode />],
+          [requestWords.asked, formatMoment(task.created_at)],
+          [requestWords.until, task.status === "pending" ? formatMoment(task.expires_at) : undefined],
+          [requestWords.answeredBy, task.answered_by === undefined ? undefined : <Foreign key="by" text={nameOf(task.answered_by)} />],
+          [requestWords.answeredAt, task.answered_at === undefined ? undefined : formatMoment(task.answered_at)],
+          [requestWords.comment, task.comment === undefined ? undefined : <Foreign key="comment" text={task.comment} />],
+          [
+            requestWords.decision,
+            <Link key="decision" className="sp-link sp-mono" to="/why/$decisionId" params={{ decisionId: task.evaluation_id }}>
+              {task.evaluation_id}
+            </Link>,
+          ],
+        ]}
+      />
+    </div>
+  </Panel>
+);
+
+const Approval = ({ result }: { readonly result: NonNullable<AccessRequestReply["result"]> }): ReactElement => {
+  const { approval } = result;
+  return (
+    <Panel title={requestWords.approval} aside={<ApprovalChip state={approval.state} />}>
+      <div className="sp-stack">
+        {approval.state === "live" ? <p>{requestWords.reevaluate}</p> : null}
+        {approval.reason === undefined ? null : (
+          <p>
+            <Foreign text={requestWords.voidReasons[approval.reason] ?? approval.reason} />
+          </p>
+        )}
+        <FactList rows={[[requestWords.approvedUntil, formatMoment(approval.approved_until)]]} />
+        {approval.single_use ? <p className="sp-small sp-dim">{requestWords.singleUse}</p> : null}
+      </div>
+    </Panel>
+  );
+};
+
+const RequestView = ({ reply: { task, result } }: { readonly reply: AccessRequestReply }): ReactElement => {
+  const client = useClient();
+  const queries = useQueryClient();
+  const cancelling = useMutation({
+    mutationFn: async () => await takeBack(client, task.id),
+    onSettled: async () => await queries.invalidateQueries({ queryKey: [REQUESTS] }),
+  });
+  return (
+    <div className="sp-stack">
+      <Facts task={task} />
+      {result === undefined ? null : <Approval result={result} />}
+      {task.links.review === undefined ? null : <AnswerPanel id={task.id} />}
+      {cancelling.isError ? <Failure error={cancelling.error} /> : null}
+      {task.links.cancel === undefined ? null : (
+        <div>
+          <ActButton variant="default" isBusy={cancelling.isPending} onClick={() => cancelling.mutate()}>
+            {requestWords.cancel}
+          </ActButton>
+        </div>
+      )}
+    </div>
+  );
+};
+
+/** One request: what, for whom, who may answer, and what became of it. */
+export const RequestPage = (): ReactElement => {
+  const { id } = route.useParams();
+  const may = useScreens();
+  const query = useQuery(requestQuery(useClient(), id));
+  return (
+    <Page
+      title={query.data === undefined ? requestWords.facts : visibleText(query.data.task.display.title)}
+      actions={
+        <>
+          {may.requests === "allowed" ? (
+            <Link className="sp-link" to="/requests">
+              {requestWords.toList}
+            </Link>
+          ) : null}
+          <CopyButton label={words.common.copyLink} text={() => location.href} />
+        </>
+      }
+    >
+      <QueryView query={query} service="pdp" rows={6}>
+        {(reply) => <RequestView reply={reply} />}
+      </QueryView>
+    </Page>
+  );
+};
