@@ -13,15 +13,15 @@ export interface TokenAsk {
   readonly aud?: string;
 }
 
-/** What `npm run token` prints: the bare token on standard output, for the house on this port. */
-export const fetchToken = async (port: number, ask: TokenAsk): Promise<string> => {
-  const args = Object.entries(ask).flatMap(([name, value]) => [`--${name}`, String(value)]);
-  const { stdout } = await run(process.execPath, [
-    "--disable-warning=ExperimentalWarning",
-    join(import.meta.dirname, "../scripts/token.ts"),
-    "--port",
-    String(port),
-    ...args,
-  ]);
+const print = async (args: readonly string[]): Promise<string> => {
+  const script = join(import.meta.dirname, "../scripts/token.ts");
+  const { stdout } = await run(process.execPath, ["--disable-warning=ExperimentalWarning", script, ...args]);
   return stdout.trim();
 };
+
+/** What `npm run token` prints: the bare token on standard output, for the house on this port. */
+export const fetchToken = async (port: number, ask: TokenAsk): Promise<string> =>
+  await print(["--port", String(port), ...Object.entries(ask).flatMap(([name, value]) => [`--${name}`, String(value)])]);
+
+/** The one-time code of the demo world's second factor, as an authenticator app would show it now. */
+export const fetchCode = async (): Promise<string> => await print(["--code"]);

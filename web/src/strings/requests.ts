@@ -22,7 +22,7 @@ export const requestWords = {
   emptyMine: "You have asked for nothing. A refusal that can be asked for says so and has a button.",
   emptyToAnswer: "Nobody waits for your answer.",
   emptyFiltered: "No request fits the filter.",
-  oneTitle: (title: string) => title,
+  waiting: { title: "Waiting for your answer", all: "All that wait" },
   facts: "Request",
   agent: "Through",
   action: "Action",

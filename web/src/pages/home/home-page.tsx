@@ -1,4 +1,5 @@
-import type { ReactElement } from "react";
+import { lazyRouteComponent } from "@tanstack/react-router";
+import { Suspense, type ReactElement } from "react";
 import { useSession } from "../../session/session-context.ts";
 import { useScreens } from "../../shell/use-screen.ts";
 import { words } from "../../strings/en.ts";
@@ -9,6 +10,8 @@ import { NextPanel } from "./next-panel.tsx";
 import { RefusalsPanel } from "./refusals-panel.tsx";
 import { WhoPanel } from "./who-panel.tsx";
 
+const WaitingPanel = lazyRouteComponent(async () => await import("../requests/waiting-panel.tsx"), "WaitingPanel");
+
 /** Where everybody arrives: who I am, what needs a look, what was refused, what I can do next. */
 export const HomePage = (): ReactElement => {
   const { subject } = useSession();
@@ -17,6 +20,11 @@ export const HomePage = (): ReactElement => {
     <Page title={words.home.title(visibleText(subject.name))}>
       <div className="sp-columns">
         <WhoPanel />
+        {may.requests === "allowed" ? (
+          <Suspense>
+            <WaitingPanel />
+          </Suspense>
+        ) : null}
         {may.delegations === "allowed" ? <AttentionPanel /> : null}
         {may.tools === "allowed" || may.delegations === "allowed" ? <RefusalsPanel /> : null}
         <NextPanel />
