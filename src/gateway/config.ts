@@ -17,6 +17,8 @@ const isNetwork = (text: string): boolean => {
 };
 const networks = () => commaList().refine((items) => items.every(isNetwork), "must be addresses or CIDR ranges, and not all addresses");
 
+const MOST_KNOWN = 1000;
+
 /** Whether an address lies in one of the ranges. */
 export const createNetworks = (ranges: readonly string[]): ((address: string) => boolean) => {
   // Asked of every request, and mostly there is none.
@@ -28,7 +30,18 @@ export const createNetworks = (ranges: readonly string[]): ((address: string) =>
     if (bits === undefined) list.addAddress(address, family);
     else list.addSubnet(address, Number(bits), family);
   }
-  return (address) => isIP(address) !== 0 && list.check(address, isIP(address) === 6 ? "ipv6" : "ipv4");
+  // The list makes an object of each address that it is asked about; the same few peers ask again and again.
+  const known = new Map<string, boolean>();
+  return (address) => {
+    const held = known.get(address);
+    if (held !== undefined) return held;
+    const family = isIP(address);
+    if (family === 0) return false;
+    const isInside = list.check(address, family === 6 ? "ipv6" : "ipv4");
+    if (known.size >= MOST_KNOWN) known.clear();
+    known.set(address, isInside);
+    return isInside;
+  };
 };
 
 /** Settings of the gateway. */

@@ -105,9 +105,10 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
   /** The request in a trace: how it was asked, by its place in the table, and how it ended; nothing of what was sent. */
   const traced = (inbound: Inbound, served: Served, work: (span: Span) => Promise<Answer>): Promise<Answer> => {
     const method = methodLabel(inbound.method);
+    const parent = inbound.headers.get("traceparent");
     const options = {
       kind: "server",
-      parent: parts.isTrustedProxy(inbound.peerAddress) ? inbound.headers.get("traceparent") : undefined,
+      parent: parent !== undefined && parts.isTrustedProxy(inbound.peerAddress) ? parent : undefined,
       facts: { "http.request.method": method },
     } as const;
     return parts.tracing.span(method, options, async (span) => {

@@ -104,13 +104,20 @@ export const createServeRoute = (parts: ServeRouteParts): ServeRoute => {
     return send({ inbound, route, captures, who });
   };
 
+  /** Credentials are looked for only where two rows leave a choice. */
+  const routeOf = (rows: readonly Route[], inbound: Inbound): Route => {
+    const [only] = rows;
+    if (only !== undefined && rows.length === 1) return only;
+    return chooseRoute(rows, { cookie: parts.recogniser.hasCookie(inbound), bearer: hasBearer(inbound) });
+  };
+
   return async (inbound, hit, matched) => {
     matched(hit.routes[0]?.id ?? "unmatched");
     const rows = requireRows(hit.routes, inbound.method);
     const origin = inbound.headers.get("origin");
     if (inbound.method === "OPTIONS")
       return new Response(null, { status: 204, headers: { allow: allowOf(hit.routes), ...corsHeaders(rows, origin, "preflight") } });
-    const route = chooseRoute(rows, { cookie: parts.recogniser.hasCookie(inbound), bearer: hasBearer(inbound) });
+    const route = routeOf(rows, inbound);
     matched(route.id);
     const cors = corsHeaders([route], origin, "answer");
     try {

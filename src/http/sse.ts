@@ -13,6 +13,8 @@ export interface SseFrame {
 }
 
 const LINE_BREAK = /\r\n|\r|\n/;
+/** By what nearly every text has, where it has no more: the pattern looks at each character. */
+const linesOf = (text: string): readonly string[] => (text.includes("\r") ? text.split(LINE_BREAK) : text.split("\n"));
 const ONE_LINE = /^[^\r\n\0]*$/;
 
 const field = (name: string, value: string): string => {
@@ -23,11 +25,11 @@ const field = (name: string, value: string): string => {
 /** Text of one frame, its blank line included. Throws TypeError if `event` or `id` could end its line or is ambiguous. */
 export const sseFrame = (frame: SseFrame): string => {
   let text = "";
-  if (frame.comment !== undefined) for (const line of frame.comment.split(LINE_BREAK)) text += `: ${line}\n`;
+  if (frame.comment !== undefined) for (const line of linesOf(frame.comment)) text += `: ${line}\n`;
   if (frame.retry !== undefined) text += field("retry", String(Math.round(frame.retry)));
   if (frame.event !== undefined) text += field("event", frame.event);
   if (frame.id !== undefined) text += field("id", frame.id);
-  if (frame.data !== undefined) for (const line of frame.data.split(LINE_BREAK)) text += `data: ${line}\n`;
+  if (frame.data !== undefined) for (const line of linesOf(frame.data)) text += `data: ${line}\n`;
   return `${text}\n`;
 };
 
@@ -100,7 +102,8 @@ export const createSseParser = (mostBytes = 4 * 1_048_576): SseParser => {
       if (text !== "") afterCarriageReturn = text.endsWith("\r");
       rest += text;
       let start = 0;
-      for (let at = nextBreak(rest, start); at !== -1; at = nextBreak(rest, start)) {
+      const hasReturns = rest.includes("\r");
+      for (let at = nextBreak(rest, start, hasReturns); at !== -1; at = nextBreak(rest, start, hasReturns)) {
         readLine(rest.slice(start, at), parts);
         start = rest[at] === "\r" && rest[at + 1] === "\n" ? at + 2 : at + 1;
       }
@@ -114,7 +117,9 @@ export const createSseParser = (mostBytes = 4 * 1_048_576): SseParser => {
   };
 };
 
-const nextBreak = (text: string, from: number): number => {
+/** The next line break; `hasReturns`: it may be a CR too. */
+const nextBreak = (text: string, from: number, hasReturns: boolean): number => {
+  if (!hasReturns) return text.indexOf("\n", from);
   for (let at = from; at < text.length; at++) {
     const code = text.charCodeAt(at);
     if (code === 0x0a || code === 0x0d) return at;

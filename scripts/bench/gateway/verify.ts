@@ -3,7 +3,7 @@ import type { Figure } from "../kit/report.ts";
 import { runOpenLoop, wireRequest, type OpenLoopResult } from "../kit/open-loop.ts";
 import { medianOf } from "../kit/statistics.ts";
 import { runWrk } from "../kit/wrk.ts";
-import type { Effort } from "./proxied.ts";
+import { warmUp, type Effort } from "./proxied.ts";
 import { verifiedPath } from "./route-table.ts";
 import { pageHeaders, type GatewayWorld } from "./world.ts";
 
@@ -25,7 +25,7 @@ export const measureVerify = async (world: GatewayWorld, effort: Effort): Promis
     }));
     const saturate = (seconds: number) =>
       runWrk({ port: world.port, requests, seconds, connections: CONNECTIONS, folder: world.folder, pids: [world.gateway.pid] });
-    await saturate(3);
+    await warmUp(() => saturate(3));
     const saturation = await saturate(effort.seconds);
     const rate = Math.round(saturation.perSecond / 2);
     say(`verify: ${saturation.perSecond.toFixed(0)}/s at saturation, ${saturation.perCpuSecond.toFixed(0)} per CPU-second`);

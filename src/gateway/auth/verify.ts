@@ -51,7 +51,7 @@ const parseForwarded = (inbound: Inbound, origins: PublicOrigins): Forwarded => 
   if (!(inboundMethods as readonly string[]).includes(method)) throw new Problem("method_not_allowed");
   const origin = origins.originOf(host.toLowerCase());
   if (origin === undefined) throw new Problem("access_denied", { detail: "This host is not protected here." });
-  return { method: method as InboundMethod, uri, host: new URL(origin).host, origin };
+  return { method: method as InboundMethod, uri, host: origins.hostOf(host.toLowerCase()), origin };
 };
 
 /** A person looks at the answer and nothing would be lost by looking elsewhere: a load, not a form that was sent. */

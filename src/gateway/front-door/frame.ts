@@ -1,4 +1,5 @@
 import { Problem } from "#contract/problem.ts";
+import { lowerName } from "#gateway/header-name.ts";
 import { inboundMethods, type InboundHeaders, type InboundMethod } from "./inbound.ts";
 
 /** What the parser made of a request's head, before anybody relies on it. */
@@ -60,7 +61,7 @@ const readHeaders = (rawHeaders: readonly string[]): InboundHeaders => {
   const pairs: (readonly [string, string])[] = [];
   const byName = new Map<string, string>();
   for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = (rawHeaders[at] as string).toLowerCase();
+    const name = lowerName(rawHeaders[at] as string);
     const value = rawHeaders[at + 1] as string;
     const held = byName.get(name);
     if (held !== undefined && singleLine.has(name)) throw ambiguous(`The header ${name} is sent twice.`);

@@ -171,9 +171,9 @@ export const createRawServer = (parts: RawServerParts): RawServer => {
       return;
     }
     const leave = parts.load.enter();
-    outgoing.on("close", leave);
     exchanges.set(socket, { body: entered.body, outgoing });
     outgoing.on("close", () => {
+      leave();
       if (exchanges.get(socket)?.outgoing === outgoing) exchanges.delete(socket);
     });
     const made = await answer(entered);
@@ -243,6 +243,9 @@ export const createRawServer = (parts: RawServerParts): RawServer => {
 const isEventStream = (made: Answer): boolean => (made.headers.get("content-type") ?? "").startsWith("text/event-stream");
 
 const singleHeader = (rawHeaders: readonly string[], wanted: string): string | undefined => {
-  for (let at = 0; at < rawHeaders.length; at += 2) if (rawHeaders[at]?.toLowerCase() === wanted) return rawHeaders[at + 1];
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at];
+    if (name?.length === wanted.length && name.toLowerCase() === wanted) return rawHeaders[at + 1];
+  }
   return undefined;
 };

@@ -50,7 +50,9 @@ export const testRateBuckets = (
     if (opened === undefined) return;
     const key = randomUUID();
     const rate = { perSecond: 0.01, burst: 17 };
-    const taken = await Promise.all(Array.from({ length: 50 }, (_, index) => (index % 2 ? opened.one : opened.other).take(key, rate)));
+    const taken = await Promise.all(
+      Array.from({ length: 50 }, async (_, index) => (index % 2 ? opened.one : opened.other).take(key, rate)),
+    );
     assert.equal(taken.filter(({ isAllowed }) => isAllowed).length, 17);
   });
 

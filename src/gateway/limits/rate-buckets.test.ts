@@ -73,14 +73,31 @@ test("in the long run a bucket gives exactly its rate, whatever the steps betwee
   assert.equal(given, 60 * 7 + 3);
 });
 
-test("full buckets are not kept: a million clients cost no more than those of the last moments", async () => {
+test("full buckets are not kept: a million clients cost no more than those of the last moments", () => {
   let now = 0;
   const buckets = createLocalBuckets(() => now);
   for (let index = 0; index < 250_000; index++) {
     now += 1;
-    await buckets.take(`client-${index}`, { perSecond: 100, burst: 10 });
+    buckets.take(`client-${index}`, { perSecond: 100, burst: 10 });
   }
   assert.ok(buckets.size <= 100_000);
+});
+
+test("when all buckets are in use, those that were touched longest ago make room", () => {
+  let now = 0;
+  const buckets = createLocalBuckets(() => now);
+  const slow = { perSecond: 0.0001, burst: 2 };
+  buckets.take("busy", slow);
+  buckets.take("quiet", slow);
+  const others = (from: number, to: number): void => {
+    for (let index = from; index < to; index++) buckets.take(`client-${index}`, slow);
+  };
+  others(0, 50_000);
+  now = 10_000;
+  assert.equal(buckets.take("busy", slow).remaining, 0);
+  others(50_000, 100_000);
+  assert.equal(buckets.take("busy", slow).isAllowed, false, "it was touched since");
+  assert.equal(buckets.take("quiet", slow).remaining, 1, "it begins anew");
 });
 
 test("shared buckets that fail are replaced by the process's own, and asked again after a moment", async () => {

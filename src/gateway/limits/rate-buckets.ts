@@ -12,7 +12,13 @@ export interface Taken {
 /** Token buckets by key. A bucket that nobody used is full. */
 export interface RateBuckets {
   /** Takes one token of the key's bucket, or says when there is one. Refused requests cost nothing. */
-  take(key: string, rate: Rate): Promise<Taken>;
+  take(key: string, rate: Rate): Taken | Promise<Taken>;
+}
+
+/** Buckets that know at once. */
+export interface LocalBuckets extends RateBuckets {
+  take(key: string, rate: Rate): Taken;
+  readonly size: number;
 }
 
 /**
@@ -33,11 +39,21 @@ export const stepBucket = (fullAt: number | undefined, rate: Rate, now: number):
 /** Most buckets that one process keeps; a full bucket is no bucket, so only clients of the last moments count. */
 const MOST = 100_000;
 
+/** Changed in its place: a new one for each request would make work for the collector of garbage. */
+interface Bucket {
+  fullAt: number;
+  /** When it was put at the end of the row. */
+  readonly placedAt: number;
+}
+
+/** A bucket in use goes to the end of the row so often: which was touched longest ago is known to this. */
+const PLACE_MS = 2000;
+
 /** Buckets of this process alone. `now` is monotonic, in milliseconds. */
-export const createLocalBuckets = (now: () => number = () => performance.now()): RateBuckets & { readonly size: number } => {
-  const buckets = new Map<string, number>();
+export const createLocalBuckets = (now: () => number = () => performance.now()): LocalBuckets => {
+  const buckets = new Map<string, Bucket>();
   const prune = (at: number): void => {
-    for (const [key, fullAt] of buckets) if (fullAt <= at) buckets.delete(key);
+    for (const [key, { fullAt }] of buckets) if (fullAt <= at) buckets.delete(key);
     // All of them in use: the ones that were touched longest ago go first, so many at once that this stays rare.
     for (const key of buckets.keys()) {
       if (buckets.size < MOST * 0.9) return;
@@ -45,14 +61,18 @@ export const createLocalBuckets = (now: () => number = () => performance.now()):
     }
   };
   return {
-    take: async (key, rate) => {
+    take: (key, rate) => {
       const at = now();
-      const { fullAt, ...taken } = stepBucket(buckets.get(key), rate, at);
-      if (taken.isAllowed) {
-        buckets.delete(key);
-        if (buckets.size >= MOST) prune(at);
-        buckets.set(key, fullAt);
+      const held = buckets.get(key);
+      const taken = stepBucket(held?.fullAt, rate, at);
+      if (!taken.isAllowed) return taken;
+      if (held !== undefined && at - held.placedAt < PLACE_MS) {
+        held.fullAt = taken.fullAt;
+        return taken;
       }
+      buckets.delete(key);
+      if (buckets.size >= MOST) prune(at);
+      buckets.set(key, { fullAt: taken.fullAt, placedAt: at });
       return taken;
     },
     get size() {

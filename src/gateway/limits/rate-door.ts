@@ -75,12 +75,18 @@ export const createRateDoor = (parts: RateDoorParts): RateDoor => {
     });
   };
 
-  const take = async (inbound: Inbound, name: RateClass, key: string, who?: Recognised): Promise<Taken> => {
-    const rate = parts.rates[name];
-    const taken = await parts.buckets.take(key, rate);
+  const guardTaken = (taken: Taken, inbound: Inbound, name: RateClass, who: Recognised | undefined): Taken => {
     if (taken.isAllowed) return taken;
     parts.log.info("rate_limited", { class: name, retry_after_ms: Math.ceil(taken.retryAfterMs), correlation_id: inbound.correlationId });
-    throw refusal(name, rate, taken.retryAfterMs, who);
+    throw refusal(name, parts.rates[name], taken.retryAfterMs, who);
+  };
+
+  /** At once where the bucket is this process's own. */
+  const take = (inbound: Inbound, name: RateClass, key: string, who?: Recognised): Taken | Promise<Taken> => {
+    const taken = parts.buckets.take(key, parts.rates[name]);
+    return taken instanceof Promise
+      ? taken.then((answered) => guardTaken(answered, inbound, name, who))
+      : guardTaken(taken, inbound, name, who);
   };
 
   const suspectOf = (network: string): Suspect | undefined => {
@@ -144,7 +150,8 @@ export const createRateDoor = (parts: RateDoorParts): RateDoor => {
         return who;
       }
       if (suspect !== undefined && suspect.good.size < MOST_GOOD) suspect.good.add(digestOf(inbound));
-      await take(inbound, name, key, who);
+      const taken = take(inbound, name, key, who);
+      if (taken instanceof Promise) await taken;
       return who;
     },
   };

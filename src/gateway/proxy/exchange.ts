@@ -1,6 +1,7 @@
 import type { Dispatcher, Pool } from "undici";
 import { Problem } from "#contract/problem.ts";
 import { HeaderLines, type Answer } from "#gateway/answer.ts";
+import { lowerName } from "#gateway/header-name.ts";
 import type { UpstreamCall } from "./upstream.ts";
 
 /** Why there was no answer, and how far it came. */
@@ -26,7 +27,7 @@ const latin = (raw: Buffer | string): string => (typeof raw === "string" ? raw :
 const headersOf = (raw: Dispatcher.DispatchController["rawHeaders"]): HeaderLines => {
   const headers = new HeaderLines();
   if (!Array.isArray(raw)) return headers;
-  for (let at = 0; at + 1 < raw.length; at += 2) headers.append(latin(raw[at] ?? "").toLowerCase(), latin(raw[at + 1] ?? ""));
+  for (let at = 0; at + 1 < raw.length; at += 2) headers.append(lowerName(latin(raw[at] ?? "")), latin(raw[at + 1] ?? ""));
   return headers;
 };
 

@@ -71,10 +71,11 @@ export const createProxy = (parts: ProxyParts): Proxy => {
   const headersFor = async (call: ProxyCall, more: OpenOptions, totalMs: number | undefined): Promise<HeaderLines> => {
     const { inbound, route, who } = call;
     const headers = forwardedHeaders(inbound, parts.metrics);
-    for (const [name, value] of Object.entries(more.headers ?? {})) {
-      if (value === undefined) headers.delete(name);
-      else headers.set(name, value);
-    }
+    if (more.headers !== undefined)
+      for (const [name, value] of Object.entries(more.headers)) {
+        if (value === undefined) headers.delete(name);
+        else headers.set(name, value);
+      }
     originHeaders(inbound, headers);
     identityHeaders(who, headers);
     if (totalMs !== undefined) headers.set("x-deadline-ms", String(Math.max(1, Math.floor(totalMs))));

@@ -8,6 +8,14 @@ export interface CachedSessionStore extends SessionStore {
   stop(): Promise<void>;
 }
 
+const later = (one: Date, other: Date): Date => (one < other ? other : one);
+
+const seen = (record: SessionRecord, lastSeenAt: Date, idleExpiresAt: Date): SessionRecord => ({
+  ...record,
+  lastSeenAt: later(record.lastSeenAt, lastSeenAt),
+  idleExpiresAt: later(record.idleExpiresAt, idleExpiresAt),
+});
+
 /**
  * A hot cache of sessions before any store: 10,000 records for at most 5 s, emptied by the store's change feed and used
  * only while that is heard. A session that ended anywhere is gone here within the feed's delay, at most 5 s without it.
@@ -46,20 +54,23 @@ export const createCachedSessionStore = async (store: SessionStore, now: () => D
     if (oldest !== undefined) forget(oldest);
   };
 
+  const readAnew = async (sidHash: string): Promise<SessionRecord | undefined> => {
+    const before = epoch;
+    const record = await store.read(sidHash);
+    forget(sidHash);
+    if (record !== undefined && before === epoch && feed.isConnected()) keep(record);
+    return record;
+  };
+
   return {
     ...store,
-    read: async (sidHash) => {
+    read: (sidHash) => {
       if (!feed.isConnected()) {
         if (byHash.size > 0) forgetAll();
         return store.read(sidHash);
       }
       const held = byHash.get(sidHash);
-      if (held !== undefined && now().getTime() - held.at < KEPT_MS) return held.record;
-      const before = epoch;
-      const record = await store.read(sidHash);
-      forget(sidHash);
-      if (record !== undefined && before === epoch && feed.isConnected()) keep(record);
-      return record;
+      return held !== undefined && now().getTime() - held.at < KEPT_MS ? Promise.resolve(held.record) : readAnew(sidHash);
     },
     lease: async (sidHash, ask) => {
       const answer = await store.lease(sidHash, ask);
@@ -68,8 +79,15 @@ export const createCachedSessionStore = async (store: SessionStore, now: () => D
       return answer;
     },
     touch: async (sidHash, lastSeenAt, idleExpiresAt) => {
-      await store.touch(sidHash, lastSeenAt, idleExpiresAt);
-      forget(sidHash);
+      // Seen from now on: what comes while it is written does not write it again, and nobody reads it anew for this.
+      const held = byHash.get(sidHash);
+      if (held !== undefined) byHash.set(sidHash, { at: held.at, record: seen(held.record, lastSeenAt, idleExpiresAt) });
+      try {
+        await store.touch(sidHash, lastSeenAt, idleExpiresAt);
+      } catch (error) {
+        forget(sidHash);
+        throw error;
+      }
     },
     stop: () => feed.stop(),
   };

@@ -18,14 +18,16 @@ export type CookieRead = { readonly kind: "none" } | { readonly kind: "one"; rea
 const TXN_SECONDS = 600;
 
 const readCookie = (header: string | undefined, name: string): CookieRead => {
-  const values: string[] = [];
-  for (const part of (header ?? "").split(";")) {
+  // Most headers do not hold the name at all; of the others each cookie is looked at.
+  if (header === undefined || !header.includes(name)) return { kind: "none" };
+  let value: string | undefined;
+  for (const part of header.split(";")) {
     const cut = part.indexOf("=");
-    if (cut !== -1 && part.slice(0, cut).trim() === name) values.push(part.slice(cut + 1).trim());
+    if (cut === -1 || part.slice(0, cut).trim() !== name) continue;
+    if (value !== undefined) return { kind: "ambiguous" };
+    value = part.slice(cut + 1).trim();
   }
-  const [value] = values;
-  if (value === undefined) return { kind: "none" };
-  return values.length === 1 ? { kind: "one", value } : { kind: "ambiguous" };
+  return value === undefined ? { kind: "none" } : { kind: "one", value };
 };
 
 /**

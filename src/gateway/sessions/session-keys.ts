@@ -58,9 +58,11 @@ export const createSessionKeys = (secrets: HouseSecrets): SessionKeys => {
   // A record is the same object as long as the hot cache holds it, and what follows from it alone is the same too.
   const csrfOf = new WeakMap<object, readonly Buffer[]>();
   const csrfTokens = (record: Pick<SessionRecord, "sidHash" | "generation">): readonly Buffer[] => {
-    const held = csrfOf.get(record) ?? csrfKeys.map((key) => csrf(key, record));
-    csrfOf.set(record, held);
-    return held;
+    const held = csrfOf.get(record);
+    if (held !== undefined) return held;
+    const made = csrfKeys.map((key) => csrf(key, record));
+    csrfOf.set(record, made);
+    return made;
   };
   return {
     sealTokens: (tokens, sidHash, generation) => tokenSealer.seal(JSON.stringify(tokens), tokensPlace(sidHash, generation)),

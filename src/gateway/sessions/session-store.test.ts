@@ -131,6 +131,28 @@ test("what the hot cache held before the change feed was lost is not used after 
   assert.equal(state.reads, 4, "nothing is kept while it is away");
 });
 
+test("the hot cache knows at once that a session was seen, and forgets it when that could not be kept", async () => {
+  const record = sampleSession();
+  const { store, state } = watchedStore(record);
+  let isLost = false;
+  const touch = async () => {
+    if (isLost) throw new Error("connection lost");
+  };
+  const cached = await createCachedSessionStore({ ...store, touch }, () => new Date(0));
+  await cached.read(record.sidHash);
+  const after = (date: Date, seconds: number) => new Date(date.getTime() + seconds * 1000);
+  const [seenAt, idleAt] = [after(record.lastSeenAt, 60), after(record.idleExpiresAt, 60)];
+  const writing = cached.touch(record.sidHash, seenAt, idleAt);
+  const during = await cached.read(record.sidHash);
+  await writing;
+  assert.deepEqual([during?.lastSeenAt, during?.idleExpiresAt, state.reads], [seenAt, idleAt, 1]);
+  await cached.touch(record.sidHash, record.lastSeenAt, record.idleExpiresAt);
+  assert.deepEqual((await cached.read(record.sidHash))?.lastSeenAt, seenAt, "time does not run back");
+  isLost = true;
+  await assert.rejects(cached.touch(record.sidHash, after(seenAt, 60), after(idleAt, 60)), /connection lost/);
+  assert.deepEqual((await cached.read(record.sidHash))?.lastSeenAt, record.lastSeenAt, "as the store has it");
+});
+
 test("a read that overlaps an end does not bring the session back", async () => {
   const record = sampleSession();
   const { store, end } = watchedStore(record);

@@ -82,20 +82,22 @@ export const createSessions = (parts: SessionsParts): Sessions => {
     end: (record, reason) => endOne(record, reason, randomUUID()),
   });
 
-  const guardLife = async (record: SessionRecord, correlationId: string): Promise<void> => {
-    const now = parts.now();
-    const reason = record.absoluteExpiresAt <= now ? "absolute" : record.idleExpiresAt <= now ? "idle" : undefined;
-    if (reason === undefined) return;
-    await endOne(record, reason, correlationId);
-    throw gone();
+  const expiryOf = (record: SessionRecord): "absolute" | "idle" | undefined => {
+    const now = parts.now().getTime();
+    if (record.absoluteExpiresAt.getTime() <= now) return "absolute";
+    return record.idleExpiresAt.getTime() <= now ? "idle" : undefined;
   };
 
-  const guardBinding = async (record: SessionRecord, client: BrowserClient, correlationId: string): Promise<void> => {
+  /** Whether the session is used from where it may be. Another browser is only counted. */
+  const isBound = (record: SessionRecord, client: BrowserClient): boolean => {
     if (record.uaHash !== undefined && seenClient.get(record) !== client.userAgent) {
       if (keys.isClient(record.uaHash, client.userAgent)) seenClient.set(record, client.userAgent);
       else parts.metrics.count("bff_session_binding_failures_total", { reason: "user_agent" });
     }
-    if (!limits.bindNetwork || record.netHash === undefined || keys.isNetwork(record.netHash, client.address)) return;
+    return !limits.bindNetwork || record.netHash === undefined || keys.isNetwork(record.netHash, client.address);
+  };
+
+  const refuseUnbound = async (record: SessionRecord, correlationId: string): Promise<never> => {
     parts.metrics.count("bff_session_binding_failures_total", { reason: "network" });
     parts.metrics.count("bff_security_events_total", { event_type: "session_binding", severity: "warning" });
     await endOne(record, "binding", correlationId);
@@ -160,8 +162,13 @@ export const createSessions = (parts: SessionsParts): Sessions => {
       if (!isSid(sid)) throw gone();
       const record = await store.read(hashSid(sid));
       if (record === undefined) throw gone();
-      await guardLife(record, correlationId);
-      await guardBinding(record, client, correlationId);
+      // What needs no more than the record is looked at without waiting for anything.
+      const expiry = expiryOf(record);
+      if (expiry !== undefined) {
+        await endOne(record, expiry, correlationId);
+        throw gone();
+      }
+      if (!isBound(record, client)) await refuseUnbound(record, correlationId);
       const fresh = await keepFresh(record);
       touch(fresh);
       return fresh;

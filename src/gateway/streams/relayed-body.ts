@@ -148,10 +148,9 @@ export const relayBody = (options: RelayOptions): { readonly body: ReadableStrea
     }
     waitingBytes -= size;
     taken?.();
-    return Buffer.concat(
-      waiting.splice(0, count).map((frame) => frame.bytes),
-      size,
-    );
+    const frames = waiting.splice(0, count).map((frame) => frame.bytes);
+    const [only] = frames;
+    return only !== undefined && frames.length === 1 ? only : Buffer.concat(frames, size);
   };
 
   const body = new ReadableStream<Uint8Array>(
