@@ -11,7 +11,8 @@ import { cleanUp } from "#testing/clean-up.ts";
 import { formBrowser, type FormBrowser } from "#testing/form-browser.ts";
 import { freshDatabase, type TestServer } from "#testing/postgres-database.ts";
 import { startForeignProvider, type ForeignProvider } from "./foreign-provider.ts";
-import { findFreePorts, startTestHouse, type TestHouse } from "./test-house.ts";
+import { findFreePorts } from "#testing/free-port.ts";
+import { startTestHouse, type TestHouse } from "./test-house.ts";
 
 /** A wire that can be cut: what is behind it is gone at once, for everybody who goes through here. */
 export interface Wire {

@@ -8,7 +8,8 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { Explanation } from "#contract/routes.ts";
 import { until } from "#testing/until.ts";
-import { findFreePorts, startTestHouse, type TestHouse } from "./test-house.ts";
+import { findFreePorts } from "#testing/free-port.ts";
+import { startTestHouse, type TestHouse } from "./test-house.ts";
 import { fetchToken } from "./tokens.ts";
 
 const root = join(import.meta.dirname, "..");

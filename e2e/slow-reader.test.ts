@@ -13,7 +13,8 @@ import { sseHeaders } from "#http/sse.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { freshDatabase, openPostgres, testServer } from "#testing/postgres-database.ts";
 import { until } from "#testing/until.ts";
-import { findFreePorts, startTestHouse, type TestHouse } from "./test-house.ts";
+import { findFreePorts } from "#testing/free-port.ts";
+import { startTestHouse, type TestHouse } from "./test-house.ts";
 
 const server = testServer();
 const FRAME = "x".repeat(4096);

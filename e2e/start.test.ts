@@ -6,7 +6,8 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { findFreePorts, startTestHouse } from "./test-house.ts";
+import { findFreePorts } from "#testing/free-port.ts";
+import { startTestHouse } from "./test-house.ts";
 
 const folders: string[] = [];
 const newFolder = async (): Promise<string> => {

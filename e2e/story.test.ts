@@ -6,7 +6,8 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { freshDatabase, testServer } from "#testing/postgres-database.ts";
 import { liveTheStory } from "./story.ts";
-import { findFreePorts, startTestHouse, type TestHouse } from "./test-house.ts";
+import { findFreePorts } from "#testing/free-port.ts";
+import { startTestHouse, type TestHouse } from "./test-house.ts";
 
 test("the story is lived in one process on PGlite", async () => {
   const house = await startTestHouse();

@@ -11,7 +11,8 @@ import { testEvents } from "#testing/events.ts";
 import { freshDatabase, openPostgres, testServer } from "#testing/postgres-database.ts";
 import { until } from "#testing/until.ts";
 import { signInPerson } from "./person.ts";
-import { findFreePorts, startTestHouse, type TestHouse } from "./test-house.ts";
+import { findFreePorts } from "#testing/free-port.ts";
+import { startTestHouse, type TestHouse } from "./test-house.ts";
 
 const server = testServer();
 const EVENTS = 10_000;

@@ -1,9 +1,9 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { findFreePorts } from "#testing/free-port.ts";
 
 /** The real program as a child process on a free block of ports with a fresh data folder. */
 export interface TestHouse {
@@ -27,26 +27,6 @@ export interface TestHouseOptions {
   readonly environment?: Readonly<Record<string, string>>;
   readonly arguments?: readonly string[];
 }
-
-const offsets = [0, 1, 2, 3, 4, 5, 10];
-
-const isFree = (port: number): Promise<boolean> =>
-  new Promise((resolve) => {
-    const server = createServer();
-    server.once("error", () => resolve(false));
-    server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
-  });
-
-/** The first port of a block whose every port that a house uses is free. */
-export const findFreePorts = async (): Promise<number> => {
-  for (let attempt = 0; attempt < 50; attempt++) {
-    // Below the range from which outgoing connections take theirs.
-    const base = 20_000 + Math.floor(Math.random() * 600) * 20;
-    const free = await Promise.all(offsets.map((offset) => isFree(base + offset)));
-    if (free.every(Boolean)) return base;
-  }
-  throw new Error("no block of free ports was found");
-};
 
 const waitUntilReady = async (child: ChildProcess, port: number, output: () => string): Promise<void> => {
   const deadline = performance.now() + 120_000;

@@ -120,7 +120,7 @@ test("modules are those of the caller's groups; without one the client shows non
     return ((await (await house.request("/configs/ui")).json()) as { modules: unknown }).modules;
   };
   assert.deepEqual(await modules(["group:people-ops"]), { agents: true });
-  assert.deepEqual(await modules(["group:platform-admins"]), { agents: true });
+  assert.deepEqual(await modules(["group:platform-admins"]), { agents: true, pdp: true });
   assert.deepEqual(await modules(["group:contractors"]), {});
   assert.deepEqual(await modules([]), {});
   house.membership.isDown = true;

@@ -9,7 +9,7 @@ import { say } from "../kit/progress.ts";
 import { startNginx, upstreamConfig } from "./nginx.ts";
 import { makeSessions, type BrowserSession } from "./sessions.ts";
 import { measuredPath, routeTable } from "./route-table.ts";
-import { findFreePorts } from "../../../e2e/test-house.ts";
+import { findFreePorts } from "#testing/free-port.ts";
 
 const SESSIONS = 1000;
 

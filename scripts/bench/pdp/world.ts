@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startPostgresServer } from "#testing/postgres-server.ts";
-import { findFreePorts } from "../../../e2e/test-house.ts";
+import { findFreePorts } from "#testing/free-port.ts";
 import { freePort, waitForPort } from "../kit/ports.ts";
 import { startNode, startProgram, type Program } from "../kit/programs.ts";
 import { say } from "../kit/progress.ts";

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { answerTo, attackRoutes, attackWorld, rawGet } from "#testing/attack-world.ts";
 import { cleanUp } from "#testing/clean-up.ts";
-import { freePort } from "#testing/free-port.ts";
+import { findFreePorts } from "#testing/free-port.ts";
 import { sharedDatabase } from "#testing/gateway.ts";
 
 const database = sharedDatabase();
@@ -58,7 +58,7 @@ test("attack 30: a start with a fault ends with 78, names its place, and opens n
   ];
   for (const [what, environment, said] of cases)
     await t.test(`attack 30: ${what}`, async (one) => {
-      const port = await freePort();
+      const port = await findFreePorts();
       const { code, output } = await start(one, environment, port);
       assert.equal(code, 78, output);
       assert.match(output, said);
