@@ -156,7 +156,7 @@ export const createIntegrator = (parts: IntegratorParts): Integrator => {
       clearTimeout(timer);
       await running;
       // What was recorded last gets its place before the house is dark; what does not get it now gets it at the next start.
-      await integrate().catch(() => undefined);
+      await integrate().catch((cause: unknown) => log.warn("audit_integration_failed", { cause }));
     },
   };
 };
