@@ -7,6 +7,7 @@ import { discard, type Answer } from "#gateway/answer.ts";
 import { canonicalise } from "#gateway/canonical-path.ts";
 import type { ClientAddress } from "#gateway/limits/client-address.ts";
 import type { Load } from "#gateway/limits/load.ts";
+import { createAwaited } from "./awaited.ts";
 import { guardFrame, type Frame } from "./frame.ts";
 import { inboundMethods, type Inbound } from "./inbound.ts";
 import type { PublicOrigins } from "./public-origins.ts";
@@ -94,7 +95,7 @@ export const problemOfParser = (error: NodeJS.ErrnoException & { rawPacket?: Buf
 /** A raw HTTP/1.1 server that hands on only what has one reading. */
 export const createRawServer = (parts: RawServerParts): RawServer => {
   /** Those who wait for an answer, to be told when the time for answers under way is over. */
-  const waiting = new Set<(problem: Problem) => void>();
+  const waiting = createAwaited<(problem: Problem) => void>();
   let over: Problem | undefined;
   const exchanges = new WeakMap<Duplex, Exchange>();
   /** Connections that end with the answer under way: whatever else arrives on them is not looked at. */
@@ -129,22 +130,22 @@ export const createRawServer = (parts: RawServerParts): RawServer => {
   const answer = ({ inbound, left }: ReturnType<typeof readInbound>): Promise<Answer> =>
     new Promise((resolve, reject) => {
       const giveUp = (problem: Problem): void => {
-        waiting.delete(giveUp);
+        place?.gone();
         left.abort(problem);
         resolve(parts.corridor.refuse(problem, inbound));
       };
+      const place = over === undefined ? waiting.add(giveUp) : undefined;
       if (over !== undefined) {
         giveUp(over);
         return;
       }
-      waiting.add(giveUp);
       parts.corridor.handle(inbound).then(
         (made) => {
-          if (waiting.delete(giveUp)) resolve(made);
+          if (place?.gone() === true) resolve(made);
           else discard(made);
         },
         (error: unknown) => {
-          waiting.delete(giveUp);
+          place?.gone();
           reject(error as Error);
         },
       );
