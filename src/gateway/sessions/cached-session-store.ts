@@ -2,6 +2,16 @@ import type { SessionChange, SessionRecord, SessionStore } from "./session-store
 
 const MAX_RECORDS = 10_000;
 const KEPT_MS = 5000;
+/** From this age on a record in use is read anew while it still answers, at a moment of its own. */
+const AHEAD_MS = 2000;
+const SPREAD_MS = 2000;
+
+interface Held {
+  readonly record: SessionRecord;
+  readonly at: number;
+  /** When it is read ahead; put off while that runs. */
+  aheadAt: number;
+}
 
 export interface CachedSessionStore extends SessionStore {
   /** Ends the cache's own listening. */
@@ -19,9 +29,10 @@ const seen = (record: SessionRecord, lastSeenAt: Date, idleExpiresAt: Date): Ses
 /**
  * A hot cache of sessions before any store: 10,000 records for at most 5 s, emptied by the store's change feed and used
  * only while that is heard. A session that ended anywhere is gone here within the feed's delay, at most 5 s without it.
+ * What is in use is read anew before its time is over, each session at its own moment, so that no request waits for it.
  */
 export const createCachedSessionStore = async (store: SessionStore, now: () => Date): Promise<CachedSessionStore> => {
-  const byHash = new Map<string, { readonly record: SessionRecord; readonly at: number }>();
+  const byHash = new Map<string, Held>();
   const hashOf = new Map<string, string>();
   /** A read under way must not bring back what was forgotten while it ran. */
   let epoch = 0;
@@ -47,7 +58,8 @@ export const createCachedSessionStore = async (store: SessionStore, now: () => D
 
   const keep = (record: SessionRecord): void => {
     forget(record.sidHash);
-    byHash.set(record.sidHash, { record, at: now().getTime() });
+    const at = now().getTime();
+    byHash.set(record.sidHash, { record, at, aheadAt: at + AHEAD_MS + Math.random() * SPREAD_MS });
     hashOf.set(record.ref, record.sidHash);
     if (byHash.size <= MAX_RECORDS) return;
     const [oldest] = byHash.keys();
@@ -70,7 +82,14 @@ export const createCachedSessionStore = async (store: SessionStore, now: () => D
         return store.read(sidHash);
       }
       const held = byHash.get(sidHash);
-      return held !== undefined && now().getTime() - held.at < KEPT_MS ? Promise.resolve(held.record) : readAnew(sidHash);
+      const at = now().getTime();
+      if (held === undefined || at - held.at >= KEPT_MS) return readAnew(sidHash);
+      if (at >= held.aheadAt) {
+        held.aheadAt = Infinity;
+        // A store that does not answer is told to whoever comes when the record's time is over.
+        readAnew(sidHash).catch(() => {});
+      }
+      return Promise.resolve(held.record);
     },
     lease: async (sidHash, ask) => {
       const answer = await store.lease(sidHash, ask);
@@ -81,7 +100,7 @@ export const createCachedSessionStore = async (store: SessionStore, now: () => D
     touch: async (sidHash, lastSeenAt, idleExpiresAt) => {
       // Seen from now on: what comes while it is written does not write it again, and nobody reads it anew for this.
       const held = byHash.get(sidHash);
-      if (held !== undefined) byHash.set(sidHash, { at: held.at, record: seen(held.record, lastSeenAt, idleExpiresAt) });
+      if (held !== undefined) byHash.set(sidHash, { ...held, record: seen(held.record, lastSeenAt, idleExpiresAt) });
       try {
         await store.touch(sidHash, lastSeenAt, idleExpiresAt);
       } catch (error) {

@@ -1,3 +1,4 @@
+import DataLoader from "dataloader";
 import { Problem } from "#contract/problem.ts";
 import { statement, type Database, type Sql, type SqlValue, type Statement } from "#store/database.ts";
 import { createChangeFeed } from "./change-feed.ts";
@@ -18,12 +19,22 @@ const INSERT = statement(
      ua_hash, net_hash, created_at, last_seen_at, idle_expires_at, absolute_expires_at, access_expires_at, tokens, token_generation)
    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`,
 );
-const READ = statement<SessionRow>("gateway.session_read", "select * from gateway.session where sid_hash = $1");
+const READ = statement<SessionRow>("gateway.session_read", "select * from gateway.session where sid_hash = any($1::text[])");
 const TOUCH = statement(
   "gateway.session_touch",
-  `update gateway.session set last_seen_at = greatest(last_seen_at, $2), idle_expires_at = greatest(idle_expires_at, $3)
-   where sid_hash = $1`,
+  `update gateway.session s set last_seen_at = greatest(s.last_seen_at, t.seen), idle_expires_at = greatest(s.idle_expires_at, t.idle)
+   from (select sid_hash, max(seen) as seen, max(idle) as idle
+         from unnest($1::text[], $2::timestamptz[], $3::timestamptz[]) as given(sid_hash, seen, idle) group by sid_hash) t
+   where s.sid_hash = t.sid_hash`,
 );
+/** Sessions of one statement. */
+const MOST_TOGETHER = 250;
+
+interface Seen {
+  readonly sidHash: string;
+  readonly lastSeenAt: Date;
+  readonly idleExpiresAt: Date;
+}
 /** By the database's clock: those of its callers may differ. An owner whose time is over was never heard of again. */
 const LEASE = statement<{ after_unknown: boolean }>(
   "gateway.session_lease",
@@ -103,6 +114,21 @@ export const createDatabaseSessionStore = (database: Database): SessionStore => 
     return run(END_OF, [which.tenant, which.subject ?? null, which.ref ?? null, reason]);
   };
 
+  // What is asked in one turn of the event loop is one statement: the sessions of a busy house fall due together.
+  const together = { cache: false, maxBatchSize: MOST_TOGETHER, batchScheduleFn: setImmediate };
+  const reads = new DataLoader<string, SessionRecord | undefined>(async (hashes) => {
+    const rows = new Map((await run(READ, [hashes])).map((row) => [row.sid_hash, recordOf(row)]));
+    return hashes.map((sidHash) => rows.get(sidHash));
+  }, together);
+  const touches = new DataLoader<Seen, void>(async (seen) => {
+    await run(TOUCH, [
+      seen.map(({ sidHash }) => sidHash),
+      seen.map(({ lastSeenAt }) => lastSeenAt.toISOString()),
+      seen.map(({ idleExpiresAt }) => idleExpiresAt.toISOString()),
+    ]);
+    return seen.map(() => undefined);
+  }, together);
+
   return {
     create: async (record, replaces) => {
       const replaced = await guarded(() =>
@@ -121,13 +147,8 @@ export const createDatabaseSessionStore = (database: Database): SessionStore => 
       spreadEnds(records, () => reason);
       return records;
     },
-    read: async (sidHash) => {
-      const [row] = await run(READ, [sidHash]);
-      return row && recordOf(row);
-    },
-    touch: async (sidHash, lastSeenAt, idleExpiresAt) => {
-      await run(TOUCH, [sidHash, lastSeenAt, idleExpiresAt]);
-    },
+    read: (sidHash) => reads.load(sidHash),
+    touch: (sidHash, lastSeenAt, idleExpiresAt) => touches.load({ sidHash, lastSeenAt, idleExpiresAt }),
     lease: async (sidHash, ask) => {
       const [held] = await run(LEASE, [sidHash, ask.generation, ask.owner, ask.milliseconds]);
       if (held !== undefined) return { kind: "held", afterUnknown: held.after_unknown };

@@ -66,11 +66,12 @@ const watchedStore = (record: SessionRecord) => {
   let held: SessionRecord | undefined = record;
   let heard: (change: SessionChange) => void = () => {};
   let regained: () => void = () => {};
-  const state = { reads: 0, isConnected: true };
+  const state = { reads: 0, isConnected: true, answers: true };
   const feed: SessionFeed = { isConnected: () => state.isConnected, stop: async () => {} };
   const store = {
     read: async () => {
       state.reads += 1;
+      if (!state.answers) throw new Error("away");
       return held;
     },
     touch: async () => {},
@@ -89,12 +90,44 @@ test("the hot cache answers for 5 s, and not after", async () => {
   let now = 0;
   const cached = await createCachedSessionStore(store, () => new Date(now));
   await cached.read(record.sidHash);
-  now = 4999;
+  now = 1999;
   await cached.read(record.sidHash);
   assert.equal(state.reads, 1);
-  now = 5000;
+  state.answers = false;
+  now = 4999;
+  assert.ok(await cached.read(record.sidHash), "it still answers while it is read ahead");
   await cached.read(record.sidHash);
-  assert.equal(state.reads, 2);
+  assert.equal(state.reads, 2, "one read ahead at a time");
+  now = 5000;
+  await assert.rejects(cached.read(record.sidHash), /away/);
+  assert.equal(state.reads, 3);
+});
+
+test("a session in use is read anew before its time in the hot cache is over", async () => {
+  const record = sampleSession();
+  const { store, state } = watchedStore(record);
+  let now = 0;
+  const cached = await createCachedSessionStore(store, () => new Date(now));
+  for (now = 0; now < 60_000; now += 100) {
+    await cached.read(record.sidHash);
+    await new Promise(setImmediate);
+  }
+  assert.ok(state.reads >= 15 && state.reads <= 31, `every two to four seconds: ${state.reads} reads in a minute`);
+});
+
+test("what ended while it was read ahead does not come back", async () => {
+  const record = sampleSession();
+  const { store, state, end } = watchedStore(record);
+  let now = 0;
+  const cached = await createCachedSessionStore(store, () => new Date(now));
+  await cached.read(record.sidHash);
+  now = 4500;
+  const before = state.reads;
+  await cached.read(record.sidHash);
+  assert.equal(state.reads, before + 1);
+  end();
+  await new Promise(setImmediate);
+  assert.equal(await cached.read(record.sidHash), undefined);
 });
 
 test("a session that ended elsewhere is gone from the hot cache at once", async () => {
