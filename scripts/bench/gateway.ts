@@ -35,7 +35,7 @@ export const benchGateway = async (argv: readonly string[]): Promise<Section> =>
       "CPU counted: all threads of the gateway; of nginx + auth_request the nginx master, its worker and the verifier; of @fastify/http-proxy its process. Not counted: wrk, upstream, PostgreSQL.",
       "The verifier and the Fastify hooks do the same session look-up (same store, same cache), CSRF check and route match. Every candidate writes one log line a request to a file.",
       "Event streams: one a session, raw sockets; a slow client takes what lies in its socket once in 2 s; heap after a full collection.",
-      "Latency: our own open-loop generator at a fixed rate, measured from the moment a request was due.",
+      "Latency: our own open-loop generator at a fixed rate, measured from the moment a request was due, after a second at that rate that does not count.",
     ],
     figures,
   };
