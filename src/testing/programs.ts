@@ -3,8 +3,10 @@ import { accessSync, constants, existsSync, rmSync, writeFileSync } from "node:f
 import { delimiter, join } from "node:path";
 import type { TestContext } from "node:test";
 
-/** Real servers and tools that tests run beside the house, and the Debian package that brings each. */
-const packages = {
+export type Program = "nginx" | "caddy" | "apache2" | "redis-server" | "promtool" | "slowhttptest" | "wrk" | "tomcat10" | "traefik";
+
+/** Real servers and tools that tests run beside the house, and the Debian package that brings each; without one it is tested where it is on the PATH. */
+const packages: Readonly<Record<Program, string | undefined>> = {
   nginx: "nginx",
   caddy: "caddy",
   apache2: "apache2",
@@ -13,9 +15,8 @@ const packages = {
   slowhttptest: "slowhttptest",
   wrk: "wrk",
   tomcat10: "tomcat10",
-} as const;
-
-export type Program = keyof typeof packages;
+  traefik: undefined,
+};
 
 /** Tomcat is a folder of scripts; its start script stands for it. */
 const elsewhere: Partial<Record<Program, string>> = { tomcat10: "/usr/share/tomcat10/bin/catalina.sh" };
@@ -37,13 +38,14 @@ export const findProgram = (name: Program): string | undefined => {
 
 /**
  * Path of a program that a test runs for real. Without it the test is skipped by name (undefined is returned then), unless
- * REQUIRE_REAL=1, which makes it fail: `const redis = requireProgram(t, "redis-server"); if (redis === undefined) return;`
+ * REQUIRE_REAL=1, which makes it fail if there is a package: `const redis = requireProgram(t, "redis-server"); if (redis === undefined) return;`
  */
 export const requireProgram = (t: Pick<TestContext, "skip">, name: Program): string | undefined => {
   const path = findProgram(name);
   if (path !== undefined) return path;
-  const line = `${name} is not installed (Debian package ${packages[name]})`;
-  if (process.env["REQUIRE_REAL"] === "1") throw new Error(line);
+  const from = packages[name];
+  const line = `${name} is not installed (${from === undefined ? "Debian has no package of it" : `Debian package ${from}`})`;
+  if (process.env["REQUIRE_REAL"] === "1" && from !== undefined) throw new Error(line);
   t.skip(line);
   return undefined;
 };
@@ -58,9 +60,8 @@ const run = (command: string, args: readonly string[]): boolean =>
  * The packages' own services are not started: tests start their own, on loopback and free ports.
  */
 export const installPrograms = (names: readonly Program[], say: (line: string) => void): void => {
-  const missing = names.filter((name) => findProgram(name) === undefined);
-  if (missing.length === 0 || process.getuid?.() !== 0 || !existsSync("/usr/bin/apt-get")) return;
-  const wanted = missing.map((name) => packages[name]);
+  const wanted = names.flatMap((name) => (findProgram(name) === undefined ? (packages[name] ?? []) : []));
+  if (wanted.length === 0 || process.getuid?.() !== 0 || !existsSync("/usr/bin/apt-get")) return;
   say(`Installing programs that tests need: ${wanted.join(", ")} ...`);
   const isMine = !existsSync(POLICY);
   if (isMine) writeFileSync(POLICY, "#!/bin/sh\nexit 101\n", { mode: 0o755 });
