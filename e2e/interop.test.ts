@@ -9,6 +9,7 @@ import { startTestHouse, type TestHouse } from "./test-house.ts";
 
 const root = join(import.meta.dirname, "..");
 const cases = join(root, "src/pdp/interop/cases");
+const certification = join(root, "src/pdp/interop/certification");
 
 const script = async (name: string, args: readonly string[], environment: Readonly<Record<string, string>> = {}) => {
   const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", join(root, "scripts", name), ...args], {
@@ -23,16 +24,29 @@ const script = async (name: string, args: readonly string[], environment: Readon
   return { code, out, err };
 };
 
+/** A profile as the documentation starts it, and a token of its enforcement point. */
+const startProfile = async (name: string) => {
+  const house = await startTestHouse({ serve: "pdp,issuer,gateway", arguments: ["--config", join(root, "config", name), "--no-demo"] });
+  const got = await script("token.ts", ["--client", "service:pep", "--port", String(house.port), "--data", house.data]);
+  assert.deepEqual([got.code, got.err], [0, ""]);
+  return { house, token: got.out.trim() };
+};
+const runSets = (house: TestHouse, folder: string, offset: number, environment: Readonly<Record<string, string>>) =>
+  script("interop.ts", ["--data", folder, "--pdp", `http://localhost:${house.port + offset}`], environment);
+
+/** The decision point, and the gateway that passes an enforcement point through; how far their ports are from the first. */
+const doors = [
+  ["the decision point", 2],
+  ["the gateway, which passes an enforcement point through", 0],
+] as const;
+
 describe("the interop profile, served without membership on the embedded database", () => {
   let house: TestHouse;
   let token: string;
   let broken: string;
   before(async () => {
-    house = await startTestHouse({ serve: "pdp,issuer,gateway", arguments: ["--config", join(root, "config/interop"), "--no-demo"] });
+    ({ house, token } = await startProfile("interop"));
     broken = await mkdtemp(join(tmpdir(), "interop-"));
-    const got = await script("token.ts", ["--client", "service:pep", "--port", String(house.port), "--data", house.data]);
-    assert.deepEqual([got.code, got.err], [0, ""]);
-    token = got.out.trim();
   });
   after(async () => {
     await house.stop();
@@ -40,12 +54,9 @@ describe("the interop profile, served without membership on the embedded databas
   });
 
   const run = (folder: string, offset: number, more: Readonly<Record<string, string>> = { INTEROP_TOKEN: token }) =>
-    script("interop.ts", ["--data", folder, "--pdp", `http://localhost:${house.port + offset}`], more);
+    runSets(house, folder, offset, more);
 
-  for (const [where, offset] of [
-    ["the decision point", 2],
-    ["the gateway, which passes an enforcement point through", 0],
-  ] as const)
+  for (const [where, offset] of doors)
     test(`every case passes at ${where}`, async () => {
       const { code, out } = await run(cases, offset);
       assert.equal(code, 0, out);
@@ -65,6 +76,17 @@ describe("the interop profile, served without membership on the embedded databas
     assert.match(one.out, /^idp\.yaml +7 +7 +pass$/m);
     const anonymous = await run(cases, 2, {});
     assert.deepEqual([anonymous.code, /status 401 instead of 200/.test(anonymous.out)], [1, true]);
+    await writeFile(join(broken, "wrong.json"), '{"evaluation": 7}');
+    const damaged = await run(broken, 2);
+    assert.deepEqual(
+      [damaged.code, /^idp\.yaml +7 +7 +pass$/m.test(damaged.out)],
+      [1, true],
+      "a file beside good ones that holds no cases",
+    );
+    assert.match(damaged.out, /^wrong\.json +- +- +FAIL: holds no requests with expected answers$/m);
+    await writeFile(join(broken, "wrong.json"), "{");
+    const unread = await run(broken, 2);
+    assert.deepEqual([unread.code, unread.err.includes("wrong.json")], [66, true]);
     await rm(join(broken, "idp.yaml"));
     await writeFile(join(broken, "wrong.json"), "[]");
     assert.equal((await run(broken, 2)).code, 1, "no case, no pass");
@@ -79,4 +101,18 @@ describe("the interop profile, served without membership on the embedded databas
     const person = await script("token.ts", ["--user", "ada", "--port", String(house.port)]);
     assert.equal(person.code, 77);
   });
+});
+
+describe("the certification profile, as the documentation starts it", () => {
+  let house: TestHouse;
+  let token: string;
+  before(async () => ({ house, token } = await startProfile("interop-certification")));
+  after(() => house.stop());
+
+  for (const [where, offset] of doors)
+    test(`every row of the scenario passes at ${where}`, async () => {
+      const { code, out } = await runSets(house, certification, offset, { INTEROP_TOKEN: token });
+      assert.equal(code, 0, out);
+      assert.match(out, /^all +57 +57 +pass$/m);
+    });
 });

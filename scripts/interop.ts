@@ -67,12 +67,13 @@ const line = (set: string, cases: number | string, passed: number | string, resu
 say(`AuthZEN at ${target.url}`);
 say(line("set", "cases", "passed", "result"));
 for (const [set, { passed, failed }] of tally) say(line(set, passed + failed.length, passed, failed.length === 0 ? "pass" : "FAIL"));
-for (const { file, why } of sets.left) say(line(file, "-", "-", why));
+for (const { file, why, isFault } of sets.left) say(line(file, "-", "-", isFault ? `FAIL: ${why}` : why));
 const all = [...tally.values()];
 const failed = all.reduce((sum, row) => sum + row.failed.length, 0);
-say(line("all", sets.cases.length, sets.cases.length - failed, failed === 0 && sets.cases.length > 0 ? "pass" : "FAIL"));
+const isPass = failed === 0 && sets.cases.length > 0 && !sets.left.some(({ isFault }) => isFault);
+say(line("all", sets.cases.length, sets.cases.length - failed, isPass ? "pass" : "FAIL"));
 for (const [set, row] of tally) {
   for (const text of row.failed.slice(0, SHOWN)) say(`  ${set} ${text}`);
   if (row.failed.length > SHOWN) say(`  ${set} and ${row.failed.length - SHOWN} more`);
 }
-process.exitCode = failed > 0 || sets.cases.length === 0 ? 1 : 0;
+process.exitCode = isPass ? 0 : 1;

@@ -8,14 +8,14 @@ import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Inbound } from "#gateway/front-door/inbound.ts";
 import type { EndByDecision } from "#gateway/end-by-decision.ts";
-import { guardContentType, readBytes } from "#gateway/read-body.ts";
+import { readBytes } from "#gateway/read-body.ts";
 import type { Recognised } from "#gateway/recognise.ts";
 import type { AskPoint, PointCall } from "#pdp/ask-point/ask-point.ts";
 import { completeItem, type Completed } from "./complete-item.ts";
 import { parseEvaluation, parseEvaluations, type Entry, type FacadeAsk, type FacadeItem, type FacadeLimits } from "./parse-evaluations.ts";
 import { answerFacade } from "./facade-answer.ts";
 import { readEvaluation, readEvaluations } from "#pdp/ask-point/point-answers.ts";
-import { createTransparent } from "./transparent.ts";
+import { createTransparent, guardJson, isEnforcementPoint } from "./transparent.ts";
 
 export interface FacadeParts {
   readonly askPoint: AskPoint;
@@ -118,12 +118,11 @@ export const createFacade = (parts: FacadeParts) => {
 
   const answer = async (form: FacadeForm, inbound: Inbound, who: Recognised, requestId: string | undefined) => {
     if (who.kind === "none") throw new Problem("unauthenticated");
-    guardContentType(inbound, ["application/json"]);
+    guardJson(inbound, who);
     const bytes = await readBytes(inbound, parts.limits.bodyBytes);
     const body = parseStrictJson(bytes, { depth: parts.limits.depth });
     const call = { correlationId: inbound.correlationId, requestId, signal: inbound.signal };
-    if (who.kind === "bearer" && who.caller.scopes.has("authzen.pep"))
-      return transparent.evaluate(form, who.caller, { value: body, bytes }, call);
+    if (isEnforcementPoint(who)) return transparent.evaluate(form, who.caller, { value: body, bytes }, call);
     const ask = form === "evaluation" ? parseEvaluation(body, parts.limits) : parseEvaluations(body, parts.limits);
     const entries = ask.form === "single" ? [ask.entry] : ask.entries;
     const prepared = entries.map((entry) => prepare(entry, who.asker, inbound.correlationId));

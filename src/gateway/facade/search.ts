@@ -5,14 +5,14 @@ import { parseStrictJson } from "#http/strict-json.ts";
 import type { Asker, Decider } from "#pdp/decide.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Inbound } from "#gateway/front-door/inbound.ts";
-import { guardContentType, readBytes } from "#gateway/read-body.ts";
+import { readBytes } from "#gateway/read-body.ts";
 import type { Recognised } from "#gateway/recognise.ts";
 import type { AskPoint } from "#pdp/ask-point/ask-point.ts";
 import { completeContext, subjectOf } from "./complete-item.ts";
 import { answerFacade } from "./facade-answer.ts";
 import { parseSearch, type FacadeSearch, type SearchKind } from "./parse-search.ts";
 import { readSearch } from "#pdp/ask-point/point-answers.ts";
-import { createTransparent } from "./transparent.ts";
+import { createTransparent, guardJson, isEnforcementPoint } from "./transparent.ts";
 
 export interface SearchFacadeParts {
   readonly askPoint: AskPoint;
@@ -57,14 +57,13 @@ export const createSearchFacade = (parts: SearchFacadeParts) => {
 
   const answer = async (kind: SearchKind, inbound: Inbound, who: Recognised, requestId: string | undefined) => {
     if (who.kind === "none") throw new Problem("unauthenticated");
-    guardContentType(inbound, ["application/json"]);
+    guardJson(inbound, who);
     const bytes = await readBytes(inbound, parts.limits.bodyBytes);
     const body = parseStrictJson(bytes, { depth: parts.limits.depth });
     const call = { correlationId: inbound.correlationId, requestId, signal: inbound.signal };
     const started = performance.now();
     try {
-      if (who.kind === "bearer" && who.caller.scopes.has("authzen.pep"))
-        return shown(await transparent.search(kind, who.caller, { value: body, bytes }, call));
+      if (isEnforcementPoint(who)) return shown(await transparent.search(kind, who.caller, { value: body, bytes }, call));
       const search = parseSearch(kind, body, parts.limits);
       if (kind === "subject") await requireView(who, inbound.correlationId);
       const searched = kind === "resource" ? search.resource.type : search.subjectType;

@@ -3,6 +3,9 @@ import type { HouseIdentity } from "#authn/house-identity.ts";
 import { Problem } from "#contract/problem.ts";
 import type { SearchReply, searchPage } from "#contract/authzen.ts";
 import type { z } from "zod";
+import type { Inbound } from "#gateway/front-door/inbound.ts";
+import { guardContentType } from "#gateway/read-body.ts";
+import type { Recognised } from "#gateway/recognise.ts";
 import type { AskPoint, PointAnswer, PointCall } from "#pdp/ask-point/ask-point.ts";
 import { readEvaluation, readEvaluations, readSearch, type Semantic } from "#pdp/ask-point/point-answers.ts";
 
@@ -19,6 +22,20 @@ const guardContexts = (body: Readonly<Record<string, unknown>>, items: readonly 
   throw new Problem("reserved_context_member", {
     errors: used.map((name) => ({ path: `/context/${name}`, message: "may only be set by the house" })),
   });
+};
+
+/** Enforcement points of their own speak the standard to the decision point, through the gateway. */
+export const isEnforcementPoint = (who: Recognised): who is Extract<Recognised, { readonly kind: "bearer" }> =>
+  who.kind === "bearer" && who.caller.scopes.has("authzen.pep");
+
+/** What is not sent as JSON is 415 to a browser; to an enforcement point it is 400, as at the decision point itself. */
+export const guardJson = (inbound: Inbound, who: Recognised): void => {
+  try {
+    guardContentType(inbound, ["application/json"]);
+  } catch (error) {
+    if (!isEnforcementPoint(who)) throw error;
+    throw new Problem("invalid_request", { errors: [{ path: "header.content-type", message: "must be application/json" }] });
+  }
 };
 
 export interface TransparentParts {

@@ -170,6 +170,7 @@ test("published sets are read as they are, and a file without cases is named, no
     ],
   });
   await write("users.json", [{ id: "a" }]);
+  await write("half.json", [{ id: "a" }, { request: ask }]);
   await cp(new URL("cases/idp.yaml", import.meta.url), join(folder, "own.yaml"));
   const { cases, left } = await readSets(folder);
   assert.deepEqual(
@@ -177,7 +178,10 @@ test("published sets are read as they are, and a file without cases is named, no
     ["evaluation", "evaluations", "search/resource", "search/subject", "search/action"],
   );
   assert.deepEqual(
-    left.map(({ file }) => file),
-    ["users.json"],
+    left.map(({ file, isFault }) => [file, isFault]),
+    [
+      ["half.json", true],
+      ["users.json", false],
+    ],
   );
 });

@@ -27,6 +27,12 @@ const shapeOf = (request: Readonly<Record<string, unknown>>, expected: unknown):
   return undefined;
 };
 
+/** Facts of a scenario, published beside its cases: things with an id, and nothing that is asked. */
+const facts = z.array(members.refine((thing) => "id" in thing && !("request" in thing) && !("expected" in thing))).min(1);
+
+/** Whether a published file holds the facts of a scenario instead of cases. */
+export const isFacts = (value: unknown): boolean => facts.safeParse(value).success;
+
 /** The cases of a published file, or why there are none. */
 export const readPublishedSet = (set: string, value: unknown): readonly InteropCase[] | string => {
   const bare = z.array(row).min(1).safeParse(value);
