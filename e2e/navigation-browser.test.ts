@@ -1,0 +1,133 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type { Browser, Page } from "playwright-core";
+import { launchBrowser, openPage } from "./browser.ts";
+import { signIn } from "./sign-in.ts";
+import { startTestHouse, type TestHouse } from "./test-house.ts";
+
+let house: TestHouse;
+let browser: Browser;
+before(async () => {
+  [house, browser] = await Promise.all([startTestHouse(), launchBrowser()]);
+});
+after(async () => {
+  await browser?.close();
+  assert.equal(await house?.stop(), 0);
+});
+
+const people = ["ada", "ben", "cleo", "dan", "eve"] as const;
+
+/** The screens and what each wants, by person in the order above: Y shown, - not. */
+const screens: readonly (readonly [link: string, path: string, shown: string])[] = [
+  ["Home", "/", "YYYYY"],
+  ["Tools", "/tools", "YYY--"],
+  ["Delegations", "/delegations", "YYY--"],
+  ["Why denied", "/why", "Y----"],
+  ["Requests", "/requests", "YYY-Y"],
+  ["Policies", "/policies", "Y----"],
+];
+
+/** What a page asks for its lists, pages and widgets: Y permitted, R denied with a way to ask for it, - denied. */
+const asks: readonly (readonly [type: string, action: string, ids: readonly (string | undefined)[], answers: string])[] = [
+  ["pages", "view_all", [undefined], "YYY-Y"],
+  ["tasks", "view_all", [undefined], "YYY-Y"],
+  ["tasks", "view_summary", [undefined], "YYY-Y"],
+  ["pages", "view", ["people", "my-work"], "YYY--"],
+  ["pages", "view", ["operations"], "YRR--"],
+  ["page.widget", "view", ["people:grid:employees", "my-work:action:delegate"], "YYY--"],
+  ["page.widget", "view", ["people:action:offboard"], "-Y---"],
+  ["page.widget", "view", ["operations:grid:runs"], "Y----"],
+  ["plugin.route", "view", ["hello"], "YYY--"],
+  ["plugin.widget", "view", ["hello:card"], "YYY--"],
+  ["agents", "view_all", [undefined], "YYY--"],
+  ["workflows", "view_all", [undefined], "YYY--"],
+  ["workflows", "execute_quick", [undefined], "YY---"],
+  ["graph", "diagnose", [undefined], "YY---"],
+  ["budgets", "view_team", [undefined], "YY---"],
+  ["budgets", "view_tenant", [undefined], "Y----"],
+  ["policies", "view", [undefined], "Y----"],
+  ["decisions", "view_all", [undefined], "Y----"],
+  ["sessions", "view_all", [undefined], "Y----"],
+  ["audit", "view", [undefined], "Y----"],
+  ["plugins", "manage", [undefined], "Y----"],
+  ["system", "view", [undefined], "Y----"],
+];
+
+/** Asks all of it in one keyed batch, as a page does, from inside the page. */
+const answersIn = async (page: Page): Promise<readonly string[]> => {
+  const items = asks.flatMap(([type, action, ids]) =>
+    ids.map((id) => ({
+      key: `${type} ${action} ${id ?? ""}`,
+      resource: { type, ...(id === undefined ? {} : { id }) },
+      action: { name: action },
+    })),
+  );
+  const text = await page.evaluate(
+    `(async () => {
+      const { csrf_token: token } = await (await fetch("/auth/session")).json();
+      const answer = await fetch("/access/v1/evaluations", {
+        method: "POST",
+        headers: { "content-type": "application/json", "x-csrf-token": token, "x-csrftoken": token, "x-requested-with": "XMLHttpRequest" },
+        body: ${JSON.stringify(JSON.stringify({ evaluations: items }))},
+      });
+      return JSON.stringify({ status: answer.status, body: await answer.json() });
+    })()`,
+  );
+  const { status, body } = JSON.parse(String(text)) as {
+    readonly status: number;
+    readonly body: {
+      readonly results?: Readonly<Record<string, { readonly decision: boolean; readonly context?: Readonly<Record<string, unknown>> }>>;
+    };
+  };
+  assert.equal(status, 200, String(text));
+  return items.map(({ key }) => {
+    const one = body.results?.[key];
+    return `${key}: ${one?.decision === true ? "Y" : one?.context?.["access_request"] === undefined ? "-" : "R"}`;
+  });
+};
+
+for (const [at, person] of people.entries())
+  test(`${person} is shown exactly the screens, pages and widgets of the demo's policies, and each screen asks at most twice`, async (t) => {
+    const { page, faults, close } = await openPage(browser);
+    t.after(close);
+    let asked: string[] = [];
+    const foreign: string[] = [];
+    page.on("request", (request) => {
+      const url = new URL(request.url());
+      if (url.origin !== house.origin) foreign.push(url.href);
+      if (url.pathname.startsWith("/access/")) asked.push(url.pathname);
+    });
+    await signIn(page, house.origin, person);
+    const navigation = page.getByRole("navigation", { name: "Main" });
+    await page.getByRole("heading", { name: /^Hello, / }).waitFor();
+    // The sign-in page is the issuer's; from here on there is the house alone.
+    foreign.length = 0;
+    const shown = screens.filter(([, , may]) => may[at] === "Y");
+    for (const [link] of shown) await navigation.getByRole("link", { name: link, exact: true }).waitFor();
+    const links = await navigation.getByRole("link").allTextContents();
+    assert.deepEqual(
+      links.map((text) => text.trim()),
+      shown.map(([link]) => link),
+    );
+
+    for (const [link, path, may] of screens) {
+      asked = [];
+      const answer = await page.goto(`${house.origin}${path}`);
+      assert.equal(answer?.status(), may[at] === "Y" ? 200 : 403, link);
+      if (may[at] === "Y") await navigation.getByRole("link", { name: link, exact: true }).waitFor();
+      else await page.getByText("You may not see this page.").waitFor();
+      // Whatever would ask a third time has had the time to.
+      await page.waitForTimeout(300);
+      assert.ok(asked.length <= 2, `${link}: ${asked.join(" ")}`);
+      assert.deepEqual(
+        asked.filter((one) => one !== "/access/v1/evaluation" && one !== "/access/v1/evaluations"),
+        [],
+        link,
+      );
+    }
+
+    const wanted = asks.flatMap(([type, action, ids, answers]) => ids.map((id) => `${type} ${action} ${id ?? ""}: ${answers[at]}`));
+    assert.deepEqual(await answersIn(page), wanted);
+    assert.deepEqual(foreign, []);
+    assert.deepEqual(faults, []);
+  });
