@@ -3,6 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { setTimeout as wait } from "node:timers/promises";
 import type { EvaluationReply } from "#contract/authzen.ts";
 import { createPglite } from "#store/pglite.ts";
 import { statement } from "#store/database.ts";
@@ -54,10 +55,11 @@ test("a SIGKILL in the middle of 1,000 decisions loses no denial and no act that
       if (total === KILL_AFTER) void house.kill();
     };
 
-    // Permits to view are written within 50 ms; whoever reads the log has them written first.
+    // Permits to view are written within 50 ms of themselves: nobody reads the log, which would have them written first. A
+    // busy machine is given far longer.
     for (let index = 0; index < 50; index++) await decide("permit");
     const flushed = answered.permit.slice();
-    assert.equal((await fetch(`${house.origin}/access/v1/decisions?limit=1`, { headers })).status, 200);
+    await wait(2000);
 
     const kinds: readonly Kind[] = ["denial", "act", "permit"];
     const lane = async (at: number): Promise<void> => {

@@ -80,6 +80,10 @@ test("policies of an own folder decide, and explanations name their file", async
     await world.ask("/access/v1/evaluation", await world.houseToken(), dan("view_all", "tools"))
   ).json()) as EvaluationReply;
   assert.equal(reply.decision, true);
+  const told = await world.ask(`/access/v1/decisions/${reply.context?.decision_id}`, await world.personToken("ada"));
+  const { policies } = (await told.json()) as DecisionRecord;
+  const mine = policies?.find(({ id }) => id === "everybody-lists-tools");
+  assert.deepEqual([mine?.decided, mine?.file, mine?.line], [true, "policies/mine.cedar", 1]);
 });
 
 test("authorization switched off permits everything in dev and test, loudly, and stops the start in production", async (t) => {

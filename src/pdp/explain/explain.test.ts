@@ -59,6 +59,25 @@ test("who may have everything explained sees path, policies with their text and 
   assert.deepEqual(record.remedy?.changes[0]?.steps[0]?.who_can, ["person:ada"]);
 });
 
+test("a remedy says what else it would open: what the others of the group may, and this person may not", async () => {
+  const world = await shared;
+  const id = idOf(await decide(world, "dan", "view_all", "tools", "*"));
+  const { remedy } = await read(await explainAs(world, await world.personToken("ada"), id));
+  assert.deepEqual(
+    remedy?.changes.map(({ steps }) => steps.map(({ edge }) => `${edge?.kind} ${edge?.to}`)),
+    [["MEMBER_OF group:analysts"], ["MEMBER_OF group:people-ops"], ["MEMBER_OF group:platform-admins"]],
+  );
+  const opened = remedy?.changes.map(({ also_allows }) => also_allows) ?? [];
+  assert.ok(0 < (opened[0] ?? 0) && (opened[0] ?? 0) < (opened[1] ?? 0) && (opened[1] ?? 0) < (opened[2] ?? 0), opened.join());
+  const sample = remedy?.changes[0]?.sample ?? [];
+  assert.ok(sample.length > 0);
+  for (const pair of sample) {
+    const [type = "", action = ""] = pair.split("/");
+    assert.equal((await decide(world, "cleo", action, type, "*")).decision, true, `cleo, of group:analysts alone: ${pair}`);
+    assert.equal((await decide(world, "dan", action, type, "*")).decision, false, `dan: ${pair}`);
+  }
+});
+
 test("each viewer sees as much of a decision as is theirs to know; for the others it does not exist", async () => {
   const world = await shared;
   const id = idOf(await decide(world, "cleo", "view", "pages", "operations"));
