@@ -120,6 +120,21 @@ test("a page is opened to cleo by ada's approval, and one salary above the limit
     );
     assert.equal(asked.status, 202, JSON.stringify(asked.body));
     assert.equal((await setSalary(160_000)).error?.data?.code, "approval_required", "asking permits nothing");
+    // Whoever answers sees what would be done, in the words that the approval is bound to; so does who asked, and nobody else.
+    const shown = {
+      tool: { name: "people.demo.update_salary", title: "Change a salary" },
+      cost_usd: 0.01,
+      arguments: { id: "e1", salary: 160_000 },
+      masked: [],
+    };
+    for (const token of [ada, ben])
+      assert.deepEqual((await send<AccessRequestReply>(asked.body.task.status_endpoint, token)).body.task.call, shown);
+    const toAnswer = await send<{ requests: object[] }>("/api/pdp/requests?as=approver&status=pending", ada);
+    assert.deepEqual(
+      toAnswer.body.requests.map((listed) => "call" in listed),
+      [false],
+    );
+    assert.equal((await send(asked.body.task.status_endpoint, cleo)).status, 404);
     const granted = await send<AccessRequestReply>(`${asked.body.task.status_endpoint}/answer`, ada, { outcome: "approve" });
     assert.equal(granted.status, 200, JSON.stringify(granted.body));
     for (const [salary, id] of [

@@ -123,6 +123,11 @@ test("a salary above the limit: a stronger sign-in, then a second person; then e
   await signIn(ada.page, house.origin, "ada");
   await ada.page.getByRole("link", { name: /^Set the salary of employee/ }).click();
   await ada.page.getByText("The board decided so.").waitFor();
+  const wouldBeDone = ada.page.getByRole("region", { name: "What would be done" });
+  for (const part of ["people.demo.update_salary", "salary", "160000", '"e1"'])
+    await wouldBeDone.getByText(part, { exact: true }).waitFor();
+  assert.deepEqual(await findingsOf(ada.page), []);
+  await ada.page.screenshot({ path: join(images, "answer-request.png"), fullPage: true, animations: "disabled" });
   await ada.page.getByRole("button", { name: "Approve" }).click();
   await ada.page.getByText("In force").waitFor();
 

@@ -11,6 +11,25 @@ import { plainText, prose, timestamp } from "./ids.ts";
 const BASE = "/access/v1/requests";
 const id = z.object({ id: plainText(1, 64) });
 
+/** The most of a call, as JSON, that a second person is shown. What cannot be shown whole cannot be asked for. */
+export const MAX_SHOWN_BYTES = 8_192;
+
+/**
+ * What would be done, as who answers is shown it. The binding of the request covers it: an approval holds only for a call that
+ * would be shown in exactly these words.
+ */
+export const shownCall = z.object({
+  /** Absent where no tool is called: then the arguments are what the question came with. */
+  tool: z.object({ name: z.string(), title: z.string().optional() }).optional(),
+  /** The most that it costs. */
+  cost_usd: z.number().nonnegative().optional(),
+  /** An object, as it was sent; `[hidden]` where `masked` says so. */
+  arguments: z.unknown(),
+  /** RFC 6901 pointers into `arguments` of what is hidden: passwords, tokens, names of secrets. */
+  masked: z.array(z.string()),
+});
+export type ShownCall = z.infer<typeof shownCall>;
+
 /** What a denial that an approval would lift carries in its context. */
 export const accessRequestOffer = z.object({
   /** Who would answer and for how long: a row of the policies' `templates.yaml`. */
@@ -49,6 +68,8 @@ export const accessRequestTask = z.object({
   /** A secret has no id here, only its reference. */
   resource: z.object({ type: z.string(), id: z.string().optional(), ref: z.string().optional() }),
   justification: z.string().optional(),
+  /** Where one request is read, for who asked and who may answer; nobody else, and no list, has it. */
+  call: shownCall.optional(),
   /** Ids of persons and groups of whom one answers. */
   approvers: z.array(z.string()),
   answered_at: timestamp.optional(),
@@ -85,7 +106,7 @@ export const accessRequestDraft = z.object({
   action,
   context: z.record(z.string(), z.unknown()).optional(),
   /** As the denial said them. */
-  denial: z.object({ evaluation_id: plainText(1, 64), expires_at: timestamp, binding_token: z.string().min(1).max(4096) }),
+  denial: z.object({ evaluation_id: plainText(1, 64), expires_at: timestamp, binding_token: z.string().min(1).max(32_768) }),
   /** For whoever answers. */
   justification: prose(1, 1000).optional(),
 });

@@ -1,10 +1,17 @@
 /**
  * Words that name a secret, a contact or a person. Client metrics with such a key are refused as a whole: what is never
- * taken in can never leak. Keys are compared folded: NFKC, lower case, letters and digits only.
+ * taken in can never leak. Keys are compared folded.
  */
 
-/** Anywhere inside a key. */
-export const sensitiveParts: readonly string[] = [
+/** NFKC, lower case, letters and digits only: how a key is compared. */
+export const foldKey = (key: string): string =>
+  key
+    .normalize("NFKC")
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]/gu, "");
+
+/** Anywhere inside a key: what it holds opens something. */
+export const secretParts: readonly string[] = [
   "password",
   "passwd",
   "passphrase",
@@ -23,6 +30,14 @@ export const sensitiveParts: readonly string[] = [
   "csrf",
   "bearer",
   "jwt",
+];
+
+/** Only as the whole key: the same. */
+export const secretWords: readonly string[] = ["pin", "pwd", "pass", "otp", "totp", "auth", "cvv", "cvc", "sid"];
+
+/** Anywhere inside a key. */
+export const sensitiveParts: readonly string[] = [
+  ...secretParts,
   "email",
   "phone",
   "telephone",
@@ -63,6 +78,7 @@ export const sensitiveParts: readonly string[] = [
 
 /** Only as the whole key. */
 export const sensitiveWords: readonly string[] = [
+  ...secretWords,
   "name",
   "user",
   "person",
@@ -72,17 +88,9 @@ export const sensitiveWords: readonly string[] = [
   "tel",
   "fax",
   "ip",
-  "pin",
-  "pwd",
-  "pass",
-  "otp",
-  "totp",
-  "auth",
   "key",
   "ssn",
   "dob",
-  "cvv",
-  "cvc",
   "iban",
   "bic",
   "address",
@@ -91,5 +99,4 @@ export const sensitiveWords: readonly string[] = [
   "postcode",
   "gender",
   "age",
-  "sid",
 ];

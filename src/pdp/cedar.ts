@@ -51,7 +51,8 @@ export const createCedar = (parts: CedarParts): DecisionPoint => {
     const ruling = ruleOn(remembering?.engine ?? engine, question);
     const ruled = { ...verdictOf(ask, question, engine, ruling), ...(remembering?.wasHit() === true ? { cached: true } : {}) };
     if (!ask.vouched.approval && !ruling.requestable) return ruled;
-    const binding = parts.approvals?.bind(ask, question, { version, engine });
+    const bound = parts.approvals?.bind(ask, question, { version, engine });
+    const binding = bound?.binding;
     const approval = binding === undefined ? undefined : await approvals?.find({ ask, question, binding, policyVersion: version });
     if (ask.vouched.approval && (approval === undefined || approval.id !== ask.vouched.approvalId))
       return { ...ruled, decision: false, reason: "approval_invalid", obligations: [], policies: [], errors: [], requestable: false };
@@ -63,8 +64,11 @@ export const createCedar = (parts: CedarParts): DecisionPoint => {
       return { ...verdict, approval };
     }
     const template = ruling.template === undefined ? undefined : engine.bundle.templates.get(ruling.template);
-    if (binding === undefined || ruling.template === undefined || template === undefined) return ruled;
-    return { ...ruled, request: { name: ruling.template, template, binding } };
+    if (ruling.template === undefined || template === undefined || bound === undefined) return ruled;
+    // What nobody could be shown nobody is asked to approve.
+    if (bound.call === null) return ruled;
+    const call = bound.call === undefined ? {} : { call: bound.call };
+    return { ...ruled, request: { name: ruling.template, template, binding: bound.binding, ...call } };
   };
 
   const verdictOf = (ask: Ask, question: Question, engine: Engine, ruling: Ruling): Verdict => {

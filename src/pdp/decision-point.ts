@@ -1,3 +1,4 @@
+import type { ShownCall } from "#contract/access-requests.ts";
 import type { Obligation, Reason, semantics } from "#contract/authzen.ts";
 import type { Facts } from "#contract/facts.ts";
 import type { z } from "zod";
@@ -51,6 +52,8 @@ export interface Vouched {
   /** Digests of a tool call's arguments and of the tool's definition, which an approval is bound to. */
   readonly argumentsDigest?: string;
   readonly definitionDigest?: string;
+  /** The same call as a second person may see it; absent where it is too large for that. Recorded nowhere. */
+  readonly call?: ShownCall;
 }
 
 /** Circumstances that were put before the policies, all of them made by the house; recorded with the decision. */
@@ -78,7 +81,7 @@ export interface Verdict {
   /** An approval would permit it. */
   readonly requestable: boolean;
   /** Of a denial that may be asked to be lifted: by which template, and what it would hold for. */
-  readonly request?: { readonly name: string; readonly template: Template; readonly binding: ActBinding };
+  readonly request?: { readonly name: string; readonly template: Template; readonly binding: ActBinding; readonly call?: ShownCall };
   /** The approval without which it would have been denied. */
   readonly approval?: { readonly id: string; readonly singleUse: boolean };
   /** Tenant that it was decided in; `undefined` when the subject could not be placed. */

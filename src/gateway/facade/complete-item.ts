@@ -27,6 +27,7 @@ const serverMembers: ReadonlySet<string> = new Set([
   "correlation_id",
   "supported_obligations",
   "arguments_digest",
+  "shown_call",
   "definition_digest",
   "searched_by",
 ]);

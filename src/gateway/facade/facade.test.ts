@@ -63,6 +63,7 @@ test("whatever a client says of itself is dropped and counted, and the call goes
       client: {},
       tenant: "x",
       supported_obligations: [],
+      shown_call: { arguments: { salary: 1 }, masked: [] },
       ui: { app: "web", module: "pages" },
       resourceAttributes: { title: "T" },
       own: 7,

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { ingestMetrics } from "#contract/health.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
-import { sensitiveParts, sensitiveWords } from "#contract/sensitive-keys.ts";
+import { foldKey, sensitiveParts, sensitiveWords } from "#contract/sensitive-keys.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { BuiltInHandler } from "#gateway/built-in.ts";
 import { readJson } from "#gateway/read-body.ts";
@@ -23,13 +23,8 @@ const event = z.strictObject({
 const body = z.union([event, z.strictObject({ events: z.array(event).min(1).max(50) })]);
 
 const words = new Set(sensitiveWords);
-const fold = (key: string): string =>
-  key
-    .normalize("NFKC")
-    .toLowerCase()
-    .replace(/[^\p{L}\p{N}]/gu, "");
 const isSensitiveKey = (key: string): boolean => {
-  const folded = fold(key);
+  const folded = foldKey(key);
   return words.has(folded) || sensitiveParts.some((part) => folded.includes(part));
 };
 

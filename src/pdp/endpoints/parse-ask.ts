@@ -1,3 +1,4 @@
+import { shownCall, type ShownCall } from "#contract/access-requests.ts";
 import { action, resource, subject } from "#contract/authzen.ts";
 import { microFromUsd } from "#contract/ids.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
@@ -41,6 +42,15 @@ const costOf = (properties: Properties, faults: Fault[]): number => {
   }
 };
 
+const callOf = (context: Properties, faults: Fault[]): ShownCall | undefined => {
+  if (context["shown_call"] === undefined) return undefined;
+  const parsed = shownCall.safeParse(context["shown_call"]);
+  if (parsed.success) return parsed.data;
+  for (const issue of parsed.error.issues)
+    faults.push({ path: `/context/shown_call/${issue.path.map(String).join("/")}`, message: issue.message });
+  return undefined;
+};
+
 const vouchedOf = (context: Properties, properties: Properties, faults: Fault[]): Vouched => {
   const scopes = textsOf(context["scopes"]);
   const tool = objectOf(context["tool"]);
@@ -51,6 +61,7 @@ const vouchedOf = (context: Properties, properties: Properties, faults: Fault[])
   const approvalId = idOf(context["approval"]);
   const argumentsDigest = textOf(context["arguments_digest"]);
   const definitionDigest = textOf(context["definition_digest"]) ?? textOf(properties["definition_digest"]);
+  const call = callOf(context, faults);
   return {
     could: context["could"] === true,
     toolsScope: scopes.includes("mcp.tools.discovery") || scopes.includes("mcp.tools.invoke"),
@@ -60,6 +71,7 @@ const vouchedOf = (context: Properties, properties: Properties, faults: Fault[])
     ...(approvalId === undefined ? {} : { approvalId }),
     ...(argumentsDigest === undefined ? {} : { argumentsDigest }),
     ...(definitionDigest === undefined ? {} : { definitionDigest }),
+    ...(call === undefined ? {} : { call }),
     ...(resourceTenant === undefined ? {} : { resourceTenant }),
     ...(delegationId === undefined ? {} : { delegationId }),
     ...(toolId === undefined || decisionId === undefined ? {} : { tool: { id: toolId, decisionId } }),

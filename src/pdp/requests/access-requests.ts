@@ -9,6 +9,7 @@ import type { Database } from "#store/database.ts";
 import type { Viewers } from "#pdp/explain/viewer.ts";
 import type { Recorded } from "#pdp/records/record.ts";
 import type { Approvers } from "./approvers.ts";
+import type { KeptCalls } from "./kept-calls.ts";
 import { createRequireDenial, isService, type DenialParts } from "./require-denial.ts";
 import * as store from "./request-store.ts";
 import type { RequestRow } from "./request-store.ts";
@@ -25,6 +26,7 @@ export interface AccessRequestsParts extends DenialParts {
   readonly database: Database;
   readonly change: Change;
   readonly approvers: Approvers;
+  readonly calls: KeptCalls;
   readonly viewers: Viewers;
   /** The facts of a recorded question as they are now. */
   readonly presentFacts: (recorded: Recorded) => Promise<Facts | undefined>;
@@ -69,6 +71,12 @@ export const createAccessRequests = (parts: AccessRequestsParts) => {
     };
   };
 
+  /** Who asked it, or it was asked for: in person, or as the agent that was denied. */
+  const isAsker = (caller: Caller, row: RequestRow): boolean =>
+    caller.tenant === row.tenant &&
+    (caller.sub === row.requester || caller.sub === row.subject) &&
+    (caller.agent === undefined || row.agents.includes(caller.agent));
+
   /** The row with the caller's rights to it. To anybody else it does not exist: the same answer, after the same work. */
   const requireVisible = async (caller: Caller, id: string) => {
     const row = await store.readRequest(database, id);
@@ -95,7 +103,7 @@ export const createAccessRequests = (parts: AccessRequestsParts) => {
     const before = caller.tenant === "*" ? undefined : await repeated(caller.tenant);
     if (before !== undefined) return before;
 
-    const recorded = await requireDenial(caller, draft);
+    const { recorded, call } = await requireDenial(caller, draft);
     const asked = recorded.item.request;
     const template = asked === undefined ? undefined : parts.engines.current().engine.bundle.templates.get(asked.template);
     if (asked === undefined || template === undefined) throw taskProblem("invalid_denial_binding");
@@ -140,7 +148,7 @@ export const createAccessRequests = (parts: AccessRequestsParts) => {
     const made = await change(async (sql) => {
       if ((await store.countOpenRequests(sql, row.tenant, row.requester)) >= MOST_OPEN)
         throw new Problem("too_many", { detail: `At most ${MOST_OPEN} requests of one person are open. Cancel one, or wait for answers.` });
-      const inserted = await store.insertRequest(sql, row);
+      const inserted = await store.insertRequest(sql, row, parts.calls.seal(call, row.id));
       return inserted === undefined ? { result: undefined } : told(inserted, inserted, failed ? "failed" : "created", actorOf(visit));
     });
     if (made !== undefined) return replyOf(made, { cancel: true, answer: false }, at);
@@ -163,7 +171,8 @@ export const createAccessRequests = (parts: AccessRequestsParts) => {
 
     read: async ({ caller }: Visit, id: string): Promise<AccessRequestReply> => {
       const { row, rights } = await requireVisible(caller, id);
-      return replyOf(row, rights, now());
+      const { call } = rights.answer || isAsker(caller, row) ? await parts.calls.read(row) : {};
+      return replyOf(row, rights, now(), call);
     },
 
     cancel: async (visit: Visit, id: string): Promise<AccessRequestReply> => {
@@ -183,6 +192,8 @@ export const createAccessRequests = (parts: AccessRequestsParts) => {
       if (statusOf(asked, now()) !== "pending") return refuseState(id);
       if (asked.policy_version !== parts.engines.current().version)
         throw taskProblem("invalid_task_state", "Other policies decide since it was asked: an approval would hold for nothing.");
+      if (given.outcome === "approve" && !(await parts.calls.read(asked)).proven)
+        throw taskProblem("invalid_task_state", "What was asked for cannot be shown as it was asked: nobody can approve it.");
       const status = given.outcome === "approve" ? "approved" : "denied";
       const row = await change(async (sql) => {
         const answer = { status, at: now(), by: visit.caller.sub, name: rights.name, comment: given.comment } as const;

@@ -4,7 +4,7 @@ import type { Log } from "#telemetry/log.ts";
 import type { Ask } from "#pdp/decision-point.ts";
 import type { Question } from "#pdp/question.ts";
 import type { Recorded, StoredItem } from "#pdp/records/record.ts";
-import type { ActBinding, BindAct } from "./act-binding.ts";
+import type { ActBinder, ActBinding } from "./act-binding.ts";
 import { findLiveApprovals, isLiveApproval, voidApproval, type RequestRow } from "./request-store.ts";
 import { entryOf, eventOf, theHouse } from "./tell-request.ts";
 
@@ -34,7 +34,7 @@ export interface CallApprovals {
 
 /** What the decision point asks of approvals. */
 export interface Approvals {
-  readonly bind: BindAct;
+  readonly bind: ActBinder["bind"];
   begin(): CallApprovals;
   /** Whether a recorded decision, asked again, would find an approval: the one that permitted it, or one given since it was denied. */
   holdsNow(recorded: Pick<Recorded, "tenant" | "subject"> & { readonly item: Pick<StoredItem, "approval" | "request"> }): Promise<boolean>;
@@ -43,7 +43,7 @@ export interface Approvals {
 export interface ApprovalsParts {
   readonly sql: Sql;
   readonly change: Change;
-  readonly bindAct: BindAct;
+  readonly acts: ActBinder;
   readonly log: Log;
   readonly now: () => Date;
 }
@@ -56,7 +56,7 @@ const endOf = (row: RequestRow, binding: ActBinding, { facts }: Question): strin
   return delegation.status === "revoked" || delegation.status === "expired" ? "revoked" : undefined;
 };
 
-export const createApprovals = ({ sql, change, bindAct, log, now }: ApprovalsParts): Approvals => {
+export const createApprovals = ({ sql, change, acts, log, now }: ApprovalsParts): Approvals => {
   /** The denial stands whether or not this can be told; the next ask tries again. */
   const end = (row: RequestRow, reason: string): Promise<void> =>
     change(async (inside) => {
@@ -67,7 +67,7 @@ export const createApprovals = ({ sql, change, bindAct, log, now }: ApprovalsPar
     }).catch((cause: unknown) => log.warn("pdp_approval_not_voided", { request: row.id, cause }));
 
   return {
-    bind: bindAct,
+    bind: acts.bind,
     holdsNow: async ({ tenant, subject, item: { approval, request } }) => {
       if (approval !== undefined) return isLiveApproval(sql, approval, now());
       if (request === undefined) return false;

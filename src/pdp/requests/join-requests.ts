@@ -1,5 +1,5 @@
 import type { Facts } from "#contract/facts.ts";
-import { deriveKey, type HouseSecrets } from "#authn/seal.ts";
+import { createSealer, deriveKey, type HouseSecrets } from "#authn/seal.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { Change } from "#events/change.ts";
 import type { Router } from "#http/serve.ts";
@@ -15,13 +15,16 @@ import { createDecisionIds } from "#pdp/records/decision-id.ts";
 import type { Recorded } from "#pdp/records/record.ts";
 import type { CandidateSource } from "#pdp/search/candidate-source.ts";
 import { createAccessRequests } from "./access-requests.ts";
-import { createBindAct } from "./act-binding.ts";
+import { createActBinder, type ActBinder } from "./act-binding.ts";
 import { createApprovals, type Approvals } from "./approvals.ts";
 import { createApprovers } from "./approvers.ts";
 import { createBindingTokens } from "./binding-token.ts";
+import { createKeptCalls } from "./kept-calls.ts";
 import { createMakeOffer, type MakeOffer } from "./offer.ts";
 import { serveRequests } from "./serve-requests.ts";
 import { createRequestSweeper } from "./sweep-requests.ts";
+
+const binderOf = (secrets: HouseSecrets): ActBinder => createActBinder(deriveKey(secrets[0], "pdp.approvals"));
 
 /** What deciding needs of approvals, before there is anything that serves. */
 export const openApprovals = (parts: {
@@ -30,7 +33,7 @@ export const openApprovals = (parts: {
   readonly secrets: HouseSecrets;
   readonly log: Log;
   readonly now: () => Date;
-}): Approvals => createApprovals({ ...parts, sql: parts.database, bindAct: createBindAct(deriveKey(parts.secrets[0], "pdp.approvals")) });
+}): Approvals => createApprovals({ ...parts, sql: parts.database, acts: binderOf(parts.secrets) });
 
 export interface RequestsParts {
   readonly database: Database;
@@ -54,9 +57,17 @@ export const joinRequests = (
   parts: RequestsParts,
 ): { readonly makeOffer: MakeOffer; [Symbol.asyncDispose](): Promise<void> } => {
   const tokens = createBindingTokens(parts.secrets);
+  const acts = binderOf(parts.secrets);
   const nextCallId = createDecisionIds(parts.now);
   const nextId = (): string => `ar_${nextCallId().slice(2)}`;
-  const requests = createAccessRequests({ ...parts, tokens, approvers: createApprovers(parts), nextId });
+  const requests = createAccessRequests({
+    ...parts,
+    tokens,
+    acts,
+    calls: createKeptCalls({ ...parts, acts, sealer: createSealer(parts.secrets, "pdp.requests.kept") }),
+    approvers: createApprovers(parts),
+    nextId,
+  });
   serveRequests(router, { requests, cursors: parts.cursors });
   const sweeper = createRequestSweeper({ ...parts, sql: parts.database, nextId: () => `requests-${nextCallId().slice(2)}` });
   return { makeOffer: createMakeOffer(tokens), [Symbol.asyncDispose]: () => sweeper[Symbol.asyncDispose]() };

@@ -48,7 +48,12 @@ export const createMakeOffer =
       access_request: {
         template: request.name,
         expires_at: expiresAt.toISOString(),
-        binding_token: await tokens.sign({ evaluationId: decisionId, binding: request.binding.whole, expiresAt }),
+        binding_token: await tokens.sign({
+          evaluationId: decisionId,
+          binding: request.binding.whole,
+          ...(request.call === undefined ? {} : { call: request.call }),
+          expiresAt,
+        }),
         display: displayOf({ action: ask.action, type, id }, request.template),
       },
     };

@@ -61,11 +61,12 @@ const insert = statement<RequestRow>(
   "pdp.request.insert",
   `insert into pdp.request (id, tenant, subject, subject_name, agents, agent_name, requester, action, resource_type, resource_id, resource_ref,
      evaluation_id, policy_version, act_digest, binding_digest, definition, delegation_id, template, approver_rule, approvers, told,
-     justification, status, failure, created_at, expires_at, valid_minutes, single_use, idem_key, body_digest)
+     justification, status, failure, created_at, expires_at, valid_minutes, single_use, idem_key, body_digest, call)
    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27,
-     $28, $29, $30) on conflict do nothing returning ${columns}`,
+     $28, $29, $30, $31) on conflict do nothing returning ${columns}`,
 );
 const read = statement<RequestRow>("pdp.request.read", `select ${columns} from pdp.request where id = $1`);
+const readCall = statement<{ readonly call: Uint8Array | null }>("pdp.request.call", "select call from pdp.request where id = $1");
 const readKeyed = statement<RequestRow>(
   "pdp.request.keyed",
   `select ${columns} from pdp.request where tenant = $1 and requester = $2 and idem_key = $3`,
@@ -102,7 +103,8 @@ const cancelPending = statement<RequestRow>(
   `update pdp.request set status = 'cancelled' where id = $1 and status = 'pending' and expires_at > $2 returning ${columns}`,
 );
 
-export const insertRequest = async (sql: Sql, row: NewRequest): Promise<RequestRow | undefined> => {
+/** `call`: what who answers is shown, sealed. */
+export const insertRequest = async (sql: Sql, row: NewRequest, call: Uint8Array | undefined): Promise<RequestRow | undefined> => {
   const [made] = await sql.run(insert, [
     row.id,
     row.tenant,
@@ -134,11 +136,14 @@ export const insertRequest = async (sql: Sql, row: NewRequest): Promise<RequestR
     row.single_use,
     row.idem_key,
     row.body_digest,
+    call ?? null,
   ]);
   return made;
 };
 
 export const readRequest = async (sql: Sql, id: string) => (await sql.run(read, [id]))[0];
+/** Sealed; apart from the rest, because few may see it. `undefined`: nothing came with the question. */
+export const readSealedCall = async (sql: Sql, id: string) => (await sql.run(readCall, [id]))[0]?.call ?? undefined;
 export const readKeyedRequest = async (sql: Sql, tenant: string, requester: string, key: string) =>
   (await sql.run(readKeyed, [tenant, requester, key]))[0];
 export const findOpenRequest = async (sql: Sql, row: Pick<NewRequest, "tenant" | "requester" | "binding_digest">) =>

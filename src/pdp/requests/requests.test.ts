@@ -138,7 +138,12 @@ const salary = (amount: number, digest = `args-${amount}`, definition = "def-1")
   subject: identity("ben"),
   action: { name: "update_salary" },
   resource: { type: "employee", id: "*" },
-  context: { claimed: { salary: amount }, arguments_digest: digest, definition_digest: definition },
+  context: {
+    claimed: { salary: amount },
+    arguments_digest: digest,
+    definition_digest: definition,
+    shown_call: { tool: { name: "people.demo.update_salary" }, cost_usd: 0.01, arguments: { id: "e1", salary: amount }, masked: [] },
+  },
 });
 
 /** Ben asks for a salary and ada grants it. */

@@ -1,9 +1,10 @@
-import type { AccessRequestDraft } from "#contract/access-requests.ts";
+import type { AccessRequestDraft, ShownCall } from "#contract/access-requests.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { Pep } from "#pdp/endpoints/parse-ask.ts";
 import type { Engines } from "#pdp/engines.ts";
 import type { DecisionLog } from "#pdp/records/decision-log.ts";
 import type { Recorded } from "#pdp/records/record.ts";
+import type { ActBinder } from "./act-binding.ts";
 import type { BindingTokens } from "./binding-token.ts";
 import { taskProblem } from "./task.ts";
 
@@ -11,6 +12,7 @@ export interface DenialParts {
   readonly engines: Pick<Engines, "current">;
   readonly records: DecisionLog;
   readonly tokens: BindingTokens;
+  readonly acts: Pick<ActBinder, "wholeOf">;
   readonly pepOf: (caller: Caller) => Pep;
   readonly now: () => Date;
 }
@@ -24,27 +26,37 @@ const mayAsk = (caller: Caller, recorded: Recorded, pep: Pep): boolean => {
   return caller.sub === recorded.subject && (caller.agent === undefined || caller.agent === recorded.agent);
 };
 
+export interface Denial {
+  readonly recorded: Recorded;
+  /** What was denied, as who answers will be shown it: the very one that the record's binding covers. */
+  readonly call?: ShownCall;
+}
+
 /** The recorded denial that a request names, if it is the caller's to ask about and still stands. Throws `invalid_denial_binding`. */
 export const createRequireDenial =
   (parts: DenialParts) =>
-  async (caller: Caller, draft: AccessRequestDraft): Promise<Recorded> => {
+  async (caller: Caller, draft: AccessRequestDraft): Promise<Denial> => {
     const { records, now } = parts;
     const { denial, subject, resource, action } = draft;
     const refuse = (detail: string) => taskProblem("invalid_denial_binding", detail);
     const bound = await parts.tokens.read(denial.binding_token, now());
     if (bound === undefined) throw refuse("The denial is too old, or its binding is not ours. Ask the question again.");
     const recorded = (await records.find([bound.evaluationId])).get(bound.evaluationId);
+    const binding = recorded?.item.request?.binding;
+    if (recorded === undefined || binding === undefined) throw refuse("The denial is not on record any more. Ask the question again.");
+    const { act, definition } = binding;
     const fits =
+      binding.whole === parts.acts.wholeOf({ act, definition, policyVersion: recorded.policy_version, call: bound.call }) &&
       bound.evaluationId === denial.evaluation_id &&
       bound.expiresAt.getTime() === Date.parse(denial.expires_at) &&
-      recorded?.item.request?.binding.whole === bound.binding &&
+      binding.whole === bound.binding &&
       recorded.resourceId === resource.id &&
       recorded.item.type === resource.type &&
       recorded.item.action === action.name &&
       recorded.subject === subject.id;
-    if (!fits || recorded === undefined || !mayAsk(caller, recorded, parts.pepOf(caller)))
+    if (!fits || !mayAsk(caller, recorded, parts.pepOf(caller)))
       throw refuse("Subject, resource, action and denial must be those of one decision that was yours.");
     if (recorded.policy_version !== parts.engines.current().version)
       throw refuse("Other policies decide since then. Ask the question again.");
-    return recorded;
+    return { recorded, ...(bound.call === undefined ? {} : { call: bound.call }) };
   };

@@ -1,4 +1,4 @@
-import type { AccessRequestReply, AccessRequestTask } from "#contract/access-requests.ts";
+import type { AccessRequestReply, AccessRequestTask, ShownCall } from "#contract/access-requests.ts";
 import { Problem, type ProblemCode } from "#contract/problem.ts";
 import { displayOf } from "./offer.ts";
 import type { RequestRow } from "./request-store.ts";
@@ -64,8 +64,9 @@ const stateOf = (row: RequestRow, until: string, now: Date) => {
   return Date.parse(until) <= now.getTime() ? "expired" : "live";
 };
 
-export const replyOf = (row: RequestRow, rights: Rights, now: Date): AccessRequestReply => {
-  const task = taskOf(row, rights, now);
+/** `call` only for who may see it. */
+export const replyOf = (row: RequestRow, rights: Rights, now: Date, call?: ShownCall): AccessRequestReply => {
+  const task = { ...taskOf(row, rights, now), ...(call === undefined ? {} : { call }) };
   const { approval_id: id, answered_at: at, approved_until: until } = row;
   if (id === null || at === null || until === null) return { task };
   return {

@@ -6,6 +6,7 @@ import type { Tool } from "#crud/mcp/tool.ts";
 import type { Arguments } from "./arguments-door.ts";
 import type { Delegated } from "./delegation-door.ts";
 import type { CorridorParts } from "./corridor-parts.ts";
+import { showCall } from "./shown-call.ts";
 
 /** The row filter and masks that a permit obliges to. */
 export interface ScopeObligation {
@@ -111,7 +112,9 @@ const meetObligations = (decided: Decided, caller: Caller, parts: DecideParts): 
 /** One batch, first denial wins: the call itself, then the tool's own mappings. Throws the denial's reason as its code. */
 export const requirePermit = async (input: DecideInput, parts: DecideParts): Promise<Permit> => {
   const { caller, tool } = input;
+  const shown = showCall(tool, input.arguments);
   const call = toolAsk(tool, "tools/call", {
+    shown_call: shown,
     view: input.viewName,
     arguments_digest: input.arguments.digest,
     delegated: (input.delegated.capabilities?.size ?? 0) > 0,
@@ -119,7 +122,7 @@ export const requirePermit = async (input: DecideInput, parts: DecideParts): Pro
   });
   const mapped = { toolName: tool.name, arguments: input.arguments.value, caller, now: parts.now() };
   // An approval of any of these is for this call alone: the same arguments to the same definition.
-  const bound = { arguments_digest: input.arguments.digest, definition_digest: tool.digest };
+  const bound = { shown_call: shown, arguments_digest: input.arguments.digest, definition_digest: tool.digest };
   const mappings = tool.rules.mappings.flatMap((mapping) => mapping.asks(mapped));
   const asks = [call, ...mappings.map((ask): DecideAsk => ({ ...ask, context: { ...ask.context, ...bound } }))];
   const answers = await parts.decider.decideMany(caller, asks, input.correlationId, "deny_on_first_deny");

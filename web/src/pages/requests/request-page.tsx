@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import type { ReactElement, ReactNode } from "react";
+import type { ReactElement } from "react";
 import type { AccessRequestReply, AccessRequestTask } from "#contract/access-requests.ts";
 import { requestQuery, REQUESTS, takeBack } from "../../api/access-requests.ts";
 import { useClient } from "../../api/client-context.ts";
@@ -16,25 +16,13 @@ import { Page } from "../../ui/page.tsx";
 import { Panel } from "../../ui/panel.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
 import { AnswerPanel } from "./answer-panel.tsx";
+import { CallPanel } from "./call-panel.tsx";
+import { FactList } from "./fact-list.tsx";
 import { ApprovalChip, RequestStatusChip } from "./status-chip.tsx";
 
 const route = getRouteApi("/requests/$id");
 
 const nameOf = ({ id, name }: AccessRequestTask["subject"]): string => (name === undefined ? id : `${name} (${id})`);
-
-/** Names with values; rows without a value are left out. */
-const FactList = ({ rows }: { readonly rows: readonly (readonly [string, ReactNode])[] }): ReactElement => (
-  <dl className="sp-facts">
-    {rows
-      .filter(([, value]) => value !== undefined)
-      .map(([name, value]) => (
-        <div key={name} style={{ display: "contents" }}>
-          <dt>{name}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-  </dl>
-);
 
 const Facts = ({ task }: { readonly task: AccessRequestTask }): ReactElement => (
   <Panel title={requestWords.facts} aside={<RequestStatusChip status={task.status} />}>
@@ -110,6 +98,7 @@ const RequestView = ({ reply: { task, result } }: { readonly reply: AccessReques
   return (
     <div className="sp-stack">
       <Facts task={task} />
+      {task.call === undefined ? null : <CallPanel call={task.call} />}
       {result === undefined ? null : <Approval result={result} />}
       {task.links.review === undefined ? null : <AnswerPanel id={task.id} />}
       {cancelling.isError ? <Failure error={cancelling.error} /> : null}

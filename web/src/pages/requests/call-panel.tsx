@@ -1,0 +1,79 @@
+import type { ReactElement } from "react";
+import type { ShownCall } from "#contract/access-requests.ts";
+import { words } from "../../strings/en.ts";
+import { formatMoney, visibleText } from "../../strings/format.ts";
+import { requestWords } from "../../strings/requests.ts";
+import { Foreign } from "../../ui/foreign.tsx";
+import { Panel } from "../../ui/panel.tsx";
+import { FactList } from "./fact-list.tsx";
+
+const text = requestWords.call;
+
+const membersOf = (value: unknown): readonly (readonly [string, unknown])[] =>
+  typeof value === "object" && value !== null ? Object.entries(value) : [];
+
+/** Text is shown as it is, with its hidden characters; all else as JSON, so that a number is not taken for a text. */
+const Value = ({ value }: { readonly value: unknown }): ReactElement => {
+  if (typeof value === "object" && value !== null)
+    return (
+      <pre className="sp-code" tabIndex={0}>
+        {visibleText(JSON.stringify(value, undefined, 2))}
+      </pre>
+    );
+  return <Foreign text={JSON.stringify(value)} isCode />;
+};
+
+const pointerOf = (name: string): string => `/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
+
+/** What would be done: the very call that an approval would hold for, without its secrets. */
+export const CallPanel = ({ call }: { readonly call: ShownCall }): ReactElement => {
+  const { tool } = call;
+  const hidden = new Set(call.masked);
+  const members = membersOf(call.arguments);
+  return (
+    <Panel title={text.title}>
+      <div className="sp-stack">
+        <FactList
+          rows={[
+            [
+              text.tool,
+              tool === undefined ? undefined : (
+                <span key="tool">
+                  {tool.title === undefined ? null : (
+                    <>
+                      <Foreign text={tool.title} />{" "}
+                    </>
+                  )}
+                  <Foreign text={tool.name} isCode />
+                </span>
+              ),
+            ],
+            [text.cost, call.cost_usd === undefined ? undefined : formatMoney(call.cost_usd)],
+          ]}
+        />
+        <h3>{text.arguments}</h3>
+        {members.length === 0 ? (
+          <p className="sp-dim">{words.common.none}</p>
+        ) : (
+          <FactList
+            rows={members.map(([name, value]) => [
+              visibleText(name),
+              hidden.has(pointerOf(name)) ? (
+                <span key={name} className="sp-dim">
+                  {text.hidden}
+                </span>
+              ) : (
+                <Value key={name} value={value} />
+              ),
+            ])}
+          />
+        )}
+        {hidden.size === 0 ? null : (
+          <p className="sp-small sp-dim">
+            {text.hiddenAt} <Foreign text={[...hidden].join(", ")} isCode />
+          </p>
+        )}
+      </div>
+    </Panel>
+  );
+};
