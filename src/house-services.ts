@@ -80,7 +80,7 @@ export const openHouseServices = async (parts: HouseServicesParts): Promise<Serv
     version,
   };
   const deciderOf = (service: ServiceKey): Decider =>
-    createDecider({ pdp: peers.pdp, pdpAudience: audiences.pdp, identity: callers.identityFor(service), publicOrigin });
+    createDecider({ pdp: peers.pdp, pdpAudience: audiences.pdp, identity: callers.identityFor(service), publicOrigin, now });
   const identityOf = (service: ServiceKey) => ({
     identity: callers.identityFor(service),
     authenticate: callers.authenticateFor(service),

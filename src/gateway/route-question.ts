@@ -1,8 +1,8 @@
 import { isIPv4 } from "node:net";
-import { isFreshlyStrong } from "#authn/caller.ts";
+import type { Obligation } from "#contract/authzen.ts";
 import { Problem } from "#contract/problem.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
-import { refusalOf, type Asker, type Decided, type DecideAsk, type Decider } from "#pdp/decide.ts";
+import { whyRefused, type Asker, type Decided, type DecideAsk, type Decider } from "#pdp/decide.ts";
 import { endsSession } from "./end-by-decision.ts";
 import type { InboundMethod } from "./front-door/inbound.ts";
 import { readsBody, resolveMapping } from "./routes/authz-mapping.ts";
@@ -78,18 +78,10 @@ export const decideRouteQuestion = async (decider: Decider, asker: Asker, questi
   }
 };
 
-/** Obligations of a permit that a gateway can meet: a fresh sign-in is asked for, a data scope is met by the service behind. */
-const canMeet = (decided: Decided): boolean =>
-  decided.obligations.every(
-    (obligation) =>
-      obligation.type === "step-up" || obligation.type === "custom" || obligation.type === "data_scope" || endsSession(obligation),
-  );
+/** What a permit may oblige a gateway to beside a fresh sign-in: a data scope is met by the service behind. */
+const canMeet = (obligation: Obligation): boolean =>
+  obligation.type === "custom" || obligation.type === "data_scope" || endsSession(obligation);
 
 /** Why a decision does not open the route, or `undefined` when it does. */
-export const routeRefusal = (decided: Decided, asker: Asker, publicOrigin: string, now: Date): Problem | undefined => {
-  if (!decided.decision) return refusalOf(decided, publicOrigin);
-  if (!canMeet(decided))
-    return new Problem("access_denied", { members: { decision_id: decided.decisionId, reason: "obligation_unsupported" } });
-  const lacksSignIn = decided.obligations.some(({ type }) => type === "step-up") && !isFreshlyStrong(asker, now);
-  return lacksSignIn ? refusalOf({ ...decided, decision: false, reason: "step_up_required" }, publicOrigin) : undefined;
-};
+export const routeRefusal = (decided: Decided, asker: Asker, publicOrigin: string, now: Date): Problem | undefined =>
+  whyRefused(decided, asker, { publicOrigin, now, canMeet });

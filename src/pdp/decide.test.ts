@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { Problem } from "#contract/problem.ts";
 import { testAudiences } from "#testing/identity.ts";
 import { sharedPdpWorld } from "#testing/pdp.ts";
-import { createDecider, refusalOf, type Asker } from "./decide.ts";
+import { createDecider, refusalOf, whyRefused, type Asker } from "./decide.ts";
 
 const shared = sharedPdpWorld();
 const decider = async (service: "gateway" | "crud" | "secrets" = "gateway") => {
@@ -13,6 +13,7 @@ const decider = async (service: "gateway" | "crud" | "secrets" = "gateway") => {
     pdpAudience: testAudiences.pdp,
     identity: world.identity.identityOf(service),
     publicOrigin: "http://localhost:8080",
+    now: () => world.clock.now,
   });
 };
 const asker = (login: string, more: Partial<Asker> = {}): Asker => ({
@@ -110,11 +111,46 @@ test("a decision point that does not answer cleanly makes no decision", async ()
       pdpAudience: testAudiences.pdp,
       identity: world.identity.identityOf("gateway"),
       publicOrigin: "http://localhost:8080",
+      now: () => world.clock.now,
     });
     await assert.rejects(
       decide(asker("ben"), { type: "tools", action: "view_all" }, "c8"),
       (error: unknown) => error instanceof Problem && error.code === "decision_unavailable",
       answer,
     );
+  }
+});
+
+test("a permit that obliges to a sign-in waits for a fresh one, and one that obliges to what cannot be met is none", () => {
+  const now = new Date("2026-03-01T12:00:00Z");
+  const seconds = now.getTime() / 1000;
+  const permit = (...types: readonly string[]) => ({
+    decision: true,
+    decisionId: "d_1",
+    obligations: types.map((type) => ({ id: type, type })),
+  });
+  const fresh = { acr: "strong", authTime: seconds - 300 };
+  const old = { acr: "strong", authTime: seconds - 301 };
+  const cases: readonly (readonly [types: readonly string[], asker: { acr?: string; authTime?: number }, code: string | undefined])[] = [
+    [[], {}, undefined],
+    [["custom"], {}, undefined],
+    [["other"], fresh, "access_denied"],
+    [["step-up"], fresh, undefined],
+    [["step-up"], old, "step_up_required"],
+    [["step-up"], { acr: "strong" }, "step_up_required"],
+    [["step-up"], {}, "step_up_required"],
+    [["step-up", "custom"], fresh, undefined],
+    [["step-up", "other"], old, "access_denied"],
+  ];
+  for (const [types, who, code] of cases) {
+    const refusal = whyRefused(permit(...types), who, { publicOrigin: "https://x.example", now, canMeet: ({ type }) => type === "custom" });
+    assert.equal(refusal?.code, code, `${types.join()} ${JSON.stringify(who)}`);
+    if (code === "step_up_required")
+      assert.deepEqual(refusal?.options.members?.["step_up"], {
+        acr_value: "strong",
+        max_age_seconds: 300,
+        url: "https://x.example/auth/login?acr_values=strong&max_age=300",
+      });
+    if (code === "access_denied") assert.equal(refusal?.options.members?.["reason"], "obligation_unsupported");
   }
 });

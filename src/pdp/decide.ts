@@ -2,7 +2,7 @@ import { Problem } from "#contract/problem.ts";
 import { evaluate, evaluateMany, type EvaluationReply, type Obligation } from "#contract/authzen.ts";
 import type { AccessRequestOffer } from "#contract/access-requests.ts";
 import { ask, type Peer } from "#contract/ask.ts";
-import type { Caller } from "#authn/caller.ts";
+import { isFreshlyStrong, type Caller } from "#authn/caller.ts";
 import type { HouseIdentity } from "#authn/house-identity.ts";
 
 /** One question to the decision point, in the words of a room. */
@@ -109,12 +109,30 @@ export const refusalOf = (decided: Decided, publicOrigin: string): Problem => {
   });
 };
 
+/**
+ * Why a decision does not open what was asked for; `undefined`: it does. A permit that obliges to a fresh strong sign-in waits for
+ * one, with the same challenge as a denial for want of it; one that obliges to what `canMeet` says no to is none.
+ */
+export const whyRefused = (
+  decided: Decided,
+  asker: Pick<Asker, "acr" | "authTime">,
+  parts: { readonly publicOrigin: string; readonly now: Date; readonly canMeet: (obligation: Obligation) => boolean },
+): Problem | undefined => {
+  if (!decided.decision) return refusalOf(decided, parts.publicOrigin);
+  const isStepUp = ({ type }: Obligation): boolean => type === "step-up";
+  if (decided.obligations.some((obligation) => !isStepUp(obligation) && !parts.canMeet(obligation)))
+    return new Problem("access_denied", { members: { decision_id: decided.decisionId, reason: "obligation_unsupported" } });
+  if (!decided.obligations.some(isStepUp) || isFreshlyStrong(asker, parts.now)) return undefined;
+  return refusalOf({ ...decided, decision: false, reason: "step_up_required" }, parts.publicOrigin);
+};
+
 /** A client of the pdp service for the rooms above it. Anything but a clean answer is `decision_unavailable`: fail closed. */
 export const createDecider = (parts: {
   readonly pdp: Peer;
   readonly pdpAudience: string;
   readonly identity: HouseIdentity;
   readonly publicOrigin: string;
+  readonly now: () => Date;
 }): Decider => {
   const headers = async (correlationId: string) => ({
     authorization: `Bearer ${await parts.identity.asService(parts.pdpAudience, ["authzen.pep"])}`,
@@ -149,7 +167,9 @@ export const createDecider = (parts: {
     decideMany,
     require: async (asker, item, correlationId) => {
       const decided = await decide(asker, item, correlationId);
-      if (!decided.decision) throw refusalOf(decided, parts.publicOrigin);
+      // What else it obliges to is the room's to meet: it has it in its hands.
+      const refusal = whyRefused(decided, asker, { publicOrigin: parts.publicOrigin, now: parts.now(), canMeet: () => true });
+      if (refusal !== undefined) throw refusal;
       return decided;
     },
   };

@@ -29,6 +29,7 @@ export interface AdministrationParts {
   readonly database: Database;
   readonly change: Change;
   readonly identity: HouseIdentity;
+  readonly publicOrigin: string;
   readonly follower: Follower;
   /** The engine itself, whatever is switched off. */
   readonly cedar: DecisionPoint;

@@ -51,6 +51,8 @@ export interface PdpParts {
   readonly change: Change;
   readonly authenticate: Authenticate;
   readonly identity: HouseIdentity;
+  /** Where persons sign in: the gateway's first origin. */
+  readonly publicOrigin: string;
   readonly peers: { readonly membership: Peer };
   readonly audiences: { readonly membership: string };
   /** Root secrets of the house: ids of secrets in records and page cursors are sealed with keys made from them. */
@@ -232,7 +234,7 @@ export const createPdp = async (parts: PdpParts): Promise<Service> => {
     membership: parts.peers.membership,
     membershipAudience: parts.audiences.membership,
     identity: parts.identity,
-    requirePair: createRequirePair({ decisionPoint, records, nextDecisionId, self: parts.identity.clientId, now }),
+    requirePair: createRequirePair({ ...parts, decisionPoint, records, nextDecisionId, self: parts.identity.clientId }),
     timeoutMs: config.factsTimeoutMs,
   });
   serveMetadata(router, {

@@ -27,6 +27,7 @@ const open = async (t: TestContext): Promise<World> => {
     pdpAudience: testAudiences.pdp,
     identity: pdp.identity.identityOf("secrets"),
     publicOrigin: testAudiences.gateway,
+    now: () => pdp.clock.now,
   });
   const secrets = await testSecrets(t, { identity: pdp.identity, parts: { decider, peers: { pdp: pdp.service.fetch } } });
   await seedDemoSecret(secrets.provider);
@@ -35,6 +36,7 @@ const open = async (t: TestContext): Promise<World> => {
     pdpAudience: testAudiences.pdp,
     identity: pdp.identity.identityOf("crud"),
     publicOrigin: testAudiences.gateway,
+    now: () => pdp.clock.now,
   });
   return {
     secrets,

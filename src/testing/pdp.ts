@@ -95,6 +95,7 @@ export const pdpWorld = async (t: Pick<TestContext, "after">, options: PdpWorldO
     identity: identity.identityOf("pdp"),
     peers: { membership: async () => new Response(null, { status: 503 }) },
     audiences: testAudiences,
+    publicOrigin: "http://localhost:8080",
     secrets: identity.secrets,
     log: silentLog,
     metrics,

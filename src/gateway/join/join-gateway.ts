@@ -104,6 +104,7 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
     pdpAudience: parts.audiences.pdp,
     identity: parts.identity,
     publicOrigin: origins.first,
+    now: parts.now,
   });
   const decide = createDecideRoute({ ...parts, decider, publicOrigin: origins.first, endByDecision: createEndByDecision(sessions) });
   const firstPartyClients = new Set(parts.firstPartyClients);

@@ -1,6 +1,8 @@
 import type { Caller } from "#authn/caller.ts";
 import { Problem } from "#contract/problem.ts";
+import { whyRefused } from "#pdp/decide.ts";
 import type { DecisionPoint } from "#pdp/decision-point.ts";
+import { isMetHere } from "#pdp/obligations.ts";
 import type { DecisionLog } from "#pdp/records/decision-log.ts";
 import { askOfCaller } from "./ask-of-caller.ts";
 
@@ -10,10 +12,15 @@ export interface RequirePairParts {
   readonly nextDecisionId: () => string;
   /** This service, as records name it. */
   readonly self: string;
+  /** Where a person signs in anew. */
+  readonly publicOrigin: string;
   readonly now: () => Date;
 }
 
-/** Passes whoever the policies permit this; else throws `access_denied` with the decision's id and reason. */
+/**
+ * Passes whoever the policies permit this. Throws what a route of the gateway throws: `access_denied` (403) with the decision's id and
+ * reason, `step_up_required` (401) with the challenge where a fresh strong sign-in would do.
+ */
 export type RequirePair = (
   caller: Caller,
   pair: { readonly type: string; readonly action: string; readonly id?: string },
@@ -41,7 +48,12 @@ export const createRequirePair =
       correlationId,
       items: [{ index: 0, verdict }],
     });
-    if (verdict.decision && verdict.obligations.length === 0) return { decisionId: callId };
-    const reason = verdict.reason ?? (verdict.decision ? "obligation_unsupported" : "not_granted");
-    throw new Problem("access_denied", { members: { decision_id: callId, reason } });
+    const { decision, reason = "not_granted", obligations } = verdict;
+    const refusal = whyRefused({ decision, decisionId: callId, obligations, ...(decision ? {} : { reason }) }, caller, {
+      publicOrigin: parts.publicOrigin,
+      now: parts.now(),
+      canMeet: isMetHere,
+    });
+    if (refusal !== undefined) throw refusal;
+    return { decisionId: callId };
   };

@@ -33,6 +33,7 @@ const profile = async (name: string, identity: TestIdentity = testIdentity()): P
     identity: identity.identityOf("pdp"),
     peers: { membership: async () => assert.fail("a profile with a file of facts asks membership nothing") },
     audiences: { membership: "http://localhost:8084" },
+    publicOrigin: "http://localhost:8080",
     secrets: identity.secrets,
     log: silentLog,
     metrics: createMetrics(),
