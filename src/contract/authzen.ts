@@ -214,6 +214,7 @@ export const decisionCheck = z.object({
   name: z.enum(["subject", "delegation", "capability", "chain", "steps", "budget", "step-up", "policy", "data-scope"]),
   outcome: checkOutcome,
   input: z.string().optional(),
+  /** The line of the policy that asks for it, for who may see policies; absent where none does, or it was not looked at. */
   source: z.object({ file: z.string(), line: z.number().optional() }).optional(),
 });
 

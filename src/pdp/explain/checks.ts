@@ -5,6 +5,7 @@ import type { Policy } from "#pdp/bundle/policies.ts";
 import { isViaAgent, type Question } from "#pdp/question.ts";
 import { lackingOf } from "#pdp/ruling.ts";
 import type { Recorded } from "#pdp/records/record.ts";
+import { sourceOf } from "./check-source.ts";
 
 type Check = NonNullable<DecisionRecord["checks"]>[number];
 
@@ -46,8 +47,16 @@ const agentOutcomes = (question: Question): Readonly<Record<string, boolean>> =>
   };
 };
 
-/** The doors of a decision in their order, each with what it looked at. */
-export const checksOf = (recorded: Recorded, question: Question | undefined, policies: readonly Policy[]): readonly Check[] => {
+/**
+ * The doors of a decision in their order, each with what it looked at and, where a policy asks for it, which line does. `deciding`: the
+ * policies that decided, and those that would have; `ofAction`: all that can apply.
+ */
+export const checksOf = (
+  recorded: Recorded,
+  question: Question | undefined,
+  deciding: readonly Policy[],
+  ofAction: readonly Policy[],
+): readonly Check[] => {
   const { item } = recorded;
   const checks: Check[] = [{ name: "subject", outcome: item.reason === "subject_unresolved" ? "fail" : "pass", input: recorded.subject }];
   const isCall = question !== undefined && question.pair.entity === "Tool" && isViaAgent(question);
@@ -66,12 +75,10 @@ export const checksOf = (recorded: Recorded, question: Question | undefined, pol
   } else for (const name of names) checks.push({ name, outcome: "skipped" });
   const stepUp = item.reason === "step_up_required" ? "fail" : item.inputs.could ? "depends" : item.inputs.mfa ? "pass" : "skipped";
   checks.push({ name: "step-up", outcome: stepUp, input: item.inputs.mfa ? "strong sign-in, fresh" : "no fresh strong sign-in" });
-  const [named] = policies;
   checks.push({
     name: "policy",
     outcome: item.decision ? "pass" : "fail",
     input: item.policies.length > 0 ? item.policies.join(", ") : "no policy permits it",
-    ...(named === undefined ? {} : { source: { file: named.file, line: named.line } }),
   });
   const scope = item.obligations.find((obligation) => obligation.id === "data-scope")?.properties?.["row_filter_sql"];
   checks.push({
@@ -79,5 +86,8 @@ export const checksOf = (recorded: Recorded, question: Question | undefined, pol
     outcome: typeof scope === "string" ? "pass" : "skipped",
     ...(typeof scope === "string" ? { input: scope } : {}),
   });
-  return checks;
+  return checks.map((check) => {
+    const source = sourceOf(check, deciding, ofAction);
+    return source === undefined ? check : { ...check, source };
+  });
 };

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { DecisionRecord, EvaluationReply } from "#contract/authzen.ts";
 import { pdpWorld, sharedPdpWorld, type PdpWorld } from "#testing/pdp.ts";
+import { policyText } from "#testing/rollout.ts";
 
 const shared = sharedPdpWorld();
 
@@ -176,6 +177,26 @@ test("a permit is explained too: the policy that decided, the checks that passed
       ["data-scope", "pass"],
     ],
   );
+  // Each check names the line that asks for it.
+  const lines = policyText("tools.cedar").split("\n");
+  const begins = lines.indexOf('@id("tool-delegated")');
+  const lineOf = (text: string): number => lines.findIndex((line, index) => index >= begins && line.includes(text)) + 1;
+  assert.deepEqual(
+    Object.fromEntries(record.checks?.map((check) => [check.name, check.source]) ?? []),
+    Object.fromEntries([
+      ["subject", undefined],
+      ...[
+        ["delegation", "context.delegation.active"],
+        ["capability", "context.capability"],
+        ["chain", "context.chain"],
+        ["steps", "context.delegation.steps_left"],
+        ["budget", "context.delegation.budget_left"],
+      ].map(([name = "", text = ""]) => [name, { file: "policies/tools.cedar", line: lineOf(text) }]),
+      ["step-up", undefined],
+      ["policy", { file: "policies/tools.cedar", line: begins + 1 }],
+      ["data-scope", { file: "policies/tools.cedar", line: lineOf("@obligation") }],
+    ]),
+  );
   assert.deepEqual(record.remedy?.changes, []);
   assert.ok(record.edges?.some((edge) => edge.kind === "DELEGATES_TO" && edge.id === "delegation:ben-hr" && edge.present));
 });
@@ -192,6 +213,13 @@ test("a wish for a strong sign-in is the cheapest remedy where it suffices", asy
   assert.equal(record.remedy?.changes[0]?.cost, 1);
   assert.deepEqual(record.remedy?.changes[0]?.steps[0]?.who_can, ["person:ben"]);
   assert.equal(record.checks?.find((check) => check.name === "step-up")?.outcome, "fail");
+  const seenByAda = await read(await explainAs(world, await world.personToken("ada"), id));
+  const line = policyText("tools.cedar").split("\n").indexOf("unless { context.mfa };") + 1;
+  assert.deepEqual(seenByAda.checks?.find((check) => check.name === "step-up")?.source, { file: "policies/tools.cedar", line });
+  assert.ok(
+    record.checks?.every((check) => check.source === undefined),
+    "who has only this one explained sees no places",
+  );
 });
 
 test("what another tenant owns is explained as what does not exist", async () => {

@@ -112,7 +112,7 @@ export const explain = async (explained: Explained): Promise<DecisionRecord> => 
     ...who,
     policy_version: recorded.policy_version,
     ...(recorded.graph_version === null ? {} : { graph_version: Number(recorded.graph_version) }),
-    checks: checksOf(recorded, question, policies).map((check) =>
+    checks: checksOf(recorded, question, policies, question === undefined ? [] : engine.slice(question.pair.key).policies).map((check) =>
       check.input === undefined ? check : { ...check, input: veil(check.input) },
     ),
     edges: shownEdges(recorded, facts).map((edge) => ({ ...edge, from: hide(edge.from), to: hide(edge.to) })),
