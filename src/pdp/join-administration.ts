@@ -65,7 +65,7 @@ export const joinAdministration = (
   servePolicies(router, { guard, rollouts, engines, sql: database });
   serveRollouts(router, { guard, rollouts, shadow, cursors: parts.cursors });
   serveReplays(router, { guard, rollouts, replays, records, engines, viewers: parts.viewers, pepOf: parts.pepOf, now });
-  serveWhatIf(router, { ...parts, guard, rollouts, engines });
+  serveWhatIf(router, { ...parts, guard, rollouts, engines, requirePair, decisionPoint: parts.cedar, self });
   servePolicy(router, { guard, rollouts, engines, sql: database });
   return {
     shadow,

@@ -1,28 +1,39 @@
 import { whatIf } from "#contract/policies.ts";
 import { Problem } from "#contract/problem.ts";
+import type { DecisionPoint } from "#pdp/decision-point.ts";
 import type { Router } from "#http/serve.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { Engines } from "#pdp/engines.ts";
 import type { Viewers } from "#pdp/explain/viewer.ts";
 import type { GuardAdministration } from "#pdp/rollout/guard-administration.ts";
 import type { Rollouts } from "#pdp/rollout/rollouts.ts";
+import { couldMake } from "#pdp/what-if/could-make.ts";
 import { askWhatIf, type WhatIfParts } from "#pdp/what-if/what-if.ts";
 import type { Pep } from "./parse-ask.ts";
+import type { RequirePair } from "./require-pair.ts";
 
 export interface WhatIfEndpoint extends WhatIfParts {
   readonly guard: GuardAdministration;
+  readonly requirePair: RequirePair;
+  readonly decisionPoint: DecisionPoint;
+  /** This service, as it asks itself. */
+  readonly self: string;
   readonly rollouts: Rollouts;
   readonly engines: Engines;
   readonly viewers: Viewers;
   readonly pepOf: (caller: Caller) => Pep;
 }
 
-/** What a change would give and take, for who may see every decision of the tenant; by another version also for who may see policies. */
+/**
+ * What a change would give and take, for who may see every decision of the tenant, or could make the change to its own rights; by
+ * another version for who may see policies too.
+ */
 export const serveWhatIf = (router: Router<Caller>, parts: WhatIfEndpoint): void => {
   router.serve(whatIf, async (call) => {
     const { body, caller } = call;
     if (caller.tenant === "*") throw new Problem("tenant_required");
-    if (!(await parts.viewers.seesAll(parts.pepOf(caller)))) throw new Problem("access_denied");
+    if (!(await parts.viewers.seesAll(parts.pepOf(caller))) && !(await couldMake(caller, body, parts)))
+      await parts.requirePair(caller, { type: "decisions", action: "view_all" }, call.correlationId);
     const active = parts.engines.current();
     if (body.version === undefined) return askWhatIf(parts, body, caller.tenant, active, active);
     await parts.guard(call, "view");

@@ -99,3 +99,55 @@ test("who may not see decisions asks nothing, another tenant's nodes are not the
   const nobody = await readJson<Reply>(await ask({ subject_id: "person:eve" }));
   assert.deepEqual([nobody.gained, nobody.lost], [[], []]);
 });
+
+test("who could make the change asks what it would do to their own rights, and nothing else", async () => {
+  const world = await shared;
+  const lends = (from: string, to: string) => ({ edges: { add: [{ kind: "DELEGATES_TO", from, to }] } });
+  const ends = (from: string, to: string) => ({ edges: { remove: [{ kind: "DELEGATES_TO", from, to }] } });
+  const joins = { edges: { add: [{ kind: "MEMBER_OF", from: "account:ben@acme", to: "group:platform-admins" }] } };
+  const agent_id = "agent:hr-assistant";
+  const calls = { actions: ["tool/tools/call"] };
+
+  const without = await readJson<Reply>(
+    await ask({ subject_id: "person:ben", agent_id, changes: ends("person:ben", agent_id), ...calls }, "ben"),
+  );
+  assert.ok(named(without.lost).includes("tool/tools/call people.demo.list_employees"), JSON.stringify(without));
+  assert.deepEqual(without.gained, []);
+  const withMore = await readJson<Reply>(
+    await ask({ subject_id: "person:cleo", agent_id: "agent:reporter", changes: lends("person:cleo", "agent:reporter"), ...calls }, "cleo"),
+  );
+  assert.deepEqual([withMore.lost, withMore.truncated], [[], false]);
+  const secret = { type: "secret", id: "yaml://secret/people/demo" };
+  const stronger = await readJson<Reply>(
+    await ask({ subject_id: "person:ben", changes: { facts: { mfa: true } }, actions: ["secret/break_glass"], resources: [secret] }, "ben"),
+  );
+  assert.deepEqual(
+    stronger.gained.map(({ action }) => action),
+    ["break_glass"],
+  );
+
+  const both = { edges: { ...ends("person:ben", agent_id).edges, ...joins.edges } };
+  const refused: readonly (readonly [what: string, login: string, body: object])[] = [
+    ["no change", "ben", { subject_id: "person:ben" }],
+    ["an agent that another controls", "ben", { subject_id: "person:ben", changes: lends("person:ben", "agent:reporter") }],
+    ["another's delegation", "ben", { subject_id: "person:ben", changes: ends("person:cleo", "agent:reporter") }],
+    ["a delegation for another", "ben", { subject_id: "person:ben", changes: lends("person:cleo", agent_id) }],
+    ["a delegation that is not there", "dan", { subject_id: "person:dan", changes: ends("person:dan", agent_id) }],
+    ["another's rights", "ben", { subject_id: "person:cleo", changes: ends("person:ben", agent_id) }],
+    ["a membership", "ben", { subject_id: "person:ben", changes: joins }],
+    ["one part of two", "ben", { subject_id: "person:ben", changes: both }],
+    ["an approval", "cleo", { subject_id: "person:cleo", changes: { facts: { approved: true } } }],
+    ["a sign-in and an approval", "cleo", { subject_id: "person:cleo", changes: { facts: { mfa: true, approved: true } } }],
+    ["another's sign-in", "ben", { subject_id: "person:ada", changes: { facts: { mfa: true } } }],
+    ["other policies", "ben", { subject_id: "person:ben", version: "v1", changes: { facts: { mfa: true } } }],
+    ["another tenant's", "eve", { subject_id: "person:ben", changes: { facts: { mfa: true } } }],
+  ];
+  for (const [what, login, body] of refused) {
+    const problem = await readJson<ProblemBody & { decision_id?: string; reason?: string }>(await ask(body, login), 403);
+    assert.deepEqual([problem.code, problem.reason], ["access_denied", "not_granted"], what);
+    assert.match(problem.decision_id ?? "", /^d_/, what);
+  }
+  const byAgent = await world.personToken("ben", { agent: agent_id });
+  const own = { subject_id: "person:ben", changes: ends("person:ben", agent_id) };
+  assert.equal((await world.ask(PATH, byAgent, own)).status, 403, "an agent asks nothing of the person's rights");
+});
