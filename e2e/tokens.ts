@@ -25,3 +25,6 @@ export const fetchToken = async (port: number, ask: TokenAsk): Promise<string> =
 
 /** The one-time code of the demo world's second factor, as an authenticator app would show it now. */
 export const fetchCode = async (): Promise<string> => await print(["--code"]);
+
+/** The secret with which this agent or service client of the demo proves itself to the house on that data folder. */
+export const fetchSecret = async (data: string, clientId: string): Promise<string> => await print(["--secret", clientId, "--data", data]);
