@@ -7,8 +7,9 @@ import { until } from "#testing/until.ts";
 
 const database = sharedDatabase();
 
-const rowsOf = (urls: readonly string[], more = "", row = ""): string => `version: 1
+const rowsOf = (urls: readonly string[], more = "", row = "", well = urls[0]): string => `version: 1
 services:
+  well: { base_urls: ["${well}"], audience: "https://well.example" }
   far: { base_urls: ${JSON.stringify(urls)}, audience: "https://far.example"${more} }
   crud: { base_urls: ["\${CRUD_SERVICE_URL}"], audience: "\${CRUD_AUDIENCE}" }
 routes:
@@ -17,15 +18,16 @@ routes:
   - { id: bearer, path: /bearer/*, target_service: far, upstream_path: "/{path}", methods: [GET], auth: bearer, authz: none }
   - { id: idempotent, path: /idempotent/*, target_service: far, upstream_path: "/{path}", methods: [PUT], auth: none, authz: none, retry: idempotent }
   - { id: never, path: /never/*, target_service: far, upstream_path: "/{path}", methods: [GET], auth: none, authz: none, retry: never }
+  - { id: well, path: /well/*, target_service: well, upstream_path: "/{path}", methods: [GET], auth: none, authz: none }
   - { id: near, path: /near/*, target_service: crud, upstream_path: "/{path}", methods: [GET], auth: none, authz: none }
 `;
 
 const post = { method: "POST", headers: { "content-type": "application/json", "content-length": "2" }, body: "{}" } as const;
 
-const setUp = async (t: TestContext, urls: readonly string[], more = "", row = "") => {
+const setUp = async (t: TestContext, urls: readonly string[], more = "", row = "", well?: string) => {
   const made = await testGateway(t, {
     database: await database(),
-    routes: rowsOf(urls, more, row),
+    routes: rowsOf(urls, more, row, well),
     peers: { crud: async () => Response.json({}) },
   });
   const outcome = async (path: string, init?: RequestInit): Promise<string> => {
@@ -76,6 +78,47 @@ for (const [what, fault, get, wanted] of faults)
     proxy.fault = { kind: "pass" };
     assert.equal(await outcome("/far/a", post), well);
     assert.equal(await outcome("/far/a"), well);
+  });
+
+for (const [what, fault, get, wanted] of faults)
+  test(`under load, an upstream that ${what} costs nobody else an answer`, async (t) => {
+    const [far, well] = [await serverUpstream(t), await serverUpstream(t, "well")];
+    far.answer = (_request, response) =>
+      void response.writeHead(200, { "content-type": "application/json" }).end(`{"name":"${"x".repeat(300)}"}`);
+    const proxy = await faultProxy(t, far.url);
+    const { made, outcome } = await setUp(t, [proxy.url], "", "", well.url);
+    const said = new Map<string, number>();
+    let isRunning = true;
+    t.after(() => (isRunning = false));
+    const work = async (): Promise<void> => {
+      while (isRunning) {
+        const result = await outcome("/well/a");
+        said.set(result, (said.get(result) ?? 0) + 1);
+      }
+    };
+    const workers = Promise.all(Array.from({ length: 20 }, work));
+    const served = () => said.get("well") ?? 0;
+    const serveMore = async (count: number): Promise<void> => {
+      const before = served();
+      await until(() => served() >= before + count);
+    };
+    await serveMore(100);
+    assert.equal(await outcome("/far/a"), "x".repeat(300));
+    proxy.fault = fault;
+    // Fewer than open the breaker: each is told what befell it.
+    const faulty = Promise.all([
+      ...Array.from({ length: 4 }, () => outcome("/far/a")),
+      ...Array.from({ length: 4 }, () => outcome("/far/a", post)),
+    ]);
+    const [results] = await Promise.all([faulty, serveMore(200)]);
+    assert.deepEqual(results, [...Array.from({ length: 4 }, () => get), ...Array.from({ length: 4 }, () => wanted)]);
+    proxy.fault = { kind: "pass" };
+    assert.equal(await outcome("/far/a", post), "x".repeat(300), "by itself, at once");
+    await serveMore(100);
+    isRunning = false;
+    await workers;
+    assert.deepEqual([...said.keys()], ["well"], JSON.stringify([...said]));
+    assert.equal(await made.counted("circuit_breaks_total", { service: "far" }), 0);
   });
 
 test("a body cut by the upstream looks cut to a client on the wire, whether it had a length or not", async (t) => {
