@@ -141,6 +141,37 @@ test("unknown keys are looked up in the database at most once a second", async (
   assert.equal(reads, 2, "all of them waited for one look");
 });
 
+test("while the database does not answer, the keys that were known sign, verify and are published; an unknown one is not judged", async () => {
+  const { now, forward } = clock();
+  const store = memoryKeyStore();
+  let isAway = false;
+  const answer = <T>(work: () => Promise<T>): Promise<T> => (isAway ? Promise.reject(new Error("away")) : work());
+  const keys = createHouseKeys({
+    store: { list: (at) => answer(() => store.list(at)), add: (row) => answer(() => store.add(row)) },
+    secrets,
+    issuer,
+    now,
+  });
+  const kidOf = async () => decodeProtectedHeader(await keys.sign("gateway", { sub: "person:ben" }, 60)).kid ?? "";
+  const kid = await kidOf();
+  isAway = true;
+  for (const later of [0, 2000, 3_600_000]) {
+    forward(later);
+    assert.deepEqual(
+      (await keys.jwks()).keys.map((key) => key.kid),
+      [kid],
+    );
+    assert.equal((await keys.find(kid))?.service, "service:gateway");
+    assert.equal(await kidOf(), kid);
+    await assert.rejects(keys.find("unknown"), /away/);
+  }
+  forward(31 * DAY);
+  assert.deepEqual((await keys.jwks()).keys, [], "they retire all the same");
+  assert.equal(await keys.find(kid).catch(() => undefined), undefined);
+  isAway = false;
+  assert.notEqual(await kidOf(), kid);
+});
+
 forEachDatabase("keys outlive the process, and another process verifies with them", ["authn"], async (_t, database) => {
   const time = clock();
   const make = () => createHouseKeys({ store: createHouseKeyStore(database), secrets, issuer, now: time.now });

@@ -76,20 +76,36 @@ export const createHouseKeys = (parts: HouseKeysParts): HouseKeys => {
   const privateKeys = new Map<string, Promise<CryptoKey>>();
   const publicKeys = new Map<string, Promise<CryptoKey>>();
   const making = new Map<string, Promise<HouseKeyRow>>();
-  let rows: Promise<readonly HouseKeyRow[]> | undefined;
+  let known: readonly HouseKeyRow[] | undefined;
+  let reading: Promise<readonly HouseKeyRow[]> | undefined;
   let readAt = Number.NEGATIVE_INFINITY;
   let rereading: Promise<readonly HouseKeyRow[]> | undefined;
 
   const load = (): Promise<readonly HouseKeyRow[]> => {
     readAt = parts.now().getTime();
-    const reading = parts.store.list(parts.now());
-    rows = reading;
-    reading.catch(() => {
-      if (rows === reading) rows = undefined;
-    });
-    return reading;
+    const begun: Promise<readonly HouseKeyRow[]> = parts.store
+      .list(parts.now())
+      .then((found) => {
+        // A later look knows more.
+        if (reading === begun) known = found;
+        return found;
+      })
+      .finally(() => {
+        if (reading === begun) reading = undefined;
+      });
+    reading = begun;
+    return begun;
   };
-  const current = (): Promise<readonly HouseKeyRow[]> => (rows === undefined || parts.now().getTime() - readAt > KEPT_MS ? load() : rows);
+  /** Keys are never changed and retire by the clock alone: when the database does not answer, those we know are still right. */
+  const loadOrKnown = (): Promise<readonly HouseKeyRow[]> =>
+    load().catch((cause: unknown) => {
+      if (known === undefined) throw cause;
+      return known;
+    });
+  const current = async (): Promise<readonly HouseKeyRow[]> => {
+    if (known === undefined) return reading ?? load();
+    return parts.now().getTime() - readAt > KEPT_MS ? loadOrKnown() : known;
+  };
 
   /**
    * Another process may have made its key a moment after our last look: who brings an unknown one waits for the next look
@@ -152,7 +168,7 @@ export const createHouseKeys = (parts: HouseKeysParts): HouseKeys => {
   };
 
   const find: HouseKeys["find"] = async (kid) => {
-    const among = (known: readonly HouseKeyRow[]) => known.find((row) => row.kid === kid && row.retireAt > parts.now());
+    const among = (rows: readonly HouseKeyRow[]) => rows.find((row) => row.kid === kid && row.retireAt > parts.now());
     const row = among(await current()) ?? among(await reread());
     if (row === undefined) return undefined;
     const key = publicKeys.get(kid) ?? (importJWK(row.publicJwk, "EdDSA") as Promise<CryptoKey>);
@@ -188,8 +204,8 @@ export const createHouseKeys = (parts: HouseKeysParts): HouseKeys => {
       };
     },
     jwks: async () => {
-      const known = await (parts.now().getTime() - readAt >= COOL_DOWN_MS ? load() : current());
-      return { keys: known.filter((row) => row.retireAt > parts.now()).map((row) => row.publicJwk) };
+      const published = await (parts.now().getTime() - readAt >= COOL_DOWN_MS ? loadOrKnown() : current());
+      return { keys: published.filter((row) => row.retireAt > parts.now()).map((row) => row.publicJwk) };
     },
   };
 };
