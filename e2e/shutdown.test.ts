@@ -3,6 +3,7 @@ import { connect } from "node:net";
 import { test, type TestContext } from "node:test";
 import { createSseParser } from "#http/sse.ts";
 import { cleanUp } from "#testing/clean-up.ts";
+import { measureDelay } from "#testing/measured-delay.ts";
 import { until } from "#testing/until.ts";
 import { signInPerson } from "./person.ts";
 import { startTestHouse, type TestHouse, type TestHouseOptions } from "./test-house.ts";
@@ -17,6 +18,9 @@ const start = async (t: TestContext, options: TestHouseOptions = {}): Promise<Te
 };
 
 const exited = (house: TestHouse): Promise<number | null> => new Promise((resolve) => house.process.once("exit", (code) => resolve(code)));
+
+const LB_WAIT_MS = 500;
+const DEADLINE_MS = 10_000;
 
 interface Lane {
   sent: number;
@@ -55,7 +59,7 @@ const openLane = (port: number, cookie: string): Lane => {
 
 test("a stop under load with open streams fails no request that was accepted, and ends in time", async (t) => {
   const house = await start(t, {
-    environment: { SHUTDOWN_LB_WAIT_MS: "500", SHUTDOWN_DEADLINE_MS: "10000", RATE_LIMITS: "session=100000/s" },
+    environment: { SHUTDOWN_LB_WAIT_MS: String(LB_WAIT_MS), SHUTDOWN_DEADLINE_MS: String(DEADLINE_MS), RATE_LIMITS: "session=100000/s" },
   });
   const [ben, ada] = [await signInPerson(house.origin, "ben"), await signInPerson(house.origin, "ada")];
   const streams = await Promise.all(
@@ -76,9 +80,15 @@ test("a stop under load with open streams fails no request that was accepted, an
 
   const exit = exited(house);
   const before = lanes.reduce((sum, { statuses }) => sum + statuses.length, 0);
+  const delay = measureDelay(t, async () => {});
+  const since = performance.now();
   house.process.kill("SIGTERM");
   await until(async () => (await fetch(`${house.origin}/api/v1/health/ready`)).status === 503);
   assert.equal(await exit, 0);
+  // The wait for load balancers, then at most the deadline for what is under way; the rest is closing what is empty by then.
+  const [took, allowed] = [performance.now() - since, LB_WAIT_MS + DEADLINE_MS + delay.worst()];
+  await delay.stop();
+  assert.ok(took <= allowed, `it took ${took.toFixed(0)} ms; ${allowed.toFixed(0)} ms were allowed`);
   await Promise.all(lanes.map(({ ended }) => ended));
 
   assert.deepEqual(
