@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { exportJWK, generateKeyPair } from "jose";
+import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { loadProviderLibrary } from "#authn/issuer/provider-library.ts";
 
 /** Somebody else's OpenID provider: the stock library on a port of its own, with a hand on its token endpoint. */
@@ -23,6 +23,8 @@ export interface ForeignProvider {
   readonly logoutTokens: string[];
   /** Where its logout tokens go; they pass through here so that a test may see them. */
   logoutTarget: string;
+  /** An access token of this issuer for `ben` and that audience, as its other clients have them. */
+  accessToken(audience: string): Promise<string>;
   /** Stops listening; `start` listens on the same port again. What it knows it keeps. */
   stop(): Promise<void>;
   start(): Promise<void>;
@@ -34,8 +36,14 @@ const readText = async (request: IncomingMessage): Promise<string> => {
   return text;
 };
 
-/** `redirectUris` of the gateways. Everybody who comes is signed in as `ben`, with a password and a one-time code. */
-export const startForeignProvider = async (origins: readonly string[]): Promise<ForeignProvider> => {
+/**
+ * `origins` of the gateways. Everybody who comes is signed in as `ben`, with a password and a one-time code. `front` puts
+ * something before it, and answers the port under which it is known from then on.
+ */
+export const startForeignProvider = async (
+  origins: readonly string[],
+  front: (port: number) => Promise<number> = async (port) => port,
+): Promise<ForeignProvider> => {
   const { Provider } = await loadProviderLibrary();
   const { privateKey } = await generateKeyPair("RS256", { extractable: true });
   const clientId = "the-house";
@@ -43,7 +51,7 @@ export const startForeignProvider = async (origins: readonly string[]): Promise<
   const server = createServer();
   await once(server.listen(0, "127.0.0.1"), "listening");
   const { port } = server.address() as AddressInfo;
-  const issuer = `http://localhost:${port}`;
+  const issuer = `http://localhost:${await front(port)}`;
   let waiting = 0;
   const state: ForeignProvider = {
     issuer,
@@ -58,6 +66,15 @@ export const startForeignProvider = async (origins: readonly string[]): Promise<
     revoked: 0,
     logoutTokens: [],
     logoutTarget: "",
+    accessToken: (audience) =>
+      new SignJWT({ scope: "openid" })
+        .setProtectedHeader({ alg: "RS256", kid: "k1", typ: "at+jwt" })
+        .setIssuer(issuer)
+        .setSubject("ben")
+        .setAudience(audience)
+        .setIssuedAt()
+        .setExpirationTime("1h")
+        .sign(privateKey),
     stop: async () => {
       server.closeAllConnections();
       server.close();

@@ -12,5 +12,7 @@ describeReplicas("Redis", async (t) => {
     reason: "session_store",
     lose: () => redis.kill(),
     giveBack: () => redis.start(),
+    freeze: () => redis.freeze(),
+    thaw: () => redis.thaw(),
   };
 });

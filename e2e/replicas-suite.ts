@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test, type TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { measureDelay } from "#testing/measured-delay.ts";
 import { testServer } from "#testing/postgres-database.ts";
 import { until } from "#testing/until.ts";
-import { ask, startReplicas, type Answer, type Browser, type Replicas } from "./replicas.ts";
+import { ask, startReplicas, type Answer, type Browser, type OpenedStream, type Replicas } from "./replicas.ts";
 import type { TestHouse } from "./test-house.ts";
 
 const PATH = "/api/v1/sessions";
@@ -24,7 +25,21 @@ export interface StoreUnderTest {
   readonly reason: string;
   lose(replicas: Replicas): Promise<void>;
   giveBack(replicas: Replicas): Promise<void>;
+  /** It stays where it is and says nothing any more, until `thaw`. */
+  freeze?(): void;
+  thaw?(): void;
 }
+
+/** What has to go on without any session: rows that take a token or nobody, and what the house says of itself. */
+const withoutSession = [
+  "/api/bearer",
+  "/api/open",
+  "/.well-known/sallyport-jwks.json",
+  "/.well-known/oauth-protected-resource",
+  "/.well-known/authzen-configuration",
+] as const;
+/** Longer than any record stays in a hot cache. */
+const CACHE_MS = 5000;
 
 /** What two replicas on one session store must do; `open` makes the store, or answers `undefined` where it cannot be had. */
 export const describeReplicas = (name: string, open: (t: Pick<TestContext, "after">) => Promise<StoreUnderTest | undefined>): void => {
@@ -48,8 +63,62 @@ export const describeReplicas = (name: string, open: (t: Pick<TestContext, "afte
     after(async () => {
       for (const close of closing) await close();
     });
-    const real = (title: string, work: () => Promise<void>): void =>
-      void test(title, async (t) => (missing === undefined ? work() : t.skip(missing)));
+    const real = (title: string, work: (t: TestContext) => Promise<void>): void =>
+      void test(title, async (t) => (missing === undefined ? work(t) : t.skip(missing)));
+
+    /** What this machine costs, measured where neither the store nor a session is asked. */
+    const watchDelay = (t: TestContext) =>
+      measureDelay(t, () => Promise.all(replicas.gateways.map((gateway) => ask(gateway, "/api/v1/health/live"))));
+
+    /** Acts, and looks at when these streams were cut: within a second of the act, on whatever process they are. */
+    const cutWithinOneSecond = async (t: TestContext, streams: readonly OpenedStream[], act: () => Promise<unknown>): Promise<void> => {
+      const delay = watchDelay(t);
+      const since = performance.now();
+      await act();
+      const last = Math.max(...(await Promise.all(streams.map(({ endedAt }) => endedAt)))) - since;
+      const allowed = 1000 + delay.worst();
+      await delay.stop();
+      assert.ok(last <= allowed, `the last one was cut after ${last.toFixed(0)} ms; ${allowed.toFixed(0)} ms were allowed`);
+    };
+
+    /** Asks for what needs no session all the time, at both; tells what was answered how often. */
+    const keepAsking = async (t: TestContext): Promise<() => Promise<ReadonlyMap<string, Readonly<Record<string, number>>>>> => {
+      const authorization = `Bearer ${await replicas.provider.accessToken(replicas.gateways[0].origin)}`;
+      const said = new Map<string, Record<string, number>>();
+      let isRunning = true;
+      t.after(() => (isRunning = false));
+      const lane = async (gateway: TestHouse, path: string): Promise<void> => {
+        const counts: Record<string, number> = {};
+        said.set(`${gateway.port} ${path}`, counts);
+        const headers = path === "/api/bearer" ? { authorization } : {};
+        while (isRunning) {
+          const { status, body } = await ask(gateway, path, { headers });
+          const word = `${status} ${body.code ?? ""}`.trim();
+          counts[word] = (counts[word] ?? 0) + 1;
+          await sleep(50);
+        }
+      };
+      const lanes = Promise.all(replicas.gateways.flatMap((gateway) => withoutSession.map((path) => lane(gateway, path))));
+      lanes.catch(() => {});
+      return async () => {
+        isRunning = false;
+        await lanes;
+        return said;
+      };
+    };
+
+    /**
+     * A session that was in use is asked for until it is refused; from then on, for longer than a cache keeps anything, it
+     * must stay refused. Tells how many milliseconds after `since` the first refusal was there.
+     */
+    const refusedAfter = async (browser: Browser, gateway: TestHouse, since: number): Promise<number> => {
+      const refusal = "503 session_store_unavailable";
+      const word = async () => Object.keys(tally([await browser.get(PATH, gateway)]))[0];
+      await until(word, (said) => said === refusal);
+      const first = performance.now() - since;
+      for (const end = performance.now() + CACHE_MS; performance.now() < end; await sleep(100)) assert.equal(await word(), refusal);
+      return first;
+    };
 
     /** Signed in, with an access token that has expired by now. */
     const signInExpired = async (): Promise<Browser> => {
@@ -120,39 +189,57 @@ export const describeReplicas = (name: string, open: (t: Pick<TestContext, "afte
       assert.equal((await living.get(PATH, gateways[0])).status, 200);
     });
 
-    real("signing out everywhere ends sessions and streams in both processes", async () => {
+    real("signing out everywhere ends sessions and streams in both processes, within a second", async (t) => {
       const { gateways, provider } = replicas;
       const [one, other] = [await replicas.signIn(), await replicas.signIn(gateways[1])];
       const streams = [await one.stream(gateways[0]), await other.stream(gateways[1]), await other.stream(gateways[0])];
       const revoked = provider.revoked;
-      const answer = await one.send("POST", "/auth/logout?everywhere=true", gateways[1]);
-      assert.equal(answer.status, 200);
-      assert.ok(Number(answer.body["sessions_ended"]) >= 2);
+      await cutWithinOneSecond(t, streams, async () => {
+        const answer = await one.send("POST", "/auth/logout?everywhere=true", gateways[1]);
+        assert.equal(answer.status, 200);
+        assert.ok(Number(answer.body["sessions_ended"]) >= 2);
+      });
       for (const { ended } of streams) assert.match(await ended, /event: bye\n(?:.*\n)*?data: .*signed_out/);
       for (const browser of [one, other])
         for (const gateway of gateways) assert.deepEqual(tally([await browser.get(PATH, gateway)]), { "401 unauthenticated": 1 });
       await until(() => provider.revoked - revoked >= 2);
     });
 
-    real("ending one session by its id ends it in both", async () => {
+    real("ending all sessions of a person by name ends them and their streams in both processes, within a second", async (t) => {
+      const { gateways } = replicas;
+      const [one, other] = [await replicas.signIn(), await replicas.signIn(gateways[1])];
+      const streams = [await one.stream(gateways[1]), await other.stream(gateways[0]), await other.stream(gateways[1])];
+      await cutWithinOneSecond(t, streams, async () => {
+        const answer = await one.send("DELETE", `${PATH}?subject=person:ben`, gateways[0]);
+        assert.equal(answer.status, 200);
+        assert.ok(Number(answer.body["sessions_ended"]) >= 2);
+      });
+      for (const { ended } of streams) assert.match(await ended, /event: bye\n(?:.*\n)*?data: .*signed_out/);
+      for (const browser of [one, other])
+        for (const gateway of gateways) assert.deepEqual(tally([await browser.get(PATH, gateway)]), { "401 unauthenticated": 1 });
+    });
+
+    real("ending one session by its id ends it in both", async (t) => {
       const { gateways } = replicas;
       const [one, other] = [await replicas.signIn(), await replicas.signIn()];
       const listed = (await other.get(PATH, gateways[1])).body["sessions"] as readonly { id: string; current: boolean }[];
       const { id } = listed.find(({ current }) => current) ?? { id: "" };
       const stream = await other.stream(gateways[1]);
-      assert.equal((await one.send("DELETE", `${PATH}/${id}`, gateways[0])).status, 200);
+      await cutWithinOneSecond(t, [stream], async () => {
+        assert.equal((await one.send("DELETE", `${PATH}/${id}`, gateways[0])).status, 200);
+      });
       assert.match(await stream.ended, /signed_out/);
       assert.equal((await other.get(PATH, gateways[1])).status, 401);
       assert.equal((await one.get(PATH, gateways[1])).status, 200);
     });
 
-    real("signing out at the provider ends its sessions in both; its logout token counts once", async () => {
+    real("signing out at the provider ends its sessions and streams in both within a second; its logout token counts once", async (t) => {
       const { gateways, provider } = replicas;
       const [gone, stays] = [await replicas.signIn(), await replicas.signIn()];
-      const stream = await gone.stream(gateways[1]);
+      const streams = [await gone.stream(gateways[0]), await gone.stream(gateways[1])];
       const page = await gone.forms.open(`${provider.issuer}/session/end?client_id=${provider.clientId}`);
-      await gone.forms.submit(page, { logout: "yes" }, (at) => at.origin !== provider.issuer);
-      assert.match(await stream.ended, /signed_out/);
+      await cutWithinOneSecond(t, streams, () => gone.forms.submit(page, { logout: "yes" }, (at) => at.origin !== provider.issuer));
+      for (const { ended } of streams) assert.match(await ended, /signed_out/);
       for (const gateway of gateways) assert.equal((await gone.get(PATH, gateway)).status, 401);
       assert.equal((await stays.get(PATH, gateways[1])).status, 200, "another session of that person there");
       const replayed = await ask(gateways[1], "/auth/backchannel-logout", {
@@ -162,40 +249,106 @@ export const describeReplicas = (name: string, open: (t: Pick<TestContext, "afte
       assert.deepEqual([replayed.status, replayed.body["error"]], [400, "invalid_request"]);
     });
 
-    real("the session store is gone: 503 from both and nothing from a cache; back, old sessions work and streams are right", async () => {
-      const { gateways } = replicas;
+    real("no decision point is there: rows that need one are refused and say so, all others serve", async () => {
       const browser = await replicas.signIn();
-      for (const gateway of gateways) assert.equal((await browser.get(PATH, gateway)).status, 200, "in the cache by now");
-      await store.lose(replicas);
-      for (const gateway of gateways) {
-        await until(
-          async () => tally([await browser.get(PATH, gateway)]),
-          (said) => said["503 session_store_unavailable"] === 1,
-        );
-        const refused = await browser.get(PATH, gateway);
-        assert.deepEqual([tally([refused]), refused.headers.get("retry-after")], [{ "503 session_store_unavailable": 1 }, "5"]);
-        assert.equal((await browser.get("/auth/session", gateway)).status, 503);
-        const ready = await ask(gateway, "/api/v1/health/ready");
-        assert.equal(ready.status, 503);
-        assert.ok((ready.body["reasons"] as string[]).includes(store.reason), JSON.stringify(ready.body));
-        assert.equal((await ask(gateway, "/api/v1/health/live")).status, 200);
+      for (const gateway of replicas.gateways) {
+        const refused = await browser.get("/api/decided", gateway);
+        assert.deepEqual(tally([refused]), { "503 decision_unavailable": 1 });
+        assert.ok(Number(refused.headers.get("retry-after")) > 0);
+        assert.equal((await browser.get(PATH, gateway)).status, 200);
+        assert.equal((await ask(gateway, "/api/open")).status, 200);
+        assert.equal((await ask(gateway, "/api/v1/health/ready")).status, 200);
       }
-      await store.giveBack(replicas);
-      for (const gateway of gateways)
-        await until(
-          async () => (await browser.get(PATH, gateway)).status,
-          (status) => status === 200,
-        );
-      for (const gateway of gateways)
-        await until(
-          async () => (await ask(gateway, "/api/v1/health/ready")).status,
-          (status) => status === 200,
-        );
-      // What one tells the other hears again; what was told before that is found by looking.
-      const stream = await browser.stream(gateways[1]);
-      await browser.send("POST", "/auth/logout", gateways[0]);
-      assert.match(await stream.ended, /event: bye\n(?:.*\n)*?data: .*(?:signed_out|revoked)/);
     });
+
+    real(
+      "the session store is gone: 503 from both in two seconds and nothing from a cache, while what needs no session is served; back, old sessions work and streams are right",
+      async (t) => {
+        const { gateways } = replicas;
+        const browser = await replicas.signIn();
+        const stop = await keepAsking(t);
+        for (const gateway of gateways) assert.equal((await browser.get(PATH, gateway)).status, 200, "in the cache by now");
+        const delay = watchDelay(t);
+        const since = performance.now();
+        await store.lose(replicas);
+        const firsts = await Promise.all(gateways.map((gateway) => refusedAfter(browser, gateway, since)));
+        const allowed = 2000 + delay.worst();
+        await delay.stop();
+        assert.ok(
+          Math.max(...firsts) <= allowed,
+          `refused after ${firsts.map(Math.round).join(" and ")} ms; ${allowed.toFixed(0)} ms were allowed`,
+        );
+        for (const gateway of gateways) {
+          const refused = await browser.get(PATH, gateway);
+          assert.deepEqual([tally([refused]), refused.headers.get("retry-after")], [{ "503 session_store_unavailable": 1 }, "5"]);
+          assert.equal((await browser.get("/auth/session", gateway)).status, 503);
+          const ready = await ask(gateway, "/api/v1/health/ready");
+          assert.equal(ready.status, 503);
+          assert.ok((ready.body["reasons"] as string[]).includes(store.reason), JSON.stringify(ready.body));
+          assert.equal((await ask(gateway, "/api/v1/health/live")).status, 200);
+        }
+        await store.giveBack(replicas);
+        for (const gateway of gateways)
+          await until(
+            async () => (await browser.get(PATH, gateway)).status,
+            (status) => status === 200,
+          );
+        for (const gateway of gateways)
+          await until(
+            async () => (await ask(gateway, "/api/v1/health/ready")).status,
+            (status) => status === 200,
+          );
+        for (const [what, counts] of await stop()) {
+          assert.deepEqual(Object.keys(counts), ["200"], `${what}: ${JSON.stringify(counts)}`);
+          assert.ok((counts["200"] ?? 0) > 20, what);
+        }
+        // What one tells the other hears again; what was told before that is found by looking.
+        const stream = await browser.stream(gateways[1]);
+        await browser.send("POST", "/auth/logout", gateways[0]);
+        assert.match(await stream.ended, /event: bye\n(?:.*\n)*?data: .*(?:signed_out|revoked)/);
+      },
+    );
+
+    real(
+      "the session store is there and says nothing: 503 from both and nothing from a cache; when it speaks again, old sessions work",
+      async (t) => {
+        if (store.freeze === undefined || store.thaw === undefined) return t.skip(`a silent ${name} is tested elsewhere`);
+        const { gateways } = replicas;
+        const browser = await replicas.signIn();
+        const stop = await keepAsking(t);
+        for (const gateway of gateways) assert.equal((await browser.get(PATH, gateway)).status, 200, "in the cache by now");
+        const delay = watchDelay(t);
+        const since = performance.now();
+        store.freeze();
+        t.after(() => store.thaw?.());
+        const firsts = await Promise.all(gateways.map((gateway) => refusedAfter(browser, gateway, since)));
+        // Nobody hangs up, so silence is all there is to notice: no cache is trusted 3 s after the last heartbeat, and a
+        // question waits 1 s for its answer.
+        const allowed = 4000 + delay.worst();
+        await delay.stop();
+        assert.ok(
+          Math.max(...firsts) <= allowed,
+          `refused after ${firsts.map(Math.round).join(" and ")} ms; ${allowed.toFixed(0)} ms were allowed`,
+        );
+        for (const gateway of gateways) {
+          assert.equal((await ask(gateway, "/api/v1/health/ready")).status, 503);
+          assert.equal((await ask(gateway, "/api/v1/health/live")).status, 200);
+        }
+        store.thaw();
+        for (const gateway of gateways)
+          await until(
+            async () => (await browser.get(PATH, gateway)).status,
+            (status) => status === 200,
+          );
+        for (const [what, counts] of await stop()) assert.deepEqual(Object.keys(counts), ["200"], `${what}: ${JSON.stringify(counts)}`);
+        await browser.send("POST", "/auth/logout", gateways[0]);
+        for (const gateway of gateways)
+          await until(
+            async () => (await browser.get(PATH, gateway)).status,
+            (status) => status === 401,
+          );
+      },
+    );
 
     real("the process that refreshes is killed: another takes over, and nobody is signed out", async () => {
       const { gateways, provider } = replicas;

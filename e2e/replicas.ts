@@ -51,10 +51,14 @@ const openWire = async (t: Pick<TestContext, "after">, target: { readonly host: 
   return { port, cut, mend: async () => void (await once(server.listen(port, "127.0.0.1"), "listening")) };
 };
 
-/** An upstream outside the house, with one endless stream. */
+/** An upstream outside the house, with one endless stream; it answers all else at once. */
 const openUpstream = async (t: Pick<TestContext, "after">): Promise<string> => {
   const open = new Set<ServerResponse>();
-  const server = createHttpServer((_request, response) => {
+  const server = createHttpServer((request, response) => {
+    if (request.url !== "/stream") {
+      response.writeHead(200, { "content-type": "application/json" }).end('{"outside":true}');
+      return;
+    }
     open.add(response);
     response.writeHead(200, { "content-type": "text/event-stream" });
     response.write("id: 1\ndata: {}\n\n");
@@ -73,8 +77,19 @@ services:
 audiences: []
 routes:
   - { id: sessions.list, path: /api/v1/sessions, target_service: internal, methods: [GET], auth: session, authz: none }
+  - { id: sessions.end_of, path: /api/v1/sessions, target_service: internal, methods: [DELETE], auth: session, authz: none }
   - { id: sessions.end, path: "/api/v1/sessions/{id}", target_service: internal, methods: [DELETE], auth: session, authz: none }
   - { id: outside.stream, path: /api/stream, target_service: outside, upstream_path: /stream, methods: [GET], auth: session, authz: none, streaming: true }
+  - { id: outside.bearer, path: /api/bearer, target_service: outside, upstream_path: /plain, methods: [GET], auth: bearer, authz: none }
+  - { id: outside.open, path: /api/open, target_service: outside, upstream_path: /plain, methods: [GET], auth: none, authz: none }
+  - id: outside.decided
+    path: /api/decided
+    target_service: outside
+    upstream_path: /plain
+    methods: [GET]
+    auth: session
+    authz: pdp
+    authz_map: { GET: { resource: pages, action: view_all } }
 `;
 
 export interface Replicas {
@@ -92,7 +107,13 @@ export interface Browser {
   /** An unsafe request of our own page. */
   send(method: string, path: string, gateway: TestHouse): Promise<Answer>;
   /** Opens the endless stream; resolves with all that came once it has ended. */
-  stream(gateway: TestHouse): Promise<{ readonly ended: Promise<string> }>;
+  stream(gateway: TestHouse): Promise<OpenedStream>;
+}
+
+export interface OpenedStream {
+  readonly ended: Promise<string>;
+  /** When it ended, by `performance.now()`. */
+  readonly endedAt: Promise<number>;
 }
 
 export interface Answer {
@@ -118,6 +139,8 @@ export const startReplicas = async (
   t: Pick<TestContext, "after">,
   server: TestServer,
   settings: Readonly<Record<string, string>>,
+  /** What stands before the provider; it answers its own port. */
+  front?: (providerPort: number) => Promise<number>,
 ): Promise<Replicas | undefined> => {
   const url = await server.url();
   if (url === undefined) return undefined;
@@ -134,7 +157,7 @@ export const startReplicas = async (
 
   const ports = [await findFreePorts(), await findFreePorts()] as const;
   const origins = ports.map((port) => `http://localhost:${port}`);
-  const provider = await startForeignProvider(origins);
+  const provider = await startForeignProvider(origins, front);
   cleanUp(t, () => provider.stop().catch(() => undefined));
   const environment = {
     DATABASE_URL: through.href,
@@ -149,8 +172,8 @@ export const startReplicas = async (
     OIDC_DEFAULT_TENANT: "tenant:acme",
     OIDC_ACR_MAP: '{"strong":{"acr":["gold"]},"phishing_resistant":{}}',
     REFRESH_AHEAD_S: "1",
-    // One address signs in more often here than any person does.
-    RATE_LIMITS: "login=600/min,anonymous=200/s:500",
+    // One address signs in more often here than any person does, and asks more.
+    RATE_LIMITS: "login=600/min,anonymous=10000/s,session=10000/s,bearer=10000/s",
     ...settings,
   };
   const start = async (port: number): Promise<TestHouse> => {
@@ -181,7 +204,8 @@ export const startReplicas = async (
         if (response.status !== 200) throw new Error(`the stream was refused: ${response.status} ${await response.text()}`);
         // Longer than any test may take to end it: a stream that stays must fail it, not hang it.
         const late = sleep(20_000, "it was not ended", { ref: false });
-        return { ended: Promise.race([response.text(), late]) };
+        const ended = Promise.race([response.text(), late]);
+        return { ended, endedAt: ended.then(() => performance.now()) };
       },
     };
   };

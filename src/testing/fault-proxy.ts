@@ -42,7 +42,7 @@ const drip = (bytes: Buffer, everyMs: number, to: Socket): void => {
   }, everyMs);
 };
 
-export const faultProxy = async (t: TestContext, target: string): Promise<FaultProxy> => {
+export const faultProxy = async (t: Pick<TestContext, "after">, target: string): Promise<FaultProxy> => {
   const { hostname, port } = new URL(target);
   const open = new Set<Socket>();
   let taken = 0;
