@@ -1,0 +1,98 @@
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { cleanUp } from "#testing/clean-up.ts";
+import { findFreePorts } from "#testing/free-port.ts";
+import { freshDatabase, testServer } from "#testing/postgres-database.ts";
+import { until } from "#testing/until.ts";
+import { signInPerson } from "./person.ts";
+import { startTestHouse, type TestHouse } from "./test-house.ts";
+import { fetchToken } from "./tokens.ts";
+
+const server = testServer();
+
+test("the decision point is away: what it decides is 503, all else serves on; it returns, and nobody signs in again", async (t) => {
+  const base = await server.url();
+  if (base === undefined) {
+    assert.notEqual(process.env["REQUIRE_REAL"], "1", server.why());
+    t.skip(`NO POSTGRESQL: ${server.why()}`);
+    return;
+  }
+  const folder = await mkdtemp(join(tmpdir(), "sallyport-undecided-"));
+  cleanUp(t, () => rm(folder, { recursive: true, force: true }));
+  const kek = join(folder, "audit-kek");
+  await writeFile(kek, randomBytes(32).toString("base64"), { mode: 0o600 });
+  const environment = {
+    DATABASE_URL: await freshDatabase(t, base, []),
+    SESSION_SECRETS: randomBytes(32).toString("base64"),
+    AUDIT_KEK_FILE: kek,
+  };
+  const port = await findFreePorts();
+  const running = new Map<string, TestHouse>();
+  cleanUp(t, async () => {
+    for (const house of running.values()) await house.kill();
+  });
+  const start = async (serve: string): Promise<void> => {
+    running.set(serve, await startTestHouse({ port, data: join(folder, "house"), serve, environment }));
+  };
+  await start("issuer,membership,secrets,crud");
+  await start("pdp");
+  await start("gateway");
+  const origin = `http://localhost:${port}`;
+  const ada = await signInPerson(origin, "ada");
+  const [token, agent] = [await fetchToken(port, { user: "ada" }), await fetchToken(port, { user: "ben", agent: "agent:hr-assistant" })];
+
+  const say = async (path: string, init: RequestInit = {}): Promise<string> => {
+    const response = await fetch(`${origin}${path}`, { redirect: "manual", ...init });
+    const { code } = (await response.json().catch(() => ({}))) as { code?: string };
+    if (response.status === 503) assert.ok(response.headers.get("retry-after"), path);
+    return `${response.status} ${code ?? ""}`.trim();
+  };
+  const explain = JSON.stringify({ method: "GET", target: "/api/v1/sessions" });
+  const bearer = (value: string) => ({ authorization: `Bearer ${value}`, "content-type": "application/json" });
+  /** Rows that the gateway itself has decided, by session and by token. */
+  const decided = async (): Promise<readonly string[]> => [
+    await say("/api/v1/stream/health", { headers: { cookie: ada.cookie } }),
+    await say("/api/v1/routes/explain", { method: "POST", headers: ada.headers, body: explain }),
+    await say("/api/v1/routes/explain", { method: "POST", headers: bearer(token), body: explain }),
+  ];
+  /** Sessions, tokens and nobody, where nothing has to be decided. */
+  const undecided = async (): Promise<readonly string[]> => [
+    await say("/api/v1/sessions", { headers: { cookie: ada.cookie } }),
+    await say("/auth/session", { headers: { cookie: ada.cookie } }),
+    await say("/auth/csrf", { headers: { cookie: ada.cookie } }),
+    await say("/auth/verify", { headers: { cookie: ada.cookie } }),
+    await say("/mcp", {
+      method: "POST",
+      headers: { ...bearer(agent), accept: "application/json, text/event-stream" },
+      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ping" }),
+    }),
+    await say("/api/v1/metrics", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ event: "page.shown" }),
+    }),
+    await say("/.well-known/sallyport-jwks.json"),
+    await say("/.well-known/authzen-configuration"),
+    await say("/.well-known/oauth-protected-resource/mcp"),
+    await say("/api/v1/health/ready"),
+    await say("/api/v1/health/live"),
+    await say("/api/v1/health"),
+  ];
+  const [allDecided, others] = [await decided(), await undecided()];
+  assert.deepEqual(new Set(allDecided), new Set(["200"]), JSON.stringify(allDecided));
+  assert.deepEqual(new Set(others), new Set(["200", "202"]), JSON.stringify(others));
+
+  await running.get("pdp")?.kill();
+  for (let round = 0; round < 10; round++) {
+    assert.deepEqual(new Set(await decided()), new Set(["503 decision_unavailable"]));
+    assert.deepEqual(await undecided(), others);
+  }
+
+  await start("pdp");
+  await until(decided, (said) => said.every((one) => one === "200"));
+  assert.deepEqual(await undecided(), others);
+});
