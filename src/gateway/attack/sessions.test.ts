@@ -6,14 +6,24 @@ import { rawExchange, sharedDatabase } from "#testing/gateway.ts";
 const database = sharedDatabase();
 const SID = "sallyport_dev_sid_8080";
 
+/** What an upstream that thinks its answers are everybody's says of them. */
+const said: readonly Readonly<Record<string, string>>[] = [
+  { "cache-control": "public, max-age=60, s-maxage=60" },
+  { "cache-control": "max-age=60" },
+  { "cache-control": "s-maxage=60" },
+  { "cdn-cache-control": "max-age=60", "surrogate-control": "max-age=60" },
+  { "cache-control": 'private="etag", max-age=60' },
+];
+
 for (const row of ["/api/t/", "/admin/"])
   test(`attack 28: on ${row}* two people who take turns never see each other's answer, whatever they say they hold`, async (t) => {
     const world = await attackWorld(t, await database());
     const people = [world.ben, await world.made.signIn("person:eve")] as const;
     const tagOf = (who: string | null) => `"${who ?? "nobody"}"`;
+    let asked = 0;
     world.upstream.answer = (request) => {
       const who = request.headers.get("x-user-id");
-      const headers = { etag: tagOf(who), "cache-control": "public, max-age=60, s-maxage=60", "content-type": "text/plain" };
+      const headers = { etag: tagOf(who), "content-type": "text/plain", ...said[asked++ % said.length] };
       return request.headers.get("if-none-match") === tagOf(who)
         ? new Response(null, { status: 304, headers })
         : new Response(who, { headers });
@@ -27,6 +37,7 @@ for (const row of ["/api/t/", "/admin/"])
       const control = answer?.headers.get("cache-control") ?? "";
       assert.match(control, /\b(?:private|no-store)\b/);
       assert.doesNotMatch(control, /public|s-maxage/);
+      for (const name of ["cdn-cache-control", "surrogate-control"]) assert.equal(answer?.headers.get(name), undefined, name);
     }
   });
 

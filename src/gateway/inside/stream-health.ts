@@ -1,7 +1,8 @@
 import type { LiveBus } from "#events/live-bus.ts";
 import { streamHealth } from "#contract/health.ts";
 import { Problem } from "#contract/problem.ts";
-import { sseFrame, sseHeaders } from "#http/sse.ts";
+import { sseFrame } from "#http/sse.ts";
+import { personalSseHeaders } from "#gateway/proxy/cache-control.ts";
 import { reply } from "#gateway/reply.ts";
 import type { Inbound } from "#gateway/front-door/inbound.ts";
 import type { SessionRecord } from "#gateway/sessions/session-store.ts";
@@ -75,7 +76,7 @@ export const createStreamHealth = (parts: StreamHealthParts) => {
       },
       cancel: close,
     });
-    return new Response(body, { headers: sseHeaders });
+    return new Response(body, { headers: personalSseHeaders });
   };
 
   return async (inbound: Inbound, record: SessionRecord): Promise<Response> => {

@@ -1,6 +1,7 @@
 import { Problem } from "#contract/problem.ts";
 import { HeaderLines, linesOf, type Answer } from "#gateway/answer.ts";
 import type { Route } from "#gateway/routes/route-table.ts";
+import { isSharedCacheRule, personalCacheControl } from "./cache-control.ts";
 
 const removed: ReadonlySet<string> = new Set([
   "connection",
@@ -75,19 +76,15 @@ export const clientHeaders = (answer: Answer, route: Route, sentTo: SentTo): Hea
   const connection = answer.headers.get("connection");
   const named = connection === null ? [] : connection.split(",").map((name) => name.trim().toLowerCase());
   const headers = new HeaderLines();
+  const isPersonal = route.row.auth !== "none";
   const lines = linesOf(answer.headers);
   for (let at = 0; at < lines.length; at += 2) {
     const name = lines[at] as string;
-    if (!isRemoved(name) && !named.includes(name)) headers.append(name, lines[at + 1] as string);
+    if (isRemoved(name) || named.includes(name) || (isPersonal && isSharedCacheRule(name))) continue;
+    headers.append(name, lines[at + 1] as string);
   }
   const location = headers.get("location");
   if (location !== null) headers.set("location", mapLocation(location, route, sentTo));
-  if (route.row.auth !== "none") {
-    const control = headers.get("cache-control");
-    headers.set(
-      "cache-control",
-      control === null ? "no-store" : control.replace(/\bpublic\b/gi, "private").replace(/,?\s*s-maxage=\d+/gi, ""),
-    );
-  }
+  if (isPersonal) headers.set("cache-control", personalCacheControl(headers.get("cache-control")));
   return headers;
 };

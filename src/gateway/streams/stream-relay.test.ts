@@ -92,7 +92,7 @@ test("frames come through one by one with their ids, after the time to come back
       response.headers.get("cache-control"),
       response.headers.get("x-accel-buffering"),
     ],
-    [200, "text/event-stream", "no-cache, no-transform", "no"],
+    [200, "text/event-stream", "private, no-cache, no-transform", "no"],
   );
   const heard = listen(response);
   await heard.until(({ text }) => text().startsWith("retry: 3000\n\n"));

@@ -1,7 +1,7 @@
 import { Problem } from "#contract/problem.ts";
-import { sseHeaders } from "#http/sse.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import { discard, type Answer } from "#gateway/answer.ts";
+import { personalSseHeaders } from "#gateway/proxy/cache-control.ts";
 import { clientHeaders } from "#gateway/proxy/response-headers.ts";
 import type { Proxy, ProxyCall } from "#gateway/proxy/proxy.ts";
 import { relayBody } from "./relayed-body.ts";
@@ -154,6 +154,6 @@ export const createStreamRelay = (parts: StreamRelayParts): ((call: RelayCall) =
     const timer = setInterval(check, RECHECK_MS).unref();
     const unwatch = parts.rightChanges.watch(call.who.record.tenant, checkSoon);
     place.opened({ bye: (reason) => stream.bye(reason), recheck: checkSoon });
-    return new Response(body, { headers: sseHeaders });
+    return new Response(body, { headers: personalSseHeaders });
   }
 };
