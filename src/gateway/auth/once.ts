@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import { statement, type Database } from "#store/database.ts";
+import { Problem } from "#contract/problem.ts";
+import { statement, type Database, type SqlValue, type Statement } from "#store/database.ts";
 
 const ADD = statement<{ id_hash: string }>(
   "gateway.once_add",
@@ -10,7 +11,10 @@ const FIND = statement<{ id_hash: string }>("gateway.once_find", "select id_hash
 
 type Kind = "transaction" | "logout_token";
 
-/** Tells the first use of an id from every later one, in all processes and over restarts. */
+/**
+ * Tells the first use of an id from every later one, in all processes and over restarts. It is a part of the session store:
+ * when it cannot tell, both throw `session_store_unavailable`, and the id may be tried again.
+ */
 export interface Once {
   /** Uses it: true the first time, false ever after. */
   isFirstUse(kind: Kind, id: string, expiresAt: Date): Promise<boolean>;
@@ -20,10 +24,16 @@ export interface Once {
 
 const hashOf = (id: string): string => createHash("sha256").update(id).digest("base64url");
 
-export const createOnce = (database: Database, now: () => Date): Once => ({
-  isFirstUse: async (kind, id, expiresAt) => {
-    const swept = new Date(now().getTime() - 60_000);
-    return (await database.run(ADD, [kind, hashOf(id), expiresAt, swept])).length > 0;
-  },
-  isUsed: async (kind, id) => (await database.run(FIND, [kind, hashOf(id)])).length > 0,
-});
+export const createOnce = (database: Pick<Database, "run">, now: () => Date): Once => {
+  const isAnswered = async (wanted: Statement<{ id_hash: string }>, values: readonly SqlValue[]): Promise<boolean> => {
+    try {
+      return (await database.run(wanted, values)).length > 0;
+    } catch (cause) {
+      throw new Problem("session_store_unavailable", { cause, headers: { "retry-after": "5" } });
+    }
+  };
+  return {
+    isFirstUse: (kind, id, expiresAt) => isAnswered(ADD, [kind, hashOf(id), expiresAt, new Date(now().getTime() - 60_000)]),
+    isUsed: (kind, id) => isAnswered(FIND, [kind, hashOf(id)]),
+  };
+};

@@ -1,13 +1,16 @@
 import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
 import { test, type TestContext } from "node:test";
 import { TOTP, Secret } from "otpauth";
 import { createOidcClient } from "#authn/oidc.ts";
 import { defaultAssuranceMap } from "#authn/assurance.ts";
 import { demoTotpSecret } from "#demo/sign-ins.ts";
+import type { Database } from "#store/database.ts";
+import { storeUnavailable } from "#store/sql-fault.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { testDatabase } from "#testing/database.ts";
 import { formBrowser, type FormBrowser } from "#testing/form-browser.ts";
-import { sharedDatabase, testGateway, type TestGateway } from "#testing/gateway.ts";
+import { absentProvider, gatewayRooms, sharedDatabase, testGateway, type TestGateway } from "#testing/gateway.ts";
 import { testIssuer } from "#testing/issuer.ts";
 
 const database = sharedDatabase();
@@ -172,28 +175,119 @@ test("one's own sessions are listed and ended; another's is not there", async (t
   assert.match(String((await end(here.record.ref))[1]), /Max-Age=0/);
 });
 
-test("without the session store nobody is signed in or out: 503", async (t) => {
-  const made = await testGateway(t);
-  const { cookie, headers } = await made.signIn("person:ben");
-  await made.database[Symbol.asyncDispose]();
+/** A database whose statements fail, all or those with such a name, once told so. */
+const failingDatabase = (real: Database) => {
+  const state: { down: ((name: string) => boolean) | undefined } = { down: undefined };
+  const gone = (): Promise<never> => Promise.reject(storeUnavailable(new Error("gone")));
+  const database: Database = {
+    ...real,
+    run: (wanted, values) => (state.down?.(wanted.name) === true ? gone() : real.run(wanted, values)),
+    transaction: (work, options) => (state.down?.("transaction") === true ? gone() : real.transaction(work, options)),
+    ready: () => (state.down?.("ready") === true ? gone() : real.ready()),
+  };
+  return { state, database };
+};
+
+/** Sign-in at a provider that says yes, the database behind it ours to stop. */
+const stoppable = async (t: TestContext) => {
+  // Its own: what a sign-in seals in the audit log is sealed with the keys of its world.
+  const { state, database: flaky } = failingDatabase(await testDatabase(t, gatewayRooms));
+  let finished = 0;
+  const oidc = absentProvider({
+    begin: async () => ({ url: "http://localhost:8081/authorize", state: "s", nonce: "n", verifier: "v" }),
+    finish: async () => {
+      finished++;
+      const tokens = { accessToken: "a", accessExpiresAt: 4_000_000_000 };
+      return { sub: "person:ben", tenant: "tenant:acme", amr: ["pwd"], name: "Ben", issuer: "http://localhost:8081", tokens };
+    },
+  });
+  const checkLogoutToken = async () => ({
+    issuer: "http://localhost:8081",
+    jti: randomUUID(),
+    sid: "s1",
+    tooOldAt: new Date(Date.now() + 60_000),
+  });
+  const made = await testGateway(t, { database: flaky, parts: { oidc, checkLogoutToken } });
+  const begin = async (): Promise<{ readonly cookie: string }> => {
+    const [txn = ""] = (await made.fetch("/auth/login?return_to=/tools")).headers.getSetCookie();
+    assert.match(txn, new RegExp(`^${TXN}=`));
+    return { cookie: txn.split(";", 1)[0] ?? "" };
+  };
+  return { state, made, begin, finished: () => finished };
+};
+
+const CALLBACK = "/auth/callback?code=c&state=s";
+
+test("without the session store nobody is signed in or out: 503, and when to come again", async (t) => {
+  const { state, made, begin, finished } = await stoppable(t);
+  const { cookie, headers } = await made.signIn("person:ben", { idpSid: "s1" });
+  const txn = await begin();
+  state.down = () => true;
+  const form = { method: "POST", body: new URLSearchParams({ logout_token: "t" }) };
   for (const [path, init] of [
+    ["/auth/login", {}],
+    ["/auth/login?acr_values=strong", { headers: cookie }],
+    [CALLBACK, { headers: txn }],
+    [CALLBACK, { headers: { cookie: `${txn.cookie}; ${cookie.cookie}` } }],
     ["/auth/session", { headers: cookie }],
+    ["/api/auth/session", { headers: cookie }],
     ["/auth/csrf", { headers: cookie }],
     ["/api/v1/sessions", { headers: cookie }],
     ["/auth/logout", { method: "POST", headers, body: "{}" }],
+    ["/auth/logout", { headers: { ...cookie, "sec-fetch-site": "same-origin" } }],
     ["/auth/verify", { headers: cookie }],
+    ["/auth/backchannel-logout", form],
   ] as const) {
     const response = await made.fetch(path, init);
     assert.deepEqual([response.status, ((await response.json()) as { code: string }).code], [503, "session_store_unavailable"], path);
-    assert.ok(response.headers.get("retry-after"));
+    assert.ok(Number(response.headers.get("retry-after")) > 0, path);
+    assert.ok(!response.headers.getSetCookie().some((line) => line.startsWith(`${SID}=`)), `${path} neither gives nor takes a session`);
   }
+  assert.equal(finished(), 0, "no code is redeemed for a session that could not begin");
+  const page = await made.fetch(CALLBACK, { headers: { ...txn, accept: "text/html" } });
+  assert.deepEqual([page.status, page.headers.get("retry-after")], [503, "5"]);
+  assert.deepEqual(page.headers.getSetCookie(), [], "the browser keeps its sign-in under way");
+  assert.match(await page.text(), /session_store_unavailable/);
   assert.deepEqual(
     await (await made.fetch("/auth/session")).json(),
     { authenticated: false },
     "without a cookie there is nothing to look up",
   );
+  assert.equal((await made.fetch("/auth/login?return_to=//evil")).status, 400, "what is wrong in itself is told as such");
   assert.equal((await made.fetch("/api/v1/health/ready")).status, 503);
   assert.equal((await made.fetch("/api/v1/health/live")).status, 200);
+  state.down = undefined;
+  assert.equal((await made.fetch("/api/v1/sessions", { headers: cookie })).status, 200, "the session is still there");
+  const landed = await made.fetch(CALLBACK, { headers: txn });
+  assert.deepEqual([landed.status, landed.headers.get("location")], [303, "/tools"], "and the sign-in under way is unspent");
+  assert.equal((await made.fetch("/auth/backchannel-logout", form)).status, 200);
+  assert.equal((await made.fetch("/api/v1/sessions", { headers: cookie })).status, 401);
+});
+
+test("what a sign-in or a logout from the provider needs and cannot have is 503, and gives no session", async (t) => {
+  const { state, made, begin } = await stoppable(t);
+  for (const [what, failing, nth, code] of [
+    ["used transactions cannot be told", "gateway.once_add", 1, "session_store_unavailable"],
+    ["it cannot be recorded", "transaction", 1, "audit_unavailable"],
+    ["it is recorded and the session cannot be kept", "transaction", 2, "session_store_unavailable"],
+  ] as const) {
+    const txn = await begin();
+    let count = 0;
+    state.down = (name) => name === failing && ++count === nth;
+    const response = await made.fetch(CALLBACK, { headers: txn });
+    state.down = undefined;
+    assert.deepEqual([response.status, ((await response.json()) as { code: string }).code], [503, code], what);
+    assert.equal(response.headers.get("retry-after"), "5");
+    assert.ok(!response.headers.getSetCookie().some((line) => line.startsWith(`${SID}=`)));
+  }
+  await made.signIn("person:ben", { idpSid: "s1" });
+  for (const failing of ["gateway.once_find", "gateway.once_add", "gateway.session_end"]) {
+    state.down = (name) => name.startsWith(failing);
+    const form = { method: "POST", body: new URLSearchParams({ logout_token: "t" }) };
+    const response = await made.fetch("/auth/backchannel-logout", form);
+    assert.deepEqual([response.status, ((await response.json()) as { code: string }).code], [503, "session_store_unavailable"], failing);
+    assert.equal(response.headers.get("retry-after"), "5");
+  }
 });
 
 test("no token, code, cookie or password stands in a log line", async (t) => {

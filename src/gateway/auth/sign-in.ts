@@ -24,6 +24,8 @@ export interface SignInParts {
   readonly records: SessionRecords;
   readonly cookies: SessionCookies;
   readonly transactions: Transactions;
+  /** Throws `session_store_unavailable` when no session could be kept now. */
+  readonly requireStore: () => Promise<void>;
   readonly isFirstUse: (kind: "transaction", id: string, expiresAt: Date) => Promise<boolean>;
   readonly now: () => Date;
   readonly metrics: Metrics;
@@ -72,6 +74,8 @@ export const createLogin = (parts: SignInParts): BuiltInHandler => {
     const query = parseQuery(loginQuery, inbound.target.query);
     const redirectUri = `${originOf(inbound)}/auth/callback`;
     const returnTo = parseReturnTo(query.return_to);
+    // Nobody should give a password for a session that could not begin.
+    await parts.requireStore();
     const begun = await parts.oidc.begin({
       redirectUri,
       ...(query.acr_values === undefined ? {} : { acrValues: query.acr_values }),
@@ -149,7 +153,8 @@ export const createCallback = (parts: SignInParts): BuiltInHandler => {
       const response = wantsHtml(inbound)
         ? problemPage(problem, inbound.correlationId, { href: again, text: "Sign in again" })
         : problemResponse(problem, inbound.correlationId);
-      response.headers.append("set-cookie", parts.cookies.clearTxn());
+      // A transaction that could not be asked about is unspent: the same page may be loaded again.
+      if (transaction !== undefined || problem.status < 500) response.headers.append("set-cookie", parts.cookies.clearTxn());
       return response;
     }
   };

@@ -52,6 +52,7 @@ export const createOwnPaths = (parts: GatewayParts, opened: OwnPathsParts): Buil
     records,
     cookies,
     transactions: createTransactions(parts.secrets, now),
+    requireStore: () => store.ready(),
     isFirstUse: once.isFirstUse,
   };
   const signOut = { ...parts, sessions, recogniser, cookies, csrf, keys, postLogoutPath: config.postLogoutPath };

@@ -1,3 +1,4 @@
+import { Problem } from "#contract/problem.ts";
 import type { Change } from "#events/change.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { EndReason, SessionRecord } from "./session-store.ts";
@@ -9,7 +10,7 @@ export interface BrowserClient {
 }
 
 export interface SessionRecords {
-  /** Throws when the sign-in cannot be recorded: then there is none. */
+  /** Throws `audit_unavailable` when the sign-in cannot be recorded: then there is none. */
   signedIn(record: SessionRecord, client: BrowserClient, correlationId: string): Promise<void>;
   /** Never throws: an end is not held up by its record. `by`: whose session ended them, when it was somebody else. */
   ended(records: readonly SessionRecord[], reason: EndReason, correlationId: string, by?: SessionRecord): Promise<void>;
@@ -29,8 +30,8 @@ const via = { service: "gateway" } as const;
 
 /** Audit entries and events of sign-in and sign-out. */
 export const createSessionRecords = (parts: { readonly change: Change; readonly log: Log }): SessionRecords => ({
-  signedIn: (record, client, correlationId) =>
-    parts.change(async () => ({
+  signedIn: async (record, client, correlationId) => {
+    const work = parts.change(async () => ({
       result: undefined,
       entries: [
         {
@@ -51,7 +52,11 @@ export const createSessionRecords = (parts: { readonly change: Change; readonly 
           sealed: { ip: client.address, user_agent: client.userAgent },
         },
       ],
-    })),
+    }));
+    await work.catch((cause: unknown) => {
+      throw new Problem("audit_unavailable", { cause, headers: { "retry-after": "5" } });
+    });
+  },
   ended: async (records, reason, correlationId, by) => {
     if (records.length === 0) return;
     const work = parts.change(async () => ({
