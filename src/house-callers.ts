@@ -1,10 +1,12 @@
 import { createAuthenticate, type Authenticate } from "#authn/authenticate.ts";
 import { createBearerVerifier, createTokenChecker } from "#authn/bearer.ts";
 import type { Caller } from "#authn/caller.ts";
+import { webClientOf } from "#authn/client-secret.ts";
 import { identityMappingOf } from "#authn/config.ts";
 import type { HouseIdentity, VerifyBearer } from "#authn/house-identity.ts";
 import { createHouseKeyStore } from "#authn/house-key-store.ts";
 import { createHouseKeys, type HouseKeys } from "#authn/house-keys.ts";
+import { createIntrospector } from "#authn/introspection.ts";
 import { remoteIssuer } from "#authn/issuer-keys.ts";
 import { createAgentOfClient } from "#membership/graph/agent-of-client.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
@@ -41,8 +43,13 @@ export const createHouseCallers = (parts: {
   });
   const trusted = settings.authn.bearerIssuers.length > 0 ? settings.authn.bearerIssuers : [addresses.issuer];
   const issuers = trusted.map((issuer) => remoteIssuer({ issuer, metrics }));
+  // Only where we are a client ourselves may we ask what a token is.
+  const introspector = trusted.includes(addresses.issuer)
+    ? createIntrospector({ issuer: addresses.issuer, ...webClientOf(settings.authn, store.secrets), now, metrics })
+    : undefined;
   const common = {
     issuers,
+    ...(introspector === undefined ? {} : { introspector }),
     mapping: identityMappingOf(settings.authn),
     houseKeys,
     // Agents are nodes of the graph; every process reads it, whether it serves membership or not.

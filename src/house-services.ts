@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { createIssuer } from "#authn/issuer/issuer.ts";
-import { deriveClientSecret } from "#authn/client-secret.ts";
+import { webClientOf } from "#authn/client-secret.ts";
 import { CLI_CLIENT } from "#authn/issuer/clients.ts";
 import { createCrud } from "#crud/service.ts";
 import { statement } from "#store/database.ts";
@@ -93,10 +93,7 @@ export const openHouseServices = async (parts: HouseServicesParts): Promise<Serv
   };
 
   const embedded = serve.has("issuer") && settings.authn.oidcIssuer === undefined && environment !== "production";
-  const webClient = {
-    clientId: settings.authn.oidcClientId,
-    clientSecret: settings.authn.oidcClientSecret ?? deriveClientSecret(secrets, settings.authn.oidcClientId),
-  };
+  const webClient = webClientOf(settings.authn, secrets);
   if (embedded) {
     say("Starting the embedded OpenID provider ...");
     const issuer = stack.use(

@@ -7,7 +7,9 @@ import { identityOfHouse, identityOfProvider, parseActors, readScopes, type Iden
 import type { VerifyBearer } from "./house-identity.ts";
 import { HOUSE_CALL } from "./house-call.ts";
 import { houseServiceIds, maySpeakForOthers, type HouseKeys } from "./house-keys.ts";
+import type { Introspector } from "./introspection.ts";
 import type { TrustedIssuer } from "./issuer-keys.ts";
+import { createOpaqueCheck, isOpaque } from "./opaque-token.ts";
 import { createRecent } from "./recent.ts";
 
 const AHEAD_SECONDS = 60;
@@ -20,6 +22,8 @@ export interface BearerVerifierParts {
   readonly audience: string | readonly string[];
   /** Issuers besides the house itself. */
   readonly issuers: readonly TrustedIssuer[];
+  /** Says what tokens are that are no JWT; without it they are not accepted. Its issuer must be one of the accepted. */
+  readonly introspector?: Introspector;
   readonly mapping: IdentityMapping;
   readonly houseKeys: HouseKeys;
   /** The AIAgent node with this client id, if there is one. Asked only for a provider's tokens without an `act` of an agent. */
@@ -48,14 +52,18 @@ const requireHouseSubject = (service: string, who: Identity): boolean => {
 const agentOf = (actors: readonly string[]): string | undefined => actors.find((actor) => !actor.startsWith("service:"));
 
 /**
- * Checks access tokens for one service: a signed JWT of an accepted issuer, for this audience, in its time.
+ * Checks access tokens for one service: a signed JWT of an accepted issuer, or what such an issuer says of a token that is
+ * none, for this audience, in its time.
  * Throws `invalid_token` (401), `identity_rejected`, `tenant_required` (403), `identity_provider_unavailable` (503).
- * Cost: one signature check; a provider's keys are kept in memory.
+ * Cost: one signature check, a provider's keys are kept in memory; or one question to the provider each 30 s.
  */
 export const createTokenChecker = (parts: BearerVerifierParts): ((token: string) => Promise<Caller>) => {
   const audience = typeof parts.audience === "string" ? [parts.audience] : [...parts.audience];
   if (parts.issuers.some((row) => row.issuer === parts.houseKeys.issuer)) throw new TypeError("the house's own issuer is not a provider");
   const issuers = new Map(parts.issuers.map((row) => [row.issuer, row]));
+  const { introspector } = parts;
+  if (introspector !== undefined && !issuers.has(introspector.issuer)) throw new TypeError("only an accepted issuer is asked about tokens");
+  const checkOpaque = introspector === undefined ? undefined : createOpaqueCheck({ introspector, audience, now: parts.now });
 
   /** The key that must have signed it, and for our own keys whose it is. */
   const sourceOf = async ({ header, issuer }: TokenHead): Promise<{ service?: string; key: JWTVerifyGetKey }> => {
@@ -73,6 +81,7 @@ export const createTokenChecker = (parts: BearerVerifierParts): ((token: string)
 
   /** Signature, issuer, audience, times, type. Of a token seen lately it is known; who it names is read anew each time. */
   const verify = async (token: string): Promise<Verified> => {
+    if (checkOpaque !== undefined && isOpaque(token)) return { payload: await checkOpaque(token), service: undefined };
     const held = recent.get(token);
     if (held !== undefined) return held;
     const head = parseTokenHead(token);
@@ -125,7 +134,8 @@ export const createTokenChecker = (parts: BearerVerifierParts): ((token: string)
   };
 
   return async (token) => {
-    const count = (status: string) => parts.metrics.count("bff_token_validation_total", { token_type: "jwt", status });
+    const kind = isOpaque(token) ? "opaque" : "jwt";
+    const count = (status: string) => parts.metrics.count("bff_token_validation_total", { token_type: kind, status });
     try {
       const { payload, service } = await verify(token);
       const caller = await callerOf(token, payload, service);

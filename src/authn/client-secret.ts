@@ -5,6 +5,15 @@ import { deriveKey, type HouseSecrets } from "./seal.ts";
 export const deriveClientSecret = (secrets: HouseSecrets, clientId: string): string =>
   deriveKey(secrets[0], `authn.client-secret.v1 ${clientId}`).toString("base64url");
 
+/** This house at its OpenID provider: as configured, or as the embedded issuer knows it. */
+export const webClientOf = (
+  config: { readonly oidcClientId: string; readonly oidcClientSecret?: string | undefined },
+  secrets: HouseSecrets,
+): { readonly clientId: string; readonly clientSecret: string } => ({
+  clientId: config.oidcClientId,
+  clientSecret: config.oidcClientSecret ?? deriveClientSecret(secrets, config.oidcClientId),
+});
+
 /** SHA-256 of a secret, hex. Enough for secrets of 32 random bytes; not for passwords. */
 export const secretDigest = (secret: string): string => createHash("sha256").update(secret).digest("hex");
 

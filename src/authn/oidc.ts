@@ -110,6 +110,9 @@ const text = (value: unknown): string | undefined => (typeof value === "string" 
 export const createOidcClient = (parts: OidcClientParts): OidcClient => {
   const provider = createProviderConnection(parts);
 
+  const idTokenChecked = (status: "ok" | "invalid_token"): void =>
+    parts.metrics.count("bff_token_validation_total", { token_type: "id_token", status });
+
   const tokensOf = (answer: openid.TokenEndpointResponse): ProviderTokens => ({
     accessToken: answer.access_token,
     accessExpiresAt: Math.floor(parts.now().getTime() / 1000) + (answer.expires_in ?? DEFAULT_LIFE_SECONDS),
@@ -184,11 +187,14 @@ export const createOidcClient = (parts: OidcClientParts): OidcClient => {
         })
         .catch((cause: unknown) => {
           if (provider.isOutage(cause)) throw unavailable(cause);
+          // The library read an answer of the provider and did not take it: what stands in it is the ID token.
+          if (cause instanceof openid.ClientError) idTokenChecked("invalid_token");
           const isCancelled = cause instanceof openid.AuthorizationResponseError && cause.error === "access_denied";
           throw new Problem("login_failed", { cause, ...(isCancelled ? { detail: "The sign-in was cancelled." } : {}) });
         });
       const claims = answer.claims();
       if (claims === undefined) throw new Problem("login_failed");
+      idTokenChecked("ok");
       const who = identityOf(claims);
       requireAssurance(who, given);
       const idpSession = text(claims["sid"]);

@@ -44,7 +44,7 @@ const wasNeverSent = (fault: unknown): boolean => {
 const KEPT_MS = 3_600_000;
 const TIMEOUT_SECONDS = 10;
 
-type EndpointName = "discovery" | "jwks" | "par" | "token" | "revocation" | "other";
+type EndpointName = "discovery" | "jwks" | "par" | "token" | "revocation" | "introspection" | "other";
 
 /** Connection to an OpenID provider that may start later than we do, or be away for a while. */
 export const createProviderConnection = (parts: ProviderConnectionParts): ProviderConnection => {
@@ -56,6 +56,7 @@ export const createProviderConnection = (parts: ProviderConnectionParts): Provid
     if (url === metadata?.jwks_uri) return "jwks";
     if (url === metadata?.token_endpoint) return "token";
     if (url === metadata?.pushed_authorization_request_endpoint) return "par";
+    if (url === metadata?.introspection_endpoint) return "introspection";
     return url === metadata?.revocation_endpoint ? "revocation" : "other";
   };
   const unavailable = (cause: unknown): Problem =>
