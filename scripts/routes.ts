@@ -13,7 +13,7 @@ import { readHouseSettings } from "#house/settings.ts";
 import { checkRoutes } from "./doctor/check-routes.ts";
 import { explanationText } from "./routes/explanation-text.ts";
 
-const help = `npm run routes -- explain METHOD TARGET [--user ben] [--agent agent:hr-assistant] [--acr strong] [--credential none] [--body FILE] [--json]
+const help = `npm run routes -- explain METHOD TARGET [--user ben] [--agent agent:hr-assistant] [--acr strong] [--credential none] [--host HOST] [--body FILE] [--json]
 npm run routes -- reload
 npm run routes -- check [--config DIR]
 
@@ -24,7 +24,8 @@ npm run routes -- check [--config DIR]
   --user NAME      for whom (person:NAME); default: whoever asks
   --agent ID       the agent that acts for --user
   --acr strong     as after a sign-in with a second factor, just now
-  --credential K   session, bearer or none; default: bearer for an agent, else session
+  --credential K   session, bearer, both or none; default: bearer for an agent, else session
+  --host HOST      the rows that protect this host by forward-auth, as its proxy would ask about it
   --body FILE      JSON body of the request
   --json           the whole explanation
   --as NAME        demo person who asks, default ada. In production put a token in SALLYPORT_TOKEN instead
@@ -52,6 +53,7 @@ const readArguments = () => {
         agent: { type: "string" },
         acr: { type: "string" },
         credential: { type: "string" },
+        host: { type: "string" },
         body: { type: "string" },
         json: { type: "boolean", default: false },
         as: { type: "string", default: "ada" },
@@ -129,6 +131,7 @@ const explain = async (given: Given, [method, target, ...rest]: readonly string[
   const ask: ExplainRequest = {
     method,
     target,
+    ...(given.host === undefined ? {} : { host: given.host }),
     ...subject,
     credential: (given.credential as ExplainRequest["credential"]) ?? (given.agent === undefined ? "session" : "bearer"),
     ...(text === undefined ? {} : { body: parseStrictJson(text) }),

@@ -22,7 +22,7 @@ export const explanationText = (method: string, target: string, told: Explanatio
       "row",
       row === undefined
         ? "none"
-        : `${row.id}  ${row.path}${row.kind === "route" ? `  auth ${row.auth}, authz ${row.authz}` : ""}${place(row)}`,
+        : `${row.id}  ${row.path}${row.auth !== undefined ? `  auth ${row.auth}, authz ${row.authz}` : ""}${place(row)}`,
     ],
     ...told.candidates.filter(({ chosen }) => !chosen).map(({ id, path, why }) => ["not", `${id}  ${path}: ${why}`] as const),
     ...Object.entries(told.captures).map(([name, value]) => ["capture", `{${name}} = ${value}`] as const),

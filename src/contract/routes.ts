@@ -16,17 +16,19 @@ const explainedSubject = z.strictObject({
   scopes: z.array(z.string().max(128)).max(128).optional(),
 });
 
-export const credentialKind = z.enum(["session", "bearer", "none"]);
+export const credentialKind = z.enum(["session", "bearer", "both", "none"]);
 
 export const explainRequest = z.strictObject({
   method: z.string().regex(/^[A-Z]{1,16}$/, "must be a method in capitals"),
   /** As it would stand in the request line: path and query, not decoded. */
   target: z.string().min(1).max(16_384),
+  /** Asks about the rows that protect this host by forward-auth, as its proxy would; the gateway's own rows unless given. */
+  host: z.string().min(1).max(256).optional(),
   /** What the request would bring; by default what the caller brings now, `bearer` for an agent, else `session`. */
   credential: credentialKind.optional(),
   /** The caller unless given. Another than oneself needs `decisions/view_all`. */
   subject: explainedSubject.optional(),
-  /** JSON body of the request. */
+  /** JSON body of the request. A proxy that asks about one sends none. */
   body: z.unknown().optional(),
 });
 export type ExplainRequest = z.infer<typeof explainRequest>;
@@ -75,7 +77,7 @@ export const explanation = z.object({
   row: z
     .looseObject({
       id: z.string(),
-      kind: z.enum(["route", "built_in", "page"]),
+      kind: z.enum(["route", "forward_auth", "built_in", "page"]),
       path: z.string(),
       file: z.string().optional(),
       line: z.int().optional(),

@@ -6,7 +6,7 @@ import type { BuiltInHandler } from "#gateway/built-in.ts";
 import { canonicalise, guardMarks } from "#gateway/canonical-path.ts";
 import type { CsrfDoor } from "#gateway/csrf.ts";
 import type { DecideRoute } from "#gateway/decide-route.ts";
-import { inboundMethods, type Inbound, type InboundMethod } from "#gateway/front-door/inbound.ts";
+import type { Inbound } from "#gateway/front-door/inbound.ts";
 import type { PublicOrigins } from "#gateway/front-door/public-origins.ts";
 import { hasForwarding } from "#gateway/inside/metrics-exposition.ts";
 import type { RateDoor } from "#gateway/limits/rate-door.ts";
@@ -14,8 +14,8 @@ import { isForeignNavigation, isNavigation, refreshPage } from "#gateway/plain-p
 import { identityHeaders } from "#gateway/proxy/upstream-headers.ts";
 import type { Recognised, Recogniser } from "#gateway/recognise.ts";
 import { redirect } from "#gateway/reply.ts";
-import { capturesOf, type RouteTable } from "#gateway/routes/route-table.ts";
-import type { RowMethod } from "#gateway/routes/route-row.ts";
+import type { RouteTable } from "#gateway/routes/route-table.ts";
+import { parseForwarded, requireForwardRow, type ForwardedRequest } from "./forwarded-request.ts";
 import { readQuery } from "./query.ts";
 
 export interface VerifyParts {
@@ -31,27 +31,16 @@ export interface VerifyParts {
   readonly log: Log;
 }
 
-/** The request that a proxy asks about. */
-interface Forwarded {
-  readonly method: InboundMethod;
-  readonly host: string;
-  readonly origin: string;
-  readonly uri: string;
-}
-
 interface StepUp {
   readonly acr_value: string;
   readonly max_age_seconds: number;
 }
 
-const parseForwarded = (inbound: Inbound, origins: PublicOrigins): Forwarded => {
+const readForwarded = (inbound: Inbound, origins: PublicOrigins): ForwardedRequest => {
   const [method, uri, host] = ["x-forwarded-method", "x-forwarded-uri", "x-forwarded-host"].map((name) => inbound.headers.get(name));
   if (method === undefined || uri === undefined || host === undefined)
     throw new Problem("ambiguous_headers", { detail: "Send X-Forwarded-Method, X-Forwarded-Uri and X-Forwarded-Host." });
-  if (!(inboundMethods as readonly string[]).includes(method)) throw new Problem("method_not_allowed");
-  const origin = origins.originOf(host.toLowerCase());
-  if (origin === undefined) throw new Problem("access_denied", { detail: "This host is not protected here." });
-  return { method: method as InboundMethod, uri, host: origins.hostOf(host.toLowerCase()), origin };
+  return parseForwarded({ method, uri, host }, origins);
 };
 
 /** A person looks at the answer and nothing would be lost by looking elsewhere: a load, not a form that was sent. */
@@ -78,12 +67,9 @@ export const createVerify = (parts: VerifyParts): BuiltInHandler => {
   };
 
   const verifyForwarded = async (inbound: Inbound): Promise<Answer> => {
-    const asked = parseForwarded(inbound, parts.origins);
+    const asked = readForwarded(inbound, parts.origins);
     const target = canonicalise(asked.uri);
-    const hit = parts.table().findForward(asked.host, target.path);
-    const method = (asked.method === "HEAD" ? "GET" : asked.method) as RowMethod;
-    const route = hit?.routes.find((candidate) => candidate.row.methods.includes(method));
-    if (hit === undefined || route === undefined) throw new Problem("access_denied", { detail: "No row protects this request." });
+    const { route, captures } = requireForwardRow(parts.table(), asked, target.path);
     guardMarks(target, route.row.allow_encoded);
     if (route.row.auth === "none") {
       await parts.rate.requireByCaller(inbound, route.row.rate ?? "anonymous", async () => ({ kind: "none" as const }));
@@ -96,7 +82,6 @@ export const createVerify = (parts: VerifyParts): BuiltInHandler => {
       return parts.recogniser.session(about);
     });
     parts.csrf.guard(about, who.record, route.row.csrf ?? "headers");
-    const captures = capturesOf(route, hit.captured);
     await parts.decide({ inbound: about, route, captures, asker: who.asker, record: who.record, method: asked.method });
     return allowed(who);
   };

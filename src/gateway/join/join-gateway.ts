@@ -151,6 +151,7 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
     ...parts,
     decider,
     table: () => routes.table,
+    origins,
     builtIns: () => builtIns,
     webClient,
     recogniser,

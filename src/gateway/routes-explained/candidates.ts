@@ -12,11 +12,12 @@ const matches = (route: Route, path: string): boolean => {
 
 /**
  * Every row whose pattern fits a path: first those of the most specific pattern, which alone count, then the others in the
- * order of the file. None is chosen yet.
+ * order of the file; with a host those that protect it, else the gateway's own. None is chosen yet.
  */
-export const candidatesOf = (table: RouteTable, path: string, method: string): Candidate[] => {
-  const best = table.find(path)?.routes ?? [];
-  const others = table.routes.filter((route) => route.target.kind !== "forward_auth" && !best.includes(route) && matches(route, path));
+export const candidatesOf = (table: RouteTable, path: string, method: string, host?: string): Candidate[] => {
+  const best = (host === undefined ? table.find(path) : table.findForward(host, path))?.routes ?? [];
+  const isAsked = ({ row }: Route): boolean => (host === undefined ? row.hosts === undefined : row.hosts?.includes(host) === true);
+  const others = table.routes.filter((route) => isAsked(route) && !best.includes(route) && matches(route, path));
   const view = (route: Route, why: string): Candidate => ({
     id: route.id,
     path: route.row.path,

@@ -29,6 +29,10 @@ routes:
   - { id: scoped, path: /api/scoped, ${service}, preserve_path: true, methods: [GET], auth: bearer, authz: none, bearer: { scopes: [metrics.read] } }
   - { id: mcp.all, path: /mcp, ${service}, preserve_path: true, methods: [POST], auth: bearer, authz: none, streaming: true }
   - { id: secrets.value, path: /api/secrets, ${service}, preserve_path: true, methods: [GET], auth: session, authz: none }
+  - { id: wiki.open, path: "/public/*", hosts: ["127.0.0.1:8080"], methods: [GET], auth: none, authz: none }
+  - { id: wiki.page, path: "/wiki/{id}", hosts: ["127.0.0.1:8080"], methods: [GET, POST], auth: session, authz: pdp, csrf: origin, authz_map: { GET: { resource: pages, action: view, id_from: "{id}" }, POST: { resource: pages, action: view, id_from: "{id}" } } }
+  - { id: wiki.rest, path: "/wiki/*", hosts: ["127.0.0.1:8080"], methods: [GET], auth: session, authz: none, allow_encoded: ["%2F"] }
+  - { id: wiki.unmapped, path: /unmapped, hosts: ["127.0.0.1:8080"], methods: [GET], auth: session, authz: pdp }
   - { id: routes.explain, path: /api/v1/routes/explain, target_service: internal, methods: [POST], auth: session, authz: pdp, authz_map: { POST: { resource: gateway.routes, action: explain } } }
   - { id: routes.explain.bearer, path: /api/v1/routes/explain, target_service: internal, methods: [POST], auth: bearer, authz: pdp, authz_map: { POST: { resource: gateway.routes, action: explain } } }
 `;
@@ -57,7 +61,7 @@ const world = async (t: TestContext) => {
     routes,
     pdpConfig,
     peers: { crud: crud.peer, pdp: pdp.peer },
-    settings: { UI_SECRET_REVEAL: "false" },
+    settings: { UI_SECRET_REVEAL: "false", TRUSTED_PROXIES: "127.0.0.1" },
   });
   const { port } = await made.gateway.listen({ port: 0, hosts: ["127.0.0.1"] });
   const ada = await made.signIn("person:ada");
@@ -74,7 +78,9 @@ interface Case {
   readonly method?: string;
   readonly target: string;
   readonly user?: string;
-  readonly credential?: "session" | "bearer" | "none";
+  /** Of a forward-auth row: its proxy asks. */
+  readonly host?: string;
+  readonly credential?: "session" | "bearer" | "both" | "none";
   readonly body?: unknown;
   readonly scopes?: readonly string[];
   readonly clientId?: string;
@@ -138,6 +144,9 @@ const cases: readonly Case[] = [
   { what: "the session half of a pair", target: "/api/pair", row: "pair.session", status: 200 },
   { what: "the bearer half of a pair", target: "/api/pair", credential: "bearer", row: "pair.bearer", status: 200 },
   { what: "neither half of a pair", target: "/api/pair", credential: "none", row: "pair.session", status: 401, code: "unauthenticated" },
+  { what: "both halves of a pair at once", target: "/api/pair", credential: "both", status: 400, code: "ambiguous_credentials" },
+  { what: "both credentials where one row is", target: "/api/forms/7", credential: "both", row: "form", status: 200, source: "authz_map" },
+  { what: "both credentials where none counts", target: "/api/open/x", credential: "both", row: "open", status: 200 },
   {
     what: "a token without the row's scope",
     target: "/api/scoped",
@@ -189,15 +198,42 @@ const cases: readonly Case[] = [
   },
 ];
 
+const WIKI = "127.0.0.1:8080";
+
+/** Rows of another application: live, its proxy asks `/auth/verify`. */
+const forwardCases: readonly Case[] = [
+  { what: "a page that the decision point permits", target: "/wiki/7?x=%41", row: "wiki.page", status: 200, source: "authz_map" },
+  { what: "its HEAD", method: "HEAD", target: "/wiki/7", row: "wiki.page", status: 200, source: "authz_map" },
+  { what: "a form of that site's own page", method: "POST", target: "/wiki/7", body: { a: 1 }, row: "wiki.page", status: 200 },
+  { what: "a target that is not in its canonical form yet", target: "/%77iki/a%20b", row: "wiki.page", status: 200 },
+  { what: "a denial", target: "/wiki/7", user: "person:dan", row: "wiki.page", status: 403, code: "access_denied" },
+  { what: "a decision that cannot be had", target: "/wiki/broken", row: "wiki.page", status: 503, code: "decision_unavailable" },
+  { what: "an id that is reserved", target: "/wiki/*", row: "wiki.page", status: 400, code: "reserved_resource_id" },
+  { what: "no credential", target: "/wiki/7", credential: "none", row: "wiki.page", status: 401, code: "unauthenticated" },
+  { what: "a token", target: "/wiki/7", credential: "bearer", row: "wiki.page", status: 401, code: "unauthenticated" },
+  { what: "both credentials", target: "/wiki/7", credential: "both", row: "wiki.page", status: 200 },
+  { what: "the wider row", target: "/wiki/a/b", row: "wiki.rest", status: 200 },
+  { what: "a mark that the row lists", target: "/wiki/a/b%2fc", row: "wiki.rest", status: 200 },
+  { what: "a mark that the row does not list", target: "/public/a%2Fb", row: "wiki.open", status: 400, code: "ambiguous_target" },
+  { what: "an open row", target: "/public/x", credential: "none", row: "wiki.open", status: 200 },
+  { what: "no mapping", target: "/unmapped", row: "wiki.unmapped", status: 403, code: "no_mapping" },
+  { what: "a method that its row does not list", method: "DELETE", target: "/wiki/7", status: 403, code: "access_denied" },
+  { what: "a method that nobody serves", method: "TRACE", target: "/wiki/7", status: 405, code: "method_not_allowed" },
+  { what: "no row", target: "/elsewhere", status: 403, code: "access_denied" },
+  { what: "a row of the gateway's own", target: "/api/forms/7", status: 403, code: "access_denied" },
+  { what: "a dot segment", target: "/public/../wiki/7", status: 400, code: "ambiguous_target" },
+  { what: "a host that is not protected", host: "wiki.example", target: "/wiki/7", status: 403, code: "access_denied" },
+].map((one) => ({ host: WIKI, ...one, what: `${one.what}, at another application` }) as Case);
+
 const live = async ({ made, port, crud, pdp }: World, one: Case) => {
   const subject = one.user ?? "person:ben";
   const credential = one.credential ?? "session";
   const body = one.body === undefined ? undefined : JSON.stringify(one.body);
   const sent: Record<string, string> =
     body === undefined ? {} : { "content-type": "application/json", "content-length": String(body.length) };
-  if (credential === "session")
+  if (credential === "session" || credential === "both")
     Object.assign(sent, (await made.signIn(subject)).headers, body === undefined ? { "content-type": undefined } : {});
-  if (credential === "bearer") {
+  if (credential === "bearer" || credential === "both") {
     const token = await made.identity.tokenFor({
       sub: subject,
       tenant: "tenant:acme",
@@ -206,10 +242,17 @@ const live = async ({ made, port, crud, pdp }: World, one: Case) => {
     });
     sent["authorization"] = `Bearer ${token}`;
   }
+  let [method, target] = [one.method ?? "GET", one.target];
+  if (one.host !== undefined) {
+    const said = { "x-forwarded-method": method, "x-forwarded-uri": target, "x-forwarded-host": one.host };
+    Object.assign(sent, said, { origin: `http://${one.host}`, "content-length": undefined, "content-type": undefined });
+    [method, target] = ["GET", "/auth/verify"];
+  }
   const lines = Object.entries(sent).flatMap(([name, value]) => (value === undefined ? [] : [`${name}: ${value}\r\n`]));
   crud.seen.length = 0;
   pdp.seen.length = 0;
-  const bytes = `${one.method ?? "GET"} ${one.target} HTTP/1.1\r\nHost: localhost:8080\r\n${lines.join("")}\r\n${body ?? ""}`;
+  const content = one.host === undefined ? (body ?? "") : "";
+  const bytes = `${method} ${target} HTTP/1.1\r\nHost: localhost:8080\r\n${lines.join("")}\r\n${content}`;
   const [answer] = (await rawExchange(port, bytes)).answers;
   assert.ok(answer !== undefined, "there is an answer");
   const problem = answer.status >= 400 && answer.body !== "" ? (JSON.parse(answer.body) as { code: string; reason?: string }) : undefined;
@@ -231,7 +274,7 @@ const question = (asked: Record<string, unknown> | undefined): unknown => {
   return { ...asked, subject, context };
 };
 
-for (const one of cases)
+for (const one of [...cases, ...forwardCases])
   test(`a dry run says what the live request meets: ${one.what}`, async (t) => {
     const made = await world(t);
     const met = await live(made, one);
@@ -240,6 +283,7 @@ for (const one of cases)
     const { status, body } = await made.explain({
       method: one.method ?? "GET",
       target: one.target,
+      ...(one.host === undefined ? {} : { host: one.host }),
       credential: one.credential ?? "session",
       subject: {
         id: one.user ?? "person:ben",
@@ -301,6 +345,26 @@ test("row and mapping are named with file and line, and the rows that lost with 
     form.body.doors.map(({ door }) => door),
     "frame canonical_form match method credential encoded_marks recognise csrf reveal decide upstream".split(" "),
   );
+});
+
+test("the rows of another application are named by themselves, with those that lost", async (t) => {
+  const { explain } = await world(t);
+  const { body } = await explain({ method: "GET", target: "/wiki/7", host: WIKI });
+  assert.deepEqual([body.row?.kind, body.row?.auth, body.captures["id"]], ["forward_auth", "session", "7"]);
+  assert.equal(body.row?.line, routes.split("\n").findIndex((one) => one.includes("id: wiki.page")) + 1);
+  assert.deepEqual(
+    body.candidates.map(({ id, chosen }) => [id, chosen]),
+    [
+      ["wiki.page", true],
+      ["wiki.rest", false],
+    ],
+  );
+  assert.deepEqual(
+    body.doors.map(({ door }) => door),
+    "frame canonical_form match encoded_marks recognise csrf decide".split(" "),
+  );
+  const own = await explain({ method: "GET", target: "/wiki/7" });
+  assert.deepEqual([own.body.answer.code, own.body.candidates], ["not_found", []], "the gateway itself serves none of them");
 });
 
 test("an agent is explained as the bearer that it would be, with its person", async (t) => {

@@ -1,28 +1,42 @@
 import { Problem } from "#contract/problem.ts";
-import type { ExplainDoor, ExplainRequest, Explanation } from "#contract/routes.ts";
+import type { ExplainRequest, Explanation } from "#contract/routes.ts";
 import { asProblem } from "#http/problem-body.ts";
 import { evaluationOf, type Asker, type Decider } from "#pdp/decide.ts";
+import { parseForwarded, requireForwardRow } from "#gateway/auth/forwarded-request.ts";
 import { requireHandler, type BuiltIns } from "#gateway/built-in.ts";
 import { canonicalise, guardMarks } from "#gateway/canonical-path.ts";
 import { MAX_DECIDED_BODY_BYTES } from "#gateway/decide-route.ts";
 import type { Inbound } from "#gateway/front-door/inbound.ts";
+import type { PublicOrigins } from "#gateway/front-door/public-origins.ts";
 import { upstreamPath } from "#gateway/proxy/proxy.ts";
 import { readBytes } from "#gateway/read-body.ts";
-import { clientOf, guardBearer, type Recognised, type Recogniser } from "#gateway/recognise.ts";
+import { clientOf, guardBearer, type Recogniser } from "#gateway/recognise.ts";
 import type { RevealDoor } from "#gateway/reveal-door.ts";
 import { endsSession } from "#gateway/end-by-decision.ts";
-import { askOfRoute, decideRouteQuestion, mappingOf, routeRefusal } from "#gateway/route-question.ts";
+import { askOfRoute, decideRouteQuestion, routeRefusal } from "#gateway/route-question.ts";
 import { allowOf, chooseRoute, guardDeleteBody, requireRows } from "#gateway/routes/choose-route.ts";
 import { capturesOf, type Route, type RouteHit, type RouteTable } from "#gateway/routes/route-table.ts";
 import type { WebClient } from "#gateway/web-client/web-client.ts";
-import { candidatesOf, withChosen } from "./candidates.ts";
-import { credentialSent, mappingView, rowView } from "./explained-row.ts";
+import { candidatesOf } from "./candidates.ts";
+import { credentialSent } from "./explained-row.ts";
+import {
+  askerOf,
+  brings,
+  choose,
+  credentialOf,
+  type Credential,
+  type DecidedRequest,
+  type Enter,
+  type ExplainViewer,
+  type Findings,
+} from "./findings.ts";
 import { imagineRequest } from "./imagined-request.ts";
 
 export interface ExplainParts {
   readonly now: () => Date;
   /** The table of this moment. */
   readonly table: () => RouteTable;
+  readonly origins: PublicOrigins;
   readonly builtIns: () => BuiltIns;
   readonly webClient: WebClient;
   readonly recogniser: Recogniser;
@@ -33,41 +47,7 @@ export interface ExplainParts {
   readonly publicOrigin: string;
 }
 
-/** Who asks for the explanation, and by which request. */
-export interface ExplainViewer {
-  readonly who: Exclude<Recognised, { readonly kind: "none" }>;
-  readonly inbound: Inbound;
-}
-
 export type ExplainRoute = (ask: ExplainRequest, viewer: ExplainViewer) => Promise<Explanation>;
-
-type Credential = "session" | "bearer" | "none";
-
-/** What is found out on the way; a refusal ends the way and keeps all that was found. */
-type Findings = { -readonly [Member in keyof Explanation]?: Explanation[Member] } & { doors: ExplainDoor[] };
-
-/** The identity that the request would come from; of the viewer's own tenant, whoever it is. */
-const askerOf = (ask: ExplainRequest, viewer: ExplainViewer, sessionScopes: readonly string[]): Asker => {
-  const { asker } = viewer.who;
-  const { subject } = ask;
-  if (subject === undefined) return asker;
-  return {
-    sub: subject.id,
-    tenant: asker.tenant,
-    amr: subject.amr ?? ["pwd"],
-    scopes: new Set(subject.scopes ?? sessionScopes),
-    ...(subject.agent === undefined ? {} : { agent: subject.agent }),
-    ...(subject.client_id === undefined ? {} : { clientId: subject.client_id }),
-    ...(subject.acr === undefined ? {} : { acr: subject.acr }),
-    ...(subject.auth_time === undefined ? {} : { authTime: subject.auth_time }),
-  };
-};
-
-const credentialOf = (ask: ExplainRequest, viewer: ExplainViewer): Credential => {
-  if (ask.credential !== undefined) return ask.credential;
-  if (ask.subject === undefined) return viewer.who.kind;
-  return ask.subject.agent === undefined ? "session" : "bearer";
-};
 
 const refusalView = (problem: Problem): Explanation["answer"] => {
   const { detail, errors, members, headers } = problem.options;
@@ -94,45 +74,76 @@ export const createExplainRoute = (parts: ExplainParts): ExplainRoute => {
     await (route.row.auth === "bearer" ? parts.recogniser.bearer(inbound, route, captures) : parts.recogniser.session(inbound));
   };
 
+  const decide = async (request: DecidedRequest, found: Findings, enter: Enter): Promise<void> => {
+    const { inbound, route, captures, asker } = request;
+    if (route.row.authz !== "pdp") return;
+    enter("decide");
+    const { question } = await askOfRoute({ route, method: inbound.method, captures, client: clientOf(inbound) }, () =>
+      readBytes(inbound, MAX_DECIDED_BODY_BYTES),
+    );
+    found.authzen_request = evaluationOf(asker, question, inbound.correlationId);
+    const decided = await decideRouteQuestion(parts.decider, asker, question, inbound.correlationId);
+    if (route.row.auth === "session" && decided.obligations.some(endsSession))
+      throw new Problem("unauthenticated", { members: { decision_id: decided.decisionId } });
+    const refusal = routeRefusal(decided, asker, inbound.origin ?? parts.publicOrigin, parts.now());
+    if (refusal !== undefined) throw refusal;
+  };
+
+  /** A request for another application, as its proxy asks `/auth/verify` about it. */
+  const passForward = async (
+    ask: ExplainRequest & { readonly host: string },
+    viewer: ExplainViewer,
+    found: Findings,
+    enter: Enter,
+  ): Promise<Explanation["answer"]> => {
+    enter("frame");
+    const asked = parseForwarded({ method: ask.method, uri: ask.target, host: ask.host }, parts.origins);
+    const { body: _body, ...bare } = ask;
+    enter("canonical_form");
+    const target = canonicalise(asked.uri);
+    found.canonical = { path: target.path, query: target.query, marks: [...target.marks] };
+    const inbound: Inbound = { ...imagineRequest(bare, viewer.inbound), target, host: asked.host, origin: asked.origin };
+    enter("match");
+    found.candidates = candidatesOf(parts.table(), target.path, asked.method, asked.host);
+    const { route, captures } = requireForwardRow(parts.table(), asked, target.path);
+    choose(route, captures, inbound, found);
+    enter("encoded_marks");
+    guardMarks(target, route.row.allow_encoded);
+    const kind = route.row.auth;
+    enter("recognise", kind === "none" ? "nobody is looked for" : `by ${kind}`);
+    if (kind !== "none") {
+      if (!brings(credentialOf(ask, viewer), "session")) await parts.recogniser.session(inbound);
+      const assumed = route.row.csrf === "origin" ? "the origin of that site's own page" : "the headers and origin of that site's own page";
+      found.doors.push({ door: "csrf", result: "assumed", detail: assumed });
+      await decide({ inbound, route, captures, asker: askerOf(ask, viewer, parts.sessionScopes) }, found, enter);
+    }
+    return { outcome: "answered", status: 200 };
+  };
+
   const passRow = async (
     request: { readonly inbound: Inbound; readonly hit: RouteHit; readonly credential: Credential; readonly asker: Asker },
     found: Findings,
-    enter: (door: ExplainDoor["door"], detail?: string) => void,
+    enter: Enter,
   ): Promise<Explanation["answer"]> => {
     const { inbound, hit, credential, asker } = request;
     enter("method");
     const rows = requireRows(hit.routes, inbound.method);
     if (inbound.method === "OPTIONS") return { outcome: "answered", status: 204, allow: allowOf(hit.routes) };
     enter("credential");
-    const route = chooseRoute(rows, { cookie: credential === "session", bearer: credential === "bearer" });
-    found.row = rowView(route);
-    found.candidates = withChosen(found.candidates ?? [], route);
+    const route = chooseRoute(rows, { cookie: brings(credential, "session"), bearer: brings(credential, "bearer") });
     const captures = capturesOf(route, hit.captured);
-    found.captures = Object.fromEntries(captures);
-    const mapped = mappingOf(route, inbound.method);
-    if (mapped !== undefined) found.mapping = mappingView(mapped);
+    choose(route, captures, inbound, found);
     enter("encoded_marks");
     guardMarks(inbound.target, route.row.allow_encoded);
     guardDeleteBody(route, inbound);
     const kind = route.row.auth;
     enter("recognise", kind === "none" ? "both credentials are removed" : `by ${kind}`);
-    if (kind !== "none" && kind !== credential) await recogniseNobody(inbound, route, captures);
+    if (kind !== "none" && !brings(credential, kind)) await recogniseNobody(inbound, route, captures);
     if (kind === "bearer") guardBearer(route, inbound.target.path, asker, parts.firstPartyClients);
     if (kind === "session") found.doors.push({ door: "csrf", result: "assumed", detail: "the headers and origin of this site's own page" });
     enter("reveal");
     parts.reveal.guard(inbound, { kind });
-    if (route.row.authz === "pdp") {
-      enter("decide");
-      const { question } = await askOfRoute({ route, method: inbound.method, captures, client: clientOf(inbound) }, () =>
-        readBytes(inbound, MAX_DECIDED_BODY_BYTES),
-      );
-      found.authzen_request = evaluationOf(asker, question, inbound.correlationId);
-      const decided = await decideRouteQuestion(parts.decider, asker, question, inbound.correlationId);
-      if (kind === "session" && decided.obligations.some(endsSession))
-        throw new Problem("unauthenticated", { members: { decision_id: decided.decisionId } });
-      const refusal = routeRefusal(decided, asker, inbound.origin ?? parts.publicOrigin, parts.now());
-      if (refusal !== undefined) throw refusal;
-    }
+    await decide({ inbound, route, captures, asker }, found, enter);
     if (route.target.kind !== "service") return { outcome: "handled", by: "gateway" };
     if (inbound.body !== undefined)
       found.doors.push({ door: "content_type", result: "assumed", detail: `one of ${route.row.content_types.join(", ")}` });
@@ -148,14 +159,11 @@ export const createExplainRoute = (parts: ExplainParts): ExplainRoute => {
     return { outcome: "forwarded", to: service.name };
   };
 
-  const pass = async (
-    ask: ExplainRequest,
-    viewer: ExplainViewer,
-    found: Findings,
-    enter: (door: ExplainDoor["door"], detail?: string) => void,
-  ): Promise<Explanation["answer"]> => {
+  const pass = async (ask: ExplainRequest, viewer: ExplainViewer, found: Findings, enter: Enter): Promise<Explanation["answer"]> => {
     const table = parts.table();
     found.revision = table.revision;
+    const { host } = ask;
+    if (host !== undefined) return passForward({ ...ask, host }, viewer, found, enter);
     enter("frame");
     const head = imagineRequest(ask, viewer.inbound);
     enter("canonical_form");
@@ -179,14 +187,14 @@ export const createExplainRoute = (parts: ExplainParts): ExplainRoute => {
     const hit = isScreen ? undefined : table.find(target.path);
     if (hit !== undefined) return passRow({ inbound, hit, credential, asker }, found, enter);
     guardMarks(target, []);
-    const page = await parts.webClient.page(inbound, credential === "session" ? asker : undefined);
+    const page = await parts.webClient.page(inbound, brings(credential, "session") ? asker : undefined);
     found.row = { id: "web.page", kind: "page", path: target.path };
     return { outcome: "answered", status: page.status };
   };
 
   return async (ask, viewer) => {
     const found: Findings = { doors: [] };
-    const enter = (door: ExplainDoor["door"], detail?: string): void => {
+    const enter: Enter = (door, detail) => {
       found.doors.push({ door, result: "pass", ...(detail === undefined ? {} : { detail }) });
     };
     let answer: Explanation["answer"];

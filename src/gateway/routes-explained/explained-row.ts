@@ -5,7 +5,7 @@ import type { SourcedMapping } from "#gateway/routes/row-mappings.ts";
 /** A row as an explanation names it. */
 export const rowView = (route: Route): NonNullable<Explanation["row"]> => ({
   id: route.id,
-  kind: "route",
+  kind: route.target.kind === "forward_auth" ? "forward_auth" : "route",
   path: route.row.path,
   file: route.file,
   line: route.line,

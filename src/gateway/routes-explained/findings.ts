@@ -1,0 +1,63 @@
+import type { ExplainDoor, ExplainRequest, Explanation } from "#contract/routes.ts";
+import type { Asker } from "#pdp/decide.ts";
+import type { Inbound } from "#gateway/front-door/inbound.ts";
+import type { Recognised } from "#gateway/recognise.ts";
+import { mappingOf } from "#gateway/route-question.ts";
+import type { Route } from "#gateway/routes/route-table.ts";
+import { withChosen } from "./candidates.ts";
+import { mappingView, rowView } from "./explained-row.ts";
+
+/** Who asks for the explanation, and by which request. */
+export interface ExplainViewer {
+  readonly who: Exclude<Recognised, { readonly kind: "none" }>;
+  readonly inbound: Inbound;
+}
+
+export type Credential = NonNullable<ExplainRequest["credential"]>;
+
+/** What is found out on the way; a refusal ends the way and keeps all that was found. */
+export type Findings = { -readonly [Member in keyof Explanation]?: Explanation[Member] } & { doors: ExplainDoor[] };
+
+export type Enter = (door: ExplainDoor["door"], detail?: string) => void;
+
+/** A request whose row is known, and who it would come from. */
+export interface DecidedRequest {
+  readonly inbound: Inbound;
+  readonly route: Route;
+  readonly captures: ReadonlyMap<string, string>;
+  readonly asker: Asker;
+}
+
+export const brings = (credential: Credential, kind: "session" | "bearer"): boolean => credential === kind || credential === "both";
+
+/** The identity that the request would come from; of the viewer's own tenant, whoever it is. */
+export const askerOf = (ask: ExplainRequest, viewer: ExplainViewer, sessionScopes: readonly string[]): Asker => {
+  const { asker } = viewer.who;
+  const { subject } = ask;
+  if (subject === undefined) return asker;
+  return {
+    sub: subject.id,
+    tenant: asker.tenant,
+    amr: subject.amr ?? ["pwd"],
+    scopes: new Set(subject.scopes ?? sessionScopes),
+    ...(subject.agent === undefined ? {} : { agent: subject.agent }),
+    ...(subject.client_id === undefined ? {} : { clientId: subject.client_id }),
+    ...(subject.acr === undefined ? {} : { acr: subject.acr }),
+    ...(subject.auth_time === undefined ? {} : { authTime: subject.auth_time }),
+  };
+};
+
+export const credentialOf = (ask: ExplainRequest, viewer: ExplainViewer): Credential => {
+  if (ask.credential !== undefined) return ask.credential;
+  if (ask.subject === undefined) return viewer.who.kind;
+  return ask.subject.agent === undefined ? "session" : "bearer";
+};
+
+/** The row that answers, and what is known of it before any door. */
+export const choose = (route: Route, captures: ReadonlyMap<string, string>, inbound: Inbound, found: Findings): void => {
+  found.row = rowView(route);
+  found.candidates = withChosen(found.candidates ?? [], route);
+  found.captures = Object.fromEntries(captures);
+  const mapped = mappingOf(route, inbound.method);
+  if (mapped !== undefined) found.mapping = mappingView(mapped);
+};
