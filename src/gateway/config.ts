@@ -8,14 +8,32 @@ import { ratesSchema } from "./limits/rate-classes.ts";
 
 const isOrigin = (text: string): boolean => /^https?:\/\//.test(text) && URL.canParse(text) && new URL(text).origin === text;
 
-/** A range of addresses; all of them is no range. */
-const isNetwork = (text: string): boolean => {
-  const [address = "", bits] = text.split("/");
-  const family = isIP(address);
-  if (family === 0 || bits === undefined || !/^[0-9]{1,3}$/.test(bits)) return family !== 0 && bits === undefined;
-  return Number(bits) >= 1 && Number(bits) <= (family === 4 ? 32 : 128);
+/** The widest ranges that belong to one owner: 10.0.0.0/8 and fc00::/7. Wider ones, also in halves, trust the internet. */
+const WIDEST = { 4: 8, 6: 7 } as const;
+/** IPv4 as IPv6 writes it: a range of these is one of IPv4 addresses. */
+const MAPPED = { base: "::ffff:0:0", bits: 96 } as const;
+
+const isInSubnet = (address: string, base: string, bits: number): boolean => {
+  const list = new BlockList();
+  list.addSubnet(base, bits, "ipv6");
+  return list.check(address, "ipv6");
 };
-const networks = () => commaList().refine((items) => items.every(isNetwork), "must be addresses or CIDR ranges, and not all addresses");
+
+/** An address, or a range that one owner may have. */
+const isNetwork = (text: string): boolean => {
+  const [address = "", bits, ...rest] = text.split("/");
+  const family = isIP(address);
+  if (family === 0 || rest.length > 0) return false;
+  if (bits === undefined) return true;
+  if (!/^[0-9]{1,3}$/.test(bits)) return false;
+  const length = Number(bits);
+  if (family === 4) return length >= WIDEST[4] && length <= 32;
+  if (length < WIDEST[6] || length > 128) return false;
+  const isOfMapped = length <= MAPPED.bits ? isInSubnet(MAPPED.base, address, length) : isInSubnet(address, MAPPED.base, MAPPED.bits);
+  return !isOfMapped || length >= MAPPED.bits + WIDEST[4];
+};
+const networks = () =>
+  commaList().refine((items) => items.every(isNetwork), "must be addresses or CIDR ranges of at least /8 (IPv4) or /7 (IPv6)");
 
 const MOST_KNOWN = 1000;
 
@@ -67,7 +85,7 @@ export const gatewaySettings = {
   tlsKeyFile: setting("TLS_KEY_FILE", z.string().min(1).optional(), { description: "Private key (PEM) of TLS_CERT_FILE." }),
   trustedProxies: setting("TRUSTED_PROXIES", networks(), {
     description:
-      "Addresses or CIDR ranges of proxies whose forwarding headers count: what they ask at /auth/verify, and for whom they ask.",
+      "Addresses or CIDR ranges of proxies whose forwarding headers count: what they ask at /auth/verify, and for whom they ask. A range wider than /8 (IPv4) or /7 (IPv6) is refused.",
     default: "",
   }),
   metricsAllow: setting("METRICS_ALLOW", networks(), {
