@@ -288,6 +288,7 @@ export const testGateway = async (t: TestContext, options: TestGatewayOptions = 
 /** An answer as it lay on the wire. */
 export interface RawAnswer {
   readonly status: number;
+  /** All values of a repeated header, joined by `, `. */
   readonly headers: ReadonlyMap<string, string>;
   readonly body: string;
 }
@@ -306,9 +307,13 @@ const parseAnswers = (text: string): RawAnswer[] => {
     const end = rest.indexOf("\r\n\r\n");
     if (end === -1) break;
     const [first = "", ...lines] = rest.slice(0, end).split("\r\n");
-    const headers = new Map(
-      lines.map((line) => [line.slice(0, line.indexOf(":")).toLowerCase(), line.slice(line.indexOf(":") + 1).trim()]),
-    );
+    const headers = new Map<string, string>();
+    for (const line of lines) {
+      const name = line.slice(0, line.indexOf(":")).toLowerCase();
+      const value = line.slice(line.indexOf(":") + 1).trim();
+      const before = headers.get(name);
+      headers.set(name, before === undefined ? value : `${before}, ${value}`);
+    }
     const status = Number(first.split(" ")[1]);
     rest = rest.slice(end + 4);
     let body = "";

@@ -128,8 +128,17 @@ test("shared buckets that fail are replaced by the process's own, and asked agai
   assert.equal((await buckets.take("a", rate)).remaining, 9);
 });
 
+test("what is not set is what the manual says", () => {
+  assert.deepEqual(parseRates(""), {
+    login: { perSecond: 1 / 6, burst: 10 },
+    anonymous: { perSecond: 20, burst: 100 },
+    ingest: { perSecond: 10, burst: 50 },
+    session: { perSecond: 100, burst: 200 },
+    bearer: { perSecond: 100, burst: 200 },
+  });
+});
+
 test("the setting overrides the classes it names", () => {
-  assert.deepEqual(parseRates(""), defaultRates);
   assert.deepEqual(parseRates("login=30/min, session=50/s:100"), {
     ...defaultRates,
     login: { perSecond: 0.5, burst: 30 },
