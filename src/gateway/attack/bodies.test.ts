@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
-import { connect } from "node:net";
+import { createServer } from "node:http";
+import { connect, type AddressInfo } from "node:net";
 import { test } from "node:test";
 import { attackWorld, attackRoutes, JSON_TYPE, onEveryRow, rawPost, runAttacks, send, type Attack } from "#testing/attack-world.ts";
+import { cleanUp } from "#testing/clean-up.ts";
 import { sharedDatabase } from "#testing/gateway.ts";
 
 const database = sharedDatabase();
@@ -85,6 +87,31 @@ test("attack 26: an upstream that refuses at once is heard, and the rest of the 
   assert.equal(exchange.answers[0]?.status, 413);
   assert.ok(exchange.closed);
 });
+
+for (const isReal of [false, true])
+  test(`attack 26: with 100-continue too, ${isReal ? "over a socket" : "in the house"}`, async (t) => {
+    const early = createServer(
+      (_request, response) => void response.writeHead(413, { "content-type": "application/problem+json" }).end("{}"),
+    );
+    await new Promise<void>((resolve) => early.listen(0, "127.0.0.1", resolve));
+    cleanUp(t, () => {
+      early.closeAllConnections();
+      early.close();
+    });
+    const world = await attackWorld(t, await database(), {
+      ...(!isReal
+        ? { peers: { crud: async () => new Response("{}", { status: 413, headers: { "content-type": "application/problem+json" } }) } }
+        : { upstreamUrl: `http://127.0.0.1:${(early.address() as AddressInfo).port}` }),
+    });
+    const head = rawPost("/api/t/x", `<C>${JSON_TYPE}Content-Length: 70000\r\nExpect: 100-continue\r\n`, "");
+    if (!isReal) {
+      // A socket hears of the request with the first bytes of its body; in the house the answer is there before any is asked for.
+      const { answers, closed } = await send(world, head);
+      assert.deepEqual([answers.map(({ status }) => status), closed], [[413], true], "what was not sent will not be read");
+    }
+    const late = await send(world, [head, `{${"GET /public/second HTTP/1.1\r\n\r\n".repeat(9)}`]);
+    assert.deepEqual([late.answers.filter(({ status }) => status !== 100).map(({ status }) => status), late.closed], [[413], true]);
+  });
 
 test("attack 26: a client that goes on sending into a refusal still reads it, and is not read for ever", async (t) => {
   const world = await attackWorld(t, await database());

@@ -51,7 +51,7 @@ test("attack 30: a start with a fault ends with 78, names its place, and opens n
   const unset = await routesFile("unset.yaml", (text) => text.replace("${CRUD_SERVICE_URL}", "${CRUD_SERVICE_ADDRESS}"));
   const cases: readonly (readonly [what: string, environment: Readonly<Record<string, string>>, said: RegExp])[] = [
     ["auth: sesion", { ENVIRONMENT: "test", ROUTES_FILE: misspelt }, /misspelt\.yaml:\d+:\d+ .*auth.*session/],
-    ["an unreadable ca_file", { ENVIRONMENT: "test", ROUTES_FILE: unreadable }, /unreadable\.yaml.*\/nonexistent\/ca\.pem/],
+    ["an unreadable ca_file", { ENVIRONMENT: "test", ROUTES_FILE: unreadable }, /unreadable\.yaml:\d+:\d+ .*\/nonexistent\/ca\.pem/],
     ["an unset ${VAR}", { ENVIRONMENT: "test", ROUTES_FILE: unset }, /unset\.yaml:\d+:\d+ .*CRUD_SERVICE_ADDRESS/],
     ["no SESSION_SECRETS in production", { ENVIRONMENT: "production" }, /SESSION_SECRETS/],
     ["no ENVIRONMENT at all", {}, /SESSION_SECRETS/],

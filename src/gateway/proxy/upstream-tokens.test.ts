@@ -4,19 +4,27 @@ import type { AddressInfo } from "node:net";
 import { test, type TestContext } from "node:test";
 import { decodeJwt } from "jose";
 import { defaultAssuranceMap } from "#authn/assurance.ts";
+import { createBearerVerifier } from "#authn/bearer.ts";
+import { remoteIssuer } from "#authn/issuer-keys.ts";
 import { createOidcClient } from "#authn/oidc.ts";
+import type { GatewayParts } from "#gateway/service.ts";
+import { createSessionKeys } from "#gateway/sessions/session-keys.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { testDatabase } from "#testing/database.ts";
 import { foreignProvider, type ForeignProvider, type Misbehaviour } from "#testing/foreign-provider.ts";
 import { gatewayRooms, sharedDatabase, testGateway, type SignedInBrowser } from "#testing/gateway.ts";
-import { testAudiences } from "#testing/identity.ts";
+import { testAudiences, testIdentity } from "#testing/identity.ts";
 import { testIssuer } from "#testing/issuer.ts";
 import { signIn, visitor } from "#testing/sign-in.ts";
+import { until } from "#testing/until.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 
 const database = sharedDatabase();
 const A = "https://a.example";
 const B = "https://b.example";
+
+/** Audience of the foreign provider's own tokens. */
+const HOME = "https://api.foreign.test";
 
 interface SeenAt {
   readonly service: string;
@@ -32,11 +40,16 @@ services:
   a: { base_urls: ["${url}"], audience: "${A}" }
   b: { base_urls: ["${url}"], audience: "${B}" }
 routes:
-${row("none", "a", "")}${row("pass", "a", "mode: session_passthrough")}${row("service", "a", "mode: service_token, scopes: [read]")}${row("a", "a", "mode: on_behalf_of, scopes: [read]")}${row("a-write", "a", "mode: on_behalf_of, scopes: [write]")}${row("a-both", "a", "mode: on_behalf_of, scopes: [write, read]")}${row("a-same", "a", "mode: on_behalf_of, scopes: [read, write]")}${row("b", "b", "mode: on_behalf_of, scopes: [read]")}${row("short", "b", "mode: on_behalf_of, scopes: [read], cache_ttl: 5")}${row("all", "a", "mode: on_behalf_of")}${row("bearer", "a", "mode: session_passthrough", "bearer", `, bearer: { audiences: ["${A}"] }`)}${row("bearer-own", "a", "mode: session_passthrough", "bearer")}`;
+${row("none", "a", "")}${row("pass", "a", "mode: session_passthrough")}${row("service", "a", "mode: service_token, scopes: [read]")}${row("a", "a", "mode: on_behalf_of, scopes: [read]")}${row("a-write", "a", "mode: on_behalf_of, scopes: [write]")}${row("a-both", "a", "mode: on_behalf_of, scopes: [write, read]")}${row("a-same", "a", "mode: on_behalf_of, scopes: [read, write]")}${row("b", "b", "mode: on_behalf_of, scopes: [read]")}${row("short", "b", "mode: on_behalf_of, scopes: [read], cache_ttl: 5")}${row("all", "a", "mode: on_behalf_of")}${row("bearer", "a", "mode: session_passthrough", "bearer", `, bearer: { audiences: ["${A}"] }`)}${row("bearer-a", "a", "mode: on_behalf_of, scopes: [read]", "bearer", `, bearer: { audiences: ["${HOME}"] }`)}${row("bearer-b", "b", "mode: on_behalf_of, scopes: [read]", "bearer", `, bearer: { audiences: ["${HOME}"] }`)}${row("bearer-own", "a", "mode: session_passthrough", "bearer")}`;
 };
 
 /** A gateway before two services of others, at a provider of ours or of others. */
-const setUp = async (t: TestContext, provider: { url: string; clientId: string; clientSecret: string }, now?: () => Date) => {
+const setUp = async (
+  t: TestContext,
+  provider: { url: string; clientId: string; clientSecret: string },
+  now?: () => Date,
+  parts: Partial<GatewayParts> = {},
+) => {
   const seen: SeenAt[] = [];
   const server = createServer((request, response) => {
     seen.push({
@@ -63,7 +76,7 @@ const setUp = async (t: TestContext, provider: { url: string; clientId: string; 
   const made = await testGateway(t, {
     database: await database(),
     routes: tableOf(`http://127.0.0.1:${(server.address() as AddressInfo).port}`),
-    parts: { oidc },
+    parts: { oidc, ...parts },
     ...(now === undefined ? {} : { now }),
   });
   const get = async (id: string, who: SignedInBrowser | string) => {
@@ -111,7 +124,7 @@ test("an exchanged token keeps its subject and its actors, and has the audience 
   assert.equal(decodeJwt(last().token)["scope"], "read write");
 });
 
-test("tokens are kept by session, generation, service, audience and scopes: none of one reaches another", async (t) => {
+test("tokens are kept by session, service, audience and scopes: none of one reaches another", async (t) => {
   const op = await foreignProvider(t);
   const { made, get, seen } = await setUp(t, op);
   const [ben, again, eve] = [await person(op, made, "ben"), await person(op, made, "ben"), await person(op, made, "eve")];
@@ -135,6 +148,99 @@ test("tokens are kept by session, generation, service, audience and scopes: none
     seen.map(({ token }) => decodeJwt(token).sub),
     ["ben", "ben", "ben", "ben", "ben", "eve", "ben", "ben", "eve"],
   );
+});
+
+test("a session whose tokens were refreshed gets tokens of the new ones, and one of another issuer its own", async (t) => {
+  const op = await foreignProvider(t);
+  const { made, get, seen } = await setUp(t, op);
+  const ben = await person(op, made, "ben");
+  assert.deepEqual([await get("a", ben), await get("a", ben)], [200, 200]);
+  assert.equal(op.asked.length, 1);
+  const renewed = await op.tokenOf("ben", "read write");
+  const tokens = createSessionKeys(made.identity.secrets).sealTokens({ accessToken: renewed }, ben.record.sidHash, 2);
+  assert.ok(await made.store.replaceTokens(ben.record.sidHash, 1, { tokens, accessExpiresAt: new Date(Date.now() + 300_000) }));
+  await until(
+    async () => {
+      assert.equal(await get("a", ben), 200);
+      return op.asked.length;
+    },
+    (count) => count === 2,
+  );
+  assert.equal(op.asked.at(-1)?.["subject_token"], renewed, "the former token is no longer exchanged");
+  assert.equal(await get("a", ben), 200);
+  assert.equal(op.asked.length, 2);
+  const accessToken = await op.tokenOf("ben", "read write");
+  const elsewhere = await made.signIn("person:ben", { issuer: "https://other.example", accessToken });
+  assert.equal(await get("a", elsewhere), 200);
+  assert.equal(op.asked.length, 3);
+  assert.equal(new Set(seen.map(({ token }) => token)).size, 3);
+});
+
+test("a bearer's own token is exchanged, by its hash, for each audience, and keeps its actors", async (t) => {
+  const op = await foreignProvider(t);
+  const identity = testIdentity();
+  const { made, get, last, seen } = await setUp(t, op, undefined, {
+    verifierFor: (audience) =>
+      createBearerVerifier({
+        audience,
+        issuers: [remoteIssuer({ issuer: op.url, metrics: createMetrics() })],
+        mapping: {
+          subjectPrefix: "person:",
+          subjectClaim: "sub",
+          tenantClaim: "tenant",
+          defaultTenant: "tenant:acme",
+          assurance: defaultAssuranceMap,
+        },
+        houseKeys: identity.houseKeys,
+        now: () => new Date(),
+        metrics: createMetrics(),
+      }),
+  });
+  const act = { sub: "agent:x", act: { sub: "agent:y" } };
+  const [own, acting, other] = [
+    await op.tokenOf("ben", "read write"),
+    await op.tokenOf("ben", "read write", act),
+    await op.tokenOf("eve", "read write"),
+  ];
+  assert.equal(await get("bearer-a", own), 200);
+  const { sub, aud, scope, act: none } = decodeJwt(last().token);
+  assert.deepEqual([sub, aud, scope, none], ["ben", A, "read", undefined]);
+  assert.equal(await get("bearer-a", acting), 200);
+  assert.deepEqual([decodeJwt(last().token)["act"], last().headers["x-agent-id"]], [act, "agent:x"]);
+  assert.equal(await get("bearer-b", own), 200);
+  assert.equal(decodeJwt(last().token).aud, B);
+  assert.equal(await get("bearer-a", other), 200);
+  assert.equal(decodeJwt(last().token).sub, "eve");
+  assert.equal(op.asked.length, 4);
+  for (const [id, token] of [
+    ["bearer-a", own],
+    ["bearer-a", acting],
+    ["bearer-b", own],
+    ["bearer-a", other],
+  ] as const)
+    assert.equal(await get(id, token), 200);
+  assert.equal(op.asked.length, 4, "each is kept by its own hash");
+  assert.deepEqual(
+    seen.slice(4).map(({ token }) => token),
+    seen.slice(0, 4).map(({ token }) => token),
+  );
+  const ben = await person(op, made, "ben");
+  assert.equal(await get("a", ben), 200);
+  assert.equal(op.asked.length, 5, "nor does a session get what a bearer brought");
+});
+
+test("signing out drops what was fetched for the session", async (t) => {
+  const op = await foreignProvider(t);
+  const { made, get } = await setUp(t, op);
+  const [ben, eve] = [await person(op, made, "ben"), await person(op, made, "eve")];
+  for (const who of [ben, eve, ben, eve]) assert.equal(await get("a", who), 200);
+  assert.equal(op.asked.length, 2);
+  const left = await made.fetch("/auth/logout", { method: "POST", headers: ben.headers, body: "{}" });
+  assert.deepEqual([left.status, ((await left.json()) as { sessions_ended: number }).sessions_ended], [200, 1]);
+  assert.equal(await get("a", ben), "401 unauthenticated");
+  await made.store.create(ben.record);
+  assert.deepEqual([await get("a", ben), await get("a", eve)], [200, 200]);
+  assert.equal(op.asked.length, 3, "ben's was dropped, eve's was not");
 });
 
 test("whoever asks while a token is fetched waits for that one; the end of the session drops it, fetched or being fetched", async (t) => {
