@@ -98,11 +98,9 @@ for (const isReal of [false, true])
       early.closeAllConnections();
       early.close();
     });
-    const world = await attackWorld(t, await database(), {
-      ...(!isReal
-        ? { peers: { crud: async () => new Response("{}", { status: 413, headers: { "content-type": "application/problem+json" } }) } }
-        : { upstreamUrl: `http://127.0.0.1:${(early.address() as AddressInfo).port}` }),
-    });
+    const refuse = async () => new Response("{}", { status: 413, headers: { "content-type": "application/problem+json" } });
+    const upstreamUrl = `http://127.0.0.1:${(early.address() as AddressInfo).port}`;
+    const world = await attackWorld(t, await database(), isReal ? { upstreamUrl } : { peers: { crud: refuse } });
     const head = rawPost("/api/t/x", `<C>${JSON_TYPE}Content-Length: 70000\r\nExpect: 100-continue\r\n`, "");
     if (!isReal) {
       // A socket hears of the request with the first bytes of its body; in the house the answer is there before any is asked for.
