@@ -356,6 +356,7 @@ test("the embedded provider exchanges for services outside and for none of the h
   assert.equal(await get("a", ben), "502 upstream_auth_failed", "a scope that the person's token has not");
   assert.equal(await get("service", ben), 200);
   assert.deepEqual([decodeJwt(last().token).sub, [decodeJwt(last().token).aud].flat()], [op.clientId, [A]]);
+  assert.equal(decodeJwt(last().token)["scope"], "read");
   const oidc = visitor(op).client;
   for (const audience of [op.publicOrigin, testAudiences.crud]) {
     const house = { audience, scopes: undefined };
