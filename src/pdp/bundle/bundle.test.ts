@@ -191,3 +191,31 @@ test("the digest changes with every name and every text, and with nothing else",
   const others: readonly Readonly<Record<string, string>>[] = [{ a: "1", b: "3" }, { a: "1", c: "2" }, { a: "1b", b: "2" }, { a: "1" }];
   for (const other of others) assert.notEqual(one, digestOf(other));
 });
+
+test("a policy is judged by the whole schema, however many others stand beside it", () => {
+  const many = Array.from(
+    { length: 40 },
+    (_none, index) => `@id("many-${index}") @description("x") permit (${scope}) when { context.mfa };`,
+  );
+  const bad = [
+    [`@id("bad-a") @description("x") permit (${scope}) when { context.cake };`, /bad-a|cake/],
+    [`@id("bad-b") @description("x") permit (principal, action == Action::"pages:viwe", resource);`, /pages:viwe/],
+    [`@id("bad-c") @description("x") forbid (principal, action, resource) when { action == Action::"pages:fly" };`, /pages:fly/],
+    [`@id("bad-d") @description("x") forbid (principal, action, resource) when { resource is Cake };`, /Cake/],
+    [`@id("bad-e") @description("x") forbid (${scope}) when { resource == Secret::"a" && false };`, /impossible/],
+  ] as const;
+  const text = [...many.slice(0, 20), ...bad.map(([policy]) => policy), ...many.slice(20)].join("\n");
+  const { findings } = inspectBundle({ ...files, "extra.cedar": text });
+  const told = [...findings.errors, ...findings.lint];
+  for (const [index, [, says]] of bad.entries()) {
+    const found = told.filter(({ message, policy_id }) => policy_id === `bad-${"abcde"[index]}` && says.test(message));
+    assert.equal(found.length, 1, `bad-${"abcde"[index]}: ${JSON.stringify(told)}`);
+    assert.equal(found[0]?.line, 21 + index);
+  }
+  assert.equal(new Set(told.map(({ policy_id }) => policy_id)).size, bad.length);
+});
+
+test("a schema is refused for an action that no policy names", () => {
+  const schema = `${files["schema.cedarschema"]}\naction "cakes:eat" appliesTo { principal: [Person], resource: [Cake], context: {} };`;
+  assert.ok(faultsOf({ "schema.cedarschema": schema }).some((fault) => fault.includes("Cake")));
+});

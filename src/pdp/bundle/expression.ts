@@ -68,6 +68,27 @@ export const readsOf = (policy: PolicyJson): Reads => {
   return { context, groups, entities };
 };
 
+/**
+ * The actions that the scope of a policy names one by one, if nothing else in it speaks of an action: nothing that is said of
+ * another action, or is unknown of it, can then change what holds of the policy. `undefined`: it may speak of any.
+ */
+export const soleActions = (policy: PolicyJson): readonly string[] | undefined => {
+  const { action: scope, conditions } = policy;
+  if (scope.op === "All" || "slot" in scope) return undefined;
+  if (scope.op === "in" && "entity" in scope) return undefined;
+  const speaks = (value: Json): boolean => {
+    if (Array.isArray(value)) return (value as readonly Json[]).some(speaks);
+    if (!isObject(value)) return false;
+    return value["Var"] === "action" || entityOf(value)?.type === "Action" || Object.values(value).some(speaks);
+  };
+  if (speaks(conditions as unknown as Json)) return undefined;
+  const named = "entities" in scope ? scope.entities : [scope.entity];
+  return named.flatMap((entity) => {
+    const found = entityOf(entity as unknown as { readonly [name: string]: Json });
+    return found?.type === "Action" ? [found.id] : [];
+  });
+};
+
 const flips: ReadonlySet<string> = new Set(["!"]);
 const keeps: ReadonlySet<string> = new Set(["&&", "||"]);
 

@@ -26,6 +26,21 @@ export const placeOf = (text: string, offset: number | undefined): { readonly li
   return { line: before.length, column: (before.at(-1) ?? "").length + 1 };
 };
 
+/** Places of a text, asked from its beginning towards its end: one pass for all of them. */
+export const walkPlaces = (text: string): ((at: number) => { readonly line: number; readonly column: number }) => {
+  let line = 1;
+  let lineStart = 0;
+  let lineEnd = text.indexOf("\n");
+  return (at) => {
+    while (lineEnd !== -1 && lineEnd < at) {
+      line += 1;
+      lineStart = lineEnd + 1;
+      lineEnd = text.indexOf("\n", lineStart);
+    }
+    return { line, column: at - lineStart + 1 };
+  };
+};
+
 /** As `placeOf`, where the text is a part of a file that begins at a place of its own. */
 export const placeWithin = (
   start: { readonly line: number; readonly column: number },

@@ -1,6 +1,6 @@
 import { policySetTextToParts, policyToJson, type PolicyJson } from "@cedar-policy/cedar-wasm/nodejs";
 import { readsOf, type Reads } from "./expression.ts";
-import { placeOf, placeWithin, shownFile, type Findings } from "./findings.ts";
+import { placeOf, placeWithin, shownFile, walkPlaces, type Findings } from "./findings.ts";
 import type { PolicyFiles } from "./policy-files.ts";
 import { hintOf } from "./schema.ts";
 
@@ -57,11 +57,11 @@ export const readPolicies = (files: PolicyFiles, findings: Findings): readonly P
     }
     if (parts.policy_templates.length > 0)
       findings.errors.push({ path: file, file, message: "holds a policy with a slot (?principal, ?resource), which nothing links" });
+    const placeAt = walkPlaces(text);
     let from = 0;
     for (const part of inOrder(text, parts.policies)) {
       from = text.indexOf(part, from);
-      const { line = 1, column = 1 } = placeOf(text, Buffer.byteLength(text.slice(0, from)));
-      const policy = readPolicy(part, file, { line, column }, findings);
+      const policy = readPolicy(part, file, placeAt(from), findings);
       from += part.length;
       if (policy !== undefined) policies.push(policy);
     }
@@ -70,7 +70,11 @@ export const readPolicies = (files: PolicyFiles, findings: Findings): readonly P
 };
 
 /** The parser gives them in an order of its own; equal texts keep theirs. */
-const inOrder = (text: string, parts: readonly string[]): readonly string[] => parts.toSorted((a, b) => text.indexOf(a) - text.indexOf(b));
+const inOrder = (text: string, parts: readonly string[]): readonly string[] =>
+  parts
+    .map((part) => ({ part, at: text.indexOf(part) }))
+    .toSorted((a, b) => a.at - b.at)
+    .map(({ part }) => part);
 
 const readPolicy = (
   text: string,

@@ -24,6 +24,8 @@ export interface Schema {
   readonly entityTypes: ReadonlySet<string>;
   /** The schema of one action with all that it can reach: Cedar's work on a question grows with the schema it is given. */
   readonly ofAction: (action: string) => SchemaJson<string> | string;
+  /** The schema with every type but these actions alone; `undefined` where it has more than one namespace. */
+  readonly withActions: (actions: readonly string[]) => SchemaJson<string> | undefined;
 }
 
 interface ActionJson {
@@ -88,8 +90,17 @@ export const readSchema = (text: string | undefined, faults: Finding[]): Schema 
   };
   const ofAction: Schema["ofAction"] = (action) =>
     Object.keys(read.json).length > 1 ? text : ({ "": partOf(namespace, [action, ...groupsOf(action)]) } as unknown as SchemaJson<string>);
-  return { text, actions, attributes, entityTypes: new Set(Object.keys(namespace.entityTypes)), ofAction };
+  const withActions: Schema["withActions"] = (wanted) => {
+    if (Object.keys(read.json).length > 1) return undefined;
+    const ids = new Set(wanted.flatMap((id) => [id, ...groupsOf(id)]));
+    const kept = { ...namespace, actions: actionsOf(namespace, ids) };
+    return { "": kept } as unknown as SchemaJson<string>;
+  };
+  return { text, actions, attributes, entityTypes: new Set(Object.keys(namespace.entityTypes)), ofAction, withActions };
 };
+
+const actionsOf = (namespace: NamespaceJson, ids: Iterable<string>): NamespaceJson["actions"] =>
+  Object.fromEntries([...ids].flatMap((id) => (namespace.actions[id] === undefined ? [] : [[id, namespace.actions[id]] as const])));
 
 /** These actions, and every type whose name stands anywhere in them or in a type so found; one too many does no harm. */
 const partOf = (namespace: NamespaceJson, actions: readonly string[]): NamespaceJson => {
@@ -107,9 +118,7 @@ const partOf = (namespace: NamespaceJson, actions: readonly string[]): Namespace
       if (common !== undefined) walk((commonTypes[value] = common));
     } else if (typeof value === "object" && value !== null) for (const part of Object.values(value)) walk(part);
   };
-  const kept = Object.fromEntries(
-    actions.flatMap((id) => (namespace.actions[id] === undefined ? [] : [[id, namespace.actions[id]] as const])),
-  );
+  const kept = actionsOf(namespace, actions);
   walk(kept);
   return { commonTypes, entityTypes, actions: kept };
 };

@@ -1,7 +1,36 @@
-import { validate } from "@cedar-policy/cedar-wasm/nodejs";
+import { validate, type ValidationError } from "@cedar-policy/cedar-wasm/nodejs";
+import { soleActions } from "./expression.ts";
 import { placeWithin, type Findings } from "./findings.ts";
 import type { Policy } from "./policies.ts";
 import { hintOf, type Schema } from "./schema.ts";
+
+/** Policies that are validated at once: Cedar looks at each of them under each action, and reads the types anew each time. */
+const AT_ONCE = 16;
+
+interface Part {
+  readonly schema: Parameters<typeof validate>[0]["schema"];
+  readonly policies: readonly Policy[];
+}
+
+/** Policies with the part of the schema that they speak of. Those that may speak of any action go together, with all of it. */
+const partsOf = (schema: Schema, policies: readonly Policy[]): readonly Part[] => {
+  const wide: Policy[] = [];
+  const narrow: { readonly policy: Policy; readonly actions: readonly string[] }[] = [];
+  for (const policy of policies) {
+    const actions = soleActions(policy.json);
+    // What is unknown is told best by who knows all that it could have been.
+    if (actions === undefined || actions.length === 0 || !actions.every((action) => schema.actions.has(action))) wide.push(policy);
+    else narrow.push({ policy, actions });
+  }
+  // Also without any of them: it is here that the schema as a whole is looked at.
+  const parts: Part[] = [{ schema: schema.text, policies: wide }];
+  for (let from = 0; from < narrow.length; from += AT_ONCE) {
+    const some = narrow.slice(from, from + AT_ONCE);
+    const actions = [...new Set(some.flatMap((one) => one.actions))];
+    parts.push({ schema: schema.withActions(actions) ?? schema.text, policies: some.map(({ policy }) => policy) });
+  }
+  return parts;
+};
 
 /**
  * What Cedar's strict validation says against the schema. Its warnings are of policies that can never apply and of look-alike
@@ -9,17 +38,26 @@ import { hintOf, type Schema } from "./schema.ts";
  */
 export const validateStrictly = (schema: Schema, policies: readonly Policy[], findings: Findings): void => {
   const byId = new Map(policies.toReversed().map((policy) => [policy.id, policy]));
-  const texts = Object.fromEntries([...byId].map(([id, policy]) => [id, policy.text]));
-  const answer = validate({ schema: schema.text, policies: { staticPolicies: texts }, validationSettings: { mode: "strict" } });
-  if (answer.type === "failure") {
-    for (const error of answer.errors) findings.errors.push({ path: "policies", message: error.message, ...hintOf(error) });
-    return;
+  const single = [...byId.values()].toReversed();
+  const errors: ValidationError[] = [];
+  const warnings: ValidationError[] = [];
+  for (const part of partsOf(schema, single)) {
+    const texts = Object.fromEntries(part.policies.map((policy) => [policy.id, policy.text]));
+    const answer = validate({ schema: part.schema, policies: { staticPolicies: texts }, validationSettings: { mode: "strict" } });
+    if (answer.type === "failure") {
+      for (const error of answer.errors) findings.errors.push({ path: "policies", message: error.message, ...hintOf(error) });
+      return;
+    }
+    errors.push(...answer.validationErrors);
+    warnings.push(...answer.validationWarnings);
   }
+  const order = new Map(single.map((policy, index) => [policy.id, index]));
+  const rank = ({ policyId }: ValidationError): number => order.get(policyId) ?? single.length;
   for (const [list, told] of [
-    [findings.errors, answer.validationErrors],
-    [findings.lint, answer.validationWarnings],
+    [findings.errors, errors],
+    [findings.lint, warnings],
   ] as const) {
-    for (const { policyId, error } of told) {
+    for (const { policyId, error } of told.toSorted((one, other) => rank(one) - rank(other))) {
       const policy = byId.get(policyId);
       list.push({
         path: policyId,
