@@ -1,38 +1,24 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { runScript } from "./run-script.ts";
 import { startTestHouse, type TestHouse } from "./test-house.ts";
 
 const root = join(import.meta.dirname, "..");
 const cases = join(root, "src/pdp/interop/cases");
 const certification = join(root, "src/pdp/interop/certification");
 
-const script = async (name: string, args: readonly string[], environment: Readonly<Record<string, string>> = {}) => {
-  const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", join(root, "scripts", name), ...args], {
-    env: { ...process.env, NODE_TEST_CONTEXT: undefined, ...environment },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  let out = "";
-  let err = "";
-  child.stdout.setEncoding("utf8").on("data", (text: string) => (out += text));
-  child.stderr.setEncoding("utf8").on("data", (text: string) => (err += text));
-  const [code] = (await once(child, "close")) as [number | null];
-  return { code, out, err };
-};
-
 /** A profile as the documentation starts it, and a token of its enforcement point. */
 const startProfile = async (name: string) => {
   const house = await startTestHouse({ serve: "pdp,issuer,gateway", arguments: ["--config", join(root, "config", name), "--no-demo"] });
-  const got = await script("token.ts", ["--client", "service:pep", "--port", String(house.port), "--data", house.data]);
+  const got = await runScript("token.ts", ["--client", "service:pep", "--port", String(house.port), "--data", house.data]);
   assert.deepEqual([got.code, got.err], [0, ""]);
   return { house, token: got.out.trim() };
 };
 const runSets = (house: TestHouse, folder: string, offset: number, environment: Readonly<Record<string, string>>) =>
-  script("interop.ts", ["--data", folder, "--pdp", `http://localhost:${house.port + offset}`], environment);
+  runScript("interop.ts", ["--data", folder, "--pdp", `http://localhost:${house.port + offset}`], environment);
 
 /** The decision point, and the gateway that passes an enforcement point through; how far their ports are from the first. */
 const doors = [
@@ -91,14 +77,16 @@ describe("the interop profile, served without membership on the embedded databas
     await writeFile(join(broken, "wrong.json"), "[]");
     assert.equal((await run(broken, 2)).code, 1, "no case, no pass");
     assert.equal((await run(join(broken, "absent"), 2)).code, 66);
-    assert.equal((await script("interop.ts", ["--pdp", "http://localhost:1"])).code, 64);
+    assert.equal((await runScript("interop.ts", ["--pdp", "http://localhost:1"])).code, 64);
+    const unknown = await runScript("interop.ts", ["--data", cases, "--only", "idp,todos", "--pdp", "http://localhost:1"]);
+    assert.deepEqual([unknown.code, /holds no set todos$/m.test(unknown.err)], [66, true], unknown.err);
   });
 
   test("without the demo only the client's own secret makes its token", async () => {
-    const { code, out, err } = await script("token.ts", ["--client", "service:pep", "--port", String(house.port), "--data", broken]);
+    const { code, out, err } = await runScript("token.ts", ["--client", "service:pep", "--port", String(house.port), "--data", broken]);
     assert.deepEqual([code, out], [77, ""]);
     assert.match(err, /--data/);
-    const person = await script("token.ts", ["--user", "ada", "--port", String(house.port)]);
+    const person = await runScript("token.ts", ["--user", "ada", "--port", String(house.port)]);
     assert.equal(person.code, 77);
   });
 });

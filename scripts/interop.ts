@@ -4,7 +4,7 @@ import { parseArgs } from "node:util";
 import { readSets } from "#pdp/interop/read-sets.ts";
 import { runCase, type Target } from "#pdp/interop/run-case.ts";
 
-const help = `npm run interop -- --data DIR --pdp URL [--token T]
+const help = `npm run interop -- --data DIR --pdp URL [--token T] [--only NAMES]
 
 Sends every case of the sets in DIR to the AuthZEN decision point (or gateway) at URL and compares status, headers and body.
 Sets: files as openid/authzen publishes them (.json) and our own (.yaml, as in src/pdp/interop/cases).
@@ -12,6 +12,7 @@ Sets: files as openid/authzen publishes them (.json) and our own (.yaml, as in s
   --data DIR   folder of the sets
   --pdp URL    base address, e.g. http://localhost:8082
   --token T    bearer token; without it none is sent. INTEROP_TOKEN is read too
+  --only NAMES these sets alone, e.g. todo,api-gateway: names of files, with or without their ending
 `;
 
 const USAGE = 64;
@@ -27,7 +28,13 @@ const stop = (code: number, line: string): never => {
 const readArguments = () => {
   try {
     const { values } = parseArgs({
-      options: { data: { type: "string" }, pdp: { type: "string" }, token: { type: "string" }, help: { type: "boolean", short: "h" } },
+      options: {
+        data: { type: "string" },
+        pdp: { type: "string" },
+        token: { type: "string" },
+        only: { type: "string" },
+        help: { type: "boolean", short: "h" },
+      },
     });
     return values;
   } catch (error) {
@@ -43,9 +50,17 @@ if (given.help === true) {
 const { data, pdp } = given;
 if (data === undefined || pdp === undefined || !URL.canParse(pdp)) stop(USAGE, help);
 const folder = resolve(process.env["SALLYPORT_INVOKED_FROM"] ?? ".", data ?? "");
-const sets = await readSets(folder).catch((error: unknown) =>
+const read = await readSets(folder).catch((error: unknown) =>
   stop(DATA, `${folder}: ${error instanceof Error ? error.message : String(error)}`),
 );
+const names = given.only?.split(",");
+const isOf = (name: string, file: string): boolean => name === file || name === file.replace(/\.(?:json|yaml)$/, "");
+const isNamed = (file: string): boolean => names?.some((name) => isOf(name, file)) ?? true;
+const absent = names?.filter(
+  (name) => ![...read.cases.map(({ set }) => set), ...read.left.map(({ file }) => file)].some((file) => isOf(name, file)),
+);
+if (absent?.[0] !== undefined) stop(DATA, `${folder}: holds no set ${absent.join(", ")}`);
+const sets = { cases: read.cases.filter(({ set }) => isNamed(set)), left: read.left.filter(({ file }) => isNamed(file)) };
 const target: Target = {
   url: (pdp ?? "").replace(/\/$/, ""),
   token: given.token ?? process.env["INTEROP_TOKEN"],

@@ -53,8 +53,28 @@ const foreignPair = ({ resource, action }: Ask): Question["pair"] => ({
 
 const failureKinds: Readonly<Record<string, string>> = { pdp_unavailable: "unavailable", pdp_bad_answer: "bad_answer" };
 
-const chunksOf = <T>(all: readonly T[], size: number): readonly (readonly T[])[] =>
-  Array.from({ length: Math.ceil(all.length / size) }, (_none, index) => all.slice(index * size, (index + 1) * size));
+/**
+ * Pieces for one call each, in order. Some decision points know the items of a call by type and id of the resource alone
+ * (Cerbos does): what is said otherwise of the same resource must go in another call, or one answer stands for both.
+ */
+const chunksOf = (all: readonly Open[], size: number): readonly (readonly Open[])[] => {
+  const chunks: Open[][] = [];
+  let said = new Map<string, string>();
+  for (const one of all) {
+    const { subject, agents, resource, props } = one.ask;
+    const name = JSON.stringify([resource.type, one.question.resourceId]);
+    const saying = JSON.stringify([subject, agents, props]);
+    const chunk = chunks.at(-1);
+    if (chunk === undefined || chunk.length >= size || (said.get(name) ?? saying) !== saying) {
+      chunks.push([one]);
+      said = new Map([[name, saying]]);
+    } else {
+      chunk.push(one);
+      said.set(name, saying);
+    }
+  }
+  return chunks;
+};
 
 /**
  * Another decision point behind the same port. The walls of the house stand before it (tenant, what is not there, disabled
