@@ -62,6 +62,7 @@ export const openHouseServices = async (parts: HouseServicesParts): Promise<Serv
   const { environment, version, listenHosts: hosts } = settings.house;
   const { database, change, recorder, bus, secrets } = store;
   const { publicOrigin, services: audiences, ports } = addresses;
+  const { pdpTimeoutMs } = settings.gateway;
   const { add, peers } = createPeers(addresses, tracing);
   const common = {
     database,
@@ -80,7 +81,14 @@ export const openHouseServices = async (parts: HouseServicesParts): Promise<Serv
     version,
   };
   const deciderOf = (service: ServiceKey): Decider =>
-    createDecider({ pdp: peers.pdp, pdpAudience: audiences.pdp, identity: callers.identityFor(service), publicOrigin, now });
+    createDecider({
+      pdp: peers.pdp,
+      pdpAudience: audiences.pdp,
+      identity: callers.identityFor(service),
+      publicOrigin,
+      now,
+      timeoutMs: pdpTimeoutMs,
+    });
   const identityOf = (service: ServiceKey) => ({
     identity: callers.identityFor(service),
     authenticate: callers.authenticateFor(service),
@@ -151,7 +159,13 @@ export const openHouseServices = async (parts: HouseServicesParts): Promise<Serv
     await listen(
       "secrets",
       stack.use(
-        await createSecrets({ ...common, ...identityOf("secrets"), config: { ...settings.secrets, allowedMounts }, providers: [provider] }),
+        await createSecrets({
+          ...common,
+          ...identityOf("secrets"),
+          config: { ...settings.secrets, allowedMounts },
+          providers: [provider],
+          pdpTimeoutMs,
+        }),
       ),
     );
     if (servesPeople) {

@@ -127,7 +127,7 @@ export const gatewaySettings = {
     description: "Whether a browser session may read secret values. Unset: only in dev and test.",
   }),
   pdpTimeoutMs: setting("PDP_TIMEOUT_MS", integer(50, 60_000), {
-    description: "How long the gateway waits for the decision point.",
+    description: "How long the gateway and each service wait for a decision, its last byte included; then the request is refused.",
     unit: "ms",
     default: "2000",
   }),

@@ -22,22 +22,29 @@ export const boundPeer =
     ended.catch(() => {});
     try {
       const asked = new Request(request, { signal: AbortSignal.any([request.signal, clock.signal]) });
-      const response = await Promise.race([peer(asked), ended]);
-      const bytes = await Promise.race([readWhole(response, bounds), ended]);
-      return new Response(bytes, { status: response.status, headers: response.headers });
+      return await Promise.race([peer(asked).then((response) => readWhole(response, bounds, clock.signal)), ended]);
     } finally {
       clearTimeout(timer);
     }
   };
 
-const readWhole = async (response: Response, bounds: PeerBounds): Promise<Uint8Array<ArrayBuffer> | null> => {
-  if (response.body === null) return null;
+/** Reads an answer to its end; where that comes too late or too far on, the rest of it is wanted no more. */
+const readWhole = async (response: Response, bounds: PeerBounds, late: AbortSignal): Promise<Response> => {
+  const { body, status, headers } = response;
+  if (body === null) return new Response(null, { status, headers });
+  const reader = body.getReader();
+  const leave = (): void => void reader.cancel().catch(() => undefined);
+  if (late.aborted) leave();
+  else late.addEventListener("abort", leave, { once: true });
   const chunks: Uint8Array[] = [];
   let size = 0;
-  for await (const chunk of response.body) {
-    size += chunk.byteLength;
-    if (size > bounds.maxBytes) throw new Problem(bounds.unavailable, { cause: new Error(`an answer over ${bounds.maxBytes} bytes`) });
-    chunks.push(chunk);
+  for (let step = await reader.read(); !step.done; step = await reader.read()) {
+    size += step.value.byteLength;
+    if (size > bounds.maxBytes) {
+      leave();
+      throw new Problem(bounds.unavailable, { cause: new Error(`an answer over ${bounds.maxBytes} bytes`) });
+    }
+    chunks.push(step.value);
   }
-  return new Uint8Array(Buffer.concat(chunks));
+  return new Response(Buffer.concat(chunks), { status, headers });
 };

@@ -14,6 +14,7 @@ const decider = async (service: "gateway" | "crud" | "secrets" = "gateway") => {
     identity: world.identity.identityOf(service),
     publicOrigin: "http://localhost:8080",
     now: () => world.clock.now,
+    timeoutMs: 10_000,
   });
 };
 const asker = (login: string, more: Partial<Asker> = {}): Asker => ({
@@ -112,6 +113,7 @@ test("a decision point that does not answer cleanly makes no decision", async ()
       identity: world.identity.identityOf("gateway"),
       publicOrigin: "http://localhost:8080",
       now: () => world.clock.now,
+      timeoutMs: 10_000,
     });
     await assert.rejects(
       decide(asker("ben"), { type: "tools", action: "view_all" }, "c8"),

@@ -4,6 +4,7 @@ import type { AccessRequestOffer } from "#contract/access-requests.ts";
 import { ask, type Peer } from "#contract/ask.ts";
 import { isFreshlyStrong, type Caller } from "#authn/caller.ts";
 import type { HouseIdentity } from "#authn/house-identity.ts";
+import { boundDecisionPoint } from "./bounded-decision-point.ts";
 
 /** One question to the decision point, in the words of a room. */
 export interface DecideAsk {
@@ -126,14 +127,20 @@ export const whyRefused = (
   return refusalOf({ ...decided, decision: false, reason: "step_up_required" }, parts.publicOrigin);
 };
 
-/** A client of the pdp service for the rooms above it. Anything but a clean answer is `decision_unavailable`: fail closed. */
+/**
+ * A client of the pdp service for the rooms above it. Anything but a clean answer, whole and in time, is `decision_unavailable`:
+ * fail closed.
+ */
 export const createDecider = (parts: {
   readonly pdp: Peer;
   readonly pdpAudience: string;
   readonly identity: HouseIdentity;
   readonly publicOrigin: string;
   readonly now: () => Date;
+  /** For a whole answer. */
+  readonly timeoutMs: number;
 }): Decider => {
+  const pdp = boundDecisionPoint(parts.pdp, parts.timeoutMs);
   const headers = async (correlationId: string) => ({
     authorization: `Bearer ${await parts.identity.asService(parts.pdpAudience, ["authzen.pep"])}`,
     "x-correlation-id": correlationId,
@@ -143,7 +150,7 @@ export const createDecider = (parts: {
   };
   const decideMany: Decider["decideMany"] = async (asker, asks, correlationId, semantic = "execute_all") => {
     if (asks.length === 0) return [];
-    const reply = await ask(parts.pdp, evaluateMany, {
+    const reply = await ask(pdp, evaluateMany, {
       body: {
         evaluations: asks.map((item) => evaluationOf(asker, item, correlationId)),
         options: { evaluations_semantic: semantic },
@@ -157,7 +164,7 @@ export const createDecider = (parts: {
   };
   const decide: Decider["decide"] = async (asker, item, correlationId) =>
     read(
-      await ask(parts.pdp, evaluate, {
+      await ask(pdp, evaluate, {
         body: evaluationOf(asker, item, correlationId),
         headers: await headers(correlationId),
       }).catch(unavailable),

@@ -28,6 +28,7 @@ const open = async (t: TestContext): Promise<World> => {
     identity: pdp.identity.identityOf("secrets"),
     publicOrigin: testAudiences.gateway,
     now: () => pdp.clock.now,
+    timeoutMs: 10_000,
   });
   const secrets = await testSecrets(t, { identity: pdp.identity, parts: { decider, peers: { pdp: pdp.service.fetch } } });
   await seedDemoSecret(secrets.provider);
@@ -37,6 +38,7 @@ const open = async (t: TestContext): Promise<World> => {
     identity: pdp.identity.identityOf("crud"),
     publicOrigin: testAudiences.gateway,
     now: () => pdp.clock.now,
+    timeoutMs: 10_000,
   });
   return {
     secrets,

@@ -7,6 +7,7 @@ import type { Change } from "#events/change.ts";
 import type { Recorder } from "#events/audit/entry.ts";
 import { answer, createRouter } from "#http/serve.ts";
 import type { Service } from "#http/service.ts";
+import { boundDecisionPoint } from "#pdp/bounded-decision-point.ts";
 import type { Decider } from "#pdp/decide.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
@@ -34,6 +35,8 @@ export interface SecretsParts {
   /** For the decision records that workloads name. */
   readonly peers: { readonly pdp: Peer };
   readonly audiences: { readonly pdp: string };
+  /** For a whole answer about such a record. */
+  readonly pdpTimeoutMs: number;
   readonly recorder: Recorder;
   readonly change: Change;
   readonly publicOrigin: string;
@@ -86,7 +89,13 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
   const perform = createCorridor({
     policy,
     providers: new Map(parts.providers.flatMap((provider) => provider.schemes.map((scheme) => [scheme, provider]))),
-    recognise: createAskers({ policy, pdp: parts.peers.pdp, pdpAudience: parts.audiences.pdp, identity: parts.identity, now: parts.now }),
+    recognise: createAskers({
+      policy,
+      pdp: boundDecisionPoint(parts.peers.pdp, parts.pdpTimeoutMs),
+      pdpAudience: parts.audiences.pdp,
+      identity: parts.identity,
+      now: parts.now,
+    }),
     decide: createSecretDecision({
       decider: parts.decider,
       resourceRef,

@@ -250,6 +250,8 @@ export const crudHouse = async (
     readonly now?: () => Date;
     /** The real bus, recorder and changes instead of recorded ones. */
     readonly realEvents?: boolean;
+    /** In place of the verdicts: one that asks a decision point of the test. */
+    readonly decider?: Decider;
   } = {},
 ): Promise<CrudHouse> => {
   const now = options.now ?? (() => new Date());
@@ -332,7 +334,7 @@ export const crudHouse = async (
     } as unknown as CrudParts["bus"],
     authenticate: identity.authenticate,
     identity: identity.identityOf("crud"),
-    decider: deciderDouble({ verdicts, obligations }, asked.decisions),
+    decider: options.decider ?? deciderDouble({ verdicts, obligations }, asked.decisions),
     peers: {
       membership: membershipPeer(membership, asked.membership),
       secrets: async (request) => {

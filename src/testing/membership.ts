@@ -162,6 +162,8 @@ const settings = (environment: Record<string, string>): SettingsOf<typeof member
 
 export interface ServeOptions {
   readonly rule?: Rule;
+  /** In place of the rule: one that asks a decision point of the test. */
+  readonly decider?: Decider;
   readonly environment?: Record<string, string>;
   readonly now?: () => Date;
   readonly bus?: Pick<LiveBus, "head">;
@@ -180,7 +182,7 @@ export const servedWorld = async (t: Pick<TestContext, "after">, database: Datab
     change: world.change,
     ...(options.bus === undefined ? {} : { bus: options.bus }),
     authenticate: identity.authenticateFor(testAudiences.membership),
-    decider,
+    decider: options.decider ?? decider,
     secrets: identity.secrets,
     log: silentLog,
     metrics: world.metrics,

@@ -82,7 +82,7 @@ export const testSecrets = async (
     readonly settings?: Readonly<Record<string, string>>;
     readonly environment?: Environment;
     /** In place of the rule: a real decision point, and the identity whose tokens it knows. */
-    readonly parts?: Partial<Pick<SecretsParts, "decider" | "peers">>;
+    readonly parts?: Partial<Pick<SecretsParts, "decider" | "peers" | "pdpTimeoutMs">>;
     readonly identity?: TestIdentity;
   } = {},
 ): Promise<TestSecrets> => {
@@ -175,6 +175,7 @@ export const testSecrets = async (
     decider,
     peers: { pdp: pdp.fetch },
     audiences: testAudiences,
+    pdpTimeoutMs: 10_000,
     recorder,
     change,
     publicOrigin: "http://localhost:8080",

@@ -130,5 +130,4 @@ const opensNothing = async (t: TestContext, answers: typeof hostile): Promise<vo
 
 test("attack 42: a decision point that says nothing usable opens nothing, and nothing of it is kept", (t) => opensNothing(t, hostile));
 
-// The gateway's questions have no time limit of their own here: a peer of this process that never answers is waited for.
 test("attack 42: a decision point that does not come to an end is given up", (t) => opensNothing(t, silent));

@@ -1,6 +1,5 @@
 import { ask } from "#contract/ask.ts";
 import { crudHealth, uiConfig } from "#contract/tools.ts";
-import { boundPeer } from "#http/bounded-peer.ts";
 import { createDecider } from "#pdp/decide.ts";
 import { createBackground } from "#gateway/background.ts";
 import type { BuiltIns } from "#gateway/built-in.ts";
@@ -64,7 +63,6 @@ const perUpstreams = (make: (upstreams: Upstreams) => ServeRoute): ((held: HeldR
 
 const SWEEP_MS = 15_000;
 const REVOKE_MS = 60_000;
-const MAX_DECISION_BYTES = 1_048_576;
 
 /** Puts the gateway's parts together: the only place where they all meet. A failure half-way closes what was opened. */
 export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): Promise<JoinedGateway> => {
@@ -100,11 +98,12 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
   // The doors.
   const csrf = createCsrfDoor({ keys, metrics, log });
   const decider = createDecider({
-    pdp: boundPeer(routes.peerOf("pdp"), { timeoutMs: config.pdpTimeoutMs, maxBytes: MAX_DECISION_BYTES, unavailable: "pdp_unavailable" }),
+    pdp: routes.peerOf("pdp"),
     pdpAudience: parts.audiences.pdp,
     identity: parts.identity,
     publicOrigin: origins.first,
     now: parts.now,
+    timeoutMs: config.pdpTimeoutMs,
   });
   const decide = createDecideRoute({ ...parts, decider, publicOrigin: origins.first, endByDecision: createEndByDecision(sessions) });
   const firstPartyClients = new Set(parts.firstPartyClients);

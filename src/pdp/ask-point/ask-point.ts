@@ -1,6 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { readProblem, type Peer } from "#contract/ask.ts";
 import { Problem } from "#contract/problem.ts";
+import { MAX_ANSWER_BYTES } from "#pdp/bounded-decision-point.ts";
 import type { Breaker } from "./breaker.ts";
 import type { ReadAnswer } from "./point-answers.ts";
 
@@ -25,8 +26,6 @@ export interface PointCall<T> {
 }
 
 export type AskPoint = <T>(call: PointCall<T>) => Promise<PointAnswer<T>>;
-
-const MAX_ANSWER_BYTES = 4 * 1_048_576;
 
 const unavailable = (cause: unknown): Problem => new Problem("pdp_unavailable", { cause, headers: { "retry-after": "1" } });
 const badAnswer = (cause: unknown): Problem => new Problem("pdp_bad_answer", { cause });
