@@ -195,6 +195,36 @@ forEachDatabase("a subscriber that falls behind is given up, and delays nobody",
   await quick.stop();
 });
 
+forEachDatabase(
+  "however much is committed at once, who takes it is not slow, and who takes none of it only when more comes",
+  ["events"],
+  async (t, database) => {
+    const { bus, change } = await testEvents(t, database);
+    let slow = 0;
+    const slack = bus
+      .subscribe({ stream: "config", tenant: "tenant:acme", subject: "x", seesAll: true, onSlow: () => slow++ })
+      [Symbol.asyncIterator]();
+    await slack.next();
+    const first = slack.next();
+    const quick = read(bus);
+    await until(() => quick.frames.length === 1);
+    await change(async () => ({ result: undefined, events: upTo(1_000).map((n) => event(n, { data: { n, text: "x".repeat(2_000) } })) }));
+    await until(() => quick.events().length === 1_000);
+    assert.deepEqual(quick.events(), upTo(1_000));
+    assert.deepEqual(
+      quick.frames.filter(({ kind }) => kind !== "event").map(({ kind }) => kind),
+      ["start"],
+    );
+    assert.equal(numberOf((await first).value as BusFrame), 1);
+    assert.equal(slow, 0, "it takes its time with what came at once");
+    for (const n of upTo(300)) await tell(change, 1_000 + n);
+    await until(() => quick.events().length === 1_300);
+    assert.equal(slow, 1, "but lies behind what came after");
+    assert.deepEqual((await slack.next()).value, { kind: "bye", reason: "slow" });
+    await quick.stop();
+  },
+);
+
 forEachDatabase("bytes count too: few large events are as much to fall behind as many small ones", ["events"], async (t, database) => {
   const { bus, change } = await testEvents(t, database);
   let slow = 0;

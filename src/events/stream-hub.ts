@@ -1,4 +1,5 @@
 import { lostReason, type BusFrame, type SubscribeOptions, type Subscription } from "./bus-frame.ts";
+import { createEventRing } from "./event-ring.ts";
 import type { StreamEvent, StreamSource } from "./stream-source.ts";
 
 /** The live end of one (tenant, stream) in this process. */
@@ -17,15 +18,10 @@ const BEHIND_BYTES = 1_048_576;
 const PAGE = 500;
 const AT_ONCE = 64;
 
-interface Held {
-  readonly event: StreamEvent;
-  /** Bytes of all events up to this one since the hub began. */
-  readonly total: number;
-}
-
 interface Subscriber {
   position: bigint;
-  total: number;
+  /** Up to here it takes at its own pace what was read at once; it is behind only by what came after. */
+  burst: bigint;
   live: boolean;
   ended: "slow" | "drain" | "left" | undefined;
   wake: () => void;
@@ -44,29 +40,17 @@ export interface HubParts {
 
 /**
  * Keeps the newest events and wakes whoever waits for them. Each subscriber takes from there, or from the table, at its
- * own pace: a slow one costs nothing but is given up when it lies 256 events or 1 MiB behind. Nobody waits for it.
+ * own pace: a slow one costs nothing but is given up when it lies 256 events or 1 MiB behind. Nobody waits for it. However
+ * much is committed at once, nobody is slow for that, only who has not worked it off when so much more has come after it.
  */
 export const createStreamHub = (parts: HubParts): StreamHub => {
   const { tenant, stream, source } = parts;
   const subscribers = new Set<Subscriber>();
-  const ring: Held[] = [];
+  const ring = createEventRing({ events: RING_EVENTS, bytes: RING_BYTES });
   /** Version up to which events have been read; undefined until the first look. */
   let read: bigint | undefined;
   let oldest = 1n;
-  let total = 0;
   let reading: Promise<void> = Promise.resolve();
-
-  /** Place in the ring of the first event after a version. */
-  const placeAfter = (position: bigint): number => {
-    let low = 0;
-    let high = ring.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if ((ring[middle]?.event.seq ?? 0n) <= position) low = middle + 1;
-      else high = middle;
-    }
-    return low;
-  };
 
   const look = async (): Promise<void> => {
     const [head] = await source.heads([{ tenant, stream }]);
@@ -76,24 +60,16 @@ export const createStreamHub = (parts: HubParts): StreamHub => {
     await pullTo(version);
   };
 
-  const hold = (events: readonly StreamEvent[]): void => {
-    for (const event of events) {
-      total += JSON.stringify(event.data).length + 200;
-      ring.push({ event, total });
-      read = event.seq;
-    }
-    const [first] = ring;
-    let held = total - (first?.total ?? 0);
-    while (ring.length > RING_EVENTS || (held > RING_BYTES && ring.length > 1)) {
-      const dropped = ring.shift();
-      held = total - (dropped?.total ?? total);
-    }
+  /** Who has worked off the last burst may take its time with the next one. */
+  const grantBurst = (upTo: bigint): void => {
+    for (const subscriber of subscribers) if (subscriber.position >= subscriber.burst) subscriber.burst = upTo;
   };
 
   const giveUpSlow = (): void => {
     for (const subscriber of subscribers) {
       if (!subscriber.live || subscriber.ended !== undefined || read === undefined) continue;
-      if (read - subscriber.position <= BEHIND_EVENTS && total - subscriber.total <= BEHIND_BYTES) continue;
+      const from = subscriber.position > subscriber.burst ? subscriber.position : subscriber.burst;
+      if (read - from <= BEHIND_EVENTS && ring.bytesAfter(from) <= BEHIND_BYTES) continue;
       subscriber.ended = "slow";
       subscriber.onSlow?.();
     }
@@ -103,7 +79,9 @@ export const createStreamHub = (parts: HubParts): StreamHub => {
     while (read !== undefined && read < upTo) {
       const events = await source.read(tenant, stream, read, PAGE);
       if (events.length === 0) return;
-      hold(events);
+      grantBurst(upTo);
+      ring.hold(events);
+      read = events.at(-1)?.seq ?? read;
       giveUpSlow();
       for (const subscriber of subscribers) subscriber.wake();
     }
@@ -124,17 +102,12 @@ export const createStreamHub = (parts: HubParts): StreamHub => {
   /** The next events of a subscriber: from the ring, else from the table; none = it is at the end. */
   const next = async (position: bigint): Promise<readonly StreamEvent[] | "too_old"> => {
     if (read === undefined || position >= read) return [];
-    const first = ring[0]?.event.seq;
-    if (first !== undefined && position >= first - 1n) {
-      const place = placeAfter(position);
-      return ring.slice(place, place + AT_ONCE).map(({ event }) => event);
-    }
+    const held = ring.after(position, AT_ONCE);
+    if (held !== undefined) return held;
     const events = await source.read(tenant, stream, position, PAGE);
     if (events[0] !== undefined && events[0].seq !== position + 1n) return "too_old";
     return events;
   };
-
-  const totalAt = (position: bigint): number => ring[placeAfter(position) - 1]?.total ?? (ring.length === 0 ? total : 0);
 
   async function* follow(subscriber: Subscriber, options: SubscribeOptions): AsyncGenerator<BusFrame> {
     await look();
@@ -163,7 +136,6 @@ export const createStreamHub = (parts: HubParts): StreamHub => {
         }
         subscriber.position = event.seq;
       }
-      subscriber.total = totalAt(subscriber.position);
       if (events.length > 0) continue;
       if (!caughtUp) yield { kind: "caught_up", seq: subscriber.position };
       caughtUp = true;
@@ -179,7 +151,14 @@ export const createStreamHub = (parts: HubParts): StreamHub => {
   }
 
   const subscribe = (options: SubscribeOptions): Subscription => {
-    const subscriber: Subscriber = { position: 0n, total: 0, live: false, ended: undefined, wake: () => undefined, onSlow: options.onSlow };
+    const subscriber: Subscriber = {
+      position: 0n,
+      burst: 0n,
+      live: false,
+      ended: undefined,
+      wake: () => undefined,
+      onSlow: options.onSlow,
+    };
     const leave = (): void => {
       subscriber.ended ??= "left";
       subscriber.wake();

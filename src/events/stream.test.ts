@@ -182,6 +182,34 @@ forEachDatabase(
   },
 );
 
+forEachDatabase(
+  "a thousand events committed at once reach a reader that keeps up over one connection, each once",
+  ["events"],
+  async (t, database) => {
+    const { bus, change } = await testEvents(t, database);
+    const reader = await open(bus);
+    await until(() => reader.messages().length > 0);
+    const numbers = Array.from({ length: 1_000 }, (_, n) => n + 1);
+    await change(async () => ({
+      result: undefined,
+      events: numbers.map((n) => ({
+        type: "graph.changed",
+        tenant: "tenant:acme",
+        stream: "config",
+        kind: "graph",
+        key: "k",
+        data: { n },
+      })),
+    }));
+    await until(() => reader.messages().some(({ event, data }) => data["n"] === 1_000 || event === "bye"));
+    assert.deepEqual(
+      reader.messages().flatMap(({ event, data }) => (event === "graph" ? [data["n"]] : event === "bookmark" ? [] : [event])),
+      ["hello", ...numbers],
+    );
+    await reader.stop();
+  },
+);
+
 forEachDatabase("a lost window is said once, with what to read again", ["events"], async (t, database) => {
   const { bus, change } = await testEvents(t, database);
   await tell(change, 1);
