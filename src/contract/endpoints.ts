@@ -7,11 +7,15 @@ import type { Endpoint } from "./endpoint.ts";
 import * as facts from "./facts.ts";
 import * as health from "./health.ts";
 import * as membership from "./membership.ts";
-import * as routes from "./routes.ts";
 import * as policies from "./policies.ts";
+import * as replay from "./replay.ts";
+import * as reservations from "./reservations.ts";
+import * as rollouts from "./rollouts.ts";
+import * as routes from "./routes.ts";
 import * as secrets from "./secrets.ts";
 import * as session from "./session.ts";
 import * as tools from "./tools.ts";
+import * as whatIf from "./what-if.ts";
 
 export interface EndpointRow {
   /** The name by which code knows it, e.g. `listDelegations`; unique. */
@@ -33,11 +37,15 @@ export const endpointTable: readonly EndpointRow[] = Object.entries({
   facts,
   health,
   membership,
-  routes,
   policies,
+  replay,
+  reservations,
+  rollouts,
+  routes,
   secrets,
   session,
   tools,
+  "what-if": whatIf,
 }).flatMap(([topic, declared]) =>
   Object.entries(declared).flatMap(([name, value]): EndpointRow[] => (isEndpoint(value) ? [{ name, topic, endpoint: value }] : [])),
 );

@@ -7,6 +7,7 @@ import type { Endpoint } from "#contract/endpoint.ts";
 import * as facts from "#contract/facts.ts";
 import * as membership from "#contract/membership.ts";
 import { Problem } from "#contract/problem.ts";
+import * as reservations from "#contract/reservations.ts";
 import { testDatabase } from "#testing/database.ts";
 import { testIdentity } from "#testing/identity.ts";
 import { graphRooms, servedWorld, type CallMore, type Reply, type ServedWorld } from "#testing/membership.ts";
@@ -14,7 +15,7 @@ import { graphRooms, servedWorld, type CallMore, type Reply, type ServedWorld } 
 type AnyEndpoint = Endpoint<z.ZodType, z.ZodType, z.ZodType, z.ZodType>;
 const isEndpoint = (value: unknown): value is AnyEndpoint =>
   typeof value === "object" && value !== null && "service" in value && "path" in value;
-const endpoints: readonly AnyEndpoint[] = [membership, delegations, budgets, facts]
+const endpoints: readonly AnyEndpoint[] = [membership, delegations, reservations, budgets, facts]
   .flatMap((file) => (Object.values(file) as unknown[]).filter(isEndpoint))
   .filter(({ service }) => service === "membership");
 const nameOf = (endpoint: AnyEndpoint): string => `${endpoint.method} ${endpoint.path}`;

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import type { EvaluationReply } from "#contract/authzen.ts";
-import type { MatrixDifference, PolicyReport, Rollout } from "#contract/policies.ts";
+import type { PolicyReport } from "#contract/policies.ts";
+import type { MatrixDifference, Rollout } from "#contract/rollouts.ts";
 import type { PdpWorld } from "./pdp.ts";
 
 const policies = new URL("../pdp/policies/", import.meta.url);

@@ -1,5 +1,5 @@
 import { ask } from "#contract/ask.ts";
-import { findReservation } from "#contract/delegations.ts";
+import { findReservation } from "#contract/reservations.ts";
 import { microFromUsd } from "#contract/ids.ts";
 import type { AuditCategory } from "#contract/events.ts";
 import type { CorridorParts } from "./call/corridor-parts.ts";

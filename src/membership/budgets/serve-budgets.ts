@@ -12,6 +12,7 @@ import type { Caller } from "#authn/caller.ts";
 import type { z } from "zod";
 import type { EntryDraft } from "#events/audit/entry.ts";
 import type { EventDraft } from "#events/change.ts";
+import { AMOUNT_FAULT, microOf } from "#membership/amount.ts";
 import { actorOf, type Actor } from "#membership/delegations/acts.ts";
 import { tenantScopeOf, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { MembershipRoom } from "#membership/room.ts";
@@ -22,14 +23,6 @@ const kinds: Readonly<Record<"user" | "team", string>> = { user: "Person", team:
 
 const refuse = (path: string, message: string): never => {
   throw new Problem("unprocessable", { errors: [{ path: `body.${path}`, message }] });
-};
-
-const microOf = (usd: number): bigint => {
-  try {
-    return microFromUsd(usd);
-  } catch {
-    return refuse("limit_usd", "has more than 6 decimals");
-  }
 };
 
 /** Limits of a day or a month: who may spend how much, whatever the delegations say. */
@@ -54,7 +47,7 @@ export const serveBudgets = (room: MembershipRoom): void => {
       nodeId,
       agentId: body.agent_id,
       period: body.period,
-      limitMicro: microOf(body.limit_usd),
+      limitMicro: microOf(body.limit_usd) ?? refuse("limit_usd", AMOUNT_FAULT),
       changedBy: caller.sub,
     };
   };

@@ -1,8 +1,8 @@
 import type { SettingsOf } from "#contract/setting.ts";
 import type { DelegationDraft } from "#contract/delegations.ts";
-import { microFromUsd } from "#contract/ids.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
 import { statement, type Sql } from "#store/database.ts";
+import { AMOUNT_FAULT, microOf } from "#membership/amount.ts";
 import type { membershipSettings } from "#membership/config.ts";
 import { unexpired } from "#membership/graph/sql-parts.ts";
 import { visible, type TenantScope } from "#membership/graph/tenant-scope.ts";
@@ -58,14 +58,6 @@ const faultsOf = (draft: DelegationDraft, agent: AgentRow, config: SettingsOf<ty
   return faults;
 };
 
-const micro = (usd: number): bigint | undefined => {
-  try {
-    return microFromUsd(usd);
-  } catch {
-    return undefined;
-  }
-};
-
 /** Checks a draft against the graph and gives what is to be written. Every fault at once: 422. */
 export const checkDraft = async (
   sql: Sql,
@@ -84,8 +76,8 @@ export const checkDraft = async (
   if (agent === undefined) throw new Problem("not_found");
   const [person] = await sql.run(PERSON, [scope.tenant, given.delegatorId]);
   const faults = faultsOf(draft, agent, config, now);
-  const limitMicro = micro(draft.budget_usd);
-  if (limitMicro === undefined) faults.push({ path: "/budget_usd", message: "has more than 6 decimals" });
+  const limitMicro = microOf(draft.budget_usd);
+  if (limitMicro === undefined) faults.push({ path: "/budget_usd", message: AMOUNT_FAULT });
   if (agent.state !== "active") faults.push({ path: "/agent_id", message: "is not active" });
   if (person?.state !== "active" || person.tenant_id !== agent.tenant_id)
     faults.push({ path: "/delegator_id", message: "is not an active person of the agent's tenant" });

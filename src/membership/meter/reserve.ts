@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { usdFromMicro } from "#contract/ids.ts";
-import type { Reservation } from "#contract/delegations.ts";
+import type { Reservation } from "#contract/reservations.ts";
 import { Problem } from "#contract/problem.ts";
 import { isSqlFault } from "#store/sql-fault.ts";
 import { statement, type Sql } from "#store/database.ts";

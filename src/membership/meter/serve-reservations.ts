@@ -5,21 +5,19 @@ import {
   reserve as reserveEndpoint,
   settle as settleEndpoint,
   spend,
-} from "#contract/delegations.ts";
-import { microFromUsd } from "#contract/ids.ts";
+} from "#contract/reservations.ts";
 import { Problem } from "#contract/problem.ts";
+import { AMOUNT_FAULT, microOf } from "#membership/amount.ts";
 import { tenantScopeOf } from "#membership/graph/tenant-scope.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 import { extend, release, settle } from "./close-reservation.ts";
 import { findByCall, readSpend } from "./read-ledger.ts";
 import { reserve } from "./reserve.ts";
 
-const microOf = (usd: number): bigint => {
-  try {
-    return microFromUsd(usd);
-  } catch {
-    throw new Problem("invalid_body", { errors: [{ path: "/usd", message: "has more than 6 decimals" }] });
-  }
+const requireMicro = (usd: number): bigint => {
+  const micro = microOf(usd);
+  if (micro === undefined) throw new Problem("invalid_body", { errors: [{ path: "/usd", message: AMOUNT_FAULT }] });
+  return micro;
 };
 
 /** The money of single calls. Services alone come here (`membership.budget`), after they have decided: nothing is decided twice. */
@@ -34,7 +32,7 @@ export const serveReservations = (room: MembershipRoom): void => {
       toolId: body.tool_id,
       delegationId: body.delegation_id,
       steps: body.steps,
-      micro: microOf(body.usd),
+      micro: requireMicro(body.usd),
       ttlSeconds: body.ttl_s,
     };
     try {
@@ -48,7 +46,7 @@ export const serveReservations = (room: MembershipRoom): void => {
     }
   });
   router.serve(settleEndpoint, async ({ caller, params, body }) => {
-    const actual = { steps: body.steps, micro: microOf(body.usd), outcome: body.outcome };
+    const actual = { steps: body.steps, micro: requireMicro(body.usd), outcome: body.outcome };
     const { delegationId, ...reply } = await settle(database, tenantScopeOf(caller), params.id, actual);
     teller.moved(delegationId);
     return reply;

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { differenceClass, type DifferenceClass } from "#contract/policies.ts";
+import { differenceClass, type DifferenceClass } from "#contract/replay.ts";
 import { z } from "zod";
 import type { Outcome } from "./outcome.ts";
 

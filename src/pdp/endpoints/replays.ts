@@ -1,4 +1,4 @@
-import { readReplay, replayDecision, startReplay, stopReplay } from "#contract/policies.ts";
+import { readReplay, replayDecision, startReplay, stopReplay } from "#contract/replay.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Router } from "#http/serve.ts";
 import type { Caller } from "#authn/caller.ts";

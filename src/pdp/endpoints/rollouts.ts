@@ -7,7 +7,7 @@ import {
   rollBack,
   rolloutDifferences,
   rolloutMatrix,
-} from "#contract/policies.ts";
+} from "#contract/rollouts.ts";
 import { answer, type Router } from "#http/serve.ts";
 import type { Caller } from "#authn/caller.ts";
 import { shownFiles } from "#pdp/bundle/policy-files.ts";

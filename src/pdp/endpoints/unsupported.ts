@@ -1,25 +1,18 @@
 import { searchAction, searchResource, searchSubject } from "#contract/authzen.ts";
 import type { Endpoint } from "#contract/endpoint.ts";
+import { listPolicies, policySchema, readPolicy, testPolicies, validatePolicies } from "#contract/policies.ts";
+import { readReplay, replayDecision, startReplay, stopReplay } from "#contract/replay.ts";
 import {
   createRollout,
   deleteRollout,
-  listPolicies,
   listRollouts,
-  policySchema,
   promoteRollout,
-  readPolicy,
-  readReplay,
   readRollout,
-  replayDecision,
   rollBack,
   rolloutDifferences,
   rolloutMatrix,
-  startReplay,
-  stopReplay,
-  testPolicies,
-  validatePolicies,
-  whatIf,
-} from "#contract/policies.ts";
+} from "#contract/rollouts.ts";
+import { whatIf } from "#contract/what-if.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Router } from "#http/serve.ts";
 import type { Caller } from "#authn/caller.ts";

@@ -1,4 +1,4 @@
-import { whatIf } from "#contract/policies.ts";
+import { whatIf } from "#contract/what-if.ts";
 import { Problem } from "#contract/problem.ts";
 import type { DecisionPoint } from "#pdp/decision-point.ts";
 import type { Router } from "#http/serve.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { replayState, type DifferenceClass } from "#contract/policies.ts";
+import { replayState, type DifferenceClass } from "#contract/replay.ts";
 import { storedClasses } from "#pdp/compare/difference-classes.ts";
 import { statement, type Database, type Sql } from "#store/database.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { DifferenceClass } from "#contract/policies.ts";
+import type { DifferenceClass } from "#contract/replay.ts";
 import type { ProblemBody } from "#contract/problem.ts";
 import { statement } from "#store/database.ts";
 import { pdpWorld, type PdpWorld } from "#testing/pdp.ts";

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { MatrixDifference } from "#contract/policies.ts";
+import type { MatrixDifference } from "#contract/rollouts.ts";
 import { createCedar } from "#pdp/cedar.ts";
 import type { Version } from "#pdp/engines.ts";
 import { askMatrix, columns, type Matrix } from "#pdp/matrix.ts";

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { MatrixDifference, PolicyReport, Rollout } from "#contract/policies.ts";
+import type { PolicyReport } from "#contract/policies.ts";
+import type { MatrixDifference, Rollout } from "#contract/rollouts.ts";
 import type { ProblemBody } from "#contract/problem.ts";
 import { pdpWorld, sharedPdpWorld } from "#testing/pdp.ts";
 import { administer, askFor, locksOut, opensOperations, policyText, readJson } from "#testing/rollout.ts";

@@ -1,4 +1,5 @@
-import type { MatrixDifference, PolicyReport, RolloutState } from "#contract/policies.ts";
+import type { PolicyReport } from "#contract/policies.ts";
+import type { MatrixDifference, RolloutState } from "#contract/rollouts.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Change } from "#events/change.ts";
 import { digestOf, inspectBundle } from "#pdp/bundle/bundle.ts";

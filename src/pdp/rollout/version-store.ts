@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { policyReport, type PolicyReport, type Rollout, type RolloutState } from "#contract/policies.ts";
+import { policyReport, type PolicyReport } from "#contract/policies.ts";
+import type { Rollout, RolloutState } from "#contract/rollouts.ts";
 import { inspectBundle, type Bundle } from "#pdp/bundle/bundle.ts";
 import { BundleRefused } from "#pdp/bundle/bundle-refused.ts";
 import type { PolicyFiles } from "#pdp/bundle/policy-files.ts";

@@ -1,4 +1,4 @@
-import { differenceClass, type DifferenceClass } from "#contract/policies.ts";
+import { differenceClass, type DifferenceClass } from "#contract/replay.ts";
 import { mergeSamples } from "#pdp/compare/difference-classes.ts";
 import { statement, type Database } from "#store/database.ts";
 

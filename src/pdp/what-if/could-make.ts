@@ -1,4 +1,4 @@
-import type { whatIf } from "#contract/policies.ts";
+import type { whatIf } from "#contract/what-if.ts";
 import type { BodyOf } from "#contract/endpoint.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { DecisionPoint } from "#pdp/decision-point.ts";

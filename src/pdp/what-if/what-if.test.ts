@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ReplyOf } from "#contract/endpoint.ts";
-import type { whatIf } from "#contract/policies.ts";
+import type { whatIf } from "#contract/what-if.ts";
 import type { ProblemBody } from "#contract/problem.ts";
 import { sharedPdpWorld } from "#testing/pdp.ts";
 import { administer, askFor, opensOperations, readJson } from "#testing/rollout.ts";

@@ -1,4 +1,4 @@
-import type { whatIf } from "#contract/policies.ts";
+import type { whatIf } from "#contract/what-if.ts";
 import type { BodyOf, ReplyOf } from "#contract/endpoint.ts";
 import { Problem } from "#contract/problem.ts";
 import { createCedar } from "#pdp/cedar.ts";

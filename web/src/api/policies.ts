@@ -1,22 +1,18 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import { listPolicies, readPolicy, validatePolicies } from "#contract/policies.ts";
+import { readReplay, startReplay, stopReplay } from "#contract/replay.ts";
 import {
   createRollout,
   deleteRollout,
-  listPolicies,
   listRollouts,
   promoteRollout,
-  readPolicy,
-  readReplay,
   readRollout,
   rollBack,
   rolloutDifferences,
   rolloutMatrix,
-  startReplay,
-  stopReplay,
-  validatePolicies,
   type MatrixDifference,
   type Rollout,
-} from "#contract/policies.ts";
+} from "#contract/rollouts.ts";
 import type { SentBody } from "#contract/endpoint.ts";
 import type { Client } from "./client.ts";
 

@@ -1,4 +1,4 @@
-import { replayDecision } from "#contract/policies.ts";
+import { replayDecision } from "#contract/replay.ts";
 import type { ReplyOf } from "#contract/endpoint.ts";
 import type { Client } from "./client.ts";
 

@@ -1,5 +1,5 @@
 import { ask } from "#contract/ask.ts";
-import { release, reserve, settle, type Reservation } from "#contract/delegations.ts";
+import { release, reserve, settle, type Reservation } from "#contract/reservations.ts";
 import { usdFromMicro } from "#contract/ids.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Tool } from "#crud/mcp/tool.ts";

@@ -13,8 +13,8 @@ import { DelegationMeters } from "../../ui/delegation-meters.tsx";
 import { Empty } from "../../ui/empty.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { Page } from "../../ui/page.tsx";
-import { QueryView } from "../../ui/query-view.tsx";
-import { Rows, type Column } from "../../ui/rows.tsx";
+import { PagedRows } from "../../ui/paged-rows.tsx";
+import type { Column } from "../../ui/rows.tsx";
 import { StatusChip } from "../../ui/status-chip.tsx";
 import { useClock } from "../../ui/use-clock.ts";
 import { RevokeAllDialog } from "./revoke-dialogs.tsx";
@@ -165,33 +165,26 @@ export const DelegationListPage = (): ReactElement => {
         </div>
       )}
       <Filters search={search} />
-      <QueryView query={query} service="membership" rows={6}>
-        {(data) => {
-          const rows = data.pages.flatMap((page) => page.items);
-          if (rows.length === 0)
-            return isFiltered ? (
-              <Empty text={words.delegations.emptyFiltered} onClear={() => void navigate({ search: {} })} />
-            ) : (
-              <Empty text={words.delegations.empty}>
-                <Link className="sp-link" to="/delegations/new">
-                  {words.delegations.grant}
-                </Link>
-              </Empty>
-            );
-          return (
-            <div className="sp-stack">
-              <Rows caption={words.delegations.title} columns={columnsAt(now)} rows={rows} keyOf={(row) => row.delegation_id} />
-              {query.hasNextPage ? (
-                <div>
-                  <Button variant="default" loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
-                    {words.common.more}
-                  </Button>
-                </div>
-              ) : null}
-            </div>
-          );
-        }}
-      </QueryView>
+      <PagedRows
+        query={query}
+        service="membership"
+        waiting={6}
+        rowsOf={(page) => page.items}
+        empty={
+          isFiltered ? (
+            <Empty text={words.delegations.emptyFiltered} onClear={() => void navigate({ search: {} })} />
+          ) : (
+            <Empty text={words.delegations.empty}>
+              <Link className="sp-link" to="/delegations/new">
+                {words.delegations.grant}
+              </Link>
+            </Empty>
+          )
+        }
+        caption={words.delegations.title}
+        columns={columnsAt(now)}
+        keyOf={(row) => row.delegation_id}
+      />
       {isRevoking && search.agent !== undefined ? (
         <RevokeAllDialog
           agentId={search.agent}

@@ -1,6 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import type { ReactElement } from "react";
-import type { DifferenceClass } from "#contract/policies.ts";
+import type { DifferenceClass } from "#contract/replay.ts";
 import { words } from "../../strings/en.ts";
 import { formatCount, formatMoment } from "../../strings/format.ts";
 import { policyWords } from "../../strings/policies.ts";

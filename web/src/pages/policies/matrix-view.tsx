@@ -1,6 +1,6 @@
 import type { UseQueryResult } from "@tanstack/react-query";
 import type { ReactElement } from "react";
-import type { MatrixDifference } from "#contract/policies.ts";
+import type { MatrixDifference } from "#contract/rollouts.ts";
 import type { ReadMatrix } from "../../api/policies.ts";
 import { policyWords } from "../../strings/policies.ts";
 import { Chip, type Tone } from "../../ui/chip.tsx";

@@ -1,5 +1,5 @@
 import type { ReactElement } from "react";
-import type { Rollout } from "#contract/policies.ts";
+import type { Rollout } from "#contract/rollouts.ts";
 import { policyWords } from "../../strings/policies.ts";
 import { Chip } from "../../ui/chip.tsx";
 

@@ -1,7 +1,8 @@
 import { Button } from "@mantine/core";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import type { ReactElement } from "react";
-import type { PolicyReport, Rollout } from "#contract/policies.ts";
+import type { PolicyReport } from "#contract/policies.ts";
+import type { Rollout } from "#contract/rollouts.ts";
 import { useClient } from "../../api/client-context.ts";
 import { dropDraft, putInShadow, takeOutOfShadow } from "../../api/policies.ts";
 import { Gate } from "../../decisions/gate.tsx";

@@ -1,18 +1,16 @@
-import { Button } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactElement } from "react";
-import type { Rollout } from "#contract/policies.ts";
+import type { Rollout } from "#contract/rollouts.ts";
 import { useClient } from "../../api/client-context.ts";
 import { versionPagesQuery } from "../../api/policies.ts";
-import { words } from "../../strings/en.ts";
 import { formatMoment } from "../../strings/format.ts";
 import { policyWords } from "../../strings/policies.ts";
 import { Empty } from "../../ui/empty.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
+import { PagedRows } from "../../ui/paged-rows.tsx";
 import { Panel } from "../../ui/panel.tsx";
-import { QueryView } from "../../ui/query-view.tsx";
-import { Rows, type Column } from "../../ui/rows.tsx";
+import type { Column } from "../../ui/rows.tsx";
 import { StateChip } from "./state-chip.tsx";
 
 const Moment = ({ at }: { readonly at: string | undefined }): ReactElement | null =>
@@ -44,24 +42,16 @@ export const VersionList = (): ReactElement => {
   const query = useInfiniteQuery(versionPagesQuery(useClient()));
   return (
     <Panel title={policyWords.versions}>
-      <QueryView query={query} service="pdp" rows={4}>
-        {(data) => {
-          const rows = data.pages.flatMap((page) => page.rollouts);
-          if (rows.length === 0) return <Empty text={policyWords.versionsEmpty} />;
-          return (
-            <div className="sp-stack">
-              <Rows caption={policyWords.versions} columns={columns} rows={rows} keyOf={(row) => row.version} />
-              {query.hasNextPage ? (
-                <div>
-                  <Button variant="default" loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
-                    {words.common.more}
-                  </Button>
-                </div>
-              ) : null}
-            </div>
-          );
-        }}
-      </QueryView>
+      <PagedRows
+        query={query}
+        service="pdp"
+        waiting={4}
+        rowsOf={(page) => page.rollouts}
+        empty={<Empty text={policyWords.versionsEmpty} />}
+        caption={policyWords.versions}
+        columns={columns}
+        keyOf={(row) => row.version}
+      />
     </Panel>
   );
 };

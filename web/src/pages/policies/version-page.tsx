@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useState, type ReactElement } from "react";
 import type { ReplyOf } from "#contract/endpoint.ts";
-import type { readRollout } from "#contract/policies.ts";
+import type { readRollout } from "#contract/rollouts.ts";
 import { useClient } from "../../api/client-context.ts";
 import { matrixQuery, versionQuery } from "../../api/policies.ts";
 import { words } from "../../strings/en.ts";

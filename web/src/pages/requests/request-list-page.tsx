@@ -1,4 +1,4 @@
-import { Button, NativeSelect, SegmentedControl } from "@mantine/core";
+import { NativeSelect, SegmentedControl } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import type { ReactElement } from "react";
@@ -11,8 +11,8 @@ import { requestWords } from "../../strings/requests.ts";
 import { Empty } from "../../ui/empty.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
 import { Page } from "../../ui/page.tsx";
-import { QueryView } from "../../ui/query-view.tsx";
-import { Rows, type Column } from "../../ui/rows.tsx";
+import { PagedRows } from "../../ui/paged-rows.tsx";
+import type { Column } from "../../ui/rows.tsx";
 import { RequestStatusChip } from "./status-chip.tsx";
 
 const route = getRouteApi("/requests");
@@ -86,29 +86,22 @@ export const RequestListPage = (): ReactElement => {
           onChange={(event) => set({ status: event.currentTarget.value })}
         />
       </div>
-      <QueryView query={query} service="pdp" rows={6}>
-        {(data) => {
-          const rows = data.pages.flatMap((page) => page.requests);
-          if (rows.length === 0)
-            return status === undefined ? (
-              <Empty text={role === "approver" ? requestWords.emptyToAnswer : requestWords.emptyMine} />
-            ) : (
-              <Empty text={requestWords.emptyFiltered} onClear={() => set({ status: "" })} />
-            );
-          return (
-            <div className="sp-stack">
-              <Rows caption={requestWords.title} columns={columns} rows={rows} keyOf={(row) => row.id} />
-              {query.hasNextPage ? (
-                <div>
-                  <Button variant="default" loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
-                    {words.common.more}
-                  </Button>
-                </div>
-              ) : null}
-            </div>
-          );
-        }}
-      </QueryView>
+      <PagedRows
+        query={query}
+        service="pdp"
+        waiting={6}
+        rowsOf={(page) => page.requests}
+        empty={
+          status === undefined ? (
+            <Empty text={role === "approver" ? requestWords.emptyToAnswer : requestWords.emptyMine} />
+          ) : (
+            <Empty text={requestWords.emptyFiltered} onClear={() => set({ status: "" })} />
+          )
+        }
+        caption={requestWords.title}
+        columns={columns}
+        keyOf={(row) => row.id}
+      />
     </Page>
   );
 };

@@ -1,4 +1,4 @@
-import { Button, NativeSelect, SegmentedControl, TextInput } from "@mantine/core";
+import { NativeSelect, SegmentedControl, TextInput } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useEffect, useState, type ReactElement } from "react";
@@ -12,8 +12,8 @@ import { Verdict } from "../../ui/chip.tsx";
 import { Empty } from "../../ui/empty.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
 import { Page } from "../../ui/page.tsx";
-import { QueryView } from "../../ui/query-view.tsx";
-import { Rows, type Column } from "../../ui/rows.tsx";
+import { PagedRows } from "../../ui/paged-rows.tsx";
+import type { Column } from "../../ui/rows.tsx";
 import { resourceText, verdictOf } from "./verdict-of.ts";
 
 const route = getRouteApi("/why");
@@ -145,29 +145,22 @@ export const DecisionListPage = (): ReactElement => {
   return (
     <Page title={words.why.title} lead={words.why.lead}>
       <Filters search={search} />
-      <QueryView query={query} service="pdp" rows={8}>
-        {(data) => {
-          const rows = data.pages.flatMap((page) => page.decisions);
-          if (rows.length === 0)
-            return Object.keys(search).length > 0 ? (
-              <Empty text={words.why.emptyFiltered} onClear={() => void navigate({ search: {} })} />
-            ) : (
-              <Empty text={words.why.empty} />
-            );
-          return (
-            <div className="sp-stack">
-              <Rows caption={visibleText(words.why.title)} columns={columns} rows={rows} keyOf={(row) => row.decision_id} />
-              {query.hasNextPage ? (
-                <div>
-                  <Button variant="default" loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
-                    {words.common.more}
-                  </Button>
-                </div>
-              ) : null}
-            </div>
-          );
-        }}
-      </QueryView>
+      <PagedRows
+        query={query}
+        service="pdp"
+        waiting={8}
+        rowsOf={(page) => page.decisions}
+        empty={
+          Object.keys(search).length > 0 ? (
+            <Empty text={words.why.emptyFiltered} onClear={() => void navigate({ search: {} })} />
+          ) : (
+            <Empty text={words.why.empty} />
+          )
+        }
+        caption={visibleText(words.why.title)}
+        columns={columns}
+        keyOf={(row) => row.decision_id}
+      />
     </Page>
   );
 };

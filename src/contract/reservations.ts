@@ -1,0 +1,112 @@
+import { z } from "zod";
+import { endpoint } from "./endpoint.ts";
+import { nodeId, plainText, timestamp, usd } from "./ids.ts";
+
+/** The money of one tool call, held before it and charged after it: reserve, settle, release. */
+
+const RESERVATIONS = "/api/v1/delegations/reservations";
+const reservationId = z.object({ id: z.uuid() });
+
+export const reservationView = z.object({
+  reservation_id: z.string(),
+  call_id: z.string(),
+  tool_id: z.string(),
+  state: z.string(),
+  outcome: z.string().nullable(),
+  steps: z.number().int(),
+  usd,
+  charged_steps: z.number().int().nullable(),
+  charged_usd: usd.nullable(),
+  created_at: timestamp,
+  closed_at: timestamp.nullable(),
+});
+
+export const reservationAsk = z.strictObject({
+  call_id: plainText(1, 128),
+  user_id: nodeId,
+  agent_id: nodeId,
+  tool_id: plainText(1, 200),
+  delegation_id: nodeId.optional(),
+  steps: z.number().int().min(1).max(1000).default(1),
+  usd: usd.max(10_000),
+  ttl_s: z.number().int().min(5).max(3600).default(120),
+});
+
+export const reservation = z.object({
+  reservation_id: z.string(),
+  delegation_id: z.string(),
+  steps_left: z.number().int(),
+  budget_left_usd: usd,
+  ends_at: timestamp,
+});
+export type Reservation = z.infer<typeof reservation>;
+
+const budgetScope = { auth: "bearer" as const, scope: ["membership.budget"] };
+const refusals = [
+  "delegation_inactive",
+  "capability_missing",
+  "steps_exhausted",
+  "budget_exhausted",
+  "idempotency_conflict",
+  "store_unavailable",
+] as const;
+
+export const reserve = endpoint("membership", "POST", RESERVATIONS, {
+  body: reservationAsk,
+  reply: reservation,
+  status: 201,
+  ...budgetScope,
+  problems: refusals,
+  summary: "Hold steps and money for one call; the same call_id gets the first answer again.",
+});
+
+export const settle = endpoint("membership", "POST", `${RESERVATIONS}/{id}/settle`, {
+  params: reservationId,
+  body: z.strictObject({ usd, steps: z.number().int().min(0), outcome: z.enum(["ok", "failed", "unknown"]) }),
+  reply: z.object({
+    charged_usd: usd,
+    charged_steps: z.number().int(),
+    excess_usd: usd,
+    steps_left: z.number().int(),
+    budget_left_usd: usd,
+  }),
+  ...budgetScope,
+  problems: ["not_found", "reservation_closed", "store_unavailable"],
+  summary: "Charge what was used, at most what was held.",
+});
+
+export const release = endpoint("membership", "POST", `${RESERVATIONS}/{id}/release`, {
+  params: reservationId,
+  reply: z.object({ released: z.literal(true) }),
+  ...budgetScope,
+  problems: ["not_found", "reservation_closed", "store_unavailable"],
+  summary: "Never begun: nothing is charged.",
+});
+
+export const extend = endpoint("membership", "POST", `${RESERVATIONS}/{id}/extend`, {
+  params: reservationId,
+  body: z.strictObject({ ttl_s: z.number().int().min(5).max(3600) }),
+  reply: z.object({ reservation_id: z.string(), ends_at: timestamp }),
+  ...budgetScope,
+  problems: ["not_found", "reservation_closed", "store_unavailable"],
+  summary: "Hold it for so long from now; never shorter than before.",
+});
+
+export const findReservation = endpoint("membership", "GET", RESERVATIONS, {
+  query: z.strictObject({ call_id: plainText(1, 128) }),
+  reply: reservationView.extend({ delegation_id: z.string() }).nullable(),
+  ...budgetScope,
+  summary: "The reservation of a call, for a corridor that was restarted.",
+});
+
+export const spend = endpoint("membership", "GET", "/api/v1/delegations/spend", {
+  query: z.strictObject({ user_id: nodeId, from: timestamp.optional(), to: timestamp.optional() }),
+  reply: z.object({
+    settled_usd: usd,
+    held_usd: usd,
+    steps: z.number().int(),
+    by_delegation: z.array(z.object({ delegation_id: z.string(), settled_usd: usd, held_usd: usd, steps: z.number().int() })),
+  }),
+  ...budgetScope,
+  summary: "What a person's agents spent.",
+});
