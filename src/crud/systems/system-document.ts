@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { duration } from "#crud/documents/duration.ts";
 import { basePattern, externalBasePattern, isInstance, isProvider } from "#crud/mcp/names.ts";
+import { circuit, concurrency, rateLimit, responseLimits, retry } from "./system-limits.ts";
 
 /** The shape of `config/systems/<provider>.<instance>.yaml`. Strict: an unknown key is a fault, a wrong word too. */
 
@@ -15,34 +16,6 @@ const identity = text(1, 200);
 const schema = z.record(z.string(), z.unknown());
 const usd = z.number().min(0).max(10_000).multipleOf(0.000001, "has at most 6 decimals");
 
-const retry = z.strictObject({
-  max: z.int().min(0).max(5).default(2),
-  base: duration(10, 10_000).prefault("PT0.2S"),
-  cap: duration(10, 60_000).prefault("PT5S"),
-  on: z.array(z.literal("network").or(z.int().min(400).max(599))).default([429, 502, 503, 504, "network"]),
-  onlyIdempotent: z.literal(true, { error: "only idempotent operations are tried again" }).default(true),
-  honourRetryAfter: z.boolean().default(true),
-});
-const rateLimit = z.strictObject({
-  rate: z.number().positive().max(100_000),
-  per: z.enum(["second", "minute", "hour"]),
-  burst: z.int().min(1).max(100_000),
-  key: z.enum(["system", "tenant", "principal"]).default("tenant"),
-});
-const concurrency = z.strictObject({
-  max: z.int().min(1).max(1000),
-  queue: z.int().min(0).max(10_000).default(64),
-  wait: duration(1, 60_000).prefault("PT2S"),
-});
-const circuit = z.strictObject({
-  failures: z.int().min(1).max(10_000).default(20),
-  window: duration(100, 600_000).prefault("PT30S"),
-  open: duration(100, 600_000).prefault("PT15S"),
-});
-const responseLimits = z.strictObject({
-  maxBytes: z.int().min(1).max(16_777_216).default(262_144),
-  onExceed: z.literal("error", { error: "only error is available" }).default("error"),
-});
 const dataScope = z.literal("none").or(
   z.strictObject({
     resourceType: text(1, 64),
@@ -256,8 +229,4 @@ export const documentKinds = { http: httpDocument, loopback: loopbackDocument, m
 /** Named by the format, but without a connector here. */
 export const plannedKinds: readonly string[] = ["sql", "static", "ldap", "scim"];
 
-export type RetryRules = z.output<typeof retry>;
-export type RateLimitRules = z.output<typeof rateLimit>;
-export type ConcurrencyRules = z.output<typeof concurrency>;
-export type CircuitRules = z.output<typeof circuit>;
 export type AuthRules = z.output<typeof auth>;

@@ -15,7 +15,7 @@ import {
 import { Problem } from "#contract/problem.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
-import type { CircuitRules, ConcurrencyRules, RateLimitRules, RetryRules } from "#crud/systems/system-document.ts";
+import type { CircuitRules, ConcurrencyRules, RateLimitRules, RetryRules } from "#crud/systems/system-limits.ts";
 import { createTokenBucket } from "./token-bucket.ts";
 
 export interface ResilienceParts {

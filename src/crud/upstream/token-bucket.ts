@@ -1,4 +1,4 @@
-import type { RateLimitRules } from "#crud/systems/system-document.ts";
+import type { RateLimitRules } from "#crud/systems/system-limits.ts";
 
 const PER_MS = { second: 1000, minute: 60_000, hour: 3_600_000 } as const;
 /** Most keys remembered; the longest unused is forgotten, which only gives it a full bucket again. */
