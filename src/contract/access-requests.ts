@@ -1,7 +1,8 @@
 import { z } from "zod";
-import { action, resource, subject } from "./authzen.ts";
+import { action, entityId, resource, subject } from "./authzen.ts";
 import { endpoint } from "./endpoint.ts";
 import { plainText, prose, timestamp } from "./ids.ts";
+import { jsonMembers } from "./json-members.ts";
 
 /**
  * From a denial to an approval (AuthZEN Access Request and Approval Profile, one item each): whoever was denied asks with the
@@ -70,7 +71,7 @@ export const accessRequestTask = z.object({
   justification: z.string().optional(),
   /** Where one request is read, for who asked and who may answer; nobody else, and no list, has it. */
   call: shownCall.optional(),
-  /** Ids of persons and groups of whom one answers. */
+  /** Ids of persons and groups of whom one answers; to who asks, a person is `someone`. */
   approvers: z.array(z.string()),
   answered_at: timestamp.optional(),
   answered_by: someone.optional(),
@@ -102,11 +103,11 @@ export type AccessRequestReply = z.infer<typeof accessRequestReply>;
 
 export const accessRequestDraft = z.object({
   subject,
-  resource: resource.extend({ id: z.string().min(1).max(1024) }),
+  resource: resource.extend({ id: entityId }),
   action,
-  context: z.record(z.string(), z.unknown()).optional(),
+  context: jsonMembers.optional(),
   /** As the denial said them. */
-  denial: z.object({ evaluation_id: plainText(1, 64), expires_at: timestamp, binding_token: z.string().min(1).max(32_768) }),
+  denial: z.object({ evaluation_id: plainText(1, 64), expires_at: timestamp, binding_token: plainText(1, 32_768) }),
   /** For whoever answers. */
   justification: prose(1, 1000).optional(),
 });

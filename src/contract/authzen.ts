@@ -1,14 +1,21 @@
 import { z } from "zod";
 import { endpoint } from "./endpoint.ts";
 import { timestamp } from "./ids.ts";
+import { jsonMembers } from "./json-members.ts";
 
 /** OpenID AuthZEN Authorization API 1.0, as the pdp and the gateway's facade speak it. */
 
 const word = z.string().regex(/^[A-Za-z0-9._:/-]{1,128}$/, "must be 1-128 of A-Z a-z 0-9 . _ : / -");
-const properties = z.record(z.string(), z.unknown());
+const properties = jsonMembers;
+/** Of a subject or a resource: what the records can hold. */
+export const entityId = z
+  .string()
+  .min(1)
+  .max(1024)
+  .refine((id) => id.isWellFormed(), "holds half a surrogate pair");
 
-export const subject = z.object({ type: word, id: z.string().min(1).max(1024), properties: properties.optional() });
-export const resource = z.object({ type: word, id: z.string().min(1).max(1024).optional(), properties: properties.optional() });
+export const subject = z.object({ type: word, id: entityId, properties: properties.optional() });
+export const resource = z.object({ type: word, id: entityId.optional(), properties: properties.optional() });
 export const action = z.object({ name: word, properties: properties.optional() });
 
 /** What a policy enforcement point asks. `key` is read only by the gateway's session and self modes. */
@@ -131,7 +138,7 @@ const given = { context: properties.optional(), page: searchPage.optional() };
 /** The searched entity: its type alone. An id of it is not looked at. */
 const searchedSubject = z.object({ type: word, properties: properties.optional() });
 const searchedResource = z.object({ type: word });
-const wholeResource = resource.extend({ id: z.string().min(1).max(1024) });
+const wholeResource = resource.extend({ id: entityId });
 
 const pageReply = z.object({
   /** Empty: the end. */
@@ -260,7 +267,7 @@ export const decisionRecord = z.object({
   decision: z.boolean(),
   reason: z.string().optional(),
   sentence: z.string(),
-  /** Only for services of the house. */
+  /** Only for services of the house, and in lists over all tenants. */
   tenant: z.string().optional(),
   subject: z.object({ id: z.string(), name: z.string().optional() }).optional(),
   agent: z.object({ id: z.string(), name: z.string().optional() }).optional(),

@@ -9,7 +9,8 @@ export const plainText = (least: number, most: number) =>
     .string()
     .min(least)
     .max(most)
-    .regex(/^\P{Cc}*$/u, "holds a control character");
+    .regex(/^\P{Cc}*$/u, "holds a control character")
+    .refine((text) => text.isWellFormed(), "holds half a surrogate pair");
 
 /** As `plainText`, but with line breaks and tabs: what a person writes. */
 export const prose = (least: number, most: number) =>
@@ -17,7 +18,8 @@ export const prose = (least: number, most: number) =>
     .string()
     .min(least)
     .max(most)
-    .regex(/^[\P{Cc}\n\t]*$/u, "holds a control character");
+    .regex(/^[\P{Cc}\n\t]*$/u, "holds a control character")
+    .refine((text) => text.isWellFormed(), "holds half a surrogate pair");
 
 /** RFC 3339 UTC with milliseconds. */
 export const timestamp = z.iso.datetime({ offset: true });

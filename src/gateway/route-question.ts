@@ -1,5 +1,6 @@
 import { isIPv4 } from "node:net";
 import type { Obligation } from "#contract/authzen.ts";
+import { faultOfJson } from "#contract/json-members.ts";
 import { Problem } from "#contract/problem.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
 import { whyRefused, type Asker, type Decided, type DecideAsk, type Decider } from "#pdp/decide.ts";
@@ -54,6 +55,8 @@ export const askOfRoute = async (
   if (mapped === undefined) throw new Problem("no_mapping");
   const body = readsBody(mapped.mapping) ? await readBody() : undefined;
   const resolved = resolveMapping(mapped.mapping, route.pattern, captures, body && parseStrictJson(body));
+  const unfit = faultOfJson(resolved.claimed);
+  if (unfit !== undefined) throw new Problem("invalid_request", { errors: [{ path: "", message: unfit }] });
   const question: DecideAsk = {
     type: resolved.type,
     action: resolved.action,

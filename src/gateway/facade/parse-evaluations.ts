@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { jsonMembers } from "#contract/json-members.ts";
 import { Problem } from "#contract/problem.ts";
 
 type Members = Readonly<Record<string, unknown>>;
@@ -32,16 +33,15 @@ export interface FacadeLimits {
 }
 
 const word = z.string().regex(/^[A-Za-z0-9._:/-]{1,128}$/, "must be 1-128 of A-Z a-z 0-9 . _ : / -");
-const members = z.record(z.string(), z.unknown());
 const id = z
   .string()
   .min(1)
   .max(1024)
   .refine((text) => text.isWellFormed() && !/\p{Cc}/u.test(text), "holds a control character");
 const itemShape = z.looseObject({
-  action: z.looseObject({ name: word, properties: members.optional() }),
-  resource: z.looseObject({ type: word, id: id.optional(), properties: members.optional() }),
-  context: members.optional(),
+  action: z.looseObject({ name: word, properties: jsonMembers.optional() }),
+  resource: z.looseObject({ type: word, id: id.optional(), properties: jsonMembers.optional() }),
+  context: jsonMembers.optional(),
 });
 const keyShape = z.string().min(1).max(256);
 const semanticShape = z.enum(["execute_all", "deny_on_first_deny", "permit_on_first_permit"]);

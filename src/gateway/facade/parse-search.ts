@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { action, resource, searchPage } from "#contract/authzen.ts";
+import { jsonMembers } from "#contract/json-members.ts";
 import { Problem } from "#contract/problem.ts";
 import { pairOf } from "#pdp/pairs.ts";
 
@@ -19,8 +20,7 @@ export interface FacadeSearch {
   readonly hasSubject: boolean;
 }
 
-const members = z.record(z.string(), z.unknown());
-const common = { context: members.optional(), page: searchPage.optional(), subject: z.unknown().optional() };
+const common = { context: jsonMembers.optional(), page: searchPage.optional(), subject: z.unknown().optional() };
 const plain = z
   .string()
   .min(1)

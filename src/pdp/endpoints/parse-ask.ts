@@ -1,6 +1,7 @@
 import { shownCall, type ShownCall } from "#contract/access-requests.ts";
 import { action, resource, subject } from "#contract/authzen.ts";
 import { microFromUsd } from "#contract/ids.ts";
+import { faultOfJson } from "#contract/json-members.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { Ask, Properties, Vouched } from "#pdp/decision-point.ts";
@@ -24,6 +25,9 @@ const textsOf = (value: unknown): readonly string[] => (Array.isArray(value) ? v
 
 /** Control characters and lone surrogates: neither the graph nor the records can hold them. */
 const isPlain = (text: string): boolean => text.isWellFormed() && !/\p{Cc}/u.test(text);
+
+/** A tenant that nobody has is recorded as it was stated, and looked for by it. */
+const MAX_TENANT = 256;
 
 const agentsOf = (context: Properties): readonly string[] => {
   const { agent } = context;
@@ -127,14 +131,18 @@ export const parseAsk = (sent: unknown, pep: Pep): Ask | readonly Fault[] => {
   ] as const) {
     if (id !== undefined && !isPlain(id)) faults.push({ path, message: "holds a control character or half a surrogate pair" });
   }
+  const stated = who?.properties ?? {};
+  const tenant = textOf(stated["tenant"]);
+  if (tenant !== undefined && (tenant.length > MAX_TENANT || !isPlain(tenant)))
+    faults.push({ path: "/subject/properties/tenant", message: `is longer than ${MAX_TENANT} or holds a control character` });
   if (sent["context"] !== undefined && !isObject(sent["context"])) faults.push({ path: "/context", message: "must be an object" });
   const context = objectOf(sent["context"]);
+  const unfit = faultOfJson(context);
+  if (unfit !== undefined) faults.push({ path: "/context", message: unfit });
   const properties = what?.properties ?? {};
   const vouched = pep.isHouse ? vouchedOf(context, properties, faults) : vouchesNothing;
   if (faults.length > 0 || who === undefined || what?.id === undefined || how === undefined) return faults;
 
-  const stated = who.properties ?? {};
-  const tenant = textOf(stated["tenant"]);
   const acr = textOf(stated["acr"]);
   const authTime = stated["auth_time"];
   const supported = context["supported_obligations"];
