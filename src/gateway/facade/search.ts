@@ -7,7 +7,7 @@ import type { Metrics } from "#telemetry/metrics.ts";
 import type { Inbound } from "#gateway/front-door/inbound.ts";
 import { readBytes } from "#gateway/read-body.ts";
 import type { Recognised } from "#gateway/recognise.ts";
-import type { AskPoint } from "#pdp/ask-point/ask-point.ts";
+import { questionRefusals, type AskPoint } from "#pdp/ask-point/ask-point.ts";
 import { completeContext, subjectOf } from "./complete-item.ts";
 import { answerFacade } from "./facade-answer.ts";
 import { parseSearch, type FacadeSearch, type SearchKind } from "./parse-search.ts";
@@ -73,8 +73,8 @@ export const createSearchFacade = (parts: SearchFacadeParts) => {
         authorization: `Bearer ${await parts.identity.asService(parts.pdpAudience, ["authzen.search"])}`,
         body: JSON.stringify(questionOf(search, who.asker)),
         read: readSearch(kind, searched, search.page?.limit ?? MOST_RESULTS),
-        // What is left of the client's own is its page token.
-        passRefusals: true,
+        // What is left of the client's own is its page token, and that it searches at all.
+        passes: questionRefusals,
       });
       return shown(found);
     } finally {

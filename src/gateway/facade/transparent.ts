@@ -6,7 +6,7 @@ import type { z } from "zod";
 import type { Inbound } from "#gateway/front-door/inbound.ts";
 import { guardContentType } from "#gateway/read-body.ts";
 import type { Recognised } from "#gateway/recognise.ts";
-import type { AskPoint, PointAnswer, PointCall } from "#pdp/ask-point/ask-point.ts";
+import { callerRefusals, type AskPoint, type PointAnswer, type PointCall } from "#pdp/ask-point/ask-point.ts";
 import { readEvaluation, readEvaluations, readSearch, type Semantic } from "#pdp/ask-point/point-answers.ts";
 
 /** What would widen an answer if it were believed: only the house's own services may say it. */
@@ -81,7 +81,7 @@ export const createTransparent = (parts: TransparentParts) => {
     parts.askPoint({
       ...call,
       authorization: `Bearer ${await tokenOf(caller)}`,
-      passRefusals: true,
+      passes: callerRefusals,
       body: new Uint8Array(sent.bytes),
     });
 

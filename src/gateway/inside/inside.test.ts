@@ -146,14 +146,6 @@ test("well-known documents name this house under the origin addressed", async (t
   const jwks = await read(await made.fetch("/.well-known/sallyport-jwks.json"));
   assert.ok(Array.isArray(jwks.body["keys"]));
   assert.ok(!JSON.stringify(jwks.body).includes('"d"'), "public parts alone");
-  assert.deepEqual((await read(await made.fetch("/.well-known/authzen-configuration"))).body, {
-    policy_decision_point: "http://localhost:8080",
-    access_evaluation_endpoint: "http://localhost:8080/access/v1/evaluation",
-    access_evaluations_endpoint: "http://localhost:8080/access/v1/evaluations",
-    search_subject_endpoint: "http://localhost:8080/access/v1/search/subject",
-    search_resource_endpoint: "http://localhost:8080/access/v1/search/resource",
-    search_action_endpoint: "http://localhost:8080/access/v1/search/action",
-  });
   const view = await read(await made.gateway.fetch(new Request("http://127.0.0.1:8080/.well-known/oauth-protected-resource/mcp/people")));
   assert.equal(view.body["resource"], "http://127.0.0.1:8080/mcp/people");
 });

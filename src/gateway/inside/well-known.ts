@@ -1,13 +1,33 @@
 import type { JSONWebKeySet } from "jose";
+import type { metadata } from "#contract/authzen.ts";
+import type { ReplyOf } from "#contract/endpoint.ts";
 import { Problem } from "#contract/problem.ts";
 import type { BuiltInHandler } from "#gateway/built-in.ts";
 import type { Inbound } from "#gateway/front-door/inbound.ts";
 
 export interface WellKnownParts {
   readonly jwks: () => Promise<JSONWebKeySet>;
+  /** What the decision point says it serves. */
+  readonly pointMetadata: () => Promise<ReplyOf<typeof metadata>>;
+  /** Whether the table of this moment has a row for a POST to the path. */
+  readonly isRouted: (path: string) => boolean;
+  readonly now: () => Date;
   /** Where clients get their tokens. */
   readonly authorizationServers: readonly string[];
 }
+
+/** The standard's members and the paths under which the gateway has them. */
+const endpointPaths = {
+  access_evaluation_endpoint: "/access/v1/evaluation",
+  access_evaluations_endpoint: "/access/v1/evaluations",
+  search_subject_endpoint: "/access/v1/search/subject",
+  search_resource_endpoint: "/access/v1/search/resource",
+  search_action_endpoint: "/access/v1/search/action",
+  access_request_endpoint: "/access/v1/requests",
+} as const;
+
+/** How long the decision point's word on what it serves is believed: as long as it says itself. */
+const KEPT_MS = 60_000;
 
 const json = (value: unknown, cacheControl: string): Response =>
   new Response(JSON.stringify(value), {
@@ -21,6 +41,19 @@ const originOf = (inbound: Inbound): string => {
 
 /** Public documents about this house: its keys, its decision point, and what a token for it must name. */
 export const createWellKnown = (parts: WellKnownParts): Readonly<Record<"jwks" | "authzen" | "resource" | "mcp", BuiltInHandler>> => {
+  let held: { readonly until: number; readonly served: ReplyOf<typeof metadata> } | undefined;
+  const served = async (): Promise<ReplyOf<typeof metadata>> => {
+    const at = parts.now().getTime();
+    if (held !== undefined && at < held.until) return held.served;
+    const fresh = await parts.pointMetadata().catch((cause: unknown) => {
+      // What it served a while ago is a better word than none.
+      if (held !== undefined) return held.served;
+      throw new Problem("pdp_unavailable", { cause, headers: { "retry-after": "1" } });
+    });
+    held = { until: at + KEPT_MS, served: fresh };
+    return fresh;
+  };
+
   const resource = (inbound: Inbound, path: string, more: Readonly<Record<string, unknown>>): Response =>
     json(
       {
@@ -35,16 +68,13 @@ export const createWellKnown = (parts: WellKnownParts): Readonly<Record<"jwks" |
     jwks: async () => json(await parts.jwks(), "public, max-age=300"),
     authzen: async ({ inbound }) => {
       const origin = originOf(inbound);
+      const point = await served();
+      const endpoints = Object.entries(endpointPaths).filter(
+        ([member, path]) => point[member as keyof typeof endpointPaths] !== undefined && parts.isRouted(path),
+      );
       return json(
-        {
-          policy_decision_point: origin,
-          access_evaluation_endpoint: `${origin}/access/v1/evaluation`,
-          access_evaluations_endpoint: `${origin}/access/v1/evaluations`,
-          search_subject_endpoint: `${origin}/access/v1/search/subject`,
-          search_resource_endpoint: `${origin}/access/v1/search/resource`,
-          search_action_endpoint: `${origin}/access/v1/search/action`,
-        },
-        "public, max-age=300",
+        { policy_decision_point: origin, ...Object.fromEntries(endpoints.map(([member, path]) => [member, `${origin}${path}`])) },
+        "public, max-age=60",
       );
     },
     resource: async ({ inbound }) => resource(inbound, "", { resource_name: "Sallyport" }),

@@ -99,7 +99,13 @@ export const createOwnPaths = (parts: GatewayParts, opened: OwnPathsParts): Buil
       }),
       exposition: createMetricsExposition({ metrics, recogniser, isAllowedNetwork: createNetworks(config.metricsAllow) }),
       ingestion: createMetricsIngestion(metrics),
-      wellKnown: createWellKnown({ jwks: parts.jwks, authorizationServers: [parts.oidc.issuer] }),
+      wellKnown: createWellKnown({
+        jwks: parts.jwks,
+        authorizationServers: [parts.oidc.issuer],
+        pointMetadata: () => ask(routes.peerOf("pdp"), metadata),
+        isRouted: (path) => routes.table.find(path)?.routes.some(({ row }) => row.methods.includes("POST")) === true,
+        now,
+      }),
       asset: ({ inbound, captures }) => opened.webClient.asset(captures.get("path") ?? "", inbound),
     }),
   );

@@ -20,12 +20,18 @@ export interface PointCall<T> {
   readonly correlationId: string;
   readonly requestId: string | undefined;
   readonly read: ReadAnswer<T>;
-  /** True: the question is the client's own, so what is wrong with it is theirs to hear. */
-  readonly passRefusals?: boolean;
+  /** Statuses of refusals that are the client's own to hear. None of them says that the decision point fails; none unless given. */
+  readonly passes?: ReadonlySet<number>;
   readonly signal: AbortSignal;
 }
 
 export type AskPoint = <T>(call: PointCall<T>) => Promise<PointAnswer<T>>;
+
+/** Where the client's own question is put: what is wrong with it, how much of it there may be, and what is not served at all. */
+export const questionRefusals: ReadonlySet<number> = new Set([400, 403, 413, 415, 501]);
+
+/** Where the client's own name is on it too: that it asks too often is between it and the decision point. */
+export const callerRefusals: ReadonlySet<number> = new Set([...questionRefusals, 429]);
 
 const unavailable = (cause: unknown): Problem => new Problem("pdp_unavailable", { cause, headers: { "retry-after": "1" } });
 const badAnswer = (cause: unknown): Problem => new Problem("pdp_bad_answer", { cause });
@@ -41,11 +47,16 @@ const readText = async (response: Response): Promise<string> => {
   return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(chunks));
 };
 
-/** Refusals that a client is told as they are: what is wrong with its question, and how much of it there may be. */
-const passed = [400, 403, 413, 415];
+/** What whoever asked is to be told beside the answer: its id, and that everything is permitted while it is tried out. */
+const toldHeaders = ["x-decision-id", "x-authorization-disabled"] as const;
+
+const isPassed = (call: PointCall<unknown>, { status }: Response): boolean => call.passes?.has(status) === true;
 
 const readAnswer = async <T>(call: PointCall<T>, response: Response): Promise<PointAnswer<T>> => {
-  if (call.passRefusals === true && passed.includes(response.status)) throw await readProblem(response);
+  if (isPassed(call, response)) {
+    const problem = await readProblem(response);
+    throw problem.code === "upstream_bad_response" ? badAnswer({ status: response.status }) : problem;
+  }
   if (response.status !== 200) throw badAnswer({ status: response.status });
   if (!/^application\/json *(?:;|$)/i.test(response.headers.get("content-type") ?? "")) throw badAnswer("content-type");
   let value: unknown;
@@ -56,13 +67,16 @@ const readAnswer = async <T>(call: PointCall<T>, response: Response): Promise<Po
   }
   const read = call.read(value);
   if (read === undefined) throw badAnswer("shape");
-  const decisionId = response.headers.get("x-decision-id");
-  return { value: read, headers: decisionId === null ? {} : { "x-decision-id": decisionId } };
+  const told = toldHeaders.flatMap((name) => {
+    const text = response.headers.get(name);
+    return text === null ? [] : [[name, text] as const];
+  });
+  return { value: read, headers: Object.fromEntries(told) };
 };
 
 /**
  * Asks the decision point and believes nothing unchecked. Throws `pdp_unavailable` (503) when it does not answer in time,
- * at all, or says 429 or 5xx, or lately did so too often; `pdp_bad_answer` (502) for any answer of another form than was
+ * at all, or says 429 or 5xx, or lately did so too often; what the call passes is thrown as it was said; `pdp_bad_answer` (502) for any answer of another form than was
  * asked for. Asked once more, after 20-60 ms, only where nothing was decided: no connection, or 503.
  */
 export const createPointAsker = (parts: { readonly pdp: Peer; readonly timeoutMs: number; readonly breaker: Breaker }): AskPoint => {
@@ -96,7 +110,7 @@ export const createPointAsker = (parts: { readonly pdp: Peer; readonly timeoutMs
         answered = false;
         return { again: unavailable(cause) };
       }
-      answered = response.status !== 429 && response.status < 500;
+      answered = isPassed(call, response) || (response.status !== 429 && response.status < 500);
       if (response.status === 503) return { again: unavailable({ status: 503 }) };
       if (!answered) throw unavailable({ status: response.status });
       return { answer: await Promise.race([readAnswer(call, response), ended]) };
