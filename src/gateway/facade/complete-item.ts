@@ -1,5 +1,4 @@
 import type { Asker } from "#pdp/decide.ts";
-import { pairOf } from "#pdp/pairs.ts";
 import type { FacadeItem } from "./parse-evaluations.ts";
 
 type Members = Readonly<Record<string, unknown>>;
@@ -75,11 +74,10 @@ export const completeContext = (
 
 /**
  * Makes a client's question the house's own: its subject is the caller, what it claims is marked as claimed, and what only
- * the house may say is dropped and said anew. `undefined`: the pair needs an id and has none.
+ * the house may say is dropped and said anew. Without an id it is about all of the type; where the pair needs one, the
+ * decision point refuses that as `resource_id_required`, on record.
  */
-export const completeItem = (item: FacadeItem, asker: Asker, correlationId: string): Completed | undefined => {
-  const pair = pairOf(item.resource.type, item.action.name);
-  if (item.resource.id === undefined && pair !== undefined && pair.of !== "all") return undefined;
+export const completeItem = (item: FacadeItem, asker: Asker, correlationId: string): Completed => {
   const { context, dropped } = completeContext(item.context, { ...item.action.properties, ...item.resource.properties }, asker);
   return {
     dropped,

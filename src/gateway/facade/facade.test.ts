@@ -180,12 +180,12 @@ test("a wrong item is answered in its place, and the others are decided", async 
   );
 });
 
-test("a pair that needs an id is denied without one, and a type-level pair asks for all", async (t) => {
+test("without an id a question is about all of the type, whatever the pair", async (t) => {
   const { one, asked } = await world(t);
-  const denied = await one({ resource: { type: "pages" }, action: { name: "view" } });
-  assert.deepEqual([denied.status, denied.body["decision"], denied.body["context"]], [200, false, { reason: "resource_id_required" }]);
-  await one(viewAll("pages"));
-  assert.deepEqual(asked()["resource"], { type: "pages", id: "*" });
+  for (const action of ["view_all", "view"]) {
+    await one({ resource: { type: "pages" }, action: { name: action } });
+    assert.deepEqual(asked()["resource"], { type: "pages", id: "*" });
+  }
   await one({ resource: { type: "unheard", id: "x" }, action: { name: "of" } });
   assert.deepEqual(asked()["resource"], { type: "unheard", id: "x" });
 });
@@ -490,4 +490,34 @@ test("with the real decision point dan sees nothing but what is everybody's, and
   assert.deepEqual(await ask("person:dan"), []);
   assert.deepEqual(await ask("person:ben"), ["tools", "delegations", "pages", "tasks"]);
   assert.deepEqual(await ask("person:ada"), ["tools", "delegations", "pages", "tasks", "decisions"]);
+});
+
+test("a pair that needs an id is denied without one by the decision point, which keeps a record of it", async (t) => {
+  const point = await pdpWorld(t);
+  const made = await testGateway(t, {
+    database: await database(),
+    identity: point.identity,
+    peers: { pdp: (request) => point.service.fetch(request) },
+  });
+  const { headers } = await made.signIn("person:ben");
+  const ask = async (path: string, body: unknown) =>
+    (await (await made.fetch(path, { method: "POST", headers, body: JSON.stringify(body) })).json()) as {
+      decision?: boolean;
+      context?: { reason?: string; decision_id?: string };
+      evaluations?: { decision: boolean; context: { reason?: string; decision_id?: string } }[];
+    };
+  const without = { resource: { type: "pages" }, action: { name: "view" } };
+  const single = await ask("/access/v1/evaluation", without);
+  const batch = await ask("/access/v1/evaluations", { evaluations: [viewAll("pages"), without, viewAll("tasks")] });
+  assert.deepEqual(
+    batch.evaluations?.map((item) => item.decision),
+    [true, false, true],
+  );
+  for (const denied of [single, batch.evaluations?.[1]]) {
+    assert.deepEqual([denied?.decision, denied?.context?.reason], [false, "resource_id_required"]);
+    const token = await point.personToken("ben");
+    const record = await point.ask(`/access/v1/decisions/${denied?.context?.decision_id}`, token);
+    assert.equal(record.status, 200);
+    assert.equal(((await record.json()) as { reason: string }).reason, "resource_id_required");
+  }
 });

@@ -54,7 +54,6 @@ export const createFacade = (parts: FacadeParts) => {
       return { entry, local: { decision: false, context: { error: { status: 400, message: entry.item } } } };
     if (entry.item.hasSubject) count("authz_subject_override");
     const completed = completeItem(entry.item, asker, correlationId);
-    if (completed === undefined) return { entry, local: { decision: false, context: { reason: "resource_id_required" } } };
     if (completed.dropped.length > 0) count("authz_context_override");
     return { entry, completed };
   };
