@@ -1,7 +1,7 @@
-import { Problem } from "#contract/problem.ts";
 import { pairOf } from "#pdp/pairs.ts";
 import type { AskMapping } from "#crud/mcp/tool.ts";
 import { ABSENT, prepare } from "./expression.ts";
+import { guardMapping, mappingFault } from "./guard-mapping.ts";
 import { compileTemplate, type TemplateFault } from "./template.ts";
 
 type Path = readonly (string | number)[];
@@ -11,7 +11,10 @@ export const requireKnownPair = (type: string, action: string, path: Path, tell:
   if (pairOf(type, action) === undefined) tell(path, `${type}/${action} is no pair that is decided`);
 };
 
-/** The short form: `authz: {resource, action, id?, properties?}` with `${ ... }` over the call's input. */
+/**
+ * The short form: `authz: {resource, action, id?, properties?}` with `${ ... }` over the call's input. At a call it throws
+ * `mapping_error`, as the declared form does.
+ */
 export const compileAuthz = (
   authz: {
     readonly resource: string;
@@ -27,11 +30,11 @@ export const compileAuthz = (
   const properties = authz.properties === undefined ? undefined : compileTemplate(authz.properties, "call", [...path, "properties"], tell);
   return {
     pairs: [`${authz.resource}/${authz.action}`],
-    asks: ({ arguments: input, caller, now }) => {
+    asks: guardMapping(({ arguments: input, caller, now }) => {
       const who = { sub: caller.sub, tenant: caller.tenant, ...(caller.agent === undefined ? {} : { agent: caller.agent }) };
       const prepared = prepare({ input, caller: who, now });
       const named = id?.(prepared);
-      if (named === ABSENT || (named !== undefined && typeof named !== "string")) throw new Problem("mapping_error");
+      if (named === ABSENT || (named !== undefined && typeof named !== "string")) throw mappingFault("The id of the resource is no text.");
       const claimed = properties?.(prepared);
       return [
         {
@@ -42,6 +45,6 @@ export const compileAuthz = (
           ...(claimed === undefined ? {} : { claimed: claimed as Readonly<Record<string, unknown>> }),
         },
       ];
-    },
+    }),
   };
 };

@@ -1,18 +1,13 @@
-import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { DecideAsk } from "#pdp/decide.ts";
 import type { AskMapping } from "#crud/mcp/tool.ts";
 import { requireKnownPair } from "./authz-mapping.ts";
 import { ABSENT, compileExpression, prepare, type Prepared } from "./expression.ts";
+import { guardMapping, mappingFault as fault } from "./guard-mapping.ts";
 import type { AuthzenMapping } from "./system-document.ts";
 import type { Template, TemplateFault } from "./template.ts";
 
 type Path = readonly (string | number)[];
-
-const MAX_RESULT_BYTES = 16_384;
-
-const fault = (detail: string, cause?: unknown): Problem =>
-  new Problem("mapping_error", { detail, ...(cause === undefined ? {} : { cause }) });
 
 /** Text after a `$` is CEL; `$$` begins text that begins with a dollar sign. */
 const compileText = (value: string, path: Path, tell: TemplateFault): Template => {
@@ -20,21 +15,13 @@ const compileText = (value: string, path: Path, tell: TemplateFault): Template =
   try {
     const expression = compileExpression(value.slice(1), "mapping");
     return (inputs) => {
-      const found = evaluate(() => expression.evaluate(inputs));
+      const found = expression.evaluate(inputs);
       if (found === ABSENT || found === undefined) throw fault("An expression reads what the call does not have.");
       return found;
     };
   } catch (error) {
     tell(path, error instanceof Error ? error.message : "is wrong");
     return () => undefined;
-  }
-};
-
-const evaluate = (work: () => unknown): unknown => {
-  try {
-    return work();
-  } catch (cause) {
-    throw fault("An expression failed.", cause);
   }
 };
 
@@ -84,7 +71,7 @@ const compileItem = (item: Item, path: Path, tell: TemplateFault): ((inputs: Pre
   ];
   return (inputs) => {
     const named = id?.(inputs);
-    if (id !== undefined && (typeof named !== "string" || named === "")) throw fault("The id of the resource is no text.");
+    if (id !== undefined && typeof named !== "string") throw fault("The id of the resource is no text.");
     const claimed = Object.assign({}, ...claims.map((claim) => claim(inputs))) as Readonly<Record<string, unknown>>;
     return {
       type: resource.type,
@@ -110,12 +97,10 @@ export const compileAuthzenMapping = (mapping: AuthzenMapping, path: Path, tell:
   );
   return {
     pairs: items.map(({ resource, action }) => `${resource.type}/${action.name}`),
-    asks: ({ toolName, arguments: given, caller }) => {
+    asks: guardMapping(({ toolName, arguments: given, caller }) => {
       const inputs = prepare({ params: { name: toolName, arguments: given }, token: tokenOf(caller) });
       if (subject !== undefined && subject(inputs) !== caller.sub) throw fault("The subject is another one than the token's.");
-      const asks = compiled.map((item) => item(inputs));
-      if (Buffer.byteLength(JSON.stringify(asks)) > MAX_RESULT_BYTES) throw fault("What the mapping gives is too large.");
-      return asks;
-    },
+      return compiled.map((item) => item(inputs));
+    }),
   };
 };

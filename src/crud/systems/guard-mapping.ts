@@ -1,0 +1,32 @@
+import { faultOfJson } from "#contract/json-members.ts";
+import { Problem } from "#contract/problem.ts";
+import type { DecideAsk } from "#pdp/decide.ts";
+import type { AskMapping } from "#crud/mcp/tool.ts";
+
+const MAX_RESULT_BYTES = 16_384;
+const MAX_ID = 1024;
+
+export const mappingFault = (detail: string, cause?: unknown): Problem =>
+  new Problem("mapping_error", { detail, ...(cause === undefined ? {} : { cause }) });
+
+const isId = (id: string): boolean => id !== "" && id.length <= MAX_ID && id.isWellFormed() && !/\p{Cc}/u.test(id);
+
+/**
+ * What a mapping makes of a call, in whichever form it is written: questions that can be asked. All that goes wrong on the way
+ * is `mapping_error`: an expression that fails, too many elements for one, an id that names nothing, a result over 16 KiB.
+ */
+export const guardMapping =
+  (make: AskMapping["asks"]): AskMapping["asks"] =>
+  (call) => {
+    let asks: readonly DecideAsk[];
+    try {
+      asks = make(call);
+    } catch (cause) {
+      throw cause instanceof Problem && cause.code === "mapping_error" ? cause : mappingFault("An expression failed.", cause);
+    }
+    if (asks.some(({ id }) => id !== undefined && !isId(id))) throw mappingFault("The id of the resource names nothing.");
+    const unfit = faultOfJson(asks);
+    if (unfit !== undefined) throw mappingFault(`What the mapping gives ${unfit}.`);
+    if (Buffer.byteLength(JSON.stringify(asks)) > MAX_RESULT_BYTES) throw mappingFault("What the mapping gives is too large.");
+    return asks;
+  };
