@@ -109,7 +109,7 @@ export const createPlacing = (parts: PlacingParts): ((informed: Informed, knows?
 };
 
 /** Of another tenant than the one that asks. Policies have the same wall once more. */
-const isForeign = (resource: Facts["resource"], tenant: string): boolean =>
+export const isForeign = (resource: Facts["resource"], tenant: string): boolean =>
   resource !== null && resource.tenant_ids.length > 0 && !resource.tenant_ids.includes(tenant);
 
 /** What the graph does not hold although policies may speak of it: a thing that a service of the house vouches for. */

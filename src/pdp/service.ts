@@ -228,6 +228,8 @@ export const createPdp = async (parts: PdpParts): Promise<Service> => {
     viewers,
     cursors,
     pepOf,
+    vocabulary,
+    isGraph: switches.facts.kind === "membership",
     isRemote,
   });
   serveBudgets(router, {

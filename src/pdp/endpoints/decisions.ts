@@ -12,6 +12,7 @@ import type { DecisionFacts } from "#pdp/records/decision-facts.ts";
 import type { DecisionLog } from "#pdp/records/decision-log.ts";
 import type { Recorded } from "#pdp/records/record.ts";
 import type { Approvals } from "#pdp/requests/approvals.ts";
+import type { Vocabulary } from "#pdp/vocabulary.ts";
 import type { PageCursors } from "./page-cursor.ts";
 import type { Pep } from "./parse-ask.ts";
 
@@ -24,6 +25,9 @@ export interface DecisionsParts {
   readonly viewers: Viewers;
   readonly cursors: PageCursors;
   readonly pepOf: (caller: Caller) => Pep;
+  readonly vocabulary: Vocabulary;
+  /** Facts come from the identity graph, not from a file. */
+  readonly isGraph: boolean;
   /** Another decision point decides: what would change an answer, or what it would be now, only that one knows. */
   readonly isRemote: boolean;
 }
@@ -54,6 +58,9 @@ export const serveDecisions = (router: Router<Caller>, parts: DecisionsParts): v
       engine: await engines.of(recorded.policy_version),
       ...(viewer === "full" && !parts.isRemote ? { present: await present(recorded) } : {}),
       joinable,
+      vocabulary: parts.vocabulary,
+      isGraph: parts.isGraph,
+      emptyContext: records.emptyContext,
       viewer: { id: caller.sub, class: viewer },
       wantsRemedy: query.remedy === "true",
     });
@@ -104,7 +111,7 @@ export const serveDecisions = (router: Router<Caller>, parts: DecisionsParts): v
     const last = page.at(-1);
     const more = found.length > limit && last !== undefined;
     return {
-      decisions: page.map(listed),
+      decisions: page.map((recorded) => listed(recorded, caller.tenant)),
       ...(more ? { nextCursor: parts.cursors.seal({ callId: last.call_id, index: last.item.index ?? 0 }, bound) } : {}),
     };
   });
@@ -113,8 +120,9 @@ export const serveDecisions = (router: Router<Caller>, parts: DecisionsParts): v
 const given = (values: Readonly<Record<string, string | undefined>>): Record<string, string> =>
   Object.fromEntries(Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== undefined));
 
-const listed = (recorded: Recorded): DecisionRecord => ({
+const listed = (recorded: Recorded, within: string): DecisionRecord => ({
   ...coarseRecord(recorded, (id) => id),
+  ...(within === "*" ? { tenant: recorded.tenant } : {}),
   subject: { id: recorded.subject },
   ...(recorded.agent === undefined ? {} : { agent: { id: recorded.agent } }),
   policy_version: recorded.policy_version,

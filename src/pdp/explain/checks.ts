@@ -47,6 +47,10 @@ const agentOutcomes = (question: Question): Readonly<Record<string, boolean>> =>
   };
 };
 
+/** What stands in for policies where none of ours decided. */
+const undecidedBy = ({ policy_version: version }: Recorded): string =>
+  version.startsWith("remote:") ? `decided by ${version.slice("remote:".length)}` : "no policy permits it";
+
 /**
  * The doors of a decision in their order, each with what it looked at and, where a policy asks for it, which line does. `deciding`: the
  * policies that decided, and those that would have; `ofAction`: all that can apply.
@@ -78,7 +82,7 @@ export const checksOf = (
   checks.push({
     name: "policy",
     outcome: item.decision ? "pass" : "fail",
-    input: item.policies.length > 0 ? item.policies.join(", ") : "no policy permits it",
+    input: item.policies.length > 0 ? item.policies.join(", ") : undecidedBy(recorded),
   });
   const scope = item.obligations.find((obligation) => obligation.id === "data-scope")?.properties?.["row_filter_sql"];
   checks.push({

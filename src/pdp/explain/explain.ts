@@ -4,21 +4,21 @@ import type { Policy } from "#pdp/bundle/policies.ts";
 import type { Engine } from "#pdp/engine.ts";
 import type { Question } from "#pdp/question.ts";
 import type { Recorded } from "#pdp/records/record.ts";
-import { ruleOn, withInputs } from "#pdp/ruling.ts";
+import { answerNow, type NowParts, type Present } from "./answer-now.ts";
 import { missingGroups } from "./candidates.ts";
 import { checksOf } from "./checks.ts";
-import { questionOf, reachedPolicies } from "./question-of.ts";
+import { questionOf, reachedPolicies, readsNotKept } from "./question-of.ts";
 import { findRemedy } from "./remedy.ts";
 import { sentenceOf } from "./sentence.ts";
 import type { ViewerClass } from "./viewer.ts";
 
-export interface Explained {
+export interface Explained extends NowParts {
   readonly recorded: Recorded;
   readonly facts: Facts | undefined;
-  /** The engine over the policies that decided; `undefined`: they are not kept. */
+  /** The engine over the policies that decided; `undefined`: they are not kept, or another decision point decided. */
   readonly engine: Engine | undefined;
-  /** The engine that decides now and the facts as they are; for who sees everything. */
-  readonly present?: { readonly engine: Engine; readonly facts: Facts | undefined; readonly approved: boolean };
+  /** For who sees everything. */
+  readonly present?: Present;
   /** Of these groups, those that the subject's tenant has. */
   readonly joinable: (question: Question, groups: readonly string[]) => Promise<ReadonlySet<string>>;
   readonly viewer: { readonly id: string; readonly class: Exclude<ViewerClass, "none"> };
@@ -76,7 +76,28 @@ const policiesOf = (
     return policy === undefined ? [] : [{ ...policy, decided: did }];
   });
 
-const nothingHelps = (blockedBy: readonly string[]): Remedy => ({ complete: true, changes: [], blocked_by: [...blockedBy] });
+/** No change was tried. Only where there was nothing to change is that all there is. */
+const untried = (complete: boolean, blockedBy: readonly string[]): Remedy => ({ complete, changes: [], blocked_by: [...blockedBy] });
+
+/** What was sent beside claims and is not kept; a claim can only forbid, which is allowed for. */
+const sentBeside = ["props", "ui", "said_of_subject", "said_of_action"];
+
+/** What would permit it, and the policies that then would. `complete` only where all was tried, on all that was asked. */
+const remedyOf = async (
+  explained: Explained,
+  engine: Engine,
+): Promise<{ readonly remedy: Remedy; readonly wouldPermit: readonly string[] }> => {
+  const { recorded, facts } = explained;
+  const { item } = recorded;
+  if (item.decision) return { remedy: untried(true, []), wouldPermit: [] };
+  const reached = reachedPolicies(recorded);
+  const question = reached ? questionOf(recorded, facts, explained.vocabulary) : undefined;
+  if (question === undefined) return { remedy: untried(!reached && explained.isGraph, [item.reason ?? "denied"]), wouldPermit: [] };
+  const found = await findRemedy(question, engine, item.policies, await explained.joinable(question, missingGroups(question, engine)));
+  // A file of facts has more to change than the steps that the graph knows.
+  const isWhole = explained.isGraph && !readsNotKept(recorded, question, engine, explained.emptyContext, sentBeside);
+  return { ...found, remedy: { ...found.remedy, complete: found.remedy.complete && isWhole } };
+};
 
 /** The record as one viewer may see it. */
 export const explain = async (explained: Explained): Promise<DecisionRecord> => {
@@ -98,30 +119,30 @@ export const explain = async (explained: Explained): Promise<DecisionRecord> => 
       : { agent: { id: recorded.agent, ...(named.has(recorded.agent) ? { name: nameOf(recorded.agent) } : {}) } }),
   };
   if (viewer.class === "house") return { ...base, ...who, tenant: recorded.tenant, pep: recorded.pep };
-  if (engine === undefined) return { ...base, ...who, policy_version: recorded.policy_version };
-
-  const question = reachedPolicies(recorded) ? questionOf(recorded, facts) : undefined;
-  const found =
-    item.decision || question === undefined
-      ? undefined
-      : await findRemedy(question, engine, item.policies, await explained.joinable(question, missingGroups(question, engine)));
-  const policies = policiesOf(engine, item.policies, found?.wouldPermit ?? []);
-  const remedy = found?.remedy ?? nothingHelps(item.decision ? [] : [item.reason ?? "denied"]);
+  const question = reachedPolicies(recorded) ? questionOf(recorded, facts, explained.vocabulary) : undefined;
+  const found = engine === undefined ? undefined : await remedyOf(explained, engine);
+  const policies = engine === undefined ? [] : policiesOf(engine, item.policies, found?.wouldPermit ?? []);
+  const remedy = found?.remedy ?? untried(false, item.decision ? [] : [item.reason ?? "denied"]);
   const own: DecisionRecord = {
     ...base,
     ...who,
     policy_version: recorded.policy_version,
     ...(recorded.graph_version === null ? {} : { graph_version: Number(recorded.graph_version) }),
-    checks: checksOf(recorded, question, policies, question === undefined ? [] : engine.slice(question.pair.key).policies).map((check) =>
-      check.input === undefined ? check : { ...check, input: veil(check.input) },
+    checks: checksOf(recorded, question, policies, question === undefined ? [] : (engine?.slice(question.pair.key).policies ?? [])).map(
+      (check) => (check.input === undefined ? check : { ...check, input: veil(check.input) }),
     ),
     edges: shownEdges(recorded, facts).map((edge) => ({ ...edge, from: hide(edge.from), to: hide(edge.to) })),
-    policies: policies.map(({ id, description, decided, effect, text, file, line }) =>
-      isFull ? { id, description, decided, effect, text, file, line } : { id, description, decided },
-    ),
+    ...(engine === undefined
+      ? {}
+      : {
+          policies: policies.map(({ id, description, decided, effect, text, file, line }) =>
+            isFull ? { id, description, decided, effect, text, file, line } : { id, description, decided },
+          ),
+        }),
     ...(explained.wantsRemedy ? { remedy: shownRemedy(remedy, recorded, facts, hide, veil) } : {}),
   };
   if (!isFull) return { ...own, checks: own.checks?.map(({ source: _source, ...check }) => check) };
+  const now = explained.present === undefined ? undefined : answerNow(recorded, explained.present, explained);
   return {
     ...own,
     pep: recorded.pep,
@@ -131,19 +152,8 @@ export const explain = async (explained: Explained): Promise<DecisionRecord> => 
     errors: [...(item.errors ?? [])],
     facts: shownFacts(recorded, facts),
     inputs: { ...item.inputs },
-    ...(explained.present === undefined ? {} : { now: answerNow(recorded, explained.present) }),
+    ...(now === undefined ? {} : { now }),
   };
-};
-
-/** The recorded question with the facts and policies of this moment. */
-const answerNow = (recorded: Recorded, present: NonNullable<Explained["present"]>): NonNullable<DecisionRecord["now"]> => {
-  const question: Question | undefined = questionOf(recorded, present.facts);
-  if (question === undefined) return { decision: false, reason: "subject_unresolved" };
-  if (question.pair.of === "node" && question.facts.resource === null && recorded.resourceId !== "system.health") {
-    return { decision: false, reason: "resource_unresolved" };
-  }
-  const ruling = ruleOn(present.engine, withInputs(question, { approved: present.approved }));
-  return { decision: ruling.permit, ...(ruling.reason === undefined ? {} : { reason: ruling.reason }) };
 };
 
 const shownRemedy = (

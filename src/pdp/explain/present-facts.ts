@@ -4,10 +4,11 @@ import type { FactSource } from "#pdp/fact-source.ts";
 import { informAsks } from "#pdp/gather.ts";
 import type { DecisionFacts } from "#pdp/records/decision-facts.ts";
 import type { Recorded } from "#pdp/records/record.ts";
+import type { Vocabulary } from "#pdp/vocabulary.ts";
 
 /** Puts a recorded question to the graph as it is; `undefined` where its resource cannot be named any more. */
 export const createPresentFacts =
-  (parts: { readonly facts: FactSource; readonly decisions: DecisionFacts }) =>
+  (parts: { readonly facts: FactSource; readonly decisions: DecisionFacts; readonly vocabulary?: Vocabulary }) =>
   async (recorded: Recorded): Promise<Facts | undefined> => {
     if (recorded.resourceId === undefined) return undefined;
     const { items } = await informAsks([askAgain(recorded, recorded.resourceId)], parts);

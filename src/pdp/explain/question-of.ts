@@ -1,12 +1,18 @@
 import type { Facts } from "#contract/facts.ts";
+import type { Engine } from "#pdp/engine.ts";
 import { pairOf } from "#pdp/pairs.ts";
 import type { Question } from "#pdp/question.ts";
 import type { Recorded } from "#pdp/records/record.ts";
+import type { Vocabulary } from "#pdp/vocabulary.ts";
 
 /** The question behind a record, as far as it reached the policies. What was claimed is not kept, only that it was looked at. */
-export const questionOf = (recorded: Recorded, facts: Facts | undefined): Question | undefined => {
+export const questionOf = (
+  recorded: Recorded,
+  facts: Facts | undefined,
+  words: Pick<Vocabulary, "pairOf"> = { pairOf },
+): Question | undefined => {
   const { item } = recorded;
-  const pair = pairOf(item.type, item.action === "tools/list" && item.type === "tool" ? "tools/call" : item.action);
+  const pair = words.pairOf(item.type, item.action === "tools/list" && item.type === "tool" ? "tools/call" : item.action);
   if (pair === undefined || facts?.subject === undefined || facts.subject === null || recorded.resourceId === undefined) return undefined;
   return {
     pair,
@@ -19,6 +25,22 @@ export const questionOf = (recorded: Recorded, facts: Facts | undefined): Questi
     claimed: {},
     ui: {},
   };
+};
+
+/** Members of the context that were sent with a question and are kept only as a digest. */
+const notKept = ["props", "claimed", "ui", "said_of_subject", "said_of_action"] as const;
+
+/** True: policies of the question read what was sent with it and is not kept, so that it cannot be asked again as it was. */
+export const readsNotKept = (
+  { item }: Recorded,
+  { pair }: Question,
+  engine: Engine,
+  emptyContext: string,
+  members: readonly string[] = notKept,
+): boolean => {
+  if (item.context === emptyContext) return false;
+  const { context } = engine.slice(pair.key);
+  return members.some((member) => context.has(member));
 };
 
 /** Reasons given before any policy was asked. */

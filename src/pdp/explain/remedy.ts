@@ -97,7 +97,9 @@ export const findRemedy = async (
 const alsoOpened = async (question: Question, steps: readonly Candidate[], engine: Engine): Promise<readonly Pair[]> => {
   const others = pairs.filter(
     (pair) =>
-      pair.key !== question.pair.key && (pair.of === "all" || (pair.entity === question.pair.entity && question.facts.resource !== null)),
+      pair.key !== question.pair.key &&
+      engine.bundle.schema.actions.has(pair.key) &&
+      (pair.of === "all" || (pair.entity === question.pair.entity && question.facts.resource !== null)),
   );
   const { agentId: _agent, ...direct } = question;
   const opened: Pair[] = [];

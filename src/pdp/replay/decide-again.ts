@@ -1,11 +1,8 @@
 import type { Facts } from "#contract/facts.ts";
 import { outcomeBy, outcomeOf, type Outcome } from "#pdp/compare/outcome.ts";
 import type { Engine } from "#pdp/engine.ts";
-import { questionOf, reachedPolicies } from "#pdp/explain/question-of.ts";
+import { questionOf, reachedPolicies, readsNotKept } from "#pdp/explain/question-of.ts";
 import type { Recorded } from "#pdp/records/record.ts";
-
-/** What was sent with the question and is kept only as a digest. */
-const notKept = ["props", "claimed", "ui"] as const;
 
 export const recordedOutcome = ({ item }: Recorded): Outcome => outcomeOf(item);
 
@@ -20,7 +17,6 @@ export const decideAgain = (recorded: Recorded, facts: Facts | undefined, engine
   if (!reachedPolicies(recorded)) return recordedOutcome(recorded);
   const question = questionOf(recorded, facts);
   if (question === undefined) return undefined;
-  const { context } = engine.slice(question.pair.key);
-  if (item.context !== emptyContext && notKept.some((member) => context.has(member))) return undefined;
+  if (readsNotKept(recorded, question, engine, emptyContext)) return undefined;
   return outcomeBy(engine, question, "all");
 };

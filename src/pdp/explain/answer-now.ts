@@ -1,0 +1,66 @@
+import type { DecisionRecord } from "#contract/authzen.ts";
+import type { Facts } from "#contract/facts.ts";
+import type { Inputs } from "#pdp/decision-point.ts";
+import type { Engine } from "#pdp/engine.ts";
+import { isForeign } from "#pdp/placing.ts";
+import { healthTool } from "#pdp/pairs.ts";
+import type { Recorded } from "#pdp/records/record.ts";
+import { ruleOn, withInputs } from "#pdp/ruling.ts";
+import type { Vocabulary } from "#pdp/vocabulary.ts";
+import { questionOf, readsNotKept } from "./question-of.ts";
+
+/** The engine that decides now, the facts as they are, and whether an approval is live. */
+export interface Present {
+  readonly engine: Engine;
+  readonly facts: Facts | undefined;
+  readonly approved: boolean;
+}
+
+export interface NowParts {
+  readonly vocabulary: Pick<Vocabulary, "pairOf">;
+  /** Facts come from the identity graph, which knows every subject by its id alone. */
+  readonly isGraph: boolean;
+  readonly emptyContext: string;
+}
+
+type Now = NonNullable<DecisionRecord["now"]>;
+
+/** What somebody vouched for at that moment and need not hold any more: a fresh sign-in, a task, a call under way. */
+const fadedInputs = ({ mfa, assigned, tool }: Inputs): readonly Partial<Inputs>[] => [
+  ...(mfa ? [{ mfa: false }] : []),
+  ...(assigned ? [{ assigned: false }] : []),
+  ...(tool?.permitted === true ? [{ tool: { ...tool, permitted: false } }] : []),
+];
+
+/** The subject is somebody in the tenant that it was decided in; a service of the house belongs to none. */
+const isPlaced = (subject: Facts["subject"], tenant: string): boolean =>
+  subject !== null && (subject.tenant_ids.includes(tenant) || (subject.kind === "Service" && subject.tenant_ids.length === 0));
+
+/**
+ * The recorded question with the facts and policies of this moment. `undefined` where it cannot be asked again as it was: the
+ * policies read what was sent and is not kept, or the answer hangs on what was true only then.
+ */
+export const answerNow = (recorded: Recorded, present: Present, parts: NowParts): Now | undefined => {
+  const { item } = recorded;
+  const { engine, facts } = present;
+  const isUntold = ["obligation_unsupported", "approval_invalid"].includes(item.reason ?? "");
+  if (isUntold || facts === undefined || item.policies.includes("authorization-disabled")) return undefined;
+  const refused = (reason: string): Now => ({ decision: false, reason });
+  if (!isPlaced(facts.subject, recorded.tenant)) return parts.isGraph ? refused("subject_unresolved") : undefined;
+  const question = questionOf(recorded, facts, parts.vocabulary);
+  if (question === undefined || !engine.bundle.schema.actions.has(question.pair.key)) return refused("unknown_action");
+  const { pair } = question;
+  if (pair.of !== "all" && question.resourceId === "*") return refused("resource_id_required");
+  if (isForeign(facts.resource, recorded.tenant)) return refused("resource_unresolved");
+  const mustBeThere = pair.of === "node" || pair.entity === "PageWidget" || pair.entity === "Decision";
+  if (facts.resource === null && mustBeThere && question.resourceId !== healthTool) return refused("resource_unresolved");
+  if (readsNotKept(recorded, question, engine, parts.emptyContext)) return undefined;
+  const asked = withInputs(question, { approved: present.approved });
+  const ruling = ruleOn(engine, asked);
+  const isSteady = fadedInputs(item.inputs).every((faded) => {
+    const other = ruleOn(engine, withInputs(asked, faded));
+    return other.permit === ruling.permit && other.reason === ruling.reason;
+  });
+  if (!isSteady) return undefined;
+  return { decision: ruling.permit, ...(ruling.reason === undefined ? {} : { reason: ruling.reason }) };
+};
