@@ -141,6 +141,38 @@ test("the asking enforcement point and a foreign service with the scope see it, 
   const auditor = (tenant: string) => world.identity.tokenFor({ sub: "service:auditor", tenant, scopes: ["pdp.decisions.read"] });
   assert.notEqual((await read(await explainAs(world, await auditor("tenant:acme"), id))).facts, undefined);
   assert.equal((await explainAs(world, await auditor("tenant:globex"), id)).status, 404);
+  const both = await world.identity.tokenFor({ sub: "service:shop", tenant: "tenant:acme", scopes: [...scopes, "pdp.decisions.read"] });
+  assert.notEqual((await read(await explainAs(world, both, id))).facts, undefined, "its own ask, with the right to all of the tenant");
+});
+
+test("an auditor of all tenants lists what it may read one by one, and one of a tenant no more than that", async (t) => {
+  const world = await pdpWorld(t);
+  const ids = [];
+  for (const login of ["ben", "eve", "cleo"]) ids.push(idOf(await decide(world, login, "view", "pages", "operations")));
+  const auditor = (tenant: string) =>
+    world.identity.tokenFor({ sub: "service:auditor", tenant, scopes: ["pdp.decisions.read"], clientId: "service:auditor" });
+  for (const [tenant, seen] of [
+    ["*", ["cleo", "eve", "ben"]],
+    ["tenant:acme", ["cleo", "ben"]],
+    ["tenant:globex", ["eve"]],
+  ] as const) {
+    const token = await auditor(tenant);
+    const listed = await world.ask("/access/v1/decisions", token);
+    assert.equal(listed.status, 200, await listed.clone().text());
+    const { decisions } = (await listed.json()) as { decisions: DecisionRecord[] };
+    assert.deepEqual(
+      decisions.map(({ subject }) => subject?.id),
+      seen.map((login) => `person:${login}`),
+      tenant,
+    );
+    const readable = [];
+    for (const id of ids) if ((await explainAs(world, token, id)).status === 200) readable.push(id);
+    assert.deepEqual(decisions.map(({ decision_id: id }) => id).toSorted(), readable.toSorted(), tenant);
+    assert.deepEqual(
+      decisions.map((record) => record.tenant),
+      tenant === "*" ? ["tenant:acme", "tenant:globex", "tenant:acme"] : seen.map(() => undefined),
+    );
+  }
 });
 
 test("who controls an agent may have its decisions explained, without learning for whom it acted", async () => {

@@ -29,7 +29,7 @@ export const createViewers = (decisionPoint: DecisionPoint, self: string) => {
   };
 
   return {
-    /** Whether the caller may see every decision of its tenant. */
+    /** Whether the caller may see every decision of its tenant; `*` is every tenant. */
     seesAll: async (pep: Pep): Promise<boolean> => pep.isHouse || isAuditor(pep.caller) || (await allowed(pep.caller, undefined)).all,
 
     /** Does the same work whether or not there is such a decision. */
@@ -38,9 +38,11 @@ export const createViewers = (decisionPoint: DecisionPoint, self: string) => {
       if (pep.isHouse) return recorded === undefined ? "none" : "house";
       const may = await allowed(caller, id);
       if (recorded === undefined) return "none";
+      const isWithin = caller.tenant === "*" || caller.tenant === recorded.tenant;
+      // Who holds more than one right has the larger one.
+      if (isWithin && ((may.one && may.all) || isAuditor(caller))) return "full";
       if (caller.sub === recorded.pep) return "coarse";
-      if (caller.tenant !== "*" && caller.tenant !== recorded.tenant) return "none";
-      if ((may.one && may.all) || isAuditor(caller)) return "full";
+      if (!isWithin) return "none";
       if (may.one) return "own";
       return caller.sub === recorded.subject || controllers.includes(caller.sub) ? "coarse" : "none";
     },

@@ -31,10 +31,12 @@ const readFacts: Statement<{ readonly facts: unknown; readonly sealed: Uint8Arra
   "pdp.facts.read",
   "select facts, sealed from pdp.facts where digest = $1",
 );
-const listItems: Statement<CallRow> = statement(
-  "pdp.call.list",
-  `select ${columns} from pdp.call c cross join lateral jsonb_array_elements(c.items) i(item)
-   where c.tenant = $1
+/** Two statements, so that each has its own index: a tenant's calls, and those of all tenants (`*`). */
+const listItemsWhere = (name: string, tenant: string): Statement<CallRow> =>
+  statement(
+    name,
+    `select ${columns} from pdp.call c cross join lateral jsonb_array_elements(c.items) i(item)
+   where ${tenant}
      and ($2::text is null or c.subject = $2) and ($3::text is null or c.agent = $3)
      and ($4::text is null or i.item ->> 'action' = $4) and ($5::text is null or i.item ->> 'type' = $5)
      and ($6::boolean is null or (i.item ->> 'decision')::boolean = $6) and ($7::text is null or i.item ->> 'reason' = $7)
@@ -42,7 +44,9 @@ const listItems: Statement<CallRow> = statement(
      and ($9::timestamptz is null or c.decided_at >= $9) and ($10::timestamptz is null or c.decided_at < $10)
      and ($11::text is null or (c.call_id, coalesce((i.item ->> 'index')::int, 0)) < ($11, $12::int))
    order by c.call_id desc, coalesce((i.item ->> 'index')::int, 0) desc limit $13`,
-);
+  );
+const listItems = listItemsWhere("pdp.call.list", "c.tenant = $1");
+const listAllItems = listItemsWhere("pdp.call.list_all", "$1::text = '*'");
 const pageOfCalls: Statement<StoredCall & { readonly items: readonly StoredItem[] }> = statement(
   "pdp.call.page",
   `select call_id, part, decided_at, tenant, subject, agent, pep, policy_version, graph_version, latency_us, request_id, correlation_id, items
@@ -62,6 +66,7 @@ const purgeRequests = statement(
 const purgeFacts = statement("pdp.facts.purge", "delete from pdp.facts where last_used < $1");
 
 export interface ListFilter {
+  /** `*`: of every tenant. */
   readonly tenant: string;
   readonly subject?: string;
   readonly agent?: string;
@@ -113,7 +118,7 @@ export const findCallItems = (database: Database, callIds: readonly string[]): P
 export const findFacts = async (database: Database, digest: string) => (await database.run(readFacts, [digest]))[0];
 
 export const listCallItems = (database: Database, filter: ListFilter): Promise<readonly CallRow[]> =>
-  database.run(listItems, [
+  database.run(filter.tenant === "*" ? listAllItems : listItems, [
     filter.tenant,
     filter.subject ?? null,
     filter.agent ?? null,

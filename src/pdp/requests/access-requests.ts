@@ -83,9 +83,9 @@ export const createAccessRequests = (parts: AccessRequestsParts) => {
     const seesAll = await parts.viewers.seesAll(parts.pepOf(caller));
     if (row === undefined) throw taskProblem("unknown_task");
     const rights = await rightsOf(caller, row);
-    const mine = isOwn(caller, row) || rights.answer || caller.sub === row.answered_by;
-    if (!mine && !(seesAll && (caller.tenant === "*" || caller.tenant === row.tenant))) throw taskProblem("unknown_task");
-    return { row, rights };
+    const names = caller.sub === row.answered_by || (seesAll && (caller.tenant === "*" || caller.tenant === row.tenant));
+    if (!isOwn(caller, row) && !rights.answer && !names) throw taskProblem("unknown_task");
+    return { row, rights: { ...rights, names } };
   };
 
   const create = async (visit: Visit, draft: AccessRequestDraft, key: string): Promise<AccessRequestReply> => {
@@ -227,7 +227,7 @@ export const createAccessRequests = (parts: AccessRequestsParts) => {
       const last = page.at(-1);
       const tasks = page.map((row) => {
         const answer = query.as === "approver" && row.approvers.some((id) => names.includes(id));
-        return taskOf(row, { cancel: caller.sub === row.requester, answer }, at);
+        return taskOf(row, { cancel: caller.sub === row.requester, answer, names: caller.sub === row.answered_by }, at);
       });
       return { tasks, ...(found.length > page.length && last !== undefined ? { next: last.id } : {}) };
     },

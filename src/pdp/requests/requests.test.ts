@@ -93,15 +93,15 @@ test("Cleo is denied operations, asks for it, ada approves, and her next ask is 
   assert.equal(made.headers.get("location"), `${REQUESTS}/${task.id}`);
   assert.equal(task.status, "pending");
   assert.deepEqual(task.links, { cancel: `${REQUESTS}/${task.id}/cancel` });
-  assert.deepEqual(task.approvers, ["person:ada"]);
+  assert.deepEqual(task.approvers, ["someone"], "who asks is not told who decides");
   const again = await send("cleo", REQUESTS, draft, "k1");
   assert.deepEqual([again.status, again.body.task.id], [202, task.id], "the same key and body are the same task");
   assert.equal((await viewOf("cleo")).decision, false, "asking permits nothing");
 
   const inbox = (await send("ada", `${REQUESTS}?as=approver&status=pending`)).body as unknown as { requests: AccessRequestReply["task"][] };
   assert.deepEqual(
-    inbox.requests.map(({ id, justification, links }) => [id, justification, links.review]),
-    [[task.id, "The night shift is mine.", answer(task.id)]],
+    inbox.requests.map(({ id, justification, links, approvers }) => [id, justification, links.review, approvers]),
+    [[task.id, "The night shift is mine.", answer(task.id), ["person:ada"]]],
   );
   const approved = await send("ada", answer(task.id), { outcome: "approve", comment: "For tonight." });
   assert.equal(approved.status, 200, JSON.stringify(approved.body));
@@ -114,6 +114,10 @@ test("Cleo is denied operations, asks for it, ada approves, and her next ask is 
   const seen = await send("cleo", `${REQUESTS}/${task.id}`);
   assert.equal(seen.body.result?.mode, "reevaluate");
   assert.equal(seen.body.task.comment, "For tonight.");
+  assert.deepEqual([seen.body.task.approvers, seen.body.task.answered_by], [["someone"], { id: "someone" }]);
+  assert.deepEqual(approved.body.task.answered_by, { id: "person:ada", name: "Ada Admin" });
+  const mine = (await send("cleo", REQUESTS)).body as unknown as { requests: AccessRequestReply["task"][] };
+  assert.ok(!JSON.stringify(mine).includes("person:ada"), "not in her list either");
 
   for (const minutes of [0, 30, 29]) {
     pass(minutes);

@@ -18,11 +18,15 @@ export const taskProblem = (
 export interface Rights {
   readonly cancel: boolean;
   readonly answer: boolean;
+  /** Sees who else may answer or did: an approver, and who may see all decisions. To others a person is `someone`, as in a remedy. */
+  readonly names?: boolean;
 }
 
 /** The status that time has made of it, written or not. */
 export const statusOf = (row: RequestRow, now: Date): RequestRow["status"] =>
   row.status === "pending" && Date.parse(row.expires_at) <= now.getTime() ? "expired" : row.status;
+
+const isPerson = (id: string): boolean => id.startsWith("person:") || id.startsWith("account:");
 
 const someone = (id: string, name: string | null) => ({ id, ...(name === null ? {} : { name }) });
 
@@ -32,6 +36,7 @@ export const taskOf = (row: RequestRow, rights: Rights, now: Date): AccessReques
   const isOpen = status === "pending";
   const resource = { type: row.resource_type, ...(row.resource_id === null ? {} : { id: row.resource_id }) };
   const [agent] = row.agents;
+  const isHidden = (id: string): boolean => rights.answer === false && rights.names !== true && isPerson(id);
   return {
     id: row.id,
     status,
@@ -50,9 +55,11 @@ export const taskOf = (row: RequestRow, rights: Rights, now: Date): AccessReques
     action: { name: row.action },
     resource: { ...resource, ...(row.resource_ref === null ? {} : { ref: row.resource_ref }) },
     ...(row.justification === null ? {} : { justification: row.justification }),
-    approvers: [...row.approvers],
+    approvers: [...new Set(row.approvers.map((id) => (isHidden(id) ? "someone" : id)))],
     ...(row.answered_at === null ? {} : { answered_at: row.answered_at }),
-    ...(row.answered_by === null ? {} : { answered_by: someone(row.answered_by, row.answered_name) }),
+    ...(row.answered_by === null
+      ? {}
+      : { answered_by: isHidden(row.answered_by) ? { id: "someone" } : someone(row.answered_by, row.answered_name) }),
     ...(row.comment === null ? {} : { comment: row.comment }),
     ...(row.failure === null ? {} : { failure: row.failure }),
   };
