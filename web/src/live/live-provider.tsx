@@ -1,43 +1,15 @@
-import { useQueryClient, type QueryClient } from "@tanstack/react-query";
+import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo, useRef, useState, type ReactElement, type ReactNode } from "react";
-import { AUTHZ, useCan } from "../decisions/use-can.ts";
+import { useCan } from "../decisions/use-can.ts";
 import { useSessionStore } from "../session/session-context.ts";
 import { LiveContext } from "./live-context.ts";
 import { createLiveMeters, readMeter, type LiveMeters } from "./live-meters.ts";
+import { createRereader, touched } from "./reread.ts";
 import { createStream, type Stream, type StreamEvent, type StreamState } from "./stream.ts";
 
 const PATH = "/api/v1/events/config";
 const KINDS = ["delegation", "budget", "policy", "graph", "tools", "session"] as const;
 const HIDDEN_MS = 30_000;
-const SETTLE_MS = 1_000;
-
-/** Which remembered answers an event makes old. */
-const touched: Readonly<Record<string, readonly string[]>> = {
-  delegation: ["delegations", AUTHZ, "tools"],
-  budget: ["delegations"],
-  policy: [AUTHZ, "tools", "policies", "requests"],
-  graph: [AUTHZ, "tools", "nodes"],
-  tools: ["tools"],
-  session: [AUTHZ],
-};
-
-/** Collects what is to be read again and does it at most once a second: the first at once, so that a revocation shows. */
-const createRereader = (queries: QueryClient): ((names: readonly string[]) => void) => {
-  const waiting = new Set<string>();
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  let last = 0;
-  const run = (): void => {
-    timer = undefined;
-    last = Date.now();
-    const names = [...waiting];
-    waiting.clear();
-    for (const name of names) void queries.invalidateQueries({ queryKey: [name] });
-  };
-  return (names) => {
-    for (const name of names) waiting.add(name);
-    timer ??= setTimeout(run, Math.max(0, last + SETTLE_MS - Date.now()));
-  };
-};
 
 const take = (event: StreamEvent, meters: LiveMeters, reread: (names: readonly string[]) => void, recheck: () => void): void => {
   if (event.kind === "budget") {
