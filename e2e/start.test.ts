@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { randomBytes } from "node:crypto";
+import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -20,7 +21,7 @@ after(async () => {
 });
 
 /** Runs the program to its end. */
-const run = async (args: readonly string[], environment: Readonly<Record<string, string>> = {}) => {
+const run = async (args: readonly string[], environment: Readonly<Record<string, string | undefined>> = {}) => {
   const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", join(import.meta.dirname, "../src/main.ts"), ...args], {
     env: { ...process.env, ENVIRONMENT: "test", NODE_TEST_CONTEXT: undefined, ...environment },
     stdio: ["ignore", "pipe", "pipe"],
@@ -80,6 +81,40 @@ test("production refuses the defaults that only development may have", async () 
   const { code, output } = await run(["--data", await newFolder()], { ENVIRONMENT: "production" });
   assert.equal(code, 78);
   for (const name of ["OIDC_ISSUER", "SESSION_SECRETS", "PUBLIC_ORIGINS"]) assert.match(output, new RegExp(name));
+});
+
+test("without ENVIRONMENT a house that decides starts, and one that permits everything is refused for that alone", async () => {
+  const folder = await newFolder();
+  const config = join(folder, "config");
+  await cp(join(import.meta.dirname, "../config"), config, { recursive: true });
+  const key = join(folder, "audit.key");
+  await writeFile(key, randomBytes(32), { mode: 0o600 });
+  const secrets = join(folder, "secrets.yaml");
+  await writeFile(secrets, "{}", { mode: 0o600 });
+  const environment = {
+    ENVIRONMENT: undefined,
+    PUBLIC_ORIGINS: "https://sallyport.example",
+    PDP_PUBLIC_URL: "https://pdp.sallyport.example",
+    OIDC_ISSUER: "https://login.sallyport.example",
+    OIDC_CLIENT_SECRET: randomBytes(32).toString("base64url"),
+    SESSION_SECRETS: randomBytes(32).toString("base64"),
+    AUDIT_KEK_FILE: key,
+    YAML_VAULT_PATH: secrets,
+  };
+  const file = join(config, "pdp.yaml");
+  const shipped = (await readFile(file, "utf8")).replace("../src/pdp/policies", join(import.meta.dirname, "../src/pdp/policies"));
+  assert.match(shipped, /^enable_authorization: true$/m);
+  await writeFile(file, shipped);
+  const args = ["--no-demo", "--config", config];
+  const house = await startTestHouse({ data: join(folder, "deciding"), environment, arguments: args });
+  assert.equal(await house.stop(), 0);
+
+  await writeFile(file, shipped.replace("enable_authorization: true", "enable_authorization: false"));
+  const port = String(await findFreePorts());
+  const { code, output } = await run(["--port", port, "--data", join(folder, "permitting"), ...args], environment);
+  assert.equal(code, 78, output);
+  const faults = output.split("\n").filter((line) => line !== "" && !/^(?:Opening|Prepared|Loading) /.test(line));
+  assert.deepEqual(faults, [`${file}#/enable_authorization: may be false in dev and test alone`]);
 });
 
 test("a misspelt option is refused with the list of options", async () => {

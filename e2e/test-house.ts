@@ -24,7 +24,8 @@ export interface TestHouseOptions {
   /** Kept when given, so that a house can be started again on it; removed at the end otherwise. */
   readonly data?: string;
   readonly serve?: string;
-  readonly environment?: Readonly<Record<string, string>>;
+  /** `undefined`: not set at all. */
+  readonly environment?: Readonly<Record<string, string | undefined>>;
   readonly arguments?: readonly string[];
 }
 
