@@ -10,7 +10,8 @@ export const permittingPoint = async (t: TestContext): Promise<string> => {
     const parts: Buffer[] = [];
     request.on("data", (part: Buffer) => parts.push(part));
     request.on("end", () => {
-      const answer = (body: unknown): void => void response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(body));
+      const answer = (body: unknown): void =>
+        void response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(body));
       if (request.method === "GET")
         return answer({
           policy_decision_point: identifier,

@@ -13,7 +13,16 @@ const AFTER_FAILURE_MS = 5_000;
 
 /** How one decision is asked and kept: in memory, asked again before it is old. */
 export const decisionQuery = (ask: Ask, load: LoadDecision) => ({
-  queryKey: [AUTHZ, ask.type, ask.id ?? null, ask.action, keyOf(ask), ask.properties ?? null, ask.ui ?? null, ask.resourceAttributes ?? null],
+  queryKey: [
+    AUTHZ,
+    ask.type,
+    ask.id ?? null,
+    ask.action,
+    keyOf(ask),
+    ask.properties ?? null,
+    ask.ui ?? null,
+    ask.resourceAttributes ?? null,
+  ],
   queryFn: async () => await load(ask),
   staleTime: FRESH_MS,
   gcTime: FRESH_MS,
