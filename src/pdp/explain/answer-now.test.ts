@@ -88,6 +88,7 @@ test("over a file of facts a remedy does not say that all was tried, and now is 
     identity: identity.identityOf("pdp"),
     peers: { membership: async () => assert.fail("a file of facts asks membership nothing") },
     audiences: testAudiences,
+    publicOrigin: "http://localhost:8080",
     secrets: identity.secrets,
     log: silentLog,
     metrics: createMetrics(),
