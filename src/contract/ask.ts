@@ -66,6 +66,18 @@ export const readProblem = async (response: Response): Promise<Problem> => {
 };
 
 /**
+ * What comes first: the work's end, or the signal. A service in the same process does not stop for a signal, and whoever
+ * asks it need not wait for it all the same.
+ */
+const orAborted = <T>(work: Promise<T>, signal: AbortSignal): Promise<T> =>
+  new Promise((resolve, reject) => {
+    const abort = (): void => reject(signal.reason);
+    if (signal.aborted) abort();
+    signal.addEventListener("abort", abort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+  });
+
+/**
  * Typed call of an endpoint; used by peers, tests and the browser. Throws the `Problem` of a refusal. A reply that
  * does not fit its schema is `upstream_bad_response`, never data.
  */
@@ -78,7 +90,7 @@ export const askAnswer = async <E extends Endpoint<z.ZodType, z.ZodType, z.ZodTy
   const url = `${options.baseUrl ?? "http://house.internal"}${path}${toQuery(options.query as Record<string, unknown> | undefined)}`;
   const headers = new Headers(options.headers);
   if (options.body !== undefined && !headers.has("content-type")) headers.set("content-type", "application/json");
-  const response = await peer(
+  const sent = peer(
     new Request(url, {
       method: endpoint.method,
       headers,
@@ -86,6 +98,7 @@ export const askAnswer = async <E extends Endpoint<z.ZodType, z.ZodType, z.ZodTy
       ...(options.signal === undefined ? {} : { signal: options.signal }),
     }),
   );
+  const response = await (options.signal === undefined ? sent : orAborted(sent, options.signal));
   // A redirect or a cache's word is no answer either, whatever stands in its body.
   if (!response.ok) throw await readProblem(response);
   const body: unknown = response.status === 204 ? undefined : await response.json().catch(() => undefined);
