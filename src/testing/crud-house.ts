@@ -82,7 +82,13 @@ export interface CrudHouse {
   readonly identity: TestIdentity;
   readonly people: PeopleDirectory;
   readonly membership: MembershipDouble;
-  readonly asked: { membership: Asked[]; secrets: Asked[]; decisions: { asker: Asker; ask: DecideAsk }[] };
+  readonly asked: {
+    membership: Asked[];
+    secrets: Asked[];
+    decisions: { asker: Asker; ask: DecideAsk }[];
+    /** Each batch as it was sent, `<type>:<action>` by item. */
+    batches: (readonly string[])[];
+  };
   /** Verdict by `type:action` or `type:action id`; absent = permitted. */
   readonly verdicts: Map<string, Verdict>;
   readonly obligations: { id: string; type: string; properties?: Record<string, unknown> }[];
@@ -205,10 +211,13 @@ const membershipPeer =
     return refuse("not_found");
   };
 
-const deciderDouble = (house: Pick<CrudHouse, "verdicts" | "obligations">, asked: { asker: Asker; ask: DecideAsk }[]): Decider => {
+const deciderDouble = (
+  house: Pick<CrudHouse, "verdicts" | "obligations">,
+  asked: Pick<CrudHouse["asked"], "decisions" | "batches">,
+): Decider => {
   let number = 0;
   const one = (asker: Asker, ask: DecideAsk): Decided => {
-    asked.push({ asker, ask });
+    asked.decisions.push({ asker, ask });
     const verdict =
       house.verdicts.get(`${ask.type}:${ask.action} ${ask.id ?? "*"}`) ?? house.verdicts.get(`${ask.type}:${ask.action}`) ?? true;
     if (verdict === "down") throw new Problem("decision_unavailable");
@@ -223,6 +232,7 @@ const deciderDouble = (house: Pick<CrudHouse, "verdicts" | "obligations">, asked
   };
   const decideMany: Decider["decideMany"] = async (asker, asks, _correlationId, semantic) => {
     const answers: Decided[] = [];
+    asked.batches.push(asks.map((ask) => `${ask.type}:${ask.action}`));
     for (const ask of asks) {
       const decided = one(asker, ask);
       answers.push(decided);
@@ -280,7 +290,7 @@ export const crudHouse = async (
     released: [],
     isDown: false,
   };
-  const asked: CrudHouse["asked"] = { membership: [], secrets: [], decisions: [] };
+  const asked: CrudHouse["asked"] = { membership: [], secrets: [], decisions: [], batches: [] };
   const entries: CrudHouse["entries"] = [];
   const verdicts = new Map<string, Verdict>();
   const obligations: CrudHouse["obligations"] = [];
@@ -334,7 +344,7 @@ export const crudHouse = async (
     } as unknown as CrudParts["bus"],
     authenticate: identity.authenticate,
     identity: identity.identityOf("crud"),
-    decider: options.decider ?? deciderDouble({ verdicts, obligations }, asked.decisions),
+    decider: options.decider ?? deciderDouble({ verdicts, obligations }, asked),
     peers: {
       membership: membershipPeer(membership, asked.membership),
       secrets: async (request) => {

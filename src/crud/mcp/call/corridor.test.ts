@@ -28,6 +28,7 @@ describe("a permitted call", () => {
     house.entries.length = 0;
     house.lines.length = 0;
     house.asked.decisions.length = 0;
+    house.asked.batches.length = 0;
     house.asked.secrets.length = 0;
     house.asked.membership.length = 0;
     house.membership.settled.length = 0;
@@ -81,6 +82,49 @@ describe("a permitted call", () => {
     );
     const closed = house.entries.at(-1)?.data as { masked?: string[] } | undefined;
     assert.deepEqual(closed?.masked, ["birth_date", "salary"]);
+  });
+
+  test("asks about call, mapping and masks in one batch, and behind a denied mask once more for what it cut off", async () => {
+    const whole = ["tool:tools/call", "employee:list", "employee:read_salary", "employee:read_birth_date"];
+    const seen = async (): Promise<unknown[]> =>
+      (await list({ limit: 1 })).map((row) => [typeof row["salary"], String(row["birth_date"]).length]);
+    const decided = () => house.asked.decisions.map(({ ask }) => `${ask.type}:${ask.action}`);
+    assert.deepEqual(await seen(), [["number", 10]]);
+    assert.deepEqual(house.asked.batches, [whole]);
+    for (const [denied, batches, shown] of [
+      ["employee:read_birth_date", [whole], ["number", 4]],
+      ["employee:read_salary", [whole, ["employee:read_birth_date"]], ["object", 10]],
+    ] as const) {
+      house.verdicts.clear();
+      house.verdicts.set(denied, false);
+      house.asked.batches.length = 0;
+      house.asked.decisions.length = 0;
+      assert.deepEqual(await seen(), [shown], denied);
+      assert.deepEqual(house.asked.batches, batches, denied);
+      assert.deepEqual(decided(), whole, "each is decided once");
+    }
+  });
+
+  test("decides about no mask of a call that is refused, and refuses where a mask cannot be decided", async () => {
+    const refused = async (verdict: string, as: string | false): Promise<string | undefined> => {
+      house.verdicts.clear();
+      house.verdicts.set(verdict, as);
+      house.asked.decisions.length = 0;
+      return (await house.rpc(call("people.demo.list_employees", {}), asAgent)).body.error?.data.code;
+    };
+    for (const [verdict, decisions] of [
+      ["tool:tools/call", 1],
+      ["employee:list", 2],
+    ] as const) {
+      assert.equal(await refused(verdict, "not_granted"), "not_granted");
+      assert.equal(house.asked.decisions.length, decisions);
+    }
+    const sent = house.people.requests;
+    for (const verdict of ["employee:read_salary", "employee:read_birth_date"])
+      assert.equal(await refused(verdict, "down"), "decision_unavailable");
+    house.verdicts.set("employee:read_salary", false);
+    assert.equal((await house.rpc(call("people.demo.list_employees", {}), asAgent)).body.error?.data.code, "decision_unavailable");
+    assert.equal(house.people.requests, sent);
   });
 
   test("meets the permit's own data scope beside the PIP's", async () => {

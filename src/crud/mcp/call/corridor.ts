@@ -6,7 +6,7 @@ import { parseArguments, type Arguments } from "./arguments-door.ts";
 import { requireChain } from "./chain-door.ts";
 import { closeAct, type Ending } from "./close-door.ts";
 import type { CorridorParts } from "./corridor-parts.ts";
-import { gatherLifted, requirePermit, type DecideInput, type Permit } from "./decide-door.ts";
+import { gatherLifted, requireCall, requirePermit, type DecideInput, type Permit } from "./decide-door.ts";
 import { gatherDelegation, type Delegated } from "./delegation-door.ts";
 import { invokeUpstream, type Invoked } from "./invoke-door.ts";
 import { openAudit } from "./open-door.ts";
@@ -91,12 +91,12 @@ export const decideCall = async (
   told(given);
   const delegated = tool.isBuiltIn ? nobody : await timed("delegation", () => gatherDelegation(caller, parts, correlationId));
   const input = decideInput({ call, tool, arguments: given, delegated });
-  const permit = await timed("decide", () => requirePermit(input, parts));
+  const permit = await timed("decide", () => requireCall(input, parts));
   const [audience, scope, lifted] = await timed("chain", () =>
     Promise.all([
       requireChain(tool, delegated, permit.decisionId, parts, correlationId),
       gatherRowScope(tool.rules.rows, caller, permit.scopes, parts, correlationId),
-      gatherLifted(input, parts.decider),
+      gatherLifted(input, permit, parts.decider),
     ]),
   );
   return { call, tool, arguments: given, delegated, permit, audience, scope, lifted };

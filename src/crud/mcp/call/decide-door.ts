@@ -18,6 +18,8 @@ export interface Permit {
   /** Of the `tools/call` decision. */
   readonly decisionId: string;
   readonly scopes: readonly ScopeObligation[];
+  /** Answers about the actions that lift masks, in order, as far as they were asked with the call. */
+  readonly lifts: readonly Decided[];
 }
 
 type DecideParts = Pick<CorridorParts, "decider" | "publicOrigin" | "now">;
@@ -109,8 +111,18 @@ const meetObligations = (decided: Decided, caller: Caller, parts: DecideParts): 
     throw new Problem("obligation_unsupported", { members: { decision_id: decided.decisionId } });
   });
 
-/** One batch, first denial wins: the call itself, then the tool's own mappings. Throws the denial's reason as its code. */
-export const requirePermit = async (input: DecideInput, parts: DecideParts): Promise<Permit> => {
+/** Actions of the rows' type whose permit lifts a mask of the file, each once. */
+const liftAsks = ({ rows, masks }: Tool["rules"]): readonly DecideAsk[] => {
+  if (rows === undefined) return [];
+  const actions = new Set(masks.map((mask) => mask.unlessAllowed).filter((action) => action !== undefined));
+  return [...actions].map((action) => ({ type: rows.resourceType, action }));
+};
+
+/**
+ * One batch, first denial wins: the call itself, then the tool's own mappings. Throws the denial's reason as its code. The
+ * `lifts` stand behind them, so that none is asked of a call that is refused; a denied one ends the batch and refuses nothing.
+ */
+export const requirePermit = async (input: DecideInput, parts: DecideParts, lifts: readonly DecideAsk[] = []): Promise<Permit> => {
   const { caller, tool } = input;
   const shown = showCall(tool, input.arguments);
   const call = toolAsk(tool, "tools/call", {
@@ -125,28 +137,45 @@ export const requirePermit = async (input: DecideInput, parts: DecideParts): Pro
   const bound = { shown_call: shown, arguments_digest: input.arguments.digest, definition_digest: tool.digest };
   const mappings = tool.rules.mappings.flatMap((mapping) => mapping.asks(mapped));
   const asks = [call, ...mappings.map((ask): DecideAsk => ({ ...ask, context: { ...ask.context, ...bound } }))];
-  const answers = await parts.decider.decideMany(caller, asks, input.correlationId, "deny_on_first_deny");
-  const at = answers.findIndex((decided) => !decided.decision);
+  const all = [...asks, ...lifts];
+  const decided = await parts.decider.decideMany(caller, all, input.correlationId, "deny_on_first_deny");
+  const answers = decided.slice(0, asks.length);
+  const at = answers.findIndex((answer) => !answer.decision);
   const denied = answers[at];
   if (denied !== undefined) throw denialOf(denied, parts.publicOrigin, caller, asks[at]);
   const [first] = answers;
-  if (first === undefined || answers.length !== asks.length) throw new Problem("decision_unavailable");
+  // Shorter than what was asked it may only be behind a denial.
+  const isWhole = decided.length === all.length || decided.at(-1)?.decision === false;
+  if (first === undefined || answers.length !== asks.length || !isWhole) throw new Problem("decision_unavailable");
   const { stepUp } = tool.rules;
   if (stepUp !== undefined && !isStrongEnough(caller, stepUp.level, stepUp.maxAgeSeconds, parts.now())) {
     throw stepUpRefusal(first.decisionId, parts.publicOrigin, stepUp.level, stepUp.maxAgeSeconds);
   }
-  return { decisionId: first.decisionId, scopes: answers.flatMap((decided) => meetObligations(decided, caller, parts)) };
+  return {
+    decisionId: first.decisionId,
+    scopes: answers.flatMap((answer) => meetObligations(answer, caller, parts)),
+    lifts: decided.slice(asks.length),
+  };
 };
 
-/** Actions of the rows' type that lift a mask of the file, decided for this caller. */
-export const gatherLifted = async (input: DecideInput, decider: Decider): Promise<ReadonlySet<string>> => {
-  const { rows, masks } = input.tool.rules;
-  const actions = [...new Set(masks.map((mask) => mask.unlessAllowed).filter((action) => action !== undefined))];
-  if (rows === undefined || actions.length === 0) return new Set();
-  const answers = await decider.decideMany(
-    input.caller,
-    actions.map((action) => ({ type: rows.resourceType, action })),
-    input.correlationId,
+/** As `requirePermit`, and in the same batch whether the masks of the file are lifted for this caller. */
+export const requireCall = (input: DecideInput, parts: DecideParts): Promise<Permit> =>
+  requirePermit(input, parts, liftAsks(input.tool.rules));
+
+/**
+ * Actions of the rows' type that lift a mask of the file for this caller: those that the permit's batch answered, and what a
+ * denial in it left unasked. No call where nothing was left. A permit with an obligation lifts nothing.
+ */
+export const gatherLifted = async (
+  input: DecideInput,
+  permit: Pick<Permit, "lifts">,
+  decider: Pick<Decider, "decideMany">,
+): Promise<ReadonlySet<string>> => {
+  const asks = liftAsks(input.tool.rules);
+  const left = asks.slice(permit.lifts.length);
+  const later = left.length === 0 ? [] : await decider.decideMany(input.caller, left, input.correlationId);
+  const answers = [...permit.lifts, ...later];
+  return new Set(
+    asks.filter((_ask, index) => answers[index]?.decision === true && answers[index]?.obligations.length === 0).map(({ action }) => action),
   );
-  return new Set(actions.filter((_action, index) => answers[index]?.decision === true && answers[index]?.obligations.length === 0));
 };
