@@ -261,6 +261,16 @@ export const remedy = z.object({
 export type Remedy = z.infer<typeof remedy>;
 
 /** What a viewer gets: the coarse members always, the others as their rights allow. */
+/** What a version of the policies in shadow made of a decision, after the answer had left. Obligations and policies by id. */
+export const shadowDecision = z.object({
+  policy_version: z.string(),
+  decision: z.boolean(),
+  reason: z.string().optional(),
+  obligations: z.array(z.string()),
+  policies: z.array(z.string()),
+});
+export type ShadowDecision = z.infer<typeof shadowDecision>;
+
 export const decisionRecord = z.object({
   decision_id: z.string(),
   decided_at: timestamp,
@@ -289,6 +299,8 @@ export const decisionRecord = z.object({
   /** Circumstances that were put before the policies beside the facts. */
   inputs: z.record(z.string(), z.unknown()).optional(),
   cached: z.boolean().optional(),
+  /** Absent where no version was in shadow, or it was not asked; there within about a second of the decision. */
+  shadow: shadowDecision.optional(),
   /** What the same question is answered now, with the graph as it is. */
   now: z.object({ decision: z.boolean(), reason: z.string().optional() }).optional(),
   remedy: remedy.optional(),

@@ -43,6 +43,7 @@ import { createRemote } from "./remote/remote-point.ts";
 import type { CandidateSource } from "./search/candidate-source.ts";
 import { joinRequests, openApprovals } from "./requests/join-requests.ts";
 import { createPageTokens } from "./search/page-token.ts";
+import type { Shadow } from "./shadow/shadow.ts";
 import type { FollowerParts } from "./rollout/follow-pointer.ts";
 
 export interface PdpParts {
@@ -198,11 +199,12 @@ export const createPdp = async (parts: PdpParts): Promise<Service> => {
     pepOf,
     presentFacts: createPresentFacts({ facts, decisions }),
   });
+  const shadow: Pick<Shadow, "offer" | "decisionOf"> = administration?.shadow ?? { offer: () => {}, decisionOf: async () => undefined };
   serveEvaluations(router, {
     decisionPoint,
     makeOffer: requests.makeOffer,
     records,
-    shadow: administration?.shadow ?? { offer: () => {} },
+    shadow,
     nextDecisionId,
     pepOf,
     batchMaxItems: config.batchMaxItems,
@@ -225,6 +227,7 @@ export const createPdp = async (parts: PdpParts): Promise<Service> => {
     facts,
     decisions,
     approvals,
+    shadow,
     viewers,
     cursors,
     pepOf,

@@ -27,7 +27,8 @@ const keyOf = ({ type, action, active, other }: Pick<Difference, "type" | "actio
     .digest("base64url")
     .slice(0, 32);
 
-const side = ({ decision, reason, obligations, policies }: Outcome): DifferenceClass["active"] => ({
+/** An outcome as it goes on the wire. */
+export const sideOf = ({ decision, reason, obligations, policies }: Outcome): DifferenceClass["active"] => ({
   decision,
   ...(reason === undefined ? {} : { reason }),
   obligations: [...obligations],
@@ -72,8 +73,8 @@ export const createClasses = (most: number, before: Readonly<Record<string, Diff
       entries.set(key, {
         resource_type: difference.type,
         action: difference.action,
-        active: side(difference.active),
-        other: side(difference.other),
+        active: sideOf(difference.active),
+        other: sideOf(difference.other),
         count: (held?.count ?? 0) + 1,
         first_seen: held === undefined || at < held.first_seen ? at : held.first_seen,
         last_seen: held === undefined || at > held.last_seen ? at : held.last_seen,

@@ -12,6 +12,7 @@ import type { DecisionFacts } from "#pdp/records/decision-facts.ts";
 import type { DecisionLog } from "#pdp/records/decision-log.ts";
 import type { Recorded } from "#pdp/records/record.ts";
 import type { Approvals } from "#pdp/requests/approvals.ts";
+import type { Shadow } from "#pdp/shadow/shadow.ts";
 import type { Vocabulary } from "#pdp/vocabulary.ts";
 import type { PageCursors } from "./page-cursor.ts";
 import type { Pep } from "./parse-ask.ts";
@@ -22,6 +23,7 @@ export interface DecisionsParts {
   readonly facts: FactSource;
   readonly decisions: DecisionFacts;
   readonly approvals: Pick<Approvals, "holdsNow">;
+  readonly shadow: Pick<Shadow, "decisionOf">;
   readonly viewers: Viewers;
   readonly cursors: PageCursors;
   readonly pepOf: (caller: Caller) => Pep;
@@ -52,11 +54,13 @@ export const serveDecisions = (router: Router<Caller>, parts: DecisionsParts): v
     const facts = await records.factsOf(recorded ?? absent);
     const viewer = await parts.viewers.classOf(pep, params.id, recorded, facts?.agent?.controllers ?? []);
     if (recorded === undefined || viewer === "none") throw new Problem("not_found");
+    const shadow = viewer === "full" ? await parts.shadow.decisionOf(params.id) : undefined;
     return explain({
       recorded,
       facts,
       engine: await engines.of(recorded.policy_version),
       ...(viewer === "full" && !parts.isRemote ? { present: await present(recorded) } : {}),
+      ...(shadow === undefined ? {} : { shadow }),
       joinable,
       vocabulary: parts.vocabulary,
       isGraph: parts.isGraph,

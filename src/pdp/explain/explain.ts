@@ -1,4 +1,4 @@
-import type { DecisionRecord, Remedy } from "#contract/authzen.ts";
+import type { DecisionRecord, Remedy, ShadowDecision } from "#contract/authzen.ts";
 import type { FactEdge, Facts } from "#contract/facts.ts";
 import type { Policy } from "#pdp/bundle/policies.ts";
 import type { Engine } from "#pdp/engine.ts";
@@ -19,6 +19,8 @@ export interface Explained extends NowParts {
   readonly engine: Engine | undefined;
   /** For who sees everything. */
   readonly present?: Present;
+  /** What the version in shadow made of it; for who sees everything. */
+  readonly shadow?: ShadowDecision;
   /** Of these groups, those that the subject's tenant has. */
   readonly joinable: (question: Question, groups: readonly string[]) => Promise<ReadonlySet<string>>;
   readonly viewer: { readonly id: string; readonly class: Exclude<ViewerClass, "none"> };
@@ -152,6 +154,7 @@ export const explain = async (explained: Explained): Promise<DecisionRecord> => 
     errors: [...(item.errors ?? [])],
     facts: shownFacts(recorded, facts),
     inputs: { ...item.inputs },
+    ...(explained.shadow === undefined ? {} : { shadow: explained.shadow }),
     ...(now === undefined ? {} : { now }),
   };
 };

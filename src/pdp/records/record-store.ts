@@ -59,6 +59,7 @@ const readManyFacts: Statement<{ readonly digest: string; readonly facts: unknow
   "select digest, facts, sealed from pdp.facts where digest = any($1)",
 );
 const purgeCalls = statement("pdp.call.purge", "delete from pdp.call where decided_at < $1");
+const purgeShadows = statement("pdp.shadow_decision.purge", "delete from pdp.shadow_decision where decided_at < $1");
 const purgeRequests = statement(
   "pdp.request.purge",
   "delete from pdp.request where created_at < $1 and status <> 'pending' and (approved_until is null or approved_until < $1)",
@@ -160,6 +161,7 @@ export const findManyFacts = (database: Database, digests: readonly string[]) =>
 /** Drops what is older than records are kept. Facts live a day longer than their last use was noted. */
 export const purgeRecords = async (database: Database, before: Date): Promise<void> => {
   await database.run(purgeCalls, [before]);
+  await database.run(purgeShadows, [before]);
   await database.run(purgeRequests, [before]);
   await database.run(purgeFacts, [new Date(before.getTime() - 86_400_000)]);
 };

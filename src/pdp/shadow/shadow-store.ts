@@ -1,6 +1,7 @@
 import { differenceClass, type DifferenceClass } from "#contract/replay.ts";
 import { mergeSamples } from "#pdp/compare/difference-classes.ts";
 import { statement, type Database } from "#store/database.ts";
+import { addDecisions, type ShadowedDecision } from "./shadow-decisions.ts";
 
 export interface ShadowTotals {
   readonly evaluated: number;
@@ -12,6 +13,8 @@ export interface ShadowTotals {
 export interface ShadowSeen extends ShadowTotals {
   /** By tenant, then by class. */
   readonly classes: ReadonlyMap<string, ReadonlyMap<string, DifferenceClass>>;
+  /** For the records of those decisions. */
+  readonly decisions: readonly ShadowedDecision[];
 }
 
 interface Row {
@@ -63,6 +66,7 @@ export const addSeen = (database: Database, version: string, seen: ShadowSeen): 
   database.transaction(async (sql) => {
     const there = await sql.run(addTotals, [version, seen.evaluated, seen.dropped, seen.different]);
     if (there.length === 0) return;
+    await addDecisions(sql, seen.decisions);
     for (const [tenant, classes] of seen.classes) {
       const kept = new Map(
         (await sql.run(readSamples, [version, tenant, [...classes.keys()]])).map((row) => [row.class, samples.parse(row.sample)]),

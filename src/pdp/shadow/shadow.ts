@@ -1,11 +1,12 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { createClasses, type DifferenceClasses } from "#pdp/compare/difference-classes.ts";
+import { createClasses, sideOf, type DifferenceClasses } from "#pdp/compare/difference-classes.ts";
 import { differences, outcomeBy, outcomeOf } from "#pdp/compare/outcome.ts";
 import type { Verdict } from "#pdp/decision-point.ts";
 import type { Engines, Version } from "#pdp/engines.ts";
 import type { Database } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
+import { readDecision, type ShadowedDecision } from "./shadow-decisions.ts";
 import { addSeen, readSeen, type ShadowSeen } from "./shadow-store.ts";
 
 export interface ShadowItem {
@@ -18,6 +19,8 @@ export interface Shadow {
   offer(items: readonly ShadowItem[], at: Date): void;
   /** What it decided otherwise, with what this process has not written yet. */
   read(version: string, tenant: string): ReturnType<typeof readSeen>;
+  /** What it made of one decision, as the record shows it; `undefined`: it was not asked, or is not heard of yet. */
+  decisionOf(decisionId: string): ReturnType<typeof readDecision>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -37,12 +40,15 @@ const MOST_WAITING = 2_000;
 const SLICE_MS = 4;
 const WRITE_MS = 1_000;
 const MOST_CLASSES = 500;
+/** Decisions kept for their records until the next write; beyond it they are only counted. */
+const MOST_DECISIONS = 10_000;
 
 interface Pending {
   evaluated: number;
   dropped: number;
   different: number;
   readonly tenants: Map<string, DifferenceClasses>;
+  readonly decisions: ShadowedDecision[];
 }
 
 export const createShadow = (parts: ShadowParts): Shadow => {
@@ -54,7 +60,13 @@ export const createShadow = (parts: ShadowParts): Shadow => {
   let timer: NodeJS.Timeout | undefined;
 
   const pendingOf = (version: string): Pending => {
-    const held = pending.get(version) ?? { evaluated: 0, dropped: 0, different: 0, tenants: new Map<string, DifferenceClasses>() };
+    const held = pending.get(version) ?? {
+      evaluated: 0,
+      dropped: 0,
+      different: 0,
+      tenants: new Map<string, DifferenceClasses>(),
+      decisions: [],
+    };
     pending.set(version, held);
     timer ??= setTimeout(() => void write(), WRITE_MS).unref();
     return held;
@@ -68,6 +80,8 @@ export const createShadow = (parts: ShadowParts): Shadow => {
     if (question === undefined) return metrics.count("pdp_shadow_total", { result: "same" });
     const active = outcomeOf(verdict);
     const other = outcomeBy(shadow.engine, question, ask.supported);
+    if (seen.decisions.length < MOST_DECISIONS)
+      seen.decisions.push({ decisionId, at, outcome: { policy_version: shadow.version, ...sideOf(other) } });
     if (differences(active, other).length === 0) return metrics.count("pdp_shadow_total", { result: "same" });
     metrics.count("pdp_shadow_total", { result: "different" });
     seen.different += 1;
@@ -137,6 +151,12 @@ export const createShadow = (parts: ShadowParts): Shadow => {
         } else waiting.push({ shadow, item, at });
       }
       kick();
+    },
+    decisionOf: async (decisionId) => {
+      // First in, first out: this ends however much is asked meanwhile.
+      while (waiting.some(({ item }) => item.decisionId === decisionId)) await nextTurn();
+      await write();
+      return readDecision(database, decisionId);
     },
     read: async (version, tenant) => {
       while (working !== undefined) await working;

@@ -7,6 +7,12 @@ import { Panel } from "../../ui/panel.tsx";
 import { Tree } from "../../ui/tree.tsx";
 import { resourceText } from "./verdict-of.ts";
 
+const shadowText = ({ shadow }: DecisionRecord): string | undefined => {
+  if (shadow === undefined) return undefined;
+  const { policy_version: version, decision, reason = words.why.denied } = shadow;
+  return decision ? words.why.shadowAllowed(version) : words.why.shadowDenied(version, reason);
+};
+
 const rowsOf = (record: DecisionRecord): readonly (readonly [string, string | undefined])[] => [
   [words.why.decidedAt, formatMoment(record.decided_at)],
   [words.why.subject, record.subject?.id],
@@ -19,6 +25,7 @@ const rowsOf = (record: DecisionRecord): readonly (readonly [string, string | un
   [words.why.graphVersion, record.graph_version === undefined ? undefined : formatCount(record.graph_version)],
   [words.why.pep, record.pep],
   [words.why.cached, record.cached === undefined ? undefined : record.cached ? words.common.yes : words.common.no],
+  [words.why.shadow, shadowText(record)],
   [words.why.latency, record.latency_ms === undefined ? undefined : `${formatCount(record.latency_ms)} ms`],
 ];
 
