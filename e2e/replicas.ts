@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer as createHttpServer, type ServerResponse } from "node:http";
-import { connect, createServer, type AddressInfo, type Server, type Socket } from "node:net";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
@@ -10,46 +10,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { cleanUp } from "#testing/clean-up.ts";
 import { formBrowser, type FormBrowser } from "#testing/form-browser.ts";
 import { freshDatabase, type TestServer } from "#testing/postgres-database.ts";
+import { openWire, type Wire } from "#testing/wire.ts";
 import { startForeignProvider, type ForeignProvider } from "./foreign-provider.ts";
 import { findFreePorts } from "#testing/free-port.ts";
 import { startTestHouse, type TestHouse } from "./test-house.ts";
-
-/** A wire that can be cut: what is behind it is gone at once, for everybody who goes through here. */
-export interface Wire {
-  readonly port: number;
-  cut(): Promise<void>;
-  mend(): Promise<void>;
-}
-
-const openWire = async (t: Pick<TestContext, "after">, target: { readonly host: string; readonly port: number }): Promise<Wire> => {
-  const sockets = new Set<Socket>();
-  const server: Server = createServer((from) => {
-    const to = connect(target);
-    for (const [socket, other] of [
-      [from, to],
-      [to, from],
-    ] as const) {
-      sockets.add(socket);
-      socket.on("error", () => undefined);
-      socket.on("close", () => {
-        sockets.delete(socket);
-        other.destroy();
-      });
-    }
-    from.pipe(to);
-    to.pipe(from);
-  });
-  await once(server.listen(0, "127.0.0.1"), "listening");
-  const { port } = server.address() as AddressInfo;
-  const cut = async (): Promise<void> => {
-    if (!server.listening) return;
-    server.close();
-    for (const socket of sockets) socket.destroy();
-    await once(server, "close");
-  };
-  cleanUp(t, cut);
-  return { port, cut, mend: async () => void (await once(server.listen(port, "127.0.0.1"), "listening")) };
-};
 
 /** An upstream outside the house, with one endless stream; it answers all else at once. */
 const openUpstream = async (t: Pick<TestContext, "after">): Promise<string> => {
