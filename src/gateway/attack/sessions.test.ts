@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
-import { answerTo, attackWorld, rawGet, rawJson, rawRequest, send } from "#testing/attack-world.ts";
+import { answerTo, attackRoutes, attackWorld, rawGet, rawJson, rawRequest, send } from "#testing/attack-world.ts";
+import { cleanUp } from "#testing/clean-up.ts";
 import { rawExchange, sharedDatabase } from "#testing/gateway.ts";
 
 const database = sharedDatabase();
@@ -61,7 +65,18 @@ test("attack 31: a session id that was chosen outside is never adopted, and two 
 });
 
 test("attack 32: an unsafe request on a session is refused on every row without the proofs of our own page", async (t) => {
-  const world = await attackWorld(t, await database());
+  const folder = await mkdtemp(join(tmpdir(), "attack-"));
+  cleanUp(t, () => rm(folder, { recursive: true, force: true }));
+  const routesFile = join(folder, "routes.yaml");
+  await writeFile(routesFile, attackRoutes);
+  const world = await attackWorld(t, await database(), { parts: { routesFile } });
+  // A row that was not there at the start: what guards the others guards it from its first request on.
+  await writeFile(
+    routesFile,
+    `${attackRoutes}  - { id: added, path: /added/*, target_service: crud, upstream_path: "/{path}", methods: [POST], auth: session, authz: none }\n`,
+  );
+  assert.equal((await answerTo(world, rawJson("/added/x", "<C>", "{}"))).status, 404);
+  assert.deepEqual((await world.made.gateway.reload()).added, ["added"]);
   const eve = await world.made.signIn("person:eve");
   const { cookie: _cookie, "content-type": _type, ...proofs } = world.ben.headers;
   const foreign = eve.headers["x-csrf-token"] ?? "";
@@ -78,6 +93,7 @@ test("attack 32: an unsafe request on a session is refused on every row without 
   const rows = [
     { row: "a proxied row", path: "/api/t/x", body: "{}" },
     { row: "a row with a decision", path: "/admin/x", body: "{}" },
+    { row: "a row that a reload added", path: "/added/x", body: "{}" },
     { row: "an internal row", path: "/access/v1/evaluation", body: '{"resource":{"type":"pages"},"action":{"name":"view_all"}}' },
     { row: "a path of the gateway's own", path: "/auth/logout", body: "{}" },
   ];
@@ -90,7 +106,7 @@ test("attack 32: an unsafe request on a session is refused on every row without 
         assert.deepEqual([world.upstream.seen, world.pdp.seen], [[], []], "nobody behind is asked");
       });
   const counts = await Promise.all(cases.map(([, , reason]) => world.made.counted("bff_csrf_violations_total", { reason })));
-  assert.deepEqual(counts, [8, 8, 4, 4, 4, 8, 8, 4]);
+  assert.deepEqual(counts, [10, 10, 5, 5, 5, 10, 10, 5]);
   await t.test("attack 32: a stream row takes GET alone, and none from a foreign page", async () => {
     const posted = await answerTo(world, rawJson("/events/x", "<C>", "{}"));
     assert.deepEqual([posted.status, posted.code, posted.headers.get("allow")], [405, "method_not_allowed", "GET"]);
@@ -99,7 +115,7 @@ test("attack 32: an unsafe request on a session is refused on every row without 
     assert.deepEqual(world.upstream.seen, []);
   });
   await t.test("attack 32: with the proofs each is served", async () => {
-    for (const { path, body } of rows.slice(0, 3)) {
+    for (const { path, body } of rows.slice(0, 4)) {
       const answer = await answerTo(world, rawJson(path, "<C>", body));
       assert.equal(answer.status, 200, answer.body);
     }

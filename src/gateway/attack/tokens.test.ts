@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
 import { test } from "node:test";
-import { SignJWT } from "jose";
-import { answerTo, attackWorld, rawGet } from "#testing/attack-world.ts";
+import { exportSPKI, generateKeyPair, SignJWT, type CryptoKey } from "jose";
+import { createLogoutTokenCheck } from "#authn/logout-token.ts";
+import { createMetrics } from "#telemetry/metrics.ts";
+import { answerTo, attackWorld, rawGet, rawPost } from "#testing/attack-world.ts";
 import { sharedDatabase } from "#testing/gateway.ts";
 
 const database = sharedDatabase();
@@ -65,6 +68,74 @@ test("attack 38: a token that is not an access token for this house opens no bea
       assert.equal((await answerTo(world, bytes)).status, 401);
       assert.deepEqual(world.upstream.seen, []);
     });
+});
+
+test("attack 38: a logout token that is no fresh one of the provider signs nobody out", async (t) => {
+  const provider = "https://provider.example";
+  const client = "the-house";
+  const [key, other] = [await generateKeyPair("ES256", { extractable: true }), await generateKeyPair("ES256")];
+  const checkLogoutToken = createLogoutTokenCheck({
+    issuer: { issuer: provider, keys: async () => key.publicKey },
+    clientId: client,
+    now: () => new Date(),
+    metrics: createMetrics(),
+  });
+  const world = await attackWorld(t, await database(), { parts: { checkLogoutToken } });
+  const own = { issuer: provider, idpSid: randomUUID(), idpSub: randomUUID() };
+  const { cookie } = await world.made.signIn("person:ben", own);
+  const status = async (): Promise<number> => (await answerTo(world, rawGet("/api/t/x", `Cookie: ${cookie.cookie}\r\n`))).status;
+  const seconds = Math.floor(Date.now() / 1000);
+  const good = (): Record<string, unknown> => ({
+    iss: provider,
+    aud: client,
+    iat: seconds,
+    exp: seconds + 60,
+    jti: randomUUID(),
+    sid: own.idpSid,
+    sub: own.idpSub,
+    events: { "http://schemas.openid.net/event/backchannel-logout": {} },
+  });
+  const header = { typ: "logout+jwt", kid: "k1", alg: "ES256" };
+  const sign = (change: Record<string, unknown> = {}, more: Record<string, unknown> = {}, by: CryptoKey = key.privateKey) =>
+    new SignJWT({ ...good(), ...change }).setProtectedHeader({ ...header, ...more }).sign(by);
+  const post = (token: string) => {
+    const body = `logout_token=${encodeURIComponent(token)}`;
+    const lines = `Content-Type: application/x-www-form-urlencoded\r\nContent-Length: ${body.length}\r\n`;
+    return answerTo(world, rawPost("/auth/backchannel-logout", lines, body));
+  };
+  const tokens: Readonly<Record<string, string>> = {
+    "with a nonce": await sign({ nonce: "n" }),
+    "an ID token": await sign({ nonce: "n", events: undefined }, { typ: "JWT" }),
+    "alg none": `${part({ ...header, alg: "none" })}.${part(good())}.`,
+    "HS256 with the provider's public key": await new SignJWT(good())
+      .setProtectedHeader({ ...header, alg: "HS256" })
+      .sign(new TextEncoder().encode(await exportSPKI(key.publicKey))),
+    "of another key": await sign({}, {}, other.privateKey),
+    jku: await sign({}, { jku: "http://evil.example/jwks" }),
+    "of another issuer": await sign({ iss: "https://evil.example" }),
+    "for another client": await sign({ aud: "another" }),
+    expired: await sign({ iat: seconds - 100, exp: seconds - 1 }),
+    "iat an hour ahead": await sign({ iat: seconds + 3600, exp: seconds + 7200 }),
+    "without the event": await sign({ events: {} }),
+    "that names nobody": await sign({ sid: undefined, sub: undefined }),
+    "no token at all": "x",
+  };
+  for (const [what, token] of Object.entries(tokens))
+    await t.test(`attack 38: a logout token ${what}`, async () => {
+      const answer = await post(token);
+      assert.deepEqual([answer.status, (JSON.parse(answer.body) as { error: string }).error], [400, "invalid_request"]);
+      assert.equal(await status(), 200, "the session lives on");
+    });
+  await t.test("attack 38: a logout token replayed", async () => {
+    const token = await sign();
+    assert.equal((await post(token)).status, 200);
+    assert.equal(await status(), 401);
+    const again = await world.made.signIn("person:ben", own);
+    const replayed = await post(token);
+    assert.deepEqual([replayed.status, (JSON.parse(replayed.body) as { error: string }).error], [400, "invalid_request"]);
+    const alive = await answerTo(world, rawGet("/api/t/x", `Cookie: ${again.cookie.cookie}\r\n`));
+    assert.equal(alive.status, 200, "who signed in anew since then stays so");
+  });
 });
 
 test("attack 39: a subject that is not one plain name opens no bearer row, and an e-mail address decides nothing", async (t) => {
