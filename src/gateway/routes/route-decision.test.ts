@@ -1,33 +1,24 @@
 import assert from "node:assert/strict";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { test } from "node:test";
-import { cleanUp } from "#testing/clean-up.ts";
-import { recordingPeer, sharedDatabase, testGateway, type Seen } from "#testing/gateway.ts";
+import { fileURLToPath } from "node:url";
+import { readSets } from "#pdp/interop/read-sets.ts";
+import { recordingPeer, sharedDatabase, testGateway, type SignedInBrowser } from "#testing/gateway.ts";
+import { testIdentity } from "#testing/identity.ts";
 import { pdpWorld } from "#testing/pdp.ts";
+import { profileFile, profilePdp } from "#testing/pdp-profile.ts";
 
 const database = sharedDatabase();
 
 /**
  * The API gateway scenario of the AuthZEN interop events (openid/authzen, `interop/authzen-api-gateways`): five routes, five
- * users. A gateway asks with the route's pattern as id and the method as action. `Y` = permitted, in the order of `asks`.
+ * users. A gateway asks with the route's pattern as id and the method as action. What each is answered stands in
+ * `src/pdp/interop/cases/api-gateway.yaml`, one request a row, as it is published.
  */
-const asks = [
-  ["GET", "/users/{userId}", "/users/beth@the-smiths.com"],
-  ["GET", "/todos", "/todos"],
-  ["POST", "/todos", "/todos"],
-  ["PUT", "/todos/{todoId}", "/todos/7240d0db-8ff0-41ec-98b2-34a096273b92"],
-  ["DELETE", "/todos/{todoId}", "/todos/7240d0db-8ff0-41ec-98b2-34a096273b92"],
-] as const;
-const users = [
-  ["Rick", "CiRmZDA2MTRkMy1jMzlhLTQ3ODEtYjdiZC04Yjk2ZjVhNTEwMGQSBWxvY2Fs", "YYYYY"],
-  ["Morty", "CiRmZDE2MTRkMy1jMzlhLTQ3ODEtYjdiZC04Yjk2ZjVhNTEwMGQSBWxvY2Fs", "YYYYY"],
-  ["Summer", "CiRmZDI2MTRkMy1jMzlhLTQ3ODEtYjdiZC04Yjk2ZjVhNTEwMGQSBWxvY2Fs", "YYYYY"],
-  ["Beth", "CiRmZDM2MTRkMy1jMzlhLTQ3ODEtYjdiZC04Yjk2ZjVhNTEwMGQSBWxvY2Fs", "YY---"],
-  ["Jerry", "CiRmZDQ2MTRkMy1jMzlhLTQ3ODEtYjdiZC04Yjk2ZjVhNTEwMGQSBWxvY2Fs", "YY---"],
-] as const;
-
+const targets: Readonly<Record<string, string>> = {
+  "/users/{userId}": "/users/beth@the-smiths.com",
+  "/todos": "/todos",
+  "/todos/{todoId}": "/todos/7240d0db-8ff0-41ec-98b2-34a096273b92",
+};
 const mapping = (method: string) => `${method}: { resource: route, action: ${method}, id_from: "{route}" }`;
 const row = (id: string, path: string, ...methods: readonly string[]) =>
   `  - { id: ${id}, path: "${path}", target_service: crud, preserve_path: true, methods: [${methods.join(", ")}], auth: session, authz: pdp, authz_map: { ${methods.map(mapping).join(", ")} } }\n`;
@@ -36,59 +27,69 @@ services: { crud: { base_urls: ["\${CRUD_SERVICE_URL}"], audience: "\${CRUD_AUDI
 routes:
 ${row("users", "/users/{userId}", "GET")}${row("todos", "/todos", "GET", "POST")}${row("todo", "/todos/{todoId}", "PUT", "DELETE")}`;
 
-/** Words of a decision point with policies of its own: its schema makes them known. */
-const todoSchema = `entity User; entity Route;
-action "route:GET", "route:POST", "route:PUT", "route:DELETE" appliesTo { principal: [User], resource: [Route] };
-`;
-
 interface Asked {
   readonly subject: { readonly type: string; readonly id: string };
-  readonly action: object;
+  readonly action: { readonly name: string };
   readonly resource: { readonly type: string; readonly id: string };
 }
+/** Nothing but what a published request says. */
+const publishedPart = ({ subject, action, resource }: Asked): Asked => ({
+  subject: { type: subject.type, id: subject.id },
+  action,
+  resource: { type: resource.type, id: resource.id },
+});
 
-for (const [name, id, answers] of users)
-  test(`the API gateway scenario: ${name}'s five requests are asked and answered as published`, async (t) => {
-    const folder = await mkdtemp(join(tmpdir(), "interop-"));
-    cleanUp(t, () => rm(folder, { recursive: true, force: true }));
-    await mkdir(join(folder, "policies"));
-    await writeFile(join(folder, "policies/schema.cedarschema"), todoSchema);
-    await writeFile(join(folder, "pdp.yaml"), "policy_dir: policies\n");
-    const upstream = recordingPeer();
-    const pdp = recordingPeer();
-    // Answers what is published for exactly the request that is published, and denies every other.
-    pdp.answer = () => {
-      const { subject, action, resource } = JSON.parse((pdp.seen.at(-1) as Seen).body) as Asked;
-      const at = asks.findIndex(([method, route]) => route === resource.id && JSON.stringify(action) === JSON.stringify({ name: method }));
-      const user = users.find(([, other]) => subject.type === "identity" && other === subject.id);
-      const decision = resource.type === "route" && user?.[2][at] === "Y";
-      return Response.json({ decision, context: { decision_id: `d_${pdp.seen.length}`, ...(decision ? {} : { reason: "not_granted" }) } });
-    };
-    const made = await testGateway(t, {
-      database: await database(),
-      routes: todoRoutes,
-      peers: { pdp: pdp.peer, crud: upstream.peer },
-      parts: { pdpConfigFile: join(folder, "pdp.yaml") },
-    });
-    const { headers, cookie } = await made.signIn(id);
-    for (const [index, [method, route, path]] of asks.entries()) {
-      const hasBody = method === "POST" || method === "PUT";
-      const sent = method === "GET" ? cookie : headers;
-      const response = await made.fetch(path, { method, headers: sent, ...(hasBody ? { body: "{}" } : {}) });
-      assert.equal(response.status, answers[index] === "Y" ? 200 : 403, `${method} ${path}`);
-      const asked = JSON.parse((pdp.seen.at(-1) as Seen).body) as Asked;
-      assert.deepEqual(
-        {
-          subject: { type: asked.subject.type, id: asked.subject.id },
-          action: asked.action,
-          resource: { type: asked.resource.type, id: asked.resource.id },
-        },
-        { subject: { type: "identity", id }, action: { name: method }, resource: { type: "route", id: route } },
-      );
-    }
-    assert.equal(pdp.seen.length, asks.length);
-    assert.equal(upstream.seen.length, answers.replaceAll("-", "").length);
+test("the API gateway scenario: our gateway asks our decision point what is published, and answers as published", async (t) => {
+  const identity = testIdentity();
+  const service = await profilePdp(t, "interop", identity);
+  const upstream = recordingPeer();
+  const pdp = recordingPeer();
+  const made = await testGateway(t, {
+    database: await database(),
+    identity,
+    routes: todoRoutes,
+    peers: {
+      crud: upstream.peer,
+      // Written down on its way, and decided by the policies and facts that the profile ships.
+      pdp: async (request) => {
+        await pdp.peer(request.clone());
+        return service.fetch(request);
+      },
+    },
+    parts: { pdpConfigFile: profileFile("interop") },
   });
+  const folder = fileURLToPath(new URL("../../pdp/interop/cases/", import.meta.url));
+  const { cases } = await readSets(folder);
+  // One row more there is ours: a route that no gateway has.
+  const published = cases.filter(({ set, body }) => set === "api-gateway.yaml" && (JSON.parse(body ?? "") as Asked).resource.id in targets);
+  assert.equal(published.length, 25);
+  const people = new Map<string, SignedInBrowser>();
+  const seen = { permitted: 0, refused: 0 };
+  for (const one of published)
+    await t.test(one.name, async () => {
+      const wanted = JSON.parse(one.body ?? "") as Asked;
+      const permitted = (one.expect.body as { readonly decision: boolean }).decision;
+      const { id } = wanted.subject;
+      const person = people.get(id) ?? (await made.signIn(id, { tenant: "tenant:interop" }));
+      people.set(id, person);
+      const method = wanted.action.name;
+      const hasBody = method === "POST" || method === "PUT";
+      [pdp.seen.length, upstream.seen.length] = [0, 0];
+      const path = targets[wanted.resource.id] ?? "";
+      const headers = method === "GET" ? person.cookie : person.headers;
+      const response = await made.fetch(path, { method, headers, ...(hasBody ? { body: "{}" } : {}) });
+      const asked = pdp.seen.map((request) => [request.path, publishedPart(JSON.parse(request.body) as Asked)]);
+      assert.deepEqual(asked, [["/access/v1/evaluation", wanted]]);
+      assert.equal(response.status, permitted ? 200 : 403);
+      assert.equal(((await response.json()) as { code?: string }).code, permitted ? undefined : "access_denied");
+      assert.deepEqual(
+        upstream.seen.map((request) => [request.method, request.path]),
+        permitted ? [[method, path]] : [],
+      );
+      seen[permitted ? "permitted" : "refused"] += 1;
+    });
+  assert.deepEqual([people.size, seen], [5, { permitted: 19, refused: 6 }]);
+});
 
 test("a grant that is taken away denies the very next request: nothing between route and graph remembers", async (t) => {
   const world = await pdpWorld(t);

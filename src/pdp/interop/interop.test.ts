@@ -2,51 +2,21 @@ import assert from "node:assert/strict";
 import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, test } from "node:test";
+import { after, test, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
-import { testDatabase } from "#testing/database.ts";
-import { testIdentity, type TestIdentity } from "#testing/identity.ts";
-import { testEvents } from "#testing/events.ts";
-import { pdpConfig, pdpRooms } from "#testing/pdp.ts";
-import { createPdp } from "#pdp/service.ts";
-import type { Service } from "#http/service.ts";
-import { silentLog } from "#telemetry/log.ts";
-import { createMetrics } from "#telemetry/metrics.ts";
+import { testIdentity } from "#testing/identity.ts";
+import { profilePdp } from "#testing/pdp-profile.ts";
 import { readSets } from "./read-sets.ts";
 import { runCase, type Target } from "./run-case.ts";
 
-const root = fileURLToPath(new URL("../../../", import.meta.url));
 const url = "http://localhost:8082";
 
-/** The decision point of a profile, as `npm start -- --config` serves it, on an embedded database. */
-const profile = async (name: string, identity: TestIdentity = testIdentity()): Promise<Service> => {
-  const database = await testDatabase({ after: (close) => after(close as () => Promise<void>) }, pdpRooms);
-  const { change } = await testEvents(
-    { after: (close) => after(close as () => Promise<void>) } as Parameters<typeof testEvents>[0],
-    database,
-  );
-  const service = await createPdp({
-    config: pdpConfig({ PDP_CONFIG_FILE: join(root, "config", name, "pdp.yaml"), PDP_PUBLIC_URL: url }),
-    database,
-    change,
-    authenticate: identity.authenticateFor(url),
-    identity: identity.identityOf("pdp"),
-    peers: { membership: async () => assert.fail("a profile with a file of facts asks membership nothing") },
-    audiences: { membership: "http://localhost:8084" },
-    publicOrigin: "http://localhost:8080",
-    secrets: identity.secrets,
-    log: silentLog,
-    metrics: createMetrics(),
-    now: () => new Date(),
-    environment: "test",
-  });
-  after(() => service[Symbol.asyncDispose]());
-  return service;
-};
+/** For all tests of the file. */
+const whole = { after: (close: () => unknown) => after(async () => void (await close())) } as Pick<TestContext, "after">;
 
 const targetOf = async (name: string): Promise<Target> => {
   const identity = testIdentity();
-  const service = await profile(name, identity);
+  const service = await profilePdp(whole, name, identity);
   const token = await identity.tokenFor(
     { sub: "service:pep", tenant: "*", scopes: ["authzen.pep", "authzen.search"], clientId: "service:pep", life: 3600 },
     url,
