@@ -4,7 +4,7 @@ import type { RouteService } from "#gateway/routes/route-service.ts";
 import { exchange, ExchangeFailure } from "./exchange.ts";
 import { createInstances, type Instance } from "./instances.ts";
 import { createRetryBudget } from "./retry-budget.ts";
-import type { Upstream, UpstreamCall } from "./upstream.ts";
+import { tellDeadline, type Upstream, type UpstreamCall } from "./upstream.ts";
 import { isGatewayStatus, isRepeatable, isUpstreamFault, problemOfFailure } from "./upstream-faults.ts";
 
 /** How one attempt ended, and whether another one may follow. */
@@ -31,6 +31,7 @@ export const createHttpUpstream = async (service: RouteService, connectMs: numbe
     const given = instances.lease(asked);
     const { instance, release } = given instanceof Promise ? await given : given;
     const pool = call.isStream ? instance.streams : instance.requests;
+    tellDeadline(call);
     try {
       const answer = await exchange(pool, `${instance.base}${call.path}${call.query}`, call, release);
       const isAway = isGatewayStatus(answer.status);

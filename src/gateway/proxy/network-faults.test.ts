@@ -211,6 +211,27 @@ test("what was never sent is sent elsewhere, even a POST; what was is sent again
   assert.equal((await unanswered({ kind: "pass" }, "/far/x", big))[0], "503 upstream_unavailable", "a body that is passed on is gone");
 });
 
+test("a second attempt is told what is left of the time, not what the first one had", async (t) => {
+  const [a, b] = [await serverUpstream(t, "a"), await serverUpstream(t, "b")];
+  const HELD_MS = 120;
+  a.answer = (_request, response) => void setTimeout(() => response.writeHead(503).end(), HELD_MS);
+  const { made, outcome } = await setUp(t, [a.url, b.url]);
+  const token = await made.identity.tokenFor({ sub: "person:ben", tenant: "tenant:acme", scopes: [] });
+  for (const [path, most, headers] of [
+    ["/calm/x", 60_000, {}],
+    ["/bearer/x", 12_000, { authorization: `Bearer ${token}`, "x-deadline-ms": "12000" }],
+  ] as const) {
+    [a.seen.length, b.seen.length] = [0, 0];
+    assert.equal(await outcome(path, { headers }), "b");
+    const [first, second] = [a, b].map(({ seen }) => seen.map((one) => Number(one.headers["x-deadline-ms"])));
+    assert.deepEqual([first?.length, second?.length], [1, 1]);
+    const [before, after] = [first?.[0] ?? 0, second?.[0] ?? 0];
+    assert.ok(before <= most, `${before} of ${most}`);
+    // It may have had less: a timer never ends early by more than the millisecond that it counts in.
+    assert.ok(after >= 1 && after <= before - HELD_MS + 2, `${after} after ${before}`);
+  }
+});
+
 test("requests go where fewest are under way", async (t) => {
   const [a, b] = [await serverUpstream(t, "a"), await serverUpstream(t, "b")];
   const held: (() => void)[] = [];

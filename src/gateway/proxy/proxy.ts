@@ -68,7 +68,7 @@ export const createProxy = (parts: ProxyParts): Proxy => {
     return found;
   };
 
-  const headersFor = async (call: ProxyCall, more: OpenOptions, totalMs: number | undefined): Promise<HeaderLines> => {
+  const headersFor = async (call: ProxyCall, more: OpenOptions): Promise<HeaderLines> => {
     const { inbound, route, who } = call;
     const headers = forwardedHeaders(inbound, parts.metrics);
     if (more.headers !== undefined)
@@ -78,7 +78,6 @@ export const createProxy = (parts: ProxyParts): Proxy => {
       }
     originHeaders(inbound, headers);
     identityHeaders(who, headers);
-    if (totalMs !== undefined) headers.set("x-deadline-ms", String(Math.max(1, Math.floor(totalMs))));
     const traceparent = parts.tracing?.traceparent();
     if (traceparent !== undefined) headers.set("traceparent", traceparent);
     const authorization = await parts.authorization.authorize(route, who);
@@ -93,7 +92,7 @@ export const createProxy = (parts: ProxyParts): Proxy => {
     const upstream = upstreamOf(route);
     const path = upstreamPath(route, call.captures);
     const budget = budgetOf(route, inbound);
-    const headers = await headersFor(call, more, budget.totalMs);
+    const headers = await headersFor(call, more);
     const stop = new AbortController();
     abortWith(stop, inbound.signal);
     if (more.signal !== undefined) abortWith(stop, more.signal);
@@ -119,6 +118,7 @@ export const createProxy = (parts: ProxyParts): Proxy => {
         headers,
         body: body.content,
         signal: stop.signal,
+        deadline: budget.totalMs === undefined ? undefined : started + budget.totalMs,
         isStream: route.row.streaming,
         retry: route.row.retry,
       });

@@ -13,11 +13,19 @@ export interface UpstreamCall {
   readonly body: Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | undefined;
   /** Ends the whole exchange, the answer's body included. */
   readonly signal: AbortSignal;
+  /** When the whole must be over, as `performance.now()` counts; absent: nobody has said. */
+  readonly deadline?: number | undefined;
   /** True: the answer may last as long as the client stays. */
   readonly isStream: boolean;
   /** `safe`: GET, HEAD and OPTIONS may be sent twice; `idempotent`: whatever the row takes. */
   readonly retry: "never" | "safe" | "idempotent";
 }
+
+/** Says how much time is left now: each attempt tells the upstream what it still has, never what the first one had. */
+export const tellDeadline = ({ deadline, headers }: UpstreamCall): void => {
+  if (deadline === undefined) return;
+  headers.set("x-deadline-ms", String(Math.max(1, Math.floor(deadline - performance.now()))));
+};
 
 /**
  * Where a row's requests go: a function in this process or a server elsewhere. Redirects are answers, never followed.
@@ -40,6 +48,7 @@ export const peerUpstream = (name: string, peer: Peer): Upstream => {
     send: async (call) => {
       const target = `${url.origin}${call.path}${call.query}`;
       if (new URL(target).pathname !== call.path) throw new Problem("ambiguous_target");
+      tellDeadline(call);
       const init: RequestInit & { duplex?: "half" } = { method: call.method, headers: [...call.headers], signal: call.signal };
       if (call.body !== undefined) {
         init.body = call.body;
