@@ -21,11 +21,20 @@ export interface Statement<Row> {
   /** Unique in the house, e.g. `membership.reserve`. */
   readonly name: string;
   readonly text: string;
+  /**
+   * Longest wait for the answer of a server, the wait for a connection included; then `store_unavailable`, and what was
+   * sent may have happened. Absent: as long as the server itself lets a statement take.
+   */
+  readonly withinMs?: number;
   /** Only a type. */
   readonly _row?: Row;
 }
 
-export const statement = <Row>(name: string, text: string): Statement<Row> => ({ name, text });
+export const statement = <Row>(name: string, text: string, more: { readonly withinMs?: number } = {}): Statement<Row> => ({
+  name,
+  text,
+  ...more,
+});
 
 export interface Sql {
   run<Row>(statement: Statement<Row>, values?: readonly SqlValue[]): Promise<readonly Row[]>;
@@ -46,6 +55,8 @@ export interface StoreLog {
 export interface TransactionOptions {
   readonly isolation?: "read committed" | "repeatable read" | "serializable";
   readonly readOnly?: boolean;
+  /** Of the whole, as a statement's. */
+  readonly withinMs?: number;
 }
 
 export interface Database extends Sql {

@@ -1,6 +1,6 @@
 import pg from "pg";
 import type { StoreLog } from "./database.ts";
-import { storeUnavailable } from "./sql-fault.ts";
+import { isLateAnswer, storeUnavailable } from "./sql-fault.ts";
 
 /** LISTEN on a connection of its own, because a pooled one would take its channels along when it is handed back. */
 export interface PostgresEar {
@@ -16,8 +16,49 @@ interface Hearer {
   readonly regained: (() => void) | undefined;
 }
 
+/** Whether the other end is still there shows only when it is asked: it has nothing to say of itself. */
+const PULSE_MS = 2_000;
+const ANSWER_MS = 2_000;
 const SHORTEST_MS = 200;
 const LONGEST_MS = 5_000;
+
+/** As the driver takes it; its types leave the time out. */
+const timed = (text: string): pg.QueryConfig & { readonly query_timeout: number } => ({ text, query_timeout: ANSWER_MS });
+
+/** Ends a connection, and waits for its end no longer than for an answer: who is silent does not say goodbye either. */
+const endClient = async (client: pg.Client): Promise<void> => {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ANSWER_MS);
+  });
+  await Promise.race([client.end().catch(() => undefined), late]);
+  clearTimeout(timer);
+};
+
+/** Asks now and then whether the other end is there; where nothing is answered the connection is broken off. */
+const watch = (client: pg.Client, log: StoreLog): void => {
+  let timer: NodeJS.Timeout | undefined;
+  let isOver = false;
+  const next = (): void => {
+    if (isOver) return;
+    timer = setTimeout(() => {
+      client.query(timed("select 1")).then(next, (cause: unknown) => {
+        // What was lost otherwise says so by itself.
+        if (!isLateAnswer(cause)) {
+          next();
+          return;
+        }
+        log.warn("store_listen_lost", { cause });
+        void client.end().catch(() => undefined);
+      });
+    }, PULSE_MS).unref();
+  };
+  client.once("end", () => {
+    isOver = true;
+    clearTimeout(timer);
+  });
+  next();
+};
 
 /**
  * Connects with the first channel and again, after 0.2 to 5 s, whenever the connection is lost. What is notified in
@@ -52,12 +93,13 @@ export const createPostgresEar = (options: { readonly url: string; readonly log:
     });
     try {
       await client.connect();
-      for (const channel of hearers.keys()) await client.query(`listen ${pg.escapeIdentifier(channel)}`);
+      for (const channel of hearers.keys()) await client.query(timed(`listen ${pg.escapeIdentifier(channel)}`));
     } catch (error) {
-      await client.end().catch(() => undefined);
+      await endClient(client);
       throw error;
     }
     live = client;
+    watch(client, options.log);
     pause = SHORTEST_MS;
     if (wasConnected) for (const hearer of [...hearers.values()].flatMap((set) => [...set])) hearer.regained?.();
     wasConnected = true;
@@ -88,7 +130,7 @@ export const createPostgresEar = (options: { readonly url: string; readonly log:
   const unlisten = async (channel: string): Promise<void> => {
     hearers.delete(channel);
     const client = await connected?.catch(() => undefined);
-    await client?.query(`unlisten ${pg.escapeIdentifier(channel)}`).catch(() => undefined);
+    await client?.query(timed(`unlisten ${pg.escapeIdentifier(channel)}`)).catch(() => undefined);
   };
 
   return {
@@ -101,7 +143,7 @@ export const createPostgresEar = (options: { readonly url: string; readonly log:
       hearersOf.add(hearer);
       try {
         const client = await ensure();
-        if (known === undefined) await client.query(`listen ${pg.escapeIdentifier(channel)}`);
+        if (known === undefined) await client.query(timed(`listen ${pg.escapeIdentifier(channel)}`));
       } catch (error) {
         hearersOf.delete(hearer);
         if (hearersOf.size === 0) hearers.delete(channel);
@@ -117,7 +159,7 @@ export const createPostgresEar = (options: { readonly url: string; readonly log:
       clearTimeout(again);
       hearers.clear();
       const client = await connected?.catch(() => undefined);
-      await client?.end().catch(() => undefined);
+      if (client !== undefined) await endClient(client);
     },
   };
 };

@@ -21,11 +21,12 @@ const until = async (holds: () => boolean | Promise<boolean>): Promise<void> => 
     assert.ok(Date.now() < deadline, "it did not happen in time");
 };
 
-/** A port that leads to the server until it is cut. */
-const relayTo = async (t: TestContext, url: string): Promise<{ readonly url: string; cut(): void; restore(): void }> => {
+/** A port that leads to the server until it is cut, or nothing comes through any more; what was held back is not lost. */
+const relayTo = async (t: TestContext, url: string): Promise<{ readonly url: string; cut(): void; hush(): void; restore(): void }> => {
   const target = new URL(url);
   const sockets = new Set<Socket>();
   let isCut = false;
+  let isHushed = false;
   const server = createServer((socket) => {
     if (isCut) return void socket.destroy();
     const upstream = connect(Number(target.port), target.hostname);
@@ -40,6 +41,7 @@ const relayTo = async (t: TestContext, url: string): Promise<{ readonly url: str
         });
     }
     socket.pipe(upstream).pipe(socket);
+    if (isHushed) for (const end of [socket, upstream]) end.pause();
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   cleanUp(t, async () => {
@@ -55,8 +57,14 @@ const relayTo = async (t: TestContext, url: string): Promise<{ readonly url: str
       isCut = true;
       for (const socket of sockets) socket.destroy();
     },
+    hush: () => {
+      isHushed = true;
+      for (const socket of sockets) socket.pause();
+    },
     restore: () => {
       isCut = false;
+      isHushed = false;
+      for (const socket of sockets) socket.resume();
     },
   };
 };
@@ -77,6 +85,80 @@ forPostgres("a connection that breaks in the middle is store_unavailable, and th
   await assert.rejects(database.ready(), isUnavailable);
   relay.restore();
   await database.ready();
+});
+
+const PAUSE = statement("t.pause", "select pg_sleep(0.05)");
+const LENT = statement<{ lent: bigint }>(
+  "t.lent",
+  "select count(*) as lent from pg_stat_activity where datname = current_database() and application_name = 'sallyport'",
+);
+
+forPostgres("a server that says nothing is refused in the time that was given, and holds no connection", [], async (t, url) => {
+  const relay = await relayTo(t, url);
+  const poolSize = 3;
+  const database = await createPostgres({ url: relay.url, poolSize, log });
+  cleanUp(t, () => database[Symbol.asyncDispose]());
+  const one = statement<{ n: number }>("t.hushed", "select 1 as n", { withinMs: 700 });
+  await database.script("create table kept (n int)");
+  await Promise.all(Array.from({ length: poolSize }, () => database.run(PAUSE)));
+  relay.hush();
+  // Those that had a connection, and then, again and again, those that cannot have one: nobody waits for the server.
+  for (let round = 0; round < 3; round++) {
+    const asked = Array.from({ length: 3 * poolSize }, () => database.run(one));
+    const changed = database.transaction((sql) => sql.run(statement("t.keep", "insert into kept values (1)")), { withinMs: 700 });
+    for (const result of await Promise.allSettled([...asked, changed]))
+      assert.ok(result.status === "rejected" && isUnavailable(result.reason));
+  }
+  relay.restore();
+  await until(async () => {
+    const answers = await Promise.allSettled(Array.from({ length: 2 * poolSize }, () => database.run(one)));
+    return answers.every(({ status }) => status === "fulfilled");
+  });
+  await until(async () => Number((await database.run(LENT))[0]?.lent) <= poolSize);
+  await Promise.all(Array.from({ length: poolSize }, () => database.transaction((sql) => sql.run(PAUSE))));
+});
+
+forPostgres("a transaction that meets silence in the middle is undone and its connection is not lent again", [], async (t, url) => {
+  const relay = await relayTo(t, url);
+  const database = await createPostgres({ url: relay.url, poolSize: 1, log });
+  cleanUp(t, () => database[Symbol.asyncDispose]());
+  await database.script("create table kept (n int)");
+  const keep = statement("t.keep", "insert into kept values (1)");
+  await assert.rejects(
+    database.transaction(
+      async (sql) => {
+        await sql.run(keep);
+        relay.hush();
+        await sql.run(keep).catch(() => {
+          throw new Error("what the work makes of it");
+        });
+      },
+      { withinMs: 2000 },
+    ),
+    /what the work makes of it/,
+  );
+  relay.restore();
+  const kept = statement<{ n: bigint }>("t.kept", "select count(*) as n from kept");
+  await until(async () => (await database.run(kept).catch(() => [{ n: -1n }]))[0]?.n === 0n);
+});
+
+forPostgres("listening notices a server that says nothing, and hears again when it is back", [], async (t, url) => {
+  const relay = await relayTo(t, url);
+  const database = await createPostgres({ url: relay.url, poolSize: 2, log });
+  cleanUp(t, () => database[Symbol.asyncDispose]());
+  const heard: string[] = [];
+  let regained = 0;
+  await database.listen(
+    "hints",
+    (payload) => heard.push(payload),
+    () => (regained += 1),
+  );
+  relay.hush();
+  await until(() => !database.isListening());
+  relay.restore();
+  await until(() => database.isListening() && regained === 1);
+  await database.notify("hints", "after");
+  await until(() => heard.includes("after"));
 });
 
 forPostgres("a statement and a pause in a transaction may not take for ever", [], async (t, url) => {

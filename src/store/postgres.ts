@@ -2,7 +2,8 @@ import pg from "pg";
 import { Problem } from "#contract/problem.ts";
 import type { Database, Sql, SqlValue, Statement, StoreLog, Transaction } from "./database.ts";
 import { createPostgresEar } from "./postgres-ear.ts";
-import { isStalePlan, isUnavailable, SqlFault, storeUnavailable } from "./sql-fault.ts";
+import { createPatience, type Patience } from "./patience.ts";
+import { isLateAnswer, isSilent, isStalePlan, isUnavailable, ServerSilent, SqlFault, storeUnavailable } from "./sql-fault.ts";
 import { beginText, createNestingGuard, rolledBack, withFreshPlan, withRetries } from "./transaction.ts";
 import { decoderOf, encodeValue } from "./values.ts";
 
@@ -20,13 +21,21 @@ export interface PostgresOptions {
 }
 
 const OLDEST = 150_000;
+const CONNECT_MS = 5_000;
+/** Beyond the time that the server gives a statement: it said nothing though it should have refused. */
+const GRACE_MS = 5_000;
+/** Whether it answers at all takes no longer to see. */
+const READY_MS = 2_000;
 
 /** Text form and UTC everywhere, whatever the server's defaults are. */
 const SESSION = "set timezone to 'UTC'; set datestyle to 'ISO'; set bytea_output to 'hex'; set extra_float_digits to 1";
 const types = { getTypeParser: (oid: number) => decoderOf(oid) } as unknown as pg.CustomTypesConfig;
 
 const faultOf = (error: unknown, statement?: string): unknown => {
-  if (!(error instanceof pg.DatabaseError)) return error instanceof TypeError ? error : storeUnavailable(error);
+  if (!(error instanceof pg.DatabaseError)) {
+    if (error instanceof TypeError) return error;
+    return storeUnavailable(isLateAnswer(error) ? new ServerSilent(statement ?? "script", { cause: error }) : error);
+  }
   const { code = "XX000", message, constraint, table } = error;
   const fault = new SqlFault({ code, message, constraint, table }, statement);
   return isUnavailable(code) ? storeUnavailable(fault) : fault;
@@ -35,56 +44,81 @@ const faultOf = (error: unknown, statement?: string): unknown => {
 /** The connection is broken, or holds a statement that it cannot prepare anew. What the work itself threw says nothing of it. */
 const isWornOut = (error: unknown): boolean => (error instanceof Problem && error.code === "store_unavailable") || isStalePlan(error);
 
+/** As the driver takes it; its types leave the time out. */
+interface TimedQuery extends pg.QueryConfig {
+  readonly query_timeout?: number;
+}
+
+const setUp: TimedQuery = { text: SESSION, query_timeout: CONNECT_MS };
+
 /**
  * PostgreSQL 15 or newer behind a pool. Throws `store_unavailable` when it does not answer and an Error when it is too
- * old. Faults of the connection are `store_unavailable`; what the server says of a statement is a `SqlFault`.
+ * old. Faults of the connection are `store_unavailable`; what the server says of a statement is a `SqlFault`. A server
+ * that is there and says nothing holds a connection no longer than the statement may take: it is broken off then, and
+ * its place in the pool is free.
  */
 export const createPostgres = async (options: PostgresOptions): Promise<Database> => {
+  const statementMs = options.statementTimeoutMs ?? 30_000;
+  const longestMs = statementMs + GRACE_MS;
   const pool = new pg.Pool({
     connectionString: options.url,
     max: options.poolSize,
-    connectionTimeoutMillis: 5_000,
+    connectionTimeoutMillis: CONNECT_MS,
     idleTimeoutMillis: 60_000,
-    statement_timeout: options.statementTimeoutMs ?? 30_000,
+    statement_timeout: statementMs,
     lock_timeout: 10_000,
     idle_in_transaction_session_timeout: options.idleInTransactionMs ?? 30_000,
     keepAlive: true,
     application_name: "sallyport",
     types,
     // The pool waits for it, though its types do not say so; a connection that cannot be set up is not lent.
-    onConnect: ((client: pg.ClientBase) => client.query(SESSION)) as (client: pg.ClientBase) => void,
+    onConnect: ((client: pg.ClientBase) => client.query(setUp)) as (client: pg.ClientBase) => void,
   });
+  /** Connections on which an answer was waited for in vain: whatever is asked there next would wait behind it. */
+  const silent = new WeakSet<pg.PoolClient>();
   let closing: Promise<void> | undefined;
   pool.on("error", (error) => {
     if (closing === undefined) options.log.warn("store_connection_lost", { cause: error });
   });
   const guard = createNestingGuard();
 
+  const heard = (client: pg.PoolClient, fault: unknown): unknown => {
+    if (isSilent(fault)) silent.add(client);
+    return fault;
+  };
   const runOn = async <Row>(
     client: pg.PoolClient,
     statement: Statement<Row>,
-    values: readonly SqlValue[] = [],
+    values: readonly SqlValue[] | undefined,
+    patience: Patience,
   ): Promise<readonly Row[]> => {
-    const encoded = values.map(encodeValue);
+    const query: TimedQuery = {
+      name: statement.name,
+      text: statement.text,
+      values: (values ?? []).map(encodeValue),
+      query_timeout: patience.left(Math.min(longestMs, statement.withinMs ?? longestMs)),
+    };
     try {
-      return (await client.query({ name: statement.name, text: statement.text, values: encoded })).rows as readonly Row[];
+      return (await client.query(query)).rows as readonly Row[];
     } catch (error) {
-      throw faultOf(error, statement.name);
+      throw heard(client, faultOf(error, statement.name));
     }
   };
-  const scriptOn = async (client: pg.PoolClient, text: string): Promise<string> => {
+  const scriptOn = async (client: pg.PoolClient, text: string, longest?: number): Promise<string> => {
+    const query: TimedQuery = { text, ...(longest === undefined ? {} : { query_timeout: longest }) };
     try {
-      const results = (await client.query(text)) as pg.QueryResult | readonly pg.QueryResult[];
+      const results = (await client.query(query)) as pg.QueryResult | readonly pg.QueryResult[];
       return (Array.isArray(results) ? results.at(-1)?.command : (results as pg.QueryResult).command) ?? "";
     } catch (error) {
-      throw faultOf(error);
+      throw heard(client, faultOf(error));
     }
   };
 
   /** Lends a connection; one that failed in itself is thrown away, not lent again. */
-  const withClient = async <T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> => {
+  const withClient = async <T>(work: (client: pg.PoolClient) => Promise<T>, patience?: Patience): Promise<T> => {
     if (closing !== undefined) throw storeUnavailable(new Error("the database is closed"));
-    const client = await pool.connect().catch((error: unknown) => {
+    const lent = pool.connect();
+    const client = await (patience === undefined ? lent : patience.waitFor(lent, (late) => late.release())).catch((error: unknown) => {
       throw faultOf(error);
     });
     let worn = false;
@@ -100,32 +134,35 @@ export const createPostgres = async (options: PostgresOptions): Promise<Database
       throw error;
     } finally {
       client.removeListener("error", lost);
-      client.release(worn);
+      client.release(worn || silent.has(client));
     }
   };
 
-  const once = <T>(work: (sql: Transaction) => Promise<T>, begin: string): Promise<T> =>
+  const once = <T>(work: (sql: Transaction) => Promise<T>, begin: string, patience: Patience): Promise<T> =>
     withClient(async (client) => {
-      await scriptOn(client, begin);
+      const end = (text: "commit" | "rollback") => scriptOn(client, text, patience.left(longestMs));
+      await scriptOn(client, begin, patience.left(longestMs));
       try {
         const result = await guard.run(() =>
           work({
-            run: (statement, values) => runOn(client, statement, values),
+            run: (statement, values) => runOn(client, statement, values, patience),
             script: async (text) => void (await scriptOn(client, text)),
           }),
         );
-        if ((await scriptOn(client, "commit")) === "ROLLBACK") throw rolledBack();
+        if ((await end("commit")) === "ROLLBACK") throw rolledBack();
         return result;
       } catch (error) {
-        // A rollback that fails leaves an open transaction behind: the connection must not be lent again.
-        await scriptOn(client, "rollback");
+        // A rollback that fails leaves an open transaction behind: the connection must not be lent again. Where nothing is
+        // answered none would be heard: the end of the connection undoes it.
+        if (!silent.has(client)) await end("rollback");
         throw error;
       }
-    });
+    }, patience);
 
   const run: Sql["run"] = async (statement, values) => {
     guard.check(statement.name);
-    return withFreshPlan(() => withClient((client) => runOn(client, statement, values)));
+    const patience = createPatience(statement.withinMs);
+    return withFreshPlan(() => withClient((client) => runOn(client, statement, values, patience), patience));
   };
 
   const ear = createPostgresEar({ url: options.listenUrl ?? options.url, log: options.log });
@@ -139,12 +176,13 @@ export const createPostgres = async (options: PostgresOptions): Promise<Database
     transaction: (work, choices) => {
       guard.check("transaction");
       const begin = beginText(choices);
-      return withRetries(() => once(work, begin));
+      const patience = createPatience(choices?.withinMs);
+      return withRetries(() => once(work, begin, patience));
     },
     listen: (channel, heard, regained) => ear.listen(channel, heard, regained),
     isListening: () => ear.isConnected(),
     notify: async (channel, payload) => void (await run({ name: "store.notify", text: "select pg_notify($1, $2)" }, [channel, payload])),
-    ready: async () => void (await run({ name: "store.ready", text: "select 1" })),
+    ready: async () => void (await run({ name: "store.ready", text: "select 1", withinMs: READY_MS })),
     [Symbol.asyncDispose]: async () => {
       closing ??= Promise.all([ear.close(), pool.end()]).then(() => undefined);
       await closing;

@@ -31,3 +31,13 @@ export const isUnavailable = (code: string): boolean =>
 
 /** A prepared statement no longer fits its tables (0A000) or its connection does not know it (26000): prepared anew, it works. */
 export const isStalePlan = (error: unknown): boolean => error instanceof SqlFault && (error.code === "0A000" || error.code === "26000");
+
+/** The driver's own words for an answer that it waited for in vain. */
+export const isLateAnswer = (error: unknown): boolean => error instanceof Error && error.message === "Query read timeout";
+
+/** The server is there, or was, and says nothing: what was sent may have happened. Its connection is of no use any more. */
+export class ServerSilent extends Error {
+  override readonly name = "ServerSilent";
+}
+
+export const isSilent = (error: unknown): boolean => error instanceof Problem && error.options.cause instanceof ServerSilent;

@@ -2,12 +2,18 @@ import { createHash } from "node:crypto";
 import { Problem } from "#contract/problem.ts";
 import { statement, type Database, type SqlValue, type Statement } from "#store/database.ts";
 
+/** A sign-in waits no longer for it. */
+const ANSWER_MS = 2000;
+
 const ADD = statement<{ id_hash: string }>(
   "gateway.once_add",
   `with swept as (delete from gateway.once where expires_at < $4)
    insert into gateway.once (kind, id_hash, expires_at) values ($1, $2, $3) on conflict do nothing returning id_hash`,
+  { withinMs: ANSWER_MS },
 );
-const FIND = statement<{ id_hash: string }>("gateway.once_find", "select id_hash from gateway.once where kind = $1 and id_hash = $2");
+const FIND = statement<{ id_hash: string }>("gateway.once_find", "select id_hash from gateway.once where kind = $1 and id_hash = $2", {
+  withinMs: ANSWER_MS,
+});
 
 type Kind = "transaction" | "logout_token";
 

@@ -1,11 +1,13 @@
 import DataLoader from "dataloader";
 import { Problem } from "#contract/problem.ts";
-import { statement, type Database, type Sql, type SqlValue, type Statement } from "#store/database.ts";
+import { statement, type Database, type SqlValue, type Statement } from "#store/database.ts";
 import { createChangeFeed } from "./change-feed.ts";
 import { recordOf, valuesOf, type SessionRow } from "./session-row.ts";
 import { isRef, reasonOfExpiry, type EndReason, type SessionRecord, type SessionStore } from "./session-store.ts";
 
 const CHANNEL = "sallyport_sessions";
+/** A request waits no longer for a session: a store that is silent is as good as gone. */
+const ANSWER_MS = 2000;
 
 /** Told with the same commit: whoever hears of an end finds no session any more, and no end goes untold. */
 const told = (which: string, kind: "ended" | "changed", reason: string) =>
@@ -97,7 +99,8 @@ export const createDatabaseSessionStore = (database: Database): SessionStore => 
       throw new Problem("session_store_unavailable", { cause, headers: { "retry-after": "5" } });
     }
   };
-  const run = <Row>(wanted: Statement<Row>, values: readonly SqlValue[], sql: Sql = database) => guarded(() => sql.run(wanted, values));
+  const ask = <Row>(wanted: Statement<Row>, values: readonly SqlValue[]) => guarded(() => database.run(wanted, values));
+  const run = <Row>(wanted: Statement<Row>, values: readonly SqlValue[]) => ask({ ...wanted, withinMs: ANSWER_MS }, values);
   const feed = createChangeFeed({
     publish: (message) => database.notify(CHANNEL, message),
     subscribe: (heard, regained) => database.listen(CHANNEL, heard, regained),
@@ -132,11 +135,14 @@ export const createDatabaseSessionStore = (database: Database): SessionStore => 
   return {
     create: async (record, replaces) => {
       const replaced = await guarded(() =>
-        database.transaction(async (sql) => {
-          const [old] = replaces === undefined ? [] : await sql.run(END_ONE, [replaces, "replaced"]);
-          await sql.run(INSERT, valuesOf(record));
-          return old && recordOf(old);
-        }),
+        database.transaction(
+          async (sql) => {
+            const [old] = replaces === undefined ? [] : await sql.run(END_ONE, [replaces, "replaced"]);
+            await sql.run(INSERT, valuesOf(record));
+            return old && recordOf(old);
+          },
+          { withinMs: ANSWER_MS },
+        ),
       );
       if (replaced) spreadEnds([replaced], () => "replaced");
       return replaced;
@@ -164,7 +170,7 @@ export const createDatabaseSessionStore = (database: Database): SessionStore => 
       return row !== undefined;
     },
     endExpired: async (now) => {
-      const records = (await run(END_EXPIRED, [now])).map(recordOf);
+      const records = (await ask(END_EXPIRED, [now])).map(recordOf);
       spreadEnds(records, (record) => reasonOfExpiry(record, now));
       return records.map((record) => ({ record, reason: reasonOfExpiry(record, now) }));
     },
@@ -173,7 +179,7 @@ export const createDatabaseSessionStore = (database: Database): SessionStore => 
       const values = [of.tenant, of.subject ?? null, of.ref ?? null, now, after?.createdAt ?? null, after?.ref ?? null, limit];
       return (await run(LIST, values)).map(recordOf);
     },
-    count: async (now) => Number((await run(COUNT, [now]))[0]?.living ?? 0n),
+    count: async (now) => Number((await ask(COUNT, [now]))[0]?.living ?? 0n),
     changes: (heard, regained) => guarded(() => feed.changes(heard, regained)),
     ready: () => guarded(() => database.ready()),
   };
