@@ -7,7 +7,7 @@ import type { HouseIdentity, VerifyBearer } from "#authn/house-identity.ts";
 import { createHouseKeyStore } from "#authn/house-key-store.ts";
 import { createHouseKeys, type HouseKeys } from "#authn/house-keys.ts";
 import { createIntrospector } from "#authn/introspection.ts";
-import { remoteIssuer } from "#authn/issuer-keys.ts";
+import { remoteIssuer, type Fetch } from "#authn/issuer-keys.ts";
 import { createAgentOfClient } from "#membership/graph/agent-of-client.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { HouseAddresses } from "./house-addresses.ts";
@@ -31,10 +31,12 @@ export const createHouseCallers = (parts: {
   readonly settings: HouseSettings;
   readonly store: HouseStore;
   readonly addresses: HouseAddresses;
+  /** How the OpenID provider is reached. */
+  readonly askIssuer: Fetch;
   readonly metrics: Metrics;
   readonly now: () => Date;
 }): HouseCallers => {
-  const { settings, store, addresses, metrics, now } = parts;
+  const { settings, store, addresses, askIssuer, metrics, now } = parts;
   const houseKeys = createHouseKeys({
     store: createHouseKeyStore(store.database),
     secrets: store.secrets,
@@ -42,10 +44,11 @@ export const createHouseCallers = (parts: {
     now,
   });
   const trusted = settings.authn.bearerIssuers.length > 0 ? settings.authn.bearerIssuers : [addresses.issuer];
-  const issuers = trusted.map((issuer) => remoteIssuer({ issuer, metrics }));
+  // What is said of the provider's certificate says nothing of other issuers'.
+  const issuers = trusted.map((issuer) => remoteIssuer({ issuer, metrics, ...(issuer === addresses.issuer ? { fetch: askIssuer } : {}) }));
   // Only where we are a client ourselves may we ask what a token is.
   const introspector = trusted.includes(addresses.issuer)
-    ? createIntrospector({ issuer: addresses.issuer, ...webClientOf(settings.authn, store.secrets), now, metrics })
+    ? createIntrospector({ issuer: addresses.issuer, ...webClientOf(settings.authn, store.secrets), now, metrics, fetch: askIssuer })
     : undefined;
   const common = {
     issuers,

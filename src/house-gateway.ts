@@ -51,7 +51,7 @@ export interface GatewayOpening extends HouseServicesParts {
 
 /** The one door for browsers and agents: sign-in client, token exchange, route table, raw front door. */
 export const openGateway = async (parts: GatewayOpening): Promise<GatewayService> => {
-  const { addresses, callers, commandLine, common, firstPartyClients, settings, store, webClient } = parts;
+  const { addresses, askIssuer, callers, commandLine, common, firstPartyClients, settings, store, webClient } = parts;
   const { audiences, environment, log, metrics, now, peers, secrets } = common;
   const { publicOrigin, ports } = addresses;
   const gateway = parts.stack.use(
@@ -72,9 +72,10 @@ export const openGateway = async (parts: GatewayOpening): Promise<GatewayService
         mapping: identityMappingOf(settings.authn),
         now,
         metrics,
+        fetch: askIssuer,
       }),
       checkLogoutToken: createLogoutTokenCheck({
-        issuer: remoteIssuer({ issuer: addresses.issuer, metrics }),
+        issuer: remoteIssuer({ issuer: addresses.issuer, metrics, fetch: askIssuer }),
         clientId: webClient.clientId,
         now,
         metrics,

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { createIssuer } from "#authn/issuer/issuer.ts";
 import { webClientOf } from "#authn/client-secret.ts";
+import type { Fetch } from "#authn/issuer-keys.ts";
 import { CLI_CLIENT } from "#authn/issuer/clients.ts";
 import { createCrud } from "#crud/service.ts";
 import { statement } from "#store/database.ts";
@@ -35,6 +36,8 @@ export interface HouseServicesParts {
   readonly store: HouseStore;
   readonly callers: HouseCallers;
   readonly addresses: HouseAddresses;
+  /** How the OpenID provider is reached. */
+  readonly askIssuer: Fetch;
   readonly configFolder: string;
   readonly dataFolder: string;
   readonly environment: Readonly<Record<string, string | undefined>>;

@@ -1,5 +1,6 @@
 import { mkdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { openIssuerFetch } from "#authn/issuer-fetch.ts";
 import { Problem } from "#contract/problem.ts";
 import { demoPassword, demoTotpSecret } from "#demo/sign-ins.ts";
 import { readPdpConfiguration } from "#pdp/configuration-file.ts";
@@ -118,6 +119,7 @@ export const startHouse = async ({ commandLine, environment, say }: StartOptions
       membershipUrl: settings.house.membershipUrl,
       secretsUrl: settings.house.secretsUrl,
     });
+    const { send: askIssuer } = stack.use(await openIssuerFetch(settings.authn.oidcCaFile));
     const store = await openHouseStore({
       settings,
       dataFolder,
@@ -130,13 +132,14 @@ export const startHouse = async ({ commandLine, environment, say }: StartOptions
       say,
       stack,
     });
-    const callers = createHouseCallers({ settings, store, addresses, metrics, now });
+    const callers = createHouseCallers({ settings, store, addresses, askIssuer, metrics, now });
     const served = await openHouseServices({
       commandLine,
       settings,
       store,
       callers,
       addresses,
+      askIssuer,
       configFolder,
       dataFolder,
       environment,

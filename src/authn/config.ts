@@ -40,6 +40,10 @@ export const authnSettings = {
     description: "Client secret of this house at the OpenID provider. Derived for the embedded issuer.",
     secret: true,
   }),
+  oidcCaFile: setting("OIDC_CA_FILE", z.string().min(1).optional(), {
+    description:
+      "Authority (PEM) that signed the certificate of the OpenID provider (OIDC_ISSUER), for every call to it; read at start, and no other is trusted then. Unset: those of the system.",
+  }),
   oidcScopes: setting("OIDC_SCOPES", commaList(), {
     description: "Scopes asked of the OpenID provider at sign-in.",
     default: "openid,profile,offline_access",

@@ -39,13 +39,13 @@ const endClient = async (client: pg.Client): Promise<void> => {
 const watch = (client: pg.Client, log: StoreLog): void => {
   let timer: NodeJS.Timeout | undefined;
   let isOver = false;
-  const next = (): void => {
+  const askAgain = (): void => {
     if (isOver) return;
     timer = setTimeout(() => {
-      client.query(timed("select 1")).then(next, (cause: unknown) => {
+      client.query(timed("select 1")).then(askAgain, (cause: unknown) => {
         // What was lost otherwise says so by itself.
         if (!isLateAnswer(cause)) {
-          next();
+          askAgain();
           return;
         }
         log.warn("store_listen_lost", { cause });
@@ -57,7 +57,7 @@ const watch = (client: pg.Client, log: StoreLog): void => {
     isOver = true;
     clearTimeout(timer);
   });
-  next();
+  askAgain();
 };
 
 /**

@@ -53,6 +53,8 @@ test("attack 30: a start with a fault ends with 78, names its place, and opens n
     ["auth: sesion", { ENVIRONMENT: "test", ROUTES_FILE: misspelt }, /misspelt\.yaml:\d+:\d+ .*auth.*session/],
     ["an unreadable ca_file", { ENVIRONMENT: "test", ROUTES_FILE: unreadable }, /unreadable\.yaml:\d+:\d+ .*\/nonexistent\/ca\.pem/],
     ["an unset ${VAR}", { ENVIRONMENT: "test", ROUTES_FILE: unset }, /unset\.yaml:\d+:\d+ .*CRUD_SERVICE_ADDRESS/],
+    ["an unreadable OIDC_CA_FILE", { ENVIRONMENT: "test", OIDC_CA_FILE: "/nonexistent/ca.pem" }, /OIDC_CA_FILE: \/nonexistent\/ca\.pem/],
+    ["an OIDC_CA_FILE that is none", { ENVIRONMENT: "test", OIDC_CA_FILE: misspelt }, /OIDC_CA_FILE: .*no certificate/],
     ["no SESSION_SECRETS in production", { ENVIRONMENT: "production" }, /SESSION_SECRETS/],
     ["no ENVIRONMENT at all", {}, /SESSION_SECRETS/],
   ];

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
-import { promisify } from "node:util";
 import { defaultAssuranceMap } from "#authn/assurance.ts";
+import { openIssuerFetch } from "#authn/issuer-fetch.ts";
 import { remoteIssuer } from "#authn/issuer-keys.ts";
 import { createOidcClient } from "#authn/oidc.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
@@ -109,14 +108,15 @@ routes:
 
 test("an issuer whose certificate is not trusted signs nobody in and vouches for no token; with the right authority it does", async (t) => {
   const certificates = await testCertificates(t);
-  const server = await tlsServer(t, certificates.good, (_request, response) => {
+  const server = await tlsServer(t, certificates.good, (request, response) => {
     const metadata = {
       issuer: server.url,
       authorization_endpoint: `${server.url}/auth`,
       token_endpoint: `${server.url}/token`,
       jwks_uri: `${server.url}/jwks`,
     };
-    response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(metadata));
+    const said = request.url === "/jwks" ? { keys: [] } : metadata;
+    response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(said));
   });
   const metrics = createMetrics();
   const mapping = { subjectPrefix: "", subjectClaim: "sub", tenantClaim: "tenant", assurance: defaultAssuranceMap };
@@ -140,16 +140,18 @@ routes:
   }
   assert.equal(await outcome(made, "/free", cookie), "200", "sessions serve on");
   server.use(certificates.good);
-  const script = `
-    const { createOidcClient } = await import("#authn/oidc.ts");
-    const { createMetrics } = await import("#telemetry/metrics.ts");
-    const oidc = createOidcClient({ ...${JSON.stringify(client)}, mapping: {}, now: () => new Date(), metrics: createMetrics() });
-    process.stdout.write((await oidc.begin({ redirectUri: "http://localhost:8080/auth/callback" })).url);`;
-  const root = new URL("../../../", import.meta.url).pathname;
-  const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", script], {
-    cwd: root,
-    env: { ...process.env, NODE_EXTRA_CA_CERTS: certificates.caFile },
-    timeout: 60_000,
+  await using trusting = await openIssuerFetch(certificates.caFile);
+  const trusted = createOidcClient({ ...client, mapping, now: () => new Date(), metrics, fetch: trusting.send });
+  const redirectUri = "http://localhost:8080/auth/callback";
+  assert.ok((await trusted.begin({ redirectUri })).url.startsWith(`${server.url}/auth?`));
+  // Its keys too: there are none here, which is no want of trust.
+  await assert.rejects(remoteIssuer({ issuer: server.url, metrics, fetch: trusting.send }).keys({ alg: "ES256" }), {
+    code: "ERR_JWKS_NO_MATCHING_KEY",
   });
-  assert.ok(stdout.startsWith(`${server.url}/auth?`), stdout);
+  for (const kind of bad) {
+    server.use(certificates[kind]);
+    await assert.rejects(createOidcClient({ ...client, mapping, now: () => new Date(), metrics, fetch: trusting.send }).ready(), {
+      code: "identity_provider_unavailable",
+    });
+  }
 });
