@@ -1,5 +1,6 @@
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { loadProviderLibrary } from "#authn/issuer/provider-library.ts";
@@ -21,6 +22,8 @@ export interface ForeignProvider {
   revoked: number;
   /** Logout tokens that it sent, in order. */
   readonly logoutTokens: string[];
+  /** Every token that it gave out, of whatever kind. */
+  readonly issued: readonly string[];
   /** Where its logout tokens go; they pass through here so that a test may see them. */
   logoutTarget: string;
   /** An access token of this issuer for `ben` and that audience, as its other clients have them. */
@@ -36,22 +39,30 @@ const readText = async (request: IncomingMessage): Promise<string> => {
   return text;
 };
 
-/**
- * `origins` of the gateways. Everybody who comes is signed in as `ben`, with a password and a one-time code. `front` puts
- * something before it, and answers the port under which it is known from then on.
- */
+export interface ForeignProviderOptions {
+  /** `127.0.0.1` is another site than `localhost`: people then come from there and go back across sites. */
+  readonly host?: "localhost" | "127.0.0.1";
+  /** Something that is put before it; answers the port under which it is known from then on. */
+  readonly front?: (port: number) => Promise<number>;
+  /** It then speaks TLS alone; `send` trusts it. */
+  readonly tls?: { readonly cert: Buffer; readonly key: Buffer; readonly send: (url: string, init?: RequestInit) => Promise<Response> };
+}
+
+/** `origins` of the gateways. Everybody who comes is signed in as `ben`, with a password and a one-time code. */
 export const startForeignProvider = async (
   origins: readonly string[],
-  front: (port: number) => Promise<number> = async (port) => port,
+  { host = "localhost", front = async (port) => port, tls }: ForeignProviderOptions = {},
 ): Promise<ForeignProvider> => {
   const { Provider } = await loadProviderLibrary();
   const { privateKey } = await generateKeyPair("RS256", { extractable: true });
   const clientId = "the-house";
   const clientSecret = "foreign-client-secret-of-the-house";
-  const server = createServer();
+  const server: Server = tls === undefined ? createServer() : createTlsServer({ cert: tls.cert, key: tls.key });
+  const send = tls?.send ?? ((url: string, init?: RequestInit) => fetch(url, init));
   await once(server.listen(0, "127.0.0.1"), "listening");
   const { port } = server.address() as AddressInfo;
-  const issuer = `http://localhost:${await front(port)}`;
+  const issuer = `${tls === undefined ? "http" : "https"}://${host}:${await front(port)}`;
+  const issued: string[] = [];
   let waiting = 0;
   const state: ForeignProvider = {
     issuer,
@@ -65,6 +76,7 @@ export const startForeignProvider = async (
     redeemed: 0,
     revoked: 0,
     logoutTokens: [],
+    issued,
     logoutTarget: "",
     accessToken: (audience) =>
       new SignJWT({ scope: "openid" })
@@ -114,7 +126,7 @@ export const startForeignProvider = async (
       return grant;
     },
     // It would not call loopback addresses by itself; here there are no others.
-    fetch: (url, { dispatcher: _guarded, ...options }: RequestInit & { dispatcher?: unknown } = {}) => fetch(url, options),
+    fetch: (url, { dispatcher: _guarded, ...options }: RequestInit & { dispatcher?: unknown } = {}) => send(String(url), options),
     features: {
       devInteractions: { enabled: false },
       revocation: { enabled: true, allowedPolicy: () => true },
@@ -129,6 +141,12 @@ export const startForeignProvider = async (
   });
   provider.on("grant.success", (context) => {
     if (context.oidc.params?.["grant_type"] === "refresh_token") state.redeemed += 1;
+  });
+  provider.use(async (context, next) => {
+    await next();
+    if (context.path !== "/token") return;
+    const { access_token: access, refresh_token: refresh, id_token: id } = context.body as Readonly<Record<string, unknown>>;
+    issued.push(...[access, refresh, id].filter((token) => typeof token === "string"));
   });
   const callback = provider.callback();
 

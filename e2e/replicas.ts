@@ -121,7 +121,7 @@ export const startReplicas = async (
 
   const ports = [await findFreePorts(), await findFreePorts()] as const;
   const origins = ports.map((port) => `http://localhost:${port}`);
-  const provider = await startForeignProvider(origins, front);
+  const provider = await startForeignProvider(origins, front === undefined ? {} : { front });
   cleanUp(t, () => provider.stop().catch(() => undefined));
   const environment = {
     DATABASE_URL: through.href,
