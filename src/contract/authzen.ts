@@ -7,14 +7,18 @@ import { jsonMembers } from "./json-members.ts";
 
 const word = z.string().regex(/^[A-Za-z0-9._:/-]{1,128}$/, "must be 1-128 of A-Z a-z 0-9 . _ : / -");
 const properties = jsonMembers;
-/** Of a subject or a resource: what the records can hold. */
+/** Of a resource: what the records can hold. */
 export const entityId = z
   .string()
   .min(1)
   .max(1024)
   .refine((id) => id.isWellFormed(), "holds half a surrogate pair");
+/** Records are found by their subject: an entry of PostgreSQL's indexes takes 2,704 bytes, and one too long would fail the commit of all beside it. */
+const SUBJECT_BYTES = 2048;
+const encoder = new TextEncoder();
+const subjectId = entityId.refine((id) => encoder.encode(id).byteLength <= SUBJECT_BYTES, `must be at most ${SUBJECT_BYTES} bytes`);
 
-export const subject = z.object({ type: word, id: entityId, properties: properties.optional() });
+export const subject = z.object({ type: word, id: subjectId, properties: properties.optional() });
 export const resource = z.object({ type: word, id: entityId.optional(), properties: properties.optional() });
 export const action = z.object({ name: word, properties: properties.optional() });
 

@@ -55,6 +55,11 @@ test("bad input of a single evaluation is 400 problem+json, never 422", async ()
     ["a context that is text", { ...allowed, context: "here" }, "invalid_request"],
     ["a control character in an id", { ...allowed, resource: { type: "pages", id: "a\u0000b" } }, "invalid_request"],
     ["half a surrogate pair", { ...allowed, resource: { type: "pages", id: "\ud800" } }, "invalid_request"],
+    [
+      "a subject of more bytes than records are found by",
+      { ...allowed, subject: { type: "identity", id: "\u8a9e".repeat(683) } },
+      "invalid_request",
+    ],
     ["a repeated member", '{"subject":{"type":"identity","id":"a","id":"b"}}', "duplicate_member"],
     ["an unknown semantic", { ...allowed, evaluations: [{}], options: { evaluations_semantic: "any" } }, "invalid_request"],
     ["a price that is no amount", { ...allowed, resource: { ...people, properties: { cost_usd: "1" } } }, "invalid_request"],
@@ -71,6 +76,17 @@ test("bad input of a single evaluation is 400 problem+json, never 422", async ()
   assert.equal(plain.status, 400, "the standard knows no 415");
   const query = await world.ask(`${SINGLE}?x=1`, token, allowed);
   assert.equal(query.status, 400);
+});
+
+test("the longest ids that are taken are recorded, and the decision is found by its subject", async () => {
+  const world = await shared;
+  const subject = { type: "identity", id: "\u8a9e".repeat(682) };
+  const resource = { type: "pages", id: "\u8a9e".repeat(1024) };
+  const response = await world.ask(SINGLE, await world.houseToken(), { ...allowed, subject, resource });
+  assert.equal(response.status, 200);
+  const id = (await read<EvaluationReply>(response)).context?.decision_id ?? "";
+  const found = statement<{ readonly call_id: string }>("test.by_subject", "select call_id from pdp.call where subject = $1");
+  assert.deepEqual(await world.database.run(found, [subject.id]), [{ call_id: id }]);
 });
 
 test("who has no fit token is told how, before anything else is looked at", async () => {
