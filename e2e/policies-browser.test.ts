@@ -119,6 +119,20 @@ test("ada drafts, is told a fault and a failing case, shadows, sees what differs
   assert.equal(differing.length, 1, differing.join("\n"));
   assert.match(differing[0] ?? "", /^pages: view Denied .* Allowed operations-for-analysts/);
 
+  // From there to the decision itself: its record says what the version in the shadow would have said.
+  await shadow.getByRole("link", { name: "person:cleo operations" }).first().click();
+  const said = page.getByText(/^v2\S* would have allowed it\.$/);
+  // It is written beside the record within about a second: a page that came sooner is loaded again.
+  for (let tries = 0; tries < 20; tries++) {
+    await page.getByRole("heading", { name: /^Decision d_/ }).waitFor();
+    if (await said.isVisible()) break;
+    await page.waitForTimeout(500);
+    await page.reload();
+  }
+  await said.waitFor();
+  await page.goBack();
+  await shadow.waitFor();
+
   // Decided again from the record: the same and nothing else.
   const replay = page.getByRole("region", { name: "Replay" });
   await replay.getByRole("button", { name: "Replay", exact: true }).click();

@@ -161,3 +161,73 @@ test("each answer from memory has an id and a record of its own that says so, an
   await world.world.sql("delete from membership.edge where kind = 'GRANTS_ACCESS' and dst = 'resource:acme.pages.people'");
   assert.equal((await ask()).decision, false);
 });
+
+/** Changes of the graph that leave its version alone: where the key's own digest of the facts is all that tells them apart. */
+const changes = [
+  [
+    "update membership.node set state = 'disabled' where id = 'person:ben'",
+    "update membership.node set state = 'active' where id = 'person:ben'",
+  ],
+  [
+    "update membership.node set state = 'disabled' where id = 'group:analysts'",
+    "update membership.node set state = 'active' where id = 'group:analysts'",
+  ],
+  [
+    "update membership.delegation set status = 'paused', hold = 'manual' where id = 'delegation:ben-hr'",
+    "update membership.delegation set status = 'active', hold = null where id = 'delegation:ben-hr'",
+  ],
+  [
+    "update membership.meter set used_steps = limit_steps where delegation_id = 'delegation:cleo-rep'",
+    "update membership.meter set used_steps = 0 where delegation_id = 'delegation:cleo-rep'",
+  ],
+] as const;
+const asking = [
+  ["ben", undefined],
+  ["ben", "agent:hr-assistant"],
+  ["cleo", undefined],
+  ["cleo", "agent:reporter"],
+  ["eve", undefined],
+] as const;
+const about = [
+  ["pages", "view", "people"],
+  ["pages", "view", "operations"],
+  ["employee", "list", "*"],
+  ["tool", "tools/call", "people.demo.list_employees"],
+  ["workflows", "execute_quick", "*"],
+] as const;
+
+test("whatever changes in between, a decision point with a memory answers as one without", async (t) => {
+  const remembering = await pdpWorld(t);
+  const forgetful = await pdpWorld(t, { over: remembering, settings: { PDP_CACHE_SECONDS: "0" } });
+  const token = await remembering.houseToken();
+  let permits = 0;
+  const answerOf = async (world: typeof remembering, [login, agent]: (typeof asking)[number], what: (typeof about)[number]) => {
+    const [type, action, id] = what;
+    const tenant = login === "eve" ? "tenant:globex" : "tenant:acme";
+    const response = await world.ask("/access/v1/evaluation", token, {
+      subject: { type: "identity", id: `person:${login}`, properties: { tenant } },
+      action: { name: action },
+      resource: { type, id },
+      context: agent === undefined ? {} : { agent },
+    });
+    const { decision, context } = (await response.json()) as EvaluationReply;
+    if (decision) permits += 1;
+    return { status: response.status, decision, reason: context?.reason, obligations: context?.obligations };
+  };
+  const step = fc.oneof(
+    { weight: 4, arbitrary: fc.record({ who: fc.constantFrom(...asking), what: fc.constantFrom(...about) }) },
+    { weight: 1, arbitrary: fc.record({ change: fc.constantFrom(...changes), undone: fc.boolean() }) },
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 30 }), async (steps) => {
+      for (const one of steps) {
+        if ("change" in one) await remembering.world.sql(one.change[one.undone ? 1 : 0]);
+        else assert.deepEqual(await answerOf(remembering, one.who, one.what), await answerOf(forgetful, one.who, one.what));
+      }
+    }),
+    { numRuns: 25 },
+  );
+  assert.ok(permits > 0);
+  assert.match(await remembering.metrics.text(), /pdp_decisions_total\{[^}]*decision="true",cached="true"\} [1-9]/);
+  assert.doesNotMatch(await forgetful.metrics.text(), /cached="true"/);
+});

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { answerTo, attackWorld, rawGet, rawJson } from "#testing/attack-world.ts";
+import { endlessAnswer } from "#testing/endless-answer.ts";
 import { sharedDatabase } from "#testing/gateway.ts";
 
 const database = sharedDatabase();
@@ -66,15 +67,6 @@ test("attack 41: what a client says of itself in an evaluation is dropped and co
 
 const json = (body: string): Response => new Response(body, { headers: { "content-type": "application/json" } });
 const context = { decision_id: "d_1" };
-const endless = (): Response =>
-  new Response(
-    new ReadableStream({
-      pull: (controller) =>
-        new Promise((resolve) => setTimeout(() => resolve(controller.enqueue(new Uint8Array(1024).fill(0x20))), 5).unref()),
-    }),
-    { headers: { "content-type": "application/json" } },
-  );
-
 /** Answers of a decision point that say nothing, whatever they look like. */
 const hostile: readonly (readonly [what: string, answer: () => Response | Promise<Response>])[] = [
   ['"true"', () => Response.json({ decision: "true", context })],
@@ -105,7 +97,7 @@ const hostile: readonly (readonly [what: string, answer: () => Response | Promis
 ];
 const silent: typeof hostile = [
   ["no answer in 30 s", () => new Promise(() => {})],
-  ["an endless body", endless],
+  ["an endless body", () => endlessAnswer(1024)],
 ];
 
 const opensNothing = async (t: TestContext, answers: typeof hostile): Promise<void> => {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { endlessAnswer } from "#testing/endless-answer.ts";
 import { decidingPeer, sharedDatabase, testGateway } from "#testing/gateway.ts";
 import { pdpWorld } from "#testing/pdp.ts";
 
@@ -335,17 +336,7 @@ test("a decision point that is silent, or never ends its answer, is given up in 
   const pdp = decidingPeer(() => true);
   const made = await testGateway(t, { database: await database(), peers: { pdp: pdp.peer }, settings: { PDP_TIMEOUT_MS: "100" } });
   const { headers } = await made.signIn("person:ben");
-  const endless = () =>
-    new Response(
-      new ReadableStream({
-        pull: (controller) =>
-          new Promise((resolve) => setTimeout(() => resolve(controller.enqueue(new TextEncoder().encode(" "))), 5).unref()),
-      }),
-      {
-        headers: { "content-type": "application/json" },
-      },
-    );
-  for (const answer of [() => new Promise<Response>(() => {}), endless]) {
+  for (const answer of [() => new Promise<Response>(() => {}), () => endlessAnswer()]) {
     pdp.answer = answer;
     const response = await made.fetch("/access/v1/evaluation", { method: "POST", headers, body: JSON.stringify(viewAll("pages")) });
     assert.deepEqual([response.status, ((await response.json()) as { code: string }).code], [503, "pdp_unavailable"]);
