@@ -126,7 +126,8 @@ export const startForeignProvider = async (
       return grant;
     },
     // It would not call loopback addresses by itself; here there are no others.
-    fetch: (url, { dispatcher: _guarded, ...options }: RequestInit & { dispatcher?: unknown } = {}) => send(String(url), options),
+    fetch: (url, { dispatcher: _guarded, ...options }: RequestInit & { dispatcher?: unknown } = {}) =>
+      send(url instanceof URL ? url.href : typeof url === "string" ? url : url.url, options),
     features: {
       devInteractions: { enabled: false },
       revocation: { enabled: true, allowedPolicy: () => true },
