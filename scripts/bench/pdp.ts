@@ -3,11 +3,12 @@ import { parseArgs } from "node:util";
 import { pinning } from "./kit/programs.ts";
 import type { Section } from "./kit/report.ts";
 import { measureDecisions } from "./pdp/decisions.ts";
+import { measureMemory } from "./pdp/memory.ts";
 import { measureWidgets } from "./pdp/widgets.ts";
 import { openBench } from "./pdp/world.ts";
 
-/** Decisions beside Cerbos, and a page's widgets through the gateway. `--rounds N`, `--seconds N` a round, `--sizes 10,100,1000` policies,
- * `--only decisions,widgets`. */
+/** Decisions beside Cerbos, a page's widgets through the gateway, and memory. `--rounds N`, `--seconds N` a round, `--sizes 10,100,1000` policies,
+ * `--only decisions,widgets,memory`; for the last `--decisions 1000000` and `--activations 200`. */
 export const benchPdp = async (argv: readonly string[]): Promise<Section> => {
   const { values } = parseArgs({
     args: [...argv],
@@ -16,10 +17,18 @@ export const benchPdp = async (argv: readonly string[]): Promise<Section> => {
       seconds: { type: "string", default: "4" },
       only: { type: "string" },
       sizes: { type: "string", default: "10,100,1000" },
+      decisions: { type: "string", default: "1000000" },
+      activations: { type: "string", default: "200" },
     },
   });
-  const effort = { rounds: Number(values.rounds), seconds: Number(values.seconds), sizes: values.sizes.split(",").map(Number) };
-  const parts = { decisions: measureDecisions, widgets: measureWidgets };
+  const effort = {
+    rounds: Number(values.rounds),
+    seconds: Number(values.seconds),
+    sizes: values.sizes.split(",").map(Number),
+    decisions: Number(values.decisions),
+    activations: Number(values.activations),
+  };
+  const parts = { decisions: measureDecisions, widgets: measureWidgets, memory: measureMemory };
   const chosen = values.only?.split(",") ?? Object.keys(parts);
   await using bench = await openBench();
   const figures = [];
@@ -34,6 +43,7 @@ export const benchPdp = async (argv: readonly string[]): Promise<Section> => {
       "Decisions: `npm start -- --serve pdp,issuer --no-demo` on PostgreSQL, facts from a file, bearer auth, answers bare, log level warn, records on and signed into the audit log. Cerbos 0.55.0 over its AuthZEN endpoints, GOMAXPROCS=1, log level error, without audit. The same bytes to both; one rule an action; wrk, 32 connections, 4 for batches.",
       "Nine of ten are permitted. Looking: the record of a permit follows the answer within 50 ms. Acting, and every denial: it is committed before the answer.",
       "Widgets: the demo house in one process on PostgreSQL, a browser session, 1,000 policies, one batch of 100 widgets after the other.",
+      "Memory: JavaScript objects and buffers after a full collection, and Cedar's own; decisions as above with 1,000 policies, nine of ten in batches of 90; activations in the demo house on PostgreSQL, each a draft of its own with one policy changed, its matrix looked at, 100 widgets asked under it.",
     ],
     figures,
   };

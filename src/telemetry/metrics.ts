@@ -98,6 +98,8 @@ export interface Metrics {
   count<N extends MetricName>(name: N, labels: Labels<N>, by?: number): void;
   set<N extends MetricName>(name: N, labels: Labels<N>, value: number): void;
   observe<N extends MetricName>(name: N, labels: Labels<N>, value: number): void;
+  /** Tells no more of a gauge with these labels: what it was of is no more. */
+  forget<N extends MetricName>(name: N, labels: Labels<N>): void;
   /** Text exposition. */
   text(): Promise<string>;
   readonly contentType: string;
@@ -124,8 +126,9 @@ export const createMetrics = (mirror?: MetricMirror): Metrics => {
           : new Histogram({ ...common, buckets: [...(row.buckets ?? seconds)] });
     made.set(name, metric);
   }
+  const keyOf = (labels: Record<string, string>): string => Object.values(labels).join("\u0000");
   const capped = (name: string, labels: Record<string, string>): Record<string, string> => {
-    const key = Object.values(labels).join("\u0000");
+    const key = keyOf(labels);
     const seen = series.get(name) ?? new Set<string>();
     series.set(name, seen);
     if (seen.has(key)) return labels;
@@ -149,6 +152,10 @@ export const createMetrics = (mirror?: MetricMirror): Metrics => {
     count: (name, labels, by = 1) => note(name, labels, by),
     set: note,
     observe: note,
+    forget: (name, labels) => {
+      const metric = made.get(name);
+      if (metric instanceof Gauge && series.get(name)?.delete(keyOf(labels)) === true) metric.remove(labels);
+    },
     text: () => registry.metrics(),
     contentType: registry.contentType,
   };

@@ -2,6 +2,12 @@ import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { availableParallelism } from "node:os";
 
+/** What a program holds after a full collection, in bytes. */
+export interface Held extends NodeJS.MemoryUsage {
+  /** Memory of its WebAssembly programs. */
+  readonly webAssembly: number;
+}
+
 /** A program under measurement, or one that it needs. */
 export interface Program {
   readonly process: ChildProcess;
@@ -9,7 +15,7 @@ export interface Program {
   /** All that it printed on standard error. */
   readonly said: () => string;
   /** Heap and buffers after a full collection, where the program was started with `startNode`. */
-  memory(): Promise<NodeJS.MemoryUsage>;
+  memory(): Promise<Held>;
   stop(): Promise<void>;
 }
 
@@ -75,7 +81,7 @@ export const startProgram = async (command: string, args: readonly string[], opt
     said: () => said,
     memory: async () => {
       child.send("memory");
-      const [usage] = (await once(child, "message")) as [NodeJS.MemoryUsage];
+      const [usage] = (await once(child, "message")) as [Held];
       return usage;
     },
     stop: async () => {

@@ -92,8 +92,8 @@ export const followPointer = async (parts: FollowerParts): Promise<Follower> => 
   };
 
   const show = (before: Deciding | undefined, next: Deciding): void => {
-    if (before !== undefined) metrics.set("pdp_bundle_info", { version: before.version, state: "active" }, 0);
-    if (before?.shadow !== undefined) metrics.set("pdp_bundle_info", { version: before.shadow.version, state: "shadow" }, 0);
+    if (before !== undefined) metrics.forget("pdp_bundle_info", { version: before.version, state: "active" });
+    if (before?.shadow !== undefined) metrics.forget("pdp_bundle_info", { version: before.shadow.version, state: "shadow" });
     metrics.set("pdp_bundle_info", { version: next.version, state: "active" }, 1);
     if (next.shadow !== undefined) metrics.set("pdp_bundle_info", { version: next.shadow.version, state: "shadow" }, 1);
   };
