@@ -36,7 +36,8 @@ const withoutSession = [
   "/api/open",
   "/.well-known/sallyport-jwks.json",
   "/.well-known/oauth-protected-resource",
-  "/.well-known/authzen-configuration",
+  // What the decision point says of itself is not among them: no decision point is there.
+  "/.well-known/oauth-protected-resource/mcp",
 ] as const;
 /** Longer than any record stays in a hot cache. */
 const CACHE_MS = 5000;
