@@ -331,8 +331,9 @@ describe("two houses on one PostgreSQL", () => {
     });
     const [{ acknowledged, asked, afterwards, permits, lastPermit }] = await Promise.all([calling, evaluating(0), evaluating(1)]);
 
+    // A call under way at that moment may find its chain broken before it finds the delegation ended: refused either way.
     assert.deepEqual(
-      asked.filter(({ permitted, code }) => !permitted && code !== "delegation_inactive"),
+      asked.filter(({ permitted, code }) => !permitted && code !== "delegation_inactive" && code !== "chain_not_eligible"),
       [],
     );
     assert.deepEqual(
