@@ -14,5 +14,7 @@ describeReplicas("Redis", async (t) => {
     giveBack: () => redis.start(),
     freeze: () => redis.freeze(),
     thaw: () => redis.thaw(),
+    // Trusted for 3 s after its last heartbeat; a question waits 1 s.
+    silenceMs: 4000,
   };
 });

@@ -1,7 +1,8 @@
 // `npm test`: every test, the browser's included, with the servers it starts itself. Arguments narrow it to files or folders:
 // `npm test -- src/pdp e2e/story.test.ts`.
 import { spawn } from "node:child_process";
-import { globSync, readFileSync, statSync } from "node:fs";
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { installPrograms, programsNamedIn } from "#testing/programs.ts";
 import { startPostgresServer, type PostgresServer } from "#testing/postgres-server.ts";
@@ -24,7 +25,15 @@ const say = (line: string): void => {
   process.stderr.write(`${line}\n`);
 };
 
-const runTests = (batch: readonly string[], concurrency: number, environment: NodeJS.ProcessEnv): Promise<number> =>
+const kept = mkdtempSync(join(tmpdir(), "sallyport-tests-"));
+const reporters = (failures: string): readonly string[] => [
+  "--test-reporter=spec",
+  "--test-reporter-destination=stdout",
+  "--test-reporter=./scripts/failure-reporter.ts",
+  `--test-reporter-destination=${failures}`,
+];
+
+const runTests = (batch: readonly string[], concurrency: number, failures: string, environment: NodeJS.ProcessEnv): Promise<number> =>
   new Promise((resolve) => {
     if (batch.length === 0) {
       resolve(0);
@@ -32,7 +41,14 @@ const runTests = (batch: readonly string[], concurrency: number, environment: No
     }
     const child = spawn(
       process.execPath,
-      ["--disable-warning=ExperimentalWarning", "--test", `--test-concurrency=${concurrency}`, "--test-timeout=240000", ...batch],
+      [
+        "--disable-warning=ExperimentalWarning",
+        "--test",
+        `--test-concurrency=${concurrency}`,
+        "--test-timeout=240000",
+        ...reporters(failures),
+        ...batch,
+      ],
       { cwd: root, stdio: "inherit", env: { ...environment, ENVIRONMENT: "test", NODE_TEST_CONTEXT: undefined } },
     );
     child.on("exit", (code) => resolve(code ?? 1));
@@ -56,10 +72,18 @@ const postgres = await startPostgres();
 let status = 1;
 try {
   const environment = { ...process.env, ...(postgres === undefined ? {} : { TEST_POSTGRES_URL: postgres.url }) };
-  const first = await runTests(light, 2, environment);
-  const second = await runTests(heavy, 1, environment);
-  status = first === 0 && second === 0 ? 0 : 1;
+  const batches = [
+    { files: light, concurrency: 2, failures: join(kept, "light") },
+    { files: heavy, concurrency: 1, failures: join(kept, "heavy") },
+  ];
+  status = 0;
+  for (const { files: batch, concurrency, failures } of batches)
+    if ((await runTests(batch, concurrency, failures, environment)) !== 0) status = 1;
+  // Thousands of lines later nobody finds them.
+  const failed = batches.map(({ failures }) => (existsSync(failures) ? readFileSync(failures, "utf8") : "")).join("");
+  if (failed !== "") say(`\nWhat failed, of all ${files.length} files:\n\n${failed}`);
 } finally {
   await postgres?.stop();
+  rmSync(kept, { recursive: true, force: true });
 }
 process.exit(status);
