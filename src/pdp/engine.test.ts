@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { Problem } from "#contract/problem.ts";
 import { policyFolder } from "#testing/decision-matrix.ts";
 import { question } from "#testing/questions.ts";
 import { inspectBundle, readBundle } from "./bundle/bundle.ts";
 import { readPolicyFolder } from "./bundle/policy-files.ts";
+import { cedarGeneration, policySetTextToParts } from "./cedar-program.ts";
 import { pathsAbove } from "./cedar-request.ts";
 import { createEngine } from "./engine.ts";
 import { pairs } from "./pairs.ts";
@@ -126,4 +128,23 @@ test("a policy that fails to evaluate makes a denial, though Cedar itself would 
 test("the paths above a secret end at its mount", () => {
   assert.deepEqual(pathsAbove("yaml://secret/people/demo"), ["yaml://secret/people", "yaml://secret"]);
   assert.deepEqual(pathsAbove("yaml://secret"), []);
+});
+
+test("if Cedar breaks down, who broke it is told and everybody else is answered as before", () => {
+  const asked = fc.sample(question, { numRuns: 50, seed: 11 });
+  const before = asked.map((one) => engine.judge(one));
+  const other = createEngine(bundle);
+  const generation = cedarGeneration();
+  for (const round of [1, 2]) {
+    assert.throws(
+      () => policySetTextToParts(`permit (principal, action, resource) when { ${"(".repeat(500)}true${")".repeat(500)} };`),
+      (error) => error instanceof Problem && error.code === "engine_failed" && error.status === 503,
+    );
+    assert.equal(cedarGeneration(), generation + round);
+    for (const one of [engine, other, createEngine(bundle)])
+      assert.deepEqual(
+        asked.map((question) => one.judge(question)),
+        before,
+      );
+  }
 });

@@ -1,14 +1,9 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import {
-  preparsePolicySet,
-  preparseSchema,
-  statefulIsAuthorized,
-  type EntityUidJson,
-  type PolicyJson,
-} from "@cedar-policy/cedar-wasm/nodejs";
+import type { EntityUidJson, PolicyJson } from "@cedar-policy/cedar-wasm/nodejs";
 import { Problem } from "#contract/problem.ts";
 import type { Bundle } from "./bundle/bundle.ts";
 import type { Policy } from "./bundle/policies.ts";
+import { cedarGeneration, preparsePolicySet, preparseSchema, statefulIsAuthorized } from "./cedar-program.ts";
 import { requestOf, type CedarRequest } from "./cedar-request.ts";
 import type { Question } from "./question.ts";
 
@@ -69,9 +64,19 @@ const WARM_SLICE_MS = 8;
  */
 export const createEngine = (bundle: Bundle, slicing: "minimal" | "whole" = "minimal"): Engine => {
   const slot = takeName();
-  parsed(preparseSchema(slot.name, bundle.schema.text));
   const slices = new Map<string, PolicySlice>();
   const prepared = new Set<string>();
+  const schemas = new Set<string>();
+  let generation = 0;
+  /** What Cedar was given ahead of a question is given again to one that was loaded since. */
+  const prepareProgram = (): void => {
+    if (generation === cedarGeneration()) return;
+    prepared.clear();
+    schemas.clear();
+    parsed(preparseSchema(slot.name, bundle.schema.text));
+    generation = cedarGeneration();
+  };
+  prepareProgram();
 
   const slice = (action: string): PolicySlice => {
     const held = slices.get(action);
@@ -103,7 +108,6 @@ export const createEngine = (bundle: Bundle, slicing: "minimal" | "whole" = "min
   const wholeSlice = slicing === "whole";
   const toRequest = (question: Question): CedarRequest =>
     requestOf(question, bundle.schema, wholeSlice ? undefined : slice(question.pair.key));
-  const schemas = new Set<string>();
   const schemaOf = (action: string): string => {
     if (wholeSlice) return slot.name;
     const name = `${slot.name}/${action}`;
@@ -114,6 +118,7 @@ export const createEngine = (bundle: Bundle, slicing: "minimal" | "whole" = "min
     return name;
   };
   const judgeRequest: Engine["judgeRequest"] = (action, request, omit = none) => {
+    prepareProgram();
     const answer = statefulIsAuthorized({
       ...request,
       preparsedSchemaName: schemaOf(action),
@@ -129,6 +134,7 @@ export const createEngine = (bundle: Bundle, slicing: "minimal" | "whole" = "min
   const warm = async (): Promise<void> => {
     let started = performance.now();
     for (const action of bundle.schema.actions.keys()) {
+      prepareProgram();
       prepare(action, none);
       schemaOf(action);
       if (performance.now() - started < WARM_SLICE_MS) continue;

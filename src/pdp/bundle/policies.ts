@@ -1,4 +1,6 @@
-import { policySetTextToParts, policyToJson, type PolicyJson } from "@cedar-policy/cedar-wasm/nodejs";
+import type { PolicyJson } from "@cedar-policy/cedar-wasm/nodejs";
+import { policySetTextToParts, policyToJson } from "#pdp/cedar-program.ts";
+import { findTooDeep } from "./depth.ts";
 import { readsOf, type Reads } from "./expression.ts";
 import { placeOf, placeWithin, shownFile, walkPlaces, type Findings } from "./findings.ts";
 import type { PolicyFiles } from "./policy-files.ts";
@@ -43,6 +45,11 @@ export const readPolicies = (files: PolicyFiles, findings: Findings): readonly P
   for (const [name, text] of Object.entries(files)) {
     if (!name.endsWith(".cedar")) continue;
     const file = shownFile(name);
+    const tooDeep = findTooDeep(text, "policies");
+    if (tooDeep !== undefined) {
+      findings.errors.push({ path: file, file, ...tooDeep });
+      continue;
+    }
     const parts = policySetTextToParts(text);
     if (parts.type === "failure") {
       for (const error of parts.errors)

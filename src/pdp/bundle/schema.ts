@@ -1,4 +1,6 @@
-import { schemaToJsonWithResolvedTypes, type SchemaJson } from "@cedar-policy/cedar-wasm/nodejs";
+import type { SchemaJson } from "@cedar-policy/cedar-wasm/nodejs";
+import { schemaToJsonWithResolvedTypes } from "#pdp/cedar-program.ts";
+import { findTooDeep } from "./depth.ts";
 import { placeOf, shownFile, type Finding } from "./findings.ts";
 
 /** The type of a value, as far as we have to make one. */
@@ -46,6 +48,11 @@ const file = shownFile(schemaFile);
 export const readSchema = (text: string | undefined, faults: Finding[]): Schema | undefined => {
   if (text === undefined) {
     faults.push({ path: file, file, message: "is missing" });
+    return undefined;
+  }
+  const tooDeep = findTooDeep(text, "schema");
+  if (tooDeep !== undefined) {
+    faults.push({ path: file, file, ...tooDeep });
     return undefined;
   }
   const read = schemaToJsonWithResolvedTypes(text);

@@ -1,4 +1,5 @@
-import { validate, type ValidationError } from "@cedar-policy/cedar-wasm/nodejs";
+import type { ValidationError } from "@cedar-policy/cedar-wasm/nodejs";
+import { validate } from "#pdp/cedar-program.ts";
 import { soleActions } from "./expression.ts";
 import { placeWithin, type Findings } from "./findings.ts";
 import type { Policy } from "./policies.ts";

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import type { PolicyReport } from "#contract/policies.ts";
 import type { MatrixDifference, Rollout } from "#contract/rollouts.ts";
 import type { ProblemBody } from "#contract/problem.ts";
+import { cedarGeneration } from "#pdp/cedar-program.ts";
 import { pdpWorld, sharedPdpWorld } from "#testing/pdp.ts";
 import { administer, askFor, locksOut, opensOperations, policyText, readJson } from "#testing/rollout.ts";
 
@@ -286,6 +287,30 @@ test("policies are listed with where they stand, and read one by one with an ETa
     schema.actions.find(({ action }) => action === "tool:tools/call"),
     { action: "tool:tools/call", resource_type: "tool", name: "tools/call", groups: ["act", "agent_reach"] },
   );
+});
+
+test("a draft that Cedar would break down at is reported, and what decides goes on deciding", async () => {
+  const world = await shared;
+  const admin = administer(world);
+  const head = '@id("deep") @description("x") permit (principal, action == Action::"pages:view", resource)';
+  const conditions = [
+    Array(400).fill("context.via_agent").join(" && "),
+    Array(10_000).fill("context.via_agent").join(" && "),
+    `${"(".repeat(20_000)}true${")".repeat(20_000)}`,
+    `${"!(".repeat(20_000)}`,
+  ];
+  const before = cedarGeneration();
+  for (const condition of conditions) {
+    const files = { "policies/deep.cedar": `${head}\n  when { ${condition} };` };
+    const report = await readJson<PolicyReport>(await admin.call("/validate", { files }));
+    assert.equal(report.valid, false);
+    assert.deepEqual(
+      report.errors.map(({ file, line, hint }) => [file, line, hint !== undefined]),
+      [["policies/deep.cedar", 2, true]],
+    );
+  }
+  assert.equal(cedarGeneration(), before);
+  for (const page of ["people", "delegations", "why"]) await askFor(world, "ben", "pages", "view", page);
 });
 
 test("files are validated and cases run without anything being stored", async () => {
