@@ -1,4 +1,4 @@
-import type { FactAsk, Facts } from "#contract/facts.ts";
+import { factAsk as factAskSchema, type FactAsk, type Facts } from "#contract/facts.ts";
 import type { Ask } from "./decision-point.ts";
 import type { FactSource } from "./fact-source.ts";
 import { healthTool, type Pair } from "./pairs.ts";
@@ -39,6 +39,25 @@ const pageOf = (widgetId: string): string => widgetId.slice(0, Math.max(widgetId
  */
 const tenantOf = (ask: Ask): string | undefined =>
   [ask.subject.tenant, ask.vouched.resourceTenant, ask.bound].find((tenant) => tenant !== undefined && tenant !== "*");
+
+const { subject_id: subjectName, resource: resourceName } = factAskSchema.shape;
+
+/** Nobody: what is known of a subject whose id is none that the graph could hold. Asked about, it would fail all that is asked beside it. */
+const nobody: Facts = {
+  subject: null,
+  agent: null,
+  capability: false,
+  chain: false,
+  definition_ok: false,
+  delegation: null,
+  resource: null,
+  edges: [],
+};
+
+const isNamable = (ask: Ask): boolean => [ask.subject.id, ...ask.agents].every((id) => subjectName.safeParse(id).success);
+
+/** A resource that the graph could not hold is none: only its type is asked about. */
+const namable = (type: string, id: string): string => (resourceName.safeParse({ type, external_id: id }).success ? id : "*");
 
 const factAsk = (ask: Ask, type: string, externalId: string): FactAsk => ({
   subject_id: ask.subject.id,
@@ -88,9 +107,16 @@ export const informAsks = async (
     const pair = decidedAs(ask, words);
     const type = ask.resource.type;
     const resourceId = type === "secret" ? withoutKey(ask.resource.id) : ask.resource.id;
-    const first = wanted.push(factAsk(ask, type, pair?.of === "all" ? "*" : resourceId)) - 1;
+    if (!isNamable(ask)) {
+      // Something is asked all the same: the decision names the graph that it was taken at.
+      wanted.push(factAsk({ ...ask, subject: { ...ask.subject, id: "nobody" }, agents: [] }, type, "*"));
+      return { ask, pair, resourceId, first: undefined, page: undefined };
+    }
+    const first = wanted.push(factAsk(ask, type, pair?.of === "all" ? "*" : namable(type, resourceId))) - 1;
     const page =
-      pair?.entity === "PageWidget" ? wanted.push(factAsk({ ...ask, action: "view" }, "pages", pageOf(resourceId))) - 1 : undefined;
+      pair?.entity === "PageWidget"
+        ? wanted.push(factAsk({ ...ask, action: "view" }, "pages", namable("pages", pageOf(resourceId)))) - 1
+        : undefined;
     return { ask, pair, resourceId, first, page };
   });
   const explained = plan.filter(({ pair }) => pair?.entity === "Decision").map(({ resourceId }) => resourceId);
@@ -99,7 +125,7 @@ export const informAsks = async (
     explained.length === 0 ? new Map<string, NonNullable<Facts["resource"]>>() : parts.decisions.resources(explained),
   ]);
   const items = plan.map(({ ask, pair, resourceId, first, page }): Informed => {
-    const own = gathered.facts[first];
+    const own = first === undefined ? nobody : gathered.facts[first];
     if (own === undefined) throw new RangeError("a fact is missing");
     const pageFacts = page === undefined ? undefined : gathered.facts[page];
     let facts = own;

@@ -88,6 +88,8 @@ export const createPlacing = (parts: PlacingParts): ((informed: Informed, knows?
     if (isForeign(facts.resource, tenant)) return refused("resource_unresolved", { ...facts, resource: null, edges: [] });
     if (pair === undefined || !knows(pair)) return refused("unknown_action");
     if (pair.of !== "all" && ask.resource.id === "*") return refused("resource_id_required");
+    // A secret's key alone names no secret.
+    if (informed.resourceId === "") return refused("resource_unresolved");
     if (facts.resource === null && (pair.of === "node" || pair.entity === "PageWidget" || pair.entity === "Decision")) {
       return refused("resource_unresolved");
     }

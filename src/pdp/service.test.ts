@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createLocalJWKSet, jwtVerify, type JSONWebKeySet } from "jose";
+import { z } from "zod";
 import type { EvaluationReply, EvaluationsReply } from "#contract/authzen.ts";
 import type { ProblemBody } from "#contract/problem.ts";
 import { testIdentity } from "#testing/identity.ts";
+import { factAsk } from "#contract/facts.ts";
+import type { FactSource } from "#pdp/fact-source.ts";
 import { statement } from "#store/database.ts";
 import { pdpWorld, readerFacts, sharedPdpWorld } from "#testing/pdp.ts";
 
@@ -54,6 +57,7 @@ test("bad input of a single evaluation is 400 problem+json, never 422", async ()
     ["a subject that is text", { ...allowed, subject: "person:ben" }, "invalid_request"],
     ["a context that is text", { ...allowed, context: "here" }, "invalid_request"],
     ["a control character in an id", { ...allowed, resource: { type: "pages", id: "a\u0000b" } }, "invalid_request"],
+    ["a control character in an agent's id", { ...allowed, context: { agent: { id: "agent:\u0000" } } }, "invalid_request"],
     ["half a surrogate pair", { ...allowed, resource: { type: "pages", id: "\ud800" } }, "invalid_request"],
     [
       "a subject of more bytes than records are found by",
@@ -242,6 +246,37 @@ test("an enforcement point of one tenant learns nothing of another tenant's subj
   assert.equal(
     await reasonOf({ subject: { ...eve, properties: { tenant: "tenant:acme" } }, action: view, resource: people }),
     "subject_unresolved",
+  );
+});
+
+test("what the graph could not hold is unresolved, and nothing beside it fails", async (t) => {
+  const { world: graph } = await shared;
+  const reader = readerFacts(graph);
+  // As membership's own door has it: one ask that is none fails all of them.
+  const facts: FactSource = { ...reader, gather: async (asks) => reader.gather(z.array(factAsk).min(1).parse(asks)) };
+  const world = await pdpWorld(t, { over: await shared, parts: { facts } });
+  const token = await world.houseToken();
+  const long = (text: string, length: number): string => text.padEnd(length, "x");
+  const cases: readonly (readonly [unknown, string | undefined])[] = [
+    [{ ...allowed, resource: { type: "page.widget", id: "q" } }, "resource_unresolved"],
+    [{ ...allowed, resource: { type: "page.widget", id: ":q" } }, "resource_unresolved"],
+    [{ ...allowed, resource: { type: "page.widget", id: `${long("p", 1_023)}:` } }, "resource_unresolved"],
+    [{ ...allowed, action: { name: "read" }, resource: { type: "secret", id: "#key" } }, "resource_unresolved"],
+    [{ ...allowed, action: { name: "read" }, resource: { type: "secret", id: "#" } }, "resource_unresolved"],
+    [{ ...allowed, resource: { type: "pages", id: long("people", 1_024) } }, "resource_unresolved"],
+    [{ ...allowed, subject: { ...ben, id: long("person:ben", 257) } }, "subject_unresolved"],
+    [{ ...allowed, subject: { ...ben, id: long("person:ben", 1_024) } }, "subject_unresolved"],
+    [{ ...allowed, context: { agent: { id: long("agent:hr-assistant", 257) } } }, "subject_unresolved"],
+    [allowed, undefined],
+  ];
+  for (const [body, reason] of cases) {
+    const single = await read<EvaluationReply>(await world.ask(SINGLE, token, body));
+    assert.deepEqual([single.decision, single.context?.reason], [reason === undefined, reason], JSON.stringify(body).slice(0, 120));
+  }
+  const batch = await read<EvaluationsReply>(await world.ask(BATCH, token, { evaluations: cases.map(([body]) => body) }));
+  assert.deepEqual(
+    (batch.evaluations as readonly EvaluationReply[]).map((reply) => reply.context?.reason),
+    cases.map(([, reason]) => reason),
   );
 });
 

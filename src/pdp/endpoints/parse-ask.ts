@@ -137,6 +137,8 @@ export const parseAsk = (sent: unknown, pep: Pep): Ask | readonly Fault[] => {
     faults.push({ path: "/subject/properties/tenant", message: `is longer than ${MAX_TENANT} or holds a control character` });
   if (sent["context"] !== undefined && !isObject(sent["context"])) faults.push({ path: "/context", message: "must be an object" });
   const context = objectOf(sent["context"]);
+  const agents = pep.isHouse ? agentsOf(context) : [];
+  if (!agents.every(isPlain)) faults.push({ path: "/context/agent", message: "holds a control character or half a surrogate pair" });
   const unfit = faultOfJson(context);
   if (unfit !== undefined) faults.push({ path: "/context", message: unfit });
   const properties = what?.properties ?? {};
@@ -150,7 +152,7 @@ export const parseAsk = (sent: unknown, pep: Pep): Ask | readonly Fault[] => {
     pep: pep.caller.sub,
     bound: pep.caller.tenant,
     subject: { type: who.type, id: who.id, ...(tenant === undefined ? {} : { tenant }) },
-    agents: pep.isHouse ? agentsOf(context) : [],
+    agents,
     action: how.name,
     resource: { type: what.type, id: what.id },
     assurance: {
