@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { findFreePorts } from "#testing/free-port.ts";
 import { startTestHouse } from "./test-house.ts";
+import { fetchToken } from "./tokens.ts";
 
 const folders: string[] = [];
 const newFolder = async (): Promise<string> => {
@@ -43,6 +44,29 @@ test("a second start on the same folder is refused and names the process that ho
   } finally {
     assert.equal(await house.stop(), 0);
   }
+});
+
+test("a folder whose keys are lost is not gone on with, and one whose keys are put back is", async () => {
+  const data = await newFolder();
+  const house = await startTestHouse({ data });
+  // Something about a person goes into the audit log.
+  const token = await fetchToken(house.port, { user: "ben" });
+  assert.equal((await fetch(`${house.origin}/access/v1/decisions`, { headers: { authorization: `Bearer ${token}` } })).status, 200);
+  assert.equal(await house.stop(), 0);
+  const keys = join(data, "keys");
+  await cp(keys, `${keys}.kept`, { recursive: true });
+  for (const [name, says] of [
+    ["house", /keys\/house is missing/],
+    ["audit-kek", /audit log was written under another key than that of .*audit-kek/],
+  ] as const) {
+    await rm(join(keys, name));
+    const { code, output } = await run(["--data", data, "--port", String(await findFreePorts())]);
+    assert.equal(code, 78, output);
+    assert.match(output, says);
+    assert.doesNotMatch(output, /Sallyport is ready| at file:/);
+    await cp(join(`${keys}.kept`, name), join(keys, name));
+  }
+  assert.equal(await (await startTestHouse({ data })).stop(), 0);
 });
 
 test("the log leads a newcomer to the page, the sign-ins and the second factor", async () => {

@@ -113,7 +113,7 @@ test("a client's secret is had by who may read the data folder, and opens the to
   const early = await run("--secret", "agent:hr-assistant", "--data", data);
   assert.deepEqual([early.code, early.out], [69, ""]);
   assert.deepEqual(await readdir(data), [], "asking makes no key");
-  const secrets = await readHouseSecrets({ given: [], dataFolder: data, environment: "dev" });
+  const secrets = await readHouseSecrets({ given: [], dataFolder: data, environment: "dev", isSealed: async () => false });
   const op = await testIssuer(t, await testDatabase(t, ["authn"]), { secrets });
   const { out } = await run("--secret", "service:pep", "--data", data);
   const answer = await fetch(`${op.url}/token`, {

@@ -88,7 +88,7 @@ const clientSecret = async (clientId: string, data: string): Promise<string> => 
       UNAVAILABLE,
       `No house was started in ${dataFolder} yet. Start it with \`npm start\`, or name its data folder with --data.`,
     );
-  return deriveClientSecret(await readHouseSecrets({ given, dataFolder, environment: "dev" }), clientId);
+  return deriveClientSecret(await readHouseSecrets({ given, dataFolder, environment: "dev", isSealed: async () => true }), clientId);
 };
 
 /** The form of the development sign-in. A service client's token is vouched for by a demo person of this machine. */

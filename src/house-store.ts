@@ -1,9 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { readHouseSecrets } from "#authn/house-secret.ts";
+import { join } from "node:path";
+import { hasHouseKeys } from "#authn/house-key-store.ts";
+import { HouseSecretFault, readHouseSecrets } from "#authn/house-secret.ts";
 import type { HouseSecrets } from "#authn/seal.ts";
 import { createIntegrator } from "#events/audit/integrator.ts";
 import { keyEncryptionKey } from "#events/audit/key-encryption-key.ts";
 import { createRecorder, type AuditRecorder } from "#events/audit/recorder.ts";
+import { isWrappedBy } from "#events/audit/references.ts";
 import type { Change } from "#events/change.ts";
 import { createChange } from "#events/create-change.ts";
 import { createLiveBus, type LiveBus } from "#events/live-bus.ts";
@@ -75,6 +78,11 @@ const connectRedis = async (parts: HouseStoreParts): Promise<Redis | undefined> 
   }
 };
 
+/** Entries about persons could neither be read nor continued. */
+const otherKek = (given: string | undefined, dataFolder: string): string =>
+  `The audit log was written under another key than that of ${given === undefined ? join(dataFolder, "keys", "audit-kek") : `AUDIT_KEK_FILE (${given})`}. ` +
+  "Put the right key back from a backup of the folder; without it the log cannot be gone on with, and a house starts on an empty database.";
+
 export const openHouseStore = async (parts: HouseStoreParts): Promise<HouseStore> => {
   const { settings, dataFolder, log, metrics, now, say, stack } = parts;
   const isOpen = settings.house.environment !== "production";
@@ -85,8 +93,16 @@ export const openHouseStore = async (parts: HouseStoreParts): Promise<HouseStore
     migrated.map((room) => ({ room, folder: new URL(`./${room}/migrations/`, import.meta.url) })),
   );
   if (applied.length > 0) say(`Prepared ${applied.length} sets of tables.`);
-  const secrets = await readHouseSecrets({ given: settings.authn.sessionSecrets, dataFolder, environment: settings.house.environment });
+  const secrets = await readHouseSecrets({
+    given: settings.authn.sessionSecrets,
+    dataFolder,
+    environment: settings.house.environment,
+    isSealed: () => hasHouseKeys(database),
+  }).catch((error: unknown) => {
+    throw error instanceof HouseSecretFault ? new StartRefused(78, [error.message]) : error;
+  });
   const kek = await keyEncryptionKey({ file: settings.events.auditKekFile, dataFolder, mayMake: isOpen });
+  if (!(await isWrappedBy(database, kek))) throw new StartRefused(78, [otherKek(settings.events.auditKekFile, dataFolder)]);
   const bus = stack.use(await createLiveBus({ database, log, metrics, pollMs: settings.events.busPollMs }));
   const integrator = stack.use(
     createIntegrator({ database, log, origin: settings.events.auditOrigin ?? new URL(parts.publicOrigin).hostname, bus }),

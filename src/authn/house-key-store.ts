@@ -33,11 +33,15 @@ const listKeys = statement<Stored>(
   `select kid, service, public_jwk, sealed_private, created_at, retire_at
    from authn.house_key where retire_at > $1 order by created_at desc, kid`,
 );
+const anyKey = statement("authn.house_key.any", "select kid from authn.house_key limit 1");
 const addKey = statement<never>(
   "authn.house_key.add",
   `insert into authn.house_key (kid, service, public_jwk, sealed_private, created_at, retire_at)
    values ($1, $2, $3::jsonb, $4, $5, $6)`,
 );
+
+/** Whether any key of the house is kept, and so something that only its secret opens. */
+export const hasHouseKeys = async (database: Database): Promise<boolean> => (await database.run(anyKey)).length > 0;
 
 export const createHouseKeyStore = (database: Database): HouseKeyStore => ({
   list: async (now) =>

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { randomBytes } from "node:crypto";
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
@@ -10,8 +11,12 @@ const folder = async (t: TestContext): Promise<string> => {
   t.after(() => rm(made, { recursive: true, force: true }));
   return made;
 };
-const read = (dataFolder: string, environment: "dev" | "test" | "production" = "dev", given: readonly Uint8Array[] = []) =>
-  readHouseSecrets({ given, dataFolder, environment });
+const read = (
+  dataFolder: string,
+  environment: "dev" | "test" | "production" = "dev",
+  given: readonly Uint8Array[] = [],
+  isSealed = async (): Promise<boolean> => false,
+) => readHouseSecrets({ given, dataFolder, environment, isSealed });
 
 test("the first start makes a secret, every later one reads it, and only its owner may", async (t) => {
   const data = await folder(t);
@@ -78,4 +83,18 @@ test("a secret is base64 or base64url of exactly 32 bytes", () => {
     "!".repeat(43),
   ])
     assert.equal(parseSecret(wrong), undefined, wrong);
+});
+
+test("a secret that is missing beside what it sealed is never made anew unasked", async (t) => {
+  const data = await folder(t);
+  const sealed = async (): Promise<boolean> => true;
+  await assert.rejects(
+    read(data, "dev", [], sealed),
+    (error) =>
+      error instanceof HouseSecretFault && error.message.includes(join(data, "keys", "house")) && error.message.includes("openssl"),
+  );
+  await assert.rejects(readdir(join(data, "keys")), { code: "ENOENT" });
+  await mkdir(join(data, "keys"));
+  await writeFile(join(data, "keys", "house"), randomBytes(32).toString("base64"));
+  assert.equal((await read(data, "dev", [], sealed))[0].length, 32);
 });

@@ -45,12 +45,14 @@ const read = async (path: string): Promise<string | undefined> => {
 /**
  * The root secrets from which every key of the house is derived: those of SESSION_SECRETS, else (dev and test) the one in
  * `<data>/keys/house`, made at the first start and readable by its owner alone. Losing it ends all sessions and
- * signing keys; it opens everything that is sealed at rest.
+ * signing keys; it opens everything that is sealed at rest, and no other takes its place unasked. Throws `HouseSecretFault`.
  */
 export const readHouseSecrets = async (parts: {
   readonly given: readonly Uint8Array[];
   readonly dataFolder: string;
   readonly environment: "dev" | "test" | "production";
+  /** Whether anything is kept already that a secret made now would not open. */
+  readonly isSealed: () => Promise<boolean>;
 }): Promise<HouseSecrets> => {
   const [first, ...rest] = parts.given;
   if (first !== undefined) return [first, ...rest];
@@ -59,6 +61,11 @@ export const readHouseSecrets = async (parts: {
   const folder = join(parts.dataFolder, "keys");
   const path = join(folder, "house");
   if ((await read(path)) === undefined) {
+    if (await parts.isSealed())
+      throw new HouseSecretFault(
+        `${path} is missing, and the database holds what was sealed with it. Put it back from a backup of the folder. If it is lost for good, ` +
+          `make another (openssl rand -base64 32 > ${path}): all sessions and signing keys then end, and the arguments kept with access requests stay shut.`,
+      );
     await mkdir(folder, { recursive: true, mode: 0o700 });
     await make(path);
   }

@@ -29,6 +29,18 @@ export interface References {
   unseal(tenant: string, subject: string, reference: Reference, entryId: string, sealed: string): unknown;
 }
 
+/** Whether what the database keeps of persons' keys was wrapped by this key; true where it keeps none. */
+export const isWrappedBy = async (sql: Sql, kek: Uint8Array): Promise<boolean> => {
+  const [newest] = await sql.run(NEWEST);
+  if (newest === undefined) return true;
+  try {
+    decrypt(kek, newest.wrapped_key, boundTo(newest.tenant, newest.subject_id));
+    return true;
+  } catch {
+    return false;
+  }
+};
+
 interface Row {
   readonly subject_id: string;
   readonly ref: string;
@@ -38,6 +50,10 @@ interface Row {
 const FIND = statement<Row>(
   "events.subject_find",
   "select subject_id, ref, wrapped_key from events.subject_key where tenant = $1 and subject_id = any($2)",
+);
+const NEWEST = statement<Row & { readonly tenant: string }>(
+  "events.subject_newest",
+  "select tenant, subject_id, ref, wrapped_key from events.subject_key order by created_at desc limit 1",
 );
 const MAKE = statement(
   "events.subject_make",
