@@ -1,22 +1,21 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { createServer, type AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { parse, stringify } from "yaml";
 import { deriveClientSecret } from "#authn/client-secret.ts";
-import { demoPassword } from "#demo/sign-ins.ts";
 import { recordOf, type SessionRow } from "#gateway/sessions/session-row.ts";
 import { createSessionKeys } from "#gateway/sessions/session-keys.ts";
 import { statement, type Database } from "#store/database.ts";
 import { cleanUp } from "#testing/clean-up.ts";
-import { formBrowser } from "#testing/form-browser.ts";
 import { startCollector } from "#testing/otlp/collector.ts";
-import { freshDatabase, openPostgres, testServer } from "#testing/postgres-database.ts";
+import { openPostgres, testServer } from "#testing/postgres-database.ts";
 import { until } from "#testing/until.ts";
 import { formsOf } from "./canary.ts";
+import { requirePostgresGround } from "./postgres-ground.ts";
+import { signInPerson } from "./sign-in.ts";
 import { startTestHouse } from "./test-house.ts";
 
 const server = testServer();
@@ -61,26 +60,15 @@ const dump = async (database: Database): Promise<readonly (readonly [place: stri
 };
 
 test("passwords, client secret, cookie and the provider's tokens are nowhere, whatever breaks: 500, 502, a refresh that fails", async (t) => {
-  const base = await server.url();
-  if (base === undefined) {
-    assert.notEqual(process.env["REQUIRE_REAL"], "1", server.why());
-    t.skip(`NO POSTGRESQL: ${server.why()}`);
-    return;
-  }
-  const url = await freshDatabase(t, base, []);
-  const folder = await mkdtemp(join(tmpdir(), "sallyport-canary-"));
-  cleanUp(t, () => rm(folder, { recursive: true }));
-  const secret = randomBytes(32);
-  const kek = join(folder, "audit-kek");
-  await writeFile(kek, randomBytes(32).toString("base64"), { mode: 0o600 });
+  const ground = await requirePostgresGround(t, server);
+  if (ground === undefined) return;
+  const { sessionSecret: secret } = ground;
   const collector = await startCollector(t);
   const house = await startTestHouse({
     environment: {
-      DATABASE_URL: url,
-      SESSION_SECRETS: secret.toString("base64"),
-      AUDIT_KEK_FILE: kek,
+      ...ground.environment,
       OTLP_ENDPOINT: collector.url,
-      ROUTES_FILE: await writeRoutes(t, folder),
+      ROUTES_FILE: await writeRoutes(t, ground.folder),
       LOG_LEVEL: "debug",
     },
   });
@@ -88,7 +76,7 @@ test("passwords, client secret, cookie and the provider's tokens are nowhere, wh
     await house.kill();
     await house.stop();
   });
-  const database = await openPostgres(url);
+  const database = await openPostgres(ground.databaseUrl);
   cleanUp(t, () => database[Symbol.asyncDispose]());
   const run = (text: string) => database.script(text);
 
@@ -100,16 +88,13 @@ test("passwords, client secret, cookie and the provider's tokens are nowhere, wh
   // What somebody typed by mistake is often the password of something else.
   canaries.set("a password typed wrongly", `canary-${randomBytes(12).toString("hex")}`);
   const typed = canaries.get("a password typed wrongly") ?? "";
-  const browser = formBrowser();
-  const page = await browser.open(`${house.origin}/auth/login`);
-  const refused = await browser.submit(page, { login: "ben", password: typed });
-  assert.notEqual(refused.url.origin, house.origin);
-  answers.push(refused.html, refused.url.href, JSON.stringify([...refused.headers]));
-  const signedIn = await browser.submit(refused, { login: "ben", password: demoPassword }, (at) => at.pathname === "/");
-  assert.equal(signedIn.url.origin, house.origin);
-  const [name, sid] = [...browser.cookies].find(([cookie]) => cookie.includes("_sid_")) ?? [];
-  const cookie = `${name}=${sid}`;
-  canaries.set("the cookie", sid ?? "");
+  const { cookie } = await signInPerson(house.origin, "ben", async (browser, page) => {
+    const refused = await browser.submit(page, { login: "ben", password: typed });
+    assert.notEqual(refused.url.origin, house.origin);
+    answers.push(refused.html, refused.url.href, JSON.stringify([...refused.headers]));
+    return refused;
+  });
+  canaries.set("the cookie", cookie.split("=")[1] ?? "");
 
   const keys = createSessionKeys([secret]);
   const learn = async (when: string): Promise<void> => {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { parse } from "yaml";
 import { formsOf } from "./canary.ts";
-import { signInPerson } from "./person.ts";
+import { signInPerson } from "./sign-in.ts";
 import { liveTheStory } from "./story.ts";
 import { startTestHouse } from "./test-house.ts";
 import { fetchToken } from "./tokens.ts";

@@ -7,8 +7,7 @@ import type { Browser, BrowserContext, Page } from "playwright-core";
 import { cleanUp } from "#testing/clean-up.ts";
 import { until } from "#testing/until.ts";
 import { launchBrowser, openPage } from "./browser.ts";
-import { signInPerson, type Person } from "./person.ts";
-import { signIn } from "./sign-in.ts";
+import { signIn, signInPerson, type Person } from "./sign-in.ts";
 import { startTestHouse, type TestHouse } from "./test-house.ts";
 
 /** Of the house, each with the row or part of the gateway that its requests are counted under. */

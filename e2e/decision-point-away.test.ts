@@ -1,35 +1,21 @@
 import assert from "node:assert/strict";
-import { randomBytes } from "node:crypto";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { cleanUp } from "#testing/clean-up.ts";
 import { findFreePorts } from "#testing/free-port.ts";
-import { freshDatabase, testServer } from "#testing/postgres-database.ts";
+import { testServer } from "#testing/postgres-database.ts";
 import { until } from "#testing/until.ts";
-import { signInPerson } from "./person.ts";
+import { requirePostgresGround } from "./postgres-ground.ts";
+import { signInPerson } from "./sign-in.ts";
 import { startTestHouse, type TestHouse } from "./test-house.ts";
 import { fetchToken } from "./tokens.ts";
 
 const server = testServer();
 
 test("the decision point is away: what it decides is 503, all else serves on; it returns, and nobody signs in again", async (t) => {
-  const base = await server.url();
-  if (base === undefined) {
-    assert.notEqual(process.env["REQUIRE_REAL"], "1", server.why());
-    t.skip(`NO POSTGRESQL: ${server.why()}`);
-    return;
-  }
-  const folder = await mkdtemp(join(tmpdir(), "sallyport-undecided-"));
-  cleanUp(t, () => rm(folder, { recursive: true, force: true }));
-  const kek = join(folder, "audit-kek");
-  await writeFile(kek, randomBytes(32).toString("base64"), { mode: 0o600 });
-  const environment = {
-    DATABASE_URL: await freshDatabase(t, base, []),
-    SESSION_SECRETS: randomBytes(32).toString("base64"),
-    AUDIT_KEK_FILE: kek,
-  };
+  const ground = await requirePostgresGround(t, server);
+  if (ground === undefined) return;
+  const { environment, folder } = ground;
   const port = await findFreePorts();
   const running = new Map<string, TestHouse>();
   cleanUp(t, async () => {

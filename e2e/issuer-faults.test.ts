@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { faultProxy, type FaultProxy, type NetworkFault } from "#testing/fault-proxy.ts";
 import { testServer } from "#testing/postgres-database.ts";
 import { until } from "#testing/until.ts";
+import { whyNoPostgres } from "./postgres-ground.ts";
 import { ask, startReplicas, type Browser, type Replicas } from "./replicas.ts";
 
 const PATH = "/api/v1/sessions";
@@ -33,9 +34,8 @@ describe("a provider that fails while tokens are refreshed under load, before tw
       return Number(new URL(proxy.url).port);
     };
     const started = await startReplicas(t as never, server, {}, front);
-    if (started !== undefined) replicas = started;
-    else if (process.env["REQUIRE_REAL"] === "1") throw new Error(server.why());
-    else missing = `NO POSTGRESQL: ${server.why()}`;
+    if (started === undefined) missing = whyNoPostgres(server);
+    else replicas = started;
   });
   after(async () => {
     for (const close of closing) await close();

@@ -9,7 +9,7 @@ import {
 } from "@modelcontextprotocol/client";
 import { cleanUp } from "#testing/clean-up.ts";
 import { resultOf, toolNames } from "./mcp-client.ts";
-import { signInPerson } from "./person.ts";
+import { signInPerson } from "./sign-in.ts";
 import { startTestHouse, type TestHouse } from "./test-house.ts";
 import { fetchSecret, fetchToken } from "./tokens.ts";
 

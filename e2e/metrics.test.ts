@@ -4,7 +4,7 @@ import { cleanUp } from "#testing/clean-up.ts";
 import { requireProgram } from "#testing/programs.ts";
 import { startRedisServer } from "#testing/redis-server.ts";
 import { until } from "#testing/until.ts";
-import { signInPerson } from "./person.ts";
+import { signInPerson } from "./sign-in.ts";
 import { startTestHouse } from "./test-house.ts";
 
 test("a house with a Redis counts what it asks it, and shows sign-ins and ends at once", async (t) => {

@@ -1,21 +1,17 @@
 import assert from "node:assert/strict";
-import { mkdir } from "node:fs/promises";
-import { join } from "node:path";
 import { after, before, test } from "node:test";
 import type { Browser, Locator, Page } from "playwright-core";
 import { opensOperations } from "#testing/rollout.ts";
 import { until } from "#testing/until.ts";
 import { findingsOf } from "./axe.ts";
 import { launchBrowser, openPage } from "./browser.ts";
+import { takePicture } from "./picture.ts";
 import { signIn } from "./sign-in.ts";
 import { startTestHouse, type TestHouse } from "./test-house.ts";
-
-const images = join(import.meta.dirname, "../docs/images");
 
 let house: TestHouse;
 let browser: Browser;
 before(async () => {
-  await mkdir(images, { recursive: true });
   [house, browser] = await Promise.all([startTestHouse(), launchBrowser()]);
 });
 after(async () => {
@@ -140,7 +136,7 @@ test("ada drafts, is told a fault and a failing case, shadows, sees what differs
   const replayed = await rowsOf(replay.getByRole("table"));
   assert.equal(replayed.length, 1, replayed.join("\n"));
   assert.match(replayed[0] ?? "", /^pages: view Denied/);
-  await page.screenshot({ path: join(images, "policy-version.png"), fullPage: true, animations: "disabled" });
+  await takePicture(page, "policy-version", true);
 
   // It decides only after its difference was looked at.
   await page.getByRole("button", { name: "Activate" }).click();

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { requireCerbos, startCerbos } from "#testing/cerbos.ts";
 import { cleanUp } from "#testing/clean-up.ts";
-import { signInPerson } from "./person.ts";
+import { signInPerson } from "./sign-in.ts";
 import { startTestHouse } from "./test-house.ts";
 
 const root = join(import.meta.dirname, "..");

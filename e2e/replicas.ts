@@ -1,16 +1,15 @@
-import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { createServer as createHttpServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { cleanUp } from "#testing/clean-up.ts";
 import { formBrowser, type FormBrowser } from "#testing/form-browser.ts";
-import { freshDatabase, type TestServer } from "#testing/postgres-database.ts";
+import type { TestServer } from "#testing/postgres-database.ts";
 import { openWire, type Wire } from "#testing/wire.ts";
+import { layPostgresGround } from "./postgres-ground.ts";
 import { startForeignProvider, type ForeignProvider } from "./foreign-provider.ts";
 import { findFreePorts } from "#testing/free-port.ts";
 import { startTestHouse, type TestHouse } from "./test-house.ts";
@@ -106,27 +105,23 @@ export const startReplicas = async (
   /** What stands before the provider; it answers its own port. */
   front?: (providerPort: number) => Promise<number>,
 ): Promise<Replicas | undefined> => {
-  const url = await server.url();
-  if (url === undefined) return undefined;
-  const direct = new URL(await freshDatabase(t, url, []));
+  const ground = await layPostgresGround(t, server);
+  if (ground === undefined) return undefined;
+  const direct = new URL(ground.databaseUrl);
   const database = await openWire(t, { host: direct.hostname, port: Number(direct.port) });
   const through = new URL(direct);
   through.host = `127.0.0.1:${database.port}`;
 
-  const folder = await mkdtemp(join(tmpdir(), "sallyport-replicas-"));
-  cleanUp(t, () => rm(folder, { recursive: true, force: true }));
-  const routes = join(folder, "routes.yaml");
+  const routes = join(ground.folder, "routes.yaml");
   await writeFile(routes, routesText(await openUpstream(t)));
-  await writeFile(join(folder, "kek"), randomBytes(32).toString("base64"), { mode: 0o600 });
 
   const ports = [await findFreePorts(), await findFreePorts()] as const;
   const origins = ports.map((port) => `http://localhost:${port}`);
   const provider = await startForeignProvider(origins, front === undefined ? {} : { front });
   cleanUp(t, () => provider.stop().catch(() => undefined));
   const environment = {
+    ...ground.environment,
     DATABASE_URL: through.href,
-    SESSION_SECRETS: randomBytes(32).toString("base64"),
-    AUDIT_KEK_FILE: join(folder, "kek"),
     PUBLIC_ORIGINS: origins.join(","),
     ROUTES_FILE: routes,
     OIDC_ISSUER: provider.issuer,
@@ -141,7 +136,7 @@ export const startReplicas = async (
     ...settings,
   };
   const start = async (port: number): Promise<TestHouse> => {
-    const house = await startTestHouse({ port, data: folder, serve: "gateway", environment, arguments: ["--no-demo"] });
+    const house = await startTestHouse({ port, data: ground.folder, serve: "gateway", environment, arguments: ["--no-demo"] });
     cleanUp(t, () => house.kill());
     return house;
   };

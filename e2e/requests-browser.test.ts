@@ -1,20 +1,16 @@
 import assert from "node:assert/strict";
-import { mkdir } from "node:fs/promises";
-import { join } from "node:path";
 import { after, before, test } from "node:test";
 import type { Browser, Page } from "playwright-core";
 import { findingsOf } from "./axe.ts";
 import { launchBrowser, openPage } from "./browser.ts";
+import { takePicture } from "./picture.ts";
 import { signIn } from "./sign-in.ts";
 import { startTestHouse, type TestHouse } from "./test-house.ts";
 import { fetchCode } from "./tokens.ts";
 
-const images = join(import.meta.dirname, "../docs/images");
-
 let house: TestHouse;
 let browser: Browser;
 before(async () => {
-  await mkdir(images, { recursive: true });
   [house, browser] = await Promise.all([startTestHouse(), launchBrowser()]);
 });
 after(async () => {
@@ -50,7 +46,7 @@ test("cleo asks from her denial, ada replays it and approves, cleo sees it come 
   await cleo.page.goto(`${house.origin}/why/${id}`);
   await cleo.page.getByRole("region", { name: "Request access" }).getByRole("button", { name: "Request access" }).click();
   await cleo.page.getByLabel("Why you need it").fill("I watch the nightly runs <b>this</b> week.");
-  await cleo.page.screenshot({ path: join(images, "request-access.png"), fullPage: true, animations: "disabled" });
+  await takePicture(cleo.page, "request-access", true);
   await cleo.page.keyboard.press("Control+Enter");
   await cleo.page.getByRole("link", { name: "Open the request" }).click();
   await cleo.page.getByText("Waiting", { exact: true }).waitFor();
@@ -127,7 +123,7 @@ test("a salary above the limit: a stronger sign-in, then a second person; then e
   for (const part of ["people.demo.update_salary", "salary", "160000", '"e1"'])
     await wouldBeDone.getByText(part, { exact: true }).waitFor();
   assert.deepEqual(await findingsOf(ada.page), []);
-  await ada.page.screenshot({ path: join(images, "answer-request.png"), fullPage: true, animations: "disabled" });
+  await takePicture(ada.page, "answer-request", true);
   await ada.page.getByRole("button", { name: "Approve" }).click();
   await ada.page.getByText("In force").waitFor();
 

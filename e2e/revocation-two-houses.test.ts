@@ -6,6 +6,7 @@ import type { RpcResponse } from "#contract/json-rpc.ts";
 import { statement } from "#store/database.ts";
 import { testServer } from "#testing/postgres-database.ts";
 import { until } from "#testing/until.ts";
+import { whyNoPostgres } from "./postgres-ground.ts";
 import type { TestHouse } from "./test-house.ts";
 import { fetchToken } from "./tokens.ts";
 import { startTwoHouses, type TwoHouses } from "./two-houses.ts";
@@ -135,8 +136,7 @@ describe("two houses on one PostgreSQL", () => {
     const t = { after: (close: () => unknown) => void closing.push(close) } as Pick<TestContext, "after">;
     const started = await startTwoHouses(t, server);
     if (started === undefined) {
-      missing = `NO POSTGRESQL: ${server.why()}`;
-      if (process.env["REQUIRE_REAL"] === "1") throw new Error(missing);
+      missing = whyNoPostgres(server);
       return;
     }
     two = started;

@@ -5,7 +5,7 @@ import { createSseParser } from "#http/sse.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { measureDelay } from "#testing/measured-delay.ts";
 import { until } from "#testing/until.ts";
-import { signInPerson } from "./person.ts";
+import { signInPerson } from "./sign-in.ts";
 import { startTestHouse, type TestHouse, type TestHouseOptions } from "./test-house.ts";
 
 const start = async (t: TestContext, options: TestHouseOptions = {}): Promise<TestHouse> => {

@@ -1,25 +1,26 @@
 import assert from "node:assert/strict";
-import { randomBytes, randomUUID } from "node:crypto";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { once } from "node:events";
+import { readFile, writeFile } from "node:fs/promises";
 import { createServer, type ServerResponse } from "node:http";
 import { connect, type AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { createDatabaseSessionStore } from "#gateway/sessions/database-session-store.ts";
-import { hashSid, makeSid } from "#gateway/sessions/session-id.ts";
 import { createSessionKeys } from "#gateway/sessions/session-keys.ts";
 import { sseHeaders } from "#http/sse.ts";
 import { cleanUp } from "#testing/clean-up.ts";
-import { freshDatabase, openPostgres, testServer } from "#testing/postgres-database.ts";
+import { openPostgres, testServer } from "#testing/postgres-database.ts";
+import { makeSession } from "#testing/session.ts";
 import { until } from "#testing/until.ts";
 import { findFreePorts } from "#testing/free-port.ts";
+import { requirePostgresGround } from "./postgres-ground.ts";
 import { startTestHouse, type TestHouse } from "./test-house.ts";
 
 const server = testServer();
 const FRAME = "x".repeat(4096);
 const MIB = 1_048_576;
+/** Nobody signs in there. */
+const ISSUER = "http://localhost:9";
 
 /** A service that sends each of its readers a thousand frames a second, as long as they take them. */
 const busyUpstream = async (t: TestContext) => {
@@ -79,15 +80,9 @@ const residentBytes = async (house: TestHouse): Promise<number> =>
   Number(/^VmRSS:\s+(\d+) kB$/m.exec(await readFile(`/proc/${house.process.pid}/status`, "utf8"))?.[1]) * 1024;
 
 test("readers that take a byte a second of a thousand frames a second are cut, and the process does not grow with them", async (t) => {
-  const base = await server.url();
-  if (base === undefined) {
-    assert.notEqual(process.env["REQUIRE_REAL"], "1", server.why());
-    t.skip(`NO POSTGRESQL: ${server.why()}`);
-    return;
-  }
-  const url = await freshDatabase(t, base, []);
-  const folder = await mkdtemp(join(tmpdir(), "sallyport-slow-"));
-  cleanUp(t, () => rm(folder, { recursive: true }));
+  const ground = await requirePostgresGround(t, server);
+  if (ground === undefined) return;
+  const { folder } = ground;
   const upstream = await busyUpstream(t);
   await writeFile(
     join(folder, "routes.yaml"),
@@ -98,8 +93,6 @@ routes:
   - { id: busy, path: /busy, target_service: busy, upstream_path: /busy, methods: [GET], auth: session, authz: none, streaming: true }
 `,
   );
-  await writeFile(join(folder, "kek"), randomBytes(32).toString("base64"), { mode: 0o600 });
-  const secret = randomBytes(32);
   const port = await findFreePorts();
   const house = await startTestHouse({
     port,
@@ -107,49 +100,22 @@ routes:
     serve: "gateway",
     arguments: ["--no-demo"],
     environment: {
-      DATABASE_URL: url,
-      SESSION_SECRETS: secret.toString("base64"),
-      AUDIT_KEK_FILE: join(folder, "kek"),
+      ...ground.environment,
       ROUTES_FILE: join(folder, "routes.yaml"),
-      OIDC_ISSUER: "http://localhost:9",
+      OIDC_ISSUER: ISSUER,
       OIDC_CLIENT_ID: "the-house",
       OIDC_CLIENT_SECRET: "of-nobody",
     },
   });
   cleanUp(t, () => house.kill());
 
-  const database = await openPostgres(url);
+  const database = await openPostgres(ground.databaseUrl);
   cleanUp(t, () => database[Symbol.asyncDispose]());
   const store = createDatabaseSessionStore(database);
-  const keys = createSessionKeys([secret]);
+  const keys = createSessionKeys([ground.sessionSecret]);
   const open = async (): Promise<number> => {
-    const sid = makeSid();
-    const sidHash = hashSid(sid);
-    const now = new Date();
-    const later = new Date(now.getTime() + 3_600_000);
-    await store.create({
-      sidHash,
-      ref: randomUUID(),
-      generation: 1,
-      subject: "person:ben",
-      tenant: "tenant:acme",
-      issuer: "http://localhost:9",
-      idpSid: undefined,
-      idpSub: undefined,
-      acr: undefined,
-      amr: ["pwd"],
-      authTime: undefined,
-      claims: { name: "Ben", user_agent: "" },
-      uaHash: undefined,
-      netHash: undefined,
-      createdAt: now,
-      lastSeenAt: now,
-      idleExpiresAt: later,
-      absoluteExpiresAt: later,
-      accessExpiresAt: undefined,
-      tokens: keys.sealTokens({ accessToken: "none" }, sidHash, 1),
-      tokenGeneration: 1,
-    });
+    const { sid, record } = makeSession({ keys, now: new Date(), subject: "person:ben", more: { issuer: ISSUER } });
+    await store.create(record);
     return readSlowly(t, port, `sallyport_dev_sid_${port}=${sid}`);
   };
   const cut = (count: number) => until(upstream.left, (left) => left === count, 60_000);

@@ -1,21 +1,18 @@
 import assert from "node:assert/strict";
-import { mkdir } from "node:fs/promises";
-import { join } from "node:path";
 import { after, before, test } from "node:test";
-import type { Browser, Page } from "playwright-core";
+import type { Browser } from "playwright-core";
 import { launchBrowser, openPage } from "./browser.ts";
 import { connectMcp, resultOf, toolNames } from "./mcp-client.ts";
+import { takePicture } from "./picture.ts";
 import { signIn } from "./sign-in.ts";
 import { startTestHouse, type TestHouse } from "./test-house.ts";
 import { fetchToken } from "./tokens.ts";
 
-const images = join(import.meta.dirname, "../docs/images");
 const search = "sallyport.local.search_identities";
 
 let house: TestHouse;
 let browser: Browser;
 before(async () => {
-  await mkdir(images, { recursive: true });
   [house, browser] = await Promise.all([startTestHouse(), launchBrowser()]);
 });
 after(async () => {
@@ -23,15 +20,10 @@ after(async () => {
   assert.equal(await house?.stop(), 0);
 });
 
-/** Pictures of the documentation; written on every run, so that they show what is. */
-const picture = (page: Page, name: string): Promise<unknown> =>
-  page.screenshot({ path: join(images, `${name}.png`), animations: "disabled" });
-
 test("ben delegates, watches the meter, revokes; ada explains the refusal", async () => {
   const { page, faults, close } = await openPage(browser);
   await signIn(page, house.origin, "ben");
   await page.getByRole("heading", { name: /Hello, Ben/ }).waitFor();
-  await picture(page, "home");
 
   // Step 3: delegate, with a what-if that says what it adds.
   await page.getByRole("link", { name: "Delegations", exact: true }).first().click();
@@ -49,7 +41,7 @@ test("ben delegates, watches the meter, revokes; ada explains the refusal", asyn
   await page.getByRole("button", { name: "Next" }).click();
   const added = page.getByRole("region", { name: "What it adds" });
   await added.getByText(search).first().waitFor();
-  await picture(page, "what-if");
+  await takePicture(page, "what-if");
   await page.getByRole("button", { name: "Delegate", exact: true }).click();
   await page.waitForURL(/\/delegations\/delegation:/);
   await page.getByText("0 used of 10").first().waitFor();
@@ -64,14 +56,13 @@ test("ben delegates, watches the meter, revokes; ada explains the refusal", asyn
     assert.equal(found.isError, false, found.text);
   }
   await page.getByText("3 used of 10").first().waitFor({ timeout: 15_000 });
-  await picture(page, "meter");
+  await takePicture(page, "meter");
   assert.equal(await page.evaluate("globalThis.__loadedOnce"), marker, "the page was not loaded again");
 
   // Revoke all that the agent holds from ben.
   await page.getByRole("button", { name: /Revoke all that .* holds from me/ }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByText("These end together, in one step:").waitFor();
-  await picture(page, "revoke");
   await dialog.getByLabel("Why").fill("The party is over");
   await dialog.getByRole("button", { name: /Revoke/ }).click();
   await page
@@ -99,7 +90,7 @@ test("ben delegates, watches the meter, revokes; ada explains the refusal", asyn
   await ada.page.getByText("missing").first().waitFor();
   await ada.page.getByText("The smallest change").waitFor();
   await ada.page.getByText("Policies that decided").waitFor();
-  await ada.page.screenshot({ path: join(images, "why.png"), fullPage: true, animations: "disabled" });
+  await takePicture(ada.page, "why", true);
   assert.deepEqual(ada.faults, []);
   await ada.close();
 });

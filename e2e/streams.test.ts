@@ -1,17 +1,14 @@
 import assert from "node:assert/strict";
-import { randomBytes } from "node:crypto";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { test } from "node:test";
 import { EventSource } from "eventsource";
 import { createSseParser } from "#http/sse.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { testEvents } from "#testing/events.ts";
-import { freshDatabase, openPostgres, testServer } from "#testing/postgres-database.ts";
+import { openPostgres, testServer } from "#testing/postgres-database.ts";
 import { until } from "#testing/until.ts";
-import { signInPerson } from "./person.ts";
 import { findFreePorts } from "#testing/free-port.ts";
+import { requirePostgresGround } from "./postgres-ground.ts";
+import { signInPerson } from "./sign-in.ts";
 import { startTestHouse, type TestHouse } from "./test-house.ts";
 
 const server = testServer();
@@ -20,19 +17,10 @@ const EVENTS = 10_000;
 const PATIENCE_MS = 100_000;
 
 test("over a restart of the gateway, then of all behind it, a stream loses and doubles none of 10,000 events", async (t) => {
-  const base = await server.url();
-  if (base === undefined) {
-    assert.notEqual(process.env["REQUIRE_REAL"], "1", server.why());
-    t.skip(`NO POSTGRESQL: ${server.why()}`);
-    return;
-  }
-  const url = await freshDatabase(t, base, []);
+  const ground = await requirePostgresGround(t, server);
+  if (ground === undefined) return;
+  const { environment } = ground;
   const port = await findFreePorts();
-  const folder = await mkdtemp(join(tmpdir(), "sallyport-streams-"));
-  cleanUp(t, () => rm(folder, { recursive: true }));
-  const kek = join(folder, "audit-kek");
-  await writeFile(kek, randomBytes(32).toString("base64"), { mode: 0o600 });
-  const environment = { DATABASE_URL: url, SESSION_SECRETS: randomBytes(32).toString("base64"), AUDIT_KEK_FILE: kek };
   const running = new Map<string, TestHouse>();
   cleanUp(t, async () => {
     for (const house of running.values()) await house.kill();
@@ -44,7 +32,7 @@ test("over a restart of the gateway, then of all behind it, a stream loses and d
   const origin = `http://localhost:${port}`;
   const { cookie } = await signInPerson(origin, "ada");
 
-  const database = await openPostgres(url);
+  const database = await openPostgres(ground.databaseUrl);
   cleanUp(t, () => database[Symbol.asyncDispose]());
   const { change } = await testEvents(t, database);
   let sent = 0;
@@ -158,19 +146,14 @@ const readUntil = async (origin: string, cookie: string, from: string, last: num
 };
 
 test("whoever comes with another person's place in a stream gets what is theirs, and nothing of the other's", async (t) => {
-  const base = await server.url();
-  if (base === undefined) {
-    assert.notEqual(process.env["REQUIRE_REAL"], "1", server.why());
-    t.skip(`NO POSTGRESQL: ${server.why()}`);
-    return;
-  }
-  const url = await freshDatabase(t, base, []);
-  const house = await startTestHouse({ environment: { DATABASE_URL: url } });
+  const ground = await requirePostgresGround(t, server);
+  if (ground === undefined) return;
+  const house = await startTestHouse({ environment: ground.environment });
   cleanUp(t, async () => {
     await house.kill();
     await house.stop();
   });
-  const database = await openPostgres(url);
+  const database = await openPostgres(ground.databaseUrl);
   cleanUp(t, () => database[Symbol.asyncDispose]());
   const { change } = await testEvents(t, database);
   const tell = (tenant: string, number: number, visibleTo?: string) =>

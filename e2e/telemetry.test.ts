@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { cleanUp } from "#testing/clean-up.ts";
 import { startCollector } from "#testing/otlp/collector.ts";
 import { until } from "#testing/until.ts";
-import { signInPerson } from "./person.ts";
+import { signInPerson } from "./sign-in.ts";
 import { startTestHouse } from "./test-house.ts";
 import { fetchToken } from "./tokens.ts";
 

@@ -1,12 +1,9 @@
-import { randomBytes } from "node:crypto";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { TestContext } from "node:test";
 import type { Database } from "#store/database.ts";
 import { cleanUp } from "#testing/clean-up.ts";
-import { freshDatabase, openPostgres, type TestServer } from "#testing/postgres-database.ts";
+import { openPostgres, type TestServer } from "#testing/postgres-database.ts";
 import { openWire, type Wire } from "#testing/wire.ts";
+import { layPostgresGround } from "./postgres-ground.ts";
 import { startTestHouse, type TestHouse } from "./test-house.ts";
 
 /** Two whole houses, a process each, over one PostgreSQL. */
@@ -22,9 +19,9 @@ export interface TwoHouses {
 
 /** `undefined`: there is no PostgreSQL here. */
 export const startTwoHouses = async (t: Pick<TestContext, "after">, server: TestServer): Promise<TwoHouses | undefined> => {
-  const base = await server.url();
-  if (base === undefined) return undefined;
-  const direct = new URL(await freshDatabase(t, base, []));
+  const ground = await layPostgresGround(t, server);
+  if (ground === undefined) return undefined;
+  const direct = new URL(ground.databaseUrl);
   const target = { host: direct.hostname, port: Number(direct.port) };
   const through = async (): Promise<{ readonly wire: Wire; readonly url: string }> => {
     const wire = await openWire(t, target);
@@ -32,14 +29,9 @@ export const startTwoHouses = async (t: Pick<TestContext, "after">, server: Test
     url.host = `127.0.0.1:${wire.port}`;
     return { wire, url: url.href };
   };
-  const folder = await mkdtemp(join(tmpdir(), "sallyport-two-"));
-  cleanUp(t, () => rm(folder, { recursive: true, force: true }));
-  const kek = join(folder, "audit-kek");
-  await writeFile(kek, randomBytes(32).toString("base64"), { mode: 0o600 });
   const [queries, notifications] = [await through(), await through()];
-  const shared = { SESSION_SECRETS: randomBytes(32).toString("base64"), AUDIT_KEK_FILE: kek };
   const start = async (environment: Readonly<Record<string, string>>): Promise<TestHouse> => {
-    const house = await startTestHouse({ environment: { ...shared, ...environment } });
+    const house = await startTestHouse({ environment: { ...ground.environment, ...environment } });
     cleanUp(t, async () => {
       await house.kill();
       await house.stop();
@@ -47,7 +39,7 @@ export const startTwoHouses = async (t: Pick<TestContext, "after">, server: Test
     return house;
   };
   // One after the other: the first makes the tables and the demo world.
-  const first = await start({ DATABASE_URL: direct.href });
+  const first = await start({});
   const second = await start({ DATABASE_URL: queries.url, DATABASE_LISTEN_URL: notifications.url });
   const database = await openPostgres(direct.href);
   cleanUp(t, () => database[Symbol.asyncDispose]());

@@ -12,7 +12,6 @@ import { readSettings } from "#contract/setting.ts";
 import { gatewaySettings } from "#gateway/config.ts";
 import { createGateway, type GatewayParts, type GatewayService } from "#gateway/service.ts";
 import { createDatabaseSessionStore } from "#gateway/sessions/database-session-store.ts";
-import { hashSid, makeSid } from "#gateway/sessions/session-id.ts";
 import { createSessionKeys } from "#gateway/sessions/session-keys.ts";
 import type { SessionRecord, SessionStore } from "#gateway/sessions/session-store.ts";
 import type { Database } from "#store/database.ts";
@@ -22,6 +21,7 @@ import { cleanUp } from "./clean-up.ts";
 import { testDatabase } from "./database.ts";
 import { testEvents, type TestEvents } from "./events.ts";
 import { testAudiences, testIdentity, type TestIdentity } from "./identity.ts";
+import { makeSession } from "./session.ts";
 
 /** All requests of a test come from one address: only tests of the limits themselves have real ones (`RATE_LIMITS: ""`). */
 export const wideRates = "login=1000000/s,anonymous=1000000/s,ingest=1000000/s,session=1000000/s,bearer=1000000/s";
@@ -218,34 +218,18 @@ export const testGateway = async (t: TestContext, options: TestGatewayOptions = 
 
   const signIn: TestGateway["signIn"] = async (subject, more = {}) => {
     const { refreshToken, accessToken = "access-token-of-test", ...given } = more;
-    const sid = makeSid();
-    const sidHash = hashSid(sid);
     const at = now();
-    const after = (seconds: number) => new Date(at.getTime() + seconds * 1000);
-    const record: SessionRecord = {
-      sidHash,
-      ref: randomUUID(),
-      generation: 1,
+    const { sid, record } = makeSession({
+      keys,
+      now: at,
       subject,
-      tenant: subject === "person:eve" ? "tenant:globex" : "tenant:acme",
-      issuer: "http://localhost:8081",
-      idpSid: undefined,
-      idpSub: undefined,
-      acr: undefined,
-      amr: ["pwd"],
-      authTime: Math.floor(at.getTime() / 1000),
-      claims: { name: subject.replace("person:", ""), user_agent: "Chrome on Linux" },
-      uaHash: undefined,
-      netHash: undefined,
-      createdAt: at,
-      lastSeenAt: at,
-      idleExpiresAt: after(config.sessionIdleSeconds),
-      absoluteExpiresAt: after(config.sessionAbsoluteSeconds),
-      accessExpiresAt: after(3600),
-      tokens: keys.sealTokens({ accessToken, ...(refreshToken === undefined ? {} : { refreshToken }) }, sidHash, 1),
-      tokenGeneration: 1,
-      ...given,
-    };
+      tokens: { accessToken, ...(refreshToken === undefined ? {} : { refreshToken }) },
+      more: {
+        idleExpiresAt: new Date(at.getTime() + config.sessionIdleSeconds * 1000),
+        absoluteExpiresAt: new Date(at.getTime() + config.sessionAbsoluteSeconds * 1000),
+        ...given,
+      },
+    });
     await store.create(record);
     const csrf = keys.csrfToken(record);
     const cookie = `sallyport_dev_sid_${new URL(origin).port}=${sid}`;
