@@ -6,6 +6,7 @@ import { readStepUp } from "../session/step-up.ts";
 import { useStepUp } from "../session/step-up-dialog.tsx";
 import { words } from "../strings/en.ts";
 import { CopyButton } from "./copy-button.tsx";
+import { Fact, FactList } from "./fact-list.tsx";
 import { Foreign } from "./foreign.tsx";
 import { Icon } from "./icon.tsx";
 
@@ -86,22 +87,21 @@ export const Failure = ({ error, onRetry }: { readonly error: unknown; readonly 
           ))}
         </ul>
       )}
-      <dl className="sp-facts sp-small">
-        <dt>{words.failure.code}</dt>
-        <dd className="sp-mono">{problem.code}</dd>
+      <FactList isSmall>
+        <Fact name={words.failure.code}>
+          <span className="sp-mono">{problem.code}</span>
+        </Fact>
         {decisionId === undefined ? null : (
-          <>
-            <dt>{words.failure.decision}</dt>
-            <dd>
-              <Link className="sp-link sp-mono" to="/why/$decisionId" params={{ decisionId }}>
-                {decisionId}
-              </Link>
-            </dd>
-          </>
+          <Fact name={words.failure.decision}>
+            <Link className="sp-link sp-mono" to="/why/$decisionId" params={{ decisionId }}>
+              {decisionId}
+            </Link>
+          </Fact>
         )}
-        <dt>{words.failure.correlation}</dt>
-        <dd className="sp-mono">{known.correlationId}</dd>
-      </dl>
+        <Fact name={words.failure.correlation}>
+          <span className="sp-mono">{known.correlationId}</span>
+        </Fact>
+      </FactList>
       <div className="sp-actions">
         {stepUp === undefined ? null : (
           <Button leftSection={<Icon name="key" />} onClick={() => askStepUp(stepUp)}>

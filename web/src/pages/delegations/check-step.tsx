@@ -9,6 +9,7 @@ import { words } from "../../strings/en.ts";
 import { formatMoney, formatMoment, visibleText } from "../../strings/format.ts";
 import { ActButton } from "../../ui/act-button.tsx";
 import { Failure } from "../../ui/failure.tsx";
+import { Fact, FactList } from "../../ui/fact-list.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
@@ -78,24 +79,21 @@ export const CheckStep = ({ form, onBack, onCreated }: StepProps & { readonly on
       }
     >
       {draft === undefined ? null : (
-        <dl className="sp-facts">
-          <dt>{words.grant.steps.agent}</dt>
-          <dd>
+        <FactList>
+          <Fact name={words.grant.steps.agent}>
             <Foreign text={draft.agent_id} isCode />
-          </dd>
-          <dt>{words.grant.steps.limits}</dt>
-          <dd>
+          </Fact>
+          <Fact name={words.grant.steps.limits}>
             {words.common.facts(
               words.delegations.stepCount(draft.max_steps),
               formatMoney(draft.budget_usd),
               draft.expires_at === undefined ? "" : formatMoment(draft.expires_at),
             )}
-          </dd>
-          <dt>{words.grant.purpose}</dt>
-          <dd>
+          </Fact>
+          <Fact name={words.grant.purpose}>
             <Foreign text={draft.purpose} />
-          </dd>
-        </dl>
+          </Fact>
+        </FactList>
       )}
       <p className="sp-dim">{words.grant.checkLead}</p>
       {wasStale ? (

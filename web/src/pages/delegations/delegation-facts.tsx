@@ -2,6 +2,7 @@ import type { ReactElement } from "react";
 import type { Delegation } from "#contract/delegations.ts";
 import { words } from "../../strings/en.ts";
 import { formatMoment, formatRelative } from "../../strings/format.ts";
+import { Fact, FactList } from "../../ui/fact-list.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
 import { useClock } from "../../ui/use-clock.ts";
 
@@ -20,21 +21,17 @@ const Who = ({ id, name }: { readonly id: string; readonly name: string | undefi
 export const DelegationFacts = ({ delegation }: { readonly delegation: Delegation }): ReactElement => {
   const now = useClock(30_000);
   return (
-    <dl className="sp-facts">
-      <dt>{words.delegations.from}</dt>
-      <dd>
+    <FactList>
+      <Fact name={words.delegations.from}>
         <Who id={delegation.delegator_id} name={delegation.delegator_name} />
-      </dd>
-      <dt>{words.delegations.to}</dt>
-      <dd>
+      </Fact>
+      <Fact name={words.delegations.to}>
         <Who id={delegation.agent_id} name={delegation.agent_name} />
-      </dd>
-      <dt>{words.delegations.created}</dt>
-      <dd>
+      </Fact>
+      <Fact name={words.delegations.created}>
         {formatMoment(delegation.created_at)} {words.delegations.by} <Foreign text={delegation.created_by} isCode />
-      </dd>
-      <dt>{words.delegations.ends}</dt>
-      <dd>
+      </Fact>
+      <Fact name={words.delegations.ends}>
         {delegation.expires_at === null ? (
           words.delegations.never
         ) : (
@@ -42,27 +39,21 @@ export const DelegationFacts = ({ delegation }: { readonly delegation: Delegatio
             {formatMoment(delegation.expires_at)} {words.common.aside(formatRelative(delegation.expires_at, now))}
           </time>
         )}
-      </dd>
+      </Fact>
       {delegation.hold === undefined ? null : (
-        <>
-          <dt>{words.delegations.hold}</dt>
-          <dd>{words.delegations.holds[delegation.hold] ?? delegation.hold}</dd>
-        </>
+        <Fact name={words.delegations.hold}>{words.delegations.holds[delegation.hold] ?? delegation.hold}</Fact>
       )}
       {delegation.ended_at === undefined ? null : (
-        <>
-          <dt>{words.delegations.ended}</dt>
-          <dd>
-            {formatMoment(delegation.ended_at)}
-            {delegation.end_reason === undefined ? null : (
-              <>
-                {": "}
-                <Foreign text={delegation.end_reason} />
-              </>
-            )}
-          </dd>
-        </>
+        <Fact name={words.delegations.ended}>
+          {formatMoment(delegation.ended_at)}
+          {delegation.end_reason === undefined ? null : (
+            <>
+              {": "}
+              <Foreign text={delegation.end_reason} />
+            </>
+          )}
+        </Fact>
       )}
-    </dl>
+    </FactList>
   );
 };

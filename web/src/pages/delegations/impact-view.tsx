@@ -4,6 +4,7 @@ import { useClient } from "../../api/client-context.ts";
 import { impactQuery } from "../../api/delegations.ts";
 import { words } from "../../strings/en.ts";
 import { formatRelative } from "../../strings/format.ts";
+import { Fact, FactList } from "../../ui/fact-list.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
 
@@ -32,9 +33,8 @@ export const ImpactView = ({ id, covers }: ImpactViewProps): ReactElement => {
   return (
     <QueryView query={query} service="membership">
       {(impact) => (
-        <dl className="sp-facts">
-          <dt>{covers === undefined ? words.delegations.impactTools : words.delegations.capabilities}</dt>
-          <dd>
+        <FactList>
+          <Fact name={covers === undefined ? words.delegations.impactTools : words.delegations.capabilities}>
             {covers === undefined ? (
               <Ids ids={[...new Set(impact.tools_lost.map((lost) => lost.tool_id))]} none={words.delegations.impactToolsNone} />
             ) : covers.tools === null ? (
@@ -42,19 +42,17 @@ export const ImpactView = ({ id, covers }: ImpactViewProps): ReactElement => {
             ) : (
               <Ids ids={covers.tools} none={words.common.none} />
             )}
-          </dd>
-          <dt>{words.delegations.impactRunning}</dt>
-          <dd>
+          </Fact>
+          <Fact name={words.delegations.impactRunning}>
             <Ids
               ids={impact.running_calls.map((call) => `${call.tool_id} (${formatRelative(call.since, new Date())})`)}
               none={words.delegations.impactNone}
             />
-          </dd>
-          <dt>{words.delegations.impactChildren}</dt>
-          <dd>
+          </Fact>
+          <Fact name={words.delegations.impactChildren}>
             <Ids ids={impact.children} none={words.delegations.impactNone} />
-          </dd>
-        </dl>
+          </Fact>
+        </FactList>
       )}
     </QueryView>
   );

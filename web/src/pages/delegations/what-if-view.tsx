@@ -1,8 +1,9 @@
-import type { ReactElement, ReactNode } from "react";
+import type { ReactElement } from "react";
 import type { WhatIf } from "#contract/delegations.ts";
 import { words } from "../../strings/en.ts";
 import { formatCount } from "../../strings/format.ts";
 import { Chip } from "../../ui/chip.tsx";
+import { Fact, FactList } from "../../ui/fact-list.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
 
 const Names = ({ names, none }: { readonly names: readonly string[]; readonly none: string }): ReactElement =>
@@ -17,13 +18,6 @@ const Names = ({ names, none }: { readonly names: readonly string[]; readonly no
       ))}
     </ul>
   );
-
-const Row = ({ title, children }: { readonly title: string; readonly children: ReactNode }): ReactElement => (
-  <>
-    <dt>{title}</dt>
-    <dd>{children}</dd>
-  </>
-);
 
 const Audiences = ({ rows }: { readonly rows: WhatIf["audiences"]["added"] }): ReactElement =>
   rows.length === 0 ? (
@@ -53,32 +47,32 @@ export const WhatIfView = ({ whatIf }: { readonly whatIf: WhatIf }): ReactElemen
           ))}
         </ul>
       )}
-      <dl className="sp-facts">
-        <Row title={words.grant.added}>
+      <FactList>
+        <Fact name={words.grant.added}>
           <Names names={whatIf.tools.added} none={words.grant.noneAdded} />
-        </Row>
+        </Fact>
         {whatIf.tools.kept.length === 0 ? null : (
-          <Row title={words.grant.kept}>
+          <Fact name={words.grant.kept}>
             <Names names={whatIf.tools.kept} none={words.common.none} />
-          </Row>
+          </Fact>
         )}
         {whatIf.tools.removed.length === 0 ? null : (
-          <Row title={words.grant.removed}>
+          <Fact name={words.grant.removed}>
             <Names names={whatIf.tools.removed} none={words.common.none} />
-          </Row>
+          </Fact>
         )}
-        <Row title={words.grant.audiences}>
+        <Fact name={words.grant.audiences}>
           <Audiences rows={whatIf.audiences.added} />
-        </Row>
+        </Fact>
         {whatIf.audiences.removed.length === 0 ? null : (
-          <Row title={words.grant.audiencesRemoved}>
+          <Fact name={words.grant.audiencesRemoved}>
             <Audiences rows={whatIf.audiences.removed} />
-          </Row>
+          </Fact>
         )}
-        <Row title={words.grant.tenants}>
+        <Fact name={words.grant.tenants}>
           <Names names={whatIf.tenant_ids} none={words.common.none} />
-        </Row>
-        <Row title={words.grant.masked}>
+        </Fact>
+        <Fact name={words.grant.masked}>
           {masks.length === 0 ? (
             <span className="sp-dim">{words.grant.maskedNone}</span>
           ) : (
@@ -90,12 +84,12 @@ export const WhatIfView = ({ whatIf }: { readonly whatIf: WhatIf }): ReactElemen
               ))}
             </ul>
           )}
-        </Row>
-        <Row title={words.grant.stepUpTools}>
+        </Fact>
+        <Fact name={words.grant.stepUpTools}>
           <Names names={whatIf.step_up_tools} none={words.common.none} />
-        </Row>
-        <Row title={words.grant.graphVersion}>{formatCount(whatIf.graph_version)}</Row>
-      </dl>
+        </Fact>
+        <Fact name={words.grant.graphVersion}>{formatCount(whatIf.graph_version)}</Fact>
+      </FactList>
     </div>
   );
 };

@@ -3,6 +3,7 @@ import { useSession } from "../../session/session-context.ts";
 import { words } from "../../strings/en.ts";
 import { formatMoment, formatRelative, visibleText } from "../../strings/format.ts";
 import { Chip } from "../../ui/chip.tsx";
+import { Fact, FactList } from "../../ui/fact-list.tsx";
 import { Panel } from "../../ui/panel.tsx";
 import { useClock } from "../../ui/use-clock.ts";
 
@@ -19,13 +20,14 @@ export const WhoPanel = (): ReactElement => {
   const since = session.authTime === undefined ? undefined : new Date(session.authTime * 1000).toISOString();
   return (
     <Panel title={words.home.whoTitle}>
-      <dl className="sp-facts">
-        <dt>{words.home.id}</dt>
-        <dd className="sp-mono">{visibleText(session.subject.id)}</dd>
-        <dt>{words.home.tenant}</dt>
-        <dd className="sp-mono">{visibleText(session.tenant)}</dd>
-        <dt>{words.home.assurance}</dt>
-        <dd>
+      <FactList>
+        <Fact name={words.home.id}>
+          <span className="sp-mono">{visibleText(session.subject.id)}</span>
+        </Fact>
+        <Fact name={words.home.tenant}>
+          <span className="sp-mono">{visibleText(session.tenant)}</span>
+        </Fact>
+        <Fact name={words.home.assurance}>
           <Assurance acr={session.acr} />
           {since === undefined ? null : (
             <span className="sp-small sp-dim">
@@ -33,18 +35,15 @@ export const WhoPanel = (): ReactElement => {
               {words.home.since} <time dateTime={since}>{formatRelative(since, now)}</time>
             </span>
           )}
-        </dd>
+        </Fact>
         {session.expiresAt === undefined ? null : (
-          <>
-            <dt>{words.home.expires}</dt>
-            <dd>
-              <time dateTime={session.expiresAt} title={formatMoment(session.expiresAt)}>
-                {formatRelative(session.expiresAt, now)}
-              </time>
-            </dd>
-          </>
+          <Fact name={words.home.expires}>
+            <time dateTime={session.expiresAt} title={formatMoment(session.expiresAt)}>
+              {formatRelative(session.expiresAt, now)}
+            </time>
+          </Fact>
         )}
-      </dl>
+      </FactList>
     </Panel>
   );
 };

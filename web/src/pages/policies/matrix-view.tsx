@@ -4,6 +4,7 @@ import type { MatrixDifference } from "#contract/rollouts.ts";
 import type { ReadMatrix } from "../../api/policies.ts";
 import { policyWords } from "../../strings/policies.ts";
 import { Chip, type Tone } from "../../ui/chip.tsx";
+import { Fact, FactList } from "../../ui/fact-list.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
 import type { IconName } from "../../ui/icon.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
@@ -46,12 +47,11 @@ const Difference = ({ matrix }: { readonly matrix: MatrixDifference }): ReactEle
         />
       </>
     )}
-    <dl className="sp-facts sp-small">
-      <dt>{policyWords.matrix.digest}</dt>
-      <dd>
+    <FactList isSmall>
+      <Fact name={policyWords.matrix.digest}>
         <Foreign text={matrix.digest} isCode />
-      </dd>
-    </dl>
+      </Fact>
+    </FactList>
   </div>
 );
 

@@ -10,6 +10,7 @@ import { words } from "../../strings/en.ts";
 import { visibleText } from "../../strings/format.ts";
 import { policyWords } from "../../strings/policies.ts";
 import { CopyButton } from "../../ui/copy-button.tsx";
+import { Fact, FactList } from "../../ui/fact-list.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Panel } from "../../ui/panel.tsx";
@@ -20,19 +21,14 @@ import { EffectChip } from "./state-chip.tsx";
 const route = getRouteApi("/policies/$id");
 type Policy = ReplyOf<typeof readPolicy>;
 
-type Fact = readonly [string, string | undefined];
-
-const factsOf = (policy: Policy): readonly (readonly [string, string])[] => {
-  const facts: readonly Fact[] = [
-    [policyWords.where, `${policy.file}:${policy.line}`],
-    [policyWords.version, policy.version],
-    [policyWords.one.requestable, policy.requestable],
-    [policyWords.one.reason, policy.reason],
-    [policyWords.one.obligations, policy.obligations.join(", ") || undefined],
-    [policyWords.one.advice, policy.advice.join(", ") || undefined],
-  ];
-  return facts.filter((row): row is readonly [string, string] => row[1] !== undefined);
-};
+const factsOf = (policy: Policy): readonly (readonly [name: string, value: string | undefined])[] => [
+  [policyWords.where, `${policy.file}:${policy.line}`],
+  [policyWords.version, policy.version],
+  [policyWords.one.requestable, policy.requestable],
+  [policyWords.one.reason, policy.reason],
+  [policyWords.one.obligations, policy.obligations.join(", ") || undefined],
+  [policyWords.one.advice, policy.advice.join(", ") || undefined],
+];
 
 const Rule = ({ policy }: { readonly policy: Policy }): ReactElement => (
   <div className="sp-stack">
@@ -44,16 +40,13 @@ const Rule = ({ policy }: { readonly policy: Policy }): ReactElement => (
             <Foreign text={policy.description} />
           </strong>
         </div>
-        <dl className="sp-facts">
+        <FactList>
           {factsOf(policy).map(([name, value]) => (
-            <div key={name} style={{ display: "contents" }}>
-              <dt>{name}</dt>
-              <dd>
-                <Foreign text={value} isCode />
-              </dd>
-            </div>
+            <Fact key={name} name={name}>
+              {value === undefined ? undefined : <Foreign text={value} isCode />}
+            </Fact>
           ))}
-        </dl>
+        </FactList>
       </div>
     </section>
     <Panel title={policyWords.one.source}>

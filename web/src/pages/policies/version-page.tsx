@@ -9,6 +9,7 @@ import { words } from "../../strings/en.ts";
 import { formatMoment, visibleText } from "../../strings/format.ts";
 import { policyWords } from "../../strings/policies.ts";
 import { CopyButton } from "../../ui/copy-button.tsx";
+import { Fact, FactList } from "../../ui/fact-list.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Panel } from "../../ui/panel.tsx";
@@ -34,24 +35,16 @@ const Facts = ({ version }: { readonly version: Version }): ReactElement => (
           <Foreign text={version.message} />
         </strong>
       </div>
-      <dl className="sp-facts">
-        <dt>{policyWords.by}</dt>
-        <dd>
+      <FactList>
+        <Fact name={policyWords.by}>
           <Foreign text={version.created_by} isCode />
-        </dd>
-        <dt>{policyWords.created}</dt>
-        <dd>{formatMoment(version.created_at)}</dd>
-        {version.activated_at === undefined ? null : (
-          <>
-            <dt>{policyWords.activated}</dt>
-            <dd>{formatMoment(version.activated_at)}</dd>
-          </>
-        )}
-        <dt>{policyWords.oneVersion.digest}</dt>
-        <dd>
+        </Fact>
+        <Fact name={policyWords.created}>{formatMoment(version.created_at)}</Fact>
+        {version.activated_at === undefined ? null : <Fact name={policyWords.activated}>{formatMoment(version.activated_at)}</Fact>}
+        <Fact name={policyWords.oneVersion.digest}>
           <Foreign text={version.digest} isCode />
-        </dd>
-      </dl>
+        </Fact>
+      </FactList>
     </div>
   </section>
 );

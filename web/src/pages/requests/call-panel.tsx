@@ -3,9 +3,9 @@ import type { ShownCall } from "#contract/access-requests.ts";
 import { words } from "../../strings/en.ts";
 import { formatMoney, visibleText } from "../../strings/format.ts";
 import { requestWords } from "../../strings/requests.ts";
+import { Fact, FactList } from "../../ui/fact-list.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
 import { Panel } from "../../ui/panel.tsx";
-import { FactList } from "./fact-list.tsx";
 
 const text = requestWords.call;
 
@@ -33,40 +33,32 @@ export const CallPanel = ({ call }: { readonly call: ShownCall }): ReactElement 
   return (
     <Panel title={text.title}>
       <div className="sp-stack">
-        <FactList
-          rows={[
-            [
-              text.tool,
-              tool === undefined ? undefined : (
-                <span key="tool">
-                  {tool.title === undefined ? null : (
-                    <>
-                      <Foreign text={tool.title} />{" "}
-                    </>
-                  )}
-                  <Foreign text={tool.name} isCode />
-                </span>
-              ),
-            ],
-            [text.cost, call.cost_usd === undefined ? undefined : formatMoney(call.cost_usd)],
-          ]}
-        />
+        <FactList>
+          <Fact name={text.tool}>
+            {tool && (
+              <>
+                {tool.title === undefined ? null : (
+                  <>
+                    <Foreign text={tool.title} />{" "}
+                  </>
+                )}
+                <Foreign text={tool.name} isCode />
+              </>
+            )}
+          </Fact>
+          <Fact name={text.cost}>{call.cost_usd === undefined ? undefined : formatMoney(call.cost_usd)}</Fact>
+        </FactList>
         <h3>{text.arguments}</h3>
         {members.length === 0 ? (
           <p className="sp-dim">{words.common.none}</p>
         ) : (
-          <FactList
-            rows={members.map(([name, value]) => [
-              visibleText(name),
-              hidden.has(pointerOf(name)) ? (
-                <span key={name} className="sp-dim">
-                  {text.hidden}
-                </span>
-              ) : (
-                <Value key={name} value={value} />
-              ),
-            ])}
-          />
+          <FactList>
+            {members.map(([name, value]) => (
+              <Fact key={name} name={visibleText(name)}>
+                {hidden.has(pointerOf(name)) ? <span className="sp-dim">{text.hidden}</span> : <Value value={value} />}
+              </Fact>
+            ))}
+          </FactList>
         )}
         {hidden.size === 0 ? null : (
           <p className="sp-small sp-dim">

@@ -11,13 +11,13 @@ import { requestWords } from "../../strings/requests.ts";
 import { ActButton } from "../../ui/act-button.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import { Failure } from "../../ui/failure.tsx";
+import { Fact, FactList } from "../../ui/fact-list.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Panel } from "../../ui/panel.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
 import { AnswerPanel } from "./answer-panel.tsx";
 import { CallPanel } from "./call-panel.tsx";
-import { FactList } from "./fact-list.tsx";
 import { ApprovalChip, RequestStatusChip } from "./status-chip.tsx";
 
 const route = getRouteApi("/requests/$id");
@@ -35,37 +35,38 @@ const Facts = ({ task }: { readonly task: AccessRequestTask }): ReactElement => 
           <Foreign text={requestWords.failures[task.failure] ?? task.failure} />
         </p>
       )}
-      <FactList
-        rows={[
-          [requestWords.who, <Foreign key="who" text={nameOf(task.subject)} />],
-          [requestWords.agent, task.agent === undefined ? undefined : <Foreign key="agent" text={nameOf(task.agent)} />],
-          [requestWords.action, <Foreign key="action" text={task.action.name} isCode />],
-          [
-            requestWords.resource,
-            <Foreign key="resource" text={`${task.resource.type} ${task.resource.id ?? task.resource.ref ?? ""}`} isCode />,
-          ],
-          [
-            requestWords.justification,
-            task.justification === undefined ? (
-              <span className="sp-dim">{requestWords.justificationNone}</span>
-            ) : (
-              <Foreign key="why" text={task.justification} />
-            ),
-          ],
-          [requestWords.approvers, <Foreign key="approvers" text={task.approvers.join(", ") || words.common.none} isCode />],
-          [requestWords.asked, formatMoment(task.created_at)],
-          [requestWords.until, task.status === "pending" ? formatMoment(task.expires_at) : undefined],
-          [requestWords.answeredBy, task.answered_by === undefined ? undefined : <Foreign key="by" text={nameOf(task.answered_by)} />],
-          [requestWords.answeredAt, task.answered_at === undefined ? undefined : formatMoment(task.answered_at)],
-          [requestWords.comment, task.comment === undefined ? undefined : <Foreign key="comment" text={task.comment} />],
-          [
-            requestWords.decision,
-            <Link key="decision" className="sp-link sp-mono" to="/why/$decisionId" params={{ decisionId: task.evaluation_id }}>
-              {task.evaluation_id}
-            </Link>,
-          ],
-        ]}
-      />
+      <FactList>
+        <Fact name={requestWords.who}>
+          <Foreign text={nameOf(task.subject)} />
+        </Fact>
+        <Fact name={requestWords.agent}>{task.agent && <Foreign text={nameOf(task.agent)} />}</Fact>
+        <Fact name={requestWords.action}>
+          <Foreign text={task.action.name} isCode />
+        </Fact>
+        <Fact name={requestWords.resource}>
+          <Foreign text={`${task.resource.type} ${task.resource.id ?? task.resource.ref ?? ""}`} isCode />
+        </Fact>
+        <Fact name={requestWords.justification}>
+          {task.justification === undefined ? (
+            <span className="sp-dim">{requestWords.justificationNone}</span>
+          ) : (
+            <Foreign text={task.justification} />
+          )}
+        </Fact>
+        <Fact name={requestWords.approvers}>
+          <Foreign text={task.approvers.join(", ") || words.common.none} isCode />
+        </Fact>
+        <Fact name={requestWords.asked}>{formatMoment(task.created_at)}</Fact>
+        <Fact name={requestWords.until}>{task.status === "pending" ? formatMoment(task.expires_at) : undefined}</Fact>
+        <Fact name={requestWords.answeredBy}>{task.answered_by && <Foreign text={nameOf(task.answered_by)} />}</Fact>
+        <Fact name={requestWords.answeredAt}>{task.answered_at === undefined ? undefined : formatMoment(task.answered_at)}</Fact>
+        <Fact name={requestWords.comment}>{task.comment === undefined ? undefined : <Foreign text={task.comment} />}</Fact>
+        <Fact name={requestWords.decision}>
+          <Link className="sp-link sp-mono" to="/why/$decisionId" params={{ decisionId: task.evaluation_id }}>
+            {task.evaluation_id}
+          </Link>
+        </Fact>
+      </FactList>
     </div>
   </Panel>
 );
@@ -81,7 +82,9 @@ const Approval = ({ result }: { readonly result: NonNullable<AccessRequestReply[
             <Foreign text={requestWords.voidReasons[approval.reason] ?? approval.reason} />
           </p>
         )}
-        <FactList rows={[[requestWords.approvedUntil, formatMoment(approval.approved_until)]]} />
+        <FactList>
+          <Fact name={requestWords.approvedUntil}>{formatMoment(approval.approved_until)}</Fact>
+        </FactList>
         {approval.single_use ? <p className="sp-small sp-dim">{requestWords.singleUse}</p> : null}
       </div>
     </Panel>

@@ -9,6 +9,7 @@ import { words } from "../../strings/en.ts";
 import { formatCount, visibleText } from "../../strings/format.ts";
 import { Chip, Verdict } from "../../ui/chip.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
+import { Fact, FactList } from "../../ui/fact-list.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { Panel } from "../../ui/panel.tsx";
@@ -169,24 +170,21 @@ export const ResultView = ({ called }: { readonly called: Called }): ReactElemen
         {outcome === undefined ? <p>{words.tools.resultUnreadable}</p> : null}
         {outcome?.kind === "done" ? <Parts parts={outcome.parts} /> : null}
         {refused === undefined ? null : <Refused outcome={refused} />}
-        <dl className="sp-facts sp-small">
+        <FactList isSmall>
           {refused === undefined ? null : (
-            <>
-              <dt>{words.failure.code}</dt>
-              <dd className="sp-mono">{visibleText(refused.code)}</dd>
-            </>
+            <Fact name={words.failure.code}>
+              <span className="sp-mono">{visibleText(refused.code)}</span>
+            </Fact>
           )}
           {decisionId === undefined ? null : (
-            <>
-              <dt>{words.failure.decision}</dt>
-              <dd>
-                <DecisionLink id={decisionId} />
-              </dd>
-            </>
+            <Fact name={words.failure.decision}>
+              <DecisionLink id={decisionId} />
+            </Fact>
           )}
-          <dt>{words.failure.correlation}</dt>
-          <dd className="sp-mono">{visibleText(refused?.correlationId ?? called.correlationId)}</dd>
-        </dl>
+          <Fact name={words.failure.correlation}>
+            <span className="sp-mono">{visibleText(refused?.correlationId ?? called.correlationId)}</span>
+          </Fact>
+        </FactList>
         <div className="sp-actions">
           <CopyButton label={words.common.copyJson} text={() => JSON.stringify(called.response, undefined, 2)} />
         </div>

@@ -1,6 +1,7 @@
 import type { ReactElement } from "react";
 import type { ToolDescriptor } from "#contract/tools.ts";
 import { words } from "../../strings/en.ts";
+import { Fact, FactList } from "../../ui/fact-list.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
 import { Panel } from "../../ui/panel.tsx";
 import { Tree } from "../../ui/tree.tsx";
@@ -60,38 +61,27 @@ export const ToolFacts = ({ tool }: { readonly tool: ToolDescriptor }): ReactEle
         {hasArguments ? <SchemaTree schema={tool.inputSchema} /> : <p className="sp-dim">{words.tools.schemaNone}</p>}
       </Panel>
       <Panel title={words.why.details}>
-        <dl className="sp-facts">
-          <dt>{words.tools.name}</dt>
-          <dd>
+        <FactList>
+          <Fact name={words.tools.name}>
             <Foreign text={tool.name} isCode />
-          </dd>
-          <dt>{words.tools.source}</dt>
-          <dd>{tool.source}</dd>
+          </Fact>
+          <Fact name={words.tools.source}>{tool.source}</Fact>
           {systemOf(tool) === "" ? null : (
-            <>
-              <dt>{words.tools.from}</dt>
-              <dd>
-                <Foreign text={systemOf(tool)} />
-              </dd>
-            </>
+            <Fact name={words.tools.from}>
+              <Foreign text={systemOf(tool)} />
+            </Fact>
           )}
           {tool.metadata?.env === undefined ? null : (
-            <>
-              <dt>{words.tools.env}</dt>
-              <dd>
-                <Foreign text={tool.metadata.env} />
-              </dd>
-            </>
+            <Fact name={words.tools.env}>
+              <Foreign text={tool.metadata.env} />
+            </Fact>
           )}
           {tagsOf(tool).length === 0 ? null : (
-            <>
-              <dt>{words.tools.tags}</dt>
-              <dd>
-                <Foreign text={tagsOf(tool).join(", ")} />
-              </dd>
-            </>
+            <Fact name={words.tools.tags}>
+              <Foreign text={tagsOf(tool).join(", ")} />
+            </Fact>
           )}
-        </dl>
+        </FactList>
         {claims.length === 0 ? null : (
           <>
             <h3>

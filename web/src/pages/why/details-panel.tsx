@@ -2,6 +2,7 @@ import type { ReactElement } from "react";
 import type { DecisionRecord } from "#contract/authzen.ts";
 import { words } from "../../strings/en.ts";
 import { formatCount, formatMoment } from "../../strings/format.ts";
+import { Fact, FactList } from "../../ui/fact-list.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
 import { Panel } from "../../ui/panel.tsx";
 import { Tree } from "../../ui/tree.tsx";
@@ -33,18 +34,13 @@ const rowsOf = (record: DecisionRecord): readonly (readonly [string, string | un
 export const DetailsPanel = ({ record }: { readonly record: DecisionRecord }): ReactElement => (
   <Panel title={words.why.details}>
     <div className="sp-stack">
-      <dl className="sp-facts">
-        {rowsOf(record)
-          .filter((row): row is readonly [string, string] => row[1] !== undefined)
-          .map(([name, value]) => (
-            <div key={name} style={{ display: "contents" }}>
-              <dt>{name}</dt>
-              <dd>
-                <Foreign text={value} isCode />
-              </dd>
-            </div>
-          ))}
-      </dl>
+      <FactList>
+        {rowsOf(record).map(([name, value]) => (
+          <Fact key={name} name={name}>
+            {value === undefined ? undefined : <Foreign text={value} isCode />}
+          </Fact>
+        ))}
+      </FactList>
       {record.errors === undefined || record.errors.length === 0 ? null : (
         <>
           <h3>{words.why.errors}</h3>

@@ -1,0 +1,15 @@
+import type { ReactElement, ReactNode } from "react";
+
+/** Names with values, each a `Fact`. */
+export const FactList = ({ children, isSmall }: { readonly children: ReactNode; readonly isSmall?: boolean }): ReactElement => (
+  <dl className={isSmall === true ? "sp-facts sp-small" : "sp-facts"}>{children}</dl>
+);
+
+/** One of them; without a value it is left out. */
+export const Fact = ({ name, children }: { readonly name: string; readonly children: ReactNode }): ReactElement | null =>
+  children === undefined ? null : (
+    <>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </>
+  );
