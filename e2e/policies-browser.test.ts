@@ -108,7 +108,8 @@ test("ada drafts, is told a fault and a failing case, shadows, sees what differs
   await page.getByRole("button", { name: "Put in the shadow" }).click();
   await dialog.getByRole("button", { name: "Put in the shadow" }).click();
   const shadow = page.getByRole("region", { name: "What it decides otherwise, live" });
-  await shadow.waitFor();
+  // Others are told of it while this process still reads it; the answer comes afterwards.
+  await page.getByText(/^v2\S* is in the shadow\.$/).waitFor();
   assert.equal(await cleoMay(), false, "a version in the shadow decides nothing");
   await shadow.getByText("person:cleo operations").first().waitFor();
   const differing = await rowsOf(shadow.getByRole("table"));

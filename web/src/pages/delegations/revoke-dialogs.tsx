@@ -10,9 +10,9 @@ import { Foreign } from "../../ui/foreign.tsx";
 import { Panel } from "../../ui/panel.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
 import { StatusChip } from "../../ui/status-chip.tsx";
-import { ActDialog } from "./act-dialog.tsx";
 import { isLive } from "./facts.ts";
 import { ImpactView, useIsImpactRead } from "./impact-view.tsx";
+import { ReasonedActDialog } from "./reasoned-act-dialog.tsx";
 
 export interface DialogProps {
   /** Told with the server's fact, to be shown where the person is. */
@@ -23,7 +23,7 @@ export interface DialogProps {
 export const RevokeDialog = ({ id, onDone, onClose }: DialogProps & { readonly id: string }): ReactElement => {
   const client = useClient();
   return (
-    <ActDialog
+    <ReasonedActDialog
       title={words.delegations.revokeTitle}
       sentence={words.delegations.revokeSentence}
       verb={words.delegations.revoke}
@@ -36,14 +36,14 @@ export const RevokeDialog = ({ id, onDone, onClose }: DialogProps & { readonly i
       onClose={onClose}
     >
       <ImpactView id={id} />
-    </ActDialog>
+    </ReasonedActDialog>
   );
 };
 
 export const PauseDialog = ({ id, onDone, onClose }: DialogProps & { readonly id: string }): ReactElement => {
   const client = useClient();
   return (
-    <ActDialog
+    <ReasonedActDialog
       title={words.delegations.pauseTitle}
       sentence={words.delegations.pauseSentence}
       verb={words.delegations.pause}
@@ -62,7 +62,7 @@ export const ResumeDialog = ({
 }: DialogProps & { readonly id: string; readonly etag: string | undefined }): ReactElement => {
   const client = useClient();
   return (
-    <ActDialog
+    <ReasonedActDialog
       title={words.delegations.resumeTitle}
       sentence={words.delegations.resumeSentence}
       verb={words.delegations.resume}
@@ -94,7 +94,7 @@ export const RevokeAllDialog = ({
   const query = useQuery({ ...delegationListQuery(client, { user_id: subject.id, agent_id: agentId }), staleTime: 0 });
   const live = query.data?.items.filter(isLive) ?? [];
   return (
-    <ActDialog
+    <ReasonedActDialog
       title={words.delegations.manyTitle(agentName)}
       sentence={words.delegations.manySentence}
       verb={words.delegations.revoke}
@@ -118,6 +118,6 @@ export const RevokeAllDialog = ({
           )
         }
       </QueryView>
-    </ActDialog>
+    </ReasonedActDialog>
   );
 };

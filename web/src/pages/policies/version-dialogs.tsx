@@ -1,13 +1,10 @@
-import { Button, Checkbox, Modal, Textarea } from "@mantine/core";
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState, type FormEvent, type ReactElement, type ReactNode } from "react";
+import { Checkbox, Textarea } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useState, type ReactElement } from "react";
 import { useClient } from "../../api/client-context.ts";
-import { GatewayError } from "../../api/gateway-error.ts";
 import { activate, matrixQuery, POLICIES, rollBackTo } from "../../api/policies.ts";
-import { words } from "../../strings/en.ts";
 import { policyWords } from "../../strings/policies.ts";
-import { ActButton } from "../../ui/act-button.tsx";
-import { Failure } from "../../ui/failure.tsx";
+import { ActDialog, type ActDialogProps } from "../../ui/act-dialog.tsx";
 import { MatrixView } from "./matrix-view.tsx";
 
 const text = policyWords.acts;
@@ -18,63 +15,19 @@ export interface ActProps {
   readonly onClose: () => void;
 }
 
-interface PolicyDialogProps {
-  readonly title: string;
-  readonly sentence: string;
-  readonly verb: string;
-  readonly isDangerous?: boolean;
-  readonly isReady?: boolean;
-  readonly act: () => Promise<unknown>;
+interface PolicyDialogProps extends Omit<ActDialogProps<unknown>, "onDone" | "rereads" | "size"> {
+  /** Said once it is done. */
   readonly fact: string;
   readonly onDone: (fact: string) => void;
-  readonly onClose: () => void;
-  readonly children?: ReactNode;
 }
 
-/** An act on a version: what it means first, then the button that says what it does. Afterwards everything is read again. */
-export const PolicyDialog = (props: PolicyDialogProps): ReactElement => {
-  const queries = useQueryClient();
-  const reread = async (): Promise<void> => await queries.invalidateQueries({ queryKey: [POLICIES] });
-  const acting = useMutation({
-    mutationFn: props.act,
-    onSuccess: () => {
-      props.onClose();
-      props.onDone(props.fact);
-    },
-    onSettled: reread,
-  });
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    if (!acting.isPending && props.isReady !== false) acting.mutate();
+/** An act on a version; afterwards everything of policies is read again. */
+export const PolicyDialog = ({ fact, onDone, ...rest }: PolicyDialogProps): ReactElement => {
+  const done = (): void => {
+    rest.onClose();
+    onDone(fact);
   };
-  const isUnknown = acting.error instanceof GatewayError && acting.error.problem.code === "outcome_unknown";
-  return (
-    <Modal opened onClose={props.onClose} title={props.title} size="xl" closeButtonProps={{ "aria-label": words.common.close }}>
-      <form className="sp-stack" onSubmit={submit} noValidate>
-        <p>{props.sentence}</p>
-        {props.children}
-        {acting.isError ? <Failure error={acting.error} /> : null}
-        <div className="sp-actions">
-          <ActButton
-            type="submit"
-            isBusy={acting.isPending}
-            disabled={props.isReady === false}
-            {...(props.isDangerous === true ? { color: "red.9" } : {})}
-          >
-            {props.verb}
-          </ActButton>
-          <Button variant="default" onClick={props.onClose}>
-            {words.common.cancel}
-          </Button>
-          {isUnknown ? (
-            <Button variant="default" onClick={props.onClose}>
-              {words.common.refresh}
-            </Button>
-          ) : null}
-        </div>
-      </form>
-    </Modal>
-  );
+  return <ActDialog {...rest} size="xl" rereads={POLICIES} onDone={done} />;
 };
 
 /** Lets a version decide: the difference is shown, has to be said to be seen, and its digest goes along. */

@@ -1,12 +1,10 @@
 import { Button, Modal } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { useState, type FormEvent, type ReactElement, type ReactNode } from "react";
-import { GatewayError } from "../../api/gateway-error.ts";
-import { words } from "../../strings/en.ts";
-import { ActButton } from "../../ui/act-button.tsx";
-import { Failure } from "../../ui/failure.tsx";
-import { ReasonField } from "../../ui/reason-field.tsx";
-import { isReason } from "./facts.ts";
+import type { FormEvent, ReactElement, ReactNode } from "react";
+import { GatewayError } from "../api/gateway-error.ts";
+import { words } from "../strings/en.ts";
+import { ActButton } from "./act-button.tsx";
+import { Failure } from "./failure.tsx";
 
 export interface ActDialogProps<T> {
   readonly title: string;
@@ -14,41 +12,46 @@ export interface ActDialogProps<T> {
   /** The button: the verb of what happens. */
   readonly verb: string;
   readonly isDangerous?: boolean;
+  /** False: the button is off. */
   readonly isReady?: boolean;
-  readonly act: (reason: string) => Promise<T>;
+  readonly size?: "lg" | "xl";
+  /** Looks at what was filled in when somebody sends it; false keeps it here. */
+  readonly check?: () => boolean;
+  readonly act: () => Promise<T>;
+  /** The root of the queries that are read again afterwards, however it ended. */
+  readonly rereads: string;
   readonly onDone: (done: T) => void;
   readonly onClose: () => void;
-  /** The consequences, read from the server. */
+  /** What it means, read from the server, and what has to be filled in. */
   readonly children?: ReactNode;
 }
 
-/** An act on a delegation: first what it means, then why, then the button that says what it does. */
+/** An act: first what it means, then the button that says what it does. */
 export const ActDialog = <T,>(props: ActDialogProps<T>): ReactElement => {
-  const [reason, setReason] = useState("");
-  const [hasTried, setTried] = useState(false);
   const queries = useQueryClient();
-  const acting = useMutation({
-    mutationFn: async () => await props.act(reason.trim()),
-    onSuccess: props.onDone,
-    onSettled: async () => await queries.invalidateQueries({ queryKey: ["delegations"] }),
-  });
+  const reread = async (): Promise<void> => await queries.invalidateQueries({ queryKey: [props.rereads] });
+  const acting = useMutation({ mutationFn: props.act, onSuccess: props.onDone, onSettled: reread });
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    setTried(true);
-    if (isReason(reason) && !acting.isPending && props.isReady !== false) acting.mutate();
+    if (props.check?.() !== false && !acting.isPending && props.isReady !== false) acting.mutate();
   };
   const isUnknown = acting.error instanceof GatewayError && acting.error.problem.code === "outcome_unknown";
   // The answer was lost: the object itself is read again, and what it says is the truth.
   const checkNow = (): void => {
-    void queries.invalidateQueries({ queryKey: ["delegations"] });
+    void reread();
     props.onClose();
   };
   return (
-    <Modal opened onClose={props.onClose} title={props.title} size="lg" closeButtonProps={{ "aria-label": words.common.close }}>
+    <Modal
+      opened
+      onClose={props.onClose}
+      title={props.title}
+      size={props.size ?? "lg"}
+      closeButtonProps={{ "aria-label": words.common.close }}
+    >
       <form className="sp-stack" onSubmit={submit} noValidate>
         <p>{props.sentence}</p>
         {props.children}
-        <ReasonField value={reason} hasFault={hasTried && !isReason(reason)} onChange={setReason} />
         {acting.isError ? <Failure error={acting.error} /> : null}
         {isUnknown ? (
           <div>
