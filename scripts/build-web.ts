@@ -5,6 +5,7 @@ import { basename, join, relative } from "node:path";
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
 import { build, type Manifest } from "vite";
+import { isAlive } from "#store/is-alive.ts";
 
 /**
  * Builds the web client into web/dist, only when something it is made of has changed. Safe for several processes at
@@ -75,15 +76,6 @@ const digestOfSources = async (): Promise<string> => {
 };
 
 const isBuilt = async (digest: string): Promise<boolean> => existsSync(markerFile) && (await readFile(markerFile, "utf8")) === digest;
-
-const isAlive = (pid: number): boolean => {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
-  }
-};
 
 const sleep = async (milliseconds: number): Promise<void> => await new Promise((resolve) => setTimeout(resolve, milliseconds));
 

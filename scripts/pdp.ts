@@ -13,6 +13,7 @@ import type { Database } from "#store/database.ts";
 import { createPglite } from "#store/pglite.ts";
 import { createPostgres } from "#store/postgres.ts";
 import { silentLog } from "#telemetry/log.ts";
+import { Refusal } from "./refusal.ts";
 
 const help = `npm run pdp -- rollback [VERSION] [--data .sallyport]
 npm run pdp -- versions [--data .sallyport]
@@ -33,14 +34,6 @@ const NO_INPUT = 66;
 const UNAVAILABLE = 69;
 const REFUSED = 77;
 const LOCKED = 73;
-
-class Refusal extends Error {
-  readonly exitCode: number;
-  constructor(exitCode: number, message: string) {
-    super(message);
-    this.exitCode = exitCode;
-  }
-}
 
 const readArguments = () => {
   try {

@@ -6,12 +6,13 @@ import { join, resolve } from "node:path";
 import { parseArgs, promisify } from "node:util";
 import { explanation, routesReloaded, type ExplainRequest } from "#contract/routes.ts";
 import type { Fault } from "#contract/problem.ts";
-import { faultLine } from "#gateway/start-faults.ts";
+import { faultLine } from "#contract/start-faults.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
 import { addressesOf } from "#house/house-addresses.ts";
 import { readHouseSettings } from "#house/settings.ts";
 import { checkRoutes } from "./doctor/check-routes.ts";
 import { explanationText } from "./routes/explanation-text.ts";
+import { Refusal } from "./refusal.ts";
 
 const help = `npm run routes -- explain METHOD TARGET [--user ben] [--agent agent:hr-assistant] [--acr strong] [--credential none] [--host HOST] [--body FILE] [--json]
 npm run routes -- reload
@@ -34,14 +35,8 @@ npm run routes -- check [--config DIR]
   --config DIR     folder of routes.yaml and pdp.yaml for check, default config/
 `;
 
-/** Exit codes of sysexits.h: 64 usage, 65 not understood, 69 no gateway, 77 not permitted, 78 faults in the table. */
-class Refusal extends Error {
-  readonly exitCode: number;
-  constructor(exitCode: number, message: string) {
-    super(message);
-    this.exitCode = exitCode;
-  }
-}
+// Exit codes of sysexits.h: 64 usage, 65 not understood, 69 no gateway, 77 not permitted, 78 faults in the table.
+
 const from = process.env["SALLYPORT_INVOKED_FROM"] ?? process.cwd();
 
 const readArguments = () => {
@@ -151,12 +146,7 @@ const check = async (given: Given): Promise<void> => {
   const { settings, faults } = readHouseSettings(environment);
   if (faults.length > 0) throw new Refusal(78, faults.map(faultLine).join("\n"));
   const folder = given.config === "config" ? join(import.meta.dirname, "../config") : resolve(from, given.config);
-  const addresses = addressesOf({
-    port: Number(given.port),
-    publicOrigins: settings.gateway.publicOrigins,
-    issuer: settings.authn.oidcIssuer,
-    ...settings.house,
-  });
+  const addresses = addressesOf(Number(given.port), settings);
   const { file, table, warnings } = await checkRoutes({ folder, settings, addresses, environment });
   for (const warning of warnings) process.stderr.write(`warning: ${faultLine(warning)}\n`);
   process.stdout.write(`${file}: ${table.routes.length} rows, no fault, revision ${table.revision}\n`);

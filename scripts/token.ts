@@ -8,6 +8,7 @@ import { deriveClientSecret } from "#authn/client-secret.ts";
 import { parseSecret, readHouseSecrets } from "#authn/house-secret.ts";
 import { CLI_CLIENT, DEMO_GRANT } from "#authn/issuer/clients.ts";
 import { demoPassword, demoSignIns, demoTotpSecret } from "#demo/sign-ins.ts";
+import { Refusal } from "./refusal.ts";
 
 const help = `npm run token -- --user ben [--agent agent:hr-assistant] [--acr strong] [--scope "a b"] [--aud URL] [--port 8080]
 npm run token -- --client service:pep [--scope "a b"] [--aud URL] [--port 8080] [--data .sallyport]
@@ -31,14 +32,7 @@ or of a service client (${demoSignIns.services.map((row) => row.clientId).join("
   --port N         the gateway's port, default 8080; the issuer listens on the next one
 `;
 
-/** Why no token came, in words that say what to do; exit codes of sysexits.h. */
-class Refusal extends Error {
-  readonly exitCode: number;
-  constructor(exitCode: number, message: string) {
-    super(message);
-    this.exitCode = exitCode;
-  }
-}
+/** Exit codes of sysexits.h. */
 const USAGE = 64;
 const UNAVAILABLE = 69;
 const REFUSED = 77;

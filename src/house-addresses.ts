@@ -1,4 +1,5 @@
 import type { PartName } from "./command-line.ts";
+import type { HouseSettings } from "./settings.ts";
 
 /** Where everything is: origins, service addresses (each is its audience too), ports. */
 export interface HouseAddresses {
@@ -22,32 +23,25 @@ const offsets = { gateway: 0, issuer: 1, pdp: 2, crud: 3, membership: 4, secrets
 
 const trimmed = (url: string): string => url.replace(/\/$/, "");
 
-export const addressesOf = (given: {
-  readonly port: number;
-  readonly publicOrigins: readonly string[];
-  readonly issuer: string | undefined;
-  readonly pdpUrl: string | undefined;
-  readonly crudUrl: string | undefined;
-  readonly membershipUrl: string | undefined;
-  readonly secretsUrl: string | undefined;
-}): HouseAddresses => {
-  const ports = Object.fromEntries(Object.entries(offsets).map(([part, offset]) => [part, given.port + offset])) as HouseAddresses["ports"];
+/** `port`: the gateway's. */
+export const addressesOf = (port: number, { gateway, authn, house }: HouseSettings): HouseAddresses => {
+  const ports = Object.fromEntries(Object.entries(offsets).map(([part, offset]) => [part, port + offset])) as HouseAddresses["ports"];
   const at = (part: keyof typeof offsets, url?: string): string => trimmed(url ?? `http://localhost:${ports[part]}`);
   const publicOrigins =
-    given.publicOrigins.length > 0
-      ? given.publicOrigins.map(trimmed)
-      : ["localhost", "127.0.0.1", "[::1]"].map((host) => `http://${host}:${given.port}`);
+    gateway.publicOrigins.length > 0
+      ? gateway.publicOrigins.map(trimmed)
+      : ["localhost", "127.0.0.1", "[::1]"].map((host) => `http://${host}:${port}`);
   const publicOrigin = publicOrigins[0] ?? at("gateway");
   return {
     publicOrigin,
     publicOrigins,
-    issuer: given.issuer ?? at("issuer"),
+    issuer: authn.oidcIssuer ?? at("issuer"),
     services: {
       gateway: publicOrigin,
-      pdp: at("pdp", given.pdpUrl),
-      crud: at("crud", given.crudUrl),
-      membership: at("membership", given.membershipUrl),
-      secrets: at("secrets", given.secretsUrl),
+      pdp: at("pdp", house.pdpUrl),
+      crud: at("crud", house.crudUrl),
+      membership: at("membership", house.membershipUrl),
+      secrets: at("secrets", house.secretsUrl),
     },
     people: `http://127.0.0.1:${ports.people}`,
     ports,

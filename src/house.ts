@@ -4,7 +4,7 @@ import { openIssuerFetch } from "#authn/issuer-fetch.ts";
 import { Problem } from "#contract/problem.ts";
 import { demoPassword, demoTotpSecret } from "#demo/sign-ins.ts";
 import { readPdpConfiguration } from "#pdp/configuration-file.ts";
-import { faultLine } from "#gateway/start-faults.ts";
+import { faultLine } from "#contract/start-faults.ts";
 import { DataFolderLocked } from "#store/data-folder-lock.ts";
 import { createLog } from "#telemetry/log.ts";
 import { createMetrics, type Metrics } from "#telemetry/metrics.ts";
@@ -110,15 +110,7 @@ export const startHouse = async ({ commandLine, environment, say }: StartOptions
     await requireOneDatabase(commandLine, settings, pdpConfigFile);
     await mkdir(dataFolder, { recursive: true, mode: 0o700 });
 
-    const addresses = addressesOf({
-      port: commandLine.port,
-      publicOrigins: settings.gateway.publicOrigins,
-      issuer: settings.authn.oidcIssuer,
-      pdpUrl: settings.house.pdpUrl,
-      crudUrl: settings.house.crudUrl,
-      membershipUrl: settings.house.membershipUrl,
-      secretsUrl: settings.house.secretsUrl,
-    });
+    const addresses = addressesOf(commandLine.port, settings);
     const { send: askIssuer } = stack.use(await openIssuerFetch(settings.authn.oidcCaFile));
     const store = await openHouseStore({
       settings,

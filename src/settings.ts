@@ -13,7 +13,7 @@ import { telemetrySettings } from "#telemetry/config.ts";
 import { StartRefused } from "./start-refused.ts";
 
 /** Settings of the house itself; each room has its own in its `config.ts`. */
-export const houseSettings = {
+const houseSettings = {
   environment: setting("ENVIRONMENT", z.enum(["dev", "test", "production"]), {
     description: "dev and test allow demo sign-ins and insecure defaults; anything else must be production. Unset means production.",
     default: "production",

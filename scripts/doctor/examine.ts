@@ -8,7 +8,8 @@ import { addressesOf, type HouseAddresses } from "#house/house-addresses.ts";
 import { readHouseSettings, type HouseSettings } from "#house/settings.ts";
 import { readPdpConfiguration } from "#pdp/configuration-file.ts";
 import { parseVault } from "#secrets/providers/yaml/vault-document.ts";
-import { isAlive, readVaultFile } from "#secrets/providers/yaml/vault-file.ts";
+import { isAlive } from "#store/is-alive.ts";
+import { readVaultFile } from "#secrets/providers/yaml/vault-file.ts";
 import { createPostgres } from "#store/postgres.ts";
 import { silentLog } from "#telemetry/log.ts";
 import { checkRoutes } from "./check-routes.ts";
@@ -157,15 +158,7 @@ export const examine = async (options: ExamineOptions): Promise<readonly Finding
   findings.push(await examineFolder(folder, holder));
   // The rest is about values that must be readable first.
   if (faults.length > 0) return findings;
-  const addresses = addressesOf({
-    port: commandLine.port,
-    publicOrigins: settings.gateway.publicOrigins,
-    issuer: settings.authn.oidcIssuer,
-    pdpUrl: settings.house.pdpUrl,
-    crudUrl: settings.house.crudUrl,
-    membershipUrl: settings.house.membershipUrl,
-    secretsUrl: settings.house.secretsUrl,
-  });
+  const addresses = addressesOf(commandLine.port, settings);
   const config = commandLine.config === "config" ? join(options.root, "config") : resolve(options.from, commandLine.config);
   const secretsFile = settings.secrets.filePath ?? join(folder, "secrets.yaml");
   const looks = await Promise.all([

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { jsonText } from "#contract/setting.ts";
 import type { JSONWebKeySet } from "jose";
 
 /** An agent as a client of the token endpoint. It proves itself by a secret, of which we hold the digest, or by its key. */
@@ -46,16 +47,4 @@ const clientList = z
   .refine((rows) => new Set(rows.map((row) => row.clientId)).size === rows.length, "names a client_id twice");
 
 /** For settings: JSON `[{"client_id", "agent", "secret_sha256" | "jwks", "scopes"?}]`. */
-export const agentClientsText: z.ZodType<readonly AgentClient[]> = z.string().transform((text, context) => {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    context.addIssue({ code: "custom", message: "is not JSON" });
-    return z.NEVER;
-  }
-  const read = clientList.safeParse(value);
-  if (read.success) return read.data;
-  for (const issue of read.error.issues) context.addIssue({ code: "custom", message: `${issue.path.join(".")} ${issue.message}`.trim() });
-  return z.NEVER;
-}) as unknown as z.ZodType<readonly AgentClient[]>;
+export const agentClientsText: z.ZodType<readonly AgentClient[]> = jsonText(clientList);

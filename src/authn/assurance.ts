@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { jsonText } from "#contract/setting.ts";
 
 /** Our own words for how well somebody signed in; the second implies the first. */
 export type Assurance = "strong" | "phishing_resistant";
@@ -43,19 +44,7 @@ export const defaultAssuranceMap: AssuranceMap = {
 };
 
 /** For settings: JSON `{"strong": {"acr": [..], "amr": [["mfa"], ..]}, "phishing_resistant": {..}}`; it replaces the default. */
-export const assuranceMapText: z.ZodType<AssuranceMap> = z.string().transform((text, context) => {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    context.addIssue({ code: "custom", message: "is not JSON" });
-    return z.NEVER;
-  }
-  const read = mapSchema.safeParse(value);
-  if (read.success) return read.data;
-  for (const issue of read.error.issues) context.addIssue({ code: "custom", message: `${issue.path.join(".")} ${issue.message}`.trim() });
-  return z.NEVER;
-}) as unknown as z.ZodType<AssuranceMap>;
+export const assuranceMapText: z.ZodType<AssuranceMap> = jsonText(mapSchema);
 
 const meets = (given: AssuranceRule, acr: string | undefined, amr: ReadonlySet<string>): boolean =>
   (acr !== undefined && given.acr.includes(acr)) || given.amr.some((set) => set.every((method) => amr.has(method)));

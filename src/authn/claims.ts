@@ -31,19 +31,19 @@ const reject = (detail: string): never => {
 };
 
 /** 1 to 256 printable ASCII characters: look-alikes, blanks and lists never name anybody. */
-export const parseSubject = (value: unknown, prefix = ""): string => {
+const parseSubject = (value: unknown, prefix = ""): string => {
   if (typeof value !== "string" || value === "") return reject("The token names no subject.");
   const sub = `${prefix}${value}`;
   return subjectPattern.test(sub) ? sub : reject("The subject is not 1 to 256 printable ASCII characters.");
 };
 
-export const parseTenant = (value: unknown, fallback?: string): string => {
+const parseTenant = (value: unknown, fallback?: string): string => {
   const tenant = value === undefined || value === null ? fallback : value;
   if (tenant === undefined) throw new Problem("tenant_required");
   return typeof tenant === "string" && tenantPattern.test(tenant) ? tenant : reject("The tenant is not of the form tenant:name.");
 };
 
-export const readStrings = (value: unknown): readonly string[] =>
+const readStrings = (value: unknown): readonly string[] =>
   Array.isArray(value) ? value.filter((item): item is string => typeof item === "string") : [];
 
 /** `scope` as one text (RFC 9068) or a list, else `scp`. */

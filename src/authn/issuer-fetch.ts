@@ -4,7 +4,7 @@ import { Agent } from "undici";
 import type { Fetch } from "./issuer-keys.ts";
 
 /** The authority of the OpenID provider cannot be used: the start is refused. */
-export class IssuerAuthorityFault extends Error {
+class IssuerAuthorityFault extends Error {
   override readonly name = "IssuerAuthorityFault";
   /** sysexits.h: configuration. */
   readonly exitCode = 78;

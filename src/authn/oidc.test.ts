@@ -3,21 +3,12 @@ import { test, type TestContext } from "node:test";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { testDatabase } from "#testing/database.ts";
 import { testIssuer, type TestIssuer } from "#testing/issuer.ts";
+import { testOidcClient } from "#testing/oidc-client.ts";
 import { signIn, visitor } from "#testing/sign-in.ts";
-import { defaultAssuranceMap } from "./assurance.ts";
-import { createOidcClient, type OidcClientParts } from "./oidc.ts";
+import type { OidcClientParts } from "./oidc.ts";
 
 const clientOf = (op: TestIssuer, send: NonNullable<OidcClientParts["fetch"]>, metrics = createMetrics()) =>
-  createOidcClient({
-    issuer: op.url,
-    clientId: op.clientId,
-    clientSecret: op.clientSecret,
-    scopes: ["openid", "profile"],
-    mapping: { subjectPrefix: "", subjectClaim: "sub", tenantClaim: "tenant", assurance: defaultAssuranceMap },
-    now: () => new Date(),
-    metrics,
-    fetch: send,
-  });
+  testOidcClient(op, { scopes: ["openid", "profile"], metrics, fetch: send });
 
 const setUp = async (t: TestContext) => {
   const op = await testIssuer(t, await testDatabase(t, ["authn"]));

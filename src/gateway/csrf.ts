@@ -9,7 +9,7 @@ export type CsrfReason = "missing_token" | "headers_differ" | "invalid_token" | 
 
 const safe: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 
-export const isSafeMethod = (method: string): boolean => safe.has(method);
+const isSafeMethod = (method: string): boolean => safe.has(method);
 
 /** The request's own claims of where it came from; a browser sends them and a page cannot change them. */
 const originFault = (inbound: Inbound, method: string): CsrfReason | undefined => {

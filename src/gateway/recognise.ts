@@ -52,7 +52,7 @@ export const clientOf = (inbound: Inbound): BrowserClient => ({
 export const hasBearer = (inbound: Inbound): boolean => /^bearer(?: |$)/i.test(inbound.headers.get("authorization") ?? "");
 
 /** The session's person as the decision point and the services see them. */
-export const askerOfSession = (record: SessionRecord, scopes: ReadonlySet<string>): Asker => ({
+const askerOfSession = (record: SessionRecord, scopes: ReadonlySet<string>): Asker => ({
   sub: record.subject,
   tenant: record.tenant,
   amr: record.amr,

@@ -24,7 +24,7 @@ import { createFetchAdapter } from "./fetch-adapter.ts";
 import { listenFrontDoor, type Listening } from "./front-door/listener.ts";
 import { createPublicOrigins, isLoopbackHost } from "./front-door/public-origins.ts";
 import { joinGateway } from "./join/join-gateway.ts";
-import { StartFaults } from "./start-faults.ts";
+import { StartFaults } from "#contract/start-faults.ts";
 
 export interface GatewayParts {
   readonly config: GatewayConfig;

@@ -5,7 +5,7 @@ import type { Fault } from "#contract/problem.ts";
 import { remoteDecisionPoint } from "./remote/remote-config.ts";
 
 /** The configuration file of authorization. Everything has a default; an unknown key is a fault. */
-export const pdpConfiguration = z.strictObject({
+const pdpConfiguration = z.strictObject({
   decision_point: z
     .discriminatedUnion("kind", [z.strictObject({ kind: z.literal("cedar") }), remoteDecisionPoint])
     .default({ kind: "cedar" }),

@@ -66,7 +66,7 @@ export const writeMatrixFacts = (asked: readonly (readonly [FactAsk, Facts])[]):
 };
 
 /** Facts out of such lines. An ask that was never written throws: a new row of the matrix needs `npm run matrix`. */
-export const readMatrixFacts = (text: string): FactSource => {
+const readMatrixFacts = (text: string): FactSource => {
   const held = new Map<number, Extract<Line, { readonly value: unknown }>["value"]>();
   const asks = new Map<string, Extract<Line, { readonly is: "ask" }>>();
   for (const line of text.split("\n")) {

@@ -2,13 +2,13 @@ import { randomBytes } from "node:crypto";
 import { Problem } from "#contract/problem.ts";
 import type { SecretProvider } from "./providers/secret-provider.ts";
 import { parseSecretUri } from "./secret-uri.ts";
-import { SecretsStartFaults } from "./start-faults.ts";
+import { StartFaults } from "#contract/start-faults.ts";
 import { SecretValue } from "./secret-value.ts";
 import type { SecretRef } from "./tenant-guard.ts";
 import { parseSchemeAliases } from "./uri-schemes.ts";
 
 /** The key that the demo people directory wants. */
-export const demoSecretUri = "yaml://secret/people/demo#api_key";
+const demoSecretUri = "yaml://secret/people/demo#api_key";
 
 /** Where the demo tenants' secrets lie, for TENANT_ALLOWED_MOUNTS where nothing is set. */
 export const demoAllowedMounts = JSON.stringify({
@@ -20,7 +20,7 @@ export const demoAllowedMounts = JSON.stringify({
 const demoRef = (): SecretRef =>
   Object.freeze({ ...parseSecretUri(demoSecretUri, parseSchemeAliases([], "SECRETS_SCHEME_ALIASES").schemes), tenant: "tenant:acme" });
 
-/** Makes the demo's key, 32 random bytes, if there is none yet. Throws `SecretsStartFaults` where the file is read-only. */
+/** Makes the demo's key, 32 random bytes, if there is none yet. Throws `StartFaults` where the file is read-only. */
 export const seedDemoSecret = async (provider: SecretProvider): Promise<void> => {
   const ref = demoRef();
   try {
@@ -31,7 +31,7 @@ export const seedDemoSecret = async (provider: SecretProvider): Promise<void> =>
     const decided = new Set((await provider.nodes(ref, change)).map((node) => node.id));
     await provider.write(ref, change, { decided }).catch((cause: unknown) => {
       if (!(cause instanceof Problem) || cause.code !== "provider_readonly") throw cause;
-      throw new SecretsStartFaults([
+      throw new StartFaults([
         {
           path: "ENVIRONMENT",
           message: `the secrets file is written in dev and test only, and ${demoSecretUri} is missing; start with --no-demo`,

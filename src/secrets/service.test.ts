@@ -6,7 +6,7 @@ import { testSecrets, type SendMore, type TestSecrets } from "#testing/secrets.t
 import { seedDemoSecret, readDemoSecret, demoAllowedMounts } from "./demo-secret.ts";
 import { parseAllowedMounts } from "./allowed-mounts.ts";
 import type { SecretProvider } from "./providers/secret-provider.ts";
-import type { SecretsStartFaults } from "./start-faults.ts";
+import type { StartFaults } from "#contract/start-faults.ts";
 import { parseSchemeAliases } from "./uri-schemes.ts";
 
 const scopes = ["secrets.read", "secrets.write"];
@@ -479,7 +479,7 @@ suite("demo secret", () => {
         throw new Problem("provider_readonly");
       },
     } as unknown as SecretProvider;
-    await assert.rejects(seedDemoSecret(readOnly), (error: SecretsStartFaults) => error.exitCode === 78 && /--no-demo/.test(error.message));
+    await assert.rejects(seedDemoSecret(readOnly), (error: StartFaults) => error.exitCode === 78 && /--no-demo/.test(error.message));
   });
 
   test("the demo's mounts have no fault", () => {

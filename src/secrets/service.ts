@@ -22,7 +22,7 @@ import { plainReply, valueReply, writeReply } from "./reply.ts";
 import { parseSecretBody, readSecretQuery } from "./secret-request.ts";
 import { parseSecretUri, parseVersion, type SecretUri } from "./secret-uri.ts";
 import { isSecretMap, parseSecretData } from "./secret-value.ts";
-import { SecretsStartFaults } from "./start-faults.ts";
+import { StartFaults } from "#contract/start-faults.ts";
 import { createValueReadLimit } from "./value-read-limit.ts";
 
 export interface SecretsParts {
@@ -77,10 +77,10 @@ const withVersion = (uri: SecretUri, text: string | undefined): SecretUri => {
   return Object.freeze({ ...uri, version, canonical: `${uri.id}?version=${version}` });
 };
 
-/** Throws `SecretsStartFaults` for settings that do not go together; `readSecretsPolicy` tells them before. */
+/** Throws `StartFaults` for settings that do not go together; `readSecretsPolicy` tells them before. */
 export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
   const { policy, faults } = readSecretsPolicy(parts.config, parts.environment);
-  if (faults.length > 0) throw new SecretsStartFaults(faults);
+  if (faults.length > 0) throw new StartFaults(faults);
   if (!policy.hasMounts) parts.log.warn("secrets_without_mounts", { hint: "TENANT_ALLOWED_MOUNTS is empty: every secret is refused" });
   if (!policy.requireAuth) parts.log.warn("secrets_without_auth", { hint: "SECRETS_API_REQUIRE_AUTH is false" });
   if (!policy.enforceScopes) parts.log.warn("secrets_without_scopes", { hint: "SECRETS_ENFORCE_SCOPES is false" });

@@ -2,6 +2,7 @@ import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
+import { isAlive } from "./is-alive.ts";
 
 /** Another living process works on the data folder. */
 export class DataFolderLocked extends Error {
@@ -23,15 +24,6 @@ const SQLITE_BUSY = 5;
 
 /** What is not released stays held as long as the process lives: a lock that nobody refers to must not go with the garbage. */
 const held = new Set<DatabaseSync>();
-
-const isAlive = (pid: number): boolean => {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as { code?: string }).code === "EPERM";
-  }
-};
 
 /** Who says it holds the folder. A holder that has just begun has not said it yet; one that was killed says it still. */
 const holderOf = async (note: string): Promise<number | undefined> => {

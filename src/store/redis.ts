@@ -59,7 +59,7 @@ export class RedisFault extends Error {
 }
 
 /** Host and port of a Redis address, without user and password: for messages. */
-export const redisPlace = (url: string): string => new URL(url).host;
+const redisPlace = (url: string): string => new URL(url).host;
 
 const ANSWER_MS = 1000;
 const OPEN_MS = 5000;

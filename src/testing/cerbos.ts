@@ -12,7 +12,7 @@ import { until } from "./until.ts";
 
 const program = fileURLToPath(new URL("../../node_modules/@cerbos/cerbos-linux-x64/cerbos-linux-x64", import.meta.url));
 /** Rules of the demo world's pages, widgets and tools. */
-export const cerbosPolicies = fileURLToPath(new URL("./cerbos-policies/", import.meta.url));
+const cerbosPolicies = fileURLToPath(new URL("./cerbos-policies/", import.meta.url));
 /** Rules of the AuthZEN interop scenarios todo and API gateway, equal to those of `config/interop`. */
 export const cerbosInteropPolicies = fileURLToPath(new URL("./cerbos-interop/", import.meta.url));
 

@@ -18,7 +18,7 @@ export const policyFolder = fileURLToPath(new URL("../pdp/policies/", import.met
 export const matrixFile = new URL("../pdp/matrix.txt", import.meta.url);
 
 /** The engine over the policy files and the demo world's real graph. */
-export const demoDecisionPoint = async (
+const demoDecisionPoint = async (
   t: Pick<TestContext, "after">,
   wrap: (facts: FactSource) => FactSource = (facts) => facts,
 ): Promise<{ readonly decisionPoint: DecisionPoint; readonly world: GraphWorld }> => {

@@ -102,7 +102,7 @@ export interface Asked {
 export type Rule = (asked: Asked) => boolean | string;
 
 /** A decider that answers by a rule (text = a denial with that reason) and remembers what it was asked. */
-export const deciderBy = (rule: Rule): { readonly decider: Decider; readonly asked: readonly Asked[] } => {
+const deciderBy = (rule: Rule): { readonly decider: Decider; readonly asked: readonly Asked[] } => {
   const asked: Asked[] = [];
   const decideMany: Decider["decideMany"] = async (asker, asks) =>
     asks.map((ask) => {

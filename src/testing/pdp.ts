@@ -36,7 +36,7 @@ export const readerFacts = (world: GraphWorld): FactSource => ({
 });
 
 /** What searches look at, by the graph itself. */
-export const readerCandidates = (database: Database): CandidateSource => ({ list: (ask) => readCandidates(database, wholeGraph, ask) });
+const readerCandidates = (database: Database): CandidateSource => ({ list: (ask) => readCandidates(database, wholeGraph, ask) });
 
 export interface PdpWorld {
   readonly service: Service;

@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import { Secret, TOTP } from "otpauth";
-import { createMetrics } from "#telemetry/metrics.ts";
-import { defaultAssuranceMap } from "#authn/assurance.ts";
-import { createOidcClient, type BeginSignIn, type FinishSignIn, type OidcClient, type SignedIn, type SignInChecks } from "#authn/oidc.ts";
+import type { BeginSignIn, FinishSignIn, OidcClient, SignedIn, SignInChecks } from "#authn/oidc.ts";
 import { demoPassword, demoTotpSecret } from "#demo/sign-ins.ts";
 import { formBrowser, type FormBrowser, type Visited } from "./form-browser.ts";
 import type { TestIssuer } from "./issuer.ts";
+import { testOidcClient } from "./oidc-client.ts";
 
 /** The one-time code that the demo persons' app shows now, or some steps of 30 s from now. */
 export const demoCode = (steps = 0): string =>
@@ -13,17 +12,6 @@ export const demoCode = (steps = 0): string =>
 
 export const faultOf = (page: Visited): string => /role="alert">([^<]*)/.exec(page.html)?.[1] ?? "";
 export const titleOf = (page: Visited): string => /<h1>([^<]*)/.exec(page.html)?.[1] ?? "";
-
-const clientOf = (op: TestIssuer): OidcClient =>
-  createOidcClient({
-    issuer: op.url,
-    clientId: op.clientId,
-    clientSecret: op.clientSecret,
-    scopes: ["openid", "profile", "offline_access", "mcp.tools.invoke"],
-    mapping: { subjectPrefix: "", subjectClaim: "sub", tenantClaim: "tenant", assurance: defaultAssuranceMap },
-    now: () => new Date(),
-    metrics: createMetrics(),
-  });
 
 export interface Visitor {
   readonly client: OidcClient;
@@ -36,7 +24,7 @@ export interface Visitor {
 
 /** A browser, a client, and the way between them; it stops where the browser would come to the client. */
 export const visitor = (op: TestIssuer, browser: FormBrowser = formBrowser()): Visitor => {
-  const client = clientOf(op);
+  const client = testOidcClient(op, { scopes: ["openid", "profile", "offline_access", "mcp.tools.invoke"] });
   const redirectUri = `${op.publicOrigin}/auth/callback`;
   const atClient = (url: URL): boolean => url.origin === op.publicOrigin;
   return {

@@ -18,7 +18,7 @@ const childrenOf = (pid: number): number[] =>
     .map(Number);
 
 /** Every process below `pid`, itself first. */
-export const processTree = (pid: number): readonly number[] => [pid, ...childrenOf(pid).flatMap(processTree)];
+const processTree = (pid: number): readonly number[] => [pid, ...childrenOf(pid).flatMap(processTree)];
 
 /**
  * CPU seconds that a process and all its living descendants have used so far, all threads, user and kernel: nginx's workers

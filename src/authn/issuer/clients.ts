@@ -16,7 +16,7 @@ export interface WebClient {
   readonly publicOrigins: readonly string[];
 }
 
-export const CALLBACK_PATH = "/auth/callback";
+const CALLBACK_PATH = "/auth/callback";
 
 /** Where the gateway is told that a session here has ended. */
 export const logoutUrlOf = (web: WebClient): string => new URL("/auth/backchannel-logout", web.publicOrigins[0]).href;

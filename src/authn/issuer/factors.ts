@@ -18,8 +18,8 @@ export interface Factors {
 type Factor = "password" | "code";
 
 /** Wrong tries that lock a factor of an account, and for how long. */
-export const MOST_FAILURES = { password: 10, code: 5 } as const satisfies Record<Factor, number>;
-export const LOCK_SECONDS = 300;
+const MOST_FAILURES = { password: 10, code: 5 } as const satisfies Record<Factor, number>;
+const LOCK_SECONDS = 300;
 const PERIOD_SECONDS = 30;
 /** One step to either side, for clocks that differ. */
 const WINDOW = 1;

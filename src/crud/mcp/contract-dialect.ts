@@ -21,7 +21,7 @@ export interface ContractDialectParts extends Watch {
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** A list entry: the contract's members and no others. */
-export const descriptorOf = (tool: Tool): ToolDescriptor => {
+const descriptorOf = (tool: Tool): ToolDescriptor => {
   const { definition } = tool;
   return {
     name: tool.name,

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { test, type TestContext } from "node:test";
 import { statement } from "#store/database.ts";
+import { isAlive } from "#store/is-alive.ts";
 import { agent, crudHouse, type CrudHouse } from "#testing/crud-house.ts";
 import { until } from "#testing/until.ts";
 
@@ -19,14 +20,6 @@ const withConfig = async (t: TestContext, change: (folder: string) => Promise<vo
 };
 const memoryTools = (house: CrudHouse) => house.crud.catalogue.snapshot.order.filter((name) => name.startsWith("memory.demo."));
 const call = (name: string, args: unknown = {}) => ({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: args } });
-const isAlive = (pid: number): boolean => {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-};
 const pids = (house: CrudHouse): number[] =>
   house.lines.filter((line) => line["event"] === "mcp_child_started").map((line) => Number(line["pid"]));
 

@@ -12,7 +12,7 @@ export interface SchemaLimits {
 }
 
 /** What a tool's schema may be at most. Schemas of tools count as foreign, our own files' too. */
-export const schemaLimits: SchemaLimits = { bytes: 65_536, depth: 32, subschemas: 512 };
+const schemaLimits: SchemaLimits = { bytes: 65_536, depth: 32, subschemas: 512 };
 const MAX_FAULTS = 50;
 
 const formats = format as Record<string, (text: string) => boolean>;

@@ -3,11 +3,11 @@
  * Provider and instance hold no `_`, so the underscore form has one reading: the first two `_` split.
  */
 
-export const providerPattern = /^[a-z][a-z0-9-]{0,24}$/;
+const providerPattern = /^[a-z][a-z0-9-]{0,24}$/;
 export const basePattern = /^[a-z][a-z0-9_-]*$/;
 /** Bases of tools that come from external servers keep their upper-case letters. */
 export const externalBasePattern = /^[A-Za-z][A-Za-z0-9_-]*$/;
-export const viewPattern = /^[a-z][a-z0-9-]{0,30}$/;
+const viewPattern = /^[a-z][a-z0-9-]{0,30}$/;
 export const MAX_NAME = 64;
 
 const reservedProviders = new Set(["workflow", "system", "tools"]);
@@ -21,15 +21,3 @@ export const HEALTH = "system.health";
 
 /** Dots become `_`; both forms are accepted for invocation. */
 export const underscoreOf = (name: string): string => name.replaceAll(".", "_");
-
-/** The dotted name of an underscore form; undefined if it is none. */
-export const parseUnderscore = (text: string): string | undefined => {
-  if (text === "system_health") return HEALTH;
-  if (text.startsWith("workflow_")) return `workflow.${text.slice("workflow_".length)}`;
-  const first = text.indexOf("_");
-  const second = first === -1 ? -1 : text.indexOf("_", first + 1);
-  if (second === -1 || second === text.length - 1) return undefined;
-  const provider = text.slice(0, first);
-  const instance = text.slice(first + 1, second);
-  return isProvider(provider) && isInstance(instance) ? `${provider}.${instance}.${text.slice(second + 1)}` : undefined;
-};

@@ -28,7 +28,7 @@ export const compileAt = (text: string, names: "call" | "response", path: Path, 
 };
 
 /** Objects without a word on further members are closed: what a tool does not declare it does not take. */
-export const closeSchema = (input: Readonly<Record<string, unknown>> | undefined): Readonly<Record<string, unknown>> => {
+const closeSchema = (input: Readonly<Record<string, unknown>> | undefined): Readonly<Record<string, unknown>> => {
   if (input === undefined) return { type: "object" };
   return Object.hasOwn(input, "additionalProperties") || input["type"] !== "object" ? input : { ...input, additionalProperties: false };
 };

@@ -174,7 +174,7 @@ const operations = <T extends z.ZodType>(operation: T) =>
     .record(z.string().regex(basePattern, "must be [a-z][a-z0-9_-]*"), operation)
     .refine((map) => Object.keys(map).length > 0, "needs an operation");
 
-export const httpDocument = z.strictObject({
+const httpDocument = z.strictObject({
   ...head,
   kind: z.literal("http"),
   baseUrl: z.string(),
@@ -190,14 +190,14 @@ export const httpDocument = z.strictObject({
   operations: operations(httpOperation),
 });
 
-export const loopbackDocument = z.strictObject({
+const loopbackDocument = z.strictObject({
   ...head,
   kind: z.literal("loopback"),
   defaults: defaults.prefault({}),
   operations: operations(loopbackOperation),
 });
 
-export const mcpDocument = z.strictObject({
+const mcpDocument = z.strictObject({
   ...head,
   kind: z.literal("mcp"),
   transport: z.strictObject({

@@ -6,7 +6,7 @@ import type { McpDocument } from "#crud/systems/system-document.ts";
 import type { Children } from "./mcp-children.ts";
 
 /** Whose child serves a call. */
-export const childKey = (isolation: McpDocument["isolation"], call: Pick<Invocation, "caller">): string => {
+const childKey = (isolation: McpDocument["isolation"], call: Pick<Invocation, "caller">): string => {
   switch (isolation) {
     case "shared":
       return "shared";

@@ -71,7 +71,7 @@ const embedded: readonly { readonly prefix: readonly number[]; readonly at: numb
 ];
 
 /** The address that is judged: an embedded IPv4 one, else itself without its zone. */
-export const judgedAddress = (address: string): string => {
+const judgedAddress = (address: string): string => {
   if (isIP(address) !== 6) return address;
   const bytes = bytesOf(address);
   const found = embedded.find(({ prefix }) => prefix.every((byte, index) => bytes[index] === byte));

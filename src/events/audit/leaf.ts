@@ -3,7 +3,7 @@ import type { EntryDraft } from "./entry.ts";
 import type { Reference } from "./references.ts";
 
 /** Largest leaf in bytes. */
-export const MOST_LEAF_BYTES = 16_384;
+const MOST_LEAF_BYTES = 16_384;
 
 export type Phase = "open" | "close" | "single";
 

@@ -2,6 +2,7 @@ import { hostname } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AuditCategory } from "#contract/events.ts";
 import { statement, type Database } from "#store/database.ts";
+import { isAlive } from "#store/is-alive.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { EntryDraft } from "./entry.ts";
 
@@ -49,21 +50,12 @@ const MISSING = statement<{ last: bigint; missing: readonly bigint[] }>(
 );
 const ENDED = statement("events.audit_writer_recovered", "update events.audit_writer set closed_at = clock_timestamp() where writer = $1");
 
-const isGone = (pid: number): boolean => {
-  try {
-    process.kill(pid, 0);
-    return false;
-  } catch (error) {
-    return (error as { code?: string }).code === "ESRCH";
-  }
-};
-
 /**
  * The embedded database has one process, so every other writer is dead. On PostgreSQL a writer is dead that has not been
  * seen for 20 s, or whose process on this machine is gone.
  */
 const isDead = (database: Database, writer: Writer): boolean =>
-  database.kind === "pglite" || writer.silent || (writer.host === hostname() && writer.pid !== process.pid && isGone(writer.pid));
+  database.kind === "pglite" || writer.silent || (writer.host === hostname() && writer.pid !== process.pid && !isAlive(writer.pid));
 
 interface Leaf {
   readonly actor: { readonly subject_ref: string } & Omit<EntryDraft["actor"], "subject">;

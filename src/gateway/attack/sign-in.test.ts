@@ -1,14 +1,13 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { identityOfProvider } from "#authn/claims.ts";
-import { createOidcClient } from "#authn/oidc.ts";
 import { defaultAssuranceMap } from "#authn/assurance.ts";
-import { createMetrics } from "#telemetry/metrics.ts";
 import { answerTo, attackWorld, rawGet } from "#testing/attack-world.ts";
 import { testDatabase } from "#testing/database.ts";
 import { formBrowser, type FormBrowser } from "#testing/form-browser.ts";
 import { absentProvider, sharedDatabase } from "#testing/gateway.ts";
 import { testIssuer } from "#testing/issuer.ts";
+import { testOidcClient } from "#testing/oidc-client.ts";
 import type { SignedIn } from "#authn/oidc.ts";
 
 const database = sharedDatabase();
@@ -19,15 +18,7 @@ const TXN = "sallyport_dev_txn_8080";
 const world = async (t: TestContext) => {
   const own = await testDatabase(t, ["events", "authn", "gateway"]);
   const provider = await testIssuer(t, own);
-  const oidc = createOidcClient({
-    issuer: provider.url,
-    clientId: provider.clientId,
-    clientSecret: provider.clientSecret,
-    scopes: ["openid", "profile", "offline_access"],
-    mapping: { subjectPrefix: "", subjectClaim: "sub", tenantClaim: "tenant", assurance: defaultAssuranceMap },
-    now: () => new Date(),
-    metrics: createMetrics(),
-  });
+  const oidc = testOidcClient(provider);
   const opened = await attackWorld(t, own, { parts: { oidc } });
   const newBrowser = () =>
     formBrowser((url, init) => (url.startsWith(opened.made.origin) ? opened.made.gateway.fetch(new Request(url, init)) : fetch(url, init)));

@@ -8,14 +8,12 @@ import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
-import { defaultAssuranceMap } from "#authn/assurance.ts";
-import { createOidcClient } from "#authn/oidc.ts";
-import { createMetrics } from "#telemetry/metrics.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { testDatabase } from "#testing/database.ts";
 import { formBrowser } from "#testing/form-browser.ts";
 import { decidingPeer, testGateway } from "#testing/gateway.ts";
 import { testIssuer } from "#testing/issuer.ts";
+import { testOidcClient } from "#testing/oidc-client.ts";
 import { requireProgram } from "#testing/programs.ts";
 import { until } from "#testing/until.ts";
 
@@ -195,15 +193,7 @@ const world = async (t: TestContext, proxy: Proxy, program: string) => {
   const origin = `https://localhost:${port}`;
   const database = await testDatabase(t, ["events", "authn", "gateway"]);
   const provider = await testIssuer(t, database, { publicOrigin: origin });
-  const oidc = createOidcClient({
-    issuer: provider.url,
-    clientId: provider.clientId,
-    clientSecret: provider.clientSecret,
-    scopes: ["openid", "profile", "offline_access"],
-    mapping: { subjectPrefix: "", subjectClaim: "sub", tenantClaim: "tenant", assurance: defaultAssuranceMap },
-    now: () => new Date(),
-    metrics: createMetrics(),
-  });
+  const oidc = testOidcClient(provider);
   const made = await testGateway(t, {
     database,
     routes: fill(await example("routes.yaml"), { "wiki.example.com": `"localhost:${port}"` }),

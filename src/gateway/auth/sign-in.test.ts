@@ -2,16 +2,14 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { test, type TestContext } from "node:test";
 import { TOTP, Secret } from "otpauth";
-import { createOidcClient } from "#authn/oidc.ts";
-import { defaultAssuranceMap } from "#authn/assurance.ts";
 import { demoTotpSecret } from "#demo/sign-ins.ts";
 import type { Database } from "#store/database.ts";
 import { storeUnavailable } from "#store/sql-fault.ts";
-import { createMetrics } from "#telemetry/metrics.ts";
 import { testDatabase } from "#testing/database.ts";
 import { formBrowser, type FormBrowser } from "#testing/form-browser.ts";
 import { absentProvider, gatewayRooms, sharedDatabase, testGateway, type TestGateway } from "#testing/gateway.ts";
 import { testIssuer } from "#testing/issuer.ts";
+import { testOidcClient } from "#testing/oidc-client.ts";
 
 const database = sharedDatabase();
 
@@ -19,15 +17,7 @@ const database = sharedDatabase();
 const world = async (t: TestContext, lines?: string[]) => {
   const own = await testDatabase(t, ["events", "authn", "gateway"]);
   const provider = await testIssuer(t, own);
-  const oidc = createOidcClient({
-    issuer: provider.url,
-    clientId: provider.clientId,
-    clientSecret: provider.clientSecret,
-    scopes: ["openid", "profile", "offline_access"],
-    mapping: { subjectPrefix: "", subjectClaim: "sub", tenantClaim: "tenant", assurance: defaultAssuranceMap },
-    now: () => new Date(),
-    metrics: createMetrics(),
-  });
+  const oidc = testOidcClient(provider);
   const made = await testGateway(t, { database: own, parts: { oidc }, ...(lines === undefined ? {} : { lines }) });
   const send = (url: string, init: RequestInit) =>
     url.startsWith(made.origin) ? made.gateway.fetch(new Request(url, init)) : fetch(url, init);

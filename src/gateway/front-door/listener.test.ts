@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect as connectTls, type ConnectionOptions } from "node:tls";
 import { test } from "node:test";
-import { StartFaults } from "#gateway/start-faults.ts";
+import { StartFaults } from "#contract/start-faults.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { rawExchange, recordingPeer, sharedDatabase, testGateway } from "#testing/gateway.ts";
 

@@ -76,7 +76,7 @@ interface Exchange {
 const isControl = (byte: number | undefined): boolean => byte === undefined || byte < 0x21 || byte === 0x7f;
 
 /** What the parser's complaint means: a fault of the target is told from a fault of the framing. */
-export const problemOfParser = (error: NodeJS.ErrnoException & { rawPacket?: Buffer; bytesParsed?: number }): Problem => {
+const problemOfParser = (error: NodeJS.ErrnoException & { rawPacket?: Buffer; bytesParsed?: number }): Problem => {
   switch (error.code) {
     case "HPE_HEADER_OVERFLOW":
       return new Problem("headers_too_large");

@@ -6,8 +6,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { createTokenExchange } from "#authn/exchange.ts";
-import { createOidcClient } from "#authn/oidc.ts";
-import { defaultAssuranceMap } from "#authn/assurance.ts";
 import { hashSid } from "#gateway/sessions/session-id.ts";
 import { createSessionKeys } from "#gateway/sessions/session-keys.ts";
 import { metricTable, createMetrics, type MetricRow } from "#telemetry/metrics.ts";
@@ -20,6 +18,7 @@ import { decidingPeer, rawExchange, recordingPeer, testGateway, wideRates } from
 import { serverUpstream } from "#testing/http-upstream.ts";
 import { testIdentity } from "#testing/identity.ts";
 import { testIssuer } from "#testing/issuer.ts";
+import { testOidcClient } from "#testing/oidc-client.ts";
 import { requireProgram } from "#testing/programs.ts";
 import { until } from "#testing/until.ts";
 
@@ -45,15 +44,7 @@ const world = async (t: TestContext) => {
   const now = () => new Date();
   const database = await testDatabase(t, ["events", "authn", "gateway"]);
   const provider = await testIssuer(t, database);
-  const oidc = createOidcClient({
-    issuer: provider.url,
-    clientId: provider.clientId,
-    clientSecret: provider.clientSecret,
-    scopes: ["openid", "profile", "offline_access"],
-    mapping: { subjectPrefix: "", subjectClaim: "sub", tenantClaim: "tenant", assurance: defaultAssuranceMap },
-    now,
-    metrics,
-  });
+  const oidc = testOidcClient(provider, { now, metrics });
   const identity = testIdentity({ now, metrics });
   const far = await serverUpstream(t);
   // Only the gateway's own rounds are in the test's hands.

@@ -9,7 +9,7 @@ import { createSessionKeys, type SessionKeys } from "#gateway/sessions/session-k
 import { createSessionRecords, type SessionRecords } from "#gateway/sessions/session-records.ts";
 import type { SessionChange, SessionStore } from "#gateway/sessions/session-store.ts";
 import { createSessions, type Sessions } from "#gateway/sessions/sessions.ts";
-import { StartFaults } from "#gateway/start-faults.ts";
+import { StartFaults } from "#contract/start-faults.ts";
 
 export interface OpenedSessions {
   readonly keys: SessionKeys;

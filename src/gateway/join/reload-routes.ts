@@ -2,7 +2,7 @@ import { Problem, type Fault } from "#contract/problem.ts";
 import type { RoutesReloaded } from "#contract/routes.ts";
 import type { EntryDraft, Recorder } from "#events/audit/entry.ts";
 import type { Asker } from "#pdp/decide.ts";
-import { StartFaults } from "#gateway/start-faults.ts";
+import { StartFaults } from "#contract/start-faults.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { RoutesInForce } from "./routes-in-force.ts";
 

@@ -5,7 +5,7 @@ import type { Upstreams } from "#gateway/proxy/open-upstreams.ts";
 import type { RouteTable } from "#gateway/routes/route-table.ts";
 import { tableChanges, type TableChanges } from "#gateway/routes/table-changes.ts";
 import type { GatewayParts } from "#gateway/service.ts";
-import { faultLine } from "#gateway/start-faults.ts";
+import { faultLine } from "#contract/start-faults.ts";
 import { openTable, type OpenedTable } from "./open-table.ts";
 
 /** One request's hold of a table: whatever is reloaded meanwhile, it is served by this one. */

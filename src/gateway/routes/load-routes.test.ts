@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { test, type TestContext } from "node:test";
 import { insideIds } from "#gateway/join/inside-handlers.ts";
 import { testCertificates } from "#testing/certificates.ts";
-import { StartFaults } from "#gateway/start-faults.ts";
+import { StartFaults } from "#contract/start-faults.ts";
 import { loadRoutes } from "./load-routes.ts";
 import type { RouteTable } from "./route-table.ts";
 

@@ -3,7 +3,7 @@ import { dirname, join, resolve } from "node:path";
 import type { Fault } from "#contract/problem.ts";
 import { readSchema } from "#pdp/bundle/schema.ts";
 import { pairOf } from "#pdp/pairs.ts";
-import { StartFaults } from "#gateway/start-faults.ts";
+import { StartFaults } from "#contract/start-faults.ts";
 import { certificateFaults } from "./certificate-faults.ts";
 import { readPdpConfig } from "./pdp-config.ts";
 import type { Variables } from "./placeholders.ts";

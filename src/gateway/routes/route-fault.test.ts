@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import type { Fault } from "#contract/problem.ts";
 import { isBuiltInPath } from "#gateway/built-in-list.ts";
-import { StartFaults } from "#gateway/start-faults.ts";
+import { StartFaults } from "#contract/start-faults.ts";
 import { loadRoutes } from "./load-routes.ts";
 
 const variables = { CRUD_SERVICE_URL: "http://localhost:8083", CRUD_AUDIENCE: "http://localhost:8083" };

@@ -4,7 +4,7 @@ import { rateClasses } from "#gateway/limits/rate-classes.ts";
 
 /** The words of the route table file, as they are written there. What they may mean together is checked in `route-table.ts`. */
 
-export const rowMethods = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const;
+const rowMethods = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const;
 export type RowMethod = (typeof rowMethods)[number];
 
 const method = z.enum(rowMethods, { error: `must be one of ${rowMethods.join(", ")}` });
@@ -15,7 +15,7 @@ const origin = z
   .refine((text) => URL.canParse(text) && new URL(text).origin === text, "must be an origin, e.g. https://app.example");
 
 /** How one method of a path becomes a question to the decision point. */
-export const mappingShape = z.strictObject({
+const mappingShape = z.strictObject({
   resource: word,
   action: word,
   /** A literal id. */

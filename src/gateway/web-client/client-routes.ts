@@ -13,7 +13,7 @@ const viewAll = (type: string) => ({ type, action: "view_all" });
 const viewPolicies = { type: "policies", action: "view" };
 
 /** The screens that there are. One decision or request may be opened by anybody signed in: the server says how much they see. */
-export const clientRoutes: readonly ClientRoute[] = [
+const clientRoutes: readonly ClientRoute[] = [
   { path: "/" },
   { path: "/tools", pair: viewAll("tools") },
   { path: "/tools/{name}", pair: viewAll("tools") },

@@ -28,7 +28,7 @@ const FROM = `membership.budget_limit b left join membership.budget_use u
    on u.limit_id = b.id and u.period_start = membership.budget_period(b.period, now())`;
 const OURS = "($1::text = '*' or b.tenant_id = $1::text)";
 
-export const limitView = (row: LimitRow): BudgetLimit => ({
+const limitView = (row: LimitRow): BudgetLimit => ({
   limit_id: row.id,
   scope: row.scope,
   node_id: row.node_id,
@@ -81,7 +81,7 @@ export interface LimitDraft {
 }
 
 /** The same thing limited for the same time is the same limit. */
-export const limitIdOf = (draft: LimitDraft): string =>
+const limitIdOf = (draft: LimitDraft): string =>
   `budget-${createHash("sha256")
     .update(JSON.stringify([draft.tenantId, draft.scope, draft.nodeId, draft.agentId ?? null, draft.period]))
     .digest("hex")

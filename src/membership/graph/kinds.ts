@@ -40,7 +40,7 @@ const closed = <T extends z.ZodRawShape>(shape: T): z.ZodType<Record<string, unk
 const life = ["active", "suspended", "disabled"] as const;
 const approval = ["approved", "proposed", "quarantined", "rejected", "retired"] as const;
 
-export const nodeKinds = {
+const nodeKinds = {
   Person: {
     identity: true,
     searched: ["email"],
@@ -160,9 +160,9 @@ export const nodeKinds = {
 export type NodeKind = keyof typeof nodeKinds;
 const rows: Readonly<Record<string, NodeKindRow>> = nodeKinds;
 
-export const nodeKindNames = Object.keys(nodeKinds) as readonly NodeKind[];
+const nodeKindNames = Object.keys(nodeKinds) as readonly NodeKind[];
 export const identityKinds: readonly NodeKind[] = nodeKindNames.filter((kind) => rows[kind]?.identity === true);
-export const isNodeKind = (word: string): word is NodeKind => Object.hasOwn(nodeKinds, word);
+const isNodeKind = (word: string): word is NodeKind => Object.hasOwn(nodeKinds, word);
 export const nodeKindRow = (kind: NodeKind): NodeKindRow => rows[kind] ?? { props: z.never() };
 export const statesOf = (kind: NodeKind): readonly string[] => nodeKindRow(kind).states ?? life;
 
@@ -189,7 +189,7 @@ const level = z.enum(["primary", "deputy"]);
 const actors: readonly NodeKind[] = [...identityKinds, "Group", "BusinessRole"];
 const granted = closed({ actions: z.array(text(128)).max(100).optional() });
 
-export const edgeKinds = {
+const edgeKinds = {
   BELONGS_TO: { pairs: [[["Person", "AIAgent", "Service"], ["Account"]]], props: none },
   MEMBER_OF: {
     pairs: [

@@ -13,7 +13,7 @@ export interface DataScopeOptions {
   readonly refused: (why: "column" | "value") => void;
 }
 
-export const MOST_TENANTS = 1000;
+const MOST_TENANTS = 1000;
 
 /**
  * The rows and columns of one resource type for a subject, from what the graph says of it. `groups` are all it is in,

@@ -2,6 +2,7 @@ import { usdFromMicro } from "#contract/ids.ts";
 import type { Change, EventDraft } from "#events/change.ts";
 import { statement, type Sql } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
+import type { DelegationRow } from "#membership/delegations/delegation-view.ts";
 import { listWatchers } from "#membership/delegations/watchers.ts";
 
 /** Tells the live stream that a delegation's meter moved: at most twice a second each, and always of the last move. */
@@ -14,19 +15,10 @@ export interface BudgetTeller {
 
 const GAP_MS = 500;
 
-interface MeterRow {
-  readonly tenant_id: string;
-  readonly delegator_id: string;
-  readonly agent_id: string;
-  readonly limit_micro: bigint;
-  readonly used_micro: bigint;
-  readonly held_micro: bigint;
-  readonly lent_micro: bigint;
-  readonly limit_steps: bigint;
-  readonly used_steps: bigint;
-  readonly held_steps: bigint;
-  readonly lent_steps: bigint;
-}
+type MeterRow = Pick<
+  DelegationRow,
+  "tenant_id" | "delegator_id" | "agent_id" | `${"limit" | "used" | "held" | "lent"}_${"micro" | "steps"}`
+>;
 const METER = statement<MeterRow>(
   "membership.meter_told",
   `select d.tenant_id, d.delegator_id, d.agent_id, m.limit_micro, m.used_micro, m.held_micro, m.lent_micro, m.limit_steps, m.used_steps,

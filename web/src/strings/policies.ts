@@ -170,11 +170,9 @@ export const policyWords = {
     activateSentence: "From the next question on it decides for everybody, on every node. This is what changes:",
     seen: (count: number) =>
       count === 0 ? "I have seen that no cell changes." : `I have looked at ${plural(count, "changed cell", "changed cells")}.`,
-    seenFault: "Look at the difference first.",
     rollback: "Roll back",
     rollbackTitle: (version: string) => `Let ${version} decide again?`,
     rollbackSentence: "It takes effect at once, on every node. This is what changes:",
-    rollbackNone: "No version decided before this one.",
     messageLabel: "Why",
     messageHint: "Kept in the record; may be left empty.",
     remove: "Drop the draft",

@@ -39,7 +39,7 @@ export const entryOf = (
 });
 
 /** Members of the open entry: digests and counts, never an argument. */
-export const openData = (call: ToolCall, tool: Tool, given: Arguments, held: Held | undefined): Readonly<Record<string, unknown>> => ({
+const openData = (call: ToolCall, tool: Tool, given: Arguments, held: Held | undefined): Readonly<Record<string, unknown>> => ({
   tool: tool.name,
   source: tool.source,
   mcp_method: call.method,

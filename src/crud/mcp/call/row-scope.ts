@@ -30,7 +30,7 @@ const readColumns = (row: unknown, rules: RowRules): Readonly<Record<string, unk
   );
 
 /** Compiles filters and masks against the tool's columns. What cannot be mapped is refused: a guess would show rows. */
-export const compileScope = (rules: RowRules, scopes: readonly ScopeObligation[]): RowScope => {
+const compileScope = (rules: RowRules, scopes: readonly ScopeObligation[]): RowScope => {
   const guarded = rules.guard?.tool().rules.rows;
   const filters = scopes.map((scope) => {
     const filter = parseRowFilter(scope.row_filter_sql);

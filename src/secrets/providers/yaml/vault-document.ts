@@ -13,7 +13,7 @@ export interface Vault {
 interface WrittenNumber {
   readonly writtenNumber: string;
 }
-export const isWrittenNumber = (value: unknown): value is WrittenNumber =>
+const isWrittenNumber = (value: unknown): value is WrittenNumber =>
   typeof value === "object" && value !== null && Object.hasOwn(value, "writtenNumber");
 
 const numberTag: ScalarTag = {

@@ -2,6 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { constants, type Stats } from "node:fs";
 import { mkdir, open, readdir, rename, unlink, type FileHandle } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { isAlive } from "#store/is-alive.ts";
 import { VaultFault } from "./vault-lexing.ts";
 
 export const MAX_FILE_BYTES = 1_048_576;
@@ -106,15 +107,6 @@ export const replaceVaultFile = async (path: string, text: string, confirm: () =
     throw error;
   }
   await syncFolder(dirname(path));
-};
-
-export const isAlive = (pid: number): boolean => {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return codeOf(error) === "EPERM";
-  }
 };
 
 /** Removes temporary files that a killed process left: they hold secrets too. */

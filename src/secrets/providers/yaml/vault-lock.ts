@@ -3,7 +3,7 @@ import { mkdir, open, readFile, rename, stat, unlink, utimes } from "node:fs/pro
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Problem } from "#contract/problem.ts";
-import { isAlive } from "./vault-file.ts";
+import { isAlive } from "#store/is-alive.ts";
 
 export interface VaultLock extends AsyncDisposable {
   /** Throws `cas_mismatch` when somebody took the lock meanwhile: then nothing may be written. */

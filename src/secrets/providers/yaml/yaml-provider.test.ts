@@ -8,7 +8,7 @@ import type { Problem } from "#contract/problem.ts";
 import { createLog } from "#telemetry/log.ts";
 import { readText, refOf, refusal, testSecretProvider, write } from "#secrets/providers/secret-provider.contract.ts";
 import type { SecretProvider } from "#secrets/providers/secret-provider.ts";
-import { SecretsStartFaults } from "#secrets/start-faults.ts";
+import { StartFaults } from "#contract/start-faults.ts";
 import { acquireVaultLock } from "./vault-lock.ts";
 import { createYamlProvider, type YamlProviderParts } from "./yaml-provider.ts";
 
@@ -44,7 +44,7 @@ const startFault = async (work: Promise<unknown>): Promise<string> => {
   try {
     await work;
   } catch (error) {
-    assert.ok(error instanceof SecretsStartFaults, String(error));
+    assert.ok(error instanceof StartFaults, String(error));
     assert.equal(error.faults[0]?.path, "YAML_VAULT_PATH");
     return error.faults[0].message;
   }

@@ -2,7 +2,7 @@ import { lstat } from "node:fs/promises";
 import { Problem } from "#contract/problem.ts";
 import { isSecretMap, SecretValue, type SecretMap } from "#secrets/secret-value.ts";
 import type { SecretChange, SecretProvider, WriteExpectation, WrittenSecret } from "#secrets/providers/secret-provider.ts";
-import { SecretsStartFaults } from "#secrets/start-faults.ts";
+import { StartFaults } from "#contract/start-faults.ts";
 import type { SecretRef } from "#secrets/tenant-guard.ts";
 import type { Log } from "#telemetry/log.ts";
 import { parseVault, type Vault } from "./vault-document.ts";
@@ -25,7 +25,7 @@ const LOOK_EVERY_MS = 250;
 /**
  * A YAML file as a store of secrets: path = nested maps, key = key. Reads are served from memory; the file is looked at
  * each 250 ms at most. A file that went bad leaves the last good content readable and refuses writes. Throws
- * `SecretsStartFaults` when it cannot start: file missing or unsafe outside dev and test, bad in any environment.
+ * `StartFaults` when it cannot start: file missing or unsafe outside dev and test, bad in any environment.
  */
 export const createYamlProvider = async (parts: YamlProviderParts): Promise<SecretProvider> => {
   const isOpen = parts.environment === "dev" || parts.environment === "test";
@@ -115,7 +115,7 @@ export const createYamlProvider = async (parts: YamlProviderParts): Promise<Secr
 
   await removeLeftovers(path);
   await refresh();
-  if (fault !== undefined) throw new SecretsStartFaults([{ path: "YAML_VAULT_PATH", message: `${path} ${fault}` }]);
+  if (fault !== undefined) throw new StartFaults([{ path: "YAML_VAULT_PATH", message: `${path} ${fault}` }]);
 
   return {
     name: "yaml",

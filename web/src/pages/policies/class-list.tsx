@@ -11,7 +11,7 @@ import { Rows } from "../../ui/rows.tsx";
 type Side = DifferenceClass["active"];
 
 /** Newly allowed first: that is where a hole would be; then by how often. */
-export const byDanger = (a: DifferenceClass, b: DifferenceClass): number => {
+const byDanger = (a: DifferenceClass, b: DifferenceClass): number => {
   const rank = ({ active, other }: DifferenceClass): number =>
     !active.decision && other.decision ? 0 : active.decision === other.decision ? 2 : 1;
   return rank(a) - rank(b) || b.count - a.count;

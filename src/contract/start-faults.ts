@@ -1,6 +1,6 @@
-import type { Fault } from "#contract/problem.ts";
+import type { Fault } from "./problem.ts";
 
-/** The gateway's configuration cannot be served. Holds every fault at once; the program says them all and exits 78. */
+/** A service cannot start with what it was given. Holds every fault at once; the program says them all and exits 78. */
 export class StartFaults extends Error {
   override readonly name = "StartFaults";
   /** sysexits.h: configuration. */

@@ -1,0 +1,20 @@
+import { defaultAssuranceMap } from "#authn/assurance.ts";
+import { createOidcClient, type OidcClient, type OidcClientParts } from "#authn/oidc.ts";
+import { createMetrics } from "#telemetry/metrics.ts";
+import type { TestIssuer } from "./issuer.ts";
+
+/** The house as a client of the embedded issuer. */
+export const testOidcClient = (
+  { url, clientId, clientSecret }: Pick<TestIssuer, "url" | "clientId" | "clientSecret">,
+  more: Partial<OidcClientParts> = {},
+): OidcClient =>
+  createOidcClient({
+    issuer: url,
+    clientId,
+    clientSecret,
+    scopes: ["openid", "profile", "offline_access"],
+    mapping: { subjectPrefix: "", subjectClaim: "sub", tenantClaim: "tenant", assurance: defaultAssuranceMap },
+    now: () => new Date(),
+    metrics: createMetrics(),
+    ...more,
+  });
