@@ -1,7 +1,7 @@
 import type { Sql } from "#store/database.ts";
 import type { EntryDraft } from "./audit/entry.ts";
 
-/** An event to be told: outbox row, live stream, and later Kafka. */
+/** An event to be told: a row of the outbox, and of the live stream where it has one. */
 export interface EventDraft {
   /** e.g. `delegation.revoked`; without `.v1`. */
   readonly type: string;

@@ -102,7 +102,7 @@ export const readSecretsPolicy = (
   need(config.filePath?.endsWith(".age") !== true, "YAML_VAULT_PATH", "encrypted files (.age) are not supported");
   const { schemes, faults: aliasFaults } = parseSchemeAliases(config.schemeAliases, "SECRETS_SCHEME_ALIASES");
   const tenantId = config.tenantId;
-  // No KVv2 server can be configured yet, so a bare mount name has none to belong to.
+  // No KVv2 server can be configured, so a bare mount name has none to belong to.
   const { mounts, faults: mountFaults } = parseAllowedMounts({ text: config.allowedMounts, tenantId, schemes, servers: new Map() });
   return {
     policy: {

@@ -13,7 +13,7 @@ const MAX_KEYS = 1000;
 const HIDDEN = "[secret]";
 
 /**
- * A value on its way: prints `[secret]` wherever something prints it. `revealSecret` is the one way in; only the reply
+ * A value on its way: prints `[secret]` wherever something prints it. `SecretValue.reveal` is the one way in; only the reply
  * and the demo's in-process reader call it.
  */
 export class SecretValue {

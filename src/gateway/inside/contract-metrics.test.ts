@@ -178,7 +178,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   bff_redis_latency_seconds: "e2e/metrics.test.ts",
 };
 
-/** The house sends nothing to Kafka yet: the metric is there, for dashboards that name it, and says so by staying empty. */
+/** The house sends nothing to Kafka: the metric is there, for dashboards that name it, and says so by staying empty. */
 const withoutDoor = ["bff_kafka_messages_total"];
 
 /** Sum of all series of a metric; of a histogram, of its observations. */

@@ -16,8 +16,8 @@ import { requireServing } from "./state-door.ts";
 import type { ToolCall } from "./tool-call.ts";
 
 /**
- * The corridor of one call as five functions: decide, reserve, open, invoke, close. Each takes what the one before gave. A
- * direct call runs them in a row; a workflow step runs them with transactions of its own between.
+ * The corridor of one call as five functions, run in a row: decide, reserve, open, invoke, close. Each takes what the one
+ * before gave.
  */
 
 /** A call that may be made. */
