@@ -80,6 +80,10 @@ test("cleo asks from her denial, ada replays it and approves, cleo sees it come 
   // Cleo's page shows it without a reload, and the same question is answered with yes.
   await cleo.page.getByText("Approved", { exact: true }).waitFor();
   await cleo.page.getByText("For this week.").waitFor();
+  const approval = cleo.page.getByRole("region", { name: "Approval" });
+  await approval.getByText("In force").waitFor();
+  assert.deepEqual(await approval.getByRole("term").allInnerTexts(), ["Until"]);
+  assert.match(await approval.getByRole("definition").innerText(), /\d/);
   assert.equal((await viewOperations(cleo.page)).decision, true);
 
   // Whom it does not concern finds nothing; it cannot be told from what is not there.
