@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { findFreePorts } from "#testing/free-port.ts";
+import { until } from "#testing/until.ts";
 import { startTestHouse } from "./test-house.ts";
 import { fetchToken } from "./tokens.ts";
 
@@ -72,7 +73,8 @@ test("a folder whose keys are lost is not gone on with, and one whose keys are p
 test("the log leads a newcomer to the page, the sign-ins and the second factor", async () => {
   const house = await startTestHouse();
   try {
-    const output = house.output();
+    // Line by line: the house counts as started with the first of them.
+    const output = await until(house.output, (said) => said.includes("An agent's token:"));
     assert.match(output, new RegExp(`Open http://localhost:${house.port} and sign in`));
     for (const name of ["ada", "ben", "cleo", "dan", "eve"]) assert.match(output, new RegExp(`\\b${name}\\b`));
     assert.match(output, /password sallyport/);
