@@ -140,6 +140,60 @@ test("streams are decided and refuse what they do not know", async (t) => {
   assert.equal((await house.crud.fetch(new Request("http://house.internal/events/config"))).status, 401);
 });
 
+const mfa = { id: "mfa", type: "step-up", properties: { acr_value: "strong", max_age_seconds: 300 } };
+
+test("a stream or a list that wants a stronger sign-in says so, however the decision says it", async (t) => {
+  const house = await crudHouse(t);
+  for (const verdict of ["step_up_required", { obligations: [mfa] }]) {
+    house.verdicts.clear();
+    for (const pair of ["streams:config", "mcp_server:tools/list"]) house.verdicts.set(pair, verdict);
+    const stream = await house.request("/events/config");
+    assert.deepEqual([stream.status, ((await stream.json()) as { code: string }).code], [401, "step_up_required"]);
+    const list = await house.rpc({ jsonrpc: "2.0", id: 1, method: "tools/list" }, { as: agent });
+    assert.deepEqual([list.body.error?.code, list.body.error?.data.code], [-32001, "step_up_required"], JSON.stringify(list.body));
+    assert.equal(list.body.error?.data.step_up?.level, "strong");
+  }
+});
+
+test("the activity stream of who may see all after another sign-in is one's own until then", async (t) => {
+  const house = await crudHouse(t, { realEvents: true });
+  const health = async (sub: string): Promise<string> => {
+    const called = await house.rpc(
+      { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "system.health", arguments: {} } },
+      { as: { sub } },
+    );
+    return called.headers.get("x-call-id") ?? "";
+  };
+  const [ofBen, ofAda] = [await health("person:ben"), await health("person:ada")];
+  assert.ok(ofBen !== "" && ofAda !== "");
+  const shown = async (): Promise<boolean> => {
+    const stop = new AbortController();
+    const headers = { authorization: `Bearer ${await house.token({ sub: "person:ada" })}` };
+    const request = new Request("http://house.internal/events/activity?last_event_id=0&category=tool_call", {
+      headers,
+      signal: stop.signal,
+    });
+    const response = await house.crud.fetch(request);
+    assert.equal(response.status, 200);
+    let text = "";
+    for await (const chunk of response.body ?? []) {
+      text += Buffer.from(chunk as Uint8Array).toString();
+      if (text.includes(ofAda)) break;
+    }
+    stop.abort();
+    return text.includes(ofBen);
+  };
+  for (const [verdict, seesAll] of [
+    [true, true],
+    ["step_up_required", false],
+    [{ obligations: [mfa] }, false],
+    [false, false],
+  ] as const) {
+    house.verdicts.set("activity:view_all", verdict);
+    assert.equal(await shown(), seesAll, JSON.stringify(verdict));
+  }
+});
+
 test("the record of a call and the approval of a definition are told live", async (t) => {
   const house = await crudHouse(t, { realEvents: true });
   const read = async (path: string, needle: RegExp): Promise<string> => {

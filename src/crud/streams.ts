@@ -53,7 +53,8 @@ export const serveStreams = (router: Router<Caller>, parts: StreamsParts): void 
     const may = async (): Promise<boolean> => {
       // The gateway's token is for opening the stream; the session behind it is the gateway's to watch, and it cuts the stream.
       if (caller.isHouseCall !== true && caller.expiresAt * 1000 <= parts.now().getTime()) return false;
-      return (await parts.decider.decide(caller, { type: "streams", action }, correlationId)).decision;
+      const decided = await parts.decider.decide(caller, { type: "streams", action }, correlationId);
+      return parts.decider.refusal(caller, decided) === undefined;
     };
     await parts.decider.require(caller, { type: "streams", action }, correlationId);
     const url = new URL(request.url);
@@ -66,8 +67,14 @@ export const serveStreams = (router: Router<Caller>, parts: StreamsParts): void 
       signal: AbortSignal.any([request.signal, parts.stopping]),
     };
   };
-  const seesAll = async (caller: Caller, correlationId: string): Promise<boolean> =>
-    (await parts.decider.decide(caller, { type: "activity", action: "view_all" }, correlationId)).decision;
+  /**
+   * A stream opens to whoever may have it and shows one's own; with the right, the tenant's. Where that wants a fresh sign-in the
+   * stream is one's own: a browser cannot sign in anew inside a stream, and `streams` itself answers 401 where it wants one.
+   */
+  const seesAll = async (caller: Caller, correlationId: string): Promise<boolean> => {
+    const decided = await parts.decider.decide(caller, { type: "activity", action: "view_all" }, correlationId);
+    return parts.decider.refusal(caller, decided) === undefined;
+  };
 
   router.raw("GET", "/events/config", async (request) => {
     const { caller, url, correlationId, recheck, lastEventId, signal } = await enter(request, "config");

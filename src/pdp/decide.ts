@@ -40,6 +40,11 @@ export interface Decider {
     correlationId: string,
     semantic?: "execute_all" | "deny_on_first_deny",
   ): Promise<readonly Decided[]>;
+  /**
+   * Why a decision does not open what was asked for, as `require` throws it; `undefined`: it does. `decision` alone says too little: a
+   * permit may oblige to a sign-in that the asker does not have.
+   */
+  refusal(asker: Asker, decided: Decided): Problem | undefined;
   /** Throws `access_denied` (403) or `step_up_required` (401) unless permitted. */
   require(asker: Asker, ask: DecideAsk, correlationId: string): Promise<Decided>;
 }
@@ -169,14 +174,17 @@ export const createDecider = (parts: {
         headers: await headers(correlationId),
       }).catch(unavailable),
     );
+  // What else it obliges to is the room's to meet: it has it in its hands.
+  const refusal: Decider["refusal"] = (asker, decided) =>
+    whyRefused(decided, asker, { publicOrigin: parts.publicOrigin, now: parts.now(), canMeet: () => true });
   return {
     decide,
     decideMany,
+    refusal,
     require: async (asker, item, correlationId) => {
       const decided = await decide(asker, item, correlationId);
-      // What else it obliges to is the room's to meet: it has it in its hands.
-      const refusal = whyRefused(decided, asker, { publicOrigin: parts.publicOrigin, now: parts.now(), canMeet: () => true });
-      if (refusal !== undefined) throw refusal;
+      const refused = refusal(asker, decided);
+      if (refused !== undefined) throw refused;
       return decided;
     },
   };

@@ -166,7 +166,7 @@ export const createPdp = async (parts: PdpParts): Promise<Service> => {
   });
   const nextDecisionId = createDecisionIds(now);
   // One's own right to see a decision is asked of the policies even where authorization is switched off.
-  const viewers = createViewers(deciding, parts.identity.clientId);
+  const viewers = createViewers({ ...parts, decisionPoint: deciding, records, nextDecisionId, self: parts.identity.clientId });
   const cursors = createPageCursors(createSealer(parts.secrets, "pdp.cursor"), now);
   if (isRemote) refuseUnsupported(router);
   const administration = isRemote

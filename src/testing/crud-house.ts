@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { TestContext } from "node:test";
 import type { Peer } from "#contract/ask.ts";
+import type { Obligation } from "#contract/authzen.ts";
 import { Problem, type ProblemCode } from "#contract/problem.ts";
 import { readSettings } from "#contract/setting.ts";
 import { crudSettings } from "#crud/config.ts";
@@ -19,6 +20,7 @@ import { createMetrics } from "#telemetry/metrics.ts";
 import { testDatabase } from "./database.ts";
 import { testEvents } from "./events.ts";
 import { testAudiences, testIdentity, type TestIdentity, type TestTokenOf } from "./identity.ts";
+import { refusalBy } from "./membership.ts";
 
 /** What was asked of a double. */
 export interface Asked {
@@ -74,8 +76,8 @@ interface MembershipBody {
   readonly outcome: string;
 }
 
-/** A text is the reason of a denial; `down`: the decision point does not answer. */
-export type Verdict = boolean | string;
+/** A text is the reason of a denial, obligations are those of a permit; `down`: the decision point does not answer. */
+export type Verdict = boolean | string | { readonly obligations: readonly Obligation[] };
 
 export interface CrudHouse {
   readonly crud: CrudService;
@@ -222,6 +224,7 @@ const deciderDouble = (
       house.verdicts.get(`${ask.type}:${ask.action} ${ask.id ?? "*"}`) ?? house.verdicts.get(`${ask.type}:${ask.action}`) ?? true;
     if (verdict === "down") throw new Problem("decision_unavailable");
     const decisionId = `d_${++number}`;
+    if (typeof verdict === "object") return { decision: true, decisionId, ...verdict };
     if (typeof verdict === "string") return { decision: false, decisionId, reason: verdict, obligations: [] };
     return {
       decision: verdict,
@@ -243,9 +246,11 @@ const deciderDouble = (
   return {
     decide: async (asker, ask) => one(asker, ask),
     decideMany,
+    refusal: refusalBy,
     require: async (asker, ask) => {
       const decided = one(asker, ask);
-      if (!decided.decision) throw new Problem("access_denied", { members: { decision_id: decided.decisionId } });
+      const refusal = refusalBy(asker, decided);
+      if (refusal !== undefined) throw refusal;
       return decided;
     },
   };

@@ -7,6 +7,7 @@ import { after, type TestContext } from "node:test";
 import type { OidcClient } from "#authn/oidc.ts";
 import type { Peer } from "#contract/ask.ts";
 import type { ServiceName } from "#contract/endpoint.ts";
+import type { Obligation } from "#contract/authzen.ts";
 import { Problem } from "#contract/problem.ts";
 import { readSettings } from "#contract/setting.ts";
 import { gatewaySettings } from "#gateway/config.ts";
@@ -68,9 +69,12 @@ export const recordingPeer = (): Recorder => {
   return recorder;
 };
 
+/** Yes, no, the reason of a no, or what a yes obliges to. */
+export type Said = boolean | string | { readonly obligations: readonly Obligation[] };
+
 /** A decision point that permits what a function says; it answers as the real one does. */
 export const decidingPeer = (
-  permit: (type: string, action: string, subject: string, context: Readonly<Record<string, unknown>>) => boolean | string,
+  permit: (type: string, action: string, subject: string, context: Readonly<Record<string, unknown>>) => Said,
 ): Recorder => {
   const recorder = recordingPeer();
   const decide = (item: {
@@ -80,11 +84,10 @@ export const decidingPeer = (
     context?: Record<string, unknown>;
   }) => {
     const said = permit(item.resource.type, item.action.name, item.subject.id, item.context ?? {});
+    const decision_id = `d_${randomUUID()}`;
+    if (typeof said === "object") return { decision: true, context: { decision_id, ...said } };
     const decision = said === true;
-    return {
-      decision,
-      context: { decision_id: `d_${randomUUID()}`, ...(decision ? {} : { reason: said === false ? "not_granted" : said }) },
-    };
+    return { decision, context: { decision_id, ...(decision ? {} : { reason: said === false ? "not_granted" : said }) } };
   };
   recorder.answer = () => {
     const last = recorder.seen.at(-1) as Seen;

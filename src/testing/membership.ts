@@ -15,7 +15,8 @@ import { seedWorld } from "#membership/graph/seed.ts";
 import { createSqlReader } from "#membership/graph/sql-reader.ts";
 import { createWriteGraph, type WriteGraph } from "#membership/graph/write.ts";
 import { createMembership } from "#membership/service.ts";
-import { refusalOf, type Decider } from "#pdp/decide.ts";
+import type { Obligation } from "#contract/authzen.ts";
+import { whyRefused, type Decider } from "#pdp/decide.ts";
 import { statement, type Database } from "#store/database.ts";
 import { silentLog } from "#telemetry/log.ts";
 import { createMetrics, type Metrics } from "#telemetry/metrics.ts";
@@ -99,10 +100,14 @@ export interface Asked {
   readonly action: string;
   readonly id: string | undefined;
 }
-export type Rule = (asked: Asked) => boolean | string;
+export type Rule = (asked: Asked) => boolean | string | { readonly obligations: readonly Obligation[] };
 
-/** A decider that answers by a rule (text = a denial with that reason) and remembers what it was asked. */
-const deciderBy = (rule: Rule): { readonly decider: Decider; readonly asked: readonly Asked[] } => {
+/** As the decider of the house refuses, for a caller of the present. */
+export const refusalBy: Decider["refusal"] = (asker, decided) =>
+  whyRefused(decided, asker, { publicOrigin: "http://localhost:8080", now: new Date(), canMeet: () => true });
+
+/** A decider that answers by a rule (text = a denial with that reason, obligations = a permit with them) and remembers what it was asked. */
+export const deciderBy = (rule: Rule): { readonly decider: Decider; readonly asked: readonly Asked[] } => {
   const asked: Asked[] = [];
   const decideMany: Decider["decideMany"] = async (asker, asks) =>
     asks.map((ask) => {
@@ -110,10 +115,10 @@ const deciderBy = (rule: Rule): { readonly decider: Decider; readonly asked: rea
       asked.push(seen);
       const said = rule(seen);
       return {
-        decision: said === true,
+        decision: said === true || typeof said === "object",
         decisionId: `d_${asked.length}`,
         ...(typeof said === "string" ? { reason: said } : {}),
-        obligations: [],
+        obligations: typeof said === "object" ? said.obligations : [],
       };
     });
   const decide: Decider["decide"] = async (asker, ask, correlationId) => {
@@ -126,9 +131,11 @@ const deciderBy = (rule: Rule): { readonly decider: Decider; readonly asked: rea
     decider: {
       decide,
       decideMany,
+      refusal: refusalBy,
       require: async (asker, ask, correlationId) => {
         const decided = await decide(asker, ask, correlationId);
-        if (!decided.decision) throw refusalOf(decided, "http://localhost:8080");
+        const refusal = refusalBy(asker, decided);
+        if (refusal !== undefined) throw refusal;
         return decided;
       },
     },

@@ -126,6 +126,9 @@ export const testSecrets = async (
   const decider: Decider = {
     decideMany,
     decide: async (asker, ask, correlationId) => (await decideMany(asker, [ask], correlationId))[0]!,
+    refusal: () => {
+      throw new Error("not asked here");
+    },
     require: async () => {
       throw new Error("not asked here");
     },

@@ -1,7 +1,7 @@
 import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { DecideAsk } from "#pdp/decide.ts";
-import { denialOf, toolAsk } from "./call/decide-door.ts";
+import { requireEntry, toolAsk } from "./call/decide-door.ts";
 import { gatherDelegation } from "./call/delegation-door.ts";
 import type { CorridorParts } from "./call/corridor-parts.ts";
 import { isInView } from "./call/tool-door.ts";
@@ -26,7 +26,7 @@ export interface ListedTools {
 
 export type ListParts = Pick<
   CorridorParts,
-  "membership" | "membershipAudience" | "identity" | "decider" | "maxDelegationDepth" | "publicOrigin"
+  "membership" | "membershipAudience" | "identity" | "decider" | "maxDelegationDepth" | "publicOrigin" | "now"
 > & {
   readonly cursor: PageCursor;
 };
@@ -60,7 +60,7 @@ const decideTools = async (ask: ListAsk, tools: readonly Tool[], parts: ListPart
   const asks = [...enter, ...tools.map((tool) => toolAsk(tool, "tools/list", { could: true, view: ask.view.name }))];
   const answers = await parts.decider.decideMany(ask.caller, asks, ask.correlationId);
   const entered = isFirst ? answers[0] : undefined;
-  if (entered !== undefined && !entered.decision) throw denialOf(entered, parts.publicOrigin);
+  if (entered !== undefined) requireEntry(entered, ask.caller, parts);
   return tools.filter((_tool, index) => answers[index + enter.length]?.decision === true);
 };
 

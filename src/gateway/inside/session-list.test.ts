@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { statement } from "#store/database.ts";
 import { until } from "#testing/until.ts";
-import { decidingPeer, sharedDatabase, testGateway, type SignedInBrowser } from "#testing/gateway.ts";
+import { decidingPeer, sharedDatabase, testGateway, type Said, type SignedInBrowser } from "#testing/gateway.ts";
 
 const database = sharedDatabase();
 const PATH = "/api/v1/sessions";
@@ -20,7 +20,7 @@ interface Body {
 }
 
 /** A tenant of its own for each test: one database serves them all. */
-const world = async (t: TestContext, permits: (action: string, subject: string) => boolean | string) => {
+const world = async (t: TestContext, permits: (action: string, subject: string) => Said) => {
   const tenant = `tenant:${t.name.replaceAll(/[^a-z]+/g, "-").slice(0, 60)}`;
   const pdp = decidingPeer((type, action, subject) => type === "sessions" && permits(action, subject));
   const made = await testGateway(t, { database: await database(), peers: { pdp: pdp.peer } });
@@ -121,6 +121,34 @@ test("ending all of one's own clears the cookie; a right that wants a stronger s
   assert.equal(all.body.sessions_ended, 2);
   assert.match(all.headers.get("set-cookie") ?? "", /Max-Age=0/);
 });
+
+const mfa = { id: "mfa", type: "step-up", properties: { acr_value: "strong", max_age_seconds: 300 } };
+for (const [what, said] of [
+  ["denied for want of it", "step_up_required"],
+  ["permitted with the obligation", { obligations: [mfa] }],
+] as const)
+  test(`${what}: sessions of others want the sign-in that the decision wants`, async (t) => {
+    const { made, signIn, get, end, tenant } = await world(t, () => said);
+    const [ben, weak] = [await signIn("person:ben"), await signIn("person:ada")];
+    for (const query of ["?all=true", "?subject=person:ben"]) {
+      const response = await made.fetch(`${PATH}${query}`, { headers: weak.cookie });
+      const body = (await response.json()) as Body & { step_up?: object };
+      assert.deepEqual([response.status, body.code, typeof body.decision_id], [401, "step_up_required", "string"], query);
+      assert.deepEqual(body.step_up, {
+        acr_value: "strong",
+        max_age_seconds: 300,
+        url: "http://localhost:8080/auth/login?acr_values=strong&max_age=300",
+      });
+      assert.match(response.headers.get("www-authenticate") ?? "", /insufficient_user_authentication/, query);
+    }
+    for (const whose of [`/${ben.record.ref}`, "?subject=person:ben"])
+      assert.deepEqual([(await end(weak, whose)).body.code, whose], ["step_up_required", whose]);
+    assert.equal((await get(ben)).status, 200, "nothing was ended");
+    assert.deepEqual(refs((await get(weak)).body), [weak.record.ref], "one's own are there without it");
+    const fresh = { tenant, acr: "strong", amr: ["pwd", "otp"], authTime: Math.floor(Date.now() / 1000) };
+    const strong = await made.signIn("person:ada", fresh);
+    if (said !== "step_up_required") assert.equal((await get(strong, "?subject=person:ben")).body.sessions.length, 1);
+  });
 
 test("an end by an administrator is in the audit log under the administrator's name", async (t) => {
   const { made, signIn, end } = await world(t, () => true);

@@ -5,11 +5,12 @@ import type { Recorder } from "#events/audit/entry.ts";
 import { parseQuery } from "#gateway/auth/query.ts";
 import type { Recognised } from "#gateway/recognise.ts";
 import { reply } from "#gateway/reply.ts";
+import { routeRefusal } from "#gateway/route-question.ts";
 import type { InsideHandler, RouteCall } from "#gateway/serve-route.ts";
 import type { SessionCookies } from "#gateway/sessions/session-cookies.ts";
 import type { SessionPlace, SessionRecord } from "#gateway/sessions/session-store.ts";
 import type { Sessions } from "#gateway/sessions/sessions.ts";
-import { refusalOf, type Decided, type Decider } from "#pdp/decide.ts";
+import type { Decider } from "#pdp/decide.ts";
 import type { Log } from "#telemetry/log.ts";
 
 export interface SessionListParts {
@@ -19,6 +20,7 @@ export interface SessionListParts {
   readonly recorder: Pick<Recorder, "one">;
   readonly secrets: HouseSecrets;
   readonly publicOrigin: string;
+  readonly now: () => Date;
   readonly log: Log;
 }
 
@@ -66,16 +68,17 @@ export const createSessionList = (
 ): { readonly list: InsideHandler; readonly endOne: InsideHandler; readonly endOf: InsideHandler } => {
   const places = createPlaces(parts.secrets);
 
-  /** Asks for a right over the tenant's sessions; a denial is recorded and handed back. */
-  const ask = async (call: RouteCall, who: SessionCaller, action: "view_all" | "revoke"): Promise<Decided> => {
+  /** Asks for a right over the tenant's sessions; why it is not there is recorded and handed back. */
+  const refusalOf = async (call: RouteCall, who: SessionCaller, action: "view_all" | "revoke"): Promise<Problem | undefined> => {
     const { correlationId } = call.inbound;
     const decided = await parts.decider.decide(
       who.asker,
       { type: "sessions", action, context: { route: call.route.id, method: call.inbound.method } },
       correlationId,
     );
-    if (decided.decision) return decided;
-    const reason = decided.reason ?? "access_denied";
+    const refusal = routeRefusal(decided, who.asker, call.inbound.origin ?? parts.publicOrigin, parts.now());
+    if (refusal === undefined) return undefined;
+    const reason = decided.reason ?? refusal.code;
     const recorded = parts.recorder.one({
       tenant: who.record.tenant,
       category: "decision",
@@ -90,13 +93,12 @@ export const createSessionList = (
     });
     // The refusal stands whether or not it can be recorded here; the decision point has its own record.
     await recorded.catch((cause: unknown) => parts.log.warn("denial_not_recorded", { correlation_id: correlationId, cause }));
-    return decided;
+    return refusal;
   };
   /** The right to end what is another's. Without it there is nothing there; with a stronger sign-in there might be. */
   const requireRevoke = async (call: RouteCall, who: SessionCaller): Promise<void> => {
-    const decided = await ask(call, who, "revoke");
-    if (decided.decision) return;
-    throw decided.reason === "step_up_required" ? refusalOf(decided, call.inbound.origin ?? parts.publicOrigin) : new Problem("not_found");
+    const refusal = await refusalOf(call, who, "revoke");
+    if (refusal !== undefined) throw refusal.code === "step_up_required" ? refusal : new Problem("not_found");
   };
 
   return {
@@ -106,8 +108,8 @@ export const createSessionList = (
       const query = parseQuery(sessionListQuery, call.inbound.target.query);
       const subject = query.subject ?? (query.all ? undefined : own.subject);
       if (subject !== own.subject) {
-        const decided = await ask(call, who, "view_all");
-        if (!decided.decision) throw refusalOf(decided, call.inbound.origin ?? parts.publicOrigin);
+        const refusal = await refusalOf(call, who, "view_all");
+        if (refusal !== undefined) throw refusal;
       }
       const bound = JSON.stringify([own.tenant, own.subject, subject ?? null]);
       const limit = query.limit ?? DEFAULT_LIMIT;

@@ -56,8 +56,8 @@ const permissions = [
   .concat("clipboard-write=(self)")
   .join(", ");
 
-/** The client's page with a nonce of its own; never kept. */
-export const indexResponse = (html: string, status: number): Response => {
+/** The client's page with a nonce of its own; never kept. `more`: headers that say why it is not 200. */
+export const indexResponse = (html: string, status: number, more: Readonly<Record<string, string>> = {}): Response => {
   const nonce = randomBytes(16).toString("base64");
   return new Response(html.replace(PLACEHOLDER, nonce), {
     status,
@@ -69,6 +69,7 @@ export const indexResponse = (html: string, status: number): Response => {
       "cross-origin-opener-policy": "same-origin",
       "permissions-policy": permissions,
       ...(status === 503 ? { "retry-after": "1" } : {}),
+      ...more,
     },
   });
 };

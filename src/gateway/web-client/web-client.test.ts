@@ -151,6 +151,21 @@ test("a signed-in person who opens a screen that they may not see gets the page 
   assert.equal(await status("/tools", { cookie: `sallyport_dev_sid_8080=${"A".repeat(43)}` }), 200, "a session that is over");
 });
 
+const mfa = { id: "mfa", type: "step-up", properties: { acr_value: "strong", max_age_seconds: 300 } };
+for (const [what, said] of [
+  ["denied for want of it", "step_up_required"],
+  ["permitted with the obligation", { obligations: [mfa] }],
+] as const)
+  test(`a screen that wants a stronger sign-in is the page with 401 and the challenge: ${what}`, async (t) => {
+    const { made, page } = await world(t, (type) => (type === "policies" ? said : true));
+    const ada = await made.signIn("person:ada");
+    const response = await page("/policies", ada.cookie);
+    assert.deepEqual([response.status, response.headers.get("content-type")], [401, "text/html; charset=utf-8"]);
+    assert.match(response.headers.get("www-authenticate") ?? "", /insufficient_user_authentication", acr_values="strong", max_age=300/);
+    assert.match(await response.text(), /<!doctype html>/);
+    assert.equal((await page("/tools", ada.cookie)).status, 200);
+  });
+
 test("a screen whose module is off is not there, and one that cannot be decided says so", async (t) => {
   const off = await world(t, () => true, { agents: false });
   const ben = await off.made.signIn("person:ben");

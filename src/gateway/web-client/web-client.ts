@@ -24,6 +24,8 @@ export interface WebClient {
   page(inbound: Inbound, as?: Asker): Promise<Response>;
 }
 
+type PageStatus = readonly [status: number, headers?: Readonly<Record<string, string>> | undefined];
+
 /** True for a document load by a browser, or a tool that takes anything. */
 const mayGetPage = (inbound: Inbound, route: ClientRoute | undefined): boolean =>
   wantsHtml(inbound) || (route !== undefined && /^$|\*\/\*/.test(inbound.headers.get("accept") ?? ""));
@@ -36,22 +38,28 @@ const mayGetPage = (inbound: Inbound, route: ClientRoute | undefined): boolean =
 export const createWebClient = (parts: WebClientParts): WebClient => {
   const routeOf = createClientRouteFinder();
 
-  /** Status of the page: 200, 403 denied, 404 module off, 503 not decidable. Without a session there is nothing to gate. */
-  const statusOf = async (route: ClientRoute, inbound: Inbound, as: Asker | undefined): Promise<number> => {
-    if (route.pair === undefined && route.module === undefined) return 200;
-    if (as === undefined && !parts.recogniser.hasCookie(inbound)) return 200;
+  /**
+   * Status of the page: 200, 401 with the challenge where the screen wants a stronger sign-in, 403 denied, 404 module off, 503 not
+   * decidable. Without a session there is nothing to gate.
+   */
+  const statusOf = async (route: ClientRoute, inbound: Inbound, as: Asker | undefined): Promise<PageStatus> => {
+    if (route.pair === undefined && route.module === undefined) return [200];
+    if (as === undefined && !parts.recogniser.hasCookie(inbound)) return [200];
     let asker: Asker;
     try {
       asker = as ?? (await parts.recogniser.session(inbound)).asker;
     } catch (error) {
-      return error instanceof Problem && error.status === 401 ? 200 : 503;
+      return [error instanceof Problem && error.status === 401 ? 200 : 503];
     }
     try {
-      if (route.pair !== undefined && !(await parts.decider.decide(asker, route.pair, inbound.correlationId)).decision) return 403;
-      if (route.module !== undefined && (await parts.modulesOf(asker, inbound.correlationId))[route.module] !== true) return 404;
-      return 200;
+      if (route.pair !== undefined) {
+        const refusal = parts.decider.refusal(asker, await parts.decider.decide(asker, route.pair, inbound.correlationId));
+        if (refusal !== undefined) return [refusal.status, refusal.options.headers];
+      }
+      if (route.module !== undefined && (await parts.modulesOf(asker, inbound.correlationId))[route.module] !== true) return [404];
+      return [200];
     } catch {
-      return 503;
+      return [503];
     }
   };
 
@@ -76,7 +84,8 @@ export const createWebClient = (parts: WebClientParts): WebClient => {
         if (!wantsHtml(inbound)) throw problem;
         return problemPage(problem, inbound.correlationId, { href: path, text: "Try again" });
       }
-      return indexResponse(html, route === undefined ? 404 : await statusOf(route, inbound, as));
+      const [status, headers] = route === undefined ? [404] : await statusOf(route, inbound, as);
+      return indexResponse(html, status, headers);
     },
   };
 };

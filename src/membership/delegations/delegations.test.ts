@@ -366,6 +366,34 @@ test("revoke-many ends in one version all that an agent holds from a person, and
   assert.deepEqual([empty.status, empty.body.code], [422, "unprocessable"]);
 });
 
+const mfa = { id: "mfa", type: "step-up", properties: { acr_value: "strong", max_age_seconds: 300 } };
+for (const [what, said] of [
+  ["denied for want of it", "step_up_required"],
+  ["permitted with the obligation", { obligations: [mfa] }],
+] as const)
+  test(`others' delegations want the sign-in that their decisions want, to be listed or ended: ${what}`, async (t) => {
+    const rule: Rule = (asked) => (asked.sub === "person:ada" && asked.action !== "view_all" ? said : demoRule(asked));
+    const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule });
+    const end = (as: string, more: object) =>
+      world.call(as, "POST", `${BASE}/revoke-many`, {
+        body: { mode: "revoke", reason: "all of it", ...more },
+        ...key(crypto.randomUUID()),
+      });
+    for (const reply of [
+      await world.call("ada", "GET", `${BASE}?whose=all`),
+      await world.call("ada", "GET", `${BASE}?user_id=person:cleo`),
+      await end("ada", { agent_id: "agent:reporter" }),
+      await end("ada", { delegator_id: "person:cleo" }),
+    ]) {
+      assert.deepEqual([reply.status, reply.body.code, typeof reply.body.decision_id], [401, "step_up_required", "string"]);
+      assert.equal(reply.body.step_up.acr_value, "strong");
+      assert.match(reply.headers.get("www-authenticate") ?? "", /insufficient_user_authentication/);
+    }
+    assert.equal((await world.call("cleo", "GET", `${BASE}/delegation:cleo-rep`)).body.status, "active", "nothing was ended");
+    assert.equal((await world.call("ada", "GET", BASE)).status, 200, "one's own, of which there are none, want nothing");
+    assert.equal((await world.call("ben", "GET", `${BASE}?whose=all`)).body.items.length, 2, "what no sign-in would show is left out");
+  });
+
 test("impact is what the enforcing question loses, not what the delegation names", async (t) => {
   const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule: demoRule });
   const path = `${BASE}/delegation:ben-hr/impact`;

@@ -81,9 +81,13 @@ export const serveDelegations = (room: MembershipRoom): void => {
       others.map((row) => ({ type: "delegations", action: "view", id: row.id })),
       correlationId,
     );
-    const refused = new Set(others.filter((_row, index) => decided[index]?.decision !== true).map((row) => row.id));
+    const refusals = decided.map((one) => decider.refusal(caller, one));
+    // What a sign-in would bring is not left out unsaid.
+    const stepUp = refusals.find((refusal) => refusal?.code === "step_up_required");
+    if (stepUp !== undefined) throw stepUp;
+    const hidden = new Set(others.filter((_row, index) => refusals[index] !== undefined).map((row) => row.id));
     return {
-      items: page.filter((row) => !refused.has(row.id)).map(delegationView),
+      items: page.filter((row) => !hidden.has(row.id)).map(delegationView),
       ...(rows.length > limit && last !== undefined ? { next_cursor: room.cursors.seal(binding, last.id) } : {}),
       ...(streamSeq === undefined ? {} : { stream_seq: Number(streamSeq) }),
     };
@@ -130,13 +134,14 @@ export const serveDelegations = (room: MembershipRoom): void => {
       correlationId,
     );
     const decisionOf = new Map(standing.map((row, index) => [row.id, decided[index]]));
-    const allowed = standing.filter((row) => decisionOf.get(row.id)?.decision === true);
-    const denied = decided.find((one) => !one.decision);
+    const refusals = decided.map((one) => decider.refusal(caller, one));
+    const allowed = standing.filter((_row, index) => refusals[index] === undefined);
+    // Nothing is ended while more would be after a sign-in: who ends all of an agent's must not be told so of half of them.
+    const stepUp = refusals.find((refusal) => refusal?.code === "step_up_required");
+    if (stepUp !== undefined) throw stepUp;
+    const denied = refusals.find((refusal) => refusal !== undefined);
     // Of what others gave to the same agent the caller may know nothing; but nothing at all is a refusal, not a success.
-    if (denied !== undefined && (allowed.length === 0 || body.delegator_id !== undefined))
-      throw new Problem("access_denied", {
-        members: { decision_id: denied.decisionId, ...(denied.reason === undefined ? {} : { reason: denied.reason }) },
-      });
+    if (denied !== undefined && (allowed.length === 0 || body.delegator_id !== undefined)) throw denied;
     const tenants = new Set(allowed.map((row) => row.tenant_id));
     if (tenants.size > 1) throw new Problem("ambiguous", { detail: "These belong to several tenants; name a delegator." });
     return keyed(

@@ -46,13 +46,13 @@ export const serveDecisions = (router: Router<Caller>, parts: DecisionsParts): v
   });
   const presentFacts = createPresentFacts(parts);
 
-  router.serve(getDecision, async ({ params, query, caller }) => {
+  router.serve(getDecision, async ({ params, query, caller, correlationId }) => {
     if (parts.isRemote && query.remedy === "true") throw new Problem("not_supported", { detail: "Another decision point decides here." });
     const pep = parts.pepOf(caller);
     const recorded = (await records.find([params.id])).get(params.id);
     // Looked for even where there is nothing to be found: how long it takes tells nothing either.
     const facts = await records.factsOf(recorded ?? absent);
-    const viewer = await parts.viewers.classOf(pep, params.id, recorded, facts?.agent?.controllers ?? []);
+    const viewer = await parts.viewers.classOf(pep, params.id, recorded, facts?.agent?.controllers ?? [], correlationId);
     if (recorded === undefined || viewer === "none") throw new Problem("not_found");
     const shadow = viewer === "full" ? await parts.shadow.decisionOf(params.id) : undefined;
     return explain({
@@ -83,9 +83,9 @@ export const serveDecisions = (router: Router<Caller>, parts: DecisionsParts): v
     return new Set(groups.filter((_group, index) => facts[index]?.resource?.tenant_ids.includes(question.tenant)));
   };
 
-  router.serve(listDecisions, async ({ query, caller }) => {
+  router.serve(listDecisions, async ({ query, caller, correlationId }) => {
     const pep = parts.pepOf(caller);
-    const { cursor, limit, decision, correlation_id: correlationId, resource_type: type, ...filters } = query;
+    const { cursor, limit, decision, correlation_id: ofCorrelation, resource_type: type, ...filters } = query;
     const bound = JSON.stringify([
       caller.sub,
       caller.tenant,
@@ -95,16 +95,17 @@ export const serveDecisions = (router: Router<Caller>, parts: DecisionsParts): v
       type,
       decision,
       query.reason,
-      correlationId,
+      ofCorrelation,
       query.from,
       query.to,
     ]);
     const after = cursor === undefined ? undefined : parts.cursors.open(cursor, bound);
-    const all = await parts.viewers.seesAll(pep);
+    // One's own are there without a sign-in; a list that would hold those of others says that it wants one.
+    const all = query.subject !== caller.sub && (await parts.viewers.guardSight(pep, correlationId));
     if (!all && query.subject !== undefined && query.subject !== caller.sub) return { decisions: [] };
     const found = await records.list({
       ...given(filters),
-      ...given({ type, correlationId }),
+      ...given({ type, correlationId: ofCorrelation }),
       ...(all ? {} : { subject: caller.sub }),
       ...(decision === undefined ? {} : { decision: decision === "true" }),
       ...(after === undefined ? {} : { after }),

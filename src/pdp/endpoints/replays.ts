@@ -47,6 +47,7 @@ export const serveReplays = (router: Router<Caller>, parts: ReplayEndpoints): vo
     const admin = await guard(call, "view");
     const { id, version, state, progress } = await replays.read(call.params.id, call.caller.tenant);
     const { classes, before: _before, ...counts } = progress;
+    // Counts stand without the samples: a sign-in that would show them is not asked for.
     const sees = await admin.seesDecisions();
     const kinds = Object.values(classes).toSorted((a, b) => b.count - a.count);
     return {
@@ -63,10 +64,12 @@ export const serveReplays = (router: Router<Caller>, parts: ReplayEndpoints): vo
     return undefined;
   });
 
-  router.serve(replayDecision, async ({ params, body, caller }) => {
+  router.serve(replayDecision, async ({ params, body, caller, correlationId }) => {
     const recorded = (await records.find([params.id])).get(params.id);
     const facts = recorded === undefined ? undefined : await records.factsOf(recorded);
-    const viewer = await parts.viewers.classOf(parts.pepOf(caller), params.id, recorded, facts?.agent?.controllers ?? []);
+    const controllers = facts?.agent?.controllers ?? [];
+    const wanted = body?.version === undefined ? "own" : "full";
+    const viewer = await parts.viewers.classOf(parts.pepOf(caller), params.id, recorded, controllers, correlationId, wanted);
     if (recorded === undefined || viewer === "none") throw new Problem("not_found");
     // What another version would say is for who may see all decisions; one's own are asked by the one that decides.
     if (viewer !== "full" && (viewer !== "own" || body?.version !== undefined)) throw new Problem("access_denied");

@@ -1,31 +1,19 @@
 import type { Caller } from "#authn/caller.ts";
 import { Problem } from "#contract/problem.ts";
-import { whyRefused } from "#pdp/decide.ts";
-import type { DecisionPoint } from "#pdp/decision-point.ts";
-import { isMetHere } from "#pdp/obligations.ts";
 import type { DecisionLog } from "#pdp/records/decision-log.ts";
 import { askOfCaller } from "./ask-of-caller.ts";
+import { verdictRefusal, type AskRightsParts, type Right } from "./ask-rights.ts";
 
-export interface RequirePairParts {
-  readonly decisionPoint: DecisionPoint;
+export interface RequirePairParts extends AskRightsParts {
   readonly records: DecisionLog;
   readonly nextDecisionId: () => string;
-  /** This service, as records name it. */
-  readonly self: string;
-  /** Where a person signs in anew. */
-  readonly publicOrigin: string;
-  readonly now: () => Date;
 }
 
 /**
  * Passes whoever the policies permit this. Throws what a route of the gateway throws: `access_denied` (403) with the decision's id and
  * reason, `step_up_required` (401) with the challenge where a fresh strong sign-in would do.
  */
-export type RequirePair = (
-  caller: Caller,
-  pair: { readonly type: string; readonly action: string; readonly id?: string },
-  correlationId: string,
-) => Promise<{ readonly decisionId: string }>;
+export type RequirePair = (caller: Caller, pair: Right, correlationId: string) => Promise<{ readonly decisionId: string }>;
 
 /** The door of the decision point's own operations: decided and recorded like every other decision. */
 export const createRequirePair =
@@ -48,12 +36,7 @@ export const createRequirePair =
       correlationId,
       items: [{ index: 0, verdict }],
     });
-    const { decision, reason = "not_granted", obligations } = verdict;
-    const refusal = whyRefused({ decision, decisionId: callId, obligations, ...(decision ? {} : { reason }) }, caller, {
-      publicOrigin: parts.publicOrigin,
-      now: parts.now(),
-      canMeet: isMetHere,
-    });
+    const refusal = verdictRefusal(verdict, callId, caller, parts);
     if (refusal !== undefined) throw refusal;
     return { decisionId: callId };
   };

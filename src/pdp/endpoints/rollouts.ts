@@ -74,6 +74,7 @@ export const serveRollouts = (router: Router<Caller>, { guard, rollouts, shadow,
     const admin = await guard(call, "view");
     const { version } = await rollouts.requireVersion(call.params.version);
     const { classes, ...totals } = await shadow.read(version, call.caller.tenant);
+    // Counts stand without the samples: a sign-in that would show them is not asked for.
     const sees = await admin.seesDecisions();
     return { version, ...totals, classes: classes.map(({ sample, ...kind }) => (sees ? { ...kind, sample } : kind)) };
   });

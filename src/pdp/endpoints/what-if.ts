@@ -1,23 +1,20 @@
 import { whatIf } from "#contract/what-if.ts";
 import { Problem } from "#contract/problem.ts";
-import type { DecisionPoint } from "#pdp/decision-point.ts";
 import type { Router } from "#http/serve.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { Engines } from "#pdp/engines.ts";
 import type { Viewers } from "#pdp/explain/viewer.ts";
 import type { GuardAdministration } from "#pdp/rollout/guard-administration.ts";
 import type { Rollouts } from "#pdp/rollout/rollouts.ts";
-import { couldMake } from "#pdp/what-if/could-make.ts";
+import { rightsToAsk } from "#pdp/what-if/rights-to-ask.ts";
 import { askWhatIf, type WhatIfParts } from "#pdp/what-if/what-if.ts";
+import { createAskRights, type AskRightsParts } from "./ask-rights.ts";
 import type { Pep } from "./parse-ask.ts";
 import type { RequirePair } from "./require-pair.ts";
 
-export interface WhatIfEndpoint extends WhatIfParts {
+export interface WhatIfEndpoint extends WhatIfParts, AskRightsParts {
   readonly guard: GuardAdministration;
   readonly requirePair: RequirePair;
-  readonly decisionPoint: DecisionPoint;
-  /** This service, as it asks itself. */
-  readonly self: string;
   readonly rollouts: Rollouts;
   readonly engines: Engines;
   readonly viewers: Viewers;
@@ -29,11 +26,13 @@ export interface WhatIfEndpoint extends WhatIfParts {
  * another version for who may see policies too.
  */
 export const serveWhatIf = (router: Router<Caller>, parts: WhatIfEndpoint): void => {
+  const askRights = createAskRights(parts);
   router.serve(whatIf, async (call) => {
     const { body, caller } = call;
     if (caller.tenant === "*") throw new Problem("tenant_required");
-    if (!(await parts.viewers.seesAll(parts.pepOf(caller))) && !(await couldMake(caller, body, parts)))
-      await parts.requirePair(caller, { type: "decisions", action: "view_all" }, call.correlationId);
+    const isOpen = await parts.viewers.seesAll(parts.pepOf(caller));
+    const wanting = isOpen ? [] : await rightsToAsk(caller, body, { askRights, facts: parts.facts });
+    for (const right of wanting) await parts.requirePair(caller, right, call.correlationId);
     const active = parts.engines.current();
     if (body.version === undefined) return askWhatIf(parts, body, caller.tenant, active, active);
     await parts.guard(call, "view");

@@ -1,7 +1,7 @@
 import type { Caller } from "#authn/caller.ts";
-import type { DecisionPoint } from "#pdp/decision-point.ts";
+import { createAskRights, type Right, type Standing } from "#pdp/endpoints/ask-rights.ts";
 import type { Pep } from "#pdp/endpoints/parse-ask.ts";
-import { askOfCaller } from "#pdp/endpoints/ask-of-caller.ts";
+import { createRequirePair, type RequirePairParts } from "#pdp/endpoints/require-pair.ts";
 import type { Recorded } from "#pdp/records/record.ts";
 
 /**
@@ -17,34 +17,63 @@ export const isServiceWithScope = (caller: Caller, scope: string): boolean =>
 
 const isAuditor = (caller: Caller): boolean => isServiceWithScope(caller, "pdp.decisions.read");
 
+const viewAll: Right = { type: "decisions", action: "view_all" };
+
+/** From little to much. */
+const classes: readonly ViewerClass[] = ["none", "coarse", "own", "full"];
+
 /** The pairs that persons need, asked of the decision point itself; a foreign service needs the scope. */
-export const createViewers = (decisionPoint: DecisionPoint, self: string) => {
-  const allowed = async (caller: Caller, id: string | undefined): Promise<{ readonly one: boolean; readonly all: boolean }> => {
-    const questions = [
-      askOfCaller(caller, self, { type: "decisions", action: "view_all" }),
-      ...(id === undefined ? [] : [askOfCaller(caller, self, { type: "decisions", action: "explain", id })]),
-    ];
-    const { verdicts } = await decisionPoint.evaluateMany(questions, "execute_all");
-    return { all: verdicts[0]?.decision === true, one: verdicts[1]?.decision === true };
-  };
+export const createViewers = (parts: RequirePairParts) => {
+  const askRights = createAskRights(parts);
+  const requirePair = createRequirePair(parts);
+
+  const standing = async ({ caller, isHouse }: Pep): Promise<Standing> =>
+    isHouse || isAuditor(caller) ? "granted" : ((await askRights(caller, [viewAll]))[0] ?? "denied");
 
   return {
-    /** Whether the caller may see every decision of its tenant; `*` is every tenant. */
-    seesAll: async (pep: Pep): Promise<boolean> => pep.isHouse || isAuditor(pep.caller) || (await allowed(pep.caller, undefined)).all,
+    /**
+     * Whether the caller may see every decision of its tenant; `*` is every tenant. Says no where a fresh strong sign-in is wanting: for
+     * an answer that stands without it and only shows less.
+     */
+    seesAll: async (pep: Pep): Promise<boolean> => (await standing(pep)) === "granted",
 
-    /** Does the same work whether or not there is such a decision. */
-    classOf: async (pep: Pep, id: string, recorded: Recorded | undefined, controllers: readonly string[]): Promise<ViewerClass> => {
+    /** As `seesAll`, for an answer that would leave things out unsaid: throws `step_up_required` where a sign-in would bring them. */
+    guardSight: async (pep: Pep, correlationId: string): Promise<boolean> => {
+      const found = await standing(pep);
+      if (found === "step_up") await requirePair(pep.caller, viewAll, correlationId);
+      return found !== "denied";
+    },
+
+    /**
+     * Does the same work whether or not there is such a decision. Whose decision it is gets what is known of it without another sign-in,
+     * down to `wanted`; anybody whom a fresh strong one would show more is told so with `step_up_required`, of an unknown id too.
+     */
+    classOf: async (
+      pep: Pep,
+      id: string,
+      recorded: Recorded | undefined,
+      controllers: readonly string[],
+      correlationId: string,
+      wanted: "coarse" | "own" | "full" = "coarse",
+    ): Promise<ViewerClass> => {
       const { caller } = pep;
       if (pep.isHouse) return recorded === undefined ? "none" : "house";
-      const may = await allowed(caller, id);
-      if (recorded === undefined) return "none";
-      const isWithin = caller.tenant === "*" || caller.tenant === recorded.tenant;
-      // Who holds more than one right has the larger one.
-      if (isWithin && ((may.one && may.all) || isAuditor(caller))) return "full";
-      if (caller.sub === recorded.pep) return "coarse";
-      if (!isWithin) return "none";
-      if (may.one) return "own";
-      return caller.sub === recorded.subject || controllers.includes(caller.sub) ? "coarse" : "none";
+      const explain: Right = { ...viewAll, action: "explain", id };
+      const [all = "denied", one = "denied"] = await askRights(caller, [viewAll, explain]);
+      const isWithin = recorded !== undefined && (caller.tenant === "*" || caller.tenant === recorded.tenant);
+      const isParty = caller.sub === recorded?.pep || (isWithin && (caller.sub === recorded.subject || controllers.includes(caller.sub)));
+      const classBy = (mayAll: boolean, mayOne: boolean): ViewerClass => {
+        // Who holds more than one right has the larger one.
+        if (isWithin && ((mayOne && mayAll) || isAuditor(caller))) return "full";
+        if (caller.sub === recorded?.pep) return "coarse";
+        if (isWithin && mayOne) return "own";
+        return isParty ? "coarse" : "none";
+      };
+      const now = classBy(all === "granted", one === "granted");
+      if (classes.indexOf(now) >= classes.indexOf(isParty ? wanted : "full")) return now;
+      if (one === "step_up") await requirePair(caller, explain, correlationId);
+      if (all === "step_up") await requirePair(caller, viewAll, correlationId);
+      return classBy(all !== "denied", one !== "denied");
     },
   };
 };

@@ -78,13 +78,16 @@ export const createAccessRequests = (parts: AccessRequestsParts) => {
     (caller.agent === undefined || row.agents.includes(caller.agent));
 
   /** The row with the caller's rights to it. To anybody else it does not exist: the same answer, after the same work. */
-  const requireVisible = async (caller: Caller, id: string) => {
+  const requireVisible = async ({ caller, correlationId }: Visit, id: string) => {
     const row = await store.readRequest(database, id);
-    const seesAll = await parts.viewers.seesAll(parts.pepOf(caller));
-    if (row === undefined) throw taskProblem("unknown_task");
-    const rights = await rightsOf(caller, row);
+    const pep = parts.pepOf(caller);
+    const rights = row === undefined ? undefined : await rightsOf(caller, row);
+    const isParty = row !== undefined && (isOwn(caller, row) || rights?.answer === true || caller.sub === row.answered_by);
+    // To whom it is theirs, it opens without another sign-in, and only leaves out a name.
+    const seesAll = isParty ? await parts.viewers.seesAll(pep) : await parts.viewers.guardSight(pep, correlationId);
+    if (row === undefined || rights === undefined) throw taskProblem("unknown_task");
     const names = caller.sub === row.answered_by || (seesAll && (caller.tenant === "*" || caller.tenant === row.tenant));
-    if (!isOwn(caller, row) && !rights.answer && !names) throw taskProblem("unknown_task");
+    if (!isParty && !names) throw taskProblem("unknown_task");
     return { row, rights: { ...rights, names } };
   };
 
@@ -169,14 +172,15 @@ export const createAccessRequests = (parts: AccessRequestsParts) => {
   return {
     create,
 
-    read: async ({ caller }: Visit, id: string): Promise<AccessRequestReply> => {
-      const { row, rights } = await requireVisible(caller, id);
+    read: async (visit: Visit, id: string): Promise<AccessRequestReply> => {
+      const { caller } = visit;
+      const { row, rights } = await requireVisible(visit, id);
       const { call } = rights.answer || isAsker(caller, row) ? await parts.calls.read(row) : {};
       return replyOf(row, rights, now(), call);
     },
 
     cancel: async (visit: Visit, id: string): Promise<AccessRequestReply> => {
-      const { rights } = await requireVisible(visit.caller, id);
+      const { rights } = await requireVisible(visit, id);
       if (!rights.cancel) throw new Problem("access_denied", { detail: "Only who asked takes it back." });
       const row = await change(async (sql) => {
         const cancelled = await store.cancelRequest(sql, id, now());
@@ -186,7 +190,7 @@ export const createAccessRequests = (parts: AccessRequestsParts) => {
     },
 
     answer: async (visit: Visit, id: string, given: { readonly outcome: "approve" | "deny"; readonly comment?: string | undefined }) => {
-      const { row: asked, rights } = await requireVisible(visit.caller, id);
+      const { row: asked, rights } = await requireVisible(visit, id);
       if (!rights.answer)
         throw new Problem("access_denied", { detail: "One of its approvers answers, in person, and nobody a request of their own." });
       if (statusOf(asked, now()) !== "pending") return refuseState(id);

@@ -94,7 +94,7 @@ const isStrongEnough = (caller: Caller, level: string, maxAgeSeconds: number, no
   isFreshlyStrong(caller, now, maxAgeSeconds) && (level !== "phishing_resistant" || caller.acr === level);
 
 /** An obligation that cannot be met makes a permit a denial. */
-const meetObligations = (decided: Decided, caller: Caller, parts: DecideParts): readonly ScopeObligation[] =>
+const meetObligations = (decided: Decided, caller: Caller, parts: Pick<DecideParts, "now" | "publicOrigin">): readonly ScopeObligation[] =>
   decided.obligations.flatMap((obligation) => {
     const properties = obligation.properties ?? {};
     if (obligation.type === "step-up") {
@@ -110,6 +110,12 @@ const meetObligations = (decided: Decided, caller: Caller, parts: DecideParts): 
     }
     throw new Problem("obligation_unsupported", { members: { decision_id: decided.decisionId } });
   });
+
+/** Throws the denial's reason as its code, and what a permit obliges to and the caller does not have. */
+export const requireEntry = (decided: Decided, caller: Caller, parts: Pick<DecideParts, "publicOrigin" | "now">): void => {
+  if (!decided.decision) throw denialOf(decided, parts.publicOrigin);
+  meetObligations(decided, caller, parts);
+};
 
 /** Actions of the rows' type whose permit lifts a mask of the file, each once. */
 const liftAsks = ({ rows, masks }: Tool["rules"]): readonly DecideAsk[] => {

@@ -12,7 +12,7 @@ import { readBytes, type Router } from "#http/serve.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
 import { endpointAsk } from "#crud/mcp/list-tools.ts";
 import { scopes, type Visit } from "#crud/mcp/tool-desk.ts";
-import { denialOf } from "#crud/mcp/call/decide-door.ts";
+import { requireEntry } from "#crud/mcp/call/decide-door.ts";
 import type { Decider } from "#pdp/decide.ts";
 import { createOriginGuard } from "./guard-origin.ts";
 import { createLegacySessions, type LegacySessions } from "./legacy-sessions.ts";
@@ -108,7 +108,7 @@ export const createStandardEndpoint = (router: Router<Caller>, parts: StandardEn
     const visit = parts.desk.enter(caller, viewName, "standard", correlationId);
     if (method !== undefined && entering.has(method)) {
       const decided = await parts.decider.decide(caller, endpointAsk(method, parts.publicUrl), correlationId);
-      if (!decided.decision) throw denialOf(decided, parts.publicUrl);
+      requireEntry(decided, caller, { publicOrigin: parts.publicUrl, now: parts.now });
     }
     return visit;
   };

@@ -1,40 +1,33 @@
 import type { whatIf } from "#contract/what-if.ts";
 import type { BodyOf } from "#contract/endpoint.ts";
 import type { Caller } from "#authn/caller.ts";
-import type { DecisionPoint } from "#pdp/decision-point.ts";
-import { askOfCaller } from "#pdp/endpoints/ask-of-caller.ts";
+import type { createAskRights, Right } from "#pdp/endpoints/ask-rights.ts";
 import type { FactSource } from "#pdp/fact-source.ts";
 
 type Body = BodyOf<typeof whatIf>;
 type Edge = NonNullable<Body["changes"]["edges"]>["remove"][number];
 
-export interface CouldMakeParts {
-  readonly decisionPoint: DecisionPoint;
+export interface RightsParts {
+  readonly askRights: ReturnType<typeof createAskRights>;
   readonly facts: Pick<FactSource, "gather">;
-  /** This service, as it asks itself. */
-  readonly self: string;
-}
-
-interface Right {
-  readonly type: string;
-  readonly action: string;
-  readonly id?: string;
 }
 
 const editsGraph: Right = { type: "graph", action: "edit" };
+const viewAll: Right = { type: "decisions", action: "view_all" };
 
 /**
- * Whether the caller could make this very change to its own rights, so that asking tells it nothing that doing would not. Every part
- * must be the caller's to make now: an edge by who may edit the graph; a delegation of its own by who may give or end that one; a
- * stronger sign-in by anybody. An approval is another's to give, and other policies are not the caller's own rights. No change
- * at all is none that could be made.
+ * What is still to be required of a caller who may not see all decisions: nothing where it could make this very change to its own
+ * rights, so that asking tells it nothing that doing would not; the rights that a fresh strong sign-in would give it for that; else
+ * the right to see all. Every part must be the caller's to make: an edge by who may edit the graph; a delegation of its own by who
+ * may give or end that one; a stronger sign-in by anybody. An approval is another's to give, and other policies are not the caller's
+ * own rights. No change at all is none that could be made.
  */
-export const couldMake = async (caller: Caller, body: Body, parts: CouldMakeParts): Promise<boolean> => {
+export const rightsToAsk = async (caller: Caller, body: Body, parts: RightsParts): Promise<readonly Right[]> => {
   const { edges, facts } = body.changes;
   const [add, remove] = [edges?.add ?? [], edges?.remove ?? []];
   if (body.subject_id !== caller.sub || caller.actors.length > 0 || body.version !== undefined || facts?.approved !== undefined)
-    return false;
-  if (add.length + remove.length === 0) return facts?.mfa !== undefined;
+    return [viewAll];
+  if (add.length + remove.length === 0) return facts?.mfa === undefined ? [viewAll] : [];
 
   const isOwn = (edge: Edge): boolean => edge.kind === "DELEGATES_TO" && edge.from === caller.sub;
   const ended = remove.filter(isOwn);
@@ -59,11 +52,9 @@ export const couldMake = async (caller: Caller, body: Body, parts: CouldMakePart
       return id === undefined ? undefined : { type: "delegations", action: "revoke", id };
     }),
   ];
-  const asked = [editsGraph, ...ownRights.map((right) => right ?? editsGraph)];
-  const { verdicts } = await parts.decisionPoint.evaluateMany(
-    asked.map((right) => askOfCaller(caller, parts.self, right)),
-    "execute_all",
-  );
-  const [edits, ...own] = verdicts.map(({ decision }) => decision);
-  return own.length === asked.length - 1 && (edits === true || own.every(Boolean));
+  const own = ownRights.map((right) => right ?? editsGraph);
+  const [edits = "denied", ...standings] = await parts.askRights(caller, [editsGraph, ...own]);
+  if (edits === "granted") return [];
+  if (standings.every((one) => one !== "denied")) return own.filter((_right, index) => standings[index] === "step_up");
+  return [edits === "step_up" ? editsGraph : viewAll];
 };
