@@ -54,7 +54,7 @@ export const askOfRoute = async (
   const mapped = mappingOf(route, method);
   if (mapped === undefined) throw new Problem("no_mapping");
   const body = readsBody(mapped.mapping) ? await readBody() : undefined;
-  const resolved = resolveMapping(mapped.mapping, route.pattern, captures, body && parseStrictJson(body));
+  const resolved = resolveMapping(mapped.mapping, route.pattern, captures, body && parseStrictJson(body, { depth: 64, keepsUnfit: true }));
   const unfit = faultOfJson(resolved.claimed);
   if (unfit !== undefined) throw new Problem("invalid_request", { errors: [{ path: "", message: unfit }] });
   const question: DecideAsk = {

@@ -16,6 +16,11 @@ const refused: readonly (readonly [name: string, text: string | Uint8Array, code
   ["an unfinished string", '{"a', "body_unreadable"],
   ["a trailing comma", "[1,]", "body_unreadable"],
   ["nothing", "", "body_unreadable"],
+  ["half a surrogate pair", String.raw`{"a":["\ud800"]}`, "body_unreadable"],
+  ["half a pair in a name", String.raw`{"\udfff":1}`, "body_unreadable"],
+  ["half a pair that stands in the text itself", '{"a":"\ud800"}', "body_unreadable"],
+  ["a number beyond a double", '{"a":1e999}', "body_unreadable"],
+  ["a negative one", "[-1e999]", "body_unreadable"],
 ];
 
 for (const [name, text, code] of refused) {
@@ -29,6 +34,12 @@ for (const [name, text, code] of refused) {
 
 test("braces, commas and quotes inside strings do not count", () => {
   assert.deepEqual(parseStrictJson(String.raw`{"a":"{\"a\":1,","b":["}]","\\"]}`), { a: '{"a":1,', b: ["}]", "\\"] });
+});
+
+test("who names faults of values itself is given them", () => {
+  const text = String.raw`{"a":"\ud800","b":1e999}`;
+  assert.deepEqual(parseStrictJson(text, { depth: 64, keepsUnfit: true }), { a: "\ud800", b: Infinity });
+  assert.deepEqual(parseStrictJson(String.raw`"\ud83d\ude00"`), "\u{1f600}");
 });
 
 test("equal names in different objects are fine", () => {

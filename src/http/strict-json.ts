@@ -1,9 +1,11 @@
+import { faultOfJson } from "#contract/json-members.ts";
 import { Problem, type ProblemCode } from "#contract/problem.ts";
 
 /**
- * JSON that has one reading: UTF-8 without BOM, no repeated member, bounded depth. `JSON.parse` keeps the last of two
- * equal members, so one part of a system could decide on the first and another execute the last; here that is refused.
- * Cost: one pass over the text for the check, then `JSON.parse`. Libraries that do this build slow generic parsers;
+ * JSON that has one reading: UTF-8 without BOM, no repeated member, bounded depth, every value with a canonical form (RFC 8785, so
+ * that it can be digested, kept and sent on). `JSON.parse` keeps the last of two equal members, so one part of a system could
+ * decide on the first and another execute the last; here that is refused.
+ * Cost: one pass over the text for the check, then `JSON.parse`, and one walk over the value. Libraries that do this build slow generic parsers;
  * see docs/decisions/strict-json.md.
  */
 export interface StrictJsonLimits {
@@ -13,6 +15,8 @@ export interface StrictJsonLimits {
   readonly tooDeep?: ProblemCode;
   /** Code of a repeated member; `duplicate_member` unless a service has its own. */
   readonly repeated?: ProblemCode;
+  /** What has no canonical form passes: for whoever names the fault where it stands, or never digests what it is given. */
+  readonly keepsUnfit?: boolean;
 }
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
@@ -33,6 +37,8 @@ export const parseStrictJson = (bytes: Uint8Array | string, limits: StrictJsonLi
     if (cause instanceof Problem) throw cause;
     throw new Problem("body_unreadable", { detail: "The body is not JSON.", cause });
   }
+  const unfit = limits.keepsUnfit === true ? undefined : faultOfJson(value);
+  if (unfit !== undefined) throw new Problem("body_unreadable", { detail: `The body ${unfit}.` });
   return value;
 };
 

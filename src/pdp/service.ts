@@ -22,6 +22,7 @@ import { createCallRate } from "./endpoints/call-rate.ts";
 import { serveDecisions } from "./endpoints/decisions.ts";
 import { serveEvaluations } from "./endpoints/evaluations.ts";
 import { serveHealth } from "./endpoints/health.ts";
+import { parsePdpBody } from "./endpoints/parse-body.ts";
 import { serveMetadata } from "./endpoints/metadata.ts";
 import { createPageCursors } from "./endpoints/page-cursor.ts";
 import { serveSearches } from "./endpoints/searches.ts";
@@ -162,6 +163,7 @@ export const createPdp = async (parts: PdpParts): Promise<Service> => {
     log,
     validateReplies: environment !== "production",
     maxBodyBytes: MAX_BODY_BYTES,
+    parseJson: parsePdpBody,
     badInputStatus: 400,
   });
   const nextDecisionId = createDecisionIds(now);

@@ -53,7 +53,7 @@ const requireWellFormed = (value: unknown): void => {
  * `body_unreadable` else (400).
  */
 export const parseSecretBody = (bytes: Uint8Array): unknown => {
-  parseStrictJson(bytes, { depth: MAX_DEPTH, tooDeep: "value_too_deep", repeated: "body_ambiguous" });
+  parseStrictJson(bytes, { depth: MAX_DEPTH, tooDeep: "value_too_deep", repeated: "body_ambiguous", keepsUnfit: true });
   const body = parseLosslessJson(new TextDecoder().decode(bytes));
   requireWellFormed(body);
   return body;

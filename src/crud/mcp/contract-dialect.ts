@@ -73,7 +73,8 @@ const readMessage = async (request: Request, maxBytes: number): Promise<unknown>
   if (!/^application\/json *(?:; *charset="?utf-8"?)? *$/i.test(request.headers.get("content-type") ?? ""))
     throw new Problem("unsupported_media_type");
   const bytes = await readBytes(request, maxBytes);
-  return parseStrictJson(bytes);
+  // The door of the arguments names what has no canonical form, and where it stands.
+  return parseStrictJson(bytes, { depth: 64, keepsUnfit: true });
 };
 
 /** JSON-RPC code of a message that could not be read; a body that names a member twice is unreadable too. */

@@ -83,6 +83,32 @@ test("a killed child is started again by the next call and keeps its memory", as
   await until(() => !isAlive(last));
 });
 
+test("an answer that nobody can digest is refused as such, and its act is closed", async (t) => {
+  const kept = await mkdtemp(join(tmpdir(), "sallyport-memory-"));
+  t.after(() => rm(kept, { recursive: true, force: true }));
+  const memory = join(kept, "memory.jsonl");
+  await writeFile(memory, String.raw`{"type":"entity","name":"half \ud800","entityType":"x","observations":[]}` + "\n");
+  const configFolder = await withConfig(t, async (folder) => {
+    const file = join(folder, "systems/memory.demo.yaml");
+    await writeFile(file, (await readFile(file, "utf8")).replace(`"\${TENANT_FOLDER}/memory.jsonl"`, memory));
+  });
+  const house = await crudHouse(t, { configFolder });
+  await until(
+    () => memoryTools(house).length,
+    (count) => count > 0,
+  );
+  house.membership.capabilities = ["memory.demo.read_graph"];
+  const refused = await house.rpc(call("memory.demo.read_graph"), { as: agent });
+  assert.equal(refused.body.error?.data.code, "output_invalid", JSON.stringify(refused.body));
+  assert.deepEqual(
+    house.membership.settled.map(({ outcome }) => outcome),
+    ["failed"],
+    "settled: nothing is left held",
+  );
+  await writeFile(memory, String.raw`{"type":"entity","name":"whole","entityType":"x","observations":[]}` + "\n");
+  assert.match((await house.rpc(call("memory.demo.read_graph"), { as: agent })).body.result.content[0]?.text ?? "", /whole/);
+});
+
 test("a definition that is not the approved one is quarantined: not listed, not callable, told of", async (t) => {
   const house = await crudHouse(t);
   await until(

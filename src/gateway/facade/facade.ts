@@ -119,7 +119,7 @@ export const createFacade = (parts: FacadeParts) => {
     if (who.kind === "none") throw new Problem("unauthenticated");
     guardJson(inbound, who);
     const bytes = await readBytes(inbound, parts.limits.bodyBytes);
-    const body = parseStrictJson(bytes, { depth: parts.limits.depth });
+    const body = parseStrictJson(bytes, { depth: parts.limits.depth, keepsUnfit: true });
     const call = { correlationId: inbound.correlationId, requestId, signal: inbound.signal };
     if (isEnforcementPoint(who)) return transparent.evaluate(form, who.caller, { value: body, bytes }, call);
     const ask = form === "evaluation" ? parseEvaluation(body, parts.limits) : parseEvaluations(body, parts.limits);

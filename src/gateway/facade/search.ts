@@ -59,7 +59,7 @@ export const createSearchFacade = (parts: SearchFacadeParts) => {
     if (who.kind === "none") throw new Problem("unauthenticated");
     guardJson(inbound, who);
     const bytes = await readBytes(inbound, parts.limits.bodyBytes);
-    const body = parseStrictJson(bytes, { depth: parts.limits.depth });
+    const body = parseStrictJson(bytes, { depth: parts.limits.depth, keepsUnfit: true });
     const call = { correlationId: inbound.correlationId, requestId, signal: inbound.signal };
     const started = performance.now();
     try {

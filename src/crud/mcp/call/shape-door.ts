@@ -1,4 +1,5 @@
 import { applyMask, mergeMasks, type MaskKind } from "#contract/data-scope.ts";
+import { faultOfJson } from "#contract/json-members.ts";
 import { Problem } from "#contract/problem.ts";
 import { changeAt, valueAt, type Pointer } from "#crud/mcp/json-pointer.ts";
 import type { Tool, Upstream } from "#crud/mcp/tool.ts";
@@ -103,6 +104,9 @@ export const shapeOutput = (
   ) {
     value = { ...value, truncated: true };
   }
+  // It is digested for the record: what cannot be is refused here, where the act can still be told to have been done.
+  const unfit = faultOfJson(value);
+  if (unfit !== undefined) throw new Problem("output_invalid", { detail: `The answer ${unfit}.` });
   const faults = tool.rules.checkOutput?.(value) ?? [];
   if (faults.length > 0) throw new Problem("output_invalid", { errors: faults });
   if (Buffer.byteLength(JSON.stringify(value) ?? "") > MAX_BYTES) throw new Problem("output_too_large");

@@ -117,7 +117,8 @@ export const createStandardEndpoint = (router: Router<Caller>, parts: StandardEn
     if (!/^application\/json\b/i.test(request.headers.get("content-type") ?? ""))
       return rpcFault(415, rpcCodes.invalidRequest, "Send application/json.");
     try {
-      const message = parseStrictJson(await readBytes(request, parts.maxBodyBytes));
+      // The door of the arguments names what has no canonical form, and where it stands.
+      const message = parseStrictJson(await readBytes(request, parts.maxBodyBytes), { depth: 64, keepsUnfit: true });
       return Array.isArray(message) ? rpcFault(400, rpcCodes.invalidRequest, "Batches are not served.") : { message };
     } catch (error) {
       const problem = asProblem(error);
