@@ -7,6 +7,7 @@ import { test, type TestContext } from "node:test";
 import { readSettings } from "#contract/setting.ts";
 import { crudSettings } from "#crud/config.ts";
 import { agent, crudHouse, peopleTools } from "#testing/crud-house.ts";
+import { testAudiences } from "#testing/identity.ts";
 
 const configWith = async (t: TestContext, files: Record<string, string>): Promise<string> => {
   const folder = await mkdtemp(join(tmpdir(), "sallyport-config-"));
@@ -154,6 +155,39 @@ test("a stream or a list that wants a stronger sign-in says so, however the deci
     assert.equal(list.body.error?.data.step_up?.level, "strong");
   }
 });
+
+for (const [setting, depth] of [
+  [undefined, 3],
+  ["1", 1],
+] as const)
+  test(`MCP_MAX_DELEGATION_DEPTH ${setting ?? "unset"}: a chain of ${depth} agents enters, one more does not`, async (t) => {
+    const house = await crudHouse(t, setting === undefined ? {} : { settings: { MCP_MAX_DELEGATION_DEPTH: setting } });
+    const call = async (agents: number) => {
+      const chain = Array.from({ length: agents }, (_one, index) => `agent:a${index}`);
+      const act = chain
+        .toReversed()
+        .reduce<object | undefined>((inner, sub) => (inner === undefined ? { sub } : { sub, act: inner }), undefined);
+      const now = Math.floor(Date.now() / 1000);
+      const claims = {
+        sub: "person:ben",
+        tenant: "tenant:acme",
+        scope: "mcp.tools.invoke",
+        client_id: chain[0],
+        jti: crypto.randomUUID(),
+        act,
+      };
+      const times = { iss: house.identity.issuer, aud: testAudiences.crud, iat: now, exp: now + 300 };
+      const token = await house.identity.sign({ ...claims, ...times }, { typ: "at+jwt", kid: "test" });
+      const body = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "people.demo.get_employee", arguments: { id: "e1" } } };
+      const response = await house.request("/mcp/jsonrpc", { body, headers: { authorization: `Bearer ${token}` } });
+      return (await response.json()) as { error?: { data: { code: string } } };
+    };
+    assert.equal((await call(depth)).error, undefined);
+    assert.deepEqual(house.asked.decisions.at(-1)?.asker.actors?.length, depth, "the decision is about all of them");
+    const called = house.people.requests;
+    assert.equal((await call(depth + 1)).error?.data.code, "delegation_required");
+    assert.equal(house.people.requests, called);
+  });
 
 test("the activity stream of who may see all after another sign-in is one's own until then", async (t) => {
   const house = await crudHouse(t, { realEvents: true });

@@ -29,7 +29,8 @@ export interface Decided {
 }
 
 /** The little of a caller that a decision needs; a session at the gateway is one too. */
-export type Asker = Pick<Caller, "sub" | "tenant" | "agent" | "acr" | "amr" | "authTime" | "scopes" | "clientId">;
+export type Asker = Pick<Caller, "sub" | "tenant" | "agent" | "acr" | "amr" | "authTime" | "scopes" | "clientId"> &
+  Partial<Pick<Caller, "actors">>;
 
 export interface Decider {
   decide(asker: Asker, ask: DecideAsk, correlationId: string): Promise<Decided>;
@@ -70,9 +71,19 @@ const clientOf = (context: DecideAsk["context"]): object => {
   return typeof client === "object" && client !== null ? client : {};
 };
 
+/**
+ * Which agent acts, as `context.agent` says it: of several that act one for another all, outermost first, so that each hop's delegation
+ * counts and not the last one's alone. Services of the house that passed a call on are no agents.
+ */
+export const actingAgents = ({ agent, actors = [] }: Pick<Asker, "agent" | "actors">): { readonly agent?: string | readonly string[] } => {
+  const chain = actors.filter((actor) => !actor.startsWith("service:"));
+  if (chain.length > 1) return { agent: chain };
+  return agent === undefined ? {} : { agent };
+};
+
 const context = (asker: Asker, item: DecideAsk, correlationId: string) => ({
   ...item.context,
-  ...(asker.agent === undefined ? {} : { agent: asker.agent }),
+  ...actingAgents(asker),
   ...(asker.clientId === undefined ? {} : { client: { ...clientOf(item.context), client_id: asker.clientId } }),
   ...(item.claimed === undefined ? {} : { claimed: item.claimed }),
   scopes: [...asker.scopes],

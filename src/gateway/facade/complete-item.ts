@@ -1,4 +1,4 @@
-import type { Asker } from "#pdp/decide.ts";
+import { actingAgents, type Asker } from "#pdp/decide.ts";
 import type { FacadeItem } from "./parse-evaluations.ts";
 
 type Members = Readonly<Record<string, unknown>>;
@@ -66,7 +66,7 @@ export const completeContext = (
       ? {}
       : {
           scopes: [...asker.scopes],
-          ...(asker.agent === undefined ? {} : { agent: asker.agent }),
+          ...actingAgents(asker),
           ...(asker.clientId === undefined ? {} : { client: { client_id: asker.clientId } }),
         };
   return { context: { ...context, claimed, ...own }, dropped };
