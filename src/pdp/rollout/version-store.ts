@@ -84,10 +84,12 @@ export const listVersions = (
   ask: { readonly state: RolloutState | undefined; readonly before: bigint | undefined; readonly limit: number },
 ): Promise<readonly StoredVersion[]> => sql.run(list, [ask.state ?? null, ask.before ?? null, ask.limit]);
 
-export const readContent = async (
-  sql: Sql,
-  version: string,
-): Promise<{ readonly files: PolicyFiles; readonly report: PolicyReport } | undefined> => {
+export interface StoredContent {
+  readonly files: PolicyFiles;
+  readonly report: PolicyReport;
+}
+
+export const readContent = async (sql: Sql, version: string): Promise<StoredContent | undefined> => {
   const [row] = await sql.run(readFiles, [version]);
   return row === undefined ? undefined : { files: storedFiles.parse(row.files), report: policyReport.parse(row.report ?? noReport) };
 };
