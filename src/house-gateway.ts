@@ -10,9 +10,9 @@ import { createOidcClient } from "#authn/oidc.ts";
 import type { HouseSecrets } from "#authn/seal.ts";
 import { createUsedAssertions } from "#authn/used-assertions.ts";
 import { demoSignIns } from "#demo/sign-ins.ts";
-import { createGateway, type GatewayParts, type GatewayService } from "#gateway/service.ts";
+import { createGateway, type GatewayService } from "#gateway/service.ts";
 import type { ServiceKey } from "./house-callers.ts";
-import type { HouseServicesParts } from "./house-services.ts";
+import type { Opening } from "./house-opening.ts";
 import type { HouseSettings } from "./settings.ts";
 
 /** The demo's agents as clients of the token exchange; their secrets are derived, nowhere kept. */
@@ -25,43 +25,20 @@ const readTls = async (settings: HouseSettings) => {
   return { tls: { cert: await readFile(tlsCertFile, "utf8"), key: await readFile(tlsKeyFile, "utf8") } };
 };
 
-export interface GatewayOpening extends HouseServicesParts {
-  /** What every service gets, and the gateway's own identity. */
-  readonly common: Pick<
-    GatewayParts,
-    | "database"
-    | "change"
-    | "recorder"
-    | "bus"
-    | "secrets"
-    | "peers"
-    | "audiences"
-    | "identity"
-    | "log"
-    | "metrics"
-    | "tracing"
-    | "now"
-    | "environment"
-    | "version"
-  >;
-  readonly webClient: { readonly clientId: string; readonly clientSecret: string };
-  readonly firstPartyClients: readonly string[];
-  readonly add: (key: ServiceKey, service: Awaited<ReturnType<typeof createGateway>>) => void;
-}
-
 /** The one door for browsers and agents: sign-in client, token exchange, route table, raw front door. */
-export const openGateway = async (parts: GatewayOpening): Promise<GatewayService> => {
-  const { addresses, askIssuer, callers, commandLine, common, firstPartyClients, settings, store, webClient } = parts;
+export const openGateway = async (opening: Opening): Promise<GatewayService> => {
+  const { addresses, askIssuer, callers, commandLine, firstPartyClients, settings, store, webClient } = opening;
+  const common = { ...opening.common, ...opening.identityOf("gateway") };
   const { audiences, environment, log, metrics, now, peers, secrets } = common;
   const { publicOrigin, ports } = addresses;
-  const gateway = parts.stack.use(
+  const gateway = opening.stack.use(
     await createGateway({
       ...common,
       ...(store.redis === undefined ? {} : { redis: store.redis }),
       config: settings.gateway,
       publicOrigins: addresses.publicOrigins,
-      routesFile: settings.gateway.routesFile ?? join(parts.configFolder, "routes.yaml"),
-      pdpConfigFile: parts.environment["PDP_CONFIG_FILE"] ? settings.pdp.configFile : join(parts.configFolder, "pdp.yaml"),
+      routesFile: settings.gateway.routesFile ?? join(opening.configFolder, "routes.yaml"),
+      pdpConfigFile: opening.environment["PDP_CONFIG_FILE"] ? settings.pdp.configFile : join(opening.configFolder, "pdp.yaml"),
       webFolder: settings.gateway.webFolder ?? join(import.meta.dirname, "../web/dist"),
       verifierFor: callers.verifierForAudiences,
       jwks: () => callers.houseKeys.jwks(),
@@ -84,7 +61,7 @@ export const openGateway = async (parts: GatewayOpening): Promise<GatewayService
         clients: [...settings.authn.agentClients, ...(commandLine.demo && environment !== "production" ? demoAgentClients(secrets) : [])],
         check: callers.checkToken,
         houseKeys: callers.houseKeys,
-        audiences: [publicOrigin, `${publicOrigin}/mcp`, audiences.pdp, audiences.crud, audiences.membership, audiences.secrets],
+        audiences: opening.everyAudience,
         endpoint: `${publicOrigin}/oauth/token`,
         isFirstUse: createUsedAssertions(store.database, now),
         now,
@@ -99,7 +76,7 @@ export const openGateway = async (parts: GatewayOpening): Promise<GatewayService
       ...(await readTls(settings)),
     }),
   );
-  parts.add("gateway", gateway);
-  await gateway.listen({ port: ports.gateway, hosts: settings.house.listenHosts });
+  opening.add("gateway", gateway);
+  await gateway.listen({ port: ports.gateway, hosts: opening.hosts });
   return gateway;
 };
