@@ -41,6 +41,14 @@ const wasNeverSent = (fault: unknown): boolean => {
   return false;
 };
 
+/** The provider is not there: nobody's fault who asks. */
+export const providerAway = (cause: unknown): Problem =>
+  new Problem("identity_provider_unavailable", {
+    detail: "The identity provider does not answer.",
+    cause,
+    headers: { "retry-after": "5" },
+  });
+
 const KEPT_MS = 3_600_000;
 const TIMEOUT_SECONDS = 10;
 
@@ -59,18 +67,12 @@ export const createProviderConnection = (parts: ProviderConnectionParts): Provid
     if (url === metadata?.introspection_endpoint) return "introspection";
     return url === metadata?.revocation_endpoint ? "revocation" : "other";
   };
-  const unavailable = (cause: unknown): Problem =>
-    new Problem("identity_provider_unavailable", {
-      detail: "The identity provider does not answer.",
-      cause,
-      headers: { "retry-after": "5" },
-    });
   const tokenBreaker = createBreaker({
     name: "idp.token",
     metrics: parts.metrics,
     isFailure: () => true,
     isFailedAnswer: (answer) => (answer as Response).status >= 500,
-    refuse: () => unavailable(new Error("it rests after failures")),
+    refuse: () => providerAway(new Error("it rests after failures")),
   });
   const measured: openid.CustomFetch = async (url, init) => {
     const endpoint = nameOf(url);
@@ -114,7 +116,7 @@ export const createProviderConnection = (parts: ProviderConnectionParts): Provid
       at: parts.now().getTime(),
       config: discover().catch((cause: unknown) => {
         if (kept === asked) kept = undefined;
-        throw unavailable(cause);
+        throw providerAway(cause);
       }),
     };
     kept = asked;
@@ -125,7 +127,7 @@ export const createProviderConnection = (parts: ProviderConnectionParts): Provid
     configuration,
     probe: async () => {
       await discover().catch((cause: unknown) => {
-        throw unavailable(cause);
+        throw providerAway(cause);
       });
     },
     isUntaken: (fault) => {

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { JSONWebKeySet } from "jose";
 import type { HouseIdentity, VerifyBearer } from "#authn/house-identity.ts";
 import type { LogoutToken } from "#authn/logout-token.ts";
-import type { OidcClient } from "#authn/oidc.ts";
+import type { OidcClient } from "#authn/oidc-client.ts";
 import type { HouseSecrets } from "#authn/seal.ts";
 import type { Peer } from "#contract/ask.ts";
 import type { z } from "zod";

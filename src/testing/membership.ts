@@ -107,7 +107,7 @@ export const refusalBy: Decider["refusal"] = (asker, decided) =>
   whyRefused(decided, asker, { publicOrigin: "http://localhost:8080", now: new Date(), canMeet: () => true });
 
 /** A decider that answers by a rule (text = a denial with that reason, obligations = a permit with them) and remembers what it was asked. */
-export const deciderBy = (rule: Rule): { readonly decider: Decider; readonly asked: readonly Asked[] } => {
+const deciderBy = (rule: Rule): { readonly decider: Decider; readonly asked: readonly Asked[] } => {
   const asked: Asked[] = [];
   const decideMany: Decider["decideMany"] = async (asker, asks) =>
     asks.map((ask) => {

@@ -4,7 +4,7 @@ import { test, type TestContext } from "node:test";
 import { decodeJwt, decodeProtectedHeader } from "jose";
 import { remoteIssuer } from "#authn/issuer-keys.ts";
 import { createLogoutTokenCheck } from "#authn/logout-token.ts";
-import type { ProviderTokens } from "#authn/oidc.ts";
+import type { ProviderTokens } from "#authn/oidc-client.ts";
 import { demoPassword } from "#demo/sign-ins.ts";
 import { statement } from "#store/database.ts";
 import { createMetrics } from "#telemetry/metrics.ts";

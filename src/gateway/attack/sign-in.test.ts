@@ -8,7 +8,7 @@ import { formBrowser, type FormBrowser } from "#testing/form-browser.ts";
 import { absentProvider, sharedDatabase } from "#testing/gateway.ts";
 import { testIssuer } from "#testing/issuer.ts";
 import { testOidcClient } from "#testing/oidc-client.ts";
-import type { SignedIn } from "#authn/oidc.ts";
+import type { SignedIn } from "#authn/oidc-client.ts";
 
 const database = sharedDatabase();
 const SID = "sallyport_dev_sid_8080";

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { satisfies, type Assurance } from "#authn/assurance.ts";
-import type { OidcClient } from "#authn/oidc.ts";
+import type { OidcClient } from "#authn/oidc-client.ts";
 import { asProblem, problemResponse } from "#http/problem-body.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Log } from "#telemetry/log.ts";

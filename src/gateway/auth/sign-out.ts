@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { OidcClient } from "#authn/oidc.ts";
+import type { OidcClient } from "#authn/oidc-client.ts";
 import { logout } from "#contract/session.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Metrics } from "#telemetry/metrics.ts";

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { decodeJwt, type JWTPayload } from "jose";
 import { readScopes } from "#authn/claims.ts";
-import type { ProviderTokens } from "#authn/oidc.ts";
+import type { ProviderTokens } from "#authn/oidc-client.ts";
 import { Problem } from "#contract/problem.ts";
 
 /** What a token for an upstream was asked to be. */

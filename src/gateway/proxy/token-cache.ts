@@ -1,4 +1,4 @@
-import type { ProviderTokens } from "#authn/oidc.ts";
+import type { ProviderTokens } from "#authn/oidc-client.ts";
 
 export interface TokenCacheParts {
   readonly now: () => Date;

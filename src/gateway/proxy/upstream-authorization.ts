@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { HouseIdentity } from "#authn/house-identity.ts";
-import type { OidcClient, ProviderTokens } from "#authn/oidc.ts";
+import type { OidcClient, ProviderTokens } from "#authn/oidc-client.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Recognised } from "#gateway/recognise.ts";
 import type { RouteService } from "#gateway/routes/route-service.ts";

@@ -1,4 +1,4 @@
-import type { OidcClient } from "#authn/oidc.ts";
+import type { OidcClient } from "#authn/oidc-client.ts";
 import { statement, type Database } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { SessionKeys } from "./session-keys.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, test } from "node:test";
-import type { ProviderTokens, RefreshOutcome, SignedIn } from "#authn/oidc.ts";
+import type { ProviderTokens, RefreshOutcome, SignedIn } from "#authn/oidc-client.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Change, EventDraft } from "#events/change.ts";
 import type { EntryDraft } from "#events/audit/entry.ts";

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { OidcClient, SignedIn } from "#authn/oidc.ts";
+import type { OidcClient, SignedIn } from "#authn/oidc-client.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";

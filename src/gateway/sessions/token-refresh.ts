@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { OidcClient, ProviderTokens } from "#authn/oidc.ts";
+import type { OidcClient, ProviderTokens } from "#authn/oidc-client.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";

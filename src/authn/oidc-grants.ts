@@ -1,0 +1,73 @@
+import * as openid from "openid-client";
+import { Problem } from "#contract/problem.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
+import { ACCESS_TOKEN_TYPE, EXCHANGE_GRANT } from "./delegated-token.ts";
+import type { OidcClient, ProviderTokens } from "./oidc-client.ts";
+import { providerAway, type ProviderConnection } from "./provider-connection.ts";
+
+export interface OidcGrantParts {
+  readonly provider: ProviderConnection;
+  readonly tokensOf: (answer: openid.TokenEndpointResponse) => ProviderTokens;
+  readonly metrics: Metrics;
+}
+
+/** The grants of the token endpoint that need no browser, and the end of a token. */
+export const createOidcGrants = (parts: OidcGrantParts): Pick<OidcClient, "refresh" | "exchange" | "clientCredentials" | "revoke"> => {
+  const { provider, tokensOf } = parts;
+
+  /** A token for an upstream. What the provider refuses is our fault towards the client, not the client's. */
+  const issue = async (grant: (config: openid.Configuration) => Promise<openid.TokenEndpointResponse>): Promise<ProviderTokens> => {
+    const config = await provider.configuration();
+    const answer = await grant(config).catch((cause: unknown) => {
+      throw provider.isOutage(cause) ? providerAway(cause) : new Problem("upstream_auth_failed", { cause });
+    });
+    if (answer.token_type.toLowerCase() !== "bearer") throw new Problem("upstream_auth_failed", { cause: new Error("not a bearer token") });
+    return tokensOf(answer);
+  };
+
+  return {
+    refresh: async (refreshToken) => {
+      const started = performance.now();
+      let status = "ok";
+      try {
+        const config = await provider.configuration();
+        return { kind: "tokens", tokens: tokensOf(await openid.refreshTokenGrant(config, refreshToken)) };
+      } catch (cause) {
+        const isDenied = cause instanceof openid.ResponseBodyError && cause.error === "invalid_grant";
+        status = isDenied ? "denied" : "error";
+        return isDenied ? { kind: "denied" } : { kind: provider.isUntaken(cause) ? "unsent" : "unanswered", cause };
+      } finally {
+        parts.metrics.observe("bff_token_refresh_duration_ms", { status }, performance.now() - started);
+      }
+    },
+    exchange: (ask) =>
+      issue(async (config) =>
+        openid.genericGrantRequest(config, EXCHANGE_GRANT, {
+          subject_token: ask.subjectToken,
+          subject_token_type: ACCESS_TOKEN_TYPE,
+          requested_token_type: ACCESS_TOKEN_TYPE,
+          audience: ask.audience,
+          ...(ask.scopes === undefined ? {} : { scope: ask.scopes.join(" ") }),
+        }),
+      ),
+    clientCredentials: (ask) =>
+      issue(async (config) =>
+        openid.clientCredentialsGrant(config, {
+          audience: ask.audience,
+          // Some providers know targets by this name alone, and only absolute addresses by it (RFC 8707).
+          ...(/^[a-z][a-z0-9+.-]*:[^#]+$/i.test(ask.audience) ? { resource: ask.audience } : {}),
+          ...(ask.scopes === undefined ? {} : { scope: ask.scopes.join(" ") }),
+        }),
+      ),
+    revoke: async (refreshToken) => {
+      try {
+        const config = await provider.configuration();
+        if (config.serverMetadata().revocation_endpoint === undefined) return true;
+        await openid.tokenRevocation(config, refreshToken, { token_type_hint: "refresh_token" });
+        return true;
+      } catch {
+        return false;
+      }
+    },
+  };
+};
