@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import { getDecision } from "#contract/authzen.ts";
+import { getDecision } from "#contract/decisions.ts";
 import { ask, readProblem, type Peer } from "#contract/ask.ts";
 import { createDelegation, delegationImpact, getDelegation, revokeMany, whatIfDelegation } from "#contract/delegations.ts";
 import type { RpcResponse } from "#contract/json-rpc.ts";

@@ -2,6 +2,7 @@ import type { z } from "zod";
 import * as accessRequests from "./access-requests.ts";
 import * as authzen from "./authzen.ts";
 import * as budgets from "./budgets.ts";
+import * as decisions from "./decisions.ts";
 import * as delegations from "./delegations.ts";
 import type { Endpoint } from "./endpoint.ts";
 import * as facts from "./facts.ts";
@@ -12,6 +13,7 @@ import * as replay from "./replay.ts";
 import * as reservations from "./reservations.ts";
 import * as rollouts from "./rollouts.ts";
 import * as routes from "./routes.ts";
+import * as searches from "./searches.ts";
 import * as secrets from "./secrets.ts";
 import * as session from "./session.ts";
 import * as tools from "./tools.ts";
@@ -33,6 +35,7 @@ export const endpointTable: readonly EndpointRow[] = Object.entries({
   "access-requests": accessRequests,
   authzen,
   budgets,
+  decisions,
   delegations,
   facts,
   health,
@@ -42,6 +45,7 @@ export const endpointTable: readonly EndpointRow[] = Object.entries({
   reservations,
   rollouts,
   routes,
+  searches,
   secrets,
   session,
   tools,

@@ -1,4 +1,4 @@
-import { getDecision, type DecisionRecord } from "#contract/authzen.ts";
+import { getDecision, type DecisionRecord } from "#contract/decisions.ts";
 import { ask, type Peer } from "#contract/ask.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, type TestContext } from "node:test";
-import { getDecision, type DecisionRecord } from "#contract/authzen.ts";
+import { getDecision, type DecisionRecord } from "#contract/decisions.ts";
 import { Problem } from "#contract/problem.ts";
 import { readSettings } from "#contract/setting.ts";
 import type { Caller } from "#authn/caller.ts";

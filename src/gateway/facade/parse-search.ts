@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { action, resource, searchPage } from "#contract/authzen.ts";
+import { action, resource } from "#contract/authzen.ts";
+import { searchPage } from "#contract/searches.ts";
 import { jsonMembers } from "#contract/json-members.ts";
 import { Problem } from "#contract/problem.ts";
 import { pairOf } from "#pdp/pairs.ts";

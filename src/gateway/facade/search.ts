@@ -1,5 +1,5 @@
 import type { HouseIdentity } from "#authn/house-identity.ts";
-import type { SearchReply } from "#contract/authzen.ts";
+import type { SearchReply } from "#contract/searches.ts";
 import { Problem } from "#contract/problem.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
 import type { Asker, Decider } from "#pdp/decide.ts";

@@ -1,7 +1,7 @@
 import type { Caller } from "#authn/caller.ts";
 import type { HouseIdentity } from "#authn/house-identity.ts";
 import { Problem } from "#contract/problem.ts";
-import type { SearchReply, searchPage } from "#contract/authzen.ts";
+import type { SearchReply, searchPage } from "#contract/searches.ts";
 import type { z } from "zod";
 import type { Inbound } from "#gateway/front-door/inbound.ts";
 import { guardContentType } from "#gateway/read-body.ts";

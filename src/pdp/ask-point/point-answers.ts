@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { decisionContext, type EvaluationReply, type SearchReply } from "#contract/authzen.ts";
+import { decisionContext, type EvaluationReply } from "#contract/authzen.ts";
+import type { SearchReply } from "#contract/searches.ts";
 
 /** What an answer of the decision point must be to be believed; each reader answers `undefined` for anything else. */
 export type ReadAnswer<T> = (value: unknown) => T | undefined;

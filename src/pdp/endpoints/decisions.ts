@@ -1,4 +1,4 @@
-import { getDecision, listDecisions, type DecisionRecord } from "#contract/authzen.ts";
+import { getDecision, listDecisions, type DecisionRecord } from "#contract/decisions.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Router } from "#http/serve.ts";
 import type { Caller } from "#authn/caller.ts";

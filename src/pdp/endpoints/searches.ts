@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import canonicalize from "canonicalize";
-import { searchAction, type searchPage, searchResource, searchSubject, type SearchReply } from "#contract/authzen.ts";
+import { searchAction, type searchPage, searchResource, searchSubject, type SearchReply } from "#contract/searches.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Router } from "#http/serve.ts";
 import type { Caller } from "#authn/caller.ts";

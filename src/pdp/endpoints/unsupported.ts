@@ -1,4 +1,4 @@
-import { searchAction, searchResource, searchSubject } from "#contract/authzen.ts";
+import { searchAction, searchResource, searchSubject } from "#contract/searches.ts";
 import type { Endpoint } from "#contract/endpoint.ts";
 import { listPolicies, policySchema, readPolicy, testPolicies, validatePolicies } from "#contract/policies.ts";
 import { readReplay, replayDecision, startReplay, stopReplay } from "#contract/replay.ts";

@@ -1,4 +1,4 @@
-import type { DecisionRecord } from "#contract/authzen.ts";
+import type { DecisionRecord } from "#contract/decisions.ts";
 import type { Facts } from "#contract/facts.ts";
 import type { Inputs } from "#pdp/decision-point.ts";
 import type { Engine } from "#pdp/engine.ts";

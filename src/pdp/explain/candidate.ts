@@ -1,4 +1,4 @@
-import type { Remedy } from "#contract/authzen.ts";
+import type { Remedy } from "#contract/decisions.ts";
 import type { Facts } from "#contract/facts.ts";
 import type { Question } from "#pdp/question.ts";
 

@@ -1,4 +1,4 @@
-import type { DecisionRecord } from "#contract/authzen.ts";
+import type { DecisionRecord } from "#contract/decisions.ts";
 import type { Policy } from "#pdp/bundle/policies.ts";
 
 type Check = NonNullable<DecisionRecord["checks"]>[number];

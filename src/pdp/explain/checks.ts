@@ -1,4 +1,4 @@
-import type { DecisionRecord } from "#contract/authzen.ts";
+import type { DecisionRecord } from "#contract/decisions.ts";
 import type { Facts } from "#contract/facts.ts";
 import { usdText } from "#contract/ids.ts";
 import type { Policy } from "#pdp/bundle/policies.ts";

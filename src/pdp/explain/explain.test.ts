@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { DecisionRecord, EvaluationReply } from "#contract/authzen.ts";
+import type { EvaluationReply } from "#contract/authzen.ts";
+import type { DecisionRecord } from "#contract/decisions.ts";
 import { pdpWorld, sharedPdpWorld, type PdpWorld } from "#testing/pdp.ts";
 import { policyText } from "#testing/rollout.ts";
 

@@ -1,4 +1,4 @@
-import type { DecisionRecord, Remedy, ShadowDecision } from "#contract/authzen.ts";
+import type { DecisionRecord, Remedy, ShadowDecision } from "#contract/decisions.ts";
 import type { FactEdge, Facts } from "#contract/facts.ts";
 import type { Policy } from "#pdp/bundle/policies.ts";
 import type { Engine } from "#pdp/engine.ts";

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Remedy } from "#contract/authzen.ts";
+import type { Remedy } from "#contract/decisions.ts";
 import type { Engine } from "#pdp/engine.ts";
 import { pairs, type Pair } from "#pdp/pairs.ts";
 import type { Question } from "#pdp/question.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import type { AccessRequestReply } from "#contract/access-requests.ts";
-import type { DecisionRecord } from "#contract/authzen.ts";
+import type { DecisionRecord } from "#contract/decisions.ts";
 import type { ProblemBody } from "#contract/problem.ts";
 import { pdpWorld, type PdpWorld } from "#testing/pdp.ts";
 import { administer, askFor, policyText, readJson } from "#testing/rollout.ts";

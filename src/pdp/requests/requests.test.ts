@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import type { AccessRequestReply } from "#contract/access-requests.ts";
-import type { DecisionRecord, EvaluationReply } from "#contract/authzen.ts";
+import type { EvaluationReply } from "#contract/authzen.ts";
+import type { DecisionRecord } from "#contract/decisions.ts";
 import type { ProblemBody } from "#contract/problem.ts";
 import { silentLog } from "#telemetry/log.ts";
 import { cleanUp } from "#testing/clean-up.ts";

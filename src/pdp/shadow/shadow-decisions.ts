@@ -1,4 +1,4 @@
-import { shadowDecision, type ShadowDecision } from "#contract/authzen.ts";
+import { shadowDecision, type ShadowDecision } from "#contract/decisions.ts";
 import { parseDecisionId } from "#pdp/records/decision-id.ts";
 import { statement, type Sql } from "#store/database.ts";
 

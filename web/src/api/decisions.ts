@@ -1,6 +1,7 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { z } from "zod";
-import { evaluateMany, getDecision, listDecisions } from "#contract/authzen.ts";
+import { evaluateMany } from "#contract/authzen.ts";
+import { getDecision, listDecisions } from "#contract/decisions.ts";
 import type { Client } from "./client.ts";
 
 export interface DecisionFilter {

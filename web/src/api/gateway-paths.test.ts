@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { evaluateMany, getDecision, listDecisions } from "#contract/authzen.ts";
+import { evaluateMany } from "#contract/authzen.ts";
+import { getDecision, listDecisions } from "#contract/decisions.ts";
 import { delegationImpact, listDelegations } from "#contract/delegations.ts";
 import { searchNodes } from "#contract/membership.ts";
 import { getSession } from "#contract/session.ts";

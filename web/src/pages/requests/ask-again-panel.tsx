@@ -1,6 +1,6 @@
 import { useMutation } from "@tanstack/react-query";
 import type { ReactElement } from "react";
-import type { DecisionRecord } from "#contract/authzen.ts";
+import type { DecisionRecord } from "#contract/decisions.ts";
 import { askAgain } from "../../api/access-requests.ts";
 import { useClient } from "../../api/client-context.ts";
 import { useSession } from "../../session/session-context.ts";

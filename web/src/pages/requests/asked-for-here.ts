@@ -1,4 +1,4 @@
-import type { DecisionRecord } from "#contract/authzen.ts";
+import type { DecisionRecord } from "#contract/decisions.ts";
 
 /** May this person ask for what was denied here? An agent asks by itself, where it was refused. */
 export const isAskedForHere = (record: DecisionRecord, viewerId: string): boolean =>

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { DecisionRecord } from "#contract/authzen.ts";
+import type { DecisionRecord } from "#contract/decisions.ts";
 import { chainOf } from "./chain.ts";
 
 const record = (more: Partial<DecisionRecord>): DecisionRecord => ({

@@ -1,4 +1,4 @@
-import type { DecisionRecord } from "#contract/authzen.ts";
+import type { DecisionRecord } from "#contract/decisions.ts";
 
 /** The way a request takes, from the person to the application, and where it breaks. */
 

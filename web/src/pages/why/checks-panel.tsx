@@ -1,5 +1,5 @@
 import type { ReactElement } from "react";
-import type { DecisionRecord } from "#contract/authzen.ts";
+import type { DecisionRecord } from "#contract/decisions.ts";
 import { words } from "../../strings/en.ts";
 import { Verdict } from "../../ui/chip.tsx";
 import { Foreign } from "../../ui/foreign.tsx";

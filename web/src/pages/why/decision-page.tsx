@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import type { ReactElement } from "react";
-import type { DecisionRecord } from "#contract/authzen.ts";
+import type { DecisionRecord } from "#contract/decisions.ts";
 import { useClient } from "../../api/client-context.ts";
 import { decisionQuery } from "../../api/decisions.ts";
 import { useSession } from "../../session/session-context.ts";

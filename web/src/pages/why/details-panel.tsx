@@ -1,5 +1,5 @@
 import type { ReactElement } from "react";
-import type { DecisionRecord } from "#contract/authzen.ts";
+import type { DecisionRecord } from "#contract/decisions.ts";
 import { words } from "../../strings/en.ts";
 import { formatCount, formatMoment } from "../../strings/format.ts";
 import { Fact, FactList } from "../../ui/fact-list.tsx";

@@ -1,6 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import type { ReactElement } from "react";
-import type { DecisionRecord } from "#contract/authzen.ts";
+import type { DecisionRecord } from "#contract/decisions.ts";
 import { useScreens } from "../../shell/use-screen.ts";
 import { words } from "../../strings/en.ts";
 import { visibleText } from "../../strings/format.ts";

@@ -1,7 +1,7 @@
 import { Button } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import type { ReactElement } from "react";
-import type { DecisionRecord, Remedy } from "#contract/authzen.ts";
+import type { DecisionRecord, Remedy } from "#contract/decisions.ts";
 import { useSession } from "../../session/session-context.ts";
 import { useStepUp } from "../../session/step-up-dialog.tsx";
 import { useScreens } from "../../shell/use-screen.ts";

@@ -1,7 +1,7 @@
 import { TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useState, type FormEvent, type ReactElement } from "react";
-import type { DecisionRecord } from "#contract/authzen.ts";
+import type { DecisionRecord } from "#contract/decisions.ts";
 import { policyVersion } from "#contract/policies.ts";
 import { useClient } from "../../api/client-context.ts";
 import { decideAgain, type DecisionReplay } from "../../api/replay-decision.ts";

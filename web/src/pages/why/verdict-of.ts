@@ -1,4 +1,4 @@
-import type { DecisionRecord } from "#contract/authzen.ts";
+import type { DecisionRecord } from "#contract/decisions.ts";
 
 /** The word for how a decision fell: a denial for want of assurance has its own, since there is a way out at once. */
 export const verdictOf = (record: Pick<DecisionRecord, "decision" | "reason">): "allow" | "deny" | "step_up" => {

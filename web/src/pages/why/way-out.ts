@@ -1,4 +1,4 @@
-import type { DecisionRecord, Remedy } from "#contract/authzen.ts";
+import type { DecisionRecord, Remedy } from "#contract/decisions.ts";
 
 type Step = Remedy["changes"][number]["steps"][number];
 

@@ -1,0 +1,127 @@
+import { z } from "zod";
+import { obligation } from "./authzen.ts";
+import { endpoint } from "./endpoint.ts";
+import { timestamp } from "./ids.ts";
+
+/** What was decided, why, and what would change it. */
+
+export const checkOutcome = z.enum(["pass", "fail", "skipped", "depends"]);
+export const decisionCheck = z.object({
+  name: z.enum(["subject", "delegation", "capability", "chain", "steps", "budget", "step-up", "policy", "data-scope"]),
+  outcome: checkOutcome,
+  input: z.string().optional(),
+  /** The line of the policy that asks for it, for who may see policies; absent where none does, or it was not looked at. */
+  source: z.object({ file: z.string(), line: z.number().optional() }).optional(),
+});
+
+/** One edge of the graph path that was looked for: there, or missing. */
+export const decisionEdge = z.object({
+  kind: z.string(),
+  from: z.string(),
+  to: z.string(),
+  id: z.string().optional(),
+  present: z.boolean(),
+});
+
+export const decidingPolicy = z.object({
+  id: z.string(),
+  description: z.string(),
+  /** False: it did not decide, but would have permitted with the first remedy. */
+  decided: z.boolean(),
+  effect: z.enum(["permit", "forbid"]).optional(),
+  text: z.string().optional(),
+  file: z.string().optional(),
+  line: z.number().optional(),
+});
+
+export const remedyStep = z.object({
+  kind: z.enum(["sign_in_again", "approval", "reactivate_edge", "raise_limit", "reapprove_definition", "add_edge"]),
+  edge: z.object({ kind: z.string(), from: z.string(), to: z.string() }).optional(),
+  context: z.record(z.string(), z.unknown()).optional(),
+  text: z.string(),
+  who_can: z.array(z.string()),
+});
+
+export const remedy = z.object({
+  complete: z.boolean(),
+  changes: z.array(z.object({ steps: z.array(remedyStep), cost: z.number(), also_allows: z.number(), sample: z.array(z.string()) })),
+  blocked_by: z.array(z.string()),
+});
+export type Remedy = z.infer<typeof remedy>;
+
+/** What a version of the policies in shadow made of a decision, after the answer had left. Obligations and policies by id. */
+export const shadowDecision = z.object({
+  policy_version: z.string(),
+  decision: z.boolean(),
+  reason: z.string().optional(),
+  obligations: z.array(z.string()),
+  policies: z.array(z.string()),
+});
+export type ShadowDecision = z.infer<typeof shadowDecision>;
+
+/** What a viewer gets: the coarse members always, the others as their rights allow. */
+export const decisionRecord = z.object({
+  decision_id: z.string(),
+  decided_at: timestamp,
+  decision: z.boolean(),
+  reason: z.string().optional(),
+  sentence: z.string(),
+  /** Only for services of the house, and in lists over all tenants. */
+  tenant: z.string().optional(),
+  subject: z.object({ id: z.string(), name: z.string().optional() }).optional(),
+  agent: z.object({ id: z.string(), name: z.string().optional() }).optional(),
+  action: z.string(),
+  /** A secret has no id here, only its reference. */
+  resource: z.object({ type: z.string(), id: z.string().optional(), ref: z.string().optional() }),
+  requestable: z.boolean(),
+  correlation_id: z.string().optional(),
+  policy_version: z.string().optional(),
+  graph_version: z.number().optional(),
+  pep: z.string().optional(),
+  latency_ms: z.number().optional(),
+  checks: z.array(decisionCheck).optional(),
+  edges: z.array(decisionEdge).optional(),
+  policies: z.array(decidingPolicy).optional(),
+  obligations: z.array(obligation).optional(),
+  errors: z.array(z.string()).optional(),
+  facts: z.unknown().optional(),
+  /** Circumstances that were put before the policies beside the facts. */
+  inputs: z.record(z.string(), z.unknown()).optional(),
+  cached: z.boolean().optional(),
+  /** Absent where no version was in shadow, or it was not asked; there within about a second of the decision. */
+  shadow: shadowDecision.optional(),
+  /** What the same question is answered now, with the graph as it is. */
+  now: z.object({ decision: z.boolean(), reason: z.string().optional() }).optional(),
+  remedy: remedy.optional(),
+});
+export type DecisionRecord = z.infer<typeof decisionRecord>;
+
+export const getDecision = endpoint("pdp", "GET", "/access/v1/decisions/{id}", {
+  params: z.object({ id: z.string() }),
+  query: z.strictObject({ remedy: z.enum(["true", "false"]).optional() }),
+  reply: decisionRecord,
+  auth: "bearer",
+  problems: ["not_found", "step_up_required"],
+  summary: "Why a decision fell as it did, as far as the viewer may know, and the smallest change that would allow it.",
+});
+
+export const listDecisions = endpoint("pdp", "GET", "/access/v1/decisions", {
+  query: z.strictObject({
+    subject: z.string().optional(),
+    agent: z.string().optional(),
+    action: z.string().optional(),
+    resource_type: z.string().optional(),
+    decision: z.enum(["true", "false"]).optional(),
+    reason: z.string().optional(),
+    correlation_id: z.string().optional(),
+    from: timestamp.optional(),
+    to: timestamp.optional(),
+    limit: z.coerce.number().int().min(1).max(500).default(50),
+    cursor: z.string().optional(),
+  }),
+  reply: z.object({ decisions: z.array(decisionRecord), nextCursor: z.string().optional() }),
+  auth: "bearer",
+  decision: "decisions/view_all",
+  problems: ["invalid_cursor", "step_up_required"],
+  summary: "Decisions, newest first: one's own, or all of the tenant for who may see them.",
+});
