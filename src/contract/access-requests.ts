@@ -141,7 +141,7 @@ export const getAccessRequest = endpoint("pdp", "GET", `${BASE}/{id}`, {
   reply: accessRequestReply,
   auth: "bearer",
   decision: "decisions/view_all",
-  problems: ["unknown_task"],
+  problems: ["unknown_task", "step_up_required"],
   summary: "One access request, for its requester, subject, approvers, and whoever may see all decisions.",
 });
 
@@ -149,7 +149,7 @@ export const cancelAccessRequest = endpoint("pdp", "POST", `${BASE}/{id}/cancel`
   params: id,
   reply: accessRequestReply,
   auth: "bearer",
-  problems: ["unknown_task", "invalid_task_state", "access_denied"],
+  problems: ["unknown_task", "invalid_task_state", "access_denied", "step_up_required"],
   summary: "Take a pending request back.",
 });
 
@@ -158,6 +158,6 @@ export const answerAccessRequest = endpoint("pdp", "POST", `${BASE}/{id}/answer`
   body: z.strictObject({ outcome: z.enum(["approve", "deny"]), comment: prose(1, 1000).optional() }),
   reply: accessRequestReply,
   auth: "bearer",
-  problems: ["unknown_task", "task_expired", "invalid_task_state", "access_denied"],
+  problems: ["unknown_task", "task_expired", "invalid_task_state", "access_denied", "step_up_required"],
   summary: "Approve or deny a pending request, as one of its approvers; nobody answers a request of their own.",
 });

@@ -9,7 +9,15 @@ import { reservationView } from "./reservations.ts";
 const BASE = "/api/v1/delegations";
 const id = z.object({ id: nodeId });
 const reason = prose(3, 500);
-const problems = ["access_denied", "decision_unavailable", "not_found", "store_unavailable", "tenant_required", "unknown_member"] as const;
+const problems = [
+  "access_denied",
+  "step_up_required",
+  "decision_unavailable",
+  "not_found",
+  "store_unavailable",
+  "tenant_required",
+  "unknown_member",
+] as const;
 
 export const delegation = z.object({
   delegation_id: z.string(),

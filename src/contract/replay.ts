@@ -111,6 +111,6 @@ export const replayDecision = endpoint("pdp", "POST", "/access/v1/decisions/{id}
   }),
   auth: "bearer",
   decision: "decisions/explain",
-  problems: ["not_found", "access_denied", "not_replayable", "not_supported"],
+  problems: ["not_found", "access_denied", "step_up_required", "not_replayable", "not_supported"],
   summary: "Decide a recorded decision again on the facts it had.",
 });

@@ -68,7 +68,7 @@ export const listSessions = endpoint("gateway", "GET", "/api/v1/sessions", {
   query: sessionListQuery,
   reply: z.object({ sessions: z.array(sessionRow), nextCursor: z.string().optional() }),
   auth: "session",
-  problems: ["access_denied", "decision_unavailable", "invalid_cursor", "invalid_query", "session_store_unavailable"],
+  problems: ["access_denied", "step_up_required", "decision_unavailable", "invalid_cursor", "invalid_query", "session_store_unavailable"],
   summary: "The caller's own sessions, newest first; those of the tenant or of another person with sessions/view_all.",
 });
 
@@ -76,7 +76,7 @@ export const endSession = endpoint("gateway", "DELETE", "/api/v1/sessions/{id}",
   params: z.object({ id: z.string() }),
   reply: z.object({ sessions_ended: z.number().int() }),
   auth: "session",
-  problems: ["csrf_failed", "decision_unavailable", "not_found", "session_store_unavailable"],
+  problems: ["csrf_failed", "step_up_required", "decision_unavailable", "not_found", "session_store_unavailable"],
   summary: "End one of the caller's own sessions, or with sessions/revoke one of the tenant's.",
 });
 
@@ -84,6 +84,6 @@ export const endSessionsOf = endpoint("gateway", "DELETE", "/api/v1/sessions", {
   query: sessionsOfQuery,
   reply: z.object({ sessions_ended: z.number().int() }),
   auth: "session",
-  problems: ["csrf_failed", "decision_unavailable", "invalid_query", "not_found", "session_store_unavailable"],
+  problems: ["csrf_failed", "step_up_required", "decision_unavailable", "invalid_query", "not_found", "session_store_unavailable"],
   summary: "End all sessions of a person: one's own, or with sessions/revoke another's.",
 });

@@ -24,13 +24,15 @@ services:
 routes:
 ${administration("pdp", "session")}${administration("pdp.bearer", "bearer")}`;
 
-/** The decision point's own operations, of each kind: policies, budgets, what-if. */
+/** The decision point's own operations, of each kind: policies, budgets, what-if, decisions of others. */
 const operations: readonly (readonly [path: string, body?: object])[] = [
   ["/api/pdp/policies"],
   ["/api/pdp/policies/rollouts"],
   ["/api/pdp/policies/validate", { files: {} }],
   ["/api/pdp/budgets/effective?scope=tenant"],
   ["/api/pdp/what-if", { subject_id: "person:cleo" }],
+  ["/api/pdp/decisions"],
+  ["/api/pdp/decisions?subject=person:cleo"],
 ];
 const needSignIn = {
   "policies/administration.cedar": `${policyText("administration.cedar")}

@@ -12,10 +12,10 @@ import type { Database } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Tracing } from "#telemetry/tracing.ts";
-import { createDecisionCache } from "./decision-cache.ts";
 import { createDisabled } from "./authorization-disabled.ts";
 import { serveBudgets } from "./budgets/serve-budgets.ts";
 import { createCedar } from "./cedar.ts";
+import { chooseDecisionPoint } from "./choose-decision-point.ts";
 import type { pdpSettings } from "./config.ts";
 import { ConfigurationRefused, readPdpConfiguration } from "./configuration-file.ts";
 import { createCallRate } from "./endpoints/call-rate.ts";
@@ -40,7 +40,6 @@ import { createDecisionIds } from "./records/decision-id.ts";
 import { createDecisionLog } from "./records/decision-log.ts";
 import { openPolicies } from "./open-policies.ts";
 import { createRecordedDecisions } from "./records/recorded-decisions.ts";
-import { createRemote } from "./remote/remote-point.ts";
 import type { CandidateSource } from "./search/candidate-source.ts";
 import { joinRequests, openApprovals } from "./requests/join-requests.ts";
 import { createPageTokens } from "./search/page-token.ts";
@@ -130,23 +129,8 @@ export const createPdp = async (parts: PdpParts): Promise<Service> => {
   const { vocabulary } = opened;
   const facts = parts.facts ?? opened.facts;
   const approvals = openApprovals(parts);
-  const { decision_point: choice } = switches;
-  const isRemote = choice.kind === "remote";
-  const cache = config.cacheSeconds === 0 ? undefined : createDecisionCache({ seconds: config.cacheSeconds, now });
-  const deciding = isRemote
-    ? await createRemote({
-        remote: choice,
-        configFile: config.configFile,
-        secrets: config,
-        facts,
-        decisions,
-        vocabulary,
-        isInAgentReach: (pair) => engines.current().engine.bundle.schema.actions.get(pair)?.groups.has("agent_reach") === true,
-        metrics,
-        log,
-        now,
-      })
-    : createCedar({ engines, ...(cache === undefined ? {} : { cache }), facts, decisions, approvals, vocabulary, metrics, now });
+  const isRemote = switches.decision_point.kind === "remote";
+  const deciding = await chooseDecisionPoint({ switches, config, engines, facts, decisions, approvals, vocabulary, metrics, log, now });
   const decisionPoint = disabled ? createDisabled(deciding) : deciding;
 
   const house = new Set(config.houseClients.map((name) => `service:${name}`));
