@@ -1,5 +1,6 @@
 import { defaultAssuranceMap } from "#authn/assurance.ts";
-import { createOidcClient, type OidcClient, type OidcClientParts } from "#authn/oidc.ts";
+import { createOidcClient, type OidcClientParts } from "#authn/oidc.ts";
+import type { OidcClient } from "#authn/oidc-client.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import type { TestIssuer } from "./issuer.ts";
 
