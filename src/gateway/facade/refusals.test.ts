@@ -119,6 +119,7 @@ test("metadata is no guess: without a word of the decision point there is none, 
   pdp.answer = () => new Response(null, { status: 503 });
   assert.deepEqual(await ask(), [503, "pdp_unavailable"]);
   pdp.answer = () => Response.json({ policy_decision_point: "x", access_evaluation_endpoint: "x", access_evaluations_endpoint: "x" });
+  clock.now = new Date(clock.now.getTime() + 1000);
   assert.deepEqual(await ask(), [200, undefined]);
   pdp.answer = () => new Response(null, { status: 503 });
   clock.now = new Date(clock.now.getTime() + 60_001);

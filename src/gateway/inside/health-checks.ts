@@ -14,18 +14,26 @@ export interface HealthChecks {
 const KEPT_MS = 3000;
 const TIMEOUT_MS = 2000;
 
+/** Asks a part whether it answers. The signal says that nobody waits any more: what was asked is let go then. */
+export type HealthCheck = (signal: AbortSignal) => Promise<void>;
+
 /** Asks parts whether they answer. Whoever calls often gets the last answer: a health page is no way to load the parts. */
-export const createHealthChecks = (checks: Readonly<Record<string, () => Promise<void>>>, now: () => Date): HealthChecks => {
+export const createHealthChecks = (checks: Readonly<Record<string, HealthCheck>>, now: () => Date): HealthChecks => {
   const last = new Map<string, CheckState>();
   let kept: { readonly at: number; readonly states: Promise<Readonly<Record<string, CheckState>>> } | undefined;
 
-  const ask = async (name: string, check: () => Promise<void>): Promise<CheckState> => {
+  const ask = async (name: string, check: HealthCheck): Promise<CheckState> => {
     const started = performance.now();
     let timer: NodeJS.Timeout | undefined;
+    const over = new AbortController();
     const late = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => reject(new Error("it does not answer")), TIMEOUT_MS);
+      timer = setTimeout(() => {
+        const reason = new Error("it does not answer");
+        reject(reason);
+        over.abort(reason);
+      }, TIMEOUT_MS);
     });
-    const status = await Promise.race([check(), late]).then(
+    const status = await Promise.race([check(over.signal), late]).then(
       () => "up" as const,
       () => "down" as const,
     );

@@ -3,6 +3,7 @@ import type { BuiltInHandler } from "#gateway/built-in.ts";
 import { reply } from "#gateway/reply.ts";
 import type { SessionStore } from "#gateway/sessions/session-store.ts";
 import type { CheckState, HealthChecks } from "./health-checks.ts";
+import { createKeptAnswer } from "./kept-answer.ts";
 
 export interface HealthParts {
   readonly checks: HealthChecks;
@@ -16,6 +17,8 @@ export interface HealthParts {
 }
 
 const TIMEOUT_MS = 2000;
+/** Anybody may ask, and is never shed: so often the stores are asked at most, however many ask us. */
+const READY_KEPT = { goodMs: 500, failedMs: 500, then: "failure" } as const;
 
 /** A probe wants its answer soon: what does not answer by then is down. */
 const within = (work: Promise<void>): Promise<void> => {
@@ -33,6 +36,10 @@ const within = (work: Promise<void>): Promise<void> => {
 export const createHealth = (parts: HealthParts): Readonly<Record<"overall" | "redis" | "live" | "ready", BuiltInHandler>> => {
   const startedAt = performance.now();
   const noRedis: CheckState = { status: "not_configured", latency_ms: 0, since: parts.now().toISOString() };
+  const { redis } = parts;
+  const asked = (ready: () => Promise<void>) => createKeptAnswer(ready, READY_KEPT, () => performance.now());
+  const storeReady = asked(() => parts.store.ready());
+  const redisReady = redis === undefined ? undefined : asked(() => redis.ready());
   return {
     overall: async () => {
       const checks = await parts.checks.all();
@@ -58,8 +65,8 @@ export const createHealth = (parts: HealthParts): Readonly<Record<"overall" | "r
     ready: async () => {
       const reasons: ("draining" | "session_store" | "redis")[] = [];
       if (parts.isDraining()) reasons.push("draining");
-      await within(parts.store.ready()).catch(() => reasons.push("session_store"));
-      if (parts.redis !== undefined) await within(parts.redis.ready()).catch(() => reasons.push("redis"));
+      await within(storeReady()).catch(() => reasons.push("session_store"));
+      if (redisReady !== undefined) await within(redisReady()).catch(() => reasons.push("redis"));
       if (reasons.length === 0) return reply(healthReady, { status: "ready" });
       return reply(healthReady, { status: "not_ready", reasons }, { status: 503, headers: { "retry-after": "5" } });
     },

@@ -4,6 +4,7 @@ import type { ReplyOf } from "#contract/endpoint.ts";
 import { Problem } from "#contract/problem.ts";
 import type { BuiltInHandler } from "#gateway/built-in.ts";
 import type { Inbound } from "#gateway/front-door/inbound.ts";
+import { createKeptAnswer } from "./kept-answer.ts";
 
 export interface WellKnownParts {
   readonly jwks: () => Promise<JSONWebKeySet>;
@@ -26,8 +27,8 @@ const endpointPaths = {
   access_request_endpoint: "/access/v1/requests",
 } as const;
 
-/** How long the decision point's word on what it serves is believed: as long as it says itself. */
-const KEPT_MS = 60_000;
+/** How long the decision point's word on what it serves is believed: as long as it says itself. Away, it is left alone a while. */
+const KEPT = { goodMs: 60_000, failedMs: 1000, then: "last_answer" } as const;
 
 const json = (value: unknown, cacheControl: string): Response =>
   new Response(JSON.stringify(value), {
@@ -41,18 +42,12 @@ const originOf = (inbound: Inbound): string => {
 
 /** Public documents about this house: its keys, its decision point, and what a token for it must name. */
 export const createWellKnown = (parts: WellKnownParts): Readonly<Record<"jwks" | "authzen" | "resource" | "mcp", BuiltInHandler>> => {
-  let held: { readonly until: number; readonly served: ReplyOf<typeof metadata> } | undefined;
-  const served = async (): Promise<ReplyOf<typeof metadata>> => {
-    const at = parts.now().getTime();
-    if (held !== undefined && at < held.until) return held.served;
-    const fresh = await parts.pointMetadata().catch((cause: unknown) => {
-      // What it served a while ago is a better word than none.
-      if (held !== undefined) return held.served;
+  // What it served a while ago is a better word than none.
+  const served = createKeptAnswer(parts.pointMetadata, KEPT, () => parts.now().getTime());
+  const pointMetadata = () =>
+    served().catch((cause: unknown) => {
       throw new Problem("pdp_unavailable", { cause, headers: { "retry-after": "1" } });
     });
-    held = { until: at + KEPT_MS, served: fresh };
-    return fresh;
-  };
 
   const resource = (inbound: Inbound, path: string, more: Readonly<Record<string, unknown>>): Response =>
     json(
@@ -68,7 +63,7 @@ export const createWellKnown = (parts: WellKnownParts): Readonly<Record<"jwks" |
     jwks: async () => json(await parts.jwks(), "public, max-age=300"),
     authzen: async ({ inbound }) => {
       const origin = originOf(inbound);
-      const point = await served();
+      const point = await pointMetadata();
       const endpoints = Object.entries(endpointPaths).filter(
         ([member, path]) => point[member as keyof typeof endpointPaths] !== undefined && parts.isRouted(path),
       );

@@ -8,6 +8,7 @@ import type { SearchKind } from "#gateway/facade/parse-search.ts";
 import { createSearchFacade } from "#gateway/facade/search.ts";
 import { answerExplain, answerReload } from "#gateway/inside/own-routes.ts";
 import { createSessionList } from "#gateway/inside/session-list.ts";
+import type { HealthCheck } from "#gateway/inside/health-checks.ts";
 import { createStreamHealth } from "#gateway/inside/stream-health.ts";
 import type { ExplainRoute } from "#gateway/routes-explained/explain-route.ts";
 import type { InsideHandler, RouteCall } from "#gateway/serve-route.ts";
@@ -52,6 +53,9 @@ export const insideIds = [
 ] as const;
 type InsideId = (typeof insideIds)[number];
 
+/** What does not answer by then is down. */
+const CRUD_ANSWER_MS = 2000;
+
 /** What has another address, or is for services alone. */
 const notThere: InsideHandler = async () => {
   throw new Problem("not_found");
@@ -71,7 +75,7 @@ export const createInsideHandlers = (
     readonly sessions: OpenedSessions;
     readonly registry: StreamRegistry;
     readonly decider: Decider;
-    readonly answersCrud: () => Promise<void>;
+    readonly answersCrud: HealthCheck;
   },
 ): Readonly<Record<InsideId, InsideHandler>> => {
   const { config } = parts;
@@ -100,7 +104,7 @@ export const createInsideHandlers = (
     isEmbedded: parts.database.kind === "pglite",
     registry: opened.registry,
     isUpstreamUp: () =>
-      opened.answersCrud().then(
+      opened.answersCrud(AbortSignal.timeout(CRUD_ANSWER_MS)).then(
         () => true,
         () => false,
       ),

@@ -61,6 +61,8 @@ const perUpstreams = (make: (upstreams: Upstreams) => ServeRoute): ((held: HeldR
   };
 };
 
+/** A page waits no longer to know which modules are on. */
+const MODULES_MS = 5000;
 const SWEEP_MS = 15_000;
 const REVOKE_MS = 60_000;
 
@@ -133,7 +135,7 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
 
   // What stands behind them.
   const crud = routes.peerOf("crud");
-  const answersCrud = () => ask(crud, crudHealth).then(() => undefined);
+  const answersCrud = (signal: AbortSignal) => ask(crud, crudHealth, { signal }).then(() => undefined);
   const rightChanges = createRightChanges({ bus: parts.bus, log });
   const reveal = createRevealDoor(config.uiSecretReveal ?? parts.environment !== "production");
   const webClient = createWebClient({
@@ -143,7 +145,7 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
     modulesOf: async (asker, correlationId) => {
       const token = await parts.identity.onBehalfOf(parts.audiences.crud, asker);
       const headers = { authorization: `Bearer ${token}`, "x-correlation-id": correlationId };
-      return (await ask(crud, uiConfig, { headers })).modules;
+      return (await ask(crud, uiConfig, { headers, signal: AbortSignal.timeout(MODULES_MS) })).modules;
     },
   });
   const explain = createExplainRoute({

@@ -14,7 +14,7 @@ import type { CsrfDoor } from "#gateway/csrf.ts";
 import type { DecideRoute } from "#gateway/decide-route.ts";
 import type { PublicOrigins } from "#gateway/front-door/public-origins.ts";
 import { createHealth } from "#gateway/inside/health.ts";
-import { createHealthChecks } from "#gateway/inside/health-checks.ts";
+import { createHealthChecks, type HealthCheck } from "#gateway/inside/health-checks.ts";
 import { createMetricsExposition } from "#gateway/inside/metrics-exposition.ts";
 import { createMetricsIngestion } from "#gateway/inside/public-metrics.ts";
 import { createTokenEndpoint } from "#gateway/inside/token-endpoint.ts";
@@ -37,7 +37,7 @@ export interface OwnPathsParts {
   readonly decide: DecideRoute;
   readonly webClient: WebClient;
   readonly isDraining: () => boolean;
-  readonly answersCrud: () => Promise<void>;
+  readonly answersCrud: HealthCheck;
 }
 
 /** The gateway's own paths: sign-in and out, health, metrics, public documents, the web client's files. */
@@ -61,7 +61,7 @@ export const createOwnPaths = (parts: GatewayParts, opened: OwnPathsParts): Buil
       database: () => parts.database.ready(),
       ...(redis === undefined ? {} : { redis: () => redis.ready() }),
       identity_provider: () => parts.oidc.ready(),
-      pdp: () => ask(routes.peerOf("pdp"), metadata).then(() => undefined),
+      pdp: (signal) => ask(routes.peerOf("pdp"), metadata, { signal }).then(() => undefined),
       crud: opened.answersCrud,
     },
     now,
@@ -102,7 +102,7 @@ export const createOwnPaths = (parts: GatewayParts, opened: OwnPathsParts): Buil
       wellKnown: createWellKnown({
         jwks: parts.jwks,
         authorizationServers: [parts.oidc.issuer],
-        pointMetadata: () => ask(routes.peerOf("pdp"), metadata),
+        pointMetadata: () => ask(routes.peerOf("pdp"), metadata, { signal: AbortSignal.timeout(config.pdpTimeoutMs) }),
         isRouted: (path) => routes.table.find(path)?.routes.some(({ row }) => row.methods.includes("POST")) === true,
         now,
       }),
