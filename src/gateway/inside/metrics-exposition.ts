@@ -5,11 +5,13 @@ import type { Metrics } from "#telemetry/metrics.ts";
 import type { BuiltInHandler } from "#gateway/built-in.ts";
 import type { Inbound } from "#gateway/front-door/inbound.ts";
 import { isLoopbackHost } from "#gateway/front-door/public-origins.ts";
+import type { RateDoor } from "#gateway/limits/rate-door.ts";
 import { hasBearer, type Recogniser } from "#gateway/recognise.ts";
 
 export interface MetricsExpositionParts {
   readonly metrics: Metrics;
   readonly recogniser: Recogniser;
+  readonly rate: RateDoor;
   readonly isAllowedNetwork: (address: string) => boolean;
 }
 
@@ -27,7 +29,11 @@ export const createMetricsExposition = (parts: MetricsExpositionParts): BuiltInH
     if (!isOpen) {
       if (!hasBearer(inbound))
         throw new Problem("access_denied", { detail: "Metrics are for this machine, or for a token with scope metrics.read." });
-      requireScope(await parts.recogniser.ownBearer(inbound), ["metrics.read"]);
+      await parts.rate.requireByCaller(inbound, "bearer", async () => {
+        const caller = await parts.recogniser.ownBearer(inbound);
+        requireScope(caller, ["metrics.read"]);
+        return { kind: "bearer", caller, asker: caller };
+      });
     }
     return new Response(await parts.metrics.text(), {
       headers: { "content-type": parts.metrics.contentType, "cache-control": "no-store" },

@@ -141,6 +141,7 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
   const webClient = createWebClient({
     files: createBuiltFiles(parts.webFolder),
     recogniser,
+    rate,
     decider,
     modulesOf: async (asker, correlationId) => {
       const token = await parts.identity.onBehalfOf(parts.audiences.crud, asker);

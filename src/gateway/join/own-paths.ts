@@ -97,7 +97,12 @@ export const createOwnPaths = (parts: GatewayParts, opened: OwnPathsParts): Buil
         version: parts.version,
         now,
       }),
-      exposition: createMetricsExposition({ metrics, recogniser, isAllowedNetwork: createNetworks(config.metricsAllow) }),
+      exposition: createMetricsExposition({
+        metrics,
+        recogniser,
+        rate: opened.rate,
+        isAllowedNetwork: createNetworks(config.metricsAllow),
+      }),
       ingestion: createMetricsIngestion(metrics),
       wellKnown: createWellKnown({
         jwks: parts.jwks,

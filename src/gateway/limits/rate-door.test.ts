@@ -1,9 +1,14 @@
 import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test, type TestContext } from "node:test";
+import { Problem } from "#contract/problem.ts";
+import type { Database } from "#store/database.ts";
 import { openRedis } from "#store/redis.ts";
 import { silentLog } from "#telemetry/log.ts";
 import { cleanUp } from "#testing/clean-up.ts";
-import { rawExchange, recordingPeer, sharedDatabase, testGateway, type TestGatewayOptions } from "#testing/gateway.ts";
+import { decidingPeer, rawExchange, recordingPeer, sharedDatabase, testGateway, type TestGatewayOptions } from "#testing/gateway.ts";
 import { requireProgram } from "#testing/programs.ts";
 import { startRedisServer } from "#testing/redis-server.ts";
 
@@ -153,4 +158,65 @@ test("two replicas on one Redis share every limit; without it each goes on with 
 test("a row may only name a limit that its credential has", async (t) => {
   const bad = routes.replace("rate: ingest", "rate: session");
   await assert.rejects(testGateway(t, { database: await database(), routes: bad }), /session goes with auth: session/);
+});
+
+test("a credential that is looked up has its limit wherever it is brought, at the gateway's own pages too", async (t) => {
+  const webFolder = await mkdtemp(join(tmpdir(), "web-"));
+  cleanUp(t, () => rm(webFolder, { recursive: true }));
+  await writeFile(join(webFolder, "index.html"), "<!doctype html>");
+  let looked = 0;
+  const base = await database();
+  const watched: Database = {
+    ...base,
+    run: (wanted, values) => {
+      if (wanted.name === "gateway.session_read") looked += 1;
+      return base.run(wanted, values);
+    },
+  };
+  const pdp = decidingPeer(() => true);
+  const made = await testGateway(t, {
+    database: watched,
+    peers: { pdp: pdp.peer },
+    settings: { RATE_LIMITS: "anonymous=1/min:3,session=1/min:4,bearer=1/min:4", TRUSTED_PROXIES: "127.0.0.0/8" },
+    parts: {
+      webFolder,
+      verifierFor: () => async () => {
+        looked += 1;
+        throw new Problem("invalid_token");
+      },
+    },
+  });
+  const ben = await made.signIn("person:ben");
+  const stranger = (index: number) => ({ cookie: ben.cookie.cookie.replace(ben.sid, `${index}`.padStart(43, "x")) });
+  const rows: readonly (readonly [
+    what: string,
+    path: string,
+    address: string,
+    headersOf: (index: number) => Readonly<Record<string, string>>,
+    statuses: readonly number[],
+    looked: number,
+    decided: number,
+  ])[] = [
+    ["unknown cookies at a page", "/tools", "192.0.2.1", stranger, [200, 200, 200, 429, 429], 3, 0],
+    [
+      "unknown tokens at the metrics",
+      "/metrics",
+      "192.0.2.2",
+      (index) => ({ authorization: `Bearer ${index}` }),
+      [401, 401, 401, 429, 429],
+      3,
+      0,
+    ],
+    ["one session at a page", "/tools", "192.0.2.3", () => ben.cookie, [200, 200, 200, 200, 429], 1, 4],
+  ];
+  for (const [what, path, address, headersOf, statuses, times, decided] of rows) {
+    looked = 0;
+    pdp.seen.length = 0;
+    const got: number[] = [];
+    for (const index of statuses.keys()) {
+      const headers = { accept: "text/html", "x-forwarded-for": address, ...headersOf(index) };
+      got.push((await made.fetch(path, { headers })).status);
+    }
+    assert.deepEqual([got, looked, pdp.seen.length], [statuses, times, decided], what);
+  }
 });

@@ -2,6 +2,7 @@ import { Problem } from "#contract/problem.ts";
 import type { Asker, Decider } from "#pdp/decide.ts";
 import type { Inbound } from "#gateway/front-door/inbound.ts";
 import { problemPage, wantsHtml } from "#gateway/plain-page.ts";
+import type { RateDoor } from "#gateway/limits/rate-door.ts";
 import type { Recogniser } from "#gateway/recognise.ts";
 import { assetResponse } from "./asset-response.ts";
 import type { BuiltFiles } from "./built-files.ts";
@@ -11,6 +12,7 @@ import { indexResponse } from "./index-response.ts";
 export interface WebClientParts {
   readonly files: BuiltFiles;
   readonly recogniser: Recogniser;
+  readonly rate: RateDoor;
   readonly decider: Decider;
   /** Which modules are on for somebody; throws when it cannot be known. */
   readonly modulesOf: (asker: Asker, correlationId: string) => Promise<Readonly<Record<string, boolean>>>;
@@ -20,7 +22,7 @@ export interface WebClient {
   asset(name: string, inbound: Inbound): Promise<Response>;
   /** Whether a path is one of its screens: no row of the table comes before those, a catch-all neither. */
   has(path: string): boolean;
-  /** The page for what no route serves; throws `not_found` for what is no page. `as` = for whom, in place of the session. */
+  /** The page for what no route serves; throws `not_found` for what is no page, `rate_limited`. `as` = for whom, in place of the session. */
   page(inbound: Inbound, as?: Asker): Promise<Response>;
 }
 
@@ -40,16 +42,19 @@ export const createWebClient = (parts: WebClientParts): WebClient => {
 
   /**
    * Status of the page: 200, 401 with the challenge where the screen wants a stronger sign-in, 403 denied, 404 module off, 503 not
-   * decidable. Without a session there is nothing to gate.
+   * decidable. Without a session there is nothing to gate. Who comes too often is `rate_limited`: it is a session and a decision like
+   * any other.
    */
   const statusOf = async (route: ClientRoute, inbound: Inbound, as: Asker | undefined): Promise<PageStatus> => {
     if (route.pair === undefined && route.module === undefined) return [200];
     if (as === undefined && !parts.recogniser.hasCookie(inbound)) return [200];
     let asker: Asker;
     try {
-      asker = as ?? (await parts.recogniser.session(inbound)).asker;
+      asker = as ?? (await parts.rate.requireByCaller(inbound, "session", () => parts.recogniser.session(inbound))).asker;
     } catch (error) {
-      return [error instanceof Problem && error.status === 401 ? 200 : 503];
+      if (!(error instanceof Problem)) return [503];
+      if (error.code === "rate_limited") throw error;
+      return [error.status === 401 ? 200 : 503];
     }
     try {
       if (route.pair !== undefined) {
