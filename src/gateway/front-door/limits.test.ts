@@ -67,6 +67,7 @@ test("the limits are those that are promised", () => {
     keepAliveTimeout: 65_000,
     connectionsCheckingInterval: 2000,
     maxConnections: 10_000,
+    stallMs: 60_000,
   });
 });
 

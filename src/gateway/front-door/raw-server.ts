@@ -48,6 +48,8 @@ export interface FrontDoorLimits {
   readonly connectionsCheckingInterval: number;
   /** On one listening address; more are closed as they come. */
   readonly maxConnections: number;
+  /** Milliseconds in which a reader may take nothing of what waits for it. */
+  readonly stallMs: number;
 }
 
 export const frontDoorLimits: FrontDoorLimits = {
@@ -57,6 +59,7 @@ export const frontDoorLimits: FrontDoorLimits = {
   keepAliveTimeout: 65_000,
   connectionsCheckingInterval: 2000,
   maxConnections: 10_000,
+  stallMs: 60_000,
 };
 
 const strict = { insecureHTTPParser: false, joinDuplicateHeaders: false, requireHostHeader: false } as const;
@@ -94,6 +97,7 @@ const problemOfParser = (error: NodeJS.ErrnoException & { rawPacket?: Buffer; by
 
 /** A raw HTTP/1.1 server that hands on only what has one reading. */
 export const createRawServer = (parts: RawServerParts): RawServer => {
+  const { maxConnections, stallMs, ...limits } = { ...frontDoorLimits, ...parts.limits };
   /** Those who wait for an answer, to be told when the time for answers under way is over. */
   const waiting = createAwaited<(problem: Problem) => void>();
   let over: Problem | undefined;
@@ -168,7 +172,7 @@ export const createRawServer = (parts: RawServerParts): RawServer => {
       if (!(error instanceof Problem)) throw error;
       closing.add(socket);
       const refused = parts.corridor.refuse(error, { method: request.method ?? "", correlationId, isSecure });
-      await writeResponse(refused, outgoing, { isHead: request.method === "HEAD", close: true });
+      await writeResponse(refused, outgoing, { isHead: request.method === "HEAD", close: true, stallMs });
       return;
     }
     const leave = parts.load.enter();
@@ -184,14 +188,13 @@ export const createRawServer = (parts: RawServerParts): RawServer => {
     // stops takes no next one.
     const close = entered.body?.isSettled() === false || !server.listening;
     if (close) closing.add(socket);
-    await writeResponse(made, outgoing, { isHead: frame.method === "HEAD", close });
+    await writeResponse(made, outgoing, { isHead: frame.method === "HEAD", close, stallMs });
   };
 
   const begin = (request: IncomingMessage, outgoing: ServerResponse): void => {
     serve(request, outgoing).catch(() => outgoing.destroy());
   };
 
-  const { maxConnections, ...limits } = { ...frontDoorLimits, ...parts.limits };
   const options = { ...strict, ...limits };
   const server =
     parts.tls === undefined
