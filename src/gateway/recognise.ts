@@ -40,6 +40,8 @@ export interface Recogniser {
   /** Against the gateway's own public origins, for its own endpoints. */
   ownBearer(inbound: Inbound): Promise<Caller>;
   hasCookie(inbound: Inbound): boolean;
+  /** The refusal of a session that lives no more; its cookie is cleared. */
+  unknownSession(): Problem;
 }
 
 const MAX_VERIFIERS = 256;
@@ -125,14 +127,15 @@ export const createRecogniser = (parts: RecogniseParts): Recogniser => {
     }
   };
 
+  const refuse = (clear: boolean): Problem =>
+    new Problem("unauthenticated", {
+      members: { login_url: "/auth/login" },
+      headers: { "www-authenticate": "Cookie", ...(clear ? { "set-cookie": parts.cookies.clearSid() } : {}) },
+    });
+
   const readers: Pick<Recogniser, "session" | "bearer"> = {
     session: async (inbound) => {
       const sid = parts.cookies.readSid(inbound.headers.get("cookie"));
-      const refuse = (clear: boolean): Problem =>
-        new Problem("unauthenticated", {
-          members: { login_url: "/auth/login" },
-          headers: { "www-authenticate": "Cookie", ...(clear ? { "set-cookie": parts.cookies.clearSid() } : {}) },
-        });
       if (sid.kind !== "one") throw refuse(sid.kind === "ambiguous");
       try {
         const record = await parts.sessions.recognise(sid.value, clientOf(inbound), inbound.correlationId);
@@ -163,5 +166,6 @@ export const createRecogniser = (parts: RecogniseParts): Recogniser => {
     session: (inbound) => watched("session", () => readers.session(inbound)),
     bearer: (inbound, route, captures) => watched("bearer", () => readers.bearer(inbound, route, captures)),
     ownBearer: (inbound) => check(inbound, parts.origins.list),
+    unknownSession: () => refuse(true),
   };
 };

@@ -37,8 +37,8 @@ export interface ServeRouteParts {
   readonly reveal: RevealDoor;
   readonly proxy: Proxy;
   readonly relay: ReturnType<typeof createStreamRelay>;
-  /** Asks the session store itself; throws when it does not answer. */
-  readonly isLiving: (record: SessionRecord) => Promise<boolean>;
+  /** Asks the session store itself. Throws `unauthenticated`, and when it does not answer. */
+  readonly requireLiving: (record: SessionRecord) => Promise<void>;
   /** Handlers of rows with `target_service: internal`, by the row's id. */
   readonly inside: Readonly<Record<string, InsideHandler>>;
 }
@@ -80,11 +80,12 @@ export const createServeRoute = (parts: ServeRouteParts): ServeRoute => {
       return parts.tracing.span("gateway.inside", {}, () => handler(call));
     }
     if (route.row.streaming && who.kind === "session") {
+      const requireLiving = () => parts.requireLiving(who.record);
       const recheck = async (): Promise<void> => {
-        if (!(await parts.isLiving(who.record))) throw new Problem("unauthenticated");
+        await requireLiving();
         await decide();
       };
-      return parts.tracing.span("gateway.proxy", { kind: "client" }, () => parts.relay({ ...call, who, body, recheck }));
+      return parts.tracing.span("gateway.proxy", { kind: "client" }, () => parts.relay({ ...call, who, body, requireLiving, recheck }));
     }
     return parts.tracing.span("gateway.proxy", { kind: "client" }, () => parts.proxy.forward({ ...call, body }));
   };

@@ -12,6 +12,8 @@ export interface StreamHealthParts {
   readonly bus: Pick<LiveBus, "isFresh" | "head">;
   readonly isEmbedded: boolean;
   readonly registry: StreamRegistry;
+  /** Throws when the session has ended. */
+  readonly requireLiving: (record: SessionRecord) => Promise<void>;
   /** Whether the streams' upstream answers. */
   readonly isUpstreamUp: () => Promise<boolean>;
   readonly now: () => Date;
@@ -42,8 +44,13 @@ export const createStreamHealth = (parts: StreamHealthParts) => {
     };
   };
 
-  const stream = (record: SessionRecord): Response => {
+  const stream = async (record: SessionRecord): Promise<Response> => {
     const place = parts.registry.claim(record.ref);
+    // It may have ended while the decision was asked, when there was no place yet to be told at.
+    await parts.requireLiving(record).catch((error: unknown) => {
+      place.release();
+      throw error;
+    });
     const bytes = new TextEncoder();
     let timer: NodeJS.Timeout | undefined;
     let isOpen = true;

@@ -13,6 +13,7 @@ import { createStreamHealth } from "#gateway/inside/stream-health.ts";
 import type { ExplainRoute } from "#gateway/routes-explained/explain-route.ts";
 import type { InsideHandler, RouteCall } from "#gateway/serve-route.ts";
 import type { GatewayParts } from "#gateway/service.ts";
+import type { SessionRecord } from "#gateway/sessions/session-store.ts";
 import type { StreamRegistry } from "#gateway/streams/stream-registry.ts";
 import type { OpenedSessions } from "./open-sessions.ts";
 import type { ReloadRoutes } from "./reload-routes.ts";
@@ -74,6 +75,7 @@ export const createInsideHandlers = (
     readonly explain: ExplainRoute;
     readonly sessions: OpenedSessions;
     readonly registry: StreamRegistry;
+    readonly requireLiving: (record: SessionRecord) => Promise<void>;
     readonly decider: Decider;
     readonly answersCrud: HealthCheck;
   },
@@ -103,6 +105,7 @@ export const createInsideHandlers = (
     bus: parts.bus,
     isEmbedded: parts.database.kind === "pglite",
     registry: opened.registry,
+    requireLiving: opened.requireLiving,
     isUpstreamUp: () =>
       opened.answersCrud(AbortSignal.timeout(CRUD_ANSWER_MS)).then(
         () => true,

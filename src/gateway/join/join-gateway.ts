@@ -149,6 +149,9 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
       return (await ask(crud, uiConfig, { headers, signal: AbortSignal.timeout(MODULES_MS) })).modules;
     },
   });
+  const requireLiving = async (record: SessionRecord): Promise<void> => {
+    if ((await opened.store.read(record.sidHash)) === undefined) throw recogniser.unknownSession();
+  };
   const explain = createExplainRoute({
     ...parts,
     decider,
@@ -162,8 +165,7 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
     firstPartyClients,
     publicOrigin: origins.first,
   });
-  const inside = createInsideHandlers(parts, { routes, reload, explain, sessions: opened, registry, decider, answersCrud });
-  const isLiving = async (record: SessionRecord): Promise<boolean> => (await opened.store.read(record.sidHash)) !== undefined;
+  const inside = createInsideHandlers(parts, { routes, reload, explain, sessions: opened, registry, requireLiving, decider, answersCrud });
   const serveRouteOf = perUpstreams((upstreams) => {
     const proxy = createProxy({ ...parts, authorization, upstreams: upstreams.byName });
     const relay = createStreamRelay({
@@ -178,7 +180,7 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
       metrics,
       now,
     });
-    return createServeRoute({ tracing, rate, recogniser, csrf, decide, reveal, proxy, relay, isLiving, inside });
+    return createServeRoute({ tracing, rate, recogniser, csrf, decide, reveal, proxy, relay, requireLiving, inside });
   });
   const builtIns: BuiltIns = createOwnPaths(parts, {
     origins,

@@ -431,3 +431,59 @@ test("the health of streams says what is true of the caller's own tenant", async
   await heard.ended;
   assert.equal(byeOf(heard), "drain");
 });
+
+for (const path of ["/api/v1/events/config", "/api/v1/stream/health"])
+  test(`a session that ends while ${path} is decided gets no stream, and holds no place`, async (t) => {
+    const { crud, pdp, made } = await world(t, { STREAMS_PER_SESSION: "1" });
+    const { cookie, headers, record } = await made.signIn("person:ben");
+    const answer = pdp.answer;
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+    pdp.answer = async (request) => {
+      await ended;
+      return answer(request);
+    };
+    const open = (who: Readonly<Record<string, string>>) => made.fetch(path, { headers: { ...who, accept: "text/event-stream" } });
+    const asked = open(cookie);
+    await until(() => pdp.seen.length > 0);
+    assert.equal((await made.fetch("/auth/logout", { method: "POST", headers, body: "{}" })).status, 200);
+    end();
+    const refused = await asked;
+    assert.deepEqual(
+      [refused.status, ((await refused.json()) as { code: string }).code, refused.headers.get("www-authenticate")],
+      [401, "unauthenticated", "Cookie"],
+    );
+    assert.match(refused.headers.get("set-cookie") ?? "", /Max-Age=0/, "its cookie is cleared");
+    assert.equal(crud.open.length, 0, "nobody was asked for frames");
+    await made.store.create(record);
+    const again = await open(cookie);
+    assert.equal(again.status, 200, "its one place is free");
+    await again.body?.cancel();
+  });
+
+test("an upstream is asked for frames in the clear, and what it has encoded all the same is no stream", async (t) => {
+  const seen: (string | null)[] = [];
+  const encodings: readonly (readonly [coding: string | undefined, status: number])[] = [
+    [undefined, 200],
+    ["identity", 200],
+    ["gzip", 502],
+    ["br", 502],
+  ];
+  let coding: string | undefined;
+  const made = await testGateway(t, {
+    database: await database(),
+    peers: {
+      crud: async (request) => {
+        seen.push(request.headers.get("accept-encoding"));
+        return new Response("data: x\n\n", { headers: { ...sseHeaders, ...(coding === undefined ? {} : { "content-encoding": coding }) } });
+      },
+    },
+  });
+  const { cookie } = await made.signIn("person:ben");
+  for (const [given, status] of encodings) {
+    coding = given;
+    const response = await made.fetch("/api/v1/events/config", { headers: { ...cookie, "accept-encoding": "gzip, br" } });
+    assert.equal(response.status, status, String(given));
+    await response.body?.cancel();
+  }
+  assert.deepEqual(new Set(seen), new Set(["identity"]));
+});

@@ -34,6 +34,8 @@ const silenceOf = (call: RelayCall, limits: SilenceLimits): number => {
 
 export interface RelayCall extends ProxyCall {
   readonly who: ProxyCall["who"] & { readonly kind: "session" };
+  /** Throws when the session has ended. */
+  readonly requireLiving: () => Promise<void>;
   /** Asks the decision again; throws as it did at the start. */
   readonly recheck: () => Promise<void>;
 }
@@ -66,6 +68,12 @@ const parseResume = (call: RelayCall): { readonly id: string | undefined; readon
   return { id: id === "" ? undefined : id, query: asked.length === 0 ? call.inbound.target.query : rest === "" ? "" : `?${rest}` };
 };
 
+/** In the clear: nothing else can be read frame by frame. */
+const isEventStream = ({ status, headers }: Answer): boolean =>
+  status === 200 &&
+  (headers.get("content-type") ?? "").toLowerCase().startsWith("text/event-stream") &&
+  (headers.get("content-encoding") ?? "identity").toLowerCase() === "identity";
+
 /** An upstream that said all it had with its head. */
 const streamOf = (bytes: Uint8Array): ReadableStream<Uint8Array> =>
   new ReadableStream({
@@ -88,13 +96,15 @@ export const createStreamRelay = (parts: StreamRelayParts): ((call: RelayCall) =
     const place = parts.registry.claim(record.ref);
     const stop = new AbortController();
     try {
+      // It may have ended while the decision was asked, when there was no place yet to be told at.
+      await call.requireLiving();
       const answer = await parts.proxy.open(call, {
         query: resume.query,
-        headers: { accept: "text/event-stream", "last-event-id": resume.id },
+        // What is read here must be readable.
+        headers: { accept: "text/event-stream", "accept-encoding": "identity", "last-event-id": resume.id },
         signal: stop.signal,
       });
-      const isStream = answer.status === 200 && (answer.headers.get("content-type") ?? "").toLowerCase().startsWith("text/event-stream");
-      if (!isStream || answer.body === null) {
+      if (!isEventStream(answer) || answer.body === null) {
         place.release();
         if (answer.status < 400) {
           discard(answer);
