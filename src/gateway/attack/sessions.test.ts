@@ -60,8 +60,18 @@ test("attack 31: a session id that was chosen outside is never adopted, and two 
     assert.deepEqual([answer.status, answer.code], [401, "unauthenticated"], "two cookies of our name are none");
     assert.match(answer.headers.get("set-cookie") ?? "", cleared);
   }
+  // A browser lets any host of the domain set these: to it their names do not begin with `__Host-`.
+  for (const cookie of [`\xa0${own}`, own.replace("=", "\xa0="), own.replace("=", "\x85="), `\xc2\xa0${own}`]) {
+    const answer = await answerTo(world, rawGet("/api/t/x", `Cookie: theme=dark; ${cookie}\r\n`));
+    assert.deepEqual([answer.status, answer.code, answer.headers.get("set-cookie")], [401, "unauthenticated", undefined], cookie);
+    const both = await answerTo(world, rawGet("/public/own", `Cookie: ${cookie}\r\n`));
+    assert.equal(both.status, 200, "a cookie of another name is nobody's fault");
+    world.upstream.seen.length = 0;
+  }
+  assert.equal((await answerTo(world, rawGet("/api/t/x", `Cookie: ${own}\xa0\r\n`))).status, 401, "and a value is what it is");
   assert.deepEqual(world.upstream.seen, []);
-  assert.equal((await answerTo(world, rawGet("/api/t/x", "<S>"))).status, 200, "the session itself lives on");
+  for (const cookie of ["<S>", `Cookie: \xa0${SID}=${chosen}; ${own}\r\n`, `Cookie: a=b;\t${own} \t;c\r\n`])
+    assert.equal((await answerTo(world, rawGet("/api/t/x", cookie))).status, 200, "the session itself lives on");
 });
 
 test("attack 32: an unsafe request on a session is refused on every row without the proofs of our own page", async (t) => {

@@ -135,7 +135,18 @@ test("a redirect is an answer: mapped back to the client's path, or refused when
   assert.equal(await get("/api/kept/a", "/api/kept/b"), "/api/kept/b");
   for (const foreign of ["http://169.254.169.254/latest", "//evil/x", "https://crud.internal/x", "javascript:alert(1)"])
     assert.equal(await get("/api/crud/a", foreign), "upstream_bad_response", foreign);
-  assert.equal(upstream.seen.length, 8, "none was followed");
+  const own = [
+    "http://crud.internal//evil.example/",
+    "/.//evil.example/",
+    "/a/..//evil.example",
+    "/auth/logout",
+    "/%61uth/logout",
+    "/auth/login?return_to=/x",
+    "/tools",
+  ];
+  for (const escape of own) assert.equal(await get("/api/kept/a", escape), "upstream_bad_response", escape);
+  assert.equal(await get("/api/crud/a", "/auth/logout"), "/api/crud/auth/logout", "what the upstream calls so is its own");
+  assert.equal(upstream.seen.length, 9 + own.length, "none was followed");
 });
 
 test("answers behind a session are kept by no shared cache", async (t) => {

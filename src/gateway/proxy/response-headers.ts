@@ -1,5 +1,7 @@
 import { Problem } from "#contract/problem.ts";
 import { HeaderLines, linesOf, type Answer } from "#gateway/answer.ts";
+import { canonicalise } from "#gateway/canonical-path.ts";
+import { isBuiltInPath } from "#gateway/built-in-list.ts";
 import type { Route } from "#gateway/routes/route-table.ts";
 import { isSharedCacheRule, personalCacheControl } from "./cache-control.ts";
 
@@ -20,6 +22,18 @@ const removed: ReadonlySet<string> = new Set([
   "service-worker-allowed",
   "strict-transport-security",
   "refresh",
+  // what a browser keeps for the whole origin, every other upstream's pages among it
+  "set-cookie2",
+  "nel",
+  "report-to",
+  "accept-ch",
+  "set-login",
+  "origin-agent-cluster",
+  "use-as-dictionary",
+  "public-key-pins",
+  // orders to a server that stands before us
+  "x-accel-redirect",
+  "x-sendfile",
   "x-user-id",
   "x-tenant-id",
   "x-agent-id",
@@ -51,6 +65,18 @@ export interface SentTo {
   readonly path: string;
 }
 
+/**
+ * Whether a path could be asked for here, and is none of the gateway's own, to which no row leads. Two slashes at its
+ * beginning, which would be another site to a browser, have no canonical form.
+ */
+const isRowPath = (path: string): boolean => {
+  try {
+    return !isBuiltInPath(canonicalise(path).path);
+  } catch {
+    return false;
+  }
+};
+
 /** Which of the upstream's addresses answered is not told: all of them are the same service. */
 const mapLocation = (location: string, route: Route, sentTo: SentTo): string => {
   for (const base of sentTo.bases) {
@@ -60,7 +86,8 @@ const mapLocation = (location: string, route: Route, sentTo: SentTo): string => 
     const url = new URL(location, asked);
     if (url.origin !== base.origin || url.username !== "" || url.password !== "" || !url.pathname.startsWith(`${prefix}/`)) continue;
     const path = clientPath(route, url.pathname.slice(prefix.length));
-    if (path !== undefined) return `${path}${url.search}${url.hash}`;
+    if (path === undefined || !isRowPath(path)) continue;
+    return `${path}${url.search}${url.hash}`;
   }
   throw new Problem("upstream_bad_response", { detail: "The upstream points to another site." });
 };

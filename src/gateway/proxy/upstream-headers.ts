@@ -14,14 +14,48 @@ const identityPrefixes = [
   "x-remote",
   "remote-",
   "x-sallyport",
+  // what servers that end TLS or signed somebody in before us would say of them
+  "client-cert",
+  "x-client-cert",
+  "x-client-verify",
+  "ssl-client",
+  "x-ssl-client",
+  "x-webauth",
+  "x-ms-client-principal",
+  "x-goog-authenticated",
+  "x-goog-iap",
+  "x-amzn-oidc",
+  "cf-access",
 ] as const;
 
 /** Names that change what a request means or where it came from. */
-const strippedPrefixes = ["x-forwarded", "x-real-ip", "x-rewrite", "x-http-method", "x-method-override", "x-csrf", "proxy-"] as const;
+const strippedPrefixes = [
+  "x-forwarded",
+  "x-real-ip",
+  "x-rewrite",
+  "x-http-method",
+  "x-method-override",
+  "x-csrf",
+  "proxy-",
+  "x-accel-",
+  "x-sendfile",
+  "x-middleware-",
+] as const;
 
 const strippedNames: ReadonlySet<string> = new Set([
   "forwarded",
   "via",
+  // other words for where it came from
+  "client-ip",
+  "true-client-ip",
+  "x-client-ip",
+  "x-cluster-client-ip",
+  "cf-connecting-ip",
+  "fastly-client-ip",
+  "x-host",
+  "x-scheme",
+  "x-url-scheme",
+  "front-end-https",
   "cookie",
   "authorization",
   "expect",

@@ -17,15 +17,29 @@ export type CookieRead = { readonly kind: "none" } | { readonly kind: "one"; rea
 
 const TXN_SECONDS = 600;
 
+const isBlank = (character: string | undefined): boolean => character === " " || character === "\t";
+
+/**
+ * Without the spaces and tabs around it (RFC 6265, section 5.2). Never `trim`, which takes away a no-break space too: a
+ * browser lets any host of the domain set a cookie whose name has one before `__Host-`.
+ */
+const trimBlanks = (text: string): string => {
+  let from = 0;
+  let to = text.length;
+  while (from < to && isBlank(text[from])) from += 1;
+  while (to > from && isBlank(text[to - 1])) to -= 1;
+  return text.slice(from, to);
+};
+
 const readCookie = (header: string | undefined, name: string): CookieRead => {
   // Most headers do not hold the name at all; of the others each cookie is looked at.
   if (header === undefined || !header.includes(name)) return { kind: "none" };
   let value: string | undefined;
   for (const part of header.split(";")) {
     const cut = part.indexOf("=");
-    if (cut === -1 || part.slice(0, cut).trim() !== name) continue;
+    if (cut === -1 || trimBlanks(part.slice(0, cut)) !== name) continue;
     if (value !== undefined) return { kind: "ambiguous" };
-    value = part.slice(cut + 1).trim();
+    value = trimBlanks(part.slice(cut + 1));
   }
   return value === undefined ? { kind: "none" } : { kind: "one", value };
 };
