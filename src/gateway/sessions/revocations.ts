@@ -14,9 +14,11 @@ export interface Revocations {
 const TRIED_FOR_MS = 24 * 3_600_000;
 const PAUSE_MS = 60_000;
 
+/** A token that came while its session ended takes the place of the one that was spent for it. */
 const ADD = statement(
   "gateway.revocation_add",
-  "insert into gateway.revocation (ref, token, next_at, expires_at) values ($1, $2, $3, $4) on conflict (ref) do nothing",
+  `insert into gateway.revocation (ref, token, next_at, expires_at) values ($1, $2, $3, $4)
+   on conflict (ref) do update set token = excluded.token, next_at = excluded.next_at, expires_at = excluded.expires_at`,
 );
 /** Taking one moves its next try, so that two processes do not try the same at once. */
 const TAKE = statement<{ ref: string; token: Uint8Array }>(
@@ -25,7 +27,8 @@ const TAKE = statement<{ ref: string; token: Uint8Array }>(
      (select ref from gateway.revocation where next_at <= $1 and expires_at > $1 order by next_at limit 50 for update skip locked)
    returning ref, token`,
 );
-const DONE = statement("gateway.revocation_done", "delete from gateway.revocation where ref = $1 or expires_at <= $2");
+/** Of a session's row only with the token that was revoked: another one may have taken its place meanwhile. */
+const DONE = statement("gateway.revocation_done", "delete from gateway.revocation where (ref = $1 and token = $2) or expires_at <= $3");
 
 /** Refresh tokens outlive a session at the provider unless they are revoked there (RFC 7009): tried for 24 hours. */
 export const createRevocations = (parts: {
@@ -40,7 +43,7 @@ export const createRevocations = (parts: {
     try {
       for (const { ref, token } of await parts.database.run(TAKE, [now, new Date(now.getTime() + PAUSE_MS)])) {
         const plain = parts.keys.openRevocation(token, ref);
-        if (plain === undefined || (await parts.oidc.revoke(plain))) await parts.database.run(DONE, [ref, now]);
+        if (plain === undefined || (await parts.oidc.revoke(plain))) await parts.database.run(DONE, [ref, token, now]);
       }
     } catch (cause) {
       parts.log.warn("revocation_failed", { cause });

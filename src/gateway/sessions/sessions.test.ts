@@ -343,6 +343,37 @@ test("refresh tokens of ended sessions are revoked at the provider, again and ag
   assert.equal(provider.revoked.length, before);
 });
 
+test("tokens that come when their session has ended are revoked, whatever became of those before them", async () => {
+  for (const isTaken of [true, false]) {
+    const { sessions, signedIn, provider, revocations, clock } = await world();
+    const { promise: asked, resolve: isAsked } = Promise.withResolvers<void>();
+    const { promise: ended, resolve: hasEnded } = Promise.withResolvers<void>();
+    const refresh = provider.refresh;
+    provider.refresh = async (token) => {
+      isAsked();
+      await ended;
+      return refresh(token);
+    };
+    const old = `old-${isTaken}`;
+    const { sid } = await sessions.begin(
+      signedIn({ tokens: { accessToken: "a", refreshToken: old, accessExpiresAt: clock.now / 1000 - 1 } }),
+      client,
+      { correlationId: "c" },
+    );
+    const waiting = isRefusedAs(sessions.recognise(sid, client, "c"), "unauthenticated");
+    await asked;
+    provider.takesRevocations = isTaken;
+    await sessions.end({ sid }, "logout", "c");
+    if (isTaken) await until(() => provider.revoked.includes(old));
+    hasEnded();
+    await waiting;
+    provider.takesRevocations = true;
+    clock.now += 61_000;
+    await revocations.run();
+    await until(() => provider.revoked.includes(`next-of-${old}`));
+  }
+});
+
 test("signing out everywhere reaches all sessions of that person in that tenant", async () => {
   const { sessions, signedIn } = await world();
   const mine = [

@@ -80,6 +80,7 @@ export const createSessions = (parts: SessionsParts): Sessions => {
     ...parts,
     refreshAheadSeconds: limits.refreshAheadSeconds,
     end: (record, reason) => endOne(record, reason, randomUUID()),
+    revoke: (record) => parts.revocations.add([record]),
   });
 
   const expiryOf = (record: SessionRecord): "absolute" | "idle" | undefined => {

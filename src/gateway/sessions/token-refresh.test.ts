@@ -27,6 +27,7 @@ const world = async (t: TestContext, stores: readonly [SessionStore, SessionStor
     }),
   };
   const ended: EndReason[] = [];
+  const revoked: (string | undefined)[] = [];
   const process = async (store: SessionStore) => {
     const cached = await createCachedSessionStore(store, () => now);
     t.after(() => cached.stop());
@@ -43,6 +44,7 @@ const world = async (t: TestContext, stores: readonly [SessionStore, SessionStor
         ended.push(reason);
         await cached.end({ sidHash: record.sidHash }, reason);
       },
+      revoke: async (record) => void revoked.push(keys.openTokens(record)?.refreshToken),
       refreshAheadSeconds: 60,
       now: () => now,
       metrics: createMetrics(),
@@ -63,7 +65,7 @@ const world = async (t: TestContext, stores: readonly [SessionStore, SessionStor
     assert.ok(found);
     return found;
   };
-  return { one, other, provider, ended, begin, read, keys };
+  return { one, other, provider, ended, revoked, begin, read, keys };
 };
 
 const forTwo = (name: string, work: (t: TestContext, stores: readonly [SessionStore, SessionStore]) => Promise<void>): void =>
@@ -136,8 +138,8 @@ forTwo("a provider slower than a request may wait is 503 for all, and the sessio
   assert.deepEqual([provider.asked, ended], [["r1"], []]);
 });
 
-forTwo("a session that ends while its tokens are refreshed stays ended", async (t, stores) => {
-  const { one, other, provider, begin } = await world(t, stores);
+forTwo("a session that ends while its tokens are refreshed stays ended, and the new ones are revoked", async (t, stores) => {
+  const { one, other, provider, begin, revoked } = await world(t, stores);
   const record = await begin(-1);
   const { open, opened } = gate();
   const answer = provider.answer;
@@ -149,5 +151,6 @@ forTwo("a session that ends while its tokens are refreshed stays ended", async (
   open();
   for (const result of await waiting)
     assert.equal(result.status === "rejected" && (result.reason as { code: string }).code, "unauthenticated");
+  assert.deepEqual(revoked, ["next of r1"]);
   assert.equal(await one.cached.read(record.sidHash), undefined);
 });

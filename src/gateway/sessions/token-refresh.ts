@@ -13,6 +13,8 @@ export interface TokenRefreshParts {
   readonly oidc: Pick<OidcClient, "refresh">;
   /** Ends a session whose provider ended it. */
   readonly end: (record: SessionRecord, reason: EndReason) => Promise<void>;
+  /** Has the tokens of a record revoked that came when its session had ended: nobody else knows of them. Never throws. */
+  readonly revoke: (record: SessionRecord) => Promise<void>;
   readonly refreshAheadSeconds: number;
   readonly now: () => Date;
   readonly metrics: Metrics;
@@ -66,7 +68,12 @@ export const createTokenRefresh = (parts: TokenRefreshParts): ((record: SessionR
     parts.metrics.count("bff_token_refresh_success_total", {
       user_id: parts.keys.hashClient(`${record.tenant} ${record.subject}`).slice(0, 16),
     });
-    return isKept ? { ...record, tokens: sealed, accessExpiresAt, tokenGeneration } : readNewer(record);
+    const fresh = { ...record, tokens: sealed, accessExpiresAt, tokenGeneration };
+    if (isKept) return fresh;
+    const newer = await parts.store.read(record.sidHash);
+    if (newer !== undefined) return newer;
+    await parts.revoke(fresh);
+    throw ended();
   };
 
   const readNewer = async (record: SessionRecord): Promise<SessionRecord> => {
