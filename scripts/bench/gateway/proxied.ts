@@ -20,8 +20,13 @@ export const warmUp = async (run: () => Promise<WrkResult>): Promise<void> => {
   for (let round = 0; round < MOST_WARM_ROUNDS && requests < WARM_REQUESTS; round++) requests += (await run()).requests;
 };
 
+/** With the same checks, so that its latency is worth a row too. */
+type Equal = "gateway" | "nginx" | "fastify";
+/** What the runtime leaves to anybody: without a check there is no target in it. */
+type Floor = "unchecked" | "bare";
+
 interface Candidate {
-  readonly name: "gateway" | "nginx" | "fastify";
+  readonly name: Equal | Floor;
   readonly port: number;
   readonly pids: readonly number[];
 }
@@ -31,7 +36,7 @@ export interface Effort {
   readonly seconds: number;
 }
 
-/** The proxied request: throughput a CPU-second under wrk, then latency of all three at one rate. */
+/** The proxied request: throughput a CPU-second under wrk, then latency of those with the same checks at one rate. */
 export const measureProxied = async (world: GatewayWorld, effort: Effort): Promise<readonly Figure[]> => {
   const verifier = await world.startReference("verifier");
   const nginxPort = await freePort();
@@ -42,12 +47,20 @@ export const measureProxied = async (world: GatewayWorld, effort: Effort): Promi
     port: nginxPort,
     http: authRequestConfig({ port: nginxPort, verifier: verifier.port, upstream: world.upstream, log: join(world.folder, "nginx.log") }),
   });
-  const fastify = await world.startReference("fastify-proxy", { UPSTREAM: `http://127.0.0.1:${world.upstream}` });
+  const upstream = { UPSTREAM: `http://127.0.0.1:${world.upstream}` };
+  const fastify = await world.startReference("fastify-proxy", upstream);
+  const unchecked = await world.startReference("unchecked-proxy", upstream);
+  const bare = await world.startReference("bare");
   try {
-    const candidates: readonly Candidate[] = [
+    const equals: readonly (Candidate & { readonly name: Equal })[] = [
       { name: "gateway", port: world.port, pids: [world.gateway.pid] },
       { name: "nginx", port: nginxPort, pids: [nginx.pid, verifier.program.pid] },
       { name: "fastify", port: fastify.port, pids: [fastify.program.pid] },
+    ];
+    const candidates: readonly Candidate[] = [
+      ...equals,
+      { name: "unchecked", port: unchecked.port, pids: [unchecked.program.pid] },
+      { name: "bare", port: bare.port, pids: [bare.program.pid] },
     ];
     const requests = measuredRequests(world);
     const load = (candidate: Candidate, seconds: number): Promise<WrkResult> =>
@@ -59,7 +72,7 @@ export const measureProxied = async (world: GatewayWorld, effort: Effort): Promi
         const result = await load(candidate, effort.seconds);
         results.get(candidate.name)?.push(result);
         say(
-          `proxied ${round}/${effort.rounds} ${candidate.name.padEnd(8)} ${result.perCpuSecond.toFixed(0)} per CPU-second, ` +
+          `proxied ${round}/${effort.rounds} ${candidate.name.padEnd(9)} ${result.perCpuSecond.toFixed(0)} per CPU-second, ` +
             `${result.perSecond.toFixed(0)}/s at ${(result.cpu * 100).toFixed(0)} % CPU, p50 ${result.p50} us, p99 ${result.p99} us`,
         );
       }
@@ -67,23 +80,22 @@ export const measureProxied = async (world: GatewayWorld, effort: Effort): Promi
     const perCpu = (name: Candidate["name"]) => of(name, (result) => result.perCpuSecond);
 
     // Half of what the slowest of them can do: nobody's queue grows.
-    const rate = Math.round(Math.min(...candidates.map(({ name }) => of(name, (result) => result.perSecond))) / 2);
+    const rate = Math.round(Math.min(...equals.map(({ name }) => of(name, (result) => result.perSecond))) / 2);
     const wire = requests.map(({ method, path, headers, body }) => wireRequest(method, path, headers, body));
-    const latencies = new Map<Candidate["name"], OpenLoopResult[]>(candidates.map(({ name }) => [name, []]));
+    const latencies = new Map<Equal, OpenLoopResult[]>(equals.map(({ name }) => [name, []]));
     for (let round = 1; round <= effort.rounds; round++)
-      for (const { name, port } of candidates)
+      for (const { name, port } of equals)
         latencies.get(name)?.push(await runOpenLoop({ port, requests: wire, rate, seconds: effort.seconds, connections: CONNECTIONS }));
-    const at = (name: Candidate["name"], part: "p50" | "p99") => medianOf(latencies.get(name) ?? [], (one) => one[part]);
+    const at = (name: Equal, part: "p50" | "p99") => medianOf(latencies.get(name) ?? [], (one) => one[part]);
 
-    const throughput = (name: "nginx" | "fastify", title: string, target: number): Figure => {
+    const throughput = (name: Exclude<Candidate["name"], "gateway">, title: string, target?: number): Figure => {
       const ratio = perCpu("gateway") / perCpu(name);
       return {
         what: `proxied request, a CPU-second, beside ${title}`,
         own: perCpu("gateway").toFixed(0),
         reference: perCpu(name).toFixed(0),
         ratio: ratio.toFixed(2),
-        target: `>= ${target.toFixed(1)}`,
-        isMet: ratio >= target,
+        ...(target === undefined ? { target: "" } : { target: `>= ${target.toFixed(1)}`, isMet: ratio >= target }),
       };
     };
     const latency = (part: "p50" | "p99", name: "nginx" | "fastify", title: string): Figure => ({
@@ -96,12 +108,14 @@ export const measureProxied = async (world: GatewayWorld, effort: Effort): Promi
     return [
       throughput("nginx", "nginx + auth_request", 1),
       throughput("fastify", "@fastify/http-proxy", 2.5),
+      throughput("unchecked", "an unchecked proxy (node:http, undici)"),
+      throughput("bare", "a bare node:http 200"),
       latency("p50", "nginx", "nginx + auth_request"),
       latency("p99", "nginx", "nginx + auth_request"),
       latency("p50", "fastify", "@fastify/http-proxy"),
       latency("p99", "fastify", "@fastify/http-proxy"),
     ];
   } finally {
-    await Promise.all([nginx.stop(), verifier.program.stop(), fastify.program.stop()]);
+    await Promise.all([nginx, verifier.program, fastify.program, unchecked.program, bare.program].map((one) => one.stop()));
   }
 };

@@ -30,7 +30,7 @@ export interface GatewayWorld {
   /** For reference programs that do the same checks. */
   readonly environment: Readonly<Record<string, string>>;
   startReference(
-    name: "verifier" | "fastify-proxy" | "bare",
+    name: "verifier" | "fastify-proxy" | "unchecked-proxy" | "bare",
     more?: Readonly<Record<string, string>>,
   ): Promise<{ readonly program: Program; readonly port: number }>;
   [Symbol.asyncDispose](): Promise<void>;
