@@ -5,9 +5,9 @@ import { createLoad } from "#gateway/limits/load.ts";
 import { asProblem, problemResponse } from "#http/problem-body.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { rawExchange } from "#testing/gateway.ts";
+import { frontDoorLimits, type FrontDoorLimits } from "./front-door-limits.ts";
 import { listenFrontDoor } from "./listener.ts";
 import { createPublicOrigins } from "./public-origins.ts";
-import { frontDoorLimits, type FrontDoorLimits } from "./raw-server.ts";
 
 /** The front door alone: what stands behind it reads the body and says how long it was. */
 const open = async (t: TestContext, limits: Partial<FrontDoorLimits>): Promise<number> => {

@@ -9,9 +9,11 @@ import type { ClientAddress } from "#gateway/limits/client-address.ts";
 import type { Load } from "#gateway/limits/load.ts";
 import { createAwaited } from "./awaited.ts";
 import { guardFrame, type Frame } from "./frame.ts";
+import { frontDoorLimits, type FrontDoorLimits } from "./front-door-limits.ts";
 import { inboundMethods, type Inbound } from "./inbound.ts";
 import type { PublicOrigins } from "./public-origins.ts";
 import { refuseConnection } from "./raw-refusal.ts";
+import { createReaderWatch } from "./reader-watch.ts";
 import { createRequestBody, type RequestBody } from "./request-body.ts";
 import { writeResponse } from "./response-writer.ts";
 
@@ -34,33 +36,6 @@ export interface Corridor {
   /** The parser made nothing of what arrived. */
   unparsed(problem: Problem): void;
 }
-
-export interface FrontDoorLimits {
-  /** Bytes of all header lines together. */
-  readonly maxHeaderSize: number;
-  /** Milliseconds from the first byte, or from the connection, to the end of the head; over TLS the handshake has as long. */
-  readonly headersTimeout: number;
-  /** Milliseconds to the end of the body. */
-  readonly requestTimeout: number;
-  /** Milliseconds that a connection may rest between two requests. */
-  readonly keepAliveTimeout: number;
-  /** How often connections are looked at, in milliseconds. */
-  readonly connectionsCheckingInterval: number;
-  /** On one listening address; more are closed as they come. */
-  readonly maxConnections: number;
-  /** Milliseconds in which a reader may take nothing of what waits for it. */
-  readonly stallMs: number;
-}
-
-export const frontDoorLimits: FrontDoorLimits = {
-  maxHeaderSize: 16_384,
-  headersTimeout: 10_000,
-  requestTimeout: 300_000,
-  keepAliveTimeout: 65_000,
-  connectionsCheckingInterval: 2000,
-  maxConnections: 10_000,
-  stallMs: 60_000,
-};
 
 const strict = { insecureHTTPParser: false, joinDuplicateHeaders: false, requireHostHeader: false } as const;
 
@@ -98,6 +73,7 @@ const problemOfParser = (error: NodeJS.ErrnoException & { rawPacket?: Buffer; by
 /** A raw HTTP/1.1 server that hands on only what has one reading. */
 export const createRawServer = (parts: RawServerParts): RawServer => {
   const { maxConnections, stallMs, ...limits } = { ...frontDoorLimits, ...parts.limits };
+  const readers = createReaderWatch(stallMs);
   /** Those who wait for an answer, to be told when the time for answers under way is over. */
   const waiting = createAwaited<(problem: Problem) => void>();
   let over: Problem | undefined;
@@ -172,7 +148,7 @@ export const createRawServer = (parts: RawServerParts): RawServer => {
       if (!(error instanceof Problem)) throw error;
       closing.add(socket);
       const refused = parts.corridor.refuse(error, { method: request.method ?? "", correlationId, isSecure });
-      await writeResponse(refused, outgoing, { isHead: request.method === "HEAD", close: true, stallMs });
+      await writeResponse(refused, outgoing, { isHead: request.method === "HEAD", close: true, readers });
       return;
     }
     const leave = parts.load.enter();
@@ -188,7 +164,7 @@ export const createRawServer = (parts: RawServerParts): RawServer => {
     // stops takes no next one.
     const close = entered.body?.isSettled() === false || !server.listening;
     if (close) closing.add(socket);
-    await writeResponse(made, outgoing, { isHead: frame.method === "HEAD", close, stallMs });
+    await writeResponse(made, outgoing, { isHead: frame.method === "HEAD", close, readers });
   };
 
   const begin = (request: IncomingMessage, outgoing: ServerResponse): void => {

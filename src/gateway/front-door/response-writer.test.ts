@@ -5,6 +5,7 @@ import { test, type TestContext } from "node:test";
 import { HeaderLines, type AnswerBody } from "#gateway/answer.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { until } from "#testing/until.ts";
+import { createReaderWatch } from "./reader-watch.ts";
 import { writeResponse } from "./response-writer.ts";
 
 const piece = new Uint8Array(65_536);
@@ -23,9 +24,10 @@ const stalled = async (t: TestContext, requests: number, bodyOf: () => AnswerBod
   const outgoing: ServerResponse[] = [];
   let over = 0;
   let text = "";
+  const readers = createReaderWatch(stallMs);
   const server = createServer((_request, answer) => {
     outgoing.push(answer);
-    const options = { isHead: false, close: false, stallMs };
+    const options = { isHead: false, close: false, readers };
     void writeResponse({ status: 200, headers: new HeaderLines(), body: bodyOf() }, answer, options).then(() => (over += 1));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { ReadableStreamReadResult } from "node:stream/web";
 import { discard, linesOf, type Answer } from "#gateway/answer.ts";
+import type { ReaderWatch } from "./reader-watch.ts";
 
 /** These answers never have a body, whatever the upstream says. */
 const bodiless: ReadonlySet<number> = new Set([204, 205, 304]);
@@ -16,40 +17,6 @@ const flatHeaders = (answer: Answer, skipped?: string): string[] => {
 };
 
 const ONE_WRITE_BYTES = 16_384;
-
-/**
- * Ends the connection when its reader takes not one byte for so long. The returned function stops it. An answer behind
- * another one on its connection waits for that one, which is watched itself.
- */
-const watchReader = (outgoing: ServerResponse, stallMs: number): (() => void) => {
-  const begin = (): void => void outgoing.socket?.setTimeout(stallMs);
-  if (outgoing.socket === null) outgoing.once("socket", begin);
-  else begin();
-  return () => {
-    outgoing.off("socket", begin);
-    outgoing.socket?.setTimeout(0);
-  };
-};
-
-const drained = (outgoing: ServerResponse, stallMs: number): Promise<void> =>
-  new Promise((resolve) => {
-    const unwatch = watchReader(outgoing, stallMs);
-    const done = () => {
-      unwatch();
-      outgoing.off("drain", done);
-      outgoing.off("close", done);
-      resolve();
-    };
-    outgoing.on("drain", done);
-    outgoing.on("close", done);
-  });
-
-/** The last of an answer has been written; what the system does not take at once waits for its reader like any other piece. */
-const watchLast = (outgoing: ServerResponse, stallMs: number): void => {
-  if (outgoing.writableFinished) return;
-  // Before the server's own listener, which gives the connection its time to rest.
-  outgoing.prependOnceListener("finish", watchReader(outgoing, stallMs));
-};
 
 const nextTurn = (): Promise<"later"> => new Promise((resolve) => setImmediate(() => resolve("later")));
 
@@ -71,8 +38,7 @@ export interface WriteOptions {
   readonly isHead: boolean;
   /** The connection ends with this answer. */
   readonly close: boolean;
-  /** Milliseconds after which a reader that takes nothing keeps nobody else's place. */
-  readonly stallMs: number;
+  readonly readers: ReaderWatch;
 }
 
 /**
@@ -88,7 +54,7 @@ export const writeResponse = async (answer: Answer, outgoing: ServerResponse, op
     const length = options.isHead ? answer.headers.get("content-length") : isBodiless ? null : "0";
     writeHead(answer, outgoing, options, length ?? "none");
     outgoing.end();
-    watchLast(outgoing, options.stallMs);
+    options.readers.ended(outgoing);
     return;
   }
   if (body instanceof Uint8Array) {
@@ -97,7 +63,7 @@ export const writeResponse = async (answer: Answer, outgoing: ServerResponse, op
     if (body.byteLength <= ONE_WRITE_BYTES)
       outgoing.end(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("latin1"), "latin1");
     else outgoing.end(body);
-    watchLast(outgoing, options.stallMs);
+    options.readers.ended(outgoing);
     return;
   }
   const reader = body.getReader();
@@ -107,15 +73,15 @@ export const writeResponse = async (answer: Answer, outgoing: ServerResponse, op
     if ((answer.headers.get("content-type") ?? "").startsWith("text/event-stream")) {
       writeHead(answer, outgoing, options);
       outgoing.flushHeaders();
-      await pump(reader, outgoing, options.stallMs, undefined);
+      await pump(reader, outgoing, options.readers, undefined);
       return;
     }
     const beginning = await readBeginning(reader);
     outgoing.strictContentLength = true;
     const isLengthMissing = beginning.isWhole && !answer.headers.has("content-length");
     writeHead(answer, outgoing, options, isLengthMissing ? String(beginning.chunk?.byteLength ?? 0) : undefined);
-    if (beginning.chunk !== undefined && !outgoing.write(beginning.chunk)) await drained(outgoing, options.stallMs);
-    await pump(reader, outgoing, options.stallMs, beginning.next);
+    if (beginning.chunk !== undefined && !outgoing.write(beginning.chunk)) await options.readers.drained(outgoing);
+    await pump(reader, outgoing, options.readers, beginning.next);
   } catch {
     outgoing.destroy();
   } finally {
@@ -134,7 +100,7 @@ const writeHead = (answer: Answer, outgoing: ServerResponse, options: WriteOptio
 const pump = async (
   reader: ReadableStreamDefaultReader<Uint8Array>,
   outgoing: ServerResponse,
-  stallMs: number,
+  readers: ReaderWatch,
   pending: Promise<ReadableStreamReadResult<Uint8Array>> | undefined,
 ): Promise<void> => {
   let next = pending ?? reader.read();
@@ -142,9 +108,9 @@ const pump = async (
     const { done, value } = await next;
     if (outgoing.destroyed) return;
     if (done) break;
-    if (!outgoing.write(value)) await drained(outgoing, stallMs);
+    if (!outgoing.write(value)) await readers.drained(outgoing);
     next = reader.read();
   }
   outgoing.end();
-  watchLast(outgoing, stallMs);
+  readers.ended(outgoing);
 };

@@ -1,0 +1,26 @@
+export interface FrontDoorLimits {
+  /** Bytes of all header lines together. */
+  readonly maxHeaderSize: number;
+  /** Milliseconds from the first byte, or from the connection, to the end of the head; over TLS the handshake has as long. */
+  readonly headersTimeout: number;
+  /** Milliseconds to the end of the body. */
+  readonly requestTimeout: number;
+  /** Milliseconds that a connection may rest between two requests. */
+  readonly keepAliveTimeout: number;
+  /** How often connections are looked at, in milliseconds. */
+  readonly connectionsCheckingInterval: number;
+  /** On one listening address; more are closed as they come. */
+  readonly maxConnections: number;
+  /** Milliseconds in which a reader may take nothing of what waits for it. */
+  readonly stallMs: number;
+}
+
+export const frontDoorLimits: FrontDoorLimits = {
+  maxHeaderSize: 16_384,
+  headersTimeout: 10_000,
+  requestTimeout: 300_000,
+  keepAliveTimeout: 65_000,
+  connectionsCheckingInterval: 2000,
+  maxConnections: 10_000,
+  stallMs: 60_000,
+};
