@@ -242,6 +242,14 @@ test("a page load without a session leads to sign-in; one from another site firs
   const { made } = await world(t);
   const own = await made.fetch("/api/pages/7?x=1", { headers: { "sec-fetch-mode": "navigate", "sec-fetch-site": "none" } });
   assert.deepEqual([own.status, own.headers.get("location")], [302, "/auth/login?return_to=%2Fapi%2Fpages%2F7%3Fx%3D1"]);
+  const long = await made.fetch(`/api/pages/7?x=${"x".repeat(2048)}`, {
+    headers: { "sec-fetch-mode": "navigate", "sec-fetch-site": "none" },
+  });
+  assert.deepEqual(
+    [long.status, long.headers.get("location")],
+    [302, "/auth/login"],
+    "a way back that is too long is no end of the way in",
+  );
   const foreign = await made.fetch("/api/pages/7", { headers: { "sec-fetch-mode": "navigate", "sec-fetch-site": "cross-site" } });
   assert.equal(foreign.status, 200);
   assert.match(await foreign.text(), /http-equiv="refresh" content="0"/);

@@ -3,6 +3,7 @@ import { asProblem } from "#http/problem-body.ts";
 import type { Tracing } from "#telemetry/tracing.ts";
 import type { Answer } from "./answer.ts";
 import { guardMarks } from "./canonical-path.ts";
+import { returnQuery } from "./auth/return-to.ts";
 import type { CsrfDoor } from "./csrf.ts";
 import type { DecideRoute } from "./decide-route.ts";
 import type { Inbound } from "./front-door/inbound.ts";
@@ -47,8 +48,10 @@ export type ServeRoute = (inbound: Inbound, hit: RouteHit, matched: (id: string)
 
 const isOnNavigation = (inbound: Inbound): boolean => inbound.method === "GET" && isNavigation(inbound);
 
-const signInPage = (inbound: Inbound): Response =>
-  redirect(302, `/auth/login?return_to=${encodeURIComponent(inbound.target.path + inbound.target.query)}`);
+const signInPage = (inbound: Inbound): Response => {
+  const query = new URLSearchParams(returnQuery(inbound.target.path + inbound.target.query));
+  return redirect(302, `/auth/login${query.size === 0 ? "" : `?${query.toString()}`}`);
+};
 
 export const createServeRoute = (parts: ServeRouteParts): ServeRoute => {
   const recognise = async (inbound: Inbound, route: Route, captures: ReadonlyMap<string, string>): Promise<Recognised | Response> => {

@@ -12,6 +12,9 @@ export const problemBody = (problem: Problem, correlationId: string): ProblemBod
   ...problem.options.members,
 });
 
+/** What a decision point of somebody else calls its decisions may be anything; only what a header can hold becomes one. */
+export const isHeaderText = (value: unknown): value is string => typeof value === "string" && /^[\x21-\x7e]{1,256}$/.test(value);
+
 /** The answer of a refusal: problem+json, never cached, with what its status demands (Retry-After of 429 and 503). */
 export const problemResponse = (problem: Problem, correlationId: string): Response => {
   const headers = new Headers({
@@ -24,7 +27,7 @@ export const problemResponse = (problem: Problem, correlationId: string): Respon
   if ((problem.status === 503 || problem.status === 429) && !headers.has("retry-after")) headers.set("retry-after", "1");
   if (problem.status === 401 && !headers.has("www-authenticate")) headers.set("www-authenticate", "Bearer");
   const decisionId = problem.options.members?.["decision_id"];
-  if (typeof decisionId === "string" && !headers.has("x-decision-id")) headers.set("x-decision-id", decisionId);
+  if (isHeaderText(decisionId) && !headers.has("x-decision-id")) headers.set("x-decision-id", decisionId);
   return new Response(JSON.stringify(problemBody(problem, correlationId)), { status: problem.status, headers });
 };
 

@@ -122,4 +122,30 @@ const opensNothing = async (t: TestContext, answers: typeof hostile): Promise<vo
 
 test("attack 42: a decision point that says nothing usable opens nothing, and nothing of it is kept", (t) => opensNothing(t, hostile));
 
+test("attack 42: a denial is told whatever the decision is called, and only a name that a header can hold becomes one", async (t) => {
+  const world = await attackWorld(t, await database());
+  const names: readonly (readonly [name: string, header: string | undefined])[] = [
+    ["d_1", "d_1"],
+    ["a\r\nset-cookie: a=b", undefined],
+    ["a b", undefined],
+    ["\x7f", undefined],
+    ["\0", undefined],
+    ["x".repeat(257), undefined],
+  ];
+  for (const [decision_id, header] of names) {
+    world.pdp.answer = () => Response.json({ decision: false, context: { decision_id, reason: "not\r\ngranted" } });
+    const refused = await answerTo(world, rawGet("/admin/x", "<S>"));
+    assert.deepEqual(
+      [refused.status, refused.code, refused.problem?.["decision_id"], refused.headers.get("x-decision-id")],
+      [403, "access_denied", decision_id, header],
+    );
+    const asked = await answerTo(
+      world,
+      rawJson("/access/v1/evaluation", "<C>", '{"action":{"name":"view_all"},"resource":{"type":"pages"}}'),
+    );
+    assert.deepEqual([asked.status, asked.headers.get("x-decision-id"), asked.headers.get("set-cookie")], [200, header, undefined]);
+  }
+  assert.deepEqual(world.upstream.seen, []);
+});
+
 test("attack 42: a decision point that does not come to an end is given up", (t) => opensNothing(t, silent));

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { answerTo, attackWorld, rawGet } from "#testing/attack-world.ts";
-import { absentProvider, sharedDatabase } from "#testing/gateway.ts";
+import { absentProvider, rawExchange, sharedDatabase } from "#testing/gateway.ts";
 
 const database = sharedDatabase();
 const forwarded = "X-Forwarded-Method: GET\r\nX-Forwarded-Host: localhost:8080\r\nX-Forwarded-Uri: /public/x\r\n";
@@ -48,4 +48,19 @@ test("attack 15: forwarding headers change neither where a sign-in comes back no
     assert.equal(answer.headers.get("strict-transport-security"), undefined);
   }
   assert.deepEqual(new Set(asked), new Set(["http://localhost:8080/auth/callback"]));
+});
+
+test("attack 15: an upstream is told the scheme of the public origin, whoever ends TLS, and never that of a header", async (t) => {
+  for (const [origin, scheme] of [
+    ["https://app.example", "https"],
+    ["http://localhost:8080", "http"],
+  ] as const) {
+    const world = await attackWorld(t, await database(), { parts: { publicOrigins: [origin] } });
+    for (const forged of ["http", "https"]) {
+      const lines = `Host: ${new URL(origin).host}\r\nX-Forwarded-Proto: ${forged}\r\n`;
+      const [answer] = (await rawExchange(world.port, `GET /public/x HTTP/1.1\r\n${lines}\r\n`)).answers;
+      assert.equal(answer?.status, 200);
+      assert.equal(world.upstream.seen.at(-1)?.headers.get("x-forwarded-proto"), scheme);
+    }
+  }
 });

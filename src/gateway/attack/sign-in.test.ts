@@ -124,6 +124,7 @@ const badReturns: readonly (readonly [number: number, text: string])[] = [
   [35, "/auth"],
   [35, "/%2561uth/logout"],
   [35, ""],
+  [35, `/${"x".repeat(2048)}`],
 ];
 
 test("attacks 21 and 35: sign-in leads back to a path of this site alone", async (t) => {
@@ -132,12 +133,15 @@ test("attacks 21 and 35: sign-in leads back to a path of this site alone", async
   });
   const opened = await attackWorld(t, await database(), { parts: { oidc } });
   for (const [number, bad] of badReturns)
-    await t.test(`attack ${number}: return_to=${bad}`, async () => {
+    await t.test(`attack ${number}: return_to=${bad.slice(0, 40)}`, async () => {
       const answer = await answerTo(opened, rawGet(`/auth/login?return_to=${bad}`));
       assert.deepEqual([answer.status, answer.code], [400, "bad_return_to"]);
       for (const name of ["set-cookie", "location", "x"]) assert.equal(answer.headers.get(name), undefined);
     });
   assert.equal((await answerTo(opened, rawGet("/auth/login?return_to=/tools%3Fq%3Dx"))).status, 302);
+  const longest = await answerTo(opened, rawGet(`/auth/login?return_to=/${"x".repeat(2047)}&acr_values=strong&max_age=300`));
+  const kept = (longest.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
+  assert.ok(longest.status === 302 && kept.length > 2048 && kept.length < 4096, "a browser keeps what comes back with the longest");
   const twice = await answerTo(opened, rawGet("/auth/login?return_to=/a&return_to=//evil"));
   assert.equal(twice.status, 400);
 });

@@ -1,16 +1,19 @@
 import { Problem } from "#contract/problem.ts";
 import { canonicalise } from "#gateway/canonical-path.ts";
 
+/** The browser carries it sealed in a cookie, of which it keeps no more than 4 KiB. */
+const MOST_CHARACTERS = 2048;
 const ENCODED_CONTROL = /%(?:[01][0-9A-F]|7F)/i;
 
 /**
  * Where to go after sign-in: a path of this site in its one form, never another host, a control character or the sign-in
- * itself. Throws `bad_return_to`.
+ * itself; at most 2,048 characters. Throws `bad_return_to`.
  */
 export const parseReturnTo = (text: string): string => {
   const refuse = (cause?: unknown): never => {
     throw new Problem("bad_return_to", { cause });
   };
+  if (text.length > MOST_CHARACTERS) refuse();
   let target: ReturnType<typeof canonicalise>;
   try {
     target = canonicalise(text);
@@ -21,3 +24,6 @@ export const parseReturnTo = (text: string): string => {
   if (target.path === "/auth" || target.path.startsWith("/auth/")) refuse();
   return target.path + target.query;
 };
+
+/** The query by which a sign-in comes back to a path; empty where the way back is too long, so that the sign-in itself goes on. */
+export const returnQuery = (path: string): Readonly<Record<string, string>> => (path.length > MOST_CHARACTERS ? {} : { return_to: path });

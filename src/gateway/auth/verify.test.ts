@@ -90,9 +90,11 @@ test("without a session the answer names where to sign in, and sends a page load
   );
   const response = await made.fetch("/auth/verify?redirect=true", { headers: { ...about("/wiki/page"), "sec-fetch-mode": "navigate" } });
   assert.deepEqual([response.status, response.headers.get("location")], [302, "http://127.0.0.1:8080/auth/login?return_to=%2Fwiki%2Fpage"]);
+  const long = await ask(about(`/wiki/page?x=${"x".repeat(2048)}`));
+  assert.deepEqual([long.status, long.headers.get("x-login-url")], [401, "http://127.0.0.1:8080/auth/login"]);
   assert.equal((await ask(about("/wiki/page"), "?redirect=true")).status, 401, "a script gets the answer itself");
   assert.equal((await made.fetch("/auth/forward", { method: "PUT", headers: about("/public/x") })).status, 200, "any method asks");
-  assert.equal(await made.counted("bff_verify_duration_seconds_count", { status: "unauthenticated" }), 3);
+  assert.equal(await made.counted("bff_verify_duration_seconds_count", { status: "unauthenticated" }), 4);
 });
 
 test("who must sign in more strongly is sent to just that, and nobody in a circle", async (t) => {

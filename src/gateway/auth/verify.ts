@@ -17,6 +17,7 @@ import { redirect } from "#gateway/reply.ts";
 import type { RouteTable } from "#gateway/routes/route-table.ts";
 import { parseForwarded, requireForwardRow, type ForwardedRequest } from "./forwarded-request.ts";
 import { readQuery } from "./query.ts";
+import { returnQuery } from "./return-to.ts";
 
 export interface VerifyParts {
   /** The table of this moment. */
@@ -92,8 +93,10 @@ export const createVerify = (parts: VerifyParts): BuiltInHandler => {
     const origin = host === undefined ? inbound.origin : parts.origins.originOf(host);
     const uri = inbound.headers.get("x-forwarded-uri");
     const step = problem.options.members?.["step_up"] as StepUp | undefined;
-    const wanted = new URLSearchParams(step === undefined ? {} : { acr_values: step.acr_value, max_age: String(step.max_age_seconds) });
-    if (uri !== undefined) wanted.set("return_to", uri);
+    const wanted = new URLSearchParams({
+      ...(step === undefined ? {} : { acr_values: step.acr_value, max_age: String(step.max_age_seconds) }),
+      ...(uri === undefined ? {} : returnQuery(uri)),
+    });
     return `${origin ?? parts.origins.first}/auth/login${wanted.size === 0 ? "" : `?${wanted.toString()}`}`;
   };
 

@@ -1,6 +1,7 @@
 import type { HouseIdentity } from "#authn/house-identity.ts";
 import type { EvaluationReply } from "#contract/authzen.ts";
 import { Problem } from "#contract/problem.ts";
+import { isHeaderText } from "#http/problem-body.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
 import type { Asker } from "#pdp/decide.ts";
 import { pairOf } from "#pdp/pairs.ts";
@@ -136,7 +137,7 @@ export const createFacade = (parts: FacadeParts) => {
       const decisionId = ask.form === "single" ? decided[0]?.context?.decision_id : undefined;
       return {
         value: present(ask, decided),
-        headers: { ...headers, ...(decisionId === undefined ? {} : { "x-decision-id": decisionId }) },
+        headers: { ...headers, ...(isHeaderText(decisionId) ? { "x-decision-id": decisionId } : {}) },
       };
     } catch (error) {
       for (const entry of entries) observe(entry, undefined);

@@ -126,10 +126,13 @@ export const identityHeaders = (who: Recognised, headers: AnswerHeaders): void =
   if (who.asker.agent !== undefined) headers.set("x-agent-id", who.asker.agent);
 };
 
+/** The scheme is that of the public origin: where a server before us ends TLS, our own connection does not know it. */
+const isSecurelyAddressed = ({ origin, isSecure }: Inbound): boolean => isSecure || origin?.startsWith("https:") === true;
+
 /** Where the request came from, as the gateway saw it. */
 export const originHeaders = (inbound: Inbound, headers: HeaderLines): void => {
   headers.set("x-forwarded-for", inbound.clientAddress);
-  headers.set("x-forwarded-proto", inbound.isSecure ? "https" : "http");
+  headers.set("x-forwarded-proto", isSecurelyAddressed(inbound) ? "https" : "http");
   headers.set("x-forwarded-host", inbound.host);
   headers.set("x-correlation-id", inbound.correlationId);
 };
