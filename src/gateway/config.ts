@@ -166,7 +166,7 @@ export const gatewaySettings = {
     default: "3",
   }),
   streamMaxClients: setting("STREAM_MAX_CLIENTS", integer(1, 100_000), {
-    description: "Event streams that one process holds.",
+    description: "Event streams of sessions that one process holds, and again as many streams of rows without a session.",
     default: "5000",
   }),
   rateLimits: setting("RATE_LIMITS", ratesSchema(), {

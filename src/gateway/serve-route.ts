@@ -17,6 +17,7 @@ import { allowOf, chooseRoute, guardDeleteBody, requireRows } from "./routes/cho
 import { corsHeaders } from "./routes/cors-headers.ts";
 import { capturesOf, type Route, type RouteHit } from "./routes/route-table.ts";
 import type { SessionRecord } from "./sessions/session-store.ts";
+import type { createRawStreams } from "./streams/raw-streams.ts";
 import type { createStreamRelay } from "./streams/stream-relay.ts";
 
 /** A request of a row that has passed every door. */
@@ -38,6 +39,7 @@ export interface ServeRouteParts {
   readonly reveal: RevealDoor;
   readonly proxy: Proxy;
   readonly relay: ReturnType<typeof createStreamRelay>;
+  readonly rawStreams: ReturnType<typeof createRawStreams>;
   /** Asks the session store itself. Throws `unauthenticated`, and when it does not answer. */
   readonly requireLiving: (record: SessionRecord) => Promise<void>;
   /** Handlers of rows with `target_service: internal`, by the row's id. */
@@ -90,7 +92,8 @@ export const createServeRoute = (parts: ServeRouteParts): ServeRoute => {
       };
       return parts.tracing.span("gateway.proxy", { kind: "client" }, () => parts.relay({ ...call, who, body, requireLiving, recheck }));
     }
-    return parts.tracing.span("gateway.proxy", { kind: "client" }, () => parts.proxy.forward({ ...call, body }));
+    const forward = () => (route.row.streaming ? parts.rawStreams(parts.proxy, { ...call, body }) : parts.proxy.forward({ ...call, body }));
+    return parts.tracing.span("gateway.proxy", { kind: "client" }, forward);
   };
 
   const pass = async (inbound: Inbound, route: Route, captured: readonly string[]): Promise<Answer> => {

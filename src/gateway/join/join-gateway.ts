@@ -25,6 +25,7 @@ import { createServeRoute, type ServeRoute } from "#gateway/serve-route.ts";
 import type { GatewayParts } from "#gateway/service.ts";
 import type { SessionRecord } from "#gateway/sessions/session-store.ts";
 import { createRightChanges } from "#gateway/streams/right-changes.ts";
+import { createRawStreams } from "#gateway/streams/raw-streams.ts";
 import { createStreamRegistry } from "#gateway/streams/stream-registry.ts";
 import { createSessionKeys } from "#gateway/sessions/session-keys.ts";
 import { createStreamRelay } from "#gateway/streams/stream-relay.ts";
@@ -76,6 +77,7 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
   const routes = stack.use(await openRoutes(parts, origins));
   const reload = createReloadRoutes({ ...parts, routes });
   const registry = createStreamRegistry({ perSession: config.streamsPerSession, total: config.streamMaxClients });
+  const rawStreams = createRawStreams({ total: config.streamMaxClients });
   const authorization = createUpstreamAuthorization({
     ...parts,
     keys: createSessionKeys(parts.secrets),
@@ -180,7 +182,7 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
       metrics,
       now,
     });
-    return createServeRoute({ tracing, rate, recogniser, csrf, decide, reveal, proxy, relay, requireLiving, inside });
+    return createServeRoute({ tracing, rate, recogniser, csrf, decide, reveal, proxy, relay, rawStreams, requireLiving, inside });
   });
   const builtIns: BuiltIns = createOwnPaths(parts, {
     origins,
