@@ -42,6 +42,8 @@ export interface ServeRouteParts {
   readonly rawStreams: ReturnType<typeof createRawStreams>;
   /** Asks the session store itself. Throws `unauthenticated`, and when it does not answer. */
   readonly requireLiving: (record: SessionRecord) => Promise<void>;
+  /** Whether a row is still that of the table in force. */
+  readonly isInForce: (route: Route) => boolean;
   /** Handlers of rows with `target_service: internal`, by the row's id. */
   readonly inside: Readonly<Record<string, InsideHandler>>;
 }
@@ -88,6 +90,8 @@ export const createServeRoute = (parts: ServeRouteParts): ServeRoute => {
       const requireLiving = () => parts.requireLiving(who.record);
       const recheck = async (): Promise<void> => {
         await requireLiving();
+        // What the row of this moment says is for a new request to find out.
+        if (!parts.isInForce(route)) throw new Problem("not_found");
         await decide();
       };
       return parts.tracing.span("gateway.proxy", { kind: "client" }, () => parts.relay({ ...call, who, body, requireLiving, recheck }));

@@ -21,6 +21,8 @@ import { createUpstreamAuthorization } from "#gateway/proxy/upstream-authorizati
 import { createRecogniser } from "#gateway/recognise.ts";
 import { createExplainRoute } from "#gateway/routes-explained/explain-route.ts";
 import { createRevealDoor } from "#gateway/reveal-door.ts";
+import type { Route } from "#gateway/routes/route-table.ts";
+import { isInTable } from "#gateway/routes/table-changes.ts";
 import { createServeRoute, type ServeRoute } from "#gateway/serve-route.ts";
 import type { GatewayParts } from "#gateway/service.ts";
 import type { SessionRecord } from "#gateway/sessions/session-store.ts";
@@ -75,8 +77,8 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
 
   // A faulty table opens nothing.
   const routes = stack.use(await openRoutes(parts, origins));
-  const reload = createReloadRoutes({ ...parts, routes });
   const registry = createStreamRegistry({ perSession: config.streamsPerSession, total: config.streamMaxClients });
+  const reload = createReloadRoutes({ ...parts, routes, onRowsGone: () => registry.recheck() });
   const rawStreams = createRawStreams({ total: config.streamMaxClients });
   const authorization = createUpstreamAuthorization({
     ...parts,
@@ -168,6 +170,7 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
     publicOrigin: origins.first,
   });
   const inside = createInsideHandlers(parts, { routes, reload, explain, sessions: opened, registry, requireLiving, decider, answersCrud });
+  const isInForce = (route: Route): boolean => isInTable(routes.table, route);
   const serveRouteOf = perUpstreams((upstreams) => {
     const proxy = createProxy({ ...parts, authorization, upstreams: upstreams.byName });
     const relay = createStreamRelay({
@@ -182,7 +185,20 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
       metrics,
       now,
     });
-    return createServeRoute({ tracing, rate, recogniser, csrf, decide, reveal, proxy, relay, rawStreams, requireLiving, inside });
+    return createServeRoute({
+      tracing,
+      rate,
+      recogniser,
+      csrf,
+      decide,
+      reveal,
+      proxy,
+      relay,
+      rawStreams,
+      requireLiving,
+      isInForce,
+      inside,
+    });
   });
   const builtIns: BuiltIns = createOwnPaths(parts, {
     origins,

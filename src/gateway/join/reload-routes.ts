@@ -44,6 +44,8 @@ const entryOf = (by: ReloadedBy): Omit<EntryDraft, "outcome" | "data"> => {
 export const createReloadRoutes = (parts: {
   readonly routes: RoutesInForce;
   readonly recorder: Recorder;
+  /** Rows are no more what they were: what goes on under them is to look again. */
+  readonly onRowsGone: () => void;
   readonly log: Log;
 }): ReloadRoutes => {
   const { routes, recorder, log } = parts;
@@ -71,6 +73,7 @@ export const createReloadRoutes = (parts: {
       throw error;
     }
     prepared.commit();
+    if (changed.length + removed.length > 0) parts.onRowsGone();
     log.info("routes_reloaded", { ...data, correlation_id: by.correlationId });
     return { revision, previous, added: [...added], changed: [...changed], removed: [...removed] };
   };

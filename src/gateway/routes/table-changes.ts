@@ -16,6 +16,12 @@ const meaningOf = (route: Route): string =>
     [...route.mappings].map(([method, { mapping, source }]) => [method, mapping, source]),
   ]);
 
+/** Whether a row that a request began with is still in the table, with the same meaning. */
+export const isInTable = (table: RouteTable, route: Route): boolean => {
+  const now = table.routes.find(({ id }) => id === route.id);
+  return now === route || (now !== undefined && meaningOf(now) === meaningOf(route));
+};
+
 /** Compares two tables row by row, each list in the order of its file. */
 export const tableChanges = (before: RouteTable, after: RouteTable): TableChanges => {
   const old = new Map(before.routes.map((route) => [route.id, meaningOf(route)]));

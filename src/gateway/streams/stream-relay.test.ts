@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { connect, type AddressInfo, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { cleanUp } from "#testing/clean-up.ts";
 import { until } from "#testing/until.ts";
 import { createSseParser, sseHeaders } from "#http/sse.ts";
-import { decidingPeer, sharedDatabase, testGateway, type Seen } from "#testing/gateway.ts";
+import { decidingPeer, sharedDatabase, testGateway, type Seen, type TestGatewayOptions } from "#testing/gateway.ts";
 
 const database = sharedDatabase();
 
@@ -73,11 +76,11 @@ const byeOf = (heard: Heard): string | undefined => {
   return last?.event === "bye" ? (JSON.parse(last.data) as { reason: string }).reason : undefined;
 };
 
-const world = async (t: TestContext, settings: Readonly<Record<string, string>> = {}) => {
+const world = async (t: TestContext, settings: Readonly<Record<string, string>> = {}, parts: TestGatewayOptions["parts"] = {}) => {
   const crud = streamingPeer();
   const may = { streams: true as boolean | string };
   const pdp = decidingPeer(() => may.streams);
-  const made = await testGateway(t, { database: await database(), peers: { crud: crud.peer, pdp: pdp.peer }, settings });
+  const made = await testGateway(t, { database: await database(), peers: { crud: crud.peer, pdp: pdp.peer }, settings, parts });
   return { crud, may, pdp, made };
 };
 
@@ -486,4 +489,43 @@ test("an upstream is asked for frames in the clear, and what it has encoded all 
     await response.body?.cancel();
   }
   assert.deepEqual(new Set(seen), new Set(["identity"]));
+});
+
+test("a stream whose row a reload takes away or changes ends; of one that stays as it was nothing is noticed", async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), "reload-"));
+  cleanUp(t, () => rm(folder, { recursive: true, force: true }));
+  const routesFile = join(folder, "routes.yaml");
+  const row = (id: string, action: string) =>
+    `  - { id: ${id}, path: /${id}, target_service: crud, upstream_path: /events/config, methods: [GET], auth: session, authz: pdp, streaming: true, authz_map: { GET: { resource: streams, action: ${action} } } }\n`;
+  const tableOf = (...rows: readonly string[]) =>
+    writeFile(
+      routesFile,
+      `version: 1\nservices: { crud: { base_urls: ["\${CRUD_SERVICE_URL}"], audience: "\${CRUD_AUDIENCE}" } }\nroutes:\n${rows.join("")}`,
+    );
+  await tableOf(row("gone", "config"), row("changed", "config"), row("kept", "config"));
+  const { made, crud } = await world(t, {}, { routesFile });
+  const { cookie } = await made.signIn("person:ben");
+  const open = async (id: string) => {
+    const response = await made.fetch(`/${id}`, { headers: cookie });
+    assert.equal(response.status, 200, id);
+    const heard = listen(response);
+    await heard.until(({ text }) => text().startsWith("retry: 3000\n\n"));
+    return heard;
+  };
+  const [gone, changed, kept] = [await open("gone"), await open("changed"), await open("kept")];
+  await tableOf(row("added", "config"), row("gone", "config"), row("changed", "config"), row("kept", "config"));
+  assert.deepEqual((await made.gateway.reload()).added, ["added"]);
+  await tableOf(row("kept", "config"), row("changed", "activity"));
+  const done = await made.gateway.reload();
+  assert.deepEqual([done.changed, done.removed], [["changed"], ["added", "gone"]]);
+  await Promise.all([gone.ended, changed.ended]);
+  assert.deepEqual([byeOf(gone), byeOf(changed)], ["upstream", "upstream"]);
+  crud.open[2]?.send("data: still\n\n");
+  await kept.until(({ events }) => events.length > 0);
+  assert.deepEqual(
+    kept.events.map(({ data }) => data),
+    ["still"],
+  );
+  assert.equal((await made.fetch("/gone", { headers: cookie })).status, 404);
+  await open("changed");
 });
