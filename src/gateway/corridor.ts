@@ -1,3 +1,4 @@
+import { STATUS_CODES } from "node:http";
 import { Problem } from "#contract/problem.ts";
 import { asProblem, problemResponse } from "#http/problem-body.ts";
 import type { Log } from "#telemetry/log.ts";
@@ -36,6 +37,11 @@ interface Served {
   route?: string;
 }
 
+/** In place of a status: nobody waited for one. */
+const CLIENT_CLOSED = "client_closed";
+
+/** An upstream may answer with any number; those that nobody has given a meaning count as one. */
+const statusLabel = (status: string): string => (status in STATUS_CODES || status === CLIENT_CLOSED ? status : "other");
 const methodLabel = (method: string): string => ((inboundMethods as readonly string[]).includes(method) ? method : "other");
 
 /**
@@ -90,7 +96,7 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
   const observe = (method: string, endpoint: string, status: string, started: number, correlationId: string): void => {
     const traceId = parts.tracing.traceId();
     const seconds = (performance.now() - started) / 1000;
-    parts.metrics.count("http_requests_total", { method: methodLabel(method), endpoint, status });
+    parts.metrics.count("http_requests_total", { method: methodLabel(method), endpoint, status: statusLabel(status) });
     parts.metrics.observe("http_request_duration_seconds", { method: methodLabel(method), endpoint }, seconds);
     parts.log.info("http_request", {
       method: methodLabel(method),
@@ -130,7 +136,7 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
         } catch (error) {
           // Nobody waits for this answer any more.
           if (inbound.signal.aborted) {
-            observe(inbound.method, served.endpoint, "client_closed", started, inbound.correlationId);
+            observe(inbound.method, served.endpoint, CLIENT_CLOSED, started, inbound.correlationId);
             return new Response(null, { status: 400 });
           }
           const problem = asProblem(error);

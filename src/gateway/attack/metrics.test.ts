@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { answerTo, attackWorld, HOST, rawGet, rawJson, rawPost, send } from "#testing/attack-world.ts";
-import { sharedDatabase } from "#testing/gateway.ts";
+import { rawExchange, sharedDatabase } from "#testing/gateway.ts";
 
 const database = sharedDatabase();
 
@@ -59,6 +59,21 @@ test("attack 50: 10,000 random methods, paths and users add no series", { timeou
   await attack(500, 9000, 490);
   assert.deepEqual((await seriesOf()).toSorted(), before.toSorted());
   assert.ok(!before.some((line) => /random|nothing/.test(line)));
+});
+
+test("attack 50: an upstream that makes up statuses adds one series for all of them", async (t) => {
+  const { made, port, upstream } = await attackWorld(t, await database());
+  const ask = async (status: number): Promise<void> => {
+    upstream.answer = () => new Response(null, { status });
+    const [answer] = (await rawExchange(port, rawGet("/public/x"))).answers;
+    assert.equal(answer?.status, status, "it is passed on all the same");
+  };
+  const known = [200, 404, 418, 503];
+  const madeUp = [299, 333, 399, 420, 444, 460, 499, 520, 555, 599];
+  for (const status of [...known, ...madeUp]) await ask(status);
+  const counted = (status: string) => made.counted("http_requests_total", { endpoint: "public", status });
+  for (const status of known) assert.equal(await counted(String(status)), 1, String(status));
+  assert.equal(await counted("other"), madeUp.length);
 });
 
 const fullwidth = "\uff30\uff41\uff53\uff53\uff57\uff4f\uff52\uff44";

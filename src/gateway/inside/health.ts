@@ -18,7 +18,7 @@ export interface HealthParts {
 
 const TIMEOUT_MS = 2000;
 /** Anybody may ask, and is never shed: so often the stores are asked at most, however many ask us. */
-const READY_KEPT = { goodMs: 500, failedMs: 500, then: "failure" } as const;
+const READY_KEPT = { goodMs: 500, failedMs: 500, whileFailed: "failure" } as const;
 
 /** A probe wants its answer soon: what does not answer by then is down. */
 const within = (work: Promise<void>): Promise<void> => {

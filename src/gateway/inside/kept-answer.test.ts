@@ -20,7 +20,7 @@ test("one question is under way at most, and how it ended stands for its time", 
       asked += 1;
       return answer();
     },
-    { goodMs: 100, failedMs: 10, then: "last_answer" },
+    { goodMs: 100, failedMs: 10, whileFailed: "last_answer" },
     () => now,
   );
   const fail = () => {
@@ -53,7 +53,7 @@ test("a question that fails before it begins is no question under way", async ()
       asked += 1;
       throw new Error("at once");
     },
-    { goodMs: 0, failedMs: 0, then: "failure" },
+    { goodMs: 0, failedMs: 0, whileFailed: "failure" },
     () => 0,
   );
   for (let round = 1; round <= 3; round++) {

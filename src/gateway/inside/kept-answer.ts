@@ -4,7 +4,7 @@ export interface KeptAnswerRules {
   /** Milliseconds after a failure in which nobody asks again. */
   readonly failedMs: number;
   /** What is heard in that time: the last good answer, if there ever was one, or the failure. */
-  readonly then: "last_answer" | "failure";
+  readonly whileFailed: "last_answer" | "failure";
 }
 
 /**
@@ -21,7 +21,7 @@ export const createKeptAnswer = <T>(ask: () => Promise<T>, rules: KeptAnswerRule
     let standsMs = rules.goodMs;
     try {
       answer = Promise.resolve(await ask());
-      if (rules.then === "last_answer") good = answer;
+      if (rules.whileFailed === "last_answer") good = answer;
     } catch (error) {
       answer = good ?? Promise.reject<T>(error as Error);
       // Whoever asks hears of it; nobody may.

@@ -28,7 +28,7 @@ const endpointPaths = {
 } as const;
 
 /** How long the decision point's word on what it serves is believed: as long as it says itself. Away, it is left alone a while. */
-const KEPT = { goodMs: 60_000, failedMs: 1000, then: "last_answer" } as const;
+const KEPT = { goodMs: 60_000, failedMs: 1000, whileFailed: "last_answer" } as const;
 
 const json = (value: unknown, cacheControl: string): Response =>
   new Response(JSON.stringify(value), {
