@@ -68,6 +68,19 @@ for (const [what, requests, bodyOf] of shapes)
     await until(() => world.over() === requests);
   });
 
+test("attack 43: a reader that takes some of many answers and then nothing is cut at the one that it stopped at", async (t) => {
+  const world = await stalled(t, SMALL, () => new Uint8Array(30_000), 3000);
+  await isFull(world);
+  const { client, outgoing } = world;
+  const [first] = outgoing;
+  const unfinished = () => outgoing.filter((one) => !one.writableFinished).length;
+  const before = unfinished();
+  client.on("data", () => unfinished() < before && client.pause());
+  client.resume();
+  await until(() => first?.req.socket.destroyed === true);
+  assert.ok(unfinished() > 0 && unfinished() < before);
+});
+
 test("attack 43: the source of an answer that nobody reads is let go", async (t) => {
   const cancelled = Promise.withResolvers<unknown>();
   const endless = () => new ReadableStream<Uint8Array>({ pull: (controller) => controller.enqueue(piece), cancel: cancelled.resolve });
