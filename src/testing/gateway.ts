@@ -324,8 +324,8 @@ const parseAnswers = (text: string): RawAnswer[] => {
 };
 
 /**
- * Sends bytes as they are (latin1) and reads until the server closes, or until `answers` answers are complete and nothing
- * came for 60 ms. For what no HTTP client would send.
+ * Sends bytes as they are (latin1) and reads until the server closes, or until `answers` answers are complete, none
+ * says that it is the last one, and nothing came for 60 ms. For what no HTTP client would send.
  */
 export const rawExchange = (port: number, bytes: string | readonly string[], answers = 1, host = "127.0.0.1"): Promise<RawExchange> =>
   new Promise((resolve, reject) => {
@@ -345,7 +345,9 @@ export const rawExchange = (port: number, bytes: string | readonly string[], ans
     socket.on("data", (chunk) => {
       text += chunk.toString("latin1");
       clearTimeout(quiet);
-      if (parseAnswers(text).filter((answer) => answer.status !== 100).length >= answers) quiet = setTimeout(() => finish(false), 60);
+      const got = parseAnswers(text).filter((answer) => answer.status !== 100);
+      // A server that says it closes is waited for, however slow the machine.
+      if (got.length >= answers && got.at(-1)?.headers.get("connection") !== "close") quiet = setTimeout(() => finish(false), 60);
     });
     socket.on("close", () => finish(true));
     socket.on("error", (error: NodeJS.ErrnoException) =>
