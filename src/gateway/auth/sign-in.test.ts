@@ -172,7 +172,13 @@ const failingDatabase = (real: Database) => {
   const database: Database = {
     ...real,
     run: (wanted, values) => (state.down?.(wanted.name) === true ? gone() : real.run(wanted, values)),
-    transaction: (work, options) => (state.down?.("transaction") === true ? gone() : real.transaction(work, options)),
+    transaction: (work, options) =>
+      state.down?.("transaction") === true
+        ? gone()
+        : real.transaction(
+            (sql) => work({ ...sql, run: (wanted, values) => (state.down?.(wanted.name) === true ? gone() : sql.run(wanted, values)) }),
+            options,
+          ),
     ready: () => (state.down?.("ready") === true ? gone() : real.ready()),
   };
   return { state, database };
@@ -258,8 +264,8 @@ test("what a sign-in or a logout from the provider needs and cannot have is 503,
   const { state, made, begin } = await stoppable(t);
   for (const [what, failing, nth, code] of [
     ["used transactions cannot be told", "gateway.once_add", 1, "session_store_unavailable"],
-    ["it cannot be recorded", "transaction", 1, "audit_unavailable"],
-    ["it is recorded and the session cannot be kept", "transaction", 2, "session_store_unavailable"],
+    ["it cannot be recorded", "events.audit_append", 1, "audit_unavailable"],
+    ["it is recorded and the session cannot be kept", "gateway.session_insert", 1, "session_store_unavailable"],
   ] as const) {
     const txn = await begin();
     let count = 0;
