@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { randomBytes } from "node:crypto";
-import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer, type AddressInfo, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
@@ -23,11 +23,16 @@ after(async () => {
 });
 
 /** Runs the program to its end. */
-const run = async (args: readonly string[], environment: Readonly<Record<string, string | undefined>> = {}) => {
+const run = async (
+  args: readonly string[],
+  environment: Readonly<Record<string, string | undefined>> = {},
+  began: (child: ChildProcess) => void = () => {},
+) => {
   const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", join(import.meta.dirname, "../src/main.ts"), ...args], {
     env: { ...process.env, ENVIRONMENT: "test", NODE_TEST_CONTEXT: undefined, ...environment },
     stdio: ["ignore", "pipe", "pipe"],
   });
+  began(child);
   let output = "";
   child.stdout.setEncoding("utf8").on("data", (text: string) => (output += text));
   child.stderr.setEncoding("utf8").on("data", (text: string) => (output += text));
@@ -147,6 +152,55 @@ test("a misspelt option is refused with the list of options", async () => {
   const { code, output } = await run(["--prot", "8080"]);
   assert.equal(code, 64);
   assert.match(output, /--port N/);
+});
+
+/** What is said beside how far the start came. */
+const refusalOf = (output: string): string[] => output.split("\n").filter((line) => line !== "" && !/^(?:Opening|Connecting) /.test(line));
+
+test("a data folder or a PostgreSQL that cannot be had is refused in one sentence", { timeout: 120_000 }, async () => {
+  const folder = await newFolder();
+  const [file, broken] = [join(folder, "file"), join(folder, "broken")];
+  await writeFile(file, "");
+  await mkdir(join(broken, "pg"), { recursive: true });
+  await writeFile(join(broken, "pg/base"), "");
+  const free = await findFreePorts();
+  const away = { DATABASE_URL: `postgres://sally:canary-word@127.0.0.1:${free}/house` };
+  for (const [data, environment, exitCode, says] of [
+    [file, {}, 73, `The folder ${file} cannot be made: ${file} is no folder.`],
+    [join(file, "below"), {}, 73, `The folder ${join(file, "below")} cannot be made: ${file} is no folder.`],
+    ...(process.platform === "linux"
+      ? [["/proc/nope/x", {}, 73, "The folder /proc/nope/x cannot be made: the system keeps no files in /proc."] as const]
+      : []),
+    [
+      broken,
+      {},
+      73,
+      `The embedded database in ${join(broken, "pg")} cannot be opened: it has no PG_VERSION. Nothing of it was removed or repaired.`,
+    ],
+    [join(folder, "data"), away, 69, `DATABASE_URL: PostgreSQL at 127.0.0.1:${free} is not available: nothing listens there.`],
+  ] as const) {
+    const { code, output } = await run(["--data", data, "--port", String(free)], environment);
+    assert.equal(code, exitCode, output);
+    const [line, ...more] = refusalOf(output);
+    assert.ok(line?.startsWith(says), output);
+    assert.deepEqual(more, []);
+    assert.doesNotMatch(output, /canary-word/);
+  }
+});
+
+test("a signal ends a start that waits for somebody who says nothing", { timeout: 60_000 }, async () => {
+  const silent = createServer().listen(0, "127.0.0.1");
+  await once(silent, "listening");
+  const { port } = silent.address() as AddressInfo;
+  const asked = once(silent, "connection") as Promise<[Socket]>;
+  const ended = run(["--data", await newFolder()], { DATABASE_URL: `postgres://sally:word@127.0.0.1:${port}/house` }, (child) => {
+    void asked.then(() => child.kill("SIGTERM"));
+  });
+  const { code, output } = await ended;
+  (await asked)[0].destroy();
+  silent.close();
+  assert.equal(code, 143, output);
+  assert.deepEqual(refusalOf(output), ["SIGTERM: ended before the start was finished."]);
 });
 
 test("a start that fails half-way closes what it opened, and the next one on the folder works", async () => {

@@ -15,6 +15,7 @@ import type { Database } from "#store/database.ts";
 import { migrate } from "#store/migrate.ts";
 import { createPglite } from "#store/pglite.ts";
 import { createPostgres } from "#store/postgres.ts";
+import { postgresRefusal } from "#store/postgres-refusal.ts";
 import { openRedis, RedisFault, type Redis } from "#store/redis.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
@@ -55,7 +56,10 @@ const openDatabase = async (parts: HouseStoreParts): Promise<Database> => {
   const { databaseUrl: url, databaseListenUrl: listenUrl, databasePoolSize: poolSize } = parts.settings.store;
   if (url !== undefined) {
     parts.say("Connecting to PostgreSQL ...");
-    return createPostgres({ url, poolSize, log: parts.log, ...(listenUrl === undefined ? {} : { listenUrl }) });
+    return createPostgres({ url, poolSize, log: parts.log, ...(listenUrl === undefined ? {} : { listenUrl }) }).catch((error: unknown) => {
+      const refusal = postgresRefusal("DATABASE_URL", url, error);
+      throw refusal === undefined ? error : new StartRefused(refusal.exitCode, [refusal.message]);
+    });
   }
   parts.say(`Opening the embedded database in ${parts.dataFolder} ...`);
   return createPglite({ dataFolder: parts.dataFolder, log: parts.log });

@@ -1,4 +1,3 @@
-import { mkdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { openIssuerFetch } from "#authn/issuer-fetch.ts";
 import { Problem } from "#contract/problem.ts";
@@ -6,6 +5,7 @@ import { demoPassword, demoTotpSecret } from "#demo/sign-ins.ts";
 import { readPdpConfiguration } from "#pdp/configuration-file.ts";
 import { faultLine } from "#contract/start-faults.ts";
 import { DataFolderLocked } from "#store/data-folder-lock.ts";
+import { makeFolder } from "#store/make-folder.ts";
 import { createLog } from "#telemetry/log.ts";
 import { createMetrics, type Metrics } from "#telemetry/metrics.ts";
 import { openTelemetry } from "#telemetry/telemetry.ts";
@@ -49,6 +49,8 @@ const requireOneDatabase = async (commandLine: CommandLine, settings: HouseSetti
   ]);
 };
 
+const reasonOf = (cause: unknown): string => (cause instanceof Error && cause.message !== "" ? cause.message : "no reason was given");
+
 /** Faults that a person can mend, in one form: what to say and the exit code. Anything else stays what it is. */
 const asRefusal = (error: unknown): unknown => {
   if (error instanceof StartRefused) return error;
@@ -56,6 +58,8 @@ const asRefusal = (error: unknown): unknown => {
   const { exitCode, message, code, port } = error as { exitCode?: unknown; message?: unknown; code?: unknown; port?: unknown };
   if (code === "EADDRINUSE")
     return new StartRefused(69, [`Port ${String(port)} is in use by another program. Stop it, or choose other ports with --port.`]);
+  if (error instanceof Problem && error.code === "store_unavailable")
+    return new StartRefused(69, [`The database stopped answering while the house started: ${reasonOf(error.options.cause)}. Start again.`]);
   if (typeof exitCode === "number" && typeof message === "string") return new StartRefused(exitCode, message.split("\n"));
   return error;
 };
@@ -108,7 +112,7 @@ export const startHouse = async ({ commandLine, environment, say }: StartOptions
       commandLine.config === "config" ? join(import.meta.dirname, "../config") : resolve(invokedFrom, commandLine.config);
     const pdpConfigFile = environment["PDP_CONFIG_FILE"] ? settings.pdp.configFile : join(configFolder, "pdp.yaml");
     await requireOneDatabase(commandLine, settings, pdpConfigFile);
-    await mkdir(dataFolder, { recursive: true, mode: 0o700 });
+    await makeFolder(dataFolder);
 
     const addresses = addressesOf(commandLine.port, settings);
     const { send: askIssuer } = stack.use(await openIssuerFetch(settings.authn.oidcCaFile));

@@ -1,9 +1,10 @@
 // The front door of the program: command line, start, signals, exit codes.
+import { constants } from "node:os";
 import { helpText, parseCommandLine, UsageError } from "./command-line.ts";
 import { startHouse, type House } from "./house.ts";
 import { StartRefused } from "./start-refused.ts";
 
-/** As in sysexits.h; a refused start brings its own: 69 a port is taken, 73 the data folder is held, 78 configuration. */
+/** As in sysexits.h; a refused start brings its own: 69 a port is taken or a service is away, 73 the data folder, 78 configuration. */
 const exitCodes = { usage: 64, internal: 70 } as const;
 
 const say = (line: string): void => {
@@ -40,12 +41,17 @@ if (parseHelp()) {
   process.stdout.write(helpText);
 } else {
   let stopping = false;
-  const stop = (signal: string): void => {
+  let isStarted = false;
+  const stop = (signal: "SIGINT" | "SIGTERM"): void => {
     // A second signal means now.
     if (stopping) process.exit(1);
     stopping = true;
+    // A start that hangs must not hold whoever wants to end it. Nobody was served yet, and what is kept survives a kill too.
+    if (!isStarted) {
+      say(`${signal}: ended before the start was finished.`);
+      process.exit(128 + constants.signals[signal]);
+    }
     say(`${signal}: stopping ...`);
-    // A signal that comes while the house still opens waits for it: what is half open cannot be closed cleanly.
     started
       .then((house) => house[Symbol.asyncDispose]())
       .then(
@@ -64,6 +70,7 @@ if (parseHelp()) {
   process.on("SIGTERM", () => stop("SIGTERM"));
   const started = start();
   await started;
+  isStarted = true;
 }
 
 function parseHelp(): boolean {

@@ -1,8 +1,9 @@
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isAlive } from "./is-alive.ts";
+import { FolderFault, folderObstacle, makeFolder } from "./make-folder.ts";
 
 /** Another living process works on the data folder. */
 export class DataFolderLocked extends Error {
@@ -36,24 +37,42 @@ const holderOf = async (note: string): Promise<number | undefined> => {
   return undefined;
 };
 
+const unusable = (folder: string, why: string): FolderFault =>
+  new FolderFault(`The data folder ${folder} cannot be used: ${why}. Choose another one with --data.`);
+
+const openLock = (folder: string): DatabaseSync => {
+  try {
+    return new DatabaseSync(join(folder, "lock.db"), { timeout: 0 });
+  } catch (error) {
+    throw unusable(folder, `lock.db: ${(error as Error).message}`);
+  }
+};
+
 /**
- * Takes the data folder for this process, or throws `DataFolderLocked`. The lock is the operating system's, on
+ * Takes the data folder for this process, made where it is not there, or throws `DataFolderLocked` or `FolderFault`. The lock is the operating system's, on
  * `<folder>/lock.db`, taken through SQLite, which does it alike on every system: it ends with the process however that
  * ends, so there is no stale lock to judge and to fight over. `<folder>/lock` only says who holds it.
  */
 export const holdDataFolder = async (folder: string): Promise<DataFolderLock> => {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await makeFolder(folder);
+  const obstacle = await folderObstacle(folder);
+  if (obstacle !== undefined) throw unusable(folder, obstacle);
   const note = join(folder, "lock");
-  const database = new DatabaseSync(join(folder, "lock.db"), { timeout: 0 });
+  const database = openLock(folder);
   try {
     database.exec("pragma journal_mode = off; begin exclusive");
   } catch (error) {
     database.close();
     if ((error as { errcode?: number }).errcode === SQLITE_BUSY) throw new DataFolderLocked(folder, await holderOf(note));
-    throw error;
+    throw unusable(folder, `lock.db: ${(error as Error).message}`);
+  }
+  try {
+    await writeFile(note, `${JSON.stringify({ pid: process.pid, startedAt: new Date().toISOString() })}\n`, { mode: 0o600 });
+  } catch (error) {
+    database.close();
+    throw unusable(folder, (error as Error).message);
   }
   held.add(database);
-  await writeFile(note, `${JSON.stringify({ pid: process.pid, startedAt: new Date().toISOString() })}\n`, { mode: 0o600 });
   return {
     release: async () => {
       if (!database.isOpen) return;

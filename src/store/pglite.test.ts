@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
@@ -11,6 +11,7 @@ import { cleanUp } from "#testing/clean-up.ts";
 import { snapshotOf } from "#testing/database.ts";
 import { DataFolderLocked } from "./data-folder-lock.ts";
 import { statement, type StoreLog } from "./database.ts";
+import { FolderFault } from "./make-folder.ts";
 import { createPglite } from "./pglite.ts";
 
 const log: StoreLog = { info: () => {}, warn: () => {}, error: () => {} };
@@ -143,4 +144,39 @@ test("the write-ahead log does not grow for ever", async (t) => {
     assert.ok(Date.now() < deadline, "no checkpoint was made");
     await sleep(10);
   }
+});
+
+test("a folder that holds something else, or another version, is refused by name and stays as it is", async (t) => {
+  for (const [files, says] of [
+    [{ base: "rows" }, /has no PG_VERSION/],
+    [{ base: "rows", PG_VERSION: "17\n" }, /PG_VERSION is "17", not 18/],
+    [{ PG_VERSION: "18\n" }, /Nothing of it was removed or repaired/],
+  ] as const) {
+    const folder = await folderOf(t);
+    const inside = join(folder, "pg");
+    await mkdir(inside);
+    for (const [name, text] of Object.entries(files)) await writeFile(join(inside, name), text);
+    await assert.rejects(createPglite({ dataFolder: folder, log }), (error: unknown) => {
+      assert.ok(error instanceof FolderFault);
+      assert.match(error.message, says);
+      assert.ok(error.message.startsWith(`The embedded database in ${inside} cannot be opened: `));
+      return true;
+    });
+    for (const [name, text] of Object.entries(files)) assert.equal(await readFile(join(inside, name), "utf8"), text);
+    assert.deepEqual(await readdir(folder), ["lock.db", "pg"], "and the folder is free for the next start");
+  }
+});
+
+test("a first opening that was cut short is begun anew, and one that was not is never", async (t) => {
+  const folder = await folderOf(t);
+  await mkdir(join(folder, "pg"));
+  await writeFile(join(folder, "pg/postgresql.conf"), "half a file");
+  await writeFile(join(folder, "pg.unfinished"), "");
+  const first = await createPglite({ dataFolder: folder, log });
+  assert.ok(!existsSync(join(folder, "pg.unfinished")));
+  await first.script("create table kept (n int); insert into kept values (1)");
+  await first[Symbol.asyncDispose]();
+  const second = await createPglite({ dataFolder: folder, log });
+  assert.equal((await second.run(COUNT))[0]!.n, 1n);
+  await second[Symbol.asyncDispose]();
 });

@@ -1,8 +1,8 @@
-import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { holdDataFolder } from "./data-folder-lock.ts";
 import type { Database, Sql, SqlValue, Statement, StoreLog, Transaction } from "./database.ts";
+import { brokenFolder, prepareFolder } from "./pglite-folder.ts";
 import type { WorkerReply, WorkerRequest, WorkerStart } from "./pglite-protocol.ts";
 import { createUpkeep } from "./pglite-upkeep.ts";
 import { isUnavailable, SqlFault, storeUnavailable } from "./sql-fault.ts";
@@ -47,12 +47,18 @@ const rowsOf = <Row>(result: Result): readonly Row[] => {
 
 /**
  * PGlite in a worker thread. In memory, or in `<dataFolder>/pg` with `<dataFolder>/lock` held until it is closed (throws
- * `DataFolderLocked`). It survives the death of the process but, having no fsync, not the loss of power.
+ * `DataFolderLocked`, or `FolderFault` where nothing can be kept). It survives the death of the process but, having no fsync, not the loss of power.
  */
 export const createPglite = async (options: PgliteOptions): Promise<PgliteDatabase> => {
   const folder = "dataFolder" in options ? join(options.dataFolder, "pg") : undefined;
   const lock = "dataFolder" in options ? await holdDataFolder(options.dataFolder) : undefined;
-  if (folder !== undefined) await mkdir(folder, { recursive: true, mode: 0o700 });
+  const place =
+    folder === undefined
+      ? undefined
+      : await prepareFolder(folder).catch(async (error: unknown) => {
+          await lock?.release();
+          throw error;
+        });
   const workerData: WorkerStart = {
     folder,
     snapshot: "memory" in options ? options.snapshot : undefined,
@@ -87,7 +93,10 @@ export const createPglite = async (options: PgliteOptions): Promise<PgliteDataba
       if ("id" in reply) settle(reply);
       else if ("channel" in reply) for (const tell of heard.get(reply.channel) ?? []) tell(reply.payload);
       else if ("ready" in reply) resolve();
-      else reject(new Error(`the embedded database did not start: ${reply.failed}`));
+      else
+        reject(
+          folder === undefined ? new Error(`the embedded database did not start: ${reply.failed}`) : brokenFolder(folder, reply.failed),
+        );
     });
     worker.on("error", (error) => {
       options.log.error("store_worker_failed", { cause: error });
@@ -103,6 +112,8 @@ export const createPglite = async (options: PgliteOptions): Promise<PgliteDataba
     await lock?.release();
     throw error;
   });
+
+  await place?.opened();
 
   const post = (request: Ask, tx: number): Promise<WorkerReply> =>
     new Promise((resolve, reject) => {

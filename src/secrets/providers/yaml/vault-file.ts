@@ -1,8 +1,9 @@
 import { createHash, randomBytes } from "node:crypto";
 import { constants, type Stats } from "node:fs";
-import { mkdir, open, readdir, rename, unlink, type FileHandle } from "node:fs/promises";
+import { open, readdir, rename, unlink, type FileHandle } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { isAlive } from "#store/is-alive.ts";
+import { makeFolder } from "#store/make-folder.ts";
 import { VaultFault } from "./vault-lexing.ts";
 
 export const MAX_FILE_BYTES = 1_048_576;
@@ -91,7 +92,7 @@ const temporaryName = /\.([0-9]+)\.[0-9a-f]{16}\.tmp$/;
  */
 export const replaceVaultFile = async (path: string, text: string, confirm: () => Promise<void>): Promise<void> => {
   const temporary = `${path}.${process.pid}.${randomBytes(8).toString("hex")}.tmp`;
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await makeFolder(dirname(path));
   const file = await open(temporary, "wx", 0o600);
   try {
     try {

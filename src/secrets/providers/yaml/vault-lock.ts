@@ -1,9 +1,10 @@
 import { randomBytes } from "node:crypto";
-import { mkdir, open, readFile, rename, stat, unlink, utimes } from "node:fs/promises";
+import { open, readFile, rename, stat, unlink, utimes } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Problem } from "#contract/problem.ts";
 import { isAlive } from "#store/is-alive.ts";
+import { makeFolder } from "#store/make-folder.ts";
 
 export interface VaultLock extends AsyncDisposable {
   /** Throws `cas_mismatch` when somebody took the lock meanwhile: then nothing may be written. */
@@ -75,7 +76,7 @@ export const acquireVaultLock = async (options: VaultLockOptions): Promise<Vault
   const { path, waitMs = 2000, staleMs = 10_000, heartbeatMs = 2000 } = options;
   const nonce = randomBytes(16).toString("hex");
   const deadline = performance.now() + waitMs;
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await makeFolder(dirname(path));
   while (!(await tryCreate(path, nonce))) {
     await removeStale(path, staleMs);
     if (performance.now() >= deadline) throw new Problem("busy", { detail: "The secrets file is being written." });
