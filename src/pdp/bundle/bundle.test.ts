@@ -28,6 +28,15 @@ test("the house's policies are valid, and the schema's actions are exactly the p
   for (const pair of pairs) assert.deepEqual(bundle.schema.actions.get(pair.key)?.resourceTypes, [pair.entity], pair.key);
 });
 
+test("the policies that ship have nothing to warn of: obligations of the house may be named by none", () => {
+  assert.deepEqual(inspectBundle(files).findings.warnings, []);
+  const more = `${files["obligations.yaml"]}\nnotify-staff: { id: notify, type: notification, properties: { audience: "group:staff", template: decision } }\n`;
+  assert.deepEqual(
+    inspectBundle({ ...files, "obligations.yaml": more }).findings.warnings.map(({ message }) => message),
+    ["notify-staff is named by no policy"],
+  );
+});
+
 test("each policy knows its file and line", () => {
   for (const policy of readBundle(files).policies.values()) {
     const text = files[policy.file.replace("policies/", "")] ?? "";

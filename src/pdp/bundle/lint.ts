@@ -3,7 +3,7 @@ import type { Findings } from "./findings.ts";
 import { shownFile } from "./findings.ts";
 import { isMonotone, turnsLimitsRound } from "./expression.ts";
 import type { Named } from "./named-files.ts";
-import { lintObligations } from "./obligation-kinds.ts";
+import { isObligationOfHouse, lintObligations } from "./obligation-kinds.ts";
 import type { Policy } from "./policies.ts";
 
 interface Linted extends Named {
@@ -74,7 +74,7 @@ const lintMonotone = (policy: Policy, fault: Fault): void => {
   if (turnsLimitsRound(policy.json)) fault("permits less the more steps or budget a delegation has left, or too entangled to tell", hint);
 };
 
-/** What is declared and no policy names. */
+/** What is declared and no policy names. The house's own obligations are words that policies may use: nothing is amiss with one at rest. */
 const lintDeclared = (linted: Linted, findings: Findings): void => {
   const named = (pick: (policy: Policy) => readonly string[]): ReadonlySet<string> => new Set(linted.policies.flatMap(pick));
   for (const [file, declared, used] of [
@@ -83,6 +83,7 @@ const lintDeclared = (linted: Linted, findings: Findings): void => {
     ["advice.yaml", linted.advice, named((policy) => policy.advice)],
   ] as const) {
     for (const name of declared.keys())
-      if (!used.has(name)) findings.warnings.push({ path: name, file: shownFile(file), message: `${name} is named by no policy` });
+      if (!used.has(name) && !(declared === linted.obligations && isObligationOfHouse(name)))
+        findings.warnings.push({ path: name, file: shownFile(file), message: `${name} is named by no policy` });
   }
 };

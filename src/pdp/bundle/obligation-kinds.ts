@@ -47,6 +47,9 @@ const kinds: Readonly<Record<string, { readonly type: string; readonly propertie
   },
 };
 
+/** True of the plain form of an obligation that the house meets itself. */
+export const isObligationOfHouse = (name: string): boolean => Object.hasOwn(kinds, name);
+
 /** True: one that the house makes itself, of the right form. `undefined`: none of the house's. */
 export const isWellFormed = (obligation: Obligation): boolean | undefined => {
   const kind = Object.hasOwn(kinds, obligation.id) ? kinds[obligation.id] : undefined;
