@@ -13,8 +13,9 @@ export class StartFaults extends Error {
   }
 }
 
-/** `file:line:column path: message`, as editors and people find it. */
-export const faultLine = (fault: Fault): string => {
+/** `file:line:column path: message (hint)`, as editors and people find it. */
+export const faultLine = (fault: Omit<Fault, "file"> & { readonly file?: string | undefined }): string => {
   const place = fault.file === undefined ? "" : `${fault.file}:${fault.line ?? 1}:${fault.column ?? 1} `;
-  return `${place}${fault.path === "" ? "" : `${fault.path}: `}${fault.message}`;
+  const hint = fault.hint === undefined ? "" : ` (${fault.hint})`;
+  return `${place}${fault.path === "" ? "" : `${fault.path}: `}${fault.message}${hint}`;
 };

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
-import { Lexer, parseDocument } from "yaml";
+import { isCollection, isNode, isPair, isScalar, LineCounter, Lexer, parseDocument, type Document } from "yaml";
 import { z } from "zod";
+import { faultLine } from "#contract/start-faults.ts";
 import type { Fault } from "#contract/problem.ts";
 import { remoteDecisionPoint } from "./remote/remote-config.ts";
 
@@ -36,7 +37,7 @@ export class ConfigurationRefused extends Error {
   readonly faults: readonly Fault[];
 
   constructor(faults: readonly Fault[]) {
-    super(faults.map((fault) => `${fault.path}: ${fault.message}`).join("\n"));
+    super(faults.map((fault) => (fault.line === undefined ? `${fault.path}: ${fault.message}` : faultLine(fault))).join("\n"));
     this.faults = faults;
   }
 }
@@ -54,17 +55,35 @@ const isTooDeep = (text: string): boolean => {
   return false;
 };
 
+/** Where a key stands, or the nearest thing around it. Lines and columns from 1. */
+const placeOf = (document: Document, lines: LineCounter, path: readonly string[]): { readonly line: number; readonly column: number } => {
+  for (let length = path.length; length > 0; length--) {
+    const parent = document.getIn(path.slice(0, length - 1), true);
+    const items: readonly unknown[] = isCollection(parent) ? parent.items : [];
+    const key = path[length - 1];
+    const pair = items.find((item) => isPair(item) && isScalar(item.key) && String(item.key.value) === key);
+    const node = isPair(pair) ? pair.key : document.getIn(path.slice(0, length), true);
+    const at = isNode(node) ? node.range?.[0] : undefined;
+    if (at !== undefined) {
+      const { line, col } = lines.linePos(at);
+      return { line, column: col };
+    }
+  }
+  return { line: 1, column: 1 };
+};
+
 /** Reads YAML text as this shape. Throws `ConfigurationRefused` with every fault and its place. */
 export const parseYamlFile = <T>(text: string, file: string, shape: z.ZodType<T>): T => {
   if (isTooDeep(text)) throw new ConfigurationRefused([{ path: file, file, message: "is nested too deeply" }]);
-  const document = parseDocument(text, { uniqueKeys: true, strict: true });
+  const lineCounter = new LineCounter();
+  const document = parseDocument(text, { uniqueKeys: true, strict: true, lineCounter });
   if (document.errors.length > 0) {
     throw new ConfigurationRefused(
       document.errors.map((error) => ({
-        path: file,
+        path: "",
         file,
         message: error.message.split("\n")[0] ?? "is not YAML",
-        ...(error.linePos === undefined ? {} : { line: error.linePos[0].line }),
+        ...(error.linePos === undefined ? {} : { line: error.linePos[0].line, column: error.linePos[0].col }),
       })),
     );
   }
@@ -77,7 +96,12 @@ export const parseYamlFile = <T>(text: string, file: string, shape: z.ZodType<T>
   const read = shape.safeParse(value);
   if (read.success) return read.data;
   throw new ConfigurationRefused(
-    read.error.issues.map((issue) => ({ path: `${file}#/${issue.path.map(String).join("/")}`, file, message: issue.message })),
+    read.error.issues.flatMap((issue) => {
+      const at = issue.path.map(String);
+      const rows: readonly (readonly [path: readonly string[], message: string])[] =
+        issue.code === "unrecognized_keys" ? issue.keys.map((key) => [[...at, key], "is not known here"]) : [[at, issue.message]];
+      return rows.map(([path, message]) => ({ path: `/${path.join("/")}`, file, ...placeOf(document, lineCounter, path), message }));
+    }),
   );
 };
 

@@ -57,6 +57,33 @@ test("a configuration file with a fault is refused with each of them", () => {
   }
 });
 
+test("a fault of the configuration file is named with line, column and key, an unknown key as such", () => {
+  const text = "validation_strict: maybe\nfacts:\n  kind: file\n  colour: red\n  path: f.yaml\n'shade': 1\n";
+  assert.throws(() => parsePdpConfiguration(text, "/etc/pdp.yaml"), {
+    message: [
+      "/etc/pdp.yaml:4:3 /facts/colour: is not known here",
+      "/etc/pdp.yaml:1:1 /validation_strict: Invalid input: expected boolean, received string",
+      "/etc/pdp.yaml:6:1 /shade: is not known here",
+    ].join("\n"),
+  });
+  assert.throws(() => parsePdpConfiguration("a: 1\na: 2", "/etc/pdp.yaml"), { message: /^\/etc\/pdp\.yaml:2:1 Map keys must be unique/ });
+});
+
+test("another profile's policies on the data folder of this one are refused with the advice to take a folder of their own", async (t) => {
+  const database = await testDatabase(t, pdpRooms);
+  const { change } = await graphWorld(database);
+  const parts = { database, change };
+  const { active } = await importBundle(parts, await readPolicyFolder(policyFolder), true);
+  const interop = await readPolicyFolder(new URL("../../config/interop/policies/", import.meta.url).pathname);
+  await assert.rejects(importBundle(parts, interop, true), (error: unknown) => {
+    assert.ok(error instanceof BundleRefused);
+    assert.match(error.message, /nobody could take it back/);
+    assert.ok(error.message.includes(`${active} decides here; nothing was changed. `));
+    assert.match(error.message, /a data folder of their own \(--data DIR\)/);
+    return true;
+  });
+});
+
 test("policies with a fault stop the start, with every fault", async (t) => {
   const folder = await folderOf(t);
   await cp(policyFolder, folder, { recursive: true });
@@ -64,7 +91,7 @@ test("policies with a fault stop the start, with every fault", async (t) => {
   const file = await fileOf(t, `policy_dir: ${folder}`);
   await assert.rejects(
     pdpWorld(t, { settings: { PDP_CONFIG_FILE: file } }),
-    (error: unknown) => error instanceof BundleRefused && /mine\.cedar:1.*@id/.test(error.message),
+    (error: unknown) => error instanceof BundleRefused && /^policies\/mine\.cedar:1:1 .*@id.* \(.+\)$/m.test(error.message),
   );
 });
 
@@ -137,7 +164,7 @@ test("changed policies decide at once where they may, elsewhere they wait as a d
   await assert.rejects(importBundle(parts, broken, true), BundleRefused);
   const faulty = await importBundle(parts, broken, false);
   assert.equal(faulty.active, active.active);
-  assert.match(faulty.faults?.join("\n") ?? "", /policies\/pages\.cedar:\d+ unexpected end/);
+  assert.match(faulty.faults?.join("\n") ?? "", /policies\/pages\.cedar:\d+:\d+ .*unexpected end/);
   const stored = await findNewestDraft(database);
   assert.equal(stored?.version, faulty.draft);
   assert.equal((await readContent(database, stored?.version ?? ""))?.report.valid, false);

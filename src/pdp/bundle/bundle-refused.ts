@@ -1,6 +1,7 @@
+import { faultLine } from "#contract/start-faults.ts";
 import type { Fault } from "#contract/problem.ts";
 
-/** Policies that may not decide. Carries every fault with its file and line; as a start-up fault it exits 78. */
+/** Policies that may not decide. Carries every fault with its file, line, column and hint; as a start-up fault it exits 78. */
 export class BundleRefused extends Error {
   override readonly name = "BundleRefused";
   readonly exitCode = 78;
@@ -8,7 +9,11 @@ export class BundleRefused extends Error {
 
   constructor(faults: readonly Fault[]) {
     super(
-      faults.map((fault) => `${fault.file ?? fault.path}${fault.line === undefined ? "" : `:${fault.line}`}: ${fault.message}`).join("\n"),
+      faults
+        .map((fault) =>
+          faultLine(fault.line === undefined ? { ...fault, path: fault.file ?? fault.path, file: undefined } : { ...fault, path: "" }),
+        )
+        .join("\n"),
     );
     this.faults = faults;
   }

@@ -1,9 +1,12 @@
+import { faultLine } from "#contract/start-faults.ts";
 import type { Change } from "#events/change.ts";
 import { digestOf } from "#pdp/bundle/bundle.ts";
 import { BundleRefused } from "#pdp/bundle/bundle-refused.ts";
+import type { Finding } from "#pdp/bundle/findings.ts";
 import type { PolicyFiles } from "#pdp/bundle/policy-files.ts";
 import { createEngine } from "#pdp/engine.ts";
 import { statement, type Database } from "#store/database.ts";
+import { LOCKS_OUT } from "./lockout.ts";
 import { markImported, movePointer, placePointer, readPointer, lockPointer } from "./pointer.ts";
 import { faultsOf, makeReport } from "./report.ts";
 import { entryOf, eventsOf, theHouse } from "./tell.ts";
@@ -19,6 +22,15 @@ export interface Imported {
 
 // One writer at a time: two processes that start together must not make two versions of one bundle.
 const lockBundles = statement("pdp.bundle.lock", "lock table pdp.bundle in share row exclusive mode");
+
+/** Policies under which nobody could take them back are most often those of another profile, started where one decided before. */
+const withAdvice = (fault: Finding, active: string | undefined): Finding =>
+  fault.code === LOCKS_OUT
+    ? {
+        ...fault,
+        hint: `${active} decides here; nothing was changed. Start another profile's policies with a data folder of their own (--data DIR). ${fault.hint ?? ""}`.trimEnd(),
+      }
+    : fault;
 
 /**
  * Takes the policy files of this start into the store if they changed since the last one. They decide at once where
@@ -38,7 +50,7 @@ export const importBundle = async (
   const { report } = await makeReport(files, decides === undefined ? undefined : createEngine(decides));
   const faults = faultsOf(report);
   const shouldDecide = before === undefined || autoActivate;
-  if (shouldDecide && faults.length > 0) throw new BundleRefused(faults);
+  if (shouldDecide && faults.length > 0) throw new BundleRefused(faults.map((fault) => withAdvice(fault, before?.active)));
   return parts.change(async (sql) => {
     await sql.run(lockBundles);
     const by = theHouse(`import-${digest.slice(0, 12)}`);
@@ -59,7 +71,7 @@ export const importBundle = async (
       : {
           active: pointer.active,
           draft: version,
-          faults: faults.map((fault) => `${fault.file ?? fault.path}:${fault.line ?? ""} ${fault.message}`),
+          faults: faults.map(faultLine),
         };
     return { result, entries: [entry], events: told };
   });

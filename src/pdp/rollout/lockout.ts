@@ -3,6 +3,9 @@ import type { Engine } from "#pdp/engine.ts";
 import { pairOf } from "#pdp/pairs.ts";
 import type { Question } from "#pdp/question.ts";
 
+/** Code of the finding. */
+export const LOCKS_OUT = "locks_everybody_out";
+
 /** With so many groups named, every set of them is tried; beyond it each one, each two, and all together. */
 const MOST_GROUPS_IN_FULL = 8;
 
@@ -71,7 +74,7 @@ export const findLockout = (active: Engine, next: Engine): Finding | undefined =
   if (holders === 0) return undefined;
   return {
     path: "policies:activate",
-    code: "locks_everybody_out",
+    code: LOCKS_OUT,
     message: "denies policies/activate to every person who holds it now: nobody could take it back",
     hint: 'Keep a permit for action == Action::"policies:activate" that somebody who has it today still meets.',
   };
