@@ -148,6 +148,18 @@ test("without ENVIRONMENT a house that decides starts, and one that permits ever
   assert.deepEqual(faults, [`${file}#/enable_authorization: may be false in dev and test alone`]);
 });
 
+test("a system that does not load is said at start, in the words of the doctor, and the house serves the rest", async () => {
+  const config = join(await newFolder(), "config");
+  await cp(join(import.meta.dirname, "../config"), config, { recursive: true });
+  const file = join(config, "pdp.yaml");
+  await writeFile(file, (await readFile(file, "utf8")).replace("../src/pdp/policies", join(import.meta.dirname, "../src/pdp/policies")));
+  await writeFile(join(config, "systems/bad.demo.yaml"), "kind: http\ncolour: red\n");
+  const house = await startTestHouse({ arguments: ["--config", config] });
+  const said = house.output().split("\n");
+  assert.equal(await house.stop(), 0);
+  assert.ok(said.includes("systems/bad.demo.yaml:2:1 /colour: is not known here; the house starts without the system bad.demo"));
+});
+
 test("a misspelt option is refused with the list of options", async () => {
   const { code, output } = await run(["--prot", "8080"]);
   assert.equal(code, 64);

@@ -73,7 +73,7 @@ suite("npm run doctor", () => {
     assert.match(faultsOf(findings).join("\n"), /node 20\.20\.2 is too old/);
   });
 
-  test("a taken port is a fault that names it, or a note while a house runs on this folder", async (t) => {
+  test("a taken port is a fault that names it, or a note while a house runs on this folder, which is the fault", async (t) => {
     const at = place(t);
     const server = createServer();
     await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
@@ -84,8 +84,10 @@ suite("npm run doctor", () => {
     mkdirSync(join(at.folder, "data"), { mode: 0o700 });
     writeFileSync(join(at.folder, "data", "lock"), JSON.stringify({ pid: process.pid }));
     const findings = await at.look({}, options);
-    assert.deepEqual(faultsOf(findings), []);
-    assert.ok(findings.some((one) => one.status === "note" && one.text.includes(`process with id ${process.pid}`)));
+    assert.deepEqual(faultsOf(findings), [
+      `data ${join(at.folder, "data")} is in use by the process with id ${process.pid}. Stop it first, or choose another folder with --data.`,
+    ]);
+    assert.ok(findings.some((one) => one.status === "note" && one.text.includes(`${port} for gateway is taken`)));
   });
 
   test("faults of configuration and secrets files come with file and place", async (t) => {
@@ -95,16 +97,36 @@ suite("npm run doctor", () => {
     writeFileSync(join(at.folder, "config-copy/systems/people.demo.yaml"), "kind: http\ncolour: red\n");
     mkdirSync(join(at.folder, "data"), { mode: 0o700 });
     writeFileSync(join(at.folder, "data/secrets.yaml"), "a: 1\na: canary\n", { mode: 0o600 });
-    const faults = faultsOf(await at.look({}, ["--config", "config-copy"])).join("\n");
+    const findings = await at.look({}, ["--config", "config-copy"]);
+    const faults = faultsOf(findings).join("\n");
+    const warnings = findings.filter(({ status }) => status === "warn").map(({ text }) => text);
+    assert.ok(
+      warnings.includes("systems/people.demo.yaml:2:1 /colour: is not known here; the house starts without the system people.demo"),
+    );
+    assert.doesNotMatch(faults, /people\.demo/, "a system that does not load stops no start");
     assert.match(faults, /config .*routes\.yaml:3:\d+ /);
-    assert.match(faults, /config systems\/people\.demo\.yaml:2:\d+ .*colour/s);
     assert.match(faults, /secrets .*line 2, column 1/);
     assert.ok(!faults.includes("canary"));
+  });
+
+  test("what neither gateway nor decision point knows of their file is one fault", async (t) => {
+    const at = place(t);
+    cpSync(join(root, "config"), join(at.folder, "config-copy"), { recursive: true });
+    writeFileSync(join(at.folder, "config-copy/pdp.yaml"), "colour: red\n");
+    const faults = faultsOf(await at.look({}, ["--config", "config-copy"])).filter((line) => line.includes("pdp.yaml:"));
+    assert.deepEqual(faults, [`config ${join(at.folder, "config-copy/pdp.yaml")}:1:1 /colour: is not known here`]);
+  });
+
+  test("a PostgreSQL that is away is a fault in the words of a start, without the password", async (t) => {
+    const at = place(t);
+    const faults = faultsOf(await at.look({ DATABASE_URL: "postgres://sally:canary@127.0.0.1:1/house" })).join("\n");
+    assert.match(faults, /^database DATABASE_URL: PostgreSQL at 127\.0\.0\.1:1 is not available: nothing listens there\./m);
+    assert.doesNotMatch(faults, /canary/);
   });
 
   test("a file where the data folder should be is a fault", async (t) => {
     const at = place(t);
     writeFileSync(join(at.folder, "data"), "");
-    assert.match(faultsOf(await at.look()).join("\n"), /data .* is no folder/);
+    assert.match(faultsOf(await at.look()).join("\n"), /data (\S+) cannot be used: \1 is no folder/);
   });
 });

@@ -1,3 +1,4 @@
+import { degradedLines } from "#crud/documents/degraded-lines.ts";
 import { createCrud } from "#crud/service.ts";
 import { releaseAbandoned } from "#membership/meter/abandoned.ts";
 import { statement } from "#store/database.ts";
@@ -25,6 +26,7 @@ export const openCrud = async (opening: Opening): Promise<void> => {
       houseSecrets: secrets,
     }),
   );
+  for (const line of crud.degraded.flatMap(degradedLines)) opening.say(line);
   const [clock] = await database.run(databaseClock);
   await opening.listen("crud", crud);
   const unknown = await crud.recover();

@@ -1,23 +1,30 @@
-import { access, constants, readFile, stat } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { createServer } from "node:net";
-import { dirname, join, resolve } from "node:path";
+import { join, resolve } from "node:path";
+import { faultLine } from "#contract/start-faults.ts";
 import type { Fault } from "#contract/problem.ts";
+import { degradedLines } from "#crud/documents/degraded-lines.ts";
+import { loadToolsDocument } from "#crud/documents/tools-document.ts";
+import { loadUiDocument } from "#crud/documents/ui-document.ts";
 import { loadSystems } from "#crud/systems/load-systems.ts";
 import { partNames, type CommandLine } from "#house/command-line.ts";
 import { addressesOf, type HouseAddresses } from "#house/house-addresses.ts";
 import { readHouseSettings, type HouseSettings } from "#house/settings.ts";
 import { readPdpConfiguration } from "#pdp/configuration-file.ts";
 import { parseVault } from "#secrets/providers/yaml/vault-document.ts";
-import { isAlive } from "#store/is-alive.ts";
 import { readVaultFile } from "#secrets/providers/yaml/vault-file.ts";
+import { DataFolderLocked } from "#store/data-folder-lock.ts";
+import { isAlive } from "#store/is-alive.ts";
+import { folderObstacle } from "#store/make-folder.ts";
 import { createPostgres } from "#store/postgres.ts";
+import { postgresRefusal } from "#store/postgres-refusal.ts";
 import { silentLog } from "#telemetry/log.ts";
 import { checkRoutes } from "./check-routes.ts";
 
-/** One thing that was looked at. A note is worth knowing and stops no start. */
+/** One thing that was looked at. A note is worth knowing and stops no start; with a warning a start goes without what it names. */
 export interface Finding {
   readonly area: string;
-  readonly status: "ok" | "note" | "fault";
+  readonly status: "ok" | "note" | "warn" | "fault";
   readonly text: string;
 }
 
@@ -33,6 +40,7 @@ export interface ExamineOptions {
 
 const ok = (area: string, text: string): Finding => ({ area, status: "ok", text });
 const note = (area: string, text: string): Finding => ({ area, status: "note", text });
+const warn = (area: string, text: string): Finding => ({ area, status: "warn", text });
 const fault = (area: string, text: string): Finding => ({ area, status: "fault", text });
 
 const examineNode = (version: string): Finding => {
@@ -41,14 +49,9 @@ const examineNode = (version: string): Finding => {
   return isNew ? ok("node", version) : fault("node", `${version} is too old; 24.11 or newer is needed`);
 };
 
-const faultText = (one: Fault): string => {
-  const place = one.file === undefined ? "" : `${one.file}:${one.line ?? 1}:${one.column ?? 1} `;
-  return `${place}${one.path === "" ? "" : `${one.path}: `}${one.message}`;
-};
-
 const faultsOf = (area: string, error: unknown): Finding[] => {
   const { faults } = error as { faults?: readonly Fault[] };
-  return faults === undefined ? [fault(area, String(error))] : faults.map((one) => fault(area, faultText(one)));
+  return faults === undefined ? [fault(area, String(error))] : faults.map((one) => fault(area, faultLine(one)));
 };
 
 /** Who works on the data folder now, if anybody lives. */
@@ -62,22 +65,11 @@ const holderOf = async (folder: string): Promise<number | undefined> => {
 };
 
 const examineFolder = async (folder: string, holder: number | undefined): Promise<Finding> => {
+  const obstacle = await folderObstacle(folder);
+  if (obstacle !== undefined) return fault("data", `${folder} cannot be used: ${obstacle}`);
   const stats = await stat(folder).catch(() => undefined);
-  const writable = (path: string): Promise<boolean> =>
-    access(path, constants.W_OK | constants.X_OK).then(
-      () => true,
-      () => false,
-    );
-  if (stats === undefined) {
-    let parent = dirname(folder);
-    while ((await stat(parent).catch(() => undefined)) === undefined && dirname(parent) !== parent) parent = dirname(parent);
-    return (await writable(parent))
-      ? ok("data", `${folder} will be made`)
-      : fault("data", `${folder} cannot be made: ${parent} is not writable`);
-  }
-  if (!stats.isDirectory()) return fault("data", `${folder} is no folder`);
-  if (!(await writable(folder))) return fault("data", `${folder} is not writable`);
-  if (holder !== undefined) return note("data", `${folder} is in use by the process with id ${holder}`);
+  if (stats === undefined) return ok("data", `${folder} will be made`);
+  if (holder !== undefined) return fault("data", new DataFolderLocked(folder, holder).message);
   return (stats.mode & 0o077) === 0
     ? ok("data", folder)
     : note("data", `${folder} can be entered by other users; chmod 700 keeps it private`);
@@ -112,15 +104,23 @@ const examineRoutes = async (
   environment: ExamineOptions["environment"],
 ): Promise<Finding[]> => {
   const { file, table, warnings } = await checkRoutes({ folder, settings, addresses, environment });
-  return [ok("config", `${file}: ${table.routes.length} routes`), ...warnings.map((one) => note("config", faultText(one)))];
+  return [ok("config", `${file}: ${table.routes.length} routes`), ...warnings.map((one) => note("config", faultLine(one)))];
 };
 
 const examineSystems = async (folder: string): Promise<Finding[]> => {
   const { files, degraded } = await loadSystems(join(folder, "systems"));
   return [
     ...files.map((file) => ok("config", `systems/${file.name}.yaml`)),
-    ...degraded.flatMap(({ faults }) => faults.map((one) => fault("config", faultText(one)))),
+    ...degraded.flatMap((one) => degradedLines({ kind: "system", ...one }).map((line) => warn("config", line))),
   ];
+};
+
+const examineDocuments = async (folder: string): Promise<Finding[]> => {
+  const [tools, ui] = await Promise.all([loadToolsDocument(join(folder, "tools.yaml")), loadUiDocument(join(folder, "ui.yaml"))]);
+  return [
+    { kind: "tools", name: "tools", faults: tools.faults },
+    { kind: "ui", name: "ui", faults: ui.faults },
+  ].flatMap((one) => degradedLines(one).map((line) => warn("config", line)));
 };
 
 /** Looks at the file as a start would, and changes nothing of it. */
@@ -134,10 +134,21 @@ const examineSecrets = async (path: string, isOpen: boolean): Promise<Finding> =
 
 const examineDatabase = async (url: string | undefined): Promise<Finding> => {
   if (url === undefined) return ok("database", "embedded, in the data folder");
-  await using database = await createPostgres({ url, poolSize: 1, log: silentLog });
-  await database.ready();
-  return ok("database", "PostgreSQL answers");
+  try {
+    await using database = await createPostgres({ url, poolSize: 1, log: silentLog });
+    await database.ready();
+    return ok("database", "PostgreSQL answers");
+  } catch (error) {
+    const refusal = postgresRefusal("DATABASE_URL", url, error);
+    if (refusal === undefined) throw error;
+    return fault("database", refusal.message);
+  }
 };
+
+/** Gateway and decision point read one file, and both say what neither knows. */
+const withoutRepeats = (findings: readonly Finding[]): Finding[] => [
+  ...new Map(findings.map((one) => [`${one.status} ${one.area} ${one.text}`, one])).values(),
+];
 
 const guarded = async (area: string, look: () => Promise<Finding | Finding[]>): Promise<Finding[]> => {
   try {
@@ -151,7 +162,7 @@ const guarded = async (area: string, look: () => Promise<Finding | Finding[]>): 
 export const examine = async (options: ExamineOptions): Promise<readonly Finding[]> => {
   const { commandLine, environment } = options;
   const { settings, faults } = readHouseSettings(environment);
-  const findings = [examineNode(options.nodeVersion), ...faults.map((one) => fault("settings", faultText(one)))];
+  const findings = [examineNode(options.nodeVersion), ...faults.map((one) => fault("settings", faultLine(one)))];
   if (faults.length === 0) findings.push(ok("settings", `ENVIRONMENT is ${settings.house.environment}`));
   const folder = resolve(options.from, commandLine.data);
   const holder = await holderOf(folder);
@@ -169,8 +180,9 @@ export const examine = async (options: ExamineOptions): Promise<readonly Finding
       return ok("config", "pdp.yaml");
     }),
     guarded("config", () => examineSystems(config)),
+    guarded("config", () => examineDocuments(config)),
     guarded("secrets", () => examineSecrets(secretsFile, settings.house.environment !== "production")),
     guarded("database", () => examineDatabase(settings.store.databaseUrl)),
   ]);
-  return [...findings, ...looks.flat()];
+  return [...findings, ...withoutRepeats(looks.flat())];
 };

@@ -325,6 +325,13 @@ test("faulty documents switch off what they describe and are told", async (t) =>
   const house = await crudHouse(t, { configFolder });
   const told = house.lines.filter((line) => line["event"] === "config_object_degraded").map((line) => line["name"]);
   assert.deepEqual(told, ["tools", "ui"]);
+  assert.deepEqual(
+    house.crud.degraded.map(({ kind, name }) => [kind, name]),
+    [
+      ["tools", "tools"],
+      ["ui", "ui"],
+    ],
+  );
   assert.deepEqual(((await (await house.request("/configs/ui")).json()) as { modules: unknown }).modules, {});
 });
 

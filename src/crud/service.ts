@@ -19,6 +19,7 @@ import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Tracing } from "#telemetry/tracing.ts";
 import type { crudSettings } from "./config.ts";
+import type { Degraded } from "./documents/degraded-lines.ts";
 import { loadToolsDocument } from "./documents/tools-document.ts";
 import { loadUiDocument } from "./documents/ui-document.ts";
 import { sweepKeys } from "./mcp/call/idempotency.ts";
@@ -79,6 +80,8 @@ export interface CrudService extends Service {
   /** Closes what dead processes left open. Called once all services answer; answers how many acts there were. */
   recover(): Promise<number>;
   readonly catalogue: CatalogueKeeper;
+  /** What did not load at this start; the rest is served. */
+  readonly degraded: readonly Degraded[];
 }
 
 const SWEEP_MS = 600_000;
@@ -94,12 +97,11 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     loadToolsDocument(join(parts.configFolder, "tools.yaml")),
     loadUiDocument(join(parts.configFolder, "ui.yaml")),
   ]);
-  for (const [name, faults] of [
-    ["tools", toolsDocument.faults],
-    ["ui", uiDocument.faults],
-  ] as const) {
-    if (faults.length > 0) log.error("config_object_degraded", { kind: name, name, errors: faults });
-  }
+  const degraded = [
+    { kind: "tools", name: "tools", faults: toolsDocument.faults },
+    { kind: "ui", name: "ui", faults: uiDocument.faults },
+  ].filter(({ faults }) => faults.length > 0);
+  for (const { kind, name, faults } of degraded) log.error("config_object_degraded", { kind, name, errors: faults });
 
   // Sources may change before the catalogue that is made of them is there.
   const hooks = { rebuild: (): void => {} };
@@ -239,6 +241,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
       return count;
     },
     catalogue,
+    degraded: [...degraded, ...sources.degraded.map((one) => ({ kind: "system", ...one }))],
     [Symbol.asyncDispose]: () => (ended ??= end()),
   };
 };
