@@ -1,33 +1,68 @@
 // `npm run bench -- [subject ..] [--keep] [options of the subject]`: figures of this machine, each beside a reference of the
 // same run. Prints Markdown; with --keep docs/bench.md gets it too.
-import { benchGateway } from "./bench/gateway.ts";
+import type { ParseArgsOptionsConfig } from "node:util";
+import { benchGateway, gatewayOptions } from "./bench/gateway.ts";
 import { benchHouse } from "./bench/house.ts";
-import { benchPdp } from "./bench/pdp.ts";
+import { benchPdp, pdpOptions } from "./bench/pdp.ts";
 import { pinSelf } from "./bench/kit/programs.ts";
-import { say } from "./bench/kit/progress.ts";
 import { report, type Section } from "./bench/kit/report.ts";
+import { requireOptions } from "./options.ts";
+
+interface Subject {
+  readonly measure: (argv: readonly string[]) => Promise<Section>;
+  readonly options: ParseArgsOptionsConfig;
+}
 
 /** Adding a subject: one file that answers a section, one row here. */
-const subjects: Readonly<Record<string, (argv: readonly string[]) => Promise<Section>>> = {
-  house: benchHouse,
-  gateway: benchGateway,
-  pdp: benchPdp,
+const subjects: Readonly<Record<string, Subject>> = {
+  house: { measure: benchHouse, options: {} },
+  gateway: { measure: benchGateway, options: gatewayOptions },
+  pdp: { measure: benchPdp, options: pdpOptions },
 };
 
-const argv = process.argv.slice(2);
-const named = argv.filter((argument, index) => argument in subjects && argv.slice(0, index).every((one) => one in subjects));
-const rest = argv.slice(named.length);
-const unknown = rest[0];
-if (unknown !== undefined && !unknown.startsWith("--")) {
-  say(`Unknown subject ${unknown}. Known: ${Object.keys(subjects).join(", ")}.`);
+const optionsText = Object.entries(subjects)
+  .map(([name, { options }]) => {
+    const shown = Object.entries(options).map(([option, row]) => `--${option} ${String(row.default ?? "NAME,..")}`);
+    return `  ${name.padEnd(9)} ${shown.length === 0 ? "no options" : shown.join(" ")}`;
+  })
+  .join("\n");
+const help = `npm run bench -- [SUBJECT ..] [--keep] [options of the subjects]
+
+Figures of this machine, each beside a reference of the same run, as Markdown. Without a subject: all of them.
+
+${optionsText}
+  --keep    writes them to docs/bench.md too
+
+docs/bench.md says what the options mean.
+`;
+const refuse = (message: string): never => {
+  process.stderr.write(`${message}\n\n${help}`);
   process.exit(64);
-}
+};
+
+const { values, positionals } = requireOptions(
+  help,
+  Object.assign({ keep: { type: "boolean" } }, ...Object.values(subjects).map(({ options }) => withoutDefaults(options))),
+  true,
+);
+const chosen = positionals.length === 0 ? Object.keys(subjects) : positionals;
+for (const name of chosen) if (subjects[name] === undefined) refuse(`Unknown subject ${name}. Known: ${Object.keys(subjects).join(", ")}.`);
+for (const option of Object.keys(values))
+  if (option !== "keep" && !chosen.some((name) => option in (subjects[name]?.options ?? {})))
+    refuse(`--${option} is no option of ${chosen.join(", ")}.`);
 
 pinSelf();
-for (const name of named.length === 0 ? Object.keys(subjects) : named) {
-  const bench = subjects[name];
-  if (bench === undefined) continue;
-  const section = await bench(rest.filter((argument) => argument !== "--keep"));
-  await report(name, section, rest.includes("--keep"));
+for (const name of chosen) {
+  const subject = subjects[name];
+  if (subject === undefined) continue;
+  const own = Object.keys(subject.options).flatMap((option) =>
+    values[option] === undefined ? [] : [`--${option}`, String(values[option])],
+  );
+  await report(name, await subject.measure(own), values["keep"] === true);
 }
 process.exit(0);
+
+/** So that only what was given is seen; each subject knows its own. */
+function withoutDefaults(options: ParseArgsOptionsConfig): ParseArgsOptionsConfig {
+  return Object.fromEntries(Object.entries(options).map(([name, { type }]) => [name, { type }]));
+}

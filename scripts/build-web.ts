@@ -6,6 +6,7 @@ import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
 import { build, type Manifest } from "vite";
 import { isAlive } from "#store/is-alive.ts";
+import { requireOptions } from "./options.ts";
 
 /**
  * Builds the web client into web/dist, only when something it is made of has changed. Safe for several processes at
@@ -212,7 +213,15 @@ export const buildWebIfNeeded = async (options: { readonly log?: BuildLog; reado
 const print = (text: string): void => void process.stdout.write(`${text}\n`);
 
 if (import.meta.main) {
-  const result = await buildWebIfNeeded({ force: process.argv.includes("--force") });
+  const { values } = requireOptions(
+    `npm run build:web [-- --force]
+
+Builds the web client into web/dist if it changed.
+  --force    also if it did not
+`,
+    { force: { type: "boolean" } },
+  );
+  const result = await buildWebIfNeeded({ force: values["force"] === true });
   print(result.wasBuilt ? "Built web/dist." : "web/dist is up to date.");
   for (const weight of result.weights)
     print(`  ${weight.name.padEnd(20)} ${(weight.bytes / kB).toFixed(1).padStart(7)} kB gzip, at most ${(weight.most / kB).toFixed(0)}`);

@@ -1,9 +1,17 @@
 // `npm run check`: format, lint, types, unused code, generated docs. Names narrow it: `npm run check -- lint types`.
 import { join } from "node:path";
 import { runStep, steps } from "./checks/steps.ts";
+import { requireOptions } from "./options.ts";
 
 const root = join(import.meta.dirname, "..");
-const wanted = process.argv.slice(2);
+const { positionals: wanted } = requireOptions(
+  `npm run check [-- NAME ..]
+
+Runs every check, or those named: ${steps.map((step) => step.name).join(", ")}.
+`,
+  {},
+  true,
+);
 const unknown = wanted.filter((name) => !steps.some((step) => step.name === name));
 if (unknown.length > 0) {
   console.error(`Unknown check ${unknown.join(", ")}. Known: ${steps.map((step) => step.name).join(", ")}`);

@@ -3,6 +3,16 @@ import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:f
 import { dirname, join } from "node:path";
 import { configurationFiles } from "./reference/configuration.ts";
 import { openApiFiles } from "./reference/openapi.ts";
+import { requireOptions } from "./options.ts";
+
+const { values } = requireOptions(
+  `npm run docs [-- --check]
+
+Writes docs/reference/ from the contract and the settings.
+  --check    compares, changes nothing and ends with 1 on a difference
+`,
+  { check: { type: "boolean" } },
+);
 
 const folder = join(import.meta.dirname, "..", "docs", "reference");
 const made = new Map([...configurationFiles(), ...openApiFiles()]);
@@ -18,7 +28,7 @@ const read = (name: string): string | undefined => {
 const strays = globSync("**/*.{md,json}", { cwd: folder }).filter((name) => !made.has(name));
 const stale = [...made].filter(([name, text]) => read(name) !== text).map(([name]) => name);
 
-if (process.argv.includes("--check")) {
+if (values["check"] === true) {
   for (const name of [...stale, ...strays]) console.error(`docs/reference/${name} is not what the code says; run npm run docs`);
   process.exit(stale.length + strays.length === 0 ? 0 : 1);
 }

@@ -1,6 +1,6 @@
 // `npm run doctor`: would a start succeed? Takes the options of `npm start`, changes nothing, exits 1 if something must be mended.
 import { join } from "node:path";
-import { parseCommandLine, UsageError, type CommandLine } from "#house/command-line.ts";
+import { helpText, parseCommandLine, UsageError, type CommandLine } from "#house/command-line.ts";
 import { examine } from "./doctor/examine.ts";
 
 const readOptions = (): CommandLine => {
@@ -14,6 +14,14 @@ const readOptions = (): CommandLine => {
 };
 
 const commandLine = readOptions();
+if (commandLine.help) {
+  process.stdout.write(`npm run doctor -- [options of npm start]
+
+Says whether a start with these options would succeed; changes nothing; ends with 1 if something must be mended.
+
+${helpText}`);
+  process.exit(0);
+}
 const environment = { ...process.env };
 if (environment["ENVIRONMENT"] === undefined || environment["ENVIRONMENT"] === "") {
   console.log("ENVIRONMENT is unset: looking as npm start would run, as dev.");

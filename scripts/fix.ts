@@ -1,6 +1,9 @@
 // `npm run fix`: everything that a tool can mend by itself: formatting, some lint, the generated docs.
 import { join } from "node:path";
 import { runStep, type Step } from "./checks/steps.ts";
+import { requireOptions } from "./options.ts";
+
+requireOptions("npm run fix\n\nMends what a tool can mend by itself: lint, format, the generated docs. No options.\n");
 
 const root = join(import.meta.dirname, "..");
 const mends: readonly Step[] = [

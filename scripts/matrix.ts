@@ -2,6 +2,11 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { matrixFactsFile } from "#pdp/matrix-facts.ts";
 import { drawDemoMatrix, matrixFile } from "#testing/decision-matrix.ts";
+import { requireOptions } from "./options.ts";
+
+requireOptions(
+  "npm run matrix\n\nWrites what the policies decide in the demo world to src/pdp/matrix.txt, to be reviewed as a difference. No options.\n",
+);
 
 const closing: (() => Promise<void>)[] = [];
 try {

@@ -1,7 +1,17 @@
 // `npm start`: a development house. Builds the web client if it changed, then runs the program itself.
+import { parseCommandLine } from "#house/command-line.ts";
 import { buildWebIfNeeded } from "./build-web.ts";
 
-if (!process.argv.includes("--help")) {
+/** Asked for help, or for something that it does not know: the program answers, and nothing is built before. */
+const isToStart = (): boolean => {
+  try {
+    return !parseCommandLine(process.argv.slice(2)).help;
+  } catch {
+    return false;
+  }
+};
+
+if (isToStart()) {
   if (process.env["ENVIRONMENT"] === undefined || process.env["ENVIRONMENT"] === "") {
     process.env["ENVIRONMENT"] = "dev";
     process.stderr.write("ENVIRONMENT is unset: running as dev, with demo sign-ins and insecure defaults that production refuses.\n");

@@ -7,13 +7,21 @@ import { join } from "node:path";
 import { installPrograms, programsNamedIn } from "#testing/programs.ts";
 import { startPostgresServer, type PostgresServer } from "#testing/postgres-server.ts";
 import { buildWebIfNeeded } from "./build-web.ts";
+import { requireOptions } from "./options.ts";
 
 const root = join(import.meta.dirname, "..");
 const roots = ["src", "scripts", "web/src", "e2e"];
 
 const isFolder = (path: string): boolean => statSync(join(root, path), { throwIfNoEntry: false })?.isDirectory() === true;
 
-const chosen = process.argv.slice(2);
+const { positionals: chosen } = requireOptions(
+  `npm test [-- PATH ..]
+
+Runs every test, the browser's included, with the servers it starts itself; or those in the files and folders named.
+`,
+  {},
+  true,
+);
 const files = (chosen.length === 0 ? roots : chosen)
   .flatMap((path) => (isFolder(path) ? globSync(`${path}/**/*.test.ts`, { cwd: root }) : [path]))
   .sort();

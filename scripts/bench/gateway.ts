@@ -1,4 +1,4 @@
-import { parseArgs } from "node:util";
+import { parseArgs, type ParseArgsOptionsConfig } from "node:util";
 import { pinning } from "./kit/programs.ts";
 import type { Section } from "./kit/report.ts";
 import { measureBulk } from "./gateway/bulk.ts";
@@ -8,18 +8,17 @@ import { measureStreams } from "./gateway/streams.ts";
 import { measureVerify } from "./gateway/verify.ts";
 import { openGatewayWorld } from "./gateway/world.ts";
 
+export const gatewayOptions = {
+  rounds: { type: "string", default: "5" },
+  seconds: { type: "string", default: "4" },
+  only: { type: "string" },
+  minutes: { type: "string", default: "0.5" },
+} as const satisfies ParseArgsOptionsConfig;
+
 /** The gateway's own figures. `--rounds N` `--seconds N` a round, `--minutes N` of event streams (10 is the full
  * measure), `--only proxied,verify,streams,bulk,dying`. */
 export const benchGateway = async (argv: readonly string[]): Promise<Section> => {
-  const { values } = parseArgs({
-    args: [...argv],
-    options: {
-      rounds: { type: "string", default: "5" },
-      seconds: { type: "string", default: "4" },
-      only: { type: "string" },
-      minutes: { type: "string", default: "0.5" },
-    },
-  });
+  const { values } = parseArgs({ args: [...argv], options: gatewayOptions });
   const effort = { rounds: Number(values.rounds), seconds: Number(values.seconds), minutes: Number(values.minutes) };
   const parts = { proxied: measureProxied, verify: measureVerify, streams: measureStreams, bulk: measureBulk, dying: measureDying };
   const chosen = values.only?.split(",") ?? Object.keys(parts);

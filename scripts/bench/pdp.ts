@@ -1,5 +1,5 @@
 import { cpus, loadavg } from "node:os";
-import { parseArgs } from "node:util";
+import { parseArgs, type ParseArgsOptionsConfig } from "node:util";
 import { pinning } from "./kit/programs.ts";
 import type { Section } from "./kit/report.ts";
 import { measureDecisions } from "./pdp/decisions.ts";
@@ -7,20 +7,19 @@ import { measureMemory } from "./pdp/memory.ts";
 import { measureWidgets } from "./pdp/widgets.ts";
 import { openBench } from "./pdp/world.ts";
 
+export const pdpOptions = {
+  rounds: { type: "string", default: "3" },
+  seconds: { type: "string", default: "4" },
+  only: { type: "string" },
+  sizes: { type: "string", default: "10,100,1000" },
+  decisions: { type: "string", default: "1000000" },
+  activations: { type: "string", default: "200" },
+} as const satisfies ParseArgsOptionsConfig;
+
 /** Decisions beside Cerbos, a page's widgets through the gateway, and memory. `--rounds N`, `--seconds N` a round, `--sizes 10,100,1000` policies,
  * `--only decisions,widgets,memory`; for the last `--decisions 1000000` and `--activations 200`. */
 export const benchPdp = async (argv: readonly string[]): Promise<Section> => {
-  const { values } = parseArgs({
-    args: [...argv],
-    options: {
-      rounds: { type: "string", default: "3" },
-      seconds: { type: "string", default: "4" },
-      only: { type: "string" },
-      sizes: { type: "string", default: "10,100,1000" },
-      decisions: { type: "string", default: "1000000" },
-      activations: { type: "string", default: "200" },
-    },
-  });
+  const { values } = parseArgs({ args: [...argv], options: pdpOptions });
   const effort = {
     rounds: Number(values.rounds),
     seconds: Number(values.seconds),
