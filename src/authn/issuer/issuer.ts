@@ -14,7 +14,7 @@ import { clientsOf, logoutUrlOf, scopesOfClient, type WebClient } from "./client
 import { configurationOf } from "./configuration.ts";
 import { createFactors } from "./factors.ts";
 import { registerGrants } from "./grants.ts";
-import { messagePage, sendPage } from "./page.ts";
+import { cspSources, messagePage, sendPage } from "./page.ts";
 import { loadProviderLibrary } from "./provider-library.ts";
 import { signInPolicy } from "./sign-in-policy.ts";
 import { createSignIn, signInPath } from "./sign-in.ts";
@@ -138,7 +138,7 @@ export const createIssuer = async (parts: IssuerParts): Promise<Issuer> => {
   const callback = provider.callback();
   // The library's own pages (a form that sends itself) add the digest of their one script to this policy.
   const defaultHeaders = {
-    "content-security-policy": `default-src 'none'; script-src 'none'; form-action 'self' ${parts.web.publicOrigins.join(" ")}; base-uri 'none'; frame-ancestors 'none'`,
+    "content-security-policy": `default-src 'none'; script-src 'none'; form-action 'self' ${cspSources(parts.web.publicOrigins).join(" ")}; base-uri 'none'; frame-ancestors 'none'`,
     "x-content-type-options": "nosniff",
     "referrer-policy": "same-origin",
   };
