@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm, writeFile, cp } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile, cp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
@@ -82,6 +82,19 @@ test("another profile's policies on the data folder of this one are refused with
     assert.match(error.message, /a data folder of their own \(--data DIR\)/);
     return true;
   });
+});
+
+test("the documents start each profile on a data folder of its own, and ask for its tokens there", async () => {
+  let started = 0;
+  for (const name of ["authzen.md", "remote-decision-point.md"]) {
+    const text = await readFile(new URL(`../../docs/${name}`, import.meta.url), "utf8");
+    for (const [, folder] of text.matchAll(/^npm start -- --config \S*interop\S*(?: --data (\S+))?.*$/gm)) {
+      started += 1;
+      assert.ok(folder?.startsWith(".sallyport/"), `${name} starts a profile on the house's own data folder`);
+      assert.ok(text.includes(`npm run --silent token -- --client service:pep --data ${folder})`), `${name}: token of ${folder}`);
+    }
+  }
+  assert.equal(started, 3);
 });
 
 test("policies with a fault stop the start, with every fault", async (t) => {
