@@ -1,4 +1,4 @@
-import type { CommandLine } from "./command-line.ts";
+import type { CommandLine, PartName } from "./command-line.ts";
 import type { HouseAddresses } from "./house-addresses.ts";
 
 /** What a newcomer reads when the house is ready: where to go and how to sign in. */
@@ -11,16 +11,22 @@ export const bannerLines = (parts: {
   readonly demoPassword: string;
   readonly demoTotpSecret: string;
   readonly isDevelopment: boolean;
+  /** The gateway's listener speaks TLS itself. */
+  readonly isTls: boolean;
 }): readonly string[] => {
   const { commandLine, addresses } = parts;
   const address = (port: number): string => `http://localhost:${port}`;
-  const served = [...commandLine.serve].map(
-    (part) => `  ${part.padEnd(12)} ${part === "gateway" ? addresses.publicOrigin : address(addresses.ports[part])}`,
-  );
+  const gateway = `${parts.isTls ? "https" : "http"}://localhost:${addresses.ports.gateway}`;
+  const addressOf = (part: PartName): string => {
+    if (part === "gateway") return gateway;
+    return part === "issuer" && !parts.servesIssuer ? `${addresses.issuer} (not of this house)` : address(addresses.ports[part]);
+  };
+  // Where it listens is where one looks first; behind a proxy only the public origin leads there.
+  const open = addresses.publicOrigins.includes(gateway) ? gateway : addresses.publicOrigin;
+  const served = [...commandLine.serve].map((part) => `  ${part.padEnd(12)} ${addressOf(part)}`);
   if (parts.servesPeople) served.push(`  ${"demo people".padEnd(12)} ${address(addresses.ports.people)}`);
   const lines = ["", `Sallyport is ready (${parts.seconds.toFixed(1)} s).`, "", ...served, ""];
-  if (commandLine.serve.has("gateway"))
-    lines.push(`  Open ${addresses.publicOrigin} and sign in; MCP clients use ${addresses.publicOrigin}/mcp`, "");
+  if (commandLine.serve.has("gateway")) lines.push(`  Open ${open} and sign in; MCP clients use ${open}/mcp`, "");
   if (commandLine.demo && parts.servesIssuer && parts.isDevelopment) {
     lines.push(
       `  Demo sign-ins (password ${parts.demoPassword}):`,

@@ -13,6 +13,7 @@ import { bannerLines } from "./banner.ts";
 import { partNames, type CommandLine, type PartName } from "./command-line.ts";
 import { addressesOf } from "./house-addresses.ts";
 import { createHouseCallers } from "./house-callers.ts";
+import { tellOfProvider } from "./house-provider.ts";
 import { openHouseServices, type Served } from "./house-services.ts";
 import { openHouseStore } from "./house-store.ts";
 import { requireHouseSettings, type HouseSettings } from "./settings.ts";
@@ -156,8 +157,14 @@ export const startHouse = async ({ commandLine, environment, say }: StartOptions
       demoPassword,
       demoTotpSecret,
       isDevelopment: kind !== "production",
+      isTls: settings.gateway.tlsCertFile !== undefined,
     }))
       say(line);
+    if (commandLine.serve.has("gateway") && !served.servesIssuer) {
+      const ended = new AbortController();
+      stack.defer(() => ended.abort());
+      void tellOfProvider({ issuer: addresses.issuer, askIssuer, log, say, signal: ended.signal });
+    }
     const opened = stack.move();
     return { reload: () => reloadRoutes(served.reloadRoutes, say), [Symbol.asyncDispose]: () => opened.disposeAsync() };
   } catch (error) {
