@@ -11,13 +11,19 @@ const answerText = ({ answer }: Explanation): string => {
   return [outcome, status, code, reason].filter((part) => part !== undefined).join(" ");
 };
 
+/** Without a canonical form the request went no further than the door that would make it. */
+const noForm = ({ doors, answer }: Explanation): string => {
+  if (answer.code === "ambiguous_target") return "none: the target has more than one reading";
+  return `not looked for: refused before, at ${doors.at(-1)?.door ?? "the frame"}`;
+};
+
 /** An explanation as a person reads it, one fact a line. */
 export const explanationText = (method: string, target: string, told: Explanation): string => {
   const { canonical, row, mapping, authzen_request: asked, upstream, answer } = told;
   const facts: (readonly [string, string | undefined])[] = [
     ["request", `${method} ${target}`],
     ["table", told.revision],
-    ["canonical", canonical === undefined ? "none: the target has more than one reading" : `${canonical.path}${canonical.query}`],
+    ["canonical", canonical === undefined ? noForm(told) : `${canonical.path}${canonical.query}`],
     [
       "row",
       row === undefined
