@@ -9,12 +9,24 @@ export interface RouteFileFrame {
   /** Of all services that the file names, those with faults too. */
   readonly serviceNames: ReadonlySet<string>;
   readonly audiences: readonly string[];
-  readonly rows: readonly (readonly [index: number, row: RowShape])[];
+  /** Every row. Of one with faults of its own the words in `bad` are not what the file says, and no rule may judge by them. */
+  readonly rows: readonly (readonly [index: number, row: RowShape, bad: ReadonlySet<string>])[];
   readonly faults: readonly Fault[];
 }
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** What a row says without its faulty words, so that these hide nothing of the others; and which they are. */
+const mendRow = (given: Readonly<Record<string, unknown>>): readonly [row: RowShape, bad: ReadonlySet<string>] => {
+  const bad = new Set<string>();
+  const good: Record<string, unknown> = { id: "x", path: "/", methods: ["GET"], auth: "none", authz: "none" };
+  for (const [key, shape] of Object.entries(rowShape.shape)) {
+    if (!shape.safeParse(given[key]).success) bad.add(key);
+    else if (given[key] !== undefined) good[key] = given[key];
+  }
+  return [rowShape.parse(good), bad];
+};
 
 /** Reads services and rows one by one: what is wrong with one of them hides nothing of the others. */
 export const readFrame = (source: YamlSource): RouteFileFrame => {
@@ -33,11 +45,15 @@ export const readFrame = (source: YamlSource): RouteFileFrame => {
     if (read.success) services.set(name, read.data);
     else faults.push(...shapeFaults(read.error, source, at));
   }
-  const rows: (readonly [number, RowShape])[] = [];
+  const rows: (readonly [number, RowShape, ReadonlySet<string>])[] = [];
   for (const [index, given] of (Array.isArray(value["routes"]) ? value["routes"] : []).entries()) {
     const read = rowShape.safeParse(given);
-    if (read.success) rows.push([index, read.data]);
-    else faults.push(...shapeFaults(read.error, source, ["routes", index]));
+    if (read.success) {
+      rows.push([index, read.data, new Set()]);
+      continue;
+    }
+    faults.push(...shapeFaults(read.error, source, ["routes", index]));
+    if (isObject(given)) rows.push([index, ...mendRow(given)]);
   }
   return {
     services,

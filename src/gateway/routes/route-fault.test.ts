@@ -429,6 +429,36 @@ routes:
   ]);
 });
 
+test("a faulty word of a row hides no fault of its others, and brings none that is not there", async (t) => {
+  const text = `version: 1
+services:
+  crud: { base_urls: ["http://localhost:9"] }
+routes:
+  - { id: a, path: /a, target_service: crud, preserve_path: true, methods: [GET], auth: session, authz: none }
+  - { id: a, path: /x/../y, target_service: nowhere, methods: [FETCH], auth: sesion, authz: maybe, colour: red }
+  - { id: c, path: /c/./d, target_service: nowhere, upstream_path: "/{z}", methods: [GET], auth: session, authz: none }
+  - { id: 7, path: /d, target_service: internal, methods: [GET], auth: none, authz: none }
+  - { id: e, path: /e, target_service: crud, preserve_path: true, methods: [POST], auth: 1, authz: pdp, rate: session, authz_map: { POST: { resource: pages, action: view } } }
+  - { id: f, target_service: crud, upstream_path: "/{z}", methods: [GET], auth: session, authz: none }
+`;
+  const { faults } = await read(t, text);
+  assert.deepEqual(faults.map(({ path, message }) => `${path} ${message}`).toSorted(), [
+    "/routes/1 needs exactly one of upstream_path and preserve_path",
+    "/routes/1/auth must be session, bearer or none",
+    "/routes/1/authz must be none or pdp",
+    "/routes/1/colour is not known here",
+    "/routes/1/id is used by another row",
+    "/routes/1/methods/0 must be one of GET, POST, PUT, PATCH, DELETE, OPTIONS",
+    "/routes/1/path is not in its canonical form: The path has a dot segment.",
+    "/routes/1/target_service is not a key of services",
+    "/routes/2/path is not in its canonical form: The path has a dot segment.",
+    "/routes/2/target_service is not a key of services",
+    "/routes/3/id Invalid input: expected string, received number",
+    "/routes/4/auth must be session, bearer or none",
+    "/routes/5/path Invalid input: expected string, received undefined",
+  ]);
+});
+
 test("what serves, though it is likely a mistake, is warned about", async (t) => {
   const bearer = rowOf({ auth: "bearer", cors_origins: "[https://a.example]" });
   const mapped = rowOf({ id: "b", path: '"/b/{x}"', authz: "pdp", methods: "[GET, POST]" });

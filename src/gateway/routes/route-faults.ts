@@ -8,7 +8,10 @@ import type { RowShape } from "./route-row.ts";
 
 export interface RowContext {
   readonly row: RowShape;
-  readonly pattern: RoutePattern;
+  /** Words of the row that are not what the file says, because those are faulty: no rule that reads one is applied. */
+  readonly bad: ReadonlySet<string>;
+  /** Absent where the path itself is faulty. */
+  readonly pattern: RoutePattern | undefined;
   readonly service: RouteService | undefined;
   /** Whether the file names the row's service, however faulty. */
   readonly isKnownService: boolean;
@@ -62,7 +65,8 @@ const targetFaults = (context: RowContext): void => {
   }
   if (row.target_service === "internal") {
     if (row.internal === false) add(["internal"], "must be true or absent with target_service internal");
-    if (!handlers.includes(row.id)) add(["id"], `names no handler of the gateway; known are ${handlers.join(", ")}`);
+    if (!context.bad.has("id") && !handlers.includes(row.id))
+      add(["id"], `names no handler of the gateway; known are ${handlers.join(", ")}`);
     if (row.upstream_path !== undefined) add(["upstream_path"], "an internal row has none");
     return;
   }
@@ -73,7 +77,7 @@ const targetFaults = (context: RowContext): void => {
     const fault = upstreamPathFault(row.upstream_path);
     if (fault !== undefined) add(["upstream_path"], fault);
     for (const name of namesIn(row.upstream_path))
-      if (!pattern.names.has(name)) add(["upstream_path"], `{${name}} is not captured by the path`);
+      if (pattern?.names.has(name) === false) add(["upstream_path"], `{${name}} is not captured by the path`);
   }
 };
 
@@ -82,7 +86,7 @@ const credentialFaults = ({ row, pattern, add }: RowContext): void => {
   if (row.authz === "none" && row.authz_map !== undefined) add(["authz_map"], "goes with authz: pdp");
   for (const method of Object.keys(row.authz_map ?? {}))
     if (!(row.methods as string[]).includes(method)) add(["authz_map", method], "is not one of the row's methods");
-  if (row.auth === "none" && pattern.text === "/*") add(["auth"], "none is not allowed on a catch-all");
+  if (row.auth === "none" && pattern?.text === "/*") add(["auth"], "none is not allowed on a catch-all");
   if (row.bearer !== undefined && row.auth !== "bearer") add(["bearer"], "goes with auth: bearer");
   if (row.cors_origins.length > 0 && row.auth !== "bearer")
     add(["cors_origins"], "go with auth: bearer; a cookie is never sent across origins");
@@ -91,7 +95,7 @@ const credentialFaults = ({ row, pattern, add }: RowContext): void => {
   if (row.bearer?.resource !== undefined && !/^\/mcp(?:\/[^/]+)?$/.test(row.bearer.resource))
     add(["bearer", "resource"], "names no document of this gateway: /mcp or /mcp/{view}");
   for (const text of [...(row.bearer?.audiences ?? []), ...(row.bearer?.resource === undefined ? [] : [row.bearer.resource])])
-    for (const name of namesIn(text)) if (!pattern.names.has(name)) add(["bearer"], `{${name}} is not captured by the path`);
+    for (const name of namesIn(text)) if (pattern?.names.has(name) === false) add(["bearer"], `{${name}} is not captured by the path`);
 };
 
 /** Tokens for services outside the house: made for that service alone, and only for somebody. */
@@ -125,16 +129,19 @@ const policyFaults = (context: RowContext): void => {
 
 /** Every rule that one row can break by itself. */
 export const rowFaults = (context: RowContext): void => {
-  const { row, isBuiltIn, add } = context;
+  const { row, bad, isBuiltIn, add } = context;
+  const areGood = (...words: readonly (keyof RowShape)[]): boolean => words.every((word) => !bad.has(word));
+  for (const at of placesOf(row, [])) add(at, "placeholders are not allowed here");
   if (isBuiltIn) add(["path"], "lies under a path that the gateway serves by itself");
-  targetFaults(context);
-  credentialFaults(context);
-  policyFaults(context);
+  const forwarded: readonly (keyof RowShape)[] = row.hosts === undefined ? [] : ["auth", "csrf", "authz_map", "token_policy", "streaming"];
+  if (areGood("hosts", "target_service", "internal", "upstream_path", "preserve_path", ...forwarded)) targetFaults(context);
+  if (areGood("auth", "authz", "authz_map", "methods", "bearer", "cors_origins", "rate", "csrf", "hosts")) credentialFaults(context);
+  if (areGood("auth", "token_policy", "bearer", "target_service", "hosts")) policyFaults(context);
+  if (!areGood("streaming", "auth", "methods", "target_service", "delete_body")) return;
   if (row.streaming && row.auth === "session" && row.methods.some((method) => method !== "GET" && method !== "OPTIONS"))
     add(["streaming"], "with auth: session is an event stream: GET alone");
   if (row.streaming && row.target_service === "internal") add(["streaming"], "goes with an upstream service");
   if (row.delete_body && !row.methods.includes("DELETE")) add(["delete_body"], "goes with the method DELETE");
-  for (const at of placesOf(row, [])) add(at, "placeholders are not allowed here");
 };
 
 /** Where a row holds a `${NAME}`, but for the audiences of its tokens. */

@@ -114,19 +114,20 @@ export const readRouteTable = (
   const audiences = frame.audiences.map((text, index) => fill(text, ["audiences", index]));
   const compiled: { route: Route; index: number }[] = [];
   const ids = new Set<string>();
-  for (const [index, row] of frame.rows) {
+  for (const [index, row, bad] of frame.rows) {
     const at = ["routes", index];
-    if (ids.has(row.id)) add([...at, "id"], "is used by another row");
-    ids.add(row.id);
-    const pattern = parsePattern(row.path);
-    if (typeof pattern === "string") {
-      add([...at, "path"], pattern);
-      continue;
+    if (!bad.has("id")) {
+      if (ids.has(row.id)) add([...at, "id"], "is used by another row");
+      ids.add(row.id);
     }
+    const parsed = bad.has("path") ? undefined : parsePattern(row.path);
+    if (typeof parsed === "string") add([...at, "path"], parsed);
+    const pattern = typeof parsed === "string" ? undefined : parsed;
     const service = row.target_service === undefined ? undefined : services.get(row.target_service);
     const addHere: AddFault = (where, message) => add([...at, ...where], message);
     rowFaults({
       row,
+      bad,
       pattern,
       service,
       // A service with faults of its own is named all the same.
@@ -135,9 +136,11 @@ export const readRouteTable = (
       houseAudiences: parts.houseAudiences,
       handlers: parts.handlers,
       publicHosts: parts.publicHosts,
-      isBuiltIn: row.hosts === undefined && parts.isBuiltIn(samplePath(pattern.segments)),
+      isBuiltIn: row.hosts === undefined && !bad.has("hosts") && pattern !== undefined && parts.isBuiltIn(samplePath(pattern.segments)),
       add: addHere,
     });
+    // What is mapped, and which rows clash, is told by path and methods; without them there is nothing more to see.
+    if (pattern === undefined || ["methods", "auth", "hosts"].some((word) => bad.has(word))) continue;
     for (const [method, mapping] of Object.entries(row.authz_map ?? {}))
       for (const fault of mappingFaults(mapping, pattern, ["authz_map", method])) addHere(fault.at, fault.message);
     const mappings = mappingsOf(row, pattern, parts.pdp, {
@@ -164,7 +167,7 @@ export const readRouteTable = (
       }
     }
     for (const warning of rowWarnings(row)) warnings.push(faultAt([...at, ...warning.at], warning.message));
-    for (const method of row.authz === "pdp" ? row.methods : []) {
+    for (const method of row.authz === "pdp" && !bad.has("authz_map") ? row.methods : []) {
       if (method === "OPTIONS" || mappings.has(method)) continue;
       const fault = faultAt([...at, "methods"], `no decision is mapped for ${method}`);
       (parts.pdp.validationStrict ? faults : warnings).push(fault);
