@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Explanation } from "#contract/routes.ts";
-import { explanationText } from "./explanation-text.ts";
+import { explanationText } from "./routes/explanation-text.ts";
 
 const refused = (door: "frame" | "canonical_form", code: string): Explanation => ({
   revision: "r",
