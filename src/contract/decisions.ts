@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { obligation } from "./authzen.ts";
 import { endpoint } from "./endpoint.ts";
-import { timestamp } from "./ids.ts";
+import { decisionId, timestamp } from "./ids.ts";
 
 /** What was decided, why, and what would change it. */
 
@@ -97,7 +97,7 @@ export const decisionRecord = z.object({
 export type DecisionRecord = z.infer<typeof decisionRecord>;
 
 export const getDecision = endpoint("pdp", "GET", "/access/v1/decisions/{id}", {
-  params: z.object({ id: z.string() }),
+  params: z.object({ id: decisionId }),
   query: z.strictObject({ remedy: z.enum(["true", "false"]).optional() }),
   reply: decisionRecord,
   auth: "bearer",

@@ -21,6 +21,11 @@ export const prose = (least: number, most: number) =>
     .regex(/^[\P{Cc}\n\t]*$/u, "holds a control character")
     .refine((text) => text.isWellFormed(), "holds half a surrogate pair");
 
+/** Id of a decision: of the call, and behind a dot the place in a batch. */
+export const decisionIdPattern = /^(d_[0-7][0-9A-HJKMNP-TV-Z]{25})(?:\.(0|[1-9][0-9]{0,3}))?$/;
+/** In a path: anything else is no decision, and nobody need be asked about it. */
+export const decisionId = z.string().regex(decisionIdPattern, "is not the id of a decision");
+
 /** RFC 3339 UTC with milliseconds. */
 export const timestamp = z.iso.datetime({ offset: true });
 

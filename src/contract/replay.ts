@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { reasons } from "./authzen.ts";
 import { endpoint } from "./endpoint.ts";
-import { plainText, timestamp } from "./ids.ts";
+import { decisionId, plainText, timestamp } from "./ids.ts";
 import { mayEdit, mayView, POLICIES, policyRefusals, policyVersion } from "./policies.ts";
 
 /** Recorded decisions, made again by another version: many at once, or a single one. */
@@ -98,7 +98,7 @@ const ruled = z.object({
 });
 
 export const replayDecision = endpoint("pdp", "POST", "/access/v1/decisions/{id}/replay", {
-  params: z.object({ id: z.string() }),
+  params: z.object({ id: decisionId }),
   body: z.strictObject({ version: policyVersion.optional() }).optional(),
   reply: z.object({
     decision_id: z.string(),

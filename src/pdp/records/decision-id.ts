@@ -1,10 +1,9 @@
 import { randomBytes } from "node:crypto";
+import { decisionIdPattern } from "#contract/ids.ts";
 
 const ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const TIME_CHARS = 10;
 const RANDOM_CHARS = 16;
-
-const pattern = /^(d_[0-7][0-9A-HJKMNP-TV-Z]{25})(?:\.(0|[1-9][0-9]{0,3}))?$/;
 
 /**
  * Ids of decision calls: `d_` and a ULID, so that they sort by time. Within a millisecond each id of this maker is greater than the
@@ -45,7 +44,7 @@ export interface DecisionId {
 
 /** `undefined`: not the form of our ids. */
 export const parseDecisionId = (text: string): DecisionId | undefined => {
-  const [, callId, index] = pattern.exec(text) ?? [];
+  const [, callId, index] = decisionIdPattern.exec(text) ?? [];
   if (callId === undefined) return undefined;
   return index === undefined ? { callId } : { callId, index: Number(index) };
 };
