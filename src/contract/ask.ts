@@ -42,7 +42,7 @@ export const readProblem = async (response: Response): Promise<Problem> => {
     return new Problem("upstream_bad_response", { cause: { status: response.status } });
   }
   const {
-    type: _type,
+    type,
     title: _title,
     status: _status,
     detail,
@@ -59,6 +59,7 @@ export const readProblem = async (response: Response): Promise<Problem> => {
   return new Problem(code as never, {
     ...(typeof detail === "string" ? { detail } : {}),
     ...(Array.isArray(errors) ? { errors: errors as readonly Fault[] } : {}),
+    ...(type === undefined || type === `urn:sallyport:problem:${code}` ? {} : { type }),
     members,
     headers,
     ...(response.status === 409 ? { status: 409 } : {}),

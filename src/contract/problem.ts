@@ -219,12 +219,18 @@ export interface Fault {
   readonly hint?: string;
 }
 
+/** Members that RFC 9457 and the house give every body their meaning: none of a problem's own may take their place. */
+export const standardMembers = ["type", "title", "status", "detail", "instance", "code", "correlation_id", "errors"] as const;
+type StandardMember = (typeof standardMembers)[number];
+
 export interface ProblemOptions {
   /** May be shown to the caller: never a secret, a token or the text that was refused. */
   readonly detail?: string;
   readonly errors?: readonly Fault[];
-  /** Further members of the body, e.g. `decision_id`, `reason`, `step_up`. Wire names. */
-  readonly members?: Readonly<Record<string, unknown>>;
+  /** Further members of the body, e.g. `decision_id`, `reason`, `step_up`. Wire names; never a standard one. */
+  readonly members?: Readonly<Record<string, unknown>> & { readonly [name in StandardMember]?: never };
+  /** URI of the kind of problem, where a profile of a standard names its own. */
+  readonly type?: string;
   /** Status instead of the code's own, where one word has two: a reservation refuses as a conflict (409) what a call refuses as forbidden (403). */
   readonly status?: 409;
   /** Headers of the answer, e.g. `www-authenticate`, `retry-after`, `allow`. */

@@ -1,16 +1,21 @@
-import { Problem, type ProblemBody } from "#contract/problem.ts";
+import { Problem, standardMembers, type ProblemBody } from "#contract/problem.ts";
 
-/** RFC 9457 body of a problem. */
-export const problemBody = (problem: Problem, correlationId: string): ProblemBody => ({
-  type: `urn:sallyport:problem:${problem.code}`,
-  title: problem.title,
-  status: problem.status,
-  ...(problem.options.detail === undefined ? {} : { detail: problem.options.detail }),
-  code: problem.code,
-  correlation_id: correlationId,
-  ...(problem.options.errors === undefined ? {} : { errors: problem.options.errors }),
-  ...problem.options.members,
-});
+const isStandard: ReadonlySet<string> = new Set(standardMembers);
+
+/** RFC 9457 body of a problem. What a problem says of its own never takes the place of a standard member. */
+export const problemBody = (problem: Problem, correlationId: string): ProblemBody => {
+  const { type, detail, errors, members = {} } = problem.options;
+  return {
+    type: type ?? `urn:sallyport:problem:${problem.code}`,
+    title: problem.title,
+    status: problem.status,
+    ...(detail === undefined ? {} : { detail }),
+    code: problem.code,
+    correlation_id: correlationId,
+    ...(errors === undefined ? {} : { errors }),
+    ...Object.fromEntries(Object.entries(members).filter(([name]) => !isStandard.has(name))),
+  };
+};
 
 /** What a decision point of somebody else calls its decisions may be anything; only what a header can hold becomes one. */
 export const isHeaderText = (value: unknown): value is string => typeof value === "string" && /^[\x21-\x7e]{1,256}$/.test(value);

@@ -289,7 +289,10 @@ test("pause, resume and revoke: one version each, told to those it concerns, and
   assert.deepEqual([revoked.status, revoked.body.status, revoked.body.end_reason], [200, "revoked", "no longer needed"]);
   const twice = await world.call("ben", "POST", `${path}/revoke`, { body: { reason: "another reason" } });
   assert.deepEqual([twice.status, twice.body.ended_at, twice.body.end_reason], [200, revoked.body.ended_at, "no longer needed"]);
-  for (const verb of ["pause", "resume"]) assert.equal((await stop("ben", verb, { "if-match": "*" })).body.code, "delegation_ended");
+  for (const verb of ["pause", "resume"]) {
+    const { status, code, delegation_status } = (await stop("ben", verb, { "if-match": "*" })).body as unknown as Record<string, unknown>;
+    assert.deepEqual([status, code, delegation_status], [409, "delegation_ended", "revoked"]);
+  }
   assert.deepEqual(
     (
       await world.call("service:crud", "POST", `${BASE}/reservations`, {

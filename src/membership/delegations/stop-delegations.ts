@@ -17,7 +17,7 @@ const changeOf = (stop: Stop, row: DelegationRow, reason: string, now: Date): St
   if (isFinal(row)) {
     if (stop === "revoke" && row.status === "revoked") return undefined;
     throw new Problem("delegation_ended", {
-      members: { status: row.status, ...(row.ended_at === null ? {} : { ended_at: row.ended_at }) },
+      members: { delegation_status: row.status, ...(row.ended_at === null ? {} : { ended_at: row.ended_at }) },
     });
   }
   switch (stop) {

@@ -166,7 +166,9 @@ export const createAccessRequests = (parts: AccessRequestsParts) => {
     const row = await store.readRequest(database, id);
     if (row === undefined) throw taskProblem("unknown_task");
     const status = statusOf(row, now());
-    throw status === "expired" ? taskProblem("task_expired") : taskProblem("invalid_task_state", `It is ${status}.`, { status });
+    throw status === "expired"
+      ? taskProblem("task_expired")
+      : taskProblem("invalid_task_state", `It is ${status}.`, { request_status: status });
   };
 
   return {

@@ -258,6 +258,12 @@ forEachDatabase("a request is answered, cancelled or runs out once", pdpRooms, a
   ] as const) {
     const late = await send(login, path, body);
     assert.deepEqual([late.status, late.body.code], [409, "invalid_task_state"]);
+    const { status, request_status, type } = late.body as unknown as Record<string, unknown>;
+    assert.deepEqual(
+      [status, request_status, type],
+      [409, "denied", "urn:openid:authzen:access-request:error:invalid_task_state"],
+      "the status of RFC 9457 is that of the answer",
+    );
   }
   const cancelled = await askFor("cleo", "b");
   assert.equal((await send("cleo", `${REQUESTS}/${cancelled.id}/cancel`)).body.task.status, "cancelled");

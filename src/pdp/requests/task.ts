@@ -1,5 +1,5 @@
 import type { AccessRequestReply, AccessRequestTask, ShownCall } from "#contract/access-requests.ts";
-import { Problem, type ProblemCode } from "#contract/problem.ts";
+import { Problem, type ProblemCode, type ProblemOptions } from "#contract/problem.ts";
 import { displayOf } from "./offer.ts";
 import type { RequestRow } from "./request-store.ts";
 
@@ -7,11 +7,12 @@ import type { RequestRow } from "./request-store.ts";
 export const taskProblem = (
   code: Extract<ProblemCode, "invalid_denial_binding" | "duplicate_request" | "unknown_task" | "task_expired" | "invalid_task_state">,
   detail?: string,
-  members: Readonly<Record<string, unknown>> = {},
+  members: NonNullable<ProblemOptions["members"]> = {},
 ): Problem =>
   new Problem(code, {
     ...(detail === undefined ? {} : { detail }),
-    members: { ...members, type: `urn:openid:authzen:access-request:error:${code}` },
+    type: `urn:openid:authzen:access-request:error:${code}`,
+    members,
   });
 
 /** What the reader may do with it now. */
