@@ -8,6 +8,8 @@ type Step = Remedy["changes"][number]["steps"][number];
 export interface Candidate {
   readonly step: Step;
   readonly cost: number;
+  /** Holds for the one act that was asked for, and opens nothing else. */
+  readonly thisActAlone?: true;
   apply(question: Question): Question;
 }
 

@@ -45,6 +45,7 @@ const assuranceSteps = (question: Question, engine: Engine): readonly Candidate[
               : [approvers],
       },
       cost: 1,
+      thisActAlone: true,
       apply: (asked) => ({ ...asked, inputs: { ...asked.inputs, approved: true } }),
     });
   }

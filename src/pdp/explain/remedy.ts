@@ -92,7 +92,8 @@ export const findRemedy = async (
 
 /**
  * What else the change would open to the subject: every pair that is asked of a whole collection, and those of this very
- * resource. What a new membership would bring by grants to other resources only the graph can say.
+ * resource. What a new membership would bring by grants to other resources only the graph can say. An approval binds one
+ * act, so neither the one that is proposed nor one that held already counts for the others.
  */
 const alsoOpened = async (question: Question, steps: readonly Candidate[], engine: Engine): Promise<readonly Pair[]> => {
   const others = pairs.filter(
@@ -101,6 +102,8 @@ const alsoOpened = async (question: Question, steps: readonly Candidate[], engin
       engine.bundle.schema.actions.has(pair.key) &&
       (pair.of === "all" || (pair.entity === question.pair.entity && question.facts.resource !== null)),
   );
+  const lasting = steps.filter((step) => step.thisActAlone !== true);
+  if (lasting.length === 0) return [];
   const { agentId: _agent, ...direct } = question;
   const opened: Pair[] = [];
   for (const [index, pair] of others.entries()) {
@@ -111,9 +114,10 @@ const alsoOpened = async (question: Question, steps: readonly Candidate[], engin
       const asked: Question = {
         ...variant,
         pair,
+        inputs: { ...variant.inputs, approved: false, could: false },
         ...(pair.of === "all" ? { resourceId: "*", facts: { ...variant.facts, resource: null } } : {}),
       };
-      return !engine.judge(asked).permit && engine.judge(steps.reduce((held, step) => step.apply(held), asked)).permit;
+      return !engine.judge(asked).permit && engine.judge(lasting.reduce((held, step) => step.apply(held), asked)).permit;
     });
     if (opens) opened.push(pair);
   }
