@@ -21,6 +21,7 @@ import { ConfigurationRefused, readPdpConfiguration } from "./configuration-file
 import { createCallRate } from "./endpoints/call-rate.ts";
 import { serveDecisions } from "./endpoints/decisions.ts";
 import { serveEvaluations } from "./endpoints/evaluations.ts";
+import { withFitText } from "./endpoints/fit-text.ts";
 import { serveHealth } from "./endpoints/health.ts";
 import { parsePdpBody } from "./endpoints/parse-body.ts";
 import { serveMetadata } from "./endpoints/metadata.ts";
@@ -136,7 +137,7 @@ export const createPdp = async (parts: PdpParts): Promise<Service> => {
   const house = new Set(config.houseClients.map((name) => `service:${name}`));
   const callRate = createCallRate(config.callsPerSecond, now);
   const pepOf = (caller: Caller): Pep => ({ caller, isHouse: caller.isHouseService && house.has(caller.sub) });
-  const router = createRouter<Caller>({
+  const rawRouter = createRouter<Caller>({
     ...(parts.tracing === undefined ? {} : { tracing: parts.tracing }),
     name: "pdp",
     authenticate: async (request, endpoint) => {
@@ -150,6 +151,7 @@ export const createPdp = async (parts: PdpParts): Promise<Service> => {
     parseJson: parsePdpBody,
     badInputStatus: 400,
   });
+  const router = withFitText(rawRouter);
   const nextDecisionId = createDecisionIds(now);
   // One's own right to see a decision is asked of the policies even where authorization is switched off.
   const viewers = createViewers({ ...parts, decisionPoint: deciding, records, nextDecisionId, self: parts.identity.clientId });

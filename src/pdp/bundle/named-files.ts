@@ -2,6 +2,7 @@ import { isNode, LineCounter, parseDocument } from "yaml";
 import { z } from "zod";
 import { shownFile, type Finding } from "./findings.ts";
 import type { PolicyFiles } from "./policy-files.ts";
+import { readYamlValue } from "./yaml-value.ts";
 
 /** What a decision may oblige an enforcement point to do. Several rows may be stricter or laxer forms of one obligation: their `id`. */
 const obligationKind = z.strictObject({
@@ -39,7 +40,8 @@ const readFile = <T>(files: PolicyFiles, name: string, row: z.ZodType<T>, faults
   const text = files[name];
   const file = shownFile(name);
   if (text === undefined) return new Map();
-  const document = parseDocument(text, { uniqueKeys: true, strict: true });
+  const lines = new LineCounter();
+  const document = parseDocument(text, { uniqueKeys: true, strict: true, lineCounter: lines });
   for (const error of document.errors)
     faults.push({
       path: file,
@@ -48,15 +50,15 @@ const readFile = <T>(files: PolicyFiles, name: string, row: z.ZodType<T>, faults
       ...(error.linePos === undefined ? {} : { line: error.linePos[0].line, column: error.linePos[0].col }),
     });
   if (document.errors.length > 0) return new Map();
-  const read = z.record(z.string().regex(/^[a-z][a-z0-9-]*$/), row).safeParse(document.toJS({ maxAliasCount: 0 }) ?? {});
+  const said = readYamlValue(document, lines, file, 0, faults);
+  if (said === undefined) return new Map();
+  const read = z.record(z.string().regex(/^[a-z][a-z0-9-]*$/), row).safeParse(said.value ?? {});
   if (read.success) return new Map(Object.entries(read.data));
-  const lines = new LineCounter();
-  const placed = parseDocument(text, { lineCounter: lines });
   for (const issue of read.error.issues)
     faults.push({
       path: `${file}/${issue.path.join("/")}`,
       file,
-      ...placeOfNode(placed, lines, issue.path),
+      ...placeOfNode(document, lines, issue.path),
       message: `${issue.path.join(".")} ${issue.message}`.trim(),
     });
   return new Map();

@@ -2,6 +2,7 @@ import { LineCounter, parseDocument, isSeq, isNode } from "yaml";
 import { z } from "zod";
 import { shownFile, type Finding } from "#pdp/bundle/findings.ts";
 import type { PolicyFiles } from "#pdp/bundle/policy-files.ts";
+import { readYamlValue } from "#pdp/bundle/yaml-value.ts";
 
 const resourceWord = z.string().min(1);
 
@@ -58,8 +59,9 @@ export const readCases = (files: PolicyFiles, faults: Finding[]): readonly Polic
       faults.push({ path: file, file, message: "must be a list of cases" });
       continue;
     }
-    const values = document.toJS({ maxAliasCount: 100 }) as readonly unknown[];
-    for (const [index, value] of values.entries()) {
+    const said = readYamlValue(document, lines, file, 100, faults);
+    if (said === undefined) continue;
+    for (const [index, value] of (said.value as readonly unknown[]).entries()) {
       const node = list.items[index];
       const at = isNode(node) && node.range ? lines.linePos(node.range[0]) : undefined;
       const place = at === undefined ? {} : { line: at.line, column: at.col };
