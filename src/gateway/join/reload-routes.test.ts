@@ -105,15 +105,15 @@ test("a broken file changes nothing and every fault comes back, with file, line 
   assert.deepEqual(
     body.errors?.map(({ path, message, file, line, column: at }) => ({ path, message, file, line, at })),
     [
-      { path: "/routes/1/auth", message: "must be session, bearer or none", file: routesFile, line: 5, at: column(5, "nobody") },
+      { path: "/routes/1/auth", message: "row one: must be session, bearer or none", file: routesFile, line: 5, at: column(5, "nobody") },
       {
         path: "/routes/2/id",
-        message: "must be 1-64 of a-z 0-9 . _ - and begin with a letter",
+        message: "row Two: must be 1-64 of a-z 0-9 . _ - and begin with a letter",
         file: routesFile,
         line: 6,
         at: column(6, "Two"),
       },
-      { path: "/routes/2/colour", message: "is not known here", file: routesFile, line: 6, at: column(6, "colour") },
+      { path: "/routes/2/colour", message: "row Two: is not known here", file: routesFile, line: 6, at: column(6, "colour") },
     ],
   );
   assert.deepEqual([(await get("/api/one")).status, (await get("/api/two")).status], [200, 404]);

@@ -72,9 +72,9 @@ routes:
   assert.deepEqual(faults, [
     "1:10 must be 1",
     "3:40 is not known here",
-    "5:9 must be 1-64 of a-z 0-9 . _ - and begin with a letter",
-    "9:20 must be one of GET, POST, PUT, PATCH, DELETE, OPTIONS",
-    "10:11 must be session, bearer or none",
+    "5:9 row Bad: must be 1-64 of a-z 0-9 . _ - and begin with a letter",
+    "9:20 row Bad: must be one of GET, POST, PUT, PATCH, DELETE, OPTIONS",
+    "10:11 row Bad: must be session, bearer or none",
   ]);
 });
 
@@ -90,15 +90,15 @@ test("rules between fields and rows are faults too, all at once", async (t) => {
   assert.deepEqual(
     faults.map((fault) => fault.replace(/^\d+:\d+ /, "")),
     [
-      "is not a key of services",
-      "needs exactly one of upstream_path and preserve_path",
-      "is used by another row",
-      "no decision is mapped for GET",
-      "pdp needs a session or a bearer",
-      "names no handler of the gateway; known are one.handler",
-      "lies under a path that the gateway serves by itself",
-      "nothing/at_all is not a pair that the decision point knows",
-      "{y} is not captured by /d/{x}",
+      "row a: is not a key of services",
+      "row a: needs exactly one of upstream_path and preserve_path",
+      "row a: is used by another row",
+      "row a: no decision is mapped for GET",
+      "row a: pdp needs a session or a bearer",
+      "row c: names no handler of the gateway; known are one.handler",
+      "row c: lies under a path that the gateway serves by itself",
+      "row one.handler: nothing/at_all is not a pair that the decision point knows",
+      "row one.handler: {y} is not captured by /d/{x}",
     ],
   );
 });
@@ -337,11 +337,11 @@ test("without strict validation an unmapped method is a warning", async (t) => {
   const { warnings } = await load(t, routes, "validation_strict: false\n");
   assert.deepEqual(
     warnings.map((warning) => warning.message),
-    ["no decision is mapped for POST"],
+    ["row a: no decision is mapped for POST"],
   );
   assert.deepEqual(
     (await faultsOf(t, routes)).map((fault) => fault.replace(/^\d+:\d+ /, "")),
-    ["no decision is mapped for POST"],
+    ["row a: no decision is mapped for POST"],
   );
 });
 

@@ -397,9 +397,9 @@ test("rows of overlapping hosts clash; a session and a bearer row of one path ar
   assert.deepEqual((await read(t, sound)).faults, []);
   const clashing = `${sound}${row("d", `${served}, auth: none`)}${row("e", hosted('"localhost:8080"'))}`;
   assert.deepEqual((await read(t, clashing)).faults.map(lineOf), [
-    "routes.yaml:6:20 /routes/1/path serves GET of the same paths as row a",
-    "routes.yaml:8:20 /routes/3/path serves GET of the same paths as row a",
-    "routes.yaml:9:20 /routes/4/path serves GET of the same paths as row c",
+    "routes.yaml:6:20 /routes/1/path row b: serves GET of the same paths as row a",
+    "routes.yaml:8:20 /routes/3/path row d: serves GET of the same paths as row a",
+    "routes.yaml:9:20 /routes/4/path row e: serves GET of the same paths as row c",
   ]);
 });
 
@@ -415,17 +415,17 @@ routes:
 `;
   const { faults } = await read(t, text, 'endpoint_map:\n  "/c": { GET: { resource: pages, action: burn } }\n  "/d/*/e": {}\nwhat: 1\n');
   assert.deepEqual(faults.map(lineOf).toSorted(), [
-    "pdp.yaml:2:16 /endpoint_map//c/GET pages/burn is not a pair that the decision point knows",
+    "pdp.yaml:2:16 /endpoint_map//c/GET row b: pages/burn is not a pair that the decision point knows",
     "pdp.yaml:3:13 /endpoint_map//d/*/e may have * only as its whole last segment and {name} only as a whole segment",
     "pdp.yaml:4:1 /what is not known here",
     "routes.yaml:1:10 /version must be 1",
     "routes.yaml:3:40 /services/crud/colour is not known here",
     "routes.yaml:4:22 /services/far/base_urls/0 must be http or https",
-    "routes.yaml:6:11 /routes/0/id must be 1-64 of a-z 0-9 . _ - and begin with a letter",
-    "routes.yaml:7:20 /routes/1/path lies under a path that the gateway serves by itself",
-    "routes.yaml:8:11 /routes/2/id is used by another row",
-    "routes.yaml:8:40 /routes/2/target_service is not a key of services",
-    "routes.yaml:8:61 /routes/2/upstream_path {x} is not captured by the path",
+    "routes.yaml:6:11 /routes/0/id row A: must be 1-64 of a-z 0-9 . _ - and begin with a letter",
+    "routes.yaml:7:20 /routes/1/path row b: lies under a path that the gateway serves by itself",
+    "routes.yaml:8:11 /routes/2/id row b: is used by another row",
+    "routes.yaml:8:40 /routes/2/target_service row b: is not a key of services",
+    "routes.yaml:8:61 /routes/2/upstream_path row b: {x} is not captured by the path",
   ]);
 });
 
@@ -466,10 +466,10 @@ test("what serves, though it is likely a mistake, is warned about", async (t) =>
   const { faults, warnings } = await read(t, head + bearer + mapped, pdp);
   assert.deepEqual(faults, []);
   assert.deepEqual(warnings.map(lineOf), [
-    "routes.yaml:9:14 /routes/0/methods has cors_origins without OPTIONS: a browser asks first, and is refused",
+    "routes.yaml:9:14 /routes/0/methods row a: has cors_origins without OPTIONS: a browser asks first, and is refused",
     "pdp.yaml:3:20 /endpoint_map//b/{x}/GET maps row b; prefer its authz_map",
-    "routes.yaml:17:14 /routes/1/methods no decision is mapped for POST",
+    "routes.yaml:17:14 /routes/1/methods row b: no decision is mapped for POST",
   ]);
   const strict = await read(t, head + bearer + mapped, pdp.replace("false", "true"));
-  assert.deepEqual(strict.faults.map(lineOf), ["routes.yaml:17:14 /routes/1/methods no decision is mapped for POST"]);
+  assert.deepEqual(strict.faults.map(lineOf), ["routes.yaml:17:14 /routes/1/methods row b: no decision is mapped for POST"]);
 });

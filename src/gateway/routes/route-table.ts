@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Fault } from "#contract/problem.ts";
 import { mappingFaults } from "./authz-mapping.ts";
+import { nameRows } from "./name-rows.ts";
 import type { PdpConfig } from "./pdp-config.ts";
 import { fillPlaceholders, type Variables } from "./placeholders.ts";
 import { readFrame } from "./read-frame.ts";
@@ -163,7 +164,7 @@ export const readRouteTable = (
           ...(column === undefined ? {} : { column }),
         };
         if (isKnown) warnings.push({ path, message: `maps row ${row.id}; prefer its authz_map`, ...at });
-        else faults.push({ path, message: unknown, ...at });
+        else faults.push({ path, message: `row ${row.id}: ${unknown}`, ...at });
       }
     }
     for (const warning of rowWarnings(row)) warnings.push(faultAt([...at, ...warning.at], warning.message));
@@ -185,14 +186,14 @@ export const readRouteTable = (
     });
   }
   clashFaults(compiled, add);
-  if (faults.length > 0) return { faults };
+  if (faults.length > 0) return { faults: nameRows(faults, source) };
   return {
     table: buildTable(
       compiled.map(({ route }) => route),
       services,
       parts.text,
     ),
-    warnings,
+    warnings: nameRows(warnings, source),
     faults: [],
   };
 };

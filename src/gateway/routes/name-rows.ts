@@ -1,0 +1,17 @@
+import type { Fault } from "#contract/problem.ts";
+import type { YamlSource } from "./yaml-source.ts";
+
+const idOf = (source: YamlSource, index: string): string | undefined => {
+  const { routes } = (source.value ?? {}) as { readonly routes?: unknown };
+  const row: unknown = Array.isArray(routes) ? routes[Number(index)] : undefined;
+  const id = typeof row === "object" && row !== null ? (row as { readonly id?: unknown }).id : undefined;
+  return typeof id === "string" && /^[\x21-\x7e]{1,64}$/.test(id) ? id : undefined;
+};
+
+/** The same faults, each of a row with the row's id in front: that is how whoever mends the table looks for it. */
+export const nameRows = (faults: readonly Fault[], source: YamlSource): readonly Fault[] =>
+  faults.map((fault) => {
+    const [, index] = /^\/routes\/(\d+)(?:\/|$)/.exec(fault.path) ?? [];
+    const id = index === undefined ? undefined : idOf(source, index);
+    return id === undefined ? fault : { ...fault, message: `row ${id}: ${fault.message}` };
+  });
