@@ -94,9 +94,9 @@ describe("the route table of a running house", () => {
     const rows = (shipped.match(/^ {2}- /gm) ?? []).length;
     const column = (at: number, text: string) => (broken.split("\n")[at] ?? "").indexOf(text) + 1;
     const faults = [
-      `${file}:${line}:${column(0, "Extra")} /routes/${rows}/id: must be 1-64 of a-z 0-9 . _ - and begin with a letter`,
-      `${file}:${line + 1}:${column(1, '"/{name}"')} /routes/${rows + 1}/upstream_path: {name} is not captured by the path`,
-      `${file}:${line + 1}:${column(1, "{ resource")} /routes/${rows + 1}/authz_map/GET: forms/burn is not a pair that the decision point knows`,
+      `${file}:${line}:${column(0, "Extra")} /routes/${rows}/id: row Extra: must be 1-64 of a-z 0-9 . _ - and begin with a letter`,
+      `${file}:${line + 1}:${column(1, '"/{name}"')} /routes/${rows + 1}/upstream_path: row extra: {name} is not captured by the path`,
+      `${file}:${line + 1}:${column(1, "{ resource")} /routes/${rows + 1}/authz_map/GET: row extra: forms/burn is not a pair that the decision point knows`,
     ];
     const checked = await routes("check", "--config", folder);
     const called = await routes("reload", ...port());

@@ -22,13 +22,12 @@ export const subject = z.object({ type: word, id: subjectId, properties: jsonMem
 export const resource = z.object({ type: word, id: entityId.optional(), properties: jsonMembers.optional() });
 export const action = z.object({ name: word, properties: jsonMembers.optional() });
 
-/** What a policy enforcement point asks. `key` is read only by the gateway's session and self modes. */
+/** What a policy enforcement point asks. Members that the standard does not know are not looked at: a `key` means something to the gateway's session and self modes alone. */
 export const evaluationRequest = z.object({
   subject: subject.optional(),
   action,
   resource,
   context: jsonMembers.optional(),
-  key: z.string().min(1).max(256).optional(),
 });
 
 export const obligation = z.object({ id: z.string(), type: z.string(), properties: jsonMembers.optional() });

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { jsonMembers } from "#contract/json-members.ts";
-import { Problem } from "#contract/problem.ts";
+import { Problem, type Fault } from "#contract/problem.ts";
+import { sizeFault } from "./item-size.ts";
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -48,13 +49,13 @@ const semanticShape = z.enum(["execute_all", "deny_on_first_deny", "permit_on_fi
 
 const isObject = (value: unknown): value is Members => typeof value === "object" && value !== null && !Array.isArray(value);
 
-const parseItem = (value: unknown, limits: FacadeLimits): FacadeItem | string => {
+const parseItem = (value: unknown, limits: FacadeLimits): FacadeItem | readonly Fault[] => {
   const read = itemShape.safeParse(value);
-  if (!read.success) return read.error.issues.map((issue) => `/${issue.path.map(String).join("/")} ${issue.message}`).join("; ");
+  if (!read.success) return read.error.issues.map((issue) => ({ path: `/${issue.path.map(String).join("/")}`, message: issue.message }));
   const { action, resource, context } = read.data;
   if (resource.id === "*") throw new Problem("reserved_resource_id");
-  const claims = [action.properties, resource.properties, context].map((part) => JSON.stringify(part ?? {}));
-  if (Buffer.byteLength(claims.join("")) > limits.itemBytes) return `properties and context are larger than ${limits.itemBytes} bytes`;
+  const tooLarge = sizeFault([action.properties, resource.properties, context], limits.itemBytes);
+  if (tooLarge !== undefined) return [{ path: "", message: tooLarge }];
   return {
     action: { name: action.name, properties: action.properties ?? {} },
     resource: { type: resource.type, id: resource.id, properties: resource.properties ?? {} },
@@ -63,8 +64,10 @@ const parseItem = (value: unknown, limits: FacadeLimits): FacadeItem | string =>
   };
 };
 
+const isFaulty = (item: FacadeItem | readonly Fault[]): item is readonly Fault[] => Array.isArray(item);
+
 /** An item's member takes the place of the whole default; nothing is merged deeper. */
-const withDefaults = (item: unknown, defaults: Members): unknown => {
+export const withDefaults = (item: unknown, defaults: Members): unknown => {
   if (!isObject(item)) return item;
   const given: Record<string, unknown> = {};
   for (const name of ["subject", "action", "resource", "context"]) {
@@ -89,10 +92,7 @@ export const parseEvaluation = (body: unknown, limits: FacadeLimits): FacadeAsk 
   if (!isObject(body)) throw new Problem("invalid_request", { errors: [{ path: "", message: "must be an object" }] });
   const key = Object.hasOwn(body, "key") ? parseKey(body["key"], "/key") : undefined;
   const item = parseItem(body, limits);
-  if (typeof item === "string") {
-    const errors = item.split("; ").map((text) => ({ path: text.split(" ")[0] ?? "", message: text.slice(text.indexOf(" ") + 1) }));
-    throw new Problem("invalid_request", { errors });
-  }
+  if (isFaulty(item)) throw new Problem("invalid_request", { errors: item });
   return { form: "single", entry: { key, item } };
 };
 
@@ -125,7 +125,8 @@ export const parseEvaluations = (body: unknown, limits: FacadeLimits): FacadeAsk
     if (key !== undefined && seen.has(key))
       throw new Problem("duplicate_key", { errors: [{ path, message: "another item has this key" }] });
     if (key !== undefined) seen.add(key);
-    return { key, item: parseItem(withDefaults(item, body), limits) };
+    const read = parseItem(withDefaults(item, body), limits);
+    return { key, item: isFaulty(read) ? read.map((fault) => `${fault.path} ${fault.message}`.trim()).join("; ") : read };
   });
   return { form: Array.isArray(evaluations) ? "array" : "object", entries, semantic: semantic.data ?? "execute_all" };
 };

@@ -4,6 +4,7 @@ import { searchPage } from "#contract/searches.ts";
 import { jsonMembers } from "#contract/json-members.ts";
 import { Problem } from "#contract/problem.ts";
 import { pairOf } from "#pdp/pairs.ts";
+import { sizeFault } from "./item-size.ts";
 
 type Members = Readonly<Record<string, unknown>>;
 export type SearchKind = "subject" | "resource" | "action";
@@ -50,11 +51,8 @@ export const parseSearch = (kind: SearchKind, body: unknown, limits: { readonly 
   const isCollection = asked !== undefined && pairOf(type, asked.name)?.of === "all";
   if (kind !== "resource" && id === undefined && !isCollection)
     throw new Problem("invalid_request", { errors: [{ path: "/resource/id", message: "is missing" }] });
-  const claims = [asked?.properties, properties, sent.context].map((part) => JSON.stringify(part ?? {}));
-  if (Buffer.byteLength(claims.join("")) > limits.itemBytes)
-    throw new Problem("invalid_request", {
-      errors: [{ path: "", message: `properties and context are larger than ${limits.itemBytes} bytes` }],
-    });
+  const tooLarge = sizeFault([asked?.properties, properties, sent.context], limits.itemBytes);
+  if (tooLarge !== undefined) throw new Problem("invalid_request", { errors: [{ path: "", message: tooLarge }] });
   return {
     kind,
     subjectType: kind === "subject" ? (sent.subject as { type: string }).type : "identity",

@@ -6,6 +6,8 @@ import type { z } from "zod";
 import type { Inbound } from "#gateway/front-door/inbound.ts";
 import { guardContentType } from "#gateway/read-body.ts";
 import type { Recognised } from "#gateway/recognise.ts";
+import { sizeFault } from "./item-size.ts";
+import { withDefaults } from "./parse-evaluations.ts";
 import { callerRefusals, type AskPoint, type PointAnswer, type PointCall } from "#pdp/ask-point/ask-point.ts";
 import { readEvaluation, readEvaluations, readSearch, type Semantic } from "#pdp/ask-point/point-answers.ts";
 
@@ -42,7 +44,7 @@ export interface TransparentParts {
   readonly askPoint: AskPoint;
   readonly identity: HouseIdentity;
   readonly pdpAudience: string;
-  readonly limits: { readonly items: number };
+  readonly limits: { readonly items: number; readonly itemBytes: number };
 }
 
 type Call = Pick<PointCall<unknown>, "correlationId" | "requestId" | "signal">;
@@ -56,6 +58,18 @@ export interface SentBody {
 const requireObject = (value: unknown): Readonly<Record<string, unknown>> => {
   if (isObject(value)) return value;
   throw new Problem("invalid_request", { errors: [{ path: "", message: "must be an object" }] });
+};
+
+/** The facade's limit of an item holds whoever asks: the decision point has only one of the whole body. */
+const guardSizes = (asked: readonly (readonly [path: string, item: unknown])[], limitBytes: number): void => {
+  const errors = asked.flatMap(([path, item]) => {
+    if (!isObject(item)) return [];
+    const { subject, action, resource, context } = item;
+    const properties = [subject, action, resource].map((entity) => (isObject(entity) ? entity["properties"] : undefined));
+    const message = sizeFault([...properties, context], limitBytes);
+    return message === undefined ? [] : [{ path, message }];
+  });
+  if (errors.length > 0) throw new Problem("invalid_request", { errors });
 };
 
 const semanticOf = (body: Readonly<Record<string, unknown>>): Semantic => {
@@ -92,9 +106,14 @@ export const createTransparent = (parts: TransparentParts) => {
       if (items.length > parts.limits.items)
         throw new Problem("too_many_evaluations", { detail: `At most ${parts.limits.items} in one call.` });
       guardContexts(body, items);
+      guardSizes(
+        items.length === 0 ? [["", body]] : items.map((item, index) => [`/evaluations/${index}`, withDefaults(item, body)]),
+        parts.limits.itemBytes,
+      );
       if (items.length === 0) {
         if (!isObject(body["subject"])) throw new Problem("invalid_request", { errors: [{ path: "/subject", message: "is missing" }] });
-        const one = await pass(caller, sent, { ...call, path: "/access/v1/evaluation", read: readEvaluation });
+        // A batch without items is asked as what it is: the decision point alone says what else is wrong with it.
+        const one = await pass(caller, sent, { ...call, path: `/access/v1/${form}`, read: readEvaluation });
         return { ...one, value: one.value[0] };
       }
       const read = readEvaluations(items.length, semanticOf(body));
@@ -109,6 +128,7 @@ export const createTransparent = (parts: TransparentParts) => {
     ): Promise<PointAnswer<SearchReply>> => {
       const body = requireObject(sent.value);
       guardContexts(body, []);
+      guardSizes([["", body]], parts.limits.itemBytes);
       const searched = kind === "action" ? undefined : body[kind];
       const type = isObject(searched) ? searched["type"] : undefined;
       const { limit } = (isObject(body["page"]) ? body["page"] : {}) as z.infer<typeof searchPage>;
