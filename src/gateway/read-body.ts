@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import { Problem } from "#contract/problem.ts";
+import { guardPlainBody } from "#http/plain-body.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
 import type { Inbound } from "./front-door/inbound.ts";
 
@@ -25,9 +26,18 @@ export const guardContentType = (inbound: Inbound, accepted: readonly string[]):
   }
 };
 
-/** Reads a body of at most `limit` bytes. Throws `body_too_large`, or why the body could not be read. */
-export const readBytes = async (inbound: Inbound, limit: number): Promise<Uint8Array> => {
+/** The request with a body of which nobody reads more than `limit` bytes: a row's own limit holds for what the gateway reads itself too. */
+export const limitBody = (inbound: Inbound, limit: number): Inbound =>
+  inbound.body === undefined ? inbound : { ...inbound, body: { ...inbound.body, limit } };
+
+/**
+ * Reads a body of at most `limit` bytes, as it was meant: one that is compressed is not what its bytes say. Throws `body_too_large`,
+ * `unsupported_media_type`, or why the body could not be read.
+ */
+export const readBytes = async (inbound: Inbound, most: number): Promise<Uint8Array> => {
   if (inbound.body === undefined) return new Uint8Array();
+  guardPlainBody(inbound.headers.get("content-encoding"));
+  const limit = Math.min(most, inbound.body.limit ?? most);
   if ((inbound.body.length ?? 0) > limit) throw new Problem("body_too_large");
   const chunks: Uint8Array[] = [];
   let size = 0;

@@ -10,6 +10,7 @@ import type { Inbound } from "./front-door/inbound.ts";
 import type { RateDoor } from "./limits/rate-door.ts";
 import { isForeignNavigation, isNavigation, refreshPage } from "./plain-page.ts";
 import type { Proxy } from "./proxy/proxy.ts";
+import { limitBody } from "./read-body.ts";
 import { hasBearer, type Recognised, type Recogniser } from "./recognise.ts";
 import { redirect } from "./reply.ts";
 import type { RevealDoor } from "./reveal-door.ts";
@@ -84,7 +85,8 @@ export const createServeRoute = (parts: ServeRouteParts): ServeRoute => {
     if (route.target.kind === "internal") {
       const handler = parts.inside[route.id];
       if (handler === undefined) throw new Problem("not_found");
-      return parts.tracing.span("gateway.inside", {}, () => handler(call));
+      const limited = { ...call, inbound: limitBody(inbound, route.row.body_limit) };
+      return parts.tracing.span("gateway.inside", {}, () => handler(limited));
     }
     if (route.row.streaming && who.kind === "session") {
       const requireLiving = () => parts.requireLiving(who.record);

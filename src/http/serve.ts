@@ -5,6 +5,7 @@ import { Problem, type Fault } from "#contract/problem.ts";
 import type { Log } from "#telemetry/log.ts";
 import { noTracing, type Tracing } from "#telemetry/tracing.ts";
 import { correlationIdOf } from "./correlation-id.ts";
+import { guardPlainBody } from "./plain-body.ts";
 import { asProblem, problemResponse } from "./problem-body.ts";
 import { parseStrictJson } from "./strict-json.ts";
 
@@ -104,6 +105,7 @@ const readQuery = (url: URL): Record<string, string> => {
 export const readBytes = async (request: Request, limit: number): Promise<Uint8Array> => {
   if (Number(request.headers.get("content-length") ?? 0) > limit) throw new Problem("body_too_large");
   if (request.body === null) return new Uint8Array();
+  guardPlainBody(request.headers.get("content-encoding"));
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of request.body) {
@@ -114,8 +116,7 @@ export const readBytes = async (request: Request, limit: number): Promise<Uint8A
   return Buffer.concat(chunks);
 };
 
-const isJson = (contentType: string | null): boolean =>
-  /^application\/(?:[a-z0-9.+-]+\+)?json *(?:; *charset="?utf-8"?)? *$/i.test(contentType ?? "");
+const isJson = (contentType: string | null): boolean => /^application\/json *(?:; *charset="?utf-8"?)? *$/i.test(contentType ?? "");
 
 /**
  * Routes contract endpoints to handlers: authenticate, validate in, handle, validate out, translate problems once.

@@ -15,6 +15,8 @@ export interface InboundHeaders {
 export interface InboundBody {
   /** Bytes as Content-Length announced them; `undefined` when chunked. */
   readonly length: number | undefined;
+  /** Bytes that the row allows, where the gateway reads it itself. */
+  readonly limit?: number;
   /** All of it, in one piece; for bodies of a small announced length. Called instead of `stream`, once. Throws as that does. */
   whole(): Promise<Buffer<ArrayBuffer>>;
   /** May be called once. The stream fails with a `Problem` when the client sends too slowly or wrongly. */
