@@ -79,7 +79,8 @@ export const createCedar = (parts: CedarParts): DecisionPoint => {
       ask,
       decision: ruling.permit && !unmet,
       ...(unmet ? { reason: "obligation_unsupported" as const } : ruling.reason === undefined ? {} : { reason: ruling.reason }),
-      obligations,
+      // What a permit would oblige to is nothing to a denial: who cannot keep a data scope is not told its rows.
+      obligations: unmet ? [] : obligations,
       policies: ruling.policies,
       errors: ruling.errors,
       requestable: ruling.requestable,

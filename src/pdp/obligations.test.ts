@@ -211,12 +211,30 @@ test("a permit that needs more than the enforcement point can do is a denial, an
     return results.map(({ id }) => id);
   };
   const unmet = await decide(world, token, page("ben", "people"));
-  assert.deepEqual([unmet.decision, unmet.context?.reason], [false, "obligation_unsupported"]);
+  assert.deepEqual([unmet.decision, unmet.context?.reason, unmet.context?.obligations], [false, "obligation_unsupported", undefined]);
   assert.deepEqual(await search("ben", undefined), []);
   assert.deepEqual(await search("cleo", undefined), ["my-work", "people"], "where nothing is asked nothing is lacking");
   for (const supported of [["secret_grant"], ["custom"]]) {
     const met = await decide(world, token, { ...page("ben", "people"), context: { supported_obligations: supported } });
     assert.deepEqual([met.decision, met.context?.obligations?.map(({ id }) => id)], [true, ["secret-grant"]]);
     assert.deepEqual(await search("ben", supported), ["my-work", "operations", "people"]);
+  }
+});
+
+test("a denial for an obligation that cannot be met carries nothing of what the permit would have obliged to", async (t) => {
+  const world = await pdpWorld(t);
+  const token = await world.identity.tokenFor(
+    { sub: "service:pep", tenant: "*", scopes: ["authzen.pep"], clientId: "service:pep" },
+    testAudiences.pdp,
+  );
+  const call = { subject: person("ben"), action: { name: "tools/call" }, resource: { type: "tool", id: "people.demo.list_employees" } };
+  const scoped = await decide(world, token, { ...call, context: { supported_obligations: ["data_scope"] } });
+  assert.equal(scoped.decision, true);
+  assert.equal(scoped.context?.obligations?.[0]?.id, "data-scope");
+  for (const supported of [undefined, [], ["step-up"], ["secret_grant"]]) {
+    const unmet = await decide(world, token, { ...call, context: supported === undefined ? {} : { supported_obligations: supported } });
+    assert.deepEqual([unmet.decision, unmet.context?.reason], [false, "obligation_unsupported"]);
+    assert.equal(unmet.context?.obligations, undefined);
+    assert.doesNotMatch(JSON.stringify(unmet), /row_filter_sql|tenant_ids|data_scope/);
   }
 });

@@ -36,7 +36,7 @@ export const outcomeBy = (engine: Engine, question: Question, supported: "all" |
   return outcomeOf({
     decision: ruling.permit && !unmet,
     ...(reason === undefined ? {} : { reason }),
-    obligations,
+    obligations: unmet ? [] : obligations,
     policies: ruling.policies,
   });
 };

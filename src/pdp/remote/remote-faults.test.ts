@@ -156,7 +156,8 @@ test("an obligation that nobody here knows makes a permit a denial, and a foreig
   assert.equal((await ask({ context: { supported_obligations: ["boss"] } })).decision, true);
   point.answer = withObligation({ id: "mfa", type: "step-up", properties: { acr_value: "strong", max_age_seconds: 60 } });
   assert.equal((await ask()).decision, true);
-  assert.equal((await ask({ context: { supported_obligations: [] } })).context?.reason, "obligation_unsupported");
+  const unmet = await ask({ context: { supported_obligations: [] } });
+  assert.deepEqual([unmet.context?.reason, unmet.context?.obligations], ["obligation_unsupported", undefined]);
   point.answer = json({ decision: false, context: { reason: "because I say so" } });
   assert.equal((await ask()).context?.reason, "not_granted");
   point.answer = json({ decision: false, context: { reason: "step_up_required" } });

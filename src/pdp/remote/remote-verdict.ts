@@ -78,6 +78,6 @@ export const readVerdict = (ask: Ask, tenant: string, question: Question, reply:
   return verdictOf(ask, tenant, question, {
     decision: !unmet,
     ...(unmet ? { reason: "obligation_unsupported" as const } : {}),
-    obligations,
+    obligations: unmet ? [] : obligations,
   });
 };
