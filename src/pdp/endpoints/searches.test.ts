@@ -165,6 +165,43 @@ test("pages follow one another without a gap or a repeat, and say where they end
   }
 });
 
+test("7 a page over 60 published pages among 450: no gap, no repeat, byte order, across every chunk of candidates", async (t) => {
+  const world = await pdpWorld(t);
+  const token = await pepToken(world);
+  const starts = ["A", "Z", "_", "a", "z", "\u00e9", "\u8a9e", "\uffee", "\u{1f600}"];
+  const drafts = Array.from({ length: 450 }, (_none, index) => ({
+    id: `resource:acme.pages.many-${index}`,
+    kind: "Resource" as const,
+    name: `Page ${index}`,
+    system: "sallyport",
+    tenant_id: "tenant:acme",
+    external_id: `${starts[index % starts.length]}-${(index * 7919) % 450}`,
+    props: { type: "pages" },
+  }));
+  // A stretch without any in the middle, longer than a chunk; both its ends are published.
+  const inOrder = drafts.toSorted((one, other) => Buffer.compare(Buffer.from(one.external_id), Buffer.from(other.external_id)));
+  const published = inOrder.filter((_draft, at) => (at < 90 && at % 3 === 0) || (at > 330 && at % 4 === 3));
+  assert.equal(published.length, 60);
+  await world.world.put(...drafts);
+  const edge = (dst: string) => ({ kind: "GRANTS_ACCESS" as const, src: "person:dan", dst });
+  await world.world.put(...published.map(({ id }) => edge(id)));
+  const wanted = published.map((draft) => draft.external_id);
+  const question = { subject: person("dan"), action: view, resource: pageRows };
+  for (const limit of [7, 59, 60, 61]) {
+    const seen: (string | undefined)[] = [];
+    let page: object = { limit };
+    for (let round = 0; round <= wanted.length; round += 1) {
+      const found = await search(world, RESOURCE, token, { ...question, page });
+      seen.push(...ids(found));
+      assert.equal(found.page?.count, found.results.length);
+      if (found.page?.next_token === "") break;
+      assert.equal(found.results.length, limit, "only the last page is shorter");
+      page = { token: found.page?.next_token };
+    }
+    assert.deepEqual(seen, wanted, `${limit} a page`);
+  }
+});
+
 test("a page looks at so many candidates and no more; the next goes on behind them", async (t) => {
   const world = await pepWorldOf(t, { PDP_SEARCH_MAX_CANDIDATES: "2" });
   const token = await pepToken(world);

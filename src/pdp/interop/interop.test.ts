@@ -46,6 +46,20 @@ for (const [folder, target] of [
   }
 }
 
+void test("cases/search.yaml: every published search holds the same in pages of 7", async () => {
+  const { cases } = await readSets(fileURLToPath(new URL("cases", import.meta.url)));
+  const at = await interop;
+  const searches = cases.filter((one) => one.expect.results !== undefined && one.expect.pagesOf === undefined);
+  const results = searches.reduce((sum, one) => sum + (one.expect.results?.length ?? 0), 0);
+  assert.ok(results >= 60, `${results} published results`);
+  const wrong: string[] = [];
+  for (const one of searches) {
+    const faults = await runCase({ ...one, expect: { ...one.expect, pagesOf: 7 } }, at);
+    if (faults.length > 0) wrong.push(`${one.name}: ${faults.join("; ")}`);
+  }
+  assert.deepEqual(wrong, []);
+});
+
 /** A decision point that answers the way the row says, to a case that wants `{"decision":true}`. */
 const answers: readonly (readonly [name: string, answer: (request: Request) => Response, says: RegExp])[] = [
   ["the other decision", () => Response.json({ decision: false }), /instead of \{"decision":true\}/],
