@@ -1,9 +1,9 @@
 import { whatIf } from "#contract/what-if.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Router } from "#http/serve.ts";
-import type { Caller } from "#authn/caller.ts";
+import { requireScope, type Caller } from "#authn/caller.ts";
 import type { Engines } from "#pdp/engines.ts";
-import type { Viewers } from "#pdp/explain/viewer.ts";
+import { isService, type Viewers } from "#pdp/explain/viewer.ts";
 import type { GuardAdministration } from "#pdp/rollout/guard-administration.ts";
 import type { Rollouts } from "#pdp/rollout/rollouts.ts";
 import { rightsToAsk } from "#pdp/what-if/rights-to-ask.ts";
@@ -32,6 +32,7 @@ export const serveWhatIf = (router: Router<Caller>, parts: WhatIfEndpoint): void
     if (caller.tenant === "*") throw new Problem("tenant_required");
     const isOpen = await parts.viewers.seesAll(parts.pepOf(caller));
     const wanting = isOpen ? [] : await rightsToAsk(caller, body, { askRights, facts: parts.facts });
+    if (wanting.length > 0 && isService(caller)) requireScope(caller, ["pdp.decisions.read"]);
     for (const right of wanting) await parts.requirePair(caller, right, call.correlationId);
     const active = parts.engines.current();
     if (body.version === undefined) return askWhatIf(parts, body, caller.tenant, active, active);

@@ -11,9 +11,10 @@ import type { Recorded } from "#pdp/records/record.ts";
  */
 export type ViewerClass = "none" | "coarse" | "own" | "full" | "house";
 
+export const isService = (caller: Caller): boolean => caller.sub.startsWith("service:") || caller.sub === caller.clientId;
+
 /** A service may with the scope. A person's token may carry it too, but what a person may is decided by the pairs. */
-export const isServiceWithScope = (caller: Caller, scope: string): boolean =>
-  (caller.sub.startsWith("service:") || caller.sub === caller.clientId) && caller.scopes.has(scope);
+export const isServiceWithScope = (caller: Caller, scope: string): boolean => isService(caller) && caller.scopes.has(scope);
 
 const isAuditor = (caller: Caller): boolean => isServiceWithScope(caller, "pdp.decisions.read");
 

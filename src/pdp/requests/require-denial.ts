@@ -1,6 +1,7 @@
 import type { AccessRequestDraft, ShownCall } from "#contract/access-requests.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { Pep } from "#pdp/endpoints/parse-ask.ts";
+import { isService } from "#pdp/explain/viewer.ts";
 import type { Engines } from "#pdp/engines.ts";
 import type { DecisionLog } from "#pdp/records/decision-log.ts";
 import type { Recorded } from "#pdp/records/record.ts";
@@ -16,8 +17,6 @@ export interface DenialParts {
   readonly pepOf: (caller: Caller) => Pep;
   readonly now: () => Date;
 }
-
-export const isService = (caller: Caller): boolean => caller.sub.startsWith("service:") || caller.sub === caller.clientId;
 
 /** Whoever was denied asks for himself, his agent for both; a service for what it asked itself. */
 const mayAsk = (caller: Caller, recorded: Recorded, pep: Pep): boolean => {

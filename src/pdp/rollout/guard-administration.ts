@@ -1,11 +1,11 @@
-import type { Caller } from "#authn/caller.ts";
+import { requireScope, type Caller } from "#authn/caller.ts";
 import type { Call } from "#http/serve.ts";
 import type { DecisionPoint } from "#pdp/decision-point.ts";
 import { askOfCaller } from "#pdp/endpoints/ask-of-caller.ts";
 import type { Pep } from "#pdp/endpoints/parse-ask.ts";
 import type { RequirePair } from "#pdp/endpoints/require-pair.ts";
 import type { Version } from "#pdp/engines.ts";
-import { isServiceWithScope, type Viewers } from "#pdp/explain/viewer.ts";
+import { isService, type Viewers } from "#pdp/explain/viewer.ts";
 import type { Changer } from "./tell.ts";
 
 export type Right = "view" | "edit" | "activate";
@@ -25,7 +25,7 @@ export interface Administrator {
   keepsRight(version: Version): Promise<boolean>;
 }
 
-/** Refuses who may not; the decision is on record like every other. Throws `access_denied`. */
+/** Refuses who may not; the decision on a person is on record like every other. Throws `access_denied`, `insufficient_scope`. */
 export type GuardAdministration = (call: Pick<Call<unknown, Caller>, "caller" | "correlationId">, right: Right) => Promise<Administrator>;
 
 export interface GuardParts {
@@ -56,8 +56,11 @@ export const createGuard =
   (parts: GuardParts): GuardAdministration =>
   async ({ caller, correlationId }, right) => {
     const seesDecisions = (): Promise<boolean> => parts.viewers.seesAll(parts.pepOf(caller));
-    if (isServiceWithScope(caller, scopes[right]))
+    // Policies hold no pair for a service: without its scope there is nothing to decide.
+    if (isService(caller)) {
+      requireScope(caller, [scopes[right]]);
       return { by: changerOf(caller, correlationId), seesDecisions, keepsRight: async () => true };
+    }
     const pair = { type: "policies", action: right };
     const { decisionId } = await parts.requirePair(caller, pair, correlationId);
     return {

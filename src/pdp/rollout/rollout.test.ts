@@ -368,7 +368,14 @@ test("a person needs the pair, whatever scopes the token has; a service needs th
       clientId: "service:robot",
       scopes: ["authzen.pep"],
     });
-    assert.equal((await world.ask(url, pep, body)).status, 403, `${path} without the scope`);
+    const lacking = await world.ask(url, pep, body);
+    assert.match(lacking.headers.get("www-authenticate") ?? "", new RegExp(`error="insufficient_scope", scope="${scope}"`), path);
+    const said = await readJson<ProblemBody>(lacking, 403);
+    assert.deepEqual(
+      [said.code, said["decision_id"], said["reason"]],
+      ["insufficient_scope", undefined, undefined],
+      `${path} without the scope`,
+    );
     const robot = await world.identity.tokenFor({
       sub: "service:robot",
       tenant: "tenant:acme",

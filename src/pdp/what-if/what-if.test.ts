@@ -151,3 +151,17 @@ test("who could make the change asks what it would do to their own rights, and n
   const own = { subject_id: "person:ben", changes: ends("person:ben", agent_id) };
   assert.equal((await world.ask(PATH, byAgent, own)).status, 403, "an agent asks nothing of the person's rights");
 });
+
+test("a service without the scope is told which one it lacks", async () => {
+  const world = await shared;
+  const tokenWith = (scope: string) =>
+    world.identity.tokenFor({ sub: "service:robot", tenant: "tenant:acme", clientId: "service:robot", scopes: [scope] });
+  const body = {
+    subject_id: "person:dan",
+    changes: { edges: { add: [{ kind: "MEMBER_OF", from: "account:dan@acme", to: "group:analysts" }] } },
+  };
+  const refused = await world.ask(PATH, await tokenWith("authzen.pep"), body);
+  assert.match(refused.headers.get("www-authenticate") ?? "", /scope="pdp\.decisions\.read"/);
+  assert.equal((await readJson<ProblemBody>(refused, 403)).code, "insufficient_scope");
+  await readJson<Reply>(await world.ask(PATH, await tokenWith("pdp.decisions.read"), body));
+});
