@@ -42,6 +42,7 @@ export interface RequestRow {
   readonly approved_until: string | null;
   readonly used_by: string | null;
   readonly voided_at: string | null;
+  /** Without `voided_at`: other policies decided since, and it ends as soon as that is told. */
   readonly void_reason: string | null;
   readonly idem_key: string;
   readonly body_digest: string;
@@ -79,8 +80,9 @@ const countOpen = statement<{ readonly open: bigint }>(
   "pdp.request.count_open",
   "select count(*) as open from pdp.request where tenant = $1 and requester = $2 and status = 'pending'",
 );
-// A status that time has made is shown before it is written.
-const effective = "case when status = 'pending' and expires_at <= $6 then 'expired' else status end";
+// A status that time or other policies have made is shown before it is written.
+const effective = `case when status = 'pending' and void_reason is not null then 'failed'
+  when status = 'pending' and expires_at <= $6 then 'expired' else status end`;
 const listOwn = statement<RequestRow>(
   "pdp.request.own",
   `select ${columns} from pdp.request where tenant = $1 and (requester = $2 or subject = $2)
@@ -96,7 +98,7 @@ const answerPending = statement<RequestRow>(
   `update pdp.request set status = $2, answered_at = $3, answered_by = $4, answered_name = $5, comment = $6,
      approval_id = case when $2 = 'approved' then 'ap_' || substr(id, 4) end,
      approved_until = case when $2 = 'approved' then $3::timestamptz + make_interval(mins => valid_minutes) end
-   where id = $1 and status = 'pending' and expires_at > $3 returning ${columns}`,
+   where id = $1 and status = 'pending' and void_reason is null and expires_at > $3 returning ${columns}`,
 );
 const cancelPending = statement<RequestRow>(
   "pdp.request.cancel",
@@ -185,12 +187,14 @@ export const cancelRequest = async (sql: Sql, id: string, now: Date) => (await s
 const findLive = statement<RequestRow>(
   "pdp.request.live",
   `select ${columns} from pdp.request
-   where tenant = $1 and subject = $2 and status = 'approved' and used_by is null and voided_at is null and approved_until > $3 order by id`,
+   where tenant = $1 and subject = $2 and status = 'approved' and used_by is null and voided_at is null and void_reason is null
+     and approved_until > $3 order by id`,
 );
 const take = statement<RequestRow>(
   "pdp.request.take",
   `update pdp.request set used_by = $2
-   where approval_id = $1 and single_use and used_by is null and voided_at is null and approved_until > $3 returning ${columns}`,
+   where approval_id = $1 and single_use and used_by is null and voided_at is null and void_reason is null and approved_until > $3
+   returning ${columns}`,
 );
 const voidOne = statement<RequestRow>(
   "pdp.request.void",
@@ -210,7 +214,7 @@ export const listLiveOfAgents = (sql: Sql, now: Date, after: string, limit: numb
 const isLive = statement<{ readonly id: string }>(
   "pdp.request.is_live",
   `select id from pdp.request
-   where approval_id = $1 and used_by is null and voided_at is null and approved_until > $2`,
+   where approval_id = $1 and used_by is null and voided_at is null and void_reason is null and approved_until > $2`,
 );
 
 export const isLiveApproval = async (sql: Sql, approvalId: string, now: Date): Promise<boolean> =>
@@ -223,7 +227,20 @@ export const voidApproval = async (sql: Sql, id: string, now: Date, reason: stri
 
 // ---- what time and other policies end ----
 
+const outdate = statement(
+  "pdp.request.outdate",
+  `update pdp.request set void_reason = 'policies_changed'
+   where policy_version <> $1 and voided_at is null and void_reason is null and (status = 'pending' or status = 'approved' and used_by is null)`,
+);
+
+/**
+ * Ends what was asked and approved under other policies than these, in the transaction that lets them decide: it does not come to life
+ * again when the former do. Whoever sweeps writes the end down and tells it.
+ */
+export const outdateRequests = (sql: Sql, active: string): Promise<unknown> => sql.run(outdate, [active]);
+
 const some = (which: string) => `(select id from pdp.request where ${which} order by id limit 200 for update skip locked)`;
+const ofOthers = "(void_reason is not null or policy_version <> (select active from pdp.pointer where id = 1))";
 const expire = statement<RequestRow>(
   "pdp.request.expire",
   `update pdp.request set status = 'expired' where id in ${some("status = 'pending' and expires_at <= $1")} returning ${columns}`,
@@ -231,14 +248,14 @@ const expire = statement<RequestRow>(
 const failOfOthers = statement<RequestRow>(
   "pdp.request.fail_of_others",
   `update pdp.request set status = 'failed', failure = 'policies_changed'
-   where id in ${some("status = 'pending' and policy_version <> (select active from pdp.pointer where id = 1)")} returning ${columns}`,
+   where id in ${some(`status = 'pending' and ${ofOthers}`)} returning ${columns}`,
 );
 const voidOfOthers = statement<RequestRow>(
   "pdp.request.void_of_others",
   `update pdp.request set voided_at = $1, void_reason = 'policies_changed'
    where id in ${some(
      `status = 'approved' and used_by is null and voided_at is null and approved_until > $1
-      and policy_version <> (select active from pdp.pointer where id = 1)`,
+      and ${ofOthers}`,
    )} returning ${columns}`,
 );
 

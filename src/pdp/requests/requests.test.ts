@@ -389,6 +389,37 @@ test("other policies void what was approved and end what was asked under them", 
   assert.deepEqual([task.status, result?.approval.state, result?.approval.reason], ["approved", "voided", "policies_changed"]);
 });
 
+forEachDatabase("what other policies ended does not come to life when the former decide again", pdpRooms, async (t, database) => {
+  const { world, send, askFor, viewOf } = await open(t, { database });
+  const approved = await askFor("cleo", "a");
+  assert.equal((await send("ada", answer(approved.id), { outcome: "approve" })).status, 200);
+  assert.equal((await viewOf("cleo")).decision, true);
+  const pending = await askFor("ben", "b");
+  const { draft, activate, rollBack } = administer(world);
+  const text = 'permit (principal, action == Action::"system:view", resource) when { context.mfa };';
+  const { rollout } = await draft({
+    "policies/more.cedar": `@id("system-view-strong")\n@description("A strong sign-in shows the system")\n${text}`,
+  });
+  await activate(rollout.version);
+  await rollBack();
+  const again = await viewOf("cleo");
+  assert.deepEqual([again.decision, again.context.reason], [false, "approval_required"]);
+  const { task, result } = (await send("cleo", `${REQUESTS}/${approved.id}`)).body;
+  assert.deepEqual([task.status, result?.approval.state, result?.approval.reason], ["approved", "voided", "policies_changed"]);
+  const late = await send("ada", answer(pending.id), { outcome: "approve" });
+  assert.deepEqual([late.status, late.body.code, late.body["request_status"]], [409, "invalid_task_state", "failed"]);
+  assert.deepEqual((await send("ben", `${REQUESTS}?as=requester&status=pending`)).body["requests"], []);
+  await until(
+    async () => (await told(world)).length,
+    (count) => count === 5,
+    20_000,
+  );
+  assert.deepEqual((await told(world)).slice(3).toSorted(), ["failed", "voided"]);
+  const anew = await askFor("cleo", "c");
+  assert.equal((await send("ada", answer(anew.id), { outcome: "approve" })).status, 200);
+  assert.equal((await viewOf("cleo")).decision, true, "asked and approved anew it holds");
+});
+
 test("an approval of an agent's act ends with its delegation, and holds for no other agent", async (t) => {
   const house = await open(t);
   const { evaluate, send, world } = house;

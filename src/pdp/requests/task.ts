@@ -23,9 +23,12 @@ export interface Rights {
   readonly names?: boolean;
 }
 
-/** The status that time has made of it, written or not. */
-export const statusOf = (row: RequestRow, now: Date): RequestRow["status"] =>
-  row.status === "pending" && Date.parse(row.expires_at) <= now.getTime() ? "expired" : row.status;
+/** The status that time and other policies have made of it, written or not. */
+export const statusOf = (row: RequestRow, now: Date): RequestRow["status"] => {
+  if (row.status !== "pending") return row.status;
+  if (row.void_reason !== null) return "failed";
+  return Date.parse(row.expires_at) <= now.getTime() ? "expired" : "pending";
+};
 
 const isPerson = (id: string): boolean => id.startsWith("person:") || id.startsWith("account:");
 
@@ -68,7 +71,7 @@ export const taskOf = (row: RequestRow, rights: Rights, now: Date): AccessReques
 
 const stateOf = (row: RequestRow, until: string, now: Date) => {
   if (row.used_by !== null) return "used";
-  if (row.voided_at !== null) return "voided";
+  if (row.voided_at !== null || row.void_reason !== null) return "voided";
   return Date.parse(until) <= now.getTime() ? "expired" : "live";
 };
 

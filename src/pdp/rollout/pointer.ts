@@ -1,5 +1,6 @@
 import { Problem } from "#contract/problem.ts";
 import { statement, type Sql } from "#store/database.ts";
+import { outdateRequests } from "#pdp/requests/request-store.ts";
 
 /** Which version decides, which one beside it, and how often that changed. */
 export interface Pointer {
@@ -50,7 +51,7 @@ export const placePointer = async (sql: Sql, version: string): Promise<boolean> 
 };
 
 /**
- * Moves the pointer, with the states of the versions concerned, in the caller's transaction; whoever listens hears of it
+ * Moves the pointer, with the states of the versions concerned and the end of what was approved under others, in the caller's transaction; whoever listens hears of it
  * at the commit. Throws `stale_version` when somebody moved it since `from` was read.
  */
 export const movePointer = async (
@@ -64,6 +65,7 @@ export const movePointer = async (
   if (from.active !== to.active) {
     await sql.run(setState, [from.active, "retired"]);
     await sql.run(setActive, [to.active]);
+    await outdateRequests(sql, to.active);
   }
   if (to.shadow !== null && to.shadow !== from.shadow) await sql.run(setState, [to.shadow, "shadow"]);
   await sql.run(notify, [POINTER_CHANNEL, String(moved.epoch)]);
