@@ -136,7 +136,7 @@ export const gatewaySettings = {
     default: "200",
   }),
   evaluationBodyBytes: setting("AUTHZ_MAX_BODY_BYTES", integer(1024, 2_097_152), {
-    description: "Largest body of an evaluation call.",
+    description: "Largest body of an evaluation call; a row's own `body_limit` holds where it is smaller.",
     unit: "bytes",
     default: "262144",
   }),

@@ -109,34 +109,33 @@ test("what a remedy says it would open beside is what real decisions open once i
       await world.world.put({ kind: edge.kind as "MEMBER_OF", src: edge.from, dst, props: propsOf[edge.kind] ?? {} });
       return () => world.world.sql(`delete from membership.edge where kind = '${edge.kind}' and src = '${edge.from}' and dst = '${dst}'`);
     };
-    switch (step.kind) {
-      case "sign_in_again":
-        authTime = Math.floor(world.clock.now.getTime() / 1000);
-        return async () => (authTime = undefined);
-      case "approval": {
-        const { evaluation_id, access_request } = reply.context ?? {};
-        const { subject, action, resource } = question(denied);
-        const asker = await world.personToken(denied.login, denied.agent === undefined ? {} : { agent: denied.agent });
-        const made = await world.ask(
-          "/access/v1/requests",
-          asker,
-          {
-            subject,
-            action,
-            resource: { type: resource.type, id: resource.id },
-            denial: { evaluation_id, ...access_request, template: undefined, display: undefined },
-          },
-          { "idempotency-key": `k-${evaluation_id}` },
-        );
-        assert.equal(made.status, 202, await made.clone().text());
-        const { task } = (await made.json()) as AccessRequestReply;
-        const path = `/access/v1/requests/${task.id}/answer`;
-        assert.equal((await world.ask(path, await world.personToken("ada"), { outcome: "approve" })).status, 200);
-        return () => world.world.sql(`update pdp.request set approved_until = approved_at where id = '${task.id}'`).catch(() => undefined);
-      }
-      case "add_edge":
-        if (step.edge?.kind !== "DELEGATES_TO" && step.edge !== undefined) return put(step.edge);
+    if (step.kind === "sign_in_again") {
+      authTime = Math.floor(world.clock.now.getTime() / 1000);
+      return async () => (authTime = undefined);
     }
+    if (step.kind === "approval") {
+      const { evaluation_id, access_request } = reply.context ?? {};
+      const { subject, action, resource } = question(denied);
+      const asker = await world.personToken(denied.login, denied.agent === undefined ? {} : { agent: denied.agent });
+      const made = await world.ask(
+        "/access/v1/requests",
+        asker,
+        {
+          subject,
+          action,
+          resource: { type: resource.type, id: resource.id },
+          denial: { evaluation_id, ...access_request, template: undefined, display: undefined },
+        },
+        { "idempotency-key": `k-${evaluation_id}` },
+      );
+      assert.equal(made.status, 202, await made.clone().text());
+      const { task } = (await made.json()) as AccessRequestReply;
+      const path = `/access/v1/requests/${task.id}/answer`;
+      assert.equal((await world.ask(path, await world.personToken("ada"), { outcome: "approve" })).status, 200);
+      return () => world.world.sql(`update pdp.request set approved_until = answered_at where id = '${task.id}'`);
+    }
+    if (step.kind === "add_edge" && step.edge !== undefined && step.edge.kind !== "DELEGATES_TO") return put(step.edge);
+    // What the delegation or the definition lacks was taken away for this denial.
     const [make = "", undo = ""] = denied.before ?? [];
     await world.world.sql(undo);
     return () => world.world.sql(make);

@@ -48,7 +48,8 @@ export interface RequestRow {
   readonly body_digest: string;
 }
 
-const columns = `id, tenant, subject, subject_name, agents, agent_name, requester, action, resource_type, resource_id, resource_ref,
+/** Of a `RequestRow`. */
+export const columns = `id, tenant, subject, subject_name, agents, agent_name, requester, action, resource_type, resource_id, resource_ref,
   evaluation_id, policy_version, act_digest, binding_digest, definition, delegation_id, template, approver_rule, approvers, told,
   justification, status, failure, created_at, expires_at, valid_minutes, single_use, answered_at, answered_by, answered_name, comment,
   approval_id, approved_until, used_by, voided_at, void_reason, idem_key, body_digest`;
@@ -224,44 +225,3 @@ export const findLiveApprovals = (sql: Sql, tenant: string, subject: string, now
 export const takeApproval = async (sql: Sql, approvalId: string, decisionId: string, now: Date) =>
   (await sql.run(take, [approvalId, decisionId, now]))[0];
 export const voidApproval = async (sql: Sql, id: string, now: Date, reason: string) => (await sql.run(voidOne, [id, now, reason]))[0];
-
-// ---- what time and other policies end ----
-
-const outdate = statement(
-  "pdp.request.outdate",
-  `update pdp.request set void_reason = 'policies_changed'
-   where policy_version <> $1 and voided_at is null and void_reason is null and (status = 'pending' or status = 'approved' and used_by is null)`,
-);
-
-/**
- * Ends what was asked and approved under other policies than these, in the transaction that lets them decide: it does not come to life
- * again when the former do. Whoever sweeps writes the end down and tells it.
- */
-export const outdateRequests = (sql: Sql, active: string): Promise<unknown> => sql.run(outdate, [active]);
-
-const some = (which: string) => `(select id from pdp.request where ${which} order by id limit 200 for update skip locked)`;
-const ofOthers = "(void_reason is not null or policy_version <> (select active from pdp.pointer where id = 1))";
-const expire = statement<RequestRow>(
-  "pdp.request.expire",
-  `update pdp.request set status = 'expired' where id in ${some("status = 'pending' and expires_at <= $1")} returning ${columns}`,
-);
-const failOfOthers = statement<RequestRow>(
-  "pdp.request.fail_of_others",
-  `update pdp.request set status = 'failed', failure = 'policies_changed'
-   where id in ${some(`status = 'pending' and ${ofOthers}`)} returning ${columns}`,
-);
-const voidOfOthers = statement<RequestRow>(
-  "pdp.request.void_of_others",
-  `update pdp.request set voided_at = $1, void_reason = 'policies_changed'
-   where id in ${some(
-     `status = 'approved' and used_by is null and voided_at is null and approved_until > $1
-      and ${ofOthers}`,
-   )} returning ${columns}`,
-);
-
-/** Ends what has run out, and what was bound to policies that no longer decide. A part at a time. */
-export const endOutdated = async (sql: Sql, now: Date) => ({
-  expired: await sql.run(expire, [now]),
-  failed: await sql.run(failOfOthers),
-  voided: await sql.run(voidOfOthers, [now]),
-});

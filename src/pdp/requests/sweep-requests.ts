@@ -3,7 +3,8 @@ import type { Log } from "#telemetry/log.ts";
 import type { FactAsk, Facts } from "#contract/facts.ts";
 import type { Sql } from "#store/database.ts";
 import type { FactSource } from "#pdp/fact-source.ts";
-import { endOutdated, listLiveOfAgents, voidApproval, type RequestRow } from "./request-store.ts";
+import { endOutdated } from "./outdated-requests.ts";
+import { listLiveOfAgents, voidApproval, type RequestRow } from "./request-store.ts";
 import { entryOf, eventOf, theHouse, type RequestAct } from "./tell-request.ts";
 
 export interface RequestSweeper {

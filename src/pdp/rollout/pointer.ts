@@ -1,6 +1,6 @@
 import { Problem } from "#contract/problem.ts";
 import { statement, type Sql } from "#store/database.ts";
-import { outdateRequests } from "#pdp/requests/request-store.ts";
+import { outdateRequests } from "#pdp/requests/outdated-requests.ts";
 
 /** Which version decides, which one beside it, and how often that changed. */
 export interface Pointer {
