@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { requireCerbos, startCerbos } from "#testing/cerbos.ts";
 import { cleanUp } from "#testing/clean-up.ts";
+import { until } from "#testing/until.ts";
 import { signInPerson } from "./sign-in.ts";
 import { startTestHouse } from "./test-house.ts";
 
@@ -62,6 +63,15 @@ test("pages and widgets are decided by Cerbos after a change of config/pdp.yaml 
   assert.deepEqual(await ask("ada"), { status: 200, shown: [true, true, true, true, false, true] });
   assert.deepEqual(await ask("ben"), { status: 200, shown: [true, true, false, true, true, false] });
   assert.deepEqual(await ask("dan"), { status: 200, shown: [false, false, false, false, false, false] });
+  const health = async () => {
+    const response = await fetch(`${house.origin}/api/v1/health`);
+    const { status, checks } = (await response.json()) as { status: string; checks: { pdp: { status: string; reasons?: string[] } } };
+    return { answer: response.status, status, pdp: checks.pdp.status, reasons: checks.pdp.reasons };
+  };
+  assert.deepEqual(await health(), { answer: 200, status: "healthy", pdp: "up", reasons: undefined });
   await cerbos.kill();
   assert.deepEqual(await ask("ben"), { status: 503, shown: [] });
+  const fallen = await until(health, ({ status }) => status !== "healthy");
+  assert.deepEqual(fallen, { answer: 200, status: "degraded", pdp: "down", reasons: ["decision_point"] });
+  assert.equal((await fetch(`${house.origin}/api/v1/health/ready`)).status, 200, "sessions and what needs no decision go on");
 });

@@ -4,14 +4,20 @@ import { timestamp } from "./ids.ts";
 
 /** Health and metrics of the gateway. */
 
-const check = z.strictObject({ status: z.enum(["up", "down", "not_configured"]), latency_ms: z.number(), since: timestamp });
+const check = z.strictObject({
+  status: z.enum(["up", "down", "not_configured"]),
+  latency_ms: z.number(),
+  since: timestamp,
+  /** What the part itself says that it lacks, e.g. `decision_point` of the pdp. */
+  reasons: z.array(z.string()).optional(),
+});
 
 export const health = endpoint("gateway", "GET", "/api/v1/health", {
   reply: z.strictObject({
     status: z.enum(["healthy", "degraded", "unhealthy"]),
     version: z.string(),
     timestamp,
-    redis: check.omit({ since: true }),
+    redis: check.omit({ since: true, reasons: true }),
     checks: z.record(z.string(), check),
   }),
   auth: "none",
@@ -20,7 +26,7 @@ export const health = endpoint("gateway", "GET", "/api/v1/health", {
 
 export const healthRedis = endpoint("gateway", "GET", "/api/v1/health/redis", {
   reply: z.strictObject({
-    ...check.omit({ since: true }).shape,
+    ...check.omit({ since: true, reasons: true }).shape,
     configured: z.boolean(),
     /** Whether the ends of sessions in other processes are heard now. */
     change_feed: z.enum(["up", "down"]),

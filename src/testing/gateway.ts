@@ -93,6 +93,7 @@ export const decidingPeer = (
     const last = recorder.seen.at(-1) as Seen;
     if (last.path === "/.well-known/authzen-configuration")
       return Response.json({ policy_decision_point: "x", access_evaluation_endpoint: "x", access_evaluations_endpoint: "x" });
+    if (last.path === "/health/ready") return Response.json({ status: "ready" });
     const body = JSON.parse(last.body) as { evaluations?: Parameters<typeof decide>[0][] } & Parameters<typeof decide>[0];
     return Response.json(body.evaluations === undefined ? decide(body) : { evaluations: body.evaluations.map(decide) });
   };

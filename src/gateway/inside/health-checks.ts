@@ -4,6 +4,18 @@ export interface CheckState {
   readonly latency_ms: number;
   /** Since when it is so, RFC 3339. */
   readonly since: string;
+  /** What the part says that it lacks; only where it is down and says so. */
+  readonly reasons?: string[];
+}
+
+/** Thrown by a check whose part answers, and says that it cannot do its work. */
+export class Unready extends Error {
+  readonly reasons: readonly string[];
+
+  constructor(reasons: readonly string[]) {
+    super(`not ready: ${reasons.join(", ")}`);
+    this.reasons = reasons;
+  }
 }
 
 export interface HealthChecks {
@@ -33,9 +45,9 @@ export const createHealthChecks = (checks: Readonly<Record<string, HealthCheck>>
         over.abort(reason);
       }, TIMEOUT_MS);
     });
-    const status = await Promise.race([check(over.signal), late]).then(
-      () => "up" as const,
-      () => "down" as const,
+    const { status, reasons } = await Promise.race([check(over.signal), late]).then(
+      () => ({ status: "up" as const, reasons: [] }),
+      (cause: unknown) => ({ status: "down" as const, reasons: cause instanceof Unready ? cause.reasons : [] }),
     );
     clearTimeout(timer);
     const before = last.get(name);
@@ -43,6 +55,7 @@ export const createHealthChecks = (checks: Readonly<Record<string, HealthCheck>>
       status,
       latency_ms: Math.round((performance.now() - started) * 10) / 10,
       since: before?.status === status ? before.since : now().toISOString(),
+      ...(reasons.length === 0 ? {} : { reasons: [...reasons] }),
     };
     last.set(name, state);
     return state;

@@ -137,6 +137,37 @@ for (const row of rows)
     assert.deepEqual(shapeOf(seen["/live"]), { status: 200, body: { status: "alive", uptime_s: "number" } });
   });
 
+for (const [what, said, expected] of [
+  ["ready", () => Response.json({ status: "ready" }), { status: "up" }],
+  [
+    "not ready, and says why",
+    () => Response.json({ code: "pdp_unavailable", reasons: ["decision_point"] }, { status: 503 }),
+    { status: "down", reasons: ["decision_point"] },
+  ],
+  ["not ready in words that are nobody's", () => Response.json({ reasons: ["<b>"] }, { status: 503 }), { status: "down" }],
+  ["refusing", () => new Response("no", { status: 500 }), { status: "down" }],
+  ["another's, without readiness but with metadata", undefined, { status: "up" }],
+] as const)
+  test(`health asks the decision service whether it can decide: one that is ${what}`, async (t) => {
+    const pdp = decidingPeer(() => true);
+    const made = await testGateway(t, {
+      database: await database(),
+      peers: {
+        crud: async () => Response.json({ status: "ok" }),
+        pdp: async (request) => {
+          if (new URL(request.url).pathname !== "/health/ready") return pdp.peer(request);
+          return said === undefined ? new Response(null, { status: 404 }) : said();
+        },
+      },
+      parts: { oidc: absentProvider({ ready: async () => {} }) },
+    });
+    const overall = await made.fetch("/api/v1/health");
+    const body = (await overall.json()) as { status: string; checks: { pdp: Body } };
+    const { latency_ms: _latency, since: _since, ...rest } = body.checks.pdp;
+    assert.deepEqual([overall.status, body.status, rest], [200, expected.status === "up" ? "healthy" : "degraded", expected]);
+    assert.equal((await made.fetch("/api/v1/health/ready")).status, 200, "readiness is about sessions alone");
+  });
+
 test("each page of health is read alone", async (t) => {
   const { made } = await world(t);
   assert.equal((await made.fetch("/api/v1/health/other")).status, 404);

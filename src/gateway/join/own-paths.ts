@@ -16,6 +16,7 @@ import type { PublicOrigins } from "#gateway/front-door/public-origins.ts";
 import { createHealth } from "#gateway/inside/health.ts";
 import { createHealthChecks, type HealthCheck } from "#gateway/inside/health-checks.ts";
 import { createMetricsExposition } from "#gateway/inside/metrics-exposition.ts";
+import { requireReadyPdp } from "#gateway/inside/pdp-readiness.ts";
 import { createMetricsIngestion } from "#gateway/inside/public-metrics.ts";
 import { createTokenEndpoint } from "#gateway/inside/token-endpoint.ts";
 import { createWellKnown } from "#gateway/inside/well-known.ts";
@@ -61,7 +62,7 @@ export const createOwnPaths = (parts: GatewayParts, opened: OwnPathsParts): Buil
       database: () => parts.database.ready(),
       ...(redis === undefined ? {} : { redis: () => redis.ready() }),
       identity_provider: () => parts.oidc.ready(),
-      pdp: (signal) => ask(routes.peerOf("pdp"), metadata, { signal }).then(() => undefined),
+      pdp: (signal) => requireReadyPdp(routes.peerOf("pdp"), signal),
       crud: opened.answersCrud,
     },
     now,
