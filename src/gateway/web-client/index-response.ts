@@ -56,10 +56,24 @@ const permissions = [
   .concat("clipboard-write=(self)")
   .join(", ");
 
-/** The client's page with a nonce of its own; never kept. `more`: headers that say why it is not 200. */
-export const indexResponse = (html: string, status: number, more: Readonly<Record<string, string>> = {}): Response => {
+/** The form of ids of a decision point of ours; another one's that differs is left out of the page, for it is put into markup. */
+const plainId = /^[\w.:-]{1,128}$/;
+
+/** Told to the client, which shows it, and to a person whose browser runs no script. */
+const withDecision = (html: string, id: string): string =>
+  html
+    .replace("</head>", () => `<meta name="sallyport-refused-by" content="${id}"></head>`)
+    .replace("<noscript>", () => `<noscript>You may not see this page. Decision ${id}. `);
+
+/**
+ * The client's page with a nonce of its own; never kept. `more`: headers that say why it is not 200; `refusedBy`: the decision that
+ * refuses it.
+ */
+export const indexResponse = (html: string, status: number, more: Readonly<Record<string, string>> = {}, refusedBy?: unknown): Response => {
   const nonce = randomBytes(16).toString("base64");
-  return new Response(html.replace(PLACEHOLDER, nonce), {
+  const decisionId = typeof refusedBy === "string" && plainId.test(refusedBy) ? refusedBy : undefined;
+  const page = html.replace(PLACEHOLDER, nonce);
+  return new Response(decisionId === undefined ? page : withDecision(page, decisionId), {
     status,
     headers: {
       "content-type": "text/html; charset=utf-8",
@@ -68,6 +82,7 @@ export const indexResponse = (html: string, status: number, more: Readonly<Recor
       "referrer-policy": "no-referrer",
       "cross-origin-opener-policy": "same-origin",
       "permissions-policy": permissions,
+      ...(decisionId === undefined ? {} : { "x-decision-id": decisionId }),
       ...(status === 503 ? { "retry-after": "1" } : {}),
       ...more,
     },

@@ -16,7 +16,7 @@ const build = async (t: TestContext): Promise<string> => {
   await mkdir(join(folder, "assets"));
   await writeFile(
     join(folder, "index.html"),
-    '<!doctype html><script nonce="__CSP_NONCE__" src="/assets/a-1.js"></script><link nonce="__CSP_NONCE__">',
+    '<!doctype html><head><script nonce="__CSP_NONCE__" src="/assets/a-1.js"></script><link nonce="__CSP_NONCE__"></head>',
   );
   await writeFile(join(folder, "assets/a-1.js"), script);
   await writeFile(join(folder, "assets/a-1.js.br"), brotliCompressSync(script));
@@ -165,6 +165,28 @@ for (const [what, said] of [
     assert.match(await response.text(), /<!doctype html>/);
     assert.equal((await page("/tools", ada.cookie)).status, 200);
   });
+
+test("a page that is refused names the decision, in its headers and to the client; no other page names one", async (t) => {
+  const { made, page, pdp } = await world(t, () => false);
+  const dan = await made.signIn("person:dan");
+  const refused = await page("/tools", dan.cookie);
+  const id = refused.headers.get("x-decision-id") ?? "";
+  assert.match(id, /^[\w.:-]+$/);
+  assert.ok((await refused.text()).includes(`<meta name="sallyport-refused-by" content="${id}"></head>`));
+  pdp.answer = () =>
+    Response.json(
+      { decision: false, context: { decision_id: '"><script>', reason: "not_granted" } },
+      { headers: { "x-decision-id": "x" } },
+    );
+  const hostile = await page("/tools", dan.cookie);
+  assert.deepEqual([hostile.status, hostile.headers.get("x-decision-id")], [403, null]);
+  assert.ok(!(await hostile.text()).includes("<script>"));
+  for (const path of ["/", "/why/d_01", "/nothing"]) {
+    const open = await page(path, dan.cookie);
+    assert.equal(open.headers.get("x-decision-id"), null, path);
+    assert.ok(!(await open.text()).includes("sallyport-refused-by"), path);
+  }
+});
 
 test("a screen whose module is off is not there, and one that cannot be decided says so", async (t) => {
   const off = await world(t, () => true, { agents: false });

@@ -26,7 +26,7 @@ export interface WebClient {
   page(inbound: Inbound, as?: Asker): Promise<Response>;
 }
 
-type PageStatus = readonly [status: number, headers?: Readonly<Record<string, string>> | undefined];
+type PageStatus = readonly [status: number, headers?: Readonly<Record<string, string>> | undefined, refusedBy?: unknown];
 
 /** True for a document load by a browser, or a tool that takes anything. */
 const mayGetPage = (inbound: Inbound, route: ClientRoute | undefined): boolean =>
@@ -59,7 +59,7 @@ export const createWebClient = (parts: WebClientParts): WebClient => {
     try {
       if (route.pair !== undefined) {
         const refusal = parts.decider.refusal(asker, await parts.decider.decide(asker, route.pair, inbound.correlationId));
-        if (refusal !== undefined) return [refusal.status, refusal.options.headers];
+        if (refusal !== undefined) return [refusal.status, refusal.options.headers, refusal.options.members?.["decision_id"]];
       }
       if (route.module !== undefined && (await parts.modulesOf(asker, inbound.correlationId))[route.module] !== true) return [404];
       return [200];
@@ -89,8 +89,8 @@ export const createWebClient = (parts: WebClientParts): WebClient => {
         if (!wantsHtml(inbound)) throw problem;
         return problemPage(problem, inbound.correlationId, { href: path, text: "Try again" });
       }
-      const [status, headers] = route === undefined ? [404] : await statusOf(route, inbound, as);
-      return indexResponse(html, status, headers);
+      const [status, headers, refusedBy] = route === undefined ? [404] : await statusOf(route, inbound, as);
+      return indexResponse(html, status, headers, refusedBy);
     },
   };
 };

@@ -14,7 +14,7 @@ test("questions of one moment travel in one request, at most 100 each, and never
   });
   const answers = await Promise.all(Array.from({ length: 130 }, async (_nothing, index) => await load(ask(`t${index}`))));
   assert.deepEqual(sent, [100, 30]);
-  assert.ok(answers.every((answer) => answer === "allowed"));
+  assert.ok(answers.every(({ can }) => can === "allowed"));
 });
 
 test("different questions with equal keys go in different requests and are not mixed up", async () => {
@@ -24,7 +24,10 @@ test("different questions with equal keys go in different requests and are not m
     return { evaluations: items.map((item) => ({ decision: JSON.stringify(item["resource"]).includes("tools") })) };
   });
   const answers = await Promise.all([load(ask("tools", "same")), load(ask("agents", "same")), load(ask("pages"))]);
-  assert.deepEqual(answers, ["allowed", "denied", "denied"]);
+  assert.deepEqual(
+    answers.map(({ can }) => can),
+    ["allowed", "denied", "denied"],
+  );
   assert.equal(sent.length, 2);
 });
 
@@ -39,8 +42,27 @@ test("an unusable answer or none at all is a failure of the question, and the ot
 test("nothing is remembered: the same question asked again is sent again", async () => {
   let count = 0;
   const load = createDecisionLoader(async () => ({ evaluations: [{ decision: ++count === 1 }] }));
-  assert.equal(await load(ask("a")), "allowed");
-  assert.equal(await load(ask("a")), "denied");
+  assert.equal((await load(ask("a"))).can, "allowed");
+  assert.equal((await load(ask("a"))).can, "denied");
+});
+
+test("an answer is told with the id under which it is on record, each its own, in whatever form the batch comes", async () => {
+  const item = (type: unknown, key: unknown) => ({ decision: false, key, context: { decision_id: `d_${String(type)}` } });
+  for (const form of ["array", "object"]) {
+    const load = createDecisionLoader(async (items) => {
+      const answers = items.map(({ key, resource }) => item((resource as { type: string }).type, key));
+      return { evaluations: form === "array" ? answers : Object.fromEntries(answers.map((answer) => [answer.key, answer])) };
+    });
+    assert.deepEqual(await Promise.all([load(ask("tools", "same")), load(ask("agents", "same")), load(ask("pages"))]), [
+      { can: "denied", decisionId: "d_tools" },
+      { can: "denied", decisionId: "d_agents" },
+      { can: "denied", decisionId: "d_pages" },
+    ]);
+  }
+  for (const context of [undefined, null, "x", {}, { decision_id: 7 }, { decision_id: "" }]) {
+    const load = createDecisionLoader(async () => ({ evaluations: [{ decision: false, context }] }));
+    assert.deepEqual(await load(ask("a")), { can: "denied" }, JSON.stringify(context));
+  }
 });
 
 test("a key is never longer than 256 characters", () => {

@@ -1,6 +1,7 @@
 import DataLoader from "dataloader";
 import { groupByKey, itemOf, keyOf, type Ask } from "./ask.ts";
-import { readBatch, type Reading } from "./read-decisions.ts";
+import type { LoadDecision } from "./decisions-context.ts";
+import { readBatch, readDecisionId, type Reading } from "./read-decisions.ts";
 
 /** Sends one batch and gives back the body as it came; throws when there is none. */
 export type SendBatch = (items: readonly Readonly<Record<string, unknown>>[]) => Promise<unknown>;
@@ -8,33 +9,44 @@ export type SendBatch = (items: readonly Readonly<Record<string, unknown>>[]) =>
 const WINDOW_MS = 10;
 const MAX_BATCH = 100;
 
+interface Loaded {
+  readonly reading: Reading;
+  readonly decisionId: string | undefined;
+}
+
+const unread: Loaded = { reading: "unusable", decisionId: undefined };
+
 /**
  * Questions asked within 10 ms travel together, at most 100 a request. A question is a failure (never a yes, and never
  * a remembered no) when its answer cannot be used. Remembers nothing.
  */
-export const createDecisionLoader = (send: SendBatch): ((ask: Ask) => Promise<"allowed" | "denied">) => {
-  const loader = new DataLoader<Ask, Reading>(
+export const createDecisionLoader = (send: SendBatch): LoadDecision => {
+  const loader = new DataLoader<Ask, Loaded>(
     async (asks) => {
-      const readings: (Reading | Error)[] = asks.map(() => "unusable");
+      const answers: (Loaded | Error)[] = asks.map(() => unread);
       await Promise.all(
         groupByKey(asks).map(async (group) => {
           const keys = group.map((item) => keyOf(item.ask));
           const read = await send(group.map((item) => itemOf(item.ask))).then(
-            (body): readonly (Reading | Error)[] => readBatch(body, keys),
-            (error: unknown): readonly (Reading | Error)[] => keys.map(() => (error instanceof Error ? error : new Error(String(error)))),
+            (body): readonly (Loaded | Error)[] =>
+              readBatch(body, keys).map((reading, position) => ({
+                reading,
+                decisionId: readDecisionId(body, keys[position] ?? "", position),
+              })),
+            (error: unknown): readonly (Loaded | Error)[] => keys.map(() => (error instanceof Error ? error : new Error(String(error)))),
           );
           group.forEach((item, position) => {
-            readings[item.index] = read[position] ?? "unusable";
+            answers[item.index] = read[position] ?? unread;
           });
         }),
       );
-      return readings;
+      return answers;
     },
     { cache: false, maxBatchSize: MAX_BATCH, batchScheduleFn: (run) => void setTimeout(run, WINDOW_MS) },
   );
   return async (ask) => {
-    const reading = await loader.load(ask);
+    const { reading, decisionId } = await loader.load(ask);
     if (reading === "unusable") throw new Error("the decision point's answer cannot be used");
-    return reading;
+    return { can: reading, ...(decisionId === undefined ? {} : { decisionId }) };
   };
 };

@@ -16,9 +16,9 @@ const onScreen = (t: TestContext, answer: Answer) => {
   t.mock.timers.enable({ apis: ["setTimeout", "setInterval", "Date"], now: 1_800_000_000_000 });
   const queries = new QueryClient();
   const state = { answer, asked: 0, shown: "pending" as Can };
-  const load = () => {
+  const load = async () => {
     state.asked += 1;
-    return state.answer();
+    return { can: await state.answer() };
   };
   const show = (ask: Ask): (() => void) => {
     const observer = new QueryObserver(queries, decisionQuery(ask, load));

@@ -1,5 +1,5 @@
 import { keyOf, type Ask } from "./ask.ts";
-import type { LoadDecision } from "./decisions-context.ts";
+import type { Answered, LoadDecision } from "./decisions-context.ts";
 
 /** Only `allowed` may show anything. `unknown`: no fresh answer could be had. */
 export type Can = "pending" | "allowed" | "denied" | "unknown";
@@ -45,12 +45,12 @@ export const watchExpiry = (updatedAt: number, listener: () => void): (() => voi
 export interface KeptDecision {
   readonly isPending: boolean;
   readonly isError: boolean;
-  readonly data: "allowed" | "denied" | undefined;
+  readonly data: Answered | undefined;
   readonly dataUpdatedAt: number;
 }
 
 /** What may be made of what is kept at this moment. */
 export const canOf = (kept: KeptDecision, isFresh: boolean): Can => {
   if (kept.isPending) return "pending";
-  return kept.isError || !isFresh || kept.data === undefined ? "unknown" : kept.data;
+  return kept.isError || !isFresh || kept.data === undefined ? "unknown" : kept.data.can;
 };

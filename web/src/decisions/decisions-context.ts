@@ -1,7 +1,13 @@
 import { createContext } from "react";
 import type { Ask } from "./ask.ts";
 
+/** A clean answer, and under which id it is on record where it said so. */
+export interface Answered {
+  readonly can: "allowed" | "denied";
+  readonly decisionId?: string;
+}
+
 /** Loads one decision, batched with those asked at the same moment. */
-export type LoadDecision = (ask: Ask) => Promise<"allowed" | "denied">;
+export type LoadDecision = (ask: Ask) => Promise<Answered>;
 
 export const DecisionContext = createContext<LoadDecision | undefined>(undefined);

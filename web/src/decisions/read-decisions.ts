@@ -23,9 +23,24 @@ export const readDecision = (item: unknown, key?: string): Reading => {
   return present[0] === true ? "allowed" : "denied";
 };
 
+const resultsOf = (body: unknown): unknown => (isObject(body) ? (body["evaluations"] ?? body["decisions"] ?? body["results"]) : undefined);
+
+/** Under which id the answer to one question of a batch is on record; `undefined` where it does not say. */
+export const readDecisionId = (body: unknown, key: string, position: number): string | undefined => {
+  const results = resultsOf(body);
+  const item: unknown = Array.isArray(results)
+    ? results[position]
+    : isObject(results) && Object.hasOwn(results, key)
+      ? results[key]
+      : undefined;
+  const context = isObject(item) ? item["context"] : undefined;
+  const id = isObject(context) ? context["decision_id"] : undefined;
+  return typeof id === "string" && id !== "" ? id : undefined;
+};
+
 /** One reading a key, in the order of the keys, whatever came: an array in order, or an object by key. */
 export const readBatch = (body: unknown, keys: readonly string[]): readonly Reading[] => {
-  const results = isObject(body) ? (body["evaluations"] ?? body["decisions"] ?? body["results"]) : undefined;
+  const results = resultsOf(body);
   if (Array.isArray(results)) {
     if (results.length > keys.length) return keys.map(() => "unusable");
     return keys.map((key, index) => readDecision(results[index], key));

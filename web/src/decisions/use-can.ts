@@ -6,8 +6,14 @@ import { DecisionContext } from "./decisions-context.ts";
 
 export { AUTHZ, type Can } from "./decision-query.ts";
 
-/** May the signed-in person do this? Kept at most a minute, in memory; asked again when the house says things changed. */
-export const useCan = (ask: Ask): Can => {
+export interface Standing {
+  readonly can: Can;
+  /** Under which id a denial is on record. */
+  readonly decisionId: string | undefined;
+}
+
+/** May the signed-in person do this, and which decision says so? Kept at most a minute, in memory; asked again when the house says things changed. */
+export const useStanding = (ask: Ask): Standing => {
   const load = useContext(DecisionContext);
   if (load === undefined) throw new Error("no decisions around this component");
   const query = useQuery(decisionQuery(ask, load));
@@ -15,8 +21,11 @@ export const useCan = (ask: Ask): Can => {
   // Nothing else draws the page anew at the moment an answer becomes old.
   const subscribe = useCallback((listener: () => void) => watchExpiry(dataUpdatedAt, listener), [dataUpdatedAt]);
   const isFresh = useSyncExternalStore(subscribe, () => freshFor(dataUpdatedAt) > 0);
-  return canOf(query, isFresh);
+  const can = canOf(query, isFresh);
+  return { can, decisionId: can === "denied" ? query.data?.decisionId : undefined };
 };
+
+export const useCan = (ask: Ask): Can => useStanding(ask).can;
 
 /** True while a question on screen has no usable answer. */
 export const useIsAnyUnknown = (): boolean => {

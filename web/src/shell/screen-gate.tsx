@@ -1,13 +1,14 @@
 import { Button } from "@mantine/core";
-import { Link } from "@tanstack/react-router";
+import { Link, useLocation } from "@tanstack/react-router";
 import { useQueryClient } from "@tanstack/react-query";
-import type { ReactElement, ReactNode } from "react";
+import { useEffect, type ReactElement, type ReactNode } from "react";
 import { AUTHZ } from "../decisions/use-can.ts";
 import { words } from "../strings/en.ts";
 import { Page } from "../ui/page.tsx";
 import { Waiting } from "../ui/query-view.tsx";
+import { forgetRefusal, refusedByGateway } from "./refused-page.ts";
 import type { Screen } from "./screens.ts";
-import { useScreen } from "./use-screen.ts";
+import { useScreenStanding } from "./use-screen.ts";
 
 const HomeLink = (): ReactElement => (
   <Link className="sp-link" to="/">
@@ -27,8 +28,12 @@ export const NotFound = (): ReactElement => (
 
 /** A screen behind its question: waits while it is open, says so when the answer is no or cannot be had. */
 export const ScreenGate = ({ screen, children }: { readonly screen: Screen; readonly children: ReactNode }): ReactElement => {
-  const state = useScreen(screen);
+  const { state, decisionId: answered } = useScreenStanding(screen);
+  const path = useLocation({ select: (location) => location.pathname });
   const queries = useQueryClient();
+  useEffect(() => {
+    if (state === "allowed") forgetRefusal(path);
+  }, [state, path]);
   if (state === "allowed") return <>{children}</>;
   if (state === "pending") return <Waiting rows={6} />;
   if (state === "off") return <NotFound />;
@@ -43,11 +48,20 @@ export const ScreenGate = ({ screen, children }: { readonly screen: Screen; read
         </div>
       </Page>
     );
+  const decisionId = refusedByGateway(path) ?? answered;
   return (
     <Page title={screen.label}>
       <div className="sp-state sp-failure" role="alert">
         <strong>{words.gate.pageDenied}</strong>
         <p>{words.gate.pageDeniedHint}</p>
+        {decisionId === undefined ? null : (
+          <p>
+            <Link className="sp-link" to="/why/$decisionId" params={{ decisionId }}>
+              {words.gate.whyDenied}
+            </Link>{" "}
+            <span className="sp-mono sp-small sp-dim">{decisionId}</span>
+          </p>
+        )}
         <HomeLink />
       </div>
     </Page>

@@ -1,4 +1,4 @@
-import { useCan, type Can } from "../decisions/use-can.ts";
+import { useStanding, type Can } from "../decisions/use-can.ts";
 import { delegations, policies, requests, tools, why, type Screen } from "./screens.ts";
 import { useUi } from "./use-modules.ts";
 
@@ -13,12 +13,14 @@ const combine = (can: Can, screen: Screen, modules: Readonly<Record<string, bool
 
 const always = { type: "streams", action: "config", key: "nav:stream" };
 
-/** May this screen be shown? Asked under the same key as the navigation asks, so it is the same question. */
-export const useScreen = (screen: Screen): ScreenState => {
+/** May this screen be shown, and if not, by which decision? Asked under the same key as the navigation asks, so it is the same question. */
+export const useScreenStanding = (screen: Screen): { readonly state: ScreenState; readonly decisionId: string | undefined } => {
   const ui = useUi();
-  const can = useCan(screen.ask ?? always);
-  return screen.ask === undefined ? "allowed" : combine(can, screen, ui?.modules);
+  const { can, decisionId } = useStanding(screen.ask ?? always);
+  return screen.ask === undefined ? { state: "allowed", decisionId: undefined } : { state: combine(can, screen, ui?.modules), decisionId };
 };
+
+export const useScreen = (screen: Screen): ScreenState => useScreenStanding(screen).state;
 
 /** All screens at once: one batch. */
 export const useScreens = (): Readonly<Record<Screen["id"], ScreenState>> => ({

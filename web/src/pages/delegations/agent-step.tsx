@@ -6,6 +6,7 @@ import { useClient } from "../../api/client-context.ts";
 import { agentsQuery } from "../../api/nodes.ts";
 import { useCan } from "../../decisions/use-can.ts";
 import { words } from "../../strings/en.ts";
+import { grantWords } from "../../strings/grant.ts";
 import { visibleText } from "../../strings/format.ts";
 import { Empty } from "../../ui/empty.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
@@ -17,7 +18,7 @@ import { StepForm } from "./step-form.tsx";
 const AgentOption = ({ agent }: { readonly agent: IdentityNode }): ReactElement => {
   const can = useCan({ type: "delegations", id: agent.id, action: "create" });
   const isOpen = can === "allowed" && agent.state === "active";
-  const note = can === "pending" ? words.grant.agentChecking : isOpen ? undefined : words.grant.agentNotYours;
+  const note = can === "pending" ? grantWords.agentChecking : isOpen ? undefined : grantWords.agentNotYours;
   return (
     <div className="sp-option" data-disabled={isOpen ? undefined : ""}>
       <Radio
@@ -43,7 +44,7 @@ export const AgentStep = ({ form, onChange, onNext }: StepProps): ReactElement =
   const choose = (agentId: string): void => onChange({ ...form, agentId, tools: agentId === form.agentId ? form.tools : [] });
   return (
     <StepForm
-      faults={isWrong ? [{ field: "agent-choice", text: words.grant.agentFault }] : []}
+      faults={isWrong ? [{ field: "agent-choice", text: grantWords.agentFault }] : []}
       hasTried={hasTried}
       onSubmit={() => {
         setTried(true);
@@ -54,15 +55,15 @@ export const AgentStep = ({ form, onChange, onNext }: StepProps): ReactElement =
       <QueryView query={query} service="membership">
         {(agents) =>
           agents.length === 0 ? (
-            <Empty text={words.grant.agentsEmpty} />
+            <Empty text={grantWords.agentsEmpty} />
           ) : (
             <Radio.Group
               id="agent-choice"
               tabIndex={-1}
-              label={words.grant.agentLegend}
+              label={grantWords.agentLegend}
               value={form.agentId}
               onChange={choose}
-              error={hasTried && isWrong ? words.grant.agentFault : undefined}
+              error={hasTried && isWrong ? grantWords.agentFault : undefined}
             >
               <div className="sp-stack">
                 {agents.map((agent) => (

@@ -6,6 +6,7 @@ import { useClient } from "../../api/client-context.ts";
 import { askWhatIf, create } from "../../api/delegations.ts";
 import { GatewayError } from "../../api/gateway-error.ts";
 import { words } from "../../strings/en.ts";
+import { grantWords } from "../../strings/grant.ts";
 import { formatMoney, formatMoment, visibleText } from "../../strings/format.ts";
 import { ActButton } from "../../ui/act-button.tsx";
 import { Failure } from "../../ui/failure.tsx";
@@ -49,7 +50,7 @@ export const CheckStep = ({ form, onBack, onCreated }: StepProps & { readonly on
     },
     onSuccess: async (created) => {
       onCreated();
-      notifications.show({ message: words.grant.created(visibleText(created.agent_name ?? created.agent_id)), autoClose: 4_000 });
+      notifications.show({ message: grantWords.created(visibleText(created.agent_name ?? created.agent_id)), autoClose: 4_000 });
       await queries.invalidateQueries({ queryKey: ["delegations"] });
       await navigate({ to: "/delegations/$id", params: { id: created.delegation_id } });
     },
@@ -74,32 +75,32 @@ export const CheckStep = ({ form, onBack, onCreated }: StepProps & { readonly on
       {...(onBack === undefined ? {} : { onBack })}
       submit={
         <ActButton type="submit" isBusy={saving.isPending} disabled={digest === undefined || whatIf.isFetching}>
-          {words.grant.save}
+          {grantWords.save}
         </ActButton>
       }
     >
       {draft === undefined ? null : (
         <FactList>
-          <Fact name={words.grant.steps.agent}>
+          <Fact name={grantWords.steps.agent}>
             <Foreign text={draft.agent_id} isCode />
           </Fact>
-          <Fact name={words.grant.steps.limits}>
+          <Fact name={grantWords.steps.limits}>
             {words.common.facts(
               words.delegations.stepCount(draft.max_steps),
               formatMoney(draft.budget_usd),
               draft.expires_at === undefined ? "" : formatMoment(draft.expires_at),
             )}
           </Fact>
-          <Fact name={words.grant.purpose}>
+          <Fact name={grantWords.purpose}>
             <Foreign text={draft.purpose} />
           </Fact>
         </FactList>
       )}
-      <p className="sp-dim">{words.grant.checkLead}</p>
+      <p className="sp-dim">{grantWords.checkLead}</p>
       {wasStale ? (
         <div className="sp-notice" role="alert">
           <Icon name="warning" />
-          {words.grant.stale}
+          {grantWords.stale}
         </div>
       ) : null}
       <QueryView query={whatIf} service="membership">
@@ -108,9 +109,9 @@ export const CheckStep = ({ form, onBack, onCreated }: StepProps & { readonly on
       {showsFailure ? <Failure error={saving.error} /> : null}
       {isUnknown ? (
         <p>
-          {words.grant.outcomeUnknown}{" "}
+          {grantWords.outcomeUnknown}{" "}
           <Link className="sp-link" to="/delegations">
-            {words.grant.toList}
+            {grantWords.toList}
           </Link>
         </p>
       ) : null}

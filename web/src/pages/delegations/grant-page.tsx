@@ -2,7 +2,7 @@ import { Button } from "@mantine/core";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useEffect, useRef, useState, type ReactElement } from "react";
 import { useDraft } from "../../session/use-draft.ts";
-import { words } from "../../strings/en.ts";
+import { grantWords } from "../../strings/grant.ts";
 import { Icon } from "../../ui/icon.tsx";
 import { Page } from "../../ui/page.tsx";
 import { AgentStep } from "./agent-step.tsx";
@@ -65,8 +65,8 @@ export const GrantPage = (): ReactElement => {
   };
   return (
     <Page
-      title={words.grant.title}
-      lead={words.grant.lead}
+      title={grantWords.title}
+      lead={grantWords.lead}
       actions={
         <Button
           variant="default"
@@ -75,18 +75,18 @@ export const GrantPage = (): ReactElement => {
             void navigate({ to: "/delegations/new", search: {} });
           }}
         >
-          {words.grant.discard}
+          {grantWords.discard}
         </Button>
       }
     >
       {draft.wasRestored ? (
         <div className="sp-notice" role="status">
           <Icon name="refresh" />
-          {words.grant.restored}
+          {grantWords.restored}
         </div>
       ) : null}
       <StepsBar current={step} reached={reached} onGo={go} />
-      <section ref={panel} className="sp-panel" tabIndex={-1} aria-label={words.grant.steps[step]}>
+      <section ref={panel} className="sp-panel" tabIndex={-1} aria-label={grantWords.steps[step]}>
         {step === "agent" ? <AgentStep {...props} /> : null}
         {step === "tools" ? <ToolsStep {...props} /> : null}
         {step === "limits" ? <LimitsStep {...props} /> : null}

@@ -1,15 +1,16 @@
 import { Button, Textarea, TextInput } from "@mantine/core";
 import { useState, type ReactElement } from "react";
 import { words } from "../../strings/en.ts";
+import { grantWords } from "../../strings/grant.ts";
 import { faultsOf, type GrantField, type GrantForm } from "./grant-draft.ts";
 import type { StepProps } from "./grant-page.tsx";
 import { StepForm } from "./step-form.tsx";
 
 const texts: Readonly<Record<"maxSteps" | "budget" | "end" | "purpose", { label: string; hint: string; fault: string }>> = {
-  maxSteps: { label: words.grant.maxSteps, hint: words.grant.maxStepsHint, fault: words.grant.maxStepsFault },
-  budget: { label: words.grant.budget, hint: words.grant.budgetHint, fault: words.grant.budgetFault },
-  end: { label: words.grant.end, hint: words.grant.endHint, fault: words.grant.endFault },
-  purpose: { label: words.grant.purpose, hint: words.grant.purposeHint, fault: words.grant.purposeFault },
+  maxSteps: { label: grantWords.maxSteps, hint: grantWords.maxStepsHint, fault: grantWords.maxStepsFault },
+  budget: { label: grantWords.budget, hint: grantWords.budgetHint, fault: grantWords.budgetFault },
+  end: { label: grantWords.end, hint: grantWords.endHint, fault: grantWords.endFault },
+  purpose: { label: grantWords.purpose, hint: grantWords.purposeHint, fault: grantWords.purposeFault },
 };
 
 type Limit = keyof typeof texts;
@@ -42,7 +43,7 @@ export const LimitsStep = ({ form, onChange, onNext, onBack }: StepProps): React
       submit={<Button type="submit">{words.common.next}</Button>}
     >
       <fieldset className="sp-form sp-bare">
-        <legend>{words.grant.limitsLegend}</legend>
+        <legend>{grantWords.limitsLegend}</legend>
         <TextInput {...field("maxSteps")} inputMode="numeric" />
         <TextInput {...field("budget")} inputMode="decimal" />
         <TextInput {...field("end")} type="date" />

@@ -1,6 +1,7 @@
 import { Button } from "@mantine/core";
 import { useEffect, useRef, type ReactElement, type ReactNode } from "react";
 import { words } from "../../strings/en.ts";
+import { grantWords } from "../../strings/grant.ts";
 
 export interface StepFault {
   /** Id of the field. */
@@ -41,7 +42,7 @@ export const StepForm = ({
     >
       {shows ? (
         <div className="sp-state sp-failure" role="alert" tabIndex={-1} data-fault-summary="">
-          <strong>{words.grant.faultsTitle}</strong>
+          <strong>{grantWords.faultsTitle}</strong>
           <ul className="sp-fault-list">
             {faults.map((fault) => (
               <li key={fault.field}>

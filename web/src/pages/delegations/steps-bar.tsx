@@ -1,5 +1,5 @@
 import type { ReactElement } from "react";
-import { words } from "../../strings/en.ts";
+import { grantWords } from "../../strings/grant.ts";
 import { Icon } from "../../ui/icon.tsx";
 import { steps, type Step } from "./grant-draft.ts";
 
@@ -19,7 +19,7 @@ export const StepsBar = ({
       const text = (
         <>
           <span aria-hidden="true">{index + 1}</span>
-          {words.grant.steps[step]}
+          {grantWords.steps[step]}
           {state === "done" && index < steps.indexOf(reached) ? <Icon name="check" size={13} /> : null}
         </>
       );

@@ -5,6 +5,7 @@ import { useClient } from "../../api/client-context.ts";
 import { agentToolsQuery } from "../../api/nodes.ts";
 import { toolListQuery } from "../../api/tools.ts";
 import { words } from "../../strings/en.ts";
+import { grantWords } from "../../strings/grant.ts";
 import { formatCount, visibleText } from "../../strings/format.ts";
 import { Foreign } from "../../ui/foreign.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
@@ -20,13 +21,13 @@ const Lacking = ({ able }: { readonly able: ReadonlySet<string> }): ReactElement
   return (
     <details>
       <summary className="sp-dim">
-        {words.grant.toolsLackingTitle} {words.common.aside(formatCount(lacking.length))}
+        {grantWords.toolsLackingTitle} {words.common.aside(formatCount(lacking.length))}
       </summary>
       <ul className="sp-list">
         {lacking.map((tool) => (
           <li key={tool.name} className="sp-list-row sp-dim">
             <Foreign text={tool.name} isCode />
-            <span className="sp-small">{words.grant.toolLacking}</span>
+            <span className="sp-small">{grantWords.toolLacking}</span>
           </li>
         ))}
       </ul>
@@ -47,7 +48,7 @@ export const ToolsStep = ({ form, onChange, onNext, onBack }: StepProps): ReactE
   };
   return (
     <StepForm
-      faults={isWrong ? [{ field: "tools-choice", text: words.grant.toolsFault }] : []}
+      faults={isWrong ? [{ field: "tools-choice", text: grantWords.toolsFault }] : []}
       hasTried={hasTried}
       onSubmit={() => {
         setTried(true);
@@ -60,16 +61,16 @@ export const ToolsStep = ({ form, onChange, onNext, onBack }: StepProps): ReactE
         {(able) => (
           <div className="sp-stack">
             <Radio.Group
-              label={words.grant.toolsLegend}
+              label={grantWords.toolsLegend}
               value={chosen === undefined ? "all" : "some"}
               onChange={(value) => (value === "all" ? setAll() : setSome([]))}
             >
               <div className="sp-stack">
-                <Radio value="some" label={words.grant.toolsSome} />
-                <Radio value="all" label={words.grant.toolsAll} />
+                <Radio value="some" label={grantWords.toolsSome} />
+                <Radio value="all" label={grantWords.toolsAll} />
               </div>
             </Radio.Group>
-            {able.length === 0 ? <p className="sp-dim">{words.grant.toolsEmpty}</p> : null}
+            {able.length === 0 ? <p className="sp-dim">{grantWords.toolsEmpty}</p> : null}
             {chosen === undefined ? (
               <ul className="sp-list">
                 {able.map((tool) => (
@@ -82,10 +83,10 @@ export const ToolsStep = ({ form, onChange, onNext, onBack }: StepProps): ReactE
               <Checkbox.Group
                 id="tools-choice"
                 tabIndex={-1}
-                aria-label={words.grant.toolsLegend}
+                aria-label={grantWords.toolsLegend}
                 value={chosen}
                 onChange={setSome}
-                error={hasTried && isWrong ? words.grant.toolsFault : undefined}
+                error={hasTried && isWrong ? grantWords.toolsFault : undefined}
               >
                 <div className="sp-stack">
                   {able.map((tool) => (

@@ -1,6 +1,7 @@
 import type { ReactElement } from "react";
 import type { WhatIf } from "#contract/delegations.ts";
 import { words } from "../../strings/en.ts";
+import { grantWords } from "../../strings/grant.ts";
 import { formatCount } from "../../strings/format.ts";
 import { Chip } from "../../ui/chip.tsx";
 import { Fact, FactList } from "../../ui/fact-list.tsx";
@@ -38,57 +39,57 @@ export const WhatIfView = ({ whatIf }: { readonly whatIf: WhatIf }): ReactElemen
   return (
     <div className="sp-stack">
       {whatIf.warnings.length === 0 ? null : (
-        <ul className="sp-list" aria-label={words.grant.warnings}>
+        <ul className="sp-list" aria-label={grantWords.warnings}>
           {whatIf.warnings.map((warning) => (
             <li key={`${warning.code} ${warning.message}`} className="sp-list-row">
-              <Chip tone="stepup" icon="warning" text={words.grant.warnings} />
+              <Chip tone="stepup" icon="warning" text={grantWords.warnings} />
               <Foreign text={warning.message} />
             </li>
           ))}
         </ul>
       )}
       <FactList>
-        <Fact name={words.grant.added}>
-          <Names names={whatIf.tools.added} none={words.grant.noneAdded} />
+        <Fact name={grantWords.added}>
+          <Names names={whatIf.tools.added} none={grantWords.noneAdded} />
         </Fact>
         {whatIf.tools.kept.length === 0 ? null : (
-          <Fact name={words.grant.kept}>
+          <Fact name={grantWords.kept}>
             <Names names={whatIf.tools.kept} none={words.common.none} />
           </Fact>
         )}
         {whatIf.tools.removed.length === 0 ? null : (
-          <Fact name={words.grant.removed}>
+          <Fact name={grantWords.removed}>
             <Names names={whatIf.tools.removed} none={words.common.none} />
           </Fact>
         )}
-        <Fact name={words.grant.audiences}>
+        <Fact name={grantWords.audiences}>
           <Audiences rows={whatIf.audiences.added} />
         </Fact>
         {whatIf.audiences.removed.length === 0 ? null : (
-          <Fact name={words.grant.audiencesRemoved}>
+          <Fact name={grantWords.audiencesRemoved}>
             <Audiences rows={whatIf.audiences.removed} />
           </Fact>
         )}
-        <Fact name={words.grant.tenants}>
+        <Fact name={grantWords.tenants}>
           <Names names={whatIf.tenant_ids} none={words.common.none} />
         </Fact>
-        <Fact name={words.grant.masked}>
+        <Fact name={grantWords.masked}>
           {masks.length === 0 ? (
-            <span className="sp-dim">{words.grant.maskedNone}</span>
+            <span className="sp-dim">{grantWords.maskedNone}</span>
           ) : (
             <ul className="sp-list">
               {masks.map(([column, kind]) => (
                 <li key={column}>
-                  <Foreign text={column} isCode /> <span className="sp-small sp-dim">{words.grant.maskKinds[kind] ?? kind}</span>
+                  <Foreign text={column} isCode /> <span className="sp-small sp-dim">{grantWords.maskKinds[kind] ?? kind}</span>
                 </li>
               ))}
             </ul>
           )}
         </Fact>
-        <Fact name={words.grant.stepUpTools}>
+        <Fact name={grantWords.stepUpTools}>
           <Names names={whatIf.step_up_tools} none={words.common.none} />
         </Fact>
-        <Fact name={words.grant.graphVersion}>{formatCount(whatIf.graph_version)}</Fact>
+        <Fact name={grantWords.graphVersion}>{formatCount(whatIf.graph_version)}</Fact>
       </FactList>
     </div>
   );

@@ -1,6 +1,7 @@
 import { Checkbox, NativeSelect, PasswordInput, Textarea, TextInput } from "@mantine/core";
 import type { ReactElement } from "react";
-import { words } from "../../strings/en.ts";
+import { grantWords } from "../../strings/grant.ts";
+import { toolWords } from "../../strings/tools.ts";
 import { visibleText } from "../../strings/format.ts";
 import { Foreign } from "../../ui/foreign.tsx";
 import { fieldOfFault, type Field, type FieldFault, type FormModel } from "./schema-form.ts";
@@ -51,13 +52,13 @@ const FieldInput = ({
         <NativeSelect
           {...shared}
           data={[
-            { value: "", label: words.tools.choose },
+            { value: "", label: toolWords.choose },
             ...field.choices.map((choice) => ({ value: JSON.stringify(choice), label: visibleText(String(choice)) })),
           ]}
         />
       );
     case "list":
-      return <Textarea {...shared} description={shared.description ?? words.tools.listHint} rows={3} />;
+      return <Textarea {...shared} description={shared.description ?? toolWords.listHint} rows={3} />;
     case "integer":
       return <TextInput {...shared} inputMode="numeric" />;
     case "number":
@@ -83,7 +84,7 @@ export const ArgumentsForm = ({
   readonly told: readonly { readonly path: string; readonly message: string }[];
 }): ReactElement => {
   const shown: readonly Shown[] = [
-    ...own.map((fault) => ({ path: fault.path, text: words.tools.faults[fault.code] })),
+    ...own.map((fault) => ({ path: fault.path, text: toolWords.faults[fault.code] })),
     ...(own.length > 0 ? [] : told.map((fault) => ({ path: fault.path, text: fault.message }))),
   ];
   const asJson = model.kind === "raw" || value.mode === "json";
@@ -94,7 +95,7 @@ export const ArgumentsForm = ({
     <>
       {rest.length === 0 ? null : (
         <div className="sp-state sp-failure" role="alert">
-          <strong>{words.grant.faultsTitle}</strong>
+          <strong>{grantWords.faultsTitle}</strong>
           <ul className="sp-fault-list">
             {rest.map((fault) => (
               <li key={`${fault.path} ${fault.text}`}>
@@ -107,7 +108,7 @@ export const ArgumentsForm = ({
       )}
       {asJson ? (
         <Textarea
-          label={words.tools.json}
+          label={toolWords.json}
           className="sp-json"
           value={value.json}
           rows={8}
@@ -116,7 +117,7 @@ export const ArgumentsForm = ({
           onChange={(event) => onChange({ ...value, json: event.currentTarget.value })}
         />
       ) : fields.length === 0 ? (
-        <p className="sp-dim">{words.tools.schemaNone}</p>
+        <p className="sp-dim">{toolWords.schemaNone}</p>
       ) : (
         <div className="sp-form">
           {fields.map((field) => (

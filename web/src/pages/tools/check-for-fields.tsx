@@ -3,6 +3,7 @@ import type { ReactElement } from "react";
 import type { ExplainAsk } from "../../api/tools.ts";
 import { idText } from "../../shell/search.ts";
 import { words } from "../../strings/en.ts";
+import { toolWords } from "../../strings/tools.ts";
 
 /** For whom the doors are asked; empty = for oneself, without an agent. */
 export interface CheckFor {
@@ -23,15 +24,15 @@ export const CheckForFields = ({
   readonly value: CheckFor;
   readonly onChange: (value: CheckFor) => void;
 }): ReactElement => (
-  <div className="sp-filters" role="group" aria-label={words.tools.checkFor}>
+  <div className="sp-filters" role="group" aria-label={toolWords.checkFor}>
     <TextInput
-      label={words.tools.checkPerson}
-      placeholder={words.tools.checkPersonExample}
+      label={toolWords.checkPerson}
+      placeholder={toolWords.checkPersonExample}
       value={value.userId}
       onChange={(event) => onChange({ ...value, userId: event.currentTarget.value.trim() })}
     />
     <TextInput
-      label={words.tools.checkAgent}
+      label={toolWords.checkAgent}
       placeholder={words.delegations.agentPlaceholder}
       value={value.agentId}
       onChange={(event) => onChange({ ...value, agentId: event.currentTarget.value.trim() })}

@@ -1,6 +1,7 @@
 import { Button, Modal } from "@mantine/core";
 import type { ReactElement } from "react";
 import { words } from "../../strings/en.ts";
+import { toolWords } from "../../strings/tools.ts";
 import { visibleText } from "../../strings/format.ts";
 import { ActButton } from "../../ui/act-button.tsx";
 
@@ -16,15 +17,15 @@ export const ConfirmCall = ({
   readonly onCall: () => void;
   readonly onClose: () => void;
 }): ReactElement => (
-  <Modal opened onClose={onClose} title={words.tools.confirmTitle} closeButtonProps={{ "aria-label": words.common.close }}>
+  <Modal opened onClose={onClose} title={toolWords.confirmTitle} closeButtonProps={{ "aria-label": words.common.close }}>
     <div className="sp-stack">
-      <p>{words.tools.confirmSentence(visibleText(name))}</p>
+      <p>{toolWords.confirmSentence(visibleText(name))}</p>
       <pre className="sp-code" tabIndex={0}>
         {visibleText(JSON.stringify(args, undefined, 2))}
       </pre>
       <div className="sp-actions">
         <ActButton isBusy={false} onClick={onCall}>
-          {words.tools.confirmGo}
+          {toolWords.confirmGo}
         </ActButton>
         <Button variant="default" onClick={onClose}>
           {words.common.cancel}

@@ -2,6 +2,7 @@ import { Link } from "@tanstack/react-router";
 import type { ReactElement } from "react";
 import type { ToolExplanation } from "#contract/tools.ts";
 import { words } from "../../strings/en.ts";
+import { toolWords } from "../../strings/tools.ts";
 import { Chip, Verdict } from "../../ui/chip.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
 import { Rows } from "../../ui/rows.tsx";
@@ -41,18 +42,18 @@ const callableIcon = {
 export const ExplanationView = ({ explanation }: { readonly explanation: ToolExplanation }): ReactElement => (
   <div className="sp-stack">
     <div className="sp-actions">
-      <Chip {...callableIcon[explanation.callable]} text={words.tools.callable[explanation.callable]} />
-      <span className="sp-dim">{explanation.listed ? words.tools.listed : words.tools.notListed}</span>
+      <Chip {...callableIcon[explanation.callable]} text={toolWords.callable[explanation.callable]} />
+      <span className="sp-dim">{explanation.listed ? toolWords.listed : toolWords.notListed}</span>
     </div>
     <Rows
-      caption={words.tools.checkTitle}
+      caption={toolWords.checkTitle}
       rows={explanation.doors}
       keyOf={(door) => door.door}
       columns={[
-        { key: "door", title: words.tools.door, cell: (door) => <Foreign text={door.door} /> },
-        { key: "outcome", title: words.tools.outcome, cell: (door) => <Verdict of={door.outcome} /> },
-        { key: "because", title: words.tools.because, wraps: true, cell: (door) => <Because door={door} /> },
-        { key: "remedy", title: words.tools.remedy, wraps: true, cell: (door) => <Foreign text={door.remedy ?? ""} /> },
+        { key: "door", title: toolWords.door, cell: (door) => <Foreign text={door.door} /> },
+        { key: "outcome", title: toolWords.outcome, cell: (door) => <Verdict of={door.outcome} /> },
+        { key: "because", title: toolWords.because, wraps: true, cell: (door) => <Because door={door} /> },
+        { key: "remedy", title: toolWords.remedy, wraps: true, cell: (door) => <Foreign text={door.remedy ?? ""} /> },
       ]}
     />
   </div>

@@ -4,7 +4,7 @@ import { useState, type ReactElement } from "react";
 import { useClient } from "../../api/client-context.ts";
 import { explain } from "../../api/tools.ts";
 import { idText } from "../../shell/search.ts";
-import { words } from "../../strings/en.ts";
+import { toolWords } from "../../strings/tools.ts";
 import { Panel } from "../../ui/panel.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
 import { ExplanationView } from "./explanation-view.tsx";
@@ -30,7 +30,7 @@ export const MissingTool = ({
   const [name, setName] = useState(asked ?? "");
   return (
     <div className="sp-below">
-      <Panel title={words.tools.missing}>
+      <Panel title={toolWords.missing}>
         <form
           className="sp-filters"
           onSubmit={(event) => {
@@ -39,13 +39,13 @@ export const MissingTool = ({
           }}
         >
           <TextInput
-            label={words.tools.missingLabel}
-            description={words.tools.missingHint}
+            label={toolWords.missingLabel}
+            description={toolWords.missingHint}
             value={name}
             onChange={(event) => setName(event.currentTarget.value)}
           />
           <Button type="submit" variant="default" className="sp-narrow">
-            {words.tools.missingGo}
+            {toolWords.missingGo}
           </Button>
         </form>
         {asked === undefined ? null : <Answer tool={asked} />}

@@ -6,6 +6,7 @@ import type { Called } from "../../api/tools.ts";
 import { readStepUp } from "../../session/step-up.ts";
 import { useStepUp } from "../../session/step-up-dialog.tsx";
 import { words } from "../../strings/en.ts";
+import { toolWords } from "../../strings/tools.ts";
 import { formatCount, visibleText } from "../../strings/format.ts";
 import { Chip, Verdict } from "../../ui/chip.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
@@ -28,7 +29,7 @@ const cellText = (value: unknown): string => {
 
 const Cell = ({ value }: { readonly value: unknown }): ReactElement =>
   value === null || value === undefined ? (
-    <span className="sp-dim">{words.tools.emptyValue}</span>
+    <span className="sp-dim">{toolWords.emptyValue}</span>
   ) : (
     <span className={cellText(value).length < 40 ? "sp-nowrap" : undefined}>
       <Foreign text={cellText(value)} />
@@ -45,7 +46,7 @@ const Data = ({ value, shape }: { readonly value: unknown; readonly shape: Shape
   if (shape === "table" && table !== undefined)
     return (
       <Rows<Numbered>
-        caption={words.tools.resultTitle}
+        caption={toolWords.resultTitle}
         rows={table.rows.map((row, index) => ({ row, index }))}
         keyOf={({ index }) => String(index)}
         columns={table.columns.map((column) => ({
@@ -72,12 +73,12 @@ const Parts = ({ parts }: { readonly parts: readonly ResultPart[] }): ReactEleme
     <div className="sp-stack">
       <div className="sp-actions">
         <SegmentedControl
-          aria-label={words.tools.resultTitle}
+          aria-label={toolWords.resultTitle}
           value={shape}
           data={[
-            ...(hasTable ? [{ value: "table", label: words.tools.asTable }] : []),
-            { value: "tree", label: words.tools.asTree },
-            { value: "text", label: words.tools.asText },
+            ...(hasTable ? [{ value: "table", label: toolWords.asTable }] : []),
+            { value: "tree", label: toolWords.asTree },
+            { value: "text", label: toolWords.asText },
           ]}
           onChange={(next) => setShape(next === "table" || next === "text" ? next : "tree")}
         />
@@ -118,7 +119,7 @@ const Refused = ({ outcome }: { readonly outcome: Extract<CallOutcome, { kind: "
           <Foreign text={outcome.detail} />
         </p>
       )}
-      {isUnknown ? <p>{words.tools.outcomeUnknown}</p> : null}
+      {isUnknown ? <p>{toolWords.outcomeUnknown}</p> : null}
       {outcome.faults.length === 0 ? null : (
         <ul className="sp-fault-list">
           {outcome.faults.map((fault) => (
@@ -152,22 +153,22 @@ export const ResultView = ({ called }: { readonly called: Called }): ReactElemen
   const isStepUp = refused !== undefined && readStepUp(refused.data) !== undefined;
   return (
     <Panel
-      title={words.tools.resultTitle}
+      title={toolWords.resultTitle}
       aside={
         <span className="sp-actions">
           {outcome?.kind === "done" ? (
-            <Chip tone="allow" icon="check" text={words.tools.resultDone} />
+            <Chip tone="allow" icon="check" text={toolWords.resultDone} />
           ) : isStepUp ? (
             <Verdict of="step_up" />
           ) : (
-            <Chip tone="deny" icon="cross" text={words.tools.resultRefused} />
+            <Chip tone="deny" icon="cross" text={toolWords.resultRefused} />
           )}
-          <span className="sp-small sp-dim">{words.tools.took(called.milliseconds)}</span>
+          <span className="sp-small sp-dim">{toolWords.took(called.milliseconds)}</span>
         </span>
       }
     >
       <div className="sp-stack">
-        {outcome === undefined ? <p>{words.tools.resultUnreadable}</p> : null}
+        {outcome === undefined ? <p>{toolWords.resultUnreadable}</p> : null}
         {outcome?.kind === "done" ? <Parts parts={outcome.parts} /> : null}
         {refused === undefined ? null : <Refused outcome={refused} />}
         <FactList isSmall>

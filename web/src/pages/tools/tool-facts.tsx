@@ -1,6 +1,8 @@
 import type { ReactElement } from "react";
 import type { ToolDescriptor } from "#contract/tools.ts";
 import { words } from "../../strings/en.ts";
+import { toolWords } from "../../strings/tools.ts";
+import { whyWords } from "../../strings/why.ts";
 import { Fact, FactList } from "../../ui/fact-list.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
 import { Panel } from "../../ui/panel.tsx";
@@ -35,7 +37,7 @@ const SchemaTree = ({
         return (
           <li key={name}>
             <Foreign text={name} isCode /> <span className="sp-small sp-dim">{typeText(inner)}</span>
-            {required.includes(name) ? <span className="sp-small"> {words.common.aside(words.tools.required)}</span> : null}
+            {required.includes(name) ? <span className="sp-small"> {words.common.aside(toolWords.required)}</span> : null}
             {typeof description === "string" ? (
               <div className="sp-small sp-dim">
                 <Foreign text={description} />
@@ -57,27 +59,27 @@ export const ToolFacts = ({ tool }: { readonly tool: ToolDescriptor }): ReactEle
   const hasArguments = isObject(properties) && Object.keys(properties).length > 0;
   return (
     <div className="sp-stack">
-      <Panel title={words.tools.schema}>
-        {hasArguments ? <SchemaTree schema={tool.inputSchema} /> : <p className="sp-dim">{words.tools.schemaNone}</p>}
+      <Panel title={toolWords.schema}>
+        {hasArguments ? <SchemaTree schema={tool.inputSchema} /> : <p className="sp-dim">{toolWords.schemaNone}</p>}
       </Panel>
-      <Panel title={words.why.details}>
+      <Panel title={whyWords.details}>
         <FactList>
-          <Fact name={words.tools.name}>
+          <Fact name={toolWords.name}>
             <Foreign text={tool.name} isCode />
           </Fact>
-          <Fact name={words.tools.source}>{tool.source}</Fact>
+          <Fact name={toolWords.source}>{tool.source}</Fact>
           {systemOf(tool) === "" ? null : (
-            <Fact name={words.tools.from}>
+            <Fact name={toolWords.from}>
               <Foreign text={systemOf(tool)} />
             </Fact>
           )}
           {tool.metadata?.env === undefined ? null : (
-            <Fact name={words.tools.env}>
+            <Fact name={toolWords.env}>
               <Foreign text={tool.metadata.env} />
             </Fact>
           )}
           {tagsOf(tool).length === 0 ? null : (
-            <Fact name={words.tools.tags}>
+            <Fact name={toolWords.tags}>
               <Foreign text={tagsOf(tool).join(", ")} />
             </Fact>
           )}
@@ -85,7 +87,7 @@ export const ToolFacts = ({ tool }: { readonly tool: ToolDescriptor }): ReactEle
         {claims.length === 0 ? null : (
           <>
             <h3>
-              {words.tools.annotations} <span className="sp-small sp-dim">{words.common.aside(words.tools.claimed)}</span>
+              {toolWords.annotations} <span className="sp-small sp-dim">{words.common.aside(toolWords.claimed)}</span>
             </h3>
             <Tree value={Object.fromEntries(claims)} />
           </>

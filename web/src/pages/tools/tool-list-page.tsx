@@ -6,6 +6,7 @@ import type { ToolDescriptor } from "#contract/tools.ts";
 import { useClient } from "../../api/client-context.ts";
 import { toolListQuery } from "../../api/tools.ts";
 import { words } from "../../strings/en.ts";
+import { toolWords } from "../../strings/tools.ts";
 import { visibleText } from "../../strings/format.ts";
 import { Chip } from "../../ui/chip.tsx";
 import { Empty } from "../../ui/empty.tsx";
@@ -21,7 +22,7 @@ type Search = ReturnType<typeof route.useSearch>;
 const columns: readonly Column<ToolDescriptor>[] = [
   {
     key: "name",
-    title: words.tools.name,
+    title: toolWords.name,
     cell: (tool) => (
       <Link className="sp-link sp-mono" to="/tools/$name" params={{ name: tool.name }}>
         {visibleText(tool.name)}
@@ -30,7 +31,7 @@ const columns: readonly Column<ToolDescriptor>[] = [
   },
   {
     key: "title",
-    title: words.tools.tool,
+    title: toolWords.tool,
     wraps: true,
     cell: (tool) => (
       <>
@@ -39,11 +40,11 @@ const columns: readonly Column<ToolDescriptor>[] = [
       </>
     ),
   },
-  { key: "from", title: words.tools.from, cell: (tool) => visibleText(systemOf(tool) || tool.source) },
-  { key: "env", title: words.tools.env, cell: (tool) => visibleText(tool.metadata?.env ?? "") },
+  { key: "from", title: toolWords.from, cell: (tool) => visibleText(systemOf(tool) || tool.source) },
+  { key: "env", title: toolWords.env, cell: (tool) => visibleText(tool.metadata?.env ?? "") },
   {
     key: "tags",
-    title: words.tools.tags,
+    title: toolWords.tags,
     cell: (tool) => (
       <span className="sp-actions">
         {tagsOf(tool).map((tag) => (
@@ -83,8 +84,8 @@ const Filters = ({ search, tools }: { readonly search: Search; readonly tools: r
     <div className="sp-filters" role="search" aria-label={words.common.filters}>
       <TextInput
         data-filter=""
-        label={words.tools.search}
-        placeholder={words.tools.searchPlaceholder}
+        label={toolWords.search}
+        placeholder={toolWords.searchPlaceholder}
         value={text}
         onChange={(event) => {
           setText(event.currentTarget.value);
@@ -92,18 +93,18 @@ const Filters = ({ search, tools }: { readonly search: Search; readonly tools: r
         }}
       />
       <Facet
-        label={words.tools.provider}
+        label={toolWords.provider}
         value={search.provider}
         values={facetOf(tools, (tool) => [systemOf(tool)])}
         onChange={(provider) => set({ provider })}
       />
       <Facet
-        label={words.tools.source}
+        label={toolWords.source}
         value={search.source}
         values={facetOf(tools, (tool) => [tool.source])}
         onChange={(source) => set({ source })}
       />
-      <Facet label={words.tools.tag} value={search.tag} values={facetOf(tools, tagsOf)} onChange={(tag) => set({ tag })} />
+      <Facet label={toolWords.tag} value={search.tag} values={facetOf(tools, tagsOf)} onChange={(tag) => set({ tag })} />
     </div>
   );
 };
@@ -114,7 +115,7 @@ export const ToolListPage = (): ReactElement => {
   const navigate = route.useNavigate();
   const query = useQuery(toolListQuery(useClient()));
   return (
-    <Page title={words.tools.title} lead={words.tools.lead}>
+    <Page title={toolWords.title} lead={toolWords.lead}>
       <QueryView query={query} service="crud" rows={8}>
         {({ tools }) => {
           const { explain: _explain, ...filter } = search;
@@ -123,14 +124,14 @@ export const ToolListPage = (): ReactElement => {
             <div className="sp-stack">
               <Filters search={search} tools={tools} />
               {tools.length === 0 ? (
-                <Empty text={words.tools.empty} />
+                <Empty text={toolWords.empty} />
               ) : shown.length === 0 ? (
-                <Empty text={words.tools.emptyFiltered} onClear={() => void navigate({ search: {} })} />
+                <Empty text={toolWords.emptyFiltered} onClear={() => void navigate({ search: {} })} />
               ) : (
-                <Rows caption={words.tools.title} columns={columns} rows={shown} keyOf={(tool) => tool.name} />
+                <Rows caption={toolWords.title} columns={columns} rows={shown} keyOf={(tool) => tool.name} />
               )}
               <p className="sp-small sp-dim" role="status">
-                {words.common.facts(words.tools.shown(shown.length, tools.length), words.tools.tokens(tokensOf(shown)))}
+                {words.common.facts(toolWords.shown(shown.length, tools.length), toolWords.tokens(tokensOf(shown)))}
               </p>
             </div>
           );

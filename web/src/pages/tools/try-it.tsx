@@ -8,7 +8,8 @@ import { Gate } from "../../decisions/gate.tsx";
 import { readStepUp } from "../../session/step-up.ts";
 import { useStepUp } from "../../session/step-up-dialog.tsx";
 import { useDraft } from "../../session/use-draft.ts";
-import { words } from "../../strings/en.ts";
+import { grantWords } from "../../strings/grant.ts";
+import { toolWords } from "../../strings/tools.ts";
 import { ActButton } from "../../ui/act-button.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import { Failure } from "../../ui/failure.tsx";
@@ -74,15 +75,15 @@ export const TryIt = ({ tool }: { readonly tool: ToolDescriptor }): ReactElement
   return (
     <div className="sp-stack">
       <Panel
-        title={words.tools.tryTitle}
+        title={toolWords.tryTitle}
         aside={
           model.kind === "raw" ? null : (
             <SegmentedControl
-              aria-label={words.tools.tryTitle}
+              aria-label={toolWords.tryTitle}
               value={draft.value.mode}
               data={[
-                { value: "fields", label: words.tools.asFields },
-                { value: "json", label: words.tools.asJson },
+                { value: "fields", label: toolWords.asFields },
+                { value: "json", label: toolWords.asJson },
               ]}
               onChange={(mode) => {
                 setOwn([]);
@@ -100,17 +101,17 @@ export const TryIt = ({ tool }: { readonly tool: ToolDescriptor }): ReactElement
             call();
           }}
         >
-          <p className="sp-dim">{words.tools.tryLead}</p>
-          {model.kind === "raw" ? <p className="sp-dim sp-small">{words.tools.rawReason[model.reason]}</p> : null}
+          <p className="sp-dim">{toolWords.tryLead}</p>
+          {model.kind === "raw" ? <p className="sp-dim sp-small">{toolWords.rawReason[model.reason]}</p> : null}
           <ArgumentsForm model={model} value={draft.value} onChange={draft.change} own={own} told={faultsOfCall(calling.data)} />
           <div className="sp-actions">
             <ActButton type="submit" isBusy={calling.isPending}>
-              {words.tools.call}
+              {toolWords.call}
             </ActButton>
             <ActButton variant="default" isBusy={checking.isPending} onClick={() => checking.mutate()}>
-              {words.tools.check}
+              {toolWords.check}
             </ActButton>
-            <span className="sp-small sp-dim">{words.tools.checkHint}</span>
+            <span className="sp-small sp-dim">{toolWords.checkHint}</span>
           </div>
           <Gate ask={{ type: "tool", action: "explain" }}>
             <CheckForFields value={checkFor} onChange={setCheckFor} />
@@ -119,7 +120,7 @@ export const TryIt = ({ tool }: { readonly tool: ToolDescriptor }): ReactElement
       </Panel>
       {checking.isError ? <Failure error={checking.error} onRetry={() => checking.mutate()} /> : null}
       {checking.data === undefined ? null : (
-        <Panel title={words.tools.checkTitle}>
+        <Panel title={toolWords.checkTitle}>
           <ExplanationView explanation={checking.data} />
         </Panel>
       )}
@@ -128,12 +129,12 @@ export const TryIt = ({ tool }: { readonly tool: ToolDescriptor }): ReactElement
         {calling.data === undefined ? null : <ResultView called={calling.data} />}
       </div>
       <div className="sp-actions">
-        <CopyButton label={words.tools.copyCurl} text={() => asCurl(location.origin, tool.name, argumentsNow())} />
-        <CopyButton label={words.tools.copyRpc} text={() => asRpc(tool.name, argumentsNow())} />
-        <CopyButton label={words.tools.copyMcp} text={() => asClientEntry(location.origin)} />
-        <span className="sp-small sp-dim">{words.tools.tokenHint}</span>
+        <CopyButton label={toolWords.copyCurl} text={() => asCurl(location.origin, tool.name, argumentsNow())} />
+        <CopyButton label={toolWords.copyRpc} text={() => asRpc(tool.name, argumentsNow())} />
+        <CopyButton label={toolWords.copyMcp} text={() => asClientEntry(location.origin)} />
+        <span className="sp-small sp-dim">{toolWords.tokenHint}</span>
         <Button variant="subtle" onClick={draft.forget}>
-          {words.grant.discard}
+          {grantWords.discard}
         </Button>
       </div>
       {confirming === undefined ? null : (

@@ -1,7 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import { Fragment, type ReactElement } from "react";
 import type { DecisionRecord } from "#contract/decisions.ts";
-import { words } from "../../strings/en.ts";
+import { whyWords } from "../../strings/why.ts";
 import { visibleText } from "../../strings/format.ts";
 import { Icon, type IconName } from "../../ui/icon.tsx";
 import { Panel } from "../../ui/panel.tsx";
@@ -31,7 +31,7 @@ const NodeName = ({ node }: { readonly node: ChainNode }): ReactElement => {
 const LinkMark = ({ link }: { readonly link: ChainLink }): ReactElement => (
   <div className="sp-chain-link" data-state={link.state}>
     <span>
-      <Icon name={linkIcons[link.state]} size={13} /> {words.why.link[link.state]}
+      <Icon name={linkIcons[link.state]} size={13} /> {whyWords.link[link.state]}
     </span>
     {link.kinds.length === 0 ? null : <span className="sp-mono sp-order-last">{link.kinds.join(", ")}</span>}
   </div>
@@ -42,9 +42,9 @@ export const ChainView = ({ record }: { readonly record: DecisionRecord }): Reac
   const chain = chainOf(record);
   if (chain === undefined) return null;
   const roleOf = (node: ChainNode): string =>
-    node.role === "tool" && record.resource.type !== "tool" ? visibleText(record.resource.type) : words.why.roles[node.role];
+    node.role === "tool" && record.resource.type !== "tool" ? visibleText(record.resource.type) : whyWords.roles[node.role];
   return (
-    <Panel title={words.why.chain}>
+    <Panel title={whyWords.chain}>
       <ol className="sp-chain">
         {chain.nodes.map((node, index) => {
           const link = chain.links[index];

@@ -1,6 +1,6 @@
 import type { ReactElement } from "react";
 import type { DecisionRecord } from "#contract/decisions.ts";
-import { words } from "../../strings/en.ts";
+import { whyWords } from "../../strings/why.ts";
 import { Verdict } from "../../ui/chip.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
 import { Panel } from "../../ui/panel.tsx";
@@ -15,16 +15,16 @@ export const sourceText = (source: { readonly file?: string | undefined; readonl
 /** The checks in the order in which they were made. */
 export const ChecksPanel = ({ record }: { readonly record: DecisionRecord }): ReactElement | null =>
   record.checks === undefined ? null : (
-    <Panel title={words.why.checks}>
+    <Panel title={whyWords.checks}>
       <Rows
-        caption={words.why.checks}
+        caption={whyWords.checks}
         rows={record.checks}
         keyOf={(check) => check.name}
         columns={[
-          { key: "name", title: words.why.check, cell: (check) => words.why.checkNames[check.name] ?? check.name },
-          { key: "outcome", title: words.why.outcome, cell: (check) => <Verdict of={check.outcome} /> },
-          { key: "input", title: words.why.input, wraps: true, cell: (check) => <Foreign text={check.input ?? ""} isCode /> },
-          { key: "source", title: words.why.source, cell: (check) => <Foreign text={sourceText(check.source)} isCode /> },
+          { key: "name", title: whyWords.check, cell: (check) => whyWords.checkNames[check.name] ?? check.name },
+          { key: "outcome", title: whyWords.outcome, cell: (check) => <Verdict of={check.outcome} /> },
+          { key: "input", title: whyWords.input, wraps: true, cell: (check) => <Foreign text={check.input ?? ""} isCode /> },
+          { key: "source", title: whyWords.source, cell: (check) => <Foreign text={sourceText(check.source)} isCode /> },
         ]}
       />
     </Panel>

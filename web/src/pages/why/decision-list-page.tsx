@@ -8,6 +8,7 @@ import { useClient } from "../../api/client-context.ts";
 import { decisionPagesQuery, type DecisionFilter } from "../../api/decisions.ts";
 import { useSession } from "../../session/session-context.ts";
 import { words } from "../../strings/en.ts";
+import { whyWords } from "../../strings/why.ts";
 import { formatMoment, visibleText } from "../../strings/format.ts";
 import { Verdict } from "../../ui/chip.tsx";
 import { Empty } from "../../ui/empty.tsx";
@@ -37,26 +38,26 @@ const filterOf = (search: Search, subjectId: string): DecisionFilter => {
 const columns: readonly Column<DecisionRecord>[] = [
   {
     key: "time",
-    title: words.why.time,
+    title: whyWords.time,
     cell: (row) => (
       <Link className="sp-link sp-nowrap" to="/why/$decisionId" params={{ decisionId: row.decision_id }}>
         <time dateTime={row.decided_at}>{formatMoment(row.decided_at)}</time>
       </Link>
     ),
   },
-  { key: "who", title: words.why.who, cell: (row) => <Foreign text={row.subject?.name ?? row.subject?.id ?? ""} /> },
-  { key: "agent", title: words.why.agent, cell: (row) => <Foreign text={row.agent?.name ?? row.agent?.id ?? ""} /> },
-  { key: "action", title: words.why.action, cell: (row) => <Foreign text={row.action} isCode /> },
+  { key: "who", title: whyWords.who, cell: (row) => <Foreign text={row.subject?.name ?? row.subject?.id ?? ""} /> },
+  { key: "agent", title: whyWords.agent, cell: (row) => <Foreign text={row.agent?.name ?? row.agent?.id ?? ""} /> },
+  { key: "action", title: whyWords.action, cell: (row) => <Foreign text={row.action} isCode /> },
   {
     key: "resource",
-    title: words.why.resource,
+    title: whyWords.resource,
     wraps: true,
     cell: (row) => <Foreign text={resourceText(row.resource)} isCode />,
   },
-  { key: "verdict", title: words.why.verdict, cell: (row) => <Verdict of={verdictOf(row)} /> },
+  { key: "verdict", title: whyWords.verdict, cell: (row) => <Verdict of={verdictOf(row)} /> },
   {
     key: "reason",
-    title: words.why.reason,
+    title: whyWords.reason,
     wraps: true,
     cell: (row) => <Foreign text={row.reason === undefined ? "" : (words.reasons[row.reason] ?? row.reason)} />,
   },
@@ -99,40 +100,40 @@ const Filters = ({ search }: { readonly search: Search }): ReactElement => {
   return (
     <div className="sp-filters" role="search" aria-label={words.common.filters}>
       <SegmentedControl
-        aria-label={words.why.whose}
+        aria-label={whyWords.whose}
         value={search.whose ?? "all"}
         data={[
-          { value: "all", label: words.why.everyones },
-          { value: "mine", label: words.why.own },
+          { value: "all", label: whyWords.everyones },
+          { value: "mine", label: whyWords.own },
         ]}
         onChange={(whose) => set({ whose: whose === "all" ? "" : whose })}
       />
       <NativeSelect
-        label={words.why.verdict}
+        label={whyWords.verdict}
         value={search.verdict ?? "denied"}
         data={[
-          { value: "denied", label: words.why.denied },
-          { value: "allowed", label: words.why.allowed },
-          { value: "any", label: words.why.any },
+          { value: "denied", label: whyWords.denied },
+          { value: "allowed", label: whyWords.allowed },
+          { value: "any", label: whyWords.any },
         ]}
         onChange={(event) => set({ verdict: event.currentTarget.value === "denied" ? "" : event.currentTarget.value })}
       />
       <NativeSelect
-        label={words.why.reason}
+        label={whyWords.reason}
         value={search.reason ?? ""}
         data={[
-          { value: "", label: words.why.anyReason },
+          { value: "", label: whyWords.anyReason },
           ...reasons.map((reason) => ({ value: reason, label: words.reasons[reason] ?? reason })),
         ]}
         onChange={(event) => set({ reason: event.currentTarget.value })}
       />
       {search.whose === "mine" ? null : (
-        <TextFilter isFirst label={words.why.subject} value={search.subject} onChange={(subject) => set({ subject })} />
+        <TextFilter isFirst label={whyWords.subject} value={search.subject} onChange={(subject) => set({ subject })} />
       )}
-      <TextFilter label={words.why.agent} value={search.agent} onChange={(agent) => set({ agent })} />
-      <TextFilter label={words.why.action} value={search.action} onChange={(action) => set({ action })} />
-      <TextFilter label={words.why.resourceType} value={search.type} onChange={(type) => set({ type })} />
-      <TextFilter label={words.why.correlation} value={search.correlation} onChange={(correlation) => set({ correlation })} />
+      <TextFilter label={whyWords.agent} value={search.agent} onChange={(agent) => set({ agent })} />
+      <TextFilter label={whyWords.action} value={search.action} onChange={(action) => set({ action })} />
+      <TextFilter label={whyWords.resourceType} value={search.type} onChange={(type) => set({ type })} />
+      <TextFilter label={whyWords.correlation} value={search.correlation} onChange={(correlation) => set({ correlation })} />
     </div>
   );
 };
@@ -144,7 +145,7 @@ export const DecisionListPage = (): ReactElement => {
   const { subject } = useSession();
   const query = useInfiniteQuery(decisionPagesQuery(useClient(), filterOf(search, subject.id)));
   return (
-    <Page title={words.why.title} lead={words.why.lead}>
+    <Page title={whyWords.title} lead={whyWords.lead}>
       <Filters search={search} />
       <PagedRows
         query={query}
@@ -153,12 +154,12 @@ export const DecisionListPage = (): ReactElement => {
         rowsOf={(page) => page.decisions}
         empty={
           Object.keys(search).length > 0 ? (
-            <Empty text={words.why.emptyFiltered} onClear={() => void navigate({ search: {} })} />
+            <Empty text={whyWords.emptyFiltered} onClear={() => void navigate({ search: {} })} />
           ) : (
-            <Empty text={words.why.empty} />
+            <Empty text={whyWords.empty} />
           )
         }
-        caption={visibleText(words.why.title)}
+        caption={visibleText(whyWords.title)}
         columns={columns}
         keyOf={(row) => row.decision_id}
       />

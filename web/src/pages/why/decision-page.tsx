@@ -7,6 +7,7 @@ import { decisionQuery } from "../../api/decisions.ts";
 import { useSession } from "../../session/session-context.ts";
 import { useScreens } from "../../shell/use-screen.ts";
 import { words } from "../../strings/en.ts";
+import { whyWords } from "../../strings/why.ts";
 import { Verdict } from "../../ui/chip.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
@@ -32,7 +33,7 @@ const Now = ({ record }: { readonly record: DecisionRecord }): ReactElement | nu
   const reason = now.reason === undefined ? words.common.unknown : (words.reasons[now.reason] ?? now.reason);
   return (
     <p className="sp-dim">
-      {now.decision ? words.why.nowAllowed : record.decision ? words.why.nowDeniedAfterAll(reason) : words.why.nowDenied(reason)}
+      {now.decision ? whyWords.nowAllowed : record.decision ? whyWords.nowDeniedAfterAll(reason) : whyWords.nowDenied(reason)}
     </p>
   );
 };
@@ -42,7 +43,7 @@ const Explained = ({ record }: { readonly record: DecisionRecord }): ReactElemen
   const isCoarse = record.checks === undefined && record.edges === undefined;
   return (
     <div className="sp-stack">
-      <section className="sp-panel" aria-label={words.why.verdict}>
+      <section className="sp-panel" aria-label={whyWords.verdict}>
         <div className="sp-actions">
           <Verdict of={verdictOf(record)} />
           <strong className="sp-sentence">
@@ -50,11 +51,11 @@ const Explained = ({ record }: { readonly record: DecisionRecord }): ReactElemen
           </strong>
         </div>
         <Now record={record} />
-        {record.requestable ? <p className="sp-dim">{words.why.requestable}</p> : null}
+        {record.requestable ? <p className="sp-dim">{whyWords.requestable}</p> : null}
       </section>
       {isAskedForHere(record, subject.id) ? <AskAgainPanel record={record} /> : null}
       {isCoarse ? (
-        <div className="sp-notice">{words.why.chainCoarse}</div>
+        <div className="sp-notice">{whyWords.chainCoarse}</div>
       ) : (
         <>
           <ChainView record={record} />
@@ -79,12 +80,12 @@ export const DecisionPage = (): ReactElement => {
   const query = useQuery(decisionQuery(useClient(), decisionId));
   return (
     <Page
-      title={words.why.oneTitle(decisionId)}
+      title={whyWords.oneTitle(decisionId)}
       actions={
         <>
           {may.why === "allowed" ? (
             <Link className="sp-link" to="/why">
-              {words.why.backToList}
+              {whyWords.backToList}
             </Link>
           ) : null}
           <CopyButton label={words.common.copyLink} text={() => location.href} />

@@ -1,6 +1,6 @@
 import type { ReactElement } from "react";
 import type { DecisionRecord } from "#contract/decisions.ts";
-import { words } from "../../strings/en.ts";
+import { whyWords } from "../../strings/why.ts";
 import { Chip } from "../../ui/chip.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
 import { Panel } from "../../ui/panel.tsx";
@@ -9,23 +9,23 @@ import { Rows } from "../../ui/rows.tsx";
 /** The same as the drawing, as a table: every edge that was looked for, there or missing. */
 export const EdgesPanel = ({ record }: { readonly record: DecisionRecord }): ReactElement | null =>
   record.edges === undefined || record.edges.length === 0 ? null : (
-    <Panel title={words.why.edges}>
+    <Panel title={whyWords.edges}>
       <Rows
-        caption={words.why.edges}
+        caption={whyWords.edges}
         rows={record.edges}
         keyOf={(edge) => `${edge.kind} ${edge.from} ${edge.to} ${edge.id ?? ""}`}
         columns={[
-          { key: "kind", title: words.why.edgeKind, cell: (edge) => <Foreign text={edge.kind} isCode /> },
-          { key: "from", title: words.why.edgeFrom, cell: (edge) => <Foreign text={edge.from} isCode /> },
-          { key: "to", title: words.why.edgeTo, cell: (edge) => <Foreign text={edge.to} isCode /> },
+          { key: "kind", title: whyWords.edgeKind, cell: (edge) => <Foreign text={edge.kind} isCode /> },
+          { key: "from", title: whyWords.edgeFrom, cell: (edge) => <Foreign text={edge.from} isCode /> },
+          { key: "to", title: whyWords.edgeTo, cell: (edge) => <Foreign text={edge.to} isCode /> },
           {
             key: "state",
-            title: words.why.edgeState,
+            title: whyWords.edgeState,
             cell: (edge) =>
               edge.present ? (
-                <Chip tone="allow" icon="check" text={words.why.present} />
+                <Chip tone="allow" icon="check" text={whyWords.present} />
               ) : (
-                <Chip tone="deny" icon="cross" text={words.why.missing} />
+                <Chip tone="deny" icon="cross" text={whyWords.missing} />
               ),
           },
         ]}

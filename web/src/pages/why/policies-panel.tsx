@@ -2,7 +2,7 @@ import { Link } from "@tanstack/react-router";
 import type { ReactElement } from "react";
 import type { DecisionRecord } from "#contract/decisions.ts";
 import { useScreens } from "../../shell/use-screen.ts";
-import { words } from "../../strings/en.ts";
+import { whyWords } from "../../strings/why.ts";
 import { visibleText } from "../../strings/format.ts";
 import { Chip } from "../../ui/chip.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
@@ -12,8 +12,8 @@ import { sourceText } from "./checks-panel.tsx";
 type Policy = NonNullable<DecisionRecord["policies"]>[number];
 
 const effectChip = {
-  permit: { tone: "allow", icon: "check", text: words.why.permit },
-  forbid: { tone: "deny", icon: "cross", text: words.why.forbid },
+  permit: { tone: "allow", icon: "check", text: whyWords.permit },
+  forbid: { tone: "deny", icon: "cross", text: whyWords.forbid },
 } as const;
 
 const PolicyView = ({ policy, version }: { readonly policy: Policy; readonly version: string | undefined }): ReactElement => (
@@ -27,7 +27,7 @@ const PolicyView = ({ policy, version }: { readonly policy: Policy; readonly ver
         </Link>
       )}
       {policy.decided && policy.effect !== undefined ? <Chip {...effectChip[policy.effect]} /> : null}
-      {policy.decided ? null : <Chip tone="quiet" icon="question" text={words.why.notDecided} />}
+      {policy.decided ? null : <Chip tone="quiet" icon="question" text={whyWords.notDecided} />}
       <span className="sp-small sp-dim">
         <Foreign text={sourceText(policy)} isCode />
       </span>
@@ -36,7 +36,7 @@ const PolicyView = ({ policy, version }: { readonly policy: Policy; readonly ver
       <Foreign text={policy.description} />
     </div>
     {policy.text === undefined ? (
-      <p className="sp-small sp-dim">{words.why.policyHidden}</p>
+      <p className="sp-small sp-dim">{whyWords.policyHidden}</p>
     ) : (
       <pre className="sp-code" tabIndex={0}>
         {visibleText(policy.text)}
@@ -54,8 +54,8 @@ export const PoliciesPanel = ({ record }: { readonly record: DecisionRecord }): 
   const version = openVersion(record.policy_version, useScreens().policies);
   if (record.policies === undefined) return null;
   return (
-    <Panel title={words.why.policies}>
-      {record.policies.some((policy) => policy.decided) ? null : <p className="sp-dim">{words.why.policiesNone}</p>}
+    <Panel title={whyWords.policies}>
+      {record.policies.some((policy) => policy.decided) ? null : <p className="sp-dim">{whyWords.policiesNone}</p>}
       {record.policies.length === 0 ? null : (
         <ul className="sp-list">
           {record.policies.map((policy) => (

@@ -6,6 +6,7 @@ import { useSession } from "../../session/session-context.ts";
 import { useStepUp } from "../../session/step-up-dialog.tsx";
 import { useScreens } from "../../shell/use-screen.ts";
 import { words } from "../../strings/en.ts";
+import { whyWords } from "../../strings/why.ts";
 import { Foreign } from "../../ui/foreign.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { Panel } from "../../ui/panel.tsx";
@@ -22,7 +23,7 @@ const Way = ({ step, record }: { readonly step: Change["steps"][number]; readonl
   if (way.kind === "sign_in")
     return (
       <Button leftSection={<Icon name="key" />} onClick={() => askStepUp({ acrValues: "strong", maxAge: 300 })}>
-        {words.why.signInAgain}
+        {whyWords.signInAgain}
       </Button>
     );
   if (may.delegations !== "allowed") return null;
@@ -33,12 +34,12 @@ const Way = ({ step, record }: { readonly step: Change["steps"][number]; readonl
         to="/delegations/new"
         search={{ agent: way.agentId, ...(way.tool === undefined ? {} : { tool: way.tool }) }}
       >
-        {words.why.openDraft}
+        {whyWords.openDraft}
       </Link>
     );
   return (
     <Link className="sp-link" to="/delegations/$id" params={{ id: way.id }}>
-      {words.why.openDelegation}
+      {whyWords.openDelegation}
     </Link>
   );
 };
@@ -56,14 +57,14 @@ const ChangeCard = ({ change, record }: { readonly change: Change; readonly reco
           </div>
         )}
         <div className="sp-list-row sp-small">
-          <span className="sp-dim">{words.common.named(words.why.whoCan)}</span>
+          <span className="sp-dim">{words.common.named(whyWords.whoCan)}</span>
           <Foreign text={step.who_can.length === 0 ? words.common.unknown : step.who_can.join(", ")} />
         </div>
         <Way step={step} record={record} />
       </div>
     ))}
     <div className="sp-small sp-dim">
-      {words.why.alsoAllows(change.also_allows)}
+      {whyWords.alsoAllows(change.also_allows)}
       {change.sample.length === 0 ? null : (
         <>
           {" "}
@@ -79,15 +80,15 @@ export const RemedyPanel = ({ record }: { readonly record: DecisionRecord }): Re
   const { remedy } = record;
   if (remedy === undefined)
     return (
-      <Panel title={words.why.remedyTitle}>
-        <p className="sp-dim">{words.why.remedyHidden}</p>
+      <Panel title={whyWords.remedyTitle}>
+        <p className="sp-dim">{whyWords.remedyHidden}</p>
       </Panel>
     );
   return (
-    <Panel title={words.why.remedyTitle}>
+    <Panel title={whyWords.remedyTitle}>
       <div className="sp-stack">
         {remedy.changes.length === 0 ? (
-          <p className="sp-dim">{words.why.remedyNone}</p>
+          <p className="sp-dim">{whyWords.remedyNone}</p>
         ) : (
           <ul className="sp-list">
             {remedy.changes.map((change) => (
@@ -97,11 +98,11 @@ export const RemedyPanel = ({ record }: { readonly record: DecisionRecord }): Re
         )}
         {remedy.blocked_by.length === 0 ? null : (
           <p>
-            <span className="sp-dim">{words.common.named(words.why.blockedBy)}</span>
+            <span className="sp-dim">{words.common.named(whyWords.blockedBy)}</span>
             <Foreign text={remedy.blocked_by.join(", ")} isCode />
           </p>
         )}
-        {remedy.complete ? null : <p className="sp-small sp-dim">{words.why.remedyIncomplete}</p>}
+        {remedy.complete ? null : <p className="sp-small sp-dim">{whyWords.remedyIncomplete}</p>}
       </div>
     </Panel>
   );

@@ -31,21 +31,21 @@ const Compared = ({ replay }: { readonly replay: DecisionReplay }): ReactElement
       keyOf={(row) => row.when}
       columns={[
         { key: "when", title: "", cell: (row) => row.when },
-        { key: "verdict", title: words.why.verdict, cell: (row) => <Verdict of={verdictOf(row.side)} /> },
+        { key: "verdict", title: whyWords.verdict, cell: (row) => <Verdict of={verdictOf(row.side)} /> },
         {
           key: "reason",
-          title: words.why.reason,
+          title: whyWords.reason,
           wraps: true,
           cell: (row) => <Foreign text={row.side.reason === undefined ? "" : (words.reasons[row.side.reason] ?? row.side.reason)} />,
         },
-        { key: "policies", title: words.why.policies, wraps: true, cell: (row) => <Foreign text={row.side.policies.join(", ")} isCode /> },
+        { key: "policies", title: whyWords.policies, wraps: true, cell: (row) => <Foreign text={row.side.policies.join(", ")} isCode /> },
         {
           key: "obligations",
-          title: words.why.obligations,
+          title: whyWords.obligations,
           wraps: true,
           cell: (row) => <Foreign text={row.side.obligations.join(", ")} isCode />,
         },
-        { key: "version", title: words.why.policyVersion, cell: (row) => <Foreign text={row.side.policy_version} isCode /> },
+        { key: "version", title: whyWords.policyVersion, cell: (row) => <Foreign text={row.side.policy_version} isCode /> },
       ]}
     />
   </div>
