@@ -45,3 +45,30 @@ test("a page that is refused leads to its explanation, by the id that its header
   assert.match(new URL(page.url()).pathname, /^\/why\/d_[0-9A-Z]{26}\.\d+$/);
   assert.deepEqual(faults, []);
 });
+
+test("what was refused shows what people tried; what was asked for show alone is a filter away, in the address", async (t) => {
+  const { page, faults, close } = await openPage(browser);
+  t.after(close);
+  await signIn(page, house.origin, "dan");
+  await page.goto(`${house.origin}/policies`);
+  await page.getByText("You may not see this page.").waitFor();
+  await page.context().clearCookies();
+  await signIn(page, house.origin, "ada", "/why");
+  const rows = page.getByRole("row").filter({ hasText: "person:dan" });
+  await rows.first().waitFor();
+  const asked = async (): Promise<readonly string[]> => (await rows.allTextContents()).map((text) => text.replace(/^.*person:dan/, ""));
+  const tried = await asked();
+  assert.ok(
+    tried.some((text) => text.startsWith("viewpolicies")),
+    tried.join("\n"),
+  );
+  assert.ok(!tried.some((text) => text.includes("to know what to show")), tried.join("\n"));
+  if (shots !== undefined) await page.screenshot({ path: `${shots}/why-list.png` });
+  await page.getByLabel("Asked because").selectOption({ label: "to know what to show" });
+  await page.waitForURL(`${house.origin}/why?asked=shown`);
+  await rows.filter({ hasText: "to know what to show" }).first().waitFor();
+  assert.ok((await asked()).every((text) => text.includes("to know what to show")));
+  await page.reload();
+  await rows.filter({ hasText: "to know what to show" }).first().waitFor();
+  assert.deepEqual(faults, []);
+});

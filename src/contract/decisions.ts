@@ -74,6 +74,8 @@ export const decisionRecord = z.object({
   /** A secret has no id here, only its reference. */
   resource: z.object({ type: z.string(), id: z.string().optional(), ref: z.string().optional() }),
   requestable: z.boolean(),
+  /** Only in lists. False: asked to know what to show (navigation, widgets, lists); nobody was refused by it. */
+  enforced: z.boolean().optional(),
   correlation_id: z.string().optional(),
   policy_version: z.string().optional(),
   graph_version: z.number().optional(),
@@ -114,6 +116,8 @@ export const listDecisions = endpoint("pdp", "GET", "/access/v1/decisions", {
     decision: z.enum(["true", "false"]).optional(),
     reason: z.string().optional(),
     correlation_id: z.string().optional(),
+    /** `true`: only what somebody did and was permitted or refused; `false`: only what was asked to know what to show. */
+    enforced: z.enum(["true", "false"]).optional(),
     from: timestamp.optional(),
     to: timestamp.optional(),
     limit: z.coerce.number().int().min(1).max(500).default(50),

@@ -72,7 +72,7 @@ export const serveStreams = (router: Router<Caller>, parts: StreamsParts): void 
    * stream is one's own: a browser cannot sign in anew inside a stream, and `streams` itself answers 401 where it wants one.
    */
   const seesAll = async (caller: Caller, correlationId: string): Promise<boolean> => {
-    const decided = await parts.decider.decide(caller, { type: "activity", action: "view_all" }, correlationId);
+    const decided = await parts.decider.decide(caller, { type: "activity", action: "view_all", context: { showing: true } }, correlationId);
     return parts.decider.refusal(caller, decided) === undefined;
   };
 

@@ -36,6 +36,8 @@ export type Properties = Readonly<Record<string, unknown>>;
 export interface Vouched {
   /** Could any call of it be permitted: assurance, approval and limits taken as met. For tool lists. */
   readonly could: boolean;
+  /** Asked beside what somebody does, to know how much of the answer to show. */
+  readonly showing?: boolean;
   readonly toolsScope: boolean;
   readonly assigned: boolean;
   /** Price of the call, micro-USD. */

@@ -102,6 +102,7 @@ const whyRoute = createRoute({
     action: freeText,
     type: idText,
     verdict: ["denied", "allowed", "any"],
+    asked: ["done", "shown", "any"],
     reason: idText,
     correlation: idText,
   }),

@@ -85,7 +85,7 @@ export const serveDecisions = (router: Router<Caller>, parts: DecisionsParts): v
 
   router.serve(listDecisions, async ({ query, caller, correlationId }) => {
     const pep = parts.pepOf(caller);
-    const { cursor, limit, decision, correlation_id: ofCorrelation, resource_type: type, ...filters } = query;
+    const { cursor, limit, decision, enforced, correlation_id: ofCorrelation, resource_type: type, ...filters } = query;
     const bound = JSON.stringify([
       caller.sub,
       caller.tenant,
@@ -94,6 +94,7 @@ export const serveDecisions = (router: Router<Caller>, parts: DecisionsParts): v
       query.action,
       type,
       decision,
+      enforced,
       query.reason,
       ofCorrelation,
       query.from,
@@ -108,6 +109,7 @@ export const serveDecisions = (router: Router<Caller>, parts: DecisionsParts): v
       ...given({ type, correlationId: ofCorrelation }),
       ...(all ? {} : { subject: caller.sub }),
       ...(decision === undefined ? {} : { decision: decision === "true" }),
+      ...(enforced === undefined ? {} : { enforced: enforced === "true" }),
       ...(after === undefined ? {} : { after }),
       tenant: caller.tenant,
       limit: limit + 1,
@@ -131,4 +133,5 @@ const listed = (recorded: Recorded, within: string): DecisionRecord => ({
   subject: { id: recorded.subject },
   ...(recorded.agent === undefined ? {} : { agent: { id: recorded.agent } }),
   policy_version: recorded.policy_version,
+  enforced: recorded.item.showing !== true,
 });

@@ -33,6 +33,13 @@ const MOST_TRIES = 3;
 
 type Item = Ask | readonly Fault[];
 
+/**
+ * Whether it is asked to know what to show, not because somebody did something: what a page or a list asks of all its parts at once,
+ * to leave out those that are not permitted. A batch that ends at its first denial is one act; so is whatever is asked alone.
+ */
+const isForShowing = ({ action, vouched }: Ask, batch: boolean, semantic: Semantic): boolean =>
+  vouched.showing === true || vouched.could || (batch && semantic === "execute_all" && action.startsWith("view"));
+
 /** The two evaluation endpoints of the standard: parse, decide, record, answer; nothing is answered that is not recorded. */
 export const serveEvaluations = (router: Router<Caller>, parts: EvaluationParts): void => {
   const count = ({ ask, decision, cached = false }: Verdict): void => {
@@ -77,7 +84,7 @@ export const serveEvaluations = (router: Router<Caller>, parts: EvaluationParts)
         correlationId: call.correlationId,
         items: items.flatMap((item, index) => {
           const verdict = isAsk(item) ? verdicts.get(item) : undefined;
-          return verdict === undefined ? [] : [{ index, verdict }];
+          return verdict === undefined ? [] : [{ index, verdict, showing: isForShowing(verdict.ask, batch, semantic) }];
         }),
       });
       try {

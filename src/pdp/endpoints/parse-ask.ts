@@ -68,6 +68,7 @@ const vouchedOf = (context: Properties, properties: Properties, faults: Fault[])
   const call = callOf(context, faults);
   return {
     could: context["could"] === true,
+    ...(context["showing"] === true ? { showing: true } : {}),
     toolsScope: scopes.includes("mcp.tools.discovery") || scopes.includes("mcp.tools.invoke"),
     assigned: properties["assigned"] === true,
     costMicro: costOf(properties, faults),

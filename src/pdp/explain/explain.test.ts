@@ -381,6 +381,35 @@ test("paused, exhausted and short of money are each mended by the one thing", as
   assert.deepEqual(await call(meter("used_micro = limit_micro"), meter("used_micro = 0")), [["raise_limit", 3]]);
 });
 
+test("what somebody did is listed apart from what was asked to know what to show", async (t) => {
+  const world = await pdpWorld(t);
+  const token = await world.houseToken();
+  const item = (action: string, type: string, id = "*", context: Readonly<Record<string, unknown>> = {}) => ({
+    subject: { type: "identity", id: "person:dan", properties: { tenant: "tenant:acme" } },
+    action: { name: action },
+    resource: { type, id },
+    context,
+  });
+  const batch = (evaluations: readonly unknown[], options = {}) => world.ask("/access/v1/evaluations", token, { evaluations, ...options });
+  await batch([item("view_all", "tools"), item("view", "pages", "operations"), item("revoke", "delegations", "delegation:ben-hr")]);
+  await batch([item("view", "delegations", "delegation:ben-hr")], { options: { evaluations_semantic: "deny_on_first_deny" } });
+  await batch([item("read_birth_date", "employee", "*", { showing: true })], { options: { evaluations_semantic: "deny_on_first_deny" } });
+  await world.ask("/access/v1/evaluation", token, item("view_all", "policies"));
+  const ada = await world.personToken("ada");
+  const listed = async (query: string) => {
+    const response = await world.ask(`/access/v1/decisions?subject=person:dan${query}`, ada);
+    return ((await response.json()) as { decisions: DecisionRecord[] }).decisions.map(
+      (one) => `${one.resource.type}/${one.action} ${one.enforced}`,
+    );
+  };
+  const done = ["policies/view_all true", "delegations/view true", "delegations/revoke true"];
+  const shown = ["employee/read_birth_date false", "pages/view false", "tools/view_all false"];
+  assert.deepEqual(await listed("&enforced=true"), done);
+  assert.deepEqual(await listed("&enforced=false"), shown);
+  assert.deepEqual((await listed("")).toSorted(), [...done, ...shown].toSorted());
+  assert.equal((await world.ask("/access/v1/decisions?enforced=yes", ada)).status, 400);
+});
+
 test("decisions are listed newest first: one's own, or all of the tenant for who may see them, in sealed pages", async (t) => {
   const world = await pdpWorld(t);
   for (const login of ["ben", "cleo", "dan", "eve", "cleo"]) await decide(world, login, "view", "pages", "operations");

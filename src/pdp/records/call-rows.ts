@@ -72,6 +72,7 @@ const itemOf = (
   verdict: Verdict,
   tenant: string,
   factsDigest: string | undefined,
+  showing: boolean,
   parts: RowParts,
 ): StoredItem => {
   const { ask } = verdict;
@@ -93,6 +94,7 @@ const itemOf = (
     ...(verdict.errors.length === 0 ? {} : { errors: verdict.errors }),
     requestable: verdict.requestable,
     cached: verdict.cached === true,
+    ...(showing ? { showing: true } : {}),
     ...(factsDigest === undefined ? {} : { facts: factsDigest }),
     context: digest(parts, { props: ask.props, claimed: ask.claimed, ui: ask.ui, ...(ask.said === undefined ? {} : { said: ask.said }) }),
     inputs: verdict.inputs,
@@ -166,7 +168,7 @@ export const rowsOf = (draft: CallDraft, parts: RowParts): CallRows => {
     }
     return found;
   };
-  for (const { index, verdict } of draft.items) {
+  for (const { index, verdict, showing = false } of draft.items) {
     const tenant = verdict.tenant ?? draft.fallbackTenant;
     const subject = verdict.ask.subject.id;
     const agent = verdict.ask.agents[0] ?? null;
@@ -174,7 +176,7 @@ export const rowsOf = (draft: CallDraft, parts: RowParts): CallRows => {
     const group = groups.get(key) ?? { tenant, subject, agent, items: [] };
     groups.set(key, group);
     const factsDigest = verdict.facts === undefined ? undefined : keep(verdict, verdict.facts);
-    group.items.push(itemOf(draft, index, verdict, tenant, factsDigest, parts));
+    group.items.push(itemOf(draft, index, verdict, tenant, factsDigest, showing, parts));
   }
   const entries: EntryDraft[] = [];
   const events = [

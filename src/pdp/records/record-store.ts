@@ -42,6 +42,7 @@ const listItemsWhere = (name: string, tenant: string): Statement<CallRow> =>
      and ($6::boolean is null or (i.item ->> 'decision')::boolean = $6) and ($7::text is null or i.item ->> 'reason' = $7)
      and ($8::text is null or c.correlation_id = $8)
      and ($9::timestamptz is null or c.decided_at >= $9) and ($10::timestamptz is null or c.decided_at < $10)
+     and ($14::boolean is null or coalesce((i.item ->> 'showing')::boolean, false) <> $14)
      and ($11::text is null or (c.call_id, coalesce((i.item ->> 'index')::int, 0)) < ($11, $12::int))
    order by c.call_id desc, coalesce((i.item ->> 'index')::int, 0) desc limit $13`,
   );
@@ -76,6 +77,8 @@ export interface ListFilter {
   readonly decision?: boolean;
   readonly reason?: string;
   readonly correlationId?: string;
+  /** True: of what somebody did; false: of what was asked to know what to show. */
+  readonly enforced?: boolean;
   readonly from?: string;
   readonly to?: string;
   readonly after?: { readonly callId: string; readonly index: number };
@@ -133,6 +136,7 @@ export const listCallItems = (database: Database, filter: ListFilter): Promise<r
     filter.after?.callId ?? null,
     filter.after?.index ?? null,
     filter.limit,
+    filter.enforced ?? null,
   ]);
 
 /** Whole calls of a tenant before a position, newest first. */

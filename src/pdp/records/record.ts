@@ -21,6 +21,8 @@ export interface StoredItem {
   readonly errors?: readonly string[];
   readonly requestable: boolean;
   readonly cached: boolean;
+  /** Asked to know what to show, not because somebody did something: nobody was refused by it. */
+  readonly showing?: true;
   /** Digests: of the facts, and of properties, claims and the rest of the context. */
   readonly facts?: string;
   readonly context: string;
@@ -69,7 +71,7 @@ export interface CallDraft {
   readonly latencyUs: number;
   readonly requestId?: string;
   readonly correlationId: string;
-  readonly items: readonly { readonly index: number; readonly verdict: Verdict }[];
+  readonly items: readonly { readonly index: number; readonly verdict: Verdict; readonly showing?: boolean }[];
 }
 
 /** A denial, or a permit to do more than view. */

@@ -10,6 +10,7 @@ export interface DecisionFilter {
   readonly action?: string;
   readonly resource_type?: string;
   readonly decision?: "true" | "false";
+  readonly enforced?: "true" | "false";
   readonly reason?: string;
   readonly correlation_id?: string;
 }

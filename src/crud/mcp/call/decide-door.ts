@@ -121,7 +121,7 @@ export const requireEntry = (decided: Decided, caller: Caller, parts: Pick<Decid
 const liftAsks = ({ rows, masks }: Tool["rules"]): readonly DecideAsk[] => {
   if (rows === undefined) return [];
   const actions = new Set(masks.map((mask) => mask.unlessAllowed).filter((action) => action !== undefined));
-  return [...actions].map((action) => ({ type: rows.resourceType, action }));
+  return [...actions].map((action) => ({ type: rows.resourceType, action, context: { showing: true } }));
 };
 
 /**

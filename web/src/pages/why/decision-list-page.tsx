@@ -24,12 +24,15 @@ type Search = ReturnType<typeof route.useSearch>;
 const filterOf = (search: Search, subjectId: string): DecisionFilter => {
   const subject = search.whose === "mine" ? subjectId : search.subject;
   const verdict = search.verdict ?? "denied";
+  // A correlation id names one request: all of it is wanted.
+  const asked = search.asked ?? (search.correlation === undefined ? "done" : "any");
   return {
     ...(subject === undefined ? {} : { subject }),
     ...(search.agent === undefined ? {} : { agent: search.agent }),
     ...(search.action === undefined ? {} : { action: search.action }),
     ...(search.type === undefined ? {} : { resource_type: search.type }),
     ...(verdict === "any" ? {} : { decision: verdict === "denied" ? ("false" as const) : ("true" as const) }),
+    ...(asked === "any" ? {} : { enforced: asked === "done" ? ("true" as const) : ("false" as const) }),
     ...(search.reason === undefined ? {} : { reason: search.reason }),
     ...(search.correlation === undefined ? {} : { correlation_id: search.correlation }),
   };
@@ -54,7 +57,16 @@ const columns: readonly Column<DecisionRecord>[] = [
     wraps: true,
     cell: (row) => <Foreign text={resourceText(row.resource)} isCode />,
   },
-  { key: "verdict", title: whyWords.verdict, cell: (row) => <Verdict of={verdictOf(row)} /> },
+  {
+    key: "verdict",
+    title: whyWords.verdict,
+    cell: (row) => (
+      <>
+        <Verdict of={verdictOf(row)} />
+        {row.enforced === false ? <div className="sp-small sp-dim">{whyWords.askedShown}</div> : null}
+      </>
+    ),
+  },
   {
     key: "reason",
     title: whyWords.reason,
@@ -119,6 +131,16 @@ const Filters = ({ search }: { readonly search: Search }): ReactElement => {
         onChange={(event) => set({ verdict: event.currentTarget.value === "denied" ? "" : event.currentTarget.value })}
       />
       <NativeSelect
+        label={whyWords.asked}
+        value={search.asked ?? (search.correlation === undefined ? "done" : "any")}
+        data={[
+          { value: "done", label: whyWords.askedDone },
+          { value: "shown", label: whyWords.askedShown },
+          { value: "any", label: whyWords.askedAny },
+        ]}
+        onChange={(event) => set({ asked: event.currentTarget.value as "done" | "shown" | "any" })}
+      />
+      <NativeSelect
         label={whyWords.reason}
         value={search.reason ?? ""}
         data={[
@@ -138,7 +160,7 @@ const Filters = ({ search }: { readonly search: Search }): ReactElement => {
   );
 };
 
-/** Decisions, newest first: denials of everybody unless the address says otherwise. */
+/** Decisions, newest first: what somebody tried and was refused, unless the address says otherwise. */
 export const DecisionListPage = (): ReactElement => {
   const search = route.useSearch();
   const navigate = route.useNavigate();
@@ -156,7 +178,11 @@ export const DecisionListPage = (): ReactElement => {
           Object.keys(search).length > 0 ? (
             <Empty text={whyWords.emptyFiltered} onClear={() => void navigate({ search: {} })} />
           ) : (
-            <Empty text={whyWords.empty} />
+            <Empty text={whyWords.empty}>
+              <Link className="sp-link" to="/why" search={{ asked: "any", verdict: "any" }}>
+                {whyWords.emptyShowAll}
+              </Link>
+            </Empty>
           )
         }
         caption={visibleText(whyWords.title)}
