@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
 import { after, before, test } from "node:test";
 import type { Browser } from "playwright-core";
 import { launchBrowser, openPage } from "./browser.ts";
+import { signInPerson } from "./person.ts";
 import { signIn } from "./sign-in.ts";
 import { startTestHouse, type TestHouse } from "./test-house.ts";
+import { fetchToken } from "./tokens.ts";
 
 /** What a person is told when something is refused, empty, away or small. */
 
@@ -70,5 +73,80 @@ test("what was refused shows what people tried; what was asked for show alone is
   assert.ok((await asked()).every((text) => text.includes("to know what to show")));
   await page.reload();
   await rows.filter({ hasText: "to know what to show" }).first().waitFor();
+  assert.deepEqual(faults, []);
+});
+
+test("what a delegation adds says which columns its agent will see cut, and the agent sees them so", async (t) => {
+  const { page, faults, close } = await openPage(browser);
+  t.after(close);
+  const ben = await signInPerson(house.origin, "ben");
+  const ended = await fetch(`${house.origin}/api/membership/delegations/revoke-many`, {
+    method: "POST",
+    headers: { ...ben.headers, "idempotency-key": randomUUID() },
+    body: JSON.stringify({ agent_id: "agent:hr-assistant", mode: "revoke", reason: "anew" }),
+  });
+  assert.equal(ended.status, 200, await ended.text());
+
+  await signIn(page, house.origin, "ben", "/delegations");
+  await page.getByText("None active").waitFor();
+  if (shots !== undefined) await page.screenshot({ path: `${shots}/delegations-ended.png` });
+  await page.goto(`${house.origin}/delegations/new?agent=agent%3Ahr-assistant&step=tools`);
+  for (const tool of ["list_employees", "get_employee", "update_salary"])
+    await page.getByRole("checkbox", { name: new RegExp(`people\\.demo\\.${tool}`) }).check();
+  await page.getByRole("button", { name: "Next" }).click();
+  await page.getByLabel("Steps").fill("10");
+  await page.getByLabel("Budget in USD").fill("1.00");
+  await page.getByLabel("Purpose").fill("Look after the directory");
+  await page.getByRole("button", { name: "Next" }).click();
+  await page.getByText("employee.birth_date").waitFor();
+  const added = page.locator("dd").filter({ hasText: "employee.birth_date" });
+  assert.match(await added.innerText(), /employee\.birth_date\s+.*year/i);
+  assert.ok(!(await added.innerText()).includes("salary"), "salaries are shown to the agent of who may see them");
+  if (shots !== undefined) await page.screenshot({ path: `${shots}/what-if.png`, fullPage: true });
+  await page.getByRole("button", { name: "Delegate", exact: true }).click();
+  await page.waitForURL(/\/delegations\/delegation/);
+  const token = await fetchToken(house.port, { user: "ben", agent: "agent:hr-assistant", aud: `${house.origin}/mcp` });
+  const called = await fetch(`${house.origin}/mcp`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${token}`, "content-type": "application/json", accept: "application/json, text/event-stream" },
+    body: JSON.stringify({
+      jsonrpc: "2.0",
+      id: 1,
+      method: "tools/call",
+      params: { name: "people.demo.list_employees", arguments: { limit: 1 } },
+    }),
+  });
+  const text = await called.text();
+  assert.match(text, /birth_date\W+\d{4}\W+[^-\d]/, text.slice(0, 600));
+  assert.match(text, /salary\W+\d{4,}/, text.slice(0, 600));
+  assert.deepEqual(faults, []);
+});
+
+test("a fault of the form goes when it is mended; a broken address filters nothing; whom a screen is open to is told so", async (t) => {
+  const { page, faults, close } = await openPage(browser);
+  t.after(close);
+  await signIn(page, house.origin, "ben", "/tools/people.demo.update_salary");
+  const salary = page.getByLabel("salary", { exact: false }).first();
+  await salary.fill("abc");
+  await page.getByRole("button", { name: "Call", exact: true }).click();
+  await page.getByText("must be a whole number").waitFor();
+  assert.equal(await salary.getAttribute("aria-invalid"), "true");
+  await salary.fill("1000");
+  await page.getByText("must be a whole number").waitFor({ state: "detached" });
+  assert.notEqual(await salary.getAttribute("aria-invalid"), "true");
+
+  await page.goto(`${house.origin}/delegations?agent=a%2Fb&status=gone`);
+  await page.getByText(/it was left out: agent, status/).waitFor();
+  await page.getByRole("row").or(page.getByText("None active")).first().waitFor();
+  assert.equal(await page.getByText("is not an id").count(), 0);
+  await page.goto(`${house.origin}/delegations?agent=hr`);
+  await page.getByText("No delegation fits the filters.").waitFor();
+  assert.equal(await page.getByRole("button", { name: /^Revoke all/ }).count(), 0);
+
+  await page.context().clearCookies();
+  await signIn(page, house.origin, "eve");
+  await page.getByRole("navigation").getByRole("link", { name: "Requests" }).waitFor();
+  await page.getByRole("link", { name: "See requests" }).waitFor();
+  assert.equal(await page.getByText("No screen is open to you yet").count(), 0);
   assert.deepEqual(faults, []);
 });

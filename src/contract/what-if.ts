@@ -20,6 +20,8 @@ const audience = z.object({ audience: z.string(), scopes: z.array(z.string()) })
 
 export const whatIf = endpoint("pdp", "POST", "/access/v1/what-if", {
   body: z.strictObject({
+    /** Only by services of the house, which have none of their own. */
+    tenant_id: plainText(1, 256).optional(),
     subject_id: plainText(1, 256),
     agent_id: plainText(1, 256).optional(),
     changes: z

@@ -52,6 +52,14 @@ const service = (id: string, type: "mcp" | "internal" | "external", tenant: stri
   tenant_id: tenant,
   props: { service_type: type, trust: "operator", managed_by: "crud" },
 });
+/** What the tools of the people directory hide, as `config/systems/people.demo.yaml` says it. */
+export const employeeRows = {
+  resource_type: "employee",
+  masks: [
+    { column: "salary", kind: "null", unless_allowed: "read_salary" },
+    { column: "birth_date", kind: "year", unless_allowed: "read_birth_date" },
+  ],
+} as const;
 const reads = { annotations: { readOnlyHint: true } };
 const writes = { annotations: { readOnlyHint: false } };
 
@@ -68,9 +76,9 @@ const shared: SeedWorld = {
       tenant_id: null,
       props: { audience: "https://people.demo", scopes: ["people.read", "people.write"] },
     },
-    tool(PEOPLE_TOOLS[0], "people.demo", null, "List employees", { resource_type: "employee", ...reads }),
-    tool(PEOPLE_TOOLS[1], "people.demo", null, "Get one employee", { resource_type: "employee", ...reads }),
-    tool(PEOPLE_TOOLS[2], "people.demo", null, "Change a salary", { resource_type: "employee", mfa: true, ...writes }),
+    tool(PEOPLE_TOOLS[0], "people.demo", null, "List employees", { ...employeeRows, ...reads }),
+    tool(PEOPLE_TOOLS[1], "people.demo", null, "Get one employee", { ...employeeRows, ...reads }),
+    tool(PEOPLE_TOOLS[2], "people.demo", null, "Change a salary", { ...employeeRows, mfa: true, ...writes }),
     tool("sallyport.local.search_identities", "sallyport.local", null, "Search identities", reads),
     tool("sallyport.local.shortest_path", "sallyport.local", null, "Shortest path between two nodes", reads),
   ],

@@ -1,6 +1,8 @@
 import { Problem } from "#contract/problem.ts";
 import { evaluate, evaluateMany, type EvaluationReply, type Obligation } from "#contract/authzen.ts";
 import type { AccessRequestOffer } from "#contract/access-requests.ts";
+import type { SentBody } from "#contract/endpoint.ts";
+import { whatIf } from "#contract/what-if.ts";
 import { ask, type Peer } from "#contract/ask.ts";
 import { isFreshlyStrong, type Caller } from "#authn/caller.ts";
 import type { HouseIdentity } from "#authn/house-identity.ts";
@@ -46,6 +48,12 @@ export interface Decider {
    * permit may oblige to a sign-in that the asker does not have.
    */
   refusal(asker: Asker, decided: Decided): Problem | undefined;
+  /** Of these `<type>/<action>` those that the change would permit and that are not permitted now; nothing is written or recorded. */
+  gained(
+    asker: Pick<Asker, "sub" | "tenant" | "agent">,
+    ask: { readonly edges: NonNullable<SentBody<typeof whatIf>["changes"]>["edges"]; readonly actions: readonly string[] },
+    correlationId: string,
+  ): Promise<ReadonlySet<string>>;
   /** Throws `access_denied` (403) or `step_up_required` (401) unless permitted. */
   require(asker: Asker, ask: DecideAsk, correlationId: string): Promise<Decided>;
 }
@@ -192,6 +200,23 @@ export const createDecider = (parts: {
     decide,
     decideMany,
     refusal,
+    gained: async (asker, { edges, actions }, correlationId) => {
+      const { gained } = await ask(pdp, whatIf, {
+        body: {
+          tenant_id: asker.tenant,
+          subject_id: asker.sub,
+          ...(asker.agent === undefined ? {} : { agent_id: asker.agent }),
+          changes: { edges },
+          actions: [...actions],
+        },
+        headers: await headers(correlationId),
+      }).catch((cause: unknown) => {
+        // A decision point that is not ours cannot say: what it would permit is then not known, and nothing is gained.
+        if (cause instanceof Problem && cause.code === "not_supported") return { gained: [] };
+        return unavailable(cause);
+      });
+      return new Set(gained.map(({ resource, action }) => `${resource.type}/${action}`));
+    },
     require: async (asker, item, correlationId) => {
       const decided = await decide(asker, item, correlationId);
       const refused = refusal(asker, decided);

@@ -247,6 +247,7 @@ const deciderDouble = (
     decide: async (asker, ask) => one(asker, ask),
     decideMany,
     refusal: refusalBy,
+    gained: async () => new Set(),
     require: async (asker, ask) => {
       const decided = one(asker, ask);
       const refusal = refusalBy(asker, decided);

@@ -132,6 +132,7 @@ const deciderBy = (rule: Rule): { readonly decider: Decider; readonly asked: rea
       decide,
       decideMany,
       refusal: refusalBy,
+      gained: async () => new Set(),
       require: async (asker, ask, correlationId) => {
         const decided = await decide(asker, ask, correlationId);
         const refusal = refusalBy(asker, decided);

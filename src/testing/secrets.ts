@@ -132,6 +132,9 @@ export const testSecrets = async (
     require: async () => {
       throw new Error("not asked here");
     },
+    gained: async () => {
+      throw new Error("not asked here");
+    },
   };
 
   const pdp = createRouter<Caller>({ name: "pdp", authenticate: identity.authenticateFor(testAudiences.pdp), log, validateReplies: true });

@@ -3,7 +3,7 @@ import type { ReactElement } from "react";
 import { StepUpProvider } from "./session/step-up-dialog.tsx";
 import { NotFound, ScreenGate } from "./shell/screen-gate.tsx";
 import { delegations, policies, requests, tools, why } from "./shell/screens.ts";
-import { freeText, idText, parseSearch, searchReader, stringifySearch } from "./shell/search.ts";
+import { freeText, idText, nodeText, parseSearch, searchReader, stringifySearch } from "./shell/search.ts";
 import { Shell } from "./shell/shell.tsx";
 import { HomePage } from "./pages/home/home-page.tsx";
 import { Waiting } from "./ui/query-view.tsx";
@@ -60,7 +60,7 @@ const delegationsRoute = createRoute({
   validateSearch: searchReader({
     whose: ["mine", "all"],
     status: ["active", "paused", "revoked", "expired", "any"],
-    agent: idText,
+    agent: nodeText,
     attention: ["true"],
   }),
   component: () => (
@@ -73,7 +73,7 @@ const delegationsRoute = createRoute({
 const grantRoute = createRoute({
   getParentRoute: () => root,
   path: "/delegations/new",
-  validateSearch: searchReader({ step: ["agent", "tools", "limits", "check"], agent: idText, tool: idText }),
+  validateSearch: searchReader({ step: ["agent", "tools", "limits", "check"], agent: nodeText, tool: idText }),
   component: () => (
     <ScreenGate screen={delegations}>
       <GrantPage />

@@ -10,6 +10,7 @@ import { entryOf, eventOf, type Actor, type DelegationAct } from "./acts.ts";
 import { checkDraft } from "./check-draft.ts";
 import { delegationTag, delegationView, readDelegation } from "./delegation-view.ts";
 import { draftEffect } from "./draft-effect.ts";
+import { noLifts, type Lifts } from "./lifts.ts";
 import { recordDelegation } from "./put-delegation.ts";
 import { listWatchers } from "./watchers.ts";
 
@@ -41,10 +42,13 @@ export const createDelegation = async (
     readonly key: KeyedCall;
     readonly actor: Actor;
     readonly tenantId: string;
+    readonly lifts?: () => Promise<Lifts>;
   },
 ): Promise<KeyedAnswer> => {
   const { draft, key, actor, tenantId } = call;
   let answer: KeyedAnswer | undefined;
+  // Asked before the write, for the answer is read from this graph; without a digest to be held to, nobody reads it.
+  const lifts = draft.what_if_digest === undefined || call.lifts === undefined ? noLifts : await call.lifts();
   await room.write({ ...actor.by, tenantId }, async (tx) => {
     answer = await findAnswer(tx.sql, key);
     if (answer !== undefined) return { value: undefined };
@@ -58,7 +62,7 @@ export const createDelegation = async (
     });
     const own = scopeOfTenant(tenantId);
     if ((await readDelegation(tx.sql, call.scope, written.id)) !== undefined) throw new Problem("already_exists");
-    const effect = await draftEffect(tx.sql, own, draft, written, room.dataScope);
+    const effect = await draftEffect(tx.sql, own, draft, written, room.dataScope, lifts);
     if (draft.what_if_digest !== undefined && draft.what_if_digest !== effect.what_if_digest)
       throw new Problem("what_if_stale", { members: { what_if: effect } });
     if (written.validFrom !== null) await tx.sql.run(BEGIN_LATER, [written.id, written.validFrom]);

@@ -35,7 +35,11 @@ test("creating tells what it adds, writes one version, one event, one audit row,
   assert.deepEqual(whatIf.body.tools, { added: [SEARCH], kept: people.toSorted(), removed: [] });
   assert.deepEqual(whatIf.body.audiences, { added: [], removed: [] });
   assert.deepEqual(whatIf.body.tenant_ids, ["tenant:acme"]);
-  assert.deepEqual(whatIf.body.columns_masked, {});
+  assert.deepEqual(
+    whatIf.body.columns_masked,
+    { "employee.birth_date": "year", "employee.salary": "null" },
+    "nobody lets the agent see more: what the tools hide, they hide from it",
+  );
   assert.deepEqual(whatIf.body.step_up_tools, ["people.demo.update_salary"]);
   assert.deepEqual(whatIf.body.warnings, []);
 
@@ -214,6 +218,27 @@ test("a what-if writes nothing, and its warnings say what a person should know",
   assert.deepEqual(reach.body.audiences.added, [{ audience: "https://people.demo", scopes: ["people.read"] }]);
   await world.sql("update membership.node set state = 'quarantined' where id = 'people.demo.list_employees'");
   assert.deepEqual(await warned("ben", draft({ capabilities: people.slice(0, 1) })), ["adds_nothing", "not_usable_now"]);
+});
+
+test("a what-if names what the tools hide from the agent, though the person sees it", async (t) => {
+  let permits: readonly string[] = [];
+  const rule = (asked: { type: string; action: string; agent: string | undefined }): boolean =>
+    asked.type !== "employee" || (asked.agent === "agent:hr-assistant" && permits.includes(asked.action));
+  const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule });
+  const hidden = async (capabilities: readonly string[] | null) => {
+    const reply = await world.call("ben", "POST", `${BASE}/what-if`, { body: draft({ capabilities }) });
+    assert.equal(reply.status, 200, JSON.stringify(reply.body));
+    return [reply.body.columns_masked, reply.body.what_if_digest] as const;
+  };
+  const [all, digest] = await hidden(people);
+  assert.deepEqual(all, { "employee.birth_date": "year", "employee.salary": "null" });
+  permits = ["read_salary"];
+  assert.deepEqual((await hidden(people))[0], { "employee.birth_date": "year" });
+  assert.deepEqual((await hidden(null))[0], { "employee.birth_date": "year" });
+  const stale = await create(world, draft({ capabilities: people, what_if_digest: digest }));
+  assert.deepEqual([stale.status, stale.body.code], [409, "what_if_stale"], "what it hides is part of what was agreed to");
+  permits = ["read_salary", "read_birth_date"];
+  assert.deepEqual((await hidden(people))[0], {});
 });
 
 test("a create is refused as stale when what it would do has changed since the what-if", async (t) => {

@@ -7,6 +7,7 @@ import type { TenantScope } from "#membership/graph/tenant-scope.ts";
 import { changeStatus } from "./change-status.ts";
 import type { DelegationRow } from "./delegation-view.ts";
 import { insertDelegation, type NewDelegation } from "./put-delegation.ts";
+import { noLifts, type Lifts } from "./lifts.ts";
 import { compareReach } from "./what-if.ts";
 
 type Warning = WhatIf["warnings"][number];
@@ -41,6 +42,7 @@ export const draftEffect = (
   draft: DelegationDraft,
   written: NewDelegation,
   dataScope: DataScopeOptions,
+  lifts: Lifts,
 ): Promise<WhatIf> =>
   compareReach(
     sql,
@@ -50,6 +52,7 @@ export const draftEffect = (
       draft: digested(draft),
       change: () => insertDelegation(sql, { ...written, validFrom: null }),
       dataScope,
+      lifts,
       warn: (before, after) => warningsOf(draft, written, before, after),
     },
   );
@@ -65,6 +68,8 @@ export const endEffect = (sql: Sql, scope: TenantScope, row: DelegationRow, data
       draft: { revoke: row.id },
       change: async () => void (await changeStatus(tx, scope, row, { op: "revoked", status: "revoked", endReason: "what-if" })),
       dataScope,
+      // What is left unread here is told as hidden: ending a delegation shows nothing to anybody.
+      lifts: noLifts,
       warn: (before, after) => {
         const lost = before.tools.filter((tool) => !after.tools.includes(tool));
         return lost.length > 0 ? [] : [{ code: "loses_nothing", message: "Other live delegations keep giving all of these tools." }];

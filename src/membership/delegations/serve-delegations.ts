@@ -13,9 +13,11 @@ import {
   revokeMany,
   whatIfDelegation,
   type Delegation,
+  type DelegationDraft,
 } from "#contract/delegations.ts";
 import { Problem } from "#contract/problem.ts";
 import { answer } from "#http/serve.ts";
+import type { Sql } from "#store/database.ts";
 import { requireKeyedCall, type KeyedAnswer } from "#membership/idempotency.ts";
 import { tenantScopeOf, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import { listOpen, readUsage } from "#membership/meter/read-ledger.ts";
@@ -25,9 +27,12 @@ import { checkDraft, readAgent } from "./check-draft.ts";
 import { createDelegation, delegatorOf } from "./create-delegation.ts";
 import { delegationTag, delegationView, readDelegation, type DelegationRow } from "./delegation-view.ts";
 import { draftEffect, endEffect, undone } from "./draft-effect.ts";
+import type { Lifts } from "./lifts.ts";
 import { listDelegations } from "./list-delegations.ts";
+import type { NewDelegation } from "./put-delegation.ts";
 import { readHistory } from "./read-history.ts";
 import { readImpact } from "./read-impact.ts";
+import { readLifts } from "./read-lifts.ts";
 import { stopDelegation, stopMany, type Stop } from "./stop-delegations.ts";
 
 const keyed = <R>(given: KeyedAnswer) => answer(given.body as R, { status: given.status, headers: given.headers });
@@ -93,6 +98,18 @@ export const serveDelegations = (room: MembershipRoom): void => {
     };
   });
 
+  const written = (sql: Sql, caller: Caller, draft: DelegationDraft): Promise<NewDelegation> =>
+    checkDraft(sql, tenantScopeOf(caller), draft, {
+      id: `delegation:${randomUUID()}`,
+      delegatorId: delegatorOf(caller, draft),
+      createdBy: caller.sub,
+      config: room.config,
+      now: room.now(),
+    });
+
+  const liftsOf = async (caller: Caller, draft: DelegationDraft, tenantId: string, correlationId: string): Promise<Lifts> =>
+    readLifts(room, { tenantId, draft, correlationId, written: await undone(database, (sql) => written(sql, caller, draft)) });
+
   router.serve(createEndpoint, async ({ caller, body, request, correlationId }) => {
     const key = requireKeyedCall(request, caller, body);
     const scope = tenantScopeOf(caller);
@@ -101,7 +118,17 @@ export const serveDelegations = (room: MembershipRoom): void => {
     const decided = await decider.require(caller, { type: "delegations", action: "create", id: body.agent_id }, correlationId);
     delegatorOf(caller, body);
     const actor = actorOf(caller, undefined, correlationId, decided.decisionId);
-    return keyed<Delegation>(await createDelegation(room, { caller, scope, draft: body, key, actor, tenantId: agent.tenant_id }));
+    return keyed<Delegation>(
+      await createDelegation(room, {
+        caller,
+        scope,
+        draft: body,
+        key,
+        actor,
+        tenantId: agent.tenant_id,
+        lifts: () => liftsOf(caller, body, agent.tenant_id, correlationId),
+      }),
+    );
   });
 
   router.serve(whatIfDelegation, async ({ caller, body, correlationId }) => {
@@ -111,13 +138,11 @@ export const serveDelegations = (room: MembershipRoom): void => {
       return undone(database, (sql) => endEffect(sql, scope, row, room.dataScope));
     }
     const scope = tenantScopeOf(caller);
-    if ((await readAgent(database, scope, body.agent_id)) === undefined) throw new Problem("not_found");
+    const agent = await readAgent(database, scope, body.agent_id);
+    if (agent === undefined) throw new Problem("not_found");
     await decider.require(caller, { type: "delegations", action: "create", id: body.agent_id }, correlationId);
-    const delegatorId = delegatorOf(caller, body);
-    return undone(database, async (sql) => {
-      const given = { id: `delegation:${randomUUID()}`, delegatorId, createdBy: caller.sub, config: room.config, now: room.now() };
-      return draftEffect(sql, scope, body, await checkDraft(sql, scope, body, given), room.dataScope);
-    });
+    const lifts = await liftsOf(caller, body, agent.tenant_id, correlationId);
+    return undone(database, async (sql) => draftEffect(sql, scope, body, await written(sql, caller, body), room.dataScope, lifts));
   });
 
   router.serve(revokeMany, async ({ caller, body, request, correlationId }) => {

@@ -6,6 +6,7 @@ import type { Sql } from "#store/database.ts";
 import { readDataScope, type DataScopeOptions } from "#membership/graph/sql-data-scope.ts";
 import { readReach, type Reach } from "#membership/graph/sql-pip.ts";
 import type { TenantScope } from "#membership/graph/tenant-scope.ts";
+import { liftOf, type Lifts } from "./lifts.ts";
 
 export interface Pair {
   readonly userId: string;
@@ -37,6 +38,7 @@ export const compareReach = async (
     readonly draft: unknown;
     readonly change: () => Promise<void>;
     readonly dataScope: DataScopeOptions;
+    readonly lifts: Lifts;
     readonly warn: (before: Reach, after: Reach) => readonly Warning[];
   },
 ): Promise<WhatIf> => {
@@ -52,12 +54,17 @@ export const compareReach = async (
   const masks = scopes.map(({ resourceType, value }): ColumnMask =>
     Object.fromEntries(Object.entries(value.column_mask).map(([column, kind]) => [`${resourceType}.${column}`, kind])),
   );
+  // What the tools hide themselves, from people and agents whom the decision point does not let see it.
+  const hidden = after.masks.flatMap((mask): ColumnMask[] => {
+    const lift = liftOf(mask);
+    return lift !== undefined && parts.lifts.has(lift) ? [] : [{ [`${mask.resourceType}.${mask.column}`]: mask.kind }];
+  });
   const kept = after.tools.filter((tool) => before.tools.includes(tool));
   const effect = {
     tools: { added: minus(after.tools, before.tools), kept, removed: minus(before.tools, after.tools) },
     audiences: { added: audiencesBeyond(after, before), removed: audiencesBeyond(before, after) },
     tenant_ids: after.tools.length === 0 ? [] : [...(scopes[0]?.value.tenant_ids ?? [])],
-    columns_masked: masks.reduce<Record<string, string>>((held, mask) => mergeMasks(held, mask), {}),
+    columns_masked: [...masks, ...hidden].reduce<Record<string, string>>((held, mask) => mergeMasks(held, mask), {}),
     step_up_tools: [...after.stepUpTools],
     warnings: [...parts.warn(before, after)],
   };

@@ -120,6 +120,17 @@ const nodeKinds = {
       mfa: z.boolean().optional(),
       /** Type of the rows it returns: which data scope rule filters and masks them. */
       resource_type: text(64).optional(),
+      /** Columns of those rows that a call hides unless an action on their type is permitted. */
+      masks: z
+        .array(
+          z.strictObject({
+            column: text(128),
+            kind: z.enum(["drop", "null", "hash", "last4", "year"]),
+            unless_allowed: text(128).optional(),
+          }),
+        )
+        .max(200)
+        .optional(),
       ...definition,
     }),
   },

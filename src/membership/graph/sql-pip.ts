@@ -1,3 +1,4 @@
+import type { MaskKind } from "#contract/data-scope.ts";
 import { usdFromMicro } from "#contract/ids.ts";
 import { statement, type Sql } from "#store/database.ts";
 import type { Answered, GraphReader, PipDelegation } from "./graph-reader.ts";
@@ -57,6 +58,14 @@ export const readChain = async (
   return { version: row?.version ?? 0n, value: row?.apps ?? [], validUntil: row?.valid_until ?? null };
 };
 
+interface ToolMask {
+  readonly column: string;
+  readonly kind: MaskKind;
+  /** Action on the type of the rows whose permit lifts it. */
+  readonly unless_allowed?: string;
+}
+export type RowMask = ToolMask & { readonly resourceType: string };
+
 /** All that a user may do through an agent, and what that touches. */
 export interface Reach {
   readonly version: bigint;
@@ -66,19 +75,21 @@ export interface Reach {
   /** Those that say of themselves that they change things. */
   readonly writingTools: readonly string[];
   readonly resourceTypes: readonly string[];
+  /** Columns that calls of the tools hide, each by the type of its rows. */
+  readonly masks: readonly RowMask[];
   readonly audiences: readonly { readonly audience: string; readonly scopes: readonly string[] }[];
 }
 
 const REACH = statement<{
   version: bigint;
-  tools: { id: string; mfa: boolean; writes: boolean; resource_type: string | null }[];
+  tools: { id: string; mfa: boolean; writes: boolean; resource_type: string | null; masks: ToolMask[] | null }[];
   audiences: { audience: string; scopes: string[] }[];
 }>(
   "membership.pip_reach",
   `with ${reached}
    select ${HEAD} as version,
      coalesce((select json_agg(json_build_object('id', t.id, 'mfa', coalesce((t.props ->> 'mfa')::boolean, false),
-       'writes', coalesce(t.props #>> '{annotations,readOnlyHint}' = 'false', false), 'resource_type', t.props ->> 'resource_type') order by t.id)
+       'writes', coalesce(t.props #>> '{annotations,readOnlyHint}' = 'false', false), 'resource_type', t.props ->> 'resource_type', 'masks', t.props -> 'masks') order by t.id)
        from reached join membership.node t on t.id = reached.id), '[]') as tools,
      coalesce((select json_agg(a order by a.audience) from (
        select s.props ->> 'audience' as audience, coalesce(json_agg(distinct w.scope order by w.scope) filter (where w.scope is not null), '[]') as scopes
@@ -102,6 +113,9 @@ export const readReach = async (
     stepUpTools: tools.filter(({ mfa }) => mfa).map(({ id }) => id),
     writingTools: tools.filter(({ writes }) => writes).map(({ id }) => id),
     resourceTypes: [...new Set(tools.map((tool) => tool.resource_type).filter((type) => type !== null))].sort(),
+    masks: tools.flatMap(({ resource_type: resourceType, masks }) =>
+      resourceType === null ? [] : (masks ?? []).map((mask) => ({ resourceType, ...mask })),
+    ),
     audiences: row?.audiences ?? [],
   };
 };

@@ -29,17 +29,20 @@ export const serveWhatIf = (router: Router<Caller>, parts: WhatIfEndpoint): void
   const askRights = createAskRights(parts);
   router.serve(whatIf, async (call) => {
     const { body, caller } = call;
-    if (caller.tenant === "*") throw new Problem("tenant_required");
-    const isOpen = await parts.viewers.seesAll(parts.pepOf(caller));
+    const pep = parts.pepOf(caller);
+    if (body.tenant_id !== undefined && !pep.isHouse && body.tenant_id !== caller.tenant) throw new Problem("access_denied");
+    const tenant = pep.isHouse ? (body.tenant_id ?? caller.tenant) : caller.tenant;
+    if (tenant === "*") throw new Problem("tenant_required");
+    const isOpen = await parts.viewers.seesAll(pep);
     const wanting = isOpen ? [] : await rightsToAsk(caller, body, { askRights, facts: parts.facts });
     if (wanting.length > 0 && isService(caller)) requireScope(caller, ["pdp.decisions.read"]);
     for (const right of wanting) await parts.requirePair(caller, right, call.correlationId);
     const active = parts.engines.current();
-    if (body.version === undefined) return askWhatIf(parts, body, caller.tenant, active, active);
+    if (body.version === undefined) return askWhatIf(parts, body, tenant, active, active);
     await parts.guard(call, "view");
     const { version } = await parts.rollouts.requireAskable(body.version);
     const engine = await parts.engines.of(version);
     if (engine === undefined) throw new Problem("not_found", { detail: "There is no such version." });
-    return askWhatIf(parts, body, caller.tenant, active, { version, engine });
+    return askWhatIf(parts, body, tenant, active, { version, engine });
   });
 };

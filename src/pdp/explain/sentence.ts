@@ -29,10 +29,19 @@ const verbs: Readonly<Record<string, string>> = {
   update_salary: "set the salary of",
 };
 
+/** Acts that do not read as a verb and its object. */
+const phrases: Readonly<Record<string, string>> = {
+  "streams/activity": "follow the live activity",
+  "streams/config": "follow live changes",
+  "streams/workflow": "follow workflows live",
+  "employee/update_salary": "set the salary of an employee",
+};
+
 /** What was to be done to what, e.g. `view pages operations`; a secret is not named. */
 export const actOf = ({ action, type, id }: { readonly action: string; readonly type: string; readonly id?: string }): string => {
   const what = type === "secret" ? "a secret" : id === undefined || id === "*" ? type : `${type} ${id}`;
-  return `${verbs[action] ?? action.replaceAll("_", " ")} ${what}`;
+  const phrase = id === undefined || id === "*" ? phrases[`${type}/${action}`] : undefined;
+  return phrase ?? `${verbs[action] ?? action.replaceAll("_", " ")} ${what}`;
 };
 
 /** One sentence that says who may or may not do what, and why not. */

@@ -47,6 +47,8 @@ export type Allowed = readonly string[] | RegExp;
 
 /** Ids, names and words of the house; nothing that could be anything else. */
 export const idText = /^[A-Za-z0-9][A-Za-z0-9._:@+~/|-]{0,199}$/;
+/** As a node of the identity graph is called. */
+export const nodeText = /^[A-Za-z0-9][A-Za-z0-9._:@+~-]{0,199}$/;
 export const freeText = /^\P{Cc}{1,200}$/u;
 
 /** Splits what came into what is allowed and the names of what is not. */
@@ -66,11 +68,15 @@ export const sortSearch = <Name extends string>(
   return { kept, dropped };
 };
 
-/** Reads the address of one screen. */
+/** Reads the address of one screen. What is dropped is said to be absent: the router would put it back as it came otherwise. */
 export const searchReader =
   <Name extends string>(allowed: Readonly<Record<Name, Allowed>>) =>
   (given: Readonly<Record<string, unknown>>): Partial<Record<Name, string>> => {
     const { kept, dropped } = sortSearch(allowed, given);
     if (dropped.length > 0) droppedParameters.add(dropped);
-    return kept;
+    return { ...(Object.fromEntries(dropped.map((name) => [name, undefined])) as Partial<Record<Name, string>>), ...kept };
   };
+
+/** Whether anything is asked of a screen beyond its plain address. */
+export const isFilteredBy = (search: Readonly<Record<string, unknown>>): boolean =>
+  Object.values(search).some((value) => value !== undefined && value !== "");

@@ -191,6 +191,8 @@ export const words = {
     nextDelegations: "Look after your delegations",
     nextDelegationsHint: "What your agents hold, have used, and how to stop them.",
     nextWhy: "Explain a refusal",
+    nextRequests: "See requests",
+    nextRequestsHint: "What you asked for, and what waits for your answer.",
     nextWhyHint: "Which link was missing, which rule decided, and the smallest change.",
     nothingTitle: "No screen is open to you yet",
     nothingSentence:
@@ -217,6 +219,8 @@ export const words = {
     never: "never",
     attention: "Needs a look",
     empty: "You have delegated nothing yet.",
+    noneActive: (ended: number, isMore: boolean) => `None active; ${isMore ? `more than ${ended}` : ended} paused or ended.`,
+    showAll: "Show them",
     emptyFiltered: "No delegation fits the filters.",
     held: "held",
     meterText: (used: string, held: string, max: string, hasHeld: boolean) =>
@@ -240,7 +244,7 @@ export const words = {
     runningNone: "Nothing is running.",
     history: "History",
     historyEmpty: "No change is recorded.",
-    version: "Version",
+    version: "Graph version",
     who: "Who",
     when: "When",
     change: "Change",

@@ -1,12 +1,12 @@
 import { Button, Checkbox, NativeSelect, SegmentedControl, TextInput } from "@mantine/core";
-import { useInfiniteQuery } from "@tanstack/react-query";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useEffect, useState, type ReactElement } from "react";
 import type { Delegation } from "#contract/delegations.ts";
 import { useClient } from "../../api/client-context.ts";
-import { delegationPagesQuery, type DelegationFilter } from "../../api/delegations.ts";
+import { delegationListQuery, delegationPagesQuery, type DelegationFilter } from "../../api/delegations.ts";
 import { useSession } from "../../session/session-context.ts";
-import { idText } from "../../shell/search.ts";
+import { isFilteredBy, nodeText } from "../../shell/search.ts";
 import { words } from "../../strings/en.ts";
 import { formatMoment, formatRelative, visibleText } from "../../strings/format.ts";
 import { DelegationMeters } from "../../ui/delegation-meters.tsx";
@@ -14,6 +14,7 @@ import { Empty } from "../../ui/empty.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { Page } from "../../ui/page.tsx";
 import { PagedRows } from "../../ui/paged-rows.tsx";
+import { QueryView } from "../../ui/query-view.tsx";
 import type { Column } from "../../ui/rows.tsx";
 import { StatusChip } from "../../ui/status-chip.tsx";
 import { useClock } from "../../ui/use-clock.ts";
@@ -85,7 +86,7 @@ const AgentFilter = ({ value, onChange }: { readonly value: string; readonly onC
     <form
       onSubmit={(event) => {
         event.preventDefault();
-        if (text === "" || idText.test(text)) onChange(text);
+        if (text === "" || nodeText.test(text)) onChange(text);
       }}
     >
       <TextInput
@@ -94,7 +95,7 @@ const AgentFilter = ({ value, onChange }: { readonly value: string; readonly onC
         placeholder={words.delegations.agentPlaceholder}
         value={text}
         onChange={(event) => setText(event.currentTarget.value)}
-        onBlur={() => (text === "" || idText.test(text) ? onChange(text) : undefined)}
+        onBlur={() => (text === "" || nodeText.test(text) ? onChange(text) : undefined)}
       />
     </form>
   );
@@ -130,6 +131,28 @@ const Filters = ({ search }: { readonly search: Search }): ReactElement => {
   );
 };
 
+/** No active delegation of mine: either there never was one, or all are over, and where those are. */
+const NoneActive = ({ userId }: { readonly userId: string }): ReactElement => {
+  const query = useQuery(delegationListQuery(useClient(), { user_id: userId }));
+  const count = query.data?.items.length ?? 0;
+  return (
+    <QueryView query={query} service="membership">
+      {({ next_cursor: more }) => (
+        <Empty text={count === 0 ? words.delegations.empty : words.delegations.noneActive(count, more !== undefined)}>
+          {count === 0 ? null : (
+            <Link className="sp-link" to="/delegations" search={{ status: "any" }}>
+              {words.delegations.showAll}
+            </Link>
+          )}
+          <Link className="sp-link" to="/delegations/new">
+            {words.delegations.grant}
+          </Link>
+        </Empty>
+      )}
+    </QueryView>
+  );
+};
+
 /** Delegations: mine and active unless the address says otherwise. */
 export const DelegationListPage = (): ReactElement => {
   const search = route.useSearch();
@@ -139,14 +162,15 @@ export const DelegationListPage = (): ReactElement => {
   const query = useInfiniteQuery(delegationPagesQuery(useClient(), filterOf(search, subject.id)));
   const [isRevoking, setRevoking] = useState(false);
   const [fact, setFact] = useState<string>();
-  const isFiltered = Object.keys(search).length > 0;
+  const isFiltered = isFilteredBy(search);
+  const isHeld = query.data?.pages.some((page) => page.items.length > 0) === true;
   return (
     <Page
       title={words.delegations.title}
       lead={words.delegations.lead}
       actions={
         <>
-          {search.agent === undefined ? null : (
+          {search.agent === undefined || !isHeld ? null : (
             <Button variant="default" onClick={() => setRevoking(true)}>
               {words.delegations.revokeAll(search.agent)}
             </Button>
@@ -174,11 +198,7 @@ export const DelegationListPage = (): ReactElement => {
           isFiltered ? (
             <Empty text={words.delegations.emptyFiltered} onClear={() => void navigate({ search: {} })} />
           ) : (
-            <Empty text={words.delegations.empty}>
-              <Link className="sp-link" to="/delegations/new">
-                {words.delegations.grant}
-              </Link>
-            </Empty>
+            <NoneActive userId={subject.id} />
           )
         }
         caption={words.delegations.title}

@@ -10,6 +10,7 @@ const steps = [
   { screen: "tools", to: "/tools", title: words.home.nextTools, hint: words.home.nextToolsHint },
   { screen: "delegations", to: "/delegations/new", title: words.home.nextGrant, hint: words.home.nextGrantHint },
   { screen: "delegations", to: "/delegations", title: words.home.nextDelegations, hint: words.home.nextDelegationsHint },
+  { screen: "requests", to: "/requests", title: words.home.nextRequests, hint: words.home.nextRequestsHint },
   { screen: "why", to: "/why", title: words.home.nextWhy, hint: words.home.nextWhyHint },
 ] as const;
 
@@ -17,7 +18,7 @@ const steps = [
 export const NextPanel = (): ReactElement | null => {
   const may = useScreens();
   const ui = useUi();
-  const states = [may.tools, may.delegations, may.why];
+  const states = [may.tools, may.delegations, may.why, may.requests, may.policies];
   const open = steps.filter((step) => may[step.screen] === "allowed");
   if (open.length > 0)
     return (

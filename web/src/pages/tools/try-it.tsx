@@ -72,6 +72,17 @@ export const TryIt = ({ tool }: { readonly tool: ToolDescriptor }): ReactElement
     return "value" in collected ? collected.value : {};
   };
 
+  /** Faults that were shown go as soon as what they were of is mended; no new ones come before the next press. */
+  const change = (next: typeof draft.value): void => {
+    draft.change(next);
+    if (own.length === 0) return;
+    const collected = collect(model, next);
+    const left = "faults" in collected ? collected.faults : [];
+    setOwn(own.filter((fault) => left.some(({ path, code }) => path === fault.path && code === fault.code)));
+  };
+  // What was said of other arguments than these is over.
+  const isOfThese = JSON.stringify(calling.variables) === JSON.stringify(argumentsNow());
+
   return (
     <div className="sp-stack">
       <Panel
@@ -103,7 +114,7 @@ export const TryIt = ({ tool }: { readonly tool: ToolDescriptor }): ReactElement
         >
           <p className="sp-dim">{toolWords.tryLead}</p>
           {model.kind === "raw" ? <p className="sp-dim sp-small">{toolWords.rawReason[model.reason]}</p> : null}
-          <ArgumentsForm model={model} value={draft.value} onChange={draft.change} own={own} told={faultsOfCall(calling.data)} />
+          <ArgumentsForm model={model} value={draft.value} onChange={change} own={own} told={isOfThese ? faultsOfCall(calling.data) : []} />
           <div className="sp-actions">
             <ActButton type="submit" isBusy={calling.isPending}>
               {toolWords.call}

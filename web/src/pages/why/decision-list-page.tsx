@@ -7,6 +7,7 @@ import type { DecisionRecord } from "#contract/decisions.ts";
 import { useClient } from "../../api/client-context.ts";
 import { decisionPagesQuery, type DecisionFilter } from "../../api/decisions.ts";
 import { useSession } from "../../session/session-context.ts";
+import { isFilteredBy } from "../../shell/search.ts";
 import { words } from "../../strings/en.ts";
 import { whyWords } from "../../strings/why.ts";
 import { formatMoment, visibleText } from "../../strings/format.ts";
@@ -175,7 +176,7 @@ export const DecisionListPage = (): ReactElement => {
         waiting={8}
         rowsOf={(page) => page.decisions}
         empty={
-          Object.keys(search).length > 0 ? (
+          isFilteredBy(search) ? (
             <Empty text={whyWords.emptyFiltered} onClear={() => void navigate({ search: {} })} />
           ) : (
             <Empty text={whyWords.empty}>

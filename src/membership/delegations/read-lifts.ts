@@ -1,0 +1,54 @@
+import type { DelegationDraft } from "#contract/delegations.ts";
+import type { Asker, Decider } from "#pdp/decide.ts";
+import { readReach } from "#membership/graph/sql-pip.ts";
+import { scopeOfTenant } from "#membership/graph/tenant-scope.ts";
+import type { MembershipRoom } from "#membership/room.ts";
+import { undone } from "./draft-effect.ts";
+import { liftOf, noLifts, type Lifts } from "./lifts.ts";
+import { insertDelegation, type NewDelegation } from "./put-delegation.ts";
+
+const lettingThrough =
+  (asker: Asker, decider: Decider, correlationId: string) =>
+  async (pairs: readonly string[]): Promise<Lifts> => {
+    const asks = pairs.map((pair) => {
+      const at = pair.indexOf("/");
+      return { type: pair.slice(0, at), action: pair.slice(at + 1), context: { showing: true } };
+    });
+    const answers = await decider.decideMany(asker, asks, correlationId);
+    return new Set(pairs.filter((_pair, index) => answers[index]?.decision === true && answers[index]?.obligations.length === 0));
+  };
+
+/**
+ * Which masks of the agent's tools would be lifted under the draft: those whose action the decision point permits through the agent
+ * now, or would once the draft holds. Asked outside of any transaction, for the decision point reads this graph to answer.
+ */
+export const readLifts = async (
+  room: Pick<MembershipRoom, "database" | "decider">,
+  ask: { readonly tenantId: string; readonly draft: DelegationDraft; readonly written: NewDelegation; readonly correlationId: string },
+): Promise<Lifts> => {
+  const { delegatorId: userId, agentId } = ask.written;
+  const scope = scopeOfTenant(ask.tenantId);
+  const { masks } = await undone(room.database, async (sql) => {
+    await insertDelegation(sql, { ...ask.written, validFrom: null });
+    return readReach(sql, scope, { userId, agentId });
+  });
+  const pairs = [...new Set(masks.map(liftOf).filter((pair) => pair !== undefined))];
+  if (pairs.length === 0) return noLifts;
+  const asker: Asker = {
+    sub: userId,
+    tenant: ask.tenantId,
+    agent: agentId,
+    acr: undefined,
+    amr: [],
+    authTime: undefined,
+    scopes: new Set(),
+    clientId: undefined,
+  };
+  const now = await lettingThrough(asker, room.decider, ask.correlationId)(pairs);
+  const { capabilities, budget_usd, max_steps } = ask.draft;
+  const props = { ...(capabilities === null ? {} : { capabilities }), budget_usd, max_steps };
+  const edges = { add: [{ kind: "DELEGATES_TO", from: userId, to: agentId, props }] };
+  const open = pairs.filter((pair) => !now.has(pair));
+  const gained = open.length === 0 ? noLifts : await room.decider.gained(asker, { edges, actions: open }, ask.correlationId);
+  return new Set([...now, ...gained]);
+};
