@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
+import { request, type IncomingHttpHeaders } from "node:http";
 import { after, before, test } from "node:test";
 import type { Browser } from "playwright-core";
 import { launchBrowser, openPage } from "./browser.ts";
@@ -148,5 +149,63 @@ test("a fault of the form goes when it is mended; a broken address filters nothi
   await page.getByRole("navigation").getByRole("link", { name: "Requests" }).waitFor();
   await page.getByRole("link", { name: "See requests" }).waitFor();
   assert.equal(await page.getByText("No screen is open to you yet").count(), 0);
+  assert.deepEqual(faults, []);
+});
+
+test("an address that is none is told to a person as a page, and to a program as before", async () => {
+  const ask = async (path: string, accept: string) => {
+    // Not fetch: it would mend the path before it is sent.
+    const [status, headers, body] = await new Promise<readonly [number, IncomingHttpHeaders, string]>((resolve, reject) => {
+      request({ host: "127.0.0.1", port: house.port, path, headers: { accept, host: `localhost:${house.port}` } }, (response) => {
+        let text = "";
+        response.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
+        response.on("end", () => resolve([response.statusCode ?? 0, response.headers, text]));
+      })
+        .on("error", reject)
+        .end();
+    });
+    return { status, headers, body, kind: headers["content-type"] };
+  };
+  for (const path of ["/a//b", "/tools/x%2Fy", "/tools/%zz"]) {
+    const page = await ask(path, "text/html,application/xhtml+xml");
+    assert.deepEqual([page.status, page.kind], [400, "text/html; charset=utf-8"], path);
+    assert.match(String(page.headers["content-security-policy"]), /^default-src 'none'/);
+    assert.equal(page.headers["x-content-type-options"], "nosniff");
+    assert.ok(page.body.includes(String(page.headers["x-correlation-id"])), "the id to ask with");
+    assert.ok(page.body.includes('href="/"'));
+    const program = await ask(path, "application/json");
+    assert.deepEqual([program.status, program.kind], [400, "application/problem+json"], path);
+  }
+  for (const path of ["/api//b", "/api/x%2Fy", "/auth//login"])
+    assert.equal((await ask(path, "text/html")).kind, "application/problem+json", path);
+});
+
+test("on a telephone every cell of a list is on the screen, each with its title", async (t) => {
+  const { page, faults, close } = await openPage(browser, { viewport: { width: 390, height: 844 } });
+  t.after(close);
+  await signIn(page, house.origin, "ada", "/why?asked=any");
+  for (const [path, title] of [
+    ["/why?asked=any", "Reason"],
+    ["/tools", "Title"],
+    ["/policies", "What it says"],
+  ] as const) {
+    await page.goto(`${house.origin}${path}`);
+    await page.getByRole("row").nth(1).waitFor();
+    const seen = await page.evaluate(`(() => {
+      const cells = [...document.querySelectorAll("tr[data-row] td")].filter((cell) => cell.childNodes.length > 0);
+      const outside = cells.filter((cell) => cell.getBoundingClientRect().right > innerWidth + 1).length;
+      const narrow = cells.filter((cell) => cell.getBoundingClientRect().width < 250).length;
+      return JSON.stringify({ count: cells.length, outside, narrow, titles: [...new Set(cells.map((cell) => cell.dataset.title))] });
+    })()`);
+    const { count, outside, narrow, titles } = JSON.parse(String(seen)) as {
+      readonly count: number;
+      readonly outside: number;
+      readonly narrow: number;
+      readonly titles: readonly string[];
+    };
+    assert.ok(count > 0 && titles.includes(title), `${path}: ${titles.join()}`);
+    assert.deepEqual({ outside, narrow }, { outside: 0, narrow: 0 }, path);
+    if (shots !== undefined) await page.screenshot({ path: `${shots}/phone${path.split("?")[0]?.replaceAll("/", "-")}.png` });
+  }
   assert.deepEqual(faults, []);
 });

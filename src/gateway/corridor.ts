@@ -14,7 +14,9 @@ import type { HeldRoutes } from "./join/routes-in-force.ts";
 import type { Load } from "./limits/load.ts";
 import type { RateDoor } from "./limits/rate-door.ts";
 import { withSecurityHeaders } from "./security-headers.ts";
+import { problemPage, wantsHtml } from "./plain-page.ts";
 import type { ServeRoute } from "./serve-route.ts";
+import { isReserved } from "./web-client/client-routes.ts";
 import type { WebClient } from "./web-client/web-client.ts";
 
 export interface CorridorParts {
@@ -30,6 +32,9 @@ export interface CorridorParts {
   readonly metrics: Metrics;
   readonly log: Log;
 }
+
+/** The way on from an address that is none. */
+const toStart = { href: "/", text: "Go to the start page" };
 
 /** What served a request: its label in metrics and logs, and its path as it stands in the table. */
 interface Served {
@@ -82,7 +87,7 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
     return page;
   };
 
-  const fail = (problem: Problem, inbound: { readonly correlationId: string }, endpoint: string): Response => {
+  const fail = (problem: Problem, inbound: Inbound, endpoint: string): Response => {
     if (problem.status >= 500)
       parts.log.error("http_rejected", {
         correlation_id: inbound.correlationId,
@@ -90,7 +95,10 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
         code: problem.code,
         cause: problem.options.cause ?? problem,
       });
-    return problemResponse(problem, inbound.correlationId);
+    const isForPerson = inbound.method === "GET" && wantsHtml(inbound) && !isReserved(inbound.target.path);
+    return isForPerson && problem.status === 400
+      ? problemPage(problem, inbound.correlationId, toStart)
+      : problemResponse(problem, inbound.correlationId);
   };
 
   const observe = (method: string, endpoint: string, status: string, started: number, correlationId: string): void => {
@@ -149,7 +157,9 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
     },
     refuse: (problem, head) => {
       observe(head.method, "unmatched", String(problem.status), performance.now(), head.correlationId);
-      return withSecurityHeaders(problemResponse(problem, head.correlationId), head);
+      const answer =
+        head.isForPerson === true ? problemPage(problem, head.correlationId, toStart) : problemResponse(problem, head.correlationId);
+      return withSecurityHeaders(answer, head);
     },
     unparsed: (problem) => {
       parts.metrics.count("http_requests_total", { method: "other", endpoint: "unparsed", status: String(problem.status) });

@@ -244,6 +244,13 @@ test("without the session store nobody is signed in or out: 503, and when to com
   assert.deepEqual([page.status, page.headers.get("retry-after")], [503, "5"]);
   assert.deepEqual(page.headers.getSetCookie(), [], "the browser keeps its sign-in under way");
   assert.match(await page.text(), /session_store_unavailable/);
+  const begun = await made.fetch("/auth/login?return_to=/tools", { headers: { accept: "text/html" } });
+  assert.deepEqual(
+    ["content-type", "retry-after", "content-security-policy"].map((name) => begun.headers.get(name)),
+    ["text/html; charset=utf-8", "5", "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"],
+  );
+  assert.equal(begun.status, 503);
+  assert.match(await begun.text(), /<a href="\/auth\/login\?return_to=\/tools">Try again<\/a>.*session_store_unavailable/);
   assert.deepEqual(
     await (await made.fetch("/auth/session")).json(),
     { authenticated: false },

@@ -70,7 +70,7 @@ const heldSession = (cookies: SessionCookies, inbound: Inbound): string | undefi
 
 /** `GET /auth/login`: sends the browser to the identity provider, with what must come back sealed in a cookie. */
 export const createLogin = (parts: SignInParts): BuiltInHandler => {
-  return async ({ inbound }) => {
+  const begin = async (inbound: Inbound): Promise<Response> => {
     const query = parseQuery(loginQuery, inbound.target.query);
     const redirectUri = `${originOf(inbound)}/auth/callback`;
     const returnTo = parseReturnTo(query.return_to);
@@ -97,6 +97,25 @@ export const createLogin = (parts: SignInParts): BuiltInHandler => {
       ...(replaces === undefined ? {} : { replaces }),
     });
     return redirect(302, begun.url, [parts.cookies.setTxn(sealed)]);
+  };
+  return async ({ inbound }) => {
+    try {
+      return await begin(inbound);
+    } catch (error) {
+      if (!wantsHtml(inbound)) throw error;
+      const problem = asProblem(error);
+      parts.log.warn("login_not_begun", {
+        correlation_id: inbound.correlationId,
+        code: problem.code,
+        cause: problem.options.cause ?? problem,
+      });
+      // A query that cannot be read would not be read better a second time.
+      const isWorthRepeating = problem.status >= 500;
+      const way = isWorthRepeating
+        ? { href: inbound.target.path + inbound.target.query, text: "Try again" }
+        : { href: "/", text: "Go to the start page" };
+      return problemPage(problem, inbound.correlationId, way);
+    }
   };
 };
 

@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { isReserved } from "#gateway/web-client/client-routes.ts";
 import { createServer as createTlsServer } from "node:https";
 import type { Duplex } from "node:stream";
 import { Problem } from "#contract/problem.ts";
@@ -29,10 +30,17 @@ export interface RawServerParts {
 }
 
 /** What stands behind the front door. */
+/** A page load by a browser, of an address where pages are: a person looks at what it is told. */
+const isForPerson = ({ method, headers, url = "" }: IncomingMessage): boolean =>
+  method === "GET" && (headers.accept ?? "").includes("text/html") && !isReserved(url.split(/[?#]/, 1)[0] ?? "");
+
 export interface Corridor {
   handle(inbound: Inbound): Promise<Answer>;
   /** The answer to a head that made no request: counted and written like any other. */
-  refuse(problem: Problem, head: { readonly method: string; readonly correlationId: string; readonly isSecure: boolean }): Answer;
+  refuse(
+    problem: Problem,
+    head: { readonly method: string; readonly correlationId: string; readonly isSecure: boolean; readonly isForPerson?: boolean },
+  ): Answer;
   /** The parser made nothing of what arrived. */
   unparsed(problem: Problem): void;
 }
@@ -147,7 +155,12 @@ export const createRawServer = (parts: RawServerParts): RawServer => {
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       closing.add(socket);
-      const refused = parts.corridor.refuse(error, { method: request.method ?? "", correlationId, isSecure });
+      const refused = parts.corridor.refuse(error, {
+        method: request.method ?? "",
+        correlationId,
+        isSecure,
+        isForPerson: isForPerson(request),
+      });
       await writeResponse(refused, outgoing, { isHead: request.method === "HEAD", close: true, readers });
       return;
     }
