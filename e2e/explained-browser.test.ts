@@ -4,8 +4,7 @@ import { request, type IncomingHttpHeaders } from "node:http";
 import { after, before, test } from "node:test";
 import type { Browser } from "playwright-core";
 import { launchBrowser, openPage } from "./browser.ts";
-import { signInPerson } from "./person.ts";
-import { signIn } from "./sign-in.ts";
+import { signIn, signInPerson } from "./sign-in.ts";
 import { startTestHouse, type TestHouse } from "./test-house.ts";
 import { fetchToken } from "./tokens.ts";
 
