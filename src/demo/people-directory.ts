@@ -4,7 +4,7 @@ import { Problem, type Fault } from "#contract/problem.ts";
 import { correlationIdOf } from "#http/correlation-id.ts";
 import { listenService, loopbackHosts, type Listening } from "#http/listen.ts";
 import { asProblem, problemResponse } from "#http/problem-body.ts";
-import { readBytes } from "#http/serve.ts";
+import { readBytes } from "#http/read-bytes.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
 import type { Log } from "#telemetry/log.ts";
 import { seedEmployees, type Employee } from "./employees.ts";

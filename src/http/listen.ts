@@ -1,6 +1,9 @@
-import { createServer, type RequestListener, type Server } from "node:http";
+import { createServer, type RequestListener, type Server, type ServerResponse } from "node:http";
 import { getRequestListener } from "@hono/node-server";
+import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { bindHosts } from "./bind-hosts.ts";
+import { markFromSocket } from "./read-bytes.ts";
+import { TextResponse } from "./text-response.ts";
 
 export interface ListenOptions {
   /** 0 = any free port; all hosts then share the one that was found. */
@@ -43,8 +46,27 @@ export const listenOn = async (listener: RequestListener, options: ListenOptions
   };
 };
 
+/** Writes head and text at once. False, with nothing written, where the answer is of another kind. */
+const sendText = (response: Response, outgoing: ServerResponse): boolean => {
+  // Cookies are the one header that may stand there twice.
+  const text = response.headers.has("set-cookie") ? undefined : TextResponse.take(response);
+  if (text === undefined) return false;
+  const head: string[] = [];
+  for (const [name, value] of response.headers) if (name !== "content-length") head.push(name, value);
+  head.push("content-length", String(Buffer.byteLength(text)));
+  outgoing.writeHead(response.status, head);
+  outgoing.end(text);
+  return true;
+};
+
 /** The same for a service of the one seam. */
 export const listenService = (fetch: (request: Request) => Promise<Response>, options: ListenOptions): Promise<Listening> => {
-  const listener = getRequestListener(fetch, { overrideGlobalObjects: false });
+  const answer = async (request: Request, outgoing: ServerResponse): Promise<Response> => {
+    const response = await fetch(markFromSocket(request));
+    return sendText(response, outgoing) ? RESPONSE_ALREADY_SENT : response;
+  };
+  const listener = getRequestListener((request, { outgoing }) => answer(request, outgoing as ServerResponse), {
+    overrideGlobalObjects: false,
+  });
   return listenOn((incoming, outgoing) => void listener(incoming, outgoing), options);
 };

@@ -1,4 +1,5 @@
 import { Problem, standardMembers, type ProblemBody } from "#contract/problem.ts";
+import { TextResponse } from "./text-response.ts";
 
 const isStandard: ReadonlySet<string> = new Set(standardMembers);
 
@@ -33,7 +34,7 @@ export const problemResponse = (problem: Problem, correlationId: string): Respon
   if (problem.status === 401 && !headers.has("www-authenticate")) headers.set("www-authenticate", "Bearer");
   const decisionId = problem.options.members?.["decision_id"];
   if (isHeaderText(decisionId) && !headers.has("x-decision-id")) headers.set("x-decision-id", decisionId);
-  return new Response(JSON.stringify(problemBody(problem, correlationId)), { status: problem.status, headers });
+  return new TextResponse(JSON.stringify(problemBody(problem, correlationId)), { status: problem.status, headers });
 };
 
 /** Anything thrown, as a `Problem`; what is not one is `internal`, and its text stays inside. */

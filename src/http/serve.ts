@@ -5,9 +5,10 @@ import { Problem, type Fault } from "#contract/problem.ts";
 import type { Log } from "#telemetry/log.ts";
 import { noTracing, type Tracing } from "#telemetry/tracing.ts";
 import { correlationIdOf } from "./correlation-id.ts";
-import { guardPlainBody } from "./plain-body.ts";
 import { asProblem, problemResponse } from "./problem-body.ts";
+import { readBytes } from "./read-bytes.ts";
 import { parseStrictJson } from "./strict-json.ts";
+import { TextResponse } from "./text-response.ts";
 
 type AnyEndpoint = Endpoint<z.ZodType, z.ZodType, z.ZodType, z.ZodType>;
 
@@ -101,21 +102,6 @@ const readQuery = (url: URL): Record<string, string> => {
   return seen;
 };
 
-/** Reads at most `limit` bytes, whatever Content-Length says. */
-export const readBytes = async (request: Request, limit: number): Promise<Uint8Array> => {
-  if (Number(request.headers.get("content-length") ?? 0) > limit) throw new Problem("body_too_large");
-  if (request.body === null) return new Uint8Array();
-  guardPlainBody(request.headers.get("content-encoding"));
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of request.body) {
-    size += chunk.byteLength;
-    if (size > limit) throw new Problem("body_too_large");
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
-};
-
 const isJson = (contentType: string | null): boolean => /^application\/json *(?:; *charset="?utf-8"?)? *$/i.test(contentType ?? "");
 
 /**
@@ -173,15 +159,15 @@ export const createRouter = <C>(options: RouterOptions<C>): Router<C> => {
     const given = result instanceof Answer ? result : new Answer(result, undefined, {});
     if (options.validateReplies) endpoint.reply.parse(given.value);
     const status = given.status ?? endpoint.status ?? 200;
-    const headers = new Headers({
+    const headers: Record<string, string> = {
       "cache-control": "no-store",
       "x-correlation-id": correlationId,
       "x-content-type-options": "nosniff",
       ...given.headers,
-    });
+    };
     if (status === 204 || status === 304) return new Response(null, { status, headers });
-    headers.set("content-type", "application/json");
-    return new Response(JSON.stringify(given.value), { status, headers });
+    headers["content-type"] = "application/json";
+    return new TextResponse(JSON.stringify(given.value), { status, headers });
   };
 
   const fail = (error: unknown, correlationId: string): Response => {
