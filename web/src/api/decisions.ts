@@ -3,6 +3,7 @@ import { z } from "zod";
 import { evaluateMany } from "#contract/authzen.ts";
 import { getDecision, listDecisions } from "#contract/decisions.ts";
 import type { Client } from "./client.ts";
+import { GatewayError } from "./gateway-error.ts";
 
 export interface DecisionFilter {
   readonly subject?: string;
@@ -35,7 +36,15 @@ export const lastDecisionsQuery = (client: Client, filter: DecisionFilter, limit
 export const decisionQuery = (client: Client, id: string) =>
   queryOptions({
     queryKey: ["decisions", "one", id],
-    queryFn: async ({ signal }) => await client.ask(getDecision, { params: { id }, query: { remedy: "true" }, signal }),
+    queryFn: async ({ signal }) => {
+      try {
+        return await client.ask(getDecision, { params: { id }, query: { remedy: "true" }, signal });
+      } catch (error) {
+        // Another decision point decided: what would change its answer is not known here, the rest is.
+        if (!(error instanceof GatewayError) || error.problem.code !== "not_supported") throw error;
+        return client.ask(getDecision, { params: { id }, query: {}, signal });
+      }
+    },
     staleTime: 60_000,
   });
 

@@ -66,6 +66,7 @@ export const whyWords = {
   remedyNone: "No single change, nor two together, would allow it.",
   remedyIncomplete: "Not every change was tried; there may be a smaller one.",
   remedyHidden: "What would help is for those who may explain this decision.",
+  remedyElsewhere: "Another decision point decided this. What would change its answer, only that one knows.",
   whoCan: "Who can",
   alsoAllows: (count: number) =>
     count === 0 ? "It allows nothing else." : `It would also allow ${plural(count, "more thing", "more things")}:`,

@@ -75,13 +75,15 @@ const ChangeCard = ({ change, record }: { readonly change: Change; readonly reco
   </li>
 );
 
+const isOfAnotherPoint = (record: DecisionRecord): boolean => record.policy_version?.startsWith("remote:") === true;
+
 /** The cheapest changes that would allow it: who may make each, and what else it would open. */
 export const RemedyPanel = ({ record }: { readonly record: DecisionRecord }): ReactElement => {
   const { remedy } = record;
   if (remedy === undefined)
     return (
       <Panel title={whyWords.remedyTitle}>
-        <p className="sp-dim">{whyWords.remedyHidden}</p>
+        <p className="sp-dim">{isOfAnotherPoint(record) ? whyWords.remedyElsewhere : whyWords.remedyHidden}</p>
       </Panel>
     );
   return (
