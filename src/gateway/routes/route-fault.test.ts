@@ -443,19 +443,19 @@ routes:
 `;
   const { faults } = await read(t, text);
   assert.deepEqual(faults.map(({ path, message }) => `${path} ${message}`).toSorted(), [
-    "/routes/1 needs exactly one of upstream_path and preserve_path",
-    "/routes/1/auth must be session, bearer or none",
-    "/routes/1/authz must be none or pdp",
-    "/routes/1/colour is not known here",
-    "/routes/1/id is used by another row",
-    "/routes/1/methods/0 must be one of GET, POST, PUT, PATCH, DELETE, OPTIONS",
-    "/routes/1/path is not in its canonical form: The path has a dot segment.",
-    "/routes/1/target_service is not a key of services",
-    "/routes/2/path is not in its canonical form: The path has a dot segment.",
-    "/routes/2/target_service is not a key of services",
+    "/routes/1 row a: needs exactly one of upstream_path and preserve_path",
+    "/routes/1/auth row a: must be session, bearer or none",
+    "/routes/1/authz row a: must be none or pdp",
+    "/routes/1/colour row a: is not known here",
+    "/routes/1/id row a: is used by another row",
+    "/routes/1/methods/0 row a: must be one of GET, POST, PUT, PATCH, DELETE, OPTIONS",
+    "/routes/1/path row a: is not in its canonical form: The path has a dot segment.",
+    "/routes/1/target_service row a: is not a key of services",
+    "/routes/2/path row c: is not in its canonical form: The path has a dot segment.",
+    "/routes/2/target_service row c: is not a key of services",
     "/routes/3/id Invalid input: expected string, received number",
-    "/routes/4/auth must be session, bearer or none",
-    "/routes/5/path Invalid input: expected string, received undefined",
+    "/routes/4/auth row e: must be session, bearer or none",
+    "/routes/5/path row f: Invalid input: expected string, received undefined",
   ]);
 });
 
