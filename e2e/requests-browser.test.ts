@@ -121,7 +121,7 @@ test("a salary above the limit: a stronger sign-in, then a second person; then e
 
   const ada = await openPage(browser);
   await signIn(ada.page, house.origin, "ada");
-  await ada.page.getByRole("link", { name: /^Set the salary of employee/ }).click();
+  await ada.page.getByRole("link", { name: /^Set the salary of an employee/ }).click();
   await ada.page.getByText("The board decided so.").waitFor();
   const wouldBeDone = ada.page.getByRole("region", { name: "What would be done" });
   for (const part of ["people.demo.update_salary", "salary", "160000", '"e1"'])

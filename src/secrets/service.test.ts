@@ -23,7 +23,11 @@ const post = (at: TestSecrets, who: Parameters<TestSecrets["send"]>[0], body: un
   at.send(who, "POST", "/api/secrets", { body, ...more });
 const json = async (response: Response): Promise<Record<string, unknown>> => (await response.json()) as Record<string, unknown>;
 const refusal = async (response: Response): Promise<string> => `${response.status} ${String((await json(response))["code"])}`;
-const call = (tool = "people.demo.list_employees", decision = "d-1"): SendMore => ({
+
+/** The permit of the tool call that a workload names. */
+const PERMIT = "d_01KB0000000000000000000001";
+
+const call = (tool = "people.demo.list_employees", decision = PERMIT): SendMore => ({
   headers: { "x-tool-id": tool, "x-decision-id": decision, "x-call-id": "call-7", "x-delegation-id": "delegation:ben-hr" },
 });
 
@@ -69,7 +73,7 @@ suite("secrets service", () => {
     const at = await testSecrets(t);
     await post(at, ada, { uri: DEMO, value: "k-1" });
     at.asked.length = 0;
-    at.records.set("d-1", {});
+    at.records.set(PERMIT, {});
     const answer = await getValue(at, "crud", DEMO, call());
     assert.equal(answer.status, 200);
     assert.equal((await json(answer))["keep_seconds"], 30);
@@ -81,7 +85,7 @@ suite("secrets service", () => {
           tenant: "*",
           action: "use",
           id: DEMO,
-          tool: { id: "people.demo.list_employees", decision_id: "d-1", call_id: "call-7", delegation_id: "delegation:ben-hr" },
+          tool: { id: "people.demo.list_employees", decision_id: PERMIT, call_id: "call-7", delegation_id: "delegation:ben-hr" },
         },
       ],
     );
@@ -89,25 +93,25 @@ suite("secrets service", () => {
   });
 
   const badCalls: readonly (readonly [what: string, prepare: (at: TestSecrets) => void, more: SendMore, argument: string])[] = [
-    ["no tool is named", () => undefined, { headers: { "x-decision-id": "d-1" } }, "x-tool-id"],
+    ["no tool is named", () => undefined, { headers: { "x-decision-id": PERMIT } }, "x-tool-id"],
     ["no decision is named", () => undefined, { headers: { "x-tool-id": "people.demo.list_employees" } }, "x-decision-id"],
-    ["the decision is unknown", () => undefined, call("people.demo.list_employees", "d-2"), "x-decision-id"],
-    ["the decision was a denial", (at) => at.records.set("d-1", { decision: false }), call(), "x-decision-id"],
+    ["the decision is unknown", () => undefined, call("people.demo.list_employees", "d_01KB0000000000000000000002"), "x-decision-id"],
+    ["the decision was a denial", (at) => at.records.set(PERMIT, { decision: false }), call(), "x-decision-id"],
     ["the decision was for another tool", () => undefined, call("people.demo.get_employee"), "x-decision-id"],
-    ["the decision was no tool call", (at) => at.records.set("d-1", { action: "tools/list" }), call(), "x-decision-id"],
+    ["the decision was no tool call", (at) => at.records.set(PERMIT, { action: "tools/list" }), call(), "x-decision-id"],
     [
       "the decision is old",
-      (at) => at.records.set("d-1", { decided_at: new Date(at.clock - 301_000).toISOString() }),
+      (at) => at.records.set(PERMIT, { decided_at: new Date(at.clock - 301_000).toISOString() }),
       call(),
       "x-decision-id",
     ],
-    ["the decision has no tenant", (at) => at.records.set("d-1", { tenant: "*" }), call(), "x-decision-id"],
-    ["a header is malformed", () => undefined, { headers: { "x-tool-id": "a b", "x-decision-id": "d-1" } }, "x-tool-id"],
+    ["the decision has no tenant", (at) => at.records.set(PERMIT, { tenant: "*" }), call(), "x-decision-id"],
+    ["a header is malformed", () => undefined, { headers: { "x-tool-id": "a b", "x-decision-id": PERMIT } }, "x-tool-id"],
   ];
   for (const [what, prepare, more, argument] of badCalls) {
     test(`a workload is refused when ${what}`, async (t) => {
       const at = await testSecrets(t);
-      at.records.set("d-1", {});
+      at.records.set(PERMIT, {});
       prepare(at);
       const response = await getValue(at, "crud", DEMO, more);
       assert.equal(response.status, 403);
@@ -120,14 +124,14 @@ suite("secrets service", () => {
 
   test("a workload in the tenant of a globex call reaches globex' mounts alone", async (t) => {
     const at = await testSecrets(t);
-    at.records.set("d-1", { tenant: "tenant:globex" });
+    at.records.set(PERMIT, { tenant: "tenant:globex" });
     assert.equal(await refusal(await getValue(at, "crud", "yaml://secret/acme#k", call())), "403 tenant_mount");
     assert.equal(await refusal(await getValue(at, "crud", DEMO, call())), "404 secret_not_found");
   });
 
   test("a workload may narrow its purpose to read, nobody may widen to execute", async (t) => {
     const at = await testSecrets(t);
-    at.records.set("d-1", {});
+    at.records.set(PERMIT, {});
     assert.equal(
       await refusal(await at.send("crud", "GET", `/api/secrets/value?uri=${q(DEMO)}&purpose=read`, call())),
       "403 tenant_required",
@@ -352,7 +356,7 @@ suite("secrets service", () => {
       assert.equal(await refusal(await read(bad)), "400 purpose_required");
     assert.equal(await refusal(await read("ticket 4711: key rotation")), "404 secret_not_found");
     assert.equal(await refusal(await get(at, ada, DEMO)), "400 purpose_required");
-    at.records.set("d-1", {});
+    at.records.set(PERMIT, {});
     assert.equal(await refusal(await getValue(at, "crud", DEMO, call())), "404 secret_not_found");
   });
 
@@ -363,7 +367,7 @@ suite("secrets service", () => {
 
   test("more than 600 value reads a minute of one caller are 429; others go on, and the tool server, whose calls are counted elsewhere", async (t) => {
     const at = await testSecrets(t);
-    at.records.set("d-1", {});
+    at.records.set(PERMIT, {});
     for (let index = 0; index < 600; index++)
       await (await getValue(at, { ...ada, sub: "person:busy", scopes: ["secrets.read"] }, DEMO)).text();
     const refused = await getValue(at, { ...ada, sub: "person:busy" }, DEMO);
