@@ -12,6 +12,8 @@ export interface PostgresGround {
   /** Removed with the test. */
   readonly folder: string;
   readonly sessionSecret: Buffer;
+  /** Of the audit log. */
+  readonly kek: Buffer;
   /** Settings that name the database and the keys. */
   readonly environment: Readonly<Record<string, string>>;
 }
@@ -29,14 +31,16 @@ export const layPostgresGround = async (t: Pick<TestContext, "after">, server: T
   const databaseUrl = await freshDatabase(t, base, []);
   const folder = await mkdtemp(join(tmpdir(), "sallyport-ground-"));
   cleanUp(t, () => rm(folder, { recursive: true, force: true }));
-  const kek = join(folder, "audit-kek");
-  await writeFile(kek, randomBytes(32).toString("base64"), { mode: 0o600 });
+  const kekFile = join(folder, "audit-kek");
+  const kek = randomBytes(32);
+  await writeFile(kekFile, kek.toString("base64"), { mode: 0o600 });
   const sessionSecret = randomBytes(32);
   return {
     databaseUrl,
     folder,
     sessionSecret,
-    environment: { DATABASE_URL: databaseUrl, SESSION_SECRETS: sessionSecret.toString("base64"), AUDIT_KEK_FILE: kek },
+    kek,
+    environment: { DATABASE_URL: databaseUrl, SESSION_SECRETS: sessionSecret.toString("base64"), AUDIT_KEK_FILE: kekFile },
   };
 };
 

@@ -34,7 +34,7 @@ test("over a restart of the gateway, then of all behind it, a stream loses and d
 
   const database = await openPostgres(ground.databaseUrl);
   cleanUp(t, () => database[Symbol.asyncDispose]());
-  const { change } = await testEvents(t, database);
+  const { change } = await testEvents(t, database, { kek: ground.kek });
   let sent = 0;
   const emit = async (count: number): Promise<void> => {
     for (let left = count; left > 0; left -= 100) {
@@ -155,7 +155,7 @@ test("whoever comes with another person's place in a stream gets what is theirs,
   });
   const database = await openPostgres(ground.databaseUrl);
   cleanUp(t, () => database[Symbol.asyncDispose]());
-  const { change } = await testEvents(t, database);
+  const { change } = await testEvents(t, database, { kek: ground.kek });
   const tell = (tenant: string, number: number, visibleTo?: string) =>
     change(async () => ({
       result: undefined,

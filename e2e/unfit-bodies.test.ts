@@ -70,7 +70,10 @@ const bodiesOf = ({ name }: EndpointRow, json: string): readonly string[] => [
   ...(places[name] ?? []).map((place) => place(json)),
 ];
 const pathOf = ({ endpoint }: EndpointRow): string =>
-  endpoint.path.replace("{version}", "v1+0123456789ab").replaceAll(/\{[^}]+\}/g, "00000000-0000-4000-8000-000000000000");
+  endpoint.path
+    .replace("{version}", "v1+0123456789ab")
+    .replace("decisions/{id}", "decisions/d_01KB0000000000000000000001")
+    .replaceAll(/\{[^}]+\}/g, "00000000-0000-4000-8000-000000000000");
 
 type Post = (row: EndpointRow, path: string, body: string) => Promise<{ readonly status: number; readonly text: string }>;
 const read = async (response: Response) => ({ status: response.status, text: await response.text() });
