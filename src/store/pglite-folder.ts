@@ -1,4 +1,4 @@
-import { readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { FolderFault, makeFolder } from "./make-folder.ts";
 
@@ -12,14 +12,23 @@ export const brokenFolder = (folder: string, why: string): FolderFault =>
       "Put a copy of the data folder back in its place, or choose another one with --data.",
   );
 
+const setAside = async (folder: string): Promise<void> => {
+  const aside = join(folder, "../pg.cut-short");
+  await rm(aside, { recursive: true, force: true });
+  await rename(folder, aside).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "ENOENT") throw error;
+  });
+};
+
 /**
  * Makes the folder ready to be opened; `opened` is to be called as soon as it was. PGlite takes whatever lacks a version
  * for a new place and writes over it: what is not empty and not a database is refused with `FolderFault`, untouched. A
- * first opening that was cut short left a folder that never held a row: it is made anew.
+ * first opening that was cut short left a folder that never held a row: it is set aside as `pg.cut-short` and made anew. Not removed, for
+ * somebody may have put a copy there since.
  */
 export const prepareFolder = async (folder: string): Promise<{ opened(): Promise<void> }> => {
   const unfinished = join(folder, "../pg.unfinished");
-  if ((await readFile(unfinished).catch(() => undefined)) !== undefined) await rm(folder, { recursive: true, force: true });
+  if ((await readFile(unfinished).catch(() => undefined)) !== undefined) await setAside(folder);
   await makeFolder(folder);
   const isNew = (await readdir(folder)).length === 0;
   if (isNew) await writeFile(unfinished, "", { mode: 0o600 });

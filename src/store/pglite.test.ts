@@ -174,6 +174,7 @@ test("a first opening that was cut short is begun anew, and one that was not is 
   await writeFile(join(folder, "pg.unfinished"), "");
   const first = await createPglite({ dataFolder: folder, log });
   assert.ok(!existsSync(join(folder, "pg.unfinished")));
+  assert.equal(await readFile(join(folder, "pg.cut-short/postgresql.conf"), "utf8"), "half a file", "set aside, not removed");
   await first.script("create table kept (n int); insert into kept values (1)");
   await first[Symbol.asyncDispose]();
   const second = await createPglite({ dataFolder: folder, log });
