@@ -53,8 +53,10 @@ export const measureDecisions = async (bench: Bench, effort: Effort): Promise<re
     const folders = await writeRules(bench.folder, rules);
     const house = await bench.startHouse(["--serve", "pdp,issuer", "--config", folders.house, "--no-demo"]);
     const cerbos = await bench.startCerbos(folders.cerbos);
+    const recording = await bench.startCerbos(folders.cerbos, "decisions");
     try {
       await compare(house, cerbos, rules);
+      await compare(house, recording, rules);
       let run = 0;
       const measure = async (candidate: Candidate, kind: Kind, batch: number, isRepeated = false): Promise<WrkResult> =>
         runWrk({
@@ -71,12 +73,12 @@ export const measureDecisions = async (bench: Bench, effort: Effort): Promise<re
           folder: bench.folder,
           pids: [candidate.program.pid],
         });
-      const rounds = async (kind: Kind, batch: number, isRepeated = false) => {
+      const rounds = async (kind: Kind, batch: number, isRepeated = false, beside = cerbos) => {
         const own: WrkResult[] = [];
         const reference: WrkResult[] = [];
         for (let round = 0; round < effort.rounds; round++) {
           own.push(await measure(house, kind, batch, isRepeated));
-          reference.push(await measure(cerbos, kind, batch, isRepeated));
+          reference.push(await measure(beside, kind, batch, isRepeated));
         }
         return { own, reference };
       };
@@ -95,10 +97,18 @@ export const measureDecisions = async (bench: Bench, effort: Effort): Promise<re
       // Neither side is measured cold.
       await measure(house, "view", 1);
       await measure(cerbos, "view", 1);
+      await measure(recording, "view", 1);
       const target = rules === 1000 ? 0.8 : undefined;
       add(`${rules} policies, single, new each time, looking`, 1, await rounds("view", 1), target);
       add(`${rules} policies, single, new each time, acting (record committed before the answer)`, 1, await rounds("act", 1));
-      if (rules === 1000) add(`${rules} policies, single, the same 500 again and again, looking`, 1, await rounds("view", 1, true));
+      if (rules === 1000) {
+        add(
+          `${rules} policies, single, new each time, looking; Cerbos keeps its decision log`,
+          1,
+          await rounds("view", 1, false, recording),
+        );
+        add(`${rules} policies, single, the same 500 again and again, looking`, 1, await rounds("view", 1, true));
+      }
       const batches = () => rounds("view", BATCH);
       house.program.process.send("watch");
       add(`${rules} policies, items of batches of ${BATCH}, looking`, BATCH, await batches());
@@ -115,6 +125,7 @@ export const measureDecisions = async (bench: Bench, effort: Effort): Promise<re
     } finally {
       await house.stop();
       await cerbos.stop();
+      await recording.stop();
     }
   }
   return figures;

@@ -89,8 +89,16 @@ export const openBench = async () => {
     };
   };
 
-  const startCerbos = async (policies: string): Promise<Candidate> => {
+  /** With `decisions` it keeps a log of them, as the house always does. */
+  const startCerbos = async (policies: string, keeping: "nothing" | "decisions" = "nothing"): Promise<Candidate> => {
     const [http, grpc] = [await freePort(), await freePort()];
+    const audit = {
+      enabled: true,
+      accessLogsEnabled: false,
+      decisionLogsEnabled: true,
+      backend: "file",
+      file: { path: join(folder, `cerbos-${http}.log`) },
+    };
     const config = join(folder, `cerbos-${http}.yaml`);
     await writeFile(
       config,
@@ -98,6 +106,7 @@ export const openBench = async () => {
         server: { httpListenAddr: `127.0.0.1:${http}`, grpcListenAddr: `127.0.0.1:${grpc}` },
         storage: { driver: "disk", disk: { directory: policies, watchForChanges: false } },
         telemetry: { disabled: true },
+        ...(keeping === "decisions" ? { audit } : {}),
       }),
     );
     const program = await startProgram(cerbosProgram, ["server", "--config", config, "--log-level", "error"], {
