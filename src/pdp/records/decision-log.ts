@@ -8,7 +8,7 @@ import { emptyContextOf, rowsOf, type CallRows, type RowParts } from "./call-row
 import { formatDecisionId, parseDecisionId } from "./decision-id.ts";
 import { createGroupCommit } from "./group-commit.ts";
 import { recordTaking } from "./record-taking.ts";
-import { mustBeDurable, type CallDraft, type Recorded } from "./record.ts";
+import { mustBeDurable, usesUpApproval, type CallDraft, type Recorded } from "./record.ts";
 import {
   findCallItems,
   findFacts,
@@ -65,7 +65,9 @@ const PURGE_EVERY_MS = 3_600_000;
 /** Records on the database, each call with its audit entry, and with the notices it obliges to, in the same transaction. */
 export const createDecisionLog = (parts: DecisionLogParts): DecisionLog => {
   const { database, metrics, log, now } = parts;
-  const queue = createGroupCommit<CallRows>({
+  const queue = createGroupCommit<CallDraft, CallRows>({
+    make: (draft) => rowsOf(draft, parts),
+    lost: (cause) => log.error("pdp_record_lost", { cause }),
     write: async (groups) => {
       const started = performance.now();
       try {
@@ -146,10 +148,9 @@ export const createDecisionLog = (parts: DecisionLogParts): DecisionLog => {
 
   return {
     record: async (draft) => {
-      const rows = rowsOf(draft, parts);
-      if (rows.takes.length > 0) await recordTaking(parts, rows);
-      else if (mustBeDurable(draft)) await queue.commit(rows);
-      else queue.defer(rows);
+      if (usesUpApproval(draft)) await recordTaking(parts, rowsOf(draft, parts));
+      else if (mustBeDurable(draft)) await queue.commit(draft);
+      else queue.defer(draft);
     },
     find,
     factsOf,

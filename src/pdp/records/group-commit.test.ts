@@ -3,7 +3,15 @@ import { test } from "node:test";
 import { Problem } from "#contract/problem.ts";
 import { createGroupCommit } from "./group-commit.ts";
 
-const options = { windowMs: 1, deferMs: 5, maxRows: 3, timeoutMs: 1000, maxWaiting: 10 };
+const options = {
+  make: (row: number) => row,
+  lost: () => assert.fail("a row was lost"),
+  windowMs: 1,
+  deferMs: 5,
+  maxRows: 3,
+  timeoutMs: 1000,
+  maxWaiting: 10,
+};
 const isNotRecorded = (error: unknown): boolean => error instanceof Problem && error.code === "decision_not_recorded";
 
 test("rows of several callers share a transaction, in order, and none resolves before its own is written", async () => {
@@ -60,4 +68,58 @@ test("deferred rows survive a failure: further ones are refused until the store 
 test("a store that never answers makes a refusal, not a wait", async () => {
   const queue = createGroupCommit<number>({ ...options, timeoutMs: 10, write: () => new Promise(() => {}) });
   await assert.rejects(queue.commit(1), isNotRecorded);
+});
+
+test("a row that cannot be made is refused alone, or told of when nobody waits for it; the others are written", async () => {
+  const written: string[] = [];
+  const lost: unknown[] = [];
+  const unfit = new Error("unfit");
+  const queue = createGroupCommit<number, string>({
+    ...options,
+    make: (row) => {
+      if (row < 0) throw unfit;
+      return String(row);
+    },
+    lost: (cause) => lost.push(cause),
+    write: async (rows) => void written.push(...rows),
+  });
+  queue.defer(-1);
+  queue.defer(1);
+  const [refused, kept] = await Promise.allSettled([queue.commit(-2), queue.commit(2)]);
+  assert.ok(refused.status === "rejected" && isNotRecorded(refused.reason));
+  assert.equal(kept.status, "fulfilled");
+  assert.deepEqual(written, ["1", "2"]);
+  assert.deepEqual(lost, [unfit]);
+  assert.equal(queue.isWritable(), true);
+});
+
+test("a row is made once, however often its group is tried, and a large group lets others have a turn", async () => {
+  const made: number[] = [];
+  let broken = true;
+  let turns = 0;
+  const queue = createGroupCommit<number>({
+    ...options,
+    maxRows: 100,
+    maxWaiting: 100,
+    make: (row) => {
+      made.push(row);
+      // Takes its time: each is a slice of its own.
+      for (const end = performance.now() + 5; performance.now() < end;);
+      return row;
+    },
+    write: async () => (broken ? Promise.reject(new Error("down")) : undefined),
+  });
+  for (const row of [1, 2, 3]) queue.defer(row);
+  let counting = true;
+  const count = (): void => {
+    turns += 1;
+    if (counting) setImmediate(count);
+  };
+  setImmediate(count);
+  await queue.flush();
+  counting = false;
+  broken = false;
+  await queue.flush();
+  assert.deepEqual(made, [1, 2, 3]);
+  assert.ok(turns >= 3, `${turns} turns`);
 });

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { Problem } from "#contract/problem.ts";
 
 export interface GroupCommit<T> {
@@ -13,9 +14,15 @@ export interface GroupCommit<T> {
   close(): Promise<void>;
 }
 
-export interface GroupCommitOptions<T> {
+export interface GroupCommitOptions<T, Made> {
+  /**
+   * What is written of a row. Made when its group is, so that nobody's answer waits for it who need not, and a slice of the
+   * group at a time. A row that it throws for is refused alone; one that nobody waits for is lost, and `lost` is told.
+   */
+  readonly make: (row: T) => Made;
+  readonly lost: (cause: unknown) => void;
   /** One transaction for all of them. */
-  readonly write: (rows: readonly T[]) => Promise<void>;
+  readonly write: (rows: readonly Made[]) => Promise<void>;
   /** How long a committed row waits for company. */
   readonly windowMs: number;
   /** How long a deferred row may wait. */
@@ -30,17 +37,23 @@ export interface GroupCommitOptions<T> {
 /** Between tries of what nobody waits for, while the store does not take it. */
 const RETRY_MS = 500;
 
-interface Waiting<T> {
+/** Milliseconds of making rows after which others have a turn. */
+const SLICE_MS = 4;
+
+interface Waiting<T, Made> {
   readonly row: T;
   readonly settle?: (error?: unknown) => void;
+  /** Kept for the next try. */
+  readonly made?: { readonly row: Made };
 }
+type Ready<T, Made> = Waiting<T, Made> & Required<Pick<Waiting<T, Made>, "made">>;
 
 /**
  * Writes rows of many callers in few transactions, in order, one transaction at a time: while one is under way the next one
  * fills up, so a slow store makes larger groups, not more of them.
  */
-export const createGroupCommit = <T>(options: GroupCommitOptions<T>): GroupCommit<T> => {
-  let waiting: Waiting<T>[] = [];
+export const createGroupCommit = <T, Made = T>(options: GroupCommitOptions<T, Made>): GroupCommit<T> => {
+  let waiting: Waiting<T, Made>[] = [];
   let timer: NodeJS.Timeout | undefined;
   let due = Number.POSITIVE_INFINITY;
   let running: Promise<void> | undefined;
@@ -69,9 +82,29 @@ export const createGroupCommit = <T>(options: GroupCommitOptions<T>): GroupCommi
     return running;
   };
 
-  const writeGroup = async (group: readonly Waiting<T>[]): Promise<void> => {
+  /** Those of the group whose rows could be made. */
+  const makeRows = async (group: readonly Waiting<T, Made>[]): Promise<readonly Ready<T, Made>[]> => {
+    const ready: Ready<T, Made>[] = [];
+    let started = performance.now();
+    for (const one of group) {
+      try {
+        ready.push(Object.assign(one, { made: one.made ?? { row: options.make(one.row) } }));
+      } catch (cause) {
+        if (one.settle === undefined) options.lost(cause);
+        else one.settle(cause);
+      }
+      if (performance.now() - started < SLICE_MS) continue;
+      await nextTurn();
+      started = performance.now();
+    }
+    return ready;
+  };
+
+  const writeGroup = async (taken: readonly Waiting<T, Made>[]): Promise<void> => {
+    const group = await makeRows(taken);
+    if (group.length === 0) return;
     try {
-      await options.write(group.map((one) => one.row));
+      await options.write(group.map(({ made }) => made.row));
       failed = false;
       for (const one of group) one.settle?.();
     } catch (error) {

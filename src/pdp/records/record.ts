@@ -81,3 +81,6 @@ export const isAct = ({ decision, action }: { readonly decision: boolean; readon
 /** Denials and acts must be on record before the answer leaves; permits to view may follow within 50 ms. */
 export const mustBeDurable = (draft: CallDraft): boolean =>
   draft.items.some(({ verdict }) => isAct({ decision: verdict.decision, action: verdict.ask.action }));
+
+/** A permit among them rests on an approval for one use: it is taken in the same commit. */
+export const usesUpApproval = (draft: CallDraft): boolean => draft.items.some(({ verdict }) => verdict.approval?.singleUse === true);
