@@ -25,6 +25,9 @@ const MEMORY_TOOLS = [
   "open_nodes",
 ].map((name) => `memory.demo.${name}`);
 const SECRET = "resource:acme.secret.people.demo";
+/** Who may start them is decided here; nothing in the house runs them, so no service provides their tools. */
+const WORKFLOWS = { grant_access: "Grant access", offboard: "Offboard" } as const;
+type Workflow = keyof typeof WORKFLOWS;
 
 const edge = (kind: EdgeDraft["kind"], src: string, dst: string, props?: EdgeDraft["props"]): EdgeDraft => ({
   kind,
@@ -157,6 +160,22 @@ const widget = (pageId: string, rest: string, name: string, restricted = false):
     attributes: { page: pageId },
   });
 
+/** A workflow, and the tool that starts it: two nodes, granted to the same groups. */
+const workflow = (name: Workflow): NodeDraft[] => [
+  resource(`resource:acme.workflows.${name}`, "workflows", name, WORKFLOWS[name]),
+  {
+    id: `workflow.${name}`,
+    kind: "Tool",
+    name: `workflow.${name}`,
+    display_name: `Start ${name}`,
+    system: "sallyport",
+    tenant_id: ACME,
+    props: { title: `Start ${name}`, description: `Starts the workflow ${name}. No service provides this tool.` },
+  },
+];
+const starting = (...names: readonly Workflow[]): string[] =>
+  names.flatMap((name) => [`resource:acme.workflows.${name}`, `workflow.${name}`]);
+
 const acmePersons = [
   person("ada", ["Ada", "Admin"], ACME, "group:platform-admins"),
   person("ben", ["Ben", "Baker"], ACME, "group:people-ops"),
@@ -239,6 +258,8 @@ const acme = (now: Date): SeedWorld => ({
     widget("people", "action:offboard", "Offboard", true),
     widget("my-work", "action:delegate", "Delegate"),
     widget("operations", "grid:runs", "Runs"),
+    ...workflow("grant_access"),
+    ...workflow("offboard"),
     resource(SECRET, "secret", "yaml://secret/people/demo", "Key of the people directory", { sensitivity: "high" }),
   ],
   edges: [
@@ -251,8 +272,21 @@ const acme = (now: Date): SeedWorld => ({
       edge("HAS_CAPABILITY", "agent:hr-assistant", id, { granted_by: "person:ben" }),
     ),
     edge("HAS_CAPABILITY", "agent:reporter", PEOPLE_TOOLS[0], { granted_by: "person:cleo" }),
-    ...grants("group:platform-admins", [...everyday, "resource:acme.pages.operations", ...MEMORY_TOOLS, SECRET]),
-    ...grants("group:people-ops", [...everyday, ...PEOPLE_TOOLS, ...MEMORY_TOOLS, SECRET, "resource:acme.widget.people.action.offboard"]),
+    ...grants("group:platform-admins", [
+      ...everyday,
+      "resource:acme.pages.operations",
+      ...MEMORY_TOOLS,
+      ...starting("grant_access"),
+      SECRET,
+    ]),
+    ...grants("group:people-ops", [
+      ...everyday,
+      ...PEOPLE_TOOLS,
+      ...MEMORY_TOOLS,
+      ...starting("grant_access", "offboard"),
+      SECRET,
+      "resource:acme.widget.people.action.offboard",
+    ]),
     ...grants("group:analysts", [...everyday, PEOPLE_TOOLS[0]]),
     edge("OWNS_RESOURCE", "person:ada", "resource:acme.pages.operations", { level: "primary" }),
   ],
@@ -268,7 +302,10 @@ const globex: SeedWorld = {
   rules: { employee: employees([]) },
 };
 
-/** Puts the demo world into the graph, once: what is there, was changed or was taken away stays as it is. */
+/**
+ * Puts the demo world into the graph at every start: what somebody changed or took away stays as it is; what this version of
+ * the house adds or says otherwise comes to an older folder.
+ */
 export const seedDemo = async (parts: { readonly change: Change; readonly metrics: Metrics; readonly now: () => Date }): Promise<void> => {
   const write = createWriteGraph(parts);
   for (const world of [shared, acme(parts.now()), globex])

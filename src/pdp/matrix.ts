@@ -44,6 +44,8 @@ const tools = [
   "sallyport.local.search_identities",
   "sallyport.local.shortest_path",
   "memory.demo.read_graph",
+  "workflow.grant_access",
+  "workflow.offboard",
 ];
 
 const instances = (known: KnownDecisions): Readonly<Record<string, readonly Omit<Row, "type" | "action">[]>> => ({

@@ -16,9 +16,18 @@ export interface SeedWorld {
 }
 
 const LOCK = statement("membership.seed_lock", "select pg_advisory_xact_lock(hashtextextended('membership.seed', 0))");
-const KNOWN = statement<{ subject: string }>(
+// Nobody else may write these nodes until the seed has.
+const HOLD = statement("membership.seed_hold", "select 1 from membership.node where id = any($1) order by id for update");
+/** $2 source, $3 actor of the seed. Its own still: a node as the seed was the last to write it, in every column. */
+const KNOWN = statement<{ subject: string; own: boolean }>(
   "membership.seed_known",
-  "select distinct subject from membership.graph_change_op where subject = any($1)",
+  `select distinct on (o.subject) o.subject,
+     o.op = 'put_node' and c.source = $2 and c.actor = $3 and n.id is not null and o.after = jsonb_build_object(
+       'id', n.id, 'kind', n.kind, 'tenant_id', n.tenant_id, 'name', n.name, 'display_name', n.display_name, 'system', n.system,
+       'state', n.state, 'external_id', n.external_id, 'digest', n.digest, 'props', n.props, 'rev', n.rev) as own
+   from membership.graph_change_op o join membership.graph_change c on c.version = o.version
+   left join membership.node n on n.id = o.subject
+   where o.subject = any($1) order by o.subject, o.version desc, o.seq desc`,
 );
 const PUT_RULE = statement(
   "membership.seed_rule",
@@ -39,8 +48,9 @@ const putRule = async (sql: Sql, tenantId: string, resourceType: string, given: 
 };
 
 /**
- * Puts a world into the graph. What the change log has ever known is left as people made it: a restart changes nothing,
- * brings nothing back that was taken away, and touches no meter. Several processes may seed at once.
+ * Puts a world into the graph. The change log tells what is already known: that is left as people made it, so a restart
+ * brings nothing back that was taken away, and touches no meter. What a later version of the world adds is put in, and a
+ * node that nobody but the seed has written becomes as the world now says. Several processes may seed at once.
  */
 export const seedWorld = async (
   write: WriteGraph,
@@ -52,8 +62,9 @@ export const seedWorld = async (
   await write({ ...by, tenantId: world.tenantId }, async (tx) => {
     await tx.sql.run(LOCK);
     const ids = [...world.nodes.map(({ id }) => id), ...edges.map(({ id }) => id), ...delegations.map(({ id }) => id)];
-    const known = new Set((await tx.sql.run(KNOWN, [ids])).map(({ subject }) => subject));
-    for (const node of world.nodes) if (!known.has(node.id)) await putNode(tx, node);
+    await tx.sql.run(HOLD, [world.nodes.map(({ id }) => id)]);
+    const known = new Map((await tx.sql.run(KNOWN, [ids, by.source, by.actor])).map(({ subject, own }) => [subject, own]));
+    for (const node of world.nodes) if (known.get(node.id) ?? true) await putNode(tx, node);
     for (const { edge, id } of edges) if (!known.has(id)) await putEdge(tx, edge);
     for (const draft of delegations) {
       if (known.has(draft.id)) continue;

@@ -2,10 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Problem } from "#contract/problem.ts";
 import { seedDemo } from "#demo/world.ts";
+import { statement } from "#store/database.ts";
 import { forEachDatabase, testDatabase } from "#testing/database.ts";
 import { graphRooms, graphWorld, type GraphWorld } from "#testing/membership.ts";
 import { houseWorld } from "./house-nodes.ts";
-import type { EdgeDraft } from "./put-edge.ts";
+import { edgeIdOf, type EdgeDraft } from "./put-edge.ts";
 import type { NodeDraft } from "./put-node.ts";
 import { seedWorld } from "./seed.ts";
 import { wholeGraph } from "./tenant-scope.ts";
@@ -188,6 +189,55 @@ forEachDatabase(
       assert.equal((await graphWorld(fresh)).database, fresh, "another process seeds into the same data");
       assert.deepEqual(await rows(), before);
     }
+  },
+);
+
+forEachDatabase(
+  "a later version of the seed brings an older folder what it adds or says otherwise, and leaves alone what somebody changed or took away",
+  graphRooms,
+  async (_t, database) => {
+    const world = await graphWorld(database, { demo: false });
+    const by = { actor: "service:membership", source: "demo", correlationId: "seed" } as const;
+    const acme: NodeDraft = { id: "tenant:acme", kind: "Tenant", name: "Acme", tenant_id: "tenant:acme", props: {} };
+    const inAcme = (id: string): EdgeDraft => ({ kind: "MEMBER_OF", src: id, dst: "tenant:acme" });
+    const tool = (id: string, props: Record<string, unknown>): NodeDraft => ({ id, kind: "Tool", name: id, tenant_id: null, props });
+    const seed = (nodes: readonly NodeDraft[], edges: readonly EdgeDraft[]) =>
+      seedWorld(world.write, { tenantId: "tenant:acme", nodes: [acme, ...nodes], edges }, by);
+    const tools = ["untouched", "changed", "undone", "gone"];
+    await seed([...tools.map((id) => tool(id, {})), group("group:old")], [inAcme("group:old")]);
+    await world.put(tool("changed", { title: "Ours" }), { ...tool("undone", {}), state: "quarantined" }, tool("undone", {}));
+    await world.write({ actor: "person:ada", source: "api", correlationId: "test", tenantId: "tenant:acme" }, async (tx) => {
+      await tx.sql.run(statement("testing.drop_edge", "delete from membership.edge where src = 'group:old'"));
+      await tx.sql.run(statement("testing.drop_node", "delete from membership.node where id = 'gone'"));
+      const edgeId = edgeIdOf("MEMBER_OF", "group:old", "tenant:acme", "");
+      tx.record({ op: "drop_edge", subject: edgeId, kind: "MEMBER_OF", src: "group:old", dst: "tenant:acme" });
+      tx.record({ op: "drop_node", subject: "gone", kind: "Tool" });
+      return { value: undefined };
+    });
+
+    const props = { resource_type: "employee" };
+    const later = (): Promise<void> =>
+      seed([...tools, "added"].map((id) => tool(id, props)).concat(group("group:old"), group("group:new")), [
+        inAcme("group:old"),
+        inAcme("group:new"),
+      ]);
+    await Promise.all([later(), later()]);
+    const held = await world.sql<{ id: string; props: unknown; rev: bigint }>(
+      "select id, props, rev from membership.node where kind = 'Tool' and id <> 'system.health' order by id",
+    );
+    assert.deepEqual(
+      held.map((node) => [node.id, node.props, node.rev]),
+      [
+        ["added", props, 1n],
+        ["changed", { title: "Ours" }, 2n],
+        ["undone", {}, 3n],
+        ["untouched", props, 2n],
+      ],
+    );
+    assert.deepEqual(await world.sql("select src from membership.edge where kind = 'MEMBER_OF' order by src"), [{ src: "group:new" }]);
+    const version = await versionOf(world);
+    await later();
+    assert.equal(await versionOf(world), version, "the same seed again is no version");
   },
 );
 
