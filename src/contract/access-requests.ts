@@ -76,7 +76,7 @@ export const accessRequestTask = z.object({
   answered_at: timestamp.optional(),
   answered_by: someone.optional(),
   comment: z.string().optional(),
-  /** Of `failed`: `no_approver`, `policies_changed`. */
+  /** Of `failed`: `no_approver`, `policies_changed`, `revoked`. */
   failure: z.string().optional(),
 });
 export type AccessRequestTask = z.infer<typeof accessRequestTask>;

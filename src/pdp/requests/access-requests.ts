@@ -6,15 +6,19 @@ import { Problem } from "#contract/problem.ts";
 import { requireScope, type Caller } from "#authn/caller.ts";
 import type { Change, Changed } from "#events/change.ts";
 import type { Database } from "#store/database.ts";
+import type { FactSource } from "#pdp/fact-source.ts";
 import { isService, type Viewers } from "#pdp/explain/viewer.ts";
 import type { Recorded } from "#pdp/records/record.ts";
 import type { Approvers } from "./approvers.ts";
 import type { KeptCalls } from "./kept-calls.ts";
+import { findEnded } from "./ended-delegations.ts";
+import { endOwnOutdated, isDeciding } from "./outdated-requests.ts";
+import { newRequestOf } from "./new-request.ts";
 import { createRequireDenial, type DenialParts } from "./require-denial.ts";
 import * as store from "./request-store.ts";
 import type { RequestRow } from "./request-store.ts";
 import { replyOf, statusOf, taskOf, taskProblem, type Rights } from "./task.ts";
-import { entryOf, eventOf, type RequestAct, type RequestActor } from "./tell-request.ts";
+import { entryOf, eventOf, theHouse, type RequestAct, type RequestActor } from "./tell-request.ts";
 
 /** One call of somebody about requests. */
 export interface Visit {
@@ -28,6 +32,7 @@ export interface AccessRequestsParts extends DenialParts {
   readonly approvers: Approvers;
   readonly calls: KeptCalls;
   readonly viewers: Viewers;
+  readonly facts: Pick<FactSource, "gather">;
   /** The facts of a recorded question as they are now. */
   readonly presentFacts: (recorded: Recorded) => Promise<Facts | undefined>;
   readonly nextId: () => string;
@@ -55,6 +60,17 @@ export const createAccessRequests = (parts: AccessRequestsParts) => {
   const { database, change, records, approvers, now } = parts;
   const requireDenial = createRequireDenial(parts);
 
+  /** As they are, told or not: a pending one whose delegation has ended can come to nothing. */
+  const asTheyAre = async (rows: readonly RequestRow[]): Promise<readonly RequestRow[]> => {
+    const open = rows.filter((row) => statusOf(row, now()) === "pending");
+    const ended = new Set((await findEnded(parts.facts, open)).map(({ id }) => id));
+    return rows.map((row) => (ended.has(row.id) ? { ...row, void_reason: "revoked" } : row));
+  };
+  const readAsItIs = async (id: string): Promise<RequestRow | undefined> => {
+    const row = await store.readRequest(database, id);
+    return row === undefined ? undefined : (await asTheyAre([row]))[0];
+  };
+
   const factsOf = async (row: RequestRow): Promise<Facts | undefined> => {
     const recorded = (await records.find([row.evaluation_id])).get(row.evaluation_id);
     return recorded === undefined ? undefined : parts.presentFacts(recorded);
@@ -79,7 +95,7 @@ export const createAccessRequests = (parts: AccessRequestsParts) => {
 
   /** The row with the caller's rights to it. To anybody else it does not exist: the same answer, after the same work. */
   const requireVisible = async ({ caller, correlationId }: Visit, id: string) => {
-    const row = await store.readRequest(database, id);
+    const row = await readAsItIs(id);
     const pep = parts.pepOf(caller);
     const rights = row === undefined ? undefined : await rightsOf(caller, row);
     const isParty = row !== undefined && (isOwn(caller, row) || rights?.answer === true || caller.sub === row.answered_by);
@@ -115,44 +131,32 @@ export const createAccessRequests = (parts: AccessRequestsParts) => {
     const party = { tenant: recorded.tenant, subject: recorded.subject, requester: caller.sub, agents };
     const named = facts === undefined ? { approvers: [], persons: [] } : await approvers.name(template.approvers, facts, party);
     const at = now();
-    const failed = named.persons.length === 0;
-    const row: store.NewRequest = {
+    const row = newRequestOf({
       id: parts.nextId(),
-      tenant: recorded.tenant,
-      subject: recorded.subject,
-      subject_name: facts?.subject?.name ?? null,
-      agents,
-      agent_name: facts?.agent?.name ?? null,
+      recorded,
+      asked,
+      template,
+      facts,
+      named,
       requester: caller.sub,
-      action: recorded.item.action,
-      resource_type: recorded.item.type,
-      resource_id: recorded.item.id ?? null,
-      resource_ref: recorded.item.ref ?? null,
-      evaluation_id: recorded.decision_id,
-      policy_version: recorded.policy_version,
-      act_digest: asked.binding.act,
-      binding_digest: asked.binding.whole,
-      definition: asked.binding.definition ?? null,
-      delegation_id: asked.binding.delegationId ?? null,
-      template: asked.template,
-      approver_rule: template.approvers,
-      approvers: named.approvers,
-      told: named.persons,
-      justification: draft.justification ?? null,
-      status: failed ? "failed" : "pending",
-      failure: failed ? "no_approver" : null,
-      created_at: at.toISOString(),
-      expires_at: new Date(at.getTime() + template.ttl_minutes * 60_000).toISOString(),
-      valid_minutes: template.valid_minutes,
-      single_use: template.single_use,
-      idem_key: key,
-      body_digest: bodyDigest,
-    };
+      draft,
+      key,
+      bodyDigest,
+      at,
+    });
+    const failed = row.status === "failed";
     const made = await change(async (sql) => {
+      if (!(await isDeciding(sql, row.policy_version)))
+        throw taskProblem("invalid_denial_binding", "Other policies decide since then. Ask the question again.");
+      const ended = (await endOwnOutdated(sql, row, at)).map((one) =>
+        told(undefined, one, one.status === "expired" ? "expired" : "failed", theHouse(visit.correlationId)),
+      );
       if ((await store.countOpenRequests(sql, row.tenant, row.requester)) >= MOST_OPEN)
         throw new Problem("too_many", { detail: `At most ${MOST_OPEN} requests of one person are open. Cancel one, or wait for answers.` });
       const inserted = await store.insertRequest(sql, row, parts.calls.seal(call, row.id));
-      return inserted === undefined ? { result: undefined } : told(inserted, inserted, failed ? "failed" : "created", actorOf(visit));
+      const begun = inserted === undefined ? [] : [told(inserted, inserted, failed ? "failed" : "created", actorOf(visit))];
+      const acts = [...ended, ...begun];
+      return { result: inserted, events: acts.flatMap(({ events = [] }) => events), entries: acts.flatMap(({ entries = [] }) => entries) };
     });
     if (made !== undefined) return replyOf(made, { cancel: true, answer: false }, at);
     const same = await repeated(row.tenant);
@@ -163,7 +167,7 @@ export const createAccessRequests = (parts: AccessRequestsParts) => {
 
   /** Why nothing came of a change of a pending request. */
   const refuseState = async (id: string): Promise<never> => {
-    const row = await store.readRequest(database, id);
+    const row = await readAsItIs(id);
     if (row === undefined) throw taskProblem("unknown_task");
     const status = statusOf(row, now());
     throw status === "expired"
@@ -182,8 +186,9 @@ export const createAccessRequests = (parts: AccessRequestsParts) => {
     },
 
     cancel: async (visit: Visit, id: string): Promise<AccessRequestReply> => {
-      const { rights } = await requireVisible(visit, id);
+      const { row: asked, rights } = await requireVisible(visit, id);
       if (!rights.cancel) throw new Problem("access_denied", { detail: "Only who asked takes it back." });
+      if (statusOf(asked, now()) !== "pending") return refuseState(id);
       const row = await change(async (sql) => {
         const cancelled = await store.cancelRequest(sql, id, now());
         return cancelled === undefined ? { result: undefined } : told(cancelled, cancelled, "cancelled", actorOf(visit));
@@ -229,11 +234,12 @@ export const createAccessRequests = (parts: AccessRequestsParts) => {
         limit: query.limit + 1,
         now: at,
       });
-      const page = found.slice(0, query.limit);
+      const page = await asTheyAre(found.slice(0, query.limit));
       const last = page.at(-1);
-      const tasks = page.map((row) => {
+      const tasks = page.flatMap((row) => {
+        if (query.status !== undefined && statusOf(row, at) !== query.status) return [];
         const answer = query.as === "approver" && row.approvers.some((id) => names.includes(id));
-        return taskOf(row, { cancel: caller.sub === row.requester, answer, names: caller.sub === row.answered_by }, at);
+        return [taskOf(row, { cancel: caller.sub === row.requester, answer, names: caller.sub === row.answered_by }, at)];
       });
       return { tasks, ...(found.length > page.length && last !== undefined ? { next: last.id } : {}) };
     },

@@ -1,7 +1,7 @@
 import { statement, type Sql } from "#store/database.ts";
 import { columns, type RequestRow } from "./request-store.ts";
 
-/** What time and other policies end. */
+/** What time and other policies end, whether or not it is written down yet. */
 
 const outdate = statement(
   "pdp.request.outdate",
@@ -15,11 +15,28 @@ const outdate = statement(
  */
 export const outdateRequests = (sql: Sql, active: string): Promise<unknown> => sql.run(outdate, [active]);
 
+const decides = statement("pdp.request.decides", "select 1 from pdp.pointer where id = 1 and active = $1 for share");
+
+/** Whether this version decides; no other will before the transaction ends, so what is asked for under it is seen by who ends that. */
+export const isDeciding = async (sql: Sql, version: string): Promise<boolean> => (await sql.run(decides, [version])).length > 0;
+
+const endOwn = statement<RequestRow>(
+  "pdp.request.end_own",
+  `update pdp.request set status = case when void_reason is null and policy_version = $3 then 'expired' else 'failed' end,
+     failure = case when void_reason is null and policy_version = $3 then null else 'policies_changed' end
+   where tenant = $1 and requester = $2 and status = 'pending'
+     and (expires_at <= $4 or void_reason is not null or policy_version <> $3) returning ${columns}`,
+);
+
+/** Ends what is due of somebody who asks anew: it neither counts as open any more nor stands in the way. */
+export const endOwnOutdated = (sql: Sql, by: Pick<RequestRow, "tenant" | "requester" | "policy_version">, now: Date) =>
+  sql.run(endOwn, [by.tenant, by.requester, by.policy_version, now]);
+
 const some = (which: string) => `(select id from pdp.request where ${which} order by id limit 200 for update skip locked)`;
 const ofOthers = "(void_reason is not null or policy_version <> (select active from pdp.pointer where id = 1))";
 const expire = statement<RequestRow>(
   "pdp.request.expire",
-  `update pdp.request set status = 'expired' where id in ${some("status = 'pending' and expires_at <= $1")} returning ${columns}`,
+  `update pdp.request set status = 'expired' where id in ${some("status = 'pending' and expires_at <= $1 and void_reason is null")} returning ${columns}`,
 );
 const failOfOthers = statement<RequestRow>(
   "pdp.request.fail_of_others",

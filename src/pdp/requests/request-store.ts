@@ -103,7 +103,12 @@ const answerPending = statement<RequestRow>(
 );
 const cancelPending = statement<RequestRow>(
   "pdp.request.cancel",
-  `update pdp.request set status = 'cancelled' where id = $1 and status = 'pending' and expires_at > $2 returning ${columns}`,
+  `update pdp.request set status = 'cancelled'
+   where id = $1 and status = 'pending' and void_reason is null and expires_at > $2 returning ${columns}`,
+);
+const failPending = statement<RequestRow>(
+  "pdp.request.fail",
+  `update pdp.request set status = 'failed', failure = $2 where id = $1 and status = 'pending' returning ${columns}`,
 );
 
 /** `call`: what who answers is shown, sealed. */
@@ -181,6 +186,7 @@ export interface Answer {
 /** `undefined`: it is no longer pending. */
 export const answerRequest = async (sql: Sql, id: string, given: Answer) =>
   (await sql.run(answerPending, [id, given.status, given.at, given.by, given.name ?? null, given.comment ?? null]))[0];
+export const failRequest = async (sql: Sql, id: string, failure: string) => (await sql.run(failPending, [id, failure]))[0];
 export const cancelRequest = async (sql: Sql, id: string, now: Date) => (await sql.run(cancelPending, [id, now]))[0];
 
 // ---- approvals ----
@@ -203,15 +209,17 @@ const voidOne = statement<RequestRow>(
    where id = $1 and status = 'approved' and used_by is null and voided_at is null and approved_until > $2 returning ${columns}`,
 );
 
-const liveOfAgents = statement<RequestRow>(
-  "pdp.request.live_of_agents",
+const openOfAgents = statement<RequestRow>(
+  "pdp.request.open_of_agents",
   `select ${columns} from pdp.request
-   where status = 'approved' and used_by is null and voided_at is null and approved_until > $1 and delegation_id is not null
-     and id > $2 order by id limit $3`,
+   where delegation_id is not null and id > $2
+     and (status = 'approved' and used_by is null and voided_at is null and approved_until > $1
+       or status = 'pending' and void_reason is null and expires_at > $1)
+   order by id limit $3`,
 );
 
-/** Live approvals for acts of agents, by id. */
-export const listLiveOfAgents = (sql: Sql, now: Date, after: string, limit: number) => sql.run(liveOfAgents, [now, after, limit]);
+/** Pending requests and live approvals for acts of agents, by id. */
+export const listOpenOfAgents = (sql: Sql, now: Date, after: string, limit: number) => sql.run(openOfAgents, [now, after, limit]);
 const isLive = statement<{ readonly id: string }>(
   "pdp.request.is_live",
   `select id from pdp.request

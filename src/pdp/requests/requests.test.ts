@@ -420,6 +420,79 @@ forEachDatabase("what other policies ended does not come to life when the former
   assert.equal((await viewOf("cleo")).decision, true, "asked and approved anew it holds");
 });
 
+forEachDatabase(
+  "what other policies or time ended is so for every reader at once, and may be asked for anew",
+  pdpRooms,
+  async (t, database) => {
+    const { world, send, askFor, viewOf, draftOf, pass } = await open(t, { database });
+    const listOf = async (login: string, query: string) =>
+      (
+        (await send(login, `${REQUESTS}?${query}`)).body as unknown as { readonly requests: readonly AccessRequestReply["task"][] }
+      ).requests.map(({ id, status, failure }) => [id, status, failure]);
+    const pending = await askFor("ben", "a");
+    const { draft, activate, rollBack } = administer(world);
+    const { rollout } = await draft({
+      "policies/more.cedar": `@id("system-view-strong")\n@description("A strong sign-in shows the system")
+permit (principal, action == Action::"system:view", resource) when { context.mfa };`,
+    });
+    await activate(rollout.version);
+    const { task } = (await send("ben", `${REQUESTS}/${pending.id}`)).body;
+    assert.deepEqual([task.status, task.failure, task.links], ["failed", "policies_changed", {}]);
+    assert.deepEqual(await listOf("ada", "as=approver&status=pending"), []);
+    assert.deepEqual(await listOf("ben", "status=failed"), [[pending.id, "failed", "policies_changed"]]);
+    const cancelled = await send("ben", `${REQUESTS}/${pending.id}/cancel`);
+    assert.deepEqual([cancelled.status, cancelled.body["request_status"]], [409, "failed"]);
+    await rollBack();
+    const anew = await askFor("ben", "b");
+    assert.notEqual(anew.id, pending.id);
+    assert.deepEqual(await told(world), ["created", "failed", "created"]);
+
+    pass(1440);
+    assert.deepEqual(await listOf("ada", "as=approver&status=pending"), []);
+    const third = await askFor("ben", "c");
+    assert.deepEqual(await told(world), ["created", "failed", "created", "expired", "created"]);
+    assert.deepEqual(await listOf("ada", "as=approver&status=pending"), [[third.id, "pending", undefined]]);
+
+    // Another process has activated a version that this one has not heard of.
+    const denied = await viewOf("cleo");
+    await world.world.sql(`update pdp.pointer set active = '${rollout.version}'`);
+    const late = await send("cleo", REQUESTS, draftOf("cleo", denied), "d");
+    assert.deepEqual([late.status, late.body.code], [422, "invalid_denial_binding"]);
+  },
+);
+
+test("a request for an agent's act fails with its delegation, before anybody answers it", async (t) => {
+  const { evaluate, send, world } = await open(t);
+  const asked = { ...salary(160_000), context: { ...salary(160_000).context, agent: "agent:hr-assistant" } };
+  const { context } = await evaluate(asked, "crud");
+  const { expires_at, binding_token } = context.access_request;
+  const { subject, action, resource } = asked;
+  const draft = { subject, action, resource, denial: { evaluation_id: context.evaluation_id, expires_at, binding_token } };
+  const { task } = (await send("ben", REQUESTS, draft, "agent")).body;
+  const delegation = (set: string) => world.world.sql(`update membership.delegation set ${set} where id = 'delegation:ben-hr'`);
+  const inbox = async () => (await send("ada", `${REQUESTS}?as=approver&status=pending`)).body["requests"] as readonly object[];
+  await delegation("status = 'paused', hold = 'manual'");
+  assert.equal((await inbox()).length, 1, "it may go on");
+  await delegation("status = 'revoked', hold = null, ended_at = now()");
+  const read = (await send("ben", `${REQUESTS}/${task.id}`)).body.task;
+  assert.deepEqual([read.status, read.failure, read.links], ["failed", "revoked", {}]);
+  assert.deepEqual(await inbox(), []);
+  for (const [login, path, body] of [
+    ["ada", answer(task.id), { outcome: "approve" }],
+    ["ben", `${REQUESTS}/${task.id}/cancel`, undefined],
+  ] as const) {
+    const late = await send(login, path, body);
+    assert.deepEqual([late.status, late.body.code, late.body["request_status"]], [409, "invalid_task_state", "failed"], path);
+  }
+  await until(
+    async () => (await told(world)).length,
+    (count) => count === 2,
+    20_000,
+  );
+  assert.deepEqual(await told(world), ["created", "failed"]);
+  assert.equal((await send("ben", `${REQUESTS}/${task.id}`)).body.task.failure, "revoked");
+});
+
 test("an approval of an agent's act ends with its delegation, and holds for no other agent", async (t) => {
   const house = await open(t);
   const { evaluate, send, world } = house;

@@ -1,10 +1,10 @@
 import type { Change } from "#events/change.ts";
 import type { Log } from "#telemetry/log.ts";
-import type { FactAsk, Facts } from "#contract/facts.ts";
 import type { Sql } from "#store/database.ts";
 import type { FactSource } from "#pdp/fact-source.ts";
+import { findEnded } from "./ended-delegations.ts";
 import { endOutdated } from "./outdated-requests.ts";
-import { listLiveOfAgents, voidApproval, type RequestRow } from "./request-store.ts";
+import { failRequest, listOpenOfAgents, voidApproval, type RequestRow } from "./request-store.ts";
 import { entryOf, eventOf, theHouse, type RequestAct } from "./tell-request.ts";
 
 export interface RequestSweeper {
@@ -15,20 +15,6 @@ export interface RequestSweeper {
 
 const EVERY_MS = 5_000;
 const AT_ONCE = 200;
-
-/** Asks for the very delegation, whatever others there are. */
-const delegationAsk = (row: RequestRow): FactAsk => ({
-  subject_id: row.subject,
-  agent_ids: [...row.agents],
-  action: row.action,
-  resource: { type: row.resource_type, external_id: row.resource_id ?? "*" },
-  tenant_id: row.tenant,
-  ...(row.delegation_id === null ? {} : { delegation_id: row.delegation_id }),
-});
-
-/** A paused one may go on; one that is revoked or over, or not there, never does. */
-const hasEnded = (delegation: Facts["delegation"] | undefined, row: RequestRow): boolean =>
-  delegation !== undefined && (delegation?.id !== row.delegation_id || delegation.status === "revoked" || delegation.status === "expired");
 
 /**
  * Writes down, and tells, which requests have expired and which were bound to policies that no longer decide. Nothing waits for
@@ -42,14 +28,13 @@ export const createRequestSweeper = (parts: {
   readonly log: Log;
   readonly now: () => Date;
 }): RequestSweeper => {
-  /** Approvals whose agent acts no more under the delegation that they were given for. */
+  /** Requests and approvals whose agent acts no more under the delegation that they rest on. */
   const findRevoked = async (): Promise<readonly RequestRow[]> => {
     const revoked: RequestRow[] = [];
     for (let after: string | undefined = ""; after !== undefined;) {
-      const rows: readonly RequestRow[] = await listLiveOfAgents(parts.sql, parts.now(), after, AT_ONCE);
+      const rows: readonly RequestRow[] = await listOpenOfAgents(parts.sql, parts.now(), after, AT_ONCE);
       if (rows.length === 0) break;
-      const { facts } = await parts.facts.gather(rows.map(delegationAsk));
-      revoked.push(...rows.filter((row, index) => hasEnded(facts[index]?.delegation, row)));
+      revoked.push(...(await findEnded(parts.facts, rows)));
       after = rows.length < AT_ONCE ? undefined : rows.at(-1)?.id;
     }
     return revoked;
@@ -62,11 +47,12 @@ export const createRequestSweeper = (parts: {
       return [];
     });
     await parts.change(async (sql) => {
-      const { expired, failed, voided: outdated } = await endOutdated(sql, parts.now());
-      const voided = [...outdated];
-      for (const { id } of revoked) {
-        const row = await voidApproval(sql, id, parts.now(), "revoked");
-        if (row !== undefined) voided.push(row);
+      const { expired, failed: outdated, voided: without } = await endOutdated(sql, parts.now());
+      const [failed, voided] = [[...outdated], [...without]];
+      for (const { id, status } of revoked) {
+        const isOpen = status === "pending";
+        const row = isOpen ? await failRequest(sql, id, "revoked") : await voidApproval(sql, id, parts.now(), "revoked");
+        if (row !== undefined) (isOpen ? failed : voided).push(row);
       }
       const ended: readonly (readonly [RequestAct, readonly RequestRow[]])[] = [
         ["expired", expired],

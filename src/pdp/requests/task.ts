@@ -37,6 +37,7 @@ const someone = (id: string, name: string | null) => ({ id, ...(name === null ? 
 export const taskOf = (row: RequestRow, rights: Rights, now: Date): AccessRequestTask => {
   const path = `/access/v1/requests/${row.id}`;
   const status = statusOf(row, now);
+  const failure = status === "failed" ? (row.failure ?? row.void_reason) : null;
   const isOpen = status === "pending";
   const resource = { type: row.resource_type, ...(row.resource_id === null ? {} : { id: row.resource_id }) };
   const [agent] = row.agents;
@@ -65,7 +66,7 @@ export const taskOf = (row: RequestRow, rights: Rights, now: Date): AccessReques
       ? {}
       : { answered_by: isHidden(row.answered_by) ? { id: "someone" } : someone(row.answered_by, row.answered_name) }),
     ...(row.comment === null ? {} : { comment: row.comment }),
-    ...(row.failure === null ? {} : { failure: row.failure }),
+    ...(failure === null ? {} : { failure }),
   };
 };
 

@@ -37,6 +37,7 @@ export const requestWords = {
   failures: {
     no_approver: "There is nobody who could answer it.",
     policies_changed: "Other policies decide now. Ask again.",
+    revoked: "The delegation that it rested on has ended.",
   } as Readonly<Record<string, string>>,
   approval: "Approval",
   approvalStates: { live: "In force", used: "Used", expired: "Over", voided: "Void" },
