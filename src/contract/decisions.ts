@@ -44,7 +44,18 @@ export const remedyStep = z.object({
 
 export const remedy = z.object({
   complete: z.boolean(),
-  changes: z.array(z.object({ steps: z.array(remedyStep), cost: z.number(), also_allows: z.number(), sample: z.array(z.string()) })),
+  changes: z.array(
+    z.object({
+      steps: z.array(remedyStep),
+      cost: z.number(),
+      /** Other pairs that it opens: of whole collections, of this very thing, and of each thing that is granted to a group it joins. */
+      also_allows: z.number(),
+      /** There may be more than that: not all could be asked about. */
+      also_allows_more: z.literal(true).optional(),
+      /** Some of them, `type/action`. */
+      sample: z.array(z.string()),
+    }),
+  ),
   blocked_by: z.array(z.string()),
 });
 export type Remedy = z.infer<typeof remedy>;

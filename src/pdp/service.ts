@@ -222,6 +222,8 @@ export const createPdp = async (parts: PdpParts): Promise<Service> => {
     vocabulary,
     isGraph: switches.facts.kind === "membership",
     isRemote,
+    metrics,
+    now,
   });
   serveBudgets(router, {
     membership: parts.peers.membership,

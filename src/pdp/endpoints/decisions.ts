@@ -5,6 +5,7 @@ import type { Caller } from "#authn/caller.ts";
 import type { Engines } from "#pdp/engines.ts";
 import { createPresentFacts } from "#pdp/explain/present-facts.ts";
 import { coarseRecord, explain } from "#pdp/explain/explain.ts";
+import { createLookElsewhere } from "#pdp/explain/opened-elsewhere.ts";
 import type { Viewers } from "#pdp/explain/viewer.ts";
 import type { FactSource } from "#pdp/fact-source.ts";
 import type { Question } from "#pdp/question.ts";
@@ -14,6 +15,7 @@ import type { Recorded } from "#pdp/records/record.ts";
 import type { Approvals } from "#pdp/requests/approvals.ts";
 import type { Shadow } from "#pdp/shadow/shadow.ts";
 import type { Vocabulary } from "#pdp/vocabulary.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
 import type { PageCursors } from "./page-cursor.ts";
 import type { Pep } from "./parse-ask.ts";
 
@@ -32,6 +34,8 @@ export interface DecisionsParts {
   readonly isGraph: boolean;
   /** Another decision point decides: what would change an answer, or what it would be now, only that one knows. */
   readonly isRemote: boolean;
+  readonly metrics: Metrics;
+  readonly now: () => Date;
 }
 
 const absent = { item: { facts: "" } };
@@ -45,6 +49,7 @@ export const serveDecisions = (router: Router<Caller>, parts: DecisionsParts): v
     approved: await parts.approvals.holdsNow(recorded),
   });
   const presentFacts = createPresentFacts(parts);
+  const lookElsewhere = createLookElsewhere(parts);
 
   router.serve(getDecision, async ({ params, query, caller, correlationId }) => {
     if (parts.isRemote && query.remedy === "true") throw new Problem("not_supported", { detail: "Another decision point decides here." });
@@ -62,6 +67,7 @@ export const serveDecisions = (router: Router<Caller>, parts: DecisionsParts): v
       ...(viewer === "full" && !parts.isRemote ? { present: await present(recorded) } : {}),
       ...(shadow === undefined ? {} : { shadow }),
       joinable,
+      lookElsewhere,
       vocabulary: parts.vocabulary,
       isGraph: parts.isGraph,
       emptyContext: records.emptyContext,

@@ -3,8 +3,11 @@ import { test } from "node:test";
 import type { AccessRequestReply } from "#contract/access-requests.ts";
 import type { EvaluationReply } from "#contract/authzen.ts";
 import type { DecisionRecord, Remedy } from "#contract/decisions.ts";
+import { Problem } from "#contract/problem.ts";
 import { pairOf, pairs } from "#pdp/pairs.ts";
-import { pdpWorld } from "#testing/pdp.ts";
+import { insertDelegation } from "#membership/delegations/put-delegation.ts";
+import type { FactSource } from "#pdp/fact-source.ts";
+import { pdpWorld, readerFacts } from "#testing/pdp.ts";
 import { administer } from "#testing/rollout.ts";
 
 type Step = Remedy["changes"][number]["steps"][number];
@@ -80,28 +83,42 @@ test("what a remedy says it would open beside is what real decisions open once i
   });
   const decide = (denied: Denied) => ask<EvaluationReply>("/access/v1/evaluation", question(denied));
 
-  /** The other pairs, by the person or by the agent that asked: the collections, and this very resource. */
+  // Whatever anybody was ever granted or made an owner of.
+  const granted = await world.world.sql<{ readonly type: string; readonly id: string }>(
+    `select distinct case when n.kind = 'Tool' then 'tool' else n.props ->> 'type' end as type,
+       case when n.kind = 'Tool' then n.id else n.external_id end as id
+     from membership.edge e join membership.node n on n.id = e.dst where e.kind in ('GRANTS_ACCESS', 'OWNS_RESOURCE')`,
+  );
+  assert.ok(granted.length > 15);
+
+  /** The other pairs, by the person or by the agent that asked: the collections, this very resource, and all that is granted to anybody. */
   const permitted = async (denied: Denied): Promise<ReadonlySet<string>> => {
     const entity = pairOf(denied.type, denied.action)?.entity;
     const others = pairs
-      .filter((pair) => pair.key !== `${denied.type}:${denied.action}` && (pair.of === "all" || pair.entity === entity))
-      .flatMap((pair) => (denied.agent === undefined ? [undefined] : [undefined, denied.agent]).map((agent) => ({ pair, agent })));
+      .flatMap((pair) => {
+        if (pair.of === "all") return [{ pair, id: "*" }];
+        const ids = granted.flatMap(({ type, id }) => (type === pair.type ? [id] : []));
+        return [...new Set([...ids, ...(pair.entity === entity ? [denied.id] : [])])].map((id) => ({ pair, id }));
+      })
+      .filter(({ pair, id }) => pair.key !== `${denied.type}:${denied.action}` || (pair.of !== "all" && id !== denied.id))
+      .flatMap((one) => (denied.agent === undefined ? [undefined] : [undefined, denied.agent]).map((agent) => ({ ...one, agent })));
     const { evaluations } = await ask<{ evaluations: EvaluationReply[] }>("/access/v1/evaluations", {
-      evaluations: others.map(({ pair, agent }) =>
+      evaluations: others.map(({ pair, id, agent }) =>
         question({
           login: denied.login,
           ...(agent === undefined ? {} : { agent }),
           type: pair.type,
           action: pair.action,
-          id: pair.of === "all" ? "*" : denied.id,
+          id,
         }),
       ),
     });
     return new Set(
-      others.flatMap(({ pair, agent }, at) => (evaluations[at]?.decision ? [`${pair.type}/${pair.action} ${agent ?? ""}`] : [])),
+      others.flatMap(({ pair, id, agent }, at) => (evaluations[at]?.decision ? [`${pair.type}/${pair.action} ${id} ${agent ?? ""}`] : [])),
     );
   };
 
+  let made = 0;
   /** Carries a step out; gives back how it is undone. */
   const carryOut = async (step: Step, denied: Denied, reply: EvaluationReply): Promise<() => Promise<unknown>> => {
     const put = async (edge: NonNullable<Step["edge"]>) => {
@@ -117,7 +134,7 @@ test("what a remedy says it would open beside is what real decisions open once i
       const { evaluation_id, access_request } = reply.context ?? {};
       const { subject, action, resource } = question(denied);
       const asker = await world.personToken(denied.login, denied.agent === undefined ? {} : { agent: denied.agent });
-      const made = await world.ask(
+      const request = await world.ask(
         "/access/v1/requests",
         asker,
         {
@@ -128,13 +145,33 @@ test("what a remedy says it would open beside is what real decisions open once i
         },
         { "idempotency-key": `k-${evaluation_id}` },
       );
-      assert.equal(made.status, 202, await made.clone().text());
-      const { task } = (await made.json()) as AccessRequestReply;
+      assert.equal(request.status, 202, await request.clone().text());
+      const { task } = (await request.json()) as AccessRequestReply;
       const path = `/access/v1/requests/${task.id}/answer`;
       assert.equal((await world.ask(path, await world.personToken("ada"), { outcome: "approve" })).status, 200);
       return () => world.world.sql(`update pdp.request set approved_until = answered_at where id = '${task.id}'`);
     }
     if (step.kind === "add_edge" && step.edge !== undefined && step.edge.kind !== "DELEGATES_TO") return put(step.edge);
+    if (step.edge?.kind === "DELEGATES_TO" && step.kind === "add_edge") {
+      // As it says: with this tool among its tools, and no other.
+      const id = `delegation:new-${(made += 1)}`;
+      await world.world.write({ actor: "person:ben", source: "api", correlationId: "test", tenantId: "tenant:acme" }, async (tx) => {
+        await insertDelegation(tx.sql, {
+          id,
+          delegatorId: step.edge?.from ?? "",
+          agentId: step.edge?.to ?? "",
+          capabilities: [denied.id],
+          limitMicro: 5_000_000n,
+          limitSteps: 50,
+          purpose: "As the remedy says",
+          validFrom: null,
+          expiresAt: null,
+          createdBy: "person:ben",
+        });
+        return { value: undefined };
+      });
+      return () => world.world.sql(`update membership.delegation set status = 'revoked', ended_at = now() where id = '${id}'`);
+    }
     // What the delegation or the definition lacks was taken away for this denial.
     const [make = "", undo = ""] = denied.before ?? [];
     await world.world.sql(undo);
@@ -152,17 +189,20 @@ test("what a remedy says it would open beside is what real decisions open once i
       await world.ask(`/access/v1/decisions/${id}?remedy=true`, await world.personToken("ada"))
     ).json()) as DecisionRecord;
     const before = await permitted(denied);
-    for (const { steps, also_allows, sample } of record.remedy?.changes ?? []) {
+    for (const { steps, also_allows, also_allows_more, sample } of record.remedy?.changes ?? []) {
       const what = `${name}: ${steps.map((step) => step.text).join("; ")}`;
       const undo = [];
       for (const step of steps) {
         kinds.add(step.edge !== undefined && step.kind === "add_edge" ? step.edge.kind : step.kind);
         undo.push(await carryOut(step, denied, reply));
       }
-      const opened = new Set([...(await permitted(denied))].filter((pair) => !before.has(pair)).map((pair) => pair.split(" ", 1)[0] ?? ""));
+      const opened = new Set(
+        [...(await permitted(denied))].filter((pair) => !before.has(pair)).map((pair) => pair.split(" ", 2).join(" ")),
+      );
+      assert.equal(also_allows_more, undefined, what);
       assert.equal(also_allows, opened.size, `${what}: says ${sample.join()}, opens ${[...opened].join()}`);
       assert.deepEqual(
-        sample.filter((pair) => !opened.has(pair)),
+        sample.filter((pair) => ![...opened].some((one) => one.split(" ", 1)[0] === pair)),
         [],
         what,
       );
@@ -183,4 +223,51 @@ test("what a remedy says it would open beside is what real decisions open once i
     "reapprove_definition",
     "sign_in_again",
   ]);
+});
+
+test("where not everything that a group is granted could be asked about, the remedy says that there may be more", async (t) => {
+  const source: { facts?: FactSource } = {};
+  const facts: FactSource = {
+    gather: async (asks) => (source.facts as FactSource).gather(asks),
+    ready: async () => true,
+    gatherIf: async (asks, change) => (source.facts as Required<FactSource>).gatherIf(asks, change),
+  };
+  const world = await pdpWorld(t, { parts: { facts } });
+  const real = readerFacts(world.world);
+  const remedyWith = async (given: FactSource) => {
+    source.facts = given;
+    const asked = { subject: { type: "identity", id: "person:dan" }, action: { name: "view_all" }, resource: { type: "tools", id: "*" } };
+    const subject = { ...asked.subject, properties: { tenant: "tenant:acme" } };
+    const denied = (await (
+      await world.ask("/access/v1/evaluation", await world.houseToken("crud"), { ...asked, subject })
+    ).json()) as EvaluationReply;
+    const path = `/access/v1/decisions/${denied.context?.decision_id}?remedy=true`;
+    const { remedy } = (await (await world.ask(path, await world.personToken("ada"))).json()) as DecisionRecord;
+    const change = remedy?.changes.find(({ steps }) => steps[0]?.edge?.to === "group:analysts");
+    assert.ok(change !== undefined);
+    return change;
+  };
+  const whole = await remedyWith(real);
+  assert.equal(whole.also_allows_more, undefined);
+
+  const away = await remedyWith({ ...real, gatherIf: () => Promise.reject(new Problem("membership_unavailable")) });
+  assert.equal(away.also_allows_more, true);
+  assert.ok(0 < away.also_allows && away.also_allows < whole.also_allows, "what the group is granted is not known now");
+
+  // Each of a secret's pairs is a question.
+  const ids = Array.from({ length: 40 }, (_none, at) => `resource:acme.secret.more.${at}`);
+  await world.world.put(
+    ...ids.map((id, at) => ({
+      id,
+      kind: "Resource" as const,
+      name: id,
+      external_id: `yaml://secret/more/${at}`,
+      tenant_id: "tenant:acme",
+      props: { type: "secret" },
+    })),
+    ...ids.map((dst) => ({ kind: "GRANTS_ACCESS" as const, src: "group:analysts", dst })),
+  );
+  const cut = await remedyWith(real);
+  assert.equal(cut.also_allows_more, true);
+  assert.ok(cut.also_allows >= whole.also_allows);
 });

@@ -8,6 +8,7 @@ import { answerNow, type NowParts, type Present } from "./answer-now.ts";
 import { missingGroups } from "./candidates.ts";
 import { checksOf } from "./checks.ts";
 import { questionOf, reachedPolicies, readsNotKept } from "./question-of.ts";
+import type { LookElsewhere } from "./opened-elsewhere.ts";
 import { findRemedy } from "./remedy.ts";
 import { sentenceOf } from "./sentence.ts";
 import type { ViewerClass } from "./viewer.ts";
@@ -23,6 +24,7 @@ export interface Explained extends NowParts {
   readonly shadow?: ShadowDecision;
   /** Of these groups, those that the subject's tenant has. */
   readonly joinable: (question: Question, groups: readonly string[]) => Promise<ReadonlySet<string>>;
+  readonly lookElsewhere: LookElsewhere;
   readonly viewer: { readonly id: string; readonly class: Exclude<ViewerClass, "none"> };
   readonly wantsRemedy: boolean;
 }
@@ -95,7 +97,8 @@ const remedyOf = async (
   const reached = reachedPolicies(recorded);
   const question = reached ? questionOf(recorded, facts, explained.vocabulary) : undefined;
   if (question === undefined) return { remedy: untried(!reached && explained.isGraph, [item.reason ?? "denied"]), wouldPermit: [] };
-  const found = await findRemedy(question, engine, item.policies, await explained.joinable(question, missingGroups(question, engine)));
+  const joinable = await explained.joinable(question, missingGroups(question, engine));
+  const found = await findRemedy(question, engine, item.policies, joinable, explained.wantsRemedy ? explained.lookElsewhere : undefined);
   // A file of facts has more to change than the steps that the graph knows.
   const isWhole = explained.isGraph && !readsNotKept(recorded, question, engine, explained.emptyContext, sentBeside);
   return { ...found, remedy: { ...found.remedy, complete: found.remedy.complete && isWhole } };

@@ -5,6 +5,7 @@ import { pairs, type Pair } from "#pdp/pairs.ts";
 import type { Question } from "#pdp/question.ts";
 import type { Candidate } from "./candidate.ts";
 import { candidatesFor } from "./candidates.ts";
+import type { LookElsewhere } from "./opened-elsewhere.ts";
 
 const MOST_TRIALS = 200;
 const SHOWN = 3;
@@ -42,6 +43,7 @@ export const findRemedy = async (
   engine: Engine,
   decidedBy: readonly string[],
   joinable: ReadonlySet<string>,
+  lookElsewhere: LookElsewhere | undefined,
 ): Promise<RemedyFound> => {
   const omit = new Set(
     engine
@@ -78,12 +80,17 @@ export const findRemedy = async (
   const wouldPermit = best[0] === undefined ? [] : engine.judge(best[0].question, omit).policies;
   const changes = [];
   for (const { steps, cost } of best) {
-    const opened = await alsoOpened(question, steps, engine);
+    const lasting = steps.filter((step) => step.thisActAlone !== true);
+    const here = await alsoOpened(question, lasting, engine);
+    // The graph may be away, or have changed so that the step cannot be taken any more: the rest of the remedy stands.
+    const elsewhere = await lookElsewhere?.(question, lasting, engine).catch(() => ({ opened: [], more: true }));
+    const opened = [...here, ...(elsewhere?.opened ?? [])];
     changes.push({
       steps: steps.map((step) => step.step),
       cost,
       also_allows: opened.length,
-      sample: opened.slice(0, SAMPLE).map((pair) => `${pair.type}/${pair.action}`),
+      ...(elsewhere?.more === true ? { also_allows_more: true as const } : {}),
+      sample: [...new Set(opened.map((pair) => `${pair.type}/${pair.action}`))].slice(0, SAMPLE),
     });
   }
   const blockedBy = found.length > 0 ? [] : [...(blocked ?? new Set(engine.judge(question, omit).policies))];
@@ -92,17 +99,16 @@ export const findRemedy = async (
 
 /**
  * What else the change would open to the subject: every pair that is asked of a whole collection, and those of this very
- * resource. What a new membership would bring by grants to other resources only the graph can say. An approval binds one
- * act, so neither the one that is proposed nor one that held already counts for the others.
+ * resource. What it opens of other things only the graph can say. An approval binds one act, so neither the one that is
+ * proposed nor one that held already counts for the others.
  */
-const alsoOpened = async (question: Question, steps: readonly Candidate[], engine: Engine): Promise<readonly Pair[]> => {
+const alsoOpened = async (question: Question, lasting: readonly Candidate[], engine: Engine): Promise<readonly Pair[]> => {
   const others = pairs.filter(
     (pair) =>
       pair.key !== question.pair.key &&
       engine.bundle.schema.actions.has(pair.key) &&
       (pair.of === "all" || (pair.entity === question.pair.entity && question.facts.resource !== null)),
   );
-  const lasting = steps.filter((step) => step.thisActAlone !== true);
   if (lasting.length === 0) return [];
   const { agentId: _agent, ...direct } = question;
   const opened: Pair[] = [];

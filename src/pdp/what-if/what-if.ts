@@ -3,12 +3,13 @@ import type { BodyOf, ReplyOf } from "#contract/endpoint.ts";
 import { Problem } from "#contract/problem.ts";
 import { createCedar } from "#pdp/cedar.ts";
 import { outcomeBy, outcomeOf, type Outcome } from "#pdp/compare/outcome.ts";
-import type { Ask, Verdict } from "#pdp/decision-point.ts";
+import type { Verdict } from "#pdp/decision-point.ts";
 import type { Version } from "#pdp/engines.ts";
 import type { FactSource, GatheredIf, GraphChange } from "#pdp/fact-source.ts";
-import { pairs, type Pair } from "#pdp/pairs.ts";
+import { pairs } from "#pdp/pairs.ts";
 import type { DecisionFacts } from "#pdp/records/decision-facts.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
+import { askAbout, type Target } from "./ask-about.ts";
 
 type Body = BodyOf<typeof whatIf>;
 type Reply = ReplyOf<typeof whatIf>;
@@ -22,26 +23,6 @@ export interface WhatIfParts {
 
 const MOST_PAIRS = 5_000;
 const PER_BATCH = 500;
-
-interface Target {
-  readonly pair: Pair;
-  readonly id: string;
-}
-
-const askOf = (body: Body, tenant: string, { pair, id }: Target): Ask => ({
-  pep: "service:pdp",
-  bound: tenant,
-  subject: { type: "identity", id: body.subject_id, tenant },
-  agents: body.agent_id === undefined ? [] : [body.agent_id],
-  action: pair.action,
-  resource: { type: pair.type, id },
-  assurance: {},
-  vouched: { could: false, toolsScope: true, assigned: false, costMicro: 0, approval: false },
-  props: {},
-  claimed: {},
-  ui: {},
-  supported: "all",
-});
 
 /** Every pair of the collections, and of the things that are named or reached. */
 const targetsOf = (body: Body, reached: GatheredIf["reached"]): readonly Target[] => {
@@ -102,7 +83,7 @@ export const askWhatIf = async (parts: WhatIfParts, body: Body, tenant: string, 
   const lost: Reply["lost"] = [];
   for (let from = 0; from < targets.length; from += PER_BATCH) {
     const batch = targets.slice(from, from + PER_BATCH);
-    const asks = batch.map((target) => askOf(body, tenant, target));
+    const asks = batch.map((target) => askAbout(body, tenant, target));
     const then = (await before.evaluateMany(asks, "execute_all")).verdicts;
     const thereafter = (await after.evaluateMany(asks, "execute_all")).verdicts;
     for (const [index, { pair, id }] of batch.entries()) {

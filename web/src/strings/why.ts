@@ -68,8 +68,10 @@ export const whyWords = {
   remedyHidden: "What would help is for those who may explain this decision.",
   remedyElsewhere: "Another decision point decided this. What would change its answer, only that one knows.",
   whoCan: "Who can",
-  alsoAllows: (count: number) =>
-    count === 0 ? "It allows nothing else." : `It would also allow ${plural(count, "more thing", "more things")}:`,
+  alsoAllows: (count: number, isLeast: boolean) => {
+    if (count === 0) return isLeast ? "What else it would allow is not known." : "It allows nothing else.";
+    return `It would also allow ${isLeast ? "at least " : ""}${plural(count, "more thing", "more things")}:`;
+  },
   blockedBy: "Stands in the way",
   openDraft: "Open a draft",
   openDelegation: "Open the delegation",

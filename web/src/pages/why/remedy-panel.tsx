@@ -64,7 +64,7 @@ const ChangeCard = ({ change, record }: { readonly change: Change; readonly reco
       </div>
     ))}
     <div className="sp-small sp-dim">
-      {whyWords.alsoAllows(change.also_allows)}
+      {whyWords.alsoAllows(change.also_allows, change.also_allows_more === true)}
       {change.sample.length === 0 ? null : (
         <>
           {" "}

@@ -1,0 +1,79 @@
+import { createCedar } from "#pdp/cedar.ts";
+import type { Verdict } from "#pdp/decision-point.ts";
+import type { Engine } from "#pdp/engine.ts";
+import type { FactSource, GraphChange } from "#pdp/fact-source.ts";
+import { pairs, type Pair } from "#pdp/pairs.ts";
+import type { Question } from "#pdp/question.ts";
+import type { DecisionFacts } from "#pdp/records/decision-facts.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
+import { askAbout } from "#pdp/what-if/ask-about.ts";
+import type { Candidate } from "./candidate.ts";
+
+export interface OpenedElsewhere {
+  /** One for each pair and thing. */
+  readonly opened: readonly Pair[];
+  /** Not everything was asked about: there may be more. */
+  readonly more: boolean;
+}
+
+/** What lasting changes open of things other than the one that was asked about. */
+export type LookElsewhere = (question: Question, lasting: readonly Candidate[], engine: Engine) => Promise<OpenedElsewhere>;
+
+export interface ElsewhereParts {
+  readonly facts: FactSource;
+  readonly decisions: DecisionFacts;
+  readonly metrics: Metrics;
+  readonly now: () => Date;
+}
+
+/** Most questions about one change, each decided twice. */
+const MOST_ASKS = 400;
+/** Most things that the graph lists. */
+const MOST_REACHED = 1000;
+
+/** Steps that hold for whatever is asked; all but these and memberships are about the one thing alone. */
+const everywhere: ReadonlySet<string> = new Set(["sign_in_again", "reactivate_edge", "raise_limit"]);
+
+/**
+ * A new membership brings what is granted to the group and to those that it is in; a strong sign-in or a delegation that goes on
+ * may open what was granted before. Which things these are, and what facts hold of them then, the graph says as it is now: the
+ * membership is made by the code that makes it in earnest, and taken back. Each pair of each thing is then decided before and
+ * after. At most two such questions to the graph, and one to the graph as it is; none for steps that are about one thing.
+ */
+export const createLookElsewhere =
+  (parts: ElsewhereParts): LookElsewhere =>
+  async (question, lasting, engine) => {
+    const joins = lasting.flatMap(({ step }) => (step.edge?.kind === "MEMBER_OF" ? [step.edge] : []));
+    const alike = lasting.filter(({ step }) => everywhere.has(step.kind));
+    if (joins.length === 0 && alike.length === 0) return { opened: [], more: false };
+    const { gatherIf } = parts.facts;
+    if (gatherIf === undefined) return { opened: [], more: true };
+    const change: GraphChange = { tenant_id: question.tenant, add: joins, remove: [] };
+    const who = { subject_id: question.facts.subject.id };
+    const { reached } = await gatherIf([], { ...change, reach: who });
+    const targets = pairs.flatMap((pair) =>
+      pair.of === "all" || !engine.bundle.schema.actions.has(pair.key)
+        ? []
+        : reached
+            .filter(({ type, external_id: id }) => type === pair.type && !(type === question.pair.type && id === question.resourceId))
+            .map(({ external_id: id }) => ({ pair, id })),
+    );
+    const askers = question.agentId === undefined ? [who] : [who, { ...who, agent_id: question.agentId }];
+    const asked = targets.slice(0, Math.floor(MOST_ASKS / askers.length));
+    const asks = askers.flatMap((asker) => asked.map((target) => askAbout(asker, question.tenant, target)));
+    const verdictsOn = async (gather: FactSource["gather"]): Promise<readonly Verdict[]> => {
+      const engines = { current: () => ({ version: "asked", epoch: 0n, engine }) };
+      const point = createCedar({ ...parts, facts: { ready: parts.facts.ready, gather }, engines });
+      return (await point.evaluateMany(asks, "execute_all")).verdicts;
+    };
+    const before = await verdictsOn((wanted) => parts.facts.gather(wanted));
+    const after = joins.length === 0 ? before : await verdictsOn((wanted) => gatherIf(wanted, change));
+
+    const inputs = { ...question.inputs, approved: false, could: false };
+    const permits = (verdict: Verdict | undefined, steps: readonly Candidate[]): boolean =>
+      verdict?.question !== undefined &&
+      engine.judge(steps.reduce<Question>((held, step) => step.apply(held), { ...verdict.question, inputs })).permit;
+    const opens = (index: number): boolean => !permits(before[index], []) && permits(after[index], alike);
+    const opened = asked.filter((_target, index) => askers.some((_asker, at) => opens(at * asked.length + index)));
+    return { opened: opened.map(({ pair }) => pair), more: asked.length < targets.length || reached.length >= MOST_REACHED };
+  };

@@ -1,0 +1,28 @@
+import type { Ask } from "#pdp/decision-point.ts";
+import type { Pair } from "#pdp/pairs.ts";
+
+/** One pair of one thing, or (`*`) of the whole collection. */
+export interface Target {
+  readonly pair: Pair;
+  readonly id: string;
+}
+
+/** A question that nobody asked, about what somebody may: with the tools' scope, and nothing that a client sends. */
+export const askAbout = (
+  who: { readonly subject_id: string; readonly agent_id?: string | undefined },
+  tenant: string,
+  { pair, id }: Target,
+): Ask => ({
+  pep: "service:pdp",
+  bound: tenant,
+  subject: { type: "identity", id: who.subject_id, tenant },
+  agents: who.agent_id === undefined ? [] : [who.agent_id],
+  action: pair.action,
+  resource: { type: pair.type, id },
+  assurance: {},
+  vouched: { could: false, toolsScope: true, assigned: false, costMicro: 0, approval: false },
+  props: {},
+  claimed: {},
+  ui: {},
+  supported: "all",
+});
