@@ -63,7 +63,8 @@ export const createLookElsewhere =
     const asks = askers.flatMap((asker) => asked.map((target) => askAbout(asker, question.tenant, target)));
     const verdictsOn = async (gather: FactSource["gather"]): Promise<readonly Verdict[]> => {
       const engines = { current: () => ({ version: "asked", epoch: 0n, engine }) };
-      const point = createCedar({ ...parts, facts: { ready: parts.facts.ready, gather }, engines });
+      const { decisions, metrics, now } = parts;
+      const point = createCedar({ engines, facts: { ready: parts.facts.ready, gather }, decisions, metrics, now });
       return (await point.evaluateMany(asks, "execute_all")).verdicts;
     };
     const before = await verdictsOn((wanted) => parts.facts.gather(wanted));
