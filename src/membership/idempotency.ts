@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import canonicalize from "canonicalize";
+import { canonicalJson } from "#contract/canonical-json.ts";
 import { Problem } from "#contract/problem.ts";
 import { statement, type Sql } from "#store/database.ts";
 import type { Caller } from "#authn/caller.ts";
@@ -36,7 +36,7 @@ export const requireKeyedCall = (request: Request, caller: Caller, body: unknown
     path: new URL(request.url).pathname,
     key,
     bodyDigest: createHash("sha256")
-      .update(canonicalize(body) ?? "")
+      .update(canonicalJson(body) ?? "")
       .digest("hex"),
   };
 };

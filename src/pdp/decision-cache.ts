@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import canonicalize from "canonicalize";
+import { canonicalJson } from "#contract/canonical-json.ts";
 import type { Engine, Judgement } from "./engine.ts";
 import type { Question } from "./question.ts";
 
@@ -55,7 +55,7 @@ export const createDecisionCache = (parts: {
         // Questions about what would be are rare, and not decisions.
         if (omit !== undefined && omit.size > 0) return engine.judge(one, omit);
         const request = engine.requestOf(one);
-        const key = hash("sha256", `${version}\n${graphVersion}\n${canonicalize(request)}`, "base64");
+        const key = hash("sha256", `${version}\n${graphVersion}\n${canonicalJson(request)}`, "base64");
         const held = kept.get(key);
         if (held !== undefined && now < held.until && now < end) {
           hits += 1;

@@ -1,9 +1,9 @@
 import { createHash, createHmac } from "node:crypto";
-import canonicalize from "canonicalize";
+import { canonicalJson } from "#contract/canonical-json.ts";
 
 /** RFC 8785 text of a JSON value: equal values, equal bytes. */
 export const canonicalText = (value: unknown): string => {
-  const text = canonicalize(value);
+  const text = canonicalJson(value);
   if (text === undefined) throw new TypeError("not a JSON value");
   return text;
 };

@@ -1,4 +1,4 @@
-import canonicalize from "canonicalize";
+import { canonicalJson } from "#contract/canonical-json.ts";
 import type { EntryDraft } from "./entry.ts";
 import type { Reference } from "./references.ts";
 
@@ -67,7 +67,7 @@ export interface LeafParts {
 }
 
 const canonical = (value: unknown): string => {
-  const text = canonicalize(value);
+  const text = canonicalJson(value);
   if (text === undefined) throw new TypeError("an entry is an object");
   return text;
 };

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import canonicalize from "canonicalize";
+import { canonicalJson } from "#contract/canonical-json.ts";
 import { mergeMasks, type ColumnMask } from "#contract/data-scope.ts";
 import type { WhatIf } from "#contract/delegations.ts";
 import type { Sql } from "#store/database.ts";
@@ -68,6 +68,6 @@ export const compareReach = async (
     step_up_tools: [...after.stepUpTools],
     warnings: [...parts.warn(before, after)],
   };
-  const text = canonicalize([parts.draft, effect]) ?? "";
+  const text = canonicalJson([parts.draft, effect]) ?? "";
   return { what_if_digest: createHash("sha256").update(text).digest("base64url"), graph_version: Number(after.version), ...effect };
 };

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import canonicalize from "canonicalize";
+import { canonicalJson } from "#contract/canonical-json.ts";
 import { Problem } from "#contract/problem.ts";
 import { statement, type Sql } from "#store/database.ts";
 import { edgeKindRow, mayJoin, type EdgeKind, type NodeKind } from "./kinds.ts";
@@ -110,7 +110,7 @@ export const putEdge = async (tx: GraphTransaction, draft: EdgeDraft): Promise<v
     props: draft.props ?? {},
     expires_at: draft.expires_at?.toISOString() ?? null,
   };
-  if (found !== undefined && canonicalize(before) === canonicalize(after)) return;
+  if (found !== undefined && canonicalJson(before) === canonicalJson(after)) return;
   if (found === undefined) {
     await requireAcyclic(tx.sql, draft);
     const { id, kind, src, dst } = after;

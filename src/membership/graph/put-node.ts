@@ -1,4 +1,4 @@
-import canonicalize from "canonicalize";
+import { canonicalJson } from "#contract/canonical-json.ts";
 import { nodeId } from "#contract/ids.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
 import { statement } from "#store/database.ts";
@@ -99,7 +99,7 @@ export const putNode = async (tx: GraphTransaction, draft: NodeDraft): Promise<v
   const after = rowOf(draft);
   const [found] = await tx.sql.run(FIND, [draft.id]);
   const { rev: _rev, ...before } = found ?? { rev: 0n };
-  if (found !== undefined && canonicalize(before) === canonicalize(after)) return;
+  if (found !== undefined && canonicalJson(before) === canonicalJson(after)) return;
   await tx.sql.run(found === undefined ? INSERT : UPDATE, [
     after.id,
     after.kind,

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import canonicalize from "canonicalize";
+import { canonicalJson } from "#contract/canonical-json.ts";
 import { searchAction, type searchPage, searchResource, searchSubject, type SearchReply } from "#contract/searches.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Router } from "#http/serve.ts";
@@ -32,7 +32,7 @@ const isHopeless: Scan["isHopeless"] = ({ reason }) => reason === "subject_unres
 /** What a token is good for: this question of this caller. */
 const boundOf = (kind: string, sent: Sent, caller: Caller): string =>
   createHash("sha256")
-    .update(canonicalize([kind, sent, caller.sub, caller.tenant]) ?? "")
+    .update(canonicalJson([kind, sent, caller.sub, caller.tenant]) ?? "")
     .digest("base64url");
 
 /** The three searches of the standard: every candidate is decided as an evaluation is, nothing is kept and nothing recorded. */

@@ -1,5 +1,5 @@
 import { createHash, createHmac } from "node:crypto";
-import canonicalize from "canonicalize";
+import { canonicalJson } from "#contract/canonical-json.ts";
 import type { ResourceRef } from "#events/resource-ref.ts";
 import type { EntryDraft } from "#events/audit/entry.ts";
 import type { EventDraft } from "#events/change.ts";
@@ -40,7 +40,7 @@ export interface RowParts {
 /** Items that an audit entry names one by one; the record has them all. */
 const MOST_ENTRY_ITEMS = 32;
 
-const canonical = (value: unknown): string => canonicalize(value) ?? "null";
+const canonical = (value: unknown): string => canonicalJson(value) ?? "null";
 
 const digest = (parts: Pick<RowParts, "digestKey">, value: unknown): string =>
   createHmac("sha256", parts.digestKey).update(canonical(value)).digest().subarray(0, 24).toString("base64url");

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import canonicalize from "canonicalize";
+import { canonicalJson } from "#contract/canonical-json.ts";
 import type { AccessRequestDraft, AccessRequestReply, AccessRequestTask } from "#contract/access-requests.ts";
 import type { Facts } from "#contract/facts.ts";
 import { Problem } from "#contract/problem.ts";
@@ -111,7 +111,7 @@ export const createAccessRequests = (parts: AccessRequestsParts) => {
     const { caller } = visit;
     if (isService(caller)) requireScope(caller, ["authzen.requests"]);
     const bodyDigest = createHash("sha256")
-      .update(canonicalize(draft) ?? "")
+      .update(canonicalJson(draft) ?? "")
       .digest("hex");
     const repeated = async (tenant: string): Promise<AccessRequestReply | undefined> => {
       const held = await store.readKeyedRequest(database, tenant, caller.sub, key);

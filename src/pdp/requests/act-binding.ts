@@ -1,5 +1,5 @@
 import { createHmac } from "node:crypto";
-import canonicalize from "canonicalize";
+import { canonicalJson } from "#contract/canonical-json.ts";
 import { MAX_SHOWN_BYTES, type ShownCall } from "#contract/access-requests.ts";
 import { maskValues } from "#contract/masked-values.ts";
 import type { Ask } from "#pdp/decision-point.ts";
@@ -37,7 +37,7 @@ export interface ActBinder {
   wholeOf(whole: WholeAct): string;
 }
 
-export const textOfCall = (call: ShownCall): string => canonicalize(call) ?? "null";
+export const textOfCall = (call: ShownCall): string => canonicalJson(call) ?? "null";
 
 const isShort = (call: ShownCall): boolean => Buffer.byteLength(textOfCall(call)) <= MAX_SHOWN_BYTES;
 
@@ -45,7 +45,7 @@ const isShort = (call: ShownCall): boolean => Buffer.byteLength(textOfCall(call)
 const shownOf = ({ vouched }: Ask, seen: Readonly<Record<string, unknown>>): BoundAct["call"] => {
   if (vouched.call !== undefined) return isShort(vouched.call) ? vouched.call : null;
   if (vouched.argumentsDigest !== undefined) return null;
-  const said = Object.entries(seen).filter(([, value]) => canonicalize(value ?? {}) !== "{}");
+  const said = Object.entries(seen).filter(([, value]) => canonicalJson(value ?? {}) !== "{}");
   if (said.length === 0) return undefined;
   const { value, masked } = maskValues(Object.fromEntries(said));
   const call = { arguments: value, masked: [...masked] };
@@ -59,7 +59,7 @@ const shownOf = ({ vouched }: Ask, seen: Readonly<Record<string, unknown>>): Bou
 export const createActBinder = (key: Uint8Array): ActBinder => {
   const digest = (value: unknown): string =>
     createHmac("sha256", key)
-      .update(canonicalize(value) ?? "null")
+      .update(canonicalJson(value) ?? "null")
       .digest("base64url");
 
   const wholeOf: ActBinder["wholeOf"] = ({ act, definition, policyVersion, call }) =>
