@@ -1,5 +1,5 @@
-import { createHash, createHmac } from "node:crypto";
-import { canonicalJson } from "#contract/canonical-json.ts";
+import { createHmac, hash } from "node:crypto";
+import { canonicalJson, quoted } from "#contract/canonical-json.ts";
 import type { ResourceRef } from "#events/resource-ref.ts";
 import type { EntryDraft } from "#events/audit/entry.ts";
 import type { EventDraft } from "#events/change.ts";
@@ -8,7 +8,7 @@ import { formatDecisionId } from "./decision-id.ts";
 import { noticesOf } from "./notices.ts";
 import type { Facts } from "#contract/facts.ts";
 import type { Sealer } from "#authn/seal.ts";
-import type { Verdict } from "#pdp/decision-point.ts";
+import type { Properties, Verdict } from "#pdp/decision-point.ts";
 import type { CallDraft, StoredCall, StoredItem } from "./record.ts";
 
 /** A call ready to be written: rows, the facts that they name, and what the audit log says of each row. */
@@ -42,10 +42,30 @@ const MOST_ENTRY_ITEMS = 32;
 
 const canonical = (value: unknown): string => canonicalJson(value) ?? "null";
 
-const digest = (parts: Pick<RowParts, "digestKey">, value: unknown): string =>
-  createHmac("sha256", parts.digestKey).update(canonical(value)).digest().subarray(0, 24).toString("base64url");
+/** Of a canonical text: the first 24 bytes of its HMAC. */
+const digest = (parts: Pick<RowParts, "digestKey">, text: string): string =>
+  createHmac("sha256", parts.digestKey).update(text).digest("base64url").slice(0, 32);
 
-export const emptyContextOf = (parts: Pick<RowParts, "digestKey">): string => digest(parts, { props: {}, claimed: {}, ui: {} });
+/** Most questions come without any of it, and a key has one digest of nothing. */
+const emptyContexts = new WeakMap<Uint8Array, string>();
+
+export const emptyContextOf = (parts: Pick<RowParts, "digestKey">): string => {
+  const held = emptyContexts.get(parts.digestKey);
+  if (held !== undefined) return held;
+  const made = digest(parts, canonical({ props: {}, claimed: {}, ui: {} }));
+  emptyContexts.set(parts.digestKey, made);
+  return made;
+};
+
+const isEmpty = (members: Properties): boolean => {
+  for (const _name in members) return false;
+  return true;
+};
+
+const contextOf = (parts: Pick<RowParts, "digestKey">, { props, claimed, ui, said }: Verdict["ask"]): string =>
+  said === undefined && isEmpty(props) && isEmpty(claimed) && isEmpty(ui)
+    ? emptyContextOf(parts)
+    : digest(parts, canonical(said === undefined ? { claimed, props, ui } : { claimed, props, said, ui }));
 
 /** Scheme, mount, path and key of a canonical secret URI. */
 const secretOf = (uri: string) => {
@@ -96,7 +116,7 @@ const itemOf = (
     cached: verdict.cached === true,
     ...(showing ? { showing: true } : {}),
     ...(factsDigest === undefined ? {} : { facts: factsDigest }),
-    context: digest(parts, { props: ask.props, claimed: ask.claimed, ui: ask.ui, ...(ask.said === undefined ? {} : { said: ask.said }) }),
+    context: contextOf(parts, ask),
     inputs: verdict.inputs,
     ...(verdict.request === undefined
       ? {}
@@ -139,7 +159,7 @@ const entryOf = (call: StoredCall, items: readonly StoredItem[], text: string): 
       pep: call.pep,
       cached: items.every((item) => item.cached),
       latency_us: call.latency_us,
-      record_digest: createHash("sha256").update(text).digest("hex"),
+      record_digest: hash("sha256", text),
       items_total: items.length,
       items: named.map((item) => ({
         ...(item.index === undefined ? {} : { index: item.index }),
@@ -153,6 +173,17 @@ const entryOf = (call: StoredCall, items: readonly StoredItem[], text: string): 
   };
 };
 
+/** The canonical text of a call with its items, of which those are canonical already: its members in their order. */
+const recordText = (call: StoredCall, items: string): string => {
+  const text = (value: string | null): string => (value === null ? "null" : quoted(value));
+  return (
+    `{"agent":${text(call.agent)},"call_id":${quoted(call.call_id)},"correlation_id":${quoted(call.correlation_id)},` +
+    `"decided_at":${quoted(call.decided_at)},"graph_version":${String(call.graph_version)},"items":${items},` +
+    `"latency_us":${call.latency_us},"part":${call.part},"pep":${quoted(call.pep)},"policy_version":${quoted(call.policy_version)},` +
+    `"request_id":${text(call.request_id)},"subject":${quoted(call.subject)},"tenant":${quoted(call.tenant)}}`
+  );
+};
+
 /** Rows of a call: one for each tenant, subject and agent in it. */
 export const rowsOf = (draft: CallDraft, parts: RowParts): CallRows => {
   const groups = new Map<
@@ -161,10 +192,10 @@ export const rowsOf = (draft: CallDraft, parts: RowParts): CallRows => {
   >();
   const facts = new Map<string, { readonly text: string } | { readonly sealed: Uint8Array }>();
   const keep = (verdict: Verdict, snapshot: Facts): string => {
-    const found = digest(parts, snapshot);
+    const text = canonical(snapshot);
+    const found = digest(parts, text);
     if (!facts.has(found)) {
-      const text = JSON.stringify(snapshot);
-      facts.set(found, isSecret(verdict) ? { sealed: parts.sealer.seal(text, found) } : { text });
+      facts.set(found, isSecret(verdict) ? { sealed: parts.sealer.seal(JSON.stringify(snapshot), found) } : { text });
     }
     return found;
   };
@@ -203,8 +234,8 @@ export const rowsOf = (draft: CallDraft, parts: RowParts): CallRows => {
       request_id: draft.requestId ?? null,
       correlation_id: draft.correlationId,
     };
-    const text = JSON.stringify(items);
-    entries.push(entryOf(call, items, canonical({ ...call, graph_version: draft.graphVersion ?? null, items })));
+    const text = canonical(items);
+    entries.push(entryOf(call, items, recordText(call, text)));
     return { ...call, items: text };
   });
   return { calls, facts, entries, events, takes: takes.toSorted((a, b) => (a.approvalId < b.approvalId ? -1 : 1)) };
