@@ -9,11 +9,15 @@ const LONGEST_NAME = 64;
 // oxlint-disable-next-line no-control-regex
 const SPECIAL = /["\\\u0000-\u001f\ud800-\udfff]/;
 
-/** A text as RFC 8785 writes it. Half a surrogate pair, which no UTF-8 can carry, is a TypeError. */
-export const quoted = (text: string): string => {
+/**
+ * A text as RFC 8785 writes it. Half a surrogate pair, which no UTF-8 can carry, is a TypeError, unless `mend` makes another text of
+ * it; it is asked only about texts with something special in them.
+ */
+export const quoted = (text: string, mend?: (text: string) => string): string => {
   if (!SPECIAL.test(text)) return `"${text}"`;
-  if (!text.isWellFormed()) throw new TypeError("half a surrogate pair has no canonical form");
-  return JSON.stringify(text);
+  const whole = mend === undefined ? text : mend(text);
+  if (!whole.isWellFormed()) throw new TypeError("half a surrogate pair has no canonical form");
+  return JSON.stringify(whole);
 };
 
 /** Names of members are few and come again and again; beyond the bound they are quoted each time. */

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import canonicalize from "canonicalize";
+import fc from "fast-check";
 import type { EntryDraft } from "./entry.ts";
 import { leafOf, subjectsOf, type LeafParts } from "./leaf.ts";
 import type { Reference } from "./references.ts";
@@ -120,4 +121,78 @@ test("an entry has at most 16 KiB: too much data is replaced by its size", () =>
   assert.equal(data.truncated, true);
   assert.ok(data.bytes > 32_768);
   assert.throws(() => leafOf(parts({ code: "x".repeat(20_000) })), RangeError);
+});
+
+const PERSON = /^(?:person|account):[A-Za-z0-9._:@+~-]{1,200}$/;
+/** What a value is in a leaf, step by step; the leaf itself is written in one. */
+const plain = (value: unknown, depth: number): unknown => {
+  const clean = (text: string) => text.toWellFormed().replaceAll("\0", "\ufffd");
+  if (typeof value === "string") return (PERSON.test(value) ? refs.get(value)?.ref : undefined) ?? clean(value);
+  if (typeof value === "number") return Number.isSafeInteger(value) ? value : String(value);
+  if (typeof value === "bigint") return String(value);
+  if (typeof value === "boolean" || value === null) return value;
+  if (value instanceof Date) return value.toISOString();
+  if (typeof value !== "object") return undefined;
+  if (depth > 24) return "[deep]";
+  if (Array.isArray(value)) return value.map((item) => plain(item, depth + 1) ?? null);
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, item]) => {
+      const held = plain(item, depth + 1);
+      return held === undefined ? [] : [[clean(name), held]];
+    }),
+  );
+};
+
+test("any data are written as they are step by step: cleaned, named by reference, then made canonical", () => {
+  const texts = fc.oneof(
+    fc.string({ unit: "binary" }),
+    fc.constantFrom(
+      "person:ben",
+      "person:cleo",
+      "person:",
+      "account:x",
+      "person:ben\n",
+      "xperson:ben",
+      "a\0b",
+      "\ud800",
+      "__proto__",
+      "10",
+      "9",
+      "",
+    ),
+  );
+  const { value: values } = fc.letrec((tie) => ({
+    value: fc.oneof(
+      { depthSize: "small" },
+      texts,
+      fc.double(),
+      fc.integer(),
+      fc.bigInt(),
+      fc.date({ noInvalidDate: true }),
+      fc.constantFrom(null, undefined, true, -0, () => 1),
+      fc.array(tie("value"), { maxLength: 4 }),
+      fc.dictionary(texts, tie("value"), { maxKeys: 5 }),
+    ),
+  }));
+  fc.assert(
+    fc.property(values, (value) => {
+      const text = leafOf(parts({ data: { value } }));
+      if (text.includes('"truncated":true')) return;
+      const data = canonicalize(plain({ value }, 1)) ?? "";
+      assert.ok(text.includes(`"data":${data},"decision_id"`), `${text}\n${data}`);
+      const named = subjectsOf({ ...draft, data: { value } });
+      assert.deepEqual(
+        [...named].filter((subject) => refs.has(subject) && subject !== "person:ben"),
+        data.includes(reference("c").ref) ? ["person:cleo"] : [],
+      );
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test("names that become equal once they are cleaned, and a date that is none, do no harm", () => {
+  const entry = JSON.parse(leafOf(parts({ data: { "a\0": 1, "a\ufffd": 2, "\ud800": { when: new Date(Number.NaN) }, b: 3 } }))) as {
+    data: unknown;
+  };
+  assert.deepEqual(entry.data, { "a\ufffd": 2, "\ufffd": { when: null }, b: 3 });
 });

@@ -1,4 +1,4 @@
-import { canonicalJson } from "#contract/canonical-json.ts";
+import { quoted, quotedName, sortedNames } from "#contract/canonical-json.ts";
 import type { EntryDraft } from "./entry.ts";
 import type { Reference } from "./references.ts";
 
@@ -16,14 +16,22 @@ const PERSON = /^(?:person|account):[A-Za-z0-9._:@+~-]{1,200}$/;
 
 const DEEPEST = 24;
 
+/** Most texts are told apart by their first letter. */
+const isPerson = (text: string): boolean => {
+  const first = text.charCodeAt(0);
+  return (first === 0x70 || first === 0x61) && PERSON.test(text);
+};
+
 /** Everybody a draft names: its actor, and every text that is exactly the id of a person or an account. */
 export const subjectsOf = (draft: Pick<EntryDraft, "actor" | "resource" | "data">): ReadonlySet<string> => {
-  const found = new Set(REFERENCE.test(draft.actor.subject) ? [] : [draft.actor.subject]);
+  const found = new Set<string>();
+  if (!REFERENCE.test(draft.actor.subject)) found.add(draft.actor.subject);
   const walk = (value: unknown, depth: number): void => {
     if (typeof value === "string") {
-      if (PERSON.test(value)) found.add(value);
+      if (isPerson(value)) found.add(value);
     } else if (typeof value === "object" && value !== null && depth <= DEEPEST) {
-      for (const item of Object.values(value)) walk(item, depth + 1);
+      if (Array.isArray(value)) for (let at = 0; at < value.length; at++) walk(value[at], depth + 1);
+      else for (const name of Object.keys(value)) walk((value as Members)[name], depth + 1);
     }
   };
   walk(draft.data, 1);
@@ -31,27 +39,41 @@ export const subjectsOf = (draft: Pick<EntryDraft, "actor" | "resource" | "data"
   return found;
 };
 
+type Members = Readonly<Record<string, unknown>>;
+
 /** Text without half surrogates, which no UTF-8 has, and NUL, which PostgreSQL's text has not. */
 const cleanText = (text: string): string => text.toWellFormed().replaceAll("\0", "\ufffd");
 
+const isClean = (text: string): boolean => text.isWellFormed() && !text.includes("\0");
+
+const withCleanNames = (value: object): Members => Object.fromEntries(Object.entries(value).map(([name, item]) => [cleanText(name), item]));
+
 /**
- * A value as leaves carry it: persons as references, numbers that are no safe integers as decimal text, no `undefined`,
- * nothing nested too deeply to be read. Nothing that a room may hand over makes it throw.
+ * A value as leaves carry it, as RFC 8785 text: persons as references, numbers that are no safe integers as decimal text, no
+ * `undefined`, nothing nested too deeply to be read. Nothing that a room may hand over makes it throw. One walk writes all of it:
+ * entries are made with every decision.
  */
-const plain = (value: unknown, refs: ReadonlyMap<string, Reference>, depth = 0): unknown => {
-  if (typeof value === "string") return refs.get(PERSON.test(value) ? value : "")?.ref ?? cleanText(value);
-  if (typeof value === "number") return Number.isSafeInteger(value) ? value : String(value);
-  if (typeof value === "bigint") return String(value);
-  if (typeof value === "boolean" || value === null) return value;
-  if (value instanceof Date) return value.toISOString();
+const write = (value: unknown, refs: ReadonlyMap<string, Reference>, depth: number): string | undefined => {
+  if (typeof value === "string") return quoted((isPerson(value) ? refs.get(value)?.ref : undefined) ?? value, cleanText);
+  if (typeof value === "number") return Number.isSafeInteger(value) ? String(value) : `"${value}"`;
+  if (typeof value === "bigint") return `"${value}"`;
+  if (typeof value === "boolean" || value === null) return String(value);
   if (typeof value !== "object") return undefined;
-  if (depth > DEEPEST) return "[deep]";
-  if (Array.isArray(value)) return value.map((item) => plain(item, refs, depth + 1) ?? null);
-  return Object.fromEntries(
-    Object.entries(value)
-      .map(([name, item]) => [cleanText(name), plain(item, refs, depth + 1)] as const)
-      .filter(([, item]) => item !== undefined),
-  );
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? "null" : quoted(value.toISOString());
+  if (depth > DEEPEST) return '"[deep]"';
+  let text = "";
+  if (Array.isArray(value)) {
+    for (let at = 0; at < value.length; at++) text += (at === 0 ? "[" : ",") + (write(value[at], refs, depth + 1) ?? "null");
+    return text === "" ? "[]" : `${text}]`;
+  }
+  const names = sortedNames(value);
+  // A name that has to be cleaned may come to stand elsewhere, or be there already.
+  if (!names.every(isClean)) return write(withCleanNames(value), refs, depth);
+  for (const name of names) {
+    const written = write((value as Members)[name], refs, depth + 1);
+    if (written !== undefined) text += (text === "" ? "{" : ",") + quotedName(name) + written;
+  }
+  return text === "" ? "{}" : `${text}}`;
 };
 
 export interface LeafParts {
@@ -66,12 +88,6 @@ export interface LeafParts {
   readonly sealed?: string | undefined;
 }
 
-const canonical = (value: unknown): string => {
-  const text = canonicalJson(value);
-  if (text === undefined) throw new TypeError("an entry is an object");
-  return text;
-};
-
 /**
  * The entry as one RFC 8785 text. The same parts always give the same bytes. Data that would take it beyond 16 KiB are
  * replaced by their size; an entry that is still too large is a RangeError.
@@ -79,7 +95,7 @@ const canonical = (value: unknown): string => {
 export const leafOf = (parts: LeafParts): string => {
   const { draft, refs } = parts;
   const { subject, delegation_path: path, ...actor } = draft.actor;
-  const resourceRef = refs.get(PERSON.test(draft.resource.id ?? "") ? (draft.resource.id ?? "") : "")?.ref;
+  const resourceRef = draft.resource.id !== undefined && isPerson(draft.resource.id) ? refs.get(draft.resource.id)?.ref : undefined;
   const { id: resourceId, ...resource } = draft.resource;
   const entry = {
     v: 1,
@@ -105,11 +121,10 @@ export const leafOf = (parts: LeafParts): string => {
     data: draft.data,
     sealed: parts.sealed,
   };
-  const whole = plain(entry, refs) as Record<string, unknown>;
-  const text = canonical(whole);
+  const text = write(entry, refs, 0) ?? "";
   const bytes = Buffer.byteLength(text);
   if (bytes <= MOST_LEAF_BYTES) return text;
-  const short = canonical({ ...whole, data: { truncated: true, bytes } });
+  const short = write({ ...entry, data: { truncated: true, bytes } }, refs, 0) ?? "";
   if (Buffer.byteLength(short) > MOST_LEAF_BYTES) throw new RangeError("an entry has at most 16 KiB, data apart");
   return short;
 };
