@@ -1,6 +1,8 @@
-import { randomBytes } from "node:crypto";
+import { randomUUID } from "node:crypto";
 
 const LARGEST_COUNT = 0xfff;
+/** From here on a random UUID is what a UUIDv7 ends in too: variant and 62 random bits, which the platform takes from a pool. */
+const AT_VARIANT = 18;
 
 /**
  * UUIDv7 whose ids sort in the order in which they were made, also when the clock stands still or goes back: 48 bits of
@@ -19,9 +21,6 @@ export const createUuids = (now: () => Date): (() => string) => {
       count = 0;
     }
     const time = millisecond.toString(16).padStart(12, "0");
-    const random = randomBytes(8);
-    random[0] = ((random[0] ?? 0) & 0x3f) | 0x80;
-    const rest = random.toString("hex");
-    return `${time.slice(0, 8)}-${time.slice(8)}-7${count.toString(16).padStart(3, "0")}-${rest.slice(0, 4)}-${rest.slice(4)}`;
+    return `${time.slice(0, 8)}-${time.slice(8)}-7${count.toString(16).padStart(3, "0")}${randomUUID().slice(AT_VARIANT)}`;
   };
 };

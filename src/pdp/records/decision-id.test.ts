@@ -38,3 +38,11 @@ test("an id is read back as it was written, and nothing else is an id", () => {
     assert.equal(parseDecisionId(text), undefined, text);
   }
 });
+
+test("each of the last 16 digits is chance, in every new millisecond", () => {
+  let time = 0;
+  const next = createDecisionIds(() => new Date((time += 1)));
+  const tails = Array.from({ length: 3_000 }, () => next().slice(12));
+  for (let at = 0; at < 16; at++) assert.equal(new Set(tails.map((tail) => tail.charAt(at))).size, 32, `place ${at}`);
+  assert.equal(new Set(tails).size, tails.length);
+});
