@@ -6,7 +6,7 @@ import { join } from "node:path";
 import test from "node:test";
 import { cleanUp } from "#testing/clean-up.ts";
 import { forEachDatabase } from "#testing/database.ts";
-import { statement } from "#store/database.ts";
+import { statement, type Sql } from "#store/database.ts";
 import { keyEncryptionKey } from "./key-encryption-key.ts";
 import { createReferences } from "./references.ts";
 
@@ -60,6 +60,54 @@ forEachDatabase("a reference made in a transaction that is rolled back is forgot
   assert.notEqual(outside, inside);
   assert.deepEqual([...(await references.subjectsOf(database, "tenant:acme", [outside, inside]))], [[outside, "person:ben"]]);
   assert.deepEqual([...(await references.subjectsOf(database, "tenant:globex", [outside]))], [], "not of another tenant");
+});
+
+forEachDatabase("a transaction remembers what it found of others, and never what it made itself", ["events"], async (_t, database) => {
+  let time = now().getTime();
+  const references = createReferences(randomBytes(32), () => new Date(time));
+  let asked = 0;
+  /** Resolves twice in one transaction; the refs, and how many statements each took. */
+  const inTransaction = async (people: readonly string[], end?: Error) => {
+    const refs: string[] = [];
+    const counts: number[] = [];
+    const work = database.transaction(async (sql) => {
+      const counted: Sql = {
+        run: (...given) => {
+          asked++;
+          return sql.run(...given);
+        },
+      };
+      for (let round = 0; round < 2; round++) {
+        asked = 0;
+        const found = await references.resolve(counted, "tenant:acme", new Set(people), { remember: false });
+        refs.push(people.map((person) => found.get(person)?.ref).join());
+        counts.push(asked);
+      }
+      if (end !== undefined) throw end;
+    });
+    await (end === undefined ? work : assert.rejects(work, (error) => error === end));
+    assert.equal(refs[0], refs[1], "one transaction sees one reference");
+    return { ref: refs[0] ?? "", counts };
+  };
+  const undone = await inTransaction(["person:ben"], new Error("rolled back"));
+  assert.deepEqual(undone.counts, [3, 1], "found, made, read again; then found, for it is not yet anybody's");
+  const made = await inTransaction(["person:ben"]);
+  assert.deepEqual(made.counts, [3, 1]);
+  assert.notEqual(made.ref, undone.ref, "what was rolled back is not used");
+  assert.deepEqual(await inTransaction(["person:ben"]), { ref: made.ref, counts: [1, 0] }, "found of others, it is remembered");
+  assert.deepEqual(await inTransaction(["person:ben"], new Error("undone")), { ref: made.ref, counts: [0, 0] });
+
+  // Beside one that is new, those found are remembered all the same.
+  time += 30_001;
+  assert.deepEqual((await inTransaction(["person:ben", "person:cleo"], new Error("rolled back"))).counts, [3, 1]);
+  assert.deepEqual((await inTransaction(["person:ben"])).counts, [0, 0]);
+
+  // Erased, a person has a new one at the latest after the time for which references are remembered.
+  await database.run(statement("t.erase", "delete from events.subject_key where subject_id = 'person:ben'"));
+  time += 30_001;
+  const reborn = await inTransaction(["person:ben"]);
+  assert.deepEqual(reborn.counts, [3, 1]);
+  assert.notEqual(reborn.ref, made.ref);
 });
 
 forEachDatabase("what is sealed opens only with the person's key and for its own entry", ["events"], async (_t, database) => {

@@ -10,8 +10,9 @@ export interface Reference {
 
 export interface References {
   /**
-   * References of these subjects of one tenant, made where there are none yet. Inside a transaction pass
-   * `remember: false`: what it made may be rolled back.
+   * References of these subjects of one tenant, made where there are none yet, and remembered for 30 s. Inside a
+   * transaction pass `remember: false` and the transaction's own `sql`, the same one each time: what it made may be rolled
+   * back, so only what it found of others is remembered.
    */
   resolve(
     sql: Sql,
@@ -95,6 +96,8 @@ const sealKey = (key: Uint8Array): Uint8Array => new Uint8Array(hkdfSync("sha256
 /** A random key a subject, wrapped by the key encryption key; the reference is its HMAC over tenant and id. */
 export const createReferences = (kek: Uint8Array, now: () => Date): References => {
   const remembered = new Map<string, { readonly reference: Reference; readonly until: number }>();
+  /** What each transaction made, which it alone sees until it commits. */
+  const madeBy = new WeakMap<Sql, Set<string>>();
   const keyOf = (tenant: string, subject: string): string => `${tenant}\u0000${subject}`;
 
   const recall = (tenant: string, subject: string): Reference | undefined => {
@@ -125,15 +128,18 @@ export const createReferences = (kek: Uint8Array, now: () => Date): References =
       unknown.sort();
       let found = await find(sql, tenant, unknown);
       const missing = unknown.filter((subject) => !found.has(subject));
+      const made = madeBy.get(sql) ?? new Set();
+      if (missing.length > 0 && !options.remember) madeBy.set(sql, made);
       for (const subject of missing) {
-        const made = makeReference(kek, tenant, subject);
-        await sql.run(MAKE, [tenant, subject, made.ref, made.wrappedKey]);
+        const { ref, wrappedKey } = makeReference(kek, tenant, subject);
+        made.add(keyOf(tenant, subject));
+        await sql.run(MAKE, [tenant, subject, ref, wrappedKey]);
       }
       // Read again: somebody else may have made it first.
       if (missing.length > 0) found = await find(sql, tenant, unknown);
       for (const [subject, reference] of found) {
         resolved.set(subject, reference);
-        if (options.remember) remember(tenant, subject, reference);
+        if (options.remember || !made.has(keyOf(tenant, subject))) remember(tenant, subject, reference);
       }
       return resolved;
     },
