@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Problem } from "#contract/problem.ts";
 import type { forEachDatabase } from "#testing/database.ts";
-import { statement, type Database, type SqlValue } from "./database.ts";
+import { statement, type Database, type SqlValue, type Transaction } from "./database.ts";
 import { SqlFault } from "./sql-fault.ts";
 
 const one = async <T>(database: Database, text: string, values: readonly SqlValue[] = []): Promise<T> => {
@@ -139,6 +139,110 @@ export const databaseContract = (declare: typeof forEachDatabase): void => {
       { code: "25P02" },
     );
     assert.equal((await database.run(ALL))[0]?.n, 2n);
+  });
+
+  declare("what is posted goes in order, before the next statement and before the commit", [], async (_t, database) => {
+    await withThings(database);
+    const twice = statement("t.twice", "update thing set count = count * 2 where id = 'c'");
+    const seen = await database.transaction(async (sql) => {
+      sql.post(INSERT, ["c", 1]);
+      sql.post(twice);
+      sql.post(twice);
+      const [row] = await sql.run(COUNT, ["c"]);
+      sql.post(twice);
+      return row?.count;
+    });
+    assert.equal(seen, 4);
+    assert.equal((await database.run(COUNT, ["c"]))[0]?.count, 8);
+    await database.transaction(async (sql) => {
+      sql.post(INSERT, ["d", 1]);
+      await sql.script("update thing set count = 7 where id = 'd'");
+    });
+    assert.equal((await database.run(COUNT, ["d"]))[0]?.count, 7);
+    assert.equal(await database.transaction(async () => "nothing was asked"), "nothing was asked");
+  });
+
+  declare("of what is posted the first that fails is what is said, and nothing is kept", [], async (_t, database) => {
+    await withThings(database);
+    const isFirst = (error: unknown): boolean => {
+      assert.ok(error instanceof SqlFault, String(error));
+      assert.deepEqual([error.code, error.constraint, error.statement], ["23505", "thing_pkey", "t.insert"]);
+      return true;
+    };
+    const never = statement("t.never", "select 1 / (count - count) from thing");
+    const works: readonly ((sql: Transaction) => Promise<unknown>)[] = [
+      async (sql) => {
+        sql.post(INSERT, ["c", 1]);
+        sql.post(INSERT, ["a", 1]);
+        sql.post(never);
+      },
+      async (sql) => {
+        sql.post(INSERT, ["c", 1]);
+        sql.post(INSERT, ["a", 1]);
+        await sql.run(never);
+      },
+      async (sql) => {
+        sql.post(INSERT, ["a", 1]);
+        await sql.script("insert into thing values ('c', 1)");
+      },
+      async (sql) => {
+        await sql.run(INSERT, ["c", 1]);
+        sql.post(INSERT, ["a", 1]);
+        sql.post(INSERT, ["d", 1]);
+      },
+    ];
+    for (const [index, work] of works.entries()) {
+      await assert.rejects(database.transaction(work), isFirst, `work ${index}`);
+      assert.equal((await database.run(ALL))[0]?.n, 2n, `work ${index}`);
+    }
+    // Swallowed, it is not committed in silence either.
+    const swallowed = async (sql: Transaction): Promise<void> => {
+      sql.post(INSERT, ["a", 1]);
+      await sql.run(ALL).catch(() => undefined);
+      sql.post(INSERT, ["c", 1]);
+    };
+    await assert.rejects(database.transaction(swallowed), { code: "25P02" });
+    // What the work itself throws comes before what it posted.
+    const boom = new Error("boom");
+    const throwing = async (sql: Transaction): Promise<void> => {
+      sql.post(INSERT, ["a", 1]);
+      throw boom;
+    };
+    await assert.rejects(database.transaction(throwing), (error) => error === boom);
+    await assert.rejects(
+      database.transaction(async (sql) => sql.post(INSERT, [{} as never, 1])),
+      TypeError,
+    );
+    assert.equal((await database.run(ALL))[0]?.n, 2n);
+  });
+
+  declare("a transaction that has ended takes nothing more", [], async (_t, database) => {
+    await withThings(database);
+    let leaked: Transaction | undefined;
+    await database.transaction(async (sql) => {
+      leaked = sql;
+      await sql.run(INSERT, ["c", 1]);
+    });
+    assert.throws(() => leaked?.post(INSERT, ["d", 1]), /has ended/);
+    await assert.rejects(async () => leaked?.run(INSERT, ["d", 1]), /has ended/);
+    await assert.rejects(async () => leaked?.script("delete from thing"), /has ended/);
+    assert.equal((await database.run(ALL))[0]?.n, 3n);
+  });
+
+  declare("statements that were asked at once in a transaction are all done in it", [], async (_t, database) => {
+    await withThings(database);
+    const boom = new Error("boom");
+    const all = (sql: Transaction) => Promise.all(["c", "d", "e"].map((id) => sql.run(INSERT, [id, 1])));
+    await assert.rejects(
+      database.transaction(async (sql) => {
+        await all(sql);
+        throw boom;
+      }),
+      (error) => error === boom,
+    );
+    assert.equal((await database.run(ALL))[0]?.n, 2n);
+    await database.transaction(all);
+    assert.equal((await database.run(ALL))[0]?.n, 5n);
   });
 
   declare("others see nothing of an open transaction", [], async (_t, database) => {

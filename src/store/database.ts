@@ -40,8 +40,17 @@ export interface Sql {
   run<Row>(statement: Statement<Row>, values?: readonly SqlValue[]): Promise<readonly Row[]>;
 }
 
+/** Inside a running transaction. */
+export interface TransactionSql extends Sql {
+  /**
+   * A statement whose rows nobody needs, without a wait of its own: it goes with the next `run`, or ahead of the commit, in
+   * the order given. If it fails, nothing after it is done and its fault is what that `run`, or the transaction, throws.
+   */
+  post(statement: Statement<unknown>, values?: readonly SqlValue[]): void;
+}
+
 /** What a transaction's work gets; `script` is for migrations. */
-export interface Transaction extends Sql {
+export interface Transaction extends TransactionSql {
   script(text: string): Promise<void>;
 }
 
@@ -62,7 +71,7 @@ export interface TransactionOptions {
 export interface Database extends Sql {
   readonly kind: "pglite" | "postgres";
   /**
-   * Runs the work in one transaction; a throw rolls back. 40001 and 40P01 are tried up to 3 more times with jitter, so the
+   * Runs the work in one transaction, which begins with its first statement; a throw rolls back. 40001 and 40P01 are tried up to 3 more times with jitter, so the
    * work may run more than once. Inside it only its own `sql` may be used; the database itself throws there.
    */
   transaction<T>(work: (sql: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T>;

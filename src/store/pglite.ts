@@ -1,13 +1,13 @@
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { holdDataFolder } from "./data-folder-lock.ts";
-import type { Database, Sql, SqlValue, Statement, StoreLog, Transaction } from "./database.ts";
+import type { Database, Sql, StoreLog, Transaction } from "./database.ts";
 import { brokenFolder, prepareFolder } from "./pglite-folder.ts";
-import type { WorkerReply, WorkerRequest, WorkerStart } from "./pglite-protocol.ts";
+import type { WorkerReply, WorkerStart } from "./pglite-protocol.ts";
+import { askFor, createPgliteTransaction, rowsOf, type Ask } from "./pglite-transaction.ts";
 import { createUpkeep } from "./pglite-upkeep.ts";
 import { isUnavailable, SqlFault, storeUnavailable } from "./sql-fault.ts";
 import { beginText, createNestingGuard, rolledBack, withFreshPlan, withRetries } from "./transaction.ts";
-import { decoderOf, encodeValue } from "./values.ts";
 
 export type PgliteOptions = {
   readonly log: StoreLog;
@@ -24,26 +24,11 @@ export interface PgliteDatabase extends Database {
   dump(): Promise<Blob>;
 }
 
-type Result = Extract<WorkerReply, { columns: unknown }>;
-/** Without its id; keeps the union apart. */
-type Ask = WorkerRequest extends infer R ? (R extends WorkerRequest ? Omit<R, "id" | "tx"> : never) : never;
 interface Waiting {
   readonly resolve: (reply: WorkerReply) => void;
   readonly reject: (error: unknown) => void;
   readonly statement: string | undefined;
 }
-
-const rowsOf = <Row>(result: Result): readonly Row[] => {
-  const columns = result.columns.map((column) => ({ name: column.name, decode: decoderOf(column.oid) }));
-  return result.rows.map((fields) => {
-    const row: Record<string, unknown> = {};
-    columns.forEach(({ name, decode }, index) => {
-      const text = fields[index] ?? null;
-      row[name] = text === null ? null : decode(text);
-    });
-    return row as Row;
-  });
-};
 
 /**
  * PGlite in a worker thread. In memory, or in `<dataFolder>/pg` with `<dataFolder>/lock` held until it is closed (throws
@@ -122,31 +107,24 @@ export const createPglite = async (options: PgliteOptions): Promise<PgliteDataba
       waiting.set(id, { resolve, reject, statement: "name" in request ? request.name : undefined });
       worker.postMessage({ ...request, id, tx });
     });
-  const runIn = async <Row>(tx: number, statement: Statement<Row>, values: readonly SqlValue[] = []): Promise<readonly Row[]> =>
-    rowsOf<Row>((await post({ op: "run", name: statement.name, text: statement.text, values: values.map(encodeValue) }, tx)) as Result);
-
   const once = async <T>(work: (sql: Transaction) => Promise<T>, begin: string): Promise<T> => {
     const tx = ++lastTransaction;
+    const transaction = createPgliteTransaction((request) => post(request, tx));
     await post({ op: "begin", text: begin }, tx);
     try {
-      const result = await guard.run(() =>
-        work({
-          run: (statement, values) => runIn(tx, statement, values),
-          script: async (text) => void (await post({ op: "script", text }, tx)),
-        }),
-      );
-      const done = (await post({ op: "end", text: "commit" }, tx)) as Result;
-      if (done.tag === "ROLLBACK") throw rolledBack();
+      const result = await guard.run(() => work(transaction.sql));
+      if ((await transaction.end("commit")) === "ROLLBACK") throw rolledBack();
       return result;
     } catch (error) {
-      await post({ op: "end", text: "rollback" }, tx).catch(() => undefined);
+      await transaction.end("rollback").catch(() => undefined);
       throw error;
     }
   };
 
   const run: Sql["run"] = async (statement, values) => {
     guard.check(statement.name);
-    return withFreshPlan(() => runIn(0, statement, values));
+    const request = askFor(statement, values);
+    return withFreshPlan(async () => rowsOf(await post(request, 0)));
   };
   const script = async (text: string): Promise<void> => {
     guard.check("script");

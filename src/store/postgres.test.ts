@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Problem } from "#contract/problem.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { forPostgres } from "#testing/database.ts";
-import { statement, type StoreLog } from "./database.ts";
+import { statement, type StoreLog, type Transaction } from "./database.ts";
 import { createPostgres } from "./postgres.ts";
 
 const log: StoreLog = { info: () => {}, warn: () => {}, error: () => {} };
@@ -21,10 +21,22 @@ const until = async (holds: () => boolean | Promise<boolean>): Promise<void> => 
     assert.ok(Date.now() < deadline, "it did not happen in time");
 };
 
+/** How often these bytes, which are whole messages, wait for the server: Sync, or a query of the simple protocol. */
+const syncs = (bytes: Buffer): number => {
+  let count = 0;
+  for (let at = 0; at + 5 <= bytes.length; at += 1 + bytes.readUInt32BE(at + 1))
+    if ("SQ".includes(String.fromCharCode(bytes[at]!))) count++;
+  return count;
+};
+
 /** A port that leads to the server until it is cut, or nothing comes through any more; what was held back is not lost. */
-const relayTo = async (t: TestContext, url: string): Promise<{ readonly url: string; cut(): void; hush(): void; restore(): void }> => {
+const relayTo = async (
+  t: TestContext,
+  url: string,
+): Promise<{ readonly url: string; cut(): void; hush(): void; restore(): void; sent(): number }> => {
   const target = new URL(url);
   const sockets = new Set<Socket>();
+  let sent = 0;
   let isCut = false;
   let isHushed = false;
   const server = createServer((socket) => {
@@ -40,6 +52,9 @@ const relayTo = async (t: TestContext, url: string): Promise<{ readonly url: str
           upstream.destroy();
         });
     }
+    socket.on("data", (bytes: Buffer) => {
+      sent += syncs(bytes);
+    });
     socket.pipe(upstream).pipe(socket);
     if (isHushed) for (const end of [socket, upstream]) end.pause();
   }).listen(0, "127.0.0.1");
@@ -53,6 +68,7 @@ const relayTo = async (t: TestContext, url: string): Promise<{ readonly url: str
   relayed.port = String((server.address() as AddressInfo).port);
   return {
     url: relayed.href,
+    sent: () => sent,
     cut: () => {
       isCut = true;
       for (const socket of sockets) socket.destroy();
@@ -167,6 +183,7 @@ forPostgres("a statement and a pause in a transaction may not take for ever", []
   await assert.rejects(database.run(statement("t.sleep", "select pg_sleep(5)")), isUnavailable);
   await assert.rejects(
     database.transaction(async (sql) => {
+      await sql.run(statement("t.one", "select 1"));
       await sleep(400);
       await sql.run(statement("t.one", "select 1"));
     }),
@@ -187,6 +204,53 @@ forPostgres("listening survives the loss of its connection", [], async (t, url) 
     await database.notify("hints", "after");
     return heard.includes("after");
   });
+});
+
+forPostgres("what is asked together is one round trip, and stops at the first fault", [], async (t, url) => {
+  const relay = await relayTo(t, url);
+  const database = await createPostgres({ url: relay.url, poolSize: 1, log });
+  cleanUp(t, () => database[Symbol.asyncDispose]());
+  await database.script("create table kept (n int primary key)");
+  const keep = statement("t.keep", "insert into kept values ($1)");
+  const kept = statement<{ n: bigint }>("t.kept", "select count(*) as n from kept");
+  const before = relay.sent();
+  const seen = await database.transaction(async (sql) => {
+    for (let n = 0; n < 20; n++) sql.post(keep, [n]);
+    return (await sql.run(kept))[0]?.n;
+  });
+  assert.equal(seen, 20n);
+  assert.equal(relay.sent() - before, 2, "all of it with its begin, and the commit");
+  // The second of five fails; the others are prepared anew where they are needed next, also on this one connection.
+  const fresh = (name: string) => statement(`t.fresh_${name}`, "insert into kept values ($1)");
+  const clash = database.transaction(async (sql) => {
+    for (const [index, name] of ["a", "b", "c", "c"].entries()) sql.post(fresh(name), [index === 0 ? 100 : 0]);
+  });
+  await assert.rejects(clash, { code: "23505", statement: "t.fresh_b" });
+  for (const [index, name] of ["a", "b", "c", "c", "b"].entries()) await database.run(fresh(name), [200 + index]);
+  assert.equal((await database.run(kept))[0]?.n, 25n);
+  await assert.rejects(database.run(statement("t.keep", "select 1")), /two statements have the name t.keep/);
+  await assert.rejects(database.run(statement("t.copy", "copy kept from stdin")));
+  assert.deepEqual(await database.run(statement("t.empty", "")), []);
+  assert.equal((await database.run(kept))[0]?.n, 25n);
+});
+
+forPostgres("nothing runs outside its transaction where that cannot begin", [], async (t, url) => {
+  const relay = await relayTo(t, url);
+  const database = await createPostgres({ url: relay.url, poolSize: 1, log });
+  cleanUp(t, () => database[Symbol.asyncDispose]());
+  await database.script("create table kept (n int)");
+  const keep = statement("t.keep", "insert into kept values (1)");
+  const work = (sql: Transaction) => Promise.allSettled([sql.run(keep), sql.run(keep), sql.script("insert into kept values (1)")]);
+  // The server takes no such isolation; what is asked with it must not be taken as three statements of their own.
+  await assert.rejects(database.transaction(work, { isolation: "none" as never }));
+  const single = async (sql: Transaction): Promise<void> => {
+    sql.post(keep);
+    await sql.run(keep);
+  };
+  await assert.rejects(database.transaction(single, { isolation: "none" as never }), { code: "42601" });
+  assert.equal((await database.run(statement<{ n: bigint }>("t.kept", "select count(*) as n from kept")))[0]?.n, 0n);
+  await database.transaction(work);
+  assert.equal((await database.run(statement<{ n: bigint }>("t.kept", "select count(*) as n from kept")))[0]?.n, 3n);
 });
 
 forPostgres("two transactions that clash are both done in the end", [], async (t, url) => {

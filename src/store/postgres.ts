@@ -1,11 +1,13 @@
 import pg from "pg";
 import { Problem } from "#contract/problem.ts";
-import type { Database, Sql, SqlValue, Statement, StoreLog, Transaction } from "./database.ts";
+import type { Database, Sql, StoreLog, Transaction } from "./database.ts";
 import { createPostgresEar } from "./postgres-ear.ts";
 import { createPatience, type Patience } from "./patience.ts";
+import { Flight, type Step } from "./postgres-flight.ts";
+import { createPostgresTransaction, type Flown } from "./postgres-transaction.ts";
 import { isLateAnswer, isSilent, isStalePlan, isUnavailable, ServerSilent, SqlFault, storeUnavailable } from "./sql-fault.ts";
-import { beginText, createNestingGuard, rolledBack, withFreshPlan, withRetries } from "./transaction.ts";
-import { decoderOf, encodeValue } from "./values.ts";
+import { beginText, createNestingGuard, withFreshPlan, withRetries } from "./transaction.ts";
+import { decodeRows, encodeValue } from "./values.ts";
 
 export interface PostgresOptions {
   /** `postgres://user:password@host:port/database?...`; never logged. */
@@ -29,7 +31,6 @@ const READY_MS = 2_000;
 
 /** Text form and UTC everywhere, whatever the server's defaults are. */
 const SESSION = "set timezone to 'UTC'; set datestyle to 'ISO'; set bytea_output to 'hex'; set extra_float_digits to 1";
-const types = { getTypeParser: (oid: number) => decoderOf(oid) } as unknown as pg.CustomTypesConfig;
 
 const faultOf = (error: unknown, statement?: string): unknown => {
   if (!(error instanceof pg.DatabaseError)) {
@@ -70,7 +71,6 @@ export const createPostgres = async (options: PostgresOptions): Promise<Database
     idle_in_transaction_session_timeout: options.idleInTransactionMs ?? 30_000,
     keepAlive: true,
     application_name: "sallyport",
-    types,
     // The pool waits for it, though its types do not say so; a connection that cannot be set up is not lent.
     onConnect: ((client: pg.ClientBase) => client.query(setUp)) as (client: pg.ClientBase) => void,
   });
@@ -86,22 +86,17 @@ export const createPostgres = async (options: PostgresOptions): Promise<Database
     if (isSilent(fault)) silent.add(client);
     return fault;
   };
-  const runOn = async <Row>(
-    client: pg.PoolClient,
-    statement: Statement<Row>,
-    values: readonly SqlValue[] | undefined,
-    patience: Patience,
-  ): Promise<readonly Row[]> => {
-    const query: TimedQuery = {
-      name: statement.name,
-      text: statement.text,
-      values: (values ?? []).map(encodeValue),
-      query_timeout: patience.left(Math.min(longestMs, statement.withinMs ?? longestMs)),
-    };
+  /** Together the steps may take as long as one statement. */
+  const fly = async (client: pg.PoolClient, steps: readonly Step[], patience: Patience): Promise<Flown> => {
+    const longest = Math.min(...steps.map(({ statement }) => statement.withinMs ?? longestMs), longestMs);
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const flight = new Flight(steps, patience.left(longest), (error) => (error === undefined ? resolve() : reject(error)));
+    client.query(flight);
     try {
-      return (await client.query(query)).rows as readonly Row[];
+      await promise;
+      return { flight };
     } catch (error) {
-      throw heard(client, faultOf(error, statement.name));
+      return { flight, fault: heard(client, faultOf(error, flight.name)) };
     }
   };
   const scriptOn = async (client: pg.PoolClient, text: string, longest?: number): Promise<string> => {
@@ -140,29 +135,38 @@ export const createPostgres = async (options: PostgresOptions): Promise<Database
 
   const once = <T>(work: (sql: Transaction) => Promise<T>, begin: string, patience: Patience): Promise<T> =>
     withClient(async (client) => {
-      const end = (text: "commit" | "rollback") => scriptOn(client, text, patience.left(longestMs));
-      await scriptOn(client, begin, patience.left(longestMs));
+      const transaction = createPostgresTransaction({
+        begin,
+        fly: (steps) => fly(client, steps, patience),
+        script: (text) => scriptOn(client, text),
+        end: (word) => scriptOn(client, word, patience.left(longestMs)),
+      });
       try {
-        const result = await guard.run(() =>
-          work({
-            run: (statement, values) => runOn(client, statement, values, patience),
-            script: async (text) => void (await scriptOn(client, text)),
-          }),
-        );
-        if ((await end("commit")) === "ROLLBACK") throw rolledBack();
+        const result = await guard.run(() => work(transaction.sql));
+        await transaction.commit();
         return result;
       } catch (error) {
         // A rollback that fails leaves an open transaction behind: the connection must not be lent again. Where nothing is
         // answered none would be heard: the end of the connection undoes it.
-        if (!silent.has(client)) await end("rollback");
+        if (!silent.has(client)) await transaction.rollback();
         throw error;
       }
     }, patience);
 
-  const run: Sql["run"] = async (statement, values) => {
+  const runAlone = async <Row>(step: Step, patience: Patience): Promise<readonly Row[]> => {
+    const flight = await withClient(async (client) => {
+      const flown = await fly(client, [step], patience);
+      if ("fault" in flown) throw flown.fault;
+      return flown.flight;
+    }, patience);
+    return decodeRows<Row>(flight.columns, flight.rows);
+  };
+
+  const run: Sql["run"] = async (statement, values = []) => {
     guard.check(statement.name);
     const patience = createPatience(statement.withinMs);
-    return withFreshPlan(() => withClient((client) => runOn(client, statement, values, patience), patience));
+    const step = { statement, values: values.map(encodeValue) };
+    return withFreshPlan(() => runAlone(step, patience));
   };
 
   const ear = createPostgresEar({ url: options.listenUrl ?? options.url, log: options.log });

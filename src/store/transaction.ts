@@ -37,6 +37,9 @@ export const beginText = (options: TransactionOptions = {}): string =>
 export const rolledBack = (): SqlFault =>
   new SqlFault({ code: "25P02", message: "the transaction was rolled back: a statement in it had failed" });
 
+/** Of work that goes on after its transaction was committed or rolled back. */
+export const transactionOver = (): Error => new Error("the transaction has ended");
+
 export interface NestingGuard {
   run<T>(work: () => Promise<T>): Promise<T>;
   /** Throws when called from inside a transaction of this database. */

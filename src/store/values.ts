@@ -103,7 +103,26 @@ const decoders: ReadonlyMap<number, Decode> = new Map([
 ] satisfies [number, Decode][]);
 
 /** How the text of a type is read. `JSON.parse` and `Number` are called with the text alone. */
-export const decoderOf = (oid: number): ((text: string) => unknown) => {
+const decoderOf = (oid: number): ((text: string) => unknown) => {
   const decode = decoders.get(oid) ?? asIs;
   return (text) => decode(text);
 };
+
+/** A column of a result, and how its text is read. */
+export interface Column {
+  readonly name: string;
+  readonly decode: (text: string) => unknown;
+}
+
+export const columnOf = (name: string, oid: number): Column => ({ name, decode: decoderOf(oid) });
+
+/** Rows as texts, decoded. Throws what a decoder throws. */
+export const decodeRows = <Row>(columns: readonly Column[], rows: readonly (readonly (string | null)[])[]): readonly Row[] =>
+  rows.map((fields) => {
+    const row: Record<string, unknown> = {};
+    columns.forEach(({ name, decode }, index) => {
+      const text = fields[index] ?? null;
+      row[name] = text === null ? null : decode(text);
+    });
+    return row as Row;
+  });
