@@ -1,4 +1,4 @@
-import type { Sql } from "#store/database.ts";
+import type { TransactionSql } from "#store/database.ts";
 import type { EntryDraft } from "./audit/entry.ts";
 
 /** An event to be told: a row of the outbox, and of the live stream where it has one. */
@@ -31,4 +31,4 @@ export interface Changed<T> {
 }
 
 /** Alters state: callback, events, audit rows, one commit; a throw rolls back all. */
-export type Change = <T>(work: (sql: Sql) => Promise<Changed<T>>) => Promise<T>;
+export type Change = <T>(work: (sql: TransactionSql) => Promise<Changed<T>>) => Promise<T>;

@@ -148,6 +148,27 @@ forEachDatabase("what fails after the audit rows were written leaves no trace an
   assert.equal(await denseNumbers(database), 2n);
 });
 
+forEachDatabase("audit rows that the database refuses leave no trace and no hole", ["events"], async (t, database) => {
+  const { change, integrator, recorder } = await testEvents(t, database);
+  await database.script("create table thing (n int primary key)");
+  const both = () =>
+    change(async (sql) => {
+      sql.post(ADD, [1]);
+      return { result: undefined, entries: [entry("tenant:acme"), entry("tenant:globex")] };
+    });
+  const refuse = "alter table events.audit_queue add constraint refused check (log <> 'tenant:globex') not valid";
+  await database.script(refuse);
+  await assert.rejects(both(), { code: "23514", statement: "events.audit_append" });
+  assert.equal((await database.run(THINGS))[0]?.n, 0n);
+  await database.script("alter table events.audit_queue drop constraint refused");
+  await both();
+  // What the work posted fails, and takes the rows that came after it along.
+  await assert.rejects(both(), { code: "23505", statement: "t.add" });
+  await recorder.one(entry("tenant:acme"));
+  await integrator.integrate();
+  assert.equal(await denseNumbers(database), 4n);
+});
+
 forEachDatabase("work that the database asks to try again is recorded once", ["events"], async (t, database) => {
   const { change, integrator, bus } = await testEvents(t, database);
   // Makes the first attempt fail as its very last statement does, as a serialization failure at the commit would.

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { statement, type Sql } from "#store/database.ts";
+import { statement, type TransactionSql } from "#store/database.ts";
 import type { EventDraft } from "./change.ts";
 
 /** The newest version of a stream after an emission. */
@@ -64,7 +64,7 @@ const keptRowOf = (draft: EventDraft, topic: string, id: string, ref: string | u
  * `refOf` names the subjects of events that are about somebody.
  */
 export const emit = async (
-  sql: Sql,
+  sql: TransactionSql,
   drafts: readonly EventDraft[],
   newId: () => string,
   refOf: (tenant: string, subject: string) => string | undefined = () => undefined,
@@ -74,7 +74,7 @@ export const emit = async (
       ? []
       : [keptRowOf(draft, draft.topic, newId(), draft.about === undefined ? undefined : refOf(draft.tenant, draft.about))],
   );
-  if (kept.length > 0) await sql.run(KEEP, [JSON.stringify(kept)]);
+  if (kept.length > 0) sql.post(KEEP, [JSON.stringify(kept)]);
   const rows = drafts.filter((draft) => draft.stream !== undefined).map((draft) => rowOf(draft, newId()));
   if (rows.length === 0) return [];
   const heads = await sql.run(EMIT, [JSON.stringify(rows)]);

@@ -338,7 +338,6 @@ export const crudHouse = async (
         });
       },
       recover: async () => 0,
-      write: async () => {},
       references: undefined as never,
     },
     bus: {

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Problem } from "#contract/problem.ts";
-import { statement, type Database, type Sql } from "#store/database.ts";
+import { statement, type Database, type Sql, type TransactionSql } from "#store/database.ts";
 import { SqlFault } from "#store/sql-fault.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { EventDraft } from "#events/change.ts";
@@ -28,8 +28,8 @@ export interface Appender {
   append(item: Item): Promise<void>;
   /** Takes back what is not yet under way. True: it will not be written. */
   withdraw(item: Item): boolean;
-  /** Rows of a running transaction. The numbers they took, for `ended`. */
-  appendIn(sql: Sql, items: readonly Item[]): Promise<readonly Numbered[]>;
+  /** Posts rows in a running transaction. The numbers they took, for `ended`; if it throws, they are free again. */
+  appendIn(sql: TransactionSql, items: readonly Item[]): Promise<readonly Numbered[]>;
   /** How that transaction ended: its numbers are used, free again, or to be looked up. */
   ended(rows: readonly Numbered[], outcome: "committed" | "rolled_back" | "unknown"): void;
   /** Resolves when nothing waits. */
@@ -131,7 +131,7 @@ export const createAppender = (parts: AppenderParts): Appender => {
       return [];
     }
     return database.transaction(async (sql) => {
-      await sql.run(APPEND, valuesOf(batch));
+      sql.post(APPEND, valuesOf(batch));
       return emit(
         sql,
         batch.flatMap(({ item }) => item.events),
@@ -226,7 +226,7 @@ export const createAppender = (parts: AppenderParts): Appender => {
       const all = items.map((item): Waiting => ({ item, landed: Promise.withResolvers<void>() }));
       try {
         await build(sql, all, false);
-        await sql.run(APPEND, valuesOf(all));
+        sql.post(APPEND, valuesOf(all));
       } catch (error) {
         all.forEach(forget);
         throw error;

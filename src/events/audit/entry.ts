@@ -1,6 +1,5 @@
 import type { AuditCategory, AuditOutcome } from "#contract/events.ts";
 import type { EventDraft } from "#events/change.ts";
-import type { Sql } from "#store/database.ts";
 
 /**
  * What a room says of an act; the recorder turns it into one RFC 8785 text of at most 16 KiB. Any text in `data` or
@@ -62,6 +61,4 @@ export interface Recorder {
   recover(
     settle: (open: { readonly actId: string; readonly category: AuditCategory; readonly tenant: string }) => Promise<void>,
   ): Promise<number>;
-  /** For `change()`: rows inside a running transaction. */
-  write(sql: Sql, drafts: readonly EntryDraft[]): Promise<void>;
 }

@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
 import { Problem } from "#contract/problem.ts";
-import { statement, type Database, type Sql } from "#store/database.ts";
+import { statement, type Database, type TransactionSql } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { EventDraft } from "#events/change.ts";
@@ -34,8 +34,11 @@ export interface RecorderParts {
 
 export interface AuditRecorder extends Recorder {
   readonly references: References;
-  /** As `write`, telling what it wrote; `ended` must be told how the transaction ended. */
-  writeIn(sql: Sql, drafts: readonly EntryDraft[]): Promise<readonly Numbered[]>;
+  /**
+   * For `change()`: posts rows in a running transaction, and tells which; `ended` must be told how the transaction ended,
+   * for only that says whether they were written.
+   */
+  writeIn(sql: TransactionSql, drafts: readonly EntryDraft[]): Promise<readonly Numbered[]>;
   ended(rows: readonly Numbered[], outcome: "committed" | "rolled_back" | "unknown"): void;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -192,22 +195,19 @@ export const createRecorder = async (parts: RecorderParts): Promise<AuditRecorde
       : setInterval(() => void database.run(SEEN, [parts.writerId]).catch(() => undefined), SEEN_EVERY_MS).unref();
   let sweep: NodeJS.Timeout | undefined;
 
-  const writeIn = (sql: Sql, drafts: readonly EntryDraft[]): Promise<readonly Numbered[]> =>
-    appender.appendIn(
-      sql,
-      drafts.map((draft) => itemOf("single", draft)),
-    );
-
   return {
     references,
     open,
     one,
-    writeIn,
+    writeIn: (sql, drafts) =>
+      appender.appendIn(
+        sql,
+        drafts.map((draft) => itemOf("single", draft)),
+      ),
     ended: (rows, outcome) => {
       appender.ended(rows, outcome);
       if (outcome === "committed" && rows.length > 0) parts.integrator?.wake();
     },
-    write: async (sql, drafts) => void (await writeIn(sql, drafts)),
     recover: async (settle) => {
       clearInterval(sweep);
       sweep = setInterval(() => {

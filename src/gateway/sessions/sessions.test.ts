@@ -36,7 +36,7 @@ const world = async (limits: { readonly bindNetwork?: boolean } = {}) => {
   const state = { auditIsDown: false };
   const change: Change = async (work) => {
     if (state.auditIsDown) throw new Problem("audit_unavailable");
-    const changed = await work({ run: async () => [] });
+    const changed = await work({ run: async () => [], post: () => {} });
     entries.push(...(changed.entries ?? []));
     events.push(...(changed.events ?? []));
     return changed.result;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { EvaluationReply } from "#contract/authzen.ts";
-import { statement } from "#store/database.ts";
+import { statement, type Database } from "#store/database.ts";
 import { forEachDatabase } from "#testing/database.ts";
 import { pdpRooms, pdpWorld } from "#testing/pdp.ts";
 import { createSealer, deriveKey, type HouseSecrets } from "#authn/seal.ts";
@@ -143,6 +143,37 @@ test("each recorded call has an audit entry in the same transaction, with the di
   assert.equal(entry?.correlationId, "corr-1");
   assert.equal(entry?.actor.subject, "person:dan");
   assert.match(String(entry?.data["record_digest"]), /^[0-9a-f]{64}$/);
+});
+
+forEachDatabase("the commit of a record waits for no statement of its own", pdpRooms, async (t, inner) => {
+  const waited: string[] = [];
+  const database: Database = {
+    ...inner,
+    transaction: (work, options) =>
+      inner.transaction(
+        (sql) =>
+          work({
+            ...sql,
+            run: (asked, values) => {
+              if (!asked.name.startsWith("events.integrator")) waited.push(asked.name);
+              return sql.run(asked, values);
+            },
+          }),
+        options,
+      ),
+  };
+  const world = await pdpWorld(t, { realAudit: true, database });
+  const token = await world.houseToken();
+  const act = { subject: person("ben"), action: { name: "execute_quick" }, resource: { type: "workflows", id: "*" } };
+  const ask = async (): Promise<readonly string[]> => {
+    waited.length = 0;
+    for (const asked of [view("dan", "people"), act]) assert.equal((await world.ask(SINGLE, token, asked)).status, 200);
+    return [...waited];
+  };
+  assert.notDeepEqual(await ask(), [], "references are made");
+  assert.deepEqual(await ask(), ["events.subject_find", "events.subject_find"], "and found");
+  assert.deepEqual(await ask(), [], "facts, calls, audit rows and events go together, once the references are known");
+  assert.equal((await inner.run(calls)).length, 6);
 });
 
 const secrets: HouseSecrets = [Buffer.alloc(32, 1)];

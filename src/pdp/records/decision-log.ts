@@ -72,7 +72,7 @@ export const createDecisionLog = (parts: DecisionLogParts): DecisionLog => {
       const started = performance.now();
       try {
         await parts.change(async (sql) => {
-          await writeRows(sql, groups, now());
+          writeRows(sql, groups, now());
           return { result: undefined, events: groups.flatMap((group) => group.events), entries: groups.flatMap((group) => group.entries) };
         });
       } catch (cause) {

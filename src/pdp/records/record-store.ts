@@ -1,4 +1,4 @@
-import { statement, type Database, type Sql, type Statement } from "#store/database.ts";
+import { statement, type Database, type Statement, type TransactionSql } from "#store/database.ts";
 import type { CallRows } from "./call-rows.ts";
 import type { StoredCall, StoredItem } from "./record.ts";
 
@@ -85,13 +85,13 @@ export interface ListFilter {
   readonly limit: number;
 }
 
-/** Writes the rows of several calls; inside the caller's transaction. */
-export const writeRows = async (sql: Sql, groups: readonly CallRows[], now: Date): Promise<void> => {
+/** Posts the rows of several calls; inside the caller's transaction. */
+export const writeRows = (sql: TransactionSql, groups: readonly CallRows[], now: Date): void => {
   const calls = groups.flatMap((group) => group.calls);
   const facts = new Map(groups.flatMap((group) => [...group.facts]));
   if (facts.size > 0) {
     const rows = [...facts];
-    await sql.run(insertFacts, [
+    sql.post(insertFacts, [
       rows.map(([digest]) => digest),
       rows.map(([, kept]) => ("text" in kept ? kept.text : null)),
       rows.map(([, kept]) => ("sealed" in kept ? Buffer.from(kept.sealed).toString("base64") : null)),
@@ -99,7 +99,7 @@ export const writeRows = async (sql: Sql, groups: readonly CallRows[], now: Date
     ]);
   }
   const column = <K extends keyof (typeof calls)[number]>(name: K) => calls.map((call) => call[name]);
-  await sql.run(insertCalls, [
+  sql.post(insertCalls, [
     column("call_id"),
     column("part"),
     column("decided_at"),

@@ -29,7 +29,7 @@ export const recordTaking = async (
       events.push(eventOf(taken, "used", correlationId));
       entries.push(entryOf(taken, "used", theHouse(correlationId)));
     }
-    await writeRows(sql, [rows], parts.now());
+    writeRows(sql, [rows], parts.now());
     return { result: undefined, events, entries };
   });
   const late = new AbortController();
