@@ -73,6 +73,10 @@ export const linesOf = (headers: AnswerHeaders): readonly string[] => (headers i
 export const toResponse = (answer: Answer): Response =>
   answer instanceof Response ? answer : new Response(answer.body, { status: answer.status, headers: [...answer.headers] });
 
+/** Whether it is a stream of events, which leaves frame by frame and lasts as long as its reader stays. */
+export const isEventStream = (answer: Pick<Answer, "headers">): boolean =>
+  (answer.headers.get("content-type") ?? "").toLowerCase().startsWith("text/event-stream");
+
 /** Lets go of a body that nobody will read. */
 export const discard = (answer: Answer, reason?: unknown): void => {
   if (answer.body instanceof ReadableStream) answer.body.cancel(reason).catch(() => {});

@@ -30,6 +30,17 @@ export const guardContentType = (inbound: Inbound, accepted: readonly string[]):
 export const limitBody = (inbound: Inbound, limit: number): Inbound =>
   inbound.body === undefined ? inbound : { ...inbound, body: { ...inbound.body, limit } };
 
+/** The request with a body that has been read: whoever looks into it again finds the same bytes. */
+export const withReadBody = (inbound: Inbound, bytes: Uint8Array): Inbound => ({
+  ...inbound,
+  body: {
+    length: bytes.byteLength,
+    whole: async () => Buffer.from(bytes),
+    stream: () => new Blob([new Uint8Array(bytes)]).stream(),
+    failure: () => undefined,
+  },
+});
+
 /**
  * Reads a body of at most `limit` bytes, as it was meant: one that is compressed is not what its bytes say. Throws `body_too_large`,
  * `unsupported_media_type`, or why the body could not be read.

@@ -10,7 +10,7 @@ import type { Inbound } from "./front-door/inbound.ts";
 import type { RateDoor } from "./limits/rate-door.ts";
 import { isForeignNavigation, isNavigation, refreshPage } from "./plain-page.ts";
 import type { Proxy } from "./proxy/proxy.ts";
-import { limitBody } from "./read-body.ts";
+import { limitBody, withReadBody } from "./read-body.ts";
 import { hasBearer, type Recognised, type Recogniser } from "./recognise.ts";
 import { redirect } from "./reply.ts";
 import type { RevealDoor } from "./reveal-door.ts";
@@ -18,15 +18,21 @@ import { allowOf, chooseRoute, guardDeleteBody, requireRows } from "./routes/cho
 import { corsHeaders } from "./routes/cors-headers.ts";
 import { capturesOf, type Route, type RouteHit } from "./routes/route-table.ts";
 import type { SessionRecord } from "./sessions/session-store.ts";
-import type { createRawStreams } from "./streams/raw-streams.ts";
+import { isListening, type createRawStreams } from "./streams/raw-streams.ts";
 import type { createStreamRelay } from "./streams/stream-relay.ts";
 
-/** A request of a row that has passed every door. */
-export interface RouteCall {
+/** A request of a row that has been recognised. */
+interface Entered {
   readonly inbound: Inbound;
   readonly route: Route;
   readonly captures: ReadonlyMap<string, string>;
   readonly who: Recognised;
+}
+
+/** A request of a row that has passed every door. */
+export interface RouteCall extends Entered {
+  /** Passes them again, for an answer that lasts; throws when who asked may no more. */
+  readonly recheck: () => Promise<void>;
 }
 
 export type InsideHandler = (call: RouteCall) => Promise<Answer>;
@@ -74,31 +80,32 @@ export const createServeRoute = (parts: ServeRouteParts): ServeRoute => {
     }
   };
 
-  const send = async (call: RouteCall): Promise<Answer> => {
+  const send = async (call: Entered): Promise<Answer> => {
     const { inbound, route, captures, who } = call;
     const record = who.kind === "session" ? who.record : undefined;
-    const decide = () =>
+    const decide = async (asked: Inbound) =>
       who.kind === "none"
-        ? Promise.resolve({ body: undefined })
-        : parts.decide({ inbound, route, captures, asker: who.asker, record, method: inbound.method });
-    const { body } = await decide();
+        ? { body: undefined }
+        : parts.decide({ inbound: asked, route, captures, asker: who.asker, record, method: inbound.method });
+    const { body } = await decide(inbound);
+    const recheck = async (): Promise<void> => {
+      if (who.kind === "session") await parts.requireLiving(who.record);
+      else if (who.kind === "bearer") await parts.recogniser.bearer(inbound, route, captures);
+      // What the row of this moment says is for a new request to find out; an answer under way is still that of its own.
+      if (isListening(inbound) && !parts.isInForce(route)) throw new Problem("not_found");
+      await decide(body === undefined ? inbound : withReadBody(inbound, body));
+    };
     if (route.target.kind === "internal") {
       const handler = parts.inside[route.id];
       if (handler === undefined) throw new Problem("not_found");
-      const limited = { ...call, inbound: limitBody(inbound, route.row.body_limit) };
+      const limited = { ...call, recheck, inbound: limitBody(inbound, route.row.body_limit) };
       return parts.tracing.span("gateway.inside", {}, () => handler(limited));
     }
     if (route.row.streaming && who.kind === "session") {
       const requireLiving = () => parts.requireLiving(who.record);
-      const recheck = async (): Promise<void> => {
-        await requireLiving();
-        // What the row of this moment says is for a new request to find out.
-        if (!parts.isInForce(route)) throw new Problem("not_found");
-        await decide();
-      };
       return parts.tracing.span("gateway.proxy", { kind: "client" }, () => parts.relay({ ...call, who, body, requireLiving, recheck }));
     }
-    const forward = () => (route.row.streaming ? parts.rawStreams(parts.proxy, { ...call, body }) : parts.proxy.forward({ ...call, body }));
+    const forward = () => parts.rawStreams(parts.proxy, { ...call, body, recheck });
     return parts.tracing.span("gateway.proxy", { kind: "client" }, forward);
   };
 

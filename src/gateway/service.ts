@@ -151,7 +151,9 @@ export const createGateway = async (parts: GatewayParts): Promise<GatewayService
       joined.drain();
       if (listening.length > 0) await new Promise((resolve) => setTimeout(resolve, lbWaitMs));
       joined.endStreams();
+      const late = setTimeout(() => joined.cutStreams(), parts.config.shutdownDeadlineMs);
       await Promise.all(listening.map((one) => one.close(parts.config.shutdownDeadlineMs)));
+      clearTimeout(late);
       await joined[Symbol.asyncDispose]();
     },
   };

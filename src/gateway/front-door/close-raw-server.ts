@@ -6,6 +6,8 @@ import type { RawServer } from "./raw-server.ts";
  * in the air. Whoever still asks is answered, with `Connection: close`.
  */
 const IDLE_GRACE_MS = 500;
+/** How often connections are looked for that have come to rest since: their answers' heads had left before anybody stopped. */
+const LOOK_MS = 200;
 /** Time for the last refusals to leave. */
 const FLUSH_MS = 1000;
 
@@ -32,8 +34,10 @@ export const closeRawServer = async ({ server, refuseRest }: RawServer, deadline
   const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
   try {
     if (await within(closed, Math.min(IDLE_GRACE_MS, left()))) return;
-    server.closeIdleConnections();
-    if (await within(closed, left())) return;
+    do {
+      server.closeIdleConnections();
+      if (await within(closed, Math.min(LOOK_MS, left()))) return;
+    } while (left() > 0);
     refuseRest();
     if (await within(closed, FLUSH_MS)) return;
     server.closeAllConnections();

@@ -4,7 +4,7 @@ import { createServer as createTlsServer } from "node:https";
 import type { Duplex } from "node:stream";
 import { Problem } from "#contract/problem.ts";
 import { correlationIdOf } from "#http/correlation-id.ts";
-import { discard, type Answer } from "#gateway/answer.ts";
+import { discard, isEventStream, type Answer } from "#gateway/answer.ts";
 import { canonicalise } from "#gateway/canonical-path.ts";
 import type { ClientAddress } from "#gateway/limits/client-address.ts";
 import type { Load } from "#gateway/limits/load.ts";
@@ -232,8 +232,6 @@ export const createRawServer = (parts: RawServerParts): RawServer => {
     },
   };
 };
-
-const isEventStream = (made: Answer): boolean => (made.headers.get("content-type") ?? "").startsWith("text/event-stream");
 
 const singleHeader = (rawHeaders: readonly string[], wanted: string): string | undefined => {
   for (let at = 0; at < rawHeaders.length; at += 2) {

@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import type { ReadableStreamReadResult } from "node:stream/web";
-import { discard, linesOf, type Answer } from "#gateway/answer.ts";
+import { discard, isEventStream, linesOf, type Answer } from "#gateway/answer.ts";
 import type { ReaderWatch } from "./reader-watch.ts";
 
 /** These answers never have a body, whatever the upstream says. */
@@ -70,7 +70,7 @@ export const writeResponse = async (answer: Answer, outgoing: ServerResponse, op
   const left = () => void reader.cancel("the client has left").catch(() => {});
   outgoing.on("close", left);
   try {
-    if ((answer.headers.get("content-type") ?? "").startsWith("text/event-stream")) {
+    if (isEventStream(answer)) {
       writeHead(answer, outgoing, options);
       outgoing.flushHeaders();
       await pump(reader, outgoing, options.readers, undefined);

@@ -4,14 +4,18 @@ import { Problem } from "#contract/problem.ts";
 import { sseFrame } from "#http/sse.ts";
 import { personalSseHeaders } from "#gateway/proxy/cache-control.ts";
 import { reply } from "#gateway/reply.ts";
-import type { Inbound } from "#gateway/front-door/inbound.ts";
+import type { RouteCall } from "#gateway/serve-route.ts";
 import type { SessionRecord } from "#gateway/sessions/session-store.ts";
-import type { StreamRegistry } from "#gateway/streams/stream-registry.ts";
+import type { RightChanges } from "#gateway/streams/right-changes.ts";
+import { watchRight, type RightWatch } from "#gateway/streams/right-watch.ts";
+import type { ByeReason, StreamRegistry } from "#gateway/streams/stream-registry.ts";
+import { comeBackMs, RETRY_MS, STREAM_AGE_MS } from "#gateway/streams/stream-times.ts";
 
 export interface StreamHealthParts {
   readonly bus: Pick<LiveBus, "isFresh" | "head">;
   readonly isEmbedded: boolean;
   readonly registry: StreamRegistry;
+  readonly rightChanges: RightChanges;
   /** Throws when the session has ended. */
   readonly requireLiving: (record: SessionRecord) => Promise<void>;
   /** Whether the streams' upstream answers. */
@@ -23,7 +27,7 @@ const PERIOD_MS = 15_000;
 
 /**
  * `GET /api/v1/stream/health`: whether live streams tell the truth now, for the caller's own tenant. JSON, or with
- * `Accept: text/event-stream` the same as an event each 15 s.
+ * `Accept: text/event-stream` the same as an event each 15 s, on a stream that ends as the relayed ones do.
  */
 export const createStreamHealth = (parts: StreamHealthParts) => {
   const look = async (tenant: string) => {
@@ -44,7 +48,7 @@ export const createStreamHealth = (parts: StreamHealthParts) => {
     };
   };
 
-  const stream = async (record: SessionRecord): Promise<Response> => {
+  const stream = async (call: RouteCall, record: SessionRecord): Promise<Response> => {
     const place = parts.registry.claim(record.ref);
     // It may have ended while the decision was asked, when there was no place yet to be told at.
     await parts.requireLiving(record).catch((error: unknown) => {
@@ -53,10 +57,14 @@ export const createStreamHealth = (parts: StreamHealthParts) => {
     });
     const bytes = new TextEncoder();
     let timer: NodeJS.Timeout | undefined;
+    let age: NodeJS.Timeout | undefined;
+    let watch: RightWatch | undefined;
     let isOpen = true;
     const close = (): void => {
       isOpen = false;
       clearInterval(timer);
+      clearTimeout(age);
+      watch?.stop();
       place.release();
     };
     const body = new ReadableStream<Uint8Array>({
@@ -66,9 +74,10 @@ export const createStreamHealth = (parts: StreamHealthParts) => {
           const value = await look(record.tenant);
           write(sseFrame({ event: "health", data: JSON.stringify(value) }));
         };
-        const bye = (reason: string): void => {
+        const bye = (reason: ByeReason): void => {
           if (!isOpen) return;
-          write(sseFrame({ event: "bye", data: JSON.stringify({ type: "bye", at: parts.now().toISOString(), reason, retry_ms: 3000 }) }));
+          const data = { type: "bye", at: parts.now().toISOString(), reason, retry_ms: comeBackMs() };
+          write(sseFrame({ event: "bye", data: JSON.stringify(data) }));
           close();
           controller.close();
         };
@@ -76,9 +85,11 @@ export const createStreamHealth = (parts: StreamHealthParts) => {
           if ((controller.desiredSize ?? 0) < -64) bye("slow");
           else tell().catch(() => bye("upstream"));
         };
-        write(sseFrame({ retry: 3000 }));
+        write(sseFrame({ retry: RETRY_MS }));
         timer = setInterval(tellOrEnd, PERIOD_MS).unref();
-        place.opened({ bye });
+        age = setTimeout(() => bye("limit"), STREAM_AGE_MS).unref();
+        watch = watchRight({ rightChanges: parts.rightChanges, tenant: record.tenant, recheck: call.recheck, lost: bye });
+        place.opened({ bye, recheck: watch.soon });
         tellOrEnd();
       },
       cancel: close,
@@ -86,8 +97,8 @@ export const createStreamHealth = (parts: StreamHealthParts) => {
     return new Response(body, { headers: personalSseHeaders });
   };
 
-  return async (inbound: Inbound, record: SessionRecord): Promise<Response> => {
-    if ((inbound.headers.get("accept") ?? "").includes("text/event-stream")) return stream(record);
+  return async (call: RouteCall, record: SessionRecord): Promise<Response> => {
+    if ((call.inbound.headers.get("accept") ?? "").includes("text/event-stream")) return stream(call, record);
     const value = await look(record.tenant).catch((cause: unknown) => {
       throw new Problem("store_unavailable", { cause });
     });

@@ -14,8 +14,8 @@ import type { ExplainRoute } from "#gateway/routes-explained/explain-route.ts";
 import type { InsideHandler, RouteCall } from "#gateway/serve-route.ts";
 import type { GatewayParts } from "#gateway/service.ts";
 import type { SessionRecord } from "#gateway/sessions/session-store.ts";
-import type { StreamRegistry } from "#gateway/streams/stream-registry.ts";
 import type { OpenedSessions } from "./open-sessions.ts";
+import type { OpenStreams } from "./open-streams.ts";
 import type { ReloadRoutes } from "./reload-routes.ts";
 import type { RoutesInForce } from "./routes-in-force.ts";
 
@@ -74,7 +74,7 @@ export const createInsideHandlers = (
     readonly reload: ReloadRoutes;
     readonly explain: ExplainRoute;
     readonly sessions: OpenedSessions;
-    readonly registry: StreamRegistry;
+    readonly streams: Pick<OpenStreams, "registry" | "rightChanges">;
     readonly requireLiving: (record: SessionRecord) => Promise<void>;
     readonly decider: Decider;
     readonly answersCrud: HealthCheck;
@@ -104,7 +104,7 @@ export const createInsideHandlers = (
   const streamHealth = createStreamHealth({
     bus: parts.bus,
     isEmbedded: parts.database.kind === "pglite",
-    registry: opened.registry,
+    ...opened.streams,
     requireLiving: opened.requireLiving,
     isUpstreamUp: () =>
       opened.answersCrud(AbortSignal.timeout(CRUD_ANSWER_MS)).then(
@@ -149,7 +149,7 @@ export const createInsideHandlers = (
     "pdp.search.resource.bearer": searches("resource"),
     "pdp.search.action": searches("action"),
     "pdp.search.action.bearer": searches("action"),
-    "streams.health": (call) => streamHealth(call.inbound, sessionOf(call)),
+    "streams.health": (call) => streamHealth(call, sessionOf(call)),
     "sessions.list": sessionList.list,
     "sessions.end": sessionList.endOne,
     "sessions.end_of": sessionList.endOf,

@@ -26,9 +26,6 @@ import { isInTable } from "#gateway/routes/table-changes.ts";
 import { createServeRoute, type ServeRoute } from "#gateway/serve-route.ts";
 import type { GatewayParts } from "#gateway/service.ts";
 import type { SessionRecord } from "#gateway/sessions/session-store.ts";
-import { createRightChanges } from "#gateway/streams/right-changes.ts";
-import { createRawStreams } from "#gateway/streams/raw-streams.ts";
-import { createStreamRegistry } from "#gateway/streams/stream-registry.ts";
 import { createSessionKeys } from "#gateway/sessions/session-keys.ts";
 import { createStreamRelay } from "#gateway/streams/stream-relay.ts";
 import { createBuiltFiles } from "#gateway/web-client/built-files.ts";
@@ -36,6 +33,7 @@ import { createWebClient } from "#gateway/web-client/web-client.ts";
 import { noTracing } from "#telemetry/tracing.ts";
 import { createInsideHandlers } from "./inside-handlers.ts";
 import { openSessions } from "./open-sessions.ts";
+import { openStreams } from "./open-streams.ts";
 import { createReloadRoutes, type ReloadRoutes } from "./reload-routes.ts";
 import { openRoutes, type HeldRoutes } from "./routes-in-force.ts";
 import { createOwnPaths } from "./own-paths.ts";
@@ -49,8 +47,10 @@ export interface JoinedGateway {
   unready(): Promise<readonly string[]>;
   /** From now on not ready. */
   drain(): void;
-  /** Every stream ends with `bye` `drain`, and no new one begins. */
+  /** Every stream that listens ends, those with words of ours with `bye` `drain`, and no new one begins. */
   endStreams(): void;
+  /** Ends what else still streams: answers that had time to finish, and did not. */
+  cutStreams(): void;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -77,9 +77,9 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
 
   // A faulty table opens nothing.
   const routes = stack.use(await openRoutes(parts, origins));
-  const registry = createStreamRegistry({ perSession: config.streamsPerSession, total: config.streamMaxClients });
-  const reload = createReloadRoutes({ ...parts, routes, onRowsGone: () => registry.recheck() });
-  const rawStreams = createRawStreams({ total: config.streamMaxClients });
+  const streams = openStreams(parts);
+  const { registry, rightChanges } = streams;
+  const reload = createReloadRoutes({ ...parts, routes, onRowsGone: () => streams.recheck() });
   const authorization = createUpstreamAuthorization({
     ...parts,
     keys: createSessionKeys(parts.secrets),
@@ -93,10 +93,10 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
       parts,
       origins,
       (change) => {
-        registry.sessionChanged(change);
+        streams.sessionChanged(change);
         if (change.kind === "ended") authorization.forget(change.ref);
       },
-      () => registry.recheck(),
+      () => streams.recheck(),
     ),
   );
   const { sessions, cookies, keys } = opened;
@@ -140,7 +140,6 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
   // What stands behind them.
   const crud = routes.peerOf("crud");
   const answersCrud = (signal: AbortSignal) => ask(crud, crudHealth, { signal }).then(() => undefined);
-  const rightChanges = createRightChanges({ bus: parts.bus, log });
   const reveal = createRevealDoor(config.uiSecretReveal ?? parts.environment !== "production");
   const webClient = createWebClient({
     files: createBuiltFiles(parts.webFolder),
@@ -169,7 +168,7 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
     firstPartyClients,
     publicOrigin: origins.first,
   });
-  const inside = createInsideHandlers(parts, { routes, reload, explain, sessions: opened, registry, requireLiving, decider, answersCrud });
+  const inside = createInsideHandlers(parts, { routes, reload, explain, sessions: opened, streams, requireLiving, decider, answersCrud });
   const isInForce = (route: Route): boolean => isInTable(routes.table, route);
   const serveRouteOf = perUpstreams((upstreams) => {
     const proxy = createProxy({ ...parts, authorization, upstreams: upstreams.byName });
@@ -194,7 +193,7 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
       reveal,
       proxy,
       relay,
-      rawStreams,
+      rawStreams: streams.raw,
       requireLiving,
       isInForce,
       inside,
@@ -245,7 +244,8 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
     drain: () => {
       isDraining = true;
     },
-    endStreams: () => registry.drain(),
+    endStreams: () => streams.drain(),
+    cutStreams: () => streams.cut(),
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
 };

@@ -62,7 +62,12 @@ export const startClock = (milliseconds: number, onEnd: () => void): Clock => {
  */
 export const timedBody = (
   body: ReadableStream<Uint8Array>,
-  limits: { readonly idleMs: number | undefined; readonly leftMs: number | undefined },
+  limits: {
+    readonly idleMs: number | undefined;
+    readonly leftMs: number | undefined;
+    /** Called when the rest is not wanted: an upstream of this process hears it by its request's signal. */
+    readonly letGo?: () => void;
+  },
 ): ReadableStream<Uint8Array> => {
   const reader = body.getReader();
   let total: NodeJS.Timeout | undefined;
@@ -93,9 +98,9 @@ export const timedBody = (
           throw error;
         }
       },
-      cancel: (reason) => {
+      cancel: async (reason) => {
         stop();
-        return reader.cancel(reason);
+        await reader.cancel(reason).finally(() => limits.letGo?.());
       },
     },
     { highWaterMark: 0 },
@@ -105,6 +110,9 @@ export const timedBody = (
     stop();
     const problem = new Problem("upstream_timeout");
     controller.error(problem);
-    void reader.cancel(problem).catch(() => {});
+    reader
+      .cancel(problem)
+      .catch(() => {})
+      .finally(() => limits.letGo?.());
   }
 };

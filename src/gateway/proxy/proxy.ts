@@ -132,6 +132,7 @@ export const createProxy = (parts: ProxyParts): Proxy => {
         sentTo: { bases: upstream.bases, path },
         leftMs: budget.totalMs === undefined ? undefined : budget.totalMs - (performance.now() - started),
         budget,
+        letGo: () => stop.abort(new Error("the answer is not wanted any more")),
       };
     } catch (error) {
       throw body?.failure() ?? error;
@@ -144,7 +145,7 @@ export const createProxy = (parts: ProxyParts): Proxy => {
   return {
     open: async (call, more) => (await send(call, more)).answer,
     forward: async (call) => {
-      const { answer, sentTo, leftMs, budget } = await send(call);
+      const { answer, sentTo, leftMs, budget, letGo } = await send(call);
       let headers: HeaderLines;
       try {
         headers = clientHeaders(answer, call.route, sentTo);
@@ -152,7 +153,7 @@ export const createProxy = (parts: ProxyParts): Proxy => {
         discard(answer, error);
         throw error;
       }
-      const body = answer.body instanceof ReadableStream ? timedBody(answer.body, { idleMs: budget.idleMs, leftMs }) : answer.body;
+      const body = answer.body instanceof ReadableStream ? timedBody(answer.body, { idleMs: budget.idleMs, leftMs, letGo }) : answer.body;
       return { status: answer.status, headers, body };
     },
   };

@@ -1,58 +1,104 @@
-import { Problem } from "#contract/problem.ts";
-import type { Answer } from "#gateway/answer.ts";
+import { isEventStream, type Answer } from "#gateway/answer.ts";
+import type { Inbound } from "#gateway/front-door/inbound.ts";
 import type { Proxy, ProxyCall } from "#gateway/proxy/proxy.ts";
+import type { Recognised } from "#gateway/recognise.ts";
+import { endableBody } from "./endable-body.ts";
+import type { RightChanges } from "./right-changes.ts";
+import { watchRight } from "./right-watch.ts";
+import type { StreamPlace, StreamRegistry } from "./stream-registry.ts";
 
-/** The same body; `over` is called once, when it has ended, failed or been let go. */
-const untilOver = (body: ReadableStream<Uint8Array>, over: () => void): ReadableStream<Uint8Array> => {
-  const reader = body.getReader();
-  return new ReadableStream<Uint8Array>(
-    {
-      pull: async (controller) => {
-        try {
-          const { done, value } = await reader.read();
-          if (!done) {
-            controller.enqueue(value);
-            return;
-          }
-          over();
-          controller.close();
-        } catch (error) {
-          over();
-          throw error;
-        }
-      },
-      cancel: (reason) => {
-        over();
-        return reader.cancel(reason);
-      },
-    },
-    { highWaterMark: 0 },
-  );
-};
+export interface RawStreamsParts {
+  /** Of these streams alone: relayed ones have places of their own. */
+  readonly registry: StreamRegistry;
+  readonly rightChanges: RightChanges;
+  readonly now: () => Date;
+}
+
+export interface RawCall extends ProxyCall {
+  /** Recognises and decides again; throws when who asked may no more. */
+  readonly recheck: () => Promise<void>;
+}
+
+const LONGEST_TIMER_MS = 2_147_483_647;
 
 /**
- * Streaming rows without a session: passed on as they are, for as long as the client stays, and counted with no other request.
- * So there are at most `total` of them at once, besides those of sessions. Throws `too_many_streams` (429).
+ * Whether it is asked for in order to listen: it has no end of its own, and nobody loses an answer when it is ended. Of MCP
+ * the request says so in a header that is there for those on its way.
  */
-export const createRawStreams = (parts: { readonly total: number }): ((proxy: Proxy, call: ProxyCall) => Promise<Answer>) => {
-  let open = 0;
-  return async (proxy, call) => {
-    if (open >= parts.total) throw new Problem("too_many_streams", { headers: { "retry-after": "5" } });
-    open += 1;
-    let isOpen = true;
-    const release = (): void => {
-      if (isOpen) open -= 1;
-      isOpen = false;
+export const isListening = ({ method, headers }: Inbound): boolean =>
+  method === "GET" || headers.get("mcp-method") === "subscriptions/listen";
+
+/** When the credential ends by itself, in milliseconds since 1970. A session's end is told by its store. */
+const expiryOf = (who: Recognised): number | undefined => (who.kind === "bearer" ? who.caller.expiresAt * 1000 : undefined);
+
+const sessionOf = (who: Recognised): string | undefined => (who.kind === "session" ? who.record.ref : undefined);
+
+/**
+ * Streams that are passed on byte for byte: whatever a streaming row without a session brings, and event streams of any other
+ * row. Nothing is put in; but they end with the credential that they were opened with, with the right to them, and with the
+ * process. An event stream ends as if its upstream had ended it; any other body, which may not look complete, breaks off.
+ *
+ * Streaming rows are counted, with no other request: at most the registry's total at once. Throws `too_many_streams` (429).
+ */
+export const createRawStreams = (parts: RawStreamsParts): ((proxy: Proxy, call: RawCall) => Promise<Answer>) => {
+  const { registry, rightChanges, now } = parts;
+
+  const govern = (call: RawCall, answer: Answer, source: ReadableStream<Uint8Array>, place: StreamPlace) => {
+    const { who, inbound } = call;
+    const isWhole = isEventStream(answer) && !answer.headers.has("content-length");
+    let expiry: NodeJS.Timeout | undefined;
+    const { body, end } = endableBody(source, () => {
+      clearTimeout(expiry);
+      watch.stop();
+      place.release();
+    });
+    const expiresAt = expiryOf(who);
+    const watchClock = (): void => {
+      if (expiresAt === undefined) return;
+      const left = expiresAt - now().getTime();
+      if (left <= 0) end(isWhole);
+      else expiry = setTimeout(watchClock, Math.min(left, LONGEST_TIMER_MS)).unref();
     };
+    const watch = watchRight({
+      rightChanges,
+      tenant: who.kind === "none" ? undefined : who.asker.tenant,
+      recheck: call.recheck,
+      lost: () => end(isWhole),
+    });
+    watchClock();
+    place.opened({
+      bye: (reason) => {
+        // An answer under way has until the deadline.
+        if (reason !== "drain" || (isWhole && isListening(inbound))) end(isWhole);
+      },
+      recheck: watch.soon,
+    });
+    return { watch, answer: { status: answer.status, headers: answer.headers, body } };
+  };
+
+  /** A row that was not known to stream: what it brings may be no stream at all. */
+  const pass = async (proxy: Proxy, call: RawCall): Promise<Answer> => {
+    const answer = await proxy.forward(call);
+    if (!(answer.body instanceof ReadableStream) || !isEventStream(answer)) return answer;
+    const governed = govern(call, answer, answer.body, registry.adopt(sessionOf(call.who)));
+    // Its session may have ended while the upstream was asked, when there was no place yet to be told at.
+    governed.watch.now();
+    return governed.answer;
+  };
+
+  const stream = async (proxy: Proxy, call: RawCall): Promise<Answer> => {
+    const isServed = isListening(call.inbound) || !registry.isDraining;
+    const place = isServed ? registry.claim(sessionOf(call.who)) : registry.adopt(sessionOf(call.who));
     try {
       const answer = await proxy.forward(call);
-      const { status, headers, body } = answer;
-      if (body instanceof ReadableStream) return { status, headers, body: untilOver(body, release) };
-      release();
+      if (answer.body instanceof ReadableStream) return govern(call, answer, answer.body, place).answer;
+      place.release();
       return answer;
     } catch (error) {
-      release();
+      place.release();
       throw error;
     }
   };
+
+  return (proxy, call) => (call.route.row.streaming ? stream(proxy, call) : pass(proxy, call));
 };

@@ -1,5 +1,6 @@
 import { createSseParser, sseFrame, type SsePart } from "#http/sse.ts";
 import type { ByeReason, OpenStream } from "./stream-registry.ts";
+import { comeBackMs, RETRY_MS, STREAM_AGE_MS } from "./stream-times.ts";
 
 export interface RelayOptions {
   readonly upstream: ReadableStream<Uint8Array>;
@@ -29,8 +30,6 @@ const CHUNK_BYTES = 65_536;
 /** A reader that takes nothing for so long while its frames are at the limit is too slow; a burst is only waited out. */
 const SLOW_MS = 2000;
 const HEARTBEAT_MS = 15_000;
-const AGE_MS = 3_600_000;
-const RETRY_MS = 3000;
 
 const oneLine = (text: string): string => text.replace(/[\r\n\0]/g, "");
 
@@ -44,9 +43,6 @@ const frameOf = (part: SsePart & { readonly kind: "message" }): string =>
 /** The first word of a stream of the house; on the workflow stream control events are default messages. */
 const isHello = (part: SsePart & { readonly kind: "message" }): boolean =>
   part.event === "hello" || (part.event === "message" && part.data.startsWith('{"type":"hello",'));
-
-/** Between 2 and 5 s, so that clients cut at once do not come back at once. */
-const comeBackMs = (): number => 2000 + Math.round(Math.random() * 3000);
 
 /**
  * An event stream read and written anew, frame by frame: nothing that the upstream sends can end a frame early or pass for
@@ -106,7 +102,7 @@ export const relayBody = (options: RelayOptions): { readonly body: ReadableStrea
     });
     clearTimeout(slow);
   };
-  const age = setTimeout(() => bye("limit"), AGE_MS).unref();
+  const age = setTimeout(() => bye("limit"), STREAM_AGE_MS).unref();
 
   const take = (part: SsePart): void => {
     if (part.kind !== "message") return;

@@ -13,14 +13,19 @@ export interface OpenStream {
 }
 
 export interface StreamRegistry {
-  /** Takes a place for a stream of this session. Throws `too_many_streams` (429). */
-  claim(sessionRef: string): StreamPlace;
+  /** Takes a place for a stream of this session, or of nobody's. Throws `too_many_streams` (429), and `stopping` (503). */
+  claim(sessionRef?: string): StreamPlace;
+  /** Takes a place whether or not there is one: for a stream that has begun already. */
+  adopt(sessionRef?: string): StreamPlace;
   /** A session ended, here or in another process: its streams end with it. */
   sessionChanged(change: SessionChange): void;
   /** Some ends may not have been told: every stream looks again for itself. */
   recheck(): void;
-  /** Ends every stream. */
+  /** Ends every stream, and no new one is claimed. */
   drain(): void;
+  /** Ends those that still go on: there is no more time. */
+  cut(): void;
+  readonly isDraining: boolean;
   readonly open: number;
   readonly limit: number;
 }
@@ -45,61 +50,83 @@ const byeOf: Readonly<Record<EndReason, ByeReason>> = {
   policy: "revoked",
 };
 
-/** All event streams of this process, by session: so many a session, so many in all. */
-export const createStreamRegistry = (limits: { readonly perSession: number; readonly total: number }): StreamRegistry => {
-  const bySession = new Map<string, Set<{ stream: OpenStream | undefined; ended: ByeReason | undefined }>>();
-  let total = 0;
+export interface StreamRegistryParts {
+  /** Streams that one session may hold; as many as there are in all unless given. */
+  readonly perSession?: number;
+  readonly total: number;
+  /** Hears how many there are now. */
+  readonly counted?: (open: number) => void;
+}
+
+interface Held {
+  stream: OpenStream | undefined;
+  ended: ByeReason | undefined;
+}
+
+/** Streams of this process, by session: so many a session, so many in all. */
+export const createStreamRegistry = (parts: StreamRegistryParts): StreamRegistry => {
+  const { total, perSession = total, counted = () => {} } = parts;
+  const all = new Set<Held>();
+  const bySession = new Map<string, Set<Held>>();
   let isDraining = false;
 
-  const end = (places: Iterable<{ stream: OpenStream | undefined; ended: ByeReason | undefined }>, reason: ByeReason): void => {
+  const end = (places: Iterable<Held>, reason: ByeReason): void => {
     for (const place of places) {
       place.ended = reason;
       place.stream?.bye(reason);
     }
   };
 
+  const adopt = (sessionRef?: string): StreamPlace => {
+    const place: Held = { stream: undefined, ended: undefined };
+    const ofSession = sessionRef === undefined ? undefined : (bySession.get(sessionRef) ?? new Set<Held>());
+    if (sessionRef !== undefined && ofSession !== undefined) bySession.set(sessionRef, ofSession.add(place));
+    all.add(place);
+    counted(all.size);
+    return {
+      opened: (stream) => {
+        place.stream = stream;
+        // The session may have ended while the upstream was being asked.
+        if (place.ended !== undefined) stream.bye(place.ended);
+      },
+      release: () => {
+        if (!all.delete(place)) return;
+        counted(all.size);
+        if (sessionRef === undefined || ofSession === undefined) return;
+        ofSession.delete(place);
+        if (ofSession.size === 0 && bySession.get(sessionRef) === ofSession) bySession.delete(sessionRef);
+      },
+    };
+  };
+
   return {
+    adopt,
     claim: (sessionRef) => {
-      const held = bySession.get(sessionRef) ?? new Set();
-      if (isDraining) throw new Problem("stopping");
-      if (held.size >= limits.perSession || total >= limits.total)
-        throw new Problem("too_many_streams", { headers: { "retry-after": "5" } });
-      const place: { stream: OpenStream | undefined; ended: ByeReason | undefined } = { stream: undefined, ended: undefined };
-      held.add(place);
-      bySession.set(sessionRef, held);
-      total += 1;
-      return {
-        opened: (stream) => {
-          place.stream = stream;
-          // The session may have ended while the upstream was being asked.
-          if (place.ended !== undefined) stream.bye(place.ended);
-        },
-        release: () => {
-          if (!held.delete(place)) return;
-          total -= 1;
-          if (held.size === 0 && bySession.get(sessionRef) === held) bySession.delete(sessionRef);
-        },
-      };
+      if (isDraining) throw new Problem("stopping", { headers: { "retry-after": "5" } });
+      const held = sessionRef === undefined ? 0 : (bySession.get(sessionRef)?.size ?? 0);
+      if (held >= perSession || all.size >= total) throw new Problem("too_many_streams", { headers: { "retry-after": "5" } });
+      return adopt(sessionRef);
     },
     sessionChanged: (change) => {
-      if (change.kind === "ended") end([...(bySession.get(change.ref) ?? [])], byeOf[change.reason ?? "admin"] ?? "revoked");
+      if (change.kind === "ended") end(bySession.get(change.ref) ?? [], byeOf[change.reason ?? "admin"] ?? "revoked");
     },
     recheck: () => {
-      for (const place of [...bySession.values()].flatMap((places) => [...places])) {
-        if (place.stream?.recheck !== undefined) place.stream.recheck();
-        else place.stream?.bye("upstream");
+      for (const { stream } of all) {
+        if (stream?.recheck !== undefined) stream.recheck();
+        else stream?.bye("upstream");
       }
     },
     drain: () => {
       isDraining = true;
-      end(
-        [...bySession.values()].flatMap((places) => [...places]),
-        "drain",
-      );
+      end(all, "drain");
+    },
+    cut: () => end(all, "limit"),
+    get isDraining() {
+      return isDraining;
     },
     get open() {
-      return total;
+      return all.size;
     },
-    limit: limits.total,
+    limit: total,
   };
 };

@@ -1,11 +1,12 @@
 import { Problem } from "#contract/problem.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
-import { discard, type Answer } from "#gateway/answer.ts";
+import { discard, isEventStream, type Answer } from "#gateway/answer.ts";
 import { personalSseHeaders } from "#gateway/proxy/cache-control.ts";
 import { clientHeaders } from "#gateway/proxy/response-headers.ts";
 import type { Proxy, ProxyCall } from "#gateway/proxy/proxy.ts";
 import { relayBody } from "./relayed-body.ts";
 import type { RightChanges } from "./right-changes.ts";
+import { watchRight } from "./right-watch.ts";
 import type { StreamRegistry } from "./stream-registry.ts";
 
 export interface StreamRelayParts {
@@ -40,8 +41,6 @@ export interface RelayCall extends ProxyCall {
   readonly recheck: () => Promise<void>;
 }
 
-const RECHECK_MS = 60_000;
-const RECHECK_PAUSE_MS = 1000;
 const LAST_EVENT_ID = /^[\x21-\x7e]{1,256}$/;
 
 const guardAccept = (call: RelayCall): void => {
@@ -69,10 +68,8 @@ const parseResume = (call: RelayCall): { readonly id: string | undefined; readon
 };
 
 /** In the clear: nothing else can be read frame by frame. */
-const isEventStream = ({ status, headers }: Answer): boolean =>
-  status === 200 &&
-  (headers.get("content-type") ?? "").toLowerCase().startsWith("text/event-stream") &&
-  (headers.get("content-encoding") ?? "identity").toLowerCase() === "identity";
+const isReadable = (answer: Answer): boolean =>
+  answer.status === 200 && isEventStream(answer) && (answer.headers.get("content-encoding") ?? "identity").toLowerCase() === "identity";
 
 /** An upstream that said all it had with its head. */
 const streamOf = (bytes: Uint8Array): ReadableStream<Uint8Array> =>
@@ -104,7 +101,7 @@ export const createStreamRelay = (parts: StreamRelayParts): ((call: RelayCall) =
         headers: { accept: "text/event-stream", "accept-encoding": "identity", "last-event-id": resume.id },
         signal: stop.signal,
       });
-      if (!isEventStream(answer) || answer.body === null) {
+      if (!isReadable(answer) || answer.body === null) {
         place.release();
         if (answer.status < 400) {
           discard(answer);
@@ -127,26 +124,6 @@ export const createStreamRelay = (parts: StreamRelayParts): ((call: RelayCall) =
     upstream: ReadableStream<Uint8Array>,
     stop: AbortController,
   ): Response {
-    let pause: NodeJS.Timeout | undefined;
-    let checkedAt = performance.now();
-    const check = (): void => {
-      checkedAt = performance.now();
-      call.recheck().catch((error: unknown) => {
-        const code = error instanceof Problem ? error.code : "internal";
-        // Not decidable is not permitted: the client comes back and is refused or let in.
-        stream.bye(
-          code === "step_up_required" ? "step_up" : code === "access_denied" || code === "unauthenticated" ? "revoked" : "upstream",
-        );
-      });
-    };
-    const checkSoon = (): void => {
-      if (pause !== undefined) return;
-      const wait = Math.max(0, checkedAt + RECHECK_PAUSE_MS - performance.now());
-      pause = setTimeout(() => {
-        pause = undefined;
-        check();
-      }, wait).unref();
-    };
     const { body, stream } = relayBody({
       upstream,
       silenceSeconds: silenceOf(call, parts.silence),
@@ -154,16 +131,13 @@ export const createStreamRelay = (parts: StreamRelayParts): ((call: RelayCall) =
       now: parts.now,
       onDropped: () => parts.metrics.count("bff_security_events_total", { event_type: "stream_control_dropped", severity: "info" }),
       onClosed: () => {
-        clearInterval(timer);
-        clearTimeout(pause);
-        unwatch();
+        watch.stop();
         place.release();
         stop.abort();
       },
     });
-    const timer = setInterval(check, RECHECK_MS).unref();
-    const unwatch = parts.rightChanges.watch(call.who.record.tenant, checkSoon);
-    place.opened({ bye: (reason) => stream.bye(reason), recheck: checkSoon });
+    const watch = watchRight({ ...parts, tenant: call.who.record.tenant, recheck: call.recheck, lost: (reason) => stream.bye(reason) });
+    place.opened({ bye: (reason) => stream.bye(reason), recheck: watch.soon });
     return new Response(body, { headers: personalSseHeaders });
   }
 };
