@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { test, type TestContext } from "node:test";
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { createSseParser } from "#http/sse.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { measureDelay } from "#testing/measured-delay.ts";
 import { until } from "#testing/until.ts";
 import { signInPerson } from "./sign-in.ts";
 import { startTestHouse, type TestHouse, type TestHouseOptions } from "./test-house.ts";
+import { fetchToken } from "./tokens.ts";
 
 const start = async (t: TestContext, options: TestHouseOptions = {}): Promise<TestHouse> => {
   const house = await startTestHouse(options);
@@ -102,6 +104,27 @@ test("a stop under load with open streams fails no request that was accepted, an
   }
   assert.ok(lanes.reduce((sum, { statuses }) => sum + statuses.length, 0) > before, "requests went on while the house drained");
 });
+
+for (const [era, versionNegotiation] of [
+  ["2025-11-25", { mode: "legacy" }],
+  ["2026-07-28", { mode: { pin: "2026-07-28" } }],
+] as const)
+  test(`a stop does not wait for an MCP client of revision ${era} that only listens`, { timeout: 90_000 }, async (t) => {
+    // Far beyond the limit of this test: what listens must not be what the stop ends by.
+    const house = await start(t, { environment: { SHUTDOWN_DEADLINE_MS: "300000" } });
+    const token = await fetchToken(house.port, { user: "ben", agent: "agent:hr-assistant" });
+    const requestInit = { headers: { authorization: `Bearer ${token}` } };
+    const listChanged = { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => {} } };
+    const client = new Client({ name: "listener", version: "1" }, { versionNegotiation, listChanged });
+    client.onerror = () => {};
+    cleanUp(t, () => client.close());
+    await client.connect(new StreamableHTTPClientTransport(new URL(`${house.origin}/mcp`), { requestInit }));
+    const open = async () => (await (await fetch(`${house.origin}/metrics`)).text()).includes('gateway_streams{kind="raw"} 1\n');
+    await until(open);
+    const exit = exited(house);
+    house.process.kill("SIGTERM");
+    assert.equal(await exit, 0);
+  });
 
 test("a second signal means now", async (t) => {
   const house = await start(t, { environment: { SHUTDOWN_LB_WAIT_MS: "60000" } });
