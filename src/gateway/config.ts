@@ -178,6 +178,16 @@ export const gatewaySettings = {
     description: "Requests under way at once in one process, open streams not counted; more are answered 503.",
     default: "2000",
   }),
+  maxInFlightPerAddress: setting("MAX_IN_FLIGHT_PER_ADDRESS", integer(0, 1_000_000), {
+    description:
+      "Requests under way at once of one address (IPv6: of one /64), open streams not counted; more are answered 429. Behind a proxy in TRUSTED_PROXIES the address is that of its client. 0: no limit.",
+    default: "256",
+  }),
+  maxConnectionsPerAddress: setting("MAX_CONNECTIONS_PER_ADDRESS", integer(0, 1_000_000), {
+    description:
+      "Connections that one address (IPv6: one /64) may hold; more are closed as they come. Proxies in TRUSTED_PROXIES hold any number; each of their clients may have as many streams. 0: no limit.",
+    default: "1024",
+  }),
   shutdownLbWaitMs: setting("SHUTDOWN_LB_WAIT_MS", integer(0, 300_000).optional() as z.ZodType<number | undefined>, {
     description: "How long the gateway serves on after it says that it is not ready. Unset: 0 in dev and test, else 5000.",
     unit: "ms",

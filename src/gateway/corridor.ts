@@ -54,6 +54,15 @@ const methodLabel = (method: string): string => ((inboundMethods as readonly str
  * on the way becomes one answer, with the headers that every answer has.
  */
 export const createCorridor = (parts: CorridorParts): Corridor => {
+  const guardLoad = ({ clientAddress }: Inbound): void => {
+    const headers = { "retry-after": "1" };
+    if (parts.load.isOverOf(clientAddress)) {
+      parts.metrics.count("bff_rate_limit_violations_total", { client_id: "in_flight" });
+      throw new Problem("rate_limited", { detail: "Too many requests of this address are under way.", headers });
+    }
+    if (parts.load.isOver) throw new Problem("overloaded", { headers });
+  };
+
   const serve = async (inbound: Inbound, served: Served): Promise<Answer> => {
     const { target } = inbound;
     const own = parts.builtIns.find(target.path);
@@ -61,7 +70,7 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
       served.endpoint = own.builtIn.id;
       served.route = own.builtIn.path;
     }
-    if (parts.load.isOver && own?.builtIn.isNeverShed !== true) throw new Problem("overloaded", { headers: { "retry-after": "1" } });
+    if (own?.builtIn.isNeverShed !== true) guardLoad(inbound);
     if (inbound.origin === undefined && own?.builtIn.anyHost !== true) throw new Problem("misdirected_host");
     if (own !== undefined) {
       guardMarks(target, []);

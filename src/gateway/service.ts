@@ -139,6 +139,7 @@ export const createGateway = async (parts: GatewayParts): Promise<GatewayService
           origins,
           corridor: joined.corridor,
           load: joined.load,
+          connections: joined.connections,
           clientAddress: joined.clientAddress,
           ...(parts.tls === undefined ? {} : { tls: parts.tls }),
         },

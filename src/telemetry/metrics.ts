@@ -81,6 +81,8 @@ export const metricTable = {
   secrets_operations_total: counter(["op", "provider", "outcome"], "Secret operations."),
   secrets_operation_duration_seconds: timing(["op", "provider"], "Time of a secret operation."),
   secrets_denied_total: counter(["purpose", "code"], "Secret operations refused."),
+  gateway_connections: gauge([], "Open connections at the gateway."),
+  gateway_connections_refused_total: counter(["reason"], "Connections closed as they came: too many of their address, or of all."),
   gateway_streams: gauge(["kind"], "Open streams at the gateway: relayed frame by frame, or raw."),
   events_stream_clients: gauge(["stream"], "Open event streams."),
   events_stream_sent_total: counter(["stream"], "Events sent on streams."),

@@ -27,6 +27,9 @@ import { makeSession } from "./session.ts";
 /** All requests of a test come from one address: only tests of the limits themselves have real ones (`RATE_LIMITS: ""`). */
 export const wideRates = "login=1000000/s,anonymous=1000000/s,ingest=1000000/s,session=1000000/s,bearer=1000000/s";
 
+/** The same of what one address may hold at once. */
+const wideShares = { MAX_CONNECTIONS_PER_ADDRESS: "100000", MAX_IN_FLIGHT_PER_ADDRESS: "100000" };
+
 export const gatewayRooms = ["events", "gateway"] as const;
 
 /** One embedded database for all tests of a file; call it while they are being declared. Sessions of a test are its own. */
@@ -182,6 +185,7 @@ export const testGateway = async (t: TestContext, options: TestGatewayOptions = 
   const { values: config, faults } = readSettings(gatewaySettings, {
     SHUTDOWN_DEADLINE_MS: "1000",
     RATE_LIMITS: wideRates,
+    ...wideShares,
     ...options.settings,
   });
   if (faults.length > 0) throw new Error(JSON.stringify(faults));

@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { test, type TestContext } from "node:test";
+import { noAddressCount } from "#gateway/limits/address-count.ts";
+import { createConnectionDoor } from "#gateway/limits/connection-door.ts";
 import { createLoad } from "#gateway/limits/load.ts";
 import { asProblem, problemResponse } from "#http/problem-body.ts";
+import { createMetrics } from "#telemetry/metrics.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { rawExchange } from "#testing/gateway.ts";
 import { frontDoorLimits, type FrontDoorLimits } from "./front-door-limits.ts";
@@ -10,7 +13,7 @@ import { listenFrontDoor } from "./listener.ts";
 import { createPublicOrigins } from "./public-origins.ts";
 
 /** The front door alone: what stands behind it reads the body and says how long it was. */
-const open = async (t: TestContext, limits: Partial<FrontDoorLimits>): Promise<number> => {
+const open = async (t: TestContext, limits: Partial<FrontDoorLimits>, metrics = createMetrics()): Promise<number> => {
   const opened = await listenFrontDoor(
     {
       origins: createPublicOrigins(["http://localhost:8080"]),
@@ -28,6 +31,7 @@ const open = async (t: TestContext, limits: Partial<FrontDoorLimits>): Promise<n
         unparsed: () => {},
       },
       load: createLoad(1000),
+      connections: createConnectionDoor({ ofAddress: noAddressCount, metrics }),
       clientAddress: ({ peerAddress }) => peerAddress,
       limits: { connectionsCheckingInterval: 50, ...limits },
     },
@@ -96,7 +100,8 @@ test("a connection that rests too long between requests is closed without a word
 });
 
 test("connections over the limit are closed as they come, and a place that is left is free again", async (t) => {
-  const port = await open(t, { maxConnections: 2 });
+  const metrics = createMetrics();
+  const port = await open(t, { maxConnections: 2 }, metrics);
   const held = [connect({ port, host: "127.0.0.1" }), connect({ port, host: "127.0.0.1" })];
   await Promise.all(held.map((socket) => new Promise((resolve) => socket.on("connect", resolve))));
   // A connection counts from when the server takes it.
@@ -106,6 +111,8 @@ test("connections over the limit are closed as they come, and a place that is le
   }
   const refused = await rawExchange(port, get);
   assert.deepEqual([refused.text, refused.closed], ["", true]);
+  assert.match(await metrics.text(), /^gateway_connections_refused_total\{reason="all"\} 1$/m);
+  assert.match(await metrics.text(), /^gateway_connections 2$/m);
   await new Promise<void>((resolve) => held[0]?.on("close", () => resolve()).destroy());
   let answers = await rawExchange(port, get);
   for (let tries = 0; tries < 50 && answers.answers.length === 0; tries++) answers = await rawExchange(port, get);

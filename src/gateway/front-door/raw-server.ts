@@ -7,6 +7,7 @@ import { correlationIdOf } from "#http/correlation-id.ts";
 import { discard, isEventStream, type Answer } from "#gateway/answer.ts";
 import { canonicalise } from "#gateway/canonical-path.ts";
 import type { ClientAddress } from "#gateway/limits/client-address.ts";
+import type { ConnectionDoor } from "#gateway/limits/connection-door.ts";
 import type { Load } from "#gateway/limits/load.ts";
 import { createAwaited } from "./awaited.ts";
 import { guardFrame, type Frame } from "./frame.ts";
@@ -14,6 +15,7 @@ import { frontDoorLimits, type FrontDoorLimits } from "./front-door-limits.ts";
 import { inboundMethods, type Inbound } from "./inbound.ts";
 import type { PublicOrigins } from "./public-origins.ts";
 import { refuseConnection } from "./raw-refusal.ts";
+import { guardConnections } from "./guard-connections.ts";
 import { createReaderWatch } from "./reader-watch.ts";
 import { createRequestBody, type RequestBody } from "./request-body.ts";
 import { writeResponse } from "./response-writer.ts";
@@ -22,6 +24,7 @@ export interface RawServerParts {
   readonly origins: PublicOrigins;
   readonly corridor: Corridor;
   readonly load: Load;
+  readonly connections: ConnectionDoor;
   readonly clientAddress: ClientAddress;
   /** PEM texts; absent = plain HTTP. */
   readonly tls?: { readonly cert: string; readonly key: string };
@@ -164,7 +167,7 @@ export const createRawServer = (parts: RawServerParts): RawServer => {
       await writeResponse(refused, outgoing, { isHead: request.method === "HEAD", close: true, readers });
       return;
     }
-    const leave = parts.load.enter();
+    const leave = parts.load.enter(entered.inbound.clientAddress);
     exchanges.set(socket, { body: entered.body, outgoing });
     outgoing.on("close", () => {
       leave();
@@ -197,6 +200,7 @@ export const createRawServer = (parts: RawServerParts): RawServer => {
         });
   server.maxHeadersCount = 0;
   server.maxConnections = maxConnections;
+  guardConnections(server, parts.connections);
   server.on("request", begin);
   server.on("checkContinue", begin);
   server.on("checkExpectation", begin);

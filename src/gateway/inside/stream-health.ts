@@ -49,7 +49,7 @@ export const createStreamHealth = (parts: StreamHealthParts) => {
   };
 
   const stream = async (call: RouteCall, record: SessionRecord): Promise<Response> => {
-    const place = parts.registry.claim(record.ref);
+    const place = parts.registry.claim({ sessionRef: record.ref, clientAddress: call.inbound.clientAddress });
     // It may have ended while the decision was asked, when there was no place yet to be told at.
     await parts.requireLiving(record).catch((error: unknown) => {
       place.release();

@@ -3,7 +3,6 @@ import { crudHealth, uiConfig } from "#contract/tools.ts";
 import { createDecider } from "#pdp/decide.ts";
 import { createBackground } from "#gateway/background.ts";
 import type { BuiltIns } from "#gateway/built-in.ts";
-import { createNetworks } from "#gateway/config.ts";
 import { createCorridor } from "#gateway/corridor.ts";
 import { createCsrfDoor } from "#gateway/csrf.ts";
 import { createDecideRoute } from "#gateway/decide-route.ts";
@@ -11,11 +10,9 @@ import { createEndByDecision } from "#gateway/end-by-decision.ts";
 import type { Corridor } from "#gateway/front-door/raw-server.ts";
 import type { PublicOrigins } from "#gateway/front-door/public-origins.ts";
 import type { Upstreams } from "#gateway/proxy/open-upstreams.ts";
-import { createClientAddress, type ClientAddress } from "#gateway/limits/client-address.ts";
-import { createLoad, type Load } from "#gateway/limits/load.ts";
-import { createLocalBuckets } from "#gateway/limits/rate-buckets.ts";
-import { createFallbackBuckets, createRedisBuckets } from "#gateway/limits/redis-buckets.ts";
-import { createRateDoor } from "#gateway/limits/rate-door.ts";
+import type { ClientAddress } from "#gateway/limits/client-address.ts";
+import type { ConnectionDoor } from "#gateway/limits/connection-door.ts";
+import type { Load } from "#gateway/limits/load.ts";
 import { createProxy } from "#gateway/proxy/proxy.ts";
 import { createUpstreamAuthorization } from "#gateway/proxy/upstream-authorization.ts";
 import { createRecogniser } from "#gateway/recognise.ts";
@@ -32,6 +29,7 @@ import { createBuiltFiles } from "#gateway/web-client/built-files.ts";
 import { createWebClient } from "#gateway/web-client/web-client.ts";
 import { noTracing } from "#telemetry/tracing.ts";
 import { createInsideHandlers } from "./inside-handlers.ts";
+import { openLimits } from "./open-limits.ts";
 import { openSessions } from "./open-sessions.ts";
 import { openStreams } from "./open-streams.ts";
 import { createReloadRoutes, type ReloadRoutes } from "./reload-routes.ts";
@@ -43,6 +41,7 @@ export interface JoinedGateway {
   readonly corridor: Corridor;
   readonly reload: ReloadRoutes;
   readonly load: Load;
+  readonly connections: ConnectionDoor;
   readonly clientAddress: ClientAddress;
   unready(): Promise<readonly string[]>;
   /** From now on not ready. */
@@ -77,7 +76,8 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
 
   // A faulty table opens nothing.
   const routes = stack.use(await openRoutes(parts, origins));
-  const streams = openStreams(parts);
+  const { isTrustedProxy, rate, load, connections, clientAddress, streamsOfAddress } = openLimits(parts);
+  const streams = openStreams(parts, streamsOfAddress);
   const { registry, rightChanges } = streams;
   const reload = createReloadRoutes({ ...parts, routes, onRowsGone: () => streams.recheck() });
   const authorization = createUpstreamAuthorization({
@@ -121,21 +121,6 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
     sessionScopes: config.sessionScopes,
     firstPartyClients,
   });
-
-  const isTrustedProxy = createNetworks(config.trustedProxies);
-  const ownBuckets = createLocalBuckets();
-  const rate = createRateDoor({
-    buckets:
-      parts.redis === undefined
-        ? ownBuckets
-        : createFallbackBuckets(createRedisBuckets(parts.redis), ownBuckets, {
-            onLost: (cause) => log.warn("rate_limits_local", { cause }),
-          }),
-    rates: config.rateLimits,
-    metrics,
-    log,
-  });
-  const load = createLoad(config.maxInFlight);
 
   // What stands behind them.
   const crud = routes.peerOf("crud");
@@ -234,7 +219,8 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
     }),
     reload,
     load,
-    clientAddress: createClientAddress(isTrustedProxy),
+    connections,
+    clientAddress,
     unready: async () => {
       const reasons = isDraining ? ["draining"] : [];
       await opened.store.ready().catch(() => reasons.push("session_store"));

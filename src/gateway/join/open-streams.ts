@@ -1,3 +1,4 @@
+import type { AddressCount } from "#gateway/limits/address-count.ts";
 import type { GatewayParts } from "#gateway/service.ts";
 import type { SessionChange } from "#gateway/sessions/session-store.ts";
 import { createRawStreams } from "#gateway/streams/raw-streams.ts";
@@ -19,7 +20,10 @@ export interface OpenStreams {
   cut(): void;
 }
 
-export const openStreams = (parts: Pick<GatewayParts, "config" | "metrics" | "bus" | "log" | "now">): OpenStreams => {
+export const openStreams = (
+  parts: Pick<GatewayParts, "config" | "metrics" | "bus" | "log" | "now">,
+  ofAddress: AddressCount,
+): OpenStreams => {
   const { config, metrics, now } = parts;
   const total = config.streamMaxClients;
   const counting = (kind: "relayed" | "raw") => {
@@ -27,8 +31,8 @@ export const openStreams = (parts: Pick<GatewayParts, "config" | "metrics" | "bu
     counted(0);
     return counted;
   };
-  const relayed = createStreamRegistry({ perSession: config.streamsPerSession, total, counted: counting("relayed") });
-  const raw = createStreamRegistry({ total, counted: counting("raw") });
+  const relayed = createStreamRegistry({ perSession: config.streamsPerSession, total, ofAddress, counted: counting("relayed") });
+  const raw = createStreamRegistry({ total, ofAddress, counted: counting("raw") });
   const both = [relayed, raw];
   const rightChanges = createRightChanges(parts);
   return {

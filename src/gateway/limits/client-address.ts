@@ -3,7 +3,8 @@ import type { Inbound } from "#gateway/front-door/inbound.ts";
 
 /** An IPv4 address that a dual-stack socket shows as IPv6. */
 const MAPPED = /^::ffff:([0-9]{1,3}(?:\.[0-9]{1,3}){3})$/i;
-const plain = (address: string): string => MAPPED.exec(address)?.[1] ?? address;
+/** The address as IPv4 where it is one. */
+export const plainAddress = (address: string): string => MAPPED.exec(address)?.[1] ?? address;
 
 /** Where a client is, of what its request shows. */
 export type ClientAddress = (inbound: Pick<Inbound, "peerAddress" | "headers">) => string;
@@ -15,9 +16,9 @@ export type ClientAddress = (inbound: Pick<Inbound, "peerAddress" | "headers">) 
 export const createClientAddress =
   (isTrustedProxy: (address: string) => boolean): ClientAddress =>
   (inbound) => {
-    let address = plain(inbound.peerAddress);
+    let address = plainAddress(inbound.peerAddress);
     if (!isTrustedProxy(address)) return address;
-    const hops = (inbound.headers.get("x-forwarded-for") ?? "").split(",").map((hop) => plain(hop.trim()));
+    const hops = (inbound.headers.get("x-forwarded-for") ?? "").split(",").map((hop) => plainAddress(hop.trim()));
     for (const hop of hops.toReversed()) {
       if (isIP(hop) === 0) return address;
       address = hop;

@@ -5,7 +5,7 @@ import type { Recognised } from "#gateway/recognise.ts";
 import { endableBody } from "./endable-body.ts";
 import type { RightChanges } from "./right-changes.ts";
 import { watchRight } from "./right-watch.ts";
-import type { StreamPlace, StreamRegistry } from "./stream-registry.ts";
+import type { StreamOwner, StreamPlace, StreamRegistry } from "./stream-registry.ts";
 
 export interface RawStreamsParts {
   /** Of these streams alone: relayed ones have places of their own. */
@@ -31,7 +31,10 @@ export const isListening = ({ method, headers }: Inbound): boolean =>
 /** When the credential ends by itself, in milliseconds since 1970. A session's end is told by its store. */
 const expiryOf = (who: Recognised): number | undefined => (who.kind === "bearer" ? who.caller.expiresAt * 1000 : undefined);
 
-const sessionOf = (who: Recognised): string | undefined => (who.kind === "session" ? who.record.ref : undefined);
+const ownerOf = ({ who, inbound }: RawCall): StreamOwner => ({
+  sessionRef: who.kind === "session" ? who.record.ref : undefined,
+  clientAddress: inbound.clientAddress,
+});
 
 /**
  * Streams that are passed on byte for byte: whatever a streaming row without a session brings, and event streams of any other
@@ -80,7 +83,7 @@ export const createRawStreams = (parts: RawStreamsParts): ((proxy: Proxy, call: 
   const pass = async (proxy: Proxy, call: RawCall): Promise<Answer> => {
     const answer = await proxy.forward(call);
     if (!(answer.body instanceof ReadableStream) || !isEventStream(answer)) return answer;
-    const governed = govern(call, answer, answer.body, registry.adopt(sessionOf(call.who)));
+    const governed = govern(call, answer, answer.body, registry.adopt(ownerOf(call)));
     // Its session may have ended while the upstream was asked, when there was no place yet to be told at.
     governed.watch.now();
     return governed.answer;
@@ -88,7 +91,7 @@ export const createRawStreams = (parts: RawStreamsParts): ((proxy: Proxy, call: 
 
   const stream = async (proxy: Proxy, call: RawCall): Promise<Answer> => {
     const isServed = isListening(call.inbound) || !registry.isDraining;
-    const place = isServed ? registry.claim(sessionOf(call.who)) : registry.adopt(sessionOf(call.who));
+    const place = isServed ? registry.claim(ownerOf(call)) : registry.adopt(ownerOf(call));
     try {
       const answer = await proxy.forward(call);
       if (answer.body instanceof ReadableStream) return govern(call, answer, answer.body, place).answer;

@@ -1,4 +1,5 @@
 import { Problem } from "#contract/problem.ts";
+import { noAddressCount, type AddressCount } from "#gateway/limits/address-count.ts";
 import type { EndReason, SessionChange } from "#gateway/sessions/session-store.ts";
 
 /** Why the gateway ends a stream. */
@@ -12,11 +13,18 @@ export interface OpenStream {
   recheck?(): void;
 }
 
+/** Whose streams they are counted among. */
+export interface StreamOwner {
+  /** The session that they end with, if there is one. */
+  readonly sessionRef?: string | undefined;
+  readonly clientAddress: string;
+}
+
 export interface StreamRegistry {
-  /** Takes a place for a stream of this session, or of nobody's. Throws `too_many_streams` (429), and `stopping` (503). */
-  claim(sessionRef?: string): StreamPlace;
+  /** Takes a place for a stream. Throws `too_many_streams` (429), and `stopping` (503). */
+  claim(whose: StreamOwner): StreamPlace;
   /** Takes a place whether or not there is one: for a stream that has begun already. */
-  adopt(sessionRef?: string): StreamPlace;
+  adopt(whose: StreamOwner): StreamPlace;
   /** A session ended, here or in another process: its streams end with it. */
   sessionChanged(change: SessionChange): void;
   /** Some ends may not have been told: every stream looks again for itself. */
@@ -54,6 +62,8 @@ export interface StreamRegistryParts {
   /** Streams that one session may hold; as many as there are in all unless given. */
   readonly perSession?: number;
   readonly total: number;
+  /** Streams by address, these and others; unlimited unless given. */
+  readonly ofAddress?: AddressCount;
   /** Hears how many there are now. */
   readonly counted?: (open: number) => void;
 }
@@ -65,7 +75,7 @@ interface Held {
 
 /** Streams of this process, by session: so many a session, so many in all. */
 export const createStreamRegistry = (parts: StreamRegistryParts): StreamRegistry => {
-  const { total, perSession = total, counted = () => {} } = parts;
+  const { total, perSession = total, ofAddress = noAddressCount, counted = () => {} } = parts;
   const all = new Set<Held>();
   const bySession = new Map<string, Set<Held>>();
   let isDraining = false;
@@ -77,7 +87,8 @@ export const createStreamRegistry = (parts: StreamRegistryParts): StreamRegistry
     }
   };
 
-  const adopt = (sessionRef?: string): StreamPlace => {
+  const adopt = ({ sessionRef, clientAddress }: StreamOwner): StreamPlace => {
+    const leave = ofAddress.enter(clientAddress);
     const place: Held = { stream: undefined, ended: undefined };
     const ofSession = sessionRef === undefined ? undefined : (bySession.get(sessionRef) ?? new Set<Held>());
     if (sessionRef !== undefined && ofSession !== undefined) bySession.set(sessionRef, ofSession.add(place));
@@ -91,6 +102,7 @@ export const createStreamRegistry = (parts: StreamRegistryParts): StreamRegistry
       },
       release: () => {
         if (!all.delete(place)) return;
+        leave();
         counted(all.size);
         if (sessionRef === undefined || ofSession === undefined) return;
         ofSession.delete(place);
@@ -101,11 +113,16 @@ export const createStreamRegistry = (parts: StreamRegistryParts): StreamRegistry
 
   return {
     adopt,
-    claim: (sessionRef) => {
+    claim: (whose) => {
+      const { sessionRef, clientAddress } = whose;
       if (isDraining) throw new Problem("stopping", { headers: { "retry-after": "5" } });
       const held = sessionRef === undefined ? 0 : (bySession.get(sessionRef)?.size ?? 0);
-      if (held >= perSession || all.size >= total) throw new Problem("too_many_streams", { headers: { "retry-after": "5" } });
-      return adopt(sessionRef);
+      const refusal = (): Problem => new Problem("too_many_streams", { headers: { "retry-after": "5" } });
+      if (held >= perSession || all.size >= total) throw refusal();
+      const place = adopt(whose);
+      if (!ofAddress.isOver(clientAddress)) return place;
+      place.release();
+      throw refusal();
     },
     sessionChanged: (change) => {
       if (change.kind === "ended") end(bySession.get(change.ref) ?? [], byeOf[change.reason ?? "admin"] ?? "revoked");

@@ -90,7 +90,7 @@ export const createStreamRelay = (parts: StreamRelayParts): ((call: RelayCall) =
     guardAccept(call);
     const resume = parseResume(call);
     const { record } = call.who;
-    const place = parts.registry.claim(record.ref);
+    const place = parts.registry.claim({ sessionRef: record.ref, clientAddress: call.inbound.clientAddress });
     const stop = new AbortController();
     try {
       // It may have ended while the decision was asked, when there was no place yet to be told at.
