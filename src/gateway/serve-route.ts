@@ -18,7 +18,8 @@ import { allowOf, chooseRoute, guardDeleteBody, requireRows } from "./routes/cho
 import { corsHeaders } from "./routes/cors-headers.ts";
 import { capturesOf, type Route, type RouteHit } from "./routes/route-table.ts";
 import type { SessionRecord } from "./sessions/session-store.ts";
-import { isListening, type createRawStreams } from "./streams/raw-streams.ts";
+import { isListening } from "./streams/is-listening.ts";
+import type { createRawStreams } from "./streams/raw-streams.ts";
 import type { createStreamRelay } from "./streams/stream-relay.ts";
 
 /** A request of a row that has been recognised. */

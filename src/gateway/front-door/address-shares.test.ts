@@ -16,6 +16,7 @@ const routes = `version: 1
 services: { crud: { base_urls: ["\${CRUD_SERVICE_URL}"], audience: "\${CRUD_AUDIENCE}" } }
 routes:
   - { id: open, path: /open/*, target_service: crud, upstream_path: "/{path}", methods: [GET], auth: none, authz: none }
+  - { id: pages, path: /pages/*, target_service: crud, upstream_path: "/{path}", methods: [GET, POST], auth: session, authz: none }
   - { id: raw, path: /raw, target_service: crud, upstream_path: /stream, methods: [GET], auth: bearer, authz: none, streaming: true }
   - { id: events, path: /events, target_service: crud, upstream_path: /stream, methods: [GET], auth: session, authz: none, streaming: true }
 `;
@@ -25,7 +26,13 @@ interface Client {
   readonly text: () => string;
   readonly isClosed: () => boolean;
   ask(path: string, headers?: Readonly<Record<string, string>>): void;
+  post(path: string, headers: Readonly<Record<string, string>>): void;
 }
+
+const linesOf = (headers: Readonly<Record<string, string>>): string =>
+  Object.entries({ host: "localhost:8080", ...headers })
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join("");
 
 const enter = (t: TestContext, port: number, localAddress = "127.0.0.1"): Client => {
   const socket = connect({ port, host: "127.0.0.1", localAddress });
@@ -39,10 +46,8 @@ const enter = (t: TestContext, port: number, localAddress = "127.0.0.1"): Client
     socket,
     text: () => text,
     isClosed: () => isClosed,
-    ask: (path, headers = {}) => {
-      const lines = Object.entries({ host: "localhost:8080", ...headers }).map(([name, value]) => `${name}: ${value}\r\n`);
-      socket.write(`GET ${path} HTTP/1.1\r\n${lines.join("")}\r\n`);
-    },
+    ask: (path, headers = {}) => void socket.write(`GET ${path} HTTP/1.1\r\n${linesOf(headers)}\r\n`),
+    post: (path, headers) => void socket.write(`POST ${path} HTTP/1.1\r\n${linesOf(headers)}Content-Length: 2\r\n\r\n{}`),
   };
 };
 
@@ -64,12 +69,14 @@ const answerOf = async (
 const world = async (t: TestContext, settings: Readonly<Record<string, string>>) => {
   const upstream = recordingPeer();
   const gate = Promise.withResolvers<void>();
+  /** Streams that nobody wanted any more. */
+  const left = { count: 0 };
   upstream.answer = async (request) => {
     const { pathname } = new URL(request.url);
     if (pathname === "/stream") {
       const start = (controller: ReadableStreamDefaultController<Uint8Array>) =>
         controller.enqueue(new TextEncoder().encode("data: a\n\n"));
-      return new Response(new ReadableStream({ start }), { headers: sseHeaders });
+      return new Response(new ReadableStream({ start, cancel: () => void (left.count += 1) }), { headers: sseHeaders });
     }
     if (pathname === "/slow") await gate.promise;
     return Response.json({ done: true });
@@ -77,7 +84,7 @@ const world = async (t: TestContext, settings: Readonly<Record<string, string>>)
   const made = await testGateway(t, { database: await database(), routes, peers: { crud: upstream.peer }, settings });
   const { port } = await made.gateway.listen({ port: 0, hosts: ["127.0.0.1"] });
   const value = async (name: string) => Number(new RegExp(`^${name} (\\d+)$`, "m").exec(await made.metrics.text())?.[1] ?? Number.NaN);
-  return { made, upstream, port, release: () => gate.resolve(), value };
+  return { made, upstream, port, left, release: () => gate.resolve(), value };
 };
 
 const REFUSED = 'gateway_connections_refused_total\\{reason="address"\\}';
@@ -117,12 +124,14 @@ test("over TLS too, and before there is a handshake", async (t) => {
     parts: { tls: await selfSigned(t, ["localhost"]), publicOrigins: ["https://localhost:8080"] },
   });
   const { port } = await made.gateway.listen({ port: 0, hosts: ["127.0.0.1"] });
+  const sockets: Socket[] = [];
   const handshake = (localAddress: string): Promise<string> =>
     new Promise((resolve) => {
       const raw = connect({ port, host: "127.0.0.1", localAddress });
       raw.on("error", () => {});
       const socket = connectTls({ socket: raw, rejectUnauthorized: false, servername: "localhost" });
       cleanUp(t, () => socket.destroy());
+      sockets.push(socket);
       socket.on("secureConnect", () => resolve("made"));
       socket.on("error", () => resolve("refused"));
     });
@@ -130,6 +139,9 @@ test("over TLS too, and before there is a handshake", async (t) => {
   assert.equal(await handshake("127.0.0.1"), "refused");
   assert.equal(await handshake("127.0.0.2"), "made");
   assert.equal(await made.counted("gateway_connections_refused_total", { reason: "address" }), 1);
+  for (const socket of sockets) socket.destroy();
+  await until(async () => (await made.metrics.text()).includes("\ngateway_connections 0\n"));
+  assert.equal(await handshake("127.0.0.1"), "made", "its places are free again");
 });
 
 test("one address has so many requests under way and no more; streams are none, health is never refused", async (t) => {
@@ -152,6 +164,37 @@ test("one address has so many requests under way and no more; streams are none, 
   release();
   await until(() => slow.every((client) => client.text().startsWith("HTTP/1.1 200 ")));
   assert.equal((await answerOf(t, port, "/open/x")).status, 200, "the places are free again");
+});
+
+test("an answer that streams is a request under way until it ends, whoever has asked for it", async (t) => {
+  const { made, port, upstream } = await world(t, { MAX_IN_FLIGHT_PER_ADDRESS: "2" });
+  const { headers } = await made.signIn("person:ben");
+  const clients = Array.from({ length: 2 }, () => enter(t, port));
+  for (const client of clients) client.post("/pages/stream", headers);
+  await until(() => clients.every((client) => client.text().includes("data: a")));
+  assert.equal((await answerOf(t, port, "/open/x")).status, 429);
+  clients[0]?.socket.destroy();
+  await until(async () => (await answerOf(t, port, "/open/x")).status === 200);
+  assert.deepEqual(
+    upstream.seen.map(({ path }) => path),
+    ["/stream", "/stream", "/x"],
+  );
+});
+
+test("who listens on a row that was not known to stream takes a stream's place, or is refused and the upstream let go", async (t) => {
+  const { made, port, left } = await world(t, { STREAM_MAX_CLIENTS: "1" });
+  const { cookie } = await made.signIn("person:ben");
+  const first = enter(t, port);
+  first.ask("/pages/stream", cookie);
+  await until(() => first.text().includes("data: a"));
+  const second = await answerOf(t, port, "/pages/stream", { headers: cookie });
+  assert.match(second.text, /^HTTP\/1\.1 429 [^]*"code":"too_many_streams"/);
+  await until(
+    () => left.count,
+    (count) => count === 1,
+  );
+  first.socket.destroy();
+  await until(async () => (await answerOf(t, port, "/pages/stream", { headers: cookie })).status === 200);
 });
 
 test("requests that stand in line on one connection are all counted", async (t) => {

@@ -6,8 +6,6 @@ import type { RawServer } from "./raw-server.ts";
  * in the air. Whoever still asks is answered, with `Connection: close`.
  */
 const IDLE_GRACE_MS = 500;
-/** How often connections are looked for that have come to rest since: their answers' heads had left before anybody stopped. */
-const LOOK_MS = 200;
 /** Time for the last refusals to leave. */
 const FLUSH_MS = 1000;
 
@@ -30,14 +28,14 @@ const within = async (work: Promise<void>, milliseconds: number): Promise<boolea
 export const closeRawServer = async ({ server, refuseRest }: RawServer, deadlineMs: number): Promise<void> => {
   const started = performance.now();
   const left = (): number => Math.max(0, deadlineMs - (performance.now() - started));
+  // Answers whose heads left before now promised to keep their connections: when they have ended, those have the same time.
+  server.keepAliveTimeout = IDLE_GRACE_MS;
   // Node's HTTP server would end connections that look idle at once.
   const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
   try {
     if (await within(closed, Math.min(IDLE_GRACE_MS, left()))) return;
-    do {
-      server.closeIdleConnections();
-      if (await within(closed, Math.min(LOOK_MS, left()))) return;
-    } while (left() > 0);
+    server.closeIdleConnections();
+    if (await within(closed, left())) return;
     refuseRest();
     if (await within(closed, FLUSH_MS)) return;
     server.closeAllConnections();

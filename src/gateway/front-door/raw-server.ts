@@ -10,6 +10,7 @@ import type { ClientAddress } from "#gateway/limits/client-address.ts";
 import type { ConnectionDoor } from "#gateway/limits/connection-door.ts";
 import type { Load } from "#gateway/limits/load.ts";
 import { createAwaited } from "./awaited.ts";
+import { isListening } from "#gateway/streams/is-listening.ts";
 import { guardFrame, type Frame } from "./frame.ts";
 import { frontDoorLimits, type FrontDoorLimits } from "./front-door-limits.ts";
 import { inboundMethods, type Inbound } from "./inbound.ts";
@@ -174,8 +175,8 @@ export const createRawServer = (parts: RawServerParts): RawServer => {
       if (exchanges.get(socket)?.outgoing === outgoing) exchanges.delete(socket);
     });
     const made = await answer(entered);
-    // A stream lasts for hours: its number has limits of its own.
-    if (isEventStream(made)) leave();
+    // One that listens does so for hours: the number of those has limits of its own.
+    if (isEventStream(made) && isListening(entered.inbound)) leave();
     // What the client has not sent yet will not be read: the next request could not be told from it. And a server that
     // stops takes no next one.
     const close = entered.body?.isSettled() === false || !server.listening;

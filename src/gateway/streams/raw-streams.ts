@@ -1,8 +1,8 @@
-import { isEventStream, type Answer } from "#gateway/answer.ts";
-import type { Inbound } from "#gateway/front-door/inbound.ts";
+import { discard, isEventStream, type Answer } from "#gateway/answer.ts";
 import type { Proxy, ProxyCall } from "#gateway/proxy/proxy.ts";
 import type { Recognised } from "#gateway/recognise.ts";
 import { endableBody } from "./endable-body.ts";
+import { isListening } from "./is-listening.ts";
 import type { RightChanges } from "./right-changes.ts";
 import { watchRight } from "./right-watch.ts";
 import type { StreamOwner, StreamPlace, StreamRegistry } from "./stream-registry.ts";
@@ -20,13 +20,6 @@ export interface RawCall extends ProxyCall {
 }
 
 const LONGEST_TIMER_MS = 2_147_483_647;
-
-/**
- * Whether it is asked for in order to listen: it has no end of its own, and nobody loses an answer when it is ended. Of MCP
- * the request says so in a header that is there for those on its way.
- */
-export const isListening = ({ method, headers }: Inbound): boolean =>
-  method === "GET" || headers.get("mcp-method") === "subscriptions/listen";
 
 /** When the credential ends by itself, in milliseconds since 1970. A session's end is told by its store. */
 const expiryOf = (who: Recognised): number | undefined => (who.kind === "bearer" ? who.caller.expiresAt * 1000 : undefined);
@@ -79,11 +72,22 @@ export const createRawStreams = (parts: RawStreamsParts): ((proxy: Proxy, call: 
     return { watch, answer: { status: answer.status, headers: answer.headers, body } };
   };
 
+  /** An answer to more than listening is given whatever else streams; it counts among the requests under way. */
+  const placeOf = (call: RawCall, answer: Answer): StreamPlace => {
+    if (!isListening(call.inbound)) return registry.adopt(ownerOf(call));
+    try {
+      return registry.claim(ownerOf(call));
+    } catch (error) {
+      discard(answer, error);
+      throw error;
+    }
+  };
+
   /** A row that was not known to stream: what it brings may be no stream at all. */
   const pass = async (proxy: Proxy, call: RawCall): Promise<Answer> => {
     const answer = await proxy.forward(call);
     if (!(answer.body instanceof ReadableStream) || !isEventStream(answer)) return answer;
-    const governed = govern(call, answer, answer.body, registry.adopt(ownerOf(call)));
+    const governed = govern(call, answer, answer.body, placeOf(call, answer));
     // Its session may have ended while the upstream was asked, when there was no place yet to be told at.
     governed.watch.now();
     return governed.answer;
