@@ -32,17 +32,21 @@ const REVOKE = statement<{ readonly id: string }>(
   `update membership.delegation d set status = 'revoked', hold = null, ended_at = clock_timestamp(), end_reason = 'what-if', rev = rev + 1
    where d.delegator_id = $2 and d.agent_id = $3 and d.status in ('active', 'paused') and ${visible("d")} returning d.id`,
 );
-// Whatever a grant or ownership of the subject, its accounts and its groups leads to.
+// Whatever a grant or ownership of the subject, its accounts and its groups leads to; with a page its widgets, which show with it.
 const REACHED = statement<{ readonly type: string; readonly external_id: string }>(
   "membership.what_if_reached",
   `with recursive held(id, depth) as (
      select $2::text collate "C", 0 union
-     select e.dst, h.depth + 1 from held h join membership.edge e on e.src = h.id and e.kind in ('BELONGS_TO', 'MEMBER_OF') where h.depth < 9)
-   select distinct case when n.kind = 'Tool' then 'tool' else n.props ->> 'type' end as type,
-     case when n.kind = 'Tool' then n.id else n.external_id end as external_id
-   from held h join membership.edge e on e.src = h.id and e.kind in ('GRANTS_ACCESS', 'OWNS_RESOURCE') join membership.node n on n.id = e.dst
-   where n.kind in ('Tool', 'Resource') and ${visible("n")}
-     and case when n.kind = 'Tool' then n.id else n.external_id end is not null and (n.kind = 'Tool' or n.props ->> 'type' is not null)
+     select e.dst, h.depth + 1 from held h join membership.edge e on e.src = h.id and e.kind in ('BELONGS_TO', 'MEMBER_OF') where h.depth < 9),
+   reached(type, external_id) as (
+     select case when n.kind = 'Tool' then 'tool' else n.props ->> 'type' end, case when n.kind = 'Tool' then n.id else n.external_id end
+     from held h join membership.edge e on e.src = h.id and e.kind in ('GRANTS_ACCESS', 'OWNS_RESOURCE') join membership.node n on n.id = e.dst
+     where n.kind in ('Tool', 'Resource') and ${visible("n")})
+   select type, external_id from reached where type is not null and external_id is not null
+   union
+   select 'page.widget', w.external_id from reached r
+     join membership.node w on r.type = 'pages' and w.kind = 'Resource' and w.props ->> 'type' = 'page.widget'
+       and starts_with(w.external_id, r.external_id || ':') and ${visible("w")}
    order by 1, 2 limit 1000`,
 );
 

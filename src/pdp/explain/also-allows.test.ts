@@ -83,21 +83,21 @@ test("what a remedy says it would open beside is what real decisions open once i
   });
   const decide = (denied: Denied) => ask<EvaluationReply>("/access/v1/evaluation", question(denied));
 
-  // Whatever anybody was ever granted or made an owner of.
-  const granted = await world.world.sql<{ readonly type: string; readonly id: string }>(
-    `select distinct case when n.kind = 'Tool' then 'tool' else n.props ->> 'type' end as type,
-       case when n.kind = 'Tool' then n.id else n.external_id end as id
-     from membership.edge e join membership.node n on n.id = e.dst where e.kind in ('GRANTS_ACCESS', 'OWNS_RESOURCE')`,
+  // Every thing that the graph holds.
+  const things = await world.world.sql<{ readonly type: string; readonly id: string }>(
+    `select case when kind = 'Tool' then 'tool' else props ->> 'type' end as type,
+       case when kind = 'Tool' then id else external_id end as id
+     from membership.node where kind in ('Tool', 'Resource')`,
   );
-  assert.ok(granted.length > 15);
+  assert.ok(things.length > 15);
 
-  /** The other pairs, by the person or by the agent that asked: the collections, this very resource, and all that is granted to anybody. */
+  /** The other pairs, by the person or by the agent that asked: the collections, this very resource, and all that there is. */
   const permitted = async (denied: Denied): Promise<ReadonlySet<string>> => {
     const entity = pairOf(denied.type, denied.action)?.entity;
     const others = pairs
       .flatMap((pair) => {
         if (pair.of === "all") return [{ pair, id: "*" }];
-        const ids = granted.flatMap(({ type, id }) => (type === pair.type ? [id] : []));
+        const ids = things.flatMap(({ type, id }) => (type === pair.type ? [id] : []));
         return [...new Set([...ids, ...(pair.entity === entity ? [denied.id] : [])])].map((id) => ({ pair, id }));
       })
       .filter(({ pair, id }) => pair.key !== `${denied.type}:${denied.action}` || (pair.of !== "all" && id !== denied.id))

@@ -6,7 +6,7 @@ import { pairs, type Pair } from "#pdp/pairs.ts";
 import type { Question } from "#pdp/question.ts";
 import type { DecisionFacts } from "#pdp/records/decision-facts.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
-import { askAbout } from "#pdp/what-if/ask-about.ts";
+import { askAbout, namedByPolicies } from "#pdp/what-if/ask-about.ts";
 import type { Candidate } from "./candidate.ts";
 
 export interface OpenedElsewhere {
@@ -31,19 +31,25 @@ const MOST_ASKS = 400;
 /** Most things that the graph lists. */
 const MOST_REACHED = 1000;
 
-/** Steps that hold for whatever is asked; all but these and memberships are about the one thing alone. */
+/** Steps that hold for whatever is asked; all but these and what `brings` says are about the one thing alone. */
 const everywhere: ReadonlySet<string> = new Set(["sign_in_again", "reactivate_edge", "raise_limit"]);
 
+/** An edge that leads further than to the thing itself: to all that a group is granted, or from a page to its widgets. */
+const brings = (kind: string, question: Question): boolean =>
+  kind === "MEMBER_OF" || (question.pair.type === "pages" && (kind === "GRANTS_ACCESS" || kind === "OWNS_RESOURCE"));
+
 /**
- * A new membership brings what is granted to the group and to those that it is in; a strong sign-in or a delegation that goes on
+ * A new membership brings what is granted to the group and to those that it is in, a page its widgets; a strong sign-in or a delegation that goes on
  * may open what was granted before. Which things these are, and what facts hold of them then, the graph says as it is now: the
- * membership is made by the code that makes it in earnest, and taken back. Each pair of each thing is then decided before and
+ * edge is made by the code that makes it in earnest, and taken back. Each pair of each thing is then decided before and
  * after. At most two such questions to the graph, and one to the graph as it is; none for steps that are about one thing.
  */
 export const createLookElsewhere =
   (parts: ElsewhereParts): LookElsewhere =>
   async (question, lasting, engine) => {
-    const joins = lasting.flatMap(({ step }) => (step.edge?.kind === "MEMBER_OF" ? [step.edge] : []));
+    const joins = lasting.flatMap(({ step: { kind, edge } }) =>
+      kind === "add_edge" && edge !== undefined && brings(edge.kind, question) ? [edge] : [],
+    );
     const alike = lasting.filter(({ step }) => everywhere.has(step.kind));
     if (joins.length === 0 && alike.length === 0) return { opened: [], more: false };
     const { gatherIf } = parts.facts;
@@ -51,13 +57,14 @@ export const createLookElsewhere =
     const change: GraphChange = { tenant_id: question.tenant, add: joins, remove: [] };
     const who = { subject_id: question.facts.subject.id };
     const { reached } = await gatherIf([], { ...change, reach: who });
-    const targets = pairs.flatMap((pair) =>
-      pair.of === "all" || !engine.bundle.schema.actions.has(pair.key)
-        ? []
-        : reached
-            .filter(({ type, external_id: id }) => type === pair.type && !(type === question.pair.type && id === question.resourceId))
-            .map(({ external_id: id }) => ({ pair, id })),
-    );
+    const targets = pairs.flatMap((pair) => {
+      if (pair.of === "all" || !engine.bundle.schema.actions.has(pair.key)) return [];
+      const ids = reached.flatMap(({ type, external_id: id }) => (type === pair.type ? [id] : []));
+      // Without a new edge nothing that a policy names by itself is opened: what it asks of the person stays as it was.
+      const others = new Set([...ids, ...(joins.length === 0 ? [] : namedByPolicies(engine, pair))]);
+      if (pair.type === question.pair.type) others.delete(question.resourceId);
+      return [...others].map((id) => ({ pair, id }));
+    });
     const askers = question.agentId === undefined ? [who] : [who, { ...who, agent_id: question.agentId }];
     const asked = targets.slice(0, Math.floor(MOST_ASKS / askers.length));
     const asks = askers.flatMap((asker) => asked.map((target) => askAbout(asker, question.tenant, target)));

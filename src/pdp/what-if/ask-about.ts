@@ -1,4 +1,5 @@
 import type { Ask } from "#pdp/decision-point.ts";
+import type { Engine } from "#pdp/engine.ts";
 import type { Pair } from "#pdp/pairs.ts";
 
 /** One pair of one thing, or (`*`) of the whole collection. */
@@ -6,6 +7,13 @@ export interface Target {
   readonly pair: Pair;
   readonly id: string;
 }
+
+/** Things that the policies of a pair name themselves: they are permitted, or refused, without an edge that leads to them. */
+export const namedByPolicies = ({ bundle, slice }: Pick<Engine, "bundle" | "slice">, pair: Pair): readonly string[] => {
+  const type = `${pair.entity}::`;
+  if (pair.of === "all" || !bundle.schema.actions.has(pair.key)) return [];
+  return [...slice(pair.key).entities].flatMap((named) => (named.startsWith(type) ? [named.slice(type.length)] : []));
+};
 
 /** A question that nobody asked, about what somebody may: with the tools' scope, and nothing that a client sends. */
 export const askAbout = (

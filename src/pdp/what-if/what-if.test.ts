@@ -38,6 +38,19 @@ test("an edge taken away takes what hung on it", async () => {
   assert.deepEqual(named(reply.lost), ["pages/view my-work", "pages/view people", "pages/view_all", "tools/view_all"]);
 });
 
+test("a page that is granted, or no longer, takes its widgets with it", async () => {
+  const grant = { kind: "GRANTS_ACCESS", from: "group:people-ops", to: "resource:acme.pages.operations" };
+  const given = await readJson<Reply>(await ask({ subject_id: "person:ben", changes: { edges: { add: [grant] } } }));
+  assert.deepEqual(named(given.gained), ["page.widget/view operations:grid:runs", "pages/view operations"]);
+  const taken = { edges: { remove: [{ ...grant, to: "resource:acme.pages.people" }] } };
+  const left = await readJson<Reply>(await ask({ subject_id: "person:ben", changes: taken, actions: ["pages/view", "page.widget/view"] }));
+  assert.deepEqual(named(left.lost), [
+    "page.widget/view people:action:offboard",
+    "page.widget/view people:grid:employees",
+    "pages/view people",
+  ]);
+});
+
 test("a delegation gives an agent its tools and the audiences behind them", async () => {
   const lends = { edges: { add: [{ kind: "DELEGATES_TO", from: "person:ben", to: "agent:reporter" }] } };
   const reply = await readJson<Reply>(

@@ -9,7 +9,7 @@ import type { FactSource, GatheredIf, GraphChange } from "#pdp/fact-source.ts";
 import { pairs } from "#pdp/pairs.ts";
 import type { DecisionFacts } from "#pdp/records/decision-facts.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
-import { askAbout, type Target } from "./ask-about.ts";
+import { askAbout, namedByPolicies, type Target } from "./ask-about.ts";
 
 type Body = BodyOf<typeof whatIf>;
 type Reply = ReplyOf<typeof whatIf>;
@@ -24,15 +24,16 @@ export interface WhatIfParts {
 const MOST_PAIRS = 5_000;
 const PER_BATCH = 500;
 
-/** Every pair of the collections, and of the things that are named or reached. */
-const targetsOf = (body: Body, reached: GatheredIf["reached"]): readonly Target[] => {
+/** Every pair of the collections, and of the things that are named, in the question or by policies, or reached. */
+const targetsOf = (body: Body, reached: GatheredIf["reached"], versions: readonly Version[]): readonly Target[] => {
   const named = [...(body.resources ?? []), ...reached.map(({ type, external_id: id }) => ({ type, id }))];
   const wanted = body.actions === undefined ? undefined : new Set(body.actions);
   const targets = pairs.flatMap((pair): readonly Target[] => {
     if (wanted !== undefined && !wanted.has(`${pair.type}/${pair.action}`)) return [];
     if (pair.of === "all") return [{ pair, id: "*" }];
-    const ids = new Set(named.filter(({ type }) => type === pair.type).map(({ id }) => id));
-    return [...ids].map((id) => ({ pair, id }));
+    const ids = named.filter(({ type }) => type === pair.type).map(({ id }) => id);
+    const more = versions.flatMap(({ engine }) => namedByPolicies(engine, pair));
+    return [...new Set([...ids, ...more])].map((id) => ({ pair, id }));
   });
   return targets;
 };
@@ -77,7 +78,7 @@ export const askWhatIf = async (parts: WhatIfParts, body: Body, tenant: string, 
   const before = over(active, facts);
   const after = over(next, { ready: facts.ready, gather: (asks) => gatherIf(asks, change) });
 
-  const all = targetsOf(body, reach.reached);
+  const all = targetsOf(body, reach.reached, [active, next]);
   const targets = all.slice(0, MOST_PAIRS);
   const gained: Reply["gained"] = [];
   const lost: Reply["lost"] = [];
