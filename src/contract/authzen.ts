@@ -24,9 +24,9 @@ export const action = z.object({ name: word, properties: jsonMembers.optional() 
 
 /** What a policy enforcement point asks. Members that the standard does not know are not looked at: a `key` means something to the gateway's session and self modes alone. */
 export const evaluationRequest = z.object({
-  subject: subject.optional(),
+  subject,
   action,
-  resource,
+  resource: resource.required({ id: true }),
   context: jsonMembers.optional(),
 });
 

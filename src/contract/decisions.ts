@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { obligation } from "./authzen.ts";
+import { obligation, reasons } from "./authzen.ts";
 import { endpoint } from "./endpoint.ts";
 import { decisionId, timestamp } from "./ids.ts";
 
@@ -125,7 +125,7 @@ export const listDecisions = endpoint("pdp", "GET", "/access/v1/decisions", {
     action: z.string().optional(),
     resource_type: z.string().optional(),
     decision: z.enum(["true", "false"]).optional(),
-    reason: z.string().optional(),
+    reason: z.enum(reasons).optional(),
     correlation_id: z.string().optional(),
     /** `true`: only what somebody did and was permitted or refused; `false`: only what was asked to know what to show. */
     enforced: z.enum(["true", "false"]).optional(),

@@ -4,6 +4,7 @@ import type { Change } from "#events/change.ts";
 import type { Database } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
+import { BundleRefused } from "./bundle/bundle-refused.ts";
 import { readPolicyFolder } from "./bundle/policy-files.ts";
 import { followPointer, type Follower, type FollowerParts } from "./rollout/follow-pointer.ts";
 import { importBundle } from "./rollout/import-bundle.ts";
@@ -25,7 +26,11 @@ export const openPolicies = async (parts: {
 }): Promise<Follower> => {
   const { log } = parts;
   const folder = parts.policyDir === undefined ? builtIn : resolve(dirname(parts.configFile), parts.policyDir);
-  const imported = await importBundle(parts, await readPolicyFolder(folder), parts.autoActivate);
+  const files = await readPolicyFolder(folder).catch((error: unknown) => {
+    if (parts.policyDir === undefined || !(error instanceof BundleRefused)) throw error;
+    throw new BundleRefused(error.faults.map((fault) => ({ ...fault, message: `${fault.message} (policy_dir of ${parts.configFile})` })));
+  });
+  const imported = await importBundle(parts, files, parts.autoActivate);
   const acts = await auditOfflineActs(parts.change);
   const follower = await followPointer({ ...parts, ...parts.follow });
   const { version, engine } = follower.engines.current();

@@ -108,6 +108,15 @@ test("policies with a fault stop the start, with every fault", async (t) => {
   );
 });
 
+test("a folder without policies is refused, with the file that names it", async (t) => {
+  const folder = await folderOf(t);
+  const file = await fileOf(t, `policy_dir: ${folder}`);
+  await assert.rejects(pdpWorld(t, { settings: { PDP_CONFIG_FILE: file } }), {
+    name: "BundleRefused",
+    message: `${folder}: holds no policies (policy_dir of ${file})`,
+  });
+});
+
 test("policies of an own folder decide, and explanations name their file", async (t) => {
   const folder = await folderOf(t);
   await cp(policyFolder, folder, { recursive: true });

@@ -111,8 +111,7 @@ export const createTransparent = (parts: TransparentParts) => {
         parts.limits.itemBytes,
       );
       if (items.length === 0) {
-        if (!isObject(body["subject"])) throw new Problem("invalid_request", { errors: [{ path: "/subject", message: "is missing" }] });
-        // A batch without items is asked as what it is: the decision point alone says what else is wrong with it.
+        // A batch without items is asked as what it is: the decision point alone says what is wrong with it.
         const one = await pass(caller, sent, { ...call, path: `/access/v1/${form}`, read: readEvaluation });
         return { ...one, value: one.value[0] };
       }

@@ -72,7 +72,8 @@ export const serveReplays = (router: Router<Caller>, parts: ReplayEndpoints): vo
     const viewer = await parts.viewers.classOf(parts.pepOf(caller), params.id, recorded, controllers, correlationId, wanted);
     if (recorded === undefined || viewer === "none") throw new Problem("not_found");
     // What another version would say is for who may see all decisions; one's own are asked by the one that decides.
-    if (viewer !== "full" && (viewer !== "own" || body?.version !== undefined)) throw new Problem("access_denied");
+    if (viewer !== "full" && (viewer !== "own" || body?.version !== undefined))
+      await parts.viewers.refuse(parts.pepOf(caller), params.id, correlationId, wanted);
     const current = engines.current();
     const version = body?.version === undefined ? current.version : (await rollouts.requireAskable(body.version)).version;
     const engine = version === current.version ? current.engine : await engines.of(version);

@@ -117,3 +117,27 @@ test("who could make a change after a sign-in is asked for it, by the right that
   assert.equal((await as("ben", "/access/v1/what-if", ending, "strong")).status, 200);
   assert.equal((await as("cleo", "/access/v1/what-if", ending)).status, 403, "no sign-in makes it hers");
 });
+
+test("whose decision it is and who may not have it decided again is refused by a decision on record", async (t) => {
+  const world = await pdpWorld(t);
+  const id = (await askFor(world, "dan", "pages", "view", "people")).context?.decision_id ?? "";
+  const refused = await world.ask(`/access/v1/decisions/${id}/replay`, await world.personToken("dan"), {});
+  const body = await readJson<ProblemBody & { decision_id?: string; reason?: string }>(refused, 403);
+  assert.deepEqual([body.code, body.reason], ["access_denied", "not_granted"]);
+  const record = await world.ask(`/access/v1/decisions/${body.decision_id}`, await world.houseToken("gateway"));
+  assert.deepEqual((await readJson<DecisionRecord>(record)).resource, { type: "decisions", id });
+});
+
+test("a reason that no denial has is no filter", async (t) => {
+  const world = await pdpWorld(t);
+  const ask = async (reason: string) => world.ask(`/access/v1/decisions?reason=${reason}`, await world.personToken("ada"));
+  assert.equal((await ask("bogus")).status, 400);
+  assert.equal((await ask("chain_not_eligible")).status, 200);
+});
+
+test("what is wrong with a single question is said all at once", async (t) => {
+  const world = await pdpWorld(t);
+  const response = await world.ask("/access/v1/evaluation", await world.houseToken("gateway"), {});
+  const { errors = [] } = await readJson<ProblemBody>(response, 400);
+  assert.deepEqual(errors.map(({ path }) => path).toSorted(), ["/action", "/resource", "/subject"]);
+});

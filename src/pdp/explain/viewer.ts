@@ -1,4 +1,5 @@
 import type { Caller } from "#authn/caller.ts";
+import { Problem } from "#contract/problem.ts";
 import { createAskRights, type Right, type Standing } from "#pdp/endpoints/ask-rights.ts";
 import type { Pep } from "#pdp/endpoints/parse-ask.ts";
 import { createRequirePair, type RequirePairParts } from "#pdp/endpoints/require-pair.ts";
@@ -43,6 +44,13 @@ export const createViewers = (parts: RequirePairParts) => {
       const found = await standing(pep);
       if (found === "step_up") await requirePair(pep.caller, viewAll, correlationId);
       return found !== "denied";
+    },
+
+    /** Why somebody who knows of a decision may not do `wanted` with it: refused by a decision of its own. Always throws. */
+    refuse: async ({ caller }: Pep, id: string, correlationId: string, wanted: "own" | "full"): Promise<never> => {
+      await requirePair(caller, { ...viewAll, action: "explain", id }, correlationId);
+      if (wanted === "full") await requirePair(caller, viewAll, correlationId);
+      throw new Problem("access_denied");
     },
 
     /**
