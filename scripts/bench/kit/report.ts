@@ -12,6 +12,8 @@ export interface Figure {
   readonly target: string;
   /** undefined: there is no target to meet. */
   readonly isMet?: boolean;
+  /** Of a target that names a goal beyond it. */
+  readonly isGoalMet?: boolean;
 }
 
 /** What one subject found. */
@@ -34,6 +36,11 @@ const machine = (): string => {
 
 const row = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
 
+const metOf = ({ isMet, isGoalMet }: Figure): string => {
+  if (isMet === undefined) return "";
+  return `${isMet ? "yes" : "no"}${isGoalMet === undefined ? "" : `; goal ${isGoalMet ? "yes" : "no"}`}`;
+};
+
 const textOf = (section: Section): string => {
   const commit = spawnSync("git", ["rev-parse", "--short", "HEAD"], { encoding: "utf8" }).stdout.trim();
   return [
@@ -45,9 +52,7 @@ const textOf = (section: Section): string => {
     "",
     row(["what", "Sallyport", "reference", "ratio", "target", "met"]),
     row(["---", "---", "---", "---", "---", "---"]),
-    ...section.figures.map((one) =>
-      row([one.what, one.own, one.reference, one.ratio, one.target, one.isMet === undefined ? "" : one.isMet ? "yes" : "no"]),
-    ),
+    ...section.figures.map((one) => row([one.what, one.own, one.reference, one.ratio, one.target, metOf(one)])),
     ...(section.notes === undefined || section.notes.length === 0 ? [] : ["", ...section.notes.map((line) => `- ${line}`)]),
   ].join("\n");
 };
