@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { readSets } from "#pdp/interop/read-sets.ts";
 import { runCase, type Target } from "#pdp/interop/run-case.ts";
+import { sendOverHttp } from "#pdp/interop/send.ts";
 
 const help = `npm run interop -- --data DIR --pdp URL [--token T] [--only NAMES]
 
@@ -64,7 +65,7 @@ const sets = { cases: read.cases.filter(({ set }) => isNamed(set)), left: read.l
 const target: Target = {
   url: (pdp ?? "").replace(/\/$/, ""),
   token: given.token ?? process.env["INTEROP_TOKEN"],
-  send: (request) => fetch(request, { signal: AbortSignal.timeout(15_000) }),
+  send: sendOverHttp,
 };
 
 const tally = new Map<string, { passed: number; failed: string[] }>();

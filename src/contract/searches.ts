@@ -20,9 +20,9 @@ const pageReply = z.object({
   /** Results of this page. */
   count: z.number().int(),
 });
-/** `page` is there when one was asked for, or when there is more. */
-const entityResults = z.object({ results: z.array(z.object({ type: z.string(), id: z.string() })), page: pageReply.optional() });
-const actionResults = z.object({ results: z.array(z.object({ name: z.string() })), page: pageReply.optional() });
+/** `page` is there when one was asked for, or when there is more; it comes first, so that a reader of a stream knows how it goes on. */
+const entityResults = z.object({ page: pageReply.optional(), results: z.array(z.object({ type: z.string(), id: z.string() })) });
+const actionResults = z.object({ page: pageReply.optional(), results: z.array(z.object({ name: z.string() })) });
 export type SearchReply = z.infer<typeof entityResults> | z.infer<typeof actionResults>;
 
 const searchProblems = [

@@ -86,8 +86,8 @@ export const createSearchFacade = (parts: SearchFacadeParts) => {
     answerFacade(inbound, (requestId) => answer(kind, inbound, who, requestId));
 };
 
-/** The standard's members and no others. */
+/** The standard's members and no others, in its order. */
 const shown = (found: { readonly value: SearchReply; readonly headers: Readonly<Record<string, string>> }) => ({
-  value: { results: found.value.results, ...(found.value.page === undefined ? {} : { page: found.value.page }) },
+  value: { ...(found.value.page === undefined ? {} : { page: found.value.page }), results: found.value.results },
   headers: found.headers,
 });

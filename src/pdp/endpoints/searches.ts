@@ -53,7 +53,7 @@ export const serveSearches = (router: Router<Caller>, parts: SearchParts): void 
     caller: Caller,
     scan: Pick<Scan, "next" | "askOf" | "isHopeless">,
     show: (candidate: string) => T,
-  ): Promise<{ results: T[]; page?: Extract<SearchReply["page"], object> }> => {
+  ): Promise<{ page?: Extract<SearchReply["page"], object>; results: T[] }> => {
     const bound = boundOf(kind, sent, caller);
     const held = page?.token === undefined ? undefined : parts.tokens.open(page.token, bound);
     const limit = page?.limit ?? held?.limit ?? DEFAULT_LIMIT;
@@ -62,7 +62,8 @@ export const serveSearches = (router: Router<Caller>, parts: SearchParts): void 
     const results = found.map(show);
     if (page === undefined && goOn === undefined) return { results };
     const token = goOn === undefined ? "" : parts.tokens.seal({ after: goOn, limit }, bound);
-    return { results, page: { next_token: token, count: results.length } };
+    // First, as the standard asks (8.3).
+    return { page: { next_token: token, count: results.length }, results };
   };
 
   /** The tenant whose entities are looked at: the one that is named, else the caller's own; `*` may look at all. */

@@ -3,16 +3,23 @@ export interface InteropCase {
   /** File it comes from. */
   readonly set: string;
   readonly name: string;
-  readonly method: "GET" | "POST";
+  readonly method: "GET" | "POST" | "PUT";
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Exactly what is sent. */
+  /** Without any credential, whatever the run has. */
+  readonly anonymous?: true;
+  /** Exactly what is sent, with GET too. */
   readonly body: string | undefined;
   readonly expect: Expectation;
 }
 
 export interface Expectation {
-  readonly status: number;
+  /** One of these. */
+  readonly status: number | readonly number[];
+  /** It may be refused as a message, before anybody reads what it asks: then not even its X-Request-ID comes back. */
+  readonly unread?: true;
+  /** Headers that the answer must carry: a regular expression for each. */
+  readonly headers?: Readonly<Record<string, string>>;
   /** The whole body, member for member; arrays in order. */
   readonly body?: unknown;
   /** The decision alone; a context beside it is not looked at. */
@@ -25,6 +32,8 @@ export interface Expectation {
   readonly includes?: readonly unknown[];
   /** With so many results a page: all pages together are `results`, none twice, and only the last has no next token. */
   readonly pagesOf?: number;
+  /** Asked so often in a row, it is answered the same; results as a set, and a page's token may be another one. */
+  readonly again?: number;
   /** A discovery document of this decision point. */
   readonly discovery?: true;
 }

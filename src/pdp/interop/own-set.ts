@@ -8,21 +8,26 @@ const row = z
     name: z.string().min(1),
     post: z.string().startsWith("/").optional(),
     get: z.string().startsWith("/").optional(),
+    put: z.string().startsWith("/").optional(),
+    anonymous: z.literal(true).optional(),
     headers: z.record(z.string(), z.string()).default({}),
     body: z.unknown().optional(),
     text: z.string().optional(),
     expect: z.strictObject({
-      status: z.number().int().default(200),
+      status: z.number().int().or(z.array(z.number().int()).min(2)).default(200),
+      unread: z.literal(true).optional(),
+      headers: z.record(z.string(), z.string()).optional(),
       body: z.unknown().optional(),
       decision: z.boolean().optional(),
       decisions: z.array(z.boolean().or(z.literal("any"))).optional(),
       results: z.array(z.unknown()).optional(),
       includes: z.array(z.unknown()).optional(),
       pagesOf: z.number().int().min(1).optional(),
+      again: z.number().int().min(2).optional(),
       discovery: z.literal(true).optional(),
     }),
   })
-  .refine(({ post, get }) => (post === undefined) !== (get === undefined), "needs either post or get")
+  .refine(({ post, get, put }) => [post, get, put].filter((path) => path !== undefined).length === 1, "needs one of post, get and put")
   .refine(({ expect }) => expect.pagesOf === undefined || expect.results !== undefined, "pagesOf needs results");
 
 const given = <T extends object>(value: T): { [K in keyof T]: Exclude<T[K], undefined> } =>
@@ -34,12 +39,13 @@ export const readOwnSet = (set: string, text: string): readonly InteropCase[] =>
     .array(row)
     .min(1)
     .parse(parse(text))
-    .map(({ name, post, get, headers, body, text: sent, expect }) => ({
+    .map(({ name, post, get, put, anonymous, headers, body, text: sent, expect }) => ({
       set,
       name,
-      method: post === undefined ? "GET" : "POST",
-      path: post ?? get ?? "/",
+      method: post !== undefined ? "POST" : put !== undefined ? "PUT" : "GET",
+      path: post ?? put ?? get ?? "/",
       headers,
+      ...(anonymous === undefined ? {} : { anonymous }),
       body: sent ?? (body === undefined ? undefined : JSON.stringify(body)),
       expect: given(expect),
     }));

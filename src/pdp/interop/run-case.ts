@@ -1,13 +1,15 @@
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import type { Expectation, InteropCase } from "./interop-case.ts";
+import { isSameSet, shapeFaults } from "./answer-shape.ts";
 import { discoveryFaults } from "./discovery.ts";
 
 export interface Target {
   /** Base address of the decision point, without a slash at its end. */
   readonly url: string;
   readonly token: string | undefined;
-  readonly send: (request: Request) => Promise<Response>;
+  /** `body` is that of a GET, which a `Request` cannot hold. */
+  readonly send: (request: Request, body?: string) => Promise<Response>;
 }
 
 interface Got {
@@ -23,41 +25,40 @@ const show = (value: unknown): string => {
   return text.length > 200 ? `${text.slice(0, 200)}...` : text;
 };
 
+const statusesOf = ({ expect }: InteropCase): readonly number[] => [expect.status].flat();
+
 const ask = async (one: InteropCase, target: Target, body: string | undefined): Promise<Got> => {
   const requestId = randomUUID();
   const headers: Record<string, string> = {
     ...(body === undefined ? {} : { "content-type": "application/json" }),
-    ...(target.token === undefined ? {} : { authorization: `Bearer ${target.token}` }),
+    ...(target.token === undefined || one.anonymous === true ? {} : { authorization: `Bearer ${target.token}` }),
+    accept: "application/json",
     "x-request-id": requestId,
     ...one.headers,
   };
-  const response = await target.send(
-    new Request(`${target.url}${one.path}`, { method: one.method, headers, ...(body === undefined ? {} : { body }) }),
-  );
+  const bare = { method: one.method, headers };
+  const to = `${target.url}${one.path}`;
+  const response = await (one.method === "GET"
+    ? target.send(new Request(to, bare), body)
+    : target.send(new Request(to, { ...bare, ...(body === undefined ? {} : { body }) })));
   const text = await response.text();
   const faults: string[] = [];
-  const wanted = one.expect.status;
-  if (response.status !== wanted) faults.push(`status ${response.status} instead of ${wanted}: ${show(text)}`);
-  if (response.headers.get("x-request-id") !== headers["x-request-id"])
+  const wanted = statusesOf(one);
+  if (!wanted.includes(response.status)) faults.push(`status ${response.status} instead of ${wanted.join(" or ")}: ${show(text)}`);
+  if (one.expect.unread !== true && response.headers.get("x-request-id") !== headers["x-request-id"])
     faults.push(`X-Request-ID came back as ${show(response.headers.get("x-request-id"))}`);
   const type = response.headers.get("content-type") ?? "";
   if (response.status === 200 && !/^application\/json *(?:;|$)/i.test(type)) faults.push(`Content-Type is ${show(type)}`);
+  for (const [name, pattern] of Object.entries(one.expect.headers ?? {})) {
+    const value = response.headers.get(name);
+    if (value === null || !new RegExp(pattern).test(value)) faults.push(`${name} is ${show(value)}`);
+  }
   try {
-    return { status: response.status, body: text === "" ? undefined : JSON.parse(text), faults };
+    const read: unknown = text === "" ? undefined : JSON.parse(text);
+    return { status: response.status, body: read, faults: response.status === 200 ? [...faults, ...shapeFaults(one, read)] : faults };
   } catch {
-    return { status: response.status, body: text, faults: wanted === 200 ? [...faults, "the body is not JSON"] : faults };
+    return { status: response.status, body: text, faults: wanted.includes(200) ? [...faults, "the body is not JSON"] : faults };
   }
-};
-
-/** As sets: each side holds what the other holds, as often. */
-const isSameSet = (one: readonly unknown[], other: readonly unknown[]): boolean => {
-  const left = [...other];
-  for (const item of one) {
-    const at = left.findIndex((candidate) => isDeepStrictEqual(candidate, item));
-    if (at === -1) return false;
-    left.splice(at, 1);
-  }
-  return left.length === 0;
 };
 
 const decisionOf = (value: unknown): unknown => (isObject(value) ? value["decision"] : undefined);
@@ -88,8 +89,8 @@ const bodyFaults = (expect: Expectation, body: unknown): readonly string[] => {
   return faults;
 };
 
-/** Follows the tokens to the end; the second page and all behind it are asked for by the token alone. */
-const pageFaults = async (one: InteropCase, target: Target, limit: number): Promise<readonly string[]> => {
+/** Follows the tokens to the end; the second page and all behind it are asked for by the token, `beside` it what is sent again. */
+const pageFaults = async (one: InteropCase, target: Target, limit: number, beside: Members): Promise<readonly string[]> => {
   const question = JSON.parse(one.body ?? "{}") as Members;
   const wanted = one.expect.results ?? [];
   const seen: unknown[] = [];
@@ -103,20 +104,43 @@ const pageFaults = async (one: InteropCase, target: Target, limit: number): Prom
     if (results.length > limit) return [`${results.length} results on a page of ${limit}`];
     seen.push(...(results as readonly unknown[]));
     if (next["next_token"] === "") return isSameSet(seen, wanted) ? [] : [`pages hold ${show(seen)} instead of ${show(wanted)}`];
-    page = { token: next["next_token"] };
+    page = { ...beside, token: next["next_token"] };
   }
   return [`the pages do not end: ${show(seen)}`];
+};
+
+/** An answer without what may differ from one time to the next: the order of results, and the token that leads on. */
+const lastingOf = (body: unknown): readonly [rest: unknown, results: readonly unknown[]] => {
+  if (!isObject(body) || !Array.isArray(body["results"])) return [body, []];
+  const { results, page, ...rest } = body;
+  const goesOn = isObject(page) ? { ...page, next_token: page["next_token"] !== "" } : page;
+  return [{ ...rest, page: goesOn }, results as readonly unknown[]];
+};
+
+/** The further times of a case that is asked again and again. */
+const againFaults = async (one: InteropCase, target: Target, first: unknown): Promise<readonly string[]> => {
+  const [rest, results] = lastingOf(first);
+  for (let time = 2; time <= (one.expect.again ?? 1); time += 1) {
+    const got = await ask(one, target, one.body);
+    if (got.faults.length > 0) return got.faults;
+    const [ofRest, ofResults] = lastingOf(got.body);
+    if (!isDeepStrictEqual(ofRest, rest) || !isSameSet(ofResults, results))
+      return [`answered ${show(got.body)} the ${time}. time, and ${show(first)} before`];
+  }
+  return [];
 };
 
 /** What differs from the wanted answer; nothing: the case passes. */
 export const runCase = async (one: InteropCase, target: Target): Promise<readonly string[]> => {
   try {
-    if (one.expect.pagesOf !== undefined) return await pageFaults(one, target, one.expect.pagesOf);
+    const limit = one.expect.pagesOf;
+    // Clients send the token alone, or the question as it was with the token in it.
+    if (limit !== undefined) return [...(await pageFaults(one, target, limit, {})), ...(await pageFaults(one, target, limit, { limit }))];
     const got = await ask(one, target, one.body);
     // What else stands in an answer of another status says nothing more.
-    if (got.status !== one.expect.status) return got.faults;
+    if (!statusesOf(one).includes(got.status)) return got.faults;
     const discovery = one.expect.discovery === true && got.status === 200 ? await discoveryFaults(got.body, target) : [];
-    return [...got.faults, ...bodyFaults(one.expect, got.body), ...discovery];
+    return [...got.faults, ...bodyFaults(one.expect, got.body), ...discovery, ...(await againFaults(one, target, got.body))];
   } catch (error) {
     return [`no answer: ${error instanceof Error ? error.message : String(error)}`];
   }
