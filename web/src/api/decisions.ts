@@ -1,6 +1,6 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { z } from "zod";
-import { evaluateMany } from "#contract/authzen.ts";
+import { evaluateMany, type Reason } from "#contract/authzen.ts";
 import { getDecision, listDecisions } from "#contract/decisions.ts";
 import type { Client } from "./client.ts";
 import { GatewayError } from "./gateway-error.ts";
@@ -12,7 +12,7 @@ export interface DecisionFilter {
   readonly resource_type?: string;
   readonly decision?: "true" | "false";
   readonly enforced?: "true" | "false";
-  readonly reason?: string;
+  readonly reason?: Reason;
   readonly correlation_id?: string;
 }
 

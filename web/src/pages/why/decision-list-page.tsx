@@ -25,6 +25,7 @@ type Search = ReturnType<typeof route.useSearch>;
 const filterOf = (search: Search, subjectId: string): DecisionFilter => {
   const subject = search.whose === "mine" ? subjectId : search.subject;
   const verdict = search.verdict ?? "denied";
+  const reason = reasons.find((one) => one === search.reason);
   // A correlation id names one request: all of it is wanted.
   const asked = search.asked ?? (search.correlation === undefined ? "done" : "any");
   return {
@@ -34,7 +35,7 @@ const filterOf = (search: Search, subjectId: string): DecisionFilter => {
     ...(search.type === undefined ? {} : { resource_type: search.type }),
     ...(verdict === "any" ? {} : { decision: verdict === "denied" ? ("false" as const) : ("true" as const) }),
     ...(asked === "any" ? {} : { enforced: asked === "done" ? ("true" as const) : ("false" as const) }),
-    ...(search.reason === undefined ? {} : { reason: search.reason }),
+    ...(reason === undefined ? {} : { reason }),
     ...(search.correlation === undefined ? {} : { correlation_id: search.correlation }),
   };
 };
