@@ -189,7 +189,8 @@ test("on a telephone every cell of a list is on the screen, each with its title"
     ["/policies", "What it says"],
   ] as const) {
     await page.goto(`${house.origin}${path}`);
-    await page.getByRole("row").nth(1).waitFor();
+    // A page may hold several lists, each read by itself.
+    await page.locator(`tr[data-row] td[data-title="${title}"]`).first().waitFor();
     const seen = await page.evaluate(`(() => {
       const cells = [...document.querySelectorAll("tr[data-row] td")].filter((cell) => cell.childNodes.length > 0);
       const outside = cells.filter((cell) => cell.getBoundingClientRect().right > innerWidth + 1).length;
@@ -207,4 +208,29 @@ test("on a telephone every cell of a list is on the screen, each with its title"
     if (shots !== undefined) await page.screenshot({ path: `${shots}/phone${path.split("?")[0]?.replaceAll("/", "-")}.png` });
   }
   assert.deepEqual(faults, []);
+});
+
+test("without a network a page that was never opened says so inside the app; with one it opens, and the app is never replaced", async (t) => {
+  const { page, close } = await openPage(browser);
+  t.after(close);
+  await signIn(page, house.origin, "ben");
+  await page.getByRole("heading", { name: /^Hello, / }).waitFor();
+  const loads: string[] = [];
+  page.on("framenavigated", (frame) => void loads.push(frame.url()));
+  // What this document is known by; a document in its place would not know it.
+  await page.evaluate("globalThis.stillThere = true");
+  const navigation = page.getByRole("navigation", { name: "Main" });
+  await navigation.getByRole("link", { name: "Requests", exact: true }).waitFor();
+  await page.context().setOffline(true);
+  await navigation.getByRole("link", { name: "Requests", exact: true }).click();
+  await page.getByRole("heading", { name: "This page could not be loaded" }).waitFor();
+  if (shots !== undefined) await page.screenshot({ path: `${shots}/offline-page.png` });
+  await page.getByRole("button", { name: "Try again" }).click();
+  await page.getByRole("heading", { name: "This page could not be loaded" }).waitFor();
+  await navigation.getByRole("link", { name: "Home", exact: true }).click();
+  await page.getByRole("heading", { name: /^Hello, / }).waitFor();
+  assert.equal(await page.evaluate("globalThis.stillThere"), true, loads.join(" "));
+  await page.context().setOffline(false);
+  await navigation.getByRole("link", { name: "Requests", exact: true }).click();
+  await page.getByRole("heading", { name: "Requests", exact: true }).waitFor();
 });

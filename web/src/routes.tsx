@@ -1,6 +1,7 @@
-import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
+import { createRootRoute, createRoute, createRouter } from "@tanstack/react-router";
 import type { ReactElement } from "react";
 import { StepUpProvider } from "./session/step-up-dialog.tsx";
+import { lazyPage } from "./shell/lazy-page.tsx";
 import { NotFound, ScreenGate } from "./shell/screen-gate.tsx";
 import { delegations, policies, requests, tools, why } from "./shell/screens.ts";
 import { freeText, idText, nodeText, parseSearch, searchReader, stringifySearch } from "./shell/search.ts";
@@ -16,19 +17,19 @@ const Root = (): ReactElement => (
 
 const root = createRootRoute({ component: Root, notFoundComponent: NotFound });
 
-const ToolList = lazyRouteComponent(async () => await import("./pages/tools/tool-list-page.tsx"), "ToolListPage");
-const ToolPage = lazyRouteComponent(async () => await import("./pages/tools/tool-page.tsx"), "ToolPage");
-const DelegationList = lazyRouteComponent(async () => await import("./pages/delegations/delegation-list-page.tsx"), "DelegationListPage");
-const GrantPage = lazyRouteComponent(async () => await import("./pages/delegations/grant-page.tsx"), "GrantPage");
-const DelegationPage = lazyRouteComponent(async () => await import("./pages/delegations/delegation-page.tsx"), "DelegationPage");
-const DecisionList = lazyRouteComponent(async () => await import("./pages/why/decision-list-page.tsx"), "DecisionListPage");
-const DecisionPage = lazyRouteComponent(async () => await import("./pages/why/decision-page.tsx"), "DecisionPage");
-const RequestList = lazyRouteComponent(async () => await import("./pages/requests/request-list-page.tsx"), "RequestListPage");
-const RequestPage = lazyRouteComponent(async () => await import("./pages/requests/request-page.tsx"), "RequestPage");
-const PolicyList = lazyRouteComponent(async () => await import("./pages/policies/policy-list-page.tsx"), "PolicyListPage");
-const PolicyPage = lazyRouteComponent(async () => await import("./pages/policies/policy-page.tsx"), "PolicyPage");
-const VersionPage = lazyRouteComponent(async () => await import("./pages/policies/version-page.tsx"), "VersionPage");
-const DraftPage = lazyRouteComponent(async () => await import("./pages/policies/draft-page.tsx"), "DraftPage");
+const ToolList = lazyPage(async () => await import("./pages/tools/tool-list-page.tsx"), "ToolListPage");
+const ToolPage = lazyPage(async () => await import("./pages/tools/tool-page.tsx"), "ToolPage");
+const DelegationList = lazyPage(async () => await import("./pages/delegations/delegation-list-page.tsx"), "DelegationListPage");
+const GrantPage = lazyPage(async () => await import("./pages/delegations/grant-page.tsx"), "GrantPage");
+const DelegationPage = lazyPage(async () => await import("./pages/delegations/delegation-page.tsx"), "DelegationPage");
+const DecisionList = lazyPage(async () => await import("./pages/why/decision-list-page.tsx"), "DecisionListPage");
+const DecisionPage = lazyPage(async () => await import("./pages/why/decision-page.tsx"), "DecisionPage");
+const RequestList = lazyPage(async () => await import("./pages/requests/request-list-page.tsx"), "RequestListPage");
+const RequestPage = lazyPage(async () => await import("./pages/requests/request-page.tsx"), "RequestPage");
+const PolicyList = lazyPage(async () => await import("./pages/policies/policy-list-page.tsx"), "PolicyListPage");
+const PolicyPage = lazyPage(async () => await import("./pages/policies/policy-page.tsx"), "PolicyPage");
+const VersionPage = lazyPage(async () => await import("./pages/policies/version-page.tsx"), "VersionPage");
+const DraftPage = lazyPage(async () => await import("./pages/policies/draft-page.tsx"), "DraftPage");
 
 const homeRoute = createRoute({ getParentRoute: () => root, path: "/", component: HomePage, validateSearch: searchReader({}) });
 

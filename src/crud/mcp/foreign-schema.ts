@@ -115,6 +115,15 @@ const typeOf = (error: string): string => /Expected "(.+)"\.$/.exec(error)?.[1]?
 const number = (error: string): string => /(-?[\d.e+]+)\.?\)?$/.exec(error.replace(/\.$/, ""))?.[1] ?? "";
 const article = (type: string): string => (/^[aio]/.test(type) ? `an ${type}` : `a ${type}`);
 
+const MAX_SHOWN = 200;
+/** What a schema wants, as its own text: whoever may call the tool has read it. Long ones are only spoken of. */
+const wanted = (error: string, before: RegExp, lead: string, otherwise: string): string => {
+  const text = before.exec(error)?.[1];
+  return text === undefined || text.length > MAX_SHOWN ? otherwise : `${lead} ${text}`;
+};
+
+const counted = (error: string, what: string): string => `${number(error)} ${what}${number(error) === "1" ? "" : "s"}`;
+
 /** Our own words for each keyword: the library's messages repeat the value. */
 const messages: Readonly<Record<string, (error: string) => string>> = {
   type: (error) => `must be ${article(typeOf(error))}`,
@@ -122,19 +131,22 @@ const messages: Readonly<Record<string, (error: string) => string>> = {
   false: () => "is not known here",
   additionalProperties: () => "is not known here",
   unevaluatedProperties: () => "is not known here",
-  const: () => "must be the value the schema names",
-  enum: () => "must be one of the values the schema names",
+  const: (error) => wanted(error, /^Instance does not match (.*)\.$/s, "must be", "must be the value the schema names"),
+  enum: (error) =>
+    wanted(error, /^Instance does not match any of \[(.*)\]\.$/s, "must be one of", "must be one of the values the schema names"),
   format: (error) =>
-    error.includes('"re2:') ? "does not match the pattern" : `must be a ${/format "([^"]+)"/.exec(error)?.[1] ?? "text of its format"}`,
+    error.includes('"re2:')
+      ? wanted(error, /format "re2:(.*)"\.$/s, "must match", "does not match the pattern")
+      : `must be a ${/format "([^"]+)"/.exec(error)?.[1] ?? "text of its format"}`,
   minimum: (error) => `must be at least ${number(error)}`,
   maximum: (error) => `must be at most ${number(error)}`,
   exclusiveMinimum: (error) => `must be more than ${number(error)}`,
   exclusiveMaximum: (error) => `must be less than ${number(error)}`,
   multipleOf: (error) => `must be a multiple of ${number(error)}`,
-  minLength: () => "is too short",
-  maxLength: () => "is too long",
-  minItems: () => "has too few items",
-  maxItems: () => "has too many items",
+  minLength: (error) => `must have at least ${counted(error, "character")}`,
+  maxLength: (error) => `must have at most ${counted(error, "character")}`,
+  minItems: (error) => `must have at least ${counted(error, "item")}`,
+  maxItems: (error) => `must have at most ${counted(error, "item")}`,
   uniqueItems: () => "repeats an item",
 };
 

@@ -1,10 +1,40 @@
-/** What a history entry changed, as short lines: `member: before → after`. */
+import { words } from "../../strings/en.ts";
+import { formatMoment, formatMoney } from "../../strings/format.ts";
+
+/** What a history entry changed, as short lines in the page's own words: `Status: Active → Revoked`. */
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-const textOf = (value: unknown): string =>
-  value === undefined || value === null ? "-" : typeof value === "string" ? value : JSON.stringify(value);
+const plain = (value: unknown): string =>
+  value === undefined || value === null
+    ? "-"
+    : typeof value === "string"
+      ? value
+      : Array.isArray(value) && value.every((one) => typeof one === "string")
+        ? value.join(", ") || "-"
+        : JSON.stringify(value);
+
+const momentOf = (value: unknown): string =>
+  typeof value === "string" && !Number.isNaN(Date.parse(value)) ? formatMoment(value) : plain(value);
+const wordFrom =
+  (known: Readonly<Record<string, string>>) =>
+  (value: unknown): string =>
+    typeof value === "string" && Object.hasOwn(known, value) ? (known[value] ?? value) : plain(value);
+const { delegations, verdict } = words;
+const statuses = { active: verdict.active, paused: verdict.paused, revoked: verdict.revoked, expired: verdict.expired };
+
+/** Values that read otherwise than they are kept. Absent is not null: before there was a delegation it had no end either. */
+const values: Readonly<Record<string, (value: unknown) => string>> = {
+  status: wordFrom(statuses),
+  hold: wordFrom(delegations.holds),
+  capabilities: (value) => (value === null ? delegations.allTools : plain(value)),
+  budget_usd: (value) => (typeof value === "number" ? formatMoney(value) : plain(value)),
+  expires_at: (value) => (value === null ? delegations.never : momentOf(value)),
+  valid_from: momentOf,
+  created_at: momentOf,
+  ended_at: momentOf,
+};
 
 /** Members that say nothing to a person. */
 const quiet = new Set(["id", "version", "rev", "updated_at", "path", "tenant_id"]);
@@ -20,5 +50,9 @@ export const changeOf = (before: unknown, after: unknown): readonly string[] => 
       (name) =>
         (isObject(before) || told.has(name)) && !quiet.has(name) && JSON.stringify(old[name] ?? null) !== JSON.stringify(now[name] ?? null),
     )
-    .map((name) => (isObject(before) ? `${name}: ${textOf(old[name])} \u2192 ${textOf(now[name])}` : `${name}: ${textOf(now[name])}`));
+    .map((name) => {
+      const textOf = values[name] ?? plain;
+      const title = words.common.named(delegations.fields[name] ?? name);
+      return isObject(before) ? `${title}${textOf(old[name])} \u2192 ${textOf(now[name])}` : `${title}${textOf(now[name])}`;
+    });
 };
