@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import type { EvaluationReply } from "#contract/authzen.ts";
+import type { RpcResponse } from "#contract/json-rpc.ts";
 import { columns, matrixRows, nameOf, type Row } from "#pdp/matrix.ts";
 import { matrixFile } from "#testing/decision-matrix.ts";
 import { startTestHouse } from "./test-house.ts";
@@ -70,6 +71,26 @@ test("every person and agent, asking the gateway with a token of their own, is a
       for (const [index, row] of stepUp.entries()) compare(`${nameOf(row)} +mfa`, strong[index]);
     }
     assert.deepEqual(differ, []);
+
+    // Ben may start both workflows; nothing runs them, so their tools are in no list and a call finds none.
+    const ben = await fetchToken(house.port, { user: "ben" });
+    const rpc = async (method: string, params: object): Promise<RpcResponse> => {
+      const response = await fetch(`${house.origin}/api/crud/mcp/jsonrpc`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${ben}`, "content-type": "application/json" },
+        body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
+      });
+      return (await response.json()) as RpcResponse;
+    };
+    const listed = (await rpc("tools/list", {})).result as { readonly tools: readonly { readonly name: string }[] };
+    const names = listed.tools.map(({ name }) => name);
+    assert.ok(names.includes("people.demo.list_employees"), names.join());
+    assert.deepEqual(
+      names.filter((name) => name.startsWith("workflow")),
+      [],
+    );
+    for (const name of ["workflow.grant_access", "workflow.offboard"])
+      assert.equal((await rpc("tools/call", { name, arguments: {} })).error?.data?.code, "unknown_tool", name);
   } finally {
     assert.equal(await house.stop(), 0);
   }
