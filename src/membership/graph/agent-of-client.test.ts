@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Database } from "#store/database.ts";
 import { testDatabase } from "#testing/database.ts";
 import { graphRooms, graphWorld } from "#testing/membership.ts";
 import { createAgentOfClient } from "./agent-of-client.ts";
@@ -21,4 +22,40 @@ test("a client is the agent that names it, if exactly one active agent does", as
   assert.equal(await agentOf("agent:hr-assistant"), undefined, "two that claim it are none");
   await world.put({ ...second, state: "disabled" });
   assert.equal(await agentOf("agent:hr-assistant"), "agent:hr-assistant");
+});
+
+test("those that ask while it is read share the next read, which begins after all of them", async () => {
+  const reads: PromiseWithResolvers<readonly { id: string }[]>[] = [];
+  const asked: unknown[] = [];
+  const run = (_statement: unknown, values: unknown) => {
+    asked.push(values);
+    const reading = Promise.withResolvers<readonly { id: string }[]>();
+    reads.push(reading);
+    return reading.promise;
+  };
+  const agentOf = createAgentOfClient({ run: run as Database["run"] });
+  const first = agentOf("a");
+  const later = [agentOf("a"), agentOf("a"), agentOf("a")];
+  const other = agentOf("b");
+  assert.deepEqual(asked, [["a"], ["b"]]);
+  reads[0]!.resolve([{ id: "agent:old" }]);
+  assert.equal(await first, "agent:old");
+  assert.deepEqual(asked, [["a"], ["b"], ["a"]], "the next one began only now");
+  const latest = agentOf("a");
+  reads[2]!.resolve([{ id: "agent:new" }]);
+  assert.deepEqual(await Promise.all(later), ["agent:new", "agent:new", "agent:new"]);
+  // A read that fails says so to whom it was for, and to nobody else.
+  reads[1]!.reject(new Error("the database is away"));
+  await assert.rejects(other, /is away/);
+  const again = agentOf("b");
+  await new Promise(setImmediate);
+  reads[3]!.reject(new Error("the database is away"));
+  await assert.rejects(latest, /is away/);
+  reads[4]!.resolve([]);
+  assert.equal(await again, undefined);
+  assert.equal(asked.length, 5);
+  const anew = agentOf("a");
+  assert.equal(asked.length, 6, "nothing is kept");
+  reads[5]!.resolve([{ id: "agent:new" }]);
+  assert.equal(await anew, "agent:new");
 });

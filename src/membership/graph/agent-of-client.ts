@@ -5,11 +5,34 @@ const AGENT_OF_CLIENT = statement<{ id: string }>(
   "select n.id from membership.node n where n.kind = 'AIAgent' and n.props ->> 'client_id' = $1 and n.state = 'active' order by n.id limit 2",
 );
 
-/** The agent that an OAuth client is. `undefined`: it is none, or more than one claims it. */
-export const createAgentOfClient =
-  (database: Database): ((clientId: string) => Promise<string | undefined>) =>
-  async (clientId) => {
-    if (clientId.includes("\u0000")) return undefined;
+type Agent = Promise<string | undefined>;
+
+/**
+ * The agent that an OAuth client is. `undefined`: it is none, or more than one claims it. Each request of a client asks it,
+ * so those that ask while it is being read share the next read: one that begins after all of them, and is as true for each
+ * as one of its own.
+ */
+export const createAgentOfClient = (database: Pick<Database, "run">): ((clientId: string) => Agent) => {
+  const underWay = new Map<string, { readonly agent: Agent; next?: Agent }>();
+  const read = async (clientId: string): Agent => {
     const agents = await database.run(AGENT_OF_CLIENT, [clientId]);
     return agents.length === 1 ? agents[0]?.id : undefined;
   };
+  const begin = (clientId: string): Agent => {
+    const reading: { readonly agent: Agent; next?: Agent } = { agent: read(clientId) };
+    underWay.set(clientId, reading);
+    const end = (): void => {
+      if (underWay.get(clientId) === reading) underWay.delete(clientId);
+    };
+    reading.agent.then(end, end);
+    return reading.agent;
+  };
+  return async (clientId) => {
+    if (clientId.includes("\u0000")) return undefined;
+    const reading = underWay.get(clientId);
+    if (reading === undefined) return begin(clientId);
+    const after = (): Agent => begin(clientId);
+    reading.next ??= reading.agent.then(after, after);
+    return reading.next;
+  };
+};
