@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import test from "node:test";
 import { statement } from "#store/database.ts";
 import { silentLog } from "#telemetry/log.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { forEachDatabase } from "#testing/database.ts";
-import { createIntegrator, leafHash } from "./integrator.ts";
+import { createIntegrator } from "./integrator.ts";
 
 const QUEUE = statement("t.queue", "insert into events.audit_queue (entry_id, log, leaf) values ($1, $2, convert_to($3, 'UTF8'))");
 const LOGS = statement<{ log: string; origin: string; size: bigint }>(
@@ -38,10 +37,44 @@ const leafFor = (n: number, log: string): string =>
     data: { tool: "t", run_id: "r" },
   });
 
-test("the hash of a leaf is that of RFC 6962", () => {
-  // The empty leaf's hash, as the certificate transparency test vectors give it.
-  assert.equal(leafHash(new Uint8Array()), "6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d");
-  assert.equal(leafHash(Uint8Array.of(1)), createHash("sha256").update(Uint8Array.of(0, 1)).digest("hex"));
+forEachDatabase("the hash of a leaf is that of RFC 6962, and the leaf stays as it was", ["events"], async (t, database) => {
+  const integrator = createIntegrator({ database, log: silentLog, origin: "gate.example", everyMs: 60_000 });
+  cleanUp(t, () => integrator[Symbol.asyncDispose]());
+  const leaf = leafFor(1, "house").replace('"t"', '"\u00fc \u{1f600} \\\\ \\""');
+  await database.run(QUEUE, [idOf(1), "house", leaf]);
+  await integrator.integrate();
+  const [row] = await database.run<{ leaf: Uint8Array; leaf_hash: Uint8Array; tool: string }>(
+    statement("t.hash", "select leaf, leaf_hash, tool from events.audit_entry"),
+  );
+  assert.equal(Buffer.from(row!.leaf).toString("utf8"), leaf);
+  assert.equal(row!.tool, '\u00fc \u{1f600} \\ "');
+  const hash = createHash("sha256").update(Uint8Array.of(0)).update(leaf, "utf8").digest("hex");
+  assert.equal(Buffer.from(row!.leaf_hash).toString("hex"), hash);
+});
+
+forEachDatabase("rounds of several at once place each entry once, without a gap", ["events"], async (t, database, { second }) => {
+  const all = [database, (await second?.()) ?? database, (await second?.()) ?? database].map((one) =>
+    createIntegrator({ database: one, log: silentLog, origin: "gate.example", everyMs: 60_000 }),
+  );
+  for (const integrator of all) cleanUp(t, () => integrator[Symbol.asyncDispose]());
+  for (let n = 0; n < 120; n += 3) {
+    const queued = [n, n + 1, n + 2].map((at) => database.run(QUEUE, [idOf(at), at % 2 === 0 ? "house" : "tenant:acme", leafFor(at, "x")]));
+    await Promise.all([...queued, ...all.map((integrator) => integrator.integrate())]);
+  }
+  await all[0]!.integrate();
+  const entries = await database.run(ENTRIES);
+  assert.equal(new Set(entries.map(({ entry_id }) => entry_id)).size, 120);
+  for (const log of ["house", "tenant:acme"]) {
+    const places = entries.filter((entry) => entry.log === log).map(({ seq }) => seq);
+    assert.deepEqual(
+      places,
+      Array.from({ length: 60 }, (_, place) => BigInt(place)),
+    );
+  }
+  assert.deepEqual(
+    (await database.run(LOGS)).map(({ size }) => size),
+    [60n, 60n],
+  );
 });
 
 forEachDatabase(

@@ -1,6 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { createHash } from "node:crypto";
-import { statement, type Database, type Sql } from "#store/database.ts";
+import { statement, type Database } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { StreamHead } from "#events/emit.ts";
 
@@ -13,60 +12,45 @@ export interface Integrator {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-interface Queued {
-  readonly entry_id: string;
-  readonly log: string;
-  readonly leaf: Uint8Array;
-}
-
-const LOCK = statement<{ mine: boolean }>("events.integrator_lock", "select pg_try_advisory_xact_lock(7236128452) as mine");
-const TAKE = statement<Queued>(
-  "events.integrator_take",
-  `delete from events.audit_queue where entry_id in (select entry_id from events.audit_queue order by entry_id limit $1)
-   returning entry_id, log, leaf`,
-);
-const SIZE = statement<{ size: bigint }>(
-  "events.integrator_size",
-  `insert into events.audit_log as l (log, origin, size) values ($1, $2 || '/' || $1 || '/1', $3)
-   on conflict (log) do update set size = l.size + excluded.size returning size`,
-);
-/** Each leaf is read once (`offset 0` keeps the planner from reading it again for every column). */
-const INSERT = statement(
-  "events.integrator_insert",
-  `insert into events.audit_entry (log, seq, entry_id, leaf, leaf_hash, at, writer, writer_n, category, phase, act_id, outcome, code,
-     subject_ref, agent_id, delegation_id, session_ref, tool, resource_type, resource_id, resource_ref, decision_id, run_id, correlation_id)
-   select $1, $2::bigint + place - 1, id::uuid, convert_to(leaf, 'UTF8'), decode(hash, 'hex'),
-     (e ->> 'at')::timestamptz, e -> 'writer' ->> 'id', (e -> 'writer' ->> 'n')::bigint, e ->> 'category', e ->> 'phase', e ->> 'act_id',
-     e ->> 'outcome', e ->> 'code', e -> 'actor' ->> 'subject_ref', e -> 'actor' ->> 'agent_id', e -> 'actor' ->> 'delegation_id',
-     e -> 'actor' ->> 'session_ref', e -> 'data' ->> 'tool', e -> 'resource' ->> 'type', e -> 'resource' ->> 'id',
-     e -> 'resource' ->> 'ref', e ->> 'decision_id', e -> 'data' ->> 'run_id', e ->> 'correlation_id'
-   from unnest($3::text[], $4::text[], $5::text[]) with ordinality as given (id, leaf, hash, place), lateral (select leaf::jsonb as e offset 0) as read`,
+/**
+ * A round in one statement, so that no leaf leaves the database for it. Without the lock nothing is taken. The hash of a
+ * leaf is that of RFC 6962: of 0x00 and its bytes, so that no leaf can pass for a node. Each leaf is read once (`offset 0`
+ * keeps the planner from reading it again for every column). What another round took since this one began is gone from the
+ * queue and not taken again; the size of a log is its newest.
+ */
+const MOVE = statement<{ log: string; size: bigint; moved: bigint }>(
+  "events.integrate",
+  `with lock as materialized (select pg_try_advisory_xact_lock(7236128452) as mine),
+   taken as (
+     delete from events.audit_queue where entry_id in
+       (select entry_id from events.audit_queue where (select mine from lock) order by entry_id limit $1)
+     returning entry_id, log, leaf),
+   grown as (
+     insert into events.audit_log as l (log, origin, size)
+     select log, $2 || '/' || log || '/1', count(*) from taken group by log order by log
+     on conflict (log) do update set size = l.size + excluded.size
+     returning l.log, l.size),
+   placed as (
+     select t.log, t.entry_id, t.leaf, g.size - count(*) over (partition by t.log)
+         + row_number() over (partition by t.log order by t.entry_id) - 1 as seq
+     from taken t join grown g using (log)),
+   kept as (
+     insert into events.audit_entry (log, seq, entry_id, leaf, leaf_hash, at, writer, writer_n, category, phase, act_id, outcome, code,
+       subject_ref, agent_id, delegation_id, session_ref, tool, resource_type, resource_id, resource_ref, decision_id, run_id, correlation_id)
+     select log, seq, entry_id, leaf, sha256('\\x00'::bytea || leaf),
+       (e ->> 'at')::timestamptz, e -> 'writer' ->> 'id', (e -> 'writer' ->> 'n')::bigint, e ->> 'category', e ->> 'phase', e ->> 'act_id',
+       e ->> 'outcome', e ->> 'code', e -> 'actor' ->> 'subject_ref', e -> 'actor' ->> 'agent_id', e -> 'actor' ->> 'delegation_id',
+       e -> 'actor' ->> 'session_ref', e -> 'data' ->> 'tool', e -> 'resource' ->> 'type', e -> 'resource' ->> 'id',
+       e -> 'resource' ->> 'ref', e ->> 'decision_id', e -> 'data' ->> 'run_id', e ->> 'correlation_id'
+     from placed, lateral (select convert_from(leaf, 'UTF8')::jsonb as e offset 0) as read
+     returning log)
+   select g.log, g.size, (select count(*) from kept k where k.log = g.log) as moved from grown g order by g.log`,
 );
 
 const MOST_AT_ONCE = 256;
 const LONGEST_WAIT_MS = 200;
 /** Entries of one moment are moved together: nobody waits for it. */
 const SOON_MS = 20;
-
-/** RFC 6962: the hash of a leaf is that of 0x00 and its bytes, so that no leaf can pass for a node. */
-export const leafHash = (leaf: Uint8Array): string => createHash("sha256").update(Uint8Array.of(0)).update(leaf).digest("hex");
-
-/** Entry ids sort by time; rows of a `delete ... returning` come in any order. */
-const byId = (one: Queued, other: Queued): number => (one.entry_id < other.entry_id ? -1 : 1);
-
-/** Answers the index of the last entry. */
-const appendTo = async (sql: Sql, origin: string, log: string, entries: readonly Queued[]): Promise<bigint> => {
-  const [held] = await sql.run(SIZE, [log, origin, entries.length]);
-  if (held === undefined) throw new Error("the log has no size");
-  await sql.run(INSERT, [
-    log,
-    held.size - BigInt(entries.length),
-    entries.map(({ entry_id }) => entry_id),
-    entries.map(({ leaf }) => Buffer.from(leaf).toString("utf8")),
-    entries.map(({ leaf }) => leafHash(leaf)),
-  ]);
-  return held.size - 1n;
-};
 
 export interface IntegratorParts {
   readonly database: Database;
@@ -89,16 +73,13 @@ export const createIntegrator = (parts: IntegratorParts): Integrator => {
   let failing = false;
   const apart = AsyncLocalStorage.snapshot();
 
-  const round = (): Promise<{ readonly moved: number; readonly heads: readonly StreamHead[] }> =>
-    database.transaction(async (sql) => {
-      const [lock] = await sql.run(LOCK);
-      if (lock?.mine !== true) return { moved: 0, heads: [] };
-      const taken = [...(await sql.run(TAKE, [MOST_AT_ONCE]))].sort(byId);
-      const heads: StreamHead[] = [];
-      for (const [name, entries] of Map.groupBy(taken, (entry) => entry.log))
-        heads.push({ tenant: name, stream: "activity", version: await appendTo(sql, origin, name, entries) });
-      return { moved: taken.length, heads };
-    });
+  const round = async (): Promise<{ readonly moved: number; readonly heads: readonly StreamHead[] }> => {
+    const grown = await database.run(MOVE, [MOST_AT_ONCE, origin]);
+    return {
+      moved: grown.reduce((total, { moved }) => total + Number(moved), 0),
+      heads: grown.map(({ log: tenant, size }) => ({ tenant, stream: "activity", version: size - 1n })),
+    };
+  };
 
   /** One after the other in this process: a round must not take its own process's lock for another's. */
   let rounds: Promise<unknown> = Promise.resolve();
