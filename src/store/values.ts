@@ -7,8 +7,14 @@ import type { SqlValue } from "./database.ts";
 
 type Decode = (text: string) => unknown;
 
+/** What JSON escapes and an array does not. */
+const ESCAPED_IN_JSON_ONLY = /[\u0000-\u001f\ud800-\udfff]/;
+
+/** Both quote alike, with a backslash before quotes and backslashes; the engine's own code for JSON does it at a quarter of the cost. */
+const quote = (text: string): string => (ESCAPED_IN_JSON_ONLY.test(text) ? `"${text.replace(/["\\]/g, "\\$&")}"` : JSON.stringify(text));
+
 const element = (value: string | number | bigint | boolean | null): string =>
-  value === null ? "NULL" : typeof value === "string" ? `"${value.replace(/["\\]/g, "\\$&")}"` : String(value);
+  value === null ? "NULL" : typeof value === "string" ? quote(value) : String(value);
 
 /** Text of a parameter; null stays null. Throws TypeError for what a parameter cannot be (`undefined`, objects). */
 export const encodeValue = (value: SqlValue): string | null => {
