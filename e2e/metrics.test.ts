@@ -6,6 +6,7 @@ import { startRedisServer } from "#testing/redis-server.ts";
 import { until } from "#testing/until.ts";
 import { signInPerson } from "./sign-in.ts";
 import { startTestHouse } from "./test-house.ts";
+import { fetchToken } from "./tokens.ts";
 
 test("a house with a Redis counts what it asks it, and shows sign-ins and ends at once", async (t) => {
   const program = requireProgram(t, "redis-server");
@@ -41,4 +42,40 @@ test("a house with a Redis counts what it asks it, and shows sign-ins and ends a
   await redis.kill();
   await until(async () => (await fetch(`${house.origin}/api/configs/ui`, { headers: { cookie: ben.cookie } })).status === 503);
   await until(async () => /^bff_redis_operations_total\{operation="[a-z_]+",status="(?!ok")[a-z_]+"\} [1-9]/m.test(await shown()));
+});
+
+test("of tokens only those count that the gateway was sent, not those that its services send one another", async (t) => {
+  const house = await startTestHouse();
+  cleanUp(t, async () => {
+    await house.kill();
+    await house.stop();
+  });
+  const checked = async (): Promise<readonly string[]> =>
+    (await (await fetch(`${house.origin}/metrics`)).text())
+      .split("\n")
+      .filter((line) => line.startsWith('bff_token_validation_total{token_type="jwt"') && !line.endsWith(" 0"));
+  const ben = await signInPerson(house.origin, "ben");
+  const token = await fetchToken(house.port, { user: "ben", agent: "agent:hr-assistant" });
+  const before = await checked();
+  for (let index = 0; index < 5; index++)
+    for (const path of ["/api/v1/stream/health", "/api/configs/ui", "/access/v1/budgets/effective"]) {
+      const response = await fetch(`${house.origin}${path}`, { headers: { cookie: ben.cookie } });
+      assert.equal(response.status, 200, await response.text());
+    }
+  assert.deepEqual(await checked(), before, "a session brings no token, however many the house makes for it");
+  for (const [bearer, status] of [
+    [token, 200],
+    [`${token.slice(0, token.lastIndexOf("."))}.${"A".repeat(86)}`, 401],
+  ] as const)
+    for (let index = 0; index < 3; index++) {
+      const response = await fetch(`${house.origin}/api/crud/mcp/tools/list`, { headers: { authorization: `Bearer ${bearer}` } });
+      assert.equal(response.status, status, await response.text());
+    }
+  const countOf = (lines: readonly string[], status: string): number =>
+    Number(lines.find((line) => line.includes(`status="${status}"`))?.split(" ").at(-1) ?? 0);
+  const after = await checked();
+  assert.deepEqual(
+    ["ok", "invalid_token"].map((status) => countOf(after, status) - countOf(before, status)),
+    [3, 3],
+  );
 });

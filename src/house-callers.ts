@@ -20,8 +20,8 @@ export type ServiceKey = keyof HouseAddresses["services"];
 export interface HouseCallers {
   readonly houseKeys: HouseKeys;
   identityFor(service: ServiceKey): HouseIdentity;
-  /** Checks tokens that name any of these audiences. */
-  verifierForAudiences(audiences: readonly string[]): VerifyBearer;
+  /** Checks tokens that the gateway was sent and that name any of these audiences; each check is counted. */
+  verifierForGateway(audiences: readonly string[]): VerifyBearer;
   authenticateFor(service: ServiceKey): Authenticate;
   /** Checks a token that names the public origin; for the token exchange. */
   readonly checkToken: (token: string) => Promise<Caller>;
@@ -58,16 +58,14 @@ export const createHouseCallers = (parts: {
     // Agents are nodes of the graph; every process reads it, whether it serves membership or not.
     agentOfClient: createAgentOfClient(store.database),
     now,
-    metrics,
   };
   const audienceOf = (service: ServiceKey): readonly string[] =>
     service === "gateway" ? addresses.publicOrigins.flatMap((origin) => [origin, `${origin}/mcp`]) : [addresses.services[service]];
-  const verifierForAudiences = (audience: readonly string[]) => createBearerVerifier({ ...common, audience });
   return {
     houseKeys,
     identityFor: (service) => houseKeys.identityFor(service),
-    verifierForAudiences,
-    authenticateFor: (service) => createAuthenticate({ verify: verifierForAudiences(audienceOf(service)) }),
-    checkToken: createTokenChecker({ ...common, audience: addresses.publicOrigins }),
+    verifierForGateway: (audience) => createBearerVerifier({ ...common, audience, metrics }),
+    authenticateFor: (service) => createAuthenticate({ verify: createBearerVerifier({ ...common, audience: audienceOf(service) }) }),
+    checkToken: createTokenChecker({ ...common, audience: addresses.publicOrigins, metrics }),
   };
 };

@@ -40,7 +40,7 @@ export const openGateway = async (opening: Opening): Promise<GatewayService> => 
       routesFile: settings.gateway.routesFile ?? join(opening.configFolder, "routes.yaml"),
       pdpConfigFile: opening.environment["PDP_CONFIG_FILE"] ? settings.pdp.configFile : join(opening.configFolder, "pdp.yaml"),
       webFolder: settings.gateway.webFolder ?? join(import.meta.dirname, "../web/dist"),
-      verifierFor: callers.verifierForAudiences,
+      verifierFor: callers.verifierForGateway,
       jwks: () => callers.houseKeys.jwks(),
       oidc: createOidcClient({
         issuer: addresses.issuer,

@@ -5,7 +5,7 @@ import type { Opening } from "./house-opening.ts";
 /** The embedded OpenID provider of dev and test. */
 export const openIssuer = async (opening: Opening): Promise<void> => {
   const { addresses, callers, common, stack } = opening;
-  const { environment, database, secrets, log, metrics, now } = common;
+  const { environment, database, secrets, log, now } = common;
   const issuer = stack.use(
     await createIssuer({
       issuerUrl: addresses.issuer,
@@ -18,7 +18,6 @@ export const openIssuer = async (opening: Opening): Promise<void> => {
       audiences: opening.everyAudience,
       houseKeys: callers.houseKeys,
       log,
-      metrics,
       now,
     }),
   );

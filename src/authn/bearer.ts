@@ -29,7 +29,8 @@ export interface BearerVerifierParts {
   /** The AIAgent node with this client id, if there is one. Asked only for a provider's tokens without an `act` of an agent. */
   readonly agentOfClient?: (clientId: string) => Promise<string | undefined>;
   readonly now: () => Date;
-  readonly metrics: Metrics;
+  /** Where checks are counted: for the door that is sent tokens from outside. What the house's services send one another counts nowhere. */
+  readonly metrics?: Metrics;
 }
 
 interface Verified {
@@ -135,7 +136,7 @@ export const createTokenChecker = (parts: BearerVerifierParts): ((token: string)
 
   return async (token) => {
     const kind = isOpaque(token) ? "opaque" : "jwt";
-    const count = (status: string) => parts.metrics.count("bff_token_validation_total", { token_type: kind, status });
+    const count = (status: string) => parts.metrics?.count("bff_token_validation_total", { token_type: kind, status });
     try {
       const { payload, service } = await verify(token);
       const caller = await callerOf(token, payload, service);

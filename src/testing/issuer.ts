@@ -9,7 +9,6 @@ import { deriveClientSecret } from "#authn/client-secret.ts";
 import type { HouseSecrets } from "#authn/seal.ts";
 import type { Database } from "#store/database.ts";
 import { silentLog, type Log } from "#telemetry/log.ts";
-import { createMetrics } from "#telemetry/metrics.ts";
 import { demoSignIns } from "#demo/sign-ins.ts";
 import { testAudiences } from "./identity.ts";
 
@@ -56,7 +55,6 @@ export const testIssuer = async (
     audiences,
     houseKeys,
     log: more.log ?? silentLog,
-    metrics: createMetrics(),
     now,
   });
   server.removeAllListeners("request");

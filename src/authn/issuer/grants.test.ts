@@ -228,7 +228,6 @@ test("in production there is no embedded issuer", async (t) => {
       audiences: ["http://localhost:8080"],
       houseKeys: identity.houseKeys,
       log: silentLog,
-      metrics: createMetrics(),
       now: () => new Date(),
     }),
     /OIDC_ISSUER/,

@@ -4,7 +4,6 @@ import { listenOn, loopbackHosts, type Listening, type ListenOptions } from "#ht
 import { Problem } from "#contract/problem.ts";
 import type { Database } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
-import type { Metrics } from "#telemetry/metrics.ts";
 import { defaultAssuranceMap } from "#authn/assurance.ts";
 import { createTokenChecker } from "#authn/bearer.ts";
 import type { HouseKeys } from "#authn/house-keys.ts";
@@ -37,7 +36,6 @@ export interface IssuerParts {
   readonly audiences: readonly [string, ...string[]];
   readonly houseKeys: HouseKeys;
   readonly log: Log;
-  readonly metrics: Metrics;
   readonly now: () => Date;
 }
 
@@ -121,7 +119,6 @@ export const createIssuer = async (parts: IssuerParts): Promise<Issuer> => {
       houseKeys: parts.houseKeys,
       agentOfClient: async (clientId) => signIns.agents.find((agent) => agent.clientId === clientId)?.agent,
       now,
-      metrics: parts.metrics,
     }),
   });
 
