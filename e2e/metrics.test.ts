@@ -72,7 +72,12 @@ test("of tokens only those count that the gateway was sent, not those that its s
       assert.equal(response.status, status, await response.text());
     }
   const countOf = (lines: readonly string[], status: string): number =>
-    Number(lines.find((line) => line.includes(`status="${status}"`))?.split(" ").at(-1) ?? 0);
+    Number(
+      lines
+        .find((line) => line.includes(`status="${status}"`))
+        ?.split(" ")
+        .at(-1) ?? 0,
+    );
   const after = await checked();
   assert.deepEqual(
     ["ok", "invalid_token"].map((status) => countOf(after, status) - countOf(before, status)),

@@ -34,6 +34,7 @@ export const createOtlpTracing = (tracer: Tracer, trace: TraceAPI, root: Context
   });
 
   return {
+    isRecording: true,
     span: async (name, options, work) => {
       const span = tracer.startSpan(
         name,

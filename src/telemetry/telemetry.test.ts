@@ -6,7 +6,7 @@ import { until } from "#testing/until.ts";
 import { createLog, silentLog } from "./log.ts";
 import { createMetrics } from "./metrics.ts";
 import { openTelemetry, type TelemetryParts } from "./telemetry.ts";
-import { noTracing, parseTraceparent } from "./tracing.ts";
+import { parseTraceparent, type SpanOptions } from "./tracing.ts";
 
 const open = async (t: TestContext, endpoint: string | undefined, more: Partial<TelemetryParts> = {}) => {
   const telemetry = await openTelemetry({
@@ -99,10 +99,36 @@ test("the metrics that leave by OTLP do, with their labels; the others stay", as
   assert.doesNotMatch(await metrics.text(), /bff_auth_requests_total|_ms/);
 });
 
-test("without an endpoint nothing is opened", async (t) => {
+test("without an endpoint nothing is opened, and a trace is carried on all the same", async (t) => {
   const { tracing, mirror } = await open(t, undefined);
-  assert.equal(tracing, noTracing);
   assert.equal(mirror, undefined);
+  assert.equal(tracing.isRecording, false);
+  assert.equal(tracing.traceparent(), undefined, "no request is under way");
+  const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  const told = (options: SpanOptions) =>
+    tracing.span("asked", options, async () => {
+      await new Promise((resolve) => setTimeout(resolve, 1));
+      const before = tracing.traceId();
+      const inside = await Promise.all(
+        (["client", "server"] as const).map((kind) =>
+          tracing.span("inner", { kind, parent: "00-11111111111111111111111111111111-2222222222222222-01" }, async () =>
+            tracing.traceparent(),
+          ),
+        ),
+      );
+      return { before, inside, traceparent: tracing.traceparent(), traceId: tracing.traceId() };
+    });
+  const id = "0af7651916cd43dd8448eb211c80319c";
+  assert.deepEqual(await told({ kind: "server", parent }), { before: id, inside: [parent, parent], traceparent: parent, traceId: id });
+  const made = await Promise.all([told({ kind: "server" }), told({ kind: "server", parent: "00-zz-b7ad6b7169203331-01" })]);
+  for (const { before, inside, traceparent = "", traceId } of made) {
+    assert.equal(before, undefined, "made when first wanted");
+    assert.match(traceparent, /^00-[0-9a-f]{32}-[0-9a-f]{16}-00$/);
+    assert.ok(parseTraceparent(traceparent));
+    assert.deepEqual([inside, traceId], [[traceparent, traceparent], traceparent.slice(3, 35)]);
+  }
+  assert.notEqual(made[0]?.traceparent, made[1]?.traceparent);
+  assert.equal((await told({ kind: "client" })).traceparent, undefined, "the house's own rounds are nobody's request");
 });
 
 test("a collector that is away, or silent, is never waited for; what is lost is counted and said once", async (t) => {

@@ -1,9 +1,10 @@
 import type { Log } from "./log.ts";
 import type { MetricMirror } from "./metrics.ts";
-import { noTracing, type Tracing } from "./tracing.ts";
+import { createCarriedTrace } from "./carried-trace.ts";
+import type { Tracing } from "./tracing.ts";
 
 export interface TelemetryParts {
-  /** Collector that speaks OTLP over gRPC; absent = nothing is sent, and none of the libraries for it is loaded. */
+  /** Collector that speaks OTLP over gRPC; absent = nothing is sent, and none of the libraries for it is loaded; traces of others go on to who is asked. */
   readonly endpoint: string | undefined;
   /** `service.name`, `service.version`, `deployment.environment` of all that is sent. */
   readonly service: string;
@@ -29,7 +30,7 @@ export interface Telemetry {
 /** Opens what leaves the house as telemetry. A collector that is away is never felt: neither here nor later. */
 export const openTelemetry = async (parts: TelemetryParts): Promise<Telemetry> => {
   const { endpoint } = parts;
-  if (endpoint === undefined) return { tracing: noTracing, mirror: undefined, [Symbol.asyncDispose]: async () => {} };
+  if (endpoint === undefined) return { tracing: createCarriedTrace(), mirror: undefined, [Symbol.asyncDispose]: async () => {} };
   const { openOtlp } = await import("./otlp.ts");
   return openOtlp({ ...parts, endpoint });
 };

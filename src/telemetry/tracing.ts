@@ -19,18 +19,21 @@ export interface SpanOptions {
 
 /** Traces. Spans begun inside a span's work lie below it, in all rooms of the process. */
 export interface Tracing {
+  /** False: spans are kept nowhere, and naming more of them is work for nothing. */
+  readonly isRecording: boolean;
   /** Runs the work inside a span, which ends with it. What the work throws is thrown on. */
   span<T>(name: string, options: SpanOptions, work: (span: Span) => Promise<T>): Promise<T>;
   /** The span under way as a `traceparent` header, for those who are asked next. */
   traceparent(): string | undefined;
-  /** Id of the trace under way, for log lines. */
+  /** Id of the trace under way, for log lines; `undefined` while nobody else knows it. */
   traceId(): string | undefined;
 }
 
 const noSpan: Span = { rename: () => {}, set: () => {}, fail: () => {} };
 
-/** Traces nothing and costs nothing. */
+/** Traces nothing, carries nothing and costs nothing. */
 export const noTracing: Tracing = {
+  isRecording: false,
   span: (_name, _options, work) => work(noSpan),
   traceparent: () => undefined,
   traceId: () => undefined,

@@ -27,7 +27,7 @@ import { createSessionKeys } from "#gateway/sessions/session-keys.ts";
 import { createStreamRelay } from "#gateway/streams/stream-relay.ts";
 import { createBuiltFiles } from "#gateway/web-client/built-files.ts";
 import { createWebClient } from "#gateway/web-client/web-client.ts";
-import { noTracing } from "#telemetry/tracing.ts";
+import { createCarriedTrace } from "#telemetry/carried-trace.ts";
 import { createInsideHandlers } from "./inside-handlers.ts";
 import { openLimits } from "./open-limits.ts";
 import { openSessions } from "./open-sessions.ts";
@@ -70,7 +70,7 @@ const REVOKE_MS = 60_000;
 
 /** Puts the gateway's parts together: the only place where they all meet. A failure half-way closes what was opened. */
 export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): Promise<JoinedGateway> => {
-  const { config, log, metrics, now, tracing = noTracing } = parts;
+  const { config, log, metrics, now, tracing = createCarriedTrace() } = parts;
   await using stack = new AsyncDisposableStack();
   let isDraining = false;
 

@@ -3,6 +3,8 @@ import { test, type TestContext } from "node:test";
 import { createSessionKeys } from "#gateway/sessions/session-keys.ts";
 import { openOtlp } from "#telemetry/otlp.ts";
 import { silentLog } from "#telemetry/log.ts";
+import { openTelemetry } from "#telemetry/telemetry.ts";
+import type { Tracing } from "#telemetry/tracing.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { sharedDatabase, testGateway } from "#testing/gateway.ts";
 import { serverUpstream } from "#testing/http-upstream.ts";
@@ -15,7 +17,7 @@ const traceId = "0af7651916cd43dd8448eb211c80319c";
 const traceparent = `00-${traceId}-b7ad6b7169203331-01`;
 
 /** A gateway whose every neighbour is a server of its own: a foreign one, one of the house, and the decision point. */
-const world = async (t: TestContext, settings: Readonly<Record<string, string>>) => {
+const world = async (t: TestContext, settings: Readonly<Record<string, string>>, more: { readonly tracing?: Tracing } = {}) => {
   const [far, crud, pdp] = [await serverUpstream(t), await serverUpstream(t), await serverUpstream(t)];
   pdp.answer = (_request, response) =>
     void response
@@ -45,7 +47,7 @@ routes:
   - { id: far, path: /far/*, target_service: far, upstream_path: "/{path}", methods: [GET], auth: none, authz: none }
   - { id: near, path: /near, target_service: crud, preserve_path: true, methods: [GET], auth: session, authz: pdp, authz_map: { GET: { resource: pages, action: view_all } } }
 `,
-    parts: { peers: {}, serviceUrls: { ...testAudiences, pdp: pdp.url, crud: crud.url }, tracing: telemetry.tracing },
+    parts: { peers: {}, serviceUrls: { ...testAudiences, pdp: pdp.url, crud: crud.url }, tracing: telemetry.tracing, ...more },
   });
   return { made, far, crud, pdp, collector, keys: createSessionKeys(identity.secrets) };
 };
@@ -78,6 +80,44 @@ for (const [name, trusted, isBelieved] of [
     assert.deepEqual([far.seen.at(-1)?.headers["x-forwarded-for"], crud.seen.at(-1)?.headers["x-forwarded-for"]], [address, address]);
     const asked = JSON.parse(pdp.seen.at(-1)?.body ?? "{}") as { context?: { client?: { network: string } } };
     assert.equal(asked.context?.client?.network, isBelieved ? "198.51.100.0/24" : "127.0.0.0/24", "policies see the same client");
+  });
+
+for (const [name, trusted, isBelieved] of [
+  ["without a collector a trusted proxy's trace goes on as it came, to every server behind", "127.0.0.0/8", true],
+  ["without a collector a stranger's trace ends at the door, and each request has one of its own", "10.0.0.0/8", false],
+] as const)
+  test(name, async (t) => {
+    const none = await openTelemetry({
+      endpoint: undefined,
+      service: "x",
+      version: "1",
+      environment: "test",
+      sampleRatio: 1,
+      log: silentLog,
+    });
+    const { made, far, crud, pdp, collector } = await world(t, { TRUSTED_PROXIES: trusted }, { tracing: none.tracing });
+    const { cookie } = await made.signIn("person:ben");
+    const ask = async (sent: string | undefined): Promise<readonly string[]> => {
+      for (const path of ["/far/x", "/near"]) {
+        const response = await made.fetch(path, { headers: { ...cookie, ...(sent === undefined ? {} : { traceparent: sent }) } });
+        assert.equal(response.status, 200, await response.text());
+      }
+      return [far, crud, pdp].map(({ seen }) => String(seen.at(-1)?.headers["traceparent"]));
+    };
+    const unsampled = traceparent.replace(/01$/, "00");
+    if (isBelieved) for (const sent of [traceparent, unsampled]) assert.deepEqual(await ask(sent), [sent, sent, sent]);
+    const own = new Set<string>();
+    for (const sent of [undefined, "00-zz-b7ad6b7169203331-01", `${traceparent}-more`, ...(isBelieved ? [] : [traceparent])]) {
+      const [first = "", second = "", third] = await ask(sent);
+      for (const one of [first, second]) {
+        assert.match(one, /^00-[0-9a-f]{32}-[0-9a-f]{16}-00$/);
+        assert.ok(!one.includes(traceId));
+        assert.ok(!own.has(one), "no two requests share one");
+        own.add(one);
+      }
+      assert.equal(third, second, "all that one request asks know it by one trace");
+    }
+    assert.deepEqual(collector.spans, [], "and nothing is told to anybody else");
   });
 
 test("a session is bound to the client's network behind a trusted proxy, not to the proxy's", async (t) => {

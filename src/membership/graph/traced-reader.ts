@@ -1,9 +1,9 @@
-import { noTracing, type Tracing } from "#telemetry/tracing.ts";
+import type { Tracing } from "#telemetry/tracing.ts";
 import type { GraphReader } from "./graph-reader.ts";
 
-/** The same reader, each question a span. Without traces it is the reader itself. */
+/** The same reader, each question a span. Where none is kept it is the reader itself. */
 export const tracedReader = (reader: GraphReader, tracing: Tracing): GraphReader => {
-  if (tracing === noTracing) return reader;
+  if (!tracing.isRecording) return reader;
   return new Proxy(reader, {
     get: (target, name) => {
       const method: unknown = Reflect.get(target, name);
