@@ -5,6 +5,7 @@ import type { Log } from "#telemetry/log.ts";
 import type { Span, Tracing } from "#telemetry/tracing.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Answer } from "./answer.ts";
+import { asksVerdict, verdictOf } from "./auth/verdict.ts";
 import { requireHandler, type BuiltIns } from "./built-in.ts";
 import { guardMarks } from "./canonical-path.ts";
 import { echoRequestId } from "./facade/request-id.ts";
@@ -164,7 +165,8 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
         return echoRequestId(inbound, withSecurityHeaders(answer, inbound));
       });
     },
-    refuse: (problem, head) => {
+    refuse: (fault, head) => {
+      const problem = asksVerdict(head.rawTarget ?? "") ? verdictOf(fault) : fault;
       observe(head.method, "unmatched", String(problem.status), performance.now(), head.correlationId);
       const answer =
         head.isForPerson === true ? problemPage(problem, head.correlationId, toStart) : problemResponse(problem, head.correlationId);

@@ -52,7 +52,9 @@ export const createFetchAdapter = (
       });
       return toResponse(answer);
     } catch (error) {
-      return toResponse(corridor.refuse(asProblem(error), { method: request.method, correlationId, isSecure: false }));
+      return toResponse(
+        corridor.refuse(asProblem(error), { method: request.method, correlationId, isSecure: false, rawTarget: url.pathname }),
+      );
     }
   };
 };

@@ -69,7 +69,6 @@ test("a trusted proxy asks about a request: the row of its host decides, on the 
     assert.equal((await ask({ ...ben.cookie, ...about(uri) })).code, "ambiguous_target", uri);
   const { "x-forwarded-host": _host, ...missing } = about("/public/x");
   assert.deepEqual(await ask(missing).then(({ status, code }) => [status, code]), [400, "ambiguous_headers"]);
-  assert.equal((await ask({ ...ben.cookie, ...about("/wiki/x", "FOO") })).code, "method_not_allowed");
 });
 
 test("CSRF counts for the method asked about: with origin only what the browser says, else the token too", async (t) => {
@@ -130,7 +129,7 @@ test("a proxy that addresses the gateway by another name is answered for the hos
   assert.equal((await made.fetch("/auth/verify", { headers: { ...inner, ...ben.cookie, ...about("/wiki/page") } })).status, 200);
   assert.equal(
     (await made.fetch("/auth/verify", { headers: { ...inner, ...ben.cookie } })).status,
-    421,
+    403,
     "without a host to ask about there is none",
   );
 });

@@ -18,6 +18,7 @@ import type { RouteTable } from "#gateway/routes/route-table.ts";
 import { parseForwarded, requireForwardRow, type ForwardedRequest } from "./forwarded-request.ts";
 import { readQuery } from "./query.ts";
 import { returnQuery } from "./return-to.ts";
+import { verdictOf } from "./verdict.ts";
 
 export interface VerifyParts {
   /** The table of this moment. */
@@ -57,7 +58,7 @@ const allowed = (who: Recognised): Answer => {
 /**
  * `/auth/verify`: may this request pass? For proxies that protect other applications. Only a proxy on the trusted list is
  * believed what it says of the request; anybody else asks about their own session. 200 without body means yes and names
- * the person; 401, 403 and 503 mean no.
+ * the person; 400, 401, 403 and 503 mean no, and there is no other answer.
  */
 export const createVerify = (parts: VerifyParts): BuiltInHandler => {
   const verifyOwn = async (inbound: Inbound): Promise<Answer> => {
@@ -111,18 +112,15 @@ export const createVerify = (parts: VerifyParts): BuiltInHandler => {
       }
       return await (isForwarded ? verifyForwarded(inbound) : verifyOwn(inbound));
     } catch (error) {
-      if (!(error instanceof Problem)) {
-        status = "error";
-        throw error;
-      }
-      status = error.status === 401 ? "unauthenticated" : error.status >= 500 ? "error" : "denied";
-      if (error.status !== 401) throw error;
-      const url = loginUrl(inbound, error);
-      const headers = { ...error.options.headers, "x-login-url": url };
+      const verdict = verdictOf(error);
+      status = verdict.status === 401 ? "unauthenticated" : verdict.status >= 500 ? "error" : "denied";
+      if (verdict.status !== 401) throw verdict;
+      const url = loginUrl(inbound, verdict);
+      const headers = { ...verdict.options.headers, "x-login-url": url };
       // Only where the proxy hands our answer on: nginx keeps the status alone, and makes both answers itself.
       if (readQuery(inbound.target.query)["redirect"] === "true" && isPageLoad(inbound))
         return isForeignNavigation({ ...inbound, method: "GET" }) ? refreshPage(401, new Headers(headers)) : redirect(302, url);
-      throw new Problem(error.code, { ...error.options, headers });
+      throw new Problem(verdict.code, { ...verdict.options, headers });
     } finally {
       const milliseconds = performance.now() - started;
       parts.metrics.observe("bff_verify_duration_seconds", { status }, milliseconds / 1000);

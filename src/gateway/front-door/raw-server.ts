@@ -43,7 +43,14 @@ export interface Corridor {
   /** The answer to a head that made no request: counted and written like any other. */
   refuse(
     problem: Problem,
-    head: { readonly method: string; readonly correlationId: string; readonly isSecure: boolean; readonly isForPerson?: boolean },
+    head: {
+      readonly method: string;
+      readonly correlationId: string;
+      readonly isSecure: boolean;
+      readonly isForPerson?: boolean;
+      /** As it arrived. */
+      readonly rawTarget?: string;
+    },
   ): Answer;
   /** The parser made nothing of what arrived. */
   unparsed(problem: Problem): void;
@@ -164,6 +171,7 @@ export const createRawServer = (parts: RawServerParts): RawServer => {
         correlationId,
         isSecure,
         isForPerson: isForPerson(request),
+        rawTarget: request.url ?? "",
       });
       await writeResponse(refused, outgoing, { isHead: request.method === "HEAD", close: true, readers });
       return;
