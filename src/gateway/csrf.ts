@@ -37,14 +37,16 @@ export interface CsrfDoor {
   guard(inbound: Inbound, record: SessionRecord, mode?: "headers" | "origin", method?: string): void;
   /** Where no session is known yet: only what the browser says of the request's origin. */
   guardOrigin(inbound: Inbound): void;
+  /** For a link that does something: it stands on a page of this site, or its query holds the session's token. Throws `csrf_failed`. */
+  guardLink(inbound: Inbound, record: SessionRecord | undefined, token: string | undefined, detail: string): void;
 }
 
 export const createCsrfDoor = (parts: { readonly keys: SessionKeys; readonly metrics: Metrics; readonly log: Log }): CsrfDoor => {
-  const refuse = (reason: CsrfReason, inbound: Inbound): never => {
+  const refuse = (reason: CsrfReason, inbound: Inbound, detail?: string): never => {
     parts.metrics.count("bff_csrf_violations_total", { reason });
     parts.metrics.count("bff_security_events_total", { event_type: "csrf_rejected", severity: "warning" });
     parts.log.warn("csrf_rejected", { reason, correlation_id: inbound.correlationId });
-    throw new Problem("csrf_failed", { members: { reason } });
+    throw new Problem("csrf_failed", { members: { reason }, ...(detail === undefined ? {} : { detail }) });
   };
   return {
     guard: (inbound, record, mode = "headers", method = inbound.method) => {
@@ -56,6 +58,11 @@ export const createCsrfDoor = (parts: { readonly keys: SessionKeys; readonly met
     guardOrigin: (inbound) => {
       const reason = originFault(inbound, inbound.method);
       if (reason !== undefined) refuse(reason, inbound);
+    },
+    guardLink: (inbound, record, token, detail) => {
+      if (inbound.headers.get("sec-fetch-site") === "same-origin") return;
+      if (token === undefined || token === "") refuse("missing_token", inbound, detail);
+      else if (record === undefined || !parts.keys.isCsrfToken(record, token)) refuse("invalid_token", inbound, detail);
     },
   };
 };

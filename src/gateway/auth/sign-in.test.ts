@@ -116,8 +116,14 @@ test("sign-out ends the session here and offers the provider's sign-out; everywh
   const next = await newBrowser().open(`${made.origin}/auth/login`);
   assert.match(next.html, /name="password"/);
   assert.deepEqual(await sessionOf(made, other), { authenticated: false });
-  const again = await made.fetch("/auth/logout", { method: "POST", headers, body: "{}" });
-  assert.equal(((await again.json()) as { sessions_ended: number }).sessions_ended, 0);
+  for (const sent of [headers, {}]) {
+    const again = await made.fetch("/auth/logout", { method: "POST", headers: sent, ...(sent === headers ? { body: "{}" } : {}) });
+    assert.deepEqual(
+      await again.json(),
+      { logged_out: true, sessions_ended: 0, end_session_url: body.end_session_url },
+      "nothing is left to end here; at the provider there may be",
+    );
+  }
 });
 
 test("the sign-out link works on our own page, or with the session's token, and nowhere else", async (t) => {
@@ -125,21 +131,34 @@ test("the sign-out link works on our own page, or with the session's token, and 
   await signIn(made, browser);
   const cookie = `${SID}=${browser.cookies.get(SID) ?? ""}`;
   const { csrf_token: token } = await sessionOf(made, browser);
-  for (const sent of [
-    { cookie },
-    { cookie, "sec-fetch-site": "cross-site" },
-    { "sec-fetch-site": "cross-site" },
-    { cookie, "sec-fetch-site": "none" },
-  ]) {
-    const refused = await made.fetch("/auth/logout", { headers: sent });
-    assert.equal(refused.status, 403);
+  const cases: readonly (readonly [sent: Readonly<Record<string, string>>, query: string, reason: string])[] = [
+    [{ cookie }, "", "missing_token"],
+    [{ cookie }, "?csrf=", "missing_token"],
+    [{ cookie, "sec-fetch-site": "cross-site" }, "", "missing_token"],
+    [{ "sec-fetch-site": "cross-site" }, "", "missing_token"],
+    [{ cookie, "sec-fetch-site": "none" }, "", "missing_token"],
+    [{ cookie }, "?csrf=zz", "invalid_token"],
+    [{ cookie, "sec-fetch-site": "cross-site" }, "?csrf=zz", "invalid_token"],
+    [{}, "?csrf=zz", "invalid_token"],
+    [{}, `?csrf=${token ?? ""}`, "invalid_token"],
+  ];
+  for (const [sent, query, reason] of cases) {
+    const before = await made.counted("bff_csrf_violations_total", { reason });
+    const refused = await made.fetch(`/auth/logout${query}`, { headers: sent });
+    const said = (await refused.json()) as { code: string; reason: string };
+    assert.deepEqual([refused.status, said.code, said.reason], [403, "csrf_failed", reason], query);
     assert.equal(refused.headers.get("set-cookie"), null);
+    assert.equal(await made.counted("bff_csrf_violations_total", { reason }), before + 1);
   }
   const left = await made.fetch(`/auth/logout?csrf=${token ?? ""}`, { headers: { cookie } });
   assert.equal(left.status, 303);
   assert.match(left.headers.get("location") ?? "", /\/session\/end|end_session|logout/);
   const own = await made.fetch("/auth/logout", { headers: { cookie, "sec-fetch-site": "same-origin" } });
-  assert.deepEqual([own.status, own.headers.get("location")], [303, "/"], "nothing is left to end");
+  assert.deepEqual(
+    [own.status, own.headers.get("location")],
+    [303, left.headers.get("location")],
+    "nothing is left to end here; at the provider there may be",
+  );
 });
 
 test("one's own sessions are listed and ended; another's is not there", async (t) => {

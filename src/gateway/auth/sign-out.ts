@@ -10,7 +10,6 @@ import { readJson } from "#gateway/read-body.ts";
 import type { Recogniser } from "#gateway/recognise.ts";
 import { redirect, reply } from "#gateway/reply.ts";
 import type { SessionCookies } from "#gateway/sessions/session-cookies.ts";
-import type { SessionKeys } from "#gateway/sessions/session-keys.ts";
 import type { SessionRecord } from "#gateway/sessions/session-store.ts";
 import type { Sessions } from "#gateway/sessions/sessions.ts";
 import { parseQuery } from "./query.ts";
@@ -21,7 +20,6 @@ export interface SignOutParts {
   readonly recogniser: Recogniser;
   readonly cookies: SessionCookies;
   readonly csrf: CsrfDoor;
-  readonly keys: SessionKeys;
   /** Where the provider sends the browser afterwards, below the public origin addressed. */
   readonly postLogoutPath: string;
   readonly metrics: Metrics;
@@ -42,16 +40,18 @@ const sessionOf = async (parts: SignOutParts, inbound: Inbound): Promise<Session
   }
 };
 
+/** Where the browser goes to end what it has at the provider; that may live though its session here does not. */
+const endSessionUrlOf = (parts: SignOutParts, inbound: Inbound): Promise<string | undefined> =>
+  // No id_token_hint: it would be a token in the browser. The provider knows the client by its id and may ask the person.
+  parts.oidc.endSessionUrl(inbound.origin === undefined ? {} : { postLogoutRedirectUri: `${inbound.origin}${parts.postLogoutPath}` });
+
 const endAll = async (parts: SignOutParts, inbound: Inbound, record: SessionRecord, everywhere: boolean) => {
   const started = performance.now();
   const which = everywhere
     ? { tenant: record.tenant, subject: record.subject }
     : { tenant: record.tenant, subject: record.subject, ref: record.ref };
   const ended = await parts.sessions.end(which, everywhere ? "everywhere" : "logout", inbound.correlationId);
-  // No id_token_hint: it would be a token in the browser. The provider knows the client by its id and may ask the person.
-  const endSessionUrl = await parts.oidc.endSessionUrl(
-    inbound.origin === undefined ? {} : { postLogoutRedirectUri: `${inbound.origin}${parts.postLogoutPath}` },
-  );
+  const endSessionUrl = await endSessionUrlOf(parts, inbound);
   parts.metrics.observe("bff_oauth_flow_duration_seconds", { flow_type: "logout" }, (performance.now() - started) / 1000);
   return { count: ended.length, endSessionUrl };
 };
@@ -63,10 +63,13 @@ export const createSignOut = (parts: SignOutParts): BuiltInHandler => {
     parts.csrf.guardOrigin(inbound);
     const record = await sessionOf(parts, inbound);
     const headers = { "set-cookie": parts.cookies.clearSid() };
-    if (record === undefined) return reply(logout, { logged_out: true, sessions_ended: 0 }, { headers });
-    parts.csrf.guard(inbound, record);
-    const asked = parseQuery(postQuery, inbound.target.query).everywhere ?? (await readJson(inbound, body))?.everywhere ?? false;
-    const { count, endSessionUrl } = await endAll(parts, inbound, record, asked);
+    const end = async () => {
+      if (record === undefined) return { count: 0, endSessionUrl: await endSessionUrlOf(parts, inbound) };
+      parts.csrf.guard(inbound, record);
+      const asked = parseQuery(postQuery, inbound.target.query).everywhere ?? (await readJson(inbound, body))?.everywhere ?? false;
+      return endAll(parts, inbound, record, asked);
+    };
+    const { count, endSessionUrl } = await end();
     return reply(
       logout,
       { logged_out: true, sessions_ended: count, ...(endSessionUrl === undefined ? {} : { end_session_url: endSessionUrl }) },
@@ -80,13 +83,11 @@ export const createSignOutLink = (parts: SignOutParts): BuiltInHandler => {
   return async ({ inbound }) => {
     const query = parseQuery(getQuery, inbound.target.query);
     const record = await sessionOf(parts, inbound);
-    const isOwnPage = inbound.headers.get("sec-fetch-site") === "same-origin";
-    const hasToken = record !== undefined && query.csrf !== undefined && parts.keys.isCsrfToken(record, query.csrf);
-    if (!isOwnPage && !hasToken)
-      throw new Problem("csrf_failed", { members: { reason: "missing_token" }, detail: "Sign out from this site's own page." });
-    const cookies = [parts.cookies.clearSid()];
-    if (record === undefined) return redirect(303, parts.postLogoutPath, cookies);
-    const { endSessionUrl } = await endAll(parts, inbound, record, query.everywhere ?? false);
-    return redirect(303, endSessionUrl ?? parts.postLogoutPath, cookies);
+    parts.csrf.guardLink(inbound, record, query.csrf, "Sign out from this site's own page.");
+    const endSessionUrl =
+      record === undefined
+        ? await endSessionUrlOf(parts, inbound)
+        : (await endAll(parts, inbound, record, query.everywhere ?? false)).endSessionUrl;
+    return redirect(303, endSessionUrl ?? parts.postLogoutPath, [parts.cookies.clearSid()]);
   };
 };

@@ -56,7 +56,7 @@ export const createOwnPaths = (parts: GatewayParts, opened: OwnPathsParts): Buil
     requireStore: () => store.ready(),
     isFirstUse: once.isFirstUse,
   };
-  const signOut = { ...parts, sessions, recogniser, cookies, csrf, keys, postLogoutPath: config.postLogoutPath };
+  const signOut = { ...parts, sessions, recogniser, cookies, csrf, postLogoutPath: config.postLogoutPath };
   const checks = createHealthChecks(
     {
       database: () => parts.database.ready(),
