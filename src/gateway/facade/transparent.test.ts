@@ -254,3 +254,29 @@ test("a body that is encoded is refused for that at the gateway and at the decis
     assert.equal((await point.ask(SINGLE, token, JSON.stringify(item), { "content-type": type })).status, 400, type);
   assert.equal((await point.ask(SINGLE, token, JSON.stringify(item), { "content-type": "application/json; charset=utf-8" })).status, 200);
 });
+
+test("what is not sent as JSON is 400 to an enforcement point, at the gateway as at the decision point; to everybody else it is 415", async (t) => {
+  const { post, pep, session, made } = await open(t);
+  const point = await shared;
+  const self = await made.identity.tokenFor({ sub: "person:ben", tenant: "tenant:acme", scopes: [] });
+  for (const type of ["text/plain", "application/json; charset=latin1", "application/authzen+json", "text/json", ""])
+    for (const [path, body, own_] of [
+      [SINGLE, item, own],
+      [BATCH, { evaluations: [item] }, { evaluations: [own] }],
+      ["/api/pdp/evaluation", item, own],
+      [SEARCH, { subject: ben, resource: { type: "pages", id: "people" } }, { resource: { type: "pages", id: "people" } }],
+    ] as const) {
+      const sent = { "content-type": type };
+      const what = `${path} ${type}`;
+      const here = await post(path, pep, body, sent);
+      assert.deepEqual([here.status, here.body.code], [400, "invalid_request"], what);
+      if (path.startsWith("/access")) {
+        const there = await point.ask(path, pep.authorization.slice("Bearer ".length), JSON.stringify(body), sent);
+        assert.equal(there.status, 400, what);
+      }
+      for (const headers of [session, { authorization: `Bearer ${self}` }]) {
+        const other = await post(path, headers, own_, sent);
+        assert.deepEqual([other.status, other.body.code], [415, "unsupported_media_type"], what);
+      }
+    }
+});

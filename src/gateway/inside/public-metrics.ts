@@ -6,14 +6,16 @@ import type { Metrics } from "#telemetry/metrics.ts";
 import type { BuiltInHandler } from "#gateway/built-in.ts";
 import { readJson } from "#gateway/read-body.ts";
 import { reply } from "#gateway/reply.ts";
+import { isSensitiveValue } from "./sensitive-value.ts";
 
 const MAX_BYTES = 16_384;
 const MAX_DEPTH = 4;
 const MAX_TEXT = 256;
+const MAX_KEY = 128;
 const MAX_EVENTS = 100;
 
 const attributes = z
-  .record(z.string().max(128), z.unknown())
+  .record(z.string().max(MAX_KEY), z.unknown())
   .refine((value) => Object.keys(value).length <= 20, "has more than 20 attributes");
 const event = z.strictObject({
   event: z.string().regex(/^[a-z][a-z0-9_.]{0,63}$/, "must be 1-64 of a-z 0-9 _ . and begin with a letter"),
@@ -28,29 +30,7 @@ const isSensitiveKey = (key: string): boolean => {
   return words.has(folded) || sensitiveParts.some((part) => folded.includes(part));
 };
 
-/** The check digit of card numbers, so that a count or a duration is not taken for one. */
-const isCardNumber = (text: string): boolean => {
-  const digits = text.replace(/[ -]/g, "");
-  if (!/^[0-9]{13,19}$/.test(digits)) return false;
-  const sum = digits
-    .split("")
-    .toReversed()
-    .reduce((total, digit, index) => {
-      const value = Number(digit) * (index % 2 === 1 ? 2 : 1);
-      return total + (value > 9 ? value - 9 : value);
-    }, 0);
-  return sum % 10 === 0;
-};
-const secretValues: readonly RegExp[] = [
-  /\beyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]+\./,
-  /-----BEGIN [A-Z ]+-----/,
-  /[^\s@]+@[^\s@]+\.[^\s@]{2,}/,
-  /\bbearer\s+\S{8,}/i,
-];
-const isSensitiveValue = (text: string): boolean =>
-  secretValues.some((pattern) => pattern.test(text)) || (text.match(/[0-9][0-9 -]{11,22}[0-9]/g) ?? []).some(isCardNumber);
-
-/** Every place that must not be sent. Paths are told, values never; a key of the path may be the secret, so it is cut there. */
+/** Every place that must not be sent. Paths are told, values never, nor a key that is one itself. */
 const findFaults = (value: unknown, path: string, depth: number, sensitive: Fault[], wrong: Fault[]): void => {
   if (depth > MAX_DEPTH) {
     wrong.push({ path, message: `is nested deeper than ${MAX_DEPTH}` });
@@ -58,12 +38,16 @@ const findFaults = (value: unknown, path: string, depth: number, sensitive: Faul
   }
   if (typeof value === "string") {
     if (value.length > MAX_TEXT) wrong.push({ path, message: `is longer than ${MAX_TEXT}` });
-    if (isSensitiveValue(value)) sensitive.push({ path, message: "looks like a credential or a contact" });
+    // A longer one is refused unread: looking through it would cost more than sending it.
+    else if (isSensitiveValue(value)) sensitive.push({ path, message: "looks like a credential or a contact" });
     return;
   }
   if (typeof value !== "object" || value === null) return;
   for (const [key, item] of Object.entries(value)) {
-    if (!Array.isArray(value) && isSensitiveKey(key))
+    if (key.length > MAX_KEY) wrong.push({ path, message: `has a key longer than ${MAX_KEY}` });
+    else if (!Array.isArray(value) && isSensitiveValue(key))
+      sensitive.push({ path, message: "has a key that looks like a credential or a contact" });
+    else if (!Array.isArray(value) && isSensitiveKey(key))
       sensitive.push({ path: `${path}/${key}`, message: "names a secret, a contact or a person" });
     else findFaults(item, `${path}/${key}`, depth + 1, sensitive, wrong);
   }
