@@ -7,6 +7,8 @@ export interface FrontDoorLimits {
   readonly requestTimeout: number;
   /** Milliseconds that a connection may rest between two requests. */
   readonly keepAliveTimeout: number;
+  /** Milliseconds without a byte after which the other end is asked whether it is still there: one that lost its network never says so. */
+  readonly keepAliveInitialDelay: number;
   /** How often connections are looked at, in milliseconds. */
   readonly connectionsCheckingInterval: number;
   /** On one listening address; more are closed as they come. */
@@ -20,6 +22,7 @@ export const frontDoorLimits: FrontDoorLimits = {
   headersTimeout: 10_000,
   requestTimeout: 300_000,
   keepAliveTimeout: 65_000,
+  keepAliveInitialDelay: 60_000,
   connectionsCheckingInterval: 2000,
   maxConnections: 10_000,
   stallMs: 60_000,

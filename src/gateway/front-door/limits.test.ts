@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
 import { connect } from "node:net";
 import { test, type TestContext } from "node:test";
 import { noAddressCount } from "#gateway/limits/address-count.ts";
@@ -8,6 +9,7 @@ import { asProblem, problemResponse } from "#http/problem-body.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { rawExchange } from "#testing/gateway.ts";
+import { until } from "#testing/until.ts";
 import { frontDoorLimits, type FrontDoorLimits } from "./front-door-limits.ts";
 import { listenFrontDoor } from "./listener.ts";
 import { createPublicOrigins } from "./public-origins.ts";
@@ -69,6 +71,7 @@ test("the limits are those that are promised", () => {
     headersTimeout: 10_000,
     requestTimeout: 300_000,
     keepAliveTimeout: 65_000,
+    keepAliveInitialDelay: 60_000,
     connectionsCheckingInterval: 2000,
     maxConnections: 10_000,
     stallMs: 60_000,
@@ -119,6 +122,30 @@ test("connections over the limit are closed as they come, and a place that is le
   assert.equal(answers.answers[0]?.status, 200);
   held[1]?.destroy();
 });
+
+/** The timer of the server's end of each connection at this port, as Linux tells it: 2 = it will ask whether the other end is there. */
+const timersAt = (port: number): readonly string[] =>
+  readFileSync("/proc/net/tcp", "latin1")
+    .split("\n")
+    .map((line) => line.trim().split(/\s+/))
+    .filter(([, local, , state]) => local?.endsWith(`:${port.toString(16).toUpperCase().padStart(4, "0")}`) && state === "01")
+    .map((fields) => fields[5]?.split(":")[0] ?? "");
+
+test(
+  "a connection that says nothing for long is asked whether it is still there",
+  { skip: !existsSync("/proc/net/tcp") && "only Linux tells" },
+  async (t) => {
+    const port = await open(t, {});
+    const socket = connect({ port, host: "127.0.0.1" });
+    cleanUp(t, () => socket.destroy());
+    socket.write(get);
+    await new Promise((resolve) => socket.once("data", resolve));
+    await until(
+      () => timersAt(port),
+      (timers) => timers.length === 1 && timers[0] === "02",
+    );
+  },
+);
 
 test("a refused connection ends whatever the client does with its own end", async (t) => {
   const port = await open(t, {});

@@ -196,7 +196,7 @@ export const createRawServer = (parts: RawServerParts): RawServer => {
     serve(request, outgoing).catch(() => outgoing.destroy());
   };
 
-  const options = { ...strict, ...limits };
+  const options = { ...strict, ...limits, keepAlive: true };
   const server =
     parts.tls === undefined
       ? createServer(options)

@@ -98,21 +98,23 @@ export const timedBody = (
           throw error;
         }
       },
-      cancel: async (reason) => {
+      cancel: (reason) => {
         stop();
-        await reader.cancel(reason).finally(() => limits.letGo?.());
+        return letGo(reason);
       },
     },
     { highWaterMark: 0 },
   );
 
+  function letGo(reason: unknown): Promise<void> {
+    const gone = reader.cancel(reason);
+    limits.letGo?.();
+    return gone;
+  }
   function fail(controller: ReadableStreamDefaultController<Uint8Array>): void {
     stop();
     const problem = new Problem("upstream_timeout");
     controller.error(problem);
-    reader
-      .cancel(problem)
-      .catch(() => {})
-      .finally(() => limits.letGo?.());
+    letGo(problem).catch(() => {});
   }
 };
