@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Ask, Decided, DecisionPoint, Verdict } from "./decision-point.ts";
 import type { DecisionCache } from "./decision-cache.ts";
@@ -12,6 +11,7 @@ import type { Question } from "./question.ts";
 import type { DecisionFacts } from "./records/decision-facts.ts";
 import type { Approvals, CallApprovals } from "./requests/approvals.ts";
 import { ruleOn, withInputs, type Ruling } from "./ruling.ts";
+import { createTurns } from "./turns.ts";
 import { houseVocabulary, type Vocabulary } from "./vocabulary.ts";
 
 export interface CedarParts {
@@ -98,16 +98,14 @@ export const createCedar = (parts: CedarParts): DecisionPoint => {
     const { graphVersion, items } = await informAsks(asks, parts);
     metrics.observe("pdp_facts_seconds", {}, (performance.now() - started) / 1000);
     const verdicts: Verdict[] = [];
-    let sliceStarted = performance.now();
+    const turn = createTurns(SLICE_MS);
     for (const informed of items) {
       const verdict = await decideOne(informed, current, graphVersion, approvals);
       verdicts.push(verdict);
       if (semantic === "deny_on_first_deny" && !verdict.decision) break;
       if (semantic === "permit_on_first_permit" && verdict.decision) break;
-      if (performance.now() - sliceStarted >= SLICE_MS) {
-        await nextTurn();
-        sliceStarted = performance.now();
-      }
+      const others = turn();
+      if (others !== undefined) await others;
     }
     return { policyVersion: current.version, graphVersion, verdicts };
   };

@@ -5,7 +5,7 @@ import canonicalize from "canonicalize";
 import type { Facts } from "#contract/facts.ts";
 import type { Sealer } from "#authn/seal.ts";
 import type { Ask, Verdict } from "#pdp/decision-point.ts";
-import { emptyContextOf, rowsOf, type CallRows, type RowParts } from "./call-rows.ts";
+import { emptyContextOf, rowsInTurns, rowsOf, type CallRows, type RowParts } from "./call-rows.ts";
 import type { CallDraft } from "./record.ts";
 
 /** Stands in for encryption, whose bytes are new each time. */
@@ -187,4 +187,15 @@ test("another key gives other digests, also of nothing", () => {
   assert.notEqual(emptyContextOf(other), emptyContextOf(parts));
   assert.deepEqual(contextsOf(rowsOf(draft([verdict()]), other)), [emptyContextOf(other)]);
   assert.notDeepEqual([...rowsOf(draft([verdict()]), other).facts.keys()], [...rowsOf(draft([verdict()]), parts).facts.keys()]);
+});
+
+test("a large call is made in turns, and is the same then", async () => {
+  const large = draft(Array.from({ length: 40 }, (_, at) => verdict({ resource: { type: "pages", id: `p${at % 7}` }, props: { at } })));
+  let asked = 0;
+  const rows = await rowsInTurns(large, parts, () =>
+    ++asked % 3 === 0 ? new Promise((resolve) => void setImmediate(resolve)) : undefined,
+  );
+  assert.equal(asked, 40);
+  assert.equal(stored(rows), stored(rowsOf(large, parts)));
+  assert.equal(new Set(contextsOf(rows)).size, 40);
 });

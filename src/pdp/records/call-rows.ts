@@ -1,14 +1,16 @@
-import { createHmac, hash } from "node:crypto";
-import { canonicalJson, quoted } from "#contract/canonical-json.ts";
+import { createHmac } from "node:crypto";
+import { canonicalJson } from "#contract/canonical-json.ts";
 import type { ResourceRef } from "#events/resource-ref.ts";
 import type { EntryDraft } from "#events/audit/entry.ts";
 import type { EventDraft } from "#events/change.ts";
+import { entryOfCall } from "./call-entry.ts";
 import { eventsOf, type DecisionEvents } from "./decision-events.ts";
 import { formatDecisionId } from "./decision-id.ts";
 import { noticesOf } from "./notices.ts";
 import type { Facts } from "#contract/facts.ts";
 import type { Sealer } from "#authn/seal.ts";
 import type { Properties, Verdict } from "#pdp/decision-point.ts";
+import type { Turn } from "#pdp/turns.ts";
 import type { CallDraft, StoredCall, StoredItem } from "./record.ts";
 
 /** A call ready to be written: rows, the facts that they name, and what the audit log says of each row. */
@@ -37,9 +39,6 @@ export interface RowParts {
   readonly events?: DecisionEvents;
 }
 
-/** Items that an audit entry names one by one; the record has them all. */
-const MOST_ENTRY_ITEMS = 32;
-
 const canonical = (value: unknown): string => canonicalJson(value) ?? "null";
 
 /** Of a canonical text: the first 24 bytes of its HMAC. */
@@ -62,10 +61,14 @@ const isEmpty = (members: Properties): boolean => {
   return true;
 };
 
-const contextOf = (parts: Pick<RowParts, "digestKey">, { props, claimed, ui, said }: Verdict["ask"]): string =>
+const contextOf = (
+  parts: Pick<RowParts, "digestKey">,
+  { props, claimed, ui, said }: Verdict["ask"],
+  digestOf: (text: string) => string,
+): string =>
   said === undefined && isEmpty(props) && isEmpty(claimed) && isEmpty(ui)
     ? emptyContextOf(parts)
-    : digest(parts, canonical(said === undefined ? { claimed, props, ui } : { claimed, props, said, ui }));
+    : digestOf(canonical(said === undefined ? { claimed, props, ui } : { claimed, props, said, ui }));
 
 /** Scheme, mount, path and key of a canonical secret URI. */
 const secretOf = (uri: string) => {
@@ -91,7 +94,7 @@ const itemOf = (
   index: number,
   verdict: Verdict,
   tenant: string,
-  factsDigest: string | undefined,
+  digested: { readonly context: string; readonly facts?: string },
   showing: boolean,
   parts: RowParts,
 ): StoredItem => {
@@ -115,8 +118,7 @@ const itemOf = (
     requestable: verdict.requestable,
     cached: verdict.cached === true,
     ...(showing ? { showing: true } : {}),
-    ...(factsDigest === undefined ? {} : { facts: factsDigest }),
-    context: contextOf(parts, ask),
+    ...digested,
     inputs: verdict.inputs,
     ...(verdict.request === undefined
       ? {}
@@ -125,118 +127,102 @@ const itemOf = (
   };
 };
 
-const kindOf = (subject: string, agent: string | null): EntryDraft["actor"]["kind"] =>
-  agent !== null || subject.startsWith("agent:") ? "agent" : subject.startsWith("service:") ? "service" : "person";
+interface Group {
+  readonly tenant: string;
+  readonly subject: string;
+  readonly agent: string | null;
+  readonly items: StoredItem[];
+  /** The items as canonical texts. */
+  readonly texts: string[];
+}
 
-const entryOf = (call: StoredCall, items: readonly StoredItem[], text: string): EntryDraft => {
-  const [first] = items;
-  const single = items.length === 1 ? first : undefined;
-  const denied = items.filter((item) => !item.decision);
-  const named = [...denied, ...items.filter((item) => item.decision)].slice(0, MOST_ENTRY_ITEMS);
-  return {
-    tenant: call.tenant,
-    category: "decision",
-    outcome: denied.length > 0 ? "denied" : "ok",
-    ...(denied[0]?.reason === undefined ? {} : { code: denied[0].reason }),
-    actor: { subject: call.subject, kind: kindOf(call.subject, call.agent), ...(call.agent === null ? {} : { agent_id: call.agent }) },
-    via: { service: call.pep },
-    resource: {
-      type: single?.type ?? "evaluations",
-      ...(single?.id === undefined ? {} : { id: single.id.slice(0, 256) }),
-      ...(single?.ref === undefined ? {} : { ref: single.ref }),
-    },
-    decisionId: call.call_id,
-    correlationId: call.correlation_id,
-    data: {
-      call_id: call.call_id,
-      action: single?.action ?? null,
-      result: denied.length === 0,
-      reason: single?.reason ?? null,
-      policies: single?.policies ?? [],
-      policy_version: call.policy_version,
-      graph_version: call.graph_version === null ? null : Number(call.graph_version),
-      obligations: single?.obligations.map((obligation) => obligation.id) ?? [],
-      pep: call.pep,
-      cached: items.every((item) => item.cached),
-      latency_us: call.latency_us,
-      record_digest: hash("sha256", text),
-      items_total: items.length,
-      items: named.map((item) => ({
-        ...(item.index === undefined ? {} : { index: item.index }),
-        type: item.type,
-        action: item.action,
-        result: item.decision,
-        ...(item.reason === undefined ? {} : { reason: item.reason }),
-        ...(item.approval === undefined ? {} : { approval_id: item.approval }),
-      })),
-    },
-  };
-};
-
-/** The canonical text of a call with its items, of which those are canonical already: its members in their order. */
-const recordText = (call: StoredCall, items: string): string => {
-  const text = (value: string | null): string => (value === null ? "null" : quoted(value));
-  return (
-    `{"agent":${text(call.agent)},"call_id":${quoted(call.call_id)},"correlation_id":${quoted(call.correlation_id)},` +
-    `"decided_at":${quoted(call.decided_at)},"graph_version":${String(call.graph_version)},"items":${items},` +
-    `"latency_us":${call.latency_us},"part":${call.part},"pep":${quoted(call.pep)},"policy_version":${quoted(call.policy_version)},` +
-    `"request_id":${text(call.request_id)},"subject":${quoted(call.subject)},"tenant":${quoted(call.tenant)}}`
-  );
-};
-
-/** Rows of a call: one for each tenant, subject and agent in it. */
-export const rowsOf = (draft: CallDraft, parts: RowParts): CallRows => {
-  const groups = new Map<
-    string,
-    { readonly tenant: string; readonly subject: string; readonly agent: string | null; readonly items: StoredItem[] }
-  >();
+/** Makes the rows of a call item by item, so that a large one need not be made in one go. */
+const createRows = (draft: CallDraft, parts: RowParts) => {
+  const groups = new Map<string, Group>();
   const facts = new Map<string, { readonly text: string } | { readonly sealed: Uint8Array }>();
+  const digests = new Map<string, string>();
+  const events: EventDraft[] = [];
+  const takes: Take[] = [];
+
+  /** Items of a batch are often about the same person in the same circumstances. */
+  const digestOf = (text: string): string => {
+    if (draft.items.length === 1) return digest(parts, text);
+    const held = digests.get(text) ?? digest(parts, text);
+    digests.set(text, held);
+    return held;
+  };
   const keep = (verdict: Verdict, snapshot: Facts): string => {
     const text = canonical(snapshot);
-    const found = digest(parts, text);
+    const found = digestOf(text);
     if (!facts.has(found)) {
       facts.set(found, isSecret(verdict) ? { sealed: parts.sealer.seal(JSON.stringify(snapshot), found) } : { text });
     }
     return found;
   };
-  for (const { index, verdict, showing = false } of draft.items) {
+
+  const add = ({ index, verdict, showing = false }: CallDraft["items"][number]): void => {
     const tenant = verdict.tenant ?? draft.fallbackTenant;
     const subject = verdict.ask.subject.id;
     const agent = verdict.ask.agents[0] ?? null;
     const key = JSON.stringify([tenant, subject, agent]);
-    const group = groups.get(key) ?? { tenant, subject, agent, items: [] };
+    const group = groups.get(key) ?? { tenant, subject, agent, items: [], texts: [] };
     groups.set(key, group);
-    const factsDigest = verdict.facts === undefined ? undefined : keep(verdict, verdict.facts);
-    group.items.push(itemOf(draft, index, verdict, tenant, factsDigest, showing, parts));
-  }
-  const entries: EntryDraft[] = [];
-  const events = [
-    ...draft.items.flatMap(({ index, verdict }) => noticesOf(draft, index, verdict)),
-    ...[...groups.values()].flatMap((group) => eventsOf(draft, group, parts.events ?? "acts")),
-  ];
-  const takes = draft.items.flatMap(({ index, verdict: { approval } }): Take[] => {
-    if (approval === undefined || !approval.singleUse) return [];
-    const decisionId = formatDecisionId({ callId: draft.callId, ...(draft.batch ? { index } : {}) });
-    return [{ approvalId: approval.id, decisionId, correlationId: draft.correlationId }];
-  });
-  const calls = [...groups.values()].map(({ tenant, subject, agent, items }, part) => {
-    const call: StoredCall = {
-      call_id: draft.callId,
-      part,
-      decided_at: draft.decidedAt.toISOString(),
-      tenant,
-      subject,
-      agent,
-      pep: draft.pep,
-      policy_version: draft.policyVersion,
-      graph_version: draft.graphVersion === undefined ? null : BigInt(draft.graphVersion),
-      latency_us: draft.latencyUs,
-      request_id: draft.requestId ?? null,
-      correlation_id: draft.correlationId,
+    const digested = {
+      context: contextOf(parts, verdict.ask, digestOf),
+      ...(verdict.facts === undefined ? {} : { facts: keep(verdict, verdict.facts) }),
     };
-    const text = canonical(items);
-    entries.push(entryOf(call, items, recordText(call, text)));
-    return { ...call, items: text };
-  });
-  return { calls, facts, entries, events, takes: takes.toSorted((a, b) => (a.approvalId < b.approvalId ? -1 : 1)) };
+    const item = itemOf(draft, index, verdict, tenant, digested, showing, parts);
+    group.items.push(item);
+    group.texts.push(canonical(item));
+    events.push(...noticesOf(draft, index, verdict));
+    const { approval } = verdict;
+    if (approval === undefined || !approval.singleUse) return;
+    const decisionId = formatDecisionId({ callId: draft.callId, ...(draft.batch ? { index } : {}) });
+    takes.push({ approvalId: approval.id, decisionId, correlationId: draft.correlationId });
+  };
+
+  const finish = (): CallRows => {
+    const entries: EntryDraft[] = [];
+    const calls = [...groups.values()].map((group, part) => {
+      const { tenant, subject, agent, items } = group;
+      const call: StoredCall = {
+        call_id: draft.callId,
+        part,
+        decided_at: draft.decidedAt.toISOString(),
+        tenant,
+        subject,
+        agent,
+        pep: draft.pep,
+        policy_version: draft.policyVersion,
+        graph_version: draft.graphVersion === undefined ? null : BigInt(draft.graphVersion),
+        latency_us: draft.latencyUs,
+        request_id: draft.requestId ?? null,
+        correlation_id: draft.correlationId,
+      };
+      const text = `[${group.texts.join(",")}]`;
+      entries.push(entryOfCall(call, items, text));
+      events.push(...eventsOf(draft, group, parts.events ?? "acts"));
+      return { ...call, items: text };
+    });
+    return { calls, facts, entries, events, takes: takes.toSorted((a, b) => (a.approvalId < b.approvalId ? -1 : 1)) };
+  };
+  return { add, finish };
+};
+
+/** Rows of a call: one for each tenant, subject and agent in it. */
+export const rowsOf = (draft: CallDraft, parts: RowParts): CallRows => {
+  const rows = createRows(draft, parts);
+  for (const item of draft.items) rows.add(item);
+  return rows.finish();
+};
+
+/** As `rowsOf`, of a large call: others have their turns between its items. */
+export const rowsInTurns = async (draft: CallDraft, parts: RowParts, turn: Turn): Promise<CallRows> => {
+  const rows = createRows(draft, parts);
+  for (const item of draft.items) {
+    rows.add(item);
+    const others = turn();
+    if (others !== undefined) await others;
+  }
+  return rows.finish();
 };

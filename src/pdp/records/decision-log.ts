@@ -4,7 +4,7 @@ import type { Change } from "#events/change.ts";
 import type { Database } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
-import { emptyContextOf, rowsOf, type CallRows, type RowParts } from "./call-rows.ts";
+import { emptyContextOf, rowsInTurns, rowsOf, type CallRows, type RowParts } from "./call-rows.ts";
 import { formatDecisionId, parseDecisionId } from "./decision-id.ts";
 import { createGroupCommit } from "./group-commit.ts";
 import { recordTaking } from "./record-taking.ts";
@@ -66,7 +66,7 @@ const PURGE_EVERY_MS = 3_600_000;
 export const createDecisionLog = (parts: DecisionLogParts): DecisionLog => {
   const { database, metrics, log, now } = parts;
   const queue = createGroupCommit<CallDraft, CallRows>({
-    make: (draft) => rowsOf(draft, parts),
+    make: (draft, turn) => (draft.items.length === 1 ? rowsOf(draft, parts) : rowsInTurns(draft, parts, turn)),
     lost: (cause) => log.error("pdp_record_lost", { cause }),
     write: async (groups) => {
       const started = performance.now();

@@ -123,3 +123,27 @@ test("a row is made once, however often its group is tried, and a large group le
   assert.deepEqual(made, [1, 2, 3]);
   assert.ok(turns >= 3, `${turns} turns`);
 });
+
+test("a row under way of being made is written before the queue is closed, and refuses alone if it fails later on", async () => {
+  const written: number[] = [];
+  const making = Promise.withResolvers<void>();
+  const queue = createGroupCommit<number>({
+    ...options,
+    make: async (row) => {
+      await making.promise;
+      if (row === 2) throw new Error("unfit");
+      return row;
+    },
+    write: async (rows) => void written.push(...rows),
+  });
+  const [first, second] = [queue.commit(1), queue.commit(2)];
+  const refused = assert.rejects(second, isNotRecorded);
+  queue.defer(3);
+  const closed = queue.close();
+  assert.throws(() => queue.defer(4), isNotRecorded);
+  making.resolve();
+  await closed;
+  assert.deepEqual(written, [1, 3]);
+  await first;
+  await refused;
+});

@@ -1,5 +1,5 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { Problem } from "#contract/problem.ts";
+import { createTurns, type Turn } from "#pdp/turns.ts";
 
 export interface GroupCommit<T> {
   /** Resolves when the row is committed; rejects with `decision_not_recorded` when it could not be in time. */
@@ -17,9 +17,10 @@ export interface GroupCommit<T> {
 export interface GroupCommitOptions<T, Made> {
   /**
    * What is written of a row. Made when its group is, so that nobody's answer waits for it who need not, and a slice of the
-   * group at a time. A row that it throws for is refused alone; one that nobody waits for is lost, and `lost` is told.
+   * group at a time; within a large row it asks for turns itself. A row that it throws for is refused alone; one that nobody
+   * waits for is lost, and `lost` is told.
    */
-  readonly make: (row: T) => Made;
+  readonly make: (row: T, turn: Turn) => Made | Promise<Made>;
   readonly lost: (cause: unknown) => void;
   /** One transaction for all of them. */
   readonly write: (rows: readonly Made[]) => Promise<void>;
@@ -44,7 +45,7 @@ interface Waiting<T, Made> {
   readonly row: T;
   readonly settle?: (error?: unknown) => void;
   /** Kept for the next try. */
-  readonly made?: { readonly row: Made };
+  made?: { readonly row: Made };
 }
 type Ready<T, Made> = Waiting<T, Made> & Required<Pick<Waiting<T, Made>, "made">>;
 
@@ -85,17 +86,20 @@ export const createGroupCommit = <T, Made = T>(options: GroupCommitOptions<T, Ma
   /** Those of the group whose rows could be made. */
   const makeRows = async (group: readonly Waiting<T, Made>[]): Promise<readonly Ready<T, Made>[]> => {
     const ready: Ready<T, Made>[] = [];
-    let started = performance.now();
+    const turn = createTurns(SLICE_MS);
     for (const one of group) {
       try {
-        ready.push(Object.assign(one, { made: one.made ?? { row: options.make(one.row) } }));
+        if (one.made === undefined) {
+          const row = options.make(one.row, turn);
+          one.made = { row: row instanceof Promise ? await row : row };
+        }
+        ready.push(one as Ready<T, Made>);
       } catch (cause) {
         if (one.settle === undefined) options.lost(cause);
         else one.settle(cause);
       }
-      if (performance.now() - started < SLICE_MS) continue;
-      await nextTurn();
-      started = performance.now();
+      const others = turn();
+      if (others !== undefined) await others;
     }
     return ready;
   };

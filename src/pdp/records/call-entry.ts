@@ -1,0 +1,67 @@
+import { hash } from "node:crypto";
+import { quoted } from "#contract/canonical-json.ts";
+import type { EntryDraft } from "#events/audit/entry.ts";
+import type { StoredCall, StoredItem } from "./record.ts";
+
+/** Items that an audit entry names one by one; the record has them all. */
+const MOST_ENTRY_ITEMS = 32;
+
+/** The canonical text of a call with its items, of which those are canonical already: its members in their order. */
+const recordText = (call: StoredCall, items: string): string => {
+  const text = (value: string | null): string => (value === null ? "null" : quoted(value));
+  return (
+    `{"agent":${text(call.agent)},"call_id":${quoted(call.call_id)},"correlation_id":${quoted(call.correlation_id)},` +
+    `"decided_at":${quoted(call.decided_at)},"graph_version":${String(call.graph_version)},"items":${items},` +
+    `"latency_us":${call.latency_us},"part":${call.part},"pep":${quoted(call.pep)},"policy_version":${quoted(call.policy_version)},` +
+    `"request_id":${text(call.request_id)},"subject":${quoted(call.subject)},"tenant":${quoted(call.tenant)}}`
+  );
+};
+
+const kindOf = (subject: string, agent: string | null): EntryDraft["actor"]["kind"] =>
+  agent !== null || subject.startsWith("agent:") ? "agent" : subject.startsWith("service:") ? "service" : "person";
+
+/** What the audit log says of a row: denials first, and the digest that proves the record. `text`: its items as canonical text. */
+export const entryOfCall = (call: StoredCall, items: readonly StoredItem[], text: string): EntryDraft => {
+  const [first] = items;
+  const single = items.length === 1 ? first : undefined;
+  const denied = items.filter((item) => !item.decision);
+  const named = [...denied, ...items.filter((item) => item.decision)].slice(0, MOST_ENTRY_ITEMS);
+  return {
+    tenant: call.tenant,
+    category: "decision",
+    outcome: denied.length > 0 ? "denied" : "ok",
+    ...(denied[0]?.reason === undefined ? {} : { code: denied[0].reason }),
+    actor: { subject: call.subject, kind: kindOf(call.subject, call.agent), ...(call.agent === null ? {} : { agent_id: call.agent }) },
+    via: { service: call.pep },
+    resource: {
+      type: single?.type ?? "evaluations",
+      ...(single?.id === undefined ? {} : { id: single.id.slice(0, 256) }),
+      ...(single?.ref === undefined ? {} : { ref: single.ref }),
+    },
+    decisionId: call.call_id,
+    correlationId: call.correlation_id,
+    data: {
+      call_id: call.call_id,
+      action: single?.action ?? null,
+      result: denied.length === 0,
+      reason: single?.reason ?? null,
+      policies: single?.policies ?? [],
+      policy_version: call.policy_version,
+      graph_version: call.graph_version === null ? null : Number(call.graph_version),
+      obligations: single?.obligations.map((obligation) => obligation.id) ?? [],
+      pep: call.pep,
+      cached: items.every((item) => item.cached),
+      latency_us: call.latency_us,
+      record_digest: hash("sha256", recordText(call, text)),
+      items_total: items.length,
+      items: named.map((item) => ({
+        ...(item.index === undefined ? {} : { index: item.index }),
+        type: item.type,
+        action: item.action,
+        result: item.decision,
+        ...(item.reason === undefined ? {} : { reason: item.reason }),
+        ...(item.approval === undefined ? {} : { approval_id: item.approval }),
+      })),
+    },
+  };
+};
