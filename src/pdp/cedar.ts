@@ -1,3 +1,4 @@
+import { createTurns } from "#http/turns.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Ask, Decided, DecisionPoint, Verdict } from "./decision-point.ts";
 import type { DecisionCache } from "./decision-cache.ts";
@@ -11,7 +12,6 @@ import type { Question } from "./question.ts";
 import type { DecisionFacts } from "./records/decision-facts.ts";
 import type { Approvals, CallApprovals } from "./requests/approvals.ts";
 import { ruleOn, withInputs, type Ruling } from "./ruling.ts";
-import { createTurns } from "./turns.ts";
 import { houseVocabulary, type Vocabulary } from "./vocabulary.ts";
 
 export interface CedarParts {
@@ -95,16 +95,16 @@ export const createCedar = (parts: CedarParts): DecisionPoint => {
     const current = engines.current();
     const approvals = parts.approvals?.begin();
     const started = performance.now();
+    const turn = createTurns(SLICE_MS);
     const { graphVersion, items } = await informAsks(asks, parts);
     metrics.observe("pdp_facts_seconds", {}, (performance.now() - started) / 1000);
     const verdicts: Verdict[] = [];
-    const turn = createTurns(SLICE_MS);
     for (const informed of items) {
       const verdict = await decideOne(informed, current, graphVersion, approvals);
       verdicts.push(verdict);
       if (semantic === "deny_on_first_deny" && !verdict.decision) break;
       if (semantic === "permit_on_first_permit" && verdict.decision) break;
-      const others = turn();
+      const others = verdicts.length < items.length ? turn() : undefined;
       if (others !== undefined) await others;
     }
     return { policyVersion: current.version, graphVersion, verdicts };

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Problem } from "#contract/problem.ts";
+import { createTurns } from "#http/turns.ts";
 import { statement, type Database, type Sql, type TransactionSql } from "#store/database.ts";
 import { SqlFault } from "#store/sql-fault.ts";
 import type { Log } from "#telemetry/log.ts";
@@ -63,6 +64,7 @@ const THERE = statement<{ entry_id: string }>(
 
 const MOST_AT_ONCE = 256;
 const LONGEST_PAUSE_MS = 1_000;
+const SLICE_MS = 4;
 
 const isUnavailable = (error: unknown): boolean => error instanceof Problem && error.code === "store_unavailable";
 
@@ -98,6 +100,7 @@ export const createAppender = (parts: AppenderParts): Appender => {
       wanted.set(logOf(item.draft.tenant), subjects);
       for (const subject of subjectsOf(item.draft)) subjects.add(subject);
     }
+    const turn = createTurns(SLICE_MS);
     for (const [tenant, subjects] of [...wanted].sort(([one], [other]) => (one < other ? -1 : 1))) {
       const refs = await references.resolve(sql, tenant, subjects, { remember });
       for (const held of all) {
@@ -115,6 +118,7 @@ export const createAppender = (parts: AppenderParts): Appender => {
           numbers.giveBack([n]);
           throw error;
         }
+        await turn();
       }
     }
   };

@@ -2,6 +2,7 @@ import { evaluate, evaluateMany, type EvaluationReply } from "#contract/authzen.
 import { Problem, type Fault } from "#contract/problem.ts";
 import type { BodyOf } from "#contract/endpoint.ts";
 import { answer, type Call, type Router } from "#http/serve.ts";
+import { createTurns } from "#http/turns.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Ask, DecisionPoint, Semantic, Verdict } from "#pdp/decision-point.ts";
@@ -27,6 +28,9 @@ export interface EvaluationParts {
   readonly metrics: Metrics;
   readonly now: () => Date;
 }
+
+/** Milliseconds of reading a large batch, or of answering it, after which others have a turn. */
+const SLICE_MS = 2;
 
 /** Tries of a call whose approvals other calls keep taking. */
 const MOST_TRIES = 3;
@@ -103,6 +107,7 @@ export const serveEvaluations = (router: Router<Caller>, parts: EvaluationParts)
     parts.metrics.observe("pdp_decision_seconds", { batch: String(batch) }, (performance.now() - started) / 1000);
 
     const replies: EvaluationReply[] = [];
+    const turn = createTurns(SLICE_MS);
     for (const [index, item] of items.entries()) {
       const verdict = isAsk(item) ? verdicts.get(item) : undefined;
       if (isAsk(item) && verdict === undefined) break;
@@ -111,6 +116,8 @@ export const serveEvaluations = (router: Router<Caller>, parts: EvaluationParts)
           ? errorReply(item as readonly Fault[])
           : await verdictReply(verdict, formatDecisionId({ callId, ...(batch ? { index } : {}) }), decidedAt, pep);
       replies.push(reply);
+      const others = turn();
+      if (others !== undefined) await others;
       if ((semantic === "deny_on_first_deny" && !reply.decision) || (semantic === "permit_on_first_permit" && reply.decision)) break;
     }
     return { replies, headers: { "x-decision-id": callId } };
@@ -165,7 +172,13 @@ export const serveEvaluations = (router: Router<Caller>, parts: EvaluationParts)
       whole.map((item) => memberOf(item, "context")),
       whole.map((item) => memberOf(item, "action")),
     );
-    const items = whole.map((item) => parseAsk(item, pep));
+    const turn = createTurns(SLICE_MS);
+    const items: Item[] = [];
+    for (const item of whole) {
+      items.push(parseAsk(item, pep));
+      const others = turn();
+      if (others !== undefined) await others;
+    }
     const semantic = sent.options?.evaluations_semantic ?? "execute_all";
     const { replies, headers } = await decideItems(items, semantic, true, call as Call<unknown, Caller>);
     return answer({ evaluations: replies }, { headers });

@@ -10,7 +10,7 @@ import { noticesOf } from "./notices.ts";
 import type { Facts } from "#contract/facts.ts";
 import type { Sealer } from "#authn/seal.ts";
 import type { Properties, Verdict } from "#pdp/decision-point.ts";
-import type { Turn } from "#pdp/turns.ts";
+import type { Turn } from "#http/turns.ts";
 import type { CallDraft, StoredCall, StoredItem } from "./record.ts";
 
 /** A call ready to be written: rows, the facts that they name, and what the audit log says of each row. */

@@ -1,5 +1,5 @@
 import { Problem } from "#contract/problem.ts";
-import { createTurns, type Turn } from "#pdp/turns.ts";
+import { createTurns, type Turn } from "#http/turns.ts";
 
 export interface GroupCommit<T> {
   /** Resolves when the row is committed; rejects with `decision_not_recorded` when it could not be in time. */
