@@ -157,7 +157,7 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
             observe(inbound.method, served.endpoint, CLIENT_CLOSED, started, inbound.correlationId);
             return new Response(null, { status: 400 });
           }
-          const problem = asProblem(error);
+          const problem = asksVerdict(inbound.target.path) ? verdictOf(error) : asProblem(error);
           if (problem.status >= 500) span.fail(problem.code);
           answer = fail(problem, inbound, served.endpoint);
         }

@@ -181,6 +181,17 @@ test("an answer that streams is a request under way until it ends, whoever has a
   );
 });
 
+test("a verdict that an address has no share left for is 503: nginx makes 500 of a 429", async (t) => {
+  const { port, upstream, release } = await world(t, { MAX_IN_FLIGHT_PER_ADDRESS: "1" });
+  const slow = enter(t, port);
+  slow.ask("/open/slow");
+  await until(() => upstream.seen.length === 1);
+  assert.match((await answerOf(t, port, "/auth/verify")).text, /^HTTP\/1\.1 503 [^]*"code":"overloaded"/);
+  release();
+  await until(() => slow.text().startsWith("HTTP/1.1 200 "));
+  assert.equal((await answerOf(t, port, "/auth/verify")).status, 401);
+});
+
 test("who listens on a row that was not known to stream takes a stream's place, or is refused and the upstream let go", async (t) => {
   const { made, port, left } = await world(t, { STREAM_MAX_CLIENTS: "1" });
   const { cookie } = await made.signIn("person:ben");
