@@ -195,7 +195,15 @@ const failingDatabase = (real: Database) => {
       state.down?.("transaction") === true
         ? gone()
         : real.transaction(
-            (sql) => work({ ...sql, run: (wanted, values) => (state.down?.(wanted.name) === true ? gone() : sql.run(wanted, values)) }),
+            (sql) =>
+              work({
+                ...sql,
+                run: (wanted, values) => (state.down?.(wanted.name) === true ? gone() : sql.run(wanted, values)),
+                post: (wanted, values) => {
+                  if (state.down?.(wanted.name) === true) throw storeUnavailable(new Error("gone"));
+                  sql.post(wanted, values);
+                },
+              }),
             options,
           ),
     ready: () => (state.down?.("ready") === true ? gone() : real.ready()),
