@@ -40,7 +40,7 @@ const worker = (open: string): string => `
   const { silentLog: log } = await import(new URL("telemetry/log.ts", src));
   ${open}
   const integrator = createIntegrator({ database, log, origin: "test.sallyport" });
-  const recorder = await createRecorder({ database, writerId: "worker", service: "test", log, metrics: createMetrics(), now: () => new Date(), kek: new Uint8Array(32), integrator });
+  const recorder = await createRecorder({ database, writerId: "worker", service: "test", log, metrics: createMetrics(), now: () => new Date(), kek: new Uint8Array(32), integrator, mostOpenActs: Number.MAX_SAFE_INTEGER });
   console.log("ready");
   for (let n = 1; ; n++) {
     const act = await recorder.open({
