@@ -62,7 +62,9 @@ describe("the route table of a running house", () => {
     const foreign = await json("GET", "/api/v1/events/activity", "--user", "eve");
     assert.equal(foreign.answer.code, "access_denied", "an identity of another tenant is nobody here");
     assert.equal((await json("GET", "/api/../x")).answer.code, "ambiguous_target");
-    assert.equal((await json("GET", "/api/crud/forms/7")).row?.id, "crud.rest");
+    const form = await json("GET", "/api/crud/forms/7");
+    assert.deepEqual([form.row?.id, form.upstream?.path], ["crud.form", "/forms/7"]);
+    assert.equal((await json("GET", "/api/crud/systems/7")).row?.id, "crud.rest");
     const body = join(folder, "body.json");
     await writeFile(body, '{"name":"x"}');
     assert.equal(

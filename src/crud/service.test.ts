@@ -6,7 +6,9 @@ import { fileURLToPath } from "node:url";
 import { test, type TestContext } from "node:test";
 import { readSettings } from "#contract/setting.ts";
 import { crudSettings } from "#crud/config.ts";
+import type { EventDraft } from "#events/change.ts";
 import { agent, crudHouse, peopleTools } from "#testing/crud-house.ts";
+import { testEvents } from "#testing/events.ts";
 import { testAudiences } from "#testing/identity.ts";
 
 const configWith = async (t: TestContext, files: Record<string, string>): Promise<string> => {
@@ -132,12 +134,16 @@ test("streams are decided and refuse what they do not know", async (t) => {
   const house = await crudHouse(t);
   house.verdicts.set("streams:config", false);
   house.verdicts.set("streams:activity", false);
+  house.verdicts.set("streams:workflow", false);
+  assert.equal((await house.request("/events/workflow")).status, 403);
   assert.equal((await house.request("/events/config")).status, 403);
   assert.equal((await house.request("/events/activity")).status, 403);
   house.verdicts.clear();
   assert.equal((await house.request("/events/config?evnt=tools")).status, 422);
   assert.equal((await house.request("/events/config?event=nothing")).status, 422);
   assert.equal((await house.request("/events/activity?category=nothing")).status, 422);
+  for (const query of ["run=1", "run_id=", `workflow=${"x".repeat(257)}`, Array.from({ length: 21 }, () => "run_id=1").join("&")])
+    assert.equal((await house.request(`/events/workflow?${query}`)).status, 422, query);
   assert.equal((await house.crud.fetch(new Request("http://house.internal/events/config"))).status, 401);
 });
 
@@ -254,6 +260,55 @@ test("the record of a call and the approval of a definition are told live", asyn
   const activity = await read("/events/activity?last_event_id=0&category=tool_call", /"outcome":"ok"/);
   assert.match(activity, new RegExp(`"act_id":"${called.headers.get("x-call-id") ?? ""}"`));
   assert.match(activity, /"agent_id":"agent:hr-assistant"/);
+});
+
+test("the workflow stream is open before anything has run, and shows what is told of runs and tasks: one's own, those asked for", async (t) => {
+  const house = await crudHouse(t, { realEvents: true });
+  const { change } = await testEvents(t, house.database, { service: "crud" });
+  const read = async (query: string, needle: RegExp): Promise<string> => {
+    const stop = new AbortController();
+    const headers = { authorization: `Bearer ${await house.token()}` };
+    const response = await house.crud.fetch(new Request(`http://house.internal/events/workflow${query}`, { headers, signal: stop.signal }));
+    assert.equal(response.headers.get("content-type"), "text/event-stream", await (response.ok ? "" : response.text()));
+    let text = "";
+    for await (const chunk of response.body ?? []) {
+      text += Buffer.from(chunk as Uint8Array).toString();
+      if (needle.test(text)) break;
+    }
+    stop.abort();
+    return text;
+  };
+  house.verdicts.set("activity:view_all", false);
+  const silent = await read("", /hello/);
+  assert.match(silent, /^retry: \d+\n\n(?:id: \d+\n)?data: \{"type":"hello"/, "its control frames are default messages");
+  assert.ok(!silent.includes("event:"));
+  const told = (run: string, workflow: string, kind: string, visibleTo: string): EventDraft => ({
+    type: `${kind === "task" ? "task" : "run"}.changed`,
+    tenant: "tenant:acme",
+    stream: "workflow",
+    kind,
+    key: run,
+    visibleTo: [visibleTo],
+    data: { run_id: run, workflow, status: "running" },
+  });
+  await change(async () => ({
+    result: undefined,
+    events: [
+      told("r1", "grant_access", "workflow", "person:ben"),
+      told("r2", "grant_access", "workflow", "person:eve"),
+      told("r3", "offboard", "task", "person:ben"),
+      told("r4", "offboard", "workflow", "person:ben"),
+    ],
+  }));
+  const runsOf = (text: string): readonly string[] =>
+    [...text.matchAll(/event: (\w+)\nid: \d+\ndata: .*"run_id":"(\w+)"/g)].map(([, kind, run]) => `${kind} ${run}`);
+  const after = "last_event_id=0";
+  assert.deepEqual(runsOf(await read(`?${after}`, /r4/)), ["workflow r1", "task r3", "workflow r4"]);
+  assert.deepEqual(runsOf(await read(`?${after}&run_id=r4`, /r4/)), ["workflow r4"]);
+  assert.deepEqual(runsOf(await read(`?${after}&workflow=grant_access&workflow=none`, /bookmark/)), ["workflow r1"]);
+  assert.deepEqual(runsOf(await read(`?${after}&workflow=grant_access&run_id=r4`, /bookmark/)), []);
+  house.verdicts.clear();
+  assert.deepEqual(runsOf(await read(`?${after}`, /r4/)), ["workflow r1", "workflow r2", "task r3", "workflow r4"]);
 });
 
 test("a disabled tool is not listed and not callable; an underscore view spells names so", async (t) => {

@@ -29,25 +29,32 @@ const shape = endpoint("crud", "GET", "/events", { reply: z.unknown(), auth: "be
 const configKinds: ReadonlySet<string> = new Set(["config", "tools", "delegation", "budget", "graph", "policy", "plugin", "session"]);
 const categories: ReadonlySet<string> = new Set(auditCategories);
 const MOST_VALUES = 20;
+const MOST_CHARACTERS = 256;
 
-/** Values of the named parameters, each at most 20 times; every other parameter is refused, so that a misspelt filter shows all of nothing. */
-const readFilter = (url: URL, names: readonly string[], known: ReadonlySet<string>): ReadonlySet<string> | undefined => {
+/** Every parameter that is none is refused: a misspelt filter would show all, or nothing. */
+const guardNames = (url: URL, names: readonly string[]): void => {
   const faults = [...new Set(url.searchParams.keys())]
     .filter((name) => name !== "last_event_id" && !names.includes(name))
     .map((name) => ({ path: `query.${name}`, message: "is not known here", code: "unknown" }));
   if (faults.length > 0) throw new Problem("unknown_parameter", { errors: faults });
+};
+
+/** Values of the named parameters, which mean the same, each at most 20 times; of a closed list where there is one. */
+const readFilter = (url: URL, names: readonly string[], known?: ReadonlySet<string>): ReadonlySet<string> | undefined => {
   const values = names.flatMap((name) => url.searchParams.getAll(name));
-  const wrong = values.filter((value) => !known.has(value));
-  if (wrong.length > 0 || values.length > MOST_VALUES)
+  const isWrong = values.some((value) => (known === undefined ? value === "" || value.length > MOST_CHARACTERS : !known.has(value)));
+  if (isWrong || values.length > MOST_VALUES) {
+    const what = known === undefined ? `values of 1-${MOST_CHARACTERS} characters` : `of ${[...known].join(", ")}`;
     throw new Problem("unprocessable", {
-      errors: [{ path: `query.${names[0] ?? ""}`, message: `must be at most ${MOST_VALUES} of ${[...known].join(", ")}` }],
+      errors: [{ path: `query.${names[0] ?? ""}`, message: `must be at most ${MOST_VALUES} ${what}` }],
     });
+  }
   return values.length === 0 ? undefined : new Set(values);
 };
 
 /** Streams are decided like everything else, and again while they are open. */
 export const serveStreams = (router: Router<Caller>, parts: StreamsParts): void => {
-  const enter = async (request: Request, action: "config" | "activity") => {
+  const enter = async (request: Request, action: "config" | "workflow" | "activity") => {
     const correlationId = correlationIdOf(request.headers.get("x-correlation-id"));
     const caller = await parts.authenticate(request, shape);
     const may = async (): Promise<boolean> => {
@@ -78,6 +85,7 @@ export const serveStreams = (router: Router<Caller>, parts: StreamsParts): void 
 
   router.raw("GET", "/events/config", async (request) => {
     const { caller, url, correlationId, recheck, lastEventId, signal } = await enter(request, "config");
+    guardNames(url, ["event", "kind"]);
     const kinds = readFilter(url, ["event", "kind"], configKinds);
     return streamResponse({
       bus: parts.bus,
@@ -93,8 +101,29 @@ export const serveStreams = (router: Router<Caller>, parts: StreamsParts): void 
     });
   });
 
+  // Whatever writes runs and tasks tells of them here; until something does, the stream is open and says only that it is.
+  router.raw("GET", "/events/workflow", async (request) => {
+    const { caller, url, correlationId, recheck, lastEventId, signal } = await enter(request, "workflow");
+    guardNames(url, ["run_id", "workflow"]);
+    const [runs, workflows] = [readFilter(url, ["run_id"]), readFilter(url, ["workflow"])];
+    const fits = (wanted: ReadonlySet<string> | undefined, value: unknown): boolean =>
+      wanted === undefined || (typeof value === "string" && wanted.has(value));
+    return streamResponse({
+      bus: parts.bus,
+      stream: "workflow",
+      tenant: caller.tenant,
+      subject: caller.agent ?? caller.sub,
+      seesAll: await seesAll(caller, correlationId),
+      lastEventId,
+      only: ({ data }) => fits(runs, data["run_id"]) && fits(workflows, data["workflow"]),
+      signal,
+      recheck,
+    });
+  });
+
   router.raw("GET", "/events/activity", async (request) => {
     const { caller, url, correlationId, recheck, lastEventId, signal } = await enter(request, "activity");
+    guardNames(url, ["category"]);
     const wanted = readFilter(url, ["category"], categories);
     return activityResponse({
       bus: parts.bus,
