@@ -110,6 +110,11 @@ export interface Metrics {
 
 const SERIES_CAP = 1000;
 
+/** Gauges that the contract calls as counters are called: Prometheus' own check takes the name of what says no type, and of nothing else. */
+const misnamed: readonly string[] = Object.entries<MetricRow>(metricTable)
+  .filter(([name, row]) => row.kind === "gauge" && name.endsWith("_total"))
+  .map(([name]) => name);
+
 /** Also told of every value of a metric that leaves by OTLP. */
 export type MetricMirror = (name: MetricName, value: number, labels: Readonly<Record<string, string>>) => void;
 
@@ -159,7 +164,11 @@ export const createMetrics = (mirror?: MetricMirror): Metrics => {
       const metric = made.get(name);
       if (metric instanceof Gauge && series.get(name)?.delete(keyOf(labels)) === true) metric.remove(labels);
     },
-    text: () => registry.metrics(),
+    text: async () => {
+      let text = await registry.metrics();
+      for (const name of misnamed) text = text.replace(`# TYPE ${name} gauge\n`, `# TYPE ${name} untyped\n`);
+      return text;
+    },
     contentType: registry.contentType,
   };
 };
