@@ -82,9 +82,9 @@ export const createTokenChecker = (parts: BearerVerifierParts): ((token: string)
 
   /** Signature, issuer, audience, times, type. Of a token seen lately it is known; who it names is read anew each time. */
   const verify = async (token: string): Promise<Verified> => {
-    if (checkOpaque !== undefined && isOpaque(token)) return { payload: await checkOpaque(token), service: undefined };
     const held = recent.get(token);
     if (held !== undefined) return held;
+    if (checkOpaque !== undefined && isOpaque(token)) return { payload: await checkOpaque(token), service: undefined };
     const head = parseTokenHead(token);
     const source = await sourceOf(head);
     const now = parts.now();
@@ -135,8 +135,8 @@ export const createTokenChecker = (parts: BearerVerifierParts): ((token: string)
   };
 
   return async (token) => {
-    const kind = isOpaque(token) ? "opaque" : "jwt";
-    const count = (status: string) => parts.metrics?.count("bff_token_validation_total", { token_type: kind, status });
+    const kindOf = () => (recent.get(token) === undefined && isOpaque(token) ? "opaque" : "jwt");
+    const count = (status: string) => parts.metrics?.count("bff_token_validation_total", { token_type: kindOf(), status });
     try {
       const { payload, service } = await verify(token);
       const caller = await callerOf(token, payload, service);

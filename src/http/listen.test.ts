@@ -21,6 +21,8 @@ const post = endpoint("crud", "POST", "/echo", {
   summary: "Says it again.",
 });
 
+const bad = endpoint("crud", "GET", "/bad-header", { reply: z.object({ name: z.string() }), auth: "bearer", summary: "Tries to." });
+
 /** A service over a socket of its own, with counts of what it was asked and what it answered. */
 const served = async (t: TestContext) => {
   let asked = 0;
@@ -47,6 +49,7 @@ const served = async (t: TestContext) => {
     const response = new TextResponse("once", { headers: { "content-type": "text/plain" } });
     return new Response(await response.text());
   });
+  router.serve(bad, async () => answer({ name: "x" }, { headers: { etag: "a\r\nset-cookie: b=1" } }));
   const listening = await listenService(router.fetch, { port: 0, hosts: ["127.0.0.1"] });
   cleanUp(t, () => listening.close(0));
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -174,4 +177,13 @@ test("a text answer is a Response in every other way", async () => {
   assert.equal(taken.bodyUsed, true);
   await assert.rejects(taken.text(), TypeError);
   assert.throws(() => taken.clone(), TypeError);
+});
+
+test("a header that is none leaves as a fault of ours, not as more headers, and the next request is answered", async (t) => {
+  const { send } = await served(t);
+  const { status, head: headers } = await send("GET", "/bad-header");
+  assert.equal(status, 500);
+  assert.deepEqual([headers["set-cookie"], headers.etag], [undefined, undefined]);
+  const { status: next } = await send("POST", "/echo", [good], { "content-length": String(Buffer.byteLength(good)) });
+  assert.equal(next, 200);
 });

@@ -48,11 +48,10 @@ export const listenOn = async (listener: RequestListener, options: ListenOptions
 
 /** Writes head and text at once. False, with nothing written, where the answer is of another kind. */
 const sendText = (response: Response, outgoing: ServerResponse): boolean => {
+  const head = TextResponse.headOf(response);
   // Cookies are the one header that may stand there twice.
-  const text = response.headers.has("set-cookie") ? undefined : TextResponse.take(response);
-  if (text === undefined) return false;
-  const head: string[] = [];
-  for (const [name, value] of response.headers) if (name !== "content-length") head.push(name, value);
+  const text = head === undefined || head.includes("set-cookie") ? undefined : TextResponse.take(response);
+  if (head === undefined || text === undefined) return false;
   head.push("content-length", String(Buffer.byteLength(text)));
   outgoing.writeHead(response.status, head);
   outgoing.end(text);

@@ -68,7 +68,8 @@ const checkMembers = (text: string, limits: StrictJsonLimits): void => {
         const end = endOfString(text, at);
         const names = open.at(-1);
         if (expectsName && names) {
-          const name = JSON.parse(text.slice(at, end + 1)) as string;
+          const raw = text.slice(at + 1, end);
+          const name = raw.includes("\\") ? (JSON.parse(`"${raw}"`) as string) : raw;
           if (names.has(name))
             throw new Problem(limits.repeated ?? "duplicate_member", { detail: "A member is named twice in one object." });
           names.add(name);

@@ -1,15 +1,27 @@
+export interface TextInit {
+  /** 200 unless given. */
+  readonly status?: number;
+  /** Not as an object of the platform: names in lower case, each once, and values that a header may have. */
+  readonly headers: Headers | Readonly<Record<string, string>>;
+}
+
 /**
- * An answer whose body is one text. A `Response` like any other, but the text is not made a stream of before somebody asks
- * for one: a peer in this process takes it as it is, and written to a socket it leaves with its head in one piece.
+ * An answer whose body is one text. A `Response` like any other, but neither the text is made a stream of nor the headers an
+ * object before somebody asks for one: a peer in this process takes the text as it is, and written to a socket it leaves with
+ * its head in one piece.
  */
 export class TextResponse extends Response {
   readonly #text: string;
+  readonly #given: Readonly<Record<string, string>>;
+  #made: Headers | undefined;
   #isTaken = false;
   #whole: Response | undefined;
 
-  constructor(text: string, init: ResponseInit) {
-    super(null, init);
+  constructor(text: string, { status = 200, headers }: TextInit) {
+    super(null, { status });
     this.#text = text.toWellFormed();
+    this.#made = headers instanceof Headers ? headers : undefined;
+    this.#given = headers instanceof Headers ? {} : headers;
   }
 
   /** The text, once: `undefined` for another kind of answer, and for one whose body somebody has begun to read. */
@@ -17,6 +29,18 @@ export class TextResponse extends Response {
     if (!(#text in response) || response.#isTaken || response.#whole !== undefined) return undefined;
     response.#isTaken = true;
     return response.#text;
+  }
+
+  /** Names and values of its headers but the length, by turns; `undefined` for another kind of answer. */
+  static headOf(response: Response): string[] | undefined {
+    if (!(#text in response)) return undefined;
+    const head: string[] = [];
+    for (const [name, value] of response.#made ?? Object.entries(response.#given)) if (name !== "content-length") head.push(name, value);
+    return head;
+  }
+
+  static headers(response: TextResponse): Headers {
+    return (response.#made ??= new Headers(response.#given));
   }
 
   static isUsed(response: TextResponse): boolean {
@@ -64,5 +88,10 @@ define("body", {
 define("bodyUsed", {
   get() {
     return TextResponse.isUsed(this);
+  },
+});
+define("headers", {
+  get() {
+    return TextResponse.headers(this);
   },
 });

@@ -145,6 +145,9 @@ const contextOf = (question: Question, standing: Standing, schema: Schema, slice
   return made;
 };
 
+/** An entity that Cedar would know no less of without: it has no attribute and is in nothing. */
+const saysNothing = ({ attrs, parents }: EntityJson): boolean => parents.length === 0 && Object.keys(attrs).length === 0;
+
 /** The question in Cedar's words. With a slice only what its policies read; without one everything there is. */
 export const requestOf = (question: Question, schema: Schema, slice: PolicySlice | undefined): CedarRequest => {
   const standing = standingOf(question);
@@ -163,6 +166,6 @@ export const requestOf = (question: Question, schema: Schema, slice: PolicySlice
     action: entity("Action", question.pair.key),
     resource: resourceUid(question),
     context: contextOf(question, standing, schema, slice),
-    entities,
+    entities: slice === undefined ? entities : entities.filter((one) => !saysNothing(one)),
   };
 };

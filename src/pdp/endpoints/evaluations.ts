@@ -13,7 +13,7 @@ import type { DecisionLog } from "#pdp/records/decision-log.ts";
 import { ApprovalTaken } from "#pdp/records/record-taking.ts";
 import type { MakeOffer } from "#pdp/requests/offer.ts";
 import type { Shadow } from "#pdp/shadow/shadow.ts";
-import { guardContext, isAsk, parseAsk, type Pep } from "./parse-ask.ts";
+import { askOfBody, guardContext, isAsk, parseAsk, type Pep } from "./parse-ask.ts";
 
 export interface EvaluationParts {
   readonly decisionPoint: DecisionPoint;
@@ -142,11 +142,14 @@ export const serveEvaluations = (router: Router<Caller>, parts: EvaluationParts)
     };
   };
 
-  const decideSingle = async (sent: unknown, call: Call<unknown, Caller>) => {
+  const decideSingle = async (
+    { context, action }: { readonly context?: unknown; readonly action?: unknown },
+    readAsk: (pep: Pep) => Item,
+    call: Call<unknown, Caller>,
+  ) => {
     const pep = parts.pepOf(call.caller);
-    const { context, action } = sent as { context?: unknown; action?: unknown };
     guardContext(pep, [context], [action]);
-    const ask = parseAsk(sent, pep);
+    const ask = readAsk(pep);
     if (!isAsk(ask)) throw new Problem("invalid_request", { errors: ask });
     const { replies, headers } = await decideItems([ask], "execute_all", false, call);
     const [reply] = replies;
@@ -154,7 +157,7 @@ export const serveEvaluations = (router: Router<Caller>, parts: EvaluationParts)
     return answer(reply, { headers });
   };
 
-  router.serve(evaluate, (call) => decideSingle(call.body, call as Call<unknown, Caller>));
+  router.serve(evaluate, (call) => decideSingle(call.body, (pep) => askOfBody(call.body, pep), call as Call<unknown, Caller>));
 
   router.serve(evaluateMany, async (call) => {
     const sent = call.body;
@@ -162,7 +165,8 @@ export const serveEvaluations = (router: Router<Caller>, parts: EvaluationParts)
     if (evaluations !== undefined && !Array.isArray(evaluations)) {
       throw new Problem("invalid_request", { errors: [{ path: "/evaluations", message: "must be an array" }] });
     }
-    if (evaluations === undefined || evaluations.length === 0) return decideSingle(sent, call as Call<unknown, Caller>);
+    if (evaluations === undefined || evaluations.length === 0)
+      return decideSingle(sent, (pep) => parseAsk(sent, pep), call as Call<unknown, Caller>);
     if (evaluations.length > parts.batchMaxItems)
       throw new Problem("too_many_evaluations", { detail: `At most ${parts.batchMaxItems} in one call.` });
     const pep = parts.pepOf(call.caller);

@@ -1,5 +1,6 @@
 import { shownCall, type ShownCall } from "#contract/access-requests.ts";
-import { action, resource, subject } from "#contract/authzen.ts";
+import type { z } from "zod";
+import { action, resource, subject, type evaluationRequest } from "#contract/authzen.ts";
 import { microFromUsd } from "#contract/ids.ts";
 import { faultOfJson } from "#contract/json-members.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
@@ -100,6 +101,8 @@ export const guardContext = (pep: Pep, contexts: readonly unknown[], actions: re
   }
 };
 
+type Entities = Pick<z.output<typeof evaluationRequest>, "subject" | "action"> & { readonly resource: z.output<typeof resource> };
+
 /** One item of the protocol as an ask, or what is wrong with it. */
 export const parseAsk = (sent: unknown, pep: Pep): Ask | readonly Fault[] => {
   if (!isObject(sent)) return [{ path: "", message: "must be an object" }];
@@ -122,10 +125,27 @@ export const parseAsk = (sent: unknown, pep: Pep): Ask | readonly Fault[] => {
       faults.push({ path: `/${[name, ...issue.path.map(String)].join("/")}`, message: issue.message });
     return undefined;
   };
-  const who = read("subject", subject);
-  const what = read("resource", resource);
-  const how = read("action", action);
-  if (what !== undefined && what.id === undefined) faults.push({ path: "/resource/id", message: "is missing" });
+  const entities = { subject: read("subject", subject), resource: read("resource", resource), action: read("action", action) };
+  if (entities.resource !== undefined && entities.resource.id === undefined) faults.push({ path: "/resource/id", message: "is missing" });
+  if (sent["context"] !== undefined && !isObject(sent["context"])) faults.push({ path: "/context", message: "must be an object" });
+  const context = objectOf(sent["context"]);
+  const unfit = faultOfJson(context);
+  if (unfit !== undefined) faults.push({ path: "/context", message: unfit });
+  return askOf(entities, context, pep, faults);
+};
+
+/** A single question whose body has the contract's form, as an ask, or what is wrong with it all the same. */
+export const askOfBody = (
+  { subject: who, action: how, resource: what, context = {} }: z.output<typeof evaluationRequest>,
+  pep: Pep,
+): Ask | readonly Fault[] => askOf({ subject: who, action: how, resource: what }, context, pep, []);
+
+const askOf = (
+  { subject: who, resource: what, action: how }: { readonly [K in keyof Entities]: Entities[K] | undefined },
+  context: Properties,
+  pep: Pep,
+  faults: Fault[],
+): Ask | readonly Fault[] => {
   for (const [path, id] of [
     ["/subject/id", who?.id],
     ["/resource/id", what?.id],
@@ -136,12 +156,8 @@ export const parseAsk = (sent: unknown, pep: Pep): Ask | readonly Fault[] => {
   const tenant = textOf(stated["tenant"]);
   if (tenant !== undefined && (tenant.length > MAX_TENANT || !isPlain(tenant)))
     faults.push({ path: "/subject/properties/tenant", message: `is longer than ${MAX_TENANT} or holds a control character` });
-  if (sent["context"] !== undefined && !isObject(sent["context"])) faults.push({ path: "/context", message: "must be an object" });
-  const context = objectOf(sent["context"]);
   const agents = pep.isHouse ? agentsOf(context) : [];
   if (!agents.every(isPlain)) faults.push({ path: "/context/agent", message: "holds a control character or half a surrogate pair" });
-  const unfit = faultOfJson(context);
-  if (unfit !== undefined) faults.push({ path: "/context", message: unfit });
   const properties = what?.properties ?? {};
   const vouched = pep.isHouse ? vouchedOf(context, properties, faults) : vouchesNothing;
   if (faults.length > 0 || who === undefined || what?.id === undefined || how === undefined) return faults;
