@@ -3,9 +3,10 @@ import { test } from "node:test";
 import type { Database } from "#store/database.ts";
 import { testDatabase } from "#testing/database.ts";
 import { graphRooms, graphWorld } from "#testing/membership.ts";
+import { statement } from "#store/database.ts";
 import { createAgentOfClient } from "./agent-of-client.ts";
 
-test("a client is the agent that names it, if exactly one active agent does", async (t) => {
+test("a client is the agent that names it, suspended or not, and no client is two agents", async (t) => {
   const world = await graphWorld(await testDatabase(t, graphRooms));
   const agentOf = createAgentOfClient(world.database);
   assert.equal(await agentOf("agent:hr-assistant"), "agent:hr-assistant");
@@ -19,17 +20,19 @@ test("a client is the agent that names it, if exactly one active agent does", as
     props: { client_id: "agent:hr-assistant" },
   } as const;
   await world.put(second);
-  assert.equal(await agentOf("agent:hr-assistant"), undefined, "two that claim it are none");
+  await assert.rejects(agentOf("agent:hr-assistant"), { code: "identity_rejected" });
   await world.put({ ...second, state: "disabled" });
   assert.equal(await agentOf("agent:hr-assistant"), "agent:hr-assistant");
+  await world.database.run(statement("test.suspend", "update membership.node set state = 'disabled' where kind = 'AIAgent'"));
+  assert.equal(await agentOf("agent:hr-assistant"), "agent:hr-assistant", "an agent stays one");
 });
 
 test("those that ask while it is read share the next read, which begins after all of them", async () => {
-  const reads: PromiseWithResolvers<readonly { id: string }[]>[] = [];
+  const reads: PromiseWithResolvers<readonly { id: string; active: boolean }[]>[] = [];
   const asked: unknown[] = [];
   const run = (_statement: unknown, values: unknown) => {
     asked.push(values);
-    const reading = Promise.withResolvers<readonly { id: string }[]>();
+    const reading = Promise.withResolvers<readonly { id: string; active: boolean }[]>();
     reads.push(reading);
     return reading.promise;
   };
@@ -38,11 +41,11 @@ test("those that ask while it is read share the next read, which begins after al
   const later = [agentOf("a"), agentOf("a"), agentOf("a")];
   const other = agentOf("b");
   assert.deepEqual(asked, [["a"], ["b"]]);
-  reads[0]!.resolve([{ id: "agent:old" }]);
+  reads[0]!.resolve([{ id: "agent:old", active: true }]);
   assert.equal(await first, "agent:old");
   assert.deepEqual(asked, [["a"], ["b"], ["a"]], "the next one began only now");
   const latest = agentOf("a");
-  reads[2]!.resolve([{ id: "agent:new" }]);
+  reads[2]!.resolve([{ id: "agent:new", active: true }]);
   assert.deepEqual(await Promise.all(later), ["agent:new", "agent:new", "agent:new"]);
   // A read that fails says so to whom it was for, and to nobody else.
   reads[1]!.reject(new Error("the database is away"));
@@ -56,6 +59,6 @@ test("those that ask while it is read share the next read, which begins after al
   assert.equal(asked.length, 5);
   const anew = agentOf("a");
   assert.equal(asked.length, 6, "nothing is kept");
-  reads[5]!.resolve([{ id: "agent:new" }]);
+  reads[5]!.resolve([{ id: "agent:new", active: true }]);
   assert.equal(await anew, "agent:new");
 });
