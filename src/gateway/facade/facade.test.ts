@@ -441,6 +441,9 @@ test("an enforcement point of its own is passed through in its own name, as plai
   assert.deepEqual([reserved.status, reserved.body.code], [400, "reserved_context_member"]);
   const without = await one(viewAll("pages"), headers);
   assert.deepEqual([without.status, without.body.code], [400, "invalid_request"]);
+  const nothing = await one({}, headers);
+  const wanted = ["/subject", "/action", "/resource"].map((path) => ({ path, message: "is missing" }));
+  assert.deepEqual(nothing.body["errors"], wanted, "all that is missing is said at once");
   pdp.answer = () => Response.json({ code: "invalid_request", errors: [{ path: "/resource/id", message: "is missing" }] }, { status: 400 });
   const passed = await one(sent, headers);
   assert.deepEqual(

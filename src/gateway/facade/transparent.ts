@@ -111,7 +111,10 @@ export const createTransparent = (parts: TransparentParts) => {
         parts.limits.itemBytes,
       );
       if (items.length === 0) {
-        // A batch without items is asked as what it is: the decision point alone says what is wrong with it.
+        const missing = ["subject", "action", "resource"].filter((name) => !isObject(body[name]));
+        if (missing.length > 0)
+          throw new Problem("invalid_request", { errors: missing.map((name) => ({ path: `/${name}`, message: "is missing" })) });
+        // A batch without items is asked as what it is: the decision point alone says what else is wrong with it.
         const one = await pass(caller, sent, { ...call, path: `/access/v1/${form}`, read: readEvaluation });
         return { ...one, value: one.value[0] };
       }

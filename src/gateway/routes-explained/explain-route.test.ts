@@ -218,7 +218,7 @@ const forwardCases: readonly Case[] = [
   { what: "an open row", target: "/public/x", credential: "none", row: "wiki.open", status: 200 },
   { what: "no mapping", target: "/unmapped", row: "wiki.unmapped", status: 403, code: "no_mapping" },
   { what: "a method that its row does not list", method: "DELETE", target: "/wiki/7", status: 403, code: "access_denied" },
-  { what: "a method that nobody serves", method: "TRACE", target: "/wiki/7", status: 405, code: "method_not_allowed" },
+  { what: "a method that nobody serves", method: "TRACE", target: "/wiki/7", status: 403, code: "access_denied" },
   { what: "no row", target: "/elsewhere", status: 403, code: "access_denied" },
   { what: "a row of the gateway's own", target: "/api/forms/7", status: 403, code: "access_denied" },
   { what: "a dot segment", target: "/public/../wiki/7", status: 400, code: "ambiguous_target" },

@@ -1,6 +1,7 @@
 import { Problem } from "#contract/problem.ts";
 import type { ExplainRequest, Explanation } from "#contract/routes.ts";
 import { asProblem } from "#http/problem-body.ts";
+import { verdictOf } from "#gateway/auth/verdict.ts";
 import { evaluationOf, type Asker, type Decider } from "#pdp/decide.ts";
 import { parseForwarded, requireForwardRow } from "#gateway/auth/forwarded-request.ts";
 import { requireHandler, type BuiltIns } from "#gateway/built-in.ts";
@@ -203,7 +204,7 @@ export const createExplainRoute = (parts: ExplainParts): ExplainRoute => {
     } catch (error) {
       const problem = asProblem(error);
       if (problem.code === "internal") throw error;
-      answer = refusalView(problem);
+      answer = refusalView(ask.host === undefined ? problem : verdictOf(error));
       const last = found.doors.pop();
       if (last !== undefined) found.doors.push({ ...last, result: "refuse" });
     }
