@@ -1,16 +1,67 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, test } from "node:test";
 import { createTurns } from "./turns.ts";
 
+const busy = (milliseconds: number): void => {
+  for (const end = performance.now() + milliseconds; performance.now() < end;);
+};
+/** Counts the turns of the loop. */
+const watch = () => {
+  let turns = 0;
+  let isOn = true;
+  const count = (): void => {
+    turns += 1;
+    if (isOn) setImmediate(count);
+  };
+  setImmediate(count);
+  return { turns: () => turns, end: () => void (isOn = false) };
+};
+// Nobody works in the turn in which the next one begins.
+afterEach(() => sleep(5));
+
+test("who works alone goes on until the slice is over", async () => {
+  const turn = createTurns(60_000);
+  for (let piece = 0; piece < 3; piece++) assert.equal(turn(), undefined);
+});
+
 test("others have a turn once a slice is over, and the next slice begins after it", async () => {
-  assert.equal(createTurns(60_000)(), undefined);
+  const seen = watch();
   const turn = createTurns(0);
-  let others = 0;
   for (let at = 1; at <= 3; at++) {
-    setImmediate(() => void (others += 1));
+    const before = seen.turns();
     const waited = turn();
     assert.ok(waited instanceof Promise);
     await waited;
-    assert.equal(others, at);
+    assert.ok(seen.turns() > before);
   }
+  seen.end();
+});
+
+test("of those at work in one turn of the loop the first alone goes on, and each has turns to itself, in the order of asking", async () => {
+  const seen = watch();
+  const worked: (readonly [who: string, turns: number])[] = [];
+  const work = async (who: string): Promise<void> => {
+    const turn = createTurns(5);
+    for (let piece = 0; piece < 3; piece++) {
+      worked.push([who, seen.turns()]);
+      busy(6);
+      await turn();
+    }
+  };
+  await Promise.all([work("a"), work("b"), work("c")]);
+  seen.end();
+  assert.equal(worked.map(([who]) => who).join(""), "abcabcabc");
+  const later = worked.slice(3).map(([, turns]) => turns);
+  assert.equal(new Set(later).size, 6, `turns ${later.join(", ")}`);
+});
+
+test("who comes while others wait does not go before them", async () => {
+  const order: string[] = [];
+  const first = createTurns(0);
+  const waits = [first()?.then(() => order.push("first")), createTurns(60_000)()?.then(() => order.push("second"))];
+  await sleep(0);
+  waits.push(createTurns(60_000)()?.then(() => order.push("third")));
+  await Promise.all(waits);
+  assert.deepEqual(order.slice(0, 2), ["first", "second"]);
 });

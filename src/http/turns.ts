@@ -1,14 +1,64 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
-
 /** Asked between two pieces of work: `undefined` to go on, or what to wait for because others wait for their turn. */
 export type Turn = () => Promise<void> | undefined;
 
-/** Turns for others once a slice of so many milliseconds is over. Asking costs less than a tenth of a microsecond. */
-export const createTurns = (sliceMs: number): Turn => {
-  let started = performance.now();
-  const pause = async (): Promise<void> => {
-    await nextTurn();
-    started = performance.now();
+interface Worker {
+  /** Milliseconds that a slice of it takes. */
+  readonly sliceMs: number;
+}
+
+/**
+ * The event loop of the process: there is one, so all who work in slices share it. One slice a turn of the loop, whoever came first:
+ * were each to have its own in the same turn, sockets and timers would wait for all of them together.
+ */
+const loop = (() => {
+  const waiting: { readonly worker: Worker; readonly go: () => void }[] = [];
+  /** Who works in this turn, and since when. */
+  let working: { readonly worker: Worker; readonly since: number } | undefined;
+  let isEnding = false;
+  let isCalling = false;
+
+  const begin = (worker: Worker): void => {
+    working = { worker, since: performance.now() };
+    if (isEnding) return;
+    isEnding = true;
+    setImmediate(() => {
+      isEnding = false;
+      working = undefined;
+    });
   };
-  return () => (performance.now() - started < sliceMs ? undefined : pause());
+  // Two turns on: whoever stops here began in the middle of one, and the sockets are looked at in between.
+  const call = (): void => {
+    if (isCalling) return;
+    isCalling = true;
+    setImmediate(() =>
+      setImmediate(() => {
+        isCalling = false;
+        const next = waiting.shift();
+        if (next === undefined) return;
+        begin(next.worker);
+        if (waiting.length > 0) call();
+        next.go();
+      }),
+    );
+  };
+  return {
+    /** True while this one may go on. */
+    mayWork: (worker: Worker): boolean => {
+      if (working === undefined && waiting.length === 0) begin(worker);
+      return working?.worker === worker && performance.now() - working.since < worker.sliceMs;
+    },
+    /** Resolves when it is this one's turn. */
+    next: (worker: Worker): Promise<void> =>
+      new Promise((go) => {
+        waiting.push({ worker, go });
+        call();
+      }),
+  };
+})();
+
+/** Turns for others once a slice of so many milliseconds is over, or at once where others work already. Asking costs about a tenth of a microsecond. */
+export const createTurns = (sliceMs: number): Turn => {
+  const worker: Worker = { sliceMs };
+  loop.mayWork(worker);
+  return () => (loop.mayWork(worker) ? undefined : loop.next(worker));
 };
