@@ -22,6 +22,7 @@ afterEach(() => sleep(5));
 
 test("who works alone goes on until the slice is over", async () => {
   const turn = createTurns(60_000);
+  createTurns(0);
   for (let piece = 0; piece < 3; piece++) assert.equal(turn(), undefined);
 });
 
@@ -58,10 +59,13 @@ test("of those at work in one turn of the loop the first alone goes on, and each
 
 test("who comes while others wait does not go before them", async () => {
   const order: string[] = [];
-  const first = createTurns(0);
-  const waits = [first()?.then(() => order.push("first")), createTurns(60_000)()?.then(() => order.push("second"))];
+  const wait = async (who: string, sliceMs: number): Promise<void> => {
+    await createTurns(sliceMs)();
+    order.push(who);
+  };
+  const waits = [wait("first", 0), wait("second", 60_000)];
   await sleep(0);
-  waits.push(createTurns(60_000)()?.then(() => order.push("third")));
+  waits.push(wait("third", 60_000));
   await Promise.all(waits);
   assert.deepEqual(order.slice(0, 2), ["first", "second"]);
 });

@@ -118,7 +118,8 @@ export const createAppender = (parts: AppenderParts): Appender => {
           numbers.giveBack([n]);
           throw error;
         }
-        await turn();
+        const others = all.length > 1 ? turn() : undefined;
+        if (others !== undefined) await others;
       }
     }
   };

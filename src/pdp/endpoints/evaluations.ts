@@ -116,7 +116,7 @@ export const serveEvaluations = (router: Router<Caller>, parts: EvaluationParts)
           ? errorReply(item as readonly Fault[])
           : await verdictReply(verdict, formatDecisionId({ callId, ...(batch ? { index } : {}) }), decidedAt, pep);
       replies.push(reply);
-      const others = turn();
+      const others = index + 1 < items.length ? turn() : undefined;
       if (others !== undefined) await others;
       if ((semantic === "deny_on_first_deny" && !reply.decision) || (semantic === "permit_on_first_permit" && reply.decision)) break;
     }
@@ -180,7 +180,7 @@ export const serveEvaluations = (router: Router<Caller>, parts: EvaluationParts)
     const items: Item[] = [];
     for (const item of whole) {
       items.push(parseAsk(item, pep));
-      const others = turn();
+      const others = items.length < whole.length ? turn() : undefined;
       if (others !== undefined) await others;
     }
     const semantic = sent.options?.evaluations_semantic ?? "execute_all";

@@ -219,9 +219,9 @@ export const rowsOf = (draft: CallDraft, parts: RowParts): CallRows => {
 /** As `rowsOf`, of a large call: others have their turns between its items. */
 export const rowsInTurns = async (draft: CallDraft, parts: RowParts, turn: Turn): Promise<CallRows> => {
   const rows = createRows(draft, parts);
-  for (const item of draft.items) {
+  for (const [index, item] of draft.items.entries()) {
     rows.add(item);
-    const others = turn();
+    const others = index + 1 < draft.items.length ? turn() : undefined;
     if (others !== undefined) await others;
   }
   return rows.finish();

@@ -87,7 +87,7 @@ export const createGroupCommit = <T, Made = T>(options: GroupCommitOptions<T, Ma
   const makeRows = async (group: readonly Waiting<T, Made>[]): Promise<readonly Ready<T, Made>[]> => {
     const ready: Ready<T, Made>[] = [];
     const turn = createTurns(SLICE_MS);
-    for (const one of group) {
+    for (const [index, one] of group.entries()) {
       try {
         if (one.made === undefined) {
           const row = options.make(one.row, turn);
@@ -98,7 +98,7 @@ export const createGroupCommit = <T, Made = T>(options: GroupCommitOptions<T, Ma
         if (one.settle === undefined) options.lost(cause);
         else one.settle(cause);
       }
-      const others = turn();
+      const others = index + 1 < group.length ? turn() : undefined;
       if (others !== undefined) await others;
     }
     return ready;
