@@ -106,6 +106,7 @@ export const measureDecisions = async (bench: Bench, effort: Effort): Promise<re
           `${rules} policies, single, new each time, looking; Cerbos keeps its decision log`,
           1,
           await rounds("view", 1, false, recording),
+          target,
         );
         add(`${rules} policies, single, the same 500 again and again, looking`, 1, await rounds("view", 1, true));
       }
