@@ -95,10 +95,10 @@ export const createCedar = (parts: CedarParts): DecisionPoint => {
     const current = engines.current();
     const approvals = parts.approvals?.begin();
     const started = performance.now();
-    const turn = createTurns(SLICE_MS);
     const { graphVersion, items } = await informAsks(asks, parts);
     metrics.observe("pdp_facts_seconds", {}, (performance.now() - started) / 1000);
     const verdicts: Verdict[] = [];
+    const turn = createTurns(SLICE_MS);
     for (const informed of items) {
       const verdict = await decideOne(informed, current, graphVersion, approvals);
       verdicts.push(verdict);

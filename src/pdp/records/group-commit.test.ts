@@ -90,7 +90,12 @@ test("a row that cannot be made is refused alone, or told of when nobody waits f
   assert.equal(kept.status, "fulfilled");
   assert.deepEqual(written, ["1", "2"]);
   assert.deepEqual(lost, [unfit]);
+  assert.equal(queue.isWritable(), false);
+  assert.throws(() => queue.defer(3), isNotRecorded, "the loss is not passed over in silence");
   assert.equal(queue.isWritable(), true);
+  queue.defer(4);
+  await queue.flush();
+  assert.deepEqual(written, ["1", "2", "4"]);
 });
 
 test("a row is made once, however often its group is tried, and a large group lets others have a turn", async () => {

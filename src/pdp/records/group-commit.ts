@@ -4,11 +4,11 @@ import { createTurns, type Turn } from "#http/turns.ts";
 export interface GroupCommit<T> {
   /** Resolves when the row is committed; rejects with `decision_not_recorded` when it could not be in time. */
   commit(row: T): Promise<void>;
-  /** Takes the row and writes it soon. Throws `decision_not_recorded` when what was taken before could not be written. */
+  /** Takes the row and writes it soon. Throws `decision_not_recorded` when what was taken before could not be written, or was lost. */
   defer(row: T): void;
   /** Resolves when all that was taken so far is written, or has failed. */
   flush(): Promise<void>;
-  /** False while the last write failed. */
+  /** False while the last write failed, or something was lost that nobody was told of yet. */
   isWritable(): boolean;
   /** Writes what is left, once; then takes nothing more. */
   close(): Promise<void>;
@@ -18,7 +18,7 @@ export interface GroupCommitOptions<T, Made> {
   /**
    * What is written of a row. Made when its group is, so that nobody's answer waits for it who need not, and a slice of the
    * group at a time; within a large row it asks for turns itself. A row that it throws for is refused alone; one that nobody
-   * waits for is lost, and `lost` is told.
+   * waits for is lost: `lost` is told, and the next deferred one is refused.
    */
   readonly make: (row: T, turn: Turn) => Made | Promise<Made>;
   readonly lost: (cause: unknown) => void;
@@ -59,6 +59,7 @@ export const createGroupCommit = <T, Made = T>(options: GroupCommitOptions<T, Ma
   let due = Number.POSITIVE_INFINITY;
   let running: Promise<void> | undefined;
   let failed = false;
+  let hasLost = false;
   let closed = false;
 
   const schedule = (withinMs: number): void => {
@@ -95,8 +96,10 @@ export const createGroupCommit = <T, Made = T>(options: GroupCommitOptions<T, Ma
         }
         ready.push(one as Ready<T, Made>);
       } catch (cause) {
-        if (one.settle === undefined) options.lost(cause);
-        else one.settle(cause);
+        if (one.settle === undefined) {
+          hasLost = true;
+          options.lost(cause);
+        } else one.settle(cause);
       }
       const others = index + 1 < group.length ? turn() : undefined;
       if (others !== undefined) await others;
@@ -148,6 +151,10 @@ export const createGroupCommit = <T, Made = T>(options: GroupCommitOptions<T, Ma
   return {
     commit,
     defer: (row) => {
+      if (hasLost) {
+        hasLost = false;
+        throw new Problem("decision_not_recorded");
+      }
       if (failed && waiting.length > 0) {
         schedule(0);
         throw new Problem("decision_not_recorded");
@@ -157,7 +164,7 @@ export const createGroupCommit = <T, Made = T>(options: GroupCommitOptions<T, Ma
       schedule(options.deferMs);
     },
     flush,
-    isWritable: () => !failed,
+    isWritable: () => !failed && !hasLost,
     close: async () => {
       closed = true;
       clearTimeout(timer);

@@ -4,7 +4,7 @@ import type { StoredCall, StoredItem } from "./record.ts";
 
 type CallRow = StoredCall & { readonly item: StoredItem };
 
-// Rows go as one JSON text, items and facts in it as they are: quoted into arrays they cost sixteen times the CPU.
+// Rows go as one JSON text, items and facts in it as they are: quoted into arrays they cost several times the CPU.
 const insertCalls = statement(
   "pdp.call.insert",
   `insert into pdp.call (call_id, part, decided_at, tenant, subject, agent, pep, policy_version, graph_version, latency_us, request_id,
