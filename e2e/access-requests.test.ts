@@ -11,7 +11,7 @@ import { createPglite } from "#store/pglite.ts";
 import { statement } from "#store/database.ts";
 import { silentLog } from "#telemetry/log.ts";
 import { connectMcp, resultOf } from "./mcp-client.ts";
-import { startTestHouse } from "./test-house.ts";
+import { awayKafka, startTestHouse } from "./test-house.ts";
 import { fetchToken } from "./tokens.ts";
 
 const toldOf = statement<{ readonly type: string; readonly text: string }>(
@@ -34,7 +34,7 @@ type ToolOffer = AccessRequestOffer & {
 
 test("a page is opened to cleo by ada's approval, and one salary above the limit to ben, through the gateway", async () => {
   const data = await mkdtemp(join(tmpdir(), "sallyport-requests-"));
-  const house = await startTestHouse({ data, environment: { LOG_LEVEL: "debug" } });
+  const house = await startTestHouse({ data, environment: { LOG_LEVEL: "debug", ...awayKafka } });
   try {
     const { port, origin } = house;
     const send = async <T>(path: string, token: string, body?: unknown, headers: Readonly<Record<string, string>> = {}) => {

@@ -12,10 +12,23 @@ const screens = [
   { name: "a tool", path: "/tools/people.demo.list_employees", ready: /people\.demo\.list_employees|List employees/ },
   { name: "delegations", path: "/delegations", ready: /Delegations/ },
   { name: "a grant", path: "/delegations/new", ready: /Delegate to an agent/ },
-  { name: "a delegation", path: "/delegations/delegation:ben-hr", ready: /delegation:ben-hr/ },
+  { name: "a delegation", path: "/delegations/delegation:ben-hr", ready: /Look after employee records/ },
   { name: "a page that is not for ben", path: "/why", ready: /Why denied/ },
   { name: "a page that is not there", path: "/nowhere", ready: /Not there/ },
 ] as const;
+
+/** Links with an underscore that the line under them would run through: it begins no lower than the underscore ends. */
+const struckUnderscores = `(() => {
+  const context = document.createElement("canvas").getContext("2d");
+  return [...document.querySelectorAll("main a")].filter((link) => {
+    const style = getComputedStyle(link);
+    if (!link.textContent.includes("_") || style.textDecorationLine !== "underline") return false;
+    context.font = style.font;
+    const offset = style.textUnderlineOffset;
+    const pixels = offset.endsWith("%") ? (parseFloat(offset) / 100) * parseFloat(style.fontSize) : parseFloat(offset);
+    return !(pixels >= context.measureText("_").actualBoundingBoxDescent);
+  }).map((link) => link.textContent);
+})()`;
 
 describe("for everybody", () => {
   let house: TestHouse;
@@ -46,7 +59,23 @@ describe("for everybody", () => {
           assert.ok(Number(overflow) <= 0, `${screen.name} is ${String(overflow)} px too wide at ${width}`);
         }
         await page.setViewportSize({ width: 1280, height: 900 });
+        if (screen.name === "tools") assert.deepEqual(await page.evaluate(struckUnderscores), [], "underscores under a line");
       }
+      // What only an administrator sees: the list of decisions with a choice open; and nobody to delegate to.
+      await page.context().clearCookies();
+      await signIn(page, house.origin, "ada", "/why?verdict=any&asked=any");
+      await page.locator("tr[data-row]").first().waitFor();
+      await page.getByRole("combobox", { name: "Person" }).fill("a");
+      await page.locator(".sp-suggestions [role=option]").first().waitFor();
+      for (const width of [1280, 375]) {
+        await page.setViewportSize({ width, height: 900 });
+        assert.deepEqual(await findingsOf(page), [], `decisions, ${width} px`);
+      }
+      await page.goto(`${house.origin}/delegations/new`);
+      await page.getByText("None of these agents is yours to delegate to.").waitFor();
+      await page.getByText("Controlled by Ben Baker.").waitFor();
+      assert.equal(await page.getByRole("button", { name: "Next" }).count(), 0, "there is no way on that leads nowhere");
+      assert.deepEqual(await findingsOf(page), [], "nobody to delegate to");
       assert.deepEqual(faults, []);
       await close();
     });

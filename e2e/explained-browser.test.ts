@@ -33,9 +33,18 @@ test("a page that is refused leads to its explanation, by the id that its header
   assert.deepEqual([answer?.status(), /^d_[0-9A-Z]{26}$/.test(id)], [403, true], id);
   await page.getByText(id, { exact: true }).waitFor();
   if (shots !== undefined) await page.screenshot({ path: `${shots}/refused.png` });
+  // The way on: whom to ask, with all that they need to know.
+  await page.getByText("Dan Diaz may not list tools: nothing grants it.").waitFor();
+  await page.evaluate("navigator.clipboard.writeText = async (text) => void (globalThis.copied = text)");
+  await page.getByRole("button", { name: "Copy a message to them" }).click();
+  const message = String(await page.evaluate("globalThis.copied"));
+  for (const part of ["Dan Diaz (person:dan)", "tenant:acme", "Tools", `${house.origin}/tools`, id])
+    assert.ok(message.includes(part), message);
+  await page.getByRole("link", { name: "Go to the start page" }).waitFor();
   await page.getByRole("link", { name: "Why this page is refused" }).click();
   await page.waitForURL(`${house.origin}/why/${id}`);
-  await page.getByText("person:dan may not list tools", { exact: false }).waitFor();
+  await page.getByRole("heading", { level: 1, name: "Dan Diaz may not list tools: nothing grants it." }).waitFor();
+  await page.getByRole("button", { name: "Copy a message to them" }).waitFor();
   if (shots !== undefined) await page.screenshot({ path: `${shots}/refused-why.png` });
 
   // Inside the client there is no answer of a page: the client's own question is the refusal.
@@ -44,7 +53,7 @@ test("a page that is refused leads to its explanation, by the id that its header
   await page.evaluate(`history.pushState({}, "", "/delegations"); dispatchEvent(new PopStateEvent("popstate"))`);
   await page.getByText("You may not see this page.").waitFor();
   await page.getByRole("link", { name: "Why this page is refused" }).click();
-  await page.getByText("person:dan may not list delegations", { exact: false }).waitFor();
+  await page.getByRole("heading", { level: 1, name: "Dan Diaz may not list delegations: nothing grants it." }).waitFor();
   assert.match(new URL(page.url()).pathname, /^\/why\/d_[0-9A-Z]{26}\.\d+$/);
   assert.deepEqual(faults, []);
 });
@@ -55,14 +64,17 @@ test("what was refused shows what people tried; what was asked for show alone is
   await signIn(page, house.origin, "dan");
   await page.goto(`${house.origin}/policies`);
   await page.getByText("You may not see this page.").waitFor();
+  const dan = await signInPerson(house.origin, "dan");
+  const tryIt = () => fetch(`${house.origin}/api/membership/delegations/delegation:ben-hr`, { headers: { cookie: dan.cookie } });
+  assert.notEqual((await tryIt()).status, 200);
   await page.context().clearCookies();
   await signIn(page, house.origin, "ada", "/why");
-  const rows = page.getByRole("row").filter({ hasText: "person:dan" });
+  const rows = page.getByRole("row").filter({ hasText: "Dan Diaz" });
   await rows.first().waitFor();
-  const asked = async (): Promise<readonly string[]> => (await rows.allTextContents()).map((text) => text.replace(/^.*person:dan/, ""));
+  const asked = async (): Promise<readonly string[]> => (await rows.allTextContents()).map((text) => text.replace(/^.*Dan Diaz/, ""));
   const tried = await asked();
   assert.ok(
-    tried.some((text) => text.startsWith("viewpolicies")),
+    tried.some((text) => text.startsWith("viewdelegations delegation:ben-hr")),
     tried.join("\n"),
   );
   assert.ok(!tried.some((text) => text.includes("to know what to show")), tried.join("\n"));
@@ -73,6 +85,43 @@ test("what was refused shows what people tried; what was asked for show alone is
   assert.ok((await asked()).every((text) => text.includes("to know what to show")));
   await page.reload();
   await rows.filter({ hasText: "to know what to show" }).first().waitFor();
+
+  // Found by a part of the name, chosen by keyboard, in another order, of another time; and the address says all of it.
+  await page.goto(`${house.origin}/why`);
+  const everybody = page.locator("tr[data-row]");
+  await everybody.first().waitFor();
+  const person = page.getByRole("combobox", { name: "Person" });
+  await person.fill("iaz");
+  await page.getByRole("option", { name: /Dan Diaz/ }).waitFor();
+  await person.press("Enter");
+  await page.waitForURL(`${house.origin}/why?subject=iaz`);
+  await page.waitForFunction(`[...document.querySelectorAll("tr[data-row]")].every((row) => row.textContent.includes("Dan Diaz"))`);
+  assert.ok((await rows.count()) > 0);
+  await person.fill("diaz");
+  await page.getByRole("option", { name: /Dan Diaz/ }).waitFor();
+  await person.press("ArrowDown");
+  await page.getByRole("option", { name: /Dan Diaz/, selected: true }).waitFor();
+  await person.press("Enter");
+  await page.waitForURL(`${house.origin}/why?subject=person%3Adan`);
+  await page.getByRole("columnheader", { name: "Resource" }).getByRole("button").click();
+  await page.waitForURL(`${house.origin}/why?subject=person%3Adan&sort=resource&order=asc`);
+  assert.equal(await page.getByRole("columnheader", { name: "Resource" }).getAttribute("aria-sort"), "ascending");
+  await page.getByLabel("When").selectOption({ label: "last hour" });
+  await rows.first().waitFor();
+  await page.goto(`${house.origin}/why?subject=diaz&from=2020-01-01T00%3A00&to=2020-01-02T00%3A00`);
+  await page.getByText("No decision fits the filters.").waitFor();
+
+  // What happens while it is looked at appears by itself.
+  await page.goto(`${house.origin}/why?subject=diaz`);
+  await rows.first().waitFor();
+  const before = await rows.count();
+  await page.evaluate("globalThis.stillThere = true");
+  for (let tries = 0; (await rows.count()) === before; tries++) {
+    assert.ok(tries < 20, "no row came by itself");
+    await tryIt();
+    await page.waitForTimeout(1_000);
+  }
+  assert.equal(await page.evaluate("globalThis.stillThere"), true);
   assert.deepEqual(faults, []);
 });
 
@@ -87,7 +136,12 @@ test("what a delegation adds says which columns its agent will see cut, and the 
   });
   assert.equal(ended.status, 200, await ended.text());
 
-  await signIn(page, house.origin, "ben", "/delegations");
+  await signIn(page, house.origin, "ben", "/delegations?status=any");
+  const old = page.getByRole("row").filter({ hasText: "delegation:ben-old" });
+  await old.getByRole("link", { name: "Last quarter's headcount" }).waitFor();
+  assert.match(await old.innerText(), /ended .* ago/);
+  assert.ok(!/in \d+ days/.test(await old.innerText()), "what is over does not end any more");
+  await page.goto(`${house.origin}/delegations`);
   await page.getByText("None active").waitFor();
   if (shots !== undefined) await page.screenshot({ path: `${shots}/delegations-ended.png` });
   await page.goto(`${house.origin}/delegations/new?agent=agent%3Ahr-assistant&step=tools`);
@@ -119,6 +173,26 @@ test("what a delegation adds says which columns its agent will see cut, and the 
   const text = await called.text();
   assert.match(text, /birth_date\W+\d{4}\W+[^-\d]/, text.slice(0, 600));
   assert.match(text, /salary\W+\d{4,}/, text.slice(0, 600));
+
+  // An agent of somebody else: the way out says who must do what, and leads to no form in which ben could not do it.
+  const foreign = await fetchToken(house.port, { user: "ben", agent: "agent:reporter", aud: `${house.origin}/mcp` });
+  const refused = await fetch(`${house.origin}/mcp`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${foreign}`, "content-type": "application/json", accept: "application/json, text/event-stream" },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 2, method: "tools/call", params: { name: "people.demo.list_employees", arguments: {} } }),
+  });
+  const [decisionId = ""] = /d_[0-9A-Z]{26}(?:\.\d+)?/.exec(await refused.text()) ?? [];
+  await page.goto(`${house.origin}/why/${decisionId}`);
+  await page.getByRole("heading", { level: 1, name: /^Ben Baker through Reporter may not call tool/ }).waitFor();
+  await page.getByText("Let Ben Baker control Reporter").waitFor();
+  await page.getByText("Not yours to do.", { exact: false }).waitFor();
+  await page.getByText("Yours to do once the step before it is done.").waitFor();
+  assert.equal(await page.locator('main a[href*="/delegations/new"]').count(), 0);
+  if (shots !== undefined) await page.screenshot({ path: `${shots}/remedy.png`, fullPage: true });
+  // The address may name that agent all the same: nobody gets past it.
+  await page.goto(`${house.origin}/delegations/new?agent=agent%3Areporter&tool=people.demo.list_employees&step=limits`);
+  await page.getByText("This agent is not yours to delegate to. Choose another one.").waitFor();
+  assert.equal(await page.getByLabel("Steps").count(), 0);
   assert.deepEqual(faults, []);
 });
 
@@ -142,6 +216,24 @@ test("a fault of the form goes when it is mended; a broken address filters nothi
   await page.goto(`${house.origin}/delegations?agent=hr`);
   await page.getByText("No delegation fits the filters.").waitFor();
   assert.equal(await page.getByRole("button", { name: /^Revoke all/ }).count(), 0);
+
+  // What is hidden is not empty: every cell of it says so, and by which rule.
+  await page.context().clearCookies();
+  await signIn(page, house.origin, "cleo", "/tools/people.demo.list_employees");
+  await page.getByRole("button", { name: "Call", exact: true }).click();
+  const cells = page.locator('td[data-title="salary"]');
+  await cells.first().waitFor();
+  assert.ok(
+    (await cells.allInnerTexts()).every((text) => text === "hidden: data scope"),
+    (await cells.allInnerTexts()).join(),
+  );
+  const born = await page.locator('td[data-title="birth_date"]').allInnerTexts();
+  assert.ok(
+    born.every((text) => /^\d{4}\s+year only: data scope$/.test(text)),
+    born.join(),
+  );
+  await page.getByText("salary:").waitFor();
+  if (shots !== undefined) await page.screenshot({ path: `${shots}/masked.png`, fullPage: true });
 
   await page.context().clearCookies();
   await signIn(page, house.origin, "eve");

@@ -3,13 +3,15 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
-import { loadProviderLibrary } from "#authn/issuer/provider-library.ts";
+import { loadProviderLibrary } from "#issuer/provider-library.ts";
 
 /** Somebody else's OpenID provider: the stock library on a port of its own, with a hand on its token endpoint. */
 export interface ForeignProvider {
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret: string;
+  /** Who signs in next, and what the ID token then says of them besides. */
+  person: { readonly sub: string; readonly claims: Readonly<Record<string, unknown>> };
   /** Seconds that the next access tokens live. */
   life: number;
   /** Milliseconds that a token request waits before the provider looks at it; set to 0 it goes on at once. */
@@ -26,8 +28,8 @@ export interface ForeignProvider {
   readonly issued: readonly string[];
   /** Where its logout tokens go; they pass through here so that a test may see them. */
   logoutTarget: string;
-  /** An access token of this issuer for `ben` and that audience, as its other clients have them. */
-  accessToken(audience: string): Promise<string>;
+  /** An access token of this issuer for `ben`, or another subject, and that audience, as its other clients have them. */
+  accessToken(audience: string, more?: { readonly sub: string; readonly scope: string }): Promise<string>;
   /** Stops listening; `start` listens on the same port again. What it knows it keeps. */
   stop(): Promise<void>;
   start(): Promise<void>;
@@ -48,7 +50,10 @@ export interface ForeignProviderOptions {
   readonly tls?: { readonly cert: Buffer; readonly key: Buffer; readonly send: (url: string, init?: RequestInit) => Promise<Response> };
 }
 
-/** `origins` of the gateways. Everybody who comes is signed in as `ben`, with a password and a one-time code. */
+/**
+ * `origins` of the gateways. Everybody who comes is signed in as `ben`, or whoever is named as `person`, with a password and a one-time code. Its refresh
+ * tokens end with its session, and its session with one that is revoked.
+ */
 export const startForeignProvider = async (
   origins: readonly string[],
   { host = "localhost", front = async (port) => port, tls }: ForeignProviderOptions = {},
@@ -68,6 +73,7 @@ export const startForeignProvider = async (
     issuer,
     clientId,
     clientSecret,
+    person: { sub: "ben", claims: {} },
     life: 600,
     delay: 0,
     get waiting() {
@@ -78,11 +84,11 @@ export const startForeignProvider = async (
     logoutTokens: [],
     issued,
     logoutTarget: "",
-    accessToken: (audience) =>
-      new SignJWT({ scope: "openid" })
+    accessToken: (audience, { sub, scope } = { sub: "ben", scope: "openid" }) =>
+      new SignJWT({ scope })
         .setProtectedHeader({ alg: "RS256", kid: "k1", typ: "at+jwt" })
         .setIssuer(issuer)
-        .setSubject("ben")
+        .setSubject(sub)
         .setAudience(audience)
         .setIssuedAt()
         .setExpirationTime("1h")
@@ -108,20 +114,26 @@ export const startForeignProvider = async (
       },
     ],
     cookies: { keys: ["foreign cookie key"], names: { session: "op", interaction: "op_i", resume: "op_r" } },
-    claims: { openid: ["sub", "sid", "amr", "acr", "auth_time"], profile: ["name"] },
+    claims: { openid: ["sub", "sid", "amr", "acr", "auth_time", "email", "email_verified", "groups"], profile: ["name"] },
     conformIdTokenClaims: false,
     acrValues: ["gold"],
     scopes: ["openid", "profile", "offline_access"],
     issueRefreshToken: async () => true,
     rotateRefreshToken: true,
     ttl: { AccessToken: () => state.life, RefreshToken: 86_400, Grant: 86_400, Session: 86_400, Interaction: 600, IdToken: 600 },
-    findAccount: (_context, sub) => ({ accountId: sub, claims: () => ({ sub, name: "Ben of Elsewhere" }) }),
+    findAccount: (_context, sub) => ({ accountId: sub, claims: () => ({ sub, name: "Ben of Elsewhere", ...state.person.claims }) }),
     interactions: { url: (_context, interaction) => `/sign-in/${interaction.uid}` },
+    // One grant a session, which no refresh token outlives.
+    expiresWithSession: () => true,
     loadExistingGrant: async (context) => {
       const { session, client } = context.oidc;
       if (session?.accountId === undefined || client === undefined) return undefined;
-      const grant = new context.oidc.provider.Grant({ accountId: session.accountId, clientId: client.clientId });
+      const { Grant } = context.oidc.provider;
+      const held = session.grantIdFor(client.clientId);
+      const existing = held === undefined ? undefined : await Grant.find(held);
+      const grant = existing ?? new Grant({ accountId: session.accountId, clientId: client.clientId });
       grant.addOIDCScope("openid profile offline_access");
+      for (const resource of Object.keys(context.oidc.resourceServers ?? {})) grant.addResourceScope(resource, "openid");
       await grant.save();
       return grant;
     },
@@ -130,8 +142,23 @@ export const startForeignProvider = async (
       send(url instanceof URL ? url.href : typeof url === "string" ? url : url.url, options),
     features: {
       devInteractions: { enabled: false },
-      revocation: { enabled: true, allowedPolicy: () => true },
+      revocation: {
+        enabled: true,
+        // With one refresh token goes the whole session that it came from, as at other providers: nobody is told.
+        allowedPolicy: async (context, _client, token) => {
+          const uid = token.kind === "RefreshToken" ? token.sessionUid : undefined;
+          const session = uid === undefined ? undefined : await context.oidc.provider.Session.findByUid(uid);
+          await session?.destroy();
+          return true;
+        },
+      },
       backchannelLogout: { enabled: true },
+      // Without a resource its access tokens are for nobody else to read.
+      resourceIndicators: {
+        enabled: true,
+        useGrantedResource: () => true,
+        getResourceServerInfo: () => ({ scope: "openid", accessTokenFormat: "jwt", jwt: { sign: { alg: "RS256" } } }),
+      },
       rpInitiatedLogout: {
         enabled: true,
         logoutSource: (context, form) => {
@@ -154,7 +181,7 @@ export const startForeignProvider = async (
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const { pathname } = new URL(request.url ?? "/", issuer);
     if (pathname.startsWith("/sign-in/")) {
-      const login = { accountId: "ben", amr: ["pwd", "otp"], acr: "gold" };
+      const login = { accountId: state.person.sub, amr: ["pwd", "otp"], acr: "gold" };
       await provider.interactionFinished(request, response, { login }, { mergeWithLastSubmission: false });
       return;
     }

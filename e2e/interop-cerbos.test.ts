@@ -36,7 +36,7 @@ test("the todo and API gateway scenarios pass over Cerbos after a change of the 
       "interop.ts",
       [
         "--data",
-        join(root, "src/pdp/interop/cases"),
+        join(root, "scripts/interop/cases"),
         "--only",
         "todo,api-gateway.yaml",
         "--pdp",

@@ -7,7 +7,7 @@ import type { EvaluationReply } from "#contract/authzen.ts";
 import { createPglite } from "#store/pglite.ts";
 import { statement } from "#store/database.ts";
 import { silentLog } from "#telemetry/log.ts";
-import { startTestHouse, type TestHouse } from "./test-house.ts";
+import { awayKafka, startTestHouse, type TestHouse } from "./test-house.ts";
 import { fetchToken } from "./tokens.ts";
 
 const onRecord = statement<{
@@ -34,7 +34,7 @@ test("a SIGKILL in the middle of 1,000 decisions loses no denial and no act that
   const data = await mkdtemp(join(tmpdir(), "sallyport-kill-decisions-"));
   const houses: TestHouse[] = [];
   try {
-    const house = await startTestHouse({ data });
+    const house = await startTestHouse({ data, environment: awayKafka });
     houses.push(house);
     const ben = await fetchToken(house.port, { user: "ben" });
     const headers = { authorization: `Bearer ${ben}`, "content-type": "application/json" };
@@ -75,7 +75,7 @@ test("a SIGKILL in the middle of 1,000 decisions loses no denial and no act that
     assert.ok(total >= KILL_AFTER && failed > 0, `${total} answered, ${failed} were cut off`);
     assert.ok(answered.denial.length > 50 && answered.act.length > 50);
 
-    const again = await startTestHouse({ data });
+    const again = await startTestHouse({ data, environment: awayKafka });
     houses.push(again);
     const authorization = `Bearer ${await fetchToken(again.port, { user: "ben" })}`;
     for (const id of [answered.denial.at(-1), answered.act.at(-1)]) {

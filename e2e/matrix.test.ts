@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import type { EvaluationReply } from "#contract/authzen.ts";
 import type { RpcResponse } from "#contract/json-rpc.ts";
-import { columns, matrixRows, nameOf, type Row } from "#pdp/matrix.ts";
+import { columns, matrixRows, nameOf, type Row } from "#pdp/lifecycle/matrix/matrix.ts";
 import { matrixFile } from "#testing/decision-matrix.ts";
 import { startTestHouse } from "./test-house.ts";
 import { fetchToken, type TokenAsk } from "./tokens.ts";

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import {
+  checkResourceAllowed,
   Client,
   discoverOAuthProtectedResourceMetadata,
   extractWWWAuthenticateParams,
@@ -36,7 +37,11 @@ const agentOf = (person: string, secret: string) => {
       assert.ok(resourceMetadataUrl, "the 401 names its metadata");
       const metadata = await discoverOAuthProtectedResourceMetadata(serverUrl, { resourceMetadataUrl }, fetchFn);
       seen.push(String(resourceMetadataUrl), metadata.resource, ...(metadata.scopes_supported ?? []));
-      const answer = await fetch(new URL("/oauth/token", metadata.resource), {
+      assert.ok(
+        checkResourceAllowed({ requestedResource: serverUrl, configuredResource: metadata.resource }),
+        "it describes the very resource that was asked",
+      );
+      const answer = await fetch(`${house.origin}/oauth/token`, {
         method: "POST",
         headers: { authorization: `Basic ${Buffer.from(`${encodeURIComponent(AGENT)}:${encodeURIComponent(secret)}`).toString("base64")}` },
         body: new URLSearchParams({
@@ -131,3 +136,17 @@ test("a client that nobody registered gets no further than the door, with a toke
   });
   assert.equal(elsewhere.status, 200);
 });
+
+for (const [place, serverPath, metadataPath, resourcePath, portOffset] of [
+  ["the tools' own port", "/mcp", "/.well-known/oauth-protected-resource/mcp", "/mcp", 3],
+  ["the gateway's other address of the tools", "/api/crud/mcp", "/.well-known/oauth-protected-resource", "", 0],
+] as const)
+  test(`a stock client that is sent to ${place} finds that resource described, and its token opens it`, async (t) => {
+    const agent = agentOf(await fetchToken(house.port, { user: "ben" }), await fetchSecret(house.data, AGENT));
+    const base = `http://localhost:${house.port + portOffset}`;
+    const client = new Client({ name: "stock", version: "1.0.0" });
+    cleanUp(t, () => client.close());
+    await client.connect(new StreamableHTTPClientTransport(new URL(`${base}${serverPath}`), { authProvider: agent.provider }));
+    assert.deepEqual(agent.seen.slice(0, 2), [`${base}${metadataPath}`, `${base}${resourcePath}`]);
+    assert.ok((await toolNames(client)).includes("people.demo.list_employees"));
+  });

@@ -4,6 +4,7 @@ import type { Browser, Page } from "playwright-core";
 import { launchBrowser, openPage } from "./browser.ts";
 import { signIn } from "./sign-in.ts";
 import { startTestHouse, type TestHouse } from "./test-house.ts";
+import { fetchToken } from "./tokens.ts";
 
 let house: TestHouse;
 let browser: Browser;
@@ -69,6 +70,14 @@ const asks: readonly (readonly [type: string, action: string, ids: readonly (str
   ["streams", "config", [undefined], "YYYYY"],
   ["streams", "workflow", [undefined], "YYY-Y"],
   ["streams", "activity", [undefined], "YYY-Y"],
+];
+
+/** Pages that are opened from a screen, and which. */
+const pagesBehind: readonly (readonly [path: string, screen: string])[] = [
+  ["/tools/people.demo.update_salary", "/tools"],
+  ["/delegations/new", "/delegations"],
+  ["/delegations/delegation:ben-hr", "/delegations"],
+  ["/policies/page-granted", "/policies"],
 ];
 
 /** Asks all of it in one keyed batch, as a page does, from inside the page. */
@@ -144,8 +153,34 @@ for (const [at, person] of people.entries())
       );
     }
 
+    // Pages behind the screens, with their forms and previews.
+    for (const [path, screen] of pagesBehind) {
+      if (screens.find(([, of]) => of === screen)?.[2][at] !== "Y") continue;
+      await page.goto(`${house.origin}${path}`);
+      await page.getByRole("heading").first().waitFor();
+      await page.waitForTimeout(300);
+    }
+
     const wanted = asks.flatMap(([type, action, ids, answers]) => ids.map((id) => `${type} ${action} ${id ?? ""}: ${answers[at]}`));
     assert.deepEqual(await answersIn(page), wanted);
     assert.deepEqual(foreign, []);
     assert.deepEqual(faults, []);
   });
+
+test("of all that was opened and drawn nothing is listed as a refusal, but what was tried is: cleo opened what is ben's by its address", async () => {
+  const token = await fetchToken(house.port, { user: "ada", acr: "strong" });
+  const list = async (query: string) => {
+    const response = await fetch(`${house.origin}/access/v1/decisions?limit=500&decision=false${query}`, {
+      headers: { authorization: `Bearer ${token}` },
+    });
+    assert.equal(response.status, 200);
+    return (
+      (await response.json()) as { decisions: { action: string; resource: { type: string }; subject?: { id: string }; pep?: string }[] }
+    ).decisions;
+  };
+  assert.deepEqual(
+    (await list("")).map(({ action, resource, subject }) => `${subject?.id ?? ""} ${resource.type}/${action}`),
+    ["person:cleo delegations/view"],
+  );
+  assert.ok((await list("&enforced=false")).length > 50);
+});

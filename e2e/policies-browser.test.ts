@@ -51,7 +51,7 @@ test("ada drafts, is told a fault and a failing case, shadows, sees what differs
 
   // One rule, with the colours of its language.
   await page.getByRole("link", { name: "page-granted" }).click();
-  await page.getByRole("heading", { level: 1, name: "Rule page-granted" }).waitFor();
+  await page.getByRole("heading", { level: 1, name: "A page is open to whom it is granted" }).waitFor();
   await page.locator(".cm-content .tok-keyword", { hasText: "permit" }).waitFor();
   const colourOf = (selector: string): Promise<unknown> =>
     page.evaluate(`getComputedStyle(document.querySelector(${JSON.stringify(selector)})).color`);
@@ -83,9 +83,9 @@ test("ada drafts, is told a fault and a failing case, shadows, sees what differs
   await page.locator(".cm-editor.cm-focused").waitFor();
   await write("policies/pages.cedar", opensOperations["policies/pages.cedar"] ?? "");
   await report.getByText(/1 of \d+ cases fail/).waitFor();
-  await report.getByText("staff may ask for a page that is not theirs").waitFor();
-  await page.getByRole("button", { name: /cases\/pages\.yaml/ }).click();
-  await write("policies/cases/pages.yaml", opensOperations["policies/cases/pages.yaml"] ?? "");
+  await report.getByText("analysts ask for the page of the operations").waitFor();
+  await page.getByRole("button", { name: /cases\/analysts\.yaml/ }).click();
+  await write("policies/cases/analysts.yaml", opensOperations["policies/cases/analysts.yaml"] ?? "");
   await report.getByText(/^\d+ cases pass$/).waitFor();
   // What is written outlives a reload.
   await page.reload();
@@ -121,7 +121,7 @@ test("ada drafts, is told a fault and a failing case, shadows, sees what differs
   const said = page.getByText(/^v2\S* would have allowed it\.$/);
   // It is written beside the record within about a second: a page that came sooner is loaded again.
   for (let tries = 0; tries < 20; tries++) {
-    await page.getByRole("heading", { name: /^Decision d_/ }).waitFor();
+    await page.getByRole("heading", { level: 1, name: /^Cleo Chen may / }).waitFor();
     if (await said.isVisible()) break;
     await page.waitForTimeout(500);
     await page.reload();

@@ -8,7 +8,7 @@ import type { RpcResponse } from "#contract/json-rpc.ts";
 import { createPglite } from "#store/pglite.ts";
 import { statement } from "#store/database.ts";
 import { silentLog } from "#telemetry/log.ts";
-import { startTestHouse } from "./test-house.ts";
+import { awayKafka, startTestHouse } from "./test-house.ts";
 import { fetchToken } from "./tokens.ts";
 
 const outbox = statement<{ readonly type: string; readonly row: string }>(
@@ -29,7 +29,7 @@ test("one priced call moves Ben's budget row by exactly its price; secret, argum
   const data = await mkdtemp(join(tmpdir(), "sallyport-priced-"));
   const house = await startTestHouse({
     data,
-    environment: { LOG_LEVEL: "debug", PDP_EVENTS: "all", TENANT_SALT: "0123456789abcdef0123456789abcdef" },
+    environment: { LOG_LEVEL: "debug", PDP_EVENTS: "all", TENANT_SALT: "0123456789abcdef0123456789abcdef", ...awayKafka },
   });
   try {
     const { port, origin } = house;

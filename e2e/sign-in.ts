@@ -36,7 +36,11 @@ export const signInPerson = async (
   const signedIn = await browser.submit(page, { login, password: demoPassword }, (url) => url.pathname === "/");
   assert.equal(signedIn.url.origin, origin, signedIn.html.slice(0, 500));
   const [name, value] = [...browser.cookies].find(([cookie]) => cookie.includes("_sid_")) ?? [];
-  const cookie = `${name}=${value}`;
+  return sessionOf(origin, `${name}=${value}`);
+};
+
+/** A session's cookie, and what a page of ours sends beside it. */
+export const sessionOf = async (origin: string, cookie: string): Promise<Person> => {
   const { csrf_token: csrf } = (await (await fetch(`${origin}/auth/csrf`, { headers: { cookie } })).json()) as { csrf_token: string };
   return {
     cookie,

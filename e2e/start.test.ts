@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { findFreePorts } from "#testing/free-port.ts";
+import { shortLived } from "#testing/short-lived.ts";
 import { until } from "#testing/until.ts";
 import { startTestHouse } from "./test-house.ts";
 import { fetchToken } from "./tokens.ts";
@@ -28,10 +29,14 @@ const run = async (
   environment: Readonly<Record<string, string | undefined>> = {},
   began: (child: ChildProcess) => void = () => {},
 ) => {
-  const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", join(import.meta.dirname, "../src/main.ts"), ...args], {
-    env: { ...process.env, ENVIRONMENT: "test", NODE_TEST_CONTEXT: undefined, ...environment },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
+  const child = spawn(
+    process.execPath,
+    ["--disable-warning=ExperimentalWarning", ...shortLived, join(import.meta.dirname, "../src/main.ts"), ...args],
+    {
+      env: { ...process.env, ENVIRONMENT: "test", NODE_TEST_CONTEXT: undefined, ...environment },
+      stdio: ["ignore", "pipe", "pipe"],
+    },
+  );
   began(child);
   let output = "";
   child.stdout.setEncoding("utf8").on("data", (text: string) => (output += text));
@@ -73,6 +78,48 @@ test("a folder whose keys are lost is not gone on with, and one whose keys are p
     await cp(join(`${keys}.kept`, name), join(keys, name));
   }
   assert.equal(await (await startTestHouse({ data })).stop(), 0);
+});
+
+test("a wrong SESSION_SECRETS beside an existing database is refused, and a rotation is not", async () => {
+  const data = await newFolder();
+  const [old, fresh, other] = Array.from({ length: 3 }, () => randomBytes(32).toString("base64"));
+  const startUnder = async (secrets: string) => (await startTestHouse({ data, environment: { SESSION_SECRETS: secrets } })).stop();
+  const refuse = async (secrets: string): Promise<void> => {
+    const { code, output } = await run(["--data", data, "--port", String(await findFreePorts())], { SESSION_SECRETS: secrets });
+    assert.equal(code, 78, output);
+    assert.match(output, /SESSION_SECRETS holds no secret under which the keys in this database were sealed/);
+    assert.ok(!output.includes(secrets));
+  };
+  assert.equal(await startUnder(`${old}`), 0);
+  await refuse(`${other}`);
+  assert.equal(await startUnder(`${fresh},${old}`), 0);
+  assert.equal(await startUnder(`${fresh}`), 0);
+  await refuse(`${old}`);
+});
+
+test("without the demo the house starts clean: no sign-ins are told, its page says so, and nothing of the demo is there", async () => {
+  const house = await startTestHouse({ arguments: ["--no-demo"] });
+  try {
+    const output = house.output();
+    assert.doesNotMatch(output, /\b(?:ada|ben|cleo|dan|eve)\b|TOTP|password|demo|starts without/i);
+    const begun = await fetch(`${house.origin}/auth/login`, { redirect: "manual" });
+    const cookies: string[] = [];
+    let at = new URL(begun.headers.get("location") ?? "");
+    let page = "";
+    for (let step = 0; step < 5 && page === ""; step++) {
+      const answer = await fetch(at, { redirect: "manual", headers: { cookie: cookies.join("; ") } });
+      for (const cookie of answer.headers.getSetCookie()) cookies.push(cookie.split(";")[0] ?? "");
+      const next = answer.headers.get("location");
+      if (next === null) page = await answer.text();
+      else at = new URL(next, at);
+    }
+    assert.match(page, /No demo sign-ins are loaded/);
+    assert.equal(await fetch(`http://127.0.0.1:${house.port + 10}/`).catch(() => undefined), undefined, "no demo upstream");
+    const { tools, degraded } = (await (await fetch(`http://localhost:${house.port + 3}/health`)).json()) as Record<string, number>;
+    assert.deepEqual([tools, degraded], [3, 0], "health and the house's own two");
+  } finally {
+    assert.equal(await house.stop(), 0);
+  }
 });
 
 test("the log leads a newcomer to the page, the sign-ins and the second factor", async () => {

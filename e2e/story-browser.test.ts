@@ -85,7 +85,8 @@ test("ben delegates, watches the meter, revokes; ada explains the refusal", asyn
   // Step 6: ada opens the refusal.
   const ada = await openPage(browser);
   await signIn(ada.page, house.origin, "ada", `/why/${decisionId}`);
-  await ada.page.getByRole("heading", { name: new RegExp(`Decision ${decisionId}`) }).waitFor();
+  await ada.page.getByRole("heading", { level: 1, name: /^Ben Baker through HR assistant may not call tool/ }).waitFor();
+  await ada.page.getByText(decisionId, { exact: true }).first().waitFor();
   await ada.page.getByText("The way it took").waitFor();
   await ada.page.getByText("missing").first().waitFor();
   await ada.page.getByText("The smallest change").waitFor();

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { request } from "node:http";
 import { test } from "node:test";
 import { cleanUp } from "#testing/clean-up.ts";
 import { startCollector } from "#testing/otlp/collector.ts";
@@ -15,6 +16,16 @@ const five = [
   "bff_session_binding_failures_total",
 ];
 
+const statusFrom = (localAddress: string, url: string, headers: Readonly<Record<string, string>>): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const { host, port, pathname } = new URL(url);
+    const asked = request({ host: "127.0.0.1", port, path: pathname, localAddress, headers: { host, ...headers } }, (answer) => {
+      answer.resume();
+      resolve(answer.statusCode ?? 0);
+    });
+    asked.on("error", reject).end();
+  });
+
 /** What a person and an agent do in a house, with a trace of their own that nobody asked for. */
 const live = async (port: number, origin: string): Promise<{ readonly secrets: readonly string[] }> => {
   const stranger = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
@@ -24,8 +35,9 @@ const live = async (port: number, origin: string): Promise<{ readonly secrets: r
   // Refused by the service behind, query and all.
   assert.equal((await fetch(`${origin}/api/configs/ui?canary=in-the-query`, { headers: { cookie: ben.cookie } })).status, 422);
   assert.equal((await fetch(`${origin}/auth/verify`, { headers: { cookie: ben.cookie } })).status, 200);
-  // Another browser with the same cookie: it counts, and goes on.
-  await fetch(`${origin}/auth/csrf`, { headers: { cookie: ben.cookie, "user-agent": "Another Browser" } });
+  // The same cookie from another network: it counts, and its session ends.
+  const cleo = await signInPerson(origin, "cleo");
+  assert.equal(await statusFrom("127.0.1.5", `${origin}/auth/csrf`, { cookie: cleo.cookie }), 401);
   const agent = await fetchToken(port, { user: "ben", agent: "agent:hr-assistant" });
   const called = await fetch(`${origin}/api/crud/mcp/jsonrpc`, {
     method: "POST",
@@ -45,7 +57,7 @@ test("a collector hears of requests and tool calls as one trace each, and of the
   const collector = await startCollector(t);
   const house = await startTestHouse({
     // Any access token of the embedded issuer is so near its end that it is refreshed at once, behind the request.
-    environment: { OTLP_ENDPOINT: collector.url, BFF_VERSION: "7.7.7", REFRESH_AHEAD_S: "3600" },
+    environment: { OTLP_ENDPOINT: collector.url, BFF_VERSION: "7.7.7", REFRESH_AHEAD_S: "3600", SESSION_BINDING_NETWORK: "on" },
   });
   cleanUp(t, async () => {
     await house.kill();
@@ -104,7 +116,7 @@ test("TELEMETRY_ENABLED=false sends nothing, and a collector that is dead change
     { OTLP_ENDPOINT: "http://127.0.0.1:9" },
   ];
   for (const environment of switched) {
-    const house = await startTestHouse({ environment });
+    const house = await startTestHouse({ environment: { ...environment, SESSION_BINDING_NETWORK: "on" } });
     cleanUp(t, async () => {
       await house.kill();
       await house.stop();

@@ -9,19 +9,24 @@ export interface TokenAsk {
   readonly agent?: string;
   readonly acr?: "strong";
   readonly client?: string;
+  /** The house's data folder, of which a client's secret is made. */
+  readonly data?: string;
   readonly scope?: string;
   readonly aud?: string;
 }
 
-const print = async (args: readonly string[]): Promise<string> => {
+type Environment = Readonly<Record<string, string>>;
+
+const print = async (args: readonly string[], environment: Environment = {}): Promise<string> => {
   const script = join(import.meta.dirname, "../scripts/token.ts");
-  const { stdout } = await run(process.execPath, ["--disable-warning=ExperimentalWarning", script, ...args]);
+  const options = { env: { ...process.env, ...environment } };
+  const { stdout } = await run(process.execPath, ["--disable-warning=ExperimentalWarning", script, ...args], options);
   return stdout.trim();
 };
 
 /** What `npm run token` prints: the bare token on standard output, for the house on this port. */
-export const fetchToken = async (port: number, ask: TokenAsk): Promise<string> =>
-  await print(["--port", String(port), ...Object.entries(ask).flatMap(([name, value]) => [`--${name}`, String(value)])]);
+export const fetchToken = async (port: number, ask: TokenAsk, environment?: Environment): Promise<string> =>
+  await print(["--port", String(port), ...Object.entries(ask).flatMap(([name, value]) => [`--${name}`, String(value)])], environment);
 
 /** The one-time code of the demo world's second factor, as an authenticator app would show it now. */
 export const fetchCode = async (): Promise<string> => await print(["--code"]);

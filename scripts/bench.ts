@@ -4,6 +4,7 @@ import type { ParseArgsOptionsConfig } from "node:util";
 import { benchGateway, gatewayOptions } from "./bench/gateway.ts";
 import { benchHouse } from "./bench/house.ts";
 import { benchPdp, pdpOptions } from "./bench/pdp.ts";
+import { benchMembership, membershipOptions } from "./bench/membership.ts";
 import { pinSelf } from "./bench/kit/programs.ts";
 import { report, type Section } from "./bench/kit/report.ts";
 import { requireOptions } from "./options.ts";
@@ -18,12 +19,15 @@ const subjects: Readonly<Record<string, Subject>> = {
   house: { measure: benchHouse, options: {} },
   gateway: { measure: benchGateway, options: gatewayOptions },
   pdp: { measure: benchPdp, options: pdpOptions },
+  membership: { measure: benchMembership, options: membershipOptions },
 };
 
 const optionsText = Object.entries(subjects)
   .map(([name, { options }]) => {
-    const shown = Object.entries(options).map(([option, row]) => `--${option} ${String(row.default ?? "NAME,..")}`);
-    return `  ${name.padEnd(9)} ${shown.length === 0 ? "no options" : shown.join(" ")}`;
+    const shown = Object.entries(options).map(([option, row]) =>
+      row.type === "boolean" ? `--${option}` : `--${option} ${String(row.default ?? "NAME,..")}`,
+    );
+    return `  ${name.padEnd(10)} ${shown.length === 0 ? "no options" : shown.join(" ")}`;
   })
   .join("\n");
 const help = `npm run bench -- [SUBJECT ..] [--keep] [options of the subjects]
@@ -56,7 +60,7 @@ for (const name of chosen) {
   const subject = subjects[name];
   if (subject === undefined) continue;
   const own = Object.keys(subject.options).flatMap((option) =>
-    values[option] === undefined ? [] : [`--${option}`, String(values[option])],
+    values[option] === undefined ? [] : values[option] === true ? [`--${option}`] : [`--${option}`, String(values[option])],
   );
   await report(name, await subject.measure(own), values["keep"] === true);
 }

@@ -75,7 +75,7 @@ suite("npm run check", () => {
     ["src/secrets/a.ts", "#crud/service.ts"],
     ["src/secrets/a.ts", "../crud/service.ts"],
     ["src/secrets/a.ts", "#testing/secrets.ts"],
-    ["src/demo/a.ts", "#secrets/service.ts"],
+    ["src/demo/a.ts", "#pdp/service.ts"],
     ["web/src/a.ts", "#http/serve.ts"],
   ];
   test("fails on each import that the table of rooms forbids", async (t) => {

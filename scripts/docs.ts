@@ -2,6 +2,7 @@
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { configurationFiles } from "./reference/configuration.ts";
+import { eventSchemaFiles } from "./reference/event-schemas.ts";
 import { openApiFiles } from "./reference/openapi.ts";
 import { requireOptions } from "./options.ts";
 
@@ -15,7 +16,7 @@ Writes docs/reference/ from the contract and the settings.
 );
 
 const folder = join(import.meta.dirname, "..", "docs", "reference");
-const made = new Map([...configurationFiles(), ...openApiFiles()]);
+const made = new Map([...configurationFiles(), ...openApiFiles(), ...eventSchemaFiles()]);
 
 const read = (name: string): string | undefined => {
   try {

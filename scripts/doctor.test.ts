@@ -6,13 +6,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { suite, test, type TestContext } from "node:test";
 import { parseCommandLine } from "#house/command-line.ts";
-import { examine, type Finding } from "./doctor/examine.ts";
+import { examineStart } from "#house/start/examine-start.ts";
+import type { Finding } from "#house/start/finding.ts";
+import { holdDataFolder } from "#store/data-folder-lock.ts";
+import { silentLog } from "#telemetry/log.ts";
 
 const root = join(import.meta.dirname, "..");
 
 interface Place {
   readonly folder: string;
-  look(environment?: Readonly<Record<string, string>>, options?: readonly string[]): Promise<readonly Finding[]>;
+  look(environment?: Readonly<Record<string, string>>, options?: readonly string[], nodeVersion?: string): Promise<readonly Finding[]>;
 }
 
 /** A folder of its own, high ports, and the configuration of this installation. */
@@ -21,14 +24,16 @@ const place = (t: TestContext): Place => {
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   return {
     folder,
-    look: (environment = {}, options = []) =>
-      examine({
+    look: async (environment = {}, options = [], nodeVersion = process.versions.node) => {
+      await using examined = await examineStart({
         commandLine: parseCommandLine(["--data", "data", "--port", "46080", ...options]),
         environment: { ENVIRONMENT: "dev", ...environment },
         from: folder,
-        root,
-        nodeVersion: process.versions.node,
-      }),
+        nodeVersion,
+        logOf: () => silentLog,
+      });
+      return examined.findings;
+    },
   };
 };
 const faultsOf = (findings: readonly Finding[]): string[] =>
@@ -39,7 +44,7 @@ suite("npm run doctor", () => {
     const findings = await place(t).look();
     // Ports are this machine's matter; the next tests look at them.
     assert.deepEqual(faultsOf(findings.filter((one) => one.area !== "port")), []);
-    for (const area of ["node", "settings", "data", "port", "config", "secrets", "database"])
+    for (const area of ["node", "settings", "data", "port", "config", "policies", "secrets", "database"])
       assert.ok(
         findings.some((one) => one.area === area),
         area,
@@ -62,15 +67,8 @@ suite("npm run doctor", () => {
   });
 
   test("an old Node is a fault", async (t) => {
-    const { folder } = place(t);
-    const findings = await examine({
-      commandLine: parseCommandLine([]),
-      environment: { ENVIRONMENT: "dev", LOG_LEVEL: "x" },
-      from: folder,
-      root,
-      nodeVersion: "20.20.2",
-    });
-    assert.match(faultsOf(findings).join("\n"), /node 20\.20\.2 is too old/);
+    const findings = await place(t).look({ LOG_LEVEL: "x" }, [], "20.20.2");
+    assert.match(faultsOf(findings).join("\n"), /Node 20\.20\.2 is too old/);
   });
 
   test("a taken port is a fault that names it, or a note while a house runs on this folder, which is the fault", async (t) => {
@@ -79,10 +77,11 @@ suite("npm run doctor", () => {
     await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
     t.after(() => server.close());
     const { port } = server.address() as AddressInfo;
-    const options = ["--port", String(port), "--serve", "gateway"];
-    assert.match(faultsOf(await at.look({}, options)).join("\n"), new RegExp(`port ${port} for gateway is taken by another program`));
+    const options = ["--port", String(port)];
+    assert.match(faultsOf(await at.look({}, options)).join("\n"), new RegExp(`Port ${port} for gateway is in use by another program`));
     mkdirSync(join(at.folder, "data"), { mode: 0o700 });
-    writeFileSync(join(at.folder, "data", "lock"), JSON.stringify({ pid: process.pid }));
+    const lock = await holdDataFolder(join(at.folder, "data"));
+    t.after(() => lock.release());
     const findings = await at.look({}, options);
     assert.deepEqual(faultsOf(findings), [
       `data ${join(at.folder, "data")} is in use by the process with id ${process.pid}. Stop it first, or choose another folder with --data.`,
@@ -94,14 +93,14 @@ suite("npm run doctor", () => {
     const at = place(t);
     cpSync(join(root, "config"), join(at.folder, "config-copy"), { recursive: true });
     writeFileSync(join(at.folder, "config-copy/routes.yaml"), "version: 1\nservices: {}\nroutes: [{id: x}]\n");
-    writeFileSync(join(at.folder, "config-copy/systems/people.demo.yaml"), "kind: http\ncolour: red\n");
+    writeFileSync(join(at.folder, "config-copy/demo/systems/people.demo.yaml"), "kind: http\ncolour: red\n");
     mkdirSync(join(at.folder, "data"), { mode: 0o700 });
     writeFileSync(join(at.folder, "data/secrets.yaml"), "a: 1\na: canary\n", { mode: 0o600 });
     const findings = await at.look({}, ["--config", "config-copy"]);
     const faults = faultsOf(findings).join("\n");
     const warnings = findings.filter(({ status }) => status === "warn").map(({ text }) => text);
     assert.ok(
-      warnings.includes("systems/people.demo.yaml:2:1 /colour: is not known here; the house starts without the system people.demo"),
+      warnings.includes("demo/systems/people.demo.yaml:2:1 /colour: is not known here; the house starts without the system people.demo"),
     );
     assert.doesNotMatch(faults, /people\.demo/, "a system that does not load stops no start");
     assert.match(faults, /config .*routes\.yaml:3:\d+ /);
@@ -127,6 +126,6 @@ suite("npm run doctor", () => {
   test("a file where the data folder should be is a fault", async (t) => {
     const at = place(t);
     writeFileSync(join(at.folder, "data"), "");
-    assert.match(faultsOf(await at.look()).join("\n"), /data (\S+) cannot be used: \1 is no folder/);
+    assert.match(faultsOf(await at.look()).join("\n"), /data The folder (\S+) cannot be made: \1 is no folder/);
   });
 });

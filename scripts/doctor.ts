@@ -1,7 +1,8 @@
 // `npm run doctor`: would a start succeed? Takes the options of `npm start`, changes nothing, exits 1 if something must be mended.
-import { join } from "node:path";
 import { helpText, parseCommandLine, UsageError, type CommandLine } from "#house/command-line.ts";
-import { examine } from "./doctor/examine.ts";
+import { npmStartEnvironment } from "#house/settings.ts";
+import { examineStart } from "#house/start/examine-start.ts";
+import { silentLog } from "#telemetry/log.ts";
 
 const readOptions = (): CommandLine => {
   try {
@@ -22,22 +23,20 @@ Says whether a start with these options would succeed; changes nothing; ends wit
 ${helpText}`);
   process.exit(0);
 }
-const environment = { ...process.env };
-if (environment["ENVIRONMENT"] === undefined || environment["ENVIRONMENT"] === "") {
-  console.log("ENVIRONMENT is unset: looking as npm start would run, as dev.");
-  environment["ENVIRONMENT"] = "dev";
-}
-const findings = await examine({
+if (!process.env["ENVIRONMENT"]) console.log("ENVIRONMENT is unset: looking as npm start would run, as dev.");
+const environment = npmStartEnvironment(process.env);
+await using examined = await examineStart({
   commandLine,
   environment,
   from: environment["SALLYPORT_INVOKED_FROM"] ?? process.cwd(),
-  root: join(import.meta.dirname, ".."),
   nodeVersion: process.versions.node,
+  logOf: () => silentLog,
 });
+const { findings } = examined;
 const marks = { ok: "ok   ", note: "note ", warn: "WARN ", fault: "FAULT" } as const;
 for (const { area, status, text } of findings) console.log(`${marks[status]} ${area.padEnd(9)} ${text}`);
 const faults = findings.filter((finding) => finding.status === "fault").length;
 const warnings = findings.some((finding) => finding.status === "warn");
 const verdict = warnings ? "A start would succeed, without what the warnings name." : "A start would succeed.";
 console.log(faults === 0 ? verdict : `${faults} to mend.`);
-process.exit(faults === 0 ? 0 : 1);
+process.exitCode = faults === 0 ? 0 : 1;

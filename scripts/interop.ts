@@ -1,14 +1,15 @@
 // `npm run interop`: AuthZEN conformance sets against a decision point, as strict as their text. Exits 1 on any difference.
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { readSets } from "#pdp/interop/read-sets.ts";
-import { runCase, type Target } from "#pdp/interop/run-case.ts";
-import { sendOverHttp } from "#pdp/interop/send.ts";
+import { readSets } from "./interop/read-sets.ts";
+import { runCase } from "./interop/run-case.ts";
+import type { Target } from "./interop/target.ts";
+import { sendOverHttp } from "./interop/send.ts";
 
 const help = `npm run interop -- --data DIR --pdp URL [--token T] [--only NAMES]
 
 Sends every case of the sets in DIR to the AuthZEN decision point (or gateway) at URL and compares status, headers and body.
-Sets: files as openid/authzen publishes them (.json) and our own (.yaml, as in src/pdp/interop/cases).
+Sets: files as openid/authzen publishes them (.json) and our own (.yaml, as in scripts/interop/cases).
 
   --data DIR   folder of the sets
   --pdp URL    base address, e.g. http://localhost:8082

@@ -1,11 +1,11 @@
-// `npm run matrix`: writes what the policies decide in the demo world to src/pdp/matrix.txt, to be reviewed as a difference.
+// `npm run matrix`: writes what the policies decide in the demo world to src/pdp/lifecycle/matrix/matrix.txt, to be reviewed as a difference.
 import { readFile, writeFile } from "node:fs/promises";
-import { matrixFactsFile } from "#pdp/matrix-facts.ts";
+import { matrixFactsFile } from "#pdp/lifecycle/matrix/matrix-facts.ts";
 import { drawDemoMatrix, matrixFile } from "#testing/decision-matrix.ts";
 import { requireOptions } from "./options.ts";
 
 requireOptions(
-  "npm run matrix\n\nWrites what the policies decide in the demo world to src/pdp/matrix.txt, to be reviewed as a difference. No options.\n",
+  "npm run matrix\n\nWrites what the policies decide in the demo world to src/pdp/lifecycle/matrix/matrix.txt, to be reviewed as a difference. No options.\n",
 );
 
 const closing: (() => Promise<void>)[] = [];

@@ -1,18 +1,13 @@
 // `npm run pdp -- rollback`: takes policies back on the database alone, for when nobody can any more through the service.
-import { existsSync } from "node:fs";
 import { userInfo } from "node:os";
-import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { Problem } from "#contract/problem.ts";
 import { BundleRefused } from "#pdp/bundle/bundle-refused.ts";
-import { rollBackOffline } from "#pdp/rollout/offline-rollback.ts";
-import { readPointer } from "#pdp/rollout/pointer.ts";
-import { listVersions } from "#pdp/rollout/version-store.ts";
+import { rollBackOffline } from "#pdp/lifecycle/rollout/offline-rollback.ts";
+import { readPointer } from "#pdp/lifecycle/rollout/pointer.ts";
+import { listVersions } from "#pdp/lifecycle/rollout/version-store.ts";
 import { DataFolderLocked } from "#store/data-folder-lock.ts";
-import type { Database } from "#store/database.ts";
-import { createPglite } from "#store/pglite.ts";
-import { createPostgres } from "#store/postgres.ts";
-import { silentLog } from "#telemetry/log.ts";
+import { openDatabase } from "./open-database.ts";
 import { Refusal } from "./refusal.ts";
 
 const help = `npm run pdp -- rollback [VERSION] [--data .sallyport]
@@ -30,7 +25,6 @@ house has to be stopped first.
 
 /** Exit codes of sysexits.h. */
 const USAGE = 64;
-const NO_INPUT = 66;
 const UNAVAILABLE = 69;
 const REFUSED = 77;
 const LOCKED = 73;
@@ -44,15 +38,6 @@ const readArguments = () => {
   } catch (error) {
     throw new Refusal(USAGE, `${(error as Error).message}\n\n${help}`);
   }
-};
-
-const openDatabase = async (data: string): Promise<Database> => {
-  const url = process.env["DATABASE_URL"];
-  if (url !== undefined && url !== "") return createPostgres({ url, poolSize: 2, log: silentLog });
-  const dataFolder = resolve(process.env["SALLYPORT_INVOKED_FROM"] ?? ".", data);
-  if (!existsSync(dataFolder))
-    throw new Refusal(NO_INPUT, `There is no data folder ${dataFolder}. Name it with --data, or set DATABASE_URL.`);
-  return createPglite({ dataFolder, log: silentLog });
 };
 
 const run = async (): Promise<void> => {

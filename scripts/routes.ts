@@ -8,10 +8,12 @@ import { explanation, routesReloaded, type ExplainRequest } from "#contract/rout
 import type { Fault } from "#contract/problem.ts";
 import { faultLine } from "#contract/start-faults.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
-import { addressesOf } from "#house/house-addresses.ts";
+import { parseCommandLine } from "#house/command-line.ts";
 import { readHouseSettings } from "#house/settings.ts";
-import { checkRoutes } from "./doctor/check-routes.ts";
+import { checkRoutes } from "#house/start/check-routes.ts";
+import { planStart } from "#house/start/start-plan.ts";
 import { explanationText } from "./routes/explanation-text.ts";
+import { reachHouse } from "./house-fetch.ts";
 import { Refusal } from "./refusal.ts";
 
 const help = `npm run routes -- explain METHOD TARGET [--user ben] [--agent agent:hr-assistant] [--acr strong] [--credential none] [--host HOST] [--body FILE] [--json]
@@ -84,11 +86,12 @@ const exitCodeOf = (status: number, code: string | undefined): number => {
 };
 
 const post = async (given: Given, path: string, body?: unknown): Promise<unknown> => {
-  const origin = given.origin ?? `http://localhost:${given.port}`;
+  const { scheme, send } = await reachHouse();
+  const origin = given.origin ?? `${scheme}://localhost:${given.port}`;
   const token = await fetchToken(given);
   let answer: Response;
   try {
-    answer = await fetch(new URL(path, origin), {
+    answer = await send(new URL(path, origin).href, {
       method: "POST",
       headers: { authorization: `Bearer ${token}`, ...(body === undefined ? {} : { "content-type": "application/json" }) },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
@@ -145,11 +148,11 @@ const check = async (given: Given): Promise<void> => {
   const environment = { ...process.env, ENVIRONMENT: process.env["ENVIRONMENT"] || "dev" };
   const { settings, faults } = readHouseSettings(environment);
   if (faults.length > 0) throw new Refusal(78, faults.map(faultLine).join("\n"));
-  const folder = given.config === "config" ? join(import.meta.dirname, "../config") : resolve(from, given.config);
-  const addresses = addressesOf(Number(given.port), settings);
-  const { file, table, warnings } = await checkRoutes({ folder, settings, addresses, environment });
+  const commandLine = parseCommandLine(["--port", given.port, "--config", given.config, "--no-demo"]);
+  const plan = planStart({ commandLine, settings, environment, from });
+  const { table, warnings } = await checkRoutes(plan);
   for (const warning of warnings) process.stderr.write(`warning: ${faultLine(warning)}\n`);
-  process.stdout.write(`${file}: ${table.routes.length} rows, no fault, revision ${table.revision}\n`);
+  process.stdout.write(`${plan.routesFile}: ${table.routes.length} rows, no fault, revision ${table.revision}\n`);
 };
 
 try {

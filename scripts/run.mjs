@@ -1,7 +1,6 @@
 // Entry of every npm script. Plain JavaScript for Node 20: brings the dependencies and Node 26 along, then hands over.
 import { spawn, spawnSync } from "node:child_process";
-import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { constants } from "node:os";
 import { join } from "node:path";
 
@@ -19,8 +18,11 @@ const tasks = {
   bench: "scripts/bench.ts",
   matrix: "scripts/matrix.ts",
   interop: "scripts/interop.ts",
+  fuzz: "scripts/fuzz.ts",
   routes: "scripts/routes.ts",
   pdp: "scripts/pdp.ts",
+  graph: "scripts/graph.ts",
+  admin: "scripts/admin.ts",
   "build-web": "scripts/build-web.ts",
 };
 const file = tasks[task];
@@ -29,16 +31,35 @@ if (file === undefined) {
   process.exit(64);
 }
 
+/** Tasks that need nothing but what `npm ci --omit=dev` installs. */
+const productTasks = new Set(["start", "doctor", "token", "pdp", "graph", "admin", "routes", "build-web"]);
+
+const readPackages = (file) => {
+  try {
+    return JSON.parse(readFileSync(join(root, file), "utf8")).packages ?? {};
+  } catch {
+    return {};
+  }
+};
+
+/** Whether npm says of `node_modules` that it holds what the lockfile pins: by whichever of its commands it came there. */
+const isInstalled = () => {
+  const present = readPackages("node_modules/.package-lock.json");
+  return Object.entries(readPackages("package-lock.json")).every(([path, wanted]) => {
+    if (path === "" || present[path]?.version === wanted.version) return true;
+    // A package of another platform is not there; one of a development that was left out need not be.
+    return present[path] === undefined && (wanted.optional || wanted.devOptional || (wanted.dev && productTasks.has(task)));
+  });
+};
+
 /**
- * Installs what the lockfile pins, once for each lockfile: its digest lies beside what was installed. Not `npm ci`: that refuses
- * when the registry in use lacks an optional package of some other platform. The lockfile itself is left as it was.
+ * Installs what the lockfile pins, once for each lockfile. Not by `npm ci`, which begins with removing what is there. The
+ * lockfile itself is left as it was.
  */
 const install = () => {
+  if (isInstalled()) return;
   const lockfile = join(root, "package-lock.json");
   const lock = readFileSync(lockfile);
-  const digest = createHash("sha256").update(lock).update(process.platform).update(process.arch).digest("hex");
-  const marker = join(root, "node_modules", ".sallyport-installed");
-  if (existsSync(marker) && readFileSync(marker, "utf8") === digest) return;
   process.stderr.write("Installing dependencies (about half a minute, once) ...\n");
   const npm = spawnSync("npm", ["install", "--no-audit", "--no-fund", "--loglevel=error"], {
     cwd: root,
@@ -50,8 +71,6 @@ const install = () => {
     process.stderr.write("npm install failed; what it said stands above. Nothing was started.\n");
     process.exit(npm.status ?? 1);
   }
-  mkdirSync(join(root, "node_modules"), { recursive: true });
-  writeFileSync(marker, digest);
 };
 
 /** Node 26 as a platform package; the running Node where it is new enough. */
@@ -74,13 +93,47 @@ const findNode = () => {
   process.exit(69);
 };
 
+const POLL_MS = 500;
+const ONE_SIGNAL_MS = 500;
+
+/** npm passes some signals on, others end it without a word: what it started ends when it is gone. */
+const watchNpm = (end) => {
+  if (process.env.npm_lifecycle_event === undefined || process.platform === "win32") return;
+  const npm = process.ppid;
+  const timer = setInterval(() => {
+    if (process.ppid === npm) return;
+    clearInterval(timer);
+    end();
+  }, POLL_MS);
+  timer.unref();
+};
+
 install();
+/** A terminal sends Ctrl-C to a whole group, and we pass it on: twice would mean "now" to the house, so it has a group of its own. */
+const isApart = task === "start" && process.platform !== "win32";
 const child = spawn(findNode(), ["--disable-warning=ExperimentalWarning", join(root, file), ...rest], {
-  stdio: "inherit",
+  // The channel carries nothing: it breaks when this process ends, however it ends.
+  stdio: ["inherit", "inherit", "inherit", "ipc"],
+  detached: isApart,
   cwd: root,
-  env: { ...process.env, SALLYPORT_INVOKED_FROM: process.cwd() },
+  env: {
+    ...process.env,
+    SALLYPORT_INVOKED_FROM: process.cwd(),
+    // TypeScript is stripped and compiled once, not at each start; where the folder cannot be written Node does without.
+    NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(root, ".cache", "compile"),
+  },
 });
-// The terminal sends Ctrl-C to the whole group; a supervisor signals only this process, so pass it on.
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"])
-  process.on(signal, () => child.kill(signal === "SIGINT" && process.stdin.isTTY ? 0 : signal));
+let passedAt = Number.NEGATIVE_INFINITY;
+const pass = (signal) => {
+  // What a terminal sends to us and to npm, npm passes on as well: it is one signal.
+  if (performance.now() - passedAt < ONE_SIGNAL_MS) return;
+  passedAt = performance.now();
+  child.kill(signal);
+};
+process.on("SIGTERM", () => pass("SIGTERM"));
+// The other tasks are in the group that a terminal tells of Ctrl-C.
+process.on("SIGINT", () => (isApart || !process.stdin.isTTY) && pass("SIGINT"));
+// To the house a hang-up means another thing: take up the changed routes. Here whoever started it is gone.
+process.on("SIGHUP", () => pass("SIGTERM"));
+watchNpm(() => pass("SIGTERM"));
 child.on("exit", (code, signal) => process.exit(code ?? 128 + (constants.signals[signal] ?? 0)));

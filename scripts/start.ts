@@ -1,8 +1,14 @@
-// `npm start`: a development house. Builds the web client if it changed, then runs the program itself.
+// `npm start`: a development house, for which the web client is built if it changed.
 import { parseCommandLine } from "#house/command-line.ts";
+import { runHouse } from "#house/run-house.ts";
+import { npmStartEnvironment } from "#house/settings.ts";
 import { buildWebIfNeeded } from "./build-web.ts";
 
-/** Asked for help, or for something that it does not know: the program answers, and nothing is built before. */
+// Whoever started this process (`run.mjs`) is gone, and nobody could end it any more. A start that ends by itself is not held.
+process.once("disconnect", () => process.kill(process.pid, "SIGTERM"));
+process.channel?.unref();
+
+/** Not asked for help, nor for something that it does not know. */
 const isToStart = (): boolean => {
   try {
     return !parseCommandLine(process.argv.slice(2)).help;
@@ -12,17 +18,16 @@ const isToStart = (): boolean => {
 };
 
 if (isToStart()) {
-  if (process.env["ENVIRONMENT"] === undefined || process.env["ENVIRONMENT"] === "") {
-    process.env["ENVIRONMENT"] = "dev";
+  if (!process.env["ENVIRONMENT"])
     process.stderr.write("ENVIRONMENT is unset: running as dev, with demo sign-ins and insecure defaults that production refuses.\n");
-  }
   // A newcomer reads what the house says at start; each request's line is a choice (LOG_LEVEL=info).
-  process.env["LOG_LEVEL"] ||= "warn";
-  await buildWebIfNeeded({
+  Object.assign(process.env, npmStartEnvironment(process.env));
+}
+await runHouse(() =>
+  buildWebIfNeeded({
     log: { info: (event) => void (event === "web_build_started" && process.stderr.write("Building the web client ...\n")) },
   }).catch((error: unknown) => {
     // The house starts without it and says so where a page is asked for.
     process.stderr.write(`The web client could not be built; the rest starts. ${String(error)}\n`);
-  });
-}
-await import("#house/main.ts");
+  }),
+);

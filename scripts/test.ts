@@ -1,49 +1,71 @@
 // `npm test`: every test, the browser's included, with the servers it starts itself. Arguments narrow it to files or folders:
-// `npm test -- src/pdp e2e/story.test.ts`.
+// `npm test -- src/pdp e2e/story.test.ts`, or to what a change can break: `npm test -- --changed`.
 import { spawn } from "node:child_process";
-import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { availableParallelism, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { installPrograms, programsNamedIn } from "#testing/programs.ts";
+import { shortLived } from "#testing/short-lived.ts";
 import { startPostgresServer, type PostgresServer } from "#testing/postgres-server.ts";
 import { buildWebIfNeeded } from "./build-web.ts";
 import { requireOptions } from "./options.ts";
+import { allTests, changedFiles, testsReaching } from "./tests/changed-tests.ts";
+import { tellUsage } from "./tests/usage.ts";
 
 const root = join(import.meta.dirname, "..");
 const roots = ["src", "scripts", "web/src", "e2e"];
 
-const isFolder = (path: string): boolean => statSync(join(root, path), { throwIfNoEntry: false })?.isDirectory() === true;
+/** More take longer than somebody waits between two changes; what is farther off is for the whole run. */
+const MOST_CHANGED = 40;
 
-const { positionals: chosen } = requireOptions(
-  `npm test [-- PATH ..]
+const { values, positionals: chosen } = requireOptions(
+  `npm test [-- [--changed [--since REVISION]] [--profile] PATH ..]
 
 Runs every test, the browser's included, with the servers it starts itself; or those in the files and folders named.
+
+  --changed         only tests that import what differs from the last commit, nearest first, ${MOST_CHANGED} files at most; those of the
+                    whole house in a process of its own (e2e) only where they were changed themselves
+  --since REVISION  with --changed: what differs from this revision
+  --profile         says at the end which files cost most: seconds of processor, those of the processes they started included
 `,
-  {},
+  { changed: { type: "boolean" }, since: { type: "string" }, profile: { type: "boolean" } },
   true,
 );
-const files = (chosen.length === 0 ? roots : chosen)
-  .flatMap((path) => (isFolder(path) ? globSync(`${path}/**/*.test.ts`, { cwd: root }) : [path]))
-  .sort();
-// The browser's and the whole house's tests are heavy: they come last, one at a time.
-const heavy = files.filter((file) => file.startsWith("e2e/"));
-const light = files.filter((file) => !file.startsWith("e2e/"));
+const absent = chosen.filter((path) => !existsSync(join(root, path)));
+if (absent.length > 0) {
+  console.error(`There is no ${absent.join(", no ")} here.`);
+  process.exit(64);
+}
+const named = allTests(root, chosen.length === 0 ? roots : chosen);
 
 const say = (line: string): void => {
   process.stderr.write(`${line}\n`);
 };
 
-const kept = mkdtempSync(join(tmpdir(), "sallyport-tests-"));
-const reporters = (failures: string): readonly string[] => [
-  "--test-reporter=spec",
-  "--test-reporter-destination=stdout",
-  "--test-reporter=./scripts/failure-reporter.ts",
-  `--test-reporter-destination=${failures}`,
-];
+const chooseChanged = (): readonly string[] => {
+  const changed = changedFiles(root, typeof values["since"] === "string" ? values["since"] : "HEAD");
+  const reached = testsReaching(root, named, changed).filter(({ test }) => !test.startsWith("e2e/") || changed.includes(test));
+  const taken = reached.slice(0, MOST_CHANGED);
+  say(`${changed.length} changed files reach ${reached.length} test files; running ${taken.length}.`);
+  return taken.map(({ test }) => test);
+};
+const files = values["changed"] === true ? chooseChanged() : named;
 
-const runTests = (batch: readonly string[], concurrency: number, failures: string, environment: NodeJS.ProcessEnv): Promise<number> =>
+/** What a test file may need at most: a house, a Chromium, itself. */
+const FILE_BYTES = 2.5 * 2 ** 30;
+
+/** One more than there are processors: most files wait at times, for a process that starts or a clock. */
+const concurrency = Math.max(1, Math.min(availableParallelism() + 1, Math.floor(totalmem() / FILE_BYTES)));
+
+const isProfiled = values["profile"] === true;
+const kept = mkdtempSync(join(tmpdir(), "sallyport-tests-"));
+const failures = join(kept, "failures");
+const usage = join(kept, "usage");
+
+const runTests = (environment: NodeJS.ProcessEnv): Promise<number> =>
   new Promise((resolve) => {
-    if (batch.length === 0) {
+    if (files.length === 0) {
       resolve(0);
       return;
     }
@@ -51,11 +73,16 @@ const runTests = (batch: readonly string[], concurrency: number, failures: strin
       process.execPath,
       [
         "--disable-warning=ExperimentalWarning",
+        ...shortLived,
+        ...(isProfiled ? ["--import", pathToFileURL(join(root, "scripts/tests/usage.ts")).href] : []),
         "--test",
         `--test-concurrency=${concurrency}`,
         "--test-timeout=240000",
-        ...reporters(failures),
-        ...batch,
+        "--test-reporter=spec",
+        "--test-reporter-destination=stdout",
+        "--test-reporter=./scripts/failure-reporter.ts",
+        `--test-reporter-destination=${failures}`,
+        ...files,
       ],
       { cwd: root, stdio: "inherit", env: { ...environment, ENVIRONMENT: "test", NODE_TEST_CONTEXT: undefined } },
     );
@@ -79,17 +106,16 @@ installPrograms([...new Set(files.flatMap((file) => programsNamedIn(readFileSync
 const postgres = await startPostgres();
 let status = 1;
 try {
-  const environment = { ...process.env, ...(postgres === undefined ? {} : { TEST_POSTGRES_URL: postgres.url }) };
-  const batches = [
-    { files: light, concurrency: 2, failures: join(kept, "light") },
-    { files: heavy, concurrency: 1, failures: join(kept, "heavy") },
-  ];
-  status = 0;
-  for (const { files: batch, concurrency, failures } of batches)
-    if ((await runTests(batch, concurrency, failures, environment)) !== 0) status = 1;
+  const environment = {
+    ...process.env,
+    ...(postgres === undefined ? {} : { TEST_POSTGRES_URL: postgres.url }),
+    ...(isProfiled ? { SALLYPORT_TEST_USAGE: usage } : {}),
+  };
+  status = await runTests(environment);
   // Thousands of lines later nobody finds them.
-  const failed = batches.map(({ failures }) => (existsSync(failures) ? readFileSync(failures, "utf8") : "")).join("");
+  const failed = existsSync(failures) ? readFileSync(failures, "utf8") : "";
   if (failed !== "") say(`\nWhat failed, of all ${files.length} files:\n\n${failed}`);
+  if (existsSync(usage)) say(["", ...tellUsage(readFileSync(usage, "utf8"))].join("\n"));
 } finally {
   await postgres?.stop();
   rmSync(kept, { recursive: true, force: true });

@@ -27,11 +27,19 @@ const run = (...given: readonly string[]): Promise<{ code: number | null; out: s
     child.on("close", (code) => resolve({ code, out, err }));
   });
 
-/** The issuer on some port; the gateway's would be the one before. */
+const folder = async (t: TestContext): Promise<string> => {
+  const data = await mkdtemp(join(tmpdir(), "sallyport-token-"));
+  t.after(() => rm(data, { recursive: true, force: true }));
+  return data;
+};
+const secretsIn = (dataFolder: string) => readHouseSecrets({ given: [], dataFolder, environment: "dev", isSealed: async () => false });
+
+/** The issuer on some port, and its data folder; the gateway's port would be the one before. */
 const house = async (t: TestContext) => {
   const server = createServer();
-  const op = await testIssuer(t, await testDatabase(t, ["authn"]), { server });
-  return { op, port: String((server.address() as AddressInfo).port - 1) };
+  const data = await folder(t);
+  const op = await testIssuer(t, await testDatabase(t, ["authn"]), { server, secrets: await secretsIn(data) });
+  return { op, data, port: String((server.address() as AddressInfo).port - 1) };
 };
 
 test("it prints the bare token and nothing else", async (t) => {
@@ -63,17 +71,19 @@ test("strong tokens may be asked for one after the other, within one time step",
 });
 
 test("a service client's token is for all tenants and holds what is registered for it", async (t) => {
-  const { op, port } = await house(t);
-  const { out } = await run("--client", "service:pep", "--aud", op.audiences[2] ?? "", "--port", port);
+  const { op, port, data } = await house(t);
+  const { out } = await run("--client", "service:pep", "--aud", op.audiences[2] ?? "", "--port", port, "--data", data);
   const claims = decodeJwt(out.trim());
   assert.deepEqual(
-    [claims.sub, claims["tenant"], claims["scope"], claims.aud],
+    [claims.sub, claims["tenant"], claims["scope"], [claims.aud].flat()],
     ["service:pep", "*", "authzen.pep authzen.search metrics.read", [op.audiences[2]]],
   );
 });
 
 test("what goes wrong is said on standard error, in words that help, and no token comes", async (t) => {
-  const { port } = await house(t);
+  const { port, data } = await house(t);
+  const [empty, other] = [await folder(t), await folder(t)];
+  await secretsIn(other);
   const nobody = createServer();
   await new Promise<void>((resolve) => nobody.listen(0, "127.0.0.1", resolve));
   const free = String((nobody.address() as AddressInfo).port - 1);
@@ -85,7 +95,11 @@ test("what goes wrong is said on standard error, in words that help, and no toke
     [["--user", "ben", "--agent", "agent:x", "--port", port], 77, /no such agent\. Known: agent:hr-assistant agent:reporter/],
     [["--user", "ben", "--scope", "authzen.pep", "--port", port], 77, /not to be had here: authzen\.pep/],
     [["--user", "ben", "--aud", "https://evil.example", "--port", port], 77, /this house has http:\/\/localhost:8080/],
-    [["--client", "service:crud", "--port", port], 77, /no such service client/],
+    [["--client", "service:crud", "--port", port, "--data", data], 64, /no such service client\. Known: service:pep/],
+    [["--client", "agent:hr-assistant", "--port", port, "--data", data], 64, /no such service client/],
+    [["--client", "service:pep", "--port", port, "--data", other], 77, /not the house's: .*--data/],
+    [["--client", "service:pep", "--port", port, "--data", empty], 69, /No house was started in .*--data/],
+    [["--client", "service:pep", "--scope", "secrets.read", "--port", port, "--data", data], 77, /not to be had here: secrets\.read/],
     [[], 64, /--user or --client/],
     [["--user", "ben", "--client", "service:pep"], 64, /--user or --client/],
     [["--user", "ben", "--acr", "weak"], 64, /knows only strong/],
@@ -108,13 +122,11 @@ test("it prints the one-time code of the moment, which the sign-in takes", async
 });
 
 test("a client's secret is had by who may read the data folder, and opens the token endpoint", async (t) => {
-  const data = await mkdtemp(join(tmpdir(), "sallyport-token-"));
-  t.after(() => rm(data, { recursive: true, force: true }));
+  const data = await folder(t);
   const early = await run("--secret", "agent:hr-assistant", "--data", data);
   assert.deepEqual([early.code, early.out], [69, ""]);
   assert.deepEqual(await readdir(data), [], "asking makes no key");
-  const secrets = await readHouseSecrets({ given: [], dataFolder: data, environment: "dev", isSealed: async () => false });
-  const op = await testIssuer(t, await testDatabase(t, ["authn"]), { secrets });
+  const op = await testIssuer(t, await testDatabase(t, ["authn"]), { secrets: await secretsIn(data) });
   const { out } = await run("--secret", "service:pep", "--data", data);
   const answer = await fetch(`${op.url}/token`, {
     method: "POST",

@@ -6,8 +6,9 @@ import { parseArgs } from "node:util";
 import { Secret, TOTP } from "otpauth";
 import { deriveClientSecret } from "#authn/client-secret.ts";
 import { parseSecret, readHouseSecrets } from "#authn/house-secret.ts";
-import { CLI_CLIENT, DEMO_GRANT } from "#authn/issuer/clients.ts";
+import { CLI_CLIENT, DEMO_GRANT } from "#issuer/clients.ts";
 import { demoPassword, demoSignIns, demoTotpSecret } from "#demo/sign-ins.ts";
+import { reachHouse } from "./house-fetch.ts";
 import { Refusal } from "./refusal.ts";
 
 const help = `npm run token -- --user ben [--agent agent:hr-assistant] [--acr strong] [--scope "a b"] [--aud URL] [--port 8080]
@@ -21,14 +22,14 @@ or of a service client (${demoSignIns.services.map((row) => row.clientId).join("
 
   --user NAME      demo person; person:NAME is understood too
   --agent ID       the agent that acts for the person
-  --client ID      a service client instead of a person
+  --client ID      a service client instead of a person, proved by its own secret: that of the house's data folder
   --acr strong     as after a sign-in with password and one-time code
   --scope "..."    narrower than all that the person, agent or client may have
   --aud URL        only for this service of the house; may be repeated. Default: all of them
   --password WORD  default: the demo's
   --code           the one-time code of the moment instead of a token, for the sign-in page
   --secret ID      the secret of an agent or service client instead, for its own calls of the token endpoints
-  --data DIR       data folder whose secret that is, default .sallyport; without the demo, --client needs the house's
+  --data DIR       data folder of the house, of which --client and --secret make the client's secret; default .sallyport
   --port N         the gateway's port, default 8080; the issuer listens on the next one
 `;
 
@@ -85,9 +86,9 @@ const clientSecret = async (clientId: string, data: string): Promise<string> => 
   return deriveClientSecret(await readHouseSecrets({ given, dataFolder, environment: "dev", isSealed: async () => true }), clientId);
 };
 
-/** The form of the development sign-in. A service client's token is vouched for by a demo person of this machine. */
-const formOf = (given: Arguments): URLSearchParams => {
-  const login = (given.user ?? "ada").replace(/^person:/, "");
+/** The form of the development sign-in. */
+const formOf = (given: Arguments, user: string): URLSearchParams => {
+  const login = user.replace(/^person:/, "");
   const form = new URLSearchParams({
     grant_type: DEMO_GRANT,
     client_id: CLI_CLIENT,
@@ -95,16 +96,17 @@ const formOf = (given: Arguments): URLSearchParams => {
     password: given.password ?? demoPassword,
   });
   if (given.agent !== undefined) form.set("agent", given.agent);
-  if (given.client !== undefined) form.set("service", given.client);
   if (given.scope !== undefined) form.set("scope", given.scope);
   for (const audience of given.aud ?? []) form.append("resource", audience);
   if (given.acr === "strong") form.set("otp", codeNow());
   return form;
 };
 
+const house = await reachHouse();
+
 const ask = async (url: string, form?: URLSearchParams, authorization?: string): Promise<Response> => {
   try {
-    return await fetch(url, {
+    return await house.send(url, {
       ...(form === undefined ? {} : { method: "POST", body: form }),
       ...(authorization === undefined ? {} : { headers: { authorization } }),
       redirect: "error",
@@ -124,20 +126,23 @@ interface TokenReply {
   readonly error_description?: string;
 }
 
-/** As the client itself, with the secret that this data folder makes; `undefined` where that is not this house's folder. */
-const requestAsClient = async (endpoint: string, clientId: string, given: Arguments): Promise<string | undefined> => {
-  const secret = await clientSecret(clientId, given.data).catch(() => undefined);
-  if (secret === undefined) return undefined;
-  const all = demoSignIns.services.find((row) => row.clientId === clientId)?.scopes ?? [];
-  const form = new URLSearchParams({ grant_type: "client_credentials", scope: given.scope ?? all.join(" ") });
+/** As the client itself, with the secret that the house's data folder makes. Nobody else vouches for a service. */
+const askAsClient = async (endpoint: string, clientId: string, given: Arguments): Promise<Response> => {
+  const service = demoSignIns.services.find((row) => row.clientId === clientId);
+  if (service === undefined)
+    throw new Refusal(USAGE, `no such service client. Known: ${demoSignIns.services.map((row) => row.clientId).join(" ")}`);
+  const scopes = given.scope?.split(" ").filter(Boolean) ?? service.scopes;
+  const wider = scopes.filter((scope) => !service.scopes.includes(scope));
+  if (wider.length > 0) throw new Refusal(REFUSED, `not to be had here: ${wider.join(" ")}. There is: ${service.scopes.join(" ")}`);
+  const secret = await clientSecret(clientId, given.data);
+  const form = new URLSearchParams({ grant_type: "client_credentials", scope: scopes.join(" ") });
   for (const audience of given.aud ?? []) form.append("resource", audience);
   const basic = Buffer.from(`${encodeURIComponent(clientId)}:${encodeURIComponent(secret)}`).toString("base64");
-  const answer = await ask(endpoint, form, `Basic ${basic}`);
-  return answer.ok ? ((await answer.json()) as TokenReply).access_token : undefined;
+  return ask(endpoint, form, `Basic ${basic}`);
 };
 
 const requestToken = async (given: Arguments): Promise<string> => {
-  const issuer = `http://localhost:${Number(given.port) + 1}`;
+  const issuer = `${house.scheme}://localhost:${Number(given.port) + 1}`;
   const found = (await (await ask(`${issuer}/.well-known/openid-configuration`)).json().catch(() => ({}))) as {
     readonly issuer?: string;
     readonly token_endpoint?: string;
@@ -148,13 +153,13 @@ const requestToken = async (given: Arguments): Promise<string> => {
       UNAVAILABLE,
       `${issuer} is not the embedded issuer of a development house: take a token from your own OpenID provider.`,
     );
-  const own = given.client === undefined ? undefined : await requestAsClient(found.token_endpoint, given.client, given);
-  if (own !== undefined) return own;
-  const answer = await ask(found.token_endpoint, formOf(given));
+  const answer = await (given.client === undefined
+    ? ask(found.token_endpoint, formOf(given, given.user ?? ""))
+    : askAsClient(found.token_endpoint, given.client, given));
   const body = (await answer.json().catch(() => ({}))) as TokenReply;
   if (answer.ok && body.access_token !== undefined) return body.access_token;
-  if (given.client !== undefined && body.error === "invalid_grant")
-    throw new Refusal(REFUSED, "This house has no demo persons to vouch for the client: name the house's data folder with --data.");
+  if (body.error === "invalid_client")
+    throw new Refusal(REFUSED, "The secret of this data folder is not the house's: name the house's own with --data.");
   throw new Refusal(REFUSED, `Refused: ${body.error_description ?? body.error ?? `status ${answer.status}`}`);
 };
 

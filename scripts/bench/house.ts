@@ -85,7 +85,7 @@ export const benchHouse = async (): Promise<Section> => {
       const memory = residentBytes(house.process.pid as number) / 2 ** 20;
       const reference = await timeReference();
       const ben = await fetchToken(house.port, { user: "ben" });
-      const pep = await fetchToken(house.port, { client: "service:pep" });
+      const pep = await fetchToken(house.port, { client: "service:pep", data });
       const cleo = await fetchToken(house.port, { user: "cleo" });
       const agent = await fetchToken(house.port, { user: "ben", agent: "agent:hr-assistant" });
       const delegated = await fetch(`http://localhost:${house.port + 4}/api/v1/delegations`, {

@@ -27,7 +27,8 @@ const valuesOf = ({ setting, schema }: Row): string => {
 
 const lineOf = (row: Row): string => {
   const { setting } = row;
-  const fallback = setting.default === undefined || setting.default === "" ? "" : `\`${setting.default}\``;
+  const own = setting.default === undefined || setting.default === "" ? "" : `\`${setting.default}\``;
+  const fallback = setting.npmStart === undefined ? own : `${own}; of \`npm start\` \`${setting.npmStart}\``;
   return `| \`${setting.env}\` | ${cell(fallback)} | ${cell(valuesOf(row))} | ${cell(setting.description)}${setting.secret === true ? " Never printed." : ""} |`;
 };
 

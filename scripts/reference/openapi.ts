@@ -1,59 +1,33 @@
 import type { z } from "zod";
 import type { Auth, Endpoint, ServiceName } from "#contract/endpoint.ts";
 import { endpointTable, type EndpointRow } from "#contract/endpoints.ts";
+import { problemsOf, statusOf } from "#contract/endpoint-problems.ts";
 import { problemCodes, type ProblemCode } from "#contract/problem.ts";
 import { jsonSchemaOf, type JsonSchema } from "./json-schema.ts";
 
 const ports: Readonly<Record<ServiceName, number>> = { gateway: 8080, pdp: 8082, crud: 8083, membership: 8084, secrets: 8085 };
 
-const byAuth: Readonly<Record<Auth, readonly ProblemCode[]>> = {
-  none: [],
-  bearer: ["unauthenticated", "invalid_token"],
-  session: ["unauthenticated", "csrf_failed", "session_store_unavailable"],
-  "session+bearer": ["unauthenticated", "invalid_token", "csrf_failed", "session_store_unavailable"],
-};
-const withBody: readonly ProblemCode[] = [
-  "body_unreadable",
-  "duplicate_member",
-  "body_too_large",
-  "unsupported_media_type",
-  "invalid_body",
-  "unknown_member",
-];
-const withQuery: readonly ProblemCode[] = ["ambiguous_query", "unprocessable", "unknown_parameter"];
-const withDecision: readonly ProblemCode[] = ["access_denied", "step_up_required", "decision_unavailable"];
+const problemContent = { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } };
 
-const codesOf = (endpoint: Endpoint): readonly ProblemCode[] => [
-  ...new Set([
-    "internal" as const,
-    ...byAuth[endpoint.auth],
-    ...(endpoint.scope === undefined || endpoint.scope.length === 0 ? [] : (["insufficient_scope"] as const)),
-    ...(endpoint.decision === undefined ? [] : withDecision),
-    ...(endpoint.query === undefined ? [] : withQuery),
-    ...(endpoint.body === undefined ? [] : withBody),
-    ...(endpoint.problems ?? []),
-  ]),
-];
-
+/** Refusals by status: problems, and where the handler answers in a protocol of its own, that one's errors. */
 const refusalsOf = (endpoint: Endpoint): Record<string, JsonSchema> => {
   const byStatus = new Map<number, ProblemCode[]>();
-  for (const code of codesOf(endpoint)) {
-    const status = problemCodes[code].status;
+  for (const code of problemsOf(endpoint)) {
+    const status = statusOf(endpoint, code);
     byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
   }
+  const own = new Set(endpoint.ownBody?.statuses);
+  const ownContent = own.size === 0 ? {} : { "application/json": { schema: jsonSchemaOf(endpoint.reply, "output") } };
   return Object.fromEntries(
-    [...byStatus]
-      .toSorted(([one], [other]) => one - other)
-      .map(([status, codes]) => [
-        String(status),
-        {
-          description: codes
-            .toSorted()
-            .map((code) => `\`${code}\`: ${problemCodes[code].title}.`)
-            .join(" "),
-          content: { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } },
-        },
-      ]),
+    [...new Set([...byStatus.keys(), ...own])]
+      .toSorted((one, other) => one - other)
+      .map((status) => {
+        const codes = byStatus.get(status) ?? [];
+        const said = codes.toSorted().map((code) => `\`${code}\`: ${problemCodes[code].title}.`);
+        if (own.has(status)) said.push("Or an error of the protocol itself.");
+        const content = { ...(codes.length === 0 ? {} : problemContent), ...(own.has(status) ? ownContent : {}) };
+        return [String(status), { description: said.join(" "), content }];
+      }),
   );
 };
 
@@ -71,6 +45,31 @@ const parametersOf = (schema: z.ZodType | undefined, place: "path" | "query"): J
   }));
 };
 
+const headersOf = (headers: Endpoint["headers"]): JsonSchema[] =>
+  Object.entries(headers ?? {}).map(([name, schema]) => ({
+    name,
+    in: "header",
+    required: !schema.safeParse(undefined).success,
+    schema: jsonSchemaOf(schema, "input"),
+  }));
+
+/** What comes when it went well. A status that also stands for a refusal may bring either. */
+const repliesOf = (endpoint: Endpoint, refusals: Readonly<Record<string, JsonSchema>>): Record<string, JsonSchema> => {
+  const schema = jsonSchemaOf(endpoint.reply, "output");
+  const content = {
+    "application/json": { schema },
+    ...Object.fromEntries((endpoint.moreMedia ?? []).map((media) => [media, { schema: { type: "string" } }])),
+  };
+  return Object.fromEntries(
+    [endpoint.status ?? 200, ...(endpoint.moreStatuses ?? [])].map((status) => {
+      const refusal = refusals[String(status)] as { readonly description: string; readonly content: object } | undefined;
+      if (status === 204 || status === 304) return [String(status), { description: status === 204 ? "Done." : "As it was." }];
+      if (refusal === undefined) return [String(status), { description: "Done.", content }];
+      return [String(status), { description: `The reply, or ${refusal.description}`, content: { ...content, ...refusal.content } }];
+    }),
+  );
+};
+
 const security: Readonly<Record<Auth, readonly JsonSchema[]>> = {
   none: [],
   bearer: [{ bearer: [] }],
@@ -79,8 +78,8 @@ const security: Readonly<Record<Auth, readonly JsonSchema[]>> = {
 };
 
 const operationOf = ({ name, topic, endpoint }: EndpointRow): JsonSchema => {
-  const parameters = [...parametersOf(endpoint.params, "path"), ...parametersOf(endpoint.query, "query")];
-  const status = String(endpoint.status ?? 200);
+  const parameters = [...parametersOf(endpoint.params, "path"), ...parametersOf(endpoint.query, "query"), ...headersOf(endpoint.headers)];
+  const refusals = refusalsOf(endpoint);
   return {
     operationId: name,
     summary: endpoint.summary,
@@ -88,7 +87,16 @@ const operationOf = ({ name, topic, endpoint }: EndpointRow): JsonSchema => {
     security: security[endpoint.auth],
     ...(endpoint.scope === undefined || endpoint.scope.length === 0 ? {} : { "x-scopes": endpoint.scope }),
     ...(endpoint.decision === undefined ? {} : { "x-decision": endpoint.decision }),
+    ...(endpoint.agents === undefined ? {} : { "x-agents": endpoint.agents }),
     ...(parameters.length === 0 ? {} : { parameters }),
+    ...(endpoint.textBody === undefined
+      ? {}
+      : {
+          requestBody: {
+            required: true,
+            content: Object.fromEntries(endpoint.textBody.map((media) => [media, { schema: { type: "string" } }])),
+          },
+        }),
     ...(endpoint.body === undefined
       ? {}
       : {
@@ -97,13 +105,7 @@ const operationOf = ({ name, topic, endpoint }: EndpointRow): JsonSchema => {
             content: { "application/json": { schema: jsonSchemaOf(endpoint.body, "input") } },
           },
         }),
-    responses: {
-      [status]:
-        status === "204"
-          ? { description: "Done." }
-          : { description: "Done.", content: { "application/json": { schema: jsonSchemaOf(endpoint.reply, "output") } } },
-      ...refusalsOf(endpoint),
-    },
+    responses: { ...refusals, ...repliesOf(endpoint, refusals) },
   };
 };
 
@@ -156,7 +158,7 @@ const documentOf = (service: ServiceName, rows: readonly EndpointRow[]): JsonSch
           description: "Unsafe methods also send X-CSRF-Token, X-CSRFToken and X-Requested-With.",
         },
       },
-      schemas: { Problem: problemSchema([...new Set(rows.flatMap(({ endpoint }) => codesOf(endpoint)))]) },
+      schemas: { Problem: problemSchema([...new Set(rows.flatMap(({ endpoint }) => problemsOf(endpoint)))]) },
     },
   };
 };

@@ -15,7 +15,7 @@ export const invalidToken = (detail: string, cause?: unknown): Problem =>
   new Problem("invalid_token", {
     detail,
     headers: { "www-authenticate": 'Bearer error="invalid_token"' },
-    ...(cause === undefined ? {} : { cause }),
+    cause,
   });
 
 /** The token of `Authorization: Bearer ...`; never of a query or a body. Throws `unauthenticated` without one. */

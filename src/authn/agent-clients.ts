@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { z } from "zod";
 import { jsonText } from "#contract/setting.ts";
 import type { JSONWebKeySet } from "jose";
@@ -15,6 +16,11 @@ export interface AgentClient {
   readonly scopes?: readonly string[];
 }
 
+const OF_NOTHING = createHash("sha256").digest("hex");
+
+/** The house takes whoever bears such a name for a service, and a service is nobody's agent: it would act as the person itself. */
+const isNoService = (id: string): boolean => !id.toLowerCase().startsWith("service:");
+
 const printable = z.string().regex(/^[\x21-\x7e]{1,256}$/, "must be 1 to 256 printable ASCII characters");
 
 const publicKey = z
@@ -23,11 +29,14 @@ const publicKey = z
 
 const agentClient = z
   .strictObject({
-    client_id: printable,
-    agent: printable,
+    client_id: printable.refine(isNoService, "must not be the name of a service"),
+    agent: printable
+      .refine(isNoService, "must not be the name of a service")
+      .refine((id) => !/^(?:person|group|tenant|role|delegation|service):/i.test(id), "must be the id of an agent"),
     secret_sha256: z
       .string()
       .regex(/^[0-9a-f]{64}$/, "must be a SHA-256 in lower-case hex")
+      .refine((digest) => digest !== OF_NOTHING, "is the digest of no secret at all")
       .optional(),
     jwks: z.strictObject({ keys: z.array(publicKey).min(1).max(8) }).optional(),
     scopes: z.array(printable).max(32).optional(),
@@ -36,9 +45,9 @@ const agentClient = z
   .transform((row): AgentClient => ({
     clientId: row.client_id,
     agent: row.agent,
-    ...(row.secret_sha256 === undefined ? {} : { secretSha256: row.secret_sha256 }),
+    secretSha256: row.secret_sha256,
     ...(row.jwks === undefined ? {} : { jwks: row.jwks as JSONWebKeySet }),
-    ...(row.scopes === undefined ? {} : { scopes: row.scopes }),
+    scopes: row.scopes,
   }));
 
 const clientList = z

@@ -8,8 +8,8 @@ import { testIdentity } from "#testing/identity.ts";
 const identity = testIdentity();
 const shape = { reply: z.object({}), summary: "For this test." };
 const open = endpoint("crud", "GET", "/open", { ...shape, auth: "none" });
-const plain = endpoint("crud", "GET", "/plain", { ...shape, auth: "bearer" });
-const scoped = endpoint("crud", "GET", "/scoped", { ...shape, auth: "bearer", scope: ["a.read", "a.write"] });
+const plain = endpoint("crud", "GET", "/plain", { ...shape, auth: "bearer", agents: "never" });
+const scoped = endpoint("crud", "GET", "/scoped", { ...shape, auth: "bearer", agents: "never", scope: ["a.read", "a.write"] });
 const browsers = endpoint("gateway", "GET", "/browsers", { ...shape, auth: "session" });
 
 const request = (token?: string): Request =>

@@ -353,6 +353,46 @@ test("a token seen a moment ago is refused all the same once it has expired or i
   await assert.rejects(ask(), { code: "invalid_token" });
 });
 
+test("a linked subject is its person, in that person's tenant alone; where links alone count, nobody else is anybody", async () => {
+  const links = new Map([[`${ISSUER} ben`, { id: "person:oidc:b", tenant: "tenant:acme" }]]);
+  const doorOf = (isLinkedOnly: boolean) =>
+    createBearerVerifier({
+      audience: AUDIENCE,
+      issuers: [{ issuer: ISSUER, keys: (head, token) => jwks(head, token) }],
+      mapping: { subjectPrefix: "person:", subjectClaim: "sub", tenantClaim: "org", assurance: defaultAssuranceMap, isLinkedOnly },
+      houseKeys: house.houseKeys,
+      personOf: async (issuer, subject) => links.get(`${issuer} ${subject}`),
+      now,
+    });
+  const rows: readonly (readonly [what: string, claims: JWTPayload, open: string, linkedOnly: string])[] = [
+    ["linked", base, "person:oidc:b tenant:acme", "person:oidc:b tenant:acme"],
+    ["linked, no tenant named", without(base, "org"), "person:oidc:b tenant:acme", "person:oidc:b tenant:acme"],
+    ["linked, another tenant named", { ...base, org: "tenant:globex" }, "identity_rejected", "identity_rejected"],
+    ["linked, all tenants named", { ...base, org: "*" }, "identity_rejected", "identity_rejected"],
+    ["not linked", { ...base, sub: "cleo" }, "person:cleo tenant:acme", "unknown_person"],
+    ["with the id of a person for a subject", { ...base, sub: "oidc:b" }, "person:oidc:b tenant:acme", "unknown_person"],
+  ];
+  for (const [what, claims, ...expected] of rows)
+    for (const [at, isLinkedOnly] of [false, true].entries()) {
+      const token = await sign(claims);
+      const said = await doorOf(isLinkedOnly)(new Request("http://x/", { headers: { authorization: `Bearer ${token}` } })).then(
+        ({ sub, tenant }) => `${sub} ${tenant}`,
+        (error: Problem) => error.code,
+      );
+      assert.equal(said, expected[at], `${what}, linked only: ${isLinkedOnly}`);
+    }
+  const token = await sign({ ...base, sub: "service:own", client_id: "service:own", org: "*" });
+  const door = createBearerVerifier({
+    audience: AUDIENCE,
+    issuers: [{ issuer: ISSUER, keys: (head, given) => jwks(head, given) }],
+    mapping: { subjectPrefix: "", subjectClaim: "sub", tenantClaim: "org", assurance: defaultAssuranceMap, isLinkedOnly: true },
+    houseKeys: house.houseKeys,
+    now,
+  });
+  const { sub } = await door(new Request("http://x/", { headers: { authorization: `Bearer ${token}` } }));
+  assert.equal(sub, "service:own", "a service client is itself");
+});
+
 test("a provider cannot be trusted under the house's own name", () => {
   assert.throws(
     () =>

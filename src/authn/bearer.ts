@@ -3,14 +3,24 @@ import { Problem } from "#contract/problem.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import { ALGORITHMS, invalidToken, parseBearer, parseTokenHead, requireAccessToken, type TokenHead } from "./access-token.ts";
 import type { Caller } from "./caller.ts";
-import { identityOfHouse, identityOfProvider, parseActors, readScopes, type Identity, type IdentityMapping } from "./claims.ts";
+import {
+  identityOfHouse,
+  identityOfProvider,
+  parseActors,
+  readScopes,
+  requireNoService,
+  subjectOfProvider,
+  type Identity,
+  type IdentityMapping,
+  type PersonOf,
+} from "./claims.ts";
 import type { VerifyBearer } from "./house-identity.ts";
 import { HOUSE_CALL } from "./house-call.ts";
 import { houseServiceIds, maySpeakForOthers, type HouseKeys } from "./house-keys.ts";
 import type { Introspector } from "./introspection.ts";
 import type { TrustedIssuer } from "./issuer-keys.ts";
 import { createOpaqueCheck, isOpaque } from "./opaque-token.ts";
-import { createRecent } from "./recent.ts";
+import { createRecent } from "#http/recent.ts";
 
 const AHEAD_SECONDS = 60;
 /** How long a signature once found good is not computed again, for how many tokens. */
@@ -23,9 +33,11 @@ export interface BearerVerifierParts {
   /** Issuers besides the house itself. */
   readonly issuers: readonly TrustedIssuer[];
   /** Says what tokens are that are no JWT; without it they are not accepted. Its issuer must be one of the accepted. */
-  readonly introspector?: Introspector;
+  readonly introspector?: Introspector | undefined;
   readonly mapping: IdentityMapping;
   readonly houseKeys: HouseKeys;
+  /** Who a provider's subject is here; without it subjects are node ids alone. Asked for each token of a provider. */
+  readonly personOf?: PersonOf;
   /** The AIAgent node with this client id, if there is one. Asked only for a provider's tokens without an `act` of an agent. */
   readonly agentOfClient?: (clientId: string) => Promise<string | undefined>;
   readonly now: () => Date;
@@ -108,13 +120,17 @@ export const createTokenChecker = (parts: BearerVerifierParts): ((token: string)
     return verified;
   };
 
+  const identityAtProvider = async (payload: JWTPayload): Promise<Identity> =>
+    identityOfProvider(payload, parts.mapping, await parts.personOf?.(payload.iss ?? "", subjectOfProvider(payload, parts.mapping)));
+
   const callerOf = async (token: string, payload: JWTPayload, service: string | undefined): Promise<Caller> => {
-    const who = service === undefined ? identityOfProvider(payload, parts.mapping) : identityOfHouse(payload);
-    if (service === undefined && houseServiceIds.has(who.sub)) throw invalidToken("Only the house names its services.");
-    const isHouseService = service !== undefined && requireHouseSubject(service, who);
-    const actors = parseActors(payload);
     const given = payload["client_id"] ?? payload["azp"];
     const clientId = typeof given === "string" && given !== "" ? given : undefined;
+    const who = service === undefined ? await identityAtProvider(payload) : identityOfHouse(payload);
+    if (service === undefined && houseServiceIds.has(who.sub)) throw invalidToken("Only the house names its services.");
+    if (service === undefined) requireNoService(who.sub, clientId);
+    const isHouseService = service !== undefined && requireHouseSubject(service, who);
+    const actors = parseActors(payload);
     const named = agentOf(actors);
     // In a token of the house the service that took the first one in has named the agent already.
     const isAsked = named === undefined && clientId !== undefined && service === undefined;
@@ -129,8 +145,8 @@ export const createTokenChecker = (parts: BearerVerifierParts): ((token: string)
       ...(service !== undefined && payload["use"] === HOUSE_CALL ? { isHouseCall: true } : {}),
       token,
       expiresAt: payload.exp ?? 0,
-      ...(agent === undefined ? {} : { agent }),
-      ...(clientId === undefined ? {} : { clientId }),
+      agent,
+      clientId,
     };
   };
 

@@ -1,4 +1,5 @@
 import { Problem } from "#contract/problem.ts";
+import { satisfies, type Assurance } from "./assurance.ts";
 
 /** Who asks: made from a checked access token (or, at the gateway, from a session). */
 export interface Caller {
@@ -28,6 +29,10 @@ export interface Caller {
   readonly expiresAt: number;
 }
 
+/** Whose share of large bodies a request counts to; the house's own services, which speak for all, have none. */
+export const bodyShareOf = (caller: Pick<Caller, "sub" | "tenant" | "isHouseService">): string | undefined =>
+  caller.isHouseService ? undefined : `${caller.tenant} ${caller.sub}`;
+
 /** Any one of the scopes is enough; none named = none needed. */
 export const requireScope = (caller: Pick<Caller, "scopes">, scopes: readonly string[]): void => {
   if (scopes.length === 0 || scopes.some((scope) => caller.scopes.has(scope))) return;
@@ -37,8 +42,25 @@ export const requireScope = (caller: Pick<Caller, "scopes">, scopes: readonly st
   });
 };
 
-/** True when the sign-in was strong and at most `maxAgeSeconds` ago. Without `auth_time` a sign-in is never fresh. */
-export const isFreshlyStrong = (caller: Pick<Caller, "acr" | "authTime">, now: Date, maxAgeSeconds = 300): boolean =>
-  (caller.acr === "strong" || caller.acr === "phishing_resistant") &&
-  caller.authTime !== undefined &&
-  now.getTime() / 1000 - caller.authTime <= maxAgeSeconds;
+/** How somebody must have signed in: at least so well, and at most so many seconds ago. */
+export interface SignInDemand {
+  readonly level: Assurance;
+  readonly maxAgeSeconds: number;
+}
+
+/** What a sign-in must be where nothing else is said; policies know it as `context.mfa`. */
+export const strongSignIn: SignInDemand = { level: "strong", maxAgeSeconds: 300 };
+
+/** A sign-in from the future is a wrong clock or a forged claim; this much of it may be the clock. */
+const CLOCK_SKEW_SECONDS = 60;
+
+/** True when the sign-in was as good and as fresh as that. Without `auth_time` it is never fresh, nor from the future. */
+export const hasSignIn = (
+  { acr, authTime }: Pick<Caller, "acr" | "authTime">,
+  { level, maxAgeSeconds }: SignInDemand,
+  now: Date,
+): boolean => {
+  if (authTime === undefined || !satisfies(acr, level)) return false;
+  const age = now.getTime() / 1000 - authTime;
+  return age <= maxAgeSeconds && age >= -CLOCK_SKEW_SECONDS;
+};

@@ -11,7 +11,18 @@ export interface IdentityMapping {
   /** Tenant of those whose token names none; absent = they are refused. */
   readonly defaultTenant?: string;
   readonly assurance: AssuranceMap;
+  /** Subjects are the provider's own names and no node ids: who is not linked to a person is nobody. */
+  readonly isLinkedOnly?: boolean;
 }
+
+/** The person that a provider's subject is, as an administrator, a rule or the first start has linked them. */
+export interface LinkedPerson {
+  readonly id: string;
+  readonly tenant: string;
+}
+
+/** Looks up who a subject of an issuer is; `undefined`: nobody is linked. */
+export type PersonOf = (issuer: string, subject: string) => Promise<LinkedPerson | undefined>;
 
 /** What claims say of a person (or service): checked, in our words. */
 export interface Identity {
@@ -78,18 +89,58 @@ const identity = (sub: string, tenant: string, acr: string | undefined, claims: 
     sub,
     tenant,
     amr: readStrings(claims["amr"]),
-    ...(acr === undefined ? {} : { acr }),
-    ...(authTime === undefined ? {} : { authTime }),
+    acr,
+    authTime,
   };
 };
 
-/** Of a provider's token: names are mapped, assurance is translated, and nobody is given the name of a service of ours. */
-export const identityOfProvider = (claims: JWTPayload, mapping: IdentityMapping): Identity => {
-  const acr = typeof claims["acr"] === "string" ? claims["acr"] : undefined;
-  const assurance = assuranceOf(mapping.assurance, acr, readStrings(claims["amr"]));
-  const sub = parseSubject(claims[mapping.subjectClaim], mapping.subjectPrefix);
+const assuranceIn = (claims: JWTPayload, mapping: IdentityMapping): string | undefined =>
+  assuranceOf(mapping.assurance, typeof claims["acr"] === "string" ? claims["acr"] : undefined, readStrings(claims["amr"]));
+
+/** A provider's token of somebody who bears the name of a service: only a client that is this service itself may. */
+export const requireNoService = (sub: string, clientId: string | undefined): void => {
+  if (sub.startsWith("service:") && sub !== clientId) reject("The subject has the name of a service.");
+};
+
+/** The subject as the provider names it: what links know. */
+export const subjectOfProvider = (claims: JWTPayload, mapping: Pick<IdentityMapping, "subjectClaim">): string =>
+  parseSubject(claims[mapping.subjectClaim]);
+
+/** The tenant that the provider names for a person, or that is meant where it names none; `undefined`: neither. */
+export const tenantOfProvider = (
+  claims: JWTPayload,
+  { tenantClaim, defaultTenant }: Pick<IdentityMapping, "tenantClaim" | "defaultTenant">,
+): string | undefined =>
+  (claims[tenantClaim] ?? defaultTenant) === undefined ? undefined : parseTenant(claims[tenantClaim], defaultTenant);
+
+/** How somebody signed in, in our words. */
+export const assuranceOfProvider = (claims: JWTPayload, mapping: IdentityMapping): Pick<Identity, "acr" | "authTime"> => {
+  const { acr, authTime } = identity("", "", assuranceIn(claims, mapping), claims);
+  return { ...(acr === undefined ? {} : { acr }), ...(authTime === undefined ? {} : { authTime }) };
+};
+
+/** 403 of somebody who signed in rightly and is nobody here: what an administrator needs to link them. */
+export const unknownPerson = (issuer: string, subject: string): Problem =>
+  new Problem("unknown_person", {
+    detail: `You signed in as "${subject}" at ${issuer}, and nobody here is linked to that. Give both to an administrator of this house, who can link you.`,
+  });
+
+/**
+ * Of a provider's token: names are mapped, assurance is translated, and nobody is given the name of a service of ours. A linked person is
+ * that person, in that person's tenant alone.
+ */
+export const identityOfProvider = (claims: JWTPayload, mapping: IdentityMapping, linked?: LinkedPerson): Identity => {
+  const assurance = assuranceIn(claims, mapping);
   const given = claims[mapping.tenantClaim];
-  // A service client (its subject is its own client id) may act in all tenants; a person never.
+  if (linked !== undefined) {
+    if (parseTenant(given, linked.tenant) !== linked.tenant) reject("The person belongs to another tenant.");
+    return identity(linked.id, linked.tenant, assurance, claims);
+  }
+  const sub = parseSubject(claims[mapping.subjectClaim], mapping.subjectPrefix);
+  // A client that asks in its own name is its own subject.
+  if (mapping.isLinkedOnly === true && sub !== claims["client_id"])
+    throw unknownPerson(String(claims.iss), subjectOfProvider(claims, mapping));
+  // A service client may act in all tenants; a person never.
   const isServiceClient = sub.startsWith("service:") && sub === claims["client_id"];
   return identity(sub, given === "*" && isServiceClient ? "*" : parseTenant(given, mapping.defaultTenant), assurance, claims);
 };

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { test } from "node:test";
 import { readSettings } from "#contract/setting.ts";
 import { assuranceOf } from "./assurance.ts";
 import { authnFaults, authnSettings, identityMappingOf } from "./config.ts";
 
-const secret = Buffer.alloc(32, 7).toString("base64");
+const secret = randomBytes(32).toString("base64");
 const read = (environment: Record<string, string>) => readSettings(authnSettings, environment);
 
 test("without any variable everything has its default and nothing is at fault in dev", () => {
@@ -20,7 +21,7 @@ test("production names every variable that it misses", () => {
     authnFaults(read({}).values, "production").map((fault) => fault.path),
     ["OIDC_ISSUER", "SESSION_SECRETS"],
   );
-  const { values } = read({ OIDC_ISSUER: "https://login.example", OIDC_CLIENT_SECRET: "x", SESSION_SECRETS: `${secret},${secret}` });
+  const { values } = read({ OIDC_ISSUER: "https://login.example", OIDC_CLIENT_SECRET: secret, SESSION_SECRETS: `${secret},${secret}` });
   assert.deepEqual(authnFaults(values, "production"), []);
   assert.equal(values.sessionSecrets.length, 2);
 });
@@ -31,6 +32,8 @@ test("an issuer off this machine is reached by TLS or not at all", () => {
   assert.deepEqual(paths({ OIDC_ISSUER: "http://login.example" }), ["OIDC_ISSUER, BEARER_ISSUERS"]);
   assert.deepEqual(paths({ BEARER_ISSUERS: "https://a.example,http://127.0.0.1.evil.example" }), ["OIDC_ISSUER, BEARER_ISSUERS"]);
   assert.deepEqual(paths({ OIDC_ISSUER: "http://localhost:9000" }), []);
+  assert.deepEqual(paths({ OIDC_ISSUER: "http://localhost:9000", OIDC_PROVISION: "create", OIDC_GROUPS_CLAIM: "groups" }), []);
+  assert.deepEqual(paths({ OIDC_PROVISION: "match", OIDC_GROUPS_CLAIM: "groups" }), ["OIDC_PROVISION", "OIDC_GROUPS_CLAIM"]);
   assert.deepEqual(paths({ OIDC_ISSUER: "http://127.0.0.1:9000" }), []);
 });
 

@@ -1,6 +1,8 @@
 import { z } from "zod";
+import { isTlsOrLoopback } from "#contract/loopback.ts";
 import type { Fault } from "#contract/problem.ts";
-import { commaList, setting, type SettingsOf, type SettingTable } from "#contract/setting.ts";
+import { commaList, flag, setting, weakSecret, type SettingsOf, type SettingTable } from "#contract/setting.ts";
+import { keyWeakness, secretWeakness } from "#contract/weak-secret.ts";
 import { agentClientsText } from "./agent-clients.ts";
 import { assuranceMapText, defaultAssuranceMap, type AssuranceMap } from "./assurance.ts";
 import type { IdentityMapping } from "./claims.ts";
@@ -20,6 +22,13 @@ const secretList = commaList().transform((items, context) =>
 ) as unknown as z.ZodType<readonly Uint8Array[]>;
 
 const issuerList = commaList().refine((items) => items.every((item) => issuerUrl.safeParse(item).success), "must be issuers' addresses");
+
+/** Beginnings of ids that are no person's: whoever got one from a provider would be taken for what it names. */
+const reserved = "service: agent: group: role: tenant: resource: tool: account: delegation: workflow: saas: policy: system:".split(" ");
+
+/** Whether subjects behind this prefix may come to begin with such a word: it holds one, or is the beginning of one. */
+const mayNameOthers = (prefix: string): boolean =>
+  prefix !== "" && reserved.some((word) => prefix.toLowerCase().startsWith(word) || word.startsWith(prefix.toLowerCase()));
 
 /** Sign-in, tokens and keys. */
 export const authnSettings = {
@@ -48,13 +57,29 @@ export const authnSettings = {
     description: "Scopes asked of the OpenID provider at sign-in.",
     default: "openid,profile,offline_access",
   }),
-  oidcSubjectPrefix: setting("OIDC_SUBJECT_PREFIX", z.string().regex(/^[\x21-\x7e]{0,64}$/, "must be printable ASCII"), {
-    description: "Put before the subject claim, so that it becomes a node id of the identity graph.",
-    default: "",
+  oidcResourceIndicators: setting("OIDC_RESOURCE_INDICATORS", flag().optional(), {
+    description:
+      "Whether sign-in names the audiences of rows with session_passthrough as `resource` (RFC 8707), so that the session's token is for them. Unset: at the embedded issuer alone, because not every provider takes it.",
   }),
+  oidcSubjectPrefix: setting(
+    "OIDC_SUBJECT_PREFIX",
+    z
+      .string()
+      .regex(/^[\x21-\x7e]{0,64}$/, "must be printable ASCII")
+      .refine((prefix) => !mayNameOthers(prefix), "must not lead to the names of services, agents or anything else that is no person"),
+    {
+      description: "Put before the subject claim, so that it becomes a node id of the identity graph.",
+      default: "",
+    },
+  ),
   oidcSubjectClaim: setting(
     "OIDC_SUBJECT_CLAIM",
-    z.string().regex(/^(?!email$)[A-Za-z0-9_:./-]{1,128}$/, "must be a claim, and never the e-mail"),
+    z
+      .string()
+      .regex(
+        /^(?!(?:email|preferred_username|upn|unique_name|nickname|name|client_id|azp|aud)$)[A-Za-z0-9_:./-]{1,128}$/i,
+        "must be a claim that names one person for ever: never the e-mail, a name that is given anew, or the client",
+      ),
     {
       description: "Claim that names the person. It must never be reassigned; an e-mail address is, so it is refused.",
       default: "sub",
@@ -78,6 +103,19 @@ export const authnSettings = {
     description:
       'Which of the provider\'s acr values, or sets of amr all present, count as "strong" or "phishing_resistant": {"strong": {"acr": [], "amr": [["mfa"]]}, "phishing_resistant": {"acr": ["phr"]}}. Replaces the built-in map.',
   }),
+  oidcProvision: setting("OIDC_PROVISION", z.enum(["off", "match", "create"]), {
+    description:
+      "Who somebody is who signs in at OIDC_ISSUER and is not linked to a person yet. off: the subject, with its prefix, is the id of the person. match: the person with this external id in OIDC_SYSTEM, or the only one of the tenant with the same verified e-mail address, is linked. create: where there is none, a person and an account are made. Whoever stays unknown is refused and told the subject for an administrator. The gateway and membership need the same value.",
+    default: "off",
+  }),
+  oidcSystem: setting("OIDC_SYSTEM", z.string().regex(/^[a-z0-9][a-z0-9.-]{0,31}$/, "must be 1 to 32 of a-z 0-9 . -"), {
+    description: "Name of the system whose external ids the provider's subjects are, e.g. scim where SCIM brings the persons.",
+    default: "oidc",
+  }),
+  oidcGroupsClaim: setting("OIDC_GROUPS_CLAIM", z.string().min(1).max(128).optional(), {
+    description:
+      "Claim of the ID token that lists groups: through groups.yaml of the configuration folder they become memberships, made and ended at each sign-in. Unset: none.",
+  }),
   bearerIssuers: setting("BEARER_ISSUERS", issuerList, {
     description: "Issuers whose access tokens are accepted. Unset: OIDC_ISSUER. The house's own tokens always are.",
     default: "",
@@ -100,15 +138,21 @@ export const authnSettings = {
 
 export type AuthnConfig = SettingsOf<typeof authnSettings>;
 
-const isLoopbackUrl = (text: string): boolean => /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(URL.parse(text)?.hostname ?? "");
-
 /** What no single row can say: in production an own provider, its secret, root secrets, and TLS towards every issuer. */
 export const authnFaults = (config: AuthnConfig, environment: "dev" | "test" | "production"): readonly Fault[] => {
   const faults: Fault[] = [];
-  const plain = [config.oidcIssuer, ...config.bearerIssuers].filter((issuer) => issuer?.startsWith("http:") && !isLoopbackUrl(issuer));
+  const plain = [config.oidcIssuer, ...config.bearerIssuers].filter((issuer) => issuer !== undefined && !isTlsOrLoopback(issuer));
   if (plain.length > 0) faults.push({ path: "OIDC_ISSUER, BEARER_ISSUERS", message: "must be https unless on loopback" });
   if (config.oidcIssuer !== undefined && config.oidcClientSecret === undefined)
     faults.push({ path: "OIDC_CLIENT_SECRET", message: "must be set with OIDC_ISSUER" });
+  if (config.oidcIssuer === undefined && config.oidcProvision !== "off")
+    faults.push({ path: "OIDC_PROVISION", message: "needs OIDC_ISSUER: people of the embedded issuer are nodes of the graph already" });
+  if (config.oidcIssuer === undefined && config.oidcGroupsClaim !== undefined)
+    faults.push({ path: "OIDC_GROUPS_CLAIM", message: "needs OIDC_ISSUER" });
+  faults.push(
+    ...weakSecret("OIDC_CLIENT_SECRET", config.oidcIssuer === undefined ? undefined : config.oidcClientSecret, secretWeakness, environment),
+    ...config.sessionSecrets.flatMap((secret) => weakSecret("SESSION_SECRETS", secret, keyWeakness, environment)),
+  );
   if (environment !== "production") return faults;
   if (config.oidcIssuer === undefined)
     faults.push({ path: "OIDC_ISSUER", message: "must be set: the embedded issuer is for ENVIRONMENT dev and test" });
@@ -123,5 +167,6 @@ export const identityMappingOf = (config: AuthnConfig): IdentityMapping => ({
   subjectClaim: config.oidcSubjectClaim,
   tenantClaim: config.oidcTenantClaim,
   assurance: config.oidcAcrMap ?? defaultAssuranceMap,
-  ...(config.oidcDefaultTenant === undefined ? {} : { defaultTenant: config.oidcDefaultTenant }),
+  defaultTenant: config.oidcDefaultTenant,
+  isLinkedOnly: config.oidcProvision !== "off",
 });

@@ -56,6 +56,8 @@ export interface DelegationRules {
   /** The agent that the client is. */
   readonly agent: string;
   readonly clientId: string;
+  /** Where the agent belongs to a tenant: it acts for nobody of another. */
+  readonly tenant?: string | undefined;
   /** Most that this agent's tokens may carry. */
   readonly agentScopes: readonly string[];
   /** All of the house: what an access token may name. */
@@ -105,7 +107,7 @@ export const passOn = (
     scopes: ask.scopes ?? [...subject.scopes],
     audiences: [audience],
     lifeSeconds: Math.min(LIFE_SECONDS, left),
-    claims: { ...signInOf(subject), ...(act === undefined ? {} : { act }) },
+    claims: { ...signInOf(subject), act },
   };
 };
 
@@ -113,9 +115,9 @@ export const passOn = (
 const signInOf = (subject: Caller): JWTPayload => ({
   sub: subject.sub,
   tenant: subject.tenant,
-  ...(subject.acr === undefined ? {} : { acr: subject.acr }),
+  acr: subject.acr,
   ...(subject.amr.length === 0 ? {} : { amr: [...subject.amr] }),
-  ...(subject.authTime === undefined ? {} : { auth_time: subject.authTime }),
+  auth_time: subject.authTime,
 });
 
 /**
@@ -129,6 +131,8 @@ export const delegate = (subject: Caller, ask: ExchangeAsk, rules: DelegationRul
   if (subject.isHouseCall === true) throw new OAuthError("invalid_grant", "subject_token: it was made for one call inside the house");
   if (subject.agent !== undefined || subject.actors.length > 0)
     throw new OAuthError("invalid_grant", "subject_token: it is an agent's already; exchange the person's own token");
+  if (rules.tenant !== undefined && subject.tenant !== rules.tenant)
+    throw new OAuthError("invalid_grant", "subject_token: the person is of another tenant than this agent");
   const ceiling = new Set(rules.agentScopes.filter((scope) => subject.scopes.has(scope)));
   const wider = ask.scopes?.filter((scope) => !ceiling.has(scope)) ?? [];
   if (wider.length > 0) throw new OAuthError("invalid_scope", `beyond the subject token or this agent: ${wider.join(" ")}`);

@@ -9,6 +9,7 @@ import { testAudiences, testIdentity } from "#testing/identity.ts";
 import { secretDigest } from "./client-secret.ts";
 import { ACCESS_TOKEN_TYPE, EXCHANGE_GRANT } from "./delegated-token.ts";
 import { createTokenExchange, type TokenExchangeParts } from "./exchange.ts";
+import type { RegisteredClient } from "./registered-clients.ts";
 import { createUsedAssertions } from "./used-assertions.ts";
 
 const origin = testAudiences.gateway;
@@ -141,7 +142,7 @@ const bad: Record<string, { form?: Parameters<typeof form>[0]; token?: () => Pro
   "a refresh token wanted": { form: { requested_token_type: "urn:ietf:params:oauth:token-type:refresh_token" }, error: "invalid_request" },
   "an actor token": { form: { actor_token: "x", actor_token_type: ACCESS_TOKEN_TYPE }, error: "invalid_request" },
   "two scopes fields": { form: { scope: ["a", "b"] }, error: "invalid_request" },
-  "another grant": { form: { grant_type: "client_credentials" }, error: "unsupported_grant_type" },
+  "another grant": { form: { grant_type: "password" }, error: "unsupported_grant_type" },
   "no grant": { form: { grant_type: undefined }, error: "unsupported_grant_type" },
   "another client's id": { form: { client_id: "bot" }, error: "invalid_request" },
   "a secret in the form": { form: { client_secret: "s3cret" }, status: 401, error: "invalid_client" },
@@ -250,4 +251,70 @@ test("time passes: the token of ten minutes ago is good for five more", async ()
   assert.equal((await ask()).sub, "person:ben");
   time += 1000;
   await assert.rejects(ask(), { code: "invalid_token" });
+});
+
+test("clients whose credentials the house keeps: agents exchange within their tenant, services ask in their own name, each at once and until it ends", async () => {
+  const kept = new Map<string, RegisteredClient>();
+  let isAway = false;
+  const door = createTokenExchange({
+    ...parts,
+    findClient: async (clientId) => {
+      if (isAway) throw new Problem("store_unavailable");
+      return kept.get(clientId);
+    },
+  });
+  const [secret, other] = ["kept-secret", "overlapping"];
+  const helper = { clientId: "agent:helper", kind: "agent", tenant: "tenant:acme", scopes: ["mcp.tools.invoke"] } as const;
+  const hook = { clientId: "service:hook", kind: "service", tenant: "tenant:acme", scopes: ["pip.read", "authzen.pep"] } as const;
+  const own = (more: Readonly<Record<string, string | readonly string[]>> = {}) =>
+    form({ grant_type: "client_credentials", subject_token: undefined, subject_token_type: undefined, ...more });
+  const said = async (body: URLSearchParams, id: string, proof = secret) => {
+    const answered = await bodyOf(await post(body, basic(id, proof), door));
+    return answered["error"] ?? answered["access_token"] ?? "";
+  };
+  const claimsOf = async (...asked: Parameters<typeof said>): Promise<JWTPayload> => decodeJwt(await said(...asked));
+  assert.equal(await said(await form(), "agent:helper"), "invalid_client", "not yet");
+  kept.set("agent:helper", { ...helper, digests: [secretDigest(secret), secretDigest(other)] });
+  kept.set("service:hook", { ...hook, digests: [secretDigest(secret)] });
+
+  for (const proof of [secret, other]) {
+    const { act, sub, scope } = await claimsOf(await form(), "agent:helper", proof);
+    assert.deepEqual([act, sub, scope], [{ sub: "agent:helper" }, "person:ben", "mcp.tools.invoke"]);
+  }
+  const foreign = await form({ subject_token: await benToken({ sub: "person:eve", tenant: "tenant:globex" }) });
+  assert.equal(await said(foreign, "agent:helper"), "invalid_grant");
+  const { sub, tenant, scope, aud, act, client_id } = await claimsOf(await own(), "service:hook");
+  assert.deepEqual(
+    [sub, tenant, scope, act, client_id],
+    ["service:hook", "tenant:acme", "pip.read authzen.pep", undefined, "service:hook"],
+  );
+  assert.deepEqual(aud, audiences);
+  const token = (
+    await bodyOf(await post(await own({ scope: "pip.read", resource: testAudiences.membership }), basic("service:hook", secret), door))
+  )["access_token"];
+  const caller = await identity.verifierFor(testAudiences.membership)(
+    new Request(origin, { headers: { authorization: `Bearer ${token}` } }),
+  );
+  assert.deepEqual(
+    [caller.sub, caller.tenant, caller.isHouseService, [...caller.scopes]],
+    ["service:hook", "tenant:acme", false, ["pip.read"]],
+  );
+
+  for (const [what, body, id, proof, code] of [
+    ["a wider scope", await own({ scope: "pip.read membership.budget" }), "service:hook", secret, "invalid_scope"],
+    ["another's service", await own({ resource: "https://elsewhere.example" }), "service:hook", secret, "invalid_target"],
+    ["a service that exchanges", await form(), "service:hook", secret, "unauthorized_client"],
+    ["an agent in its own name", await own(), "agent:helper", secret, "unauthorized_client"],
+    ["an agent of a file in its own name", await own(), "agent:hr-assistant", "s3cret", "unauthorized_client"],
+    ["another secret", await own(), "service:hook", other, "invalid_client"],
+    ["the digest", await own(), "service:hook", secretDigest(secret), "invalid_client"],
+    ["another grant", await own({ grant_type: "password" }), "service:hook", secret, "unsupported_grant_type"],
+    ["scope twice", await own({ scope: ["pip.read", "pip.read"] }), "service:hook", secret, "invalid_request"],
+  ] as const)
+    assert.equal(await said(body, id, proof), code, what);
+  isAway = true;
+  assert.equal(await said(await own(), "service:hook"), "temporarily_unavailable");
+  isAway = false;
+  kept.clear();
+  assert.equal(await said(await own(), "service:hook"), "invalid_client", "ended");
 });

@@ -1,13 +1,16 @@
 import { createLocalJWKSet, decodeJwt, jwtVerify, type JWTPayload } from "jose";
+import { Problem } from "#contract/problem.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { AgentClient } from "./agent-clients.ts";
 import type { Caller } from "./caller.ts";
 import { isSecret, parseBasic } from "./client-secret.ts";
-import { ACCESS_TOKEN_TYPE, delegate, EXCHANGE_GRANT, parseExchange, parseSubjectToken } from "./delegated-token.ts";
+import { ACCESS_TOKEN_TYPE, delegate, EXCHANGE_GRANT, parseExchange, parseSubjectToken, type DelegatedToken } from "./delegated-token.ts";
 import type { HouseKeys } from "./house-keys.ts";
 import { OAuthError } from "./oauth-error.ts";
+import { provesClient, type FindClient, type RegisteredClient } from "./registered-clients.ts";
 import { agentScopes } from "./scopes.ts";
+import { CLIENT_GRANT, ownToken } from "./own-token.ts";
 
 const MAX_FORM_BYTES = 32_768;
 const ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
@@ -16,6 +19,8 @@ const ASSERTION_LIFE_SECONDS = 300;
 
 export interface TokenExchangeParts {
   readonly clients: readonly AgentClient[];
+  /** Agents and services whose credentials the house keeps. */
+  readonly findClient?: FindClient;
   /** Of accepted issuers, for the public origin: `createTokenChecker`. */
   readonly check: (token: string) => Promise<Caller>;
   readonly houseKeys: HouseKeys;
@@ -62,28 +67,46 @@ const answer = (status: number, body: Readonly<Record<string, unknown>>, challen
     },
   });
 
+/** Who proved itself: an agent that a file names, or a client whose credentials the house keeps. */
+type Proven =
+  | (Pick<AgentClient, "clientId" | "agent" | "scopes"> & { readonly kind: "agent"; readonly tenant?: string })
+  | (RegisteredClient & { readonly kind: "service" });
+
+const registered = (client: RegisteredClient): Proven =>
+  client.kind === "service" ? { ...client, kind: "service" } : { ...client, kind: "agent", agent: client.clientId };
+
 const refused = (): OAuthError => new OAuthError("invalid_client", "the client is unknown or its proof is wrong");
 
+const oauthErrorOf = (error: unknown): OAuthError => {
+  if (error instanceof OAuthError) return error;
+  return error instanceof Problem && error.status === 503
+    ? new OAuthError("temporarily_unavailable", "The clients cannot be looked up now.", error)
+    : new OAuthError("server_error", "something went wrong", error);
+};
+
 /**
- * `POST /oauth/token` of the gateway: RFC 8693 for registered agents, in production too. It takes a person's access token
- * and answers one that says which agent acts, signed by the gateway's own key and of at most 15 minutes. Refusals are the
+ * `POST /oauth/token` of the gateway, in production too. RFC 8693 for registered agents: it takes a person's access token
+ * and answers one that says which agent acts. Client credentials for registered services: a token in the service's own name. Both are
+ * signed by the gateway's own key and of at most 15 minutes. Refusals are the
  * OAuth error bodies of RFC 6749; a client learns the same of an unknown id and of a wrong secret.
  */
 export const createTokenExchange = (parts: TokenExchangeParts): ((request: Request) => Promise<Response>) => {
   const clients = new Map(parts.clients.map((client) => [client.clientId, client]));
   const decoy = "0".repeat(64);
 
-  const bySecret = (header: string): AgentClient => {
+  const bySecret = async (header: string): Promise<Proven> => {
     const given = parseBasic(header);
     if (given === undefined)
       throw new OAuthError("invalid_client", "send client id and secret form-encoded as HTTP Basic (RFC 6749 2.3.1)");
     const client = clients.get(given.clientId);
     const right = isSecret(client?.secretSha256 ?? decoy, given.secret);
-    if (client?.secretSha256 === undefined || !right) throw refused();
-    return client;
+    if (client?.secretSha256 !== undefined && right) return { ...client, kind: "agent" };
+    const kept = await parts.findClient?.(given.clientId);
+    if (kept === undefined || !provesClient(kept, given.secret)) throw refused();
+    return registered(kept);
   };
 
-  const byAssertion = async (assertion: string): Promise<AgentClient> => {
+  const byAssertion = async (assertion: string): Promise<Proven> => {
     if (parts.isFirstUse === undefined) throw new OAuthError("invalid_client", "client assertions are not taken here");
     let claims: JWTPayload;
     try {
@@ -106,10 +129,10 @@ export const createTokenExchange = (parts: TokenExchangeParts): ((request: Reque
     const left = (payload.exp ?? 0) - parts.now().getTime() / 1000;
     if (left > ASSERTION_LIFE_SECONDS) throw new OAuthError("invalid_client", "an assertion lives at most 5 minutes");
     if (!(await parts.isFirstUse(`${client.clientId} ${payload.jti ?? ""}`, new Date((payload.exp ?? 0) * 1000)))) throw refused();
-    return client;
+    return { ...client, kind: "agent" };
   };
 
-  const authenticateClient = (request: Request, form: URLSearchParams): Promise<AgentClient> | AgentClient => {
+  const authenticateClient = async (request: Request, form: URLSearchParams): Promise<Proven> => {
     const header = request.headers.get("authorization");
     const assertion = one(form, "client_assertion");
     if (header !== null && assertion !== undefined) throw new OAuthError("invalid_request", "prove the client in one way");
@@ -123,40 +146,49 @@ export const createTokenExchange = (parts: TokenExchangeParts): ((request: Reque
     return bySecret(header);
   };
 
-  const exchange = async (request: Request): Promise<Response> => {
+  const grants = [EXCHANGE_GRANT, CLIENT_GRANT];
+  const issue = async (request: Request): Promise<Response> => {
     const form = await readForm(request);
-    if (one(form, "grant_type") !== EXCHANGE_GRANT) throw new OAuthError("unsupported_grant_type", `grant_type must be ${EXCHANGE_GRANT}`);
+    const grant = one(form, "grant_type") ?? "";
+    if (!grants.includes(grant)) throw new OAuthError("unsupported_grant_type", `grant_type must be ${grants.join(" or ")}`);
     const client = await authenticateClient(request, form);
     if ((one(form, "client_id") ?? client.clientId) !== client.clientId)
       throw new OAuthError("invalid_request", "client_id is another client's");
-    const ask = parseExchange((name) => form.getAll(name));
-    const subject = await parseSubjectToken(parts.check, ask.subjectToken);
-    const token = delegate(subject, ask, {
-      agent: client.agent,
-      clientId: client.clientId,
-      agentScopes: client.scopes ?? agentScopes,
-      audiences: parts.audiences,
-      now: parts.now(),
-    });
+    if ((grant === CLIENT_GRANT) !== (client.kind === "service"))
+      throw new OAuthError("unauthorized_client", "agents exchange a person's token; services ask in their own name");
+    const token = client.kind === "service" ? ownToken(form, client, parts.audiences) : await exchange(form, client);
     const scope = token.scopes.join(" ");
     const claims = { ...token.claims, aud: [...token.audiences], client_id: client.clientId, scope };
     return answer(200, {
       access_token: await parts.houseKeys.sign("gateway", claims, token.lifeSeconds),
-      issued_token_type: ACCESS_TOKEN_TYPE,
+      ...(grant === EXCHANGE_GRANT ? { issued_token_type: ACCESS_TOKEN_TYPE } : {}),
       token_type: "Bearer",
       expires_in: token.lifeSeconds,
       scope,
     });
   };
 
+  const exchange = async (form: URLSearchParams, client: Proven & { readonly kind: "agent" }): Promise<DelegatedToken> => {
+    const ask = parseExchange((name) => form.getAll(name));
+    const subject = await parseSubjectToken(parts.check, ask.subjectToken);
+    return delegate(subject, ask, {
+      agent: client.agent,
+      clientId: client.clientId,
+      tenant: client.tenant,
+      agentScopes: client.scopes ?? agentScopes,
+      audiences: parts.audiences,
+      now: parts.now(),
+    });
+  };
+
   return async (request) => {
     const count = (status: string) => parts.metrics.count("bff_token_exchange_total", { grant_type: "token_exchange", status });
     try {
-      const response = await exchange(request);
+      const response = await issue(request);
       count("ok");
       return response;
     } catch (error) {
-      const known = error instanceof OAuthError ? error : new OAuthError("server_error", "something went wrong", error);
+      const known = oauthErrorOf(error);
       count(known.code);
       if (known.status >= 500) parts.log.error("token_exchange_failed", { code: known.code, cause: known.cause });
       return answer(known.status, { error: known.code, error_description: known.message }, known.code === "invalid_client");

@@ -16,10 +16,10 @@ export const claimsOfCall = (audience: string, subject: OnBehalfOf): JWTPayload 
     sub: subject.sub,
     tenant: subject.tenant,
     scope: [...subject.scopes].join(" "),
-    ...(act === undefined ? {} : { act }),
-    ...(subject.clientId === undefined ? {} : { client_id: subject.clientId }),
-    ...(subject.acr === undefined ? {} : { acr: subject.acr }),
+    act,
+    client_id: subject.clientId,
+    acr: subject.acr,
     ...(subject.amr === undefined || subject.amr.length === 0 ? {} : { amr: [...subject.amr] }),
-    ...(subject.authTime === undefined ? {} : { auth_time: subject.authTime }),
+    auth_time: subject.authTime,
   };
 };

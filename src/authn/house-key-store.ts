@@ -1,5 +1,6 @@
 import type { JWK } from "jose";
-import { statement, type Database } from "#store/database.ts";
+import { statement, type Database, type Sql } from "#store/database.ts";
+import { createSealer, type HouseSecrets } from "./seal.ts";
 
 export interface HouseKeyRow {
   readonly kid: string;
@@ -40,8 +41,42 @@ const addKey = statement<never>(
    values ($1, $2, $3::jsonb, $4, $5, $6)`,
 );
 
+const sealedKeys = statement<Pick<Stored, "kid" | "service" | "sealed_private">>(
+  "authn.house_key.sealed",
+  "select kid, service, sealed_private from authn.house_key order by created_at desc, kid",
+);
+const resealKey = statement("authn.house_key.reseal", "update authn.house_key set sealed_private = $2 where kid = $1");
+
+/** Seals the private part of each key, tied to its row. */
+export const createKeySealer = (secrets: HouseSecrets) => {
+  const sealer = createSealer(secrets, "authn.house-key");
+  const associated = ({ kid, service }: Pick<HouseKeyRow, "kid" | "service">): string => `${kid} ${service}`;
+  return {
+    seal: (text: string, row: Pick<HouseKeyRow, "kid" | "service">): Uint8Array => sealer.seal(text, associated(row)),
+    open: (row: Pick<HouseKeyRow, "kid" | "service" | "sealedPrivate">): string | undefined =>
+      sealer.open(row.sealedPrivate, associated(row)),
+  };
+};
+
+/** Whether these secrets are those of the database: they open one of its keys, or it has none. */
+export const openHouseKeys = async (database: Sql, secrets: HouseSecrets): Promise<boolean> => {
+  const sealer = createKeySealer(secrets);
+  const rows = await database.run(sealedKeys);
+  return rows.length === 0 || rows.some((row) => sealer.open({ ...row, sealedPrivate: row.sealed_private }) !== undefined);
+};
+
+/** Seals under the first secret what an older one sealed, so that the database still knows its house when the older one is taken away. */
+export const resealHouseKeys = async (database: Sql, secrets: HouseSecrets): Promise<void> => {
+  const [any, newest] = [createKeySealer(secrets), createKeySealer([secrets[0]])];
+  for (const row of await database.run(sealedKeys)) {
+    const kept = { ...row, sealedPrivate: row.sealed_private };
+    const text = newest.open(kept) === undefined ? any.open(kept) : undefined;
+    if (text !== undefined) await database.run(resealKey, [row.kid, newest.seal(text, row)]);
+  }
+};
+
 /** Whether any key of the house is kept, and so something that only its secret opens. */
-export const hasHouseKeys = async (database: Database): Promise<boolean> => (await database.run(anyKey)).length > 0;
+export const hasHouseKeys = async (database: Sql): Promise<boolean> => (await database.run(anyKey)).length > 0;
 
 export const createHouseKeyStore = (database: Database): HouseKeyStore => ({
   list: async (now) =>

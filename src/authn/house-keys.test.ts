@@ -5,7 +5,7 @@ import { decodeJwt, decodeProtectedHeader } from "jose";
 import { forEachDatabase } from "#testing/database.ts";
 import { memoryKeyStore } from "#testing/identity.ts";
 import { createHouseKeys } from "./house-keys.ts";
-import { createHouseKeyStore } from "./house-key-store.ts";
+import { createHouseKeyStore, openHouseKeys, resealHouseKeys } from "./house-key-store.ts";
 import type { HouseSecrets } from "./seal.ts";
 
 const issuer = "http://localhost:8080";
@@ -182,4 +182,25 @@ forEachDatabase("keys outlive the process, and another process verifies with the
   assert.equal((await other.find(kid))?.service, "service:crud");
   const again = String(decodeProtectedHeader(await make().identityFor("crud").asService("x", [])).kid);
   assert.equal(again, kid);
+});
+
+forEachDatabase("a secret that is not the database's is told from one that takes the place of another", ["authn"], async (_t, database) => {
+  const [old, fresh, other] = [randomBytes(32), randomBytes(32), randomBytes(32)];
+  const keysUnder = (given: HouseSecrets) =>
+    createHouseKeys({ store: createHouseKeyStore(database), secrets: given, issuer, now: () => new Date() });
+  assert.ok(await openHouseKeys(database, [other]), "an empty database is anybody's");
+  const before = decodeProtectedHeader(await keysUnder([old]).sign("gateway", {}, 60)).kid;
+  assert.deepEqual(
+    [await openHouseKeys(database, [old]), await openHouseKeys(database, [other]), await openHouseKeys(database, [other, fresh])],
+    [true, false, false],
+  );
+
+  assert.ok(await openHouseKeys(database, [fresh, old]));
+  await resealHouseKeys(database, [fresh, old]);
+  assert.deepEqual([await openHouseKeys(database, [fresh]), await openHouseKeys(database, [old])], [true, false]);
+  const after = decodeProtectedHeader(await keysUnder([fresh]).sign("gateway", {}, 60)).kid;
+  assert.equal(after, before, "no key was lost");
+
+  await resealHouseKeys(database, [other]);
+  assert.ok(await openHouseKeys(database, [fresh]), "what a secret does not open, it does not touch");
 });

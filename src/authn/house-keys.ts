@@ -13,9 +13,9 @@ import {
 import type { ServiceName } from "#contract/endpoint.ts";
 import { claimsOfCall } from "./house-call.ts";
 import type { HouseIdentity } from "./house-identity.ts";
-import type { HouseKeyRow, HouseKeyStore } from "./house-key-store.ts";
-import { createRecent } from "./recent.ts";
-import { createSealer, type HouseSecrets } from "./seal.ts";
+import { createKeySealer, type HouseKeyRow, type HouseKeyStore } from "./house-key-store.ts";
+import { createRecent } from "#http/recent.ts";
+import type { HouseSecrets } from "./seal.ts";
 
 /** Services whose keys may say who somebody else is; a token of any other key speaks for that service alone. */
 const speakers: ReadonlySet<string> = new Set(["service:gateway", "service:crud"]);
@@ -57,6 +57,8 @@ export interface HouseKey {
 export interface HouseKeys {
   readonly issuer: string;
   identityFor(service: ServiceName): HouseIdentity;
+  /** Makes the service's key where it has none: by what is sealed there a database knows its house, also one that was never asked anything. */
+  prepare(service: ServiceName): Promise<void>;
   /** Signs an access token (`at+jwt`, EdDSA) with the key of a service; adds `iss`, `iat`, `exp`, `jti`. */
   sign(service: ServiceName, claims: JWTPayload, lifeSeconds: number): Promise<string>;
   /** The key of a `kid`, if it is one of ours and not retired. Cost: memory; the database at most once a second. */
@@ -71,8 +73,7 @@ export interface HouseKeys {
  * days and is verified for one more; the next is made by whoever signs first after that.
  */
 export const createHouseKeys = (parts: HouseKeysParts): HouseKeys => {
-  const sealer = createSealer(parts.secrets, "authn.house-key");
-  const associated = (kid: string, service: string): string => `${kid} ${service}`;
+  const sealer = createKeySealer(parts.secrets);
   const privateKeys = new Map<string, Promise<CryptoKey>>();
   const publicKeys = new Map<string, Promise<CryptoKey>>();
   const making = new Map<string, Promise<HouseKeyRow>>();
@@ -120,9 +121,7 @@ export const createHouseKeys = (parts: HouseKeysParts): HouseKeys => {
   };
 
   const isSigning = (row: HouseKeyRow, service: string): boolean =>
-    row.service === service &&
-    parts.now().getTime() - row.createdAt.getTime() < SIGN_DAYS * DAY_MS &&
-    sealer.open(row.sealedPrivate, associated(row.kid, service)) !== undefined;
+    row.service === service && parts.now().getTime() - row.createdAt.getTime() < SIGN_DAYS * DAY_MS && sealer.open(row) !== undefined;
 
   const make = async (service: string): Promise<HouseKeyRow> => {
     const pair = await generateKeyPair("EdDSA", { extractable: true });
@@ -133,7 +132,7 @@ export const createHouseKeys = (parts: HouseKeysParts): HouseKeys => {
       kid,
       service,
       publicJwk: { ...publicJwk, kid, alg: "EdDSA", use: "sig" },
-      sealedPrivate: sealer.seal(JSON.stringify(await exportJWK(pair.privateKey)), associated(kid, service)),
+      sealedPrivate: sealer.seal(JSON.stringify(await exportJWK(pair.privateKey)), { kid, service }),
       createdAt,
       retireAt: new Date(createdAt.getTime() + (SIGN_DAYS + OVERLAP_DAYS) * DAY_MS),
     };
@@ -153,7 +152,7 @@ export const createHouseKeys = (parts: HouseKeysParts): HouseKeys => {
   const privateKey = (row: HouseKeyRow): Promise<CryptoKey> => {
     const held = privateKeys.get(row.kid);
     if (held !== undefined) return held;
-    const jwk = JSON.parse(sealer.open(row.sealedPrivate, associated(row.kid, row.service)) ?? "null") as object;
+    const jwk = JSON.parse(sealer.open(row) ?? "null") as object;
     const made = importJWK({ ...jwk, kty: "OKP" }, "EdDSA") as Promise<CryptoKey>;
     privateKeys.set(row.kid, made);
     return made;
@@ -192,6 +191,7 @@ export const createHouseKeys = (parts: HouseKeysParts): HouseKeys => {
     issuer: parts.issuer,
     sign,
     find,
+    prepare: async (service) => void (await signingRow(`service:${service}`)),
     identityFor: (service) => {
       const clientId = `service:${service}`;
       return {

@@ -8,6 +8,8 @@ const BYTES = 32;
 /** The house cannot start with the secret it found. The message says what to do; it never holds the secret. */
 export class HouseSecretFault extends Error {
   override readonly name = "HouseSecretFault";
+  /** sysexits.h: configuration. */
+  readonly exitCode = 78;
 }
 
 /** base64 or base64url of exactly 32 bytes. */
@@ -37,9 +39,50 @@ const read = async (path: string): Promise<string | undefined> => {
   try {
     return await readFile(path, "utf8");
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
+    const { code = "unknown" } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    throw new HouseSecretFault(`${path} cannot be read (${code}).`);
   }
+};
+
+interface SecretPlace {
+  readonly given: readonly Uint8Array[];
+  readonly dataFolder: string;
+  readonly environment: "dev" | "test" | "production";
+}
+
+const pathIn = (dataFolder: string): string => join(dataFolder, "keys", "house");
+
+/** The root secrets as they are; undefined where the first start is to make one. Changes nothing. Throws `HouseSecretFault`. */
+export const findHouseSecrets = async ({ given, dataFolder, environment }: SecretPlace): Promise<HouseSecrets | undefined> => {
+  const [first, ...rest] = given;
+  if (first !== undefined) return [first, ...rest];
+  if (environment === "production")
+    throw new HouseSecretFault("SESSION_SECRETS must be set: 32 random bytes in base64, e.g. `openssl rand -base64 32`.");
+  const path = pathIn(dataFolder);
+  const text = await read(path);
+  if (text === undefined) return undefined;
+  const secret = parseSecret(text.trim());
+  if (secret === undefined)
+    throw new HouseSecretFault(`${path} is damaged: it holds no 32 bytes in base64. Restore it, or remove it to lose all sessions.`);
+  return [secret];
+};
+
+const LOST =
+  "If it is lost for good, make another (openssl rand -base64 32) and start on an empty database; on PostgreSQL `delete from authn.house_key` lets the house go on with it: " +
+  "all sessions and signing keys then end, and the arguments kept with access requests stay shut.";
+
+/** Why a database that holds what other secrets sealed cannot be gone on with: none is there, or none that opens it. */
+export const foreignSecret = (parts: SecretPlace & { readonly isMissing: boolean }): HouseSecretFault => {
+  const path = pathIn(parts.dataFolder);
+  if (parts.isMissing)
+    return new HouseSecretFault(
+      `${path} is missing, and the database holds what was sealed with it. Put it back from a backup of the folder. ${LOST}`,
+    );
+  return new HouseSecretFault(
+    `${parts.given.length > 0 ? "SESSION_SECRETS holds no secret" : `${path} is not the secret`} under which the keys in this database were sealed. ` +
+      `Put the right one back. To change it, name both for a while: SESSION_SECRETS=<new>,<old>. ${LOST}`,
+  );
 };
 
 /**
@@ -47,32 +90,23 @@ const read = async (path: string): Promise<string | undefined> => {
  * `<data>/keys/house`, made at the first start and readable by its owner alone. Losing it ends all sessions and
  * signing keys; it opens everything that is sealed at rest, and no other takes its place unasked. Throws `HouseSecretFault`.
  */
-export const readHouseSecrets = async (parts: {
-  readonly given: readonly Uint8Array[];
-  readonly dataFolder: string;
-  readonly environment: "dev" | "test" | "production";
-  /** Whether anything is kept already that a secret made now would not open. */
-  readonly isSealed: () => Promise<boolean>;
-}): Promise<HouseSecrets> => {
-  const [first, ...rest] = parts.given;
-  if (first !== undefined) return [first, ...rest];
-  if (parts.environment === "production")
-    throw new HouseSecretFault("SESSION_SECRETS must be set: 32 random bytes in base64, e.g. `openssl rand -base64 32`.");
-  const folder = join(parts.dataFolder, "keys");
-  const path = join(folder, "house");
-  if ((await read(path)) === undefined) {
-    if (await parts.isSealed())
-      throw new HouseSecretFault(
-        `${path} is missing, and the database holds what was sealed with it. Put it back from a backup of the folder. If it is lost for good, ` +
-          `make another (openssl rand -base64 32 > ${path}): all sessions and signing keys then end, and the arguments kept with access requests stay shut.`,
-      );
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+export const readHouseSecrets = async (
+  parts: SecretPlace & {
+    /** Whether anything is kept already that a secret made now would not open. */
+    readonly isSealed: () => Promise<boolean>;
+  },
+): Promise<HouseSecrets> => {
+  const found = await findHouseSecrets(parts);
+  if (parts.given.length > 0 && found !== undefined) return found;
+  const path = pathIn(parts.dataFolder);
+  if (found === undefined) {
+    if (await parts.isSealed()) throw foreignSecret({ ...parts, isMissing: true });
+    await mkdir(join(parts.dataFolder, "keys"), { recursive: true, mode: 0o700 });
     await make(path);
   }
   // A backup or a copy may have widened it.
   await chmod(path, 0o600);
-  const secret = parseSecret((await read(path))?.trim() ?? "");
-  if (secret === undefined)
-    throw new HouseSecretFault(`${path} is damaged: it holds no 32 bytes in base64. Restore it, or remove it to lose all sessions.`);
-  return [secret];
+  const secrets = await findHouseSecrets(parts);
+  if (secrets === undefined) throw new HouseSecretFault(`${path} was removed while it was read.`);
+  return secrets;
 };

@@ -32,8 +32,7 @@ const claims = z
   })
   .refine(({ sid, sub }) => sid !== undefined || sub !== undefined, "names neither a session nor a person");
 
-const refuse = (detail: string, cause?: unknown): Problem =>
-  new Problem("invalid_request", { detail, ...(cause === undefined ? {} : { cause }) });
+const refuse = (detail: string, cause?: unknown): Problem => new Problem("invalid_request", { detail, cause });
 
 /**
  * Checks a logout token of OpenID Connect Back-Channel Logout 1.0: the provider's key, issuer, our client as audience, at
@@ -78,8 +77,8 @@ export const createLogoutTokenCheck = (parts: {
       issuer: parts.issuer.issuer,
       jti,
       tooOldAt: new Date((read.data.iat + AGE_SECONDS) * 1000),
-      ...(sid === undefined ? {} : { sid }),
-      ...(sub === undefined ? {} : { sub }),
+      sid,
+      sub,
     };
   };
   return async (token) => {

@@ -8,6 +8,8 @@ export interface BeginSignIn {
   readonly maxAge?: number;
   readonly prompt?: "login" | "none";
   readonly loginHint?: string;
+  /** Services outside the house whose tokens the session's own is to be: asked for only of a provider that is known to take it. */
+  readonly audiences?: readonly string[];
 }
 
 /** What must come back; kept by the gateway in its sealed transaction, never in the browser's reach. */

@@ -2,16 +2,42 @@ import * as openid from "openid-client";
 import { Problem } from "#contract/problem.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import { satisfies } from "./assurance.ts";
-import { identityOfProvider, type Identity, type IdentityMapping } from "./claims.ts";
+import {
+  assuranceOfProvider,
+  identityOfProvider,
+  requireNoService,
+  subjectOfProvider,
+  tenantOfProvider,
+  type Identity,
+  type IdentityMapping,
+  type LinkedPerson,
+} from "./claims.ts";
 import type { FinishSignIn, OidcClient, ProviderTokens } from "./oidc-client.ts";
 import { providerAway, type ProviderConnection } from "./provider-connection.ts";
+import { resourceOf } from "./resource-indicator.ts";
+
+/** What the provider says of somebody who has just signed in there. */
+export interface Arrival {
+  readonly issuer: string;
+  /** As the provider names the person. */
+  readonly subject: string;
+  readonly tenant?: string | undefined;
+  readonly claims: Readonly<Record<string, unknown>>;
+}
+
+/** Who somebody is who has just signed in; may make or change who that is. Throws `unknown_person`. */
+export type SettlePerson = (arrival: Arrival) => Promise<LinkedPerson | undefined>;
 
 export interface OidcSignInParts {
   readonly provider: ProviderConnection;
   readonly issuer: string;
   /** Asked of the provider at sign-in. */
   readonly scopes: readonly string[];
+  /** Whether the provider is told what the session's token is for (RFC 8707). */
+  readonly sendsResources: boolean;
   readonly mapping: IdentityMapping;
+  /** Without it subjects are node ids. */
+  readonly settle?: SettlePerson | undefined;
   readonly tokensOf: (answer: openid.TokenEndpointResponse) => ProviderTokens;
   readonly now: () => Date;
   readonly metrics: Metrics;
@@ -28,9 +54,14 @@ export const createOidcSignIn = (parts: OidcSignInParts): Pick<OidcClient, "begi
   const idTokenChecked = (status: "ok" | "invalid_token"): void =>
     parts.metrics.count("bff_token_validation_total", { token_type: "id_token", status });
 
-  const identityOf = (claims: openid.IDToken): Identity => {
+  const identityOf = async (claims: openid.IDToken): Promise<Identity> => {
     try {
-      return identityOfProvider(claims, parts.mapping);
+      const subject = subjectOfProvider(claims, parts.mapping);
+      const tenant = tenantOfProvider(claims, parts.mapping);
+      const linked = await parts.settle?.({ issuer: parts.issuer, subject, tenant, claims });
+      const who = identityOfProvider(claims, parts.mapping, linked);
+      requireNoService(who.sub, undefined);
+      return who;
     } catch (error) {
       if (error instanceof Problem && error.code === "tenant_required")
         throw new Problem("identity_rejected", { detail: "The identity provider names no tenant.", cause: error });
@@ -38,7 +69,7 @@ export const createOidcSignIn = (parts: OidcSignInParts): Pick<OidcClient, "begi
     }
   };
 
-  const requireAssurance = (who: Identity, given: FinishSignIn): void => {
+  const requireAssurance = (who: Pick<Identity, "acr" | "authTime">, given: FinishSignIn): void => {
     const age = parts.now().getTime() / 1000 - (who.authTime ?? 0);
     const isStale = given.maxAge !== undefined && (who.authTime === undefined || age > given.maxAge + AUTH_TIME_TOLERANCE_SECONDS);
     const isWeak = given.assurance !== undefined && !satisfies(who.acr, given.assurance);
@@ -65,7 +96,7 @@ export const createOidcSignIn = (parts: OidcSignInParts): Pick<OidcClient, "begi
     begin: async (ask) => {
       const config = await provider.configuration();
       const checks = { state: openid.randomState(), nonce: openid.randomNonce(), verifier: openid.randomPKCECodeVerifier() };
-      const parameters: Record<string, string> = {
+      const parameters = new URLSearchParams({
         redirect_uri: ask.redirectUri,
         scope: parts.scopes.join(" "),
         state: checks.state,
@@ -76,7 +107,8 @@ export const createOidcSignIn = (parts: OidcSignInParts): Pick<OidcClient, "begi
         ...(ask.maxAge === undefined ? {} : { max_age: String(ask.maxAge) }),
         ...(ask.prompt === undefined ? {} : { prompt: ask.prompt }),
         ...(ask.loginHint === undefined ? {} : { login_hint: ask.loginHint }),
-      };
+      });
+      for (const audience of parts.sendsResources ? (ask.audiences ?? []) : []) parameters.append("resource", resourceOf(audience));
       try {
         const isPushed = config.serverMetadata().pushed_authorization_request_endpoint !== undefined;
         const url = isPushed
@@ -93,8 +125,9 @@ export const createOidcSignIn = (parts: OidcSignInParts): Pick<OidcClient, "begi
       const claims = answer.claims();
       if (claims === undefined) throw new Problem("login_failed");
       idTokenChecked("ok");
-      const who = identityOf(claims);
-      requireAssurance(who, given);
+      // Whoever did not sign in as was asked changes nothing here.
+      requireAssurance(assuranceOfProvider(claims, parts.mapping), given);
+      const who = await identityOf(claims);
       const idpSession = text(claims["sid"]);
       return {
         ...who,

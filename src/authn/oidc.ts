@@ -3,7 +3,7 @@ import type { Metrics } from "#telemetry/metrics.ts";
 import type { IdentityMapping } from "./claims.ts";
 import type { OidcClient, ProviderTokens } from "./oidc-client.ts";
 import { createOidcGrants } from "./oidc-grants.ts";
-import { createOidcSignIn } from "./oidc-sign-in.ts";
+import { createOidcSignIn, type SettlePerson } from "./oidc-sign-in.ts";
 import { createProviderConnection } from "./provider-connection.ts";
 
 export interface OidcClientParts {
@@ -12,7 +12,11 @@ export interface OidcClientParts {
   readonly clientSecret: string;
   /** Asked of the provider at sign-in. */
   readonly scopes: readonly string[];
+  /** Whether the provider is told what the session's token is for (RFC 8707): the embedded issuer is; not every other takes it. */
+  readonly sendsResources?: boolean;
   readonly mapping: IdentityMapping;
+  /** Who somebody is who has signed in; without it subjects are node ids. */
+  readonly settle?: SettlePerson | undefined;
   readonly now: () => Date;
   readonly metrics: Metrics;
   readonly fetch?: (url: string, init?: RequestInit) => Promise<Response>;
@@ -35,7 +39,14 @@ export const createOidcClient = (parts: OidcClientParts): OidcClient => {
   const shared = { provider, tokensOf, metrics, now };
   return {
     issuer,
-    ...createOidcSignIn({ ...shared, issuer, mapping, scopes: parts.scopes }),
+    ...createOidcSignIn({
+      ...shared,
+      issuer,
+      mapping,
+      settle: parts.settle,
+      scopes: parts.scopes,
+      sendsResources: parts.sendsResources ?? false,
+    }),
     ...createOidcGrants(shared),
     subjectOf: (claims) => {
       const found = claims[mapping.subjectClaim];

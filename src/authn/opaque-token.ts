@@ -3,7 +3,7 @@ import type { JWTPayload } from "jose";
 import { Problem } from "#contract/problem.ts";
 import { invalidToken } from "./access-token.ts";
 import type { Introspector } from "./introspection.ts";
-import { createRecent } from "./recent.ts";
+import { createRecent } from "#http/recent.ts";
 
 /** How long an answer of the issuer is believed, from when it was asked: so long a token may outlive its revocation. */
 const KEPT_MS = 30_000;

@@ -12,6 +12,7 @@ export const personScopes = [
   "membership.delegate",
   "membership.write",
   "membership.registry",
+  "membership.export",
   "secrets.read",
   "secrets.write",
   "secrets.read_metadata",
@@ -29,6 +30,9 @@ export const personScopes = [
   "tasks.read",
   "tasks.complete",
 ] as const;
+
+/** What a service client of a tenant may be given; it acts in its own name, and in that tenant alone. */
+export const serviceScopes = ["authzen.pep", "authzen.search", "pip.read"] as const;
 
 /** Most that an agent's token may carry, whatever the person's holds: tools, and what its tools look up for the person. */
 export const agentScopes = ["mcp.tools.discovery", "mcp.tools.invoke", "membership.read"] as const;

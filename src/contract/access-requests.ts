@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { action, entityId, resource, subject } from "./authzen.ts";
 import { endpoint } from "./endpoint.ts";
-import { plainText, prose, timestamp } from "./ids.ts";
+import { idempotencyKey, pageCursor, plainText, prose, queryIntegerOr, timestamp } from "./ids.ts";
 import { jsonMembers } from "./json-members.ts";
 
 /**
@@ -114,10 +114,12 @@ export const accessRequestDraft = z.object({
 export type AccessRequestDraft = z.infer<typeof accessRequestDraft>;
 
 export const createAccessRequest = endpoint("pdp", "POST", BASE, {
+  headers: { "Idempotency-Key": idempotencyKey },
   body: accessRequestDraft,
   reply: accessRequestReply,
   status: 202,
   auth: "bearer",
+  agents: "never",
   problems: ["idempotency_key_required", "invalid_denial_binding", "duplicate_request", "too_many", "access_denied"],
   summary: "Ask that a denial be lifted. Needs Idempotency-Key; the same key with the same body is the same task.",
 });
@@ -127,11 +129,12 @@ export const listAccessRequests = endpoint("pdp", "GET", BASE, {
     /** Those that the caller asked for or is the subject of, or those that the caller may answer or has answered. */
     as: z.enum(["requester", "approver"]).default("requester"),
     status: accessRequestStatus.optional(),
-    limit: z.coerce.number().int().min(1).max(500).default(50),
-    cursor: z.string().optional(),
+    limit: queryIntegerOr(50, 1, 500),
+    cursor: pageCursor.optional(),
   }),
   reply: z.object({ requests: z.array(accessRequestTask), nextCursor: z.string().optional() }),
   auth: "bearer",
+  agents: "own",
   problems: ["invalid_cursor"],
   summary: "Access requests, newest first: one's own, or those to answer.",
 });
@@ -140,6 +143,7 @@ export const getAccessRequest = endpoint("pdp", "GET", `${BASE}/{id}`, {
   params: id,
   reply: accessRequestReply,
   auth: "bearer",
+  agents: "own",
   decision: "decisions/view_all",
   problems: ["unknown_task", "step_up_required"],
   summary: "One access request, for its requester, subject, approvers, and whoever may see all decisions.",
@@ -149,6 +153,7 @@ export const cancelAccessRequest = endpoint("pdp", "POST", `${BASE}/{id}/cancel`
   params: id,
   reply: accessRequestReply,
   auth: "bearer",
+  agents: "never",
   problems: ["unknown_task", "invalid_task_state", "access_denied", "step_up_required"],
   summary: "Take a pending request back.",
 });
@@ -158,6 +163,7 @@ export const answerAccessRequest = endpoint("pdp", "POST", `${BASE}/{id}/answer`
   body: z.strictObject({ outcome: z.enum(["approve", "deny"]), comment: prose(1, 1000).optional() }),
   reply: accessRequestReply,
   auth: "bearer",
+  agents: "never",
   problems: ["unknown_task", "task_expired", "invalid_task_state", "access_denied", "step_up_required"],
   summary: "Approve or deny a pending request, as one of its approvers; nobody answers a request of their own.",
 });

@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import { isObject } from "./is-object.ts";
 import type { Endpoint, ReplyOf, SentBody, SentParams, SentQuery } from "./endpoint.ts";
 import { isProblemCode, Problem, type Fault, type ProblemBody } from "./problem.ts";
 
@@ -32,8 +33,6 @@ const toQuery = (query: Readonly<Record<string, unknown>> | undefined): string =
   const text = search.toString();
   return text === "" ? "" : `?${text}`;
 };
-
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Turns a problem+json answer back into the `Problem` that its service threw. */
 export const readProblem = async (response: Response): Promise<Problem> => {
@@ -96,7 +95,7 @@ export const askAnswer = async <E extends Endpoint<z.ZodType, z.ZodType, z.ZodTy
       method: endpoint.method,
       headers,
       ...(options.body === undefined ? {} : { body: JSON.stringify(options.body) }),
-      ...(options.signal === undefined ? {} : { signal: options.signal }),
+      signal: options.signal,
     }),
   );
   const response = await (options.signal === undefined ? sent : orAborted(sent, options.signal));

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { endpoint } from "./endpoint.ts";
-import { timestamp } from "./ids.ts";
+import { plainText, timestamp } from "./ids.ts";
 import { jsonMembers } from "./json-members.ts";
 
 /** OpenID AuthZEN Authorization API 1.0, as the pdp and the gateway's facade speak it. */
@@ -8,11 +8,7 @@ import { jsonMembers } from "./json-members.ts";
 /** A type or the name of an action. */
 export const word = z.string().regex(/^[A-Za-z0-9._:/-]{1,128}$/, "must be 1-128 of A-Z a-z 0-9 . _ : / -");
 /** Of a resource: what the records can hold. */
-export const entityId = z
-  .string()
-  .min(1)
-  .max(1024)
-  .refine((id) => id.isWellFormed(), "holds half a surrogate pair");
+export const entityId = plainText(1, 1024);
 /** Records are found by their subject: an entry of PostgreSQL's indexes takes 2,704 bytes, and one too long would fail the commit of all beside it. */
 const SUBJECT_BYTES = 2048;
 const encoder = new TextEncoder();
@@ -84,8 +80,8 @@ export const evaluationsRequest = z.object({
   action: action.optional(),
   resource: resource.optional(),
   context: jsonMembers.optional(),
-  /** Items are read one by one: a wrong one is answered in its place. The object form is the gateway's alone. */
-  evaluations: z.array(z.unknown()).or(z.record(z.string(), z.unknown())).optional(),
+  /** Items are read one by one: a wrong one is answered in its place. */
+  evaluations: z.array(z.unknown()).optional(),
   options: z.looseObject({ evaluations_semantic: semantics.optional() }).optional(),
 });
 
@@ -99,36 +95,21 @@ export const evaluate = endpoint("pdp", "POST", "/access/v1/evaluation", {
   body: evaluationRequest,
   reply: evaluationReply,
   auth: "bearer",
+  agents: "never",
   scope: ["authzen.pep"],
-  problems: [
-    "reserved_context_member",
-    "rate_limited",
-    "decision_not_recorded",
-    "engine_failed",
-    "membership_unavailable",
-    "graph_unavailable",
-    "pdp_unavailable",
-    "pdp_bad_answer",
-  ],
+  problems: ["reserved_context_member"],
   summary: "Decide one request.",
 });
 
 export const evaluateMany = endpoint("pdp", "POST", "/access/v1/evaluations", {
   body: evaluationsRequest,
+  // 1,000 evaluations, each with all that the house says of one.
+  maxMembers: 25_000,
   reply: z.object({ evaluations: z.array(evaluationReply) }).or(evaluationReply),
   auth: "bearer",
+  agents: "never",
   scope: ["authzen.pep"],
-  problems: [
-    "reserved_context_member",
-    "too_many_evaluations",
-    "rate_limited",
-    "decision_not_recorded",
-    "engine_failed",
-    "membership_unavailable",
-    "graph_unavailable",
-    "pdp_unavailable",
-    "pdp_bad_answer",
-  ],
+  problems: ["reserved_context_member", "too_many_evaluations"],
   summary: "Decide a batch, in order, with the standard's three semantics.",
 });
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { endpoint } from "./endpoint.ts";
-import { nodeId, plainText, prose, timestamp, usd } from "./ids.ts";
+import { nodeId, plainText, prose, sentUsd, timestamp, usd } from "./ids.ts";
 
 /** What may be spent: effective budgets for people and their pages, and the limits of a day or a month. */
 
@@ -38,14 +38,15 @@ export const effectiveBudgets = endpoint("pdp", "GET", "/access/v1/budgets/effec
   }),
   reply: z.object({ snapshot: z.array(effectiveBudget) }),
   auth: "bearer",
-  problems: ["access_denied", "budget_unavailable", "tenant_required"],
+  agents: "own",
+  problems: ["access_denied", "step_up_required", "budget_unavailable"],
   summary: "One's own budgets as they stand; those of one's team or tenant need budgets/view_team or budgets/view_tenant.",
 });
 
 // ---- membership: the limits, and what the answer above is made of ----
 
 const BASE = "/api/v1/budget-limits";
-const problems = ["access_denied", "decision_unavailable", "not_found", "store_unavailable", "tenant_required"] as const;
+const problems = ["not_found"] as const;
 
 export const budgetLimit = z.object({
   limit_id: z.string(),
@@ -66,9 +67,9 @@ export type BudgetLimit = z.infer<typeof budgetLimit>;
 export const listBudgetLimits = endpoint("membership", "GET", BASE, {
   reply: z.object({ items: z.array(budgetLimit) }),
   auth: "bearer",
+  agents: "never",
   scope: ["membership.read"],
   decision: "budgets/view_tenant",
-  problems,
   summary: "The tenant's limits with what is spent of them in this period.",
 });
 
@@ -78,7 +79,7 @@ export const budgetLimitDraft = z.strictObject({
   node_id: nodeId.optional(),
   agent_id: nodeId.optional(),
   period: z.enum(limitPeriods),
-  limit_usd: usd.max(1_000_000),
+  limit_usd: sentUsd(1_000_000),
   reason: prose(3, 500).optional(),
 });
 
@@ -86,9 +87,10 @@ export const putBudgetLimit = endpoint("membership", "PUT", BASE, {
   body: budgetLimitDraft,
   reply: budgetLimit,
   auth: "bearer",
+  agents: "never",
   scope: ["membership.write"],
   decision: "budgets/edit",
-  problems,
+  problems: [...problems, "unprocessable"],
   summary: "Sets the limit of a person's, a group's or the tenant's agents for a day or a month; in force when it is answered.",
 });
 
@@ -96,6 +98,7 @@ export const dropBudgetLimit = endpoint("membership", "DELETE", `${BASE}/{id}`, 
   params: z.object({ id: plainText(1, 64) }),
   reply: z.object({ dropped: z.literal(true) }),
   auth: "bearer",
+  agents: "never",
   scope: ["membership.write"],
   decision: "budgets/edit",
   problems,
@@ -122,7 +125,7 @@ export const budgetSnapshot = endpoint("membership", "GET", "/api/v1/budgets/sna
     limits: z.array(budgetLimit),
   }),
   auth: "bearer",
+  agents: "never",
   scope: ["membership.budget"],
-  problems: ["store_unavailable"],
   summary: "For the decision point: delegations that have not ended (of scope user) and the limits of this scope, at one moment.",
 });

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { obligation, reasons } from "./authzen.ts";
 import { endpoint } from "./endpoint.ts";
-import { decisionId, timestamp } from "./ids.ts";
+import { decisionId, pageCursor, plainText, queryIntegerOr, timestamp } from "./ids.ts";
 
 /** What was decided, why, and what would change it. */
 
@@ -114,29 +114,69 @@ export const getDecision = endpoint("pdp", "GET", "/access/v1/decisions/{id}", {
   query: z.strictObject({ remedy: z.enum(["true", "false"]).optional() }),
   reply: decisionRecord,
   auth: "bearer",
-  problems: ["not_found", "step_up_required"],
+  agents: "own",
+  problems: ["not_found", "not_supported", "step_up_required", "busy"],
   summary: "Why a decision fell as it did, as far as the viewer may know, and the smallest change that would allow it.",
 });
 
+/** What lists of decisions can be sorted by. */
+export const decisionSorts = ["time", "subject", "agent", "action", "resource", "decision", "reason"] as const;
+export type DecisionSort = (typeof decisionSorts)[number];
+
+const wanted = plainText(0, 1024).optional();
+
 export const listDecisions = endpoint("pdp", "GET", "/access/v1/decisions", {
   query: z.strictObject({
-    subject: z.string().optional(),
-    agent: z.string().optional(),
-    action: z.string().optional(),
-    resource_type: z.string().optional(),
+    /** `own`: only those about the caller, whatever else the caller may see. */
+    whose: z.enum(["own", "all"]).default("all"),
+    subject: wanted,
+    agent: wanted,
+    action: wanted,
+    resource_type: wanted,
+    /** Id of the thing, or the reference of a secret. */
+    resource: wanted,
+    /**
+     * How these five are meant: `exact`, as they are written; `part`, anywhere in the id, and of subject and agent in the name that
+     * they had then, in any case.
+     */
+    match: z.enum(["exact", "part"]).default("exact"),
     decision: z.enum(["true", "false"]).optional(),
     reason: z.enum(reasons).optional(),
-    correlation_id: z.string().optional(),
+    correlation_id: wanted,
     /** `true`: only what somebody did and was permitted or refused; `false`: only what was asked to know what to show. */
-    enforced: z.enum(["true", "false"]).optional(),
+    enforced: z.enum(["true", "false", "any"]).optional(),
     from: timestamp.optional(),
     to: timestamp.optional(),
-    limit: z.coerce.number().int().min(1).max(500).default(50),
-    cursor: z.string().optional(),
+    /** By anything but `time` the newest 5,000 calls are sorted; `searched_to` then says how far back they go. */
+    sort: z.enum(decisionSorts).default("time"),
+    order: z.enum(["asc", "desc"]).default("desc"),
+    limit: queryIntegerOr(50, 1, 500),
+    cursor: pageCursor.optional(),
   }),
-  reply: z.object({ decisions: z.array(decisionRecord), nextCursor: z.string().optional() }),
+  reply: z.object({
+    decisions: z.array(decisionRecord),
+    nextCursor: z.string().optional(),
+    /** One answer looks through 5,000 calls at most. Up to here was looked; `nextCursor`, where there is one, looks further. */
+    searched_to: timestamp.optional(),
+  }),
   auth: "bearer",
+  agents: "own",
   decision: "decisions/view_all",
   problems: ["invalid_cursor", "step_up_required"],
-  summary: "Decisions, newest first: one's own, or all of the tenant for who may see them.",
+  summary: "Decisions, newest first unless asked otherwise: one's own, or all of the tenant for who may see them.",
+});
+
+export const decisionValues = endpoint("pdp", "GET", "/access/v1/decisions/values", {
+  query: z.strictObject({
+    of: z.enum(["subject", "agent", "action", "resource_type", "resource"]),
+    /** Anywhere in the value or its name, in any case. */
+    text: wanted,
+    limit: queryIntegerOr(8, 1, 50),
+  }),
+  reply: z.object({ values: z.array(z.object({ value: z.string(), name: z.string().optional() })) }),
+  auth: "bearer",
+  agents: "never",
+  decision: "decisions/view_all",
+  problems: [],
+  summary: "What a list of decisions can be filtered by: values of the newest 5,000 calls that the caller may see, the last used first.",
 });

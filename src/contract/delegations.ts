@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { endpoint } from "./endpoint.ts";
-import { nodeId, plainText, prose, timestamp, usd } from "./ids.ts";
+import { idempotencyKey, nodeId, pageCursor, plainText, prose, queryIntegerOr, sentUsd, timestamp, usd } from "./ids.ts";
 import { delegationStatus } from "./membership.ts";
 import { reservationView } from "./reservations.ts";
 
@@ -9,15 +9,9 @@ import { reservationView } from "./reservations.ts";
 const BASE = "/api/v1/delegations";
 const id = z.object({ id: nodeId });
 const reason = prose(3, 500);
-const problems = [
-  "access_denied",
-  "step_up_required",
-  "decision_unavailable",
-  "not_found",
-  "store_unavailable",
-  "tenant_required",
-  "unknown_member",
-] as const;
+const problems = ["not_found"] as const;
+
+const draftProblems = ["agent_uncontrolled", "cross_tenant", "cycle", "edge_not_allowed", "unprocessable"] as const;
 
 export const delegation = z.object({
   delegation_id: z.string(),
@@ -55,7 +49,7 @@ export const delegationDraft = z.strictObject({
   delegator_id: nodeId.optional(),
   agent_id: nodeId,
   capabilities: z.array(plainText(1, 200)).max(500).nullable(),
-  budget_usd: usd.max(10_000),
+  budget_usd: sentUsd(10_000),
   max_steps: z.number().int().min(1).max(100_000),
   valid_from: timestamp.optional(),
   expires_at: timestamp.optional(),
@@ -80,13 +74,23 @@ export const whatIf = z.object({
 export type WhatIf = z.infer<typeof whatIf>;
 
 export const createDelegation = endpoint("membership", "POST", BASE, {
+  headers: { "Idempotency-Key": idempotencyKey },
   body: delegationDraft,
   reply: delegation,
   status: 201,
   auth: "bearer",
+  agents: "never",
   scope: ["membership.delegate"],
   decision: "delegations/create",
-  problems: [...problems, "idempotency_key_required", "idempotency_conflict", "agent_uncontrolled", "what_if_stale", "already_exists"],
+  problems: [
+    ...problems,
+    "idempotency_key_required",
+    "idempotency_conflict",
+    "in_progress",
+    ...draftProblems,
+    "what_if_stale",
+    "already_exists",
+  ],
   summary: "Delegate to an agent: tools, budget, steps, end. Needs Idempotency-Key.",
 });
 
@@ -99,11 +103,12 @@ export const listDelegations = endpoint("membership", "GET", BASE, {
     attention: z.enum(["true", "false"]).optional(),
     /** `own` = those that the caller gave. `all` adds those of others that the caller may view, each by a decision of its own. */
     whose: z.enum(["own", "all"]).default("own"),
-    limit: z.coerce.number().int().min(1).max(500).default(50),
-    cursor: plainText(1, 1000).optional(),
+    limit: queryIntegerOr(50, 1, 500),
+    cursor: pageCursor.optional(),
   }),
   reply: z.object({ items: z.array(delegation), next_cursor: z.string().optional(), stream_seq: z.number().int().optional() }),
   auth: "bearer",
+  agents: "never",
   scope: ["membership.delegate", "membership.read"],
   decision: "delegations/view_all",
   problems: [...problems, "invalid_cursor"],
@@ -114,6 +119,7 @@ export const getDelegation = endpoint("membership", "GET", `${BASE}/{id}`, {
   params: id,
   reply: delegation,
   auth: "bearer",
+  agents: "never",
   scope: ["membership.delegate", "membership.read"],
   decision: "delegations/view",
   problems,
@@ -127,6 +133,7 @@ export const revokeDelegation = endpoint("membership", "POST", `${BASE}/{id}/rev
   body: z.strictObject({ reason }),
   reply: stopped,
   auth: "bearer",
+  agents: "never",
   scope: ["membership.delegate"],
   decision: "delegations/revoke",
   problems: [...problems, "delegation_ended"],
@@ -138,6 +145,7 @@ export const pauseDelegation = endpoint("membership", "POST", `${BASE}/{id}/paus
   body: z.strictObject({ reason }),
   reply: stopped,
   auth: "bearer",
+  agents: "never",
   scope: ["membership.delegate"],
   decision: "delegations/revoke",
   problems: [...problems, "delegation_ended"],
@@ -145,23 +153,27 @@ export const pauseDelegation = endpoint("membership", "POST", `${BASE}/{id}/paus
 });
 
 export const resumeDelegation = endpoint("membership", "POST", `${BASE}/{id}/resume`, {
+  headers: { "If-Match": z.string().min(1) },
   params: id,
   body: z.strictObject({ reason }),
   reply: stopped,
   auth: "bearer",
+  agents: "never",
   scope: ["membership.delegate"],
   decision: "delegations/create",
-  problems: [...problems, "delegation_ended", "if_match_required", "stale_version"],
+  problems: ["agent_uncontrolled", ...problems, "delegation_ended", "if_match_required", "stale_version"],
   summary: "Let it go on. Needs If-Match.",
 });
 
 export const revokeMany = endpoint("membership", "POST", `${BASE}/revoke-many`, {
+  headers: { "Idempotency-Key": idempotencyKey },
   body: z.strictObject({ agent_id: nodeId.optional(), delegator_id: nodeId.optional(), mode: z.enum(["pause", "revoke"]), reason }),
   reply: z.object({ delegations: z.array(z.string()), graph_version: z.number().int(), running_calls: z.array(z.string()) }),
   auth: "bearer",
+  agents: "never",
   scope: ["membership.delegate"],
   decision: "delegations/revoke",
-  problems: [...problems, "idempotency_key_required", "idempotency_conflict"],
+  problems: [...problems, "idempotency_key_required", "idempotency_conflict", "in_progress", "reply_withheld", "unprocessable"],
   summary: "Revoke or pause all that an agent holds from a delegator, in one version. Needs Idempotency-Key.",
 });
 
@@ -169,9 +181,10 @@ export const whatIfDelegation = endpoint("membership", "POST", `${BASE}/what-if`
   body: delegationDraft.or(z.strictObject({ revoke: nodeId })),
   reply: whatIf,
   auth: "bearer",
+  agents: "never",
   scope: ["membership.delegate"],
   decision: "delegations/create",
-  problems: [...problems, "agent_uncontrolled"],
+  problems: [...problems, ...draftProblems],
   summary: "What a delegation would add or take, by the enforcing code; nothing is written.",
 });
 
@@ -183,6 +196,7 @@ export const delegationImpact = endpoint("membership", "GET", `${BASE}/{id}/impa
     children: z.array(z.string()),
   }),
   auth: "bearer",
+  agents: "never",
   scope: ["membership.delegate", "membership.read"],
   decision: "delegations/view",
   problems,
@@ -198,6 +212,7 @@ export const delegationUsage = endpoint("membership", "GET", `${BASE}/{id}/usage
     open: z.array(reservationView),
   }),
   auth: "bearer",
+  agents: "never",
   scope: ["membership.delegate", "membership.read"],
   decision: "delegations/view",
   problems,
@@ -220,6 +235,7 @@ export const delegationHistory = endpoint("membership", "GET", `${BASE}/{id}/his
     ),
   }),
   auth: "bearer",
+  agents: "never",
   scope: ["membership.delegate", "membership.read"],
   decision: "delegations/view",
   problems,

@@ -12,6 +12,17 @@ export type ServiceName = "gateway" | "pdp" | "crud" | "membership" | "secrets";
  */
 export type Auth = "none" | "bearer" | "session" | "session+bearer";
 
+/**
+ * What a token that names an agent gets, of what the person's own would: `never` nothing, a person is there in person; `own` what that
+ * agent took part in, while a delegation from the person to it lives; `decided` what is decided for the two of them together.
+ */
+export type Agents = "never" | "own" | "decided";
+
+/** Whoever may come with a token must say what an agent's token gets. */
+type Entry =
+  | { readonly auth: "none" | "session"; readonly agents?: never }
+  | { readonly auth: "bearer" | "session+bearer"; readonly agents: Agents };
+
 export interface EndpointShape<
   Params extends z.ZodType = z.ZodType,
   Query extends z.ZodType = z.ZodType,
@@ -20,18 +31,31 @@ export interface EndpointShape<
 > {
   /** Path parameters (`{name}` in the path). */
   readonly params?: Params;
-  /** Query parameters; strict: an unknown one is refused. Values arrive as text, so use `z.coerce`. */
+  /** Query parameters; strict: an unknown one is refused. Values arrive as text: numbers are `queryInteger`. */
   readonly query?: Query;
   /** JSON body. */
   readonly body?: Body;
-  /** True: the handler reads the body itself and answers its faults in its own protocol's form (JSON-RPC). */
-  readonly ownBody?: true;
+  /** The handler reads the body itself and answers its faults as its own protocol does (JSON-RPC): with the reply's form and one of these statuses. */
+  readonly ownBody?: { readonly statuses: readonly number[] };
+  /** The body is a text of one of these media types, which the handler reads itself; beside no `body`. */
+  readonly textBody?: readonly string[];
+  /** Request headers that it reads beside those of the credential, by name; one that may be left out is optional. */
+  readonly headers?: Readonly<Record<string, z.ZodType>>;
+  /** Most members and items of the body together, where 10,000 are too few. */
+  readonly maxMembers?: number;
   readonly reply: Reply;
   /** Status of success; 200 unless said. */
   readonly status?: number;
-  /** Codes beyond those that every endpoint may answer. */
+  /** Further statuses that come with the reply; 304 comes without. */
+  readonly moreStatuses?: readonly number[];
+  /** Further media types of the reply, for who asks for them. */
+  readonly moreMedia?: readonly string[];
+  /** Codes beyond those that every endpoint may answer (`endpoint-problems.ts`). */
   readonly problems?: readonly ProblemCode[];
+  /** Codes that it answers as a conflict (409), whatever their own status. */
+  readonly conflicts?: readonly ProblemCode[];
   readonly auth: Auth;
+  readonly agents?: Agents;
   /** One of these scopes is needed; empty or absent = none beyond a valid credential. */
   readonly scope?: readonly string[];
   /** `resource/action` pair that the service asks the decision point for, if it asks one. */
@@ -61,7 +85,7 @@ export const endpoint = <
   service: ServiceName,
   method: Method,
   path: string,
-  shape: EndpointShape<Params, Query, Body, Reply>,
+  shape: EndpointShape<Params, Query, Body, Reply> & Entry,
 ): Endpoint<Params, Query, Body, Reply> => ({ service, method, path, ...shape });
 
 export type ParamsOf<E> = E extends Endpoint<infer P, z.ZodType, z.ZodType, z.ZodType> ? z.output<P> : never;

@@ -2,21 +2,34 @@ import type { z } from "zod";
 import * as accessRequests from "./access-requests.ts";
 import * as authzen from "./authzen.ts";
 import * as budgets from "./budgets.ts";
+import * as credentials from "./credentials.ts";
 import * as decisions from "./decisions.ts";
 import * as delegations from "./delegations.ts";
+import * as diagnostics from "./diagnostics.ts";
 import type { Endpoint } from "./endpoint.ts";
+import * as eventSchemas from "./event-schemas.ts";
 import * as facts from "./facts.ts";
+import * as governance from "./governance.ts";
+import * as graphEdit from "./graph-edit.ts";
 import * as health from "./health.ts";
 import * as membership from "./membership.ts";
 import * as policies from "./policies.ts";
+import * as registry from "./registry.ts";
 import * as replay from "./replay.ts";
 import * as reservations from "./reservations.ts";
+import * as roles from "./roles.ts";
 import * as rollouts from "./rollouts.ts";
 import * as routes from "./routes.ts";
+import * as scimTokens from "./scim-tokens.ts";
 import * as searches from "./searches.ts";
+import * as secretActs from "./secret-acts.ts";
+import * as secretAudit from "./secret-audit.ts";
+import * as secretListings from "./secret-listings.ts";
 import * as secrets from "./secrets.ts";
 import * as session from "./session.ts";
+import * as signIns from "./sign-ins.ts";
 import * as tools from "./tools.ts";
+import * as transfer from "./transfer.ts";
 import * as whatIf from "./what-if.ts";
 
 export interface EndpointRow {
@@ -35,20 +48,33 @@ export const endpointTable: readonly EndpointRow[] = Object.entries({
   "access-requests": accessRequests,
   authzen,
   budgets,
+  credentials,
   decisions,
   delegations,
+  diagnostics,
+  "event-schemas": eventSchemas,
   facts,
+  governance,
+  "graph-edit": graphEdit,
   health,
   membership,
   policies,
+  registry,
   replay,
   reservations,
+  roles,
   rollouts,
   routes,
+  "scim-tokens": scimTokens,
   searches,
+  "secret-acts": secretActs,
+  "secret-audit": secretAudit,
+  "secret-listings": secretListings,
   secrets,
   session,
+  "sign-ins": signIns,
   tools,
+  transfer,
   "what-if": whatIf,
 }).flatMap(([topic, declared]) =>
   Object.entries(declared).flatMap(([name, value]): EndpointRow[] => (isEndpoint(value) ? [{ name, topic, endpoint: value }] : [])),

@@ -14,9 +14,9 @@ export const factAsk = z.object({
   /** `external_id: "*"` asks about the type itself. */
   resource: z.object({ type: plainText(1, 128), external_id: plainText(1, 1024) }),
   /** Pins the delegation, if the corridor already chose one. */
-  delegation_id: z.string().optional(),
+  delegation_id: plainText(0, 256).optional(),
   /** The decision's tenant: picks among resources of the same name in several tenants (a shared one when it has none). */
-  tenant_id: z.string().optional(),
+  tenant_id: plainText(0, 256).optional(),
 });
 export type FactAsk = z.infer<typeof factAsk>;
 
@@ -25,7 +25,7 @@ export const factSubject = z.object({
   kind: z.string(),
   name: z.string(),
   tenant_ids: z.array(z.string()),
-  /** All active groups reached, nested ones included. */
+  /** All active groups and roles (`role:..`) reached, nested ones included. */
   groups: z.array(z.string()),
   disabled: z.boolean(),
   mfa_level: z.string().nullable(),
@@ -87,8 +87,9 @@ export const askFacts = endpoint("membership", "POST", "/api/v1/pip/membership/f
   body: z.strictObject({ asks: z.array(factAsk).min(1).max(1000) }),
   reply: z.object({ graph_version: z.number().int(), facts: z.array(facts) }),
   auth: "bearer",
+  agents: "never",
   scope: ["pip.read"],
-  problems: ["store_unavailable", "too_many"],
+  problems: ["graph_behind", "too_many"],
   summary: "Facts for decisions, of one snapshot of the graph.",
 });
 
@@ -100,9 +101,9 @@ export const candidateAsk = z.strictObject({
   /** The action that is searched for: some resource types are other things for other actions. */
   action: plainText(1, 128),
   /** Only what belongs to this tenant or is shared. */
-  tenant_id: z.string().optional(),
+  tenant_id: plainText(0, 256).optional(),
   /** Only ids behind this one, in byte order. */
-  after: z.string().max(1024).optional(),
+  after: plainText(0, 1024).optional(),
   limit: z.number().int().min(1).max(2000),
 });
 export type CandidateAsk = z.infer<typeof candidateAsk>;
@@ -111,8 +112,8 @@ export const listCandidates = endpoint("membership", "POST", "/api/v1/pip/member
   body: candidateAsk,
   reply: z.object({ ids: z.array(z.string()) }),
   auth: "bearer",
+  agents: "never",
   scope: ["pip.read"],
-  problems: ["store_unavailable"],
   summary: "Ids that a search of the decision point has to look at, in byte order.",
 });
 
@@ -140,7 +141,8 @@ export const askFactsIf = endpoint("membership", "POST", "/api/v1/pip/membership
     }),
   }),
   auth: "bearer",
+  agents: "never",
   scope: ["pip.read"],
-  problems: ["store_unavailable", "unprocessable", "edge_not_allowed", "cycle", "cross_tenant"],
+  problems: ["graph_behind", "too_many", "unprocessable", "edge_not_allowed", "cycle", "cross_tenant"],
   summary: "Facts as they would be after edges were added or removed.",
 });

@@ -20,6 +20,7 @@ export const health = endpoint("gateway", "GET", "/api/v1/health", {
     redis: check.omit({ since: true, reasons: true }),
     checks: z.record(z.string(), check),
   }),
+  moreStatuses: [503],
   auth: "none",
   summary: "Overall health with component checks; 503 when unhealthy.",
 });
@@ -31,6 +32,7 @@ export const healthRedis = endpoint("gateway", "GET", "/api/v1/health/redis", {
     /** Whether the ends of sessions in other processes are heard now. */
     change_feed: z.enum(["up", "down"]),
   }),
+  moreStatuses: [503],
   auth: "none",
   summary: "State of Redis, or that it is not configured.",
 });
@@ -46,16 +48,29 @@ export const healthReady = endpoint("gateway", "GET", "/api/v1/health/ready", {
     status: z.enum(["ready", "not_ready"]),
     reasons: z.array(z.enum(["draining", "session_store", "redis"])).optional(),
   }),
+  moreStatuses: [503],
   auth: "none",
   summary: "503 when the session store does not answer or the house is draining.",
 });
 
+const MAX_KEY = 128;
+const clientEvent = z.strictObject({
+  event: z.string().regex(/^[a-z][a-z0-9_.]{0,63}$/, "must be 1-64 of a-z 0-9 _ . and begin with a letter"),
+  value: z.number().optional(),
+  attributes: z
+    .record(z.string().max(MAX_KEY), z.unknown())
+    .refine((value) => Object.keys(value).length <= 20, "has more than 20 attributes")
+    .meta({ maxProperties: 20 })
+    .optional(),
+});
+export const metricsReport = z.union([clientEvent, z.strictObject({ events: z.array(clientEvent).min(1).max(50) })]);
+
 export const ingestMetrics = endpoint("gateway", "POST", "/api/v1/metrics", {
-  body: z.unknown(),
+  body: metricsReport,
   reply: z.object({ accepted: z.number().int() }),
   status: 202,
   auth: "none",
-  problems: ["sensitive_key", "invalid_body", "body_too_large"],
+  problems: ["sensitive_key", "csrf_failed"],
   summary: "Client metrics: bff_public_metrics_total{event}.",
 });
 
@@ -68,6 +83,7 @@ export const streamHealth = endpoint("gateway", "GET", "/api/v1/stream/health", 
     clients: z.object({ open: z.number().int(), limit: z.number().int() }),
     streams: z.array(z.object({ name: z.string(), head: z.number().int() })),
   }),
+  moreMedia: ["text/event-stream"],
   auth: "session",
   decision: "streams/config",
   summary: "Whether live streams tell the truth now; with Accept: text/event-stream the same as an event each 15 s.",

@@ -3,13 +3,17 @@ import { z } from "zod";
 /** Node id of the identity graph: case-sensitive, no quote, slash, space or control character. */
 export const nodeId = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._:@+~-]{0,199}$/, "is not an id");
 
+/** A role that policies speak of: a BusinessRole, and nothing else has such an id. */
+export const isRoleId = (id: string): boolean => id.startsWith("role:");
+
 /** One line of text: no control characters, so nothing that a database refuses or a log breaks on. */
 export const plainText = (least: number, most: number) =>
   z
     .string()
     .min(least)
     .max(most)
-    .regex(/^\P{Cc}*$/u, "holds a control character")
+    // oxlint-disable-next-line no-control-regex -- they are what is meant; as `\P{Cc}` many readers of the reference refuse it
+    .regex(/^[^\u0000-\u001f\u007f-\u009f]*$/, "holds a control character")
     .refine((text) => text.isWellFormed(), "holds half a surrogate pair");
 
 /** As `plainText`, but with line breaks and tabs: what a person writes. */
@@ -18,19 +22,50 @@ export const prose = (least: number, most: number) =>
     .string()
     .min(least)
     .max(most)
-    .regex(/^[\P{Cc}\n\t]*$/u, "holds a control character")
+    // oxlint-disable-next-line no-control-regex -- they are what is meant; as `\P{Cc}` many readers of the reference refuse it
+    .regex(/^[^\u0000-\u0008\u000b-\u001f\u007f-\u009f]*$/, "holds a control character")
     .refine((text) => text.isWellFormed(), "holds half a surrogate pair");
+
+const JSON_NUMBER = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?$/;
+
+/** A number of a query by its text, read as in a body; NaN for any other text. `Number` alone makes 0 of nothing, and 16 of `0x10`. */
+export const queryNumber = (given: unknown): unknown =>
+  typeof given === "string" ? (JSON_NUMBER.test(given) ? Number(given) : Number.NaN) : given;
+
+/** A whole number of a query. */
+export const queryInteger = (least: number, most = Number.MAX_SAFE_INTEGER) =>
+  z.preprocess(queryNumber, z.number().int().min(least).max(most));
+/** The same where leaving it out means `standard`. */
+export const queryIntegerOr = (standard: number, least: number, most = Number.MAX_SAFE_INTEGER) =>
+  z.preprocess(queryNumber, z.number().int().min(least).max(most).default(standard));
+
+/** Where a page begins: what the page before gave. */
+export const pageCursor = plainText(0, 4096);
 
 /** Id of a decision: of the call, and behind a dot the place in a batch. */
 export const decisionIdPattern = /^(d_[0-7][0-9A-HJKMNP-TV-Z]{25})(?:\.(0|[1-9][0-9]{0,3}))?$/;
 /** In a path: anything else is no decision, and nobody need be asked about it. */
 export const decisionId = z.string().regex(decisionIdPattern, "is not the id of a decision");
 
-/** RFC 3339 UTC with milliseconds. */
-export const timestamp = z.iso.datetime({ offset: true });
+/** What is no date stays as it is, to be refused. */
+const inUtc = (text: string): string => {
+  const at = new Date(text);
+  return Number.isNaN(at.getTime()) ? text : at.toISOString();
+};
+
+/**
+ * RFC 3339; read as UTC with milliseconds, whatever offset and fraction it came with: databases and calendars know fewer of both. Years
+ * 1 to 9999 of UTC.
+ */
+export const timestamp = z.iso
+  .datetime({ offset: true })
+  .overwrite(inUtc)
+  .refine((text) => /^(?!0000)\d{4}-/.test(text), "must be in the years 1 to 9999 of UTC");
 
 /** USD with at most 6 decimals, as a JSON number. Inside the house money is integer micro-USD (`bigint`). */
 export const usd = z.number().nonnegative();
+/** The same as it is sent, at most so much. Its decimals are counted where it becomes micro-USD. */
+export const sentUsd = (most: number) => usd.max(most).meta({ multipleOf: 0.000001 });
 
 const MICRO = 1_000_000n;
 
@@ -52,6 +87,9 @@ export const usdText = (micro: bigint): string => {
   const whole = micro < 0n ? -micro : micro;
   return `${sign}${whole / MICRO}.${(whole % MICRO).toString().padStart(6, "0")}`;
 };
+
+/** Header `Idempotency-Key`: what is sent again with it is not done again. */
+export const idempotencyKey = z.string().regex(/^[A-Za-z0-9._:-]{1,128}$/, "must be 1 to 128 of A-Z a-z 0-9 . _ : -");
 
 /** Correlation id as accepted from a caller. */
 export const correlationIdPattern = /^[A-Za-z0-9._-]{1,128}$/;

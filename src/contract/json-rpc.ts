@@ -30,6 +30,9 @@ export const rpcResponse = z.object({
 });
 export type RpcResponse = z.infer<typeof rpcResponse>;
 
+/** HTTP statuses with which an error may come besides 200. */
+export const rpcStatuses = [400, 403, 413, 415, 429, 503] as const;
+
 export const rpcCodes = {
   parse: -32700,
   invalidRequest: -32600,

@@ -1,3 +1,4 @@
+import { pointerText } from "./json-pointer.ts";
 import { foldKey, secretParts, secretWords } from "./sensitive-keys.ts";
 
 /**
@@ -37,8 +38,6 @@ const isSecretKey = (key: string): boolean => {
   return words.has(folded) || secretParts.some((part) => folded.includes(part));
 };
 
-const escaped = (part: string): string => part.replaceAll("~", "~0").replaceAll("/", "~1");
-
 /** A copy of a JSON value without its secrets; equal values give equal copies. Time linear in its size. */
 export const maskValues = (value: unknown, place: Place = nowhere): Masked => {
   const masked: string[] = [];
@@ -48,12 +47,12 @@ export const maskValues = (value: unknown, place: Place = nowhere): Masked => {
       return HIDDEN;
     }
     if (typeof item !== "object" || item === null) return item;
-    const next = (part: string, inner: unknown): unknown => walk(inner, `${at}/${escaped(part)}`, known.into(part));
+    const next = (part: string, inner: unknown): unknown => walk(inner, at + pointerText([part]), known.into(part));
     if (Array.isArray(item)) return item.map((inner: unknown, index) => next(String(index), inner));
     return Object.fromEntries(
       Object.entries(item).map(([key, inner]) => {
         if (!isSecretKey(key)) return [key, next(key, inner)];
-        masked.push(`${at}/${escaped(key)}`);
+        masked.push(at + pointerText([key]));
         return [key, HIDDEN];
       }),
     );

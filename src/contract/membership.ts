@@ -1,28 +1,28 @@
 import { z } from "zod";
 import { endpoint } from "./endpoint.ts";
-import { nodeId, plainText, timestamp, usd } from "./ids.ts";
+import { nodeId, pageCursor, plainText, queryInteger, queryIntegerOr, timestamp, usd } from "./ids.ts";
 
 /** The policy information point, identity search and the graph's questions. */
 
+/** Header `X-Graph-Min-Version`: no answer from before it. */
+export const graphVersionText = z.string().regex(/^[0-9]{1,18}$/, "must be a version");
+
 const PIP = "/api/v1/pip/membership";
-const pipProblems = [
-  "unknown_parameter",
-  "ambiguous_query",
-  "graph_behind",
-  "insufficient_scope",
-  "store_unavailable",
-  "tenant_required",
-  "unprocessable",
-] as const;
+const pip = {
+  auth: "bearer" as const,
+  scope: ["pip.read", "membership.read"],
+  headers: { "X-Graph-Min-Version": graphVersionText.optional(), "If-None-Match": z.string().optional() },
+  moreStatuses: [304],
+  problems: ["access_denied", "graph_behind", "too_many", "unprocessable"] as const,
+};
 
 export const delegationStatus = z.enum(["active", "paused", "revoked", "expired"]);
 
 export const capabilities = endpoint("membership", "GET", `${PIP}/capabilities`, {
   query: z.strictObject({ user_id: nodeId, agent_id: nodeId.optional() }),
   reply: z.object({ capabilities: z.array(z.string()) }),
-  auth: "bearer",
-  scope: ["pip.read", "membership.read"],
-  problems: pipProblems,
+  ...pip,
+  agents: "own",
   summary: "Tool ids reachable from a user through an active delegation and the agent's capabilities.",
 });
 
@@ -31,8 +31,8 @@ export const pipDelegations = endpoint("membership", "GET", `${PIP}/delegations`
     user_id: nodeId,
     agent_id: nodeId.optional(),
     status: delegationStatus.optional(),
-    limit: z.coerce.number().int().min(1).max(500).default(50),
-    offset: z.coerce.number().int().min(0).default(0),
+    limit: queryIntegerOr(50, 1, 500),
+    offset: queryIntegerOr(0, 0),
   }),
   reply: z.array(
     z.object({
@@ -43,9 +43,8 @@ export const pipDelegations = endpoint("membership", "GET", `${PIP}/delegations`
       expires_at: timestamp.nullable(),
     }),
   ),
-  auth: "bearer",
-  scope: ["pip.read", "membership.read"],
-  problems: pipProblems,
+  ...pip,
+  agents: "own",
   summary: "Delegations of a user.",
 });
 
@@ -55,27 +54,24 @@ export const dataScopeReply = z.object({ tenant_ids: z.array(z.string()), row_fi
 export const dataScope = endpoint("membership", "GET", `${PIP}/data-scope`, {
   query: z.strictObject({ subject_id: nodeId, resource_type: plainText(1, 64) }),
   reply: dataScopeReply,
-  auth: "bearer",
-  scope: ["pip.read", "membership.read"],
-  problems: pipProblems,
+  ...pip,
+  agents: "never",
   summary: "Which rows and columns a subject may see.",
 });
 
 export const stepUp = endpoint("membership", "GET", `${PIP}/step-up`, {
   query: z.strictObject({ subject_id: nodeId }),
   reply: z.object({ mfa_required: z.boolean(), level: z.string() }),
-  auth: "bearer",
-  scope: ["pip.read", "membership.read"],
-  problems: pipProblems,
+  ...pip,
+  agents: "never",
   summary: "Whether a subject must sign in more strongly.",
 });
 
 export const chainEligibility = endpoint("membership", "GET", `${PIP}/chain-eligibility`, {
   query: z.strictObject({ user_id: nodeId, agent_id: nodeId, tool_id: plainText(1, 200) }),
   reply: z.array(z.object({ audience: z.string(), scopes: z.array(z.string()) })),
-  auth: "bearer",
-  scope: ["pip.read", "membership.read"],
-  problems: pipProblems,
+  ...pip,
+  agents: "own",
   summary: "Audiences and scopes that a delegated tool may reach.",
 });
 
@@ -108,14 +104,15 @@ const filters = {
   system: plainText(1, 64).optional(),
 };
 const page = {
-  limit: z.coerce.number().int().min(1).max(500).default(50),
-  skip: z.coerce.number().int().min(0).default(0),
+  limit: queryIntegerOr(50, 1, 500),
+  skip: queryIntegerOr(0, 0),
 };
 const nodeShape = {
   auth: "bearer" as const,
+  agents: "never" as const,
   scope: ["membership.read"],
   decision: "identities/view_all",
-  problems: ["unknown_parameter", "ambiguous_query", "access_denied", "not_supported", "tenant_required", "unprocessable"] as const,
+  problems: ["not_supported"] as const,
 };
 
 export const searchNodes = endpoint("membership", "GET", `${NODES}/search`, {
@@ -137,6 +134,19 @@ export const searchNodesWithMetadata = endpoint("membership", "GET", `${NODES}/s
   }),
   ...nodeShape,
   summary: "The same with total, has_more and the page's relationship sums.",
+});
+
+export const fulltextSearch = endpoint("membership", "GET", `${NODES}/fulltext-search`, {
+  query: z.strictObject({ q: plainText(1, 200), node_type: filters.node_type, system: filters.system, ...page }),
+  reply: z.object({
+    nodes: z.array(identityNode.extend({ score: z.number() })),
+    total: z.number(),
+    limit: z.number(),
+    skip: z.number(),
+    has_more: z.boolean(),
+  }),
+  ...nodeShape,
+  summary: "Identity nodes that have all words, typing errors forgiven, best first.",
 });
 
 export const countNodes = endpoint("membership", "GET", `${NODES}/count`, {
@@ -162,9 +172,10 @@ export const getNode = endpoint("membership", "GET", `${NODES}/{node_id}`, {
   params: z.object({ node_id: z.string() }),
   reply: identityNode,
   auth: "bearer",
+  agents: "never",
   scope: ["membership.read"],
   decision: "identities/view",
-  problems: ["not_found", "tenant_required"],
+  problems: ["not_found"],
   summary: "One node.",
 });
 
@@ -188,9 +199,10 @@ export const getRelationships = endpoint("membership", "GET", `${NODES}/{node_id
     has_more: z.boolean(),
   }),
   auth: "bearer",
+  agents: "never",
   scope: ["membership.read"],
   decision: "identities/view",
-  problems: ["not_found", "tenant_required"],
+  problems: ["not_found"],
   summary: "A node's edges and the nodes at their other ends.",
 });
 
@@ -198,7 +210,7 @@ export const shortestPath = endpoint("membership", "GET", "/api/v1/shortest-path
   query: z.strictObject({
     from: nodeId,
     to: nodeId,
-    max_hops: z.coerce.number().int().min(1).max(8).default(6),
+    max_hops: queryIntegerOr(6, 1, 8),
     /** Comma list of edge kinds; absent = all. */
     types: plainText(1, 500).optional(),
     directed: z.enum(["true", "false"]).optional(),
@@ -212,15 +224,17 @@ export const shortestPath = endpoint("membership", "GET", "/api/v1/shortest-path
     truncated: z.boolean(),
   }),
   auth: "bearer",
+  agents: "never",
   scope: ["membership.read"],
   decision: "graph/diagnose",
-  problems: ["not_found", "tenant_required"],
+  problems: ["not_found"],
   summary: "The shortest path between two nodes.",
 });
 
 export const graphVersion = endpoint("membership", "GET", "/api/v1/graph/version", {
   reply: z.object({ version: z.number().int(), at: timestamp }),
   auth: "bearer",
+  agents: "never",
   scope: ["membership.read", "pip.read"],
   summary: "The graph's version.",
 });
@@ -234,13 +248,13 @@ export const graphChangeOp = z.object({
 
 export const listGraphChanges = endpoint("membership", "GET", "/api/v1/graph/changes", {
   query: z.strictObject({
-    since: z.coerce.number().int().min(0).optional(),
-    until: z.coerce.number().int().min(0).optional(),
+    since: queryInteger(0).optional(),
+    until: queryInteger(0).optional(),
     node_id: nodeId.optional(),
     actor: plainText(1, 200).optional(),
     source: z.enum(["api", "import", "sync", "sweeper", "discovery", "demo", "undo"]).optional(),
-    limit: z.coerce.number().int().min(1).max(500).default(50),
-    cursor: plainText(1, 1000).optional(),
+    limit: queryIntegerOr(50, 1, 500),
+    cursor: pageCursor.optional(),
   }),
   reply: z.object({
     items: z.array(
@@ -259,6 +273,7 @@ export const listGraphChanges = endpoint("membership", "GET", "/api/v1/graph/cha
     next_cursor: z.string().optional(),
   }),
   auth: "bearer",
+  agents: "never",
   scope: ["membership.read"],
   decision: "graph/diagnose",
   problems: ["invalid_cursor"],

@@ -13,7 +13,11 @@ export const policyVersion = z.string().regex(/^v[1-9][0-9]{0,8}(?:\+[0-9a-f]{12
 const filePath = z.string().regex(/^policies\/(?:cases\/)?[a-z0-9][a-z0-9_-]{0,63}\.(?:cedar|cedarschema|yaml)$/, {
   message: "must be policies/<name>.cedar, .cedarschema or .yaml, or policies/cases/<name>.yaml",
 });
-const fileText = z.string().max(262_144);
+const fileText = z
+  .string()
+  .max(262_144)
+  // oxlint-disable-next-line no-control-regex -- no database keeps it
+  .regex(/^[^\u0000]*$/, "holds a NUL");
 /** Texts by path; what is not named stays as it is in `from_version`, `null` removes a file. */
 export const policyFileChanges = z.record(filePath, fileText.nullable());
 
@@ -59,10 +63,12 @@ export const policyRow = z.object({
 });
 
 /** Whom the endpoints about policies let in. */
-export const mayView = { auth: "bearer", decision: "policies/view" } as const;
-export const mayEdit = { auth: "bearer", decision: "policies/edit" } as const;
-export const mayActivate = { auth: "bearer", decision: "policies/activate" } as const;
-export const policyRefusals = ["access_denied", "insufficient_scope", "not_supported", "pdp_unavailable"] as const;
+export const mayView = { auth: "bearer", agents: "never", decision: "policies/view" } as const;
+export const mayEdit = { auth: "bearer", agents: "never", decision: "policies/edit" } as const;
+export const mayActivate = { auth: "bearer", agents: "never", decision: "policies/activate" } as const;
+export const policyRefusals = ["insufficient_scope", "not_supported"] as const;
+/** Policies are looked at one after the other: beyond so many that wait, `busy`. */
+export const examinedRefusals = [...policyRefusals, "busy"] as const;
 export const POLICIES = "/access/v1/policies";
 
 export const policySchema = endpoint("pdp", "GET", `${POLICIES}/schema`, {
@@ -84,7 +90,7 @@ export const validatePolicies = endpoint("pdp", "POST", `${POLICIES}/validate`, 
   }),
   reply: policyReport,
   ...mayView,
-  problems: [...policyRefusals, "not_found"],
+  problems: [...examinedRefusals, "not_found"],
   summary: "Parse, validate and lint policies and run their cases; nothing is stored.",
 });
 
@@ -97,7 +103,7 @@ export const testPolicies = endpoint("pdp", "POST", `${POLICIES}/test`, {
   }),
   reply: caseResults,
   ...mayView,
-  problems: [...policyRefusals, "not_found", "policy_invalid"],
+  problems: [...examinedRefusals, "not_found", "policy_invalid"],
   summary: "Run cases on policies; nothing is stored.",
 });
 
@@ -105,7 +111,7 @@ export const listPolicies = endpoint("pdp", "GET", POLICIES, {
   query: z.strictObject({ status: policyStatus.optional() }),
   reply: z.object({ version: z.string(), policies: z.array(policyRow) }),
   ...mayView,
-  problems: policyRefusals,
+  problems: examinedRefusals,
   summary: "Policies that decide, and those that differ in the shadow or in the newest draft.",
 });
 
@@ -120,6 +126,6 @@ export const readPolicy = endpoint("pdp", "GET", `${POLICIES}/{id}`, {
     requestable: z.string().optional(),
   }),
   ...mayView,
-  problems: [...policyRefusals, "not_found"],
+  problems: [...examinedRefusals, "not_found"],
   summary: "One policy with its text; the ETag is the text's digest.",
 });

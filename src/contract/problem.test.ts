@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { problemCodes } from "./problem.ts";
+import { Problem, problemCodes } from "./problem.ts";
 
 const root = join(import.meta.dirname, "..");
 
@@ -18,4 +18,16 @@ test("each code of the list is one that the program says: clients are promised n
     Object.keys(problemCodes).filter((code) => !said.has(code)),
     [],
   );
+});
+
+test("a problem lists fifty faults and says how many more there are, and no place at any length", () => {
+  const faults = (count: number) => Array.from({ length: count }, (_, at) => ({ path: `/m${at}`, message: "is not known here" }));
+  const many = new Problem("invalid_body", { errors: faults(75_000) });
+  assert.deepEqual([many.options.errors, many.options.detail], [faults(50), "74950 more faults are not listed."]);
+  const said = new Problem("invalid_body", { errors: faults(51), detail: "Not this." });
+  assert.deepEqual([said.options.errors?.length, said.options.detail], [50, "Not this. 1 more faults are not listed."]);
+  const few = new Problem("invalid_body", { errors: faults(50) });
+  assert.deepEqual([few.options.errors, few.options.detail], [faults(50), undefined]);
+  const long = new Problem("invalid_body", { errors: [{ path: `/${"a".repeat(900_000)}`, message: "is wrong", code: "x" }] });
+  assert.deepEqual(long.options.errors, [{ path: `/${"a".repeat(511)}…`, message: "is wrong", code: "x" }]);
 });

@@ -38,6 +38,7 @@ export const problemCodes = {
   idempotency_key_required: row(400, "This call needs an Idempotency-Key"),
   if_match_required: row(400, "This call needs If-Match"),
   ambiguous: row(400, "The request fits more than one thing"),
+  same_resource: row(400, "Source and target are the same"),
   version_conflict: row(400, "The version in the URI and the parameter differ"),
   query_repeated: row(400, "A query parameter is repeated"),
   query_unknown: row(400, "A query parameter is unknown"),
@@ -81,6 +82,7 @@ export const problemCodes = {
   csrf_failed: row(403, "The request did not come from this site's own page"),
   no_mapping: row(403, "No decision is defined for this route"),
   identity_rejected: row(403, "The identity cannot be used here"),
+  unknown_person: row(403, "Nobody here knows you yet"),
   step_up_not_met: row(403, "The sign-in was not strong enough"),
   unknown_client: row(403, "The client is not registered"),
   untrusted_proxy: row(403, "Forwarding headers from an untrusted peer"),
@@ -88,9 +90,11 @@ export const problemCodes = {
   tenant_mount: row(403, "The mount is not this tenant's"),
   tenant_mismatch: row(403, "The tenant is not this service's"),
   secret_authz_failed: row(403, "Not allowed"),
+  person_required: row(403, "A person does this in person"),
   agent_value_denied: row(403, "Agents do not read secret values"),
   reveal_disabled: row(403, "Reveal is switched off"),
   obligation_unsupported: row(403, "An obligation cannot be met", -32001),
+  provider_denied: row(403, "The store does not let the house do this"),
   provider_readonly: row(403, "The file provider is read-only here"),
   subject_unresolved: row(403, "The subject is unknown", -32001),
   resource_unresolved: row(403, "The resource is unknown", -32001),
@@ -116,6 +120,9 @@ export const problemCodes = {
   unknown_method: row(404, "There is no such method", -32601),
   secret_not_found: row(404, "There is no such secret"),
   key_not_found: row(404, "There is no such key"),
+  version_not_found: row(404, "There is no such version"),
+  version_deleted: row(404, "The version is deleted; it can be restored"),
+  version_destroyed: row(404, "The version is destroyed"),
   unknown_task: row(404, "There is no such task, or not for you"),
   method_not_allowed: row(405, "The method is not allowed here"),
   not_acceptable: row(406, "Nothing acceptable can be sent"),
@@ -124,12 +131,21 @@ export const problemCodes = {
   already_exists: row(409, "It is there already"),
   idempotency_conflict: row(409, "The key was used for something else"),
   in_progress: row(409, "The first call is still running"),
+  reply_withheld: row(409, "It was done; its answer cannot be shown now", -32001),
   cycle: row(409, "It would close a ring"),
+  in_use: row(409, "It is in use"),
+  ambiguous_name: row(409, "Several have this name"),
+  managed_elsewhere: row(409, "It is kept elsewhere"),
+  has_edges: row(409, "Something hangs on it"),
+  last_controller: row(409, "Nobody would control the agent"),
+  last_administrator: row(409, "The tenant would have no administrator"),
   delegation_ended: row(409, "The delegation has ended"),
   reservation_closed: row(409, "The reservation was closed differently"),
   what_if_stale: row(409, "The graph moved since the what-if"),
   rate_exceeded: row(409, "Too many steps a minute"),
   cas_mismatch: row(409, "Somebody else wrote first"),
+  target_exists: row(409, "There is something at the target"),
+  source_changed: row(409, "The source changed meanwhile"),
   policy_invalid: row(409, "The policies have faults"),
   cases_failed: row(409, "Cases of the policies fail"),
   matrix_not_acknowledged: row(409, "The difference of the matrix was not acknowledged"),
@@ -158,14 +174,22 @@ export const problemCodes = {
   invalid_denial_binding: row(422, "The request does not fit the denial that it names"),
   agent_uncontrolled: row(422, "The agent has no controller"),
   edge_not_allowed: row(422, "These kinds cannot be joined so"),
+  label_mismatch: row(422, "The label is not the actor's"),
+  digest_mismatch: row(422, "The digest is not the definition's"),
+  import_refused: row(422, "The file has faults"),
+  schema_refused: row(422, "The schema is not taken"),
   cross_tenant: row(422, "It would cross tenants"),
   too_many: row(422, "Too many"),
   sensitive_key: row(422, "The payload names personal data or a secret"),
+  fragment_not_allowed: row(422, "No key may be named here"),
+  versions_required: row(422, "Name 1 to 100 versions"),
+  copy_shape: row(422, "A map does not fit under a key"),
   value_shape: row(422, "The value has the wrong shape"),
   value_too_large: row(422, "The value is too large"),
   headers_too_large: row(431, "The headers are too large"),
   rate_limited: row(429, "Too many requests"),
   too_many_streams: row(429, "Too many streams"),
+  too_many_sessions: row(429, "Too many sessions"),
 
   // 5xx
   internal: row(500, "Something went wrong"),
@@ -173,6 +197,9 @@ export const problemCodes = {
   provider_not_configured: row(501, "The provider is not configured"),
   connector_not_available: row(501, "The connector is not available"),
   pdp_bad_answer: row(502, "The decision point answered wrongly"),
+  provider_error: row(502, "The store answered with an error"),
+  provider_redirect: row(502, "The store sends elsewhere"),
+  copy_unverified: row(502, "The copy could not be verified"),
   upstream_error: row(502, "The upstream answered with an error"),
   upstream_bad_response: row(502, "The upstream answered wrongly"),
   upstream_tls_failed: row(502, "The upstream's certificate is not trusted"),
@@ -196,6 +223,7 @@ export const problemCodes = {
   upstream_circuit_open: row(503, "The upstream rests after failures"),
   store_unavailable: row(503, "The database is not available"),
   graph_unavailable: row(503, "The graph is not available"),
+  graph_busy: row(503, "The graph is being written all the time"),
   graph_behind: row(503, "The graph has not reached that version"),
   budget_unavailable: row(503, "The budgets are not available"),
   provider_unavailable: row(503, "The provider is not available"),
@@ -226,6 +254,7 @@ type StandardMember = (typeof standardMembers)[number];
 export interface ProblemOptions {
   /** May be shown to the caller: never a secret, a token or the text that was refused. */
   readonly detail?: string;
+  /** All of them, in their order; the first 50 are kept. */
   readonly errors?: readonly Fault[];
   /** Further members of the body, e.g. `decision_id`, `reason`, `step_up`. Wire names; never a standard one. */
   readonly members?: Readonly<Record<string, unknown>> & { readonly [name in StandardMember]?: never };
@@ -239,6 +268,24 @@ export interface ProblemOptions {
   readonly cause?: unknown;
 }
 
+/** Most faults that a problem lists, and most characters of a place that it names: what is refused is not answered at greater length than it was sent. */
+export const MOST_FAULTS = 50;
+const MOST_PATH = 512;
+
+const listed = (errors: readonly Fault[]): readonly Fault[] =>
+  errors
+    .slice(0, MOST_FAULTS)
+    .map((fault) => (fault.path.length > MOST_PATH ? { ...fault, path: `${fault.path.slice(0, MOST_PATH)}…` } : fault));
+
+/** Options as they are kept: at most so many faults, and how many more there were. */
+const bounded = (options: ProblemOptions): ProblemOptions => {
+  if (options.errors === undefined) return options;
+  const more = options.errors.length - MOST_FAULTS;
+  const errors = listed(options.errors);
+  if (more <= 0) return { ...options, errors };
+  return { ...options, errors, detail: `${options.detail === undefined ? "" : `${options.detail} `}${more} more faults are not listed.` };
+};
+
 /** Thrown where the fact is known, translated once at the edge. */
 export class Problem extends Error {
   override readonly name = "Problem";
@@ -248,7 +295,7 @@ export class Problem extends Error {
   constructor(code: ProblemCode, options: ProblemOptions = {}) {
     super(options.detail ?? problemCodes[code].title, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
-    this.options = options;
+    this.options = bounded(options);
   }
 
   get status(): number {

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { reasons } from "./authzen.ts";
 import { endpoint } from "./endpoint.ts";
 import { decisionId, plainText, timestamp } from "./ids.ts";
-import { mayEdit, mayView, POLICIES, policyRefusals, policyVersion } from "./policies.ts";
+import { mayEdit, mayView, POLICIES, examinedRefusals, policyRefusals, policyVersion } from "./policies.ts";
 
 /** Recorded decisions, made again by another version: many at once, or a single one. */
 
@@ -53,7 +53,7 @@ export const startReplay = endpoint("pdp", "POST", `${POLICIES}/replay`, {
   reply: z.object({ replay_id: z.string() }),
   status: 202,
   ...mayEdit,
-  problems: [...policyRefusals, "not_found", "policy_invalid", "too_many"],
+  problems: [...examinedRefusals, "not_found", "policy_invalid", "too_many"],
   summary: "Decide recorded decisions of the tenant again by another version, in the background.",
 });
 
@@ -110,7 +110,8 @@ export const replayDecision = endpoint("pdp", "POST", "/access/v1/decisions/{id}
     changed: z.array(z.enum(["decision", "reason", "obligations", "policies"])),
   }),
   auth: "bearer",
+  agents: "never",
   decision: "decisions/explain",
-  problems: ["not_found", "access_denied", "step_up_required", "not_replayable", "not_supported"],
+  problems: ["not_found", "access_denied", "step_up_required", "not_replayable", "not_supported", "policy_invalid", "busy"],
   summary: "Decide a recorded decision again on the facts it had.",
 });

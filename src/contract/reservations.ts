@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { endpoint } from "./endpoint.ts";
-import { nodeId, plainText, timestamp, usd } from "./ids.ts";
+import { nodeId, plainText, sentUsd, timestamp, usd } from "./ids.ts";
 
 /** The money of one tool call, held before it and charged after it: reserve, settle, release. */
 
@@ -28,7 +28,7 @@ export const reservationAsk = z.strictObject({
   tool_id: plainText(1, 200),
   delegation_id: nodeId.optional(),
   steps: z.number().int().min(1).max(1000).default(1),
-  usd: usd.max(10_000),
+  usd: sentUsd(10_000),
   ttl_s: z.number().int().min(5).max(3600).default(120),
 });
 
@@ -41,28 +41,22 @@ export const reservation = z.object({
 });
 export type Reservation = z.infer<typeof reservation>;
 
-const budgetScope = { auth: "bearer" as const, scope: ["membership.budget"] };
-const refusals = [
-  "delegation_inactive",
-  "capability_missing",
-  "steps_exhausted",
-  "budget_exhausted",
-  "idempotency_conflict",
-  "store_unavailable",
-] as const;
+const budgetScope = { auth: "bearer" as const, agents: "never" as const, scope: ["membership.budget"] };
+const refusals = ["delegation_inactive", "capability_missing", "steps_exhausted", "budget_exhausted"] as const;
 
 export const reserve = endpoint("membership", "POST", RESERVATIONS, {
   body: reservationAsk,
   reply: reservation,
   status: 201,
   ...budgetScope,
-  problems: refusals,
+  problems: ["idempotency_conflict", "busy"],
+  conflicts: refusals,
   summary: "Hold steps and money for one call; the same call_id gets the first answer again.",
 });
 
 export const settle = endpoint("membership", "POST", `${RESERVATIONS}/{id}/settle`, {
   params: reservationId,
-  body: z.strictObject({ usd, steps: z.number().int().min(0), outcome: z.enum(["ok", "failed", "unknown"]) }),
+  body: z.strictObject({ usd: sentUsd(1_000_000_000), steps: z.number().int().min(0), outcome: z.enum(["ok", "failed", "unknown"]) }),
   reply: z.object({
     charged_usd: usd,
     charged_steps: z.number().int(),
@@ -71,7 +65,7 @@ export const settle = endpoint("membership", "POST", `${RESERVATIONS}/{id}/settl
     budget_left_usd: usd,
   }),
   ...budgetScope,
-  problems: ["not_found", "reservation_closed", "store_unavailable"],
+  problems: ["not_found", "reservation_closed"],
   summary: "Charge what was used, at most what was held.",
 });
 
@@ -79,7 +73,7 @@ export const release = endpoint("membership", "POST", `${RESERVATIONS}/{id}/rele
   params: reservationId,
   reply: z.object({ released: z.literal(true) }),
   ...budgetScope,
-  problems: ["not_found", "reservation_closed", "store_unavailable"],
+  problems: ["not_found", "reservation_closed"],
   summary: "Never begun: nothing is charged.",
 });
 
@@ -88,7 +82,7 @@ export const extend = endpoint("membership", "POST", `${RESERVATIONS}/{id}/exten
   body: z.strictObject({ ttl_s: z.number().int().min(5).max(3600) }),
   reply: z.object({ reservation_id: z.string(), ends_at: timestamp }),
   ...budgetScope,
-  problems: ["not_found", "reservation_closed", "store_unavailable"],
+  problems: ["not_found", "reservation_closed"],
   summary: "Hold it for so long from now; never shorter than before.",
 });
 

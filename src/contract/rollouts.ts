@@ -1,7 +1,17 @@
 import { z } from "zod";
 import { endpoint } from "./endpoint.ts";
-import { plainText, timestamp } from "./ids.ts";
-import { mayActivate, mayEdit, mayView, POLICIES, policyFileChanges, policyRefusals, policyReport, policyVersion } from "./policies.ts";
+import { pageCursor, plainText, queryIntegerOr, timestamp } from "./ids.ts";
+import {
+  examinedRefusals,
+  mayActivate,
+  mayEdit,
+  mayView,
+  POLICIES,
+  policyFileChanges,
+  policyRefusals,
+  policyReport,
+  policyVersion,
+} from "./policies.ts";
 import { differenceClass } from "./replay.ts";
 
 /**
@@ -46,8 +56,8 @@ const version = z.object({ version: policyVersion });
 export const listRollouts = endpoint("pdp", "GET", `${POLICIES}/rollouts`, {
   query: z.strictObject({
     state: rolloutState.optional(),
-    limit: z.coerce.number().int().min(1).max(200).default(50),
-    cursor: z.string().max(1024).optional(),
+    limit: queryIntegerOr(50, 1, 200),
+    cursor: pageCursor.optional(),
   }),
   reply: z.object({ rollouts: z.array(rollout), nextCursor: z.string().optional() }),
   ...mayView,
@@ -65,7 +75,7 @@ export const createRollout = endpoint("pdp", "POST", `${POLICIES}/rollouts`, {
   reply: z.object({ rollout, report: policyReport }),
   status: 201,
   ...mayEdit,
-  problems: [...policyRefusals, "not_found", "already_exists", "too_large", "stale_version"],
+  problems: [...examinedRefusals, "not_found", "already_exists", "too_large", "stale_version"],
   summary: "Store a draft with its report; it may be faulty, and decides nothing.",
 });
 
@@ -92,7 +102,7 @@ export const rolloutMatrix = endpoint("pdp", "GET", `${POLICIES}/rollouts/{versi
   query: z.strictObject({ against: z.literal("active").or(policyVersion).default("active") }),
   reply: matrixDifference,
   ...mayView,
-  problems: [...policyRefusals, "not_found", "policy_invalid"],
+  problems: [...examinedRefusals, "not_found", "policy_invalid"],
   summary: "Cells of the matrix that a version changes.",
 });
 
@@ -122,7 +132,7 @@ export const promoteRollout = endpoint("pdp", "POST", `${POLICIES}/rollouts/{ver
   }),
   reply: rollout,
   ...mayActivate,
-  problems: [...policyRefusals, "not_found", "conflict", "policy_invalid", "cases_failed", "matrix_not_acknowledged", "stale_version"],
+  problems: [...examinedRefusals, "not_found", "conflict", "policy_invalid", "cases_failed", "matrix_not_acknowledged", "stale_version"],
   summary: "Let a version decide in the shadow, or decide.",
 });
 
@@ -131,6 +141,6 @@ export const rollBack = endpoint("pdp", "POST", `${POLICIES}/rollouts/{version}/
   body: z.strictObject({ message: plainText(1, 500).optional() }).optional(),
   reply: rollout,
   ...mayActivate,
-  problems: [...policyRefusals, "not_found", "conflict", "policy_invalid", "stale_version"],
+  problems: [...examinedRefusals, "not_found", "conflict", "policy_invalid", "stale_version"],
   summary: "Let a retired version decide again, at once; `last` is the one that decided before.",
 });

@@ -124,6 +124,7 @@ export const explainRoute = endpoint("gateway", "POST", "/api/v1/routes/explain"
   body: explainRequest,
   reply: explanation,
   auth: "session+bearer",
+  agents: "never",
   decision: "gateway.routes/explain",
   problems: ["access_denied", "invalid_body", "csrf_failed", "decision_unavailable"],
   summary: "Dry run: which row, mapping and upstream a request would take, which doors it would pass, and its answer.",
@@ -142,6 +143,7 @@ export type RoutesReloaded = z.infer<typeof routesReloaded>;
 export const reloadRoutes = endpoint("gateway", "POST", "/api/v1/routes/reload", {
   reply: routesReloaded,
   auth: "session+bearer",
+  agents: "never",
   decision: "gateway.routes/reload",
   problems: ["access_denied", "routes_invalid", "csrf_failed", "audit_unavailable", "decision_unavailable"],
   summary: "Take up the changed route table of this process; one with a fault changes nothing.",

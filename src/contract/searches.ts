@@ -25,20 +25,13 @@ const entityResults = z.object({ page: pageReply.optional(), results: z.array(z.
 const actionResults = z.object({ page: pageReply.optional(), results: z.array(z.object({ name: z.string() })) });
 export type SearchReply = z.infer<typeof entityResults> | z.infer<typeof actionResults>;
 
-const searchProblems = [
-  "invalid_page_token",
-  "reserved_context_member",
-  "rate_limited",
-  "engine_failed",
-  "membership_unavailable",
-  "graph_unavailable",
-  "not_supported",
-] as const;
+const searchProblems = ["invalid_page_token", "reserved_context_member", "not_supported"] as const;
 
 export const searchSubject = endpoint("pdp", "POST", "/access/v1/search/subject", {
   body: z.object({ subject: searchedSubject, action, resource: wholeResource, ...given }),
   reply: entityResults,
   auth: "bearer",
+  agents: "never",
   scope: ["authzen.search"],
   problems: searchProblems,
   summary: "Who may do this to that, in byte order of ids.",
@@ -48,6 +41,7 @@ export const searchResource = endpoint("pdp", "POST", "/access/v1/search/resourc
   body: z.object({ subject, action, resource: searchedResource, ...given }),
   reply: entityResults,
   auth: "bearer",
+  agents: "never",
   scope: ["authzen.pep", "authzen.search"],
   problems: searchProblems,
   summary: "What a subject may do this to, in byte order of ids.",
@@ -57,6 +51,7 @@ export const searchAction = endpoint("pdp", "POST", "/access/v1/search/action", 
   body: z.object({ subject, resource: wholeResource, ...given }),
   reply: actionResults,
   auth: "bearer",
+  agents: "never",
   scope: ["authzen.pep", "authzen.search"],
   problems: searchProblems,
   summary: "What a subject may do to a resource, in byte order of names.",

@@ -4,7 +4,30 @@ import { timestamp } from "./ids.ts";
 
 /** The secrets API. Values are any JSON; `uri` is always the canonical form in answers. */
 
-const BASE = "/api/secrets";
+export const secretsBase = "/api/secrets";
+
+/** Anything but a dot segment. */
+const SEGMENT = "(?:[A-Za-z0-9_~@-][A-Za-z0-9._~@-]{0,127}|\\.{1,2}[A-Za-z0-9_~@-][A-Za-z0-9._~@-]{0,125}|\\.{3}[A-Za-z0-9._~@-]{0,125})";
+const PLACE = `[A-Za-z0-9._-]{1,128}(?:/${SEGMENT}){1,31}`;
+const KEY = "(?:#[A-Za-z0-9._~/@:!$&'()*+,;=-]{1,256})?";
+/** Ids and aliases of schemes are the house's settings: what each of them takes is told by a `uri_*` code of its own (`secret-uri.ts`). */
+const uriForm = (tail: string) => ({
+  needed: true,
+  type: "string",
+  maxLength: 1024,
+  pattern: `^[A-Za-z][A-Za-z0-9+.-]{0,31}://${PLACE}${KEY}${tail}$`,
+  examples: ["yaml://secret/acme/people/api#token"],
+});
+/** A place that secrets lie under, whole or as a bare path below `yaml://secret`. */
+export const prefixForm = {
+  maxLength: 1000,
+  pattern: `^(?:[A-Za-z][A-Za-z0-9+.-]{0,31}://[A-Za-z0-9._-]{1,128}|${SEGMENT})(?:/${SEGMENT}){0,30}/?$`,
+  examples: ["yaml://secret/acme"],
+};
+const versionText = z.string().meta({ pattern: "^[1-9][0-9]{0,9}$" });
+export const writtenUri = z.unknown().optional().meta(uriForm(""));
+export const readUri = z.string().optional().meta(uriForm("(?:\\?version=[1-9][0-9]{0,9})?"));
+
 /** What may be wrong with a secret URI; the first fault by this rule wins. */
 const uriProblems = [
   "uri_required",
@@ -30,7 +53,7 @@ const uriProblems = [
   "uri_version_unsupported",
 ] as const;
 
-const common = [
+export const common = [
   ...uriProblems,
   "tenant_required",
   "tenant_mount",
@@ -45,24 +68,45 @@ const common = [
   "busy",
 ] as const;
 
+/** What a store of another maker may say. */
+export const ofStore = ["provider_unavailable", "provider_denied", "provider_error", "provider_redirect"] as const;
+
+/** Whatever writes. */
+export const writing = [
+  ...common,
+  ...ofStore,
+  "outcome_unknown",
+  "uri_version_not_allowed",
+  "body_ambiguous",
+  "value_too_deep",
+  "provider_readonly",
+  "value_shape",
+  "value_too_large",
+  "cas_mismatch",
+  "file_invalid",
+] as const;
+
 /** The query is read with codes of its own: decoded once, and a plus sign stays one. */
 const reading = [
   ...common,
   "query_repeated",
   "query_unknown",
   "query_encoding",
+  ...ofStore,
   "secret_not_found",
   "key_not_found",
+  "version_not_found",
+  "version_deleted",
+  "version_destroyed",
   "agent_value_denied",
   "purpose_required",
   "rate_limited",
 ] as const;
 
-export const writeSecret = endpoint("secrets", "POST", BASE, {
+export const writeSecret = endpoint("secrets", "POST", secretsBase, {
   body: z.strictObject({
-    /** Any type: what is wrong with it is told by a `uri_*` code of its own. */
-    uri: z.unknown().optional(),
-    value: z.unknown().optional(),
+    uri: writtenUri,
+    value: z.unknown().optional().meta({ needed: true }),
     /** Version that must be the present one; 0 = nothing may be there yet. */
     cas: z.number().int().min(0).optional(),
     /** True: the map becomes exactly the value; else keys that are not named stay. */
@@ -76,44 +120,39 @@ export const writeSecret = endpoint("secrets", "POST", BASE, {
     created: z.boolean(),
     resource_ref: z.string().optional(),
   }),
+  moreStatuses: [201],
   auth: "bearer",
+  agents: "never",
   scope: ["secrets.write"],
   decision: "secret/write",
-  problems: [
-    ...common,
-    "uri_version_not_allowed",
-    "body_ambiguous",
-    "value_too_deep",
-    "provider_readonly",
-    "value_shape",
-    "value_too_large",
-    "cas_mismatch",
-    "file_invalid",
-  ],
+  problems: [...writing, "stale_version"],
   summary: "Create (201) or update (200) a secret. With a key in the URI that key is set and its siblings stay.",
 });
 
-export const readSecret = endpoint("secrets", "GET", BASE, {
-  query: z.strictObject({ uri: z.string().optional() }),
+export const readSecret = endpoint("secrets", "GET", secretsBase, {
+  query: z.strictObject({ uri: readUri }),
   reply: z.object({ uri: z.string(), value: z.unknown() }),
   auth: "bearer",
+  agents: "decided",
   scope: ["secrets.read"],
   decision: "secret/read",
   problems: reading,
   summary: "Read from the file provider; other providers answer 501.",
 });
 
-export const readSecretValue = endpoint("secrets", "GET", `${BASE}/value`, {
-  query: z.strictObject({ uri: z.string().optional(), version: z.string().optional(), purpose: z.enum(["read", "execute"]).optional() }),
+export const readSecretValue = endpoint("secrets", "GET", `${secretsBase}/value`, {
+  query: z.strictObject({ uri: readUri, version: versionText.optional(), purpose: z.enum(["read", "execute"]).optional() }),
   reply: z.object({
     uri: z.string(),
     value: z.unknown(),
     version: z.number().int().optional(),
+    created_time: timestamp.optional(),
     cached: z.boolean(),
     audit_id: z.string(),
     keep_seconds: z.number().int(),
   }),
   auth: "bearer",
+  agents: "decided",
   scope: ["secrets.read"],
   decision: "secret/read",
   problems: [...reading, "version_conflict"],

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { endpoint } from "./endpoint.ts";
+import { pageCursor } from "./ids.ts";
 
 /** The browser's session at the gateway. */
 
@@ -27,11 +28,20 @@ export const getCsrf = endpoint("gateway", "GET", "/auth/csrf", {
   summary: "The CSRF token of this session and the headers that carry it.",
 });
 
+export const signOutQuery = z.strictObject({
+  everywhere: z
+    .enum(["true", "false"])
+    .transform((text) => text === "true")
+    .optional(),
+});
+export const logoutBody = z.strictObject({ everywhere: z.boolean().optional() }).optional();
+
 export const logout = endpoint("gateway", "POST", "/auth/logout", {
-  body: z.strictObject({ everywhere: z.boolean().optional() }).optional(),
+  query: signOutQuery,
+  body: logoutBody,
   reply: z.object({ logged_out: z.literal(true), sessions_ended: z.number().int(), end_session_url: z.string().optional() }),
   auth: "none",
-  problems: ["csrf_failed"],
+  problems: ["csrf_failed", "session_store_unavailable"],
   summary: "End this session, or all of them.",
 });
 
@@ -55,11 +65,10 @@ export const sessionListQuery = z.strictObject({
   subject: z.string().min(1).max(256).optional(),
   limit: z
     .string()
-    .regex(/^[1-9][0-9]{0,2}$/, "must be from 1 to 200")
+    .regex(/^(?:[1-9][0-9]?|1[0-9]{2}|200)$/, "must be from 1 to 200")
     .transform(Number)
-    .refine((limit) => limit <= 200, "must be from 1 to 200")
     .optional(),
-  cursor: z.string().max(1024).optional(),
+  cursor: pageCursor.optional(),
 });
 
 export const sessionsOfQuery = z.strictObject({ subject: z.string().min(1).max(256) });

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isTlsOrLoopback } from "./loopback.ts";
 import type { Fault } from "./problem.ts";
 
 /**
@@ -14,16 +15,18 @@ export interface Setting<T> {
   readonly secret?: boolean;
   /** Text as it would stand in the environment; absent = no default (then the schema says whether it may be absent). */
   readonly default?: string;
+  /** What `npm start` takes instead where it is unset. */
+  readonly npmStart?: string;
 }
 
 export type SettingTable = Readonly<Record<string, Setting<unknown>>>;
 export type SettingsOf<T extends SettingTable> = { readonly [K in keyof T]: T[K] extends Setting<infer V> ? V : never };
 
-export const setting = <T>(
-  env: string,
-  schema: z.ZodType<T>,
-  more: { readonly description: string; readonly unit?: string; readonly secret?: boolean; readonly default?: string },
-): Setting<T> => ({ env, schema, ...more });
+export const setting = <T>(env: string, schema: z.ZodType<T>, more: Omit<Setting<T>, "env" | "schema">): Setting<T> => ({
+  env,
+  schema,
+  ...more,
+});
 
 /** `true` or `false`, nothing else: a misspelt switch must not fall to one side. */
 export const flag = (): z.ZodType<boolean> =>
@@ -44,6 +47,12 @@ export const commaList = (): z.ZodType<readonly string[]> =>
       .map((item) => item.trim())
       .filter((item) => item !== ""),
   ) as unknown as z.ZodType<readonly string[]>;
+
+const isOrigin = (text: string): boolean => /^https?:\/\/[^*]+$/.test(text) && URL.canParse(text) && new URL(text).origin === text;
+
+/** Comma list of origins, each of one host: no wildcard, no path. */
+export const originList = (example: string): z.ZodType<readonly string[]> =>
+  commaList().refine((items) => items.every(isOrigin), `must be origins, e.g. ${example}, without wildcards`);
 
 /** JSON of this shape; each fault is told with its place in the text. */
 export const jsonText = <T>(shape: z.ZodType<T>): z.ZodType<T> =>
@@ -76,4 +85,26 @@ export const readSettings = <T extends SettingTable>(
     else faults.push({ path: row.env, message: read.error.issues.map((issue) => issue.message).join("; ") });
   }
   return { values: values as SettingsOf<T>, faults };
+};
+
+/** Where the program runs; what is not dev or test is production. */
+export type Environment = "dev" | "test" | "production";
+
+/** Addresses, by setting, that production may not have: what goes to another machine goes over TLS. */
+export const plainAddresses = (addresses: Readonly<Record<string, string | undefined>>, environment: Environment): readonly Fault[] =>
+  Object.entries(addresses).flatMap(([path, address]) =>
+    environment !== "production" || address === undefined || isTlsOrLoopback(address)
+      ? []
+      : [{ path, message: "must be https unless on loopback, where ENVIRONMENT is production" }],
+  );
+
+/** What production says of a secret that may be set, by how weak it is found. */
+export const weakSecret = <T>(
+  path: string,
+  secret: T | undefined,
+  weakness: (secret: T) => string | undefined,
+  environment: Environment,
+): readonly Fault[] => {
+  const why = environment !== "production" || secret === undefined ? undefined : weakness(secret);
+  return why === undefined ? [] : [{ path, message: `${why}; make another (openssl rand -base64 32)` }];
 };

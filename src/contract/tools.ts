@@ -1,6 +1,9 @@
 import { z } from "zod";
 import { endpoint } from "./endpoint.ts";
-import { rpcRequest, rpcResponse } from "./json-rpc.ts";
+import { queryNumber } from "./ids.ts";
+import { reasons, type Reason } from "./authzen.ts";
+import { isProblemCode, type ProblemCode } from "./problem.ts";
+import { rpcRequest, rpcResponse, rpcStatuses } from "./json-rpc.ts";
 
 /** The tool protocol of the CRUD service: the contract's dialect. The standard endpoint `/mcp` is the SDK's. */
 
@@ -18,17 +21,45 @@ export type ToolDescriptor = z.infer<typeof toolDescriptor>;
 export const toolListReply = z.object({ tools: z.array(toolDescriptor), nextCursor: z.string().optional() });
 
 /** A limit that is no number is `invalid_limit`, like one that is out of range: the handler says so. */
-const listQuery = z.strictObject({ limit: z.string().transform(Number).or(z.number()).optional(), cursor: z.string().optional() });
+const listQuery = z.strictObject({
+  limit: z
+    .unknown()
+    .transform((given) => (given === undefined ? undefined : Number(queryNumber(given))))
+    .optional()
+    .meta({ type: "integer", minimum: 1, maximum: 500 }),
+  cursor: z.string().optional(),
+});
 const view = z.object({ view: z.string() });
-const list = { auth: "bearer" as const, scope: ["mcp.tools.discovery"] };
+const list = {
+  auth: "bearer" as const,
+  agents: "decided" as const,
+  scope: ["mcp.tools.discovery"],
+  headers: { "If-None-Match": z.string().optional() },
+  moreStatuses: [304],
+};
+/** A view may be closed to the caller: the tool protocol says a decision's reason as the code. */
+const listProblems = [
+  "unknown_client",
+  "invalid_limit",
+  "invalid_cursor",
+  "pdp_unavailable",
+  "decision_unavailable",
+  "access_denied",
+  ...reasons.filter((reason): reason is Reason & ProblemCode => isProblemCode(reason)),
+] as const;
 /** Faults of the envelope are answered as JSON-RPC, so the handler reads the body. Scopes depend on the method. */
-const call = { auth: "bearer" as const, ownBody: true as const };
+const call = {
+  auth: "bearer" as const,
+  agents: "decided" as const,
+  ownBody: { statuses: rpcStatuses },
+  headers: { "Idempotency-Key": z.string().max(256).optional() },
+};
 
 export const listTools = endpoint("crud", "GET", "/mcp/tools/list", {
   query: listQuery,
   reply: toolListReply,
   ...list,
-  problems: ["invalid_limit", "invalid_cursor", "pdp_unavailable"],
+  problems: listProblems,
   summary: "Tools that the caller may use.",
 });
 
@@ -37,7 +68,7 @@ export const listViewTools = endpoint("crud", "GET", "/mcp/{view}/tools/list", {
   query: listQuery,
   reply: toolListReply,
   ...list,
-  problems: ["unknown_view", "invalid_limit", "invalid_cursor", "pdp_unavailable"],
+  problems: ["unknown_view", ...listProblems],
   summary: "Tools of one view that the caller may use; health is always there.",
 });
 
@@ -80,16 +111,23 @@ export const explainTool = endpoint("crud", "GET", "/mcp/tools/explain", {
   query: z.strictObject({ tool: z.string(), view: z.string().optional(), user_id: z.string().optional(), agent_id: z.string().optional() }),
   reply: toolExplanation,
   auth: "bearer",
+  agents: "decided",
   scope: ["mcp.tools.discovery"],
   decision: "tool/explain",
-  problems: ["access_denied", "unknown_tool"],
+  problems: ["unknown_tool", "unknown_view"],
   summary: "Why a tool is, or is not, in somebody's list; nothing is called.",
 });
+
+/** Parts of the web client that a house switches on for groups. */
+export const uiModules = ["agents", "pdp"] as const;
+export type UiModule = (typeof uiModules)[number];
 
 /** Module switches of the web client, computed for the caller; a missing key is off. */
 export const uiConfig = endpoint("crud", "GET", "/configs/ui", {
   reply: z.object({ modules: z.record(z.string(), z.boolean()), brand: z.record(z.string(), z.string()) }),
   auth: "bearer",
+  agents: "never",
+  problems: ["membership_unavailable"],
   summary: "Which modules the signed-in person's client shows.",
 });
 

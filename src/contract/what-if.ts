@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { endpoint } from "./endpoint.ts";
 import { plainText } from "./ids.ts";
-import { policyRefusals, policyVersion } from "./policies.ts";
+import { examinedRefusals, policyVersion } from "./policies.ts";
 
 /** What a change would give and take, before anybody makes it. */
 
@@ -58,16 +58,8 @@ export const whatIf = endpoint("pdp", "POST", "/access/v1/what-if", {
     truncated: z.boolean(),
   }),
   auth: "bearer",
+  agents: "never",
   decision: "decisions/view_all",
-  problems: [
-    ...policyRefusals,
-    "not_found",
-    "policy_invalid",
-    "membership_unavailable",
-    "graph_unavailable",
-    "edge_not_allowed",
-    "cycle",
-    "cross_tenant",
-  ],
+  problems: [...examinedRefusals, "not_found", "policy_invalid", "unprocessable", "edge_not_allowed", "cycle", "cross_tenant"],
   summary: "What a change of edges, circumstances or policies gives to and takes from somebody; nothing is written.",
 });

@@ -1,12 +1,27 @@
 import { z } from "zod";
-import { commaList, flag, integer, setting, type SettingTable } from "#contract/setting.ts";
+import type { Fault } from "#contract/problem.ts";
+import {
+  commaList,
+  originList,
+  flag,
+  integer,
+  plainAddresses,
+  setting,
+  type Environment,
+  type SettingsOf,
+  type SettingTable,
+} from "#contract/setting.ts";
 
 /** Not part of this version: a switch that did nothing would mislead. */
-const notYet = (): z.ZodType<boolean> => flag().refine((value) => !value, "is not available in this version");
+const notYet = (): z.ZodType<boolean> =>
+  z.enum(["false"], { error: "is not available yet: false is all it may be" }).transform(() => false) as unknown as z.ZodType<boolean>;
 
 /** Settings of systems, tools and the tool protocol. */
 export const crudSettings = {
-  enableRouter: setting("MCP_ENABLE_ROUTER", notYet(), { description: "List short names with one oneOf schema each.", default: "false" }),
+  enableRouter: setting("MCP_ENABLE_ROUTER", notYet(), {
+    description: "Not yet. To list short names with one oneOf schema each.",
+    default: "false",
+  }),
   maxTools: setting("MCP_MAX_TOOLS", integer(1, 100_000).optional(), {
     description: "Most tools in the catalogue, health not counted; the first in order stay, the rest cannot be called. Unset: no cap.",
     unit: "tools",
@@ -39,10 +54,16 @@ export const crudSettings = {
     description: "Sessions and GET streams for clients of the 2025 protocol versions; false: lists and calls only.",
     default: "true",
   }),
+  sessionsPerPrincipal: setting("MCP_SESSIONS_PER_PRINCIPAL", integer(1, 10_000), {
+    description:
+      "Sessions and list subscriptions that one principal (a person with the agents that act for it) may hold in this process. Beyond it the longest unused one ends.",
+    unit: "sessions",
+    default: "16",
+  }),
   publicUrl: setting("MCP_PUBLIC_URL", z.url({ protocol: /^https?$/ }).optional(), {
     description: "Origin under which clients reach /mcp. Unset: the gateway's public origin.",
   }),
-  allowedOrigins: setting("MCP_ALLOWED_ORIGINS", commaList(), {
+  allowedOrigins: setting("MCP_ALLOWED_ORIGINS", originList("https://chat.example"), {
     description: "Origins whose pages may call /mcp besides the public one.",
     default: "",
   }),
@@ -51,3 +72,44 @@ export const crudSettings = {
       "Commands that external MCP systems may start: `node` or a bin of an installed dependency. Unset: in dev and test mcp-server-memory, else none.",
   }),
 } satisfies SettingTable;
+
+export type CrudConfig = SettingsOf<typeof crudSettings>;
+
+/** Commands that external systems may start. */
+export const allowedCommands = (config: Pick<CrudConfig, "stdioAllow">, environment: Environment): readonly string[] =>
+  config.stdioAllow ?? (environment === "production" ? [] : ["mcp-server-memory"]);
+
+/**
+ * Programs that run whatever they are told: who may name one of them in a file may run anything. By name, without what a
+ * system adds to it (`python3.13`, `bash.exe`).
+ */
+const runners: ReadonlySet<string> = new Set(
+  (
+    "sh ash bash dash zsh ksh mksh fish csh tcsh rbash busybox toybox cmd powershell pwsh env nohup nice timeout setsid stdbuf xargs find parallel " +
+    "sudo su doas ssh script expect strace gdb watch make awk gawk sed vi vim ed node nodejs deno bun npm npx pnpm pnpx yarn yarnpkg tsx corepack " +
+    "python pypy pip pipx uv uvx conda poetry perl ruby gem bundle irb php lua luajit tclsh r rscript julia groovy jshell java jrunscript go cargo dotnet " +
+    "osascript docker podman nerdctl kubectl systemd-run vite"
+  ).split(" "),
+);
+
+const plainName = (command: string): string =>
+  (command.split(/[/\\]/).at(-1) ?? "")
+    .toLowerCase()
+    .replace(/\.(?:exe|cmd|bat|ps1|js|mjs|cjs)$/, "")
+    .replace(/[-._]?\d[\d.]*w?$/, "");
+
+/** What no single row can say. */
+export const crudFaults = (config: CrudConfig, environment: Environment): readonly Fault[] => {
+  if (environment !== "production") return [];
+  const named = (config.stdioAllow ?? []).filter(
+    (command) => runners.has(plainName(command)) || !/^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(command),
+  );
+  return [
+    ...named.map((command) => ({
+      path: "MCP_STDIO_ALLOW",
+      message: `${command} may not be started where ENVIRONMENT is production: name the servers themselves, not a path, a shell or an interpreter that runs anything`,
+    })),
+    ...plainAddresses({ MCP_PUBLIC_URL: config.publicUrl }, environment),
+    ...config.allowedOrigins.flatMap((origin) => plainAddresses({ MCP_ALLOWED_ORIGINS: origin }, environment)),
+  ];
+};

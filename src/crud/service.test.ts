@@ -4,9 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { test, type TestContext } from "node:test";
+import type { StartFaults } from "#contract/start-faults.ts";
 import { readSettings } from "#contract/setting.ts";
-import { crudSettings } from "#crud/config.ts";
-import type { EventDraft } from "#events/change.ts";
+import { crudSettings } from "./config.ts";
+import { loadToolsDocument } from "./documents/tools-document.ts";
+import { loadUiDocument } from "./documents/ui-document.ts";
+import type { EventDraft } from "#events/event-draft.ts";
 import { agent, crudHouse, peopleTools } from "#testing/crud-house.ts";
 import { testEvents } from "#testing/events.ts";
 import { testAudiences } from "#testing/identity.ts";
@@ -147,6 +150,25 @@ test("streams are decided and refuse what they do not know", async (t) => {
   assert.equal((await house.crud.fetch(new Request("http://house.internal/events/config"))).status, 401);
 });
 
+test("a principal has so many streams at once, whichever they are; one that ends gives its place back", async (t) => {
+  const house = await crudHouse(t);
+  const closing: (() => Promise<void>)[] = [];
+  t.after(() => Promise.all(closing.map((close) => close())));
+  const open = async (path: string, options?: Parameters<typeof house.request>[1]): Promise<readonly [number, string | undefined]> => {
+    const response = await house.request(path, options);
+    if (response.status === 200) closing.push(async () => response.body?.cancel());
+    return [response.status, response.status === 200 ? undefined : ((await response.json()) as { code: string }).code];
+  };
+  const kinds = ["config", "workflow", "activity"];
+  for (let stream = 0; stream < 16; stream++) assert.deepEqual(await open(`/events/${kinds[stream % 3]}`), [200, undefined]);
+  for (const kind of kinds) assert.deepEqual(await open(`/events/${kind}`), [429, "too_many_streams"]);
+  await closing.pop()?.();
+  // What was refused for another cause takes no place.
+  assert.equal((await open("/events/config?evnt=tools"))[0], 422);
+  assert.deepEqual(await open("/events/config"), [200, undefined]);
+  assert.deepEqual(await open("/events/config"), [429, "too_many_streams"]);
+});
+
 const mfa = { id: "mfa", type: "step-up", properties: { acr_value: "strong", max_age_seconds: 300 } };
 
 test("a stream or a list that wants a stronger sign-in says so, however the decision says it", async (t) => {
@@ -159,6 +181,8 @@ test("a stream or a list that wants a stronger sign-in says so, however the deci
     const list = await house.rpc({ jsonrpc: "2.0", id: 1, method: "tools/list" }, { as: agent });
     assert.deepEqual([list.body.error?.code, list.body.error?.data.code], [-32001, "step_up_required"], JSON.stringify(list.body));
     assert.equal(list.body.error?.data.step_up?.level, "strong");
+    const rest = await house.request("/mcp/tools/list", { as: agent });
+    assert.deepEqual([rest.status, ((await rest.json()) as { code: string }).code], [401, "step_up_required"]);
   }
 });
 
@@ -260,6 +284,39 @@ test("the record of a call and the approval of a definition are told live", asyn
   const activity = await read("/events/activity?last_event_id=0&category=tool_call", /"outcome":"ok"/);
   assert.match(activity, new RegExp(`"act_id":"${called.headers.get("x-call-id") ?? ""}"`));
   assert.match(activity, /"agent_id":"agent:hr-assistant"/);
+});
+
+test("an open stream that shows everybody's ends when its reader may see only their own; one's own goes on", async (t) => {
+  const house = await crudHouse(t, { realEvents: true });
+  const { change } = await testEvents(t, house.database, { service: "crud" });
+  for (const [atFirst, end] of [
+    [true, /"type":"bye".*"reason":"revoked"/],
+    [false, /"reason":"seen"/],
+  ] as const) {
+    house.verdicts.set("activity:view_all", atFirst);
+    const stop = new AbortController();
+    const headers = { authorization: `Bearer ${await house.token({ sub: "person:ada" })}` };
+    const response = await house.crud.fetch(new Request("http://house.internal/events/config", { headers, signal: stop.signal }));
+    house.verdicts.set("activity:view_all", false);
+    const told = (reason: string): EventDraft => ({
+      type: "policy.activated",
+      tenant: "tenant:acme",
+      stream: "config",
+      kind: "policy",
+      key: reason,
+      data: { reason },
+    });
+    await change(async () => ({ result: undefined, events: [told("first")] }));
+    await change(async () => ({ result: undefined, events: [told("seen")] }));
+    let text = "";
+    for await (const chunk of response.body ?? []) {
+      text += Buffer.from(chunk as Uint8Array).toString();
+      if (end.test(text)) break;
+    }
+    stop.abort();
+    assert.match(text, end);
+    assert.equal(text.includes('"bye"'), atFirst);
+  }
 });
 
 test("the workflow stream is open before anything has run, and shows what is told of runs and tasks: one's own, those asked for", async (t) => {
@@ -372,22 +429,39 @@ test("switches of the catalogue: a cap that is never silent, and health alone of
   assert.match(await standard.text(), /"sallyport\/truncated":\{"kept":3,"total":4\}/);
 });
 
-test("faulty documents switch off what they describe and are told", async (t) => {
+test("faulty documents stop the start with every fault, its place and the word that was meant", async (t) => {
   const configFolder = await configWith(t, {
-    "tools.yaml": "apiVersion: tools/v1\nviews: [{ name: jsonrpc }]\n",
-    "ui.yaml": "apiVersion: ui/v1\nmodule: {}\n",
+    "tools.yaml": "apiVersion: tools/v1\nviews: [{ name: jsonrpc }]\noverides: {}\n",
+    "ui.yaml": "apiVersion: ui/v1\nmodules: { agnts: { groups: [group:x] } }\n",
   });
-  const house = await crudHouse(t, { configFolder });
-  const told = house.lines.filter((line) => line["event"] === "config_object_degraded").map((line) => line["name"]);
-  assert.deepEqual(told, ["tools", "ui"]);
+  const faultsOf = (load: Promise<unknown>): Promise<readonly string[]> =>
+    load.then(
+      () => [],
+      (error: StartFaults) => error.message.replaceAll(configFolder, "").split("\n"),
+    );
+  assert.deepEqual(await faultsOf(loadToolsDocument([configFolder])), [
+    "/tools.yaml:2:17 /views/0/name: must be [a-z][a-z0-9-]{0,30} and not jsonrpc, tools, mcp or config",
+    "/tools.yaml:3:1 /overides: is not known here (did you mean overrides?)",
+  ]);
+  assert.deepEqual(await faultsOf(loadUiDocument([configFolder])), [
+    "/ui.yaml:2:12 /modules/agnts: is not known here (did you mean agents?)",
+  ]);
+});
+
+test("what the demo says is added to what the house says, and taken away with it", async () => {
+  const config = fileURLToPath(new URL("../../config/", import.meta.url));
+  const [own, both] = await Promise.all([loadUiDocument([config]), loadUiDocument([config, join(config, "demo")])]);
   assert.deepEqual(
-    house.crud.degraded.map(({ kind, name }) => [kind, name]),
-    [
-      ["tools", "tools"],
-      ["ui", "ui"],
-    ],
+    [...own.modules.values()].flatMap((groups) => [...groups]),
+    [],
   );
-  assert.deepEqual(((await (await house.request("/configs/ui")).json()) as { modules: unknown }).modules, {});
+  assert.ok(both.modules.get("agents")?.has("group:people-ops"));
+  assert.deepEqual((await loadToolsDocument([config])).views, []);
+  assert.deepEqual(
+    (await loadToolsDocument([config, join(config, "demo")])).views.map(({ name }) => name),
+    ["hr"],
+  );
+  await assert.rejects(loadToolsDocument([join(config, "demo"), join(config, "demo")]), /names a view twice/);
 });
 
 test("settings out of range and switches that would do nothing are refused", () => {

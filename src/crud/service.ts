@@ -1,25 +1,27 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
-import type { SettingsOf } from "#contract/setting.ts";
 import type { Peer } from "#contract/ask.ts";
 import { crudHealth } from "#contract/tools.ts";
+import { startLoop } from "#http/loop.ts";
 import type { Authenticate } from "#authn/authenticate.ts";
-import type { Caller } from "#authn/caller.ts";
+import { bodyShareOf, type Caller } from "#authn/caller.ts";
 import type { HouseIdentity } from "#authn/house-identity.ts";
+import { createMetricsReader } from "#authn/metrics-reader.ts";
 import { createSealer, deriveKey, type HouseSecrets } from "#authn/seal.ts";
 import type { Recorder } from "#events/audit/entry.ts";
+import { logOf } from "#events/audit/leaf.ts";
 import type { References } from "#events/audit/references.ts";
 import type { Change } from "#events/change.ts";
 import type { LiveBus } from "#events/live-bus.ts";
+import { withOwnPages } from "#http/own-pages.ts";
 import { createRouter } from "#http/serve.ts";
 import type { Service } from "#http/service.ts";
-import type { Decider } from "#pdp/decide.ts";
+import type { Decider } from "#decide/decider.ts";
 import type { Database } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Tracing } from "#telemetry/tracing.ts";
-import type { crudSettings } from "./config.ts";
-import type { Degraded } from "./documents/degraded-lines.ts";
+import { allowedCommands, type CrudConfig } from "./config.ts";
 import { loadToolsDocument } from "./documents/tools-document.ts";
 import { loadUiDocument } from "./documents/ui-document.ts";
 import { sweepKeys } from "./mcp/call/idempotency.ts";
@@ -27,21 +29,22 @@ import { createCatalogueKeeper, type CatalogueKeeper } from "./mcp/catalogue-kee
 import { createContractDialect } from "./mcp/contract-dialect.ts";
 import { createHealthTool } from "./mcp/health-tool.ts";
 import { createHouseChecks, isUp } from "./mcp/house-checks.ts";
-import { createPageCursor } from "./mcp/page-cursor.ts";
+import { createSealedCursors } from "#authn/sealed-cursors.ts";
 import { settleDeadCall, type DeadAct } from "./mcp/recover.ts";
 import { serveExplanation } from "./mcp/serve-explanation.ts";
 import { createSources } from "./mcp/sources.ts";
 import { createStandardEndpoint } from "./mcp/standard/endpoint.ts";
 import { createListChanges } from "./mcp/standard/list-changes.ts";
+import type { Watch } from "./mcp/protocol-log.ts";
 import { createToolDesk, type ToolDeskParts } from "./mcp/tool-desk.ts";
 import { serveStreams } from "./streams.ts";
 import type { Placeholders } from "./systems/placeholders.ts";
 import { serveUiConfig } from "./ui-config.ts";
 
 export interface CrudParts {
-  readonly config: SettingsOf<typeof crudSettings>;
-  /** Holds `systems/`, `tools.yaml` and `ui.yaml`. */
-  readonly configFolder: string;
+  readonly config: CrudConfig;
+  /** Each may hold `systems/`, `tools.yaml` and `ui.yaml`; what a later one says is added. */
+  readonly configFolders: readonly string[];
   readonly dataFolder: string;
   /** Settings that a system's file may name, e.g. `DEMO_UPSTREAM_URL`; a known one without a value switches its systems off. */
   readonly placeholders: Placeholders;
@@ -66,6 +69,8 @@ export interface CrudParts {
   readonly houseSecrets: HouseSecrets;
   readonly publicOrigin: string;
   readonly environment: "dev" | "test" | "production";
+  /** Whether an address may read the metrics without a token; this machine always may. */
+  readonly isScraperListed?: (address: string) => boolean;
   readonly version: string;
   readonly log: Log;
   readonly metrics: Metrics;
@@ -80,38 +85,28 @@ export interface CrudService extends Service {
   /** Closes what dead processes left open. Called once all services answer; answers how many acts there were. */
   recover(): Promise<number>;
   readonly catalogue: CatalogueKeeper;
-  /** What did not load at this start; the rest is served. */
-  readonly degraded: readonly Degraded[];
 }
 
 const SWEEP_MS = 600_000;
 
-/** Systems, tools, the tool protocol in both dialects, live streams of configuration and activity. */
+/** Systems, tools, the tool protocol in both dialects, live streams of configuration and activity. Throws `StartFaults`. */
 export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
   const { config, log, metrics, now } = parts;
   const stop = new AbortController();
   const publicUrl = config.publicUrl ?? parts.publicOrigin;
   const isDev = parts.environment !== "production";
 
-  const [toolsDocument, uiDocument] = await Promise.all([
-    loadToolsDocument(join(parts.configFolder, "tools.yaml")),
-    loadUiDocument(join(parts.configFolder, "ui.yaml")),
-  ]);
-  const degraded = [
-    { kind: "tools", name: "tools", faults: toolsDocument.faults },
-    { kind: "ui", name: "ui", faults: uiDocument.faults },
-  ].filter(({ faults }) => faults.length > 0);
-  for (const { kind, name, faults } of degraded) log.error("config_object_degraded", { kind, name, errors: faults });
-
+  const [toolsDocument, uiDocument] = await Promise.all([loadToolsDocument(parts.configFolders), loadUiDocument(parts.configFolders)]);
   // Sources may change before the catalogue that is made of them is there.
   const hooks = { rebuild: (): void => {} };
   const sources = await createSources({
-    folder: join(parts.configFolder, "systems"),
+    folders: parts.configFolders.map((folder) => join(folder, "systems")),
     dataFolder: parts.dataFolder,
     placeholders: parts.placeholders,
     housePorts: new Set(parts.housePorts),
+    requiresTls: parts.environment === "production",
     withLoopback: !config.loopbackOnlyHealth,
-    stdioAllow: config.stdioAllow ?? (isDev ? ["mcp-server-memory"] : []),
+    stdioAllow: allowedCommands(config, parts.environment),
     tenants: parts.tenants,
     membership: parts.peers.membership,
     membershipAudience: parts.audiences.membership,
@@ -136,7 +131,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     builtIn: [health],
     tools: () => sources.tools,
     external: () => sources.external,
-    document: toolsDocument.document,
+    document: toolsDocument,
     maxTools: config.maxTools,
     log,
     metrics,
@@ -144,7 +139,10 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
   hooks.rebuild = () => catalogue.rebuild();
   catalogue.rebuild();
 
+  const { references } = parts.recorder;
+  const subjectRef: Watch["subjectRef"] = ({ tenant, sub }) => references.refOf(parts.database, logOf(tenant), sub).catch(() => undefined);
   const deskParts: ToolDeskParts = {
+    subjectRef,
     membership: parts.peers.membership,
     membershipAudience: parts.audiences.membership,
     secrets: parts.peers.secrets,
@@ -156,7 +154,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     publicOrigin: publicUrl,
     digestKey: deriveKey(parts.houseSecrets[0], "crud.digest.v1"),
     replySealer: createSealer(parts.houseSecrets, "crud.tool-reply"),
-    cursor: createPageCursor({ sealer: createSealer(parts.houseSecrets, "crud.page-cursor"), now }),
+    cursor: createSealedCursors<string>({ secrets: parts.houseSecrets, purpose: "crud.page-cursor", now, lifeMinutes: 15 }),
     callTimeoutMs: config.callTimeoutMs,
     maxDelegationDepth: config.maxDelegationDepth,
     maxCalls: config.maxCalls,
@@ -167,11 +165,12 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     now,
     log,
     metrics,
-    ...(parts.tracing === undefined ? {} : { tracing: parts.tracing }),
+    tracing: parts.tracing,
   };
   const desk = createToolDesk(deskParts);
   const router = createRouter<Caller>({
-    ...(parts.tracing === undefined ? {} : { tracing: parts.tracing }),
+    shareOf: bodyShareOf,
+    tracing: parts.tracing,
     name: "crud",
     authenticate: parts.authenticate,
     log,
@@ -179,17 +178,17 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     maxBodyBytes: config.maxBodyBytes,
   });
 
-  createContractDialect(router, { desk, maxBodyBytes: config.maxBodyBytes, log, metrics });
+  createContractDialect(router, { desk, maxBodyBytes: config.maxBodyBytes, log, metrics, subjectRef });
   serveExplanation(router, { ...deskParts, catalogue });
   const groupsParts = { membership: parts.peers.membership, membershipAudience: parts.audiences.membership, identity: parts.identity };
-  serveUiConfig(router, uiDocument.document, groupsParts);
+  serveUiConfig(router, uiDocument, groupsParts);
   serveStreams(router, {
     ...groupsParts,
     authenticate: parts.authenticate,
     decider: parts.decider,
     bus: parts.bus,
     database: parts.database,
-    references: parts.recorder.references,
+    references,
     stopping: stop.signal,
     now,
   });
@@ -202,6 +201,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
   const changes = createListChanges({ ...deskParts, bus: parts.bus });
   const standard = createStandardEndpoint(router, {
     desk,
+    subjectRef,
     changes,
     authenticate: parts.authenticate,
     decider: parts.decider,
@@ -211,29 +211,37 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     allowedOrigins: config.allowedOrigins,
     maxBodyBytes: config.maxBodyBytes,
     legacySessions: config.legacySessions,
+    sessionsPerPrincipal: config.sessionsPerPrincipal,
     version: parts.version,
     log,
     metrics,
     now,
   });
-  const sweep = setInterval(
-    () => void sweepKeys(parts.database).catch((cause: unknown) => log.warn("tool_keys_sweep_failed", { cause })),
-    SWEEP_MS,
-  ).unref();
+  const sweep = startLoop({
+    everyMs: SWEEP_MS,
+    work: () => sweepKeys(parts.database),
+    failed: (cause) => log.warn("tool_keys_sweep_failed", { cause }),
+  });
   let ended: Promise<void> | undefined;
   const end = async (): Promise<void> => {
     stop.abort();
-    clearInterval(sweep);
     changes[Symbol.dispose]();
     await standard[Symbol.asyncDispose]();
     await sources[Symbol.asyncDispose]();
+    await sweep[Symbol.asyncDispose]();
   };
+  const ready = async (): Promise<readonly string[]> => ((await isUp(parts.database.ready())) === "up" ? [] : ["database"]);
   const settleDead = (act: DeadAct): Promise<void> => settleDeadCall(act, deskParts);
 
   return {
     name: "crud",
-    fetch: (request) => router.fetch(request),
-    ready: async () => ((await isUp(parts.database.ready())) === "up" ? [] : ["database"]),
+    fetch: withOwnPages(router.fetch, {
+      ready,
+      metrics,
+      isListed: parts.isScraperListed ?? (() => false),
+      requireReader: createMetricsReader(parts.authenticate),
+    }),
+    ready,
     settleDead,
     recover: async () => {
       const count = await parts.recorder.recover(settleDead);
@@ -241,7 +249,6 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
       return count;
     },
     catalogue,
-    degraded: [...degraded, ...sources.degraded.map((one) => ({ kind: "system", ...one }))],
     [Symbol.asyncDispose]: () => (ended ??= end()),
   };
 };

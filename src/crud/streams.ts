@@ -4,13 +4,14 @@ import { auditCategories } from "#contract/events.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { Authenticate } from "#authn/authenticate.ts";
+import { createStreamShare } from "#authn/stream-share.ts";
 import { activityResponse } from "#events/activity.ts";
 import type { References } from "#events/audit/references.ts";
 import type { LiveBus } from "#events/live-bus.ts";
 import { streamResponse } from "#events/stream.ts";
 import { correlationIdOf } from "#http/correlation-id.ts";
 import type { Router } from "#http/serve.ts";
-import type { Decider } from "#pdp/decide.ts";
+import type { Decider } from "#decide/decider.ts";
 import type { Database } from "#store/database.ts";
 import { readSubject, type GroupsParts } from "./ui-config.ts";
 
@@ -24,7 +25,7 @@ export interface StreamsParts extends GroupsParts {
   readonly now: () => Date;
 }
 
-const shape = endpoint("crud", "GET", "/events", { reply: z.unknown(), auth: "bearer", summary: "Live events." });
+const shape = endpoint("crud", "GET", "/events", { reply: z.unknown(), auth: "bearer", agents: "never", summary: "Live events." });
 
 const configKinds: ReadonlySet<string> = new Set(["config", "tools", "delegation", "budget", "graph", "policy", "plugin", "session"]);
 const categories: ReadonlySet<string> = new Set(auditCategories);
@@ -60,15 +61,20 @@ export const serveStreams = (router: Router<Caller>, parts: StreamsParts): void 
     const may = async (): Promise<boolean> => {
       // The gateway's token is for opening the stream; the session behind it is the gateway's to watch, and it cuts the stream.
       if (caller.isHouseCall !== true && caller.expiresAt * 1000 <= parts.now().getTime()) return false;
-      const decided = await parts.decider.decide(caller, { type: "streams", action }, correlationId);
-      return parts.decider.refusal(caller, decided) === undefined;
+      const asked = { type: "streams", action, context: { background: true } };
+      const decided = await parts.decider.decide(caller, asked, correlationId);
+      if (parts.decider.refusal(caller, decided) !== undefined) return false;
+      // Whoever may not see everybody's any more comes back to a stream of their own.
+      return !all || (await seesAll(caller, correlationId, { background: true }));
     };
     await parts.decider.require(caller, { type: "streams", action }, correlationId);
+    const all = await seesAll(caller, correlationId, { showing: true });
     const url = new URL(request.url);
     return {
       caller,
       url,
       correlationId,
+      all,
       recheck: may,
       lastEventId: request.headers.get("last-event-id") ?? url.searchParams.get("last_event_id") ?? undefined,
       signal: AbortSignal.any([request.signal, parts.stopping]),
@@ -78,32 +84,45 @@ export const serveStreams = (router: Router<Caller>, parts: StreamsParts): void 
    * A stream opens to whoever may have it and shows one's own; with the right, the tenant's. Where that wants a fresh sign-in the
    * stream is one's own: a browser cannot sign in anew inside a stream, and `streams` itself answers 401 where it wants one.
    */
-  const seesAll = async (caller: Caller, correlationId: string): Promise<boolean> => {
-    const decided = await parts.decider.decide(caller, { type: "activity", action: "view_all", context: { showing: true } }, correlationId);
+  const seesAll = async (caller: Caller, correlationId: string, context: Readonly<Record<string, true>>): Promise<boolean> => {
+    const decided = await parts.decider.decide(caller, { type: "activity", action: "view_all", context }, correlationId);
     return parts.decider.refusal(caller, decided) === undefined;
   };
 
-  router.raw("GET", "/events/config", async (request) => {
-    const { caller, url, correlationId, recheck, lastEventId, signal } = await enter(request, "config");
+  const share = createStreamShare();
+  type Entered = Awaited<ReturnType<typeof enter>> & { readonly ended: () => void };
+  const serve = (action: "config" | "workflow" | "activity", open: (entered: Entered) => Promise<Response>): void =>
+    router.raw("GET", `/events/${action}`, async (request) => {
+      const entered = await enter(request, action);
+      const ended = share.claim(entered.caller);
+      try {
+        return await open({ ...entered, ended });
+      } catch (error) {
+        ended();
+        throw error;
+      }
+    });
+
+  serve("config", async ({ caller, url, all, recheck, lastEventId, signal, ended }) => {
     guardNames(url, ["event", "kind"]);
     const kinds = readFilter(url, ["event", "kind"], configKinds);
     return streamResponse({
       bus: parts.bus,
       stream: "config",
       tenant: caller.tenant,
-      subject: caller.agent ?? caller.sub,
-      seesAll: await seesAll(caller, correlationId),
+      subject: caller.sub,
+      seesAll: all,
       lastEventId,
       kinds,
       signal,
       recheck,
+      ended,
       reload: ["/api/membership/delegations", "/api/crud/mcp/tools/list"],
     });
   });
 
   // Whatever writes runs and tasks tells of them here; until something does, the stream is open and says only that it is.
-  router.raw("GET", "/events/workflow", async (request) => {
-    const { caller, url, correlationId, recheck, lastEventId, signal } = await enter(request, "workflow");
+  serve("workflow", async ({ caller, url, all, recheck, lastEventId, signal, ended }) => {
     guardNames(url, ["run_id", "workflow"]);
     const [runs, workflows] = [readFilter(url, ["run_id"]), readFilter(url, ["workflow"])];
     const fits = (wanted: ReadonlySet<string> | undefined, value: unknown): boolean =>
@@ -112,17 +131,17 @@ export const serveStreams = (router: Router<Caller>, parts: StreamsParts): void 
       bus: parts.bus,
       stream: "workflow",
       tenant: caller.tenant,
-      subject: caller.agent ?? caller.sub,
-      seesAll: await seesAll(caller, correlationId),
+      subject: caller.sub,
+      seesAll: all,
       lastEventId,
       only: ({ data }) => fits(runs, data["run_id"]) && fits(workflows, data["workflow"]),
       signal,
       recheck,
+      ended,
     });
   });
 
-  router.raw("GET", "/events/activity", async (request) => {
-    const { caller, url, correlationId, recheck, lastEventId, signal } = await enter(request, "activity");
+  serve("activity", async ({ caller, url, correlationId, all, recheck, lastEventId, signal, ended }) => {
     guardNames(url, ["category"]);
     const wanted = readFilter(url, ["category"], categories);
     return activityResponse({
@@ -131,12 +150,13 @@ export const serveStreams = (router: Router<Caller>, parts: StreamsParts): void 
       references: parts.references,
       tenant: caller.tenant,
       subject: caller.sub,
-      seesAll: await seesAll(caller, correlationId),
+      seesAll: all,
       lastEventId,
       categories: wanted,
       nameOf: async (id) => (await readSubject(id, caller.tenant, parts, correlationId))?.name,
       signal,
       recheck,
+      ended,
     });
   });
 };

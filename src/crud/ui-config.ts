@@ -43,7 +43,7 @@ export const serveUiConfig = (router: Router<Caller>, document: UiDocument, part
   router.serve(uiConfig, async ({ caller, correlationId }) => {
     const subject = await readSubject(caller.sub, caller.tenant, parts, correlationId);
     const groups = new Set(subject?.groups ?? []);
-    const on = Object.entries(document.modules).filter(([, rules]) => rules.groups.some((group) => groups.has(group)));
+    const on = [...document.modules].filter(([, seenBy]) => !seenBy.isDisjointFrom(groups));
     return { modules: Object.fromEntries(on.map(([name]) => [name, true])), brand: { ...document.brand } };
   });
 };

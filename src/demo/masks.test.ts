@@ -5,7 +5,7 @@ import { parse } from "yaml";
 import { employeeRows } from "./world.ts";
 
 test("the graph says of the people tools what their file hides: a what-if reads the one, a call the other", async () => {
-  const file = parse(await readFile(new URL("../../config/systems/people.demo.yaml", import.meta.url), "utf8")) as {
+  const file = parse(await readFile(new URL("../../config/demo/systems/people.demo.yaml", import.meta.url), "utf8")) as {
     readonly operations: Readonly<
       Record<string, { readonly mask?: readonly { readonly path: string; readonly action: string; readonly unlessAllowed?: string }[] }>
     >;

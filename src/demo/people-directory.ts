@@ -1,7 +1,8 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { z } from "zod";
-import { Problem, type Fault } from "#contract/problem.ts";
+import { Problem } from "#contract/problem.ts";
 import { correlationIdOf } from "#http/correlation-id.ts";
+import { faultsOf, queryFaultsOf } from "#contract/shape-faults.ts";
 import { listenService, loopbackHosts, type Listening } from "#http/listen.ts";
 import { asProblem, problemResponse } from "#http/problem-body.ts";
 import { readBytes } from "#http/read-bytes.ts";
@@ -55,9 +56,6 @@ const reply = (status: number, body: unknown, correlationId: string, headers: Re
     headers: { "content-type": "application/json", "cache-control": "no-store", "x-correlation-id": correlationId, ...headers },
   });
 
-const faultsOf = (error: z.ZodError, prefix: string): Fault[] =>
-  error.issues.map((issue) => ({ path: `${prefix}${issue.path.map(String).join("/")}`, message: issue.message }));
-
 const parseQuery = (url: URL): z.output<typeof listQuery> => {
   const given: Record<string, string> = {};
   for (const [name, value] of url.searchParams) {
@@ -66,14 +64,14 @@ const parseQuery = (url: URL): z.output<typeof listQuery> => {
     given[name] = value;
   }
   const read = listQuery.safeParse(given);
-  if (!read.success) throw new Problem("invalid_query", { errors: faultsOf(read.error, "query.") });
+  if (!read.success) throw new Problem("invalid_query", { errors: queryFaultsOf(read.error) });
   return read.data;
 };
 
 const parseSalary = async (request: Request): Promise<number> => {
   if (!/^application\/json\b/i.test(request.headers.get("content-type") ?? "")) throw new Problem("unsupported_media_type");
   const read = salaryBody.safeParse(parseStrictJson(await readBytes(request, MAX_BODY_BYTES)));
-  if (!read.success) throw new Problem("invalid_body", { errors: faultsOf(read.error, "/") });
+  if (!read.success) throw new Problem("invalid_body", { errors: faultsOf(read.error) });
   return read.data.salary;
 };
 

@@ -1,4 +1,7 @@
-import type { Person, SignIns } from "#authn/issuer/sign-ins.ts";
+import type { Person, SignIns } from "#issuer/sign-ins.ts";
+
+/** Whose token the banner shows how to get. */
+export const demoAgent = "agent:hr-assistant";
 
 /** Everybody's password in the demo world. */
 export const demoPassword = "sallyport";
@@ -60,5 +63,8 @@ export const demoSignIns: SignIns = {
     { clientId: "agent:hr-assistant", agent: "agent:hr-assistant", name: "HR assistant" },
     { clientId: "agent:reporter", agent: "agent:reporter", name: "Reporter" },
   ],
-  services: [{ clientId: "service:pep", name: "Demo enforcement point", scopes: ["authzen.pep", "authzen.search", "metrics.read"] }],
+  services: [
+    { clientId: "service:pep", name: "Demo enforcement point", scopes: ["authzen.pep", "authzen.search", "metrics.read"] },
+    { clientId: "service:pip", name: "Demo reader of facts", scopes: ["pip.read"] },
+  ],
 };

@@ -55,7 +55,7 @@ const service = (id: string, type: "mcp" | "internal" | "external", tenant: stri
   tenant_id: tenant,
   props: { service_type: type, trust: "operator", managed_by: "crud" },
 });
-/** What the tools of the people directory hide, as `config/systems/people.demo.yaml` says it. */
+/** What the tools of the people directory hide, as `config/demo/systems/people.demo.yaml` says it. */
 export const employeeRows = {
   resource_type: "employee",
   masks: [
@@ -70,7 +70,6 @@ const shared: SeedWorld = {
   tenantId: null,
   nodes: [
     service("people.demo", "external", null, "People directory"),
-    service("sallyport.local", "internal", null, "This house's own membership"),
     {
       id: "saas:people",
       kind: "SaaSApp",
@@ -82,16 +81,12 @@ const shared: SeedWorld = {
     tool(PEOPLE_TOOLS[0], "people.demo", null, "List employees", { ...employeeRows, ...reads }),
     tool(PEOPLE_TOOLS[1], "people.demo", null, "Get one employee", { ...employeeRows, ...reads }),
     tool(PEOPLE_TOOLS[2], "people.demo", null, "Change a salary", { ...employeeRows, mfa: true, ...writes }),
-    tool("sallyport.local.search_identities", "sallyport.local", null, "Search identities", reads),
-    tool("sallyport.local.shortest_path", "sallyport.local", null, "Shortest path between two nodes", reads),
   ],
   edges: [
     ...PEOPLE_TOOLS.map((id) => edge("PROVIDES", "people.demo", id)),
     edge("REQUIRES", PEOPLE_TOOLS[0], "saas:people", { scopes: ["people.read"] }),
     edge("REQUIRES", PEOPLE_TOOLS[1], "saas:people", { scopes: ["people.read"] }),
     edge("REQUIRES", PEOPLE_TOOLS[2], "saas:people", { scopes: ["people.read", "people.write"] }),
-    edge("PROVIDES", "sallyport.local", "sallyport.local.search_identities"),
-    edge("PROVIDES", "sallyport.local", "sallyport.local.shortest_path"),
   ],
 };
 
@@ -264,6 +259,11 @@ const acme = (now: Date): SeedWorld => ({
   ],
   edges: [
     ...acmeGroups.map(([id]) => edge("MEMBER_OF", id, ACME)),
+    edge("MEMBER_OF", "group:platform-admins", "role:administrator"),
+    edge("MEMBER_OF", "group:platform-admins", "role:security"),
+    edge("MEMBER_OF", "group:people-ops", "role:member"),
+    edge("MEMBER_OF", "group:people-ops", "role:operator"),
+    edge("MEMBER_OF", "group:analysts", "role:member"),
     ...acmePersons.flatMap(({ edges }) => edges),
     ...MEMORY_TOOLS.map((id) => edge("PROVIDES", "memory.demo", id)),
     edge("CONTROLLED_BY", "agent:hr-assistant", "person:ben", { level: "primary" }),

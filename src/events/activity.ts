@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import type { Database } from "#store/database.ts";
 import type { References } from "./audit/references.ts";
 import type { LiveBus } from "./live-bus.ts";
@@ -22,6 +23,7 @@ export interface ActivityOptions {
   readonly nameOf?: ((subjectId: string) => Promise<string | undefined>) | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly recheck?: (() => Promise<boolean>) | undefined;
+  readonly ended?: (() => void) | undefined;
   readonly bookmarkMs?: number | undefined;
 }
 
@@ -33,8 +35,8 @@ const MOST_REMEMBERED = 1_000;
  */
 export const activityResponse = async (options: ActivityOptions): Promise<Response> => {
   const { bus, database, references, tenant, subject, seesAll, categories } = options;
-  const own = (await references.resolve(database, tenant, new Set([subject]), { remember: true })).get(subject)?.ref ?? "";
-  const known = new Map<string, Readonly<Record<string, unknown>>>();
+  const own = await references.refOf(database, tenant, subject);
+  const known = new LRUCache<string, Readonly<Record<string, unknown>>>({ max: MOST_REMEMBERED });
 
   /** Who stands behind a reference: nobody any more once it is erased. */
   const personOf = async (ref: string): Promise<Readonly<Record<string, unknown>>> => {
@@ -44,8 +46,7 @@ export const activityResponse = async (options: ActivityOptions): Promise<Respon
     if (id === undefined) return { erased: true };
     // A name is a courtesy: without it the row is still true.
     const name = await options.nameOf?.(id).catch(() => undefined);
-    const person = { subject_id: id, ...(name === undefined ? {} : { name }) };
-    if (known.size >= MOST_REMEMBERED) known.clear();
+    const person = { subject_id: id, name };
     known.set(ref, person);
     return person;
   };
@@ -69,6 +70,7 @@ export const activityResponse = async (options: ActivityOptions): Promise<Respon
     only: categories === undefined ? undefined : (event) => categories.has(String(event.data["category"])),
     signal: options.signal,
     recheck: options.recheck,
+    ended: options.ended,
     present,
     bookmarkMs: options.bookmarkMs,
   });

@@ -4,9 +4,9 @@ import { statement, type Database } from "#store/database.ts";
 import { forEachDatabase } from "#testing/database.ts";
 import { silentLog } from "#telemetry/log.ts";
 import { cleanUp } from "#testing/clean-up.ts";
-import { testEvents } from "#testing/events.ts";
+import { kafkaInUse, testEvents } from "#testing/events.ts";
 import type { EntryDraft } from "./audit/entry.ts";
-import type { EventDraft } from "./change.ts";
+import type { EventDraft } from "./event-draft.ts";
 import { createRetention } from "./outbox-retention.ts";
 
 const event = (tenant: string, more: Partial<EventDraft> = {}): EventDraft => ({
@@ -202,35 +202,43 @@ const KEPT = statement<{ type: string; sink: string; topic: string; lane: number
 );
 const AGE = statement("t.age", "update events.outbox set at = at - interval '2 hours' where key = 'old'");
 
-forEachDatabase("what no stream shows is kept for other systems: about a reference, and not for ever", ["events"], async (t, database) => {
-  const { change } = await testEvents(t, database);
-  const kept = (more: Partial<EventDraft>): EventDraft => ({
-    type: "authz.decision",
-    tenant: "tenant:acme",
-    topic: "authz.decisions.v1",
-    key: "k",
-    data: { n: 1 },
-    ...more,
-  });
-  await change(async () => ({
-    result: undefined,
-    events: [kept({ about: "person:ben" }), kept({ about: "person:ben", data: { n: 2 } }), kept({ key: "old" }), event("tenant:acme")],
-  }));
-  const rows = await database.run(KEPT);
-  assert.equal(rows.length, 3);
-  const [first, second, old] = rows;
-  assert.deepEqual([first?.type, first?.sink, first?.topic], ["authz.decision", "kafka", "authz.decisions.v1"]);
-  assert.match(first?.subject ?? "", /^sr1\./);
-  assert.deepEqual(JSON.parse(first?.text ?? ""), { n: 1, subject_ref: first?.subject });
-  assert.deepEqual([second?.key, second?.lane], [first?.subject, first?.lane], "one subject, one lane");
-  assert.deepEqual([old?.key, old?.subject], ["old", null]);
-  assert.ok(!JSON.stringify(rows).includes("person:"));
-  await database.run(AGE);
-  const retention = createRetention({ database, log: silentLog, replayHours: 1 });
-  cleanUp(t, () => retention[Symbol.asyncDispose]());
-  assert.equal(await retention.sweep(), 1);
-  assert.deepEqual(
-    (await database.run(KEPT)).map(({ key }) => key),
-    [first?.subject, first?.subject],
-  );
-});
+forEachDatabase(
+  "what no stream shows is kept for a sink: about a reference, and not once there is none",
+  ["events"],
+  async (t, database) => {
+    const { change } = await testEvents(t, database, { sink: kafkaInUse });
+    const kept = (more: Partial<EventDraft>): EventDraft => ({
+      type: "signin.failed",
+      tenant: "tenant:acme",
+      key: "k",
+      data: { reason: "first" },
+      ...more,
+    });
+    await change(async () => ({
+      result: undefined,
+      events: [
+        kept({ about: "person:ben" }),
+        kept({ about: "person:ben", data: { reason: "second" } }),
+        kept({ key: "old" }),
+        event("tenant:acme", { type: "thing.changed" }),
+      ],
+    }));
+    const rows = await database.run(KEPT);
+    assert.equal(rows.length, 3);
+    const [first, second, old] = rows;
+    assert.deepEqual([first?.type, first?.sink, first?.topic], ["signin.failed", "kafka", "sessions.events.v1"]);
+    assert.match(first?.subject ?? "", /^sr1\./);
+    assert.deepEqual(JSON.parse(first?.text ?? ""), { reason: "first", subject_ref: first?.subject });
+    assert.deepEqual([second?.key, second?.lane], [first?.subject, first?.lane], "one subject, one lane");
+    assert.deepEqual([old?.key, old?.subject], ["old", null]);
+    assert.ok(!JSON.stringify(rows).includes("person:"));
+    await database.run(AGE);
+    const retention = createRetention({ database, log: silentLog, replayHours: 1 });
+    cleanUp(t, () => retention[Symbol.asyncDispose]());
+    assert.equal(await retention.sweep(), 1);
+    assert.deepEqual(
+      (await database.run(KEPT)).map(({ key }) => key),
+      [first?.subject, first?.subject],
+    );
+  },
+);

@@ -3,8 +3,9 @@ import type { Database, Sql } from "#store/database.ts";
 import type { AuditRecorder } from "./audit/recorder.ts";
 import type { Numbered } from "./audit/appender.ts";
 import { logOf } from "./audit/leaf.ts";
-import type { Change, EventDraft } from "./change.ts";
-import { emit, type StreamHead } from "./emit.ts";
+import type { Change } from "./change.ts";
+import type { EventDraft } from "./event-draft.ts";
+import { emit, type SinkInUse, type StreamHead } from "./emit.ts";
 import { createUuids } from "./uuid.ts";
 
 export interface ChangeParts {
@@ -13,13 +14,16 @@ export interface ChangeParts {
   readonly recorder: Pick<AuditRecorder, "writeIn" | "ended"> & Partial<Pick<AuditRecorder, "references">>;
   /** Told of the raised heads after the commit. */
   readonly bus: { announce(heads: readonly StreamHead[]): void };
+  /** Who takes events besides the streams; nobody unless given. */
+  readonly sink?: SinkInUse | undefined;
 }
 
 /**
  * The one way to alter state that others may hear of: callback, audit rows, events, one commit. A throw rolls all back.
- * After the commit the live bus is told, so that streams and caches of all processes hear of it.
+ * After the commit the live bus is told, so that streams and caches of all processes hear of it. Throws `event_backlog_full`
+ * when the sink has not taken anything for too long.
  */
-export const createChange = ({ database, recorder, bus }: ChangeParts): Change => {
+export const createChange = ({ database, recorder, bus, sink }: ChangeParts): Change => {
   const newId = createUuids(() => new Date());
   /** References of whom the events are about, tenant by tenant in one order, so that two cannot wait for one another. */
   const nameSubjects = async (sql: Sql, events: readonly EventDraft[]) => {
@@ -47,8 +51,9 @@ export const createChange = ({ database, recorder, bus }: ChangeParts): Change =
         undo("rolled_back");
         const changed = await work(sql);
         if (changed.entries !== undefined && changed.entries.length > 0) written = await recorder.writeIn(sql, changed.entries);
-        const events = changed.events ?? [];
-        heads = await emit(sql, events, newId, await nameSubjects(sql, events));
+        const events = (changed.events ?? []).filter(({ stream }) => stream !== undefined || sink !== undefined);
+        if (events.length > 0) sink?.requireRoom();
+        heads = await emit(sql, events, { newId, refOf: await nameSubjects(sql, events), sink });
         return changed.result;
       });
       recorder.ended(written, "committed");

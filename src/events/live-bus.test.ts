@@ -6,7 +6,8 @@ import { createMetrics } from "#telemetry/metrics.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { forEachDatabase } from "#testing/database.ts";
 import { testEvents } from "#testing/events.ts";
-import type { Change, EventDraft } from "./change.ts";
+import type { Change } from "./change.ts";
+import type { EventDraft } from "./event-draft.ts";
 import { createLiveBus, type BusFrame, type BusSubscribe, type LiveBus } from "./live-bus.ts";
 import { createRetention } from "./outbox-retention.ts";
 
@@ -249,18 +250,6 @@ forEachDatabase("a bus that ends says goodbye to its subscribers", ["events"], a
   const late = read(bus);
   await late.done;
   assert.deepEqual(late.frames, []);
-});
-
-forEachDatabase("watchers hear that a stream moved", ["events"], async (t, database) => {
-  const { bus, change } = await testEvents(t, database);
-  const moved: bigint[] = [];
-  const stop = bus.watch("tenant:acme", "config", (version) => moved.push(version));
-  await tell(change, 1);
-  await tell(change, 2, { tenant: "tenant:globex" });
-  await until(() => moved.includes(1n));
-  stop();
-  await tell(change, 3);
-  assert.ok(moved.every((version) => version === 1n));
 });
 
 forEachDatabase("the bus knows when it cannot vouch for what it shows", ["events"], async (t, database) => {

@@ -29,8 +29,6 @@ export interface BusSubscribe {
 export interface LiveBus {
   /** Each event once, in order, from after the given id; what cannot be given is said by `resync`, never skipped. */
   subscribe(options: BusSubscribe): Subscription;
-  /** Told when a stream moves; for caches that must hear of changes. May be told of a version twice. */
-  watch(tenant: string, stream: string, moved: (version: bigint) => void): () => void;
   /** Version of a stream as the table has it now; lists carry it as `stream_seq`. 0 = nothing yet (of `activity` -1). */
   head(tenant: string, stream: string): Promise<bigint>;
   /** True when the heads were confirmed by the table within 3 s. When false, caches must be bypassed. */
@@ -61,7 +59,6 @@ export const createLiveBus = async (parts: LiveBusParts): Promise<LiveBus> => {
   const { database, log, metrics } = parts;
   const source = createStreamSource(database);
   const hubs = new Map<string, { readonly tenant: string; readonly stream: string; readonly hub: StreamHub }>();
-  const watchers = new Map<string, { readonly tenant: string; readonly stream: string; readonly moved: Set<(version: bigint) => void> }>();
   /** Readers by stream name, of all tenants. */
   const open = new Map<string, number>();
   let confirmedAt = Number.NEGATIVE_INFINITY;
@@ -75,17 +72,12 @@ export const createLiveBus = async (parts: LiveBusParts): Promise<LiveBus> => {
   const fault = (error: unknown): void => log.warn("bus_read_failed", { cause: error });
 
   const moved = (heads: readonly StreamHead[]): void => {
-    for (const { tenant, stream, version } of heads) {
-      const key = keyOf(tenant, stream);
-      apart(() => hubs.get(key)?.hub.reached(version));
-      for (const tell of watchers.get(key)?.moved ?? []) tell(version);
-    }
+    for (const { tenant, stream, version } of heads) apart(() => hubs.get(keyOf(tenant, stream))?.hub.reached(version));
   };
   const hints = await createHeadHints({ database, log, heard: moved });
 
   const poll = async (): Promise<void> => {
-    const asked = [...hubs.values(), ...watchers.values()];
-    moved(await source.heads(asked));
+    moved(await source.heads([...hubs.values()]));
     confirmedAt = performance.now();
   };
   const round = (): void => {
@@ -149,16 +141,6 @@ export const createLiveBus = async (parts: LiveBusParts): Promise<LiveBus> => {
             count(stream, -1);
           }
         },
-      };
-    },
-    watch: (tenant, stream, tell) => {
-      const key = keyOf(tenant, stream);
-      const held = watchers.get(key) ?? { tenant, stream, moved: new Set() };
-      watchers.set(key, held);
-      held.moved.add(tell);
-      return () => {
-        held.moved.delete(tell);
-        if (held.moved.size === 0 && watchers.get(key) === held) watchers.delete(key);
       };
     },
     head: async (tenant, stream) => (await source.heads([{ tenant, stream }]))[0]?.version ?? (stream === "activity" ? -1n : 0n),

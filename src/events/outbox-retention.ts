@@ -1,4 +1,4 @@
-import { AsyncLocalStorage } from "node:async_hooks";
+import { startLoop } from "#http/loop.ts";
 import { statement, type Database } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 
@@ -16,21 +16,23 @@ const RAISE_OLDEST = statement(
   "events.retention_raise",
   "update events.stream_head set oldest = greatest(oldest, $3) where tenant = $1 and stream = $2",
 );
-/** Rows that another system still waits for stay. */
+/** Rows that a configured sink has not taken stay, those that it refused too; once it is configured no more nobody waits for them. */
 const DELETE = statement<{ n: number }>(
   "events.retention_delete",
   `with gone as (
      delete from events.outbox where tenant = $1 and stream = $2 and version >= $3 and version < $4
-       and (sink is null or sent_at is not null) returning 1)
+       and (sink is null or sent_at is not null or not $5) returning 1)
    select count(*)::int as n from gone`,
 );
 
-/** Rows for other systems alone: what was sent, and what nobody came for in all that time. */
+/** The same for rows that no stream shows, and for those that were waited for when their stream's window left them behind. */
 const DELETE_KEPT = statement<{ n: number }>(
   "events.retention_delete_kept",
   `with gone as (
      delete from events.outbox where seq in (
-       select seq from events.outbox where stream is null and at < clock_timestamp() - make_interval(hours => $1) order by seq limit $2)
+       select o.seq from events.outbox o left join events.stream_head h on h.tenant = o.tenant and h.stream = o.stream
+       where o.sink is not null and o.at < clock_timestamp() - make_interval(hours => $1) and (o.sent_at is not null or not $3)
+         and (o.stream is null or o.version < h.oldest) order by o.seq limit $2)
      returning 1)
    select count(*)::int as n from gone`,
 );
@@ -39,6 +41,8 @@ export interface RetentionParts {
   readonly database: Database;
   readonly log: Log;
   readonly replayHours: number;
+  /** Whether a sink is configured. */
+  readonly hasSink?: boolean;
   /** Newest events of each stream that stay however old they are; default 10000. */
   readonly keepNewest?: number;
   /** Default 10 minutes. */
@@ -57,8 +61,7 @@ const AT_ONCE = 5_000n;
 export const createRetention = (parts: RetentionParts): Retention => {
   const { database, log } = parts;
   const keep = BigInt(parts.keepNewest ?? 10_000);
-  const apart = AsyncLocalStorage.snapshot();
-  let sweeping: Promise<unknown> = Promise.resolve();
+  const hasSink = parts.hasSink === true;
 
   const sweep = async (): Promise<number> => {
     let gone = 0;
@@ -69,26 +72,21 @@ export const createRetention = (parts: RetentionParts): Retention => {
       await database.run(RAISE_OLDEST, [tenant, stream, old.last + 1n]);
       for (let from = old.first; from <= old.last; from += AT_ONCE) {
         const to = from + AT_ONCE > old.last + 1n ? old.last + 1n : from + AT_ONCE;
-        const [deleted] = await database.run(DELETE, [tenant, stream, from, to]);
+        const [deleted] = await database.run(DELETE, [tenant, stream, from, to, hasSink]);
         gone += deleted?.n ?? 0;
       }
     }
     for (;;) {
-      const [deleted] = await database.run(DELETE_KEPT, [parts.replayHours, Number(AT_ONCE)]);
+      const [deleted] = await database.run(DELETE_KEPT, [parts.replayHours, Number(AT_ONCE), hasSink]);
       gone += deleted?.n ?? 0;
       if ((deleted?.n ?? 0) < Number(AT_ONCE)) return gone;
     }
   };
 
-  const timer = setInterval(() => {
-    sweeping = apart(sweep).catch((error: unknown) => log.warn("outbox_retention_failed", { cause: error }));
-  }, parts.everyMs ?? 600_000).unref();
-
-  return {
-    sweep,
-    [Symbol.asyncDispose]: async () => {
-      clearInterval(timer);
-      await sweeping;
-    },
-  };
+  const loop = startLoop({
+    everyMs: parts.everyMs ?? 600_000,
+    work: sweep,
+    failed: (cause) => log.warn("outbox_retention_failed", { cause }),
+  });
+  return { sweep, [Symbol.asyncDispose]: () => loop[Symbol.asyncDispose]() };
 };

@@ -1,5 +1,6 @@
 import { Buffer } from "node:buffer";
 import { createHmac, hkdfSync } from "node:crypto";
+import { LRUCache } from "lru-cache";
 
 /** What a reference is made from; the version of a secret stays outside. `key` is decoded. */
 export interface ReferredSecret {
@@ -46,12 +47,11 @@ const count = (value: number): Buffer => {
  * keys are kept.
  */
 export const createResourceRef = (parts: { readonly salt: Buffer; readonly kid: string }): ResourceRef => {
-  const keys = new Map<string, Buffer>();
+  const keys = new LRUCache<string, Buffer>({ max: MAX_TENANT_KEYS });
   const keyOf = (tenant: string): Buffer => {
     const held = keys.get(tenant);
     if (held !== undefined) return held;
     const made = Buffer.from(hkdfSync("sha256", parts.salt, Buffer.alloc(0), `${LABEL}/${tenant}`, 32));
-    if (keys.size >= MAX_TENANT_KEYS) keys.clear();
     keys.set(tenant, made);
     return made;
   };

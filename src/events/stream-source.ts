@@ -92,7 +92,7 @@ const ACTS = statement<ActRow>(
 const given = (members: Readonly<Record<string, unknown>>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null && value !== undefined));
 
-const NUMBERS = ["duration_ms", "rows_in", "rows_out", "settle", "left"] as const;
+const NUMBERS = ["duration_ms", "rows_out", "settle", "left"] as const;
 
 const actOf = (row: ActRow): StreamEvent => ({
   seq: row.seq,

@@ -5,7 +5,8 @@ import type { Database } from "#store/database.ts";
 import { Problem } from "#contract/problem.ts";
 import { forEachDatabase } from "#testing/database.ts";
 import { testEvents } from "#testing/events.ts";
-import type { Change, EventDraft } from "./change.ts";
+import type { Change } from "./change.ts";
+import type { EventDraft } from "./event-draft.ts";
 import type { LiveBus } from "./live-bus.ts";
 import { streamResponse, type StreamOptions } from "./stream.ts";
 

@@ -18,6 +18,8 @@ export interface StreamOptions {
   readonly signal?: AbortSignal | undefined;
   /** May the reader still read? Asked each 60 s and when policy or sessions change; false ends the stream. */
   readonly recheck?: (() => Promise<boolean>) | undefined;
+  /** Called once when the stream is over, whoever ended it; not where none began. */
+  readonly ended?: (() => void) | undefined;
   /** REST paths that hold what a lost window would have told. */
   readonly reload?: readonly string[] | undefined;
   /** Last touch on what is shown of an event, e.g. names of persons. */
@@ -51,7 +53,7 @@ const eventText = (event: StreamEvent, shown: Readonly<Record<string, unknown>>)
       type: event.type,
       seq: Number(event.seq),
       at: shown["at"] ?? event.at,
-      ...(event.correlationId === undefined ? {} : { correlation_id: event.correlationId }),
+      correlation_id: event.correlationId,
     }),
   });
 
@@ -113,6 +115,7 @@ export const streamResponse = async (options: StreamOptions): Promise<Response> 
         if (!open) return;
         open = false;
         timers.forEach(clearInterval);
+        options.ended?.();
         signal.removeEventListener("abort", close);
         leave.abort();
         wake();

@@ -1,43 +1,31 @@
+import { startLoop, type Loop } from "#http/loop.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 
-/** Work that comes round by itself; each task is measured, and none runs over itself. */
+/** Work that comes round by itself; each task is measured. */
 export interface Background {
   every(milliseconds: number, task: string, work: () => Promise<void>): void;
   stop(): Promise<void>;
 }
 
 export const createBackground = (parts: { readonly metrics: Metrics; readonly log: Log }): Background => {
-  const timers = new Set<NodeJS.Timeout>();
-  const running = new Set<Promise<void>>();
-  const run = async (task: string, work: () => Promise<void>): Promise<void> => {
+  const loops: Loop[] = [];
+  const measured = async (task: string, work: () => Promise<void>): Promise<void> => {
     const started = performance.now();
-    let status = "ok";
-    await work().catch((cause: unknown) => {
-      status = "error";
-      parts.log.warn("background_task_failed", { task, cause });
-    });
-    parts.metrics.count("bff_background_tasks_total", { task_type: task, status });
-    parts.metrics.observe("bff_background_task_duration_seconds", { task_type: task }, (performance.now() - started) / 1000);
+    let status = "error";
+    try {
+      await work();
+      status = "ok";
+    } finally {
+      parts.metrics.count("bff_background_tasks_total", { task_type: task, status });
+      parts.metrics.observe("bff_background_task_duration_seconds", { task_type: task }, (performance.now() - started) / 1000);
+    }
   };
   return {
-    every: (milliseconds, task, work) => {
-      let isRunning = false;
-      const timer = setInterval(() => {
-        if (isRunning) return;
-        isRunning = true;
-        const round = run(task, work).finally(() => {
-          isRunning = false;
-          running.delete(round);
-        });
-        running.add(round);
-      }, milliseconds);
-      timer.unref();
-      timers.add(timer);
+    every: (everyMs, task, work) => {
+      const failed = (cause: unknown): void => parts.log.warn("background_task_failed", { task, cause });
+      loops.push(startLoop({ everyMs, work: () => measured(task, work), failed }));
     },
-    stop: async () => {
-      for (const timer of timers) clearInterval(timer);
-      await Promise.all(running);
-    },
+    stop: async () => void (await Promise.all(loops.map((loop) => loop[Symbol.asyncDispose]()))),
   };
 };

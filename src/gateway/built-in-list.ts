@@ -1,5 +1,6 @@
 import type { BuiltIn, BuiltInHandler } from "./built-in.ts";
-import { createClientRouteFinder } from "./web-client/client-routes.ts";
+import { verdictOf } from "./auth/verdict.ts";
+import { clientPageAt } from "./web-client/client-pages.ts";
 
 /** Handlers of the gateway's own paths. */
 export interface BuiltInHandlers {
@@ -16,6 +17,7 @@ export interface BuiltInHandlers {
   readonly exposition: BuiltInHandler;
   readonly ingestion: BuiltInHandler;
   readonly wellKnown: Readonly<Record<"jwks" | "authzen" | "resource" | "mcp", BuiltInHandler>>;
+  readonly eventSchema: BuiltInHandler;
   readonly asset: BuiltInHandler;
 }
 
@@ -35,8 +37,8 @@ export const builtInList = (handlers: BuiltInHandlers): readonly BuiltIn[] => [
     methods: { POST: handlers.backchannelLogout },
     rates: { POST: "anonymous" },
   },
-  { id: "auth.verify", path: "/auth/verify", methods: {}, any: handlers.verify, anyHost: true },
-  { id: "auth.verify", path: "/auth/forward", methods: {}, any: handlers.verify, anyHost: true },
+  { id: "auth.verify", path: "/auth/verify", methods: {}, any: handlers.verify, asProblem: verdictOf, anyHost: true },
+  { id: "auth.verify", path: "/auth/forward", methods: {}, any: handlers.verify, asProblem: verdictOf, anyHost: true },
   { id: "oauth.token", path: "/oauth/token", methods: { POST: handlers.token }, rates: both },
   { id: "health", path: "/api/v1/health", methods: { GET: handlers.health.overall }, anyHost: true, isNeverShed: true },
   { id: "health.redis", path: "/api/v1/health/redis", methods: { GET: handlers.health.redis }, anyHost: true, isNeverShed: true },
@@ -60,6 +62,7 @@ export const builtInList = (handlers: BuiltInHandlers): readonly BuiltIn[] => [
     methods: { GET: handlers.wellKnown.mcp },
     rates: both,
   },
+  { id: "events.schema", path: "/api/v1/events/schemas/{type}", methods: { GET: handlers.eventSchema }, rates: both },
   { id: "web.asset", path: "/assets/*", methods: { GET: handlers.asset } },
 ];
 
@@ -67,6 +70,7 @@ const prefixes = [
   "/auth",
   "/oauth",
   "/assets",
+  "/api/v1/events/schemas",
   "/api/v1/health",
   "/api/v1/metrics",
   "/metrics",
@@ -74,8 +78,6 @@ const prefixes = [
   "/api/auth/session",
 ] as const;
 
-const screenOf = createClientRouteFinder();
-
-/** True for a path that belongs to the gateway itself, served or not; the web client's screens are its own too. */
+/** True for a path that belongs to the gateway itself, served or not; the web client's pages are its own too. */
 export const isBuiltInPath = (path: string): boolean =>
-  prefixes.some((prefix) => path === prefix || path.startsWith(`${prefix}/`)) || screenOf(path) !== undefined;
+  prefixes.some((prefix) => path === prefix || path.startsWith(`${prefix}/`)) || clientPageAt(path) !== undefined;

@@ -19,6 +19,8 @@ export interface BuiltIn {
   readonly methods: Partial<Record<Exclude<InboundMethod, "HEAD" | "OPTIONS">, BuiltInHandler>>;
   /** Every method counts as this one; for checks made on behalf of other requests. */
   readonly any?: BuiltInHandler;
+  /** How its faults are told; absent: as they are. */
+  readonly asProblem?: (error: unknown) => Problem;
   /** Limit by the client's address, per method (HEAD counts as GET); absent = the path is free, or its handler limits. */
   readonly rates?: Partial<Record<InboundMethod, AddressClass>>;
   /** True: never shed; probes must tell a busy process from a dead one. */

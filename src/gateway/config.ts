@@ -1,12 +1,12 @@
 import { BlockList, isIP } from "node:net";
+import { LRUCache } from "lru-cache";
 import { z } from "zod";
 import { personScopes } from "#authn/scopes.ts";
+import { isLoopbackHost } from "#contract/loopback.ts";
 import type { Fault } from "#contract/problem.ts";
-import { commaList, flag, integer, setting, type SettingsOf, type SettingTable } from "#contract/setting.ts";
-import { isLoopbackHost } from "./front-door/public-origins.ts";
+import { commaList, flag, integer, originList, setting, weakSecret, type SettingsOf, type SettingTable } from "#contract/setting.ts";
+import { exampleWeakness } from "#contract/weak-secret.ts";
 import { ratesSchema } from "./limits/rate-classes.ts";
-
-const isOrigin = (text: string): boolean => /^https?:\/\//.test(text) && URL.canParse(text) && new URL(text).origin === text;
 
 /** The widest ranges that belong to one owner: 10.0.0.0/8 and fc00::/7. Wider ones, also in halves, trust the internet. */
 const WIDEST = { 4: 8, 6: 7 } as const;
@@ -49,14 +49,13 @@ export const createNetworks = (ranges: readonly string[]): ((address: string) =>
     else list.addSubnet(address, Number(bits), family);
   }
   // The list makes an object of each address that it is asked about; the same few peers ask again and again.
-  const known = new Map<string, boolean>();
+  const known = new LRUCache<string, boolean>({ max: MOST_KNOWN });
   return (address) => {
     const held = known.get(address);
     if (held !== undefined) return held;
     const family = isIP(address);
     if (family === 0) return false;
     const isInside = list.check(address, family === 6 ? "ipv6" : "ipv4");
-    if (known.size >= MOST_KNOWN) known.clear();
     known.set(address, isInside);
     return isInside;
   };
@@ -64,32 +63,24 @@ export const createNetworks = (ranges: readonly string[]): ((address: string) =>
 
 /** Settings of the gateway. */
 export const gatewaySettings = {
-  publicOrigins: setting(
-    "PUBLIC_ORIGINS",
-    commaList().refine((items) => items.every(isOrigin), "must be origins, e.g. https://app.example"),
-    {
-      description:
-        "Origins under which browsers and clients reach the gateway; the first names the house's tokens. Unset: localhost, 127.0.0.1 and [::1] at the gateway's port.",
-      default: "",
-    },
-  ),
+  publicOrigins: setting("PUBLIC_ORIGINS", originList("https://app.example"), {
+    description:
+      "Origins under which browsers and clients reach the gateway; the first names the house's tokens. Unset: localhost, 127.0.0.1 and [::1] at the gateway's port.",
+    default: "",
+  }),
   routesFile: setting("ROUTES_FILE", z.string().min(1).optional(), {
     description: "The route table. Unset: routes.yaml in the configuration folder.",
   }),
   webFolder: setting("WEB_DIST_DIR", z.string().min(1).optional(), {
     description: "Folder of the built web client. Unset: web/dist of this installation.",
   }),
-  tlsCertFile: setting("TLS_CERT_FILE", z.string().min(1).optional(), {
-    description: "Certificate chain (PEM). With TLS_KEY_FILE the gateway serves HTTPS.",
-  }),
-  tlsKeyFile: setting("TLS_KEY_FILE", z.string().min(1).optional(), { description: "Private key (PEM) of TLS_CERT_FILE." }),
   trustedProxies: setting("TRUSTED_PROXIES", networks(), {
     description:
       "Addresses or CIDR ranges of proxies whose forwarding headers count: what they ask at /auth/verify, and for whom they ask. A range wider than /8 (IPv4) or /7 (IPv6) is refused.",
     default: "",
   }),
   metricsAllow: setting("METRICS_ALLOW", networks(), {
-    description: "Addresses or CIDR ranges that may read /metrics without a token. Loopback always may.",
+    description: "Addresses or CIDR ranges that may read /metrics of any service without a token. Loopback always may.",
     default: "",
   }),
   sessionStore: setting("SESSION_STORE", z.enum(["database", "redis"]), {
@@ -204,8 +195,6 @@ export type GatewayConfig = SettingsOf<typeof gatewaySettings>;
 /** What no single row can say. */
 export const gatewayFaults = (config: GatewayConfig, environment: "dev" | "test" | "production"): readonly Fault[] => {
   const faults: Fault[] = [];
-  if ((config.tlsCertFile === undefined) !== (config.tlsKeyFile === undefined))
-    faults.push({ path: "TLS_CERT_FILE, TLS_KEY_FILE", message: "go together" });
   if (config.sessionIdleSeconds > config.sessionAbsoluteSeconds)
     faults.push({ path: "SESSION_IDLE_S", message: "must not be longer than SESSION_ABSOLUTE_S" });
   const plain = config.publicOrigins.filter((origin) => origin.startsWith("http:"));
@@ -213,7 +202,7 @@ export const gatewayFaults = (config: GatewayConfig, environment: "dev" | "test"
     faults.push({ path: "PUBLIC_ORIGINS", message: "must be https unless on loopback: cookies are sent over TLS alone" });
   if (plain.length > 0 && plain.length < config.publicOrigins.length)
     faults.push({ path: "PUBLIC_ORIGINS", message: "must all be https, or all http" });
-  if (environment === "production" && plain.length > 0 && plain.length === config.publicOrigins.length)
+  if (environment === "production" && plain.length > 0 && plain.every((origin) => isLoopbackHost(new URL(origin).host)))
     faults.push({ path: "PUBLIC_ORIGINS", message: "http on loopback alone is for ENVIRONMENT dev and test" });
   if (environment === "production" && config.publicOrigins.length === 0) faults.push({ path: "PUBLIC_ORIGINS", message: "must be set" });
   return faults;
@@ -231,5 +220,6 @@ export const redisFaults = (
   const faults: Fault[] = [];
   if (url.protocol !== "rediss:") faults.push({ path: "REDIS_URL", message: "must be rediss:// (TLS) unless on loopback" });
   if (url.password === "") faults.push({ path: "REDIS_URL", message: "must hold a password unless on loopback" });
+  else faults.push(...weakSecret("REDIS_URL", decodeURIComponent(url.password), exampleWeakness, environment));
   return faults;
 };

@@ -1,23 +1,23 @@
 import { STATUS_CODES } from "node:http";
-import { Problem } from "#contract/problem.ts";
+import type { Problem } from "#contract/problem.ts";
 import { asProblem, problemResponse } from "#http/problem-body.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Span, Tracing } from "#telemetry/tracing.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Answer } from "./answer.ts";
-import { asksVerdict, verdictOf } from "./auth/verdict.ts";
 import { requireHandler, type BuiltIns } from "./built-in.ts";
 import { guardMarks } from "./canonical-path.ts";
 import { echoRequestId } from "./facade/request-id.ts";
+import { frontDoorProblem } from "./front-door/front-door-problem.ts";
 import { inboundMethods, type Inbound } from "./front-door/inbound.ts";
 import type { Corridor } from "./front-door/raw-server.ts";
-import type { HeldRoutes } from "./join/routes-in-force.ts";
+import type { HeldRoutes } from "./routes-in-force/routes-in-force.ts";
 import type { Load } from "./limits/load.ts";
 import type { RateDoor } from "./limits/rate-door.ts";
 import { withSecurityHeaders } from "./security-headers.ts";
-import { problemPage, wantsHtml } from "./plain-page.ts";
+import { acceptsHtml, problemPage } from "./plain-page.ts";
 import type { ServeRoute } from "./serve-route.ts";
-import { isReserved } from "./web-client/client-routes.ts";
+import { isReserved } from "./web-client/client-pages.ts";
 import type { WebClient } from "./web-client/web-client.ts";
 
 export interface CorridorParts {
@@ -41,7 +41,13 @@ const toStart = { href: "/", text: "Go to the start page" };
 interface Served {
   endpoint: string;
   route?: string;
+  /** How a fault on the way is told. */
+  asProblem: (error: unknown) => Problem;
 }
+
+/** A page load by a browser, of an address where pages are: a person looks at what it is told. */
+const isForPerson = (method: string, accept: string | undefined, path: string): boolean =>
+  method === "GET" && acceptsHtml(accept) && !isReserved(path);
 
 /** In place of a status: nobody waited for one. */
 const CLIENT_CLOSED = "client_closed";
@@ -59,9 +65,9 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
     const headers = { "retry-after": "1" };
     if (parts.load.isOverOf(clientAddress)) {
       parts.metrics.count("bff_rate_limit_violations_total", { client_id: "in_flight" });
-      throw new Problem("rate_limited", { detail: "Too many requests of this address are under way.", headers });
+      throw frontDoorProblem("rate_limited", { detail: "Too many requests of this address are under way.", headers });
     }
-    if (parts.load.isOver) throw new Problem("overloaded", { headers });
+    if (parts.load.isOver) throw frontDoorProblem("overloaded", { headers });
   };
 
   const serve = async (inbound: Inbound, served: Served): Promise<Answer> => {
@@ -70,9 +76,10 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
     if (own !== undefined) {
       served.endpoint = own.builtIn.id;
       served.route = own.builtIn.path;
+      served.asProblem = own.builtIn.asProblem ?? asProblem;
     }
     if (own?.builtIn.isNeverShed !== true) guardLoad(inbound);
-    if (inbound.origin === undefined && own?.builtIn.anyHost !== true) throw new Problem("misdirected_host");
+    if (inbound.origin === undefined && own?.builtIn.anyHost !== true) throw frontDoorProblem("misdirected_host");
     if (own !== undefined) {
       guardMarks(target, []);
       const handler = requireHandler(own.builtIn, inbound.method);
@@ -105,8 +112,7 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
         code: problem.code,
         cause: problem.options.cause ?? problem,
       });
-    const isForPerson = inbound.method === "GET" && wantsHtml(inbound) && !isReserved(inbound.target.path);
-    return isForPerson && problem.status === 400
+    return problem.status === 400 && isForPerson(inbound.method, inbound.headers.get("accept"), inbound.target.path)
       ? problemPage(problem, inbound.correlationId, toStart)
       : problemResponse(problem, inbound.correlationId);
   };
@@ -122,7 +128,7 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
       status,
       duration_ms: Math.round(seconds * 10_000) / 10,
       correlation_id: correlationId,
-      ...(traceId === undefined ? {} : { trace_id: traceId }),
+      trace_id: traceId,
     });
   };
 
@@ -146,7 +152,7 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
   return {
     handle: (inbound) => {
       const started = performance.now();
-      const served: Served = { endpoint: "unmatched" };
+      const served: Served = { endpoint: "unmatched", asProblem };
       return traced(inbound, served, async (span) => {
         let answer: Answer;
         try {
@@ -157,7 +163,7 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
             observe(inbound.method, served.endpoint, CLIENT_CLOSED, started, inbound.correlationId);
             return new Response(null, { status: 400 });
           }
-          const problem = asksVerdict(inbound.target.path) ? verdictOf(error) : asProblem(error);
+          const problem = served.asProblem(error);
           if (problem.status >= 500) span.fail(problem.code);
           answer = fail(problem, inbound, served.endpoint);
         }
@@ -166,10 +172,13 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
       });
     },
     refuse: (fault, head) => {
-      const problem = asksVerdict(head.rawTarget ?? "") ? verdictOf(fault) : fault;
+      const path = head.rawTarget?.split(/[?#]/, 1)[0] ?? "";
+      const { asProblem: told = asProblem } = parts.builtIns.find(path)?.builtIn ?? {};
+      const problem = told(fault);
       observe(head.method, "unmatched", String(problem.status), performance.now(), head.correlationId);
-      const answer =
-        head.isForPerson === true ? problemPage(problem, head.correlationId, toStart) : problemResponse(problem, head.correlationId);
+      const answer = isForPerson(head.method, head.accept, path)
+        ? problemPage(problem, head.correlationId, toStart)
+        : problemResponse(problem, head.correlationId);
       return withSecurityHeaders(answer, head);
     },
     unparsed: (problem) => {

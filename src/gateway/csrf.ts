@@ -46,7 +46,7 @@ export const createCsrfDoor = (parts: { readonly keys: SessionKeys; readonly met
     parts.metrics.count("bff_csrf_violations_total", { reason });
     parts.metrics.count("bff_security_events_total", { event_type: "csrf_rejected", severity: "warning" });
     parts.log.warn("csrf_rejected", { reason, correlation_id: inbound.correlationId });
-    throw new Problem("csrf_failed", { members: { reason }, ...(detail === undefined ? {} : { detail }) });
+    throw new Problem("csrf_failed", { members: { reason }, detail });
   };
   return {
     guard: (inbound, record, mode = "headers", method = inbound.method) => {

@@ -1,23 +1,22 @@
 import { Problem } from "#contract/problem.ts";
 import type { Recorder } from "#events/audit/entry.ts";
-import type { Asker, Decided, DecideAsk, Decider } from "#pdp/decide.ts";
+import type { Decided } from "#decide/obligations.ts";
+import type { Asker, DecideAsk, Decider } from "#decide/decider.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import { noTracing, type Tracing } from "#telemetry/tracing.ts";
 import type { EndByDecision } from "./end-by-decision.ts";
 import type { Inbound, InboundMethod } from "./front-door/inbound.ts";
-import { readBytes } from "./read-body.ts";
+import { readBody } from "./read-body.ts";
 import { clientOf } from "./recognise.ts";
-import { askOfRoute, decideRouteQuestion, mappingOf, routeRefusal } from "./route-question.ts";
+import { askOfRoute, mappingOf, metByRow } from "./route-question.ts";
 import type { Route } from "./routes/route-table.ts";
 import type { SessionRecord } from "./sessions/session-store.ts";
 
 export interface DecideRouteParts {
   readonly decider: Decider;
   readonly recorder: Recorder;
-  readonly publicOrigin: string;
   readonly endByDecision: EndByDecision;
-  readonly now: () => Date;
   readonly metrics: Metrics;
   readonly tracing?: Tracing;
   readonly log: Log;
@@ -34,10 +33,15 @@ export interface RouteRequest {
   readonly method: InboundMethod;
 }
 
-/** A permit, and the body if the decision had to read it: those bytes are what is forwarded. */
+/** A permit, and the body if the decision had to read it: those bytes are what goes on. */
 export interface RoutePermit {
-  readonly body: Uint8Array | undefined;
+  readonly body: Uint8Array<ArrayBuffer> | undefined;
+  /** Asks the same of an answer under way, because time went on: a permit leaves no record. Throws like the decision. */
+  readonly again: () => Promise<void>;
 }
+
+/** Where nobody is asked. */
+export const freePass: RoutePermit = { body: undefined, again: async () => undefined };
 
 /** The most of a body that is read for a decision. */
 export const MAX_DECIDED_BODY_BYTES = 65_536;
@@ -60,12 +64,12 @@ export const createDecideRoute = (parts: DecideRouteParts): DecideRoute => {
       actor: {
         subject: asker.sub,
         kind: asker.agent === undefined ? (asker.sub.startsWith("service:") ? "service" : "person") : "agent",
-        ...(asker.agent === undefined ? {} : { agent_id: asker.agent }),
-        ...(asker.clientId === undefined ? {} : { client_id: asker.clientId }),
-        ...(request.record === undefined ? {} : { session_ref: request.record.ref }),
+        agent_id: asker.agent,
+        client_id: asker.clientId,
+        session_ref: request.record?.ref,
       },
       via: { service: "gateway", route_id: route.id },
-      resource: { type: ask.type, ...(ask.id === undefined ? {} : { id: ask.id }) },
+      resource: { type: ask.type, id: ask.id },
       decisionId: decided.decisionId,
       correlationId: inbound.correlationId,
       data: { action: ask.action, method: request.method, reason: decided.reason ?? "access_denied" },
@@ -80,7 +84,7 @@ export const createDecideRoute = (parts: DecideRouteParts): DecideRoute => {
       parts.metrics.count("bff_authz_requests_total", { resource: question.type, action: question.action, decision });
     try {
       const decided = await tracing.span("pdp.decide", {}, () =>
-        decideRouteQuestion(parts.decider, request.asker, question, request.inbound.correlationId),
+        parts.decider.decide(request.asker, question, request.inbound.correlationId),
       );
       count(decided.decision ? "allow" : "deny");
       return decided;
@@ -92,22 +96,28 @@ export const createDecideRoute = (parts: DecideRouteParts): DecideRoute => {
     }
   };
 
-  return async (request) => {
-    const { route, inbound, captures } = request;
-    if (route.row.authz === "none") return { body: undefined };
-    if (mappingOf(route, request.method) === undefined)
-      parts.metrics.count("bff_authz_requests_total", { resource: route.id, action: request.method, decision: "NoMapping" });
-    const { question, body } = await askOfRoute({ ...request, captures, client: clientOf(inbound) }, () =>
-      readBytes(inbound, MAX_DECIDED_BODY_BYTES),
-    );
+  const require = async (request: RouteRequest, question: DecideAsk): Promise<void> => {
+    const { inbound } = request;
     const decided = await ask(request, question);
     if (await parts.endByDecision(request.record, decided.obligations, inbound.correlationId)) {
       await recordDenial(request, question, decided);
       throw new Problem("unauthenticated", { members: { decision_id: decided.decisionId } });
     }
-    const refusal = routeRefusal(decided, request.asker, inbound.origin ?? parts.publicOrigin, parts.now());
-    if (refusal === undefined) return { body };
+    const refusal = parts.decider.refusal(request.asker, decided, { meets: metByRow, publicOrigin: inbound.origin });
+    if (refusal === undefined) return;
     await recordDenial(request, question, decided);
     throw refusal;
+  };
+
+  return async (request) => {
+    const { route, inbound, captures } = request;
+    if (route.row.authz === "none") return freePass;
+    if (mappingOf(route, request.method) === undefined)
+      parts.metrics.count("bff_authz_requests_total", { resource: route.id, action: request.method, decision: "NoMapping" });
+    const { question, body } = await askOfRoute({ ...request, captures, client: clientOf(inbound) }, () =>
+      readBody(inbound, MAX_DECIDED_BODY_BYTES),
+    );
+    await require(request, question);
+    return { body, again: () => require(request, { ...question, context: { ...question.context, background: true } }) };
   };
 };

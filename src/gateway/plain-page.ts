@@ -1,17 +1,16 @@
 import type { Problem } from "#contract/problem.ts";
+import { problemDetails } from "#contract/problem-details.ts";
+import { escapeHtml as escape, housePage, housePageStyle } from "#http/house-page.ts";
 import type { Inbound } from "./front-door/inbound.ts";
-
-const escapes: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
-const escape = (text: string): string => text.replace(/[&<>"']/g, (character) => escapes[character] ?? character);
-
-const page = (title: string, body: string, head = ""): string =>
-  `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark"><title>${escape(title)}</title>${head}</head><body>${body}</body></html>`;
 
 const html = (text: string, status: number, headers: Headers): Response => {
   headers.set("content-type", "text/html; charset=utf-8");
   headers.set("cache-control", "no-store");
   // No sandbox: it would keep the page from refreshing itself and give its links a foreign origin.
-  headers.set("content-security-policy", "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+  headers.set(
+    "content-security-policy",
+    `default-src 'none'; style-src ${housePageStyle}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+  );
   return new Response(text, { status, headers });
 };
 
@@ -27,19 +26,20 @@ export const isForeignNavigation = (inbound: Inbound): boolean => {
   return inbound.method === "GET" && isNavigation(inbound) && site !== undefined && site !== "same-origin" && site !== "none";
 };
 
-export const wantsHtml = (inbound: Inbound): boolean => (inbound.headers.get("accept") ?? "").includes("text/html");
+export const acceptsHtml = (accept = ""): boolean => accept.includes("text/html");
+export const wantsHtml = (inbound: Inbound): boolean => acceptsHtml(inbound.headers.get("accept"));
 
-/** A refusal for a person who looks at it, without script or style: what happened, its ids, and the way on. */
+/** A refusal for a person who looks at it, without script: what happened, its ids, and the way on. */
 export const problemPage = (problem: Problem, correlationId: string, way: { readonly href: string; readonly text: string }): Response => {
   const headers = new Headers(problem.options.headers);
   const body = [
     `<h1>${escape(problem.title)}</h1>`,
-    problem.options.detail === undefined ? "" : `<p>${escape(problem.options.detail)}</p>`,
+    `<p>${escape(problem.options.detail ?? problemDetails[problem.code])}</p>`,
     `<p><a href="${escape(way.href)}">${escape(way.text)}</a></p>`,
-    `<p><small>${escape(problem.code)} · ${escape(correlationId)}</small></p>`,
+    `<p class="ids"><code>${escape(problem.code)}</code><br><code>${escape(correlationId)}</code></p>`,
   ].join("");
   if (problem.status === 503 && !headers.has("retry-after")) headers.set("retry-after", "1");
-  return html(page(problem.title, body), problem.status, headers);
+  return html(housePage(problem.title, body), problem.status, headers);
 };
 
 /**
@@ -47,4 +47,4 @@ export const problemPage = (problem: Problem, correlationId: string, way: { read
  * which this page makes by itself, once.
  */
 export const refreshPage = (status: 200 | 401 = 200, headers = new Headers()): Response =>
-  html(page("One moment", "<p>One moment …</p>", '<meta http-equiv="refresh" content="0">'), status, headers);
+  html(housePage("One moment", "<p>One moment …</p>", '<meta http-equiv="refresh" content="0">'), status, headers);

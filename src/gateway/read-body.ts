@@ -1,5 +1,7 @@
 import type { z } from "zod";
 import { Problem } from "#contract/problem.ts";
+import { LARGE_BODY_BYTES, type BodyShare } from "#http/body-shares.ts";
+import { faultsOf } from "#contract/shape-faults.ts";
 import { guardPlainBody } from "#http/plain-body.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
 import type { Inbound } from "./front-door/inbound.ts";
@@ -26,35 +28,45 @@ export const guardContentType = (inbound: Inbound, accepted: readonly string[]):
   }
 };
 
-/** The request with a body of which nobody reads more than `limit` bytes: a row's own limit holds for what the gateway reads itself too. */
-export const limitBody = (inbound: Inbound, limit: number): Inbound =>
-  inbound.body === undefined ? inbound : { ...inbound, body: { ...inbound.body, limit } };
+/**
+ * The request with a body of which nobody reads more than `limit` bytes, and a large one only in its caller's turn: a row's own limit holds
+ * for what the gateway reads itself too.
+ */
+export const limitBody = (inbound: Inbound, limit: number, share: BodyShare): Inbound =>
+  inbound.body === undefined ? inbound : { ...inbound, body: { ...inbound.body, limit, share } };
 
-/** The request with a body that has been read: whoever looks into it again finds the same bytes. */
-export const withReadBody = (inbound: Inbound, bytes: Uint8Array): Inbound => ({
-  ...inbound,
-  body: {
-    length: bytes.byteLength,
-    whole: async () => Buffer.from(bytes),
-    stream: () => new Blob([new Uint8Array(bytes)]).stream(),
-    failure: () => undefined,
-  },
-});
+/** The request with the body that a door has read, if one has: whoever looks into it next finds the same bytes. */
+export const withReadBody = (inbound: Inbound, bytes: Uint8Array<ArrayBuffer> | undefined): Inbound =>
+  bytes === undefined
+    ? inbound
+    : {
+        ...inbound,
+        body: {
+          length: bytes.byteLength,
+          whole: async () => bytes,
+          stream: () => new Blob([bytes]).stream(),
+          failure: () => undefined,
+        },
+      };
 
 /**
  * Reads a body of at most `limit` bytes, as it was meant: one that is compressed is not what its bytes say. Throws `body_too_large`,
- * `unsupported_media_type`, or why the body could not be read.
+ * `unsupported_media_type`, `rate_limited`, or why the body could not be read.
  */
-export const readBytes = async (inbound: Inbound, most: number): Promise<Uint8Array> => {
+export const readBody = async (inbound: Inbound, most: number): Promise<Uint8Array<ArrayBuffer>> => {
   if (inbound.body === undefined) return new Uint8Array();
   guardPlainBody(inbound.headers.get("content-encoding"));
   const limit = Math.min(most, inbound.body.limit ?? most);
   if ((inbound.body.length ?? 0) > limit) throw new Problem("body_too_large");
+  if (inbound.body.length !== undefined && inbound.body.length <= LARGE_BODY_BYTES) return inbound.body.whole();
+  const isLarge = (bytes: number): boolean => bytes > LARGE_BODY_BYTES;
+  if (isLarge(inbound.body.length ?? 0)) await inbound.body.share?.take();
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of inbound.body.stream()) {
     size += chunk.byteLength;
     if (size > limit) throw new Problem("body_too_large");
+    if (isLarge(size)) await inbound.body.share?.take();
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
@@ -63,9 +75,8 @@ export const readBytes = async (inbound: Inbound, most: number): Promise<Uint8Ar
 /** Reads a JSON body for the gateway's own endpoints; without a body the shape is held against `undefined`. */
 export const readJson = async <T extends z.ZodType>(inbound: Inbound, shape: T, limit = 65_536): Promise<z.output<T>> => {
   guardContentType(inbound, ["application/json"]);
-  const bytes = await readBytes(inbound, limit);
+  const bytes = await readBody(inbound, limit);
   const read = shape.safeParse(bytes.byteLength === 0 ? undefined : parseStrictJson(bytes));
   if (read.success) return read.data;
-  const errors = read.error.issues.map((issue) => ({ path: `/${issue.path.map(String).join("/")}`, message: issue.message }));
-  throw new Problem("invalid_body", { errors });
+  throw new Problem("invalid_body", { errors: faultsOf(read.error) });
 };

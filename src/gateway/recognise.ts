@@ -1,9 +1,11 @@
+import { LRUCache } from "lru-cache";
 import type { Caller } from "#authn/caller.ts";
 import { requireScope } from "#authn/caller.ts";
 import type { VerifyBearer } from "#authn/house-identity.ts";
 import { Problem } from "#contract/problem.ts";
-import type { Asker } from "#pdp/decide.ts";
+import type { Asker } from "#decide/decider.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
+import { bearerChallenge } from "./challenge.ts";
 import type { Inbound } from "./front-door/inbound.ts";
 import type { PublicOrigins } from "./front-door/public-origins.ts";
 import { fillPath } from "./routes/route-pattern.ts";
@@ -59,12 +61,12 @@ const askerOfSession = (record: SessionRecord, scopes: ReadonlySet<string>): Ask
   tenant: record.tenant,
   amr: record.amr,
   scopes,
-  ...(record.acr === undefined ? {} : { acr: record.acr }),
-  ...(record.authTime === undefined ? {} : { authTime: record.authTime }),
+  acr: record.acr,
+  authTime: record.authTime,
 });
 
 /** Tool endpoints are entered by agents and by our own clients; any other client is unknown there. */
-const isToolEndpoint = (path: string): boolean => path === "/mcp" || path.startsWith("/mcp/") || path.startsWith("/api/crud/mcp/");
+const isToolEndpoint = (path: string): boolean => /^(?:\/api\/crud)?\/mcp(?:\/|$)/.test(path);
 
 /** What a row asks of a valid token. Throws `insufficient_scope`, `unknown_client`. */
 export const guardBearer = (
@@ -80,12 +82,11 @@ export const guardBearer = (
 };
 
 export const createRecogniser = (parts: RecogniseParts): Recogniser => {
-  const verifiers = new Map<string, VerifyBearer>();
+  const verifiers = new LRUCache<string, VerifyBearer>({ max: MAX_VERIFIERS });
   const sessionScopes = new Set(parts.sessionScopes);
   const verifier = (audiences: readonly string[]): VerifyBearer => {
     const key = audiences.join(" ");
     const made = verifiers.get(key) ?? parts.verifierFor(audiences);
-    if (verifiers.size >= MAX_VERIFIERS) verifiers.clear();
     verifiers.set(key, made);
     return made;
   };
@@ -98,17 +99,8 @@ export const createRecogniser = (parts: RecogniseParts): Recogniser => {
 
   const challenge = (error: unknown, inbound: Inbound, route: Route, captures: ReadonlyMap<string, string>): never => {
     if (!(error instanceof Problem) || error.status !== 401) throw error;
-    const resource = route.row.bearer?.resource;
     const origin = inbound.origin ?? parts.origins.first;
-    const metadata =
-      resource === undefined ? [] : [`resource_metadata="${origin}/.well-known/oauth-protected-resource${fillPath(resource, captures)}"`];
-    const scopes = route.row.bearer?.scopes ?? [];
-    const said = [
-      ...(error.code === "unauthenticated" ? [] : ['error="invalid_token"']),
-      ...metadata,
-      ...(scopes.length === 0 ? [] : [`scope="${scopes.join(" ")}"`]),
-    ];
-    const value = `Bearer${said.length === 0 ? "" : ` ${said.join(", ")}`}`;
+    const value = bearerChallenge({ route, captures, origin }, error.code === "unauthenticated" ? undefined : "invalid_token");
     throw new Problem(error.code, { ...error.options, headers: { ...error.options.headers, "www-authenticate": value } });
   };
 

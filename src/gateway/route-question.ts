@@ -1,23 +1,22 @@
 import { isIPv4 } from "node:net";
-import type { Obligation } from "#contract/authzen.ts";
 import { faultOfJson } from "#contract/json-members.ts";
 import { Problem } from "#contract/problem.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
-import { whyRefused, type Asker, type Decided, type DecideAsk, type Decider } from "#pdp/decide.ts";
-import { endsSession } from "./end-by-decision.ts";
+import type { DecideAsk } from "#decide/decider.ts";
+import type { Meetable } from "#decide/obligations.ts";
 import type { InboundMethod } from "./front-door/inbound.ts";
 import { readsBody, resolveMapping } from "./routes/authz-mapping.ts";
 import type { RowMethod } from "./routes/route-row.ts";
 import type { Route } from "./routes/route-table.ts";
 import type { SourcedMapping } from "./routes/row-mappings.ts";
 import { clientName } from "./sessions/client-name.ts";
-import { networkOf } from "./sessions/session-keys.ts";
+import { coarseNetworkOf } from "./sessions/session-keys.ts";
 
 /** What a row asks the decision point about one request. */
 export interface RouteQuestion {
   readonly question: DecideAsk;
   /** The body, where deciding had to read it: those bytes are what is forwarded. */
-  readonly body: Uint8Array | undefined;
+  readonly body: Uint8Array<ArrayBuffer> | undefined;
 }
 
 /** Where a request comes from, coarsely: its network and the name of its program. */
@@ -28,7 +27,7 @@ export interface AskingClient {
 
 /** Network of an address, /24 or /48, or `unknown`: nearer than that is nobody's business but the audit log's. */
 const clientNetwork = (address: string): string => {
-  const network = networkOf(address);
+  const network = coarseNetworkOf(address);
   if (network === undefined) return "unknown";
   return isIPv4(`${network}.0`) ? `${network}.0/24` : `${network}::/48`;
 };
@@ -48,7 +47,7 @@ export const askOfRoute = async (
     readonly captures: ReadonlyMap<string, string>;
     readonly client: AskingClient;
   },
-  readBody: () => Promise<Uint8Array>,
+  readBody: () => Promise<Uint8Array<ArrayBuffer>>,
 ): Promise<RouteQuestion> => {
   const { route, method, captures, client } = request;
   const mapped = mappingOf(route, method);
@@ -60,31 +59,18 @@ export const askOfRoute = async (
   const question: DecideAsk = {
     type: resolved.type,
     action: resolved.action,
+    meets: metByRow,
     properties: resolved.properties,
     context: {
       route: route.id,
       method,
       client: { network: clientNetwork(client.address), user_agent: clientName(client.userAgent) },
     },
-    ...(resolved.id === undefined ? {} : { id: resolved.id }),
-    ...(Object.keys(resolved.claimed).length === 0 ? {} : { claimed: resolved.claimed }),
+    id: resolved.id,
+    claimed: Object.keys(resolved.claimed).length === 0 ? undefined : resolved.claimed,
   };
   return { question, body };
 };
 
-/** Asks; whatever is no clean answer is `decision_unavailable`. */
-export const decideRouteQuestion = async (decider: Decider, asker: Asker, question: DecideAsk, correlationId: string): Promise<Decided> => {
-  try {
-    return await decider.decide(asker, question, correlationId);
-  } catch (cause) {
-    throw cause instanceof Problem && cause.code === "decision_unavailable" ? cause : new Problem("decision_unavailable", { cause });
-  }
-};
-
-/** What a permit may oblige a gateway to beside a fresh sign-in: a data scope is met by the service behind. */
-const canMeet = (obligation: Obligation): boolean =>
-  obligation.type === "custom" || obligation.type === "data_scope" || endsSession(obligation);
-
-/** Why a decision does not open the route, or `undefined` when it does. */
-export const routeRefusal = (decided: Decided, asker: Asker, publicOrigin: string, now: Date): Problem | undefined =>
-  whyRefused(decided, asker, { publicOrigin, now, canMeet });
+/** What a row meets beside a sign-in: a data scope is met by the service behind, the end of the session before it is asked for anything. */
+export const metByRow: readonly Meetable[] = ["data_scope", "session_termination"];

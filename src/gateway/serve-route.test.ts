@@ -18,6 +18,13 @@ routes:
     auth: session
     authz: pdp
     authz_map: { POST: { resource: employee, action: update_salary, props: { employee: "{id}", salary: "$.salary" } } }
+  - id: routes.explain
+    path: /api/v1/routes/explain
+    target_service: internal
+    methods: [POST]
+    auth: session
+    authz: pdp
+    authz_map: { POST: { resource: gateway.routes, action: explain, props: { target: "$.target" } } }
 `;
 
 const database = sharedDatabase();
@@ -196,6 +203,17 @@ for (const [what, answer] of [
     assert.ok(response.headers.get("retry-after"));
     assert.deepEqual(crud.seen, []);
   });
+
+test("what the gateway answers itself reads the same bytes that the decision was made on", async (t) => {
+  const { made, pdp } = await world(t);
+  const { headers } = await made.signIn("person:ben");
+  const body = JSON.stringify({ method: "GET", target: "/api/form/7" });
+  const response = await made.fetch("/api/v1/routes/explain", { method: "POST", headers, body });
+  assert.equal(response.status, 200);
+  assert.deepEqual(((await response.json()) as { canonical: unknown }).canonical, { path: "/api/form/7", query: "", marks: [] });
+  const asked = JSON.parse(pdp.seen[0]?.body ?? "") as { context: { claimed: unknown } };
+  assert.deepEqual(asked.context.claimed, { target: "/api/form/7" });
+});
 
 test("values of a body are claimed, and the bytes that were read are the bytes that go on", async (t) => {
   const { crud, pdp, made } = await world(t);

@@ -1,11 +1,13 @@
 import { Problem } from "#contract/problem.ts";
+import { createBodyShares } from "#http/body-shares.ts";
 import { asProblem } from "#http/problem-body.ts";
 import type { Tracing } from "#telemetry/tracing.ts";
 import type { Answer } from "./answer.ts";
 import { guardMarks } from "./canonical-path.ts";
+import { offerBearer } from "./challenge.ts";
 import { returnQuery } from "./auth/return-to.ts";
 import type { CsrfDoor } from "./csrf.ts";
-import type { DecideRoute } from "./decide-route.ts";
+import { freePass, type DecideRoute } from "./decide-route.ts";
 import type { Inbound } from "./front-door/inbound.ts";
 import type { RateDoor } from "./limits/rate-door.ts";
 import { isForeignNavigation, isNavigation, refreshPage } from "./plain-page.ts";
@@ -42,6 +44,8 @@ export interface ServeRouteParts {
   readonly tracing: Tracing;
   readonly rate: RateDoor;
   readonly recogniser: Recogniser;
+  /** The public origin of requests that address none. */
+  readonly firstOrigin: string;
   readonly csrf: CsrfDoor;
   readonly decide: DecideRoute;
   readonly reveal: RevealDoor;
@@ -53,7 +57,7 @@ export interface ServeRouteParts {
   /** Whether a row is still that of the table in force. */
   readonly isInForce: (route: Route) => boolean;
   /** Handlers of rows with `target_service: internal`, by the row's id. */
-  readonly inside: Readonly<Record<string, InsideHandler>>;
+  readonly inside: ReadonlyMap<string, InsideHandler>;
 }
 
 export type ServeRoute = (inbound: Inbound, hit: RouteHit, matched: (id: string) => void) => Promise<Answer>;
@@ -66,6 +70,7 @@ const signInPage = (inbound: Inbound): Response => {
 };
 
 export const createServeRoute = (parts: ServeRouteParts): ServeRoute => {
+  const shares = createBodyShares();
   const recognise = async (inbound: Inbound, route: Route, captures: ReadonlyMap<string, string>): Promise<Recognised | Response> => {
     if (route.row.auth === "none") return { kind: "none" };
     if (route.row.auth === "bearer") return parts.recogniser.bearer(inbound, route, captures);
@@ -84,23 +89,21 @@ export const createServeRoute = (parts: ServeRouteParts): ServeRoute => {
   const send = async (call: Entered): Promise<Answer> => {
     const { inbound, route, captures, who } = call;
     const record = who.kind === "session" ? who.record : undefined;
-    const decide = async (asked: Inbound) =>
-      who.kind === "none"
-        ? { body: undefined }
-        : parts.decide({ inbound: asked, route, captures, asker: who.asker, record, method: inbound.method });
-    const { body } = await decide(inbound);
+    const { body, again } =
+      who.kind === "none" ? freePass : await parts.decide({ inbound, route, captures, asker: who.asker, record, method: inbound.method });
     const recheck = async (): Promise<void> => {
       if (who.kind === "session") await parts.requireLiving(who.record);
       else if (who.kind === "bearer") await parts.recogniser.bearer(inbound, route, captures);
       // What the row of this moment says is for a new request to find out; an answer under way is still that of its own.
       if (isListening(inbound) && !parts.isInForce(route)) throw new Problem("not_found");
-      await decide(body === undefined ? inbound : withReadBody(inbound, body));
+      await again();
     };
     if (route.target.kind === "internal") {
-      const handler = parts.inside[route.id];
+      const handler = parts.inside.get(route.id);
       if (handler === undefined) throw new Problem("not_found");
-      const limited = { ...call, recheck, inbound: limitBody(inbound, route.row.body_limit) };
-      return parts.tracing.span("gateway.inside", {}, () => handler(limited));
+      using share = shares.of(who.kind === "none" ? inbound.clientAddress : `${who.asker.tenant} ${who.asker.sub}`);
+      const limited = { ...call, recheck, inbound: limitBody(withReadBody(inbound, body), route.row.body_limit, share) };
+      return await parts.tracing.span("gateway.inside", {}, () => handler(limited));
     }
     if (route.row.streaming && who.kind === "session") {
       const requireLiving = () => parts.requireLiving(who.record);
@@ -145,7 +148,8 @@ export const createServeRoute = (parts: ServeRouteParts): ServeRoute => {
       const response = await pass(inbound, route, hit.captured);
       for (const [name, value] of Object.entries(cors)) response.headers.append(name, value);
       return response;
-    } catch (error) {
+    } catch (thrown) {
+      const error = offerBearer(thrown, rows, { inbound, captured: hit.captured, firstOrigin: parts.firstOrigin });
       if (Object.keys(cors).length === 0) throw error;
       // A page of a listed origin may read why it was refused.
       const problem = asProblem(error);

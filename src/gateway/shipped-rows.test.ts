@@ -1,8 +1,29 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { schemaActions } from "#pdp/bundle/schema-actions.ts";
 import { decidingPeer, recordingPeer, sharedDatabase, testGateway } from "#testing/gateway.ts";
+import { isBuiltInPath } from "./built-in-list.ts";
+import { insideIds } from "./inside/inside-rows.ts";
+import { loadRoutes } from "./routes/load-routes.ts";
+import type { RouteTable } from "./routes/route-table.ts";
 
 const database = sharedDatabase();
+
+const shippedTable = async (): Promise<RouteTable> => {
+  const services = ["PDP", "CRUD", "MEMBERSHIP", "SECRETS"].flatMap((name) => [`${name}_SERVICE_URL`, `${name}_AUDIENCE`]);
+  const { table } = await loadRoutes({
+    routesFile: fileURLToPath(new URL("../../config/routes.yaml", import.meta.url)),
+    pdpConfigFile: fileURLToPath(new URL("../../config/pdp.yaml", import.meta.url)),
+    variables: Object.fromEntries(services.map((name) => [name, "http://localhost:8090"])),
+    handlers: insideIds,
+    houseAudiences: ["http://localhost:8090"],
+    publicHosts: new Set(["localhost:8080"]),
+    isBuiltIn: isBuiltInPath,
+    schemaActions,
+  });
+  return table;
+};
 
 const evaluation = "POST, OPTIONS";
 const readOnly = "GET, OPTIONS, HEAD";
@@ -116,3 +137,58 @@ for (const [path, upstream, action] of [
     assert.equal((await made.fetch(path, { headers: (await made.signIn("person:eve")).cookie })).status, 403);
     assert.equal(crud.seen.length, 2);
   });
+
+const dialect = ["/api/crud/mcp/jsonrpc", "/api/crud/mcp/people/jsonrpc"];
+const standard = ["/api/crud/mcp", "/api/crud/mcp/people", "/api/crud/mcp/%70eople", "/api/crud/%6dcp"];
+test("a session speaks the contract's dialect alone: standard MCP is for tokens, whatever the path is written like", async (t) => {
+  const crud = recordingPeer();
+  const made = await testGateway(t, { database: await database(), peers: { crud: crud.peer } });
+  const { headers } = await made.signIn("person:ben");
+  const token = await made.identity.tokenFor({ sub: "person:ben", tenant: "tenant:acme", scopes: [], agent: "agent:a" });
+  const json = { "content-type": "application/json" };
+  const status = async (path: string, credential: Readonly<Record<string, string>>) =>
+    (await made.fetch(path, { method: "POST", headers: { ...json, ...credential }, body: "{}" })).status;
+  for (const path of dialect)
+    assert.deepEqual([await status(path, headers), await status(path, { authorization: `Bearer ${token}` })], [200, 200], path);
+  crud.seen.length = 0;
+  for (const path of standard) assert.equal(await status(path, headers), 401, path);
+  for (const path of ["/api/crud/mcp/", "/api/crud/mcp/people/"]) assert.equal(await status(path, headers), 404, path);
+  for (const path of ["/api/crud/mcp%2Fpeople", "/api/crud/mcp;a"]) assert.equal(await status(path, headers), 400, path);
+  assert.deepEqual(crud.seen, [], "the tool service hears of none of it");
+  for (const path of standard) assert.equal(await status(path, { authorization: `Bearer ${token}` }), 200, path);
+  assert.deepEqual(new Set(crud.seen.map(({ path }) => path)), new Set(["/mcp", "/mcp/people"]));
+  const stranger = await made.identity.tokenFor({ sub: "person:ben", tenant: "tenant:acme", scopes: [], clientId: "stranger" });
+  for (const path of standard) assert.equal(await status(path, { authorization: `Bearer ${stranger}` }), 403, path);
+});
+
+/** What stands before `*` alone, and with a slash behind it: the rows that serve it, none where there are none. */
+const edges: Readonly<Record<string, readonly [bare: string, slash: string]>> = {
+  "/access/v1/*": ["", ""],
+  "/api/pdp/*": ["", ""],
+  "/api/crud/mcp/*": ["crud.mcp.standard", ""],
+  "/mcp/*": ["mcp.all", ""],
+  "/api/crud/events/*": ["crud.events.bare", ""],
+  "/api/crud/pages/{id}/*": ["crud.page crud.page.changes", ""],
+  "/api/crud/tasks/*": ["crud.tasks crud.tasks.changes", ""],
+  "/api/crud/workflows/*": ["crud.workflows crud.workflows.changes", ""],
+  "/api/crud/*": ["", ""],
+  "/api/membership/pip/*": ["membership.pip.bare", ""],
+  "/scim/v2/*": ["", ""],
+  "/api/membership/*": ["", ""],
+  "/api/secrets/*": ["secrets.all", ""],
+};
+test("no bare form of a prefix, and none with a slash behind it, falls into a row that asks for less", async () => {
+  const table = await shippedTable();
+  const ids = (path: string) => (table.find(path)?.routes ?? []).map(({ id }) => id).join(" ");
+  const prefixes = new Set(table.routes.map(({ pattern }) => pattern.text).filter((text) => text.endsWith("/*")));
+  const found = Object.fromEntries(
+    [...prefixes].map((prefix) => {
+      const bare = prefix.slice(0, -2).replace("{id}", "7");
+      return [prefix, [ids(bare), ids(`${bare}/`)]];
+    }),
+  );
+  assert.deepEqual(found, edges);
+  for (const path of ["/api/crud/tasks/", "/api/crud/pages/", "/api/crud/forms/7/", "/api/crud/pages/7/"])
+    assert.equal(ids(path), "", path);
+  assert.equal(ids("/api/crud/systems/"), "crud.rest", "what no narrower row names stays the service's");
+});

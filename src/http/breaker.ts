@@ -20,26 +20,29 @@ export interface BreakerParts {
   readonly restMs?: number;
 }
 
-const WINDOW_MS = 10_000;
-const SLICE_MS = 1000;
-const FEWEST_CALLS = 20;
 const REST_MS = 5000;
 
-/**
- * Opens when, of at least 20 calls in the last 10 s, half or more have failed. The library's own sampling keeps counts of
- * quiet times long past and asks for more than half.
- */
-export const createFailureWindow = (now: () => number = () => performance.now()): IBreaker => {
+/** When a breaker opens: by the calls of a time just past, and how many of them failed. */
+export interface FailureRule {
+  readonly windowMs: number;
+  readonly opens: (calls: number, failures: number) => boolean;
+}
+
+/** Of at least 20 calls in the last 10 s, half or more have failed. */
+const halfFailed: FailureRule = { windowMs: 10_000, opens: (calls, failures) => calls >= 20 && failures * 2 >= calls };
+
+/** Counts calls by tenths of the window. The library's own sampling keeps counts of quiet times long past and asks for more than half. */
+export const createFailureWindow = (now: () => number = () => performance.now(), rule: FailureRule = halfFailed): IBreaker => {
   let slices: { readonly from: number; calls: number; failures: number }[] = [];
   const add = (failures: number): void => {
     const at = now();
     const last = slices.at(-1);
-    if (last !== undefined && at - last.from < SLICE_MS) {
+    if (last !== undefined && at - last.from < rule.windowMs / 10) {
       last.calls += 1;
       last.failures += failures;
       return;
     }
-    slices = slices.filter((slice) => at - slice.from < WINDOW_MS);
+    slices = slices.filter((slice) => at - slice.from < rule.windowMs);
     slices.push({ from: at, calls: 1, failures });
   };
   return {
@@ -55,11 +58,11 @@ export const createFailureWindow = (now: () => number = () => performance.now())
       let calls = 0;
       let failures = 0;
       for (const slice of slices) {
-        if (at - slice.from >= WINDOW_MS) continue;
+        if (at - slice.from >= rule.windowMs) continue;
         calls += slice.calls;
         failures += slice.failures;
       }
-      return calls >= FEWEST_CALLS && failures * 2 >= calls;
+      return rule.opens(calls, failures);
     },
   };
 };

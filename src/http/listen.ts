@@ -1,7 +1,11 @@
-import { createServer, type RequestListener, type Server, type ServerResponse } from "node:http";
+import type { RequestListener, Server, ServerResponse } from "node:http";
 import { getRequestListener } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { bindHosts } from "./bind-hosts.ts";
+import { createHouseServer, type Tls } from "./create-server.ts";
+import { guardExchanges } from "./guard-exchanges.ts";
+import { isOwnPage, withOwnPages, type OwnPages } from "./own-pages.ts";
+import { listenerLimits, type ListenerLimits } from "./listener-limits.ts";
 import { markFromSocket } from "./read-bytes.ts";
 import { TextResponse } from "./text-response.ts";
 
@@ -10,6 +14,12 @@ export interface ListenOptions {
   readonly port: number;
   /** Addresses to bind; loopback unless configured. */
   readonly hosts: readonly string[];
+  /** Absent = plain HTTP. */
+  readonly tls?: Tls | undefined;
+  /** Shown before the listener is asked. */
+  readonly pages?: OwnPages;
+  /** Other limits than the house's, for tests that cannot wait. */
+  readonly limits?: Partial<ListenerLimits>;
 }
 
 export interface Listening {
@@ -30,12 +40,16 @@ const closeServer = (server: Server, graceMs: number): Promise<void> =>
     server.closeIdleConnections();
   });
 
-/** Serves a request listener on every host, on one port. */
+/** Serves a request listener on every host, on one port, over TLS where there is a certificate. */
 export const listenOn = async (listener: RequestListener, options: ListenOptions): Promise<Listening> => {
-  const limits = { requestTimeout: 300_000, headersTimeout: 10_000, keepAliveTimeout: 65_000, maxHeaderSize: 16_384 };
+  const limits = { ...listenerLimits, ...options.limits };
   const { port, bound } = await bindHosts(
     options,
-    () => ({ server: createServer(limits, listener) }),
+    () => {
+      const server = createHouseServer(limits, { requireHostHeader: true, tls: options.tls });
+      guardExchanges(server, limits, options.pages === undefined ? listener : withPages(listener, options.pages));
+      return { server };
+    },
     ({ server }) => closeServer(server, 0),
   );
   return {
@@ -58,14 +72,24 @@ const sendText = (response: Response, outgoing: ServerResponse): boolean => {
   return true;
 };
 
-/** The same for a service of the one seam. */
-export const listenService = (fetch: (request: Request) => Promise<Response>, options: ListenOptions): Promise<Listening> => {
+type Fetch = (request: Request) => Promise<Response>;
+
+const listenerOf = (fetch: Fetch): RequestListener => {
   const answer = async (request: Request, outgoing: ServerResponse): Promise<Response> => {
-    const response = await fetch(markFromSocket(request));
+    const response = await fetch(markFromSocket(request, outgoing.socket?.remoteAddress));
     return sendText(response, outgoing) ? RESPONSE_ALREADY_SENT : response;
   };
   const listener = getRequestListener((request, { outgoing }) => answer(request, outgoing as ServerResponse), {
     overrideGlobalObjects: false,
   });
-  return listenOn((incoming, outgoing) => void listener(incoming, outgoing), options);
+  return (incoming, outgoing) => void listener(incoming, outgoing);
+};
+
+/** The same for a service of the one seam. */
+export const listenService = (fetch: Fetch, options: ListenOptions): Promise<Listening> => listenOn(listenerOf(fetch), options);
+
+/** A listener that knows nothing of the seam, with the pages that every service has. */
+const withPages = (listener: RequestListener, pages: OwnPages): RequestListener => {
+  const show = listenerOf(withOwnPages(async () => new Response(null, { status: 404 }), pages));
+  return (incoming, outgoing) => (isOwnPage((incoming.url ?? "").split("?", 1)[0] ?? "") ? show : listener)(incoming, outgoing);
 };

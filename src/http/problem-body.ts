@@ -1,4 +1,5 @@
 import { Problem, standardMembers, type ProblemBody } from "#contract/problem.ts";
+import { problemDetails } from "#contract/problem-details.ts";
 import { TextResponse } from "./text-response.ts";
 
 const isStandard: ReadonlySet<string> = new Set(standardMembers);
@@ -10,10 +11,10 @@ export const problemBody = (problem: Problem, correlationId: string): ProblemBod
     type: type ?? `urn:sallyport:problem:${problem.code}`,
     title: problem.title,
     status: problem.status,
-    ...(detail === undefined ? {} : { detail }),
+    detail: detail ?? problemDetails[problem.code],
     code: problem.code,
     correlation_id: correlationId,
-    ...(errors === undefined ? {} : { errors }),
+    errors,
     ...Object.fromEntries(Object.entries(members).filter(([name]) => !isStandard.has(name))),
   };
 };

@@ -13,12 +13,21 @@ const putThing = endpoint("crud", "PUT", "/things/{id}", {
   body: z.strictObject({ name: z.string(), size: z.number() }),
   reply: z.object({ id: z.string(), name: z.string() }),
   auth: "bearer",
+  agents: "never",
   summary: "A thing.",
 });
 const getLie = endpoint("crud", "GET", "/lie", { reply: z.object({ yes: z.boolean() }), auth: "none", summary: "Answers wrongly." });
+const getRefusal = endpoint("crud", "GET", "/refusals", {
+  query: z.strictObject({ code: z.enum(["conflict", "store_unavailable", "cycle"]) }),
+  reply: z.object({}),
+  auth: "none",
+  problems: ["conflict"],
+  summary: "Refuses.",
+});
 
 const router = (maxBodyBytes = 1000) => {
   const made = createRouter<string>({
+    shareOf: (caller) => caller,
     name: "test",
     log: silentLog,
     validateReplies: true,
@@ -30,6 +39,9 @@ const router = (maxBodyBytes = 1000) => {
     },
   });
   made.serve(putThing, async ({ params, body }) => answer({ id: params.id, name: body.name }, { status: 201, headers: { etag: '"1"' } }));
+  made.serve(getRefusal, async ({ query }) => {
+    throw new Problem(query.code);
+  });
   made.serve(getLie, async () => ({ yes: "no" }) as never);
   return made;
 };
@@ -66,6 +78,9 @@ const table: readonly (readonly [name: string, request: () => Promise<Response>,
   ],
   ["a body beyond the limit", () => send("PUT", "/things/a", JSON.stringify({ name: "x".repeat(2000), size: 1 })), 413, "body_too_large"],
   ["a reply that does not fit its schema", () => send("GET", "/lie"), 500, "internal"],
+  ["a refusal that the endpoint declares", () => send("GET", "/refusals?code=conflict"), 409, "conflict"],
+  ["a refusal that every endpoint may answer", () => send("GET", "/refusals?code=store_unavailable"), 503, "store_unavailable"],
+  ["a refusal that the endpoint does not declare", () => send("GET", "/refusals?code=cycle"), 500, "internal"],
 ];
 
 for (const [name, request, status, code] of table) {

@@ -1,11 +1,15 @@
 import { Hono } from "hono";
 import type { z } from "zod";
 import type { BodyOf, Endpoint, ParamsOf, QueryOf, ReplyOf } from "#contract/endpoint.ts";
-import { Problem, type Fault } from "#contract/problem.ts";
+import { inputCodes, problemsOf } from "#contract/endpoint-problems.ts";
+import { Problem } from "#contract/problem.ts";
+import { faultsOf, queryFaultsOf } from "#contract/shape-faults.ts";
 import type { Log } from "#telemetry/log.ts";
 import { noTracing, type Tracing } from "#telemetry/tracing.ts";
+import { createBodyShares, withShare, type BodyShare } from "./body-shares.ts";
 import { correlationIdOf } from "./correlation-id.ts";
 import { asProblem, problemResponse } from "./problem-body.ts";
+import { readQuery } from "./read-query.ts";
 import { readBytes } from "./read-bytes.ts";
 import { parseStrictJson } from "./strict-json.ts";
 import { TextResponse } from "./text-response.ts";
@@ -45,16 +49,16 @@ export interface RouterOptions<C> {
   /** Makes a caller of the request's credential or throws `unauthenticated`, `invalid_token`, `insufficient_scope`. */
   readonly authenticate: (request: Request, endpoint: AnyEndpoint) => Promise<C>;
   readonly log: Log;
-  /** Also check replies against their schema (dev and test). */
+  /** Also check replies against their schema, and refusals against the codes that the endpoint may answer (dev and test). */
   readonly validateReplies: boolean;
   /** Bytes of a body; default 1 MiB. */
   readonly maxBodyBytes?: number;
-  /** AuthZEN's standard wants 400 where the rest of the house says 422. */
-  readonly badInputStatus?: 400 | 422;
   /** A service's own reading of the query, with its own codes; given instead of form decoding (where `+` is a space). */
   readonly readQuery?: (url: URL, endpoint: AnyEndpoint) => Readonly<Record<string, string>>;
-  /** A service's own reading of a JSON body, with its own codes and limits. */
-  readonly parseJson?: (bytes: Uint8Array) => unknown;
+  /** A service's own reading of a JSON body, with its own codes and limits; `members` as the endpoint allows. */
+  readonly parseJson?: (bytes: Uint8Array, members: number | undefined) => unknown;
+  /** Whose share a large body counts to; `undefined`: a service of the house, which has none. */
+  readonly shareOf: (caller: C) => string | undefined;
   /** Each request that was let in is a span; none unless given. */
   readonly tracing?: Tracing;
   /** Called once for each answer, e.g. to count it. */
@@ -75,32 +79,10 @@ export interface Router<C> {
     handler: (request: Request, params: Readonly<Record<string, string>>) => Promise<Response>,
   ): void;
   fetch(request: Request): Promise<Response>;
+  /** A place for this request's large body, for a raw handler once it knows who asks; to be disposed of when it is answered. */
+  shareOf(request: Request, caller: C): BodyShare | undefined;
   readonly served: readonly AnyEndpoint[];
 }
-
-const faultsOf = (error: z.ZodError, prefix: string): Fault[] =>
-  error.issues.flatMap((issue) => {
-    const at = prefix === "" ? `/${issue.path.map(String).join("/")}` : `${prefix}.${issue.path.map(String).join(".")}`;
-    if (issue.code === "unrecognized_keys") {
-      return issue.keys.map((key) => ({
-        path: prefix === "" ? `${at === "/" ? "" : at}/${key}` : `${prefix}.${key}`,
-        message: "is not known here",
-        code: "unknown",
-      }));
-    }
-    return [{ path: at, message: issue.message }];
-  });
-
-const readQuery = (url: URL): Record<string, string> => {
-  const seen: Record<string, string> = {};
-  const faults: Fault[] = [];
-  for (const [name, value] of url.searchParams) {
-    if (Object.hasOwn(seen, name)) faults.push({ path: `query.${name}`, message: "is given twice" });
-    seen[name] = value;
-  }
-  if (faults.length > 0) throw new Problem("ambiguous_query", { errors: faults });
-  return seen;
-};
 
 const isJson = (contentType: string | null): boolean => /^application\/json *(?:; *charset="?utf-8"?)? *$/i.test(contentType ?? "");
 
@@ -112,22 +94,24 @@ export const createRouter = <C>(options: RouterOptions<C>): Router<C> => {
   const app = new Hono();
   const served: AnyEndpoint[] = [];
   const maxBodyBytes = options.maxBodyBytes ?? 1_048_576;
-  const invalid = options.badInputStatus === 400 ? "invalid_request" : "invalid_body";
-  const unknownParameter = options.badInputStatus === 400 ? "invalid_query" : "unknown_parameter";
-  const parseJson = options.parseJson ?? ((bytes: Uint8Array) => parseStrictJson(bytes));
+  const parseJson =
+    options.parseJson ?? ((bytes: Uint8Array, members: number | undefined) => parseStrictJson(bytes, { depth: 64, members }));
+  const shares = createBodyShares();
 
   const readBody = async (endpoint: AnyEndpoint, request: Request): Promise<unknown> => {
-    if (endpoint.body === undefined || endpoint.ownBody === true) return undefined;
+    if (endpoint.body === undefined || endpoint.ownBody !== undefined) return undefined;
+    const codes = inputCodes[endpoint.service];
     const bytes = await readBytes(request, maxBodyBytes);
     if (bytes.byteLength > 0 && !isJson(request.headers.get("content-type")))
-      throw options.badInputStatus === 400
-        ? new Problem("invalid_request", { errors: [{ path: "header.content-type", message: "must be application/json" }] })
-        : new Problem("unsupported_media_type", { detail: "Send application/json." });
-    const read = endpoint.body.safeParse(bytes.byteLength === 0 ? undefined : parseJson(bytes));
+      throw new Problem(codes.wrongMedia, {
+        detail: "Send application/json.",
+        errors: [{ path: "header.content-type", message: "must be application/json" }],
+      });
+    const read = endpoint.body.safeParse(bytes.byteLength === 0 ? undefined : parseJson(bytes, endpoint.maxMembers));
     if (read.success) return read.data;
-    const faults = faultsOf(read.error, "");
+    const faults = faultsOf(read.error);
     const onlyUnknown = faults.every((fault) => fault.code === "unknown");
-    throw new Problem(onlyUnknown && invalid === "invalid_body" ? "unknown_member" : invalid, { errors: faults });
+    throw new Problem(onlyUnknown ? codes.unknownMember : codes.wrongBody, { errors: faults });
   };
 
   const readParameters = (
@@ -135,20 +119,22 @@ export const createRouter = <C>(options: RouterOptions<C>): Router<C> => {
     request: Request,
     captured: Record<string, string>,
   ): { params: unknown; query: unknown } => {
+    // Text that no database keeps names nothing.
+    const isFit = Object.values(captured).every((text) => text.isWellFormed() && !text.includes("\0"));
     const params = endpoint.params?.safeParse(captured);
-    if (params !== undefined && !params.success) throw new Problem("not_found");
+    if (!isFit || (params !== undefined && !params.success)) throw new Problem("not_found");
+    const codes = inputCodes[endpoint.service];
     const url = new URL(request.url);
-    const given = options.readQuery === undefined ? readQuery(url) : options.readQuery(url, endpoint);
+    const given = options.readQuery === undefined ? readQuery(url, endpoint) : options.readQuery(url, endpoint);
     if (endpoint.query === undefined) {
       const faults = Object.keys(given).map((name) => ({ path: `query.${name}`, message: "is not known here", code: "unknown" }));
-      if (faults.length > 0) throw new Problem(unknownParameter, { errors: faults });
+      if (faults.length > 0) throw new Problem(codes.unknownParameter, { errors: faults });
       return { params: params?.data, query: undefined };
     }
     const query = endpoint.query.safeParse(given);
     if (query.success) return { params: params?.data, query: query.data };
-    const faults = faultsOf(query.error, "query");
-    if (faults.some((fault) => fault.code === "unknown")) throw new Problem(unknownParameter, { errors: faults });
-    throw new Problem(invalid === "invalid_request" ? "invalid_query" : "unprocessable", { errors: faults });
+    const faults = queryFaultsOf(query.error);
+    throw new Problem(faults.some((fault) => fault.code === "unknown") ? codes.unknownParameter : codes.wrongParameter, { errors: faults });
   };
 
   const respond = (endpoint: AnyEndpoint, result: unknown, correlationId: string): Response => {
@@ -170,11 +156,26 @@ export const createRouter = <C>(options: RouterOptions<C>): Router<C> => {
     return new TextResponse(JSON.stringify(given.value), { status, headers });
   };
 
-  const fail = (error: unknown, correlationId: string): Response => {
-    const problem = asProblem(error);
+  /** What the reference does not say of an endpoint is no answer of it. */
+  const declared = (problem: Problem, endpoint: AnyEndpoint): Problem =>
+    !options.validateReplies || problemsOf(endpoint).includes(problem.code)
+      ? problem
+      : new Problem("internal", { cause: new TypeError(`${endpoint.method} ${endpoint.path} does not declare ${problem.code}`) });
+
+  const fail = (error: unknown, correlationId: string, endpoint?: AnyEndpoint): Response => {
+    const problem = endpoint === undefined ? asProblem(error) : declared(asProblem(error), endpoint);
     if (problem.status >= 500)
       options.log.error("http_rejected", { correlation_id: correlationId, code: problem.code, cause: problem.options.cause });
     return problemResponse(problem, correlationId);
+  };
+
+  const shareOf = (request: Request, caller: C): BodyShare | undefined => {
+    // Nobody in particular asks where no credential is asked for; no body is read there.
+    const key = caller === undefined ? undefined : options.shareOf(caller);
+    if (key === undefined) return undefined;
+    const share = shares.of(key);
+    withShare(request, share);
+    return share;
   };
 
   const tracing = options.tracing ?? noTracing;
@@ -188,6 +189,7 @@ export const createRouter = <C>(options: RouterOptions<C>): Router<C> => {
       let response: Response;
       try {
         const caller = await options.authenticate(request, endpoint);
+        using _share = shareOf(request, caller);
         const spanOptions = {
           kind: "server",
           parent: isOfTheHouse(caller) ? (request.headers.get("traceparent") ?? undefined) : undefined,
@@ -202,7 +204,7 @@ export const createRouter = <C>(options: RouterOptions<C>): Router<C> => {
           return answered;
         });
       } catch (error) {
-        response = fail(error, correlationId);
+        response = fail(error, correlationId, endpoint);
       }
       options.observe?.({ endpoint, method: endpoint.method, status: response.status, seconds: (performance.now() - started) / 1000 });
       return response;
@@ -229,7 +231,7 @@ export const createRouter = <C>(options: RouterOptions<C>): Router<C> => {
     return problemResponse(new Problem("not_found"), correlationId);
   });
 
-  return { serve, raw, fetch: async (request) => app.fetch(request), served };
+  return { serve, raw, shareOf, fetch: async (request) => app.fetch(request), served };
 };
 
 /** Another service of the house asks: it says what trace this belongs to. A stranger's word on that does not count. */

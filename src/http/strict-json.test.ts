@@ -53,3 +53,43 @@ test("whatever JSON.stringify writes is read back the same", () => {
     }),
   );
 });
+
+const listOf = (count: number, item: string): string => `[${Array.from({ length: count }, () => item).join(",")}]`;
+const membersOf = (count: number): string => `{${Array.from({ length: count }, (_, at) => `"m${at}": 1`).join(", ")}}`;
+const counted: readonly (readonly [what: string, text: string, members: number])[] = [
+  ["members of an object", membersOf(100), 100],
+  ["items of an array", listOf(100, "1"), 100],
+  ["empty objects, which have none of their own", listOf(100, "{ }"), 100],
+  ["objects with one member each", listOf(50, '{"a": []}'), 100],
+  ["one in the other", '{"a":'.repeat(40) + "1" + "}".repeat(40), 40],
+  ["commas and braces inside strings, which count nothing", JSON.stringify([",,,,{}[]", '\\",{', "\\"]), 3],
+  ["nothing", " [ ] ", 0],
+  ["a number alone", "1", 0],
+];
+for (const [what, text, members] of counted)
+  test(`a body is bounded by the number of its members: ${what}`, () => {
+    assert.deepEqual(parseStrictJson(text, { depth: 64, members }), JSON.parse(text));
+    if (members > 0)
+      assert.throws(
+        () => parseStrictJson(text, { depth: 64, members: members - 1 }),
+        (error: unknown) => error instanceof Problem && error.code === "body_too_large",
+      );
+  });
+
+test("ten thousand members are taken unless something else is said, and not one more", () => {
+  assert.equal((parseStrictJson(listOf(10_000, "1")) as unknown[]).length, 10_000);
+  for (const text of [listOf(10_001, "1"), membersOf(10_001), listOf(5001, "[1]"), `[${membersOf(9_999)},1]`])
+    assert.throws(
+      () => parseStrictJson(text),
+      (error: unknown) => error instanceof Problem && error.code === "body_too_large",
+    );
+});
+
+test("a string ends where its quote is not escaped, whatever stands before it", () => {
+  fc.assert(
+    fc.property(fc.array(fc.string({ unit: fc.constantFrom("\\", '"', ",", "{", "]", "a", "\n", "\u00e9") })), (texts) => {
+      const whole = { texts, named: Object.fromEntries(texts.map((text) => [text, text])) };
+      assert.deepEqual(parseStrictJson(JSON.stringify(whole)), JSON.parse(JSON.stringify(whole)));
+    }),
+  );
+});

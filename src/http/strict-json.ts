@@ -11,6 +11,8 @@ import { Problem, type ProblemCode } from "#contract/problem.ts";
 export interface StrictJsonLimits {
   /** Nesting of objects and arrays together. */
   readonly depth: number;
+  /** Members of all objects and items of all arrays together; 10,000 unless said. */
+  readonly members?: number | undefined;
   /** Code of a nesting that is too deep; `body_unreadable` unless a service has its own. */
   readonly tooDeep?: ProblemCode;
   /** Code of a repeated member; `duplicate_member` unless a service has its own. */
@@ -18,6 +20,9 @@ export interface StrictJsonLimits {
   /** What has no canonical form passes: for whoever names the fault where it stands, or never digests what it is given. */
   readonly keepsUnfit?: boolean;
 }
+
+/** What follows the reading (schemas, walks, digests) costs by the member, on the one loop that everybody shares. */
+export const MOST_MEMBERS = 10_000;
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
@@ -42,29 +47,44 @@ export const parseStrictJson = (bytes: Uint8Array | string, limits: StrictJsonLi
   return value;
 };
 
+/** What a body's structure is made of; all between is passed over at the speed of a search. */
+const STRUCTURE = /["{}[\],]/g;
+
 /** Walks the text once; strings are skipped by their own rules, so braces inside them do not count. */
 const checkMembers = (text: string, limits: StrictJsonLimits): void => {
   const open: (Set<string> | null)[] = [];
+  const most = limits.members ?? MOST_MEMBERS;
+  let members = 0;
   let expectsName = false;
-  for (let at = 0; at < text.length; at++) {
+  const count = (): void => {
+    if (++members > most) throw new Problem("body_too_large", { detail: `The body has more than ${most} members.` });
+  };
+  const enter = (names: Set<string> | null): void => {
+    if (open.push(names) > limits.depth)
+      throw new Problem(limits.tooDeep ?? "body_unreadable", { detail: `The body is nested deeper than ${limits.depth}.` });
+    expectsName = names !== null;
+  };
+  STRUCTURE.lastIndex = 0;
+  for (let found = STRUCTURE.exec(text); found !== null; found = STRUCTURE.exec(text)) {
+    const at = found.index;
     switch (text.charCodeAt(at)) {
       case 0x7b: // {
-        open.push(new Set());
-        expectsName = true;
+        enter(new Set());
         break;
       case 0x5b: // [
-        open.push(null);
-        expectsName = false;
+        enter(null);
         break;
       case 0x7d: // }
       case 0x5d: // ]
+        if (!isOpening(text, at - 1)) count();
         open.pop();
         expectsName = false;
         break;
       case 0x2c: // ,
+        count();
         expectsName = open.at(-1) instanceof Set;
         break;
-      case 0x22: {
+      default: {
         const end = endOfString(text, at);
         const names = open.at(-1);
         if (expectsName && names) {
@@ -75,20 +95,25 @@ const checkMembers = (text: string, limits: StrictJsonLimits): void => {
           names.add(name);
           expectsName = false;
         }
-        at = end;
-        break;
+        STRUCTURE.lastIndex = end + 1;
       }
     }
-    if (open.length > limits.depth)
-      throw new Problem(limits.tooDeep ?? "body_unreadable", { detail: `The body is nested deeper than ${limits.depth}.` });
   }
 };
 
+/** Whether what stands here, but for blanks, opens an object or array: one that closes now is empty. */
+const isOpening = (text: string, from: number): boolean => {
+  let at = from;
+  while (at >= 0 && text.charCodeAt(at) <= 0x20) at--;
+  return text[at] === "{" || text[at] === "[";
+};
+
+/** Where the string ends that begins here: at the next quote with an even number of backslashes before it. */
 const endOfString = (text: string, start: number): number => {
-  for (let at = start + 1; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (code === 0x5c) at++;
-    else if (code === 0x22) return at;
+  for (let at = text.indexOf('"', start + 1); at !== -1; at = text.indexOf('"', at + 1)) {
+    let before = at - 1;
+    while (text.charCodeAt(before) === 0x5c) before--;
+    if ((at - before) % 2 === 1) return at;
   }
   throw new SyntaxError("string without end");
 };

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { commaList, integer, setting, type SettingTable } from "#contract/setting.ts";
+import { readFirstAdministrator, type FirstAdministrator } from "./sign-ins/first-administrator.ts";
 import { nodeLabels } from "./graph/kinds.ts";
 
 /** Settings of membership. */
@@ -11,6 +12,24 @@ export const membershipSettings = {
       `must be of ${nodeLabels.join(", ")}`,
     ),
     { description: "Kinds that an identity search without node_type looks among.", default: "Identity,Group,BusinessRole,Location" },
+  ),
+  bootstrapAdmin: setting(
+    "BOOTSTRAP_ADMIN",
+    z
+      .string()
+      .optional()
+      .transform((text, context) => {
+        if (text === undefined) return undefined;
+        const [issuer, subject, tenant, ...more] = text.split("|");
+        const read = readFirstAdministrator({ issuer, subject, tenant });
+        if ("first" in read && more.length === 0) return read.first;
+        context.addIssue({ code: "custom", message: "must be issuer|subject|tenant" });
+        return undefined;
+      }) as unknown as z.ZodType<FirstAdministrator | undefined>,
+    {
+      description:
+        "First administrator of a house that has no tenant yet, as issuer|subject|tenant: makes the tenant, the person, the link and the role, as `npm run admin -- first` does. Once there was one it is ignored, with a log line.",
+    },
   ),
   delegationMaxSteps: setting("DELEGATION_MAX_STEPS", integer(1, 100_000), {
     description: "Most calls that one delegation may allow.",
@@ -32,6 +51,26 @@ export const membershipSettings = {
       "How often ended delegations are written down as such and abandoned reservations are charged. Answers do not wait for it: they go by the clock.",
     unit: "ms",
     default: "5000",
+  }),
+  reader: setting("MEMBERSHIP_READER", z.enum(["auto", "sql"]), {
+    description:
+      "Who answers the questions of decisions: the graph in memory while it is known to be fresh, else the database (`auto`), or the database alone.",
+    default: "auto",
+  }),
+  graphPollMs: setting("GRAPH_POLL_MS", integer(10, 10_000), {
+    description: "How often the graph in memory looks for changes of other processes while it is asked. Hints make it sooner.",
+    unit: "ms",
+    default: "100",
+  }),
+  graphStalenessBoundMs: setting("GRAPH_STALENESS_BOUND_MS", integer(50, 60_000), {
+    description: "How old that look may be: beyond it the database answers. No answer is ever more out of date than this.",
+    unit: "ms",
+    default: "500",
+  }),
+  importMaxBytes: setting("IMPORT_MAX_BYTES", integer(1024, 1_073_741_824), {
+    description: "Largest file that may be imported through the service. `npm run graph -- import` reads files of any size.",
+    unit: "bytes",
+    default: "268435456",
   }),
   dataScopeUnknownType: setting("DATA_SCOPE_UNKNOWN_TYPE", z.enum(["tenants", "deny"]), {
     description: "Rows of a resource type that has no data scope rule: those of the subject's tenants, or none.",

@@ -1,23 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { z } from "zod";
-import * as budgets from "#contract/budgets.ts";
-import * as delegations from "#contract/delegations.ts";
 import type { Endpoint } from "#contract/endpoint.ts";
-import * as facts from "#contract/facts.ts";
-import * as membership from "#contract/membership.ts";
+import { endpointTable } from "#contract/endpoints.ts";
 import { Problem } from "#contract/problem.ts";
-import * as reservations from "#contract/reservations.ts";
 import { testDatabase } from "#testing/database.ts";
 import { testIdentity } from "#testing/identity.ts";
 import { graphRooms, servedWorld, type CallMore, type Reply, type ServedWorld } from "#testing/membership.ts";
 
 type AnyEndpoint = Endpoint<z.ZodType, z.ZodType, z.ZodType, z.ZodType>;
-const isEndpoint = (value: unknown): value is AnyEndpoint =>
-  typeof value === "object" && value !== null && "service" in value && "path" in value;
-const endpoints: readonly AnyEndpoint[] = [membership, delegations, reservations, budgets, facts]
-  .flatMap((file) => (Object.values(file) as unknown[]).filter(isEndpoint))
-  .filter(({ service }) => service === "membership");
+const endpoints: readonly AnyEndpoint[] = endpointTable.map(({ endpoint }) => endpoint).filter(({ service }) => service === "membership");
 const nameOf = (endpoint: AnyEndpoint): string => `${endpoint.method} ${endpoint.path}`;
 
 /** How each endpoint is asked about an id; every place where an id can stand. */
@@ -32,6 +24,9 @@ const PIP = "/api/v1/pip/membership";
 const NODES = "/api/v1/identity_nodes";
 const DELEGATIONS = "/api/v1/delegations";
 const LIMITS = "/api/v1/budget-limits";
+const MCP = "/api/v1/mcp";
+const AGENTS = "/api/v1/agent/agents";
+const EDGE = "/api/v1/edges/{kind}/{src}/{dst}";
 const key = (): Record<string, string> => ({ "idempotency-key": crypto.randomUUID() });
 const reason = () => ({ reason: "looking around" });
 const draft = (id: string) => ({ agent_id: id, capabilities: [], budget_usd: 0, max_steps: 1, purpose: "looking around" });
@@ -43,6 +38,9 @@ const ask = (more: Record<string, unknown>) => ({
   usd: 0,
   ...more,
 });
+const issuer = "https://issuer.example";
+const LINKS = "/api/v1/identity-links";
+const CREDENTIALS = "/api/v1/credentials";
 const settle = () => ({ usd: 0, steps: 1, outcome: "ok" });
 const nobody = "00000000-0000-4000-8000-000000000000";
 
@@ -119,6 +117,10 @@ const questions: Readonly<Record<string, readonly Question[]>> = {
   [`GET ${NODES}/search`]: [at((id) => `${NODES}/search?search=${e(id)}`), at((id) => `${NODES}/search?system=${e(id)}`)],
   [`GET ${NODES}/search/with-metadata`]: [at((id) => `${NODES}/search/with-metadata?search=${e(id)}`)],
   [`GET ${NODES}/count`]: [at((id) => `${NODES}/count?search=${e(id)}`)],
+  [`GET ${NODES}/fulltext-search`]: [
+    at((id) => `${NODES}/fulltext-search?node_type=AIAgent&q=${e(id)}`),
+    at((id) => `${NODES}/fulltext-search?q=x&system=${e(id)}`),
+  ],
   [`GET ${NODES}/systems`]: [at(() => `${NODES}/systems`)],
   [`GET ${NODES}/stats/types`]: [at(() => `${NODES}/stats/types`)],
   [`GET ${NODES}/{node_id}`]: [at((id) => `${NODES}/${e(id)}`)],
@@ -132,6 +134,80 @@ const questions: Readonly<Record<string, readonly Question[]>> = {
     at((id) => `/api/v1/graph/changes?node_id=${e(id)}&limit=500`),
     at((id) => `/api/v1/graph/changes?actor=${e(id)}`),
   ],
+  "PUT /api/v1/nodes/{id}": [
+    at((id) => `/api/v1/nodes/${e(id)}`, { body: () => ({ kind: "Group", name: "x" }), headers: { "if-match": '"1"' } }),
+  ],
+  "PATCH /api/v1/nodes/{id}": [at((id) => `/api/v1/nodes/${e(id)}`, { body: () => ({ name: "x" }), headers: { "if-match": '"1"' } })],
+  "DELETE /api/v1/nodes/{id}": [at((id) => `/api/v1/nodes/${e(id)}?cascade=true`, { headers: { "if-match": '"1"' } })],
+  [`GET ${EDGE}`]: [
+    at((id) => `/api/v1/edges/MEMBER_OF/${e(id)}/group:people-ops`),
+    at((id) => `/api/v1/edges/MEMBER_OF/account:ben@acme/${e(id)}`),
+  ],
+  [`PUT ${EDGE}`]: [
+    at((id) => `/api/v1/edges/MEMBER_OF/${e(id)}/group:globex-staff`, { body: () => ({}) }),
+    at((id) => `/api/v1/edges/MEMBER_OF/account:eve@globex/${e(id)}`, { body: () => ({}) }),
+    at((id) => `/api/v1/edges/MEMBER_OF/${e(id)}/group:globex-staff`, { body: () => ({}), headers: { "if-match": '"1"' } }),
+  ],
+  [`DELETE ${EDGE}`]: [
+    at((id) => `/api/v1/edges/MEMBER_OF/${e(id)}/group:people-ops`),
+    at((id) => `/api/v1/edges/MEMBER_OF/account:ben@acme/${e(id)}`),
+  ],
+  "POST /api/v1/graph/changes": [
+    at(() => "/api/v1/graph/changes", {
+      body: (id) => ({ changes: [{ op: "drop_node", id, cascade: true }], ...reason() }),
+      headers: key(),
+    }),
+    at(() => "/api/v1/graph/changes", {
+      body: (id) => ({ changes: [{ op: "put_edge", edge: { kind: "MEMBER_OF", src: "account:eve@globex", dst: id } }], ...reason() }),
+      headers: key(),
+    }),
+  ],
+  [`POST ${MCP}/services`]: [at(() => `${MCP}/services`, { body: (id) => ({ name: "walled", service_type: "mcp", owner_id: id }) })],
+  [`GET ${MCP}/services`]: [at((id) => `${MCP}/services?search=${e(id)}`), at((id) => `${MCP}/services?provider=${e(id)}`)],
+  [`GET ${MCP}/services/{service_id}`]: [at((id) => `${MCP}/services/${e(id)}`)],
+  [`GET ${MCP}/services/by-name/{name}`]: [at((id) => `${MCP}/services/by-name/${e(id)}`)],
+  [`DELETE ${MCP}/services/{service_id}`]: [at((id) => `${MCP}/services/${e(id)}?force=true`)],
+  [`POST ${MCP}/services/{service_id}/tools`]: [at((id) => `${MCP}/services/${e(id)}/tools`, { body: () => ({ name: "x" }) })],
+  [`GET ${MCP}/services/{service_id}/tools`]: [at((id) => `${MCP}/services/${e(id)}/tools`)],
+  [`GET ${MCP}/tools/{tool_id}`]: [at((id) => `${MCP}/tools/${e(id)}`)],
+  [`GET ${MCP}/tools/by-name/{tool_name}`]: [at((id) => `${MCP}/tools/by-name/${e(id)}`)],
+  [`DELETE ${MCP}/tools/{tool_id}`]: [at((id) => `${MCP}/tools/${e(id)}`), at((id) => `${MCP}/tools/${e(id)}?purge=true`)],
+  [`POST ${MCP}/services/{service_id}/resources`]: [at((id) => `${MCP}/services/${e(id)}/resources`, { body: () => ({ uri: "x:1" }) })],
+  [`POST ${MCP}/services/{service_id}/prompts`]: [at((id) => `${MCP}/services/${e(id)}/prompts`, { body: () => ({ name: "x" }) })],
+  "PUT /api/v1/agent/agents/{agent_id}/control": [
+    at((id) => `${AGENTS}/${e(id)}/control`, { body: () => ({ controller_id: "person:eve" }) }),
+  ],
+  "GET /api/v1/agent/agents/{agent_id}/controllers": [at((id) => `${AGENTS}/${e(id)}/controllers`)],
+  "DELETE /api/v1/agent/agents/{agent_id}/control": [
+    at((id) => `${AGENTS}/${e(id)}/control?force=true`),
+    at((id) => `${AGENTS}/agent:none/control?controller_id=${e(id)}`),
+  ],
+  "POST /api/v1/resources/{resource_id}/owners": [
+    at((id) => `/api/v1/resources/${e(id)}/owners`, { body: () => ({ owner_identity_id: "person:eve" }) }),
+    at(() => "/api/v1/resources/people.demo/owners", { body: (id) => ({ owner_identity_id: id }) }),
+  ],
+  "GET /api/v1/resources/{resource_id}/owners": [at((id) => `/api/v1/resources/${e(id)}/owners`)],
+  "POST /api/v1/rtrs/assign": [
+    at(() => "/api/v1/rtrs/assign", { body: (id) => ({ actor_label: "Identity", actor_id: id, resource_id: "x:1", rtr: "x" }) }),
+    at(() => "/api/v1/rtrs/assign", { body: (id) => ({ actor_label: "Person", actor_id: "person:eve", resource_id: id, rtr: "x" }) }),
+    at(() => "/api/v1/rtrs/assign", { body: (id) => ({ actor_label: "Person", actor_id: "person:eve", resource_id: "x:1", rtr: id }) }),
+  ],
+  "GET /api/v1/node-label-counts": [at(() => "/api/v1/node-label-counts")],
+  "GET /api/v1/relationship-type-counts": [at(() => "/api/v1/relationship-type-counts")],
+  "GET /api/v1/orphan-node-counts": [at(() => "/api/v1/orphan-node-counts?sample=50")],
+  "GET /api/v1/relationship-connections": [at((id) => `/api/v1/relationship-connections?start_id=${e(id)}`)],
+  "GET /api/v1/related-nodes": [at((id) => `/api/v1/related-nodes?hops=4&id=${e(id)}`)],
+  "POST /api/v1/imports": [
+    at(() => "/api/v1/imports?reason=looking%20around", {
+      body: (id) => `${JSON.stringify({ drop: { node: id } })}\n`,
+      headers: { ...key(), "content-type": "application/x-ndjson" },
+    }),
+    at(() => "/api/v1/imports?reason=looking%20around", {
+      body: (id) => `${JSON.stringify({ edge: { kind: "MEMBER_OF", src: "account:eve@globex", dst: id } })}\n`,
+      headers: { ...key(), "content-type": "application/x-ndjson" },
+    }),
+  ],
+  "GET /api/v1/export": [at(() => "/api/v1/export?kinds=Location")],
   "GET /api/v1/health": [at(() => "/api/v1/health")],
   [`POST ${DELEGATIONS}`]: [at(() => DELEGATIONS, { body: draft, headers: key() })],
   [`GET ${DELEGATIONS}`]: [at((id) => `${DELEGATIONS}?user_id=${e(id)}`), at((id) => `${DELEGATIONS}?whose=all&agent_id=${e(id)}`)],
@@ -163,10 +239,34 @@ const questions: Readonly<Record<string, readonly Question[]>> = {
   [`POST ${DELEGATIONS}/reservations/{id}/extend`]: [
     at((id) => `${DELEGATIONS}/reservations/${e(id)}/extend`, { body: () => ({ ttl_s: 60 }) }),
   ],
+  "POST /api/v1/sign-ins": [at(() => "/api/v1/sign-ins", { body: (id) => ({ issuer, subject: id }) })],
+  [`GET ${LINKS}`]: [at((id) => `${LINKS}?person_id=${e(id)}`), at((id) => `${LINKS}?subject=${e(id)}`)],
+  [`POST ${LINKS}`]: [at(() => LINKS, { body: (id) => ({ issuer, subject: "somebody", person_id: id, ...reason() }) })],
+  [`DELETE ${LINKS}/{link_id}`]: [at((id) => `${LINKS}/${e(id)}?reason=looking`)],
+  [`GET ${CREDENTIALS}`]: [at((id) => `${CREDENTIALS}?client_id=${e(id)}`)],
+  [`POST ${CREDENTIALS}`]: [at(() => CREDENTIALS, { body: (id) => ({ client_id: id, scopes: ["mcp.tools.invoke"], ...reason() }) })],
+  [`POST ${CREDENTIALS}/{credential_id}/rotate`]: [at((id) => `${CREDENTIALS}/${e(id)}/rotate`, { body: reason })],
+  [`DELETE ${CREDENTIALS}/{credential_id}`]: [at((id) => `${CREDENTIALS}/${e(id)}?reason=looking`)],
+  "GET /api/v1/roles/holders": [
+    at((id) => `/api/v1/roles/holders?holder_id=${e(id)}`),
+    at((id) => `/api/v1/roles/holders?role_id=${e(id)}`),
+  ],
+  "GET /api/v1/scim-tokens": [at(() => "/api/v1/scim-tokens")],
+  "POST /api/v1/scim-tokens": [at(() => "/api/v1/scim-tokens", { body: (id) => ({ name: id }) })],
+  "DELETE /api/v1/scim-tokens/{token_id}": [at((id) => `/api/v1/scim-tokens/${e(id)}`)],
   [`GET ${DELEGATIONS}/spend`]: [at((id) => `${DELEGATIONS}/spend?user_id=${e(id)}`)],
 };
 
-const scopes = ["pip.read", "membership.read", "membership.write", "membership.delegate", "membership.budget"];
+const scopes = [
+  "pip.read",
+  "membership.read",
+  "membership.write",
+  "membership.registry",
+  "membership.export",
+  "membership.delegate",
+  "membership.budget",
+  "membership.sign_in",
+];
 const send = (
   world: ServedWorld,
   as: string | undefined,
@@ -195,6 +295,8 @@ test("eve gets of every acme id exactly what she gets of an id that never was", 
     body: { agent_id: "agent:hr-assistant", capabilities: [], budget_usd: 0, max_steps: 1, purpose: "acme only" },
     headers: { "idempotency-key": "acme-key" },
   });
+  // The two that she may have: of those made below none would be like the other.
+  for (const name of ["one", "two"]) await world.call("eve", "POST", "/api/v1/scim-tokens", { body: { name }, scopes });
   const nodes = await world.sql<{ id: string }>(
     "select id from membership.node where tenant_id = 'tenant:acme' and kind in ('Person', 'Account', 'AIAgent', 'Group', 'Tenant', 'Resource')",
   );
@@ -225,7 +327,16 @@ test("eve gets of every acme id exactly what she gets of an id that never was", 
       // Of the same shape as what it stands for: a delegation, a reservation, or any other id.
       const never = (id: string): string => (/^[0-9a-f-]{36}$/.test(id) ? nobody : `nobody:${"x".repeat(Math.max(1, id.length - 7))}`);
       for (const id of ids) {
-        const own = { headers: { ...(endpoint.path.endsWith("revoke-many") || endpoint.path === DELEGATIONS ? key() : {}) } };
+        const own = {
+          headers: {
+            ...(endpoint.path.endsWith("revoke-many") ||
+            endpoint.path.endsWith("graph/changes") ||
+            endpoint.path.endsWith("imports") ||
+            endpoint.path === DELEGATIONS
+              ? key()
+              : {}),
+          },
+        };
         const foreign = await send(world, "eve", endpoint, question, id, own);
         const absent = await send(world, "eve", endpoint, question, never(id), {
           headers: own.headers.hasOwnProperty("idempotency-key") ? key() : {},

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { canonicalJson } from "#contract/canonical-json.ts";
+import { idempotencyKey } from "#contract/ids.ts";
 import { Problem } from "#contract/problem.ts";
 import { statement, type Sql } from "#store/database.ts";
 import type { Caller } from "#authn/caller.ts";
@@ -21,12 +22,10 @@ export interface KeyedAnswer {
   readonly body: unknown;
 }
 
-const KEY = /^[A-Za-z0-9._:-]{1,128}$/;
-
 /** Throws `idempotency_key_required` (400) without a well-formed key. */
 export const requireKeyedCall = (request: Request, caller: Caller, body: unknown): KeyedCall => {
   const key = request.headers.get("idempotency-key");
-  if (key === null || !KEY.test(key))
+  if (key === null || !idempotencyKey.safeParse(key).success)
     throw new Problem("idempotency_key_required", { detail: "Send Idempotency-Key: 1 to 128 of A-Z a-z 0-9 . _ : -" });
   return {
     tenant: caller.tenant,

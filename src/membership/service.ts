@@ -1,35 +1,52 @@
 import type { Authenticate } from "#authn/authenticate.ts";
-import type { Caller } from "#authn/caller.ts";
+import { bodyShareOf, type Caller } from "#authn/caller.ts";
+import { createMetricsReader } from "#authn/metrics-reader.ts";
 import type { HouseSecrets } from "#authn/seal.ts";
 import type { SettingsOf } from "#contract/setting.ts";
 import type { Change } from "#events/change.ts";
 import type { LiveBus } from "#events/live-bus.ts";
+import { withOwnPages } from "#http/own-pages.ts";
 import { createRouter } from "#http/serve.ts";
 import type { Service } from "#http/service.ts";
-import type { Decider } from "#pdp/decide.ts";
+import type { Decider } from "#decide/decider.ts";
 import type { Database } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import { noTracing, type Tracing } from "#telemetry/tracing.ts";
 import type { membershipSettings } from "./config.ts";
-import { createCursors } from "./cursor.ts";
+import { createSealedCursors } from "#authn/sealed-cursors.ts";
+import { serveCredentials } from "./credentials/serve-credentials.ts";
 import { serveBudgets } from "./budgets/serve-budgets.ts";
 import { serveDelegations } from "./delegations/serve-delegations.ts";
 import { serveDiagnostics } from "./diagnostics/serve-diagnostics.ts";
-import { houseWorld } from "./graph/house-nodes.ts";
-import { seedWorld } from "./graph/seed.ts";
+import { serveGraphChanges } from "./graph-edit/serve-graph-changes.ts";
+import { serveGraphEdit } from "./graph-edit/serve-graph-edit.ts";
+import { serveGovernance } from "./governance/serve-governance.ts";
+import { seedHouse } from "./graph/house-nodes.ts";
 import { tracedReader } from "./graph/traced-reader.ts";
+import { createFeed } from "./graph/index/feed.ts";
+import { createIndexReader } from "./graph/index/index-reader.ts";
 import { createSqlReader } from "./graph/sql-reader.ts";
 import { createWriteGraph } from "./graph/write.ts";
 import { serveIdentityNodes } from "./identity-nodes/serve-identity-nodes.ts";
 import { createBudgetTeller } from "./meter/budget-teller.ts";
 import { serveReservations } from "./meter/serve-reservations.ts";
 import { servePip } from "./pip/serve-pip.ts";
+import { serveRegistry } from "./registry/serve-registry.ts";
+import { serveRoles } from "./roles/serve-roles.ts";
+import { serveScimTokens } from "./scim/scim-tokens.ts";
+import { createScim, isScimPath } from "./scim/serve-scim.ts";
 import type { MembershipRoom } from "./room.ts";
+import { serveTransfer } from "./transfer/serve-transfer.ts";
+import { serveLinks } from "./sign-ins/serve-links.ts";
+import { serveSignIns } from "./sign-ins/serve-sign-ins.ts";
+import type { SignInRules } from "./sign-ins/settle-person.ts";
 import { createSweeper } from "./sweeper.ts";
 
 export interface MembershipParts {
   readonly config: SettingsOf<typeof membershipSettings>;
+  /** Who somebody may become who signs in; subjects are node ids unless given. */
+  readonly signIns?: SignInRules;
   readonly database: Database;
   readonly change: Change;
   /** For `stream_seq` of lists; without it they carry none. */
@@ -44,29 +61,32 @@ export interface MembershipParts {
   readonly tracing?: Tracing;
   readonly now: () => Date;
   readonly environment: "dev" | "test" | "production";
+  /** Whether an address may read the metrics without a token; this machine always may. */
+  readonly isScraperListed?: (address: string) => boolean;
   readonly version: string;
 }
 
 /** The identity graph, its questions and its money. Migrations have run; the house's own nodes are put in if they are not there. */
 export const createMembership = async (parts: MembershipParts): Promise<Service> => {
   const { database, change, config, log, metrics, now } = parts;
-  const write = createWriteGraph({ change, metrics });
   const dataScope = {
     unknownType: config.dataScopeUnknownType,
     refused: (why: string) => log.error("row_filter_refused", { why }),
   };
   const { tracing = noTracing } = parts;
-  const reader = tracedReader(createSqlReader({ database, dataScope }), tracing);
-  await seedWorld(write, houseWorld, {
-    actor: "service:membership",
-    source: "sync",
-    correlationId: "house-nodes",
-    reason: "The house itself",
-  });
+  await seedHouse(createWriteGraph({ change, metrics }));
+  const sql = createSqlReader({ database, dataScope });
+  const feed =
+    config.reader === "sql"
+      ? undefined
+      : await createFeed({ database, log, metrics, pollMs: config.graphPollMs, boundMs: config.graphStalenessBoundMs });
+  const reader = tracedReader(feed === undefined ? sql : createIndexReader({ feed, sql, database, dataScope, metrics }), tracing);
+  const write = createWriteGraph({ change, metrics, ...(feed === undefined ? {} : { written: feed.written }) });
   metrics.set("membership_graph_version", {}, Number((await reader.version()).version));
 
   const router = createRouter<Caller>({
-    ...(parts.tracing === undefined ? {} : { tracing: parts.tracing }),
+    shareOf: bodyShareOf,
+    tracing: parts.tracing,
     name: "membership",
     authenticate: parts.authenticate,
     log,
@@ -78,9 +98,10 @@ export const createMembership = async (parts: MembershipParts): Promise<Service>
     config,
     database,
     reader,
+    feed,
     write,
     decider: parts.decider,
-    cursors: createCursors(parts),
+    cursors: createSealedCursors<string>({ ...parts, purpose: "membership.cursor" }),
     teller,
     dataScope,
     bus: parts.bus,
@@ -93,23 +114,41 @@ export const createMembership = async (parts: MembershipParts): Promise<Service>
   servePip(room);
   serveIdentityNodes(room);
   serveDiagnostics(room);
+  serveGraphEdit(room);
+  serveGraphChanges(room);
+  serveRegistry(room);
+  serveTransfer(room);
+  serveGovernance(room);
+  serveLinks(room);
+  serveCredentials(room);
+  serveSignIns(room, parts.signIns ?? { provision: "off", system: "oidc", subjectPrefix: "", groups: new Map() });
+  serveRoles(room);
+  serveScimTokens(room);
   // Before the delegations: `/reservations` and `/spend` are no delegation's id.
   serveReservations(room);
   serveBudgets(room);
   serveDelegations(room);
+  const scim = createScim(room);
   const sweeper = createSweeper({ database, write, teller, log, everyMs: config.delegationSweepMs });
 
+  const ready = (): Promise<readonly string[]> =>
+    database.ready().then(
+      () => [],
+      () => ["database"],
+    );
   return {
     name: "membership",
-    fetch: (request) => router.fetch(request),
-    ready: async () =>
-      database.ready().then(
-        () => [],
-        () => ["database"],
-      ),
+    fetch: withOwnPages((request) => (isScimPath(new URL(request.url).pathname) ? scim(request) : router.fetch(request)), {
+      ready,
+      metrics,
+      isListed: parts.isScraperListed ?? (() => false),
+      requireReader: createMetricsReader(parts.authenticate),
+    }),
+    ready,
     [Symbol.asyncDispose]: async () => {
       await sweeper.stop();
       await teller.stop();
+      await feed?.[Symbol.asyncDispose]();
     },
   };
 };

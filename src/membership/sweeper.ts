@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
+import { startLoop } from "#http/loop.ts";
 import type { Database } from "#store/database.ts";
 import { statement } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
@@ -45,7 +45,6 @@ const DUE = statement<{ id: string; tenant_id: string; ends: boolean }>(
 export const createSweeper = (parts: SweeperParts): Sweeper => {
   const { database, write, log } = parts;
   const holder = randomUUID();
-  const stopping = new AbortController();
 
   /** Ends and beginnings that have come, one version a tenant. */
   const sweepDelegations = async (): Promise<void> => {
@@ -78,7 +77,7 @@ export const createSweeper = (parts: SweeperParts): Sweeper => {
     }
   };
   const sweepReservations = async (): Promise<void> => {
-    for (let lapsed = await lapseOne(database); lapsed !== undefined && !stopping.signal.aborted; lapsed = await lapseOne(database)) {
+    for (let lapsed = await lapseOne(database); lapsed !== undefined && !loop.signal.aborted; lapsed = await lapseOne(database)) {
       log.warn("reservation_lapsed", { delegation_id: lapsed.delegationId, call_id: lapsed.callId });
       parts.teller.moved(lapsed.delegationId);
     }
@@ -92,19 +91,11 @@ export const createSweeper = (parts: SweeperParts): Sweeper => {
     await forgetAnswers(database);
     return true;
   };
-  const run = async (): Promise<void> => {
-    for (;;) {
-      await sleep(parts.everyMs, undefined, { signal: stopping.signal, ref: false }).catch(() => undefined);
-      if (stopping.signal.aborted) return;
-      await sweep().catch((error: unknown) => log.error("sweep_failed", { cause: error }));
-    }
-  };
-  const running = run();
+  const loop = startLoop({ everyMs: parts.everyMs, work: sweep, failed: (cause) => log.error("sweep_failed", { cause }) });
   return {
     sweep,
     stop: async () => {
-      stopping.abort();
-      await running;
+      await loop[Symbol.asyncDispose]();
       await database.run(GIVE_UP, [holder]).catch(() => undefined);
     },
   };

@@ -4,7 +4,7 @@ import type { DecisionRecord } from "#contract/decisions.ts";
 import { testAudiences } from "#testing/identity.ts";
 import { pdpWorld } from "#testing/pdp.ts";
 import { readJson } from "#testing/rollout.ts";
-import { createDecider } from "./decide.ts";
+import { createDecider } from "#decide/decider.ts";
 
 const LIST = "people.demo.list_employees";
 const [inner, outer] = ["agent:hr-assistant", "agent:reporter"];
@@ -39,7 +39,11 @@ test("of agents that act one for another every hop counts: the token's whole cha
     };
     const token = await world.identity.sign({ ...claims, jti: crypto.randomUUID() }, { typ: "at+jwt", kid: "test" });
     const caller = await verify(new Request(testAudiences.crud, { headers: { authorization: `Bearer ${token}` } }));
-    return decider.decide(caller, { type: "tool", action: "tools/call", id: tool, properties: { cost_usd: 0.001 } }, "c");
+    return decider.decide(
+      caller,
+      { type: "tool", action: "tools/call", id: tool, properties: { cost_usd: 0.001 }, meets: ["data_scope"] },
+      "c",
+    );
   };
   const said = async (chain: readonly string[], tool?: string) => {
     const { decision, reason } = await ask(chain, tool);

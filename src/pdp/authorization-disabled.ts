@@ -1,3 +1,4 @@
+import { isLast } from "#decide/point-answers.ts";
 import type { DecisionPoint, Verdict } from "./decision-point.ts";
 
 /**
@@ -20,9 +21,7 @@ export const createDisabled = (inner: DecisionPoint): DecisionPoint => {
   const evaluateMany: DecisionPoint["evaluateMany"] = async (asks, semantic) => {
     const decided = await inner.evaluateMany(asks, "execute_all");
     const verdicts = decided.verdicts.map(opened);
-    const end = verdicts.findIndex(
-      (verdict) => (semantic === "deny_on_first_deny" && !verdict.decision) || (semantic === "permit_on_first_permit" && verdict.decision),
-    );
+    const end = verdicts.findIndex((verdict) => isLast(semantic, verdict));
     return { ...decided, verdicts: end === -1 ? verdicts : verdicts.slice(0, end + 1) };
   };
   return { ...inner, evaluate: (ask) => evaluateMany([ask], "execute_all"), evaluateMany };

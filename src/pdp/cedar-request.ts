@@ -1,9 +1,18 @@
 import type { CedarValueJson, Context, EntityJson, StatefulAuthorizationCall, TypeAndId } from "@cedar-policy/cedar-wasm/nodejs";
+import type { Properties } from "./ask.ts";
+import type { Policy } from "./bundle/policies.ts";
 import type { Schema, Shape } from "./bundle/schema.ts";
-import type { Properties } from "./decision-point.ts";
-import type { PolicySlice } from "./engine.ts";
-import { healthTool } from "./pairs.ts";
+import { isRoleId } from "#contract/ids.ts";
+import { healthTool } from "#decide/pairs.ts";
 import { isViaAgent, standingOf, type Question } from "./question.ts";
+
+/** The policies that can apply to one action, and what they read. */
+export interface PolicySlice {
+  readonly policies: readonly Policy[];
+  readonly context: ReadonlySet<string>;
+  readonly groups: ReadonlySet<string>;
+  readonly entities: ReadonlySet<string>;
+}
 
 type Standing = ReturnType<typeof standingOf>;
 /** What Cedar is asked: the question with every entity that it may look at. */
@@ -54,7 +63,7 @@ const identity = (type: string, who: Identified, question: Question, schema: Sch
     who.attributes,
     schema,
   ),
-  parents: groups.map((group) => entity("Group", group)),
+  parents: groups.map((group) => entity(isRoleId(group) ? "BusinessRole" : "Group", group)),
 });
 
 /** `yaml://secret/people` and `yaml://secret` of `yaml://secret/people/demo`, the nearest first. */

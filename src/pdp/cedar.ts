@@ -1,11 +1,13 @@
+import { isLast } from "#decide/point-answers.ts";
 import { createTurns } from "#http/turns.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
-import type { Ask, Decided, DecisionPoint, Verdict } from "./decision-point.ts";
+import type { Ask } from "./ask.ts";
+import type { DecidedBatch, DecisionPoint, Verdict } from "./decision-point.ts";
 import type { DecisionCache } from "./decision-cache.ts";
 import type { Engine } from "./engine.ts";
 import type { Engines, Version } from "./engines.ts";
-import type { FactSource } from "./fact-source.ts";
-import { informAsks, type Informed } from "./gather.ts";
+import type { FactSource } from "./facts/fact-source.ts";
+import { informAsks, type Informed } from "./facts/gather.ts";
 import { areSupported, makeObligations } from "./obligations.ts";
 import { createPlacing } from "./placing.ts";
 import type { Question } from "./question.ts";
@@ -18,7 +20,7 @@ export interface CedarParts {
   /** The version that decides now; taken once a call, so that no call sees two. */
   readonly engines: Pick<Engines, "current">;
   /** What was judged before; without one the policies are asked each time. */
-  readonly cache?: DecisionCache;
+  readonly cache?: DecisionCache | undefined;
   readonly facts: FactSource;
   readonly decisions: DecisionFacts;
   /** What was approved; nothing unless given. */
@@ -91,7 +93,7 @@ export const createCedar = (parts: CedarParts): DecisionPoint => {
     };
   };
 
-  const evaluateMany: DecisionPoint["evaluateMany"] = async (asks, semantic): Promise<Decided> => {
+  const evaluateMany: DecisionPoint["evaluateMany"] = async (asks, semantic): Promise<DecidedBatch> => {
     const current = engines.current();
     const approvals = parts.approvals?.begin();
     const started = performance.now();
@@ -102,8 +104,7 @@ export const createCedar = (parts: CedarParts): DecisionPoint => {
     for (const informed of items) {
       const verdict = await decideOne(informed, current, graphVersion, approvals);
       verdicts.push(verdict);
-      if (semantic === "deny_on_first_deny" && !verdict.decision) break;
-      if (semantic === "permit_on_first_permit" && verdict.decision) break;
+      if (isLast(semantic, verdict)) break;
       const others = verdicts.length < items.length ? turn() : undefined;
       if (others !== undefined) await others;
     }

@@ -1,5 +1,17 @@
 import { z } from "zod";
-import { commaList, flag, integer, setting, type SettingTable } from "#contract/setting.ts";
+import type { Fault } from "#contract/problem.ts";
+import {
+  commaList,
+  flag,
+  integer,
+  plainAddresses,
+  setting,
+  weakSecret,
+  type Environment,
+  type SettingsOf,
+  type SettingTable,
+} from "#contract/setting.ts";
+import { secretWeakness } from "#contract/weak-secret.ts";
 
 /** Settings of the decision point. */
 export const pdpSettings = {
@@ -10,6 +22,10 @@ export const pdpSettings = {
   configFile: setting("PDP_CONFIG_FILE", z.string().min(1), {
     description: "The decision point's configuration file: switches of authorization, read by the gateway and the tool server too.",
     default: "config/pdp.yaml",
+  }),
+  morePolicies: setting("PDP_MORE_POLICIES", z.string().min(1).optional(), {
+    description:
+      "Folder of further policies that go with the shipped ones. With the demo world and unset: demo/policies of the configuration.",
   }),
   autoActivate: setting("PDP_POLICY_AUTOACTIVATE", flag().optional(), {
     description:
@@ -93,3 +109,10 @@ export const pdpSettings = {
     secret: true,
   }),
 } satisfies SettingTable;
+
+/** What no single row can say. */
+export const pdpFaults = (config: SettingsOf<typeof pdpSettings>, environment: Environment): readonly Fault[] => [
+  ...plainAddresses({ PDP_REMOTE_TOKEN_URL: config.remoteTokenUrl }, environment),
+  ...weakSecret("PDP_REMOTE_TOKEN", config.remoteToken, secretWeakness, environment),
+  ...weakSecret("PDP_REMOTE_CLIENT_SECRET", config.remoteClientSecret, secretWeakness, environment),
+];

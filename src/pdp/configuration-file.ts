@@ -1,8 +1,9 @@
 import { readFile } from "node:fs/promises";
-import { isCollection, isNode, isPair, isScalar, LineCounter, Lexer, parseDocument, type Document } from "yaml";
 import { z } from "zod";
 import { faultLine } from "#contract/start-faults.ts";
 import type { Fault } from "#contract/problem.ts";
+import { shapeFaults } from "#documents/shape-faults.ts";
+import { readYaml, type YamlLimits } from "#documents/yaml-document.ts";
 import { remoteDecisionPoint } from "./remote/remote-config.ts";
 
 /** The configuration file of authorization. Everything has a default; an unknown key is a fault. */
@@ -42,67 +43,13 @@ export class ConfigurationRefused extends Error {
   }
 }
 
-const MAX_DEPTH = 16;
-
-/** Nesting of brackets is counted on tokens first: the parser itself is recursive. */
-const isTooDeep = (text: string): boolean => {
-  let depth = 0;
-  for (const token of new Lexer().lex(text)) {
-    if (token === "{" || token === "[") depth += 1;
-    if (token === "}" || token === "]") depth -= 1;
-    if (depth > MAX_DEPTH) return true;
-  }
-  return false;
-};
-
-/** Where a key stands, or the nearest thing around it. Lines and columns from 1. */
-const placeOf = (document: Document, lines: LineCounter, path: readonly string[]): { readonly line: number; readonly column: number } => {
-  for (let length = path.length; length > 0; length--) {
-    const parent = document.getIn(path.slice(0, length - 1), true);
-    const items: readonly unknown[] = isCollection(parent) ? parent.items : [];
-    const key = path[length - 1];
-    const pair = items.find((item) => isPair(item) && isScalar(item.key) && String(item.key.value) === key);
-    const node = isPair(pair) ? pair.key : document.getIn(path.slice(0, length), true);
-    const at = isNode(node) ? node.range?.[0] : undefined;
-    if (at !== undefined) {
-      const { line, col } = lines.linePos(at);
-      return { line, column: col };
-    }
-  }
-  return { line: 1, column: 1 };
-};
-
-/** Reads YAML text as this shape. Throws `ConfigurationRefused` with every fault and its place. */
-export const parseYamlFile = <T>(text: string, file: string, shape: z.ZodType<T>): T => {
-  if (isTooDeep(text)) throw new ConfigurationRefused([{ path: file, file, message: "is nested too deeply" }]);
-  const lineCounter = new LineCounter();
-  const document = parseDocument(text, { uniqueKeys: true, strict: true, lineCounter });
-  if (document.errors.length > 0) {
-    throw new ConfigurationRefused(
-      document.errors.map((error) => ({
-        path: "",
-        file,
-        message: error.message.split("\n")[0] ?? "is not YAML",
-        ...(error.linePos === undefined ? {} : { line: error.linePos[0].line, column: error.linePos[0].col }),
-      })),
-    );
-  }
-  let value: unknown;
-  try {
-    value = document.toJS({ maxAliasCount: 0 }) ?? {};
-  } catch {
-    throw new ConfigurationRefused([{ path: file, file, message: "holds an alias" }]);
-  }
-  const read = shape.safeParse(value);
-  if (read.success) return read.data;
-  throw new ConfigurationRefused(
-    read.error.issues.flatMap((issue) => {
-      const at = issue.path.map(String);
-      const rows: readonly (readonly [path: readonly string[], message: string])[] =
-        issue.code === "unrecognized_keys" ? issue.keys.map((key) => [[...at, key], "is not known here"]) : [[at, issue.message]];
-      return rows.map(([path, message]) => ({ path: `/${path.join("/")}`, file, ...placeOf(document, lineCounter, path), message }));
-    }),
-  );
+/** Reads YAML text as this shape; an empty one is an empty object. Throws `ConfigurationRefused` with every fault and its place. */
+export const parseYamlFile = <T>(text: string, file: string, shape: z.ZodType<T>, limits: YamlLimits = {}): T => {
+  const { document, faults } = readYaml(text, file, limits);
+  if (document === undefined) throw new ConfigurationRefused(faults);
+  const read = shape.safeParse(document.value ?? {});
+  if (!read.success) throw new ConfigurationRefused(shapeFaults(document, read.error));
+  return read.data;
 };
 
 /** Reads the text of a configuration file. Throws `ConfigurationRefused` with every fault. */

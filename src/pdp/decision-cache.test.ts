@@ -9,7 +9,7 @@ import { readBundle } from "./bundle/bundle.ts";
 import { readPolicyFolder } from "./bundle/policy-files.ts";
 import { createDecisionCache } from "./decision-cache.ts";
 import { createEngine, type Engine } from "./engine.ts";
-import { pairs } from "./pairs.ts";
+import { pairs } from "#decide/pairs.ts";
 import type { Question } from "./question.ts";
 import { ruleOn } from "./ruling.ts";
 

@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import { canonicalJson } from "#contract/canonical-json.ts";
+import { createRecent } from "#http/recent.ts";
 import type { Engine, Judgement } from "./engine.ts";
 import type { Question } from "./question.ts";
 
@@ -18,12 +19,6 @@ export interface DecisionCache {
   over(engine: Engine, question: Question, moment: CacheMoment): { readonly engine: Engine; readonly wasHit: () => boolean };
 }
 
-interface Kept {
-  readonly judgement: Judgement;
-  /** Milliseconds since 1970. */
-  readonly until: number;
-}
-
 export const MOST_KEPT = 50_000;
 
 /** Keeps judgements for at most so many seconds, and none beyond the end of a delegation that it rests on. */
@@ -32,16 +27,7 @@ export const createDecisionCache = (parts: {
   readonly mostKept?: number;
   readonly now: () => Date;
 }): DecisionCache => {
-  const { mostKept = MOST_KEPT } = parts;
-  const kept = new Map<string, Kept>();
-
-  const keep = (key: string, judgement: Judgement, until: number): void => {
-    kept.delete(key);
-    kept.set(key, { judgement, until });
-    if (kept.size <= mostKept) return;
-    const [oldest] = kept.keys();
-    if (oldest !== undefined) kept.delete(oldest);
-  };
+  const kept = createRecent<Judgement>(parts.mostKept ?? MOST_KEPT, parts.now);
 
   return {
     over: (engine, question, { version, graphVersion }) => {
@@ -57,13 +43,13 @@ export const createDecisionCache = (parts: {
         const request = engine.requestOf(one);
         const key = hash("sha256", `${version}\n${graphVersion}\n${canonicalJson(request)}`, "base64");
         const held = kept.get(key);
-        if (held !== undefined && now < held.until && now < end) {
+        if (held !== undefined && now < end) {
           hits += 1;
-          return held.judgement;
+          return held;
         }
         const judgement = engine.judgeRequest(one.pair.key, request);
         const until = Math.min(now + parts.seconds * 1000, Number.isNaN(end) ? now : end);
-        if (until > now) keep(key, judgement, until);
+        kept.set(key, judgement, until);
         return judgement;
       };
       return { engine: { ...engine, judge }, wasHit: () => asked > 0 && hits === asked };

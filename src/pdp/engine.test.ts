@@ -9,7 +9,7 @@ import { readPolicyFolder } from "./bundle/policy-files.ts";
 import { cedarGeneration, policySetTextToParts } from "./cedar-program.ts";
 import { pathsAbove } from "./cedar-request.ts";
 import { createEngine } from "./engine.ts";
-import { pairs } from "./pairs.ts";
+import { pairs } from "#decide/pairs.ts";
 import type { Question } from "./question.ts";
 import { ruleOn } from "./ruling.ts";
 
@@ -110,7 +110,7 @@ test("a policy that fails to evaluate makes a denial, though Cedar itself would 
     tenant: "tenant:acme",
     facts: {
       ...asked.facts,
-      subject: { ...asked.facts.subject, id: "person:ben", kind: "Person", disabled: false, groups: ["group:analysts"] },
+      subject: { ...asked.facts.subject, id: "person:ben", kind: "Person", disabled: false, groups: ["role:member"] },
       agent: null,
       resource: null,
       delegation: { id: "d", status: "active", active: true, steps_left: 2, budget_left_micro_usd: 0, expires_at: null },
@@ -123,6 +123,38 @@ test("a policy that fails to evaluate makes a denial, though Cedar itself would 
   assert.deepEqual(judged.errors, ["overflow"]);
   assert.equal(judged.permit, false);
   assert.equal(ruleOn(createEngine(added), direct).reason, "forbidden");
+});
+
+test("more policies of one action than Cedar parses at a time decide as all of them at once", () => {
+  const rule = (id: string, effect: string, page: string): string =>
+    `@id("${id}") @description("x") ${effect} (principal, action == Action::"pages:view", resource == Page::"${page}");`;
+  const many = [
+    ...Array.from({ length: 600 }, (_none, at) => rule(`permit-${at}`, "permit", `p${at % 300}`)),
+    ...Array.from({ length: 50 }, (_none, at) => rule(`forbid-${at}`, "forbid", `p${at * 2}`)),
+  ];
+  const added = inspectBundle({ ...files, "many.cedar": many.join("\n") }).bundle;
+  assert.ok(added);
+  const [apart, whole] = [createEngine(added), createEngine(added, "whole")];
+  const pair = pairs.find(({ key }) => key === "pages:view");
+  const sampled = fc.sample(question, 1)[0];
+  assert.ok(pair !== undefined && sampled !== undefined);
+  const { agentId: _agent, ...sent } = sampled;
+  const subject = { ...sent.facts.subject, id: "person:ben", kind: "Person", disabled: false } as const;
+  const asked: Question = {
+    ...sent,
+    pair,
+    tenant: "tenant:acme",
+    facts: { ...sent.facts, subject: { ...subject, tenant_ids: ["tenant:acme"] }, agent: null, resource: null, delegation: null },
+  };
+  const seen = { permits: 0, denials: 0 };
+  for (const page of ["p0", "p1", "p2", "p4", "p98", "p99", "p299", "p300"]) {
+    for (const omit of [new Set<string>(), new Set(["forbid-0", "permit-1", "permit-301", "permit-99", "forbid-49"])]) {
+      const judged = apart.judge({ ...asked, resourceId: page }, omit);
+      assert.deepEqual(judged, whole.judge({ ...asked, resourceId: page }, omit), page);
+      seen[judged.permit ? "permits" : "denials"] += 1;
+    }
+  }
+  assert.ok(seen.permits > 2 && seen.denials > 2, JSON.stringify(seen));
 });
 
 test("the paths above a secret end at its mount", () => {

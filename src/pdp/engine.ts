@@ -4,7 +4,8 @@ import { Problem } from "#contract/problem.ts";
 import type { Bundle } from "./bundle/bundle.ts";
 import type { Policy } from "./bundle/policies.ts";
 import { cedarGeneration, preparsePolicySet, preparseSchema, statefulIsAuthorized } from "./cedar-program.ts";
-import { requestOf, type CedarRequest } from "./cedar-request.ts";
+import { requestOf, type CedarRequest, type PolicySlice } from "./cedar-request.ts";
+import { inPieces } from "./in-pieces.ts";
 import type { Question } from "./question.ts";
 
 /** What the policies say to one question. */
@@ -15,18 +16,16 @@ export interface Judgement {
   readonly errors: readonly string[];
 }
 
-/** The policies that can apply to one action, and what they read. */
-export interface PolicySlice {
-  readonly policies: readonly Policy[];
-  readonly context: ReadonlySet<string>;
-  readonly groups: ReadonlySet<string>;
-  readonly entities: ReadonlySet<string>;
-}
+/**
+ * Policies that Cedar parses at a time, in some twenty milliseconds: where more can apply to an action it is asked of each set, and
+ * the answers are one, for a policy speaks for itself.
+ */
+const PER_SET = 256;
 
 export interface Engine {
   readonly bundle: Bundle;
   /**
-   * Synchronous, a few tenths of a millisecond. An error in any policy is a denial: Cedar itself would skip the policy,
+   * Synchronous, a few tenths of a millisecond for each 256 policies of the action. An error in any policy is a denial: Cedar itself would skip the policy,
    * and a forbid that is skipped permits. `omit` leaves policies out, for questions about what would be.
    */
   judge(question: Question, omit?: ReadonlySet<string>): Judgement;
@@ -65,6 +64,7 @@ const WARM_SLICE_MS = 8;
 export const createEngine = (bundle: Bundle, slicing: "minimal" | "whole" = "minimal"): Engine => {
   const slot = takeName();
   const slices = new Map<string, PolicySlice>();
+  const split = new Map<string, readonly (readonly Policy[])[]>();
   const prepared = new Set<string>();
   const schemas = new Set<string>();
   let generation = 0;
@@ -73,10 +73,9 @@ export const createEngine = (bundle: Bundle, slicing: "minimal" | "whole" = "min
     if (generation === cedarGeneration()) return;
     prepared.clear();
     schemas.clear();
-    parsed(preparseSchema(slot.name, bundle.schema.text));
+    if (slicing === "whole") parsed(preparseSchema(slot.name, bundle.schema.text));
     generation = cedarGeneration();
   };
-  prepareProgram();
 
   const slice = (action: string): PolicySlice => {
     const held = slices.get(action);
@@ -94,10 +93,23 @@ export const createEngine = (bundle: Bundle, slicing: "minimal" | "whole" = "min
     return made;
   };
 
-  const prepare = (action: string, omit: ReadonlySet<string>): string => {
-    const left = slice(action).policies.filter((policy) => !omit.has(policy.id));
-    const name = `${slot.name}/${action}/${[...omit].toSorted().join(",")}`;
+  /** Policies of an action as Cedar is asked of them; one set, perhaps of none, at the least. */
+  const sets = (action: string): readonly (readonly Policy[])[] => {
+    const held = split.get(action);
+    if (held !== undefined) return held;
+    const { policies } = slice(action);
+    const perSet = slicing === "whole" ? policies.length : PER_SET;
+    const made = policies.length === 0 ? [policies] : inPieces(policies, perSet);
+    split.set(action, made);
+    return made;
+  };
+
+  /** Name in Cedar of one of the sets of an action without what is left out of it. */
+  const prepare = (action: string, at: number, set: readonly Policy[], omit: ReadonlySet<string>): string => {
+    const omitted = omit.size === 0 ? [] : set.filter((policy) => omit.has(policy.id)).map(({ id }) => id);
+    const name = `${slot.name}/${action}/${at}/${omitted.toSorted().join(",")}`;
     if (!prepared.has(name)) {
+      const left = set.filter((policy) => !omit.has(policy.id));
       parsed(preparsePolicySet(name, { staticPolicies: Object.fromEntries(left.map((policy) => [policy.id, policy.text])) }));
       prepared.add(name);
     }
@@ -119,27 +131,41 @@ export const createEngine = (bundle: Bundle, slicing: "minimal" | "whole" = "min
   };
   const judgeRequest: Engine["judgeRequest"] = (action, request, omit = none) => {
     prepareProgram();
-    const answer = statefulIsAuthorized({
-      ...request,
-      preparsedSchemaName: schemaOf(action),
-      validateRequest: true,
-      preparsedPolicySetId: prepare(action, omit),
-    });
-    if (answer.type === "failure") throw new Problem("engine_failed", { cause: answer.errors.map((error) => error.message).join("; ") });
-    const { decision, diagnostics } = answer.response;
-    const errors = diagnostics.errors.map((error) => error.policyId).toSorted();
-    return { permit: decision === "allow" && errors.length === 0, policies: diagnostics.reason.toSorted(), errors };
+    const permits: string[] = [];
+    const forbids: string[] = [];
+    const errors: string[] = [];
+    for (const [at, set] of sets(action).entries()) {
+      const answer = statefulIsAuthorized({
+        ...request,
+        preparsedSchemaName: schemaOf(action),
+        validateRequest: true,
+        preparsedPolicySetId: prepare(action, at, set, omit),
+      });
+      if (answer.type === "failure") throw new Problem("engine_failed", { cause: answer.errors.map((error) => error.message).join("; ") });
+      const { decision, diagnostics } = answer.response;
+      (decision === "allow" ? permits : forbids).push(...diagnostics.reason);
+      errors.push(...diagnostics.errors.map((error) => error.policyId));
+    }
+    // As Cedar has it: one forbid outdoes every permit, and is then all that decides.
+    const isForbidden = forbids.length > 0;
+    return {
+      permit: permits.length > 0 && !isForbidden && errors.length === 0,
+      policies: (isForbidden ? forbids : permits).toSorted(),
+      errors: errors.toSorted(),
+    };
   };
   const judge: Engine["judge"] = (question, omit) => judgeRequest(question.pair.key, toRequest(question), omit);
   const warm = async (): Promise<void> => {
     let started = performance.now();
     for (const action of bundle.schema.actions.keys()) {
-      prepareProgram();
-      prepare(action, none);
-      schemaOf(action);
-      if (performance.now() - started < WARM_SLICE_MS) continue;
-      await nextTurn();
-      started = performance.now();
+      for (const [at, set] of sets(action).entries()) {
+        prepareProgram();
+        prepare(action, at, set, none);
+        schemaOf(action);
+        if (performance.now() - started < WARM_SLICE_MS) continue;
+        await nextTurn();
+        started = performance.now();
+      }
     }
   };
   return { bundle, judge, requestOf: toRequest, judgeRequest, slice, warm };

@@ -5,13 +5,18 @@ import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { maskKinds } from "#contract/data-scope.ts";
 import type { EvaluationReply } from "#contract/authzen.ts";
+import { assertAsksFor, signInDemands, type DemandedSignIn } from "#testing/sign-in-demands.ts";
 import { policyFolder } from "#testing/decision-matrix.ts";
 import { pdpWorld, type PdpWorld } from "#testing/pdp.ts";
 import { testAudiences } from "#testing/identity.ts";
 import { BundleRefused } from "./bundle/bundle-refused.ts";
 import { readBundle } from "./bundle/bundle.ts";
 import { readPolicyFolder } from "./bundle/policy-files.ts";
-import { areSupported, mergeProperties } from "./obligations.ts";
+import { mergeProperties } from "./bundle/merge-properties.ts";
+import { areSupported } from "./obligations.ts";
+
+// Ahead of the first test: what waits at the top of a file lets the tests declared before it end, and what they share with them.
+const files = await readPolicyFolder(policyFolder);
 
 test("of two masks of one column the stricter holds, whichever comes first", () => {
   for (const [rank, one] of maskKinds.entries())
@@ -73,7 +78,6 @@ test("an enforcement point supports what it names by type or kind; what the deci
   assert.equal(areSupported([notify], new Set()), true);
 });
 
-const files = await readPolicyFolder(policyFolder);
 const declared: readonly (readonly [text: string, says: RegExp])[] = [
   ["cake: { type: custom }", /declares cake/],
   ["mfa: { type: custom, properties: { acr_value: strong, max_age_seconds: 300 } }", /type step-up/],
@@ -237,4 +241,55 @@ test("a denial for an obligation that cannot be met carries nothing of what the 
     assert.equal(unmet.context?.obligations, undefined);
     assert.doesNotMatch(JSON.stringify(unmet), /row_filter_sql|tenant_ids|data_scope/);
   }
+});
+
+for (const demand of signInDemands)
+  void test(`a sign-in lifts what asks for it, and the permit still asks for all of it: ${demand.what}`, async (t) => {
+    const { acr_value, max_age_seconds } = demand.obligation.properties as Record<string, unknown>;
+    const world = await worldWith(
+      t,
+      `strict: { id: mfa, type: step-up, properties: { acr_value: ${String(acr_value)}, max_age_seconds: ${String(max_age_seconds)} } }`,
+      `@id("more-forbid") @description("x") @obligation("strict,end-session")
+       forbid (principal, action in [Action::"pages:view", Action::"policies:view", Action::"decisions:view_all"], resource) unless { context.mfa };`,
+    );
+    const seconds = Math.floor(world.clock.now.getTime() / 1000);
+    const house = await world.houseToken();
+    const of = ({ acr, age }: DemandedSignIn) => ({ acr, auth_time: seconds - age });
+    const ask = async (signIn: object) => {
+      const asked = page("ben", "people");
+      const subject = { ...asked.subject, properties: { ...asked.subject.properties, ...signIn } };
+      const { decision, context } = await decide(world, house, { ...asked, subject });
+      return [decision, context?.reason, context?.obligations?.find(({ id }) => id === "mfa")?.properties];
+    };
+    assert.deepEqual(await ask({}), [false, "step_up_required", demand.obligation.properties]);
+    assert.deepEqual(await ask(of(demand.tooLittle)), [true, undefined, demand.obligation.properties]);
+    assert.deepEqual(await ask(of(demand.enough)), [true, undefined, demand.obligation.properties]);
+
+    const own = async (path: string, { acr, age }: DemandedSignIn) =>
+      world.ask(path, await world.personToken("ada", { acr, authTime: seconds - age }));
+    for (const path of ["/access/v1/policies", "/access/v1/decisions?subject=person:cleo"]) {
+      await assertAsksFor(await own(path, demand.tooLittle), demand, path);
+      assert.equal((await own(path, demand.enough)).status, 200, path);
+    }
+    const weak = (await (await own("/access/v1/decisions", demand.tooLittle)).json()) as { code?: string };
+    assert.equal(weak.code, "step_up_required", "what a sign-in would show is not left out unsaid");
+  });
+
+test("the house's own step-up, declared stronger, is as strong as it says for every policy that names it", async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), "obligations-"));
+  t.after(() => rm(folder, { recursive: true }));
+  await cp(policyFolder, folder, { recursive: true });
+  await rm(join(folder, "cases"), { recursive: true });
+  const text = files["obligations.yaml"] ?? "";
+  const stronger = text.replace("acr_value: strong", "acr_value: phishing_resistant");
+  assert.notEqual(stronger, text);
+  await writeFile(join(folder, "obligations.yaml"), stronger);
+  await writeFile(join(folder, "pdp.yaml"), `policy_dir: ${folder}`);
+  const world = await pdpWorld(t, { settings: { PDP_CONFIG_FILE: join(folder, "pdp.yaml") } });
+  const signIn = { acr: "strong", auth_time: Math.floor(world.clock.now.getTime() / 1000) };
+  const subject = { ...person("ben"), properties: { tenant: "tenant:acme", ...signIn } };
+  const call = { subject, action: { name: "tools/call" }, resource: { type: "tool", id: "people.demo.update_salary" } };
+  const { decision, context } = await decide(world, await world.houseToken(), call);
+  const mfa = context?.obligations?.find(({ id }) => id === "mfa")?.properties;
+  assert.deepEqual([decision, mfa], [true, { acr_value: "phishing_resistant", max_age_seconds: 300 }]);
 });

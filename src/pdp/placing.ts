@@ -1,12 +1,12 @@
 import type { Reason } from "#contract/authzen.ts";
 import type { Facts } from "#contract/facts.ts";
-import { isFreshlyStrong } from "#authn/caller.ts";
-import type { Ask, Inputs, Verdict } from "./decision-point.ts";
-import type { Informed } from "./gather.ts";
-import { healthTool, type Pair } from "./pairs.ts";
+import { hasSignIn, strongSignIn } from "#authn/caller.ts";
+import type { Ask, Inputs } from "./ask.ts";
+import type { Verdict } from "./decision-point.ts";
+import type { Informed } from "./facts/gather.ts";
+import { healthTool, type Pair } from "#decide/pairs.ts";
 import type { Question } from "./question.ts";
 import type { DecisionFacts } from "./records/decision-facts.ts";
-import { tenantOf } from "./tenant.ts";
 import type { Vocabulary } from "./vocabulary.ts";
 
 /** An ask with its place in the graph: ready for whatever decides, or refused because it has none. */
@@ -22,11 +22,22 @@ export interface PlacingParts {
   readonly now: () => Date;
 }
 
-/** A sign-in from the future is a wrong clock or a forged claim; this much of it may be the clock. */
-const CLOCK_SKEW_SECONDS = 60;
-
-const isFresh = (assurance: Ask["assurance"], now: Date): boolean =>
-  isFreshlyStrong(assurance, now) && (assurance.authTime ?? 0) <= now.getTime() / 1000 + CLOCK_SKEW_SECONDS;
+/**
+ * The tenant that a decision is made in, or `undefined` when the subject is not to be placed. It is always one that the graph
+ * says the subject belongs to; an enforcement point that is bound to a tenant learns nothing of other tenants' subjects.
+ * A service of the house belongs to none: it has the tenant of the tool call it acts for, else `*`, in which nothing but
+ * what is shared can be reached.
+ */
+const tenantOf = (ask: Ask, subject: Facts["subject"], toolTenant: string | undefined): string | undefined => {
+  if (subject === null) return undefined;
+  const stated = ask.subject.tenant;
+  if (subject.kind === "Service" && subject.tenant_ids.length === 0) {
+    return ask.bound === "*" && (stated === undefined || stated === "*") ? (toolTenant ?? "*") : undefined;
+  }
+  const wanted = stated ?? (ask.bound === "*" ? (subject.tenant_ids.length === 1 ? subject.tenant_ids[0] : undefined) : ask.bound);
+  if (wanted === undefined || !subject.tenant_ids.includes(wanted)) return undefined;
+  return ask.bound === "*" || ask.bound === wanted ? wanted : undefined;
+};
 
 /**
  * What stands before every decision, whoever makes it: who asks is somebody, in a tenant that the graph says is theirs; the
@@ -40,7 +51,7 @@ export const createPlacing = (parts: PlacingParts): ((informed: Informed, knows?
         ? undefined
         : await parts.decisions.permittedCall(vouched.tool.decisionId, vouched.tool.id, ask.subject.id);
     const inputs: Inputs = {
-      mfa: isFresh(ask.assurance, parts.now()),
+      mfa: hasSignIn(ask.assurance, strongSignIn, parts.now()),
       approved: false,
       could: vouched.could,
       tools_scope: vouched.toolsScope,
@@ -64,7 +75,7 @@ export const createPlacing = (parts: PlacingParts): ((informed: Informed, knows?
     const pair = informed.pair ?? parts.foreignPair?.(ask);
     const { inputs, toolTenant } = await inputsOf(informed);
     const tenant = tenantOf(ask, informed.facts.subject, toolTenant);
-    const facts = withDefaults(informed);
+    const facts = withVouched(informed);
     // What is refused before the policies is recorded without what the asker may not know: whose the subject or the
     // resource is, if it is another tenant's. To the asker both look as if they did not exist.
     const refused = (reason: Reason, seen: Facts | undefined = facts): Placed => ({
@@ -98,13 +109,13 @@ export const createPlacing = (parts: PlacingParts): ((informed: Informed, knows?
       pair,
       resourceId: informed.resourceId,
       tenant,
-      ...(ask.agents[0] === undefined ? {} : { agentId: ask.agents[0] }),
+      agentId: ask.agents[0],
       facts: { ...facts, subject },
       inputs,
       props: ask.props,
       claimed: ask.claimed,
       ui: ask.ui,
-      ...(ask.said === undefined ? {} : { said: ask.said }),
+      said: ask.said,
     };
     return { ask, tenant, question };
   };
@@ -115,7 +126,7 @@ export const isForeign = (resource: Facts["resource"], tenant: string): boolean 
   resource !== null && resource.tenant_ids.length > 0 && !resource.tenant_ids.includes(tenant);
 
 /** What the graph does not hold although policies may speak of it: a thing that a service of the house vouches for. */
-const withDefaults = ({ ask, pair, facts, resourceId }: Informed): Facts => {
+const withVouched = ({ ask, pair, facts, resourceId }: Informed): Facts => {
   const tenant = ask.vouched.resourceTenant;
   if (facts.resource !== null || tenant === undefined || pair?.of !== "named" || resourceId === healthTool) return facts;
   return {

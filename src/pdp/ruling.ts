@@ -1,4 +1,5 @@
 import type { Reason } from "#contract/authzen.ts";
+import { strongSignIn } from "#authn/caller.ts";
 import type { Policy } from "./bundle/policies.ts";
 import type { Engine, Judgement } from "./engine.ts";
 import { isViaAgent, standingOf, type Question } from "./question.ts";
@@ -42,6 +43,28 @@ const idOf = (name: string, engine: Engine): string => engine.bundle.obligations
 const obligationsOf = (policies: readonly Policy[]): readonly string[] =>
   [...new Set(policies.flatMap((policy) => policy.obligations))].toSorted();
 
+const policiesOf = ({ policies }: Judgement, engine: Engine): readonly Policy[] =>
+  policies.flatMap((id) => engine.bundle.policies.get(id) ?? []);
+
+/** Whether some row asks for another sign-in than the one that policies know as `context.mfa`. */
+const asksForMore = (name: string, engine: Engine): boolean => {
+  const { level, maxAgeSeconds } = strongSignIn;
+  const { properties } = engine.bundle.obligations.get(name) ?? {};
+  return idOf(name, engine) === STEP_UP && (properties?.["acr_value"] !== level || Number(properties["max_age_seconds"]) < maxAgeSeconds);
+};
+
+/**
+ * What forbids oblige to that stand aside for any fresh strong sign-in, although they ask for a stronger or fresher one: whoever is let
+ * through must have that, so it is the permit's obligation too.
+ */
+const moreThanSignedIn = (engine: Engine, question: Question): readonly string[] => {
+  const more = (policies: readonly Policy[]): readonly string[] =>
+    obligationsOf(policies.filter(({ effect }) => effect === "forbid")).filter((name) => asksForMore(name, engine));
+  if (!question.inputs.mfa || more(engine.slice(question.pair.key).policies).length === 0) return [];
+  const without = engine.judge(withInputs(question, { mfa: false }));
+  return without.permit ? [] : more(policiesOf(without, engine));
+};
+
 /**
  * Asks the engine, and for a denial what it is called: one that a fresh strong sign-in would lift is `step_up_required`, one
  * that an approval would lift is `approval_required`; both are found by asking again, not configured. Otherwise the
@@ -49,8 +72,13 @@ const obligationsOf = (policies: readonly Policy[]): readonly string[] =>
  */
 export const ruleOn = (engine: Engine, question: Question): Ruling => {
   const judgement = engine.judge(question);
-  const deciding = judgement.policies.flatMap((id) => engine.bundle.policies.get(id) ?? []);
-  if (judgement.permit) return { ...judgement, requestable: false, obligations: obligationsOf(deciding) };
+  const deciding = policiesOf(judgement, engine);
+  if (judgement.permit)
+    return {
+      ...judgement,
+      requestable: false,
+      obligations: [...new Set([...obligationsOf(deciding), ...moreThanSignedIn(engine, question)])].toSorted(),
+    };
   // The forbids that decided oblige to something on a denial too; to a step-up only where that would lift it.
   const always = obligationsOf(deciding).filter((name) => idOf(name, engine) !== STEP_UP);
   const denied = (reason: Reason, requestable = false, more: readonly string[] = []): Ruling => ({
@@ -71,9 +99,9 @@ export const ruleOn = (engine: Engine, question: Question): Ruling => {
     const approved = engine.judge(withInputs(question, { approved: true }));
     if (approved.permit) {
       // A forbid that would no longer hold, or the permit that would: the engine names them in the order of their ids.
-      const met = [...deciding, ...approved.policies.flatMap((id) => engine.bundle.policies.get(id) ?? [])];
+      const met = [...deciding, ...policiesOf(approved, engine)];
       const template = met.find((policy) => policy.requestable !== undefined)?.requestable;
-      return { ...denied("approval_required", true), ...(template === undefined ? {} : { template }) };
+      return { ...denied("approval_required", true), template };
     }
   }
   if (mayStepUp && mayAsk && engine.judge(withInputs(question, { mfa: true, approved: true })).permit) {

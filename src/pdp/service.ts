@@ -1,61 +1,135 @@
+import { withOwnPages } from "#http/own-pages.ts";
+import { createRouter, type Router } from "#http/serve.ts";
 import type { Service } from "#http/service.ts";
+import type { Authenticate } from "#authn/authenticate.ts";
+import { bodyShareOf, type Caller } from "#authn/caller.ts";
+import { createMetricsReader } from "#authn/metrics-reader.ts";
 import { createSealer } from "#authn/seal.ts";
+import { createSealedCursors } from "#authn/sealed-cursors.ts";
+import type { Tracing } from "#telemetry/tracing.ts";
 import { serveBudgets } from "./budgets/serve-budgets.ts";
 import { createCedar } from "./cedar.ts";
+import type { DecisionPoint } from "./decision-point.ts";
+import { createCallRate } from "./endpoints/call-rate.ts";
 import { serveDecisions } from "./endpoints/decisions.ts";
 import { serveEvaluations } from "./endpoints/evaluations.ts";
-import { serveHealth } from "./endpoints/health.ts";
+import { withFitText } from "./endpoints/fit-text.ts";
 import { serveMetadata } from "./endpoints/metadata.ts";
-import { createPageCursors } from "./endpoints/page-cursor.ts";
+import { readMetadataKey } from "./endpoints/metadata-key.ts";
+import type { Pep } from "./endpoints/parse-ask.ts";
+import { parsePdpBody } from "./endpoints/parse-body.ts";
+import { servePolicies, servePolicy } from "./endpoints/policies.ts";
+import { serveReplays } from "./endpoints/replays.ts";
 import { withRequestId } from "./endpoints/request-id.ts";
 import { createRequirePair } from "./endpoints/require-pair.ts";
+import { serveRollouts } from "./endpoints/rollouts.ts";
 import { serveSearches } from "./endpoints/searches.ts";
 import { refuseUnsupported } from "./endpoints/unsupported.ts";
+import { serveWhatIf } from "./endpoints/what-if.ts";
+import type { Version } from "./engines.ts";
 import { createPresentFacts } from "./explain/present-facts.ts";
 import { createViewers } from "./explain/viewer.ts";
-import { joinAdministration } from "./join-administration.ts";
-import { readMetadataKey } from "./metadata-key.ts";
-import { openDeciding } from "./open-deciding.ts";
-import { openRouter } from "./open-router.ts";
-import type { PdpParts } from "./pdp-parts.ts";
-import { readSwitches } from "./read-switches.ts";
+import { createReplays } from "./lifecycle/replay/replays.ts";
+import { createGuard } from "./lifecycle/rollout/guard-administration.ts";
+import { createMatrixComparer } from "./lifecycle/rollout/matrix-difference.ts";
+import { createRollouts } from "./lifecycle/rollout/rollouts.ts";
+import { createShadow, type Shadow } from "./lifecycle/shadow/shadow.ts";
+import { readSwitches } from "./open/check-start.ts";
+import { openDeciding, type Deciding, type DecidingParts } from "./open/open-deciding.ts";
 import { createDecisionIds } from "./records/decision-id.ts";
+import type { ListPosition } from "./records/list-calls.ts";
 import { joinRequests } from "./requests/join-requests.ts";
-import { createPageTokens } from "./search/page-token.ts";
-import type { Shadow } from "./shadow/shadow.ts";
+import type { Vocabulary } from "./vocabulary.ts";
+
+/** What the service is made of. */
+export interface PdpParts extends DecidingParts {
+  readonly authenticate: Authenticate;
+  /** Where persons sign in: the gateway's first origin. */
+  readonly publicOrigin: string;
+  /** Traces; none unless given. */
+  readonly tracing?: Tracing | undefined;
+  /** Whether an address may read the metrics without a token; this machine always may. */
+  readonly isScraperListed?: (address: string) => boolean;
+}
+
+const MAX_BODY_BYTES = 2 * 1_048_576;
+
+/** The way in, and who a caller is as an enforcement point: the house's own are not counted. */
+const openRouter = (parts: PdpParts): { readonly router: Router<Caller>; readonly pepOf: (caller: Caller) => Pep } => {
+  const { config, now } = parts;
+  const house = new Set(config.houseClients.map((name) => `service:${name}`));
+  const callRate = createCallRate(config.callsPerSecond, now);
+  const pepOf = (caller: Caller): Pep => ({ caller, isHouse: caller.isHouseService && house.has(caller.sub) });
+  const router = createRouter<Caller>({
+    ...parts,
+    name: "pdp",
+    shareOf: bodyShareOf,
+    authenticate: async (request, endpoint) => {
+      const caller = await parts.authenticate(request, endpoint);
+      if (endpoint.auth !== "none" && !pepOf(caller).isHouse) callRate(caller.sub);
+      return caller;
+    },
+    validateReplies: parts.environment !== "production",
+    maxBodyBytes: MAX_BODY_BYTES,
+    parseJson: parsePdpBody,
+  });
+  return { router: withFitText(router), pepOf };
+};
+
+/** What the endpoints have in common. One's own rights here are asked of the policies even where authorization is switched off. */
+const sharedParts = (parts: PdpParts, opened: Deciding, pepOf: (caller: Caller) => Pep) => {
+  const { examiner, follower, records, facts, candidates, decisions, deciding } = opened;
+  const { engines } = follower;
+  const asking = { decisionPoint: deciding, records, self: parts.identity.clientId, nextDecisionId: createDecisionIds(parts.now) };
+  const viewers = createViewers({ ...parts, ...asking });
+  const cursors = createSealedCursors<ListPosition>({ ...parts, purpose: "pdp.cursor" });
+  return { ...parts, ...asking, examiner, follower, engines, facts, candidates, decisions, pepOf, viewers, cursors };
+};
+
+/** Policies as governed versions: their endpoints, and what goes on beside the answers. Of the embedded engine alone. */
+const serveAdministration = (router: Router<Caller>, shared: ReturnType<typeof sharedParts>, vocabulary: Vocabulary, sample: number) => {
+  const { examiner, facts, decisions, metrics, now } = shared;
+  const requirePair = createRequirePair(shared);
+  const decideBy = (version: Version): DecisionPoint =>
+    createCedar({ engines: { current: () => ({ ...version, epoch: 0n }) }, facts, decisions, vocabulary, metrics, now });
+  const guard = createGuard({ ...shared, requirePair, decideBy });
+  const rollouts = createRollouts({ ...shared, compareMatrix: createMatrixComparer(examiner, now) });
+  const shadow = createShadow({ ...shared, sample, random: Math.random });
+  const replays = createReplays({ ...shared, keepDays: shared.config.recordDays });
+  const served = { ...shared, requirePair, guard, rollouts, shadow, replays, sql: shared.database };
+  servePolicies(router, served);
+  serveRollouts(router, served);
+  serveReplays(router, served);
+  serveWhatIf(router, served);
+  servePolicy(router, served);
+  return {
+    shadow,
+    [Symbol.asyncDispose]: async () => {
+      await replays[Symbol.asyncDispose]();
+      await shadow[Symbol.asyncDispose]();
+    },
+  };
+};
 
 const noShadow: Pick<Shadow, "offer" | "decisionOf"> = { offer: () => {}, decisionOf: async () => undefined };
 
 /** The decision point as a service. Throws `ConfigurationRefused` or `BundleRefused` with every fault, before anything is served. */
 export const createPdp = async (parts: PdpParts): Promise<Service> => {
-  const { config, database, metrics, now, identity } = parts;
+  const { config, database, metrics } = parts;
   const switches = await readSwitches(parts);
+  const isRemote = switches.decision_point.kind === "remote";
+  const isDisabled = !switches.enable_authorization;
   const opened = await openDeciding(parts, switches);
-  const { follower, engines, records, decisions, facts, candidates, vocabulary, approvals, deciding, decisionPoint } = opened;
-  const { isRemote, isDisabled } = opened;
+  const { examiner, follower, records, approvals, vocabulary, decisionPoint } = opened;
+  const { engines } = follower;
   const { router, pepOf } = openRouter(parts);
+  const shared = sharedParts(parts, opened, pepOf);
 
-  const nextDecisionId = createDecisionIds(now);
-  const cursors = createPageCursors(createSealer(parts.secrets, "pdp.cursor"), now);
-  // One's own right to see a decision is asked of the policies even where authorization is switched off.
-  const viewers = createViewers({ ...parts, decisionPoint: deciding, records, nextDecisionId, self: identity.clientId });
-  const shared = { ...parts, records, facts, candidates, decisions, nextDecisionId, cursors, viewers, pepOf };
-
+  // Where everything is permitted, a shadow would only tell that it would not be.
+  const administration = isRemote ? undefined : serveAdministration(router, shared, vocabulary, isDisabled ? 0 : config.shadowSample);
   if (isRemote) refuseUnsupported(router);
-  const administration = isRemote
-    ? undefined
-    : joinAdministration(router, {
-        ...shared,
-        follower,
-        cedar: deciding,
-        decideBy: (version) =>
-          createCedar({ engines: { current: () => ({ ...version, epoch: 0n }) }, facts, decisions, vocabulary, metrics, now }),
-        // Where everything is permitted, a shadow would only tell that it would not be.
-        shadowSample: isDisabled ? 0 : config.shadowSample,
-        recordDays: config.recordDays,
-      });
   const shadow = administration?.shadow ?? noShadow;
-  const requests = joinRequests(router, { ...shared, engines, presentFacts: createPresentFacts(shared) });
+  const requests = joinRequests(router, { ...shared, presentFacts: createPresentFacts(shared) });
 
   serveEvaluations(router, {
     ...shared,
@@ -67,27 +141,18 @@ export const createPdp = async (parts: PdpParts): Promise<Service> => {
   });
   if (!isRemote)
     serveSearches(router, {
+      ...shared,
       decisionPoint,
-      candidates,
       vocabulary,
-      pepOf,
-      tokens: createPageTokens(createSealer(parts.secrets, "pdp.search"), now),
+      tokens: createSealedCursors({ ...parts, purpose: "pdp.search", refusal: "invalid_page_token" }),
       maxCandidates: config.searchMaxCandidates,
     });
-  serveDecisions(router, {
-    ...shared,
-    engines,
-    approvals,
-    vocabulary,
-    shadow,
-    isGraph: switches.facts.kind === "membership",
-    isRemote,
-  });
+  serveDecisions(router, { ...shared, approvals, vocabulary, shadow, isGraph: switches.facts.kind === "membership", isRemote });
   serveBudgets(router, {
+    ...shared,
     membership: parts.peers.membership,
     membershipAudience: parts.audiences.membership,
-    identity,
-    requirePair: createRequirePair({ ...shared, decisionPoint, self: identity.clientId }),
+    requirePair: createRequirePair({ ...shared, decisionPoint }),
     timeoutMs: config.factsTimeoutMs,
   });
   serveMetadata(router, {
@@ -95,19 +160,26 @@ export const createPdp = async (parts: PdpParts): Promise<Service> => {
     bundle: () => (isRemote ? undefined : engines.current().engine.bundle),
     key: await readMetadataKey(database, createSealer(parts.secrets, "pdp.metadata")),
   });
+
   const ready = async (): Promise<readonly string[]> => [
     ...(follower.knows() ? await decisionPoint.ready() : ["policies"]),
     ...(records.isWritable() ? [] : ["records"]),
   ];
-  serveHealth(router, { ready, disabled: isDisabled, version: () => decisionPoint.describe().policyVersion, metrics });
-
+  const served = withOwnPages((request) => router.fetch(request), {
+    ready,
+    metrics,
+    isListed: parts.isScraperListed ?? (() => false),
+    requireReader: createMetricsReader(parts.authenticate),
+    more: () => ({ ...(isDisabled ? { status: "degraded" } : {}), policy_version: decisionPoint.describe().policyVersion }),
+  });
   return {
     name: "pdp",
-    fetch: withRequestId((request) => engines.during(() => router.fetch(request)), isDisabled ? { "x-authorization-disabled": "1" } : {}),
+    fetch: withRequestId((request) => engines.during(() => served(request)), isDisabled ? { "x-authorization-disabled": "1" } : {}),
     ready,
     [Symbol.asyncDispose]: async () => {
       await requests[Symbol.asyncDispose]();
       await administration?.[Symbol.asyncDispose]();
+      await examiner[Symbol.asyncDispose]();
       await follower[Symbol.asyncDispose]();
       await records[Symbol.asyncDispose]();
     },

@@ -11,8 +11,8 @@ import { testDatabase } from "#testing/database.ts";
 import { pdpConfig, pdpRooms, pdpWorld, type PdpWorld } from "#testing/pdp.ts";
 import { BundleRefused } from "./bundle/bundle-refused.ts";
 import { readPolicyFolder } from "./bundle/policy-files.ts";
-import { importBundle } from "./rollout/import-bundle.ts";
-import { findNewestDraft, readContent } from "./rollout/version-store.ts";
+import { importBundle } from "./lifecycle/rollout/import-bundle.ts";
+import { findNewestDraft, readContent } from "./lifecycle/rollout/version-store.ts";
 import { graphWorld } from "#testing/membership.ts";
 import { ConfigurationRefused, parsePdpConfiguration, readPdpConfiguration } from "./configuration-file.ts";
 
@@ -46,7 +46,7 @@ test("a configuration file with a fault is refused with each of them", () => {
     ["facts: { kind: file }\npolicy_dir: 7", /policy_dir[\s\S]*facts/],
     ["a: [", /pdp\.yaml/],
     ["a: 1\na: 2", /unique/i],
-    [`a: ${"[".repeat(40)}${"]".repeat(40)}`, /deeply/],
+    [`a: ${"[".repeat(50)}${"]".repeat(50)}`, /nested deeper/],
   ];
   for (const [text, says] of cases) {
     assert.throws(
@@ -62,7 +62,7 @@ test("a fault of the configuration file is named with line, column and key, an u
   assert.throws(() => parsePdpConfiguration(text, "/etc/pdp.yaml"), {
     message: [
       "/etc/pdp.yaml:4:3 /facts/colour: is not known here",
-      "/etc/pdp.yaml:1:1 /validation_strict: Invalid input: expected boolean, received string",
+      "/etc/pdp.yaml:1:20 /validation_strict: Invalid input: expected boolean, received string",
       "/etc/pdp.yaml:6:1 /shade: is not known here",
     ].join("\n"),
   });

@@ -1,5 +1,5 @@
 import type { Schema } from "./bundle/schema.ts";
-import { pairOf, pairs, type Pair } from "./pairs.ts";
+import { pairOf, pairs, type Pair } from "#decide/pairs.ts";
 import { principalKinds } from "./question.ts";
 
 /** The words that may be asked, and who may be named as a subject. */

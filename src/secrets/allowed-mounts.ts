@@ -1,3 +1,4 @@
+import { isObject } from "#contract/is-object.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
 import { formatPrefix, parseSecretPrefix, type SecretPrefix } from "./secret-uri.ts";
 import { lowerAscii, type Scheme, type SchemeTable } from "./uri-schemes.ts";
@@ -20,8 +21,6 @@ const VARIABLE = "TENANT_ALLOWED_MOUNTS";
 const ownMounts: ReadonlySet<string> = new Set(["sys", "auth", "identity", "cubbyhole", "root", "system"]);
 const tenantName = /^[A-Za-z0-9][A-Za-z0-9._:@+~-]{0,199}$/;
 
-const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
-
 const readLists = (input: AllowedMountsInput, fault: (message: string) => void): [tenant: string, items: readonly string[]][] => {
   const text = (input.text ?? "").trim();
   if (text === "") return [];
@@ -39,7 +38,7 @@ const readLists = (input: AllowedMountsInput, fault: (message: string) => void):
     fault("begins like JSON and is none");
     return [];
   }
-  if (!isRecord(value)) return [];
+  if (!isObject(value)) return [];
   return Object.entries(value).flatMap(([tenant, items]): [string, string[]][] => {
     if (!tenantName.test(tenant)) fault(`"${tenant}" is not a tenant id`);
     if (Array.isArray(items) && items.every((item): item is string => typeof item === "string")) return [[tenant, items]];

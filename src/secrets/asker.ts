@@ -46,15 +46,15 @@ const kindOf = (caller: Caller, workloads: ReadonlySet<string>): Asker["kind"] =
 export const refuseSecret = (argument: string, purpose: Purpose, more: { decisionId?: string; resourceRef?: string } = {}): Problem =>
   new Problem("secret_authz_failed", {
     members: {
-      ...(more.decisionId === undefined ? {} : { decision_id: more.decisionId }),
+      decision_id: more.decisionId,
       details: {
         failures: [
           {
             argument,
             purpose,
             code: "access_denied",
-            ...(more.decisionId === undefined ? {} : { decision_id: more.decisionId }),
-            ...(more.resourceRef === undefined ? {} : { resource_ref: more.resourceRef }),
+            decision_id: more.decisionId,
+            resource_ref: more.resourceRef,
           },
         ],
       },
@@ -73,8 +73,8 @@ const readToolCall = (headers: Headers): ToolCall => {
   return {
     id,
     decision_id: decisionId,
-    ...(callId === undefined ? {} : { call_id: callId }),
-    ...(delegationId === undefined ? {} : { delegation_id: delegationId }),
+    call_id: callId,
+    delegation_id: delegationId,
   };
 };
 

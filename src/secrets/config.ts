@@ -1,10 +1,12 @@
 import { z } from "zod";
-import { commaList, flag, setting, type SettingsOf, type SettingTable } from "#contract/setting.ts";
+import { commaList, flag, setting, weakSecret, type Environment, type SettingsOf, type SettingTable } from "#contract/setting.ts";
+import { secretWeakness } from "#contract/weak-secret.ts";
 import type { Fault } from "#contract/problem.ts";
 import { createResourceRef, parseTenantSalt, type ResourceRef } from "#events/resource-ref.ts";
 import { parseAllowedMounts } from "./allowed-mounts.ts";
-import { createTenantGuard, type TenantGuard } from "./tenant-guard.ts";
-import { parseSchemeAliases, type SchemeTable } from "./uri-schemes.ts";
+import { createNarrowPlaces, createTenantGuard, type NarrowPlaces, type TenantGuard } from "./tenant-guard.ts";
+import { placeOf, type KvServer } from "./providers/kvv2/kv-settings.ts";
+import { parseSchemeAliases, type Scheme, type SchemeTable } from "./uri-schemes.ts";
 
 const salt = (): z.ZodType<string | undefined> =>
   z
@@ -45,6 +47,9 @@ export const secretsSettings = {
     description:
       "Whether a person who reads a value must say why (X-Purpose, 10 to 200 characters). Unset: required, in dev and test optional.",
   }),
+  eventsStream: setting("SECRETS_EVENTS_SSE", flag().optional(), {
+    description: "Whether acts on secrets are told as a stream of server-sent events. Unset: in dev and test only.",
+  }),
   schemeAliases: setting("SECRETS_SCHEME_ALIASES", commaList(), {
     description: "Further names of schemes, name=scheme, replaced while a URI is read.",
     default: "openbao+kv2=vaultA+kv2,vault+kv2=vaultB+kv2",
@@ -67,13 +72,14 @@ export const secretsSettings = {
   }),
 } satisfies SettingTable;
 
+export type { Environment };
 export type SecretsConfig = SettingsOf<typeof secretsSettings>;
-export type Environment = "dev" | "test" | "production";
 
 /** What the settings mean once they are read together. */
 export interface SecretsPolicy {
   readonly schemes: SchemeTable;
   readonly guard: TenantGuard;
+  readonly narrow: NarrowPlaces;
   readonly hasMounts: boolean;
   readonly tenantId: string | undefined;
   readonly requireAuth: boolean;
@@ -87,6 +93,7 @@ export interface SecretsPolicy {
 export const readSecretsPolicy = (
   config: SecretsConfig,
   environment: Environment,
+  servers: ReadonlyMap<Scheme, KvServer> = new Map(),
 ): { readonly policy: SecretsPolicy; readonly faults: readonly Fault[] } => {
   const isOpen = environment !== "production";
   const faults: Fault[] = [];
@@ -100,14 +107,22 @@ export const readSecretsPolicy = (
   );
   need(config.requireAuth || config.tenantId !== undefined, "TENANT_ID", "is needed while SECRETS_API_REQUIRE_AUTH is false");
   need(config.filePath?.endsWith(".age") !== true, "YAML_VAULT_PATH", "encrypted files (.age) are not supported");
+  need(
+    isOpen || config.workloads.every((id) => id.startsWith("service:")),
+    "SECRETS_WORKLOADS",
+    "must name services (service:..) alone: whoever stands there reads values",
+  );
+  const salt = config.tenantSalt?.replace(/^(?:base64|hex):/, "");
+  faults.push(...weakSecret("TENANT_SALT", salt, secretWeakness, environment));
   const { schemes, faults: aliasFaults } = parseSchemeAliases(config.schemeAliases, "SECRETS_SCHEME_ALIASES");
   const tenantId = config.tenantId;
-  // No KVv2 server can be configured, so a bare mount name has none to belong to.
-  const { mounts, faults: mountFaults } = parseAllowedMounts({ text: config.allowedMounts, tenantId, schemes, servers: new Map() });
+  const places = new Map([...servers].map(([scheme, server]) => [scheme, placeOf(server)]));
+  const { mounts, faults: mountFaults } = parseAllowedMounts({ text: config.allowedMounts, tenantId, schemes, servers: places });
   return {
     policy: {
       schemes,
       guard: createTenantGuard({ mounts, tenantId }),
+      narrow: createNarrowPlaces({ mounts, tenantId }),
       hasMounts: [...mounts.values()].some((places) => places.length > 0),
       tenantId,
       requireAuth: config.requireAuth,

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { suite, test, type TestContext } from "node:test";
-import { createDecider } from "#pdp/decide.ts";
+import { createDecider } from "#decide/decider.ts";
 import { testAudiences } from "#testing/identity.ts";
 import { pdpWorld } from "#testing/pdp.ts";
 import { testSecrets, type TestSecrets } from "#testing/secrets.ts";
-import { readDemoSecret, seedDemoSecret } from "./demo-secret.ts";
+import { readDemoSecret, seedDemoSecret } from "#demo/secret.ts";
 
 const DEMO = "yaml://secret/people/demo#api_key";
 const LIST = "people.demo.list_employees";
@@ -44,7 +44,7 @@ const open = async (t: TestContext): Promise<World> => {
     secrets,
     decideCall: async (login, tool) => {
       const asker = { ...person(login), scopes: new Set(["mcp.tools.invoke"]), amr: [] };
-      const decided = await crud.decide(asker, { type: "tool", action: "tools/call", id: tool }, "test");
+      const decided = await crud.decide(asker, { type: "tool", action: "tools/call", id: tool, meets: ["data_scope"] }, "test");
       return { id: decided.decisionId, permitted: decided.decision };
     },
     readForCall: (tool, decisionId) => secrets.send("crud", "GET", path(), { headers: { "x-tool-id": tool, "x-decision-id": decisionId } }),

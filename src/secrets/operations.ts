@@ -1,11 +1,13 @@
 import type { z } from "zod";
 import type { Endpoint } from "#contract/endpoint.ts";
+import { copySecret, deleteSecret, destroySecretVersions, moveSecret, rotateSecret, undeleteSecret } from "#contract/secret-acts.ts";
+import { describeSecret, listSecretKeys, listSecretMetadata, listSecretVersions, searchSecrets } from "#contract/secret-listings.ts";
 import { readSecret, readSecretValue, writeSecret } from "#contract/secrets.ts";
 import type { ProviderAbility } from "./providers/secret-provider.ts";
 import { schemeNames, type Scheme } from "./uri-schemes.ts";
 
 /** What somebody wants of a secret: `execute` = a service of the house uses the value and shows it to nobody. */
-export type Purpose = "read" | "execute" | "write";
+export type Purpose = "read" | "execute" | "write" | "rotate" | "delete" | "undelete" | "destroy_versions" | "read_metadata";
 
 /** One row an operation: who may ask for what, and who can do it. */
 export interface Operation {
@@ -14,48 +16,108 @@ export interface Operation {
   readonly scope: string;
   /** The first is the purpose unless the caller is a workload, which takes the second where there is one. */
   readonly purposes: readonly [Purpose, Purpose?];
+  /** What must be permitted besides, of the same secret. */
+  readonly also?: readonly { readonly purpose: Purpose; readonly scope: string }[];
   /** Schemes that the operation is for at all; another one is `not_supported` even when configured. */
   readonly schemes: readonly Scheme[];
   readonly ability: ProviderAbility;
+  /** Whether the URI may pin a version; else 400. */
   readonly takesVersion: boolean;
+  /** Whether the URI may name a key; else 422. */
+  readonly takesKey: boolean;
   /** The value leaves: agents are refused, persons state a purpose, reads of one caller are limited in rate. */
   readonly showsValue: boolean;
-  readonly event: string;
+  /** Told of it; what only looks is in the audit log alone. */
+  readonly event?: string;
 }
+
+const versioned = ["vaulta+kv2", "vaultb+kv2"] as const;
+const plain = { schemes: schemeNames, takesVersion: false, takesKey: true, showsValue: false } as const;
+const metadata = { ...plain, scope: "secrets.read_metadata", purposes: ["read_metadata"] } as const;
+const ofVersions = { ...plain, schemes: versioned, ability: "versions", takesKey: false } as const;
+const value = { scope: "secrets.read", takesVersion: true, takesKey: true, showsValue: true, event: "secrets.read" } as const;
 
 export const operations = {
   write: {
+    ...plain,
     op: "write",
     endpoint: writeSecret,
     scope: "secrets.write",
     purposes: ["write"],
-    schemes: schemeNames,
     ability: "write",
-    takesVersion: false,
-    showsValue: false,
     event: "secrets.updated",
   },
-  read: {
-    op: "read",
-    endpoint: readSecret,
+  read: { ...value, op: "read", endpoint: readSecret, purposes: ["read"], schemes: ["yaml"], ability: "read_plain" },
+  value: { ...value, op: "value", endpoint: readSecretValue, purposes: ["read", "execute"], schemes: schemeNames, ability: "read_value" },
+  delete: {
+    ...plain,
+    op: "delete",
+    endpoint: deleteSecret,
+    scope: "secrets.delete",
+    purposes: ["delete"],
+    ability: "remove",
+    event: "secrets.deleted",
+  },
+  destroy: {
+    ...plain,
+    op: "destroy",
+    endpoint: deleteSecret,
+    scope: "secrets.destroy",
+    purposes: ["delete"],
+    also: [{ purpose: "destroy_versions", scope: "secrets.destroy" }],
+    ability: "remove",
+    takesKey: false,
+    event: "secrets.destroyed",
+  },
+  rotate: {
+    ...plain,
+    op: "rotate",
+    endpoint: rotateSecret,
+    scope: "secrets.rotate",
+    purposes: ["rotate"],
+    ability: "write",
+    event: "secrets.rotated",
+  },
+  metadata: { ...metadata, op: "metadata", endpoint: listSecretMetadata, ability: "list" },
+  search: { ...metadata, op: "search", endpoint: searchSecrets, ability: "list" },
+  keys: { ...metadata, op: "keys", endpoint: listSecretKeys, ability: "read_value" },
+  detail: { ...metadata, ...ofVersions, op: "detail", endpoint: describeSecret },
+  versions: { ...metadata, ...ofVersions, op: "versions", endpoint: listSecretVersions },
+  undelete: {
+    ...ofVersions,
+    op: "undelete",
+    endpoint: undeleteSecret,
+    scope: "secrets.delete",
+    purposes: ["undelete"],
+    event: "secrets.undeleted",
+  },
+  destroyVersions: {
+    ...ofVersions,
+    op: "destroy_versions",
+    endpoint: destroySecretVersions,
+    scope: "secrets.destroy",
+    purposes: ["destroy_versions"],
+    event: "secrets.destroyed",
+  },
+  copy: {
+    ...plain,
+    op: "copy",
+    endpoint: copySecret,
     scope: "secrets.read",
     purposes: ["read"],
-    schemes: ["yaml"],
-    ability: "read_plain",
-    takesVersion: true,
-    showsValue: true,
-    event: "secrets.read",
-  },
-  value: {
-    op: "value",
-    endpoint: readSecretValue,
-    scope: "secrets.read",
-    purposes: ["read", "execute"],
-    schemes: schemeNames,
     ability: "read_value",
     takesVersion: true,
-    showsValue: true,
-    event: "secrets.read",
+    event: "secrets.copied",
+  },
+  move: {
+    ...plain,
+    op: "move",
+    endpoint: moveSecret,
+    scope: "secrets.read",
+    purposes: ["read"],
+    also: [{ purpose: "delete", scope: "secrets.delete" }],
+    ability: "remove",
+    event: "secrets.moved",
   },
 } as const satisfies Record<string, Operation>;
 

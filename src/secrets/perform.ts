@@ -10,7 +10,7 @@ import { noTracing, type Tracing } from "#telemetry/tracing.ts";
 import type { Asker, createAskers } from "./asker.ts";
 import type { SecretsPolicy } from "./config.ts";
 import type { createSecretDecision, SecretPermit } from "./decide-secret.ts";
-import type { Operation } from "./operations.ts";
+import type { Operation, Purpose } from "./operations.ts";
 import type { SecretChange, SecretProvider } from "./providers/secret-provider.ts";
 import { entryOf, eventOf, refOf, type Recorded } from "./secret-record.ts";
 import type { SecretUri } from "./secret-uri.ts";
@@ -42,8 +42,12 @@ export interface SecretAsk<R> {
   readonly wanted?: "read" | "execute";
   readonly change?: SecretChange;
   readonly cas?: number;
+  /** The request's own name of the URI, for a refusal; `uri` unless given. */
+  readonly argument?: string;
+  /** The URI is a place whose secrets are listed: whoever lists decides each of them. */
+  readonly isPlace?: boolean;
   /** The act itself; runs only after guard, decision and a committed audit entry. */
-  readonly act: (provider: SecretProvider, ref: SecretRef, permit: SecretPermit) => Promise<R>;
+  readonly act: (provider: SecretProvider, ref: SecretRef, permit: SecretPermit, asker: Asker) => Promise<R>;
 }
 
 export interface Performed<R> {
@@ -52,15 +56,27 @@ export interface Performed<R> {
   readonly provider: string;
   readonly asker: Asker;
   readonly auditId: string;
+  readonly decisionId: string | undefined;
   readonly resourceRef: string | undefined;
   /** The close of the audit entry has not landed yet; it is retried. */
   readonly isAuditPending: boolean;
 }
 
+type Wish = Omit<SecretAsk<unknown>, "act">;
+
+/** The corridor, and the part of it that only says whether. */
+export interface Corridor {
+  <R>(ask: SecretAsk<R>): Promise<Performed<R>>;
+  /** Everything that may refuse, a refusal recorded; nothing is touched. */
+  look(ask: Omit<SecretAsk<unknown>, "act">): Promise<{ readonly decisionId: string | undefined }>;
+}
+
 const PURPOSE_HEADER = "x-purpose";
 
-/** 501 before anything is asked: what nobody here can do needs no decision. */
+/** What the URI may not name here, and 501 before anything is asked: what nobody here can do needs no decision. */
 const requireProvider = (operation: Operation, uri: SecretUri, providers: CorridorParts["providers"]): SecretProvider => {
+  if (uri.version !== undefined && !operation.takesVersion) throw new Problem("uri_version_not_allowed");
+  if (uri.key !== undefined && !operation.takesKey) throw new Problem("fragment_not_allowed");
   if (!operation.schemes.includes(uri.scheme)) throw new Problem("not_supported");
   const provider = providers.get(uri.scheme);
   if (provider === undefined) throw new Problem("provider_not_configured");
@@ -90,7 +106,7 @@ const decisionOf = (problem: Problem): string | undefined => {
  * close audit with its event. A secret that is forbidden and one that is absent answer alike (403): existence is for those
  * who are permitted. Without a decision or a committed audit entry nothing is touched (503).
  */
-export const createCorridor = (parts: CorridorParts) => {
+export const createCorridor = (parts: CorridorParts): Corridor => {
   const { policy, recorder, metrics, log, tracing = noTracing } = parts;
 
   const observe = (recorded: Recorded, outcome: string, started: number, code?: string): number => {
@@ -105,8 +121,8 @@ export const createCorridor = (parts: CorridorParts) => {
       purpose: asker.purpose,
       caller_kind: asker.kind,
       outcome,
-      ...(code === undefined ? {} : { code }),
-      ...(recorded.decisionId === undefined ? {} : { decision_id: recorded.decisionId }),
+      code,
+      decision_id: recorded.decisionId,
       correlation_id: recorded.correlationId,
       duration_ms: Math.round(milliseconds * 10) / 10,
     });
@@ -129,20 +145,24 @@ export const createCorridor = (parts: CorridorParts) => {
   };
 
   /** Everything that may refuse, in its order; what it returns could not have been had without passing. */
-  const enter = async <R>(ask: SecretAsk<R>, provider: SecretProvider, asker: Asker): Promise<{ ref: SecretRef; permit: SecretPermit }> => {
+  const pass = async (ask: Wish, provider: SecretProvider, asker: Asker): Promise<{ ref: SecretRef; permit: SecretPermit }> => {
+    const { also = [], scope, showsValue } = ask.operation;
     const ref = await tracing.span("tenant.guard", {}, async () => policy.guard(asker.tenant, ask.uri));
-    if (policy.enforceScopes) requireScope(ask.caller, [ask.operation.scope]);
+    if (policy.enforceScopes) for (const needed of [scope, ...also.map((one) => one.scope)]) requireScope(ask.caller, [needed]);
     requireValueReader(ask.operation, asker, ask.headers, policy);
     // A workload's reads are bounded by the calls it is permitted; this bounds who reads for himself.
-    if (ask.operation.showsValue && asker.kind !== "workload")
-      parts.limit(JSON.stringify([asker.tenant, ask.caller.sub, ask.caller.agent]));
+    if (showsValue && asker.kind !== "workload") parts.limit(JSON.stringify([asker.tenant, ask.caller.sub, ask.caller.agent]));
+    if (ask.isPlace === true) return { ref, permit: { nodes: new Set() } };
     const nodes = await provider.nodes(ref, ask.change);
-    const permit = await tracing.span("pdp.decide", {}, () => parts.decide(asker, ref, nodes, ask.correlationId));
+    const decide = (purpose: Purpose) =>
+      tracing.span("pdp.decide", {}, () => parts.decide.require({ ...asker, purpose }, ref, nodes, ask.correlationId, ask.argument));
+    const permit = await decide(asker.purpose);
+    for (const one of also) await decide(one.purpose);
     return { ref, permit };
   };
 
-  const perform = async <R>(ask: SecretAsk<R>): Promise<Performed<R>> => {
-    const started = performance.now();
+  /** Who asks and whether they may; a denial is recorded before it is answered. */
+  const enter = async (ask: Wish, started: number) => {
     const provider = requireProvider(ask.operation, ask.uri, parts.providers);
     let recorded: Recorded = {
       operation: ask.operation,
@@ -150,7 +170,7 @@ export const createCorridor = (parts: CorridorParts) => {
       uri: ask.uri,
       provider: provider.name,
       correlationId: ask.correlationId,
-      ...(ask.cas === undefined ? {} : { cas: ask.cas }),
+      cas: ask.cas,
     };
     let entered: { ref: SecretRef; permit: SecretPermit };
     try {
@@ -160,21 +180,26 @@ export const createCorridor = (parts: CorridorParts) => {
         correlationId: ask.correlationId,
       });
       recorded = { ...recorded, asker };
-      entered = await enter(ask, provider, asker);
+      entered = await pass(ask, provider, asker);
     } catch (error) {
       const problem = asProblem(error);
       const decisionId = decisionOf(problem);
-      if (isDenial(problem)) await recordDenial({ ...recorded, ...(decisionId === undefined ? {} : { decisionId }) }, problem, started);
+      if (isDenial(problem)) await recordDenial({ ...recorded, decisionId }, problem, started);
       throw error;
     }
-    const { ref, permit } = entered;
-    recorded = { ...recorded, decisionId: permit.decisionId };
+    const { decisionId } = entered.permit;
+    return { ...entered, provider, recorded: { ...recorded, decisionId } };
+  };
+
+  const perform = async <R>(ask: SecretAsk<R>): Promise<Performed<R>> => {
+    const started = performance.now();
+    const { ref, permit, provider, recorded } = await enter(ask, started);
     const draft = entryOf(recorded, parts.resourceRef);
     const opened = await tracing.span("audit.open", {}, () => recorder.open(draft));
     const audit: typeof opened = { ...opened, close: (...how) => tracing.span("audit.close", {}, () => opened.close(...how)) };
     let result: R;
     try {
-      result = await tracing.span(`provider.${provider.name}`, { kind: "client" }, () => ask.act(provider, ref, permit));
+      result = await tracing.span(`provider.${provider.name}`, { kind: "client" }, () => ask.act(provider, ref, permit, recorded.asker));
     } catch (error) {
       const problem = asProblem(error);
       const outcome = problem.status < 500 ? "refused" : "error";
@@ -183,18 +208,25 @@ export const createCorridor = (parts: CorridorParts) => {
       throw error;
     }
     const durationMs = observe(recorded, "ok", started);
-    const event = eventOf(recorded, parts.resourceRef, { type: ask.operation.event, outcome: "ok", durationMs });
-    const closed = await audit.close("ok", { ...draft.data, duration_ms: durationMs }, { events: [event] });
+    const { event: type } = ask.operation;
+    const events = type === undefined ? [] : [eventOf(recorded, parts.resourceRef, { type, outcome: "ok", durationMs })];
+    const closed = await audit.close("ok", { ...draft.data, duration_ms: durationMs }, { events });
     return {
       result,
       ref,
       provider: provider.name,
       asker: recorded.asker,
       auditId: audit.actId,
+      decisionId: recorded.decisionId,
       resourceRef: refOf(recorded, parts.resourceRef),
       isAuditPending: closed === "pending",
     };
   };
 
-  return <R>(ask: SecretAsk<R>): Promise<Performed<R>> => tracing.span(`secret.${ask.operation.op}`, {}, () => perform(ask));
+  const corridor = <R>(ask: SecretAsk<R>): Promise<Performed<R>> => tracing.span(`secret.${ask.operation.op}`, {}, () => perform(ask));
+  const look: Corridor["look"] = async (ask) => {
+    const { permit } = await enter(ask, performance.now());
+    return { decisionId: permit.decisionId };
+  };
+  return Object.assign(corridor, { look });
 };

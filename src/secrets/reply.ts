@@ -15,7 +15,8 @@ export const plainReply = (done: Performed<ReadSecret>) => ({ uri: done.ref.cano
 export const valueReply = (done: Performed<ReadSecret>) => ({
   uri: done.ref.canonical,
   value: shown(done.result),
-  ...(done.result.version === undefined ? {} : { version: done.result.version }),
+  version: done.result.version,
+  created_time: done.result.createdTime,
   cached: false,
   audit_id: done.auditId,
   keep_seconds: done.asker.purpose === "execute" ? WORKLOAD_KEEP_SECONDS : 0,
@@ -25,9 +26,9 @@ export const valueReply = (done: Performed<ReadSecret>) => ({
 export const writeReply = (done: Performed<WrittenSecret>) => ({
   uri: done.ref.canonical,
   provider: done.provider,
-  ...(done.result.version === undefined ? {} : { version: done.result.version }),
-  ...(done.result.createdTime === undefined ? {} : { created_time: done.result.createdTime }),
+  version: done.result.version,
+  created_time: done.result.createdTime,
   created: done.result.created,
-  ...(done.resourceRef === undefined ? {} : { resource_ref: done.resourceRef }),
+  resource_ref: done.resourceRef,
   ...pending(done),
 });

@@ -1,4 +1,4 @@
-import type { EventDraft } from "#events/change.ts";
+import type { EventDraft } from "#events/event-draft.ts";
 import type { EntryActor, EntryDraft } from "#events/audit/entry.ts";
 import type { ResourceRef } from "#events/resource-ref.ts";
 import type { Asker } from "./asker.ts";
@@ -19,10 +19,10 @@ export interface Recorded {
 const actorOf = ({ caller, kind, tool }: Asker): EntryActor => ({
   subject: caller.sub,
   kind: kind === "workload" ? "service" : kind,
-  ...(caller.agent === undefined ? {} : { agent_id: caller.agent }),
-  ...(tool?.delegation_id === undefined ? {} : { delegation_id: tool.delegation_id }),
-  ...(caller.clientId === undefined ? {} : { client_id: caller.clientId }),
-  ...(caller.acr === undefined ? {} : { acr: caller.acr }),
+  agent_id: caller.agent,
+  delegation_id: tool?.delegation_id,
+  client_id: caller.clientId,
+  acr: caller.acr,
   amr: caller.amr,
 });
 
@@ -34,10 +34,10 @@ const about = (recorded: Recorded, ref: string | undefined) => ({
   op: recorded.operation.op,
   purpose: recorded.asker.purpose,
   provider: recorded.provider,
-  ...(ref === undefined ? {} : { resource_ref: ref }),
+  resource_ref: ref,
   fragment_present: recorded.uri.key !== undefined,
   versions: recorded.uri.version === undefined ? [] : [recorded.uri.version],
-  ...(recorded.cas === undefined ? {} : { cas: recorded.cas }),
+  cas: recorded.cas,
   cached: false,
 });
 
@@ -50,12 +50,12 @@ export const entryOf = (recorded: Recorded, resourceRef: ResourceRef | undefined
     category: "secret",
     actor: actorOf(recorded.asker),
     via: { service: "secrets" },
-    resource: { type: "secret", ...(ref === undefined ? {} : { ref }) },
-    ...(recorded.decisionId === undefined ? {} : { decisionId: recorded.decisionId }),
+    resource: { type: "secret", ref },
+    decisionId: recorded.decisionId,
     correlationId: recorded.correlationId,
     data: {
       ...about(recorded, ref),
-      ...(tool === undefined ? {} : { tool_id: tool.id, ...(tool.call_id === undefined ? {} : { call_id: tool.call_id }) }),
+      ...(tool === undefined ? {} : { tool_id: tool.id, call_id: tool.call_id }),
     },
   };
 };
@@ -72,19 +72,19 @@ export const eventOf = (
     type: end.type,
     tenant: asker.tenant,
     stream: "secret",
-    kind: "secret",
+    kind: `${end.type}.v1`,
     key: ref ?? asker.tenant,
     data: {
       ...about(recorded, ref),
       outcome: end.outcome,
-      ...(end.code === undefined ? {} : { code: end.code }),
-      ...(recorded.decisionId === undefined ? {} : { decision_id: recorded.decisionId }),
+      code: end.code,
+      decision_id: recorded.decisionId,
       actor: {
         kind: asker.kind,
         ...(asker.kind === "workload" || asker.kind === "service" ? { id: asker.caller.sub } : {}),
-        ...(asker.caller.agent === undefined ? {} : { agent_id: asker.caller.agent }),
+        agent_id: asker.caller.agent,
         ...(asker.tool === undefined ? {} : { tool_id: asker.tool.id }),
-        ...(asker.tool?.delegation_id === undefined ? {} : { delegation_id: asker.tool.delegation_id }),
+        delegation_id: asker.tool?.delegation_id,
       },
       correlation_id: recorded.correlationId,
       duration_ms: end.durationMs,

@@ -1,10 +1,12 @@
 import { z } from "zod";
 import type { Endpoint } from "#contract/endpoint.ts";
+import { inputCodes } from "#contract/endpoint-problems.ts";
 import { Problem } from "#contract/problem.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
 import { parseLosslessJson } from "./lossless-json.ts";
 
 const MAX_DEPTH = 32;
+const codes = inputCodes.secrets;
 
 type AnyEndpoint = Endpoint<z.ZodType, z.ZodType, z.ZodType, z.ZodType>;
 
@@ -12,7 +14,7 @@ const decode = (text: string): string => {
   try {
     return decodeURIComponent(text);
   } catch (cause) {
-    throw new Problem("query_encoding", { cause });
+    throw new Problem(codes.badEncoding, { cause });
   }
 };
 
@@ -31,8 +33,8 @@ export const readSecretQuery = (url: URL, endpoint: AnyEndpoint): Readonly<Recor
     const cut = part.indexOf("=");
     const name = decode(cut < 0 ? part : part.slice(0, cut));
     const fault = (message: string) => ({ errors: [{ path: `query.${name}`, message }] });
-    if (!known.includes(name)) throw new Problem("query_unknown", fault("is not known here"));
-    if (read.has(name)) throw new Problem("query_repeated", fault("is given twice"));
+    if (!known.includes(name)) throw new Problem(codes.unknownParameter, fault("is not known here"));
+    if (read.has(name)) throw new Problem(codes.repeatedParameter, fault("is given twice"));
     read.set(name, cut < 0 ? "" : decode(part.slice(cut + 1)));
   }
   return Object.fromEntries(read);
@@ -49,12 +51,13 @@ const requireWellFormed = (value: unknown): void => {
 };
 
 /**
- * Reads a body without losing a digit. Throws `body_ambiguous` for a repeated member, `value_too_deep` beyond 32,
+ * Reads a body; of its value no digit is lost, all else is read as everywhere in the house. Throws `body_ambiguous` for a repeated member, `value_too_deep` beyond 32,
  * `body_unreadable` else (400).
  */
 export const parseSecretBody = (bytes: Uint8Array): unknown => {
-  parseStrictJson(bytes, { depth: MAX_DEPTH, tooDeep: "value_too_deep", repeated: "body_ambiguous", keepsUnfit: true });
-  const body = parseLosslessJson(new TextDecoder().decode(bytes));
-  requireWellFormed(body);
-  return body;
+  const read = parseStrictJson(bytes, { depth: MAX_DEPTH, tooDeep: codes.deepBody, repeated: codes.repeatedMember, keepsUnfit: true });
+  requireWellFormed(read);
+  if (typeof read !== "object" || read === null || !("value" in read)) return read;
+  const { value } = parseLosslessJson(new TextDecoder().decode(bytes)) as { readonly value?: unknown };
+  return { ...read, value };
 };

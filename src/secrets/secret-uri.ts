@@ -184,7 +184,7 @@ export const parseSecretUri = (input: unknown, schemes: SchemeTable): SecretUri 
     mount,
     segments: Object.freeze(segments),
     ...(key === undefined ? {} : { key: key.key }),
-    ...(version === undefined ? {} : { version }),
+    version,
     canonical,
     id,
   });

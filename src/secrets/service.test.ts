@@ -3,7 +3,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { suite, test } from "node:test";
 import { Problem } from "#contract/problem.ts";
 import { testSecrets, type SendMore, type TestSecrets } from "#testing/secrets.ts";
-import { seedDemoSecret, readDemoSecret, demoAllowedMounts } from "./demo-secret.ts";
+import { seedDemoSecret, readDemoSecret, demoAllowedMounts } from "#demo/secret.ts";
 import { parseAllowedMounts } from "./allowed-mounts.ts";
 import type { SecretProvider } from "./providers/secret-provider.ts";
 import type { StartFaults } from "#contract/start-faults.ts";
@@ -227,7 +227,10 @@ suite("secrets service", () => {
     assert.equal(await refusal(await getValue(at, { ...ada, acr: "strong" }, DEMO)), "404 secret_not_found");
     at.rule = () => ({ decision: true, obligations: [{ id: "end-session", type: "session_termination" }] });
     assert.equal(await refusal(await getValue(at, ada, DEMO)), "403 obligation_unsupported");
-    at.rule = () => ({ decision: true, obligations: [{ id: "secret-grant", type: "custom", properties: { ttl_s: 60, max_uses: 1 } }] });
+    at.rule = () => ({
+      decision: true,
+      obligations: [{ id: "secret-grant", type: "custom", properties: { kind: "secret_grant", ttl_s: 60, max_uses: 1 } }],
+    });
     assert.equal(await refusal(await getValue(at, ada, DEMO)), "404 secret_not_found");
   });
 
@@ -326,8 +329,24 @@ suite("secrets service", () => {
       JSON.stringify({ uri: "yaml://secret/a", value: Object.fromEntries(Array.from({ length: 1001 }, (_, i) => [`k${i}`, i])) }),
       "422 value_too_large",
     ],
+    [
+      "a list of over 1,000 items",
+      JSON.stringify({ uri: "yaml://secret/a#k", value: Array.from({ length: 1001 }, () => 1) }),
+      "422 value_too_large",
+    ],
+    [
+      "over 1,000 keys and items together, deep inside",
+      JSON.stringify({
+        uri: "yaml://secret/a",
+        value: Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`k${i}`, [Array(49).fill({})]])),
+      }),
+      "422 value_too_large",
+    ],
     ["over 1 MiB", JSON.stringify({ uri: "yaml://secret/a#k", value: "x".repeat(1_048_576) }), "413 body_too_large"],
     ["a version to compare with", '{"uri":"yaml://secret/a#k","value":1,"cas":3}', "501 not_supported"],
+    ["the same version as another text", '{"uri":"yaml://secret/a#k","value":1,"cas":3.0}', "501 not_supported"],
+    ["a version that is no whole number", '{"uri":"yaml://secret/a#k","value":1,"cas":3.5}', "422 invalid_body"],
+    ["a version beyond what a double holds exactly", '{"uri":"yaml://secret/a#k","value":1,"cas":9007199254740993}', "422 invalid_body"],
   ];
   for (const [what, raw, expected] of badBodies) {
     test(`POST with ${what} is ${expected} and writes nothing`, async (t) => {

@@ -1,32 +1,51 @@
 import { Problem } from "#contract/problem.ts";
 import type { Peer } from "#contract/ask.ts";
 import type { Authenticate } from "#authn/authenticate.ts";
-import type { Caller } from "#authn/caller.ts";
+import { bodyShareOf, type Caller } from "#authn/caller.ts";
 import type { HouseIdentity } from "#authn/house-identity.ts";
+import { createMetricsReader } from "#authn/metrics-reader.ts";
 import type { Change } from "#events/change.ts";
 import type { Recorder } from "#events/audit/entry.ts";
-import { answer, createRouter } from "#http/serve.ts";
+import type { References } from "#events/audit/references.ts";
+import type { LiveBus } from "#events/live-bus.ts";
+import { withOwnPages } from "#http/own-pages.ts";
+import { createRouter } from "#http/serve.ts";
 import type { Service } from "#http/service.ts";
-import { boundDecisionPoint } from "#pdp/bounded-decision-point.ts";
-import type { Decider } from "#pdp/decide.ts";
+import { boundDecisionPoint } from "#decide/bounded-decision-point.ts";
+import type { Decider } from "#decide/decider.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Tracing } from "#telemetry/tracing.ts";
 import { createAskers } from "./asker.ts";
 import { readSecretsPolicy, resourceRefOf, type Environment, type SecretsConfig } from "./config.ts";
 import { createSecretDecision } from "./decide-secret.ts";
+import { bulkSecrets } from "#contract/secret-acts.ts";
+import { listSecretAudit } from "#contract/secret-audit.ts";
+import { listSecretMetadata, searchSecrets } from "#contract/secret-listings.ts";
+import { createMoveJournal } from "./move-journal.ts";
+import { settleMoves } from "./move.ts";
 import { operations } from "./operations.ts";
 import { createCorridor } from "./perform.ts";
+import type { KvServer } from "./providers/kvv2/kv-settings.ts";
 import type { ReadSecret, SecretProvider } from "./providers/secret-provider.ts";
-import { plainReply, valueReply, writeReply } from "./reply.ts";
+import { plainReply, valueReply } from "./reply.ts";
 import { parseSecretBody, readSecretQuery } from "./secret-request.ts";
 import { parseSecretUri, parseVersion, type SecretUri } from "./secret-uri.ts";
-import { isSecretMap, parseSecretData } from "./secret-value.ts";
+import type { Scheme } from "./uri-schemes.ts";
 import { StartFaults } from "#contract/start-faults.ts";
+import { serveActs } from "./serve-acts.ts";
+import { serveAudit } from "./serve-audit.ts";
+import { serveListings } from "./serve-listings.ts";
+import type { Database } from "#store/database.ts";
+import { startLoop } from "#http/loop.ts";
+import { createSealedCursors } from "#authn/sealed-cursors.ts";
+import type { HouseSecrets } from "#authn/seal.ts";
 import { createValueReadLimit } from "./value-read-limit.ts";
 
 export interface SecretsParts {
   readonly config: SecretsConfig;
+  /** KVv2 servers by scheme. */
+  readonly servers?: ReadonlyMap<Scheme, KvServer>;
   /** One a scheme at most; `createYamlProvider` makes that of the file. */
   readonly providers: readonly SecretProvider[];
   readonly authenticate: Authenticate;
@@ -37,10 +56,17 @@ export interface SecretsParts {
   readonly audiences: { readonly pdp: string };
   /** For a whole answer about such a record. */
   readonly pdpTimeoutMs: number;
-  readonly recorder: Recorder;
+  readonly recorder: Recorder & { readonly references: Pick<References, "find"> };
+  readonly bus: LiveBus;
+  /** For the journal of moves. */
+  readonly database: Database;
+  /** For the cursors of lists. */
+  readonly secrets: HouseSecrets;
   readonly change: Change;
   readonly publicOrigin: string;
   readonly environment: Environment;
+  /** Whether an address may read the metrics without a token; this machine always may. */
+  readonly isScraperListed?: (address: string) => boolean;
   readonly log: Log;
   readonly metrics: Metrics;
   /** Traces; none unless given. */
@@ -49,6 +75,8 @@ export interface SecretsParts {
 }
 
 const VALUE_READS_A_MINUTE = 600;
+const ofMany: ReadonlySet<string> = new Set([bulkSecrets, searchSecrets, listSecretMetadata, listSecretAudit].map(({ path }) => path));
+const SETTLE_EVERY_MS = 30_000;
 
 /** Whom a request without token is, where dev or test allow it. */
 const anonymous = (tenant: string, now: Date): Caller => ({
@@ -79,16 +107,19 @@ const withVersion = (uri: SecretUri, text: string | undefined): SecretUri => {
 
 /** Throws `StartFaults` for settings that do not go together; `readSecretsPolicy` tells them before. */
 export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
-  const { policy, faults } = readSecretsPolicy(parts.config, parts.environment);
+  const { policy, faults } = readSecretsPolicy(parts.config, parts.environment, parts.servers);
   if (faults.length > 0) throw new StartFaults(faults);
   if (!policy.hasMounts) parts.log.warn("secrets_without_mounts", { hint: "TENANT_ALLOWED_MOUNTS is empty: every secret is refused" });
   if (!policy.requireAuth) parts.log.warn("secrets_without_auth", { hint: "SECRETS_API_REQUIRE_AUTH is false" });
   if (!policy.enforceScopes) parts.log.warn("secrets_without_scopes", { hint: "SECRETS_ENFORCE_SCOPES is false" });
 
   const resourceRef = resourceRefOf(parts.config);
+  const providers = new Map(parts.providers.flatMap((provider) => provider.schemes.map((scheme) => [scheme, provider] as const)));
+  const decide = createSecretDecision({ decider: parts.decider, resourceRef });
+  const journal = createMoveJournal(parts.database);
   const perform = createCorridor({
     policy,
-    providers: new Map(parts.providers.flatMap((provider) => provider.schemes.map((scheme) => [scheme, provider]))),
+    providers,
     recognise: createAskers({
       policy,
       pdp: boundDecisionPoint(parts.peers.pdp, parts.pdpTimeoutMs),
@@ -96,56 +127,56 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
       identity: parts.identity,
       now: parts.now,
     }),
-    decide: createSecretDecision({
-      decider: parts.decider,
-      resourceRef,
-      publicOrigin: parts.publicOrigin,
-      now: parts.now,
-    }),
+    decide,
     limit: createValueReadLimit({ perMinute: VALUE_READS_A_MINUTE, now: parts.now }),
     recorder: parts.recorder,
     change: parts.change,
-    ...(parts.tracing === undefined ? {} : { tracing: parts.tracing }),
+    tracing: parts.tracing,
     resourceRef,
     metrics: parts.metrics,
     log: parts.log,
   });
 
+  const authenticate: Authenticate = async (request, endpoint) =>
+    !policy.requireAuth && policy.tenantId !== undefined && !request.headers.has("authorization")
+      ? anonymous(policy.tenantId, parts.now())
+      : parts.authenticate(request, policy.enforceScopes ? endpoint : { ...endpoint, scope: [] });
   const router = createRouter<Caller>({
-    ...(parts.tracing === undefined ? {} : { tracing: parts.tracing }),
+    shareOf: bodyShareOf,
+    tracing: parts.tracing,
     name: "secrets",
-    // The scope is asked for inside the corridor, after the tenant guard; the router asks for a valid token alone.
-    authenticate: async (request, endpoint) =>
-      !policy.requireAuth && policy.tenantId !== undefined && !request.headers.has("authorization")
-        ? anonymous(policy.tenantId, parts.now())
-        : parts.authenticate(request, { ...endpoint, scope: [] }),
+    // The scope is asked for inside the corridor, after the tenant guard; the router asks for a valid token alone. What is about many
+    // secrets, or none, needs a scope before it is looked at.
+    authenticate: (request, endpoint) => authenticate(request, ofMany.has(endpoint.path) ? endpoint : { ...endpoint, scope: [] }),
     log: parts.log,
     validateReplies: parts.environment !== "production",
     readQuery: readSecretQuery,
     parseJson: parseSecretBody,
   });
 
-  router.serve(operations.write.endpoint, async ({ body, caller, request, correlationId }) => {
-    const uri = parseSecretUri(body.uri, policy.schemes);
-    if (uri.version !== undefined) throw new Problem("uri_version_not_allowed");
-    if (body.value === undefined) throw new Problem("invalid_body", { errors: [{ path: "/value", message: "is required" }] });
-    if (request.headers.has("if-match") && uri.scheme === "yaml")
-      throw new Problem("not_supported", { detail: "The file keeps no versions." });
-    const change = { value: parseSecretData(body.value), replace: body.replace ?? false };
-    if (uri.key === undefined && !isSecretMap(change.value))
-      throw new Problem("value_shape", { detail: "Without a key in the URI the value is a map." });
-    const cas = body.cas === undefined ? {} : { cas: body.cas };
-    const done = await perform({
-      operation: operations.write,
-      uri,
-      caller,
-      headers: request.headers,
-      correlationId,
-      change,
-      ...cas,
-      act: (provider, ref, permit) => provider.write(ref, change, { decided: permit.nodes, ...cas }),
-    });
-    return answer(writeReply(done), { status: done.result.created ? 201 : 200 });
+  serveActs({ router, perform, policy, journal });
+  serveListings({
+    router,
+    perform,
+    policy,
+    decide,
+    cursors: createSealedCursors<string>({ secrets: parts.secrets, purpose: "secrets.cursor", now: parts.now, lifeMinutes: 60 }),
+    serves: ({ scheme }) => providers.get(scheme)?.can.has("list") === true,
+  });
+
+  const stopping = new AbortController();
+  serveAudit({
+    router,
+    authenticate,
+    policy,
+    decider: parts.decider,
+    database: parts.database,
+    references: parts.recorder.references,
+    bus: parts.bus,
+    cursors: createSealedCursors<string>({ secrets: parts.secrets, purpose: "secrets.audit", now: parts.now, lifeMinutes: 60 }),
+    resourceRef,
+    hasStream: parts.config.eventsStream ?? parts.environment !== "production",
+    stopping: stopping.signal,
   });
 
   router.serve(operations.read.endpoint, async ({ query, caller, request, correlationId }) =>
@@ -169,19 +200,33 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
         caller,
         headers: request.headers,
         correlationId,
-        ...(query.purpose === undefined ? {} : { wanted: query.purpose }),
+        wanted: query.purpose,
         act: async (provider, ref, permit) => requireDecided(await provider.read(ref), permit.nodes),
       }),
     ),
   );
 
+  const settling = startLoop({
+    everyMs: SETTLE_EVERY_MS,
+    work: () => settleMoves({ journal, providers, schemes: policy.schemes, log: parts.log }),
+    failed: (cause) => parts.log.error("secret_moves_unsettled", { cause }),
+  });
+  const ready = async (): Promise<readonly string[]> => {
+    const states = await Promise.all(parts.providers.map(async (provider) => ({ name: provider.name, ...(await provider.state()) })));
+    return states.filter((state) => state.status === "down").map((state) => `secrets:${state.name}`);
+  };
   return {
     name: "secrets",
-    fetch: router.fetch,
-    ready: async () => {
-      const states = await Promise.all(parts.providers.map(async (provider) => ({ name: provider.name, ...(await provider.state()) })));
-      return states.filter((state) => state.status === "down").map((state) => `secrets:${state.name}`);
+    fetch: withOwnPages(router.fetch, {
+      ready,
+      metrics: parts.metrics,
+      isListed: parts.isScraperListed ?? (() => false),
+      requireReader: createMetricsReader(parts.authenticate),
+    }),
+    ready,
+    [Symbol.asyncDispose]: () => {
+      stopping.abort();
+      return settling[Symbol.asyncDispose]();
     },
-    [Symbol.asyncDispose]: async () => {},
   };
 };

@@ -16,18 +16,39 @@ export interface TenantGuardParts {
 /** Throws `tenant_required`, `tenant_mismatch` or `tenant_mount` (403). Asks nobody. */
 export type TenantGuard = (tenant: string, uri: SecretUri) => SecretRef;
 
-/** Exact scheme, exact mount, and every segment of the place leads the secret's: `team` is no prefix of `team2`. */
-const isWithin = (uri: SecretUri, place: SecretPrefix): boolean =>
-  uri.scheme === place.scheme &&
-  uri.mount === place.mount &&
-  place.segments.length <= uri.segments.length &&
-  place.segments.every((segment, at) => segment === uri.segments[at]);
+const requireTenant = (parts: TenantGuardParts, tenant: string): void => {
+  if (tenant === "" || tenant === "*") throw new Problem("tenant_required");
+  if (parts.tenantId !== undefined && tenant !== parts.tenantId) throw new Problem("tenant_mismatch");
+};
+
+/** Exact scheme, exact mount, and every segment of the other leads the place's: `team` is no prefix of `team2`. */
+const isBelow = (place: SecretPrefix, other: SecretPrefix): boolean =>
+  place.scheme === other.scheme &&
+  place.mount === other.mount &&
+  other.segments.length <= place.segments.length &&
+  other.segments.every((segment, at) => segment === place.segments[at]);
+
+/** Of a tenant's places, those at and below a prefix, a wider one narrowed; no two hold one another. Throws as the guard does. */
+export type NarrowPlaces = (tenant: string, prefix: SecretPrefix | undefined) => readonly SecretPrefix[];
+
+export const createNarrowPlaces =
+  (parts: TenantGuardParts): NarrowPlaces =>
+  (tenant, prefix) => {
+    requireTenant(parts, tenant);
+    const places = (parts.mounts.get(tenant) ?? []).flatMap((place) =>
+      prefix === undefined || isBelow(place, prefix) ? [place] : isBelow(prefix, place) ? [prefix] : [],
+    );
+    const widest = places.filter(
+      (place, at) => !places.some((other, index) => index !== at && isBelow(place, other) && !(isBelow(other, place) && at < index)),
+    );
+    if (widest.length === 0) throw new Problem("tenant_mount");
+    return widest;
+  };
 
 export const createTenantGuard =
   (parts: TenantGuardParts): TenantGuard =>
   (tenant, uri) => {
-    if (tenant === "" || tenant === "*") throw new Problem("tenant_required");
-    if (parts.tenantId !== undefined && tenant !== parts.tenantId) throw new Problem("tenant_mismatch");
-    if (!(parts.mounts.get(tenant) ?? []).some((place) => isWithin(uri, place))) throw new Problem("tenant_mount");
+    requireTenant(parts, tenant);
+    if (!(parts.mounts.get(tenant) ?? []).some((place) => isBelow(uri, place))) throw new Problem("tenant_mount");
     return Object.freeze({ ...uri, tenant });
   };

@@ -1,9 +1,9 @@
-import { readFile, rm, writeFile } from "node:fs/promises";
+import { readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isAlive } from "./is-alive.ts";
-import { FolderFault, folderObstacle, makeFolder } from "./make-folder.ts";
+import { folderObstacle, makeFolder, unusable } from "./make-folder.ts";
 
 /** Another living process works on the data folder. */
 export class DataFolderLocked extends Error {
@@ -37,14 +37,24 @@ const holderOf = async (note: string): Promise<number | undefined> => {
   return undefined;
 };
 
-const unusable = (folder: string, why: string): FolderFault =>
-  new FolderFault(`The data folder ${folder} cannot be used: ${why}. Choose another one with --data.`);
-
 const openLock = (folder: string): DatabaseSync => {
   try {
     return new DatabaseSync(join(folder, "lock.db"), { timeout: 0 });
   } catch (error) {
     throw unusable(folder, `lock.db: ${(error as Error).message}`);
+  }
+};
+
+/** That another living process holds the folder; undefined where none does. Changes nothing. */
+export const folderHolder = async (folder: string): Promise<DataFolderLocked | undefined> => {
+  if ((await stat(join(folder, "lock.db")).catch(() => undefined)) === undefined) return undefined;
+  try {
+    const lock = await holdDataFolder(folder);
+    await lock.release();
+    return undefined;
+  } catch (error) {
+    if (error instanceof DataFolderLocked) return error;
+    throw error;
   }
 };
 

@@ -56,21 +56,37 @@ export const folderObstacle = async (folder: string): Promise<string | undefined
   }
 };
 
+const cannotBeMade = (folder: string, why: string): FolderFault => new FolderFault(`The folder ${folder} cannot be made: ${why}.`);
+
+/** That nothing can be kept in a folder that is there. */
+export const unusable = (folder: string, why: string): FolderFault =>
+  new FolderFault(`The data folder ${folder} cannot be used: ${why}. Choose another one with --data.`);
+
+/** What `makeFolder`, or whoever uses the folder then, would throw; undefined if nothing is seen to stand in the way. Changes nothing. */
+export const folderFault = async (folder: string): Promise<FolderFault | undefined> => {
+  const obstacle = await folderObstacle(folder);
+  if (obstacle === undefined) return undefined;
+  const isThere = await stat(folder).then(
+    (stats) => stats.isDirectory(),
+    () => false,
+  );
+  return isThere ? unusable(folder, obstacle) : cannotBeMade(folder, obstacle);
+};
+
 /**
  * Makes a folder and those above it, for its owner alone; one that is there stays as it is. Throws `FolderFault`. Step by
  * step, for `mkdir` with `recursive` tries for ever where a parent is there and a child cannot be.
  */
 export const makeFolder = async (folder: string): Promise<void> => {
-  const refused = (why: string): FolderFault => new FolderFault(`The folder ${folder} cannot be made: ${why}.`);
   const { there, missing } = await partsOf(folder).catch((error: unknown) => {
-    throw refused(said(error, folder));
+    throw cannotBeMade(folder, said(error, folder));
   });
   let parent = there;
   for (const step of missing) {
     await mkdir(step, { mode: 0o700 }).catch(async (error: NodeJS.ErrnoException) => {
       // Another process made it in between.
       if (error.code === "EEXIST" && (await stat(step).catch(() => undefined))?.isDirectory()) return;
-      throw refused(said(error, error.code === "EEXIST" ? step : parent));
+      throw cannotBeMade(folder, said(error, error.code === "EEXIST" ? step : parent));
     });
     parent = step;
   }

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
-import { statement, type Database, type Transaction } from "./database.ts";
+import { statement, type Database, type Sql, type Transaction } from "./database.ts";
 
 /** A room's migrations: `NNN-name.sql`, applied in the order of their numbers. */
 export interface MigrationFolder {
@@ -19,6 +19,8 @@ export interface Migration {
 /** The database and the migrations of this program do not fit together. */
 export class MigrationFault extends Error {
   override readonly name = "MigrationFault";
+  /** sysexits.h: configuration. */
+  readonly exitCode = 78;
 }
 
 const FILE_NAME = /^\d{3}-[a-z0-9-]+\.sql$/;
@@ -45,6 +47,7 @@ const APPLIED = statement<{ room: string; name: string; digest: string }>(
   "store.migrations_applied",
   "select room, name, digest from store.migration where room = any($1)",
 );
+const THERE = statement<{ there: boolean }>("store.has_table", "select to_regclass($1) is not null as there");
 const RECORD = statement("store.migration_record", "insert into store.migration (room, name, digest) values ($1, $2, $3)");
 const TABLE = `
 create schema if not exists store;
@@ -65,9 +68,35 @@ const apply = async (sql: Transaction, migration: Migration): Promise<void> => {
   }
 };
 
+const compare = async (sql: Sql, migrations: readonly Migration[], rooms: readonly MigrationFolder[]) => {
+  const applied = new Map<string, string>();
+  for (const row of await sql.run(APPLIED, [rooms.map(({ room }) => room)])) applied.set(`${row.room}/${row.name}`, row.digest);
+  const missing: Migration[] = [];
+  const faults: string[] = [];
+  for (const migration of migrations) {
+    const path = `${migration.room}/${migration.name}`;
+    const digest = applied.get(path);
+    applied.delete(path);
+    if (digest === undefined) missing.push(migration);
+    else if (digest !== migration.digest) faults.push(`${path} was changed after it had been applied; undo the change and add a new file`);
+  }
+  for (const path of applied.keys())
+    faults.push(
+      `${path} was applied to this database but this program does not have it: the database is of a newer version. Start that one, or go back to a copy from before`,
+    );
+  return { missing, faults };
+};
+
+/** Whether a table, `schema.name`, is there. */
+export const hasTable = async (sql: Sql, name: string): Promise<boolean> => (await sql.run(THERE, [name]))[0]?.there === true;
+
+/** Why the database does not fit this program; empty where it does, or was never prepared. Changes nothing. */
+export const migrationFaults = async (sql: Sql, rooms: readonly MigrationFolder[]): Promise<readonly string[]> =>
+  (await hasTable(sql, "store.migration")) ? (await compare(sql, await readMigrations(rooms), rooms)).faults : [];
+
 /**
  * Brings the database to what this program needs: every file once, all in one transaction, under a lock, so that several
- * processes may start at once. A file that was changed or removed after it had been applied is a `MigrationFault`.
+ * processes may start at once. Files that were changed or removed after they had been applied are a `MigrationFault`.
  * Returns the names of the files applied now.
  */
 export const migrate = async (database: Database, rooms: readonly MigrationFolder[]): Promise<readonly string[]> => {
@@ -75,21 +104,9 @@ export const migrate = async (database: Database, rooms: readonly MigrationFolde
   return database.transaction(async (sql) => {
     await sql.run(LOCK);
     await sql.script(TABLE);
-    const applied = new Map<string, string>();
-    for (const row of await sql.run(APPLIED, [rooms.map(({ room }) => room)])) applied.set(`${row.room}/${row.name}`, row.digest);
-    const done: string[] = [];
-    for (const migration of migrations) {
-      const path = `${migration.room}/${migration.name}`;
-      const digest = applied.get(path);
-      applied.delete(path);
-      if (digest === migration.digest) continue;
-      if (digest !== undefined)
-        throw new MigrationFault(`${path} was changed after it had been applied; undo the change and add a new file`);
-      await apply(sql, migration);
-      done.push(path);
-    }
-    const [unknown] = applied.keys();
-    if (unknown !== undefined) throw new MigrationFault(`${unknown} was applied to this database but this program does not have it`);
-    return done;
+    const { missing, faults } = await compare(sql, migrations, rooms);
+    if (faults.length > 0) throw new MigrationFault(faults.join("\n"));
+    for (const migration of missing) await apply(sql, migration);
+    return missing.map(({ room, name }) => `${room}/${name}`);
   });
 };

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { parentPort, workerData } from "node:worker_threads";
 import { PGlite, protocol } from "@electric-sql/pglite";
+import { pg_trgm } from "@electric-sql/pglite/contrib/pg_trgm";
 import type { Column, WireFault, WorkerReply, WorkerRequest, WorkerStart } from "./pglite-protocol.ts";
 
 /**
@@ -15,8 +16,12 @@ const reply = (message: WorkerReply): void => port.postMessage(message);
 const { serialize } = protocol;
 
 // Small log segments: the data folder of a small house stays small, and so do the snapshots of the tests.
-const options =
-  start.snapshot === undefined ? { initDbStartParams: ["--wal-segsize=1"] } : { loadDataDir: new Blob([await readFile(start.snapshot)]) };
+const options = {
+  extensions: { pg_trgm },
+  ...(start.snapshot === undefined
+    ? { initDbStartParams: ["--wal-segsize=1"] }
+    : { loadDataDir: new Blob([await readFile(start.snapshot)]) }),
+};
 const database = await (start.folder === undefined ? PGlite.create(options) : PGlite.create(start.folder, options)).catch(
   (error: unknown) => {
     reply({ failed: error instanceof Error ? error.message : String(error) });

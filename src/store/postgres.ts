@@ -100,7 +100,7 @@ export const createPostgres = async (options: PostgresOptions): Promise<Database
     }
   };
   const scriptOn = async (client: pg.PoolClient, text: string, longest?: number): Promise<string> => {
-    const query: TimedQuery = { text, ...(longest === undefined ? {} : { query_timeout: longest }) };
+    const query: TimedQuery = { text, query_timeout: longest };
     try {
       const results = (await client.query(query)) as pg.QueryResult | readonly pg.QueryResult[];
       return (Array.isArray(results) ? results.at(-1)?.command : (results as pg.QueryResult).command) ?? "";

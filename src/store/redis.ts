@@ -7,7 +7,7 @@ export interface RedisOptions {
   /** `redis://` or `rediss://` (TLS), `[[user]:password@]host[:port][/db]`; never logged. */
   readonly url: string;
   /** PEM file of the authority that signed the server's certificate; the system's authorities unless given. */
-  readonly caFile?: string;
+  readonly caFile?: string | undefined;
   readonly log: StoreLog;
   /** Told of every operation, for metrics; `operation` is what the caller called it. */
   readonly observe?: (operation: string, status: "ok" | "error", seconds: number) => void;

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { flag, setting, type SettingTable } from "#contract/setting.ts";
+import type { Fault } from "#contract/problem.ts";
+import { flag, plainAddresses, setting, type Environment, type SettingsOf, type SettingTable } from "#contract/setting.ts";
 
 const isCollector = (text: string): boolean => {
   if (!URL.canParse(text)) return false;
@@ -30,3 +31,7 @@ export const telemetrySettings = {
     { description: "Part of the requests that are traced. Unset: 1 in dev and test, else 0.1." },
   ),
 } satisfies SettingTable;
+
+/** What no single row can say: in production telemetry leaves the machine over TLS alone. */
+export const telemetryFaults = (config: SettingsOf<typeof telemetrySettings>, environment: Environment): readonly Fault[] =>
+  plainAddresses({ OTLP_ENDPOINT: config.telemetryEnabled ? config.otlpEndpoint : undefined }, environment);

@@ -36,11 +36,7 @@ export const createOtlpTracing = (tracer: Tracer, trace: TraceAPI, root: Context
   return {
     isRecording: true,
     span: async (name, options, work) => {
-      const span = tracer.startSpan(
-        name,
-        { kind: kinds[options.kind ?? "internal"], ...(options.facts === undefined ? {} : { attributes: options.facts }) },
-        contextOf(options),
-      );
+      const span = tracer.startSpan(name, { kind: kinds[options.kind ?? "internal"], attributes: options.facts }, contextOf(options));
       const handle = handleOf(span);
       try {
         return await current.run(span, () => work(handle));

@@ -5,7 +5,8 @@ import { startCollector } from "#testing/otlp/collector.ts";
 import { until } from "#testing/until.ts";
 import { createLog, silentLog } from "./log.ts";
 import { createMetrics } from "./metrics.ts";
-import { openTelemetry, type TelemetryParts } from "./telemetry.ts";
+import { openTelemetry } from "./open-telemetry.ts";
+import type { TelemetryParts } from "./telemetry.ts";
 import { parseTraceparent, type SpanOptions } from "./tracing.ts";
 
 const open = async (t: TestContext, endpoint: string | undefined, more: Partial<TelemetryParts> = {}) => {

@@ -1,6 +1,5 @@
 import type { Log } from "./log.ts";
 import type { MetricMirror } from "./metrics.ts";
-import { createCarriedTrace } from "./carried-trace.ts";
 import type { Tracing } from "./tracing.ts";
 
 export interface TelemetryParts {
@@ -26,11 +25,3 @@ export interface Telemetry {
   /** Sends what is left, for at most 2 s. */
   [Symbol.asyncDispose](): Promise<void>;
 }
-
-/** Opens what leaves the house as telemetry. A collector that is away is never felt: neither here nor later. */
-export const openTelemetry = async (parts: TelemetryParts): Promise<Telemetry> => {
-  const { endpoint } = parts;
-  if (endpoint === undefined) return { tracing: createCarriedTrace(), mirror: undefined, [Symbol.asyncDispose]: async () => {} };
-  const { openOtlp } = await import("./otlp.ts");
-  return openOtlp({ ...parts, endpoint });
-};

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -5,18 +6,22 @@ import { fileURLToPath } from "node:url";
 import type { TestContext } from "node:test";
 import type { Peer } from "#contract/ask.ts";
 import type { Obligation } from "#contract/authzen.ts";
+import type { MaskedPlace } from "#contract/masked-places.ts";
 import { Problem, type ProblemCode } from "#contract/problem.ts";
 import { readSettings } from "#contract/setting.ts";
 import { crudSettings } from "#crud/config.ts";
 import { createCrud, type CrudParts, type CrudService } from "#crud/service.ts";
 import { createPeopleDirectory, type PeopleDirectory } from "#demo/people-directory.ts";
 import type { EntryDraft } from "#events/audit/entry.ts";
+import type { BusFrame, BusSubscribe, StreamEvent } from "#events/live-bus.ts";
 import { listenService, type Listening } from "#http/listen.ts";
 import { problemResponse } from "#http/problem-body.ts";
-import type { Asker, DecideAsk, Decided, Decider } from "#pdp/decide.ts";
+import type { Decided } from "#decide/obligations.ts";
+import type { Asker, DecideAsk, Decider } from "#decide/decider.ts";
 import type { Database } from "#store/database.ts";
 import { createLog } from "#telemetry/log.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
+import { cleanUp } from "./clean-up.ts";
 import { testDatabase } from "./database.ts";
 import { testEvents } from "./events.ts";
 import { testAudiences, testIdentity, type TestIdentity, type TestTokenOf } from "./identity.ts";
@@ -52,6 +57,7 @@ export interface RpcBody {
     readonly content: { readonly type: string; readonly text: string }[];
     readonly tools: { readonly name: string }[];
     readonly nextCursor?: string;
+    readonly _meta?: Readonly<Record<string, readonly MaskedPlace[]>>;
   };
   readonly error?: {
     readonly code: number;
@@ -103,7 +109,11 @@ export interface CrudHouse {
     data?: unknown;
   }[];
   readonly lines: Record<string, unknown>[];
+  /** Names of the statements that were run, a transaction as `transaction`. */
+  readonly statements: string[];
   readonly database: Database;
+  /** The real one of `realEvents`; else what only runs the work. */
+  readonly change: CrudParts["change"];
   readonly dataFolder: string;
   secrets: { value: unknown; status: "ok" | ProblemCode };
   audit: { isDown: boolean; isSlow: boolean };
@@ -271,7 +281,9 @@ export const crudHouse = async (
   } = {},
 ): Promise<CrudHouse> => {
   const now = options.now ?? (() => new Date());
+  const configFolder = options.configFolder ?? fileURLToPath(new URL("../../config/", import.meta.url));
   const dataFolder = await mkdtemp(join(tmpdir(), "sallyport-crud-"));
+  cleanUp(t, () => rm(dataFolder, { recursive: true, force: true }));
   const lines: Record<string, unknown>[] = [];
   const log = createLog({
     level: "debug",
@@ -280,11 +292,24 @@ export const crudHouse = async (
     environment: "test",
     write: (line) => void lines.push(JSON.parse(line)),
   });
-  const database = await testDatabase(t, options.realEvents === true ? ["events", "crud"] : ["crud"]);
+  const statements: string[] = [];
+  const opened = await testDatabase(t, options.realEvents === true ? ["events", "crud"] : ["crud"]);
+  const database: Database = {
+    ...opened,
+    run: (text, values) => {
+      statements.push(text.name);
+      return opened.run(text, values);
+    },
+    transaction: (work, more) => {
+      statements.push("transaction");
+      return opened.transaction(work, more);
+    },
+  };
   const events = options.realEvents === true ? await testEvents(t, database, { service: "crud" }) : undefined;
   const identity = testIdentity({ now });
   const people = createPeopleDirectory({ apiKey: () => API_KEY, now, log });
   const upstream = await people.listen({ port: 0 });
+  cleanUp(t, () => upstream.close(0));
   const membership: MembershipDouble = {
     capabilities: peopleTools,
     chain: [{ audience: "https://people.demo", scopes: ["people.read", "people.write"] }],
@@ -302,13 +327,13 @@ export const crudHouse = async (
   const obligations: CrudHouse["obligations"] = [];
   const audit = { isDown: false, isSlow: false };
   const secrets: CrudHouse["secrets"] = { value: API_KEY, status: "ok" };
-  const watchers = new Map<string, Set<(version: bigint) => void>>();
+  const readers = new Map<string, Set<() => void>>();
   const requireAudit = (): void => {
     if (audit.isDown) throw new Problem("audit_unavailable");
   };
   const parts: CrudParts = {
     config: readSettings(crudSettings, options.settings ?? {}).values,
-    configFolder: options.configFolder ?? fileURLToPath(new URL("../../config/", import.meta.url)),
+    configFolders: [configFolder, join(configFolder, "demo")],
     dataFolder,
     placeholders: { DEMO_UPSTREAM_URL: `http://127.0.0.1:${upstream.port}` },
     housePorts: [8080, 8081, 8082, 8083, 8084, 8085],
@@ -338,13 +363,29 @@ export const crudHouse = async (
         });
       },
       recover: async () => 0,
-      references: undefined as never,
+      references: {
+        refOf: async (_sql: unknown, tenant: string, subject: string) =>
+          `sr1.${createHash("sha256").update(`${tenant} ${subject}`).digest("base64url").slice(0, 22)}`,
+      } as never,
     },
     bus: {
-      watch: (tenant: string, _stream: string, moved: (version: bigint) => void) => {
-        const held = watchers.get(tenant) ?? new Set();
-        watchers.set(tenant, held.add(moved));
-        return () => held.delete(moved);
+      subscribe: async function* ({ tenant, signal }: BusSubscribe): AsyncGenerator<BusFrame> {
+        const held = readers.get(tenant) ?? new Set();
+        readers.set(tenant, held);
+        let seq = 0n;
+        let wake = (): void => undefined;
+        const moved = (): void => {
+          seq += 1n;
+          wake();
+        };
+        held.add(moved);
+        signal?.addEventListener("abort", () => wake(), { once: true });
+        yield { kind: "start", seq: 0n, replaying: false };
+        for (let told = 0n; signal?.aborted !== true;) {
+          if (told < seq) yield { kind: "event", event: { seq: ++told, kind: "graph" } as StreamEvent };
+          else await new Promise<void>((resolve) => (wake = resolve));
+        }
+        held.delete(moved);
       },
     } as unknown as CrudParts["bus"],
     authenticate: identity.authenticate,
@@ -372,11 +413,7 @@ export const crudHouse = async (
     now,
   };
   const crud = await createCrud(events === undefined ? parts : { ...parts, ...events });
-  t.after(async () => {
-    await crud[Symbol.asyncDispose]();
-    await upstream.close(0);
-    await rm(dataFolder, { recursive: true, force: true });
-  });
+  cleanUp(t, () => crud[Symbol.asyncDispose]());
   const token: CrudHouse["token"] = (as = {}) =>
     identity.tokenFor({ sub: "person:ben", tenant: "tenant:acme", scopes: ["mcp.tools.discovery", "mcp.tools.invoke"], ...as });
   const request: CrudHouse["request"] = async (path, more = {}) => {
@@ -401,12 +438,14 @@ export const crudHouse = async (
     obligations,
     entries,
     lines,
+    statements,
     database,
+    change: (events ?? parts).change,
     dataFolder,
     secrets,
     audit,
     moved: (tenant) => {
-      for (const moved of watchers.get(tenant) ?? []) moved(1n);
+      for (const moved of readers.get(tenant) ?? []) moved();
     },
     request,
     rpc: async (body, more = {}) => {

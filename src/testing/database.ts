@@ -5,13 +5,15 @@ import type { Database, StoreLog } from "#store/database.ts";
 import { migrate, type MigrationFolder } from "#store/migrate.ts";
 import { createPglite } from "#store/pglite.ts";
 import { cleanUp } from "./clean-up.ts";
+import { borrowDatabase } from "./embedded-pool.ts";
 import { freshDatabase, openPostgres, testServer, type TestServer } from "./postgres-database.ts";
 import { migrationFolders, schemaDigest, type Rooms } from "./schema.ts";
 
 export type { Rooms } from "./schema.ts";
 
 const CACHE = fileURLToPath(new URL("../../.cache/test-database/", import.meta.url));
-const MOST_SNAPSHOTS = 12;
+/** More than there are sets of rooms in all tests: where one run makes more than are kept, the next finds none of them. */
+const MOST_SNAPSHOTS = 32;
 
 const log: StoreLog = { info: () => {}, warn: () => {}, error: () => {} };
 
@@ -52,7 +54,10 @@ export const snapshotOf = async (folders: readonly MigrationFolder[]): Promise<s
 
 /** A fresh embedded database with the migrations of these rooms; closed when the test ends. */
 export const testDatabase = async (t: Pick<TestContext, "after">, rooms: Rooms): Promise<Database> => {
-  const database = await createPglite({ memory: true, log, snapshot: await snapshotOf(migrationFolders(rooms)) });
+  const folders = migrationFolders(rooms);
+  const database = await borrowDatabase(await schemaDigest(folders), async () =>
+    createPglite({ memory: true, log, snapshot: await snapshotOf(folders) }),
+  );
   cleanUp(t, () => database[Symbol.asyncDispose]());
   return database;
 };

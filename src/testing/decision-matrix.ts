@@ -1,3 +1,6 @@
+import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 import type { FactAsk, Facts } from "#contract/facts.ts";
@@ -6,16 +9,23 @@ import { readPolicyFolder } from "#pdp/bundle/policy-files.ts";
 import { createCedar } from "#pdp/cedar.ts";
 import type { DecisionPoint } from "#pdp/decision-point.ts";
 import { createEngine } from "#pdp/engine.ts";
-import type { FactSource } from "#pdp/fact-source.ts";
-import { askMatrix, drawMatrix } from "#pdp/matrix.ts";
-import { matrixDecisionFacts, matrixDecisions, writeMatrixFacts } from "#pdp/matrix-facts.ts";
+import type { FactSource } from "#pdp/facts/fact-source.ts";
+import { askMatrix, drawMatrix } from "#pdp/lifecycle/matrix/matrix.ts";
+import { matrixDecisionFacts, matrixDecisions, writeMatrixFacts } from "#pdp/lifecycle/matrix/matrix-facts.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { testDatabase } from "./database.ts";
 import { graphRooms, graphWorld, type GraphWorld } from "./membership.ts";
 import { readerFacts } from "./pdp.ts";
 
-export const policyFolder = fileURLToPath(new URL("../pdp/policies/", import.meta.url));
-export const matrixFile = new URL("../pdp/matrix.txt", import.meta.url);
+const shipped = fileURLToPath(new URL("../pdp/policies/", import.meta.url));
+/** What the demo world adds to the shipped policies. */
+export const demoPolicyFolder = fileURLToPath(new URL("../../config/demo/policies/", import.meta.url));
+/** Both in one folder, gone with the process. */
+export const policyFolder = mkdtempSync(join(tmpdir(), "sallyport-policies-"));
+for (const folder of [shipped, demoPolicyFolder]) cpSync(folder, policyFolder, { recursive: true });
+process.on("exit", () => rmSync(policyFolder, { recursive: true, force: true }));
+
+export const matrixFile = new URL("../pdp/lifecycle/matrix/matrix.txt", import.meta.url);
 
 /** The engine over the policy files and the demo world's real graph. */
 const demoDecisionPoint = async (

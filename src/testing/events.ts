@@ -4,7 +4,9 @@ import type { Database } from "#store/database.ts";
 import { createIntegrator, type Integrator } from "#events/audit/integrator.ts";
 import { createRecorder, type AuditRecorder } from "#events/audit/recorder.ts";
 import type { Change } from "#events/change.ts";
+import type { EventDraft } from "#events/event-draft.ts";
 import { createChange } from "#events/create-change.ts";
+import type { SinkInUse } from "#events/emit.ts";
 import { createLiveBus, type LiveBus } from "#events/live-bus.ts";
 import { silentLog } from "#telemetry/log.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
@@ -22,7 +24,22 @@ export interface TestEventsOptions {
   readonly now?: () => Date;
   readonly kek?: Uint8Array;
   readonly service?: string;
+  /** Somebody takes events besides the streams. */
+  readonly sink?: SinkInUse;
 }
+
+/** A sink that is configured; nothing relays to it. */
+export const kafkaInUse: SinkInUse = { name: "kafka", requireRoom: () => undefined };
+
+/** An event of the live stream and of Kafka. */
+export const graphChanged = (key: string, version: number): EventDraft => ({
+  type: "graph.changed",
+  tenant: "tenant:acme",
+  stream: "config",
+  kind: "graph",
+  key,
+  data: { graph_version: version, kinds: [] },
+});
 
 /** Live bus, integrator, recorder and `change` on this database (migrated with `events`); all closed when the test ends. */
 export const testEvents = async (
@@ -44,11 +61,12 @@ export const testEvents = async (
     kek: options.kek ?? randomBytes(32),
     bus,
     integrator,
+    sink: options.sink,
   });
   cleanUp(t, async () => {
     await recorder[Symbol.asyncDispose]();
     await integrator[Symbol.asyncDispose]();
     await bus[Symbol.asyncDispose]();
   });
-  return { bus, integrator, recorder, change: createChange({ database, recorder, bus }) };
+  return { bus, integrator, recorder, change: createChange({ database, recorder, bus, sink: options.sink }) };
 };

@@ -4,7 +4,7 @@ import type { TestContext } from "node:test";
 import { exportJWK, generateKeyPair, jwtVerify } from "jose";
 import type Provider from "oidc-provider";
 import { EXCHANGE_GRANT, exchangeParameters } from "#authn/delegated-token.ts";
-import { loadProviderLibrary } from "#authn/issuer/provider-library.ts";
+import { loadProviderLibrary } from "#issuer/provider-library.ts";
 import { cleanUp } from "./clean-up.ts";
 
 /** How a token that is exchanged may differ from what was asked. */

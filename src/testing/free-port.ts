@@ -1,26 +1,52 @@
-import { createServer } from "node:net";
+import { createServer, type Server } from "node:net";
 
-const isFree = (port: number): Promise<boolean> =>
+const listen = (port: number): Promise<Server | undefined> =>
   new Promise((resolve) => {
     const server = createServer();
-    server.once("error", () => resolve(false));
-    server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
+    server.once("error", () => resolve(undefined));
+    server.listen(port, "127.0.0.1", () => resolve(server));
   });
 
-const find = async (base: () => number, offsets: readonly number[]): Promise<number> => {
-  for (let attempt = 0; attempt < 50; attempt++) {
-    const first = base();
-    const free = await Promise.all(offsets.map((offset) => isFree(first + offset)));
-    if (free.every(Boolean)) return first;
-  }
-  throw new Error("no free ports were found");
+const isFree = async (port: number): Promise<boolean> => {
+  const server = await listen(port);
+  if (server === undefined) return false;
+  return new Promise((resolve) => void server.close(() => resolve(true)));
 };
+
+const MOST_TRIES = 50;
+const noneFree = (): Error => new Error("no free ports were found");
 
 /**
  * A port of the loopback address that nobody listens on now, for a server that must be told its port. It lies below the
  * range from which `listen(0)` and outgoing connections take theirs, so that none of them takes it before the server does.
  */
-export const freePort = (): Promise<number> => find(() => 10_000 + Math.floor(Math.random() * 9_000), [0]);
+export const freePort = async (): Promise<number> => {
+  for (let attempt = 0; attempt < MOST_TRIES; attempt++) {
+    const port = 10_000 + Math.floor(Math.random() * 9_000);
+    if (await isFree(port)) return port;
+  }
+  throw noneFree();
+};
 
-/** The first port of a block whose every port that a house uses is free, below that range too. */
-export const findFreePorts = (): Promise<number> => find(() => 20_000 + Math.floor(Math.random() * 600) * 20, [0, 1, 2, 3, 4, 5, 10]);
+/** What a house takes of a block of ports, counted from its first. */
+const TAKEN = [0, 1, 2, 3, 4, 5, 10];
+/** Held by who was given the block, until that process ends: a house needs seconds to take the others. */
+const CLAIM = 19;
+
+/**
+ * The first port of a block whose every port that a house uses is free, below that range too. Nobody else who asks here is given the
+ * block, or looks whether its ports are free, while this process lives.
+ */
+export const findFreePorts = async (): Promise<number> => {
+  for (let attempt = 0; attempt < MOST_TRIES; attempt++) {
+    const first = 20_000 + Math.floor(Math.random() * 600) * 20;
+    const claim = await listen(first + CLAIM);
+    const free = claim === undefined ? [false] : await Promise.all(TAKEN.map((offset) => isFree(first + offset)));
+    if (free.every(Boolean)) {
+      claim?.unref();
+      return first;
+    }
+    claim?.close();
+  }
+  throw noneFree();
+};

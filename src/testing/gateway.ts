@@ -11,7 +11,9 @@ import type { Obligation } from "#contract/authzen.ts";
 import { Problem } from "#contract/problem.ts";
 import { readSettings } from "#contract/setting.ts";
 import { gatewaySettings } from "#gateway/config.ts";
-import { createGateway, type GatewayParts, type GatewayService } from "#gateway/service.ts";
+import type { GatewayParts } from "#gateway/gateway-parts.ts";
+import { createGateway, type GatewayService } from "#gateway/service.ts";
+import { schemaActions } from "#pdp/bundle/schema-actions.ts";
 import { createDatabaseSessionStore } from "#gateway/sessions/database-session-store.ts";
 import { createSessionKeys } from "#gateway/sessions/session-keys.ts";
 import type { SessionRecord, SessionStore } from "#gateway/sessions/session-store.ts";
@@ -202,6 +204,7 @@ export const testGateway = async (t: TestContext, options: TestGatewayOptions = 
     change: events.change,
     recorder: events.recorder,
     bus: events.bus,
+    schemaActions,
     verifierFor: (audiences) => identity.verifierFor(audiences),
     identity: identity.identityOf("gateway"),
     jwks: () => identity.houseKeys.jwks(),
@@ -211,6 +214,7 @@ export const testGateway = async (t: TestContext, options: TestGatewayOptions = 
     firstPartyClients: ["sallyport-web"],
     secrets: identity.secrets,
     audiences: testAudiences,
+    houseAudiences: Object.values(testAudiences),
     serviceUrls: testAudiences,
     log,
     metrics,

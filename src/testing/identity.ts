@@ -2,8 +2,9 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { createLocalJWKSet, exportJWK, generateKeyPair, SignJWT, type CryptoKey, type JWK } from "jose";
 import type { ServiceName } from "#contract/endpoint.ts";
 import { createMetrics, type Metrics } from "#telemetry/metrics.ts";
+import type { LivingDelegations } from "#authn/agent-rule.ts";
 import { createAuthenticate, type Authenticate } from "#authn/authenticate.ts";
-import { defaultAssuranceMap } from "#authn/assurance.ts";
+import { defaultAssuranceMap, type Assurance } from "#authn/assurance.ts";
 import { createBearerVerifier } from "#authn/bearer.ts";
 import type { HouseIdentity, VerifyBearer } from "#authn/house-identity.ts";
 import type { HouseKeyRow, HouseKeyStore } from "#authn/house-key-store.ts";
@@ -27,7 +28,7 @@ export interface TestTokenOf {
   readonly tenant: string | undefined;
   readonly scopes: readonly string[];
   readonly agent?: string;
-  readonly acr?: "strong";
+  readonly acr?: Assurance;
   /** Seconds since 1970. */
   readonly authTime?: number;
   readonly clientId?: string;
@@ -74,6 +75,8 @@ export const testIdentity = (
     readonly now?: () => Date;
     readonly metrics?: Metrics;
     readonly agentOfClient?: (clientId: string) => Promise<string | undefined>;
+    /** Whether delegations live; they do unless it says otherwise. */
+    readonly lives?: LivingDelegations;
   } = {},
 ): TestIdentity => {
   const now = options.now ?? (() => new Date());
@@ -98,11 +101,12 @@ export const testIdentity = (
       metrics,
       ...(options.agentOfClient === undefined ? {} : { agentOfClient: options.agentOfClient }),
     });
+  const { lives = async () => true } = options;
   const verify = verifierFor(Object.values(testAudiences));
   return {
-    authenticate: createAuthenticate({ verify }),
+    authenticate: createAuthenticate({ verify, lives }),
     verify,
-    authenticateFor: (audience) => createAuthenticate({ verify: verifierFor(audience) }),
+    authenticateFor: (audience) => createAuthenticate({ verify: verifierFor(audience), lives }),
     verifierFor,
     identityOf: (service) => houseKeys.identityFor(service),
     houseKeys,
@@ -117,13 +121,13 @@ export const testIdentity = (
         aud: typeof audience === "string" ? audience : [...audience],
         sub: who.sub,
         scope: who.scopes.join(" "),
-        client_id: who.clientId ?? who.agent ?? "sallyport-web",
+        client_id: who.clientId ?? who.agent ?? (who.sub.startsWith("service:") ? who.sub : "sallyport-web"),
         jti: randomUUID(),
         iat: seconds,
         exp: seconds + (who.life ?? 300),
         ...(who.tenant === undefined ? {} : { tenant: who.tenant }),
         ...(who.agent === undefined ? {} : { act: { sub: who.agent } }),
-        ...(who.acr === undefined ? {} : { acr: who.acr, amr: ["pwd", "otp"] }),
+        ...(who.acr === undefined ? {} : { acr: who.acr === "phishing_resistant" ? "phr" : who.acr, amr: ["pwd", "otp"] }),
         ...(who.authTime === undefined && who.acr === undefined ? {} : { auth_time: who.authTime ?? seconds }),
       })
         .setProtectedHeader({ alg: "ES256", typ: "at+jwt", kid: "test" })

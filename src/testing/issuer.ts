@@ -4,11 +4,13 @@ import type { AddressInfo } from "node:net";
 import type { TestContext } from "node:test";
 import { createHouseKeys, type HouseKeys } from "#authn/house-keys.ts";
 import { createHouseKeyStore } from "#authn/house-key-store.ts";
-import { createIssuer, type Issuer } from "#authn/issuer/issuer.ts";
+import { createIssuer, type Issuer } from "#issuer/issuer.ts";
 import { deriveClientSecret } from "#authn/client-secret.ts";
+import type { FindClient } from "#authn/registered-clients.ts";
 import type { HouseSecrets } from "#authn/seal.ts";
 import type { Database } from "#store/database.ts";
 import { silentLog, type Log } from "#telemetry/log.ts";
+import { createMetrics } from "#telemetry/metrics.ts";
 import { demoSignIns } from "#demo/sign-ins.ts";
 import { testAudiences } from "./identity.ts";
 
@@ -33,6 +35,7 @@ export const testIssuer = async (
     readonly secrets?: HouseSecrets;
     readonly server?: Server;
     readonly publicOrigin?: string;
+    readonly findClient?: FindClient | undefined;
   } = {},
 ): Promise<TestIssuer> => {
   const now = more.now ?? (() => new Date());
@@ -54,6 +57,8 @@ export const testIssuer = async (
     signIns: demoSignIns,
     audiences,
     houseKeys,
+    findClient: more.findClient,
+    metrics: createMetrics(),
     log: more.log ?? silentLog,
     now,
   });

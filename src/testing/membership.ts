@@ -7,22 +7,23 @@ import type { LiveBus } from "#events/live-bus.ts";
 import type { Service } from "#http/service.ts";
 import { seedDemo } from "#demo/world.ts";
 import { membershipSettings } from "#membership/config.ts";
-import { houseWorld } from "#membership/graph/house-nodes.ts";
+import { seedHouse } from "#membership/graph/house-nodes.ts";
 import type { GraphReader } from "#membership/graph/graph-reader.ts";
 import { putEdge, type EdgeDraft } from "#membership/graph/put-edge.ts";
 import { putNode, type NodeDraft } from "#membership/graph/put-node.ts";
-import { seedWorld } from "#membership/graph/seed.ts";
 import { createSqlReader } from "#membership/graph/sql-reader.ts";
 import { createWriteGraph, type WriteGraph } from "#membership/graph/write.ts";
+import type { SignInRules } from "#membership/sign-ins/settle-person.ts";
 import { createMembership } from "#membership/service.ts";
 import type { Obligation } from "#contract/authzen.ts";
-import { whyRefused, type Decider } from "#pdp/decide.ts";
+import type { Decider } from "#decide/decider.ts";
+import { whyRefused } from "#decide/obligations.ts";
 import { statement, type Database } from "#store/database.ts";
 import { silentLog } from "#telemetry/log.ts";
 import { createMetrics, type Metrics } from "#telemetry/metrics.ts";
-import { cleanUp } from "#testing/clean-up.ts";
-import { testDatabase } from "#testing/database.ts";
-import { testAudiences, testIdentity, type TestIdentity } from "#testing/identity.ts";
+import { cleanUp } from "./clean-up.ts";
+import { testDatabase } from "./database.ts";
+import { testAudiences, testIdentity, type TestIdentity } from "./identity.ts";
 
 /** Rooms whose tables a graph needs. */
 export const graphRooms = ["events", "membership"] as const;
@@ -71,7 +72,7 @@ export const graphWorld = async (database: Database, options: { readonly demo?: 
     },
   });
   const write = createWriteGraph({ change, metrics });
-  await seedWorld(write, houseWorld, { actor: "service:membership", source: "sync", correlationId: "test" });
+  await seedHouse(write);
   if (options.demo !== false) await seedDemo({ change, metrics, now: () => new Date() });
   let count = 0;
   return {
@@ -83,7 +84,7 @@ export const graphWorld = async (database: Database, options: { readonly demo?: 
     entries,
     told: () => database.run(TOLD),
     put: async (...drafts) => {
-      await write({ actor: "person:ada", source: "api", correlationId: "test", tenantId: null }, async (tx) => {
+      await write({ actor: "person:ada", source: "api", correlationId: "test", tenantId: null, roles: "assign" }, async (tx) => {
         for (const draft of drafts) await ("src" in draft ? putEdge(tx, draft) : putNode(tx, draft));
         return { value: undefined };
       });
@@ -103,8 +104,8 @@ export interface Asked {
 export type Rule = (asked: Asked) => boolean | string | { readonly obligations: readonly Obligation[] };
 
 /** As the decider of the house refuses, for a caller of the present. */
-export const refusalBy: Decider["refusal"] = (asker, decided) =>
-  whyRefused(decided, asker, { publicOrigin: "http://localhost:8080", now: new Date(), canMeet: () => true });
+export const refusalBy: Decider["refusal"] = (asker, decided, { publicOrigin = "http://localhost:8080", ...here } = {}) =>
+  whyRefused(decided, asker, { ...here, publicOrigin, now: new Date() });
 
 /** A decider that answers by a rule (text = a denial with that reason, obligations = a permit with them) and remembers what it was asked. */
 const deciderBy = (rule: Rule): { readonly decider: Decider; readonly asked: readonly Asked[] } => {
@@ -153,6 +154,8 @@ export interface CallMore {
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   readonly scopes?: readonly string[];
+  /** The reply is no JSON. */
+  readonly asText?: true;
 }
 export interface Reply {
   readonly status: number;
@@ -163,7 +166,8 @@ export interface Reply {
 }
 
 const settings = (environment: Record<string, string>): SettingsOf<typeof membershipSettings> => {
-  const { values, faults } = readSettings(membershipSettings, { DELEGATION_SWEEP_MS: "3600000", ...environment });
+  // Tests write rows behind the change log's back, where the graph in memory does not look.
+  const { values, faults } = readSettings(membershipSettings, { DELEGATION_SWEEP_MS: "3600000", MEMBERSHIP_READER: "sql", ...environment });
   if (faults.length > 0) throw new Error(JSON.stringify(faults));
   return values;
 };
@@ -173,6 +177,7 @@ export interface ServeOptions {
   /** In place of the rule: one that asks a decision point of the test. */
   readonly decider?: Decider;
   readonly environment?: Record<string, string>;
+  readonly signIns?: SignInRules;
   readonly now?: () => Date;
   readonly bus?: Pick<LiveBus, "head">;
   /** Whose keys are trusted; own ones unless given. */
@@ -186,6 +191,7 @@ export const servedWorld = async (t: Pick<TestContext, "after">, database: Datab
   const { decider, asked } = deciderBy(options.rule ?? (() => true));
   const service = await createMembership({
     config: settings(options.environment ?? {}),
+    ...(options.signIns === undefined ? {} : { signIns: options.signIns }),
     database,
     change: world.change,
     ...(options.bus === undefined ? {} : { bus: options.bus }),
@@ -220,7 +226,7 @@ export const servedWorld = async (t: Pick<TestContext, "after">, database: Datab
     call: async (as, method, path, more = {}) => {
       const headers = new Headers(more.headers);
       if (as !== undefined) headers.set("authorization", `Bearer ${await tokenOf(as, more.scopes)}`);
-      if (more.body !== undefined) headers.set("content-type", "application/json");
+      if (more.body !== undefined && !headers.has("content-type")) headers.set("content-type", "application/json");
       const response = await service.fetch(
         new Request(`http://localhost:8084${path}`, {
           method,
@@ -229,7 +235,11 @@ export const servedWorld = async (t: Pick<TestContext, "after">, database: Datab
         }),
       );
       const text = await response.text();
-      return { status: response.status, headers: response.headers, body: text === "" ? undefined : JSON.parse(text) };
+      return {
+        status: response.status,
+        headers: response.headers,
+        body: more.asText === true ? text : text === "" ? undefined : JSON.parse(text),
+      };
     },
   };
 };

@@ -14,6 +14,7 @@ export const testOidcClient = (
     clientId,
     clientSecret,
     scopes: ["openid", "profile", "offline_access"],
+    sendsResources: true,
     mapping: { subjectPrefix: "", subjectClaim: "sub", tenantClaim: "tenant", assurance: defaultAssuranceMap },
     now: () => new Date(),
     metrics: createMetrics(),

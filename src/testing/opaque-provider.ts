@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { TestContext } from "node:test";
 import { exportJWK, generateKeyPair } from "jose";
-import { loadProviderLibrary } from "#authn/issuer/provider-library.ts";
+import { loadProviderLibrary } from "#issuer/provider-library.ts";
 import { cleanUp } from "./clean-up.ts";
 
 export interface OpaqueTokenOf {

@@ -1,4 +1,6 @@
 import { after, type TestContext } from "node:test";
+import { fileURLToPath } from "node:url";
+import type { Assurance } from "#authn/assurance.ts";
 import { readSettings, type SettingsOf } from "#contract/setting.ts";
 import type { EntryDraft } from "#events/audit/entry.ts";
 import type { Change } from "#events/change.ts";
@@ -7,16 +9,16 @@ import { readCandidates } from "#membership/graph/sql-candidates.ts";
 import { wholeGraph } from "#membership/graph/tenant-scope.ts";
 import { factsIf } from "#membership/pip/facts-if.ts";
 import { pdpSettings } from "#pdp/config.ts";
-import type { FactSource } from "#pdp/fact-source.ts";
-import type { PdpParts } from "#pdp/pdp-parts.ts";
+import type { FactSource } from "#pdp/facts/fact-source.ts";
+
 import type { CandidateSource } from "#pdp/search/candidate-source.ts";
-import { createPdp } from "#pdp/service.ts";
+import { createPdp, type PdpParts } from "#pdp/service.ts";
 import type { Database } from "#store/database.ts";
 import { silentLog } from "#telemetry/log.ts";
 import { createMetrics, type Metrics } from "#telemetry/metrics.ts";
 import { cleanUp } from "./clean-up.ts";
 import { testDatabase } from "./database.ts";
-import { testEvents } from "./events.ts";
+import { kafkaInUse, testEvents } from "./events.ts";
 import { testAudiences, testIdentity, type TestIdentity } from "./identity.ts";
 import { graphWorld, type GraphWorld } from "./membership.ts";
 
@@ -51,12 +53,14 @@ export interface PdpWorld {
   /** POST of a body, or GET without one, with a token of this holder. */
   ask(path: string, token: string | undefined, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Response>;
   houseToken(service?: "gateway" | "crud" | "secrets" | "membership"): Promise<string>;
-  personToken(login: string, more?: { readonly agent?: string; readonly acr?: "strong" }): Promise<string>;
+  personToken(login: string, more?: { readonly agent?: string; readonly acr?: Assurance; readonly authTime?: number }): Promise<string>;
 }
 
+const demoPolicies = fileURLToPath(new URL("../../config/demo/policies/", import.meta.url));
 export const pdpConfig = (environment: Readonly<Record<string, string>> = {}): SettingsOf<typeof pdpSettings> => {
   const { values, faults } = readSettings(pdpSettings, {
     PDP_CONFIG_FILE: "/nonexistent/pdp.yaml",
+    PDP_MORE_POLICIES: demoPolicies,
     PDP_RECORD_WINDOW_MS: "0",
     ...environment,
   });
@@ -86,7 +90,7 @@ export const pdpWorld = async (t: Pick<TestContext, "after">, options: PdpWorldO
   const clock = options.over?.clock ?? { now: new Date() };
   const now = () => clock.now;
   const identity = options.over?.identity ?? options.identity ?? testIdentity({ now });
-  const change = options.realAudit === true ? (await testEvents(t, database)).change : world.change;
+  const change = options.realAudit === true ? (await testEvents(t, database, { sink: kafkaInUse })).change : world.change;
   const metrics = createMetrics();
   const service = await createPdp({
     config: pdpConfig(options.settings),
@@ -104,6 +108,7 @@ export const pdpWorld = async (t: Pick<TestContext, "after">, options: PdpWorldO
     environment: "test",
     facts: readerFacts(world),
     candidates: readerCandidates(database),
+    follow: { isWarmed: false },
     ...options.parts,
   });
   cleanUp(t, () => service[Symbol.asyncDispose]().catch(() => {}));

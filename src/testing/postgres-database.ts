@@ -1,10 +1,11 @@
 import { after } from "node:test";
 import type { TestContext } from "node:test";
 import pg from "pg";
-import type { Database, StoreLog } from "#store/database.ts";
+import { statement, type Database, type StoreLog } from "#store/database.ts";
 import { migrate } from "#store/migrate.ts";
 import { createPostgres } from "#store/postgres.ts";
 import { cleanUp } from "./clean-up.ts";
+import { readFirstState, restoreFirstState, type FirstState } from "./first-state.ts";
 import { migrationFolders, schemaDigest, type Rooms } from "./schema.ts";
 import { startPostgresServer, type PostgresServer } from "./postgres-server.ts";
 
@@ -52,12 +53,15 @@ export const urlOf = (server: string, name: string): string => {
   return url.href;
 };
 
+const templateName = (digest: string): string => `template_${digest}`;
+
 /** A migrated database to copy from: made once a server and schema, whichever process comes first. */
 const template = async (url: string, rooms: Rooms): Promise<string> => {
   const folders = migrationFolders(rooms);
-  const name = `template_${await schemaDigest(folders)}`;
+  const name = templateName(await schemaDigest(folders));
   await withMaintenance(url, async (client) => {
     await client.query("select pg_advisory_lock(hashtext($1))", [name]);
+    await client.query(IDLE);
     const { rowCount } = await client.query("select 1 from pg_database where datname = $1", [name]);
     if (rowCount === 1) return;
     const draft = `draft_${crypto.randomUUID().replaceAll("-", "")}`;
@@ -75,13 +79,53 @@ const template = async (url: string, rooms: Rooms): Promise<string> => {
   return name;
 };
 
-/** A fresh migrated database on the server; its url. Dropped when the test ends. */
-export const freshDatabase = async (t: Pick<TestContext, "after">, url: string, rooms: Rooms): Promise<string> => {
+const IDLE = "create table if not exists idle_databases (name text primary key, schema text not null, first jsonb not null)";
+
+interface Lent {
+  readonly name: string;
+  readonly first: FirstState;
+}
+
+/** One that a test has given back, whichever process it ran in; else a copy of the template. */
+const borrow = async (url: string, rooms: Rooms): Promise<Lent> => {
   const from = await template(url, rooms);
-  const name = `test_${crypto.randomUUID().replaceAll("-", "")}`;
-  await withMaintenance(url, (client) => client.query(`create database ${name} template ${from}`));
-  cleanUp(t, () => withMaintenance(url, (client) => client.query(`drop database if exists ${name} with (force)`)));
-  return urlOf(url, name);
+  return withMaintenance(url, async (client) => {
+    const { rows } = await client.query<Lent>(
+      `delete from idle_databases where name = (select name from idle_databases where schema = $1 limit 1 for update skip locked)
+       returning name, first`,
+      [from],
+    );
+    if (rows[0] !== undefined) return rows[0];
+    const name = `test_${crypto.randomUUID().replaceAll("-", "")}`;
+    await client.query(`create database ${name} template ${from}`);
+    await using database = await createPostgres({ url: urlOf(url, name), poolSize: 1, log });
+    return { name, first: await readFirstState(database) };
+  });
+};
+
+/** Whether nobody works on it any more and it is again as its migrations left it. */
+const isFirstAgain = async (url: string, { name, first }: Lent): Promise<boolean> => {
+  await using database = await createPostgres({ url: urlOf(url, name), poolSize: 1, log });
+  const others = "select 1 as one from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()";
+  if ((await database.run(statement("testing.others", others))).length > 0) return false;
+  // Awaited here: the connection is closed as soon as this returns.
+  return await restoreFirstState(database, first);
+};
+
+const giveBack = async (url: string, schema: string, lent: Lent): Promise<void> => {
+  const isFit = await isFirstAgain(url, lent).catch(() => false);
+  await withMaintenance(url, async (client) => {
+    if (isFit) await client.query("insert into idle_databases (name, schema, first) values ($1, $2, $3)", [lent.name, schema, lent.first]);
+    else await client.query(`drop database if exists ${lent.name} with (force)`);
+  });
+};
+
+/** A fresh migrated database on the server; its url. Given back, or dropped, when the test ends. */
+export const freshDatabase = async (t: Pick<TestContext, "after">, url: string, rooms: Rooms): Promise<string> => {
+  const lent = await borrow(url, rooms);
+  const schema = templateName(await schemaDigest(migrationFolders(rooms)));
+  cleanUp(t, () => giveBack(url, schema, lent));
+  return urlOf(url, lent.name);
 };
 
 export const openPostgres = (url: string): Promise<Database> => createPostgres({ url, poolSize: 5, log });

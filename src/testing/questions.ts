@@ -1,9 +1,19 @@
 import fc from "fast-check";
 import type { Facts } from "#contract/facts.ts";
-import { pairs } from "#pdp/pairs.ts";
+import { pairs } from "#decide/pairs.ts";
 import type { Question } from "#pdp/question.ts";
 
-const groups = ["group:platform-admins", "group:people-ops", "group:analysts", "group:contractors", "group:globex-staff", "group:other"];
+const groups = [
+  "group:platform-admins",
+  "group:people-ops",
+  "group:analysts",
+  "group:contractors",
+  "group:globex-staff",
+  "group:other",
+  "role:administrator",
+  "role:member",
+  "role:operator",
+];
 const tenants = ["tenant:acme", "tenant:globex"];
 const ids = ["person:ben", "person:ada", "agent:x", "service:crud"];
 const kindOf: Readonly<Record<string, string>> = {

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import type { EvaluationReply } from "#contract/authzen.ts";
 import type { PolicyReport } from "#contract/policies.ts";
 import type { MatrixDifference, Rollout } from "#contract/rollouts.ts";
+import { policyFolder } from "./decision-matrix.ts";
 import type { PdpWorld } from "./pdp.ts";
 
-const policies = new URL("../pdp/policies/", import.meta.url);
-
-/** Text of one of the house's own policy files. */
-export const policyText = (name: string): string => readFileSync(new URL(name, policies), "utf8");
+/** Text of one of the policy files, shipped or the demo world's. */
+export const policyText = (name: string): string => readFileSync(join(policyFolder, name), "utf8");
 
 /** A draft that opens the page `operations` to analysts, with the case that says they have to ask for it changed. */
 export const opensOperations: Readonly<Record<string, string>> = {
@@ -17,7 +17,7 @@ export const opensOperations: Readonly<Record<string, string>> = {
 @description("Analysts see the operations page")
 permit (principal in Group::"group:analysts", action == Action::"pages:view", resource == Page::"operations");
 `,
-  "policies/cases/pages.yaml": policyText("cases/pages.yaml").replace("group:analysts", "group:people-ops"),
+  "policies/cases/analysts.yaml": policyText("cases/analysts.yaml").replace("group:analysts", "group:people-ops"),
 };
 
 /** Takes the right to activate policies from everybody. */

@@ -6,12 +6,14 @@ import { after, type TestContext } from "node:test";
 import { getDecision, type DecisionRecord } from "#contract/decisions.ts";
 import { Problem } from "#contract/problem.ts";
 import { readSettings } from "#contract/setting.ts";
-import type { Caller } from "#authn/caller.ts";
+import { bodyShareOf, type Caller } from "#authn/caller.ts";
+import { createLiveBus } from "#events/live-bus.ts";
 import { createRecorder } from "#events/audit/recorder.ts";
 import { createChange } from "#events/create-change.ts";
 import { createRouter } from "#http/serve.ts";
 import type { Service } from "#http/service.ts";
-import type { DecideAsk, Decided, Decider } from "#pdp/decide.ts";
+import type { DecideAsk, Decider } from "#decide/decider.ts";
+import { whyRefused, type Decided } from "#decide/obligations.ts";
 import { secretsSettings, type Environment } from "#secrets/config.ts";
 import type { SecretProvider } from "#secrets/providers/secret-provider.ts";
 import { createYamlProvider } from "#secrets/providers/yaml/yaml-provider.ts";
@@ -68,7 +70,7 @@ after(async () => void (await dispose?.()));
 
 /** One database for all tests of a file, emptied for each: making one takes longer than any of them. */
 const sharedDatabase = (): Promise<Database> => {
-  shared ??= testDatabase({ after: (end?: unknown) => void (dispose = end as () => unknown) }, ["events"]);
+  shared ??= testDatabase({ after: (end?: unknown) => void (dispose = end as () => unknown) }, ["events", "secrets"]);
   return shared;
 };
 
@@ -84,6 +86,10 @@ export const testSecrets = async (
     /** In place of the rule: a real decision point, and the identity whose tokens it knows. */
     readonly parts?: Partial<Pick<SecretsParts, "decider" | "peers" | "pdpTimeoutMs">>;
     readonly identity?: TestIdentity;
+    /** Providers beside the file's. */
+    readonly more?: readonly SecretProvider[];
+    /** In place of the file's. */
+    readonly providers?: readonly SecretProvider[];
   } = {},
 ): Promise<TestSecrets> => {
   const environment = options.environment ?? "test";
@@ -91,7 +97,7 @@ export const testSecrets = async (
   t.after(() => rm(folder, { recursive: true, force: true }));
   const path = join(folder, "secrets.yaml");
   const database = await sharedDatabase();
-  await database.script("delete from events.audit_queue; delete from events.outbox");
+  await database.script("delete from events.audit_queue; delete from events.outbox; delete from secrets.move");
   const metrics = createMetrics();
   const lines: string[] = [];
   const log = createLog({ level: "debug", service: "secrets", version: "0", environment, write: (line) => void lines.push(line) });
@@ -103,7 +109,9 @@ export const testSecrets = async (
   const identity = options.identity ?? testIdentity({ now });
   const recorder = await createRecorder({ database, writerId: randomUUID(), service: "secrets", log, metrics, now, kek: randomBytes(32) });
   t.after(() => recorder[Symbol.asyncDispose]());
-  const change = createChange({ database, recorder, bus: { announce: () => undefined } });
+  const bus = await createLiveBus({ database, log, metrics, pollMs: 200 });
+  t.after(() => bus[Symbol.asyncDispose]());
+  const change = createChange({ database, recorder, bus });
 
   const decideMany: Decider["decideMany"] = async (asker, asks, _correlationId, semantic) => {
     const answers: Decided[] = [];
@@ -126,9 +134,8 @@ export const testSecrets = async (
   const decider: Decider = {
     decideMany,
     decide: async (asker, ask, correlationId) => (await decideMany(asker, [ask], correlationId))[0]!,
-    refusal: () => {
-      throw new Error("not asked here");
-    },
+    refusal: (asker, decided, { publicOrigin = "http://localhost:8080", ...here } = {}) =>
+      whyRefused(decided, asker, { ...here, publicOrigin, now: now() }),
     require: async () => {
       throw new Error("not asked here");
     },
@@ -137,7 +144,13 @@ export const testSecrets = async (
     },
   };
 
-  const pdp = createRouter<Caller>({ name: "pdp", authenticate: identity.authenticateFor(testAudiences.pdp), log, validateReplies: true });
+  const pdp = createRouter<Caller>({
+    name: "pdp",
+    shareOf: bodyShareOf,
+    authenticate: identity.authenticateFor(testAudiences.pdp),
+    log,
+    validateReplies: true,
+  });
   pdp.serve(getDecision, async ({ params, caller }) => {
     if (caller.sub !== "service:secrets" || !caller.isHouseService) throw new Problem("access_denied");
     const record = records.get(params.id);
@@ -169,13 +182,15 @@ export const testSecrets = async (
   };
   const { values, faults } = readSettings(secretsSettings, {
     TENANT_ALLOWED_MOUNTS:
-      '{"tenant:acme":["yaml://secret","vaultA+kv2://kv-a"],"tenant:globex":["yaml://secret/globex","yaml://secret/people"]}',
+      '{"tenant:acme":["yaml://secret","vaultA+kv2://kv-a","vaultB+kv2://kv-b"],"tenant:globex":["yaml://secret/globex","yaml://secret/people"]}',
     ...options.settings,
   });
   if (faults.length > 0) throw new Error(JSON.stringify(faults));
   const service = await createSecrets({
     config: values,
-    providers: [provider],
+    database,
+    secrets: [randomBytes(32)],
+    providers: options.providers ?? [provider, ...(options.more ?? [])],
     authenticate: identity.authenticateFor(testAudiences.secrets),
     identity: identity.identityOf("secrets"),
     decider,
@@ -183,6 +198,7 @@ export const testSecrets = async (
     audiences: testAudiences,
     pdpTimeoutMs: 10_000,
     recorder,
+    bus,
     change,
     publicOrigin: "http://localhost:8080",
     environment,

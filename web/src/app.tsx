@@ -9,14 +9,14 @@ import { DecisionContext, type LoadDecision } from "./decisions/decisions-contex
 import { LiveProvider } from "./live/live-provider.tsx";
 import { router } from "./routes.tsx";
 import { SessionStoreProvider, useSessionState } from "./session/session-context.ts";
-import type { SessionStore } from "./session/session-store.ts";
+import type { SessionHolder } from "./session/session-store.ts";
 import { onSignOutElsewhere } from "./session/sign-out.ts";
-import { Ended, Opening, SessionUnknown, SignedOut } from "./shell/doorstep.tsx";
+import { Ended, OpeningPage, SessionUnknown, SignedOut } from "./shell/doorstep.tsx";
 import { cssVariables, theme } from "./theme/theme.ts";
 import { Boundary } from "./ui/panel.tsx";
 
 export interface AppProps {
-  readonly session: SessionStore;
+  readonly session: SessionHolder;
   readonly client: Client;
   readonly decide: LoadDecision;
   readonly queries: QueryClient;
@@ -32,7 +32,7 @@ const Inside = ({ session, queries }: Pick<AppProps, "session" | "queries">): Re
   }, [state.phase, queries]);
   switch (state.phase) {
     case "loading":
-      return <Opening />;
+      return <OpeningPage />;
     case "failed":
       return <SessionUnknown onRetry={() => void session.recheck()} />;
     case "signed-out":

@@ -1,12 +1,15 @@
-import { createRootRoute, createRoute, createRouter } from "@tanstack/react-router";
+import { createRootRoute, createRoute, createRouter, type RouteComponent } from "@tanstack/react-router";
 import type { ReactElement } from "react";
-import { StepUpProvider } from "./session/step-up-dialog.tsx";
+import { decisionSorts } from "#contract/decisions.ts";
+import { pages, type PagePath } from "#contract/screens.ts";
+import { StepUpProvider } from "./session/step-up-provider.tsx";
 import { lazyPage } from "./shell/lazy-page.tsx";
 import { NotFound, ScreenGate } from "./shell/screen-gate.tsx";
-import { delegations, policies, requests, tools, why } from "./shell/screens.ts";
-import { freeText, idText, nodeText, parseSearch, searchReader, stringifySearch } from "./shell/search.ts";
+import { screens, type Screen } from "./shell/screens.ts";
+import { freeText, idText, nodeText, parseSearch, searchReader, stringifySearch, type Allowed } from "./shell/search.ts";
 import { Shell } from "./shell/shell.tsx";
 import { HomePage } from "./pages/home/home-page.tsx";
+import { momentText, spans } from "./pages/why/search-values.ts";
 import { Waiting } from "./ui/query-view.tsx";
 
 const Root = (): ReactElement => (
@@ -31,162 +34,94 @@ const PolicyPage = lazyPage(async () => await import("./pages/policies/policy-pa
 const VersionPage = lazyPage(async () => await import("./pages/policies/version-page.tsx"), "VersionPage");
 const DraftPage = lazyPage(async () => await import("./pages/policies/draft-page.tsx"), "DraftPage");
 
-const homeRoute = createRoute({ getParentRoute: () => root, path: "/", component: HomePage, validateSearch: searchReader({}) });
+/** A page's path as the router writes it. */
+type RouterPath<Path extends string> = Path extends `${infer Before}{${infer Name}}${infer After}`
+  ? `${Before}$${Name}${RouterPath<After>}`
+  : Path;
 
-const toolsRoute = createRoute({
-  getParentRoute: () => root,
-  path: "/tools",
-  validateSearch: searchReader({ q: freeText, provider: freeText, source: ["system", "workflow"], tag: freeText, explain: idText }),
-  component: () => (
-    <ScreenGate screen={tools}>
-      <ToolList />
-    </ScreenGate>
-  ),
+const gatedBy = (screen: Screen, Content: RouteComponent) => (): ReactElement => (
+  <ScreenGate screen={screen}>
+    <Content />
+  </ScreenGate>
+);
+
+/** A page of the list, behind the gate of its screen where it has one, with what may be asked of it in its address. */
+const page = <Path extends PagePath, Name extends string = never>(
+  path: Path,
+  Component: RouteComponent,
+  allowed: Readonly<Record<Name, Allowed>>,
+) => {
+  const screen = pages[path];
+  return createRoute({
+    getParentRoute: () => root,
+    path: path.replaceAll(/\{(\w+)\}/g, "$$$1") as RouterPath<Path>,
+    component: screen === undefined ? Component : gatedBy(screens[screen], Component),
+    validateSearch: searchReader(allowed),
+  });
+};
+
+const homeRoute = page("/", HomePage, {});
+
+const toolsRoute = page("/tools", ToolList, {
+  q: freeText,
+  provider: freeText,
+  source: ["system", "workflow"],
+  tag: freeText,
+  explain: idText,
 });
 
-const toolRoute = createRoute({
-  getParentRoute: () => root,
-  path: "/tools/$name",
-  validateSearch: searchReader({}),
-  component: () => (
-    <ScreenGate screen={tools}>
-      <ToolPage />
-    </ScreenGate>
-  ),
+const toolRoute = page("/tools/{name}", ToolPage, {});
+
+const delegationsRoute = page("/delegations", DelegationList, {
+  whose: ["mine", "all"],
+  status: ["active", "paused", "revoked", "expired", "any"],
+  agent: nodeText,
+  attention: ["true"],
 });
 
-const delegationsRoute = createRoute({
-  getParentRoute: () => root,
-  path: "/delegations",
-  validateSearch: searchReader({
-    whose: ["mine", "all"],
-    status: ["active", "paused", "revoked", "expired", "any"],
-    agent: nodeText,
-    attention: ["true"],
-  }),
-  component: () => (
-    <ScreenGate screen={delegations}>
-      <DelegationList />
-    </ScreenGate>
-  ),
+const grantRoute = page("/delegations/new", GrantPage, { step: ["agent", "tools", "limits", "check"], agent: nodeText, tool: idText });
+
+const delegationRoute = page("/delegations/{id}", DelegationPage, {});
+
+const whyRoute = page("/why", DecisionList, {
+  whose: ["mine", "all"],
+  subject: freeText,
+  agent: freeText,
+  action: freeText,
+  type: freeText,
+  resource: freeText,
+  verdict: ["denied", "allowed", "any"],
+  asked: ["done", "shown", "any"],
+  reason: idText,
+  correlation: idText,
+  span: spans,
+  from: momentText,
+  to: momentText,
+  sort: decisionSorts,
+  order: ["asc", "desc"],
+  live: ["off"],
 });
 
-const grantRoute = createRoute({
-  getParentRoute: () => root,
-  path: "/delegations/new",
-  validateSearch: searchReader({ step: ["agent", "tools", "limits", "check"], agent: nodeText, tool: idText }),
-  component: () => (
-    <ScreenGate screen={delegations}>
-      <GrantPage />
-    </ScreenGate>
-  ),
+const decisionRoute = page("/why/{decisionId}", DecisionPage, {});
+
+const requestsRoute = page("/requests", RequestList, {
+  as: ["requester", "approver"],
+  status: ["pending", "approved", "denied", "expired", "cancelled", "failed"],
 });
 
-const delegationRoute = createRoute({
-  getParentRoute: () => root,
-  path: "/delegations/$id",
-  validateSearch: searchReader({}),
-  component: () => (
-    <ScreenGate screen={delegations}>
-      <DelegationPage />
-    </ScreenGate>
-  ),
+const requestRoute = page("/requests/{id}", RequestPage, {});
+
+const policiesRoute = page("/policies", PolicyList, { q: freeText, status: ["active", "shadow", "draft"], act: ["rollback"] });
+
+const policyRoute = page("/policies/{id}", PolicyPage, { version: idText });
+
+const versionRoute = page("/policies/versions/{version}", VersionPage, {
+  file: idText,
+  replay: idText,
+  act: ["shadow", "unshadow", "activate", "rollback", "delete"],
 });
 
-const whyRoute = createRoute({
-  getParentRoute: () => root,
-  path: "/why",
-  validateSearch: searchReader({
-    whose: ["mine", "all"],
-    subject: idText,
-    agent: idText,
-    action: freeText,
-    type: idText,
-    verdict: ["denied", "allowed", "any"],
-    asked: ["done", "shown", "any"],
-    reason: idText,
-    correlation: idText,
-  }),
-  component: () => (
-    <ScreenGate screen={why}>
-      <DecisionList />
-    </ScreenGate>
-  ),
-});
-
-/** One decision may be opened by anybody signed in: the server says how much of it they see. */
-const decisionRoute = createRoute({
-  getParentRoute: () => root,
-  path: "/why/$decisionId",
-  validateSearch: searchReader({}),
-  component: DecisionPage,
-});
-
-const requestsRoute = createRoute({
-  getParentRoute: () => root,
-  path: "/requests",
-  validateSearch: searchReader({
-    as: ["requester", "approver"],
-    status: ["pending", "approved", "denied", "expired", "cancelled", "failed"],
-  }),
-  component: () => (
-    <ScreenGate screen={requests}>
-      <RequestList />
-    </ScreenGate>
-  ),
-});
-
-/** Like a decision, one request may be opened by anybody signed in. */
-const requestRoute = createRoute({
-  getParentRoute: () => root,
-  path: "/requests/$id",
-  validateSearch: searchReader({}),
-  component: RequestPage,
-});
-
-const policiesRoute = createRoute({
-  getParentRoute: () => root,
-  path: "/policies",
-  validateSearch: searchReader({ q: freeText, status: ["active", "shadow", "draft"], act: ["rollback"] }),
-  component: () => (
-    <ScreenGate screen={policies}>
-      <PolicyList />
-    </ScreenGate>
-  ),
-});
-
-const policyRoute = createRoute({
-  getParentRoute: () => root,
-  path: "/policies/$id",
-  validateSearch: searchReader({ version: idText }),
-  component: () => (
-    <ScreenGate screen={policies}>
-      <PolicyPage />
-    </ScreenGate>
-  ),
-});
-
-const versionRoute = createRoute({
-  getParentRoute: () => root,
-  path: "/policies/versions/$version",
-  validateSearch: searchReader({ file: idText, replay: idText, act: ["shadow", "unshadow", "activate", "rollback", "delete"] }),
-  component: () => (
-    <ScreenGate screen={policies}>
-      <VersionPage />
-    </ScreenGate>
-  ),
-});
-
-const draftRoute = createRoute({
-  getParentRoute: () => root,
-  path: "/policies/versions/new",
-  validateSearch: searchReader({ from: idText, file: idText }),
-  component: () => (
-    <ScreenGate screen={policies}>
-      <DraftPage />
-    </ScreenGate>
-  ),
-});
+const draftRoute = page("/policies/versions/new", DraftPage, { from: idText, file: idText });
 
 export const router = createRouter({
   routeTree: root.addChildren([
@@ -218,3 +153,6 @@ declare module "@tanstack/react-router" {
     router: typeof router;
   }
 }
+
+/** Every page of the list has its route. */
+true satisfies [Exclude<RouterPath<PagePath>, keyof (typeof router)["routesByPath"]>] extends [never] ? true : never;

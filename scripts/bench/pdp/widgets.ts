@@ -1,7 +1,7 @@
 import { cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { signInPerson } from "../../../e2e/sign-in.ts";
-import { pairs } from "#pdp/pairs.ts";
+import { pairs } from "#decide/pairs.ts";
 import type { Figure } from "../kit/report.ts";
 import { microsecondHistogram } from "../kit/statistics.ts";
 import { root, type Bench } from "./world.ts";

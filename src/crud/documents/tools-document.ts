@@ -1,25 +1,24 @@
-import { readFile } from "node:fs/promises";
 import { z } from "zod";
-import type { Fault } from "#contract/problem.ts";
+import { StartFaults } from "#contract/start-faults.ts";
 import { isView } from "#crud/mcp/names.ts";
-import { readYaml, schemaFaults } from "./yaml-document.ts";
+import { readConfigFiles } from "#documents/config-files.ts";
 
-const words = z.array(z.string().min(1).max(200)).default([]);
+const texts = z.array(z.string().min(1).max(200)).default([]);
 
 const filters = z.strictObject({
   source: z.array(z.enum(["system", "workflow"])).default([]),
-  provider: words,
-  instance: words,
-  name_prefix: words,
-  tags_include: words,
-  tags_exclude: words,
-  names: words,
+  provider: texts,
+  instance: texts,
+  name_prefix: texts,
+  tags_include: texts,
+  tags_exclude: texts,
+  names: texts,
 });
 
 const view = z.strictObject({
   name: z.string().refine(isView, "must be [a-z][a-z0-9-]{0,30} and not jsonrpc, tools, mcp or config"),
   title: z.string().min(1).max(80).optional(),
-  tenants: words,
+  tenants: texts,
   nameForm: z.enum(["dotted", "underscore"]).default("dotted"),
   denial: z.enum(["error", "result"]).default("error"),
   instructions: z.string().max(4096).optional(),
@@ -45,22 +44,23 @@ export type ViewFilters = z.output<typeof filters>;
 
 export const emptyToolsDocument: ToolsDocument = { apiVersion: "tools/v1", views: [], overrides: {} };
 
-/** Reads `config/tools.yaml`: views and overrides. A missing file has neither; a faulty one is all faults. */
-export const loadToolsDocument = async (file: string): Promise<{ readonly document: ToolsDocument; readonly faults: readonly Fault[] }> => {
-  const text = await readFile(file, "utf8").catch(() => undefined);
-  if (text === undefined) return { document: emptyToolsDocument, faults: [] };
-  const read = readYaml(text, "tools.yaml");
-  if (read.document === undefined) return { document: emptyToolsDocument, faults: read.faults };
-  const yaml = read.document;
-  const parsed = document.safeParse(yaml.value);
-  if (!parsed.success)
-    return {
-      document: emptyToolsDocument,
-      faults: schemaFaults(yaml, parsed.error, [...Object.keys(view.shape), ...Object.keys(filters.shape)]),
-    };
-  const names = parsed.data.views.map((row) => row.name);
-  const faults = names.flatMap((name, index) =>
-    names.indexOf(name) === index ? [] : [yaml.fault(["views", index, "name"], "names a view twice")],
+const words = [...Object.keys(document.shape), ...Object.keys(view.shape), ...Object.keys(filters.shape), ...Object.keys(override.shape)];
+
+/** Reads the `tools.yaml` of each folder: views and overrides, one after the other. Throws `StartFaults` with every fault. */
+export const loadToolsDocument = async (folders: readonly string[]): Promise<ToolsDocument> => {
+  const { files, faults } = await readConfigFiles(folders, "tools.yaml", document, words);
+  const named = new Set<string>();
+  const repeated = files.flatMap(({ yaml, value }) =>
+    value.views.flatMap(({ name }, index) => {
+      if (named.has(name)) return [yaml.fault(["views", index, "name"], "names a view twice")];
+      named.add(name);
+      return [];
+    }),
   );
-  return faults.length > 0 ? { document: emptyToolsDocument, faults } : { document: parsed.data, faults: [] };
+  if (faults.length + repeated.length > 0) throw new StartFaults([...faults, ...repeated]);
+  return {
+    apiVersion: "tools/v1",
+    views: files.flatMap(({ value }) => value.views),
+    overrides: Object.assign({}, ...files.map(({ value }) => value.overrides)) as ToolsDocument["overrides"],
+  };
 };

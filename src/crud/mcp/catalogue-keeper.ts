@@ -33,7 +33,7 @@ export const createCatalogueKeeper = (parts: CatalogueKeeperParts): CatalogueKee
       document: parts.document,
       systems: parts.external(),
       quarantined: new Set(parts.external().flatMap((system) => [...system.quarantined])),
-      ...(parts.maxTools === undefined ? {} : { maxTools: parts.maxTools }),
+      maxTools: parts.maxTools,
     });
 
   const report = (built: Snapshot): void => {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { emptyToolsDocument, type ToolsDocument } from "#crud/documents/tools-document.ts";
-import { buildSnapshot, findTool } from "#crud/mcp/catalogue.ts";
-import { createHealthTool } from "#crud/mcp/health-tool.ts";
-import type { Tool } from "#crud/mcp/tool.ts";
+import { buildSnapshot, findTool } from "./catalogue.ts";
+import { createHealthTool } from "./health-tool.ts";
+import type { Tool } from "./tool.ts";
 
 const health = createHealthTool({ version: "1", checks: async () => ({}) });
 const tool = (name: string, more: Partial<Tool> = {}): Tool => {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { MASKED_META } from "#contract/masked-places.ts";
 import { agent, API_KEY, crudHouse, peopleTools } from "#testing/crud-house.ts";
 
 const call = (name: string, args?: unknown, more: object = {}) => ({
@@ -101,7 +102,8 @@ test("a call answers the contract's result: filtered rows, the year of birth for
   house.verdicts.set("employee:read_birth_date", false);
   const { status, body, headers } = await house.rpc(call("people.demo.list_employees", { department: "Engineering", limit: 3 }), agentOnly);
   assert.equal(status, 200);
-  assert.deepEqual(Object.keys(body.result), ["content"]);
+  assert.deepEqual(Object.keys(body.result), ["content", "_meta"]);
+  assert.ok(body.result._meta?.[MASKED_META]?.some(({ path, kind }) => path === "/items/*/birth_date" && kind === "year"));
   const output = JSON.parse(body.result.content[0]?.text ?? "") as { items: Record<string, unknown>[] };
   assert.equal(output.items.length, 3);
   for (const row of output.items) {
@@ -193,6 +195,8 @@ test("each message leaves its log events, exactly one of which ends it", async (
   await house.rpc(call("people.demo.get_employee", { id: "e1" }));
   assert.deepEqual(endings(), ["mcp_jsonrpc_call", "mcp_jsonrpc_error", "mcp_jsonrpc_call", "mcp_jsonrpc_forbidden"]);
   const forbidden = house.lines.find((line) => line["event"] === "mcp_jsonrpc_forbidden") ?? {};
-  for (const name of ["correlation_id", "sub", "tenant", "view", "dialect", "decision_id", "data_code", "duration_ms"])
+  assert.match(String(forbidden["subject_ref"]), /^sr1\./);
+  assert.ok(!JSON.stringify(house.lines).includes("person:"), "nobody is named");
+  for (const name of ["correlation_id", "tenant", "view", "dialect", "decision_id", "data_code", "duration_ms"])
     assert.ok(name in forbidden, name);
 });

@@ -1,7 +1,9 @@
 import { createHash } from "node:crypto";
+import { isObject } from "#contract/is-object.ts";
 import { rpcCodes, type RpcResponse } from "#contract/json-rpc.ts";
 import { Problem } from "#contract/problem.ts";
-import { listTools as listEndpoint, listViewTools, toolRpc, viewToolRpc, type ToolDescriptor } from "#contract/tools.ts";
+import { MASKED_META } from "#contract/masked-places.ts";
+import { listTools, listViewTools, toolRpc, viewToolRpc, type ToolDescriptor } from "#contract/tools.ts";
 import { requireScope, type Caller } from "#authn/caller.ts";
 import { asProblem } from "#http/problem-body.ts";
 import { readBytes } from "#http/read-bytes.ts";
@@ -19,26 +21,25 @@ export interface ContractDialectParts extends Watch {
   readonly maxBodyBytes: number;
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
-
 /** A list entry: the contract's members and no others. */
 const descriptorOf = (tool: Tool): ToolDescriptor => {
   const { definition } = tool;
   return {
     name: tool.name,
-    ...(definition.title === undefined ? {} : { title: definition.title }),
+    title: definition.title,
     description: definition.description,
     inputSchema: { ...definition.inputSchema },
     source: tool.source,
-    ...(tool.isBuiltIn
-      ? {}
-      : { metadata: { provider: tool.provider, instance: tool.instance, ...(tool.env === undefined ? {} : { env: tool.env }) } }),
+    ...(tool.isBuiltIn ? {} : { metadata: { provider: tool.provider, instance: tool.instance, env: tool.env } }),
     ...(definition.annotations === undefined ? {} : { annotations: { ...definition.annotations } }),
   };
 };
 
 /** Exactly the contract's result: the output as JSON text, then what is no JSON. */
-const resultOf = (reply: ToolReply) => ({ content: [{ type: "text", text: JSON.stringify(reply.value) }, ...reply.media] });
+const resultOf = (reply: ToolReply) => ({
+  content: [{ type: "text", text: JSON.stringify(reply.value) }, ...reply.media],
+  ...(reply.masked.length === 0 ? {} : { _meta: { [MASKED_META]: reply.masked } }),
+});
 
 const parseList = (params: unknown): { limit?: number; cursor?: string } => {
   if (params === undefined) return {};
@@ -46,14 +47,14 @@ const parseList = (params: unknown): { limit?: number; cursor?: string } => {
   const { limit, cursor } = params;
   if (limit !== undefined && typeof limit !== "number") throw new Problem("invalid_limit");
   if (cursor !== undefined && typeof cursor !== "string") throw new Problem("invalid_cursor");
-  return { ...(limit === undefined ? {} : { limit }), ...(cursor === undefined ? {} : { cursor }) };
+  return { limit, cursor };
 };
 
 const parseCall = (params: unknown): { name: string; arguments: unknown; idempotencyKey?: unknown } => {
   if (!isObject(params) || typeof params["name"] !== "string") throw new Problem("invalid_params", { detail: "params.name must be text" });
   const meta = params["_meta"];
   const key = isObject(meta) ? meta["sallyport/idempotencyKey"] : undefined;
-  return { name: params["name"], arguments: params["arguments"], ...(key === undefined ? {} : { idempotencyKey: key }) };
+  return { name: params["name"], arguments: params["arguments"], idempotencyKey: key };
 };
 
 interface Envelope {
@@ -105,7 +106,7 @@ export const createContractDialect = (router: Router<Caller>, parts: ContractDia
       requireScope(visit.caller, [scopes.list]);
       const listed = await desk.list(visit, parseList(params));
       return {
-        result: { tools: listed.tools.map(descriptorOf), ...(listed.nextCursor === undefined ? {} : { nextCursor: listed.nextCursor }) },
+        result: { tools: listed.tools.map(descriptorOf), nextCursor: listed.nextCursor },
         headers: {},
       };
     }
@@ -114,7 +115,7 @@ export const createContractDialect = (router: Router<Caller>, parts: ContractDia
     const key = request.headers.get("idempotency-key") ?? undefined;
     const reply = await desk.call(visit, {
       method,
-      ...(key === undefined ? {} : { idempotencyKey: key }),
+      idempotencyKey: key,
       ...parseCall(params),
       signal: request.signal,
     });
@@ -178,7 +179,7 @@ export const createContractDialect = (router: Router<Caller>, parts: ContractDia
     const listed = await desk.list(visit, query);
     const text = JSON.stringify({
       tools: listed.tools.map(descriptorOf),
-      ...(listed.nextCursor === undefined ? {} : { nextCursor: listed.nextCursor }),
+      nextCursor: listed.nextCursor,
     });
     // A cursor is sealed anew each time; the list is the same all the same.
     const etag = `"sha256-${createHash("sha256")
@@ -196,7 +197,7 @@ export const createContractDialect = (router: Router<Caller>, parts: ContractDia
     return new Response(text, { headers: { ...headers, "content-type": "application/json" } });
   };
 
-  router.serve(listEndpoint, ({ caller, query, request, correlationId }) => list(caller, "", query, request, correlationId));
+  router.serve(listTools, ({ caller, query, request, correlationId }) => list(caller, "", query, request, correlationId));
   router.serve(listViewTools, ({ caller, params, query, request, correlationId }) =>
     list(caller, params.view, query, request, correlationId),
   );

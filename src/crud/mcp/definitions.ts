@@ -1,5 +1,6 @@
 import { statement } from "#store/database.ts";
-import type { Change, EventDraft } from "#events/change.ts";
+import type { Change } from "#events/change.ts";
+import type { EventDraft } from "#events/event-draft.ts";
 import type { Tool } from "./tool.ts";
 
 type State = "proposed" | "approved" | "drifted" | "rejected";

@@ -3,9 +3,9 @@ import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
 import { asProblem } from "#http/problem-body.ts";
 import { requireChain } from "./call/chain-door.ts";
-import type { CorridorParts } from "./call/corridor-parts.ts";
-import { denialOf, toolAsk } from "./call/decide-door.ts";
-import { gatherDelegation, type Delegated } from "./call/delegation-door.ts";
+import type { CallParts } from "./call/tool-call.ts";
+import { codeOf, toolAsk } from "./call/decide-door.ts";
+import { gatherReach, type Reach } from "./gather-reach.ts";
 import { requireServing } from "./call/state-door.ts";
 import { isInView } from "./call/tool-door.ts";
 import { findTool, type Snapshot } from "./catalogue.ts";
@@ -34,7 +34,7 @@ const remedies: Readonly<Record<string, string>> = {
   steps_exhausted: "Create a delegation with more steps.",
   budget_exhausted: "Create a delegation with a larger budget.",
   not_granted: "Grant access to the tool to one of the subject's groups.",
-  step_up_required: "Sign in with a second factor and call within five minutes.",
+  step_up_required: "Sign in as strongly as the refusal says, and call soon after.",
   tool_quarantined: "Its owner must approve the changed definition.",
   tool_disabled: "Enable it in the tools document.",
   insufficient_scope: `Use a token with the scopes ${scopes.list} and ${scopes.call}.`,
@@ -64,12 +64,12 @@ const stateDoor = (tool: Tool): Door => {
   }
 };
 
-const delegationDoor = (tool: Tool, delegated: Delegated): Door => {
-  if (tool.isBuiltIn || delegated.hops.length === 0)
+const delegationDoor = (tool: Tool, reach: Reach): Door => {
+  if (tool.isBuiltIn || reach.hops.length === 0)
     return { door: "delegation", outcome: "skipped", reason: tool.isBuiltIn ? "built in" : "no agent" };
-  if (delegated.capabilities?.has(tool.name) === true) return pass("delegation");
-  const last = delegated.hops.at(-1);
-  const isLive = (delegated.capabilities?.size ?? 0) > 0;
+  if (reach.capabilities?.has(tool.name) === true) return pass("delegation");
+  const last = reach.hops.at(-1);
+  const isLive = (reach.capabilities?.size ?? 0) > 0;
   const edge =
     last === undefined
       ? undefined
@@ -80,7 +80,7 @@ const delegationDoor = (tool: Tool, delegated: Delegated): Door => {
 };
 
 /** What is decided only with a call's own arguments and sign-in. */
-const openDoors = (tool: Tool, delegated: Delegated): readonly Door[] => [
+const openDoors = (tool: Tool, reach: Reach): readonly Door[] => [
   { door: "arguments", outcome: "depends", reason: "on the call's arguments" },
   ...tool.rules.mappings.map((mapping) => ({
     door: "mapping",
@@ -94,10 +94,10 @@ const openDoors = (tool: Tool, delegated: Delegated): readonly Door[] => [
           door: "step-up",
           outcome: "depends" as const,
           reason: "step_up_required",
-          ...(remedies["step_up_required"] === undefined ? {} : { remedy: remedies["step_up_required"] }),
+          remedy: remedies["step_up_required"],
         },
       ]),
-  delegated.hops.length === 0 || tool.isBuiltIn
+  reach.hops.length === 0 || tool.isBuiltIn
     ? { door: "reserve", outcome: "skipped", reason: "no agent" }
     : { door: "reserve", outcome: "depends", reason: "on the steps and money that are left" },
 ];
@@ -106,7 +106,7 @@ const openDoors = (tool: Tool, delegated: Delegated): readonly Door[] => [
  * Why a tool is, or is not, in a list and callable: each door's own code is asked, nothing is called, reserved or sent.
  * Throws `unknown_tool` where the tool does not exist for the tenant; `decision_unavailable`, `membership_unavailable`.
  */
-export const explainTool = async (ask: ExplainAsk, parts: CorridorParts): Promise<ToolExplanation> => {
+export const explainDoors = async (ask: ExplainAsk, parts: CallParts): Promise<ToolExplanation> => {
   const { subject, snapshot, view } = ask;
   const tool = findTool(snapshot, ask.name);
   const root = snapshot.views.get("");
@@ -114,16 +114,16 @@ export const explainTool = async (ask: ExplainAsk, parts: CorridorParts): Promis
   const doors: Door[] = [scopeDoor(ask)];
   const inView = isInView(tool, view, subject.tenant);
   doors.push(inView ? pass("view") : fail("view", "unknown_tool"), stateDoor(tool));
-  const delegated = tool.isBuiltIn ? { hops: [], capabilities: undefined } : await gatherDelegation(subject, parts, ask.correlationId);
-  doors.push(delegationDoor(tool, delegated));
+  const reach = tool.isBuiltIn ? { hops: [], capabilities: undefined } : await gatherReach(subject, parts, ask.correlationId);
+  doors.push(delegationDoor(tool, reach));
   const decided = await parts.decider.decide(subject, toolAsk(tool, "tools/list", { could: true, view: view.name }), ask.correlationId);
   doors.push(
     decided.decision
       ? pass("decide", { decision_id: decided.decisionId })
-      : fail("decide", denialOf(decided, parts.publicOrigin).code, { decision_id: decided.decisionId }),
+      : fail("decide", codeOf(decided.reason), { decision_id: decided.decisionId }),
   );
-  if (decided.decision && delegated.hops.length > 0 && tool.rules.app !== undefined) {
-    const chain = await requireChain(tool, delegated, decided.decisionId, parts, ask.correlationId).then(
+  if (decided.decision && reach.hops.length > 0 && tool.rules.app !== undefined) {
+    const chain = await requireChain(tool, reach.hops, decided.decisionId, parts, ask.correlationId).then(
       () => pass("chain"),
       (error: unknown) => {
         const problem = asProblem(error);
@@ -133,7 +133,7 @@ export const explainTool = async (ask: ExplainAsk, parts: CorridorParts): Promis
     );
     doors.push(chain);
   }
-  doors.push(...openDoors(tool, delegated));
+  doors.push(...openDoors(tool, reach));
   const hasFailed = doors.some((door) => door.outcome === "fail");
   const isListed = inView && doors.every((door) => door.outcome !== "fail" || door.door === "chain" || door.door === "scope");
   return {

@@ -89,7 +89,7 @@ test("an answer that nobody can digest is refused as such, and its act is closed
   const memory = join(kept, "memory.jsonl");
   await writeFile(memory, String.raw`{"type":"entity","name":"half \ud800","entityType":"x","observations":[]}` + "\n");
   const configFolder = await withConfig(t, async (folder) => {
-    const file = join(folder, "systems/memory.demo.yaml");
+    const file = join(folder, "demo/systems/memory.demo.yaml");
     await writeFile(file, (await readFile(file, "utf8")).replace(`"\${TENANT_FOLDER}/memory.jsonl"`, memory));
   });
   const house = await crudHouse(t, { configFolder });
@@ -150,7 +150,7 @@ test("a definition that is not the approved one is quarantined: not listed, not 
 
 test("with quarantineNew nothing is served before it was approved", async (t) => {
   const configFolder = await withConfig(t, async (folder) => {
-    const file = join(folder, "systems", "memory.demo.yaml");
+    const file = join(folder, "demo/systems", "memory.demo.yaml");
     await writeFile(file, (await readFile(file, "utf8")).replace("quarantineNew: false", "quarantineNew: true"));
   });
   const house = await crudHouse(t, { configFolder });
@@ -163,7 +163,7 @@ test("with quarantineNew nothing is served before it was approved", async (t) =>
 
 test("a dead upstream costs only its own tools", async (t) => {
   const configFolder = await withConfig(t, async (folder) => {
-    const file = join(folder, "systems", "memory.demo.yaml");
+    const file = join(folder, "demo/systems", "memory.demo.yaml");
     await writeFile(file, (await readFile(file, "utf8")).replace("mcp-server-memory", "no-such-command"));
   });
   const house = await crudHouse(t, { configFolder });

@@ -90,7 +90,9 @@ export const createExternalSystem = (parts: ExternalSystemParts): ExternalSystem
 
   const schedule = (milliseconds: number): void => {
     clearTimeout(again);
-    again = setTimeout(refresh, milliseconds).unref();
+    // None is started only to be looked at: what starts later is looked at then.
+    const look = (): void => (isUp && parts.children.running === 0 ? schedule(AGAIN_MS) : refresh());
+    again = setTimeout(look, milliseconds).unref();
   };
 
   const loop = async (): Promise<void> => {

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { isObject } from "#contract/is-object.ts";
 import { microFromUsd } from "#contract/ids.ts";
 import type { Log } from "#telemetry/log.ts";
 import { buildTool } from "#crud/systems/build-tool.ts";
@@ -61,9 +62,6 @@ const glob = (pattern: string): RegExp =>
 const isWanted = (name: string, rules: McpDocument["tools"]): boolean =>
   rules.include.some((pattern) => glob(pattern).test(name)) && !rules.exclude.some((pattern) => glob(pattern).test(name));
 
-const isSchema = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
 const definitionOf = (document: McpDocument, name: string, foreign: ForeignTool): Definition => {
   const override = document.tools.overrides[foreign.name];
   const title = override?.title ?? foreign.title;
@@ -71,10 +69,10 @@ const definitionOf = (document: McpDocument, name: string, foreign: ForeignTool)
   const annotations = { ...trusted, ...override?.annotations };
   return {
     name,
-    ...(title === undefined ? {} : { title }),
+    title,
     description: override?.description ?? foreign.description ?? foreign.name,
-    inputSchema: isSchema(foreign.inputSchema) ? foreign.inputSchema : { type: "object" },
-    ...(isSchema(foreign.outputSchema) ? { outputSchema: foreign.outputSchema } : {}),
+    inputSchema: isObject(foreign.inputSchema) ? foreign.inputSchema : { type: "object" },
+    ...(isObject(foreign.outputSchema) ? { outputSchema: foreign.outputSchema } : {}),
     ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
   };
 };
@@ -120,7 +118,7 @@ export const externalTools = (
             reserveMicro: microFromUsd(override?.cost_usd ?? 0),
             isReadOnly,
             isDestructive: definition.annotations?.["destructiveHint"] === true,
-            ...(checkOutput === undefined ? {} : { checkOutput }),
+            checkOutput,
             ...(stepUp === undefined ? {} : { stepUp: { level: stepUp.level, maxAgeSeconds: Math.floor(stepUp.maxAge / 1000) } }),
           },
           createMcpConnector({ children: parts.children, isolation: document.isolation, upstreamName: tool.name, timeoutMs, isReadOnly }),

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { prepareSchema } from "#crud/mcp/foreign-schema.ts";
+import { prepareSchema } from "./foreign-schema.ts";
 
 const employee = {
   type: "object",

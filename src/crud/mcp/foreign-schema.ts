@@ -1,5 +1,6 @@
 import { format, Validator, type Schema } from "@cfworker/json-schema";
 import { RE2JS } from "re2js";
+import { isObject } from "#contract/is-object.ts";
 import type { Fault } from "#contract/problem.ts";
 
 /** All faults of a value, at most 50; empty = it fits. Values are never echoed. */
@@ -31,8 +32,6 @@ const formatOf = (pattern: string): string => {
   }
   return name;
 };
-
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
 
 const schemaLists = new Set(["allOf", "anyOf", "oneOf", "prefixItems"]);
 const schemaMaps = new Set(["properties", "$defs", "definitions", "dependentSchemas", "patternProperties"]);

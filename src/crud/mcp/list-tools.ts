@@ -1,12 +1,12 @@
 import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
-import type { DecideAsk } from "#pdp/decide.ts";
+import type { DecideAsk } from "#decide/decider.ts";
 import { requireEntry, toolAsk } from "./call/decide-door.ts";
-import { gatherDelegation } from "./call/delegation-door.ts";
-import type { CorridorParts } from "./call/corridor-parts.ts";
+import type { CallParts } from "./call/tool-call.ts";
 import { isInView } from "./call/tool-door.ts";
 import type { Snapshot } from "./catalogue.ts";
-import type { PageCursor } from "./page-cursor.ts";
+import { gatherReach } from "./gather-reach.ts";
+import type { SealedCursors } from "#authn/sealed-cursors.ts";
 import type { Tool } from "./tool.ts";
 import type { View } from "./views.ts";
 
@@ -17,6 +17,8 @@ export interface ListAsk {
   readonly limit?: number | undefined;
   readonly cursor?: string | undefined;
   readonly correlationId: string;
+  /** Nobody asked for it just now: it leaves no record. */
+  readonly isBackground?: boolean;
 }
 
 export interface ListedTools {
@@ -25,10 +27,10 @@ export interface ListedTools {
 }
 
 export type ListParts = Pick<
-  CorridorParts,
-  "membership" | "membershipAudience" | "identity" | "decider" | "maxDelegationDepth" | "publicOrigin" | "now"
+  CallParts,
+  "membership" | "membershipAudience" | "identity" | "decider" | "maxDelegationDepth" | "publicOrigin"
 > & {
-  readonly cursor: PageCursor;
+  readonly cursor: SealedCursors<string>;
 };
 
 const BATCH = 100;
@@ -56,7 +58,8 @@ const parseLimit = (limit: number | undefined): number | undefined => {
  * assurance and approval taken as met. The first batch also asks whether the endpoint may be listed at all.
  */
 const decideTools = async (ask: ListAsk, tools: readonly Tool[], parts: ListParts, isFirst: boolean): Promise<readonly Tool[]> => {
-  const enter = isFirst ? [endpointAsk("tools/list", parts.publicOrigin)] : [];
+  const entry = endpointAsk("tools/list", parts.publicOrigin);
+  const enter = isFirst ? [ask.isBackground === true ? { ...entry, context: { background: true } } : entry] : [];
   const asks = [...enter, ...tools.map((tool) => toolAsk(tool, "tools/list", { could: true, view: ask.view.name }))];
   const answers = await parts.decider.decideMany(ask.caller, asks, ask.correlationId);
   const entered = isFirst ? answers[0] : undefined;
@@ -70,12 +73,12 @@ const decideTools = async (ask: ListAsk, tools: readonly Tool[], parts: ListPart
  * in the catalogue of the moment. Cost: one batch of decisions a hundred candidates.
  * Throws `invalid_limit`, `invalid_cursor`, `decision_unavailable`, `membership_unavailable`.
  */
-export const listTools = async (ask: ListAsk, parts: ListParts): Promise<ListedTools> => {
+export const listPermitted = async (ask: ListAsk, parts: ListParts): Promise<ListedTools> => {
   const { caller, view, snapshot } = ask;
   const limit = parseLimit(ask.limit);
   const place = { view: view.name, principal: principalOf(caller) };
   const after = ask.cursor === undefined ? undefined : parts.cursor.open(ask.cursor, place);
-  const delegated = await gatherDelegation(caller, parts, ask.correlationId);
+  const reach = await gatherReach(caller, parts, ask.correlationId);
   const listed = snapshot.order.map((name) => snapshot.tools.get(name)).filter((tool) => tool !== undefined);
   const builtIn = listed.filter((tool) => tool.isBuiltIn);
   const candidates = listed.filter(
@@ -83,7 +86,7 @@ export const listTools = async (ask: ListAsk, parts: ListParts): Promise<ListedT
       !tool.isBuiltIn &&
       isInView(tool, view, caller.tenant) &&
       tool.state === "serving" &&
-      (delegated.capabilities?.has(tool.name) ?? true) &&
+      (reach.capabilities?.has(tool.name) ?? true) &&
       (after === undefined || tool.name > after || builtIn.some((other) => other.name === after)),
   );
   const found: Tool[] = after === undefined ? [...builtIn] : [];
@@ -95,5 +98,5 @@ export const listTools = async (ask: ListAsk, parts: ListParts): Promise<ListedT
   if (found.length <= wanted) return { tools: found };
   const tools = found.slice(0, wanted);
   const last = tools.at(-1);
-  return last === undefined ? { tools } : { tools, nextCursor: parts.cursor.seal({ ...place, after: last.name }, snapshot.revision) };
+  return last === undefined ? { tools } : { tools, nextCursor: parts.cursor.seal(last.name, place) };
 };

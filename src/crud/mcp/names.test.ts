@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { isInstance, isProvider, isView, underscoreOf } from "#crud/mcp/names.ts";
-import { mapNames } from "#crud/mcp/external-tools.ts";
+import { isInstance, isProvider, isView, underscoreOf } from "./names.ts";
+import { mapNames } from "./external-tools.ts";
 
 const letters = (head: string, tail: string, most: number) =>
   fc

@@ -14,14 +14,16 @@ export interface Protocol {
 }
 
 export interface Watch {
+  /** A person's name in logs, which says nothing to whoever has not their key; none where the database is away. */
+  readonly subjectRef: (caller: Pick<Caller, "sub" | "tenant">) => Promise<string | undefined>;
   readonly log: Log;
   readonly metrics: Metrics;
 }
 
-const base = (protocol: Protocol): Readonly<Record<string, unknown>> => ({
+const baseOf = async (protocol: Protocol, watch: Watch): Promise<Readonly<Record<string, unknown>>> => ({
   correlation_id: protocol.correlationId,
-  sub: protocol.caller.sub,
-  ...(protocol.caller.agent === undefined ? {} : { agent: protocol.caller.agent }),
+  subject_ref: await watch.subjectRef(protocol.caller),
+  agent: protocol.caller.agent,
   tenant: protocol.caller.tenant,
   view: protocol.view,
   dialect: protocol.dialect,
@@ -37,11 +39,12 @@ export const watchList = async <T extends { readonly tools: readonly unknown[] }
   work: () => Promise<T>,
 ): Promise<T> => {
   const started = performance.now();
-  watch.log.info("mcp_tools_list_start", { ...base(protocol), ...(limit === undefined ? {} : { limit }) });
+  const base = await baseOf(protocol, watch);
+  watch.log.info("mcp_tools_list_start", { ...base, limit });
   const listed = await work();
   watch.metrics.observe("mcp_list_duration_seconds", { dialect: protocol.dialect, cached: "false" }, (performance.now() - started) / 1000);
   watch.log.info("mcp_tools_list_complete", {
-    ...base(protocol),
+    ...base,
     count: listed.tools.length,
     cached: false,
     duration_ms: sinceMs(started),
@@ -58,7 +61,11 @@ export const watchRpc = async <T>(
   work: () => Promise<T>,
 ): Promise<T> => {
   const started = performance.now();
-  const fields = { ...base(protocol), method: method.slice(0, 64), ...(tool === undefined ? {} : { tool: tool.slice(0, 128) }) };
+  const fields = {
+    ...(await baseOf(protocol, watch)),
+    method: method.slice(0, 64),
+    ...(tool === undefined ? {} : { tool: tool.slice(0, 128) }),
+  };
   watch.log.info("mcp_jsonrpc_call", fields);
   try {
     const result = await work();

@@ -2,7 +2,7 @@ import { ask } from "#contract/ask.ts";
 import { findReservation } from "#contract/reservations.ts";
 import { microFromUsd } from "#contract/ids.ts";
 import type { AuditCategory } from "#contract/events.ts";
-import type { CorridorParts } from "./call/corridor-parts.ts";
+import type { CallParts } from "./call/tool-call.ts";
 import { forgetRunning } from "./call/idempotency.ts";
 import { settleHeld } from "./call/reserve-door.ts";
 
@@ -13,7 +13,7 @@ export interface DeadAct {
   readonly tenant: string;
 }
 
-type RecoverParts = Pick<CorridorParts, "membership" | "membershipAudience" | "identity" | "database" | "log">;
+type RecoverParts = Pick<CallParts, "membership" | "membershipAudience" | "identity" | "database" | "log">;
 
 /**
  * Settles what a dead tool call held, as unknown: whether its upstream did the work cannot be told, so all of it is

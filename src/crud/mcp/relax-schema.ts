@@ -1,6 +1,5 @@
-import { parsePointer, type Pointer } from "./json-pointer.ts";
-
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
+import { isObject } from "#contract/is-object.ts";
+import { parsePointer, type Pointer } from "#contract/json-pointer.ts";
 
 /** What a mask can leave of a member: nothing, null, or a text. */
 const masked = (schema: unknown): Record<string, unknown> => {

@@ -1,9 +1,31 @@
-import { rpcCodes, type RpcErrorData } from "#contract/json-rpc.ts";
+import { rpcCodes, type rpcStatuses, type RpcErrorData } from "#contract/json-rpc.ts";
+import type { StepUp } from "#contract/step-up.ts";
 import type { Problem, ProblemCode } from "#contract/problem.ts";
-import { unavailableCodes } from "./call/tool-call.ts";
+
+/** The codes that say a part of the house is away. */
+const unavailable: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
+  "audit_unavailable",
+  "decision_unavailable",
+  "decision_not_recorded",
+  "engine_failed",
+  "pdp_unavailable",
+  "membership_unavailable",
+  "secrets_unavailable",
+  "store_unavailable",
+  "graph_unavailable",
+  "budget_unavailable",
+  "event_backlog_full",
+  "stopping",
+]);
 
 /** Members of a problem that a client of the tool protocol may see. Reason and remedy are for the decision's own page. */
-const shown = ["call_id", "decision_id", "step_up", "access_request"] as const;
+const shown = ["call_id", "decision_id", "access_request"] as const;
+
+/** Where and how strongly to sign in before the call is repeated, in the tool protocol's names. */
+const stepUpOf = (problem: Problem): Pick<RpcErrorData, "step_up"> => {
+  const asked = problem.options.members?.["step_up"] as StepUp | undefined;
+  return asked === undefined ? {} : { step_up: { level: asked.acr_value, max_age_s: asked.max_age_seconds, url: asked.url } };
+};
 
 const retryAfter = (problem: Problem): number | undefined => {
   const seconds = Number(problem.options.headers?.["retry-after"]);
@@ -18,9 +40,10 @@ export const errorData = (problem: Problem, correlationId: string): RpcErrorData
     ...Object.fromEntries(
       shown.flatMap((name) => (problem.options.members?.[name] === undefined ? [] : [[name, problem.options.members[name]]])),
     ),
+    ...stepUpOf(problem),
     code: problem.code,
     correlation_id: correlationId,
-    ...(seconds === undefined ? {} : { retry_after_s: seconds }),
+    retry_after_s: seconds,
     ...(problem.options.errors === undefined ? {} : { errors: problem.options.errors.map((fault) => ({ ...fault })) }),
   };
 };
@@ -58,7 +81,6 @@ const upstream: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
 
 export const isUpstreamCode = (code: ProblemCode): boolean => upstream.has(code);
 export const isRefusal = (problem: Problem): boolean => rpcCodeOf(problem) === rpcCodes.refused;
-export const isUnavailable = (problem: Problem): boolean => unavailableCodes.has(problem.code);
 
 /** JSON-RPC code in the contract's dialect. */
 export const rpcCodeOf = (problem: Problem): number => {
@@ -68,8 +90,8 @@ export const rpcCodeOf = (problem: Problem): number => {
 };
 
 /** HTTP status of the contract's dialect: an error is a 200, but for want of a part of the house, of room, or of a scope. */
-export const contractStatus = (problem: Problem): number => {
-  if (isUnavailable(problem)) return 503;
+export const contractStatus = (problem: Problem): 200 | (typeof rpcStatuses)[number] => {
+  if (unavailable.has(problem.code)) return 503;
   if (problem.code === "rate_limited" || problem.code === "overloaded") return 429;
   if (problem.code === "insufficient_scope" || problem.code === "unknown_client") return 403;
   if (problem.code === "too_large" || problem.code === "body_too_large") return 413;

@@ -1,10 +1,10 @@
-import { explainTool as explainEndpoint } from "#contract/tools.ts";
+import { explainTool } from "#contract/tools.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { Router } from "#http/serve.ts";
-import type { CorridorParts } from "./call/corridor-parts.ts";
+import type { CallParts } from "./call/tool-call.ts";
 import { requireView } from "./call/tool-door.ts";
 import type { CatalogueKeeper } from "./catalogue-keeper.ts";
-import { explainTool } from "./explain-tool.ts";
+import { explainDoors } from "./explain-tool.ts";
 import { scopes } from "./tool-desk.ts";
 
 /** Somebody else, as far as it can be said without their token: no assurance, the scopes of the tool protocol. */
@@ -16,19 +16,19 @@ const someoneElse = (caller: Caller, userId: string | undefined, agent: string |
     scopes: new Set(Object.values(scopes)),
     actors: agent === undefined ? [] : [agent],
     amr: [],
-    ...(agent === undefined ? {} : { agent }),
+    agent,
   };
 };
 
 /** About oneself everybody may ask; about others whoever may explain tools. */
-export const serveExplanation = (router: Router<Caller>, parts: CorridorParts & { readonly catalogue: CatalogueKeeper }): void => {
-  router.serve(explainEndpoint, async ({ caller, query, correlationId }) => {
+export const serveExplanation = (router: Router<Caller>, parts: CallParts & { readonly catalogue: CatalogueKeeper }): void => {
+  router.serve(explainTool, async ({ caller, query, correlationId }) => {
     const { snapshot } = parts.catalogue;
     const view = requireView(snapshot, query.view ?? "", caller.tenant);
     const isSelf =
       (query.user_id === undefined || query.user_id === caller.sub) && (query.agent_id === undefined || query.agent_id === caller.agent);
     if (!isSelf) await parts.decider.require(caller, { type: "tool", action: "explain" }, correlationId);
     const subject = isSelf ? caller : someoneElse(caller, query.user_id, query.agent_id);
-    return explainTool({ subject, isSelf, view, snapshot, name: query.tool, correlationId }, parts);
+    return explainDoors({ subject, isSelf, view, snapshot, name: query.tool, correlationId }, parts);
   });
 };

@@ -1,13 +1,9 @@
 import { join } from "node:path";
-import type { Peer } from "#contract/ask.ts";
-import type { HouseIdentity } from "#authn/house-identity.ts";
 import type { Change } from "#events/change.ts";
 import type { Log } from "#telemetry/log.ts";
-import type { Metrics } from "#telemetry/metrics.ts";
-import { compileHttp, type Compiled } from "#crud/systems/compile-http.ts";
-import { compileLoopback } from "#crud/systems/compile-loopback.ts";
-import { loadSystems, type DegradedFile, type SystemFile } from "#crud/systems/load-systems.ts";
-import { fillPlaceholders, type Placeholders } from "#crud/systems/placeholders.ts";
+import type { DegradedFile } from "#crud/documents/degraded-lines.ts";
+import { compileSystem, type SystemParts } from "#crud/systems/compile-system.ts";
+import { loadSystems, type SystemFile } from "#crud/systems/load-systems.ts";
 import type { McpDocument } from "#crud/systems/system-document.ts";
 import { createCommandFinder } from "#crud/upstream/installed-command.ts";
 import { createChildren } from "#crud/upstream/mcp-children.ts";
@@ -15,26 +11,16 @@ import { createDefinitions } from "./definitions.ts";
 import { createExternalSystem, type ExternalSystem } from "./external-system.ts";
 import type { Tool } from "./tool.ts";
 
-export interface SourcesParts {
-  /** `<config>/systems`. */
-  readonly folder: string;
+export interface SourcesParts extends SystemParts {
+  /** `systems` of each configuration folder. */
+  readonly folders: readonly string[];
   readonly dataFolder: string;
-  readonly placeholders: Placeholders;
-  readonly housePorts: ReadonlySet<number>;
   readonly stdioAllow: readonly string[];
-  /** False: this house's own API gives no tools. */
-  readonly withLoopback: boolean;
   /** Tenants that hear of changed definitions of systems without a list of their own. */
   readonly tenants: readonly string[];
-  readonly membership: Peer;
-  readonly membershipAudience: string;
-  readonly identity: HouseIdentity;
   readonly change: Change;
   readonly changed: () => void;
   readonly log: Log;
-  readonly metrics: Metrics;
-  readonly now: () => Date;
-  readonly version: string;
 }
 
 /** Everything that gives tools: HTTP and loopback systems at once, external ones as they answer. */
@@ -47,28 +33,10 @@ export interface Sources {
 
 const MAX_CHILDREN = 64;
 
-const isKind = <K extends string>(
-  file: SystemFile,
-  kind: K,
-): file is SystemFile & { readonly document: Extract<SystemFile["document"], { kind: K }> } => file.document.kind === kind;
-
-/** Fills the settings of a transport; `${TENANT_FOLDER}` stays for the child. `undefined` = off here, a text = a fault. */
-const fillTransport = (document: McpDocument, placeholders: Placeholders): McpDocument | { readonly unknown: string } | undefined => {
-  const known = { ...placeholders, TENANT_FOLDER: "${TENANT_FOLDER}" };
-  const env: Record<string, string> = {};
-  for (const [name, text] of Object.entries(document.transport.env)) {
-    const filled = fillPlaceholders(text, known);
-    if (filled.kind === "off") return undefined;
-    if (filled.kind === "unknown") return { unknown: filled.name };
-    env[name] = filled.text;
-  }
-  return { ...document, transport: { ...document.transport, env } };
-};
-
-/** Reads the systems folder and makes every source; starts the discovery of external ones without waiting for it. */
+/** Reads the systems folders and makes every source; starts the discovery of external ones without waiting for it. */
 export const createSources = async (parts: SourcesParts): Promise<Sources> => {
   const { log } = parts;
-  const loaded = await loadSystems(parts.folder);
+  const loaded = await loadSystems(...parts.folders);
   const degraded: DegradedFile[] = [...loaded.degraded];
   const tools: Tool[] = [];
   const closes: (() => Promise<void>)[] = [];
@@ -76,15 +44,6 @@ export const createSources = async (parts: SourcesParts): Promise<Sources> => {
   const findCommand = createCommandFinder(parts.stdioAllow);
   const places = { taken: 0, most: MAX_CHILDREN };
   const definitions = createDefinitions({ change: parts.change, tenantsOf: (tool) => tool.tenants ?? parts.tenants });
-
-  const take = (file: SystemFile, compiled: Compiled): void => {
-    if (compiled.kind === "off") log.info("system_off", { system: file.name, setting: compiled.name });
-    else if (compiled.kind === "degraded") degraded.push({ name: file.name, faults: compiled.faults });
-    else {
-      tools.push(...compiled.tools);
-      closes.push(compiled.close);
-    }
-  };
 
   const startExternal = (file: SystemFile, document: McpDocument): void => {
     const children = createChildren({
@@ -112,18 +71,13 @@ export const createSources = async (parts: SourcesParts): Promise<Sources> => {
   };
 
   for (const file of loaded.files) {
-    if (isKind(file, "http")) take(file, compileHttp(file, parts));
-    else if (isKind(file, "loopback"))
-      take(file, parts.withLoopback ? compileLoopback(file, parts) : { kind: "off", name: "MCP_LOOPBACK_ONLY_HEALTH" });
-    else if (isKind(file, "mcp")) {
-      const filled = fillTransport(file.document, parts.placeholders);
-      if (filled === undefined) log.info("system_off", { system: file.name });
-      else if ("unknown" in filled)
-        degraded.push({
-          name: file.name,
-          faults: [file.yaml.fault(["transport", "env"], `names ${filled.unknown}, which no setting fills`)],
-        });
-      else startExternal(file, filled);
+    const compiled = compileSystem(file, parts);
+    if (compiled.kind === "off") log.info("system_off", { system: file.name, setting: compiled.name });
+    else if (compiled.kind === "degraded") degraded.push({ name: file.name, faults: compiled.faults });
+    else if (compiled.kind === "external") startExternal(file, compiled.document);
+    else {
+      tools.push(...compiled.tools);
+      closes.push(compiled.close);
     }
   }
   for (const { name, faults } of degraded) log.error("config_object_degraded", { kind: "system", name, errors: faults });

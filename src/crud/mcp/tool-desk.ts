@@ -1,17 +1,16 @@
 import { randomUUID } from "node:crypto";
 import { requireScope, type Caller } from "#authn/caller.ts";
 import { callTool } from "./call/call-tool.ts";
-import type { CorridorParts } from "./call/corridor-parts.ts";
 import { parseIdempotencyKey } from "./call/idempotency.ts";
-import type { Dialect, ToolReply } from "./call/tool-call.ts";
+import type { CallParts, Dialect, ToolReply } from "./call/tool-call.ts";
 import { requireView } from "./call/tool-door.ts";
 import { createCallLimits } from "./call-limits.ts";
 import type { CatalogueKeeper } from "./catalogue-keeper.ts";
 import type { Snapshot } from "./catalogue.ts";
 import { guardClient } from "./guard-client.ts";
-import { listTools, type ListedTools } from "./list-tools.ts";
-import type { PageCursor } from "./page-cursor.ts";
-import { watchList } from "./protocol-log.ts";
+import type { SealedCursors } from "#authn/sealed-cursors.ts";
+import { listPermitted, type ListedTools } from "./list-tools.ts";
+import { watchList, type Watch } from "./protocol-log.ts";
 import type { View } from "./views.ts";
 
 export const scopes = { list: "mcp.tools.discovery", call: "mcp.tools.invoke" } as const;
@@ -42,9 +41,9 @@ export interface ToolDesk {
   ): Promise<ToolReply>;
 }
 
-export interface ToolDeskParts extends CorridorParts {
+export interface ToolDeskParts extends CallParts, Watch {
   readonly catalogue: CatalogueKeeper;
-  readonly cursor: PageCursor;
+  readonly cursor: SealedCursors<string>;
   readonly firstPartyClients: readonly string[];
   readonly maxCalls: number;
 }
@@ -61,16 +60,14 @@ export const createToolDesk = (parts: ToolDeskParts): ToolDesk => {
     hasView: (viewName) => parts.catalogue.snapshot.views.has(viewName),
     list: (visit, page) => {
       requireScope(visit.caller, [scopes.list]);
-      return watchList({ ...visit, view: visit.view.name }, page.limit, parts, () => listTools({ ...visit, ...page }, parts));
+      return watchList({ ...visit, view: visit.view.name }, page.limit, parts, () => listPermitted({ ...visit, ...page }, parts));
     },
     call: async (visit, ask) => {
       requireScope(visit.caller, [scopes.call]);
       const idempotencyKey = parseIdempotencyKey(ask.idempotencyKey);
       const leave = enterCall(visit.caller);
       try {
-        const { method, name, signal } = ask;
-        const call = { ...visit, callId: randomUUID(), method, name, arguments: ask.arguments, signal };
-        return await callTool(idempotencyKey === undefined ? call : { ...call, idempotencyKey }, parts);
+        return await callTool({ ...visit, ...ask, idempotencyKey, callId: randomUUID() }, parts);
       } finally {
         leave();
       }

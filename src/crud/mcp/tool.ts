@@ -1,9 +1,9 @@
 import type { MaskKind } from "#contract/data-scope.ts";
-import type { DecideAsk } from "#pdp/decide.ts";
-import type { Caller } from "#authn/caller.ts";
+import type { DecideAsk } from "#decide/decider.ts";
+import type { Caller, SignInDemand } from "#authn/caller.ts";
 import type { Template } from "#crud/systems/template.ts";
 import type { SchemaCheck } from "./foreign-schema.ts";
-import type { Pointer } from "./json-pointer.ts";
+import type { Pointer } from "#contract/json-pointer.ts";
 
 /** What a tool says of itself; its digest is taken over exactly this. */
 export interface Definition {
@@ -58,7 +58,7 @@ export interface CallRules {
   readonly mappings: readonly AskMapping[];
   readonly rows?: RowRules;
   readonly masks: readonly FileMask[];
-  readonly stepUp?: { readonly level: string; readonly maxAgeSeconds: number };
+  readonly stepUp?: SignInDemand;
   readonly timeoutMs: number;
   /** Held before the call, integer micro-USD. */
   readonly reserveMicro: bigint;
@@ -95,7 +95,7 @@ export interface Invocation {
   readonly callId: string;
   readonly correlationId: string;
   readonly caller: Caller;
-  readonly delegationId?: string;
+  readonly delegationId?: string | undefined;
   readonly decisionId: string;
   readonly toolName: string;
   readonly arguments: Readonly<Record<string, unknown>>;
@@ -104,15 +104,15 @@ export interface Invocation {
   /** Reads one credential; its value is removed from whatever comes back. */
   readonly secret: (uri: string) => Promise<string>;
   /** For paged reads: whether these items are all that is wanted. */
-  readonly isEnough?: (value: unknown) => boolean;
+  readonly isEnough?: ((value: unknown) => boolean) | undefined;
   readonly now: Date;
 }
 
-export interface Upstream {
+export interface UpstreamAnswer {
   readonly value: unknown;
   readonly status?: number;
   /** Content that is no JSON (images of MCP servers); follows the text item. */
-  readonly media?: readonly Readonly<Record<string, unknown>>[];
+  readonly media?: readonly Readonly<Record<string, unknown>>[] | undefined;
   /** There was more than the page limit let through. */
   readonly isCut?: boolean;
   /** Integer micro-USD really used, where the upstream says. */
@@ -120,4 +120,4 @@ export interface Upstream {
 }
 
 /** Throws `UpstreamFault`, which says whether anything was sent. */
-export type Connector = (call: Invocation) => Promise<Upstream>;
+export type Connector = (call: Invocation) => Promise<UpstreamAnswer>;

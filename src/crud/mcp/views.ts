@@ -67,8 +67,8 @@ export const buildViews = (
       nameForm: row.nameForm,
       denial: row.denial,
       tenants: row.tenants,
-      ...(row.title === undefined ? {} : { title: row.title }),
-      ...(row.instructions === undefined ? {} : { instructions: row.instructions }),
+      title: row.title,
+      instructions: row.instructions,
     });
   }
   return views;

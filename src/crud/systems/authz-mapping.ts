@@ -1,6 +1,6 @@
-import { pairOf } from "#pdp/pairs.ts";
+import { pairOf } from "#decide/pairs.ts";
 import type { AskMapping } from "#crud/mcp/tool.ts";
-import { ABSENT, prepare } from "./expression.ts";
+import { ABSENT, celInputs } from "#documents/cel.ts";
 import { guardMapping, mappingFault } from "./guard-mapping.ts";
 import { compileTemplate, type TemplateFault } from "./template.ts";
 
@@ -32,7 +32,7 @@ export const compileAuthz = (
     pairs: [`${authz.resource}/${authz.action}`],
     asks: guardMapping(({ arguments: input, caller, now }) => {
       const who = { sub: caller.sub, tenant: caller.tenant, ...(caller.agent === undefined ? {} : { agent: caller.agent }) };
-      const prepared = prepare({ input, caller: who, now });
+      const prepared = celInputs({ input, caller: who, now });
       const named = id?.(prepared);
       if (named === ABSENT || (named !== undefined && typeof named !== "string")) throw mappingFault("The id of the resource is no text.");
       const claimed = properties?.(prepared);
@@ -40,7 +40,7 @@ export const compileAuthz = (
         {
           type: authz.resource,
           action: authz.action,
-          ...(named === undefined ? {} : { id: named }),
+          id: named,
           // Values of the call's arguments are claims: no permit may rest on them.
           ...(claimed === undefined ? {} : { claimed: claimed as Readonly<Record<string, unknown>> }),
         },

@@ -1,8 +1,9 @@
 import type { Caller } from "#authn/caller.ts";
-import type { DecideAsk } from "#pdp/decide.ts";
+import type { DecideAsk } from "#decide/decider.ts";
 import type { AskMapping } from "#crud/mcp/tool.ts";
 import { requireKnownPair } from "./authz-mapping.ts";
-import { ABSENT, compileExpression, prepare, type Prepared } from "./expression.ts";
+import { ABSENT, celInputs, type CelInputs } from "#documents/cel.ts";
+import { compileExpression } from "./expression.ts";
 import { guardMapping, mappingFault as fault } from "./guard-mapping.ts";
 import type { AuthzenMapping } from "./system-document.ts";
 import type { Template, TemplateFault } from "./template.ts";
@@ -58,7 +59,7 @@ interface Item {
   readonly context?: Readonly<Record<string, unknown>> | undefined;
 }
 
-const compileItem = (item: Item, path: Path, tell: TemplateFault): ((inputs: Prepared) => DecideAsk) => {
+const compileItem = (item: Item, path: Path, tell: TemplateFault): ((inputs: CelInputs) => DecideAsk) => {
   const { action, resource, context } = item;
   if (resource.type.startsWith("$") || action.name.startsWith("$")) tell(path, "type and name are words, so that they can be checked");
   else requireKnownPair(resource.type, action.name, path, tell);
@@ -98,7 +99,7 @@ export const compileAuthzenMapping = (mapping: AuthzenMapping, path: Path, tell:
   return {
     pairs: items.map(({ resource, action }) => `${resource.type}/${action.name}`),
     asks: guardMapping(({ toolName, arguments: given, caller }) => {
-      const inputs = prepare({ params: { name: toolName, arguments: given }, token: tokenOf(caller) });
+      const inputs = celInputs({ params: { name: toolName, arguments: given }, token: tokenOf(caller) });
       if (subject !== undefined && subject(inputs) !== caller.sub) throw fault("The subject is another one than the token's.");
       return compiled.map((item) => item(inputs));
     }),

@@ -1,6 +1,6 @@
 import { microFromUsd } from "#contract/ids.ts";
 import { prepareSchema } from "#crud/mcp/foreign-schema.ts";
-import { parsePointer } from "#crud/mcp/json-pointer.ts";
+import { parsePointer } from "#contract/json-pointer.ts";
 import { relaxSchema } from "#crud/mcp/relax-schema.ts";
 import type { CallRules, Definition, RowRules, Tool } from "#crud/mcp/tool.ts";
 import { compileAuthz } from "./authz-mapping.ts";
@@ -77,7 +77,7 @@ const maskedPointers = (operation: Operation, document: HttpDocument | LoopbackD
 /** The definition that clients see: closed input, relaxed output. */
 export const definitionOf = (name: string, operation: Operation, document: HttpDocument | LoopbackDocument): Definition => ({
   name,
-  ...(operation.title === undefined ? {} : { title: operation.title }),
+  title: operation.title,
   description: operation.description,
   inputSchema: closeSchema(operation.input),
   ...(operation.output.schema === undefined
@@ -108,17 +108,17 @@ export const callRules = (
   const app = document.kind === "http" ? document.requires?.app : undefined;
   const wanted = "paginate" in operation ? operation.paginate?.size?.param : undefined;
   return {
-    ...(app === undefined ? {} : { app }),
+    app,
     scopes: operation.scopes,
     mappings: [
       ...(operation.authz === undefined ? [] : [compileAuthz(operation.authz, [...path, "authz"], tell)]),
       ...(declared === undefined ? [] : [compileAuthzenMapping(declared, [...path, "x-authzen-mapping"], tell)]),
     ],
-    ...(rows === undefined ? {} : { rows }),
+    rows,
     masks: operation.mask.map((mask) => ({
       pointer: parsePointer(mask.path),
       kind: mask.action,
-      ...(mask.unlessAllowed === undefined ? {} : { unlessAllowed: mask.unlessAllowed }),
+      unlessAllowed: mask.unlessAllowed,
     })),
     ...(operation.stepUp === undefined
       ? {}
@@ -127,7 +127,7 @@ export const callRules = (
     reserveMicro: microFromUsd(typeof cost === "number" ? cost : cost.reserve),
     isReadOnly: operation.annotations.readOnlyHint ?? isGet,
     isDestructive: operation.annotations.destructiveHint ?? false,
-    ...(checkOutput === undefined ? {} : { checkOutput }),
-    ...(wanted === undefined ? {} : { wantedRows: wanted }),
+    checkOutput,
+    wantedRows: wanted,
   };
 };

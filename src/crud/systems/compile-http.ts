@@ -1,3 +1,4 @@
+import { isTlsOrLoopback } from "#contract/loopback.ts";
 import type { Fault } from "#contract/problem.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
@@ -17,6 +18,8 @@ import type { TemplateFault } from "./template.ts";
 export interface CompileParts {
   readonly placeholders: Placeholders;
   readonly housePorts: ReadonlySet<number>;
+  /** Upstreams on other machines are reached over TLS alone. */
+  readonly requiresTls: boolean;
   readonly metrics: Metrics;
   readonly now: () => Date;
   readonly version: string;
@@ -48,7 +51,7 @@ const compileOperation = (document: HttpDocument, base: string, operation: Opera
   });
   return {
     bind: compileRequest(operation, path, tell),
-    ...(operation.request.idempotencyHeader === undefined ? {} : { idempotencyHeader: operation.request.idempotencyHeader }),
+    idempotencyHeader: operation.request.idempotencyHeader,
     ...(pages === undefined || next === undefined || items === undefined
       ? {}
       : {
@@ -57,11 +60,11 @@ const compileOperation = (document: HttpDocument, base: string, operation: Opera
             next,
             items,
             maxPages: pages.maxPages,
-            ...(pages.size === undefined ? {} : { size: pages.size }),
+            size: pages.size,
           },
         }),
-    ...(select === undefined ? {} : { select }),
-    ...(actual === undefined ? {} : { actualCost: actual }),
+    select,
+    actualCost: actual,
     errors,
     retry: operation.retry ?? document.defaults.retry,
     timeoutMs: operation.timeout ?? document.defaults.timeout,
@@ -82,6 +85,7 @@ export const compileHttp = (file: SystemFile & { readonly document: HttpDocument
     return { kind: "degraded", faults: [yaml.fault(["baseUrl"], `names ${filled.name}, which no setting fills`)] };
   const base = parseBaseUrl(filled.text);
   if ("fault" in base) return { kind: "degraded", faults: [yaml.fault(["baseUrl"], base.fault)] };
+  if (parts.requiresTls && !isTlsOrLoopback(base.url.href)) tell(["baseUrl"], "must be https unless on loopback");
   const networks = parseNetworks(document.network.allow);
   for (const index of networks.faults) tell(["network", "allow", index], "is no network: write it as address/bits");
 

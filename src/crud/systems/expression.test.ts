@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ABSENT, compileExpression, expressionText, prepare } from "#crud/systems/expression.ts";
-import { compileTemplate } from "#crud/systems/template.ts";
+import { ABSENT, celInputs } from "#documents/cel.ts";
+import { compileExpression, expressionText } from "./expression.ts";
+import { compileTemplate } from "./template.ts";
 
-const inputs = prepare({
+const inputs = celInputs({
   input: { id: "e1", count: 3, ratio: 0.5, big: 2 ** 52, list: [1, "two"], nested: { a: { b: null } } },
   caller: { sub: "person:ben", tenant: "tenant:acme" },
   now: new Date("2026-11-21T10:00:00.000Z"),
@@ -39,7 +40,7 @@ test("what would cost too much is refused when it is compiled or before it runs"
   assert.throws(() => compileExpression(`"${"x".repeat(3000)}"`, "call"), /at most 2048/);
   assert.throws(() => compileExpression(Array.from({ length: 400 }, () => "1").join("+"), "call"), /./);
   assert.throws(() => compileExpression(`${"(".repeat(100)}1${")".repeat(100)}`, "call"), /./);
-  assert.throws(() => prepare({ input: Array.from({ length: 100_001 }, () => 1), caller: { sub: "a", tenant: "b" }, now: new Date() }), {
+  assert.throws(() => celInputs({ input: Array.from({ length: 100_001 }, () => 1), caller: { sub: "a", tenant: "b" }, now: new Date() }), {
     code: "output_too_large",
   });
 });

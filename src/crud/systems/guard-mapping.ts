@@ -1,13 +1,12 @@
 import { faultOfJson } from "#contract/json-members.ts";
 import { Problem } from "#contract/problem.ts";
-import type { DecideAsk } from "#pdp/decide.ts";
+import type { DecideAsk } from "#decide/decider.ts";
 import type { AskMapping } from "#crud/mcp/tool.ts";
 
 const MAX_RESULT_BYTES = 16_384;
 const MAX_ID = 1024;
 
-export const mappingFault = (detail: string, cause?: unknown): Problem =>
-  new Problem("mapping_error", { detail, ...(cause === undefined ? {} : { cause }) });
+export const mappingFault = (detail: string, cause?: unknown): Problem => new Problem("mapping_error", { detail, cause });
 
 const isId = (id: string): boolean => id !== "" && id.length <= MAX_ID && id.isWellFormed() && !/\p{Cc}/u.test(id);
 

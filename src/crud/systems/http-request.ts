@@ -1,5 +1,5 @@
 import { Problem } from "#contract/problem.ts";
-import type { Prepared } from "./expression.ts";
+import type { CelInputs } from "#documents/cel.ts";
 import type { HttpDocument } from "./system-document.ts";
 import { compileTemplate, type Template, type TemplateFault } from "./template.ts";
 
@@ -14,7 +14,7 @@ export interface BoundRequest {
   readonly body?: unknown;
 }
 
-export type BindRequest = (inputs: Prepared, input: Readonly<Record<string, unknown>>) => BoundRequest;
+export type BindRequest = (inputs: CelInputs, input: Readonly<Record<string, unknown>>) => BoundRequest;
 
 const placeholder = /\{([^{}]*)\}/g;
 const takesQuery = (method: string): boolean => method === "GET" || method === "DELETE";
@@ -69,7 +69,7 @@ export const compileRequest = (operation: Operation, path: readonly (string | nu
       method: request.method,
       path: filled,
       query: Object.entries(givenQuery).flatMap(([name, value]) => queryOf(name, value)),
-      ...(givenBody === undefined ? {} : { body: givenBody }),
+      body: givenBody,
     };
   };
 };

@@ -5,10 +5,11 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { test, type TestContext } from "node:test";
 import { createMetrics } from "#telemetry/metrics.ts";
-import { compileHttp } from "#crud/systems/compile-http.ts";
-import { loadSystems } from "#crud/systems/load-systems.ts";
+import { compileHttp } from "./compile-http.ts";
+import { loadSystems } from "./load-systems.ts";
 
-const shipped = fileURLToPath(new URL("../../../config/systems/", import.meta.url));
+const own = fileURLToPath(new URL("../../../config/systems/", import.meta.url));
+const shipped = fileURLToPath(new URL("../../../config/demo/systems/", import.meta.url));
 
 const folderWith = async (t: TestContext, files: Record<string, string>): Promise<string> => {
   const folder = await mkdtemp(join(tmpdir(), "sallyport-systems-"));
@@ -19,6 +20,7 @@ const folderWith = async (t: TestContext, files: Record<string, string>): Promis
 const parts = {
   placeholders: { KNOWN: "http://127.0.0.1:9", UNSET: undefined },
   housePorts: new Set<number>(),
+  requiresTls: false,
   metrics: createMetrics(),
   now: () => new Date(),
   version: "1",
@@ -38,11 +40,11 @@ operations:
 ${more}`;
 
 test("every shipped system loads without a fault", async () => {
-  const loaded = await loadSystems(shipped);
+  const loaded = await loadSystems(own, shipped);
   assert.deepEqual(loaded.degraded, []);
   assert.deepEqual(
     loaded.files.map((file) => file.name),
-    ["memory.demo", "people.demo", "sallyport.local"],
+    ["sallyport.local", "memory.demo", "people.demo"],
   );
 });
 

@@ -1,7 +1,8 @@
-import { ABSENT, compileExpression, expressionText, type Names, type Prepared } from "./expression.ts";
+import { ABSENT, type CelInputs } from "#documents/cel.ts";
+import { compileExpression, expressionText, type Names } from "./expression.ts";
 
 /** A value of a system file whose `${ ... }` are compiled. An expression that reads an absent member leaves its member out. */
-export type Template = (inputs: Prepared) => unknown;
+export type Template = (inputs: CelInputs) => unknown;
 
 export type TemplateFault = (path: readonly (string | number)[], message: string) => void;
 

@@ -9,7 +9,7 @@ import type { Caller } from "#authn/caller.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { loadSystems } from "#crud/systems/load-systems.ts";
 import { compileHttp } from "#crud/systems/compile-http.ts";
-import type { Invocation, Tool, Upstream } from "#crud/mcp/tool.ts";
+import type { Invocation, Tool, UpstreamAnswer } from "#crud/mcp/tool.ts";
 import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
 
 type Answer = (request: IncomingMessage, response: ServerResponse, body: string) => void;
@@ -72,7 +72,7 @@ describe("an HTTP system", () => {
     assert.ok(file?.document.kind === "http");
     const compiled = compileHttp(
       { ...file, document: file.document },
-      { placeholders: {}, housePorts: new Set(), metrics: createMetrics(), now: () => new Date(), version: "1" },
+      { placeholders: {}, requiresTls: false, housePorts: new Set(), metrics: createMetrics(), now: () => new Date(), version: "1" },
     );
     assert.equal(compiled.kind, "tools", JSON.stringify("faults" in compiled ? compiled.faults : ""));
     if (compiled.kind !== "tools") return;
@@ -93,7 +93,7 @@ describe("an HTTP system", () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  const run = (name: string, args: Record<string, unknown> = {}, more: Partial<Invocation> = {}): Promise<Upstream> => {
+  const run = (name: string, args: Record<string, unknown> = {}, more: Partial<Invocation> = {}): Promise<UpstreamAnswer> => {
     seen.length = 0;
     const tool = tools.get(name);
     assert.ok(tool);

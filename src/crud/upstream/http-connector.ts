@@ -2,8 +2,9 @@ import type { Dispatcher } from "undici";
 import { Problem } from "#contract/problem.ts";
 import { microFromUsd } from "#contract/ids.ts";
 import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
-import type { Connector, Invocation, Upstream } from "#crud/mcp/tool.ts";
-import { ABSENT, prepare, type Expression, type Inputs } from "#crud/systems/expression.ts";
+import type { Connector, Invocation, UpstreamAnswer } from "#crud/mcp/tool.ts";
+import { ABSENT, celInputs } from "#documents/cel.ts";
+import { type Expression, type ExpressionInputs } from "#crud/systems/expression.ts";
 import type { BindRequest, BoundRequest } from "#crud/systems/http-request.ts";
 import type { AuthRules } from "#crud/systems/system-document.ts";
 import type { RetryRules } from "#crud/systems/system-limits.ts";
@@ -52,9 +53,9 @@ const retryAfterMs = (headers: Readonly<Record<string, string>>): number | undef
 };
 
 /** A status that is no success, as the file maps it or as what it is. */
-const refusalOf = (operation: HttpOperation, reply: ExchangeReply, inputs: Inputs): UpstreamFault | undefined => {
+const refusalOf = (operation: HttpOperation, reply: ExchangeReply, inputs: ExpressionInputs): UpstreamFault | undefined => {
   const more = { status: reply.status, retryAfterMs: retryAfterMs(reply.headers) };
-  const prepared = operation.errors.length === 0 ? undefined : prepare({ ...inputs, response: reply });
+  const prepared = operation.errors.length === 0 ? undefined : celInputs({ ...inputs, response: reply });
   const mapped = prepared === undefined ? undefined : operation.errors.find((row) => row.when.evaluate(prepared) === true);
   if (mapped !== undefined) return new UpstreamFault(new Problem(mapped.as), "failed", { ...more, isFinal: !mapped.isRetryable });
   if (reply.status >= 200 && reply.status < 300) return undefined;
@@ -71,7 +72,7 @@ export const createHttpConnector = (system: HttpSystem, operation: HttpOperation
   // An idempotency header makes any method safe to repeat: the upstream sees the same key.
   const isRepeatable = operation.isReadOnly || operation.isIdempotent || operation.idempotencyHeader !== undefined;
 
-  const send = async (call: Invocation, inputs: Inputs, bound: BoundRequest, page: Page): Promise<ExchangeReply> => {
+  const send = async (call: Invocation, inputs: ExpressionInputs, bound: BoundRequest, page: Page): Promise<ExchangeReply> => {
     const credentials = await credentialsOf(system.auth, call.secret);
     const query = new URLSearchParams([...bound.query, ...page, ...credentials.query].map(([name, value]) => [name, value])).toString();
     const headers: Record<string, string> = {
@@ -115,8 +116,13 @@ export const createHttpConnector = (system: HttpSystem, operation: HttpOperation
     }
   };
 
-  const finish = (inputs: Inputs, reply: ExchangeReply, items: readonly unknown[] | undefined, isCut: boolean): Upstream => {
-    const prepared = prepare({ ...inputs, response: reply, ...(items === undefined ? {} : { items }) });
+  const finish = (
+    inputs: ExpressionInputs,
+    reply: ExchangeReply,
+    items: readonly unknown[] | undefined,
+    isCut: boolean,
+  ): UpstreamAnswer => {
+    const prepared = celInputs({ ...inputs, response: reply, ...(items === undefined ? {} : { items }) });
     const selected = operation.select?.evaluate(prepared) ?? (items === undefined ? reply.body : { items });
     if (selected === ABSENT) throw new Problem("output_invalid", { detail: "The answer lacks what is selected of it." });
     const cost = operation.actualCost?.evaluate(prepared);
@@ -130,12 +136,12 @@ export const createHttpConnector = (system: HttpSystem, operation: HttpOperation
 
   return async (call) => {
     const { caller } = call;
-    const inputs: Inputs = {
+    const inputs: ExpressionInputs = {
       input: call.arguments,
       caller: { sub: caller.sub, tenant: caller.tenant, ...(caller.agent === undefined ? {} : { agent: caller.agent }) },
       now: call.now,
     };
-    const bound = operation.bind(prepare(inputs), call.arguments);
+    const bound = operation.bind(celInputs(inputs), call.arguments);
     const pages = operation.paginate;
     if (pages === undefined) {
       const reply = await send(call, inputs, bound, []);
@@ -147,7 +153,7 @@ export const createHttpConnector = (system: HttpSystem, operation: HttpOperation
     for (let page = 1; ; page++) {
       const reply = await send(call, inputs, bound, [...size, ...after]);
       const { upstream, next } = afterwards(() => {
-        const prepared = prepare({ ...inputs, response: reply });
+        const prepared = celInputs({ ...inputs, response: reply });
         const found = pages.items.evaluate(prepared);
         if (!Array.isArray(found)) throw new Problem("output_invalid", { detail: "The answer's items are no list." });
         items.push(...(found as unknown[]));

@@ -1,6 +1,7 @@
 import type { Dispatcher } from "undici";
 import { Problem } from "#contract/problem.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
+import { untrustedCode } from "#http/trusting-fetch.ts";
 import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
 import { AddressRefused } from "./guarded-agent.ts";
 
@@ -39,7 +40,6 @@ const codeOf = (error: unknown): string => {
   const code = (error as { code?: unknown } | null)?.code;
   return typeof code === "string" ? code : "";
 };
-const isTls = (code: string): boolean => /^(?:CERT_|ERR_TLS_|ERR_SSL_|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO_)/.test(code);
 
 const transportFault = (error: unknown, exchange: Exchange): UpstreamFault => {
   if (error instanceof AddressRefused) {
@@ -49,13 +49,17 @@ const transportFault = (error: unknown, exchange: Exchange): UpstreamFault => {
     });
   }
   const code = codeOf(error);
-  if (isTls(code)) return new UpstreamFault(new Problem("upstream_tls_failed", { cause: error }), "not_sent", { isFinal: true });
+  if (untrustedCode(error) !== undefined)
+    return new UpstreamFault(new Problem("upstream_tls_failed", { cause: error }), "not_sent", { isFinal: true });
   if (BEFORE_SENDING.has(code))
     return new UpstreamFault(new Problem("upstream_error", { detail: "The upstream cannot be reached.", cause: error }), "not_sent");
   if (!exchange.isReadOnly) return new UpstreamFault(new Problem("outcome_unknown", { cause: error }), "unknown");
   const isLate = exchange.signal.aborted || /Timeout|Abort/.test((error as Error).name) || code.endsWith("_TIMEOUT");
   return new UpstreamFault(new Problem(isLate ? "upstream_timeout" : "upstream_error", { cause: error }), "failed");
 };
+
+/** Members and items of one answer: masking, checking and digesting it cost by each of them. */
+const MOST_VALUES = 100_000;
 
 const readBounded = async (body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Buffer> => {
   const chunks: Uint8Array[] = [];
@@ -77,8 +81,10 @@ const parseBody = (bytes: Buffer, type: string, encoding: string | undefined): u
   if (bytes.byteLength === 0) return null;
   if (/^application\/(?:[a-z0-9.+-]+\+)?json\b/i.test(type)) {
     try {
-      return parseStrictJson(bytes);
+      return parseStrictJson(bytes, { depth: 64, members: MOST_VALUES });
     } catch (cause) {
+      if (cause instanceof Problem && cause.code === "body_too_large")
+        throw new Problem("output_too_large", { detail: `The answer has more than ${MOST_VALUES} values.` });
       throw new Problem("output_invalid", { detail: "The answer is not readable JSON.", cause });
     }
   }
@@ -99,7 +105,7 @@ export const exchangeHttp = async (agent: Dispatcher, exchange: Exchange): Promi
       path: exchange.path,
       method: exchange.method as Dispatcher.HttpMethod,
       headers: { ...exchange.headers, "accept-encoding": "identity" },
-      ...(exchange.body === undefined ? {} : { body: exchange.body }),
+      body: exchange.body,
       signal,
     });
     status = response.statusCode;
@@ -112,7 +118,7 @@ export const exchangeHttp = async (agent: Dispatcher, exchange: Exchange): Promi
     if (error instanceof UpstreamFault) throw error;
     if (!(error instanceof Problem)) throw transportFault(error, exchange);
     throw new UpstreamFault(error, status !== undefined && status < 400 ? "done" : "failed", {
-      ...(status === undefined ? {} : { status }),
+      status,
       isFinal: true,
     });
   }

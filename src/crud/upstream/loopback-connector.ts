@@ -38,8 +38,8 @@ export const createLoopbackConnector = (parts: LoopbackParts, name: string): Con
       actors: [parts.identity.clientId],
       clientId: parts.identity.clientId,
       amr: caller.amr,
-      ...(caller.acr === undefined ? {} : { acr: caller.acr }),
-      ...(caller.authTime === undefined ? {} : { authTime: caller.authTime }),
+      acr: caller.acr,
+      authTime: caller.authTime,
     });
     const value = await ask(parts.membership, row.endpoint, {
       query: call.arguments,

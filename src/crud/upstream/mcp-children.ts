@@ -7,7 +7,7 @@ import type { Log } from "#telemetry/log.ts";
 import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
 import type { McpDocument } from "#crud/systems/system-document.ts";
 import type { StartCommand } from "./installed-command.ts";
-import { createStdioTransport } from "./stdio-transport.ts";
+import { createStdioTransport, isNotSent } from "./stdio-transport.ts";
 
 export interface ChildrenParts {
   readonly system: string;
@@ -26,7 +26,10 @@ export interface ChildrenParts {
 }
 
 export interface Children {
-  /** Runs work with the child of a key; starts it if there is none. Throws `UpstreamFault` `not_sent` if it cannot. */
+  /**
+   * Runs work with the child of a key; starts it if there is none. Work that throws what `isNotSent` tells is run once more, with a
+   * fresh child. Throws `UpstreamFault` `not_sent` if it cannot be run.
+   */
   use<T>(key: string, work: (client: Client) => Promise<T>): Promise<T>;
   readonly running: number;
   [Symbol.asyncDispose](): Promise<void>;
@@ -34,6 +37,8 @@ export interface Children {
 
 interface Child {
   readonly client: Promise<Client>;
+  /** Ends the process, whether or not it has answered yet. */
+  readonly end: () => Promise<void>;
   busy: number;
   lastUsed: number;
   timer?: NodeJS.Timeout;
@@ -46,9 +51,14 @@ const MAX_MESSAGE_BYTES = 8_388_608;
 const cannotStart = (detail: string, cause?: unknown): UpstreamFault =>
   new UpstreamFault(new Problem("upstream_error", { detail, cause }), "not_sent");
 
-/** MCP servers as children, one a key (tenant or principal): started at the first use, stopped when idle, restarted after death. */
+/**
+ * MCP servers as children, one a key (tenant or principal): started at the first use, stopped when idle, restarted after death. Of
+ * one key never two run at once: its folder is one child's own.
+ */
 export const createChildren = (parts: ChildrenParts): Children => {
   const children = new Map<string, Child>();
+  /** Out of use, and not gone yet. */
+  const ending = new Map<string, Promise<void>>();
   const failures = new Map<string, { count: number; until: number }>();
   const everStarted = new Set<string>();
   const idleMs = parts.idleMs ?? IDLE_MS;
@@ -59,12 +69,12 @@ export const createChildren = (parts: ChildrenParts): Children => {
     failures.set(key, { count, until: parts.now().getTime() + Math.min(60_000, 1000 * 2 ** (count - 1)) });
   };
 
-  const start = async (key: string, gone: () => void): Promise<Client> => {
+  const transportOf = async (key: string) => {
     const folder = join(parts.folder, parts.system, encodeURIComponent(key));
     await mkdir(folder, { recursive: true, mode: 0o700 });
     const fill = (text: string): string => text.replaceAll("${TENANT_FOLDER}", folder);
     const command = await parts.findCommand(parts.transport.command);
-    const transport = createStdioTransport({
+    return createStdioTransport({
       command: { file: command.file, args: [...command.args, ...parts.transport.args.map(fill)] },
       env: {
         HOME: folder,
@@ -77,35 +87,50 @@ export const createChildren = (parts: ChildrenParts): Children => {
       maxMessageBytes: MAX_MESSAGE_BYTES,
       heard: (line) => parts.log.debug("mcp_child_stderr", { system: parts.system, line }),
     });
-    const client = new Client(
-      { name: "sallyport", version: parts.version },
-      {
-        capabilities: {},
-        versionNegotiation: { mode: "auto", probe: { timeoutMs: 3000 } },
-        inputRequired: { autoFulfill: false },
-        listChanged: { tools: { onChanged: () => parts.changed() } },
-      },
-    );
-    client.onclose = gone;
-    await client.connect(transport, { timeout: START_MS });
-    parts.log.info("mcp_child_started", { system: parts.system, key, pid: transport.pid });
-    // What comes back from death may serve other tools than before.
-    if (everStarted.has(key)) parts.changed();
-    everStarted.add(key);
-    return client;
   };
 
-  const stop = async (key: string): Promise<void> => {
-    const child = children.get(key);
-    if (child === undefined) return;
+  const start = (key: string, gone: () => void): Pick<Child, "client" | "end"> => {
+    const made = transportOf(key);
+    const connect = async (): Promise<Client> => {
+      const transport = await made;
+      const client = new Client(
+        { name: "sallyport", version: parts.version },
+        {
+          capabilities: {},
+          versionNegotiation: { mode: "auto", probe: { timeoutMs: 3000 } },
+          inputRequired: { autoFulfill: false },
+          listChanged: { tools: { onChanged: () => parts.changed() } },
+        },
+      );
+      client.onclose = gone;
+      await client.connect(transport, { timeout: START_MS });
+      parts.log.info("mcp_child_started", { system: parts.system, key, pid: transport.pid });
+      // What comes back from death may serve other tools than before.
+      if (everStarted.has(key)) parts.changed();
+      everStarted.add(key);
+      return client;
+    };
+    return { client: connect(), end: () => made.then((transport) => transport.close()).catch(() => undefined) };
+  };
+
+  /** Out of use at once; resolves when it is gone. Its place and its folder are free then. */
+  const retire = (key: string, child: Child): Promise<void> => {
+    if (children.get(key) !== child) return ending.get(key) ?? Promise.resolve();
     clearTimeout(child.timer);
-    await child.client.then((client) => client.close()).catch(() => undefined);
+    children.delete(key);
+    const ended = child.end().then(() => {
+      ending.delete(key);
+      parts.places.taken--;
+      parts.log.info("mcp_child_ended", { system: parts.system, key });
+    });
+    ending.set(key, ended);
+    return ended;
   };
 
   const makePlace = async (): Promise<void> => {
     if (parts.places.taken < parts.places.most) return;
     const idle = [...children].filter(([, child]) => child.busy === 0).toSorted((a, b) => a[1].lastUsed - b[1].lastUsed)[0];
-    if (idle !== undefined) await stop(idle[0]);
+    if (idle !== undefined) await retire(...idle);
     if (parts.places.taken >= parts.places.most)
       throw new UpstreamFault(new Problem("overloaded", { detail: "Too many upstream processes run." }), "not_sent");
   };
@@ -114,27 +139,43 @@ export const createChildren = (parts: ChildrenParts): Children => {
     const held = children.get(key);
     if (held !== undefined) return held;
     if ((failures.get(key)?.until ?? 0) > parts.now().getTime()) throw cannotStart("The upstream process rests after a failed start.");
+    await ending.get(key);
     await makePlace();
     const again = children.get(key);
     if (again !== undefined) return again;
+    if (ending.has(key)) return childOf(key);
     parts.places.taken++;
-    const gone = (): void => {
-      if (children.get(key) !== child) return;
-      clearTimeout(child.timer);
-      children.delete(key);
-      parts.places.taken--;
-      parts.log.info("mcp_child_ended", { system: parts.system, key });
-    };
-    const child: Child = { client: start(key, () => gone()), busy: 0, lastUsed: parts.now().getTime() };
+    const child: Child = { ...start(key, () => void retire(key, child)), busy: 0, lastUsed: parts.now().getTime() };
     children.set(key, child);
     child.client.then(
       () => failures.delete(key),
       () => {
         rest(key);
-        gone();
+        void retire(key, child);
       },
     );
     return child;
+  };
+
+  const useOnce = async <T>(key: string, work: (client: Client) => Promise<T>): Promise<T> => {
+    if (isStopped) throw cannotStart("The house is stopping.");
+    const child = await childOf(key);
+    const client = await child.client.catch((error: unknown) => {
+      throw error instanceof UpstreamFault ? error : cannotStart("The upstream process does not start.", error);
+    });
+    clearTimeout(child.timer);
+    child.busy++;
+    try {
+      return await work(client);
+    } catch (error) {
+      // Nobody else is to meet it either.
+      if (isNotSent(error)) void retire(key, child);
+      throw error;
+    } finally {
+      child.busy--;
+      child.lastUsed = parts.now().getTime();
+      if (child.busy === 0 && children.get(key) === child) child.timer = setTimeout(() => void retire(key, child), idleMs).unref();
+    }
   };
 
   return {
@@ -142,24 +183,19 @@ export const createChildren = (parts: ChildrenParts): Children => {
       return children.size;
     },
     use: async (key, work) => {
-      if (isStopped) throw cannotStart("The house is stopping.");
-      const child = await childOf(key);
-      const client = await child.client.catch((error: unknown) => {
-        throw error instanceof UpstreamFault ? error : cannotStart("The upstream process does not start.", error);
-      });
-      clearTimeout(child.timer);
-      child.busy++;
       try {
-        return await work(client);
-      } finally {
-        child.busy--;
-        child.lastUsed = parts.now().getTime();
-        if (child.busy === 0 && children.get(key) === child) child.timer = setTimeout(() => void stop(key), idleMs).unref();
+        return await useOnce(key, work);
+      } catch (error) {
+        if (!isNotSent(error)) throw error;
       }
+      return useOnce(key, work).catch((error: unknown) => {
+        throw isNotSent(error) ? cannotStart("The upstream process ends as soon as it starts.", error) : error;
+      });
     },
     [Symbol.asyncDispose]: async () => {
       isStopped = true;
-      await Promise.all([...children.keys()].map(stop));
+      await Promise.all([...children].map(([key, child]) => retire(key, child)));
+      await Promise.all(ending.values());
     },
   };
 };

@@ -4,6 +4,7 @@ import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
 import type { Connector, Invocation } from "#crud/mcp/tool.ts";
 import type { McpDocument } from "#crud/systems/system-document.ts";
 import type { Children } from "./mcp-children.ts";
+import { isNotSent } from "./stdio-transport.ts";
 
 /** Whose child serves a call. */
 const childKey = (isolation: McpDocument["isolation"], call: Pick<Invocation, "caller">): string => {
@@ -47,6 +48,8 @@ export const createMcpConnector = (options: {
           { signal: call.signal, timeout: options.timeoutMs },
         )
         .catch((error: unknown) => {
+          // The children see to it that it is sent to a fresh one.
+          if (isNotSent(error)) throw error;
           if (!ProtocolError.isInstance(error)) throw lost(error);
           throw new UpstreamFault(new Problem("upstream_error", { detail: error.message.slice(0, MAX_DETAIL), cause: error }), "failed");
         });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parseNetworks, refuseAddress } from "#crud/upstream/network-rules.ts";
+import { parseNetworks, refuseAddress } from "./network-rules.ts";
 
 const rules = (...allow: string[]) => ({ allow: parseNetworks(allow).blocks, housePorts: new Set([8080, 8081, 8082]) });
 

@@ -9,14 +9,14 @@ import {
   retry,
   type BulkheadPolicy,
   type CircuitBreakerPolicy,
-  type IBreaker,
   type IRetryBackoffContext,
 } from "cockatiel";
 import { Problem } from "#contract/problem.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
+import { createFailureWindow } from "#http/breaker.ts";
+import { createLocalBuckets, type Rate } from "#http/token-buckets.ts";
 import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
 import type { CircuitRules, ConcurrencyRules, RateLimitRules, RetryRules } from "#crud/systems/system-limits.ts";
-import { createTokenBucket } from "./token-bucket.ts";
 
 export interface ResilienceParts {
   /** e.g. `people.demo`. */
@@ -40,27 +40,6 @@ export interface Run<T> {
 /** Runs attempts at an upstream: concurrency, rate limit, circuit, retry. Circuit and concurrency are per tenant. */
 export type Resilience = <T>(run: Run<T>) => Promise<T>;
 
-/** Opens after so many failures within the window. */
-const windowBreaker = (rules: CircuitRules, now: () => Date): IBreaker => {
-  let failures: number[] = [];
-  return {
-    get state() {
-      return failures;
-    },
-    set state(value: unknown) {
-      failures = Array.isArray(value) ? value.filter((at): at is number => typeof at === "number") : [];
-    },
-    success: (state) => {
-      if (state === CircuitState.HalfOpen) failures = [];
-    },
-    failure: () => {
-      const at = now().getTime();
-      failures = [...failures.filter((earlier) => at - earlier < rules.window), at];
-      return failures.length >= rules.failures;
-    },
-  };
-};
-
 /** What tells that an upstream is unwell; a refusal of one request does not. */
 const isTrouble = (error: unknown): boolean =>
   error instanceof UpstreamFault && !error.isFinal && (error.status === undefined || error.status >= 500);
@@ -83,16 +62,24 @@ const backoff = (rules: RetryRules) =>
     return Math.min(rules.cap, Math.max(asked, Math.random() * most));
   });
 
+const SECONDS = { second: 1, minute: 60, hour: 3600 } as const;
+const rateOf = ({ rate, per, burst }: RateLimitRules): Rate => ({ perSecond: rate / SECONDS[per], burst });
+const bucketOf = ({ key }: RateLimitRules, { tenant, principal }: Run<unknown>): string =>
+  key === "principal" ? `${tenant} ${principal}` : key === "tenant" ? tenant : "";
+
 export const createResilience = (parts: ResilienceParts): Resilience => {
   const perTenant = new Map<string, { breaker: CircuitBreakerPolicy; limit: BulkheadPolicy }>();
-  const take = parts.rateLimit === undefined ? undefined : createTokenBucket(parts.rateLimit, parts.now);
+  const buckets = createLocalBuckets(() => parts.now().getTime());
   const service = `system:${parts.system}`;
 
   const policiesOf = (tenant: string) => {
     const held = perTenant.get(tenant);
     if (held !== undefined) return held;
     const breaker = circuitBreaker(handleWhen(isTrouble), {
-      breaker: windowBreaker(parts.circuit, parts.now),
+      breaker: createFailureWindow(() => parts.now().getTime(), {
+        windowMs: parts.circuit.window,
+        opens: (_calls, failures) => failures >= parts.circuit.failures,
+      }),
       halfOpenAfter: parts.circuit.open,
     });
     breaker.onStateChange((state) => {
@@ -129,11 +116,9 @@ export const createResilience = (parts: ResilienceParts): Resilience => {
 
   return (run) => {
     const { breaker, limit } = policiesOf(run.tenant);
-    const key =
-      parts.rateLimit?.key === "principal" ? `${run.tenant} ${run.principal}` : parts.rateLimit?.key === "tenant" ? run.tenant : "";
     return enter(limit, async () => {
-      const wait = take?.(key) ?? 0;
-      if (wait > 0) throw notSent("rate_limited", wait);
+      const taken = parts.rateLimit === undefined ? undefined : buckets.take(bucketOf(parts.rateLimit, run), rateOf(parts.rateLimit));
+      if (taken?.isAllowed === false) throw notSent("rate_limited", taken.retryAfterMs);
       const rules = run.retry;
       const tries =
         rules === undefined || rules.max === 0

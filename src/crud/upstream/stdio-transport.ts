@@ -1,6 +1,6 @@
 import { spawn, type ChildProcessByStdio } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
-import { ReadBuffer, serializeMessage, type JSONRPCMessage, type Transport } from "@modelcontextprotocol/client";
+import { ReadBuffer, SdkError, SdkErrorCode, serializeMessage, type JSONRPCMessage, type Transport } from "@modelcontextprotocol/client";
 import type { StartCommand } from "./installed-command.ts";
 
 export interface StdioOptions {
@@ -14,6 +14,12 @@ export interface StdioOptions {
 }
 
 const GRACE_MS = 2000;
+
+/** The child had ended, or no longer reads: the message did not reach it as a whole, so nothing can have come of it. */
+export const isNotSent = (error: unknown): boolean =>
+  SdkError.isInstance(error) && (error.code === SdkErrorCode.SendFailed || error.code === SdkErrorCode.NotConnected);
+
+const notSent = (cause?: unknown): SdkError => new SdkError(SdkErrorCode.SendFailed, "The child is gone.", { cause });
 
 /** Ends a process group: asked first, killed after the grace. Resolves when the child is gone. */
 const endGroup = (child: ChildProcessByStdio<Writable, Readable, Readable>): Promise<void> =>
@@ -37,7 +43,9 @@ const endGroup = (child: ChildProcessByStdio<Writable, Readable, Readable>): Pro
 
 /**
  * An MCP server as a child process: no shell, an own process group (so that what it starts ends with it), a minimal
- * environment. The child's end closes the transport. If this process is killed, the child reads the end of its input.
+ * environment. The child's end closes the transport, and so does the end of its output or its input: a child that can no longer
+ * be talked to is ended. What `send` could not deliver is told by `isNotSent`. If this process is killed, the child reads the end of
+ * its input.
  */
 export const createStdioTransport = (options: StdioOptions): Transport & { readonly pid: number | undefined } => {
   const buffer = new ReadBuffer({ maxBufferSize: options.maxMessageBytes });
@@ -81,15 +89,18 @@ export const createStdioTransport = (options: StdioOptions): Transport & { reado
         started.once("spawn", () => resolve());
         started.once("exit", closed);
         started.stdout.on("data", read);
+        started.stdout.once("end", () => void transport.close());
         started.stderr.setEncoding("utf8");
         started.stderr.on("data", (text: string) => options.heard(text.slice(0, 2000)));
-        // A child that is gone answers writes with EPIPE; its exit tells the story.
-        started.stdin.on("error", () => {});
+        // A child that reads no more answers writes with EPIPE, which whoever wrote is told.
+        started.stdin.on("error", () => void transport.close());
       }),
     send: (message: JSONRPCMessage) =>
       new Promise((resolve, reject) => {
-        if (child === undefined || isClosed) return reject(new Error("the child is gone"));
-        child.stdin.write(serializeMessage(message), (error) => (error === null || error === undefined ? resolve() : reject(error)));
+        if (child === undefined || isClosed) return reject(notSent());
+        child.stdin.write(serializeMessage(message), (error) =>
+          error === null || error === undefined ? resolve() : reject(notSent(error)),
+        );
       }),
     close: async () => {
       if (child !== undefined) await endGroup(child);

@@ -5,8 +5,9 @@ import { createTurns } from "#http/turns.ts";
 import { statement, type Database, type Sql, type TransactionSql } from "#store/database.ts";
 import { SqlFault } from "#store/sql-fault.ts";
 import type { Log } from "#telemetry/log.ts";
-import type { EventDraft } from "#events/change.ts";
-import { emit, type StreamHead } from "#events/emit.ts";
+import type { EventDraft } from "#events/event-draft.ts";
+import { emit, type SinkInUse, type StreamHead } from "#events/emit.ts";
+import { toldBy } from "#events/told-entries.ts";
 import type { EntryDraft } from "./entry.ts";
 import { leafOf, logOf, subjectsOf, type Phase } from "./leaf.ts";
 import type { References } from "./references.ts";
@@ -75,6 +76,8 @@ export interface AppenderParts {
   readonly writerId: string;
   readonly log: Log;
   readonly newId: () => string;
+  /** Who hears of entries that are events too. */
+  readonly sink?: SinkInUse | undefined;
   readonly announce: (heads: readonly StreamHead[]) => void;
 }
 
@@ -84,7 +87,7 @@ export interface AppenderParts {
  * that harmless.
  */
 export const createAppender = (parts: AppenderParts): Appender => {
-  const { database, references, numbers, writerId, log } = parts;
+  const { database, references, numbers, writerId, log, newId, sink } = parts;
   const waiting: Waiting[] = [];
   let doubtful: Numbered[] = [];
   let running: Promise<void> | undefined;
@@ -130,18 +133,21 @@ export const createAppender = (parts: AppenderParts): Appender => {
     all.map(({ row }) => row?.leaf ?? ""),
   ];
 
+  /** What the sink hears of because it was recorded. */
+  const told = (all: readonly Waiting[]): readonly EventDraft[] =>
+    sink === undefined
+      ? []
+      : all.flatMap(({ item, row }) => (row === undefined ? [] : toldBy(item.draft.tenant, item.draft.category, row.leaf)));
+
   const insert = async (batch: readonly Waiting[]): Promise<readonly StreamHead[]> => {
-    if (batch.every(({ item }) => item.events.length === 0)) {
+    const events = [...batch.flatMap(({ item }) => item.events), ...told(batch)];
+    if (events.length === 0) {
       await database.run(APPEND, valuesOf(batch));
       return [];
     }
     return database.transaction(async (sql) => {
       sql.post(APPEND, valuesOf(batch));
-      return emit(
-        sql,
-        batch.flatMap(({ item }) => item.events),
-        parts.newId,
-      );
+      return emit(sql, events, { newId, sink });
     });
   };
 
@@ -232,6 +238,7 @@ export const createAppender = (parts: AppenderParts): Appender => {
       try {
         await build(sql, all, false);
         sql.post(APPEND, valuesOf(all));
+        await emit(sql, told(all), { newId, sink });
       } catch (error) {
         all.forEach(forget);
         throw error;

@@ -1,5 +1,5 @@
 import type { AuditCategory, AuditOutcome } from "#contract/events.ts";
-import type { EventDraft } from "#events/change.ts";
+import type { EventDraft } from "#events/event-draft.ts";
 
 /**
  * What a room says of an act; the recorder turns it into one RFC 8785 text of at most 16 KiB. Any text in `data` or
@@ -9,11 +9,11 @@ export interface EntryDraft {
   readonly tenant: string;
   readonly category: AuditCategory;
   readonly outcome: AuditOutcome;
-  readonly code?: string;
+  readonly code?: string | undefined;
   readonly actor: EntryActor;
   readonly via: { readonly service: string; readonly route_id?: string; readonly view?: string; readonly dialect?: string };
   readonly resource: { readonly type: string; readonly id?: string; readonly ref?: string };
-  readonly decisionId?: string;
+  readonly decisionId?: string | undefined;
   readonly correlationId: string;
   /** Members by category, wire names: digests, counts, codes; never arguments, results, secrets. */
   readonly data: Readonly<Record<string, unknown>>;
@@ -28,13 +28,13 @@ export interface EntryActor {
   /** Identity node id or client id; leaves only as a subject reference. */
   readonly subject: string;
   readonly kind: "person" | "agent" | "service" | "system";
-  readonly agent_id?: string;
-  readonly delegation_id?: string;
+  readonly agent_id?: string | undefined;
+  readonly delegation_id?: string | undefined;
   /** Delegations from the person to the agent that acts; the one above alone unless given. */
   readonly delegation_path?: readonly string[];
-  readonly client_id?: string;
+  readonly client_id?: string | undefined;
   readonly session_ref?: string;
-  readonly acr?: string;
+  readonly acr?: string | undefined;
   readonly amr?: readonly string[];
 }
 
@@ -48,7 +48,7 @@ export interface OpenAct {
   close(
     outcome: AuditOutcome,
     data: Readonly<Record<string, unknown>>,
-    more?: { readonly code?: string; readonly events?: readonly EventDraft[] },
+    more?: { readonly code?: string | undefined; readonly events?: readonly EventDraft[] },
   ): Promise<"closed" | "pending">;
 }
 

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { statement } from "#store/database.ts";
+import { statement, type Database } from "#store/database.ts";
+import { setTimeout as sleep } from "node:timers/promises";
 import { silentLog } from "#telemetry/log.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { forEachDatabase } from "#testing/database.ts";
+import { until } from "#testing/until.ts";
 import { createIntegrator } from "./integrator.ts";
 
 const QUEUE = statement("t.queue", "insert into events.audit_queue (entry_id, log, leaf) values ($1, $2, convert_to($3, 'UTF8'))");
@@ -121,3 +123,28 @@ forEachDatabase("what was recorded last gets its place before the house is dark"
   await integrator[Symbol.asyncDispose]();
   assert.equal((await database.run(ENTRIES)).length, 1);
 });
+
+forEachDatabase(
+  "while nothing is recorded the queue is hardly looked at, and at once when something is",
+  ["events"],
+  async (t, database) => {
+    let rounds = 0;
+    const counted: Database = {
+      ...database,
+      run: (text, values) => {
+        if (text.name === "events.integrate") rounds += 1;
+        return database.run(text, values);
+      },
+    };
+    const integrator = createIntegrator({ database: counted, log: silentLog, origin: "gate.example" });
+    cleanUp(t, () => integrator[Symbol.asyncDispose]());
+    // It rests once two seconds went by without an entry.
+    for (let before = -1; before !== rounds; await sleep(1000)) before = rounds;
+    const before = rounds;
+    await sleep(1000);
+    assert.ok(rounds - before <= 1, `${rounds - before} rounds in a second`);
+    await database.run(QUEUE, [idOf(1), "house", leafFor(1, "house")]);
+    integrator.wake();
+    await until(async () => (await database.run(ENTRIES)).length === 1);
+  },
+);

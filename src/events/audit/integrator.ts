@@ -48,7 +48,11 @@ const MOVE = statement<{ log: string; size: bigint; moved: bigint }>(
 );
 
 const MOST_AT_ONCE = 256;
+/** While there was something to move lately: another process may have held the lock, and not have seen what came last. */
 const LONGEST_WAIT_MS = 200;
+const LATELY_MS = 2_000;
+/** While nothing happens: for what a process wrote that ended before it could move it. */
+const QUIET_WAIT_MS = 5_000;
 /** Entries of one moment are moved together: nobody waits for it. */
 const SOON_MS = 20;
 
@@ -59,7 +63,7 @@ export interface IntegratorParts {
   readonly origin: string;
   /** Told of the logs that grew: they are the `activity` streams. */
   readonly bus?: { announce(heads: readonly StreamHead[]): void };
-  /** Longest wait between rounds; default 200 ms. */
+  /** Longest wait between rounds; default 200 ms, and 5 s while nothing happens. */
   readonly everyMs?: number;
 }
 
@@ -71,6 +75,7 @@ export const createIntegrator = (parts: IntegratorParts): Integrator => {
   let soon = false;
   let closed = false;
   let failing = false;
+  let busyAt = performance.now();
   const apart = AsyncLocalStorage.snapshot();
 
   const round = async (): Promise<{ readonly moved: number; readonly heads: readonly StreamHead[] }> => {
@@ -94,6 +99,7 @@ export const createIntegrator = (parts: IntegratorParts): Integrator => {
     for (;;) {
       const { moved, heads } = await round();
       total += moved;
+      if (moved > 0) busyAt = performance.now();
       if (heads.length > 0) parts.bus?.announce(heads);
       if (moved < MOST_AT_ONCE) return total;
     }
@@ -119,7 +125,8 @@ export const createIntegrator = (parts: IntegratorParts): Integrator => {
       })
       .finally(() => {
         running = undefined;
-        if (!closed && !soon) timer = setTimeout(run, parts.everyMs ?? LONGEST_WAIT_MS).unref();
+        const isBusy = failing || performance.now() - busyAt < LATELY_MS;
+        if (!closed && !soon) timer = setTimeout(run, parts.everyMs ?? (isBusy ? LONGEST_WAIT_MS : QUIET_WAIT_MS)).unref();
       });
   };
   run();
@@ -129,6 +136,7 @@ export const createIntegrator = (parts: IntegratorParts): Integrator => {
     wake: () => {
       if (closed || soon) return;
       soon = true;
+      busyAt = performance.now();
       clearTimeout(timer);
       timer = setTimeout(run, SOON_MS).unref();
     },

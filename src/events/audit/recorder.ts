@@ -1,10 +1,11 @@
 import { hostname } from "node:os";
 import { Problem } from "#contract/problem.ts";
+import { startLoop, type Loop } from "#http/loop.ts";
 import { statement, type Database, type TransactionSql } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
-import type { EventDraft } from "#events/change.ts";
-import type { StreamHead } from "#events/emit.ts";
+import type { EventDraft } from "#events/event-draft.ts";
+import type { SinkInUse, StreamHead } from "#events/emit.ts";
 import { createUuids } from "#events/uuid.ts";
 import { createAppender, type Item, type Numbered } from "./appender.ts";
 import type { EntryDraft, OpenAct, Recorder } from "./entry.ts";
@@ -27,6 +28,8 @@ export interface RecorderParts {
   readonly bus?: { announce(heads: readonly StreamHead[]): void };
   /** Told that entries wait to be integrated. */
   readonly integrator?: { wake(): void; integrate(): Promise<number> };
+  /** Who hears of what is recorded; nobody unless given. */
+  readonly sink?: SinkInUse | undefined;
   readonly openTimeoutMs?: number;
   /** Most acts of this process that are open at once. */
   readonly mostOpenActs?: number;
@@ -85,6 +88,7 @@ export const createRecorder = async (parts: RecorderParts): Promise<AuditRecorde
     writerId: parts.writerId,
     log,
     newId,
+    sink: parts.sink,
     announce: (heads) => {
       if (heads.length > 0) parts.bus?.announce(heads);
       parts.integrator?.wake();
@@ -193,7 +197,7 @@ export const createRecorder = async (parts: RecorderParts): Promise<AuditRecorde
     database.kind === "pglite"
       ? undefined
       : setInterval(() => void database.run(SEEN, [parts.writerId]).catch(() => undefined), SEEN_EVERY_MS).unref();
-  let sweep: NodeJS.Timeout | undefined;
+  let sweep: Loop | undefined;
 
   return {
     references,
@@ -209,15 +213,17 @@ export const createRecorder = async (parts: RecorderParts): Promise<AuditRecorde
       if (outcome === "committed" && rows.length > 0) parts.integrator?.wake();
     },
     recover: async (settle) => {
-      clearInterval(sweep);
-      sweep = setInterval(() => {
-        recoverWith(settle).catch((error: unknown) => log.error("audit_recovery_failed", { cause: error }));
-      }, SWEEP_EVERY_MS).unref();
+      await sweep?.[Symbol.asyncDispose]();
+      sweep = startLoop({
+        everyMs: SWEEP_EVERY_MS,
+        work: () => recoverWith(settle),
+        failed: (cause) => log.error("audit_recovery_failed", { cause }),
+      });
       return recoverWith(settle);
     },
     [Symbol.asyncDispose]: async () => {
       clearInterval(seen);
-      clearInterval(sweep);
+      if (sweep !== undefined) await inTime(sweep[Symbol.asyncDispose](), timeoutMs);
       await inTime(appender.drained(), timeoutMs);
       await one(system({ event: "stopped", last_n: numbers.lastWithNext() })).catch(() => undefined);
       appender.stop();

@@ -77,7 +77,7 @@ const unknownOf = (log: string, category: AuditCategory, leaf: Uint8Array): Entr
     actor: { ...actor, subject },
     via: opened.via,
     resource: opened.resource,
-    ...(opened.decision_id === undefined ? {} : { decisionId: opened.decision_id }),
+    decisionId: opened.decision_id,
     correlationId: opened.correlation_id,
     data: { reason: "process_ended" },
   };

@@ -1,4 +1,5 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from "node:crypto";
+import { createRecent } from "#http/recent.ts";
 import { statement, type Sql } from "#store/database.ts";
 
 /** A person's name in the record: unlinkable to the person, and between tenants, without the row of its key. */
@@ -20,6 +21,8 @@ export interface References {
     subjects: ReadonlySet<string>,
     options: { readonly remember: boolean },
   ): Promise<ReadonlyMap<string, Reference>>;
+  /** The reference of one subject, made where there is none yet; not inside a transaction. */
+  refOf(sql: Sql, tenant: string, subject: string): Promise<string>;
   /** The reference of a subject if it has one; makes none. */
   find(sql: Sql, tenant: string, subject: string): Promise<string | undefined>;
   /** Who stands behind references of one tenant; erased ones are missing. */
@@ -95,26 +98,23 @@ const sealKey = (key: Uint8Array): Uint8Array => new Uint8Array(hkdfSync("sha256
 
 /** A random key a subject, wrapped by the key encryption key; the reference is its HMAC over tenant and id. */
 export const createReferences = (kek: Uint8Array, now: () => Date): References => {
-  const remembered = new Map<string, { readonly reference: Reference; readonly until: number }>();
+  const remembered = createRecent<Reference>(MOST_REMEMBERED, now);
   /** What each transaction made, which it alone sees until it commits. */
   const madeBy = new WeakMap<Sql, Set<string>>();
   const keyOf = (tenant: string, subject: string): string => `${tenant}\u0000${subject}`;
 
-  const recall = (tenant: string, subject: string): Reference | undefined => {
-    const held = remembered.get(keyOf(tenant, subject));
-    return held !== undefined && held.until > now().getTime() ? held.reference : undefined;
-  };
-  const remember = (tenant: string, subject: string, reference: Reference): void => {
-    if (remembered.size >= MOST_REMEMBERED) remembered.clear();
-    remembered.set(keyOf(tenant, subject), { reference, until: now().getTime() + REMEMBERED_MS });
-  };
+  const recall = (tenant: string, subject: string): Reference | undefined => remembered.get(keyOf(tenant, subject));
+  const remember = (tenant: string, subject: string, reference: Reference): void =>
+    remembered.set(keyOf(tenant, subject), reference, now().getTime() + REMEMBERED_MS);
 
   const find = async (sql: Sql, tenant: string, subjects: readonly string[]): Promise<Map<string, Reference>> => {
     const rows = await sql.run(FIND, [tenant, subjects]);
     return new Map(rows.map((row) => [row.subject_id, { ref: row.ref, wrappedKey: row.wrapped_key }]));
   };
 
-  return {
+  const references: References = {
+    refOf: async (sql, tenant, subject) =>
+      (await references.resolve(sql, tenant, new Set([subject]), { remember: true })).get(subject)?.ref ?? "",
     resolve: async (sql, tenant, subjects, options) => {
       const resolved = new Map<string, Reference>();
       const unknown: string[] = [];
@@ -157,4 +157,5 @@ export const createReferences = (kek: Uint8Array, now: () => Date): References =
       return JSON.parse(decrypt(sealKey(key), Buffer.from(sealed, "base64url"), entryId).toString("utf8")) as unknown;
     },
   };
+  return references;
 };

@@ -17,7 +17,7 @@ const root = new URL("../../../", import.meta.url).pathname;
 const start = async (t: TestContext, environment: Readonly<Record<string, string>>, port: number) => {
   const folder = await mkdtemp(join(tmpdir(), "start-"));
   const child = spawn(process.execPath, [join(root, "src/main.ts"), "--data", folder, "--port", String(port)], {
-    env: { PATH: process.env["PATH"] ?? "", HOME: folder, ...environment },
+    env: { PATH: process.env["PATH"] ?? "", HOME: folder, NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"], ...environment },
     stdio: ["ignore", "pipe", "pipe"],
   });
   cleanUp(t, async () => {

@@ -9,6 +9,7 @@ import { isBuiltInPath } from "#gateway/built-in-list.ts";
 import { canonicalise, guardMarks } from "#gateway/canonical-path.ts";
 import { upstreamPath } from "#gateway/proxy/proxy.ts";
 import { loadRoutes } from "#gateway/routes/load-routes.ts";
+import { schemaActions } from "#pdp/bundle/schema-actions.ts";
 import { capturesOf, type RouteTable } from "#gateway/routes/route-table.ts";
 import { sharedDatabase, testGateway } from "#testing/gateway.ts";
 import { percentDecode as decode, startApache, startNginx, startTomcat, type PathReading, type PathServer } from "#testing/path-servers.ts";
@@ -43,7 +44,7 @@ before(async () => {
   await Promise.all([writeFile(routesFile, routes), writeFile(pdpConfigFile, "{}\n")]);
   const variables = { CRUD_SERVICE_URL: "http://localhost:8083", CRUD_AUDIENCE: "http://localhost:8083" };
   const files = { routesFile, pdpConfigFile, variables, handlers: [], houseAudiences: [], publicHosts: new Set<string>() };
-  ({ table } = await loadRoutes({ ...files, isBuiltIn: isBuiltInPath }));
+  ({ table } = await loadRoutes({ ...files, isBuiltIn: isBuiltInPath, schemaActions }));
   after(() => rm(folder, { recursive: true }));
 });
 

@@ -3,7 +3,7 @@ import { Problem } from "#contract/problem.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { BuiltInHandler } from "#gateway/built-in.ts";
-import { guardContentType, readBytes } from "#gateway/read-body.ts";
+import { guardContentType, readBody } from "#gateway/read-body.ts";
 import type { Sessions } from "#gateway/sessions/sessions.ts";
 import type { Once } from "./once.ts";
 
@@ -40,7 +40,7 @@ export const createBackchannelLogout = (parts: BackchannelLogoutParts): BuiltInH
     const headers = { "cache-control": "no-store" };
     try {
       guardContentType(inbound, ["application/x-www-form-urlencoded"]);
-      const token = await parts.check(parseForm(await readBytes(inbound, MAX_BYTES)));
+      const token = await parts.check(parseForm(await readBody(inbound, MAX_BYTES)));
       const id = `${token.issuer} ${token.jti}`;
       const replayed = () => new Problem("invalid_request", { detail: "It was used already." });
       if (await parts.once.isUsed("logout_token", id)) throw replayed();

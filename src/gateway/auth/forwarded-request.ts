@@ -1,5 +1,6 @@
 import { Problem } from "#contract/problem.ts";
-import { inboundMethods, type InboundMethod } from "#gateway/front-door/inbound.ts";
+import { plainName } from "#http/forwarding-names.ts";
+import { inboundMethods, type InboundHeaders, type InboundMethod } from "#gateway/front-door/inbound.ts";
 import type { PublicOrigins } from "#gateway/front-door/public-origins.ts";
 import { capturesOf, type Route, type RouteTable } from "#gateway/routes/route-table.ts";
 import type { RowMethod } from "#gateway/routes/route-row.ts";
@@ -13,11 +14,27 @@ export interface ForwardedRequest {
   readonly uri: string;
 }
 
-/** Reads what a proxy says of a request. Throws `method_not_allowed`, `access_denied` for a host that is none of ours. */
-export const parseForwarded = (
-  said: { readonly method: string; readonly uri: string; readonly host: string },
-  origins: PublicOrigins,
-): ForwardedRequest => {
+/**
+ * One line of the form, under exactly its name: what a proxy writes in another word or spelling, or twice, does not say
+ * which request it will let pass.
+ */
+const oneLine = (headers: InboundHeaders, name: string): string => {
+  const lines = headers.pairs.filter(([sent]) => plainName(sent) === name);
+  const [sent, value] = lines[0] ?? [];
+  if (lines.length !== 1 || sent !== name || value === undefined)
+    throw new Problem("ambiguous_headers", { detail: "Send X-Forwarded-Method, X-Forwarded-Uri and X-Forwarded-Host, each once." });
+  return value;
+};
+
+/** What a proxy says of a request, as it says it. Throws `ambiguous_headers` where the form is not whole. */
+export const readForwarded = (headers: InboundHeaders) => ({
+  method: oneLine(headers, "x-forwarded-method"),
+  uri: oneLine(headers, "x-forwarded-uri"),
+  host: oneLine(headers, "x-forwarded-host"),
+});
+
+/** The request that it means. Throws `method_not_allowed`, `access_denied` for a host that is none of ours. */
+export const parseForwarded = (said: ReturnType<typeof readForwarded>, origins: PublicOrigins): ForwardedRequest => {
   if (!(inboundMethods as readonly string[]).includes(said.method)) throw new Problem("method_not_allowed");
   const host = said.host.toLowerCase();
   const origin = origins.originOf(host);

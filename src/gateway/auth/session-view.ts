@@ -26,8 +26,8 @@ export const createSessionView = (parts: SessionViewParts): BuiltInHandler => {
         tenant: record.tenant,
         csrf_token: parts.keys.csrfToken(record),
         expires_at: expiresAt.toISOString(),
-        ...(record.acr === undefined ? {} : { acr: record.acr }),
-        ...(record.authTime === undefined ? {} : { auth_time: record.authTime }),
+        acr: record.acr,
+        auth_time: record.authTime,
       });
     } catch (error) {
       if (!(error instanceof Problem) || error.status !== 401) throw error;

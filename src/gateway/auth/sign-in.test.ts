@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { test, type TestContext } from "node:test";
 import { TOTP, Secret } from "otpauth";
 import { demoTotpSecret } from "#demo/sign-ins.ts";
+import { housePageStyle } from "#http/house-page.ts";
 import type { Database } from "#store/database.ts";
 import { storeUnavailable } from "#store/sql-fault.ts";
 import { testDatabase } from "#testing/database.ts";
@@ -105,6 +106,15 @@ test("sign-out ends the session here and offers the provider's sign-out; everywh
   const foreign = await made.fetch("/auth/logout", { method: "POST", headers: { origin: "https://evil.example" } });
   assert.equal(foreign.status, 403, "a foreign page's request does not even clear the cookie");
   assert.equal(foreign.headers.get("set-cookie"), null);
+  for (const [row, at, sent, code] of [
+    ["an unknown member", "", headers, "422 invalid_body"],
+    ["an unknown member beside the query", "?everywhere=true", headers, "422 invalid_body"],
+    ["an unknown member without a session", "", { "content-type": "application/json" }, "422 invalid_body"],
+    ["an unknown parameter without a session", "?all=true", { "content-type": "application/json" }, "400 invalid_query"],
+  ] as const) {
+    const refused = await made.fetch(`/auth/logout${at}`, { method: "POST", headers: sent, body: '{"everywhere":true,"all":true}' });
+    assert.equal(`${refused.status} ${((await refused.json()) as { code: string }).code}`, code, row);
+  }
   const answer = await made.fetch("/auth/logout", { method: "POST", headers, body: '{"everywhere":true}' });
   const body = (await answer.json()) as { logged_out: boolean; sessions_ended: number; end_session_url: string };
   assert.deepEqual([answer.status, body.logged_out, body.sessions_ended], [200, true, 2]);
@@ -274,7 +284,11 @@ test("without the session store nobody is signed in or out: 503, and when to com
   const begun = await made.fetch("/auth/login?return_to=/tools", { headers: { accept: "text/html" } });
   assert.deepEqual(
     ["content-type", "retry-after", "content-security-policy"].map((name) => begun.headers.get(name)),
-    ["text/html; charset=utf-8", "5", "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"],
+    [
+      "text/html; charset=utf-8",
+      "5",
+      `default-src 'none'; style-src ${housePageStyle}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+    ],
   );
   assert.equal(begun.status, 503);
   assert.match(await begun.text(), /<a href="\/auth\/login\?return_to=\/tools">Try again<\/a>.*session_store_unavailable/);

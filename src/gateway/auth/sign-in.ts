@@ -24,6 +24,8 @@ export interface SignInParts {
   readonly records: SessionRecords;
   readonly cookies: SessionCookies;
   readonly transactions: Transactions;
+  /** Services outside that the session's token is to be for. */
+  readonly audiences: () => readonly string[];
   /** Throws `session_store_unavailable` when no session could be kept now. */
   readonly requireStore: () => Promise<void>;
   readonly isFirstUse: (kind: "transaction", id: string, expiresAt: Date) => Promise<boolean>;
@@ -78,10 +80,11 @@ export const createLogin = (parts: SignInParts): BuiltInHandler => {
     await parts.requireStore();
     const begun = await parts.oidc.begin({
       redirectUri,
-      ...(query.acr_values === undefined ? {} : { acrValues: query.acr_values }),
-      ...(query.max_age === undefined ? {} : { maxAge: query.max_age }),
-      ...(query.prompt === undefined ? {} : { prompt: query.prompt }),
-      ...(query.login_hint === undefined ? {} : { loginHint: query.login_hint }),
+      audiences: parts.audiences(),
+      acrValues: query.acr_values,
+      maxAge: query.max_age,
+      prompt: query.prompt,
+      loginHint: query.login_hint,
     });
     const assurance = least(query.acr_values);
     const replaces = heldSession(parts.cookies, inbound);
@@ -92,9 +95,9 @@ export const createLogin = (parts: SignInParts): BuiltInHandler => {
       return_to: returnTo,
       redirect_uri: redirectUri,
       flow: query.acr_values === undefined && query.max_age === undefined ? "login" : "step_up",
-      ...(assurance === undefined ? {} : { assurance }),
-      ...(query.max_age === undefined ? {} : { max_age: query.max_age }),
-      ...(replaces === undefined ? {} : { replaces }),
+      assurance,
+      max_age: query.max_age,
+      replaces,
     });
     return redirect(302, begun.url, [parts.cookies.setTxn(sealed)]);
   };
@@ -140,8 +143,8 @@ export const createCallback = (parts: SignInParts): BuiltInHandler => {
       state: transaction.state,
       nonce: transaction.nonce,
       verifier: transaction.verifier,
-      ...(transaction.assurance === undefined ? {} : { assurance: transaction.assurance }),
-      ...(transaction.max_age === undefined ? {} : { maxAge: transaction.max_age }),
+      assurance: transaction.assurance,
+      maxAge: transaction.max_age,
     });
     const { sid, record } = await parts.sessions.begin(who, clientOf(inbound), {
       correlationId: inbound.correlationId,

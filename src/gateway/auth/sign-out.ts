@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { OidcClient } from "#authn/oidc-client.ts";
-import { logout } from "#contract/session.ts";
+import { logout, logoutBody, signOutQuery } from "#contract/session.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { BuiltInHandler } from "#gateway/built-in.ts";
@@ -25,10 +25,7 @@ export interface SignOutParts {
   readonly metrics: Metrics;
 }
 
-const truth = z.enum(["true", "false"]).transform((text) => text === "true");
-const postQuery = z.strictObject({ everywhere: truth.optional() });
-const getQuery = z.strictObject({ everywhere: truth.optional(), csrf: z.string().optional() });
-const body = z.strictObject({ everywhere: z.boolean().optional() }).optional();
+const linkQuery = signOutQuery.extend({ csrf: z.string().optional() });
 
 /** The session of the cookie; `undefined` when there is none that lives. A store that is down is no sign-out. */
 const sessionOf = async (parts: SignOutParts, inbound: Inbound): Promise<SessionRecord | undefined> => {
@@ -63,25 +60,21 @@ export const createSignOut = (parts: SignOutParts): BuiltInHandler => {
     parts.csrf.guardOrigin(inbound);
     const record = await sessionOf(parts, inbound);
     const headers = { "set-cookie": parts.cookies.clearSid() };
-    const end = async () => {
-      if (record === undefined) return { count: 0, endSessionUrl: await endSessionUrlOf(parts, inbound) };
-      parts.csrf.guard(inbound, record);
-      const asked = parseQuery(postQuery, inbound.target.query).everywhere ?? (await readJson(inbound, body))?.everywhere ?? false;
-      return endAll(parts, inbound, record, asked);
-    };
-    const { count, endSessionUrl } = await end();
-    return reply(
-      logout,
-      { logged_out: true, sessions_ended: count, ...(endSessionUrl === undefined ? {} : { end_session_url: endSessionUrl }) },
-      { headers },
-    );
+    if (record !== undefined) parts.csrf.guard(inbound, record);
+    const query = parseQuery(signOutQuery, inbound.target.query);
+    const body = await readJson(inbound, logoutBody);
+    const { count, endSessionUrl } =
+      record === undefined
+        ? { count: 0, endSessionUrl: await endSessionUrlOf(parts, inbound) }
+        : await endAll(parts, inbound, record, query.everywhere ?? body?.everywhere ?? false);
+    return reply(logout, { logged_out: true, sessions_ended: count, end_session_url: endSessionUrl }, { headers });
   };
 };
 
 /** `GET /auth/logout`: the same for a link on our own page, and on to the provider's sign-out. */
 export const createSignOutLink = (parts: SignOutParts): BuiltInHandler => {
   return async ({ inbound }) => {
-    const query = parseQuery(getQuery, inbound.target.query);
+    const query = parseQuery(linkQuery, inbound.target.query);
     const record = await sessionOf(parts, inbound);
     parts.csrf.guardLink(inbound, record, query.csrf, "Sign out from this site's own page.");
     const endSessionUrl =

@@ -1,13 +1,9 @@
 import { Problem, type ProblemCode } from "#contract/problem.ts";
+import { problemDetails } from "#contract/problem-details.ts";
 import { asProblem } from "#http/problem-body.ts";
 
 /** Besides 200, all that servers know of an answer to "may this pass?". nginx makes 500 for the visitor of anything else. */
 const verdicts: ReadonlySet<number> = new Set([400, 401, 403, 503]);
-
-const paths: ReadonlySet<string> = new Set(["/auth/verify", "/auth/forward"]);
-
-/** True for a request target that asks for a verdict, whatever else is wrong with the request. */
-export const asksVerdict = (target: string): boolean => paths.has(target.split(/[?#]/, 1)[0] ?? "");
 
 /**
  * Any fault on the way to a verdict as one of the answers that there are: what the house cannot do now is 503, whatever
@@ -20,10 +16,10 @@ export const verdictOf = (error: unknown): Problem => {
   const code: ProblemCode = isOurs ? "decision_unavailable" : problem.status === 429 ? "overloaded" : "access_denied";
   const { allow: _methodsOfNobody, ...headers } = problem.options.headers ?? {};
   return new Problem(code, {
-    detail: problem.options.detail ?? `${problem.title}.`,
+    detail: problem.options.detail ?? problemDetails[problem.code],
     members: { ...problem.options.members, reason: problem.code },
     headers,
     // What went wrong here is logged; what a client did is no fault of the house.
-    ...(isOurs ? { cause: problem.options.cause ?? problem } : {}),
+    cause: isOurs ? (problem.options.cause ?? problem) : undefined,
   });
 };

@@ -129,7 +129,7 @@ test("a proxy that addresses the gateway by another name is answered for the hos
   assert.equal((await made.fetch("/auth/verify", { headers: { ...inner, ...ben.cookie, ...about("/wiki/page") } })).status, 200);
   assert.equal(
     (await made.fetch("/auth/verify", { headers: { ...inner, ...ben.cookie } })).status,
-    403,
-    "without a host to ask about there is none",
+    400,
+    "without a request to ask about there is none",
   );
 });

@@ -1,4 +1,5 @@
 import { Problem } from "#contract/problem.ts";
+import type { StepUp } from "#contract/step-up.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import { HeaderLines, type Answer } from "#gateway/answer.ts";
@@ -6,17 +7,17 @@ import type { BuiltInHandler } from "#gateway/built-in.ts";
 import { canonicalise, guardMarks } from "#gateway/canonical-path.ts";
 import type { CsrfDoor } from "#gateway/csrf.ts";
 import type { DecideRoute } from "#gateway/decide-route.ts";
+import { hasForwarding } from "#http/forwarding-names.ts";
 import type { Inbound } from "#gateway/front-door/inbound.ts";
 import type { PublicOrigins } from "#gateway/front-door/public-origins.ts";
-import { hasForwarding } from "#gateway/inside/metrics-exposition.ts";
 import type { RateDoor } from "#gateway/limits/rate-door.ts";
 import { isForeignNavigation, isNavigation, refreshPage } from "#gateway/plain-page.ts";
 import { identityHeaders } from "#gateway/proxy/upstream-headers.ts";
 import type { Recognised, Recogniser } from "#gateway/recognise.ts";
 import { redirect } from "#gateway/reply.ts";
 import type { RouteTable } from "#gateway/routes/route-table.ts";
-import { parseForwarded, requireForwardRow, type ForwardedRequest } from "./forwarded-request.ts";
-import { readQuery } from "./query.ts";
+import { parseForwarded, readForwarded, requireForwardRow } from "./forwarded-request.ts";
+import { queryOf } from "./query.ts";
 import { returnQuery } from "./return-to.ts";
 import { verdictOf } from "./verdict.ts";
 
@@ -33,18 +34,6 @@ export interface VerifyParts {
   readonly log: Log;
 }
 
-interface StepUp {
-  readonly acr_value: string;
-  readonly max_age_seconds: number;
-}
-
-const readForwarded = (inbound: Inbound, origins: PublicOrigins): ForwardedRequest => {
-  const [method, uri, host] = ["x-forwarded-method", "x-forwarded-uri", "x-forwarded-host"].map((name) => inbound.headers.get(name));
-  if (method === undefined || uri === undefined || host === undefined)
-    throw new Problem("ambiguous_headers", { detail: "Send X-Forwarded-Method, X-Forwarded-Uri and X-Forwarded-Host." });
-  return parseForwarded({ method, uri, host }, origins);
-};
-
 /** A person looks at the answer and nothing would be lost by looking elsewhere: a load, not a form that was sent. */
 const isPageLoad = (inbound: Inbound): boolean => isNavigation(inbound) && (inbound.headers.get("x-forwarded-method") ?? "GET") === "GET";
 
@@ -57,7 +46,7 @@ const allowed = (who: Recognised): Answer => {
 
 /**
  * `/auth/verify`: may this request pass? For proxies that protect other applications. Only a proxy on the trusted list is
- * believed what it says of the request; anybody else asks about their own session. 200 without body means yes and names
+ * believed what it says of the request, and it must say it whole; anybody else asks about their own session. 200 without body means yes and names
  * the person; 400, 401, 403 and 503 mean no, and there is no other answer.
  */
 export const createVerify = (parts: VerifyParts): BuiltInHandler => {
@@ -69,7 +58,7 @@ export const createVerify = (parts: VerifyParts): BuiltInHandler => {
   };
 
   const verifyForwarded = async (inbound: Inbound): Promise<Answer> => {
-    const asked = readForwarded(inbound, parts.origins);
+    const asked = parseForwarded(readForwarded(inbound.headers), parts.origins);
     const target = canonicalise(asked.uri);
     const { route, captures } = requireForwardRow(parts.table(), asked, target.path);
     guardMarks(target, route.row.allow_encoded);
@@ -103,14 +92,14 @@ export const createVerify = (parts: VerifyParts): BuiltInHandler => {
 
   return async ({ inbound }) => {
     const started = performance.now();
-    const isForwarded = hasForwarding(inbound);
+    const isTrusted = parts.isTrustedProxy(inbound.peerAddress);
     let status = "ok";
     try {
-      if (isForwarded && !parts.isTrustedProxy(inbound.peerAddress)) {
+      if (!isTrusted && hasForwarding(inbound.headers.pairs.map(([name]) => name))) {
         parts.metrics.count("bff_security_events_total", { event_type: "untrusted_proxy", severity: "warning" });
         throw new Problem("untrusted_proxy");
       }
-      return await (isForwarded ? verifyForwarded(inbound) : verifyOwn(inbound));
+      return await (isTrusted ? verifyForwarded(inbound) : verifyOwn(inbound));
     } catch (error) {
       const verdict = verdictOf(error);
       status = verdict.status === 401 ? "unauthenticated" : verdict.status >= 500 ? "error" : "denied";
@@ -118,7 +107,7 @@ export const createVerify = (parts: VerifyParts): BuiltInHandler => {
       const url = loginUrl(inbound, verdict);
       const headers = { ...verdict.options.headers, "x-login-url": url };
       // Only where the proxy hands our answer on: nginx keeps the status alone, and makes both answers itself.
-      if (readQuery(inbound.target.query)["redirect"] === "true" && isPageLoad(inbound))
+      if (queryOf(inbound.target.query)["redirect"] === "true" && isPageLoad(inbound))
         return isForeignNavigation({ ...inbound, method: "GET" }) ? refreshPage(401, new Headers(headers)) : redirect(302, url);
       throw new Problem(verdict.code, { ...verdict.options, headers });
     } finally {

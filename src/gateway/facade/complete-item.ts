@@ -1,35 +1,8 @@
-import { actingAgents, type Asker } from "#pdp/decide.ts";
+import { actingAgents, type Asker } from "#decide/decider.ts";
+import { isHouseMember } from "#decide/house-context.ts";
 import type { FacadeItem } from "./parse-evaluations.ts";
 
 type Members = Readonly<Record<string, unknown>>;
-
-/**
- * Members of the context that the house alone may set. Sent by a client they are dropped: each would make the decision
- * point believe what nobody checked.
- */
-const serverMembers: ReadonlySet<string> = new Set([
-  "could",
-  "agent",
-  "approval",
-  "tool",
-  "facts",
-  "client",
-  "tenant",
-  "session",
-  "ip",
-  "user_agent",
-  "claimed",
-  "delegation",
-  "scopes",
-  "route",
-  "method",
-  "correlation_id",
-  "supported_obligations",
-  "arguments_digest",
-  "shown_call",
-  "definition_digest",
-  "searched_by",
-]);
 
 export interface Completed {
   readonly question: Members;
@@ -44,8 +17,8 @@ export const subjectOf = (asker: Asker) => ({
   properties: {
     tenant: asker.tenant,
     amr: [...asker.amr],
-    ...(asker.acr === undefined ? {} : { acr: asker.acr }),
-    ...(asker.authTime === undefined ? {} : { auth_time: asker.authTime }),
+    acr: asker.acr,
+    auth_time: asker.authTime,
   },
 });
 
@@ -58,7 +31,7 @@ export const completeContext = (
   const dropped: string[] = [];
   const context: Record<string, unknown> = {};
   for (const name of Object.keys(sent)) {
-    if (serverMembers.has(name)) dropped.push(name);
+    if (isHouseMember(name)) dropped.push(name);
     else Object.defineProperty(context, name, { value: sent[name], enumerable: true, configurable: true });
   }
   const own =
@@ -67,7 +40,7 @@ export const completeContext = (
       : {
           scopes: [...asker.scopes],
           ...actingAgents(asker),
-          ...(asker.clientId === undefined ? {} : { client: { client_id: asker.clientId } }),
+          client: asker.clientId === undefined ? undefined : { client_id: asker.clientId },
         };
   return { context: { ...context, claimed, ...own }, dropped };
 };
@@ -75,9 +48,10 @@ export const completeContext = (
 /**
  * Makes a client's question the house's own: its subject is the caller, what it claims is marked as claimed, and what only
  * the house may say is dropped and said anew. Without an id it is about all of the type; where the pair needs one, the
- * decision point refuses that as `resource_id_required`, on record.
+ * decision point refuses that as `resource_id_required`, on record. `showing`: it is asked in order to draw a page, so nobody is
+ * refused by the answer.
  */
-export const completeItem = (item: FacadeItem, asker: Asker, correlationId: string): Completed => {
+export const completeItem = (item: FacadeItem, asker: Asker, correlationId: string, showing: boolean): Completed => {
   const { context, dropped } = completeContext(item.context, { ...item.action.properties, ...item.resource.properties }, asker);
   return {
     dropped,
@@ -85,7 +59,7 @@ export const completeItem = (item: FacadeItem, asker: Asker, correlationId: stri
       subject: subjectOf(asker),
       action: { name: item.action.name },
       resource: { type: item.resource.type, id: item.resource.id ?? "*" },
-      context: { ...context, correlation_id: correlationId },
+      context: { ...context, correlation_id: correlationId, showing: showing || undefined },
     },
   };
 };

@@ -85,6 +85,7 @@ test("whatever a client says of itself is dropped and counted, and the call goes
     resourceAttributes: { title: "T" },
     own: 7,
     claimed: { assigned: true, owner: "person:ben", tenant: "tenant:globex" },
+    showing: true,
   });
   assert.ok(!(scopes as string[]).includes("authzen.pep"));
   assert.equal(await made.counted("bff_security_events_total", { event_type: "authz_subject_override" }), 1);
@@ -514,4 +515,36 @@ test("a pair that needs an id is denied without one by the decision point, which
     assert.equal(record.status, 200);
     assert.equal(((await record.json()) as { reason: string }).reason, "resource_id_required");
   }
+});
+
+const empty = Array.from({ length: 200 }, () => ({}));
+const wide = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`m${at}`, at]));
+const inherited: readonly (readonly [what: string, body: unknown, status: number])[] = [
+  ["a context of many members in each of 200", { ...viewAll("pages"), context: wide(60), evaluations: empty }, 413],
+  ["15 kB of text in each of 200", { ...viewAll("pages"), context: { text: "a".repeat(15_000) }, evaluations: empty }, 413],
+  ["so much in a few", { ...viewAll("pages"), context: { text: "a".repeat(15_000) }, evaluations: empty.slice(0, 20) }, 200],
+  ["a little in each of 200", { ...viewAll("pages"), context: wide(20), evaluations: empty }, 200],
+];
+for (const [what, body, status] of inherited)
+  test(`what a batch gives its items counts once for each of them: ${what}`, async (t) => {
+    const { many, pdp } = await world(t);
+    const answer = await many(body);
+    assert.deepEqual([answer.status, answer.body.code], [status, status === 413 ? "body_too_large" : undefined]);
+    assert.equal(pdp.seen.length, status === 413 ? 0 : 1);
+  });
+
+test("a default that is too large for any item is each item's error, and is looked at once", async (t) => {
+  const { many, pdp } = await world(t);
+  const answer = await many({
+    ...viewAll("pages"),
+    context: wide(9000),
+    evaluations: [...empty.slice(1), viewAll("tasks"), { context: {} }].slice(-200),
+  });
+  assert.equal(answer.status, 200);
+  const errors = (answer.body.evaluations as { context?: { error?: { message: string } } }[]).map((item) => item.context?.error?.message);
+  assert.deepEqual(
+    [new Set(errors.slice(0, -1)), errors.at(-1)],
+    [new Set(["holds more than 16384 bytes of properties and context"]), undefined],
+  );
+  assert.equal(pdp.seen.length, 1);
 });

@@ -1,22 +1,20 @@
 import type { HouseIdentity } from "#authn/house-identity.ts";
-import type { EvaluationReply } from "#contract/authzen.ts";
+import { evaluateMany, type EvaluationReply } from "#contract/authzen.ts";
 import { Problem } from "#contract/problem.ts";
 import { isHeaderText } from "#http/problem-body.ts";
-import { parseStrictJson } from "#http/strict-json.ts";
-import type { Asker } from "#pdp/decide.ts";
-import { pairOf } from "#pdp/pairs.ts";
+import type { Asker } from "#decide/decider.ts";
+import { pairOf } from "#decide/pairs.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Inbound } from "#gateway/front-door/inbound.ts";
 import type { EndByDecision } from "#gateway/end-by-decision.ts";
-import { readBytes } from "#gateway/read-body.ts";
 import type { Recognised } from "#gateway/recognise.ts";
-import type { AskPoint, PointCall } from "#pdp/ask-point/ask-point.ts";
+import type { AskPoint, PointCall } from "#decide/ask-point.ts";
 import { completeItem, type Completed } from "./complete-item.ts";
 import { parseEvaluation, parseEvaluations, type Entry, type FacadeAsk, type FacadeItem, type FacadeLimits } from "./parse-evaluations.ts";
-import { answerFacade } from "./facade-answer.ts";
-import { readEvaluation, readEvaluations } from "#pdp/ask-point/point-answers.ts";
-import { createTransparent, guardJson, isEnforcementPoint } from "./transparent.ts";
+import { answerFacade, isEnforcementPoint, type Asked } from "./facade-answer.ts";
+import { isLast, readEvaluation, readEvaluations } from "#decide/point-answers.ts";
+import { createTransparent } from "./transparent.ts";
 
 export interface FacadeParts {
   readonly askPoint: AskPoint;
@@ -50,11 +48,11 @@ export const createFacade = (parts: FacadeParts) => {
   const transparent = createTransparent(parts);
   const count = (event: string) => parts.metrics.count("bff_security_events_total", { event_type: event, severity: "info" });
 
-  const prepare = (entry: Entry, asker: Asker, correlationId: string): Prepared => {
+  const prepare = (entry: Entry, asker: Asker, correlationId: string, showing: boolean): Prepared => {
     if (typeof entry.item === "string")
       return { entry, local: { decision: false, context: { error: { status: 400, message: entry.item } } } };
     if (entry.item.hasSubject) count("authz_subject_override");
-    const completed = completeItem(entry.item, asker, correlationId);
+    const completed = completeItem(entry.item, asker, correlationId, showing);
     if (completed.dropped.length > 0) count("authz_context_override");
     return { entry, completed };
   };
@@ -95,37 +93,30 @@ export const createFacade = (parts: FacadeParts) => {
       const one = "local" in item ? item.local : left.shift();
       if (one === undefined) break;
       decided.push(one);
-      if ((semantic === "deny_on_first_deny" && !one.decision) || (semantic === "permit_on_first_permit" && one.decision)) break;
+      if (isLast(semantic, one)) break;
     }
     if (left.length > 0) throw new Problem("pdp_bad_answer", { cause: "more than was asked" });
     return { decided, headers: got.headers };
   };
 
   const present = (ask: FacadeAsk, decided: readonly EvaluationReply[]): unknown => {
-    const plain = (one: EvaluationReply, key?: string) => ({
-      decision: one.decision,
-      ...(one.context === undefined ? {} : { context: one.context }),
-      ...(key === undefined ? {} : { key }),
-    });
+    const plain = ({ decision, context }: EvaluationReply, key?: string) => ({ decision, context, key });
     if (ask.form === "single") return plain(decided[0] as EvaluationReply, ask.entry.key);
     const rows = ask.entries.map((entry, index) => [entry.key, plain(decided[index] ?? notEvaluated)] as const);
-    const keyed = rows.filter((row): row is readonly [string, EvaluationReply] => row[0] !== undefined);
+    const keyed = rows.flatMap(([key, one]) => (key === undefined ? [] : [[key, one] as const]));
     const results = byKey(keyed);
     if (ask.form === "object") return { evaluations: results, results };
     const evaluations = decided.map((one, index) => plain(one, ask.entries[index]?.key));
     return keyed.length === 0 ? { evaluations } : { evaluations, results };
   };
 
-  const answer = async (form: FacadeForm, inbound: Inbound, who: Recognised, requestId: string | undefined) => {
-    if (who.kind === "none") throw new Problem("unauthenticated");
-    guardJson(inbound, who);
-    const bytes = await readBytes(inbound, parts.limits.bodyBytes);
-    const body = parseStrictJson(bytes, { depth: parts.limits.depth, keepsUnfit: true });
-    const call = { correlationId: inbound.correlationId, requestId, signal: inbound.signal };
-    if (isEnforcementPoint(who)) return transparent.evaluate(form, who.caller, { value: body, bytes }, call);
-    const ask = form === "evaluation" ? parseEvaluation(body, parts.limits) : parseEvaluations(body, parts.limits);
+  const answer = async (form: FacadeForm, asked: Asked) => {
+    const { who, call } = asked;
+    if (isEnforcementPoint(who)) return transparent.evaluate(form, who.caller, asked);
+    const ask = form === "evaluation" ? parseEvaluation(asked.value, parts.limits) : parseEvaluations(asked.value, parts.limits);
     const entries = ask.form === "single" ? [ask.entry] : ask.entries;
-    const prepared = entries.map((entry) => prepare(entry, who.asker, inbound.correlationId));
+    // A browser draws its page by the answers; what it then does is decided where it is done.
+    const prepared = entries.map((entry) => prepare(entry, who.asker, call.correlationId, who.kind === "session"));
     const started = performance.now();
     try {
       const authorization = `Bearer ${await parts.identity.asService(parts.pdpAudience, ["authzen.pep"])}`;
@@ -133,7 +124,7 @@ export const createFacade = (parts: FacadeParts) => {
       for (const [index, entry] of entries.entries()) if (decided[index] !== undefined) observe(entry, decided[index]);
       // The browser is told what was decided; its next call finds no session.
       const obligations = decided.flatMap((one) => one.context?.obligations ?? []);
-      await parts.endByDecision(who.kind === "session" ? who.record : undefined, obligations, inbound.correlationId);
+      await parts.endByDecision(who.kind === "session" ? who.record : undefined, obligations, call.correlationId);
       const decisionId = ask.form === "single" ? decided[0]?.context?.decision_id : undefined;
       return {
         value: present(ask, decided),
@@ -148,5 +139,5 @@ export const createFacade = (parts: FacadeParts) => {
   };
 
   return (form: FacadeForm, inbound: Inbound, who: Recognised): Promise<Response> =>
-    answerFacade(inbound, (requestId) => answer(form, inbound, who, requestId));
+    answerFacade(inbound, who, { ...parts.limits, members: evaluateMany.maxMembers }, (asked) => answer(form, asked));
 };

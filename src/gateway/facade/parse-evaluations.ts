@@ -1,7 +1,13 @@
 import { z } from "zod";
+import { isObject } from "#contract/is-object.ts";
+import { entityId, semantics, word } from "#contract/authzen.ts";
 import { jsonMembers } from "#contract/json-members.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
-import { sizeFault } from "./item-size.ts";
+import { withDefaults } from "#decide/item-defaults.ts";
+import type { Semantic } from "#decide/point-answers.ts";
+import { faultsOf } from "#contract/shape-faults.ts";
+import { MOST_MEMBERS } from "#http/strict-json.ts";
+import { createItemSizes, sizeFault, type ItemSize } from "./item-size.ts";
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -20,8 +26,6 @@ export interface Entry {
   readonly item: FacadeItem | string;
 }
 
-export type Semantic = "execute_all" | "deny_on_first_deny" | "permit_on_first_permit";
-
 /** What was asked, in the form it was asked. */
 export type FacadeAsk =
   | { readonly form: "single"; readonly entry: Entry }
@@ -33,29 +37,31 @@ export interface FacadeLimits {
   readonly itemBytes: number;
 }
 
-const word = z.string().regex(/^[A-Za-z0-9._:/-]{1,128}$/, "must be 1-128 of A-Z a-z 0-9 . _ : / -");
-const id = z
-  .string()
-  .min(1)
-  .max(1024)
-  .refine((text) => text.isWellFormed() && !/\p{Cc}/u.test(text), "holds a control character");
 const itemShape = z.looseObject({
   action: z.looseObject({ name: word, properties: jsonMembers.optional() }),
-  resource: z.looseObject({ type: word, id: id.optional(), properties: jsonMembers.optional() }),
+  resource: z.looseObject({ type: word, id: entityId.optional(), properties: jsonMembers.optional() }),
   context: jsonMembers.optional(),
 });
+/** Of all items together, with what each inherits. */
+const MOST_BYTES = 1_048_576;
 const keyShape = z.string().min(1).max(256);
-const semanticShape = z.enum(["execute_all", "deny_on_first_deny", "permit_on_first_permit"]);
 
-const isObject = (value: unknown): value is Members => typeof value === "object" && value !== null && !Array.isArray(value);
+const partOf = (item: unknown, name: string): unknown => (isObject(item) ? item[name] : undefined);
 
-const parseItem = (value: unknown, limits: FacadeLimits): FacadeItem | readonly Fault[] => {
+/** Of what was sent, before anything else looks at it: what an item inherits costs each of them anew. */
+const sizedParts = (item: unknown): readonly unknown[] => [
+  partOf(partOf(item, "action"), "properties"),
+  partOf(partOf(item, "resource"), "properties"),
+  partOf(item, "context"),
+];
+
+const parseItem = (value: unknown, size: ItemSize, limits: FacadeLimits): FacadeItem | readonly Fault[] => {
+  const tooLarge = sizeFault(size, limits.itemBytes);
+  if (tooLarge !== undefined) return [{ path: "", message: tooLarge }];
   const read = itemShape.safeParse(value);
-  if (!read.success) return read.error.issues.map((issue) => ({ path: `/${issue.path.map(String).join("/")}`, message: issue.message }));
+  if (!read.success) return faultsOf(read.error);
   const { action, resource, context } = read.data;
   if (resource.id === "*") throw new Problem("reserved_resource_id");
-  const tooLarge = sizeFault([action.properties, resource.properties, context], limits.itemBytes);
-  if (tooLarge !== undefined) return [{ path: "", message: tooLarge }];
   return {
     action: { name: action.name, properties: action.properties ?? {} },
     resource: { type: resource.type, id: resource.id, properties: resource.properties ?? {} },
@@ -65,17 +71,6 @@ const parseItem = (value: unknown, limits: FacadeLimits): FacadeItem | readonly 
 };
 
 const isFaulty = (item: FacadeItem | readonly Fault[]): item is readonly Fault[] => Array.isArray(item);
-
-/** An item's member takes the place of the whole default; nothing is merged deeper. */
-export const withDefaults = (item: unknown, defaults: Members): unknown => {
-  if (!isObject(item)) return item;
-  const given: Record<string, unknown> = {};
-  for (const name of ["subject", "action", "resource", "context"]) {
-    const value = Object.hasOwn(item, name) ? item[name] : Object.hasOwn(defaults, name) ? defaults[name] : undefined;
-    if (value !== undefined) given[name] = value;
-  }
-  return given;
-};
 
 const parseKey = (key: unknown, path: string): string => {
   const read = keyShape.safeParse(key);
@@ -91,14 +86,23 @@ const entriesOf = (value: Members): [string, unknown][] =>
 export const parseEvaluation = (body: unknown, limits: FacadeLimits): FacadeAsk => {
   if (!isObject(body)) throw new Problem("invalid_request", { errors: [{ path: "", message: "must be an object" }] });
   const key = Object.hasOwn(body, "key") ? parseKey(body["key"], "/key") : undefined;
-  const item = parseItem(body, limits);
+  const item = parseItem(body, createItemSizes()(sizedParts(body)), limits);
   if (isFaulty(item)) throw new Problem("invalid_request", { errors: item });
   return { form: "single", entry: { key, item } };
 };
 
+/** The decision point is asked each item whole, and takes so much of a batch. Throws `body_too_large`. */
+const guardWhole = (sizes: readonly ItemSize[]): void => {
+  const sum = (name: keyof ItemSize): number => sizes.reduce((all, size) => all + size[name], 0);
+  if (sum("bytes") > MOST_BYTES || sum("members") > MOST_MEMBERS)
+    throw new Problem("body_too_large", {
+      detail: `With what they inherit, the evaluations hold more than ${MOST_BYTES} bytes or ${MOST_MEMBERS} members of properties and context.`,
+    });
+};
+
 /**
  * Reads the body of a batch: the standard's array, or an object whose keys name the items. Without items it is a single
- * evaluation. Throws `too_many_evaluations`, `duplicate_key`, `reserved_resource_id`, `invalid_request`.
+ * evaluation. Throws `too_many_evaluations`, `body_too_large`, `duplicate_key`, `reserved_resource_id`, `invalid_request`.
  */
 export const parseEvaluations = (body: unknown, limits: FacadeLimits): FacadeAsk => {
   if (!isObject(body)) throw new Problem("invalid_request", { errors: [{ path: "", message: "must be an object" }] });
@@ -112,9 +116,13 @@ export const parseEvaluations = (body: unknown, limits: FacadeLimits): FacadeAsk
   if (given.length === 0) return parseEvaluation(body, limits);
   if (given.length > limits.items) throw new Problem("too_many_evaluations", { detail: `At most ${limits.items} in one call.` });
   const options = isObject(body["options"]) ? body["options"] : {};
-  const semantic = semanticShape.optional().safeParse(options["evaluations_semantic"]);
+  const semantic = semantics.optional().safeParse(options["evaluations_semantic"]);
   if (!semantic.success)
     throw new Problem("invalid_request", { errors: [{ path: "/options/evaluations_semantic", message: "is not one of the standard's" }] });
+  const sizeOf = createItemSizes();
+  const whole = given.map(([, item]) => withDefaults(item, body));
+  const sizes = whole.map((item) => sizeOf(sizedParts(item)));
+  guardWhole(sizes.filter((size) => size.bytes <= limits.itemBytes));
   const seen = new Set<string>();
   const entries = given.map(([outer, item], index): Entry => {
     const own = isObject(item) && Object.hasOwn(item, "key") ? item["key"] : undefined;
@@ -125,7 +133,7 @@ export const parseEvaluations = (body: unknown, limits: FacadeLimits): FacadeAsk
     if (key !== undefined && seen.has(key))
       throw new Problem("duplicate_key", { errors: [{ path, message: "another item has this key" }] });
     if (key !== undefined) seen.add(key);
-    const read = parseItem(withDefaults(item, body), limits);
+    const read = parseItem(whole[index], sizes[index] as ItemSize, limits);
     return { key, item: isFaulty(read) ? read.map((fault) => `${fault.path} ${fault.message}`.trim()).join("; ") : read };
   });
   return { form: Array.isArray(evaluations) ? "array" : "object", entries, semantic: semantic.data ?? "execute_all" };

@@ -1,13 +1,17 @@
 import { z } from "zod";
-import { action, resource } from "#contract/authzen.ts";
+import { action, entityId, resource } from "#contract/authzen.ts";
 import { searchPage } from "#contract/searches.ts";
 import { jsonMembers } from "#contract/json-members.ts";
 import { Problem } from "#contract/problem.ts";
-import { pairOf } from "#pdp/pairs.ts";
-import { sizeFault } from "./item-size.ts";
+import { faultsOf } from "#contract/shape-faults.ts";
+import { pairOf } from "#decide/pairs.ts";
+import { createItemSizes, sizeFault } from "./item-size.ts";
 
 type Members = Readonly<Record<string, unknown>>;
 export type SearchKind = "subject" | "resource" | "action";
+
+/** A page without a limit has as many as its token says, which only the decision point can read. */
+export const MOST_RESULTS = 1000;
 
 /** A search of a client, well-formed; nothing in it is believed yet. What is searched has no id here. */
 export interface FacadeSearch {
@@ -23,12 +27,7 @@ export interface FacadeSearch {
 }
 
 const common = { context: jsonMembers.optional(), page: searchPage.optional(), subject: z.unknown().optional() };
-const plain = z
-  .string()
-  .min(1)
-  .max(1024)
-  .refine((text) => text.isWellFormed() && !/\p{Cc}/u.test(text), "holds a control character");
-const whole = resource.extend({ id: plain.optional() });
+const whole = resource.extend({ id: entityId.optional() });
 const shapes = {
   subject: z.looseObject({ ...common, subject: z.looseObject({ type: resource.shape.type }), action, resource: whole }),
   resource: z.looseObject({ ...common, action, resource: resource.omit({ id: true }) }),
@@ -36,12 +35,9 @@ const shapes = {
 } as const;
 
 /** Reads the body of a search. Throws `invalid_request` with every fault, `reserved_resource_id`. */
-export const parseSearch = (kind: SearchKind, body: unknown, limits: { readonly itemBytes: number }): FacadeSearch => {
+export const parseSearchQuestion = (kind: SearchKind, body: unknown, limits: { readonly itemBytes: number }): FacadeSearch => {
   const read = shapes[kind].safeParse(body);
-  if (!read.success) {
-    const errors = read.error.issues.map((issue) => ({ path: `/${issue.path.map(String).join("/")}`, message: issue.message }));
-    throw new Problem("invalid_request", { errors });
-  }
+  if (!read.success) throw new Problem("invalid_request", { errors: faultsOf(read.error) });
   const sent: Members & z.infer<typeof shapes.action> = read.data;
   const asked = action.optional().safeParse(kind === "action" ? undefined : sent["action"]).data;
   const { type, properties = {} } = sent.resource;
@@ -51,7 +47,7 @@ export const parseSearch = (kind: SearchKind, body: unknown, limits: { readonly 
   const isCollection = asked !== undefined && pairOf(type, asked.name)?.of === "all";
   if (kind !== "resource" && id === undefined && !isCollection)
     throw new Problem("invalid_request", { errors: [{ path: "/resource/id", message: "is missing" }] });
-  const tooLarge = sizeFault([asked?.properties, properties, sent.context], limits.itemBytes);
+  const tooLarge = sizeFault(createItemSizes()([asked?.properties, properties, sent.context]), limits.itemBytes);
   if (tooLarge !== undefined) throw new Problem("invalid_request", { errors: [{ path: "", message: tooLarge }] });
   return {
     kind,

@@ -1,5 +1,7 @@
 import { Problem } from "#contract/problem.ts";
+import { listenerLimits } from "#http/listener-limits.ts";
 import { lowerName } from "#gateway/header-name.ts";
+import { frontDoorProblem } from "./front-door-problem.ts";
 import { inboundMethods, type InboundHeaders, type InboundMethod } from "./inbound.ts";
 
 /** What the parser made of a request's head, before anybody relies on it. */
@@ -17,8 +19,6 @@ export interface Frame {
   readonly host: string;
   readonly body: { readonly length: number | undefined } | undefined;
 }
-
-const MAX_LINES = 100;
 
 /** Two servers in a row may each pick another one of two lines; so there is one line, or none. */
 const singleLine: ReadonlySet<string> = new Set([
@@ -46,7 +46,7 @@ const connectionOptions: ReadonlySet<string> = new Set(["close", "keep-alive", "
 const withoutBody: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 const HOST = /^(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9.])?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?$/;
 
-const ambiguous = (detail: string): Problem => new Problem("ambiguous_headers", { detail });
+const ambiguous = (detail: string): Problem => frontDoorProblem("ambiguous_headers", { detail });
 
 const listOf = (value: string | undefined): readonly string[] =>
   value === undefined
@@ -57,7 +57,8 @@ const listOf = (value: string | undefined): readonly string[] =>
         .filter((item) => item !== "");
 
 const readHeaders = (rawHeaders: readonly string[]): InboundHeaders => {
-  if (rawHeaders.length / 2 > MAX_LINES) throw new Problem("headers_too_large", { detail: `More than ${MAX_LINES} header lines.` });
+  if (rawHeaders.length / 2 > listenerLimits.maxHeaderLines)
+    throw frontDoorProblem("headers_too_large", { detail: `More than ${listenerLimits.maxHeaderLines} header lines.` });
   const pairs: (readonly [string, string])[] = [];
   const byName = new Map<string, string>();
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -96,11 +97,11 @@ const parseBody = (head: RawHead, headers: InboundHeaders): Frame["body"] => {
   if (coding !== undefined) {
     if (head.httpVersion === "1.0") throw ambiguous("HTTP/1.0 has no Transfer-Encoding.");
     if (length !== undefined || coding.toLowerCase() !== "chunked")
-      throw new Problem("bad_framing", { detail: "The only transfer coding is chunked." });
+      throw frontDoorProblem("bad_framing", { detail: "The only transfer coding is chunked." });
     return { length: undefined };
   }
   if (length === undefined || length === "0") return undefined;
-  if (!/^(?:0|[1-9][0-9]{0,14})$/.test(length)) throw new Problem("bad_framing", { detail: "Content-Length is not a number." });
+  if (!/^(?:0|[1-9][0-9]{0,14})$/.test(length)) throw frontDoorProblem("bad_framing", { detail: "Content-Length is not a number." });
   return { length: Number(length) };
 };
 
@@ -111,14 +112,14 @@ const parseBody = (head: RawHead, headers: InboundHeaders): Frame["body"] => {
 export const guardFrame = (head: RawHead): Frame => {
   // The parser takes 0.9 and 2.0 in a request line too; their rules are not the ones that it reads by.
   if (head.httpVersion !== "1.1" && head.httpVersion !== "1.0")
-    throw new Problem("bad_framing", { detail: "Only HTTP/1.1 and HTTP/1.0 are served." });
+    throw frontDoorProblem("bad_framing", { detail: "Only HTTP/1.1 and HTTP/1.0 are served." });
   const headers = readHeaders(head.rawHeaders);
   guardConnection(headers);
   const method = parseMethod(head.method);
   const expect = headers.get("expect");
-  if (expect !== undefined && expect.toLowerCase() !== "100-continue") throw new Problem("expectation_failed");
+  if (expect !== undefined && expect.toLowerCase() !== "100-continue") throw frontDoorProblem("expectation_failed");
   const host = parseHost(headers);
   const body = parseBody(head, headers);
-  if (body !== undefined && withoutBody.has(method)) throw new Problem("body_not_allowed");
+  if (body !== undefined && withoutBody.has(method)) throw frontDoorProblem("body_not_allowed");
   return { method, headers, host, body };
 };

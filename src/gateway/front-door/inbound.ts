@@ -1,4 +1,5 @@
 import type { Problem } from "#contract/problem.ts";
+import type { BodyShare } from "#http/body-shares.ts";
 import type { CanonicalTarget } from "#gateway/canonical-path.ts";
 
 export const inboundMethods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const;
@@ -17,8 +18,10 @@ export interface InboundBody {
   readonly length: number | undefined;
   /** Bytes that the row allows, where the gateway reads it itself. */
   readonly limit?: number;
+  /** Place among its caller's large bodies, where the gateway reads it itself. */
+  readonly share?: Pick<BodyShare, "take">;
   /** All of it, in one piece; for bodies of a small announced length. Called instead of `stream`, once. Throws as that does. */
-  whole(): Promise<Buffer<ArrayBuffer>>;
+  whole(): Promise<Uint8Array<ArrayBuffer>>;
   /** May be called once. The stream fails with a `Problem` when the client sends too slowly or wrongly. */
   stream(): ReadableStream<Uint8Array>;
   /** Why the stream failed, once it has. */

@@ -1,3 +1,5 @@
+import { isLoopbackHost } from "#contract/loopback.ts";
+
 /** Origins under which the gateway is reached; scheme and host never come from a header. */
 export interface PublicOrigins {
   /** Never empty; the first is the issuer of the house's tokens. */
@@ -12,10 +14,6 @@ export interface PublicOrigins {
   /** True when every one is http on loopback: then cookies cannot be `Secure`. */
   readonly areLoopbackHttp: boolean;
 }
-
-const loopbackNames: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"]);
-
-export const isLoopbackHost = (host: string): boolean => loopbackNames.has(host.replace(/:\d+$/, ""));
 
 /** Throws TypeError when the list is empty or holds what is no origin. */
 export const createPublicOrigins = (list: readonly string[]): PublicOrigins => {

@@ -1,9 +1,10 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { isReserved } from "#gateway/web-client/client-routes.ts";
-import { createServer as createTlsServer } from "node:https";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { Problem } from "#contract/problem.ts";
 import { correlationIdOf } from "#http/correlation-id.ts";
+import { createHouseServer, problemOfParser, type Tls } from "#http/create-server.ts";
+import { listenerLimits, type ListenerLimits } from "#http/listener-limits.ts";
+import { refuseConnection } from "#http/refuse-connection.ts";
 import { discard, isEventStream, type Answer } from "#gateway/answer.ts";
 import { canonicalise } from "#gateway/canonical-path.ts";
 import type { ClientAddress } from "#gateway/limits/client-address.ts";
@@ -11,11 +12,10 @@ import type { ConnectionDoor } from "#gateway/limits/connection-door.ts";
 import type { Load } from "#gateway/limits/load.ts";
 import { createAwaited } from "./awaited.ts";
 import { isListening } from "#gateway/streams/is-listening.ts";
+import { frontDoorProblem } from "./front-door-problem.ts";
 import { guardFrame, type Frame } from "./frame.ts";
-import { frontDoorLimits, type FrontDoorLimits } from "./front-door-limits.ts";
 import { inboundMethods, type Inbound } from "./inbound.ts";
 import type { PublicOrigins } from "./public-origins.ts";
-import { refuseConnection } from "./raw-refusal.ts";
 import { guardConnections } from "./guard-connections.ts";
 import { createReaderWatch } from "./reader-watch.ts";
 import { createRequestBody, type RequestBody } from "./request-body.ts";
@@ -27,17 +27,13 @@ export interface RawServerParts {
   readonly load: Load;
   readonly connections: ConnectionDoor;
   readonly clientAddress: ClientAddress;
-  /** PEM texts; absent = plain HTTP. */
-  readonly tls?: { readonly cert: string; readonly key: string };
+  /** Absent = plain HTTP. */
+  readonly tls?: Tls;
   /** Other limits than the house's, for tests that cannot wait. */
-  readonly limits?: Partial<FrontDoorLimits>;
+  readonly limits?: Partial<ListenerLimits>;
 }
 
 /** What stands behind the front door. */
-/** A page load by a browser, of an address where pages are: a person looks at what it is told. */
-const isForPerson = ({ method, headers, url = "" }: IncomingMessage): boolean =>
-  method === "GET" && (headers.accept ?? "").includes("text/html") && !isReserved(url.split(/[?#]/, 1)[0] ?? "");
-
 export interface Corridor {
   handle(inbound: Inbound): Promise<Answer>;
   /** The answer to a head that made no request: counted and written like any other. */
@@ -47,7 +43,8 @@ export interface Corridor {
       readonly method: string;
       readonly correlationId: string;
       readonly isSecure: boolean;
-      readonly isForPerson?: boolean;
+      /** Its `Accept`; absent = no page is wanted. */
+      readonly accept?: string | undefined;
       /** As it arrived. */
       readonly rawTarget?: string;
     },
@@ -55,8 +52,6 @@ export interface Corridor {
   /** The parser made nothing of what arrived. */
   unparsed(problem: Problem): void;
 }
-
-const strict = { insecureHTTPParser: false, joinDuplicateHeaders: false, requireHostHeader: false } as const;
 
 export interface RawServer {
   readonly server: Server;
@@ -70,29 +65,10 @@ interface Exchange {
   readonly outgoing: ServerResponse;
 }
 
-const isControl = (byte: number | undefined): boolean => byte === undefined || byte < 0x21 || byte === 0x7f;
-
-/** What the parser's complaint means: a fault of the target is told from a fault of the framing. */
-const problemOfParser = (error: NodeJS.ErrnoException & { rawPacket?: Buffer; bytesParsed?: number }): Problem => {
-  switch (error.code) {
-    case "HPE_HEADER_OVERFLOW":
-      return new Problem("headers_too_large");
-    case "ERR_HTTP_REQUEST_TIMEOUT":
-      return new Problem("request_timeout");
-    case "HPE_INVALID_URL": {
-      const at = error.bytesParsed ?? 0;
-      const bytes = [error.rawPacket?.[at - 1], error.rawPacket?.[at]];
-      return bytes.some(isControl) ? new Problem("bad_framing") : new Problem("ambiguous_target");
-    }
-    default:
-      return new Problem("bad_framing");
-  }
-};
-
 /** A raw HTTP/1.1 server that hands on only what has one reading. */
 export const createRawServer = (parts: RawServerParts): RawServer => {
-  const { maxConnections, stallMs, ...limits } = { ...frontDoorLimits, ...parts.limits };
-  const readers = createReaderWatch(stallMs);
+  const limits = { ...listenerLimits, ...parts.limits };
+  const readers = createReaderWatch(limits.stallMs);
   /** Those who wait for an answer, to be told when the time for answers under way is over. */
   const waiting = createAwaited<(problem: Problem) => void>();
   let over: Problem | undefined;
@@ -103,7 +79,7 @@ export const createRawServer = (parts: RawServerParts): RawServer => {
   const readInbound = (request: IncomingMessage, outgoing: ServerResponse, frame: Frame, correlationId: string, isSecure: boolean) => {
     const target = canonicalise(request.url ?? "");
     const expects = frame.headers.get("expect") !== undefined;
-    const body = frame.body && createRequestBody(request, frame.body.length, () => expects && outgoing.writeContinue());
+    const body = frame.body && createRequestBody(request, frame.body.length, limits, () => expects && outgoing.writeContinue());
     const left = new AbortController();
     outgoing.on("close", () => {
       if (!outgoing.writableFinished) left.abort();
@@ -170,7 +146,7 @@ export const createRawServer = (parts: RawServerParts): RawServer => {
         method: request.method ?? "",
         correlationId,
         isSecure,
-        isForPerson: isForPerson(request),
+        accept: request.headers.accept,
         rawTarget: request.url ?? "",
       });
       await writeResponse(refused, outgoing, { isHead: request.method === "HEAD", close: true, readers });
@@ -196,19 +172,8 @@ export const createRawServer = (parts: RawServerParts): RawServer => {
     serve(request, outgoing).catch(() => outgoing.destroy());
   };
 
-  const options = { ...strict, ...limits, keepAlive: true };
-  const server =
-    parts.tls === undefined
-      ? createServer(options)
-      : createTlsServer({
-          ...options,
-          ...parts.tls,
-          handshakeTimeout: limits.headersTimeout,
-          minVersion: "TLSv1.2",
-          ALPNProtocols: ["http/1.1"],
-        });
-  server.maxHeadersCount = 0;
-  server.maxConnections = maxConnections;
+  // A request without a host is answered by us, in our own words.
+  const server = createHouseServer(limits, { requireHostHeader: false, tls: parts.tls });
   guardConnections(server, parts.connections);
   server.on("request", begin);
   server.on("checkContinue", begin);
@@ -220,12 +185,11 @@ export const createRawServer = (parts: RawServerParts): RawServer => {
   });
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Duplex) => {
     const exchange = exchanges.get(socket);
-    // A reset, or no TLS: nobody would hear an answer.
-    if (!/^(?:HPE_|ERR_HTTP_)/.test(error.code ?? "") || !socket.writable) {
+    const problem = problemOfParser(error);
+    if (problem === undefined || !socket.writable) {
       socket.destroy();
       return;
     }
-    const problem = problemOfParser(error);
     if (closing.has(socket)) return;
     closing.add(socket);
     if (exchange !== undefined) {
@@ -240,7 +204,7 @@ export const createRawServer = (parts: RawServerParts): RawServer => {
   return {
     server,
     refuseRest: () => {
-      over = new Problem("stopping", { headers: { "retry-after": "5" } });
+      over = frontDoorProblem("stopping", { headers: { "retry-after": "5" } });
       for (const giveUp of waiting) giveUp(over);
     },
   };

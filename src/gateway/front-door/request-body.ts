@@ -1,10 +1,9 @@
 import type { IncomingMessage } from "node:http";
-import { Problem } from "#contract/problem.ts";
+import type { Problem } from "#contract/problem.ts";
+import { watchBody } from "#http/body-clock.ts";
+import type { ListenerLimits } from "#http/listener-limits.ts";
+import { frontDoorProblem } from "./front-door-problem.ts";
 import type { InboundBody } from "./inbound.ts";
-
-/** A body may wait 10 s for free, then each KiB buys one more second. */
-const FREE_MS = 10_000;
-const BYTES_PER_SECOND = 1024;
 
 export interface RequestBody extends InboundBody {
   /** True when nobody asked for it, or all of it was read: then the next request on the connection can be told from it. */
@@ -20,27 +19,20 @@ interface Sink {
   fail(reason: Problem): void;
 }
 
-/**
- * The body of a raw request, with back-pressure: nothing is read before somebody asks, and only as much as they take. Time
- * counts only while we wait for the client, never while the reader is busy.
- */
-export const createRequestBody = (request: IncomingMessage, length: number | undefined, onFirstRead: () => void): RequestBody => {
+/** The body of a raw request, with back-pressure: nothing is read before somebody asks, and only as much as they take. */
+export const createRequestBody = (
+  request: IncomingMessage,
+  length: number | undefined,
+  limits: Pick<ListenerLimits, "bodyFreeMs">,
+  onFirstRead: () => void,
+): RequestBody => {
   let failure: Problem | undefined;
   let sink: Sink | undefined;
-  let waitedMs = 0;
-  let received = 0;
-  let since = 0;
-  let timer: NodeJS.Timeout | undefined;
+  let stopClock = (): void => {};
   let hasBegun = false;
   let isDone = false;
   let hasEnded = false;
 
-  const stopClock = (): void => {
-    if (timer === undefined) return;
-    clearTimeout(timer);
-    timer = undefined;
-    waitedMs += performance.now() - since;
-  };
   const fail = (reason: Problem): void => {
     if (isDone) return;
     isDone = true;
@@ -49,14 +41,6 @@ export const createRequestBody = (request: IncomingMessage, length: number | und
     request.pause();
     sink?.fail(reason);
   };
-  const startClock = (): void => {
-    if (timer !== undefined) return;
-    since = performance.now();
-    const allowed = Math.max(FREE_MS + (received / BYTES_PER_SECOND) * 1000 - waitedMs, 1);
-    timer = setTimeout(() => fail(new Problem("request_timeout", { detail: "The body arrives too slowly." })), allowed);
-    timer.unref();
-  };
-
   const begin = (target: Sink): void => {
     sink = target;
     if (failure !== undefined) {
@@ -65,11 +49,7 @@ export const createRequestBody = (request: IncomingMessage, length: number | und
     }
     request.pause();
     request.on("data", (chunk: Buffer) => {
-      stopClock();
-      received += chunk.byteLength;
-      if (isDone) return;
-      if (target.chunk(chunk)) startClock();
-      else request.pause();
+      if (!isDone && !target.chunk(chunk)) request.pause();
     });
     request.on("end", () => {
       stopClock();
@@ -78,19 +58,18 @@ export const createRequestBody = (request: IncomingMessage, length: number | und
       hasEnded = true;
       target.end();
     });
-    request.on("error", (cause) => fail(new Problem("bad_framing", { cause })));
+    request.on("error", (cause) => fail(frontDoorProblem("bad_framing", { cause })));
     request.on("close", () => {
-      if (!isDone) fail(new Problem("bad_framing", { detail: "The connection closed inside the body." }));
+      if (!isDone) fail(frontDoorProblem("bad_framing", { detail: "The connection closed inside the body." }));
     });
   };
   const wantMore = (): void => {
     if (!hasBegun) {
       hasBegun = true;
       onFirstRead();
+      stopClock = watchBody(request, limits, () => fail(frontDoorProblem("request_timeout", { detail: "The body arrives too slowly." })));
     }
-    if (isDone) return;
-    startClock();
-    request.resume();
+    if (!isDone) request.resume();
   };
   const stop = (): void => {
     isDone = true;

@@ -54,7 +54,7 @@ const world = async (t: TestContext) => {
     routes: routes.replace("http://far.example", far.url).replaceAll("DEAD", String(await freePort())),
     identity,
     peers: { crud: recordingPeer().peer, pdp: decidingPeer(() => true).peer },
-    settings: { RATE_LIMITS: wideRates.replace("ingest=1000000/s", "ingest=1/min:2") },
+    settings: { RATE_LIMITS: wideRates.replace("ingest=1000000/s", "ingest=1/min:2"), SESSION_BINDING_NETWORK: "on" },
     parts: {
       metrics,
       // The embedded issuer gives nobody a token for a service of others; what such a provider gives is kept and counted alike.
@@ -118,7 +118,7 @@ const movers: Readonly<Record<string, (world: World) => Promise<unknown>>> = {
     }),
   bff_verify_duration_seconds: ({ call, cookie }) => call("/auth/verify", { headers: { cookie } }),
   bff_session_binding_failures_total: async ({ made, call }) => {
-    const { cookie } = await made.signIn("person:ben", { uaHash: "of-another-browser" });
+    const { cookie } = await made.signIn("person:ben", { netHash: "of-another-network" });
     await call("/own/x", { headers: cookie });
   },
   bff_csrf_violations_total: ({ call, cookie }) => call("/own/x", { method: "POST", headers: { cookie } }),

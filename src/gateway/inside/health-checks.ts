@@ -1,3 +1,5 @@
+import { createKeptAnswer } from "./kept-answer.ts";
+
 /** State of one part, as health answers it. */
 export interface CheckState {
   readonly status: "up" | "down" | "not_configured";
@@ -11,28 +13,44 @@ export interface CheckState {
 /** Thrown by a check whose part answers, and says that it cannot do its work. */
 export class Unready extends Error {
   readonly reasons: readonly string[];
+  /** It has no page that would say so. */
+  readonly isUnknown: boolean;
 
-  constructor(reasons: readonly string[]) {
+  constructor(reasons: readonly string[], isUnknown = false) {
     super(`not ready: ${reasons.join(", ")}`);
     this.reasons = reasons;
+    this.isUnknown = isUnknown;
   }
 }
 
 export interface HealthChecks {
-  /** All parts; each is asked at most once in the time that answers are kept. */
+  /** All parts; each is asked at most once in the time that answers are kept. Never fails. */
   all(): Promise<Readonly<Record<string, CheckState>>>;
 }
 
-const KEPT_MS = 3000;
 const TIMEOUT_MS = 2000;
 
 /** Asks a part whether it answers. The signal says that nobody waits any more: what was asked is let go then. */
 export type HealthCheck = (signal: AbortSignal) => Promise<void>;
 
-/** Asks parts whether they answer. Whoever calls often gets the last answer: a health page is no way to load the parts. */
-export const createHealthChecks = (checks: Readonly<Record<string, HealthCheck>>, now: () => Date): HealthChecks => {
+/** Of a sink of events: it takes them, and few wait. Never asks the sink itself. */
+export const requireTaken =
+  (backlog: { faults(): readonly string[] }): HealthCheck =>
+  async () => {
+    const faults = backlog.faults();
+    if (faults.length > 0) throw new Unready(faults);
+  };
+
+/**
+ * Asks parts whether they answer. Whoever calls often gets the last answer, which stands for `keptMs`: a health page is no way to load the
+ * parts. `isAsked` leaves out those that are none of this moment.
+ */
+export const createHealthChecks = (
+  checks: Readonly<Record<string, HealthCheck>>,
+  parts: { readonly keptMs: number; readonly now: () => Date; readonly isAsked?: (name: string) => boolean },
+): HealthChecks => {
+  const { keptMs, now, isAsked = () => true } = parts;
   const last = new Map<string, CheckState>();
-  let kept: { readonly at: number; readonly states: Promise<Readonly<Record<string, CheckState>>> } | undefined;
 
   const ask = async (name: string, check: HealthCheck): Promise<CheckState> => {
     const started = performance.now();
@@ -61,14 +79,9 @@ export const createHealthChecks = (checks: Readonly<Record<string, HealthCheck>>
     return state;
   };
 
-  return {
-    all: () => {
-      if (kept !== undefined && performance.now() - kept.at < KEPT_MS) return kept.states;
-      const states = Promise.all(Object.entries(checks).map(async ([name, check]) => [name, await ask(name, check)] as const)).then(
-        (rows) => Object.fromEntries(rows),
-      );
-      kept = { at: performance.now(), states };
-      return states;
-    },
+  const askAll = async (): Promise<Readonly<Record<string, CheckState>>> => {
+    const asked = Object.entries(checks).filter(([name]) => isAsked(name));
+    return Object.fromEntries(await Promise.all(asked.map(async ([name, check]) => [name, await ask(name, check)] as const)));
   };
+  return { all: createKeptAnswer(askAll, { goodMs: keptMs, failedMs: keptMs, whileFailed: "failure" }, () => performance.now()) };
 };

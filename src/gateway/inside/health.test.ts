@@ -12,7 +12,7 @@ import { createHealthChecks } from "./health-checks.ts";
 
 const database = sharedDatabase();
 type Body = Readonly<Record<string, unknown>>;
-type Part = "database" | "identity_provider" | "pdp" | "crud" | "redis";
+type Part = "database" | "identity_provider" | "pdp" | "crud" | "membership" | "secrets" | "redis";
 const pages = ["", "/redis", "/ready", "/live"] as const;
 
 /** A gateway whose every part can be taken away; `store`: where its sessions are. */
@@ -26,7 +26,9 @@ const world = async (t: TestContext, redis?: Redis, store: "database" | "redis" 
     database: losable,
     settings: { SESSION_STORE: store },
     peers: {
-      crud: async () => (await away("crud"), Response.json({ status: "ok" })),
+      crud: async () => (await away("crud"), Response.json({ status: "ready" })),
+      membership: async () => (await away("membership"), Response.json({ status: "ready" })),
+      secrets: async () => (await away("secrets"), Response.json({ status: "ready" })),
       pdp: async (request) => (await away("pdp"), pdp.peer(request)),
     },
     parts: { oidc: absentProvider({ ready: () => away("identity_provider") }), ...(redis === undefined ? {} : { redis }) },
@@ -69,7 +71,9 @@ const rows: readonly Row[] = [
   { what: "all is well, with sessions in Redis", redis: "up", store: "redis", overall: [200, "healthy"] },
   { what: "the identity provider is down", lost: "identity_provider", overall: [200, "degraded"] },
   { what: "the decision point is down", lost: "pdp", overall: [200, "degraded"] },
-  { what: "a service is down", lost: "crud", overall: [200, "degraded"] },
+  { what: "the tool server is down", lost: "crud", overall: [200, "degraded"] },
+  { what: "membership is down", lost: "membership", overall: [200, "degraded"] },
+  { what: "the secrets are down", lost: "secrets", overall: [200, "degraded"] },
   { what: "the database with the sessions is down", lost: "database", overall: [503, "unhealthy"], reasons: ["session_store"] },
   { what: "the database is down, the sessions are in Redis", lost: "database", redis: "up", store: "redis", overall: [503, "unhealthy"] },
   { what: "Redis is down, the sessions are elsewhere", redis: "down", overall: [503, "unhealthy"], reasons: ["redis"] },
@@ -116,6 +120,8 @@ for (const row of rows)
           identity_provider: part("identity_provider"),
           pdp: part("pdp"),
           crud: part("crud"),
+          membership: part("membership"),
+          secrets: part("secrets"),
         },
       },
     });
@@ -153,7 +159,9 @@ for (const [what, said, expected] of [
     const made = await testGateway(t, {
       database: await database(),
       peers: {
-        crud: async () => Response.json({ status: "ok" }),
+        crud: async () => Response.json({ status: "ready" }),
+        membership: async () => Response.json({ status: "ready" }),
+        secrets: async () => Response.json({ status: "ready" }),
         pdp: async (request) => {
           if (new URL(request.url).pathname !== "/health/ready") return pdp.peer(request);
           return said === undefined ? new Response(null, { status: 404 }) : said();
@@ -167,6 +175,32 @@ for (const [what, said, expected] of [
     assert.deepEqual([overall.status, body.status, rest], [200, expected.status === "up" ? "healthy" : "degraded", expected]);
     assert.equal((await made.fetch("/api/v1/health/ready")).status, 200, "readiness is about sessions alone");
   });
+
+test("health and readiness never say two things of one store, however soon one looks after it went", async (t) => {
+  let isUp = true;
+  let asked = 0;
+  const redis = {
+    ready: async () => {
+      asked += 1;
+      if (!isUp) throw new Problem("session_store_unavailable");
+    },
+  } as unknown as Redis;
+  const { look } = await world(t, redis);
+  const said = async (): Promise<readonly unknown[]> => {
+    const pages = await look();
+    return [pages[""].body["redis"], pages["/redis"].body["status"], pages["/ready"].status].map((one) =>
+      typeof one === "object" ? (one as { status: string }).status : one,
+    );
+  };
+  assert.deepEqual(await said(), ["up", "up", 200]);
+  isUp = false;
+  const before = asked;
+  const seen = await until(said, (now) => now[0] === "down");
+  assert.deepEqual(seen, ["down", "down", 503], "all of them at once");
+  assert.ok(asked > before);
+  isUp = true;
+  assert.deepEqual(await until(said, (now) => now[0] === "up"), ["up", "up", 200]);
+});
 
 test("each page of health is read alone", async (t) => {
   const { made } = await world(t);
@@ -187,7 +221,7 @@ test("a part says since when it is as it is, and is asked once in three seconds 
         if (!isUp) throw new Error("down");
       },
     },
-    () => new Date((clock += 1000)),
+    { keptMs: 3000, now: () => new Date((clock += 1000)) },
   );
   const look = async () => (await checks.all())["part"];
   assert.deepEqual(

@@ -174,3 +174,11 @@ test("the token endpoint gets the client's form and proof, and nothing of a sess
   assert.equal(response.status, 200);
   assert.deepEqual(seen, [{ authorization: "Basic YTpi", cookie: null, body: "grant_type=x" }]);
 });
+
+test("the schema of an event is read by anybody, and of what is none there is none", async (t) => {
+  const made = await testGateway(t, { database: await database() });
+  const { status, body } = await read(await made.fetch("/api/v1/events/schemas/secrets.read.v1"));
+  assert.deepEqual([status, body["title"], body["type"]], [200, "secrets.read.v1", "object"]);
+  for (const type of ["secrets.read", "secrets.steal.v1", "toString.v1"])
+    assert.equal((await made.fetch(`/api/v1/events/schemas/${type}`)).status, 404);
+});

@@ -1,10 +1,8 @@
-import { isIP } from "node:net";
 import { requireScope } from "#authn/caller.ts";
 import { Problem } from "#contract/problem.ts";
+import { isOpenScraper } from "#http/own-pages.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { BuiltInHandler } from "#gateway/built-in.ts";
-import type { Inbound } from "#gateway/front-door/inbound.ts";
-import { isLoopbackHost } from "#gateway/front-door/public-origins.ts";
 import type { RateDoor } from "#gateway/limits/rate-door.ts";
 import { hasBearer, type Recogniser } from "#gateway/recognise.ts";
 
@@ -15,18 +13,11 @@ export interface MetricsExpositionParts {
   readonly isAllowedNetwork: (address: string) => boolean;
 }
 
-const isLoopbackAddress = (address: string): boolean => (isIP(address) === 4 ? address.startsWith("127.") : address === "::1");
-
-export const hasForwarding = (inbound: Inbound): boolean =>
-  inbound.headers.pairs.some(([name]) => name === "forwarded" || name === "via" || name === "x-real-ip" || name.startsWith("x-forwarded"));
-
 /** `GET /metrics`: for this machine, for listed networks, or with a token of scope `metrics.read`. */
 export const createMetricsExposition = (parts: MetricsExpositionParts): BuiltInHandler => {
   return async ({ inbound }) => {
-    const isForwarded = hasForwarding(inbound);
-    const isLocal = isLoopbackAddress(inbound.peerAddress) && isLoopbackHost(inbound.host);
-    const isOpen = !isForwarded && (isLocal || parts.isAllowedNetwork(inbound.peerAddress));
-    if (!isOpen) {
+    const { peerAddress, host, headers } = inbound;
+    if (!isOpenScraper({ peerAddress, host, headerNames: headers.pairs.map(([name]) => name) }, parts.isAllowedNetwork)) {
       if (!hasBearer(inbound))
         throw new Problem("access_denied", { detail: "Metrics are for this machine, or for a token with scope metrics.read." });
       await parts.rate.requireByCaller(inbound, "bearer", async () => {

@@ -1,7 +1,9 @@
+import { requireAgentMay } from "#authn/agent-rule.ts";
+import type { Endpoint } from "#contract/endpoint.ts";
 import { Problem } from "#contract/problem.ts";
 import { explainRequest, explainRoute, reloadRoutes } from "#contract/routes.ts";
-import type { Decider } from "#pdp/decide.ts";
-import type { ReloadRoutes } from "#gateway/join/reload-routes.ts";
+import type { Decider } from "#decide/decider.ts";
+import type { ReloadRoutes } from "#gateway/routes-in-force/reload-routes.ts";
 import { readJson } from "#gateway/read-body.ts";
 import { reply } from "#gateway/reply.ts";
 import type { ExplainRoute } from "#gateway/routes-explained/explain-route.ts";
@@ -9,8 +11,11 @@ import type { RouteCall } from "#gateway/serve-route.ts";
 
 const MAX_BODY_BYTES = 262_144;
 
-const known = ({ who }: RouteCall) => {
+/** Throws `session_required`, and what an agent's token meets at this endpoint. */
+const known = async ({ agents }: Pick<Endpoint, "agents">, { who }: RouteCall) => {
   if (who.kind === "none") throw new Problem("session_required");
+  // Nothing here is an agent's own, so no delegation is looked for.
+  if (who.kind === "bearer") await requireAgentMay(agents, who.caller, async () => false);
   return who;
 };
 
@@ -22,7 +27,7 @@ export const answerExplain = async (
   parts: { readonly explain: ExplainRoute; readonly decider: Decider },
   call: RouteCall,
 ): Promise<Response> => {
-  const who = known(call);
+  const who = await known(explainRoute, call);
   const { inbound } = call;
   const ask = await readJson(inbound, explainRequest, MAX_BODY_BYTES);
   const isOther = ask.subject !== undefined && ask.subject.id !== who.asker.sub;
@@ -32,10 +37,10 @@ export const answerExplain = async (
 
 /** `POST /api/v1/routes/reload`. Throws `routes_invalid` with every fault, `audit_unavailable`. */
 export const answerReload = async (reload: ReloadRoutes, call: RouteCall): Promise<Response> => {
-  const who = known(call);
+  const who = await known(reloadRoutes, call);
   const done = await reload({
     asker: who.asker,
-    ...(who.kind === "session" ? { sessionRef: who.record.ref } : {}),
+    sessionRef: who.kind === "session" ? who.record.ref : undefined,
     routeId: call.route.id,
     correlationId: call.inbound.correlationId,
   });

@@ -1,5 +1,4 @@
-import { z } from "zod";
-import { ingestMetrics } from "#contract/health.ts";
+import { ingestMetrics, metricsReport } from "#contract/health.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
 import { foldKey, sensitiveParts, sensitiveWords } from "#contract/sensitive-keys.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
@@ -13,16 +12,6 @@ const MAX_DEPTH = 4;
 const MAX_TEXT = 256;
 const MAX_KEY = 128;
 const MAX_EVENTS = 100;
-
-const attributes = z
-  .record(z.string().max(MAX_KEY), z.unknown())
-  .refine((value) => Object.keys(value).length <= 20, "has more than 20 attributes");
-const event = z.strictObject({
-  event: z.string().regex(/^[a-z][a-z0-9_.]{0,63}$/, "must be 1-64 of a-z 0-9 _ . and begin with a letter"),
-  value: z.number().optional(),
-  attributes: attributes.optional(),
-});
-const body = z.union([event, z.strictObject({ events: z.array(event).min(1).max(50) })]);
 
 const words = new Set(sensitiveWords);
 const isSensitiveKey = (key: string): boolean => {
@@ -68,7 +57,7 @@ export const createMetricsIngestion = (metrics: Metrics): BuiltInHandler => {
   return async ({ inbound }) => {
     const site = inbound.headers.get("sec-fetch-site");
     if (site === "cross-site") throw new Problem("csrf_failed", { members: { reason: "cross_site" } });
-    const read = await readJson(inbound, body, MAX_BYTES);
+    const read = await readJson(inbound, metricsReport, MAX_BYTES);
     const events = "events" in read ? read.events : [read];
     const sensitive: Fault[] = [];
     const wrong: Fault[] = [];

@@ -1,27 +1,26 @@
-import { createSealer, type HouseSecrets } from "#authn/seal.ts";
+import type { HouseSecrets } from "#authn/seal.ts";
+import { createSealedCursors } from "#authn/sealed-cursors.ts";
 import { endSession, endSessionsOf, listSessions, sessionListQuery, sessionsOfQuery } from "#contract/session.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Recorder } from "#events/audit/entry.ts";
 import { parseQuery } from "#gateway/auth/query.ts";
 import type { Recognised } from "#gateway/recognise.ts";
 import { reply } from "#gateway/reply.ts";
-import { routeRefusal } from "#gateway/route-question.ts";
 import type { InsideHandler, RouteCall } from "#gateway/serve-route.ts";
 import type { SessionCookies } from "#gateway/sessions/session-cookies.ts";
-import type { SessionPlace, SessionRecord } from "#gateway/sessions/session-store.ts";
+import type { SessionRecord } from "#gateway/sessions/session-store.ts";
 import type { Sessions } from "#gateway/sessions/sessions.ts";
-import type { Decider } from "#pdp/decide.ts";
+import type { Decider } from "#decide/decider.ts";
 import type { Log } from "#telemetry/log.ts";
 
 export interface SessionListParts {
   readonly sessions: Pick<Sessions, "list" | "end">;
   readonly cookies: SessionCookies;
-  readonly decider: Pick<Decider, "decide">;
+  readonly decider: Pick<Decider, "decide" | "refusal">;
   readonly recorder: Pick<Recorder, "one">;
   readonly secrets: HouseSecrets;
-  readonly publicOrigin: string;
-  readonly now: () => Date;
   readonly log: Log;
+  readonly now: () => Date;
 }
 
 const DEFAULT_LIMIT = 100;
@@ -41,23 +40,8 @@ const viewOf = (record: SessionRecord, own: SessionRecord) => ({
   last_seen_at: record.lastSeenAt.toISOString(),
   expires_at: (record.idleExpiresAt < record.absoluteExpiresAt ? record.idleExpiresAt : record.absoluteExpiresAt).toISOString(),
   user_agent: record.claims.user_agent,
-  ...(record.acr === undefined ? {} : { acr: record.acr }),
+  acr: record.acr,
 });
-
-/** Where a page ends; sealed for its reader and its filter, so nobody else can use or make one. */
-const createPlaces = (secrets: HouseSecrets) => {
-  const sealer = createSealer(secrets, "gateway.session-list");
-  return {
-    seal: (place: SessionPlace, bound: string): string =>
-      Buffer.from(sealer.seal(JSON.stringify([place.createdAt.getTime(), place.ref]), bound)).toString("base64url"),
-    open: (cursor: string, bound: string): SessionPlace => {
-      const text = sealer.open(new Uint8Array(Buffer.from(cursor, "base64url")), bound);
-      if (text === undefined) throw new Problem("invalid_cursor");
-      const [at, ref] = JSON.parse(text) as [number, string];
-      return { createdAt: new Date(at), ref };
-    },
-  };
-};
 
 /**
  * Sessions as people see and end them. Their own always; those of others in the tenant with the right `sessions/view_all`
@@ -66,7 +50,7 @@ const createPlaces = (secrets: HouseSecrets) => {
 export const createSessionList = (
   parts: SessionListParts,
 ): { readonly list: InsideHandler; readonly endOne: InsideHandler; readonly endOf: InsideHandler } => {
-  const places = createPlaces(parts.secrets);
+  const cursors = createSealedCursors<readonly [createdMs: number, ref: string]>({ ...parts, purpose: "gateway.session-list" });
 
   /** Asks for a right over the tenant's sessions; why it is not there is recorded and handed back. */
   const refusalOf = async (call: RouteCall, who: SessionCaller, action: "view_all" | "revoke"): Promise<Problem | undefined> => {
@@ -76,7 +60,7 @@ export const createSessionList = (
       { type: "sessions", action, context: { route: call.route.id, method: call.inbound.method } },
       correlationId,
     );
-    const refusal = routeRefusal(decided, who.asker, call.inbound.origin ?? parts.publicOrigin, parts.now());
+    const refusal = parts.decider.refusal(who.asker, decided, { publicOrigin: call.inbound.origin });
     if (refusal === undefined) return undefined;
     const reason = decided.reason ?? refusal.code;
     const recorded = parts.recorder.one({
@@ -111,16 +95,17 @@ export const createSessionList = (
         const refusal = await refusalOf(call, who, "view_all");
         if (refusal !== undefined) throw refusal;
       }
-      const bound = JSON.stringify([own.tenant, own.subject, subject ?? null]);
+      const bound = [own.tenant, own.subject, subject ?? null];
       const limit = query.limit ?? DEFAULT_LIMIT;
-      const after = query.cursor === undefined ? {} : { after: places.open(query.cursor, bound) };
-      const of = { tenant: own.tenant, ...(subject === undefined ? {} : { subject }) };
-      const found = await parts.sessions.list(of, { limit: limit + 1, ...after });
+      const [createdMs, ref] = query.cursor === undefined ? [] : cursors.open(query.cursor, bound);
+      const after = createdMs === undefined || ref === undefined ? undefined : { createdAt: new Date(createdMs), ref };
+      const of = { tenant: own.tenant, subject };
+      const found = await parts.sessions.list(of, { limit: limit + 1, after });
       const page = found.slice(0, limit);
       const last = found.length > limit ? page.at(-1) : undefined;
       return reply(listSessions, {
         sessions: page.map((record) => viewOf(record, own)),
-        ...(last === undefined ? {} : { nextCursor: places.seal(last, bound) }),
+        nextCursor: last && cursors.seal([last.createdAt.getTime(), last.ref], bound),
       });
     },
     endOne: async (call) => {

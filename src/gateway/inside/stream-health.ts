@@ -6,16 +6,17 @@ import { personalSseHeaders } from "#gateway/proxy/cache-control.ts";
 import { reply } from "#gateway/reply.ts";
 import type { RouteCall } from "#gateway/serve-route.ts";
 import type { SessionRecord } from "#gateway/sessions/session-store.ts";
-import type { RightChanges } from "#gateway/streams/right-changes.ts";
+import type { ConfigWatch } from "#events/config-watch.ts";
 import { watchRight, type RightWatch } from "#gateway/streams/right-watch.ts";
-import type { ByeReason, StreamRegistry } from "#gateway/streams/stream-registry.ts";
+import type { ByeReason } from "#events/stream.ts";
+import type { StreamRegistry } from "#gateway/streams/stream-registry.ts";
 import { comeBackMs, RETRY_MS, STREAM_AGE_MS } from "#gateway/streams/stream-times.ts";
 
 export interface StreamHealthParts {
   readonly bus: Pick<LiveBus, "isFresh" | "head">;
   readonly isEmbedded: boolean;
   readonly registry: StreamRegistry;
-  readonly rightChanges: RightChanges;
+  readonly rightChanges: ConfigWatch;
   /** Throws when the session has ended. */
   readonly requireLiving: (record: SessionRecord) => Promise<void>;
   /** Whether the streams' upstream answers. */

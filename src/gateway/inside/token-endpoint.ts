@@ -1,6 +1,6 @@
 import { Problem } from "#contract/problem.ts";
 import type { BuiltInHandler } from "#gateway/built-in.ts";
-import { readBytes } from "#gateway/read-body.ts";
+import { readBody } from "#gateway/read-body.ts";
 
 const MAX_BYTES = 32_768;
 
@@ -13,7 +13,7 @@ export const createTokenEndpoint = (exchange: (request: Request) => Promise<Resp
       const value = inbound.headers.get(name);
       if (value !== undefined) headers.set(name, value);
     }
-    const body = new Uint8Array(await readBytes(inbound, MAX_BYTES));
+    const body = await readBody(inbound, MAX_BYTES);
     return exchange(new Request(`${inbound.origin}/oauth/token`, { method: "POST", headers, body, signal: inbound.signal }));
   };
 };

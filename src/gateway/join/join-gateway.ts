@@ -1,6 +1,6 @@
 import { ask } from "#contract/ask.ts";
 import { crudHealth, uiConfig } from "#contract/tools.ts";
-import { createDecider } from "#pdp/decide.ts";
+import { createDecider } from "#decide/decider.ts";
 import { createBackground } from "#gateway/background.ts";
 import type { BuiltIns } from "#gateway/built-in.ts";
 import { createCorridor } from "#gateway/corridor.ts";
@@ -21,7 +21,7 @@ import { createRevealDoor } from "#gateway/reveal-door.ts";
 import type { Route } from "#gateway/routes/route-table.ts";
 import { isInTable } from "#gateway/routes/table-changes.ts";
 import { createServeRoute, type ServeRoute } from "#gateway/serve-route.ts";
-import type { GatewayParts } from "#gateway/service.ts";
+import type { GatewayParts } from "#gateway/gateway-parts.ts";
 import type { SessionRecord } from "#gateway/sessions/session-store.ts";
 import { createSessionKeys } from "#gateway/sessions/session-keys.ts";
 import { createStreamRelay } from "#gateway/streams/stream-relay.ts";
@@ -32,8 +32,8 @@ import { createInsideHandlers } from "./inside-handlers.ts";
 import { openLimits } from "./open-limits.ts";
 import { openSessions } from "./open-sessions.ts";
 import { openStreams } from "./open-streams.ts";
-import { createReloadRoutes, type ReloadRoutes } from "./reload-routes.ts";
-import { openRoutes, type HeldRoutes } from "./routes-in-force.ts";
+import { createReloadRoutes, type ReloadRoutes } from "#gateway/routes-in-force/reload-routes.ts";
+import { openRoutes, type HeldRoutes } from "#gateway/routes-in-force/routes-in-force.ts";
 import { createOwnPaths } from "./own-paths.ts";
 
 /** The gateway behind its front door, joined and running. */
@@ -84,7 +84,8 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
     ...parts,
     keys: createSessionKeys(parts.secrets),
     houseAudiences: [
-      ...(parts.houseAudiences ?? Object.values(parts.audiences)),
+      ...parts.houseAudiences,
+      `${parts.audiences.crud}/mcp`,
       ...origins.list.flatMap((origin) => [origin, `${origin}/mcp`]),
     ],
   });
@@ -111,7 +112,7 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
     now: parts.now,
     timeoutMs: config.pdpTimeoutMs,
   });
-  const decide = createDecideRoute({ ...parts, decider, publicOrigin: origins.first, endByDecision: createEndByDecision(sessions) });
+  const decide = createDecideRoute({ ...parts, decider, endByDecision: createEndByDecision(sessions) });
   const firstPartyClients = new Set(parts.firstPartyClients);
   const recogniser = createRecogniser({
     ...parts,
@@ -151,7 +152,6 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
     reveal,
     sessionScopes: config.sessionScopes,
     firstPartyClients,
-    publicOrigin: origins.first,
   });
   const inside = createInsideHandlers(parts, { routes, reload, explain, sessions: opened, streams, requireLiving, decider, answersCrud });
   const isInForce = (route: Route): boolean => isInTable(routes.table, route);
@@ -173,6 +173,7 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
       tracing,
       rate,
       recogniser,
+      firstOrigin: origins.first,
       csrf,
       decide,
       reveal,
@@ -195,7 +196,6 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
     decide,
     webClient,
     isDraining: () => isDraining,
-    answersCrud,
   });
 
   const background = createBackground({ metrics, log });

@@ -3,10 +3,10 @@ import { createAddressCount, type AddressCount } from "#gateway/limits/address-c
 import { createClientAddress, type ClientAddress } from "#gateway/limits/client-address.ts";
 import { createConnectionDoor, type ConnectionDoor } from "#gateway/limits/connection-door.ts";
 import { createLoad, type Load } from "#gateway/limits/load.ts";
-import { createLocalBuckets } from "#gateway/limits/rate-buckets.ts";
+import { createLocalBuckets } from "#http/token-buckets.ts";
 import { createRateDoor, type RateDoor } from "#gateway/limits/rate-door.ts";
 import { createFallbackBuckets, createRedisBuckets } from "#gateway/limits/redis-buckets.ts";
-import type { GatewayParts } from "#gateway/service.ts";
+import type { GatewayParts } from "#gateway/gateway-parts.ts";
 
 /** What keeps one client, or all of them together, from taking more than there is. */
 export interface Limits {

@@ -1,5 +1,5 @@
 import type { PublicOrigins } from "#gateway/front-door/public-origins.ts";
-import type { GatewayParts } from "#gateway/service.ts";
+import type { GatewayParts } from "#gateway/gateway-parts.ts";
 import { createCachedSessionStore } from "#gateway/sessions/cached-session-store.ts";
 import { createDatabaseSessionStore } from "#gateway/sessions/database-session-store.ts";
 import { createRedisSessionStore } from "#gateway/sessions/redis-session-store.ts";
@@ -43,8 +43,8 @@ export const openSessions = async (
   const { config } = parts;
   const keys = createSessionKeys(parts.secrets);
   const records = createSessionRecords(parts);
-  const revocations = createRevocations({ ...parts, keys });
   const store = openStore(parts);
+  const revocations = createRevocations({ ...parts, store, keys });
   const cached = await createCachedSessionStore(store, parts.now);
   const feed = await cached.changes(changed, regained);
   const sessions = createSessions({

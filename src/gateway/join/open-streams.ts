@@ -1,8 +1,8 @@
 import type { AddressCount } from "#gateway/limits/address-count.ts";
-import type { GatewayParts } from "#gateway/service.ts";
+import type { GatewayParts } from "#gateway/gateway-parts.ts";
 import type { SessionChange } from "#gateway/sessions/session-store.ts";
 import { createRawStreams } from "#gateway/streams/raw-streams.ts";
-import { createRightChanges, type RightChanges } from "#gateway/streams/right-changes.ts";
+import { createConfigWatch, type ConfigWatch } from "#events/config-watch.ts";
 import { createStreamRegistry, type StreamRegistry } from "#gateway/streams/stream-registry.ts";
 
 /** The open streams of this process: those with words of ours, and raw ones; what ends one kind ends the other. */
@@ -10,7 +10,7 @@ export interface OpenStreams {
   /** Of sessions' event streams. */
   readonly registry: StreamRegistry;
   readonly raw: ReturnType<typeof createRawStreams>;
-  readonly rightChanges: RightChanges;
+  readonly rightChanges: ConfigWatch;
   sessionChanged(change: SessionChange): void;
   /** All of them look again whether they may go on. */
   recheck(): void;
@@ -19,6 +19,9 @@ export interface OpenStreams {
   /** What else still streams ends: answers that had time to finish, and did not. */
   cut(): void;
 }
+
+/** What a right to a stream hangs on. */
+const RIGHT_KINDS: ReadonlySet<string> = new Set(["policy", "graph", "delegation", "session"]);
 
 export const openStreams = (
   parts: Pick<GatewayParts, "config" | "metrics" | "bus" | "log" | "now">,
@@ -34,7 +37,7 @@ export const openStreams = (
   const relayed = createStreamRegistry({ perSession: config.streamsPerSession, total, ofAddress, counted: counting("relayed") });
   const raw = createStreamRegistry({ total, ofAddress, counted: counting("raw") });
   const both = [relayed, raw];
-  const rightChanges = createRightChanges(parts);
+  const rightChanges = createConfigWatch({ ...parts, kinds: RIGHT_KINDS });
   return {
     registry: relayed,
     raw: createRawStreams({ registry: raw, rightChanges, now }),

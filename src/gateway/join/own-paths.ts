@@ -13,19 +13,21 @@ import { createNetworks } from "#gateway/config.ts";
 import type { CsrfDoor } from "#gateway/csrf.ts";
 import type { DecideRoute } from "#gateway/decide-route.ts";
 import type { PublicOrigins } from "#gateway/front-door/public-origins.ts";
+import { readSchema } from "#gateway/inside/event-schema.ts";
 import { createHealth } from "#gateway/inside/health.ts";
-import { createHealthChecks, type HealthCheck } from "#gateway/inside/health-checks.ts";
+import { createHealthChecks, requireTaken } from "#gateway/inside/health-checks.ts";
 import { createMetricsExposition } from "#gateway/inside/metrics-exposition.ts";
-import { requireReadyPdp } from "#gateway/inside/pdp-readiness.ts";
+import { requireReady, requireReadyPdp } from "#gateway/inside/service-readiness.ts";
 import { createMetricsIngestion } from "#gateway/inside/public-metrics.ts";
 import { createTokenEndpoint } from "#gateway/inside/token-endpoint.ts";
 import { createWellKnown } from "#gateway/inside/well-known.ts";
 import type { RateDoor } from "#gateway/limits/rate-door.ts";
 import type { Recogniser } from "#gateway/recognise.ts";
-import type { GatewayParts } from "#gateway/service.ts";
+import type { GatewayParts } from "#gateway/gateway-parts.ts";
+import { sessionAudiences } from "#gateway/routes/route-table.ts";
 import type { WebClient } from "#gateway/web-client/web-client.ts";
 import type { OpenedSessions } from "./open-sessions.ts";
-import type { RoutesInForce } from "./routes-in-force.ts";
+import type { RoutesInForce } from "#gateway/routes-in-force/routes-in-force.ts";
 
 export interface OwnPathsParts {
   readonly origins: PublicOrigins;
@@ -38,8 +40,10 @@ export interface OwnPathsParts {
   readonly decide: DecideRoute;
   readonly webClient: WebClient;
   readonly isDraining: () => boolean;
-  readonly answersCrud: HealthCheck;
 }
+
+/** What health asks of besides services that rows lead to. */
+const ownParts: ReadonlySet<string> = new Set(["identity_provider", "pdp", "kafka"]);
 
 /** The gateway's own paths: sign-in and out, health, metrics, public documents, the web client's files. */
 export const createOwnPaths = (parts: GatewayParts, opened: OwnPathsParts): BuiltIns => {
@@ -53,19 +57,26 @@ export const createOwnPaths = (parts: GatewayParts, opened: OwnPathsParts): Buil
     records,
     cookies,
     transactions: createTransactions(parts.secrets, now),
+    audiences: () => sessionAudiences(routes.table),
     requireStore: () => store.ready(),
     isFirstUse: once.isFirstUse,
   };
   const signOut = { ...parts, sessions, recogniser, cookies, csrf, postLogoutPath: config.postLogoutPath };
-  const checks = createHealthChecks(
+  const stores = createHealthChecks(
+    { database: () => parts.database.ready(), ...(redis && { redis: () => redis.ready() }) },
+    { keptMs: 500, now },
+  );
+  const others = createHealthChecks(
     {
-      database: () => parts.database.ready(),
-      ...(redis === undefined ? {} : { redis: () => redis.ready() }),
       identity_provider: () => parts.oidc.ready(),
       pdp: (signal) => requireReadyPdp(routes.peerOf("pdp"), signal),
-      crud: opened.answersCrud,
+      crud: (signal) => requireReady(routes.peerOf("crud"), signal),
+      membership: (signal) => requireReady(routes.peerOf("membership"), signal),
+      secrets: (signal) => requireReady(routes.peerOf("secrets"), signal),
+      ...(parts.backlog && { kafka: requireTaken(parts.backlog) }),
     },
-    now,
+    // What no row leads to is no part of this house.
+    { keptMs: 3000, now, isAsked: (name) => ownParts.has(name) || routes.table.services.has(name) },
   );
   const verify = {
     table: () => routes.table,
@@ -90,9 +101,10 @@ export const createOwnPaths = (parts: GatewayParts, opened: OwnPathsParts): Buil
       verify: createVerify(verify),
       token: createTokenEndpoint(parts.tokenExchange),
       health: createHealth({
-        checks,
-        store,
-        ...(redis === undefined ? {} : { redis }),
+        stores,
+        others,
+        hasRedis: redis !== undefined,
+        sessionStore: config.sessionStore,
         hearsChanges: opened.sessions.hearsChanges,
         isDraining: opened.isDraining,
         version: parts.version,
@@ -112,6 +124,7 @@ export const createOwnPaths = (parts: GatewayParts, opened: OwnPathsParts): Buil
         isRouted: (path) => routes.table.find(path)?.routes.some(({ row }) => row.methods.includes("POST")) === true,
         now,
       }),
+      eventSchema: readSchema,
       asset: ({ inbound, captures }) => opened.webClient.asset(captures.get("path") ?? "", inbound),
     }),
   );

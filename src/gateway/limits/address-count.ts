@@ -1,4 +1,4 @@
-import { networkOf } from "./client-address.ts";
+import { siteOf } from "./client-address.ts";
 
 /** How much each address holds at this moment. */
 export interface AddressCount {
@@ -33,7 +33,7 @@ export const createAddressCount = (most: number, isExempt: (address: string) => 
   return {
     enter: (address) => {
       if (most === 0 || isExempt(address)) return nothing;
-      const network = networkOf(address);
+      const network = siteOf(address);
       const known = counts.get(network);
       const count = known ?? { held: 0 };
       if (known === undefined) {
@@ -47,7 +47,7 @@ export const createAddressCount = (most: number, isExempt: (address: string) => 
         isHeld = false;
       };
     },
-    isOver: (address) => most !== 0 && !isExempt(address) && (counts.get(networkOf(address))?.held ?? 0) > most,
+    isOver: (address) => most !== 0 && !isExempt(address) && (counts.get(siteOf(address))?.held ?? 0) > most,
   };
 };
 

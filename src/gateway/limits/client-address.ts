@@ -28,7 +28,7 @@ export const createClientAddress =
   };
 
 /** What one client holds: an IPv4 address, or the /64 that every IPv6 network gives to one site. */
-export const networkOf = (address: string): string => {
+export const siteOf = (address: string): string => {
   if (isIP(address) !== 6) return address;
   const { address: short } = new SocketAddress({ address, family: "ipv6" });
   const [left = "", right] = short.split("%")[0]?.split("::") ?? [];

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { test, type TestContext } from "node:test";
-import type { RateBuckets } from "./rate-buckets.ts";
+import type { RateBuckets } from "#http/token-buckets.ts";
 
 /** What every adapter of `RateBuckets` must do; `open` gives two clients of the same buckets. */
 export const testRateBuckets = (

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createLocalBuckets, stepBucket } from "./rate-buckets.ts";
+import { createLocalBuckets, stepBucket } from "#http/token-buckets.ts";
 import { testRateBuckets } from "./rate-buckets.contract.ts";
 import { openRedis } from "#store/redis.ts";
 import { silentLog } from "#telemetry/log.ts";
@@ -10,7 +10,7 @@ import { requireProgram } from "#testing/programs.ts";
 import { startRedisServer } from "#testing/redis-server.ts";
 import { createFallbackBuckets, createRedisBuckets } from "./redis-buckets.ts";
 import { defaultRates, parseRates } from "./rate-classes.ts";
-import { createClientAddress, networkOf } from "./client-address.ts";
+import { createClientAddress, siteOf } from "./client-address.ts";
 
 testRateBuckets("local buckets", async () => {
   const buckets = createLocalBuckets();
@@ -173,4 +173,4 @@ for (const [address, network] of [
   ["::1", "0:0:0:0::/64"],
   ["fe80::1%eth0", "fe80:0:0:0::/64"],
 ] as const)
-  test(`${address} belongs to ${network}`, () => assert.equal(networkOf(address), network));
+  test(`${address} belongs to ${network}`, () => assert.equal(siteOf(address), network));

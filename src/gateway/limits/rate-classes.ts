@@ -1,14 +1,10 @@
 import { z } from "zod";
+import type { Rate } from "#http/token-buckets.ts";
 
 /** Classes of requests that share a limit. What is counted, and for whom, is said in `rate-door.ts`. */
 export const rateClasses = ["login", "anonymous", "ingest", "session", "bearer"] as const;
 export type RateClass = (typeof rateClasses)[number];
 
-/** So many requests a second in the long run, and so many at once. */
-export interface Rate {
-  readonly perSecond: number;
-  readonly burst: number;
-}
 export type Rates = Readonly<Record<RateClass, Rate>>;
 
 export const defaultRates: Rates = {

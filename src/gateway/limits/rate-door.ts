@@ -1,12 +1,14 @@
 import { createHash } from "node:crypto";
+import { createRecent } from "#http/recent.ts";
+import type { Rate, RateBuckets, Taken } from "#http/token-buckets.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
+import { frontDoorProblem } from "#gateway/front-door/front-door-problem.ts";
 import type { Inbound } from "#gateway/front-door/inbound.ts";
 import type { Recognised } from "#gateway/recognise.ts";
-import { networkOf } from "./client-address.ts";
-import type { RateBuckets, Taken } from "./rate-buckets.ts";
-import type { Rate, RateClass, Rates } from "./rate-classes.ts";
+import { siteOf } from "./client-address.ts";
+import type { RateClass, Rates } from "./rate-classes.ts";
 
 /** Classes that count by the client's address; the other two by who was recognised. */
 export type AddressClass = Exclude<RateClass, "session" | "bearer">;
@@ -32,7 +34,6 @@ export interface RateDoor {
 
 /** What is remembered of an address from which credentials were refused. */
 interface Suspect {
-  readonly forgetAt: number;
   readonly blockedUntil: number;
   /** Digests of credentials from there that were good meanwhile: their owners do not suffer for their neighbour. */
   readonly good: Set<string>;
@@ -61,12 +62,12 @@ const isRefusal = (error: unknown): boolean => error instanceof Problem && (erro
 /** The limit door: how often a client may ask. */
 export const createRateDoor = (parts: RateDoorParts): RateDoor => {
   const now = parts.now ?? (() => performance.now());
-  const suspects = new Map<string, Suspect>();
+  const suspects = createRecent<Suspect>(MOST_SUSPECTS, () => new Date(now()));
 
   const refusal = (name: RateClass, rate: Rate, waitMs: number, who?: Recognised): Problem => {
     parts.metrics.count("bff_rate_limit_violations_total", { client_id: violator(name, who) });
     const seconds = Math.max(1, Math.ceil(waitMs / 1000));
-    return new Problem("rate_limited", {
+    return frontDoorProblem("rate_limited", {
       headers: {
         "retry-after": String(seconds),
         ratelimit: `"${name}";r=0;t=${seconds}`,
@@ -89,21 +90,11 @@ export const createRateDoor = (parts: RateDoorParts): RateDoor => {
       : guardTaken(taken, inbound, name, who);
   };
 
-  const suspectOf = (network: string): Suspect | undefined => {
-    const held = suspects.get(network);
-    if (held === undefined || held.forgetAt > now()) return held;
-    suspects.delete(network);
-    return undefined;
-  };
-
   /** One more refused credential from there. Throws `rate_limited` when it was one too many. */
   const chargeRefused = async (inbound: Inbound, network: string): Promise<void> => {
     const remember = (blockedUntil: number): void => {
-      const good = suspectOf(network)?.good ?? new Set<string>();
-      suspects.delete(network);
-      const [oldest] = suspects.keys();
-      if (suspects.size >= MOST_SUSPECTS && oldest !== undefined) suspects.delete(oldest);
-      suspects.set(network, { forgetAt: now() + SUSPECT_MS, blockedUntil, good });
+      const good = suspects.get(network)?.good ?? new Set<string>();
+      suspects.set(network, { blockedUntil, good }, now() + SUSPECT_MS);
     };
     try {
       const { retryAfterMs } = await take(inbound, "anonymous", `anonymous:${network}`);
@@ -120,7 +111,7 @@ export const createRateDoor = (parts: RateDoorParts): RateDoor => {
   };
 
   const requireByAddress: RateDoor["requireByAddress"] = async (inbound, name) => {
-    await take(inbound, name, `${name}:${networkOf(inbound.clientAddress)}`);
+    await take(inbound, name, `${name}:${siteOf(inbound.clientAddress)}`);
   };
 
   return {
@@ -134,8 +125,8 @@ export const createRateDoor = (parts: RateDoorParts): RateDoor => {
         await requireByAddress(inbound, name);
         return recognise();
       }
-      const network = networkOf(inbound.clientAddress);
-      const suspect = suspectOf(network);
+      const network = siteOf(inbound.clientAddress);
+      const suspect = suspects.get(network);
       guardStranger(inbound, suspect);
       let who: R;
       try {

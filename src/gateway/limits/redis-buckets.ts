@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { redisScript, type Redis } from "#store/redis.ts";
-import type { RateBuckets, Taken } from "./rate-buckets.ts";
+import type { RateBuckets, Taken } from "#http/token-buckets.ts";
 
 /**
  * `stepBucket` on Redis, by Redis' own clock: all replicas share one bucket, and no two requests read the same token.

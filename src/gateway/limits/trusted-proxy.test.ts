@@ -3,7 +3,7 @@ import { test, type TestContext } from "node:test";
 import { createSessionKeys } from "#gateway/sessions/session-keys.ts";
 import { openOtlp } from "#telemetry/otlp.ts";
 import { silentLog } from "#telemetry/log.ts";
-import { openTelemetry } from "#telemetry/telemetry.ts";
+import { openTelemetry } from "#telemetry/open-telemetry.ts";
 import type { Tracing } from "#telemetry/tracing.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { sharedDatabase, testGateway } from "#testing/gateway.ts";

@@ -9,7 +9,7 @@ import type { Route } from "#gateway/routes/route-table.ts";
  */
 export const mintAuthorization = async (identity: HouseIdentity, route: Route, who: Recognised): Promise<string | undefined> => {
   if (who.kind === "none" || route.target.kind !== "service" || !route.target.service.isHouse) return undefined;
-  const audience = route.row.token_policy?.audience ?? route.target.service.audience;
+  const audience = route.tokenTarget?.audience;
   if (audience === undefined) return undefined;
   const limit = route.row.token_policy?.scopes;
   const { asker } = who;
@@ -18,10 +18,10 @@ export const mintAuthorization = async (identity: HouseIdentity, route: Route, w
     tenant: asker.tenant,
     scopes: limit === undefined ? asker.scopes : [...asker.scopes].filter((scope) => limit.includes(scope)),
     amr: asker.amr,
-    ...(who.kind === "bearer" ? { actors: who.caller.actors } : {}),
-    ...(asker.clientId === undefined ? {} : { clientId: asker.clientId }),
-    ...(asker.acr === undefined ? {} : { acr: asker.acr }),
-    ...(asker.authTime === undefined ? {} : { authTime: asker.authTime }),
+    actors: who.kind === "bearer" ? who.caller.actors : undefined,
+    clientId: asker.clientId,
+    acr: asker.acr,
+    authTime: asker.authTime,
   });
   return `Bearer ${token}`;
 };

@@ -22,12 +22,12 @@ const jitterMs = (): number => 10 + Math.random() * 40;
  * tried once more, elsewhere if there is an elsewhere: what was never sent always, the rest only where twice is the same as
  * once; nothing of which a byte was answered.
  */
-export const createHttpUpstream = async (service: RouteService, connectMs: number): Promise<Upstream> => {
-  const instances = await createInstances(service, connectMs);
+export const createHttpUpstream = async (service: RouteService, connectMs: number, houseCa?: readonly string[]): Promise<Upstream> => {
+  const instances = await createInstances(service, connectMs, houseCa);
   const budget = createRetryBudget(service.pool);
 
   const attempt = async (call: UpstreamCall, except?: Instance): Promise<Attempt> => {
-    const asked = { isStream: call.isStream, signal: call.signal, ...(except === undefined ? {} : { except }) };
+    const asked = { isStream: call.isStream, signal: call.signal, except };
     const given = instances.lease(asked);
     const { instance, release } = given instanceof Promise ? await given : given;
     const pool = call.isStream ? instance.streams : instance.requests;

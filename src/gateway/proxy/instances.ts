@@ -46,9 +46,10 @@ const QUEUED_MS = 1000;
 const REST_MS = 5000;
 const FAILURES_IN_ROW = 3;
 
-const openInstances = async (service: RouteService, connectMs: number): Promise<readonly Instance[]> => {
+const openInstances = async (service: RouteService, connectMs: number, houseCa?: readonly string[]): Promise<readonly Instance[]> => {
   const read = async (file: string | undefined) => (file === undefined ? undefined : readFile(file));
-  const [ca, cert, key] = await Promise.all([read(service.caFile), read(service.clientCertFile), read(service.clientKeyFile)]);
+  const [own, cert, key] = await Promise.all([read(service.caFile), read(service.clientCertFile), read(service.clientKeyFile)]);
+  const ca = own ?? (service.isHouse && houseCa !== undefined ? [...houseCa] : undefined);
   const open = (origin: string, connections: number | null) =>
     new Pool(origin, {
       connections,
@@ -58,9 +59,9 @@ const openInstances = async (service: RouteService, connectMs: number): Promise<
       bodyTimeout: 0,
       connect: {
         timeout: connectMs,
-        ...(ca === undefined ? {} : { ca }),
-        ...(cert === undefined ? {} : { cert }),
-        ...(key === undefined ? {} : { key }),
+        ca,
+        cert,
+        key,
       },
     });
   return service.baseUrls.map((text) => {
@@ -78,8 +79,8 @@ const openInstances = async (service: RouteService, connectMs: number): Promise<
 };
 
 /** The instances of a service, with `pool` places each and one queue of `queue` before them. */
-export const createInstances = async (service: RouteService, connectMs: number): Promise<Instances> => {
-  const all = await openInstances(service, connectMs);
+export const createInstances = async (service: RouteService, connectMs: number, houseCa?: readonly string[]): Promise<Instances> => {
+  const all = await openInstances(service, connectMs, houseCa);
   const waiting = new Set<{ readonly options: LeaseOptions; readonly take: (lease: Lease) => void }>();
 
   const load = (instance: Instance, isStream: boolean): number => (isStream ? instance.openStreams : instance.inFlight);

@@ -59,12 +59,12 @@ const counted = (
 export const meterBody = async (
   body: InboundBody | undefined,
   limit: number,
-  alreadyRead: Uint8Array | undefined,
+  alreadyRead: Uint8Array<ArrayBuffer> | undefined,
   watch: BodyWatch,
 ): Promise<UpstreamBody> => {
   if (alreadyRead !== undefined) {
     if (alreadyRead.byteLength > limit) throw new Problem("body_too_large");
-    return { content: new Uint8Array(alreadyRead), failure: noFailure };
+    return { content: alreadyRead, failure: noFailure };
   }
   if (body === undefined) return { content: undefined, failure: noFailure };
   if ((body.length ?? 0) > limit) throw new Problem("body_too_large");

@@ -25,6 +25,8 @@ export interface UpstreamsParts {
   readonly peers: Partial<Record<ServiceName, Peer>>;
   /** Where the services are that the gateway itself asks, should the table not name them. */
   readonly serviceUrls: Readonly<Record<"pdp" | "crud", string>>;
+  /** Authorities (PEM texts) of the house's services, where a service names none of its own; absent: the system's. */
+  readonly houseCa?: readonly string[];
   readonly metrics: Metrics;
   readonly tracing?: Tracing;
 }
@@ -67,7 +69,7 @@ const breaking = (upstream: Upstream, service: RouteService, metrics: Metrics): 
     metrics,
     isFailure: isUpstreamFault,
     refuse: () => new Problem("upstream_unavailable", { detail: "It rests after failures.", headers: { "retry-after": "5" } }),
-    ...(service.isHouse ? {} : { isFailedAnswer: (answer) => isGatewayStatus((answer as Answer).status) }),
+    isFailedAnswer: service.isHouse ? undefined : (answer) => isGatewayStatus((answer as Answer).status),
   });
   return { ...upstream, send: (call) => breaker.run(() => upstream.send(call)) };
 };
@@ -79,7 +81,8 @@ export const openUpstreams = async (table: RouteTable, parts: UpstreamsParts): P
   const byName = new Map<string, Upstream>();
   for (const [name, service] of services) {
     const peer = service.isHouse ? (parts.peers as Record<string, Peer | undefined>)[name] : undefined;
-    const opened = peer === undefined ? await createHttpUpstream(service, connectMsOf(table, name)) : peerUpstream(name, peer);
+    const opened =
+      peer === undefined ? await createHttpUpstream(service, connectMsOf(table, name), parts.houseCa) : peerUpstream(name, peer);
     byName.set(name, breaking(opened, service, parts.metrics));
   }
   // A question to the decision point changes nothing but its records: it may be asked twice.

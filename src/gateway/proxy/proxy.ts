@@ -31,7 +31,7 @@ export interface ProxyCall {
   readonly captures: ReadonlyMap<string, string>;
   readonly who: Recognised;
   /** The body, where a door had to read it. */
-  readonly body: Uint8Array | undefined;
+  readonly body: Uint8Array<ArrayBuffer> | undefined;
 }
 
 export interface OpenOptions {
@@ -80,7 +80,8 @@ export const createProxy = (parts: ProxyParts): Proxy => {
     identityHeaders(who, headers);
     const traceparent = parts.tracing?.traceparent();
     if (traceparent !== undefined) headers.set("traceparent", traceparent);
-    const authorization = await parts.authorization.authorize(route, who);
+    const own = route.row.own_credential ? inbound.headers.get("authorization") : undefined;
+    const authorization = own ?? (await parts.authorization.authorize(route, who));
     if (authorization !== undefined) headers.set("authorization", authorization);
     return headers;
   };

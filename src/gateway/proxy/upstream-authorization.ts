@@ -3,8 +3,7 @@ import type { HouseIdentity } from "#authn/house-identity.ts";
 import type { OidcClient, ProviderTokens } from "#authn/oidc-client.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Recognised } from "#gateway/recognise.ts";
-import type { RouteService } from "#gateway/routes/route-service.ts";
-import type { Route } from "#gateway/routes/route-table.ts";
+import type { Route, TokenTarget } from "#gateway/routes/route-table.ts";
 import type { SessionKeys } from "#gateway/sessions/session-keys.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import { audiencesOf, guardExchanged, guardOwn, readClaims, type TokenSubject, type TokenWish } from "./exchanged-token.ts";
@@ -52,12 +51,11 @@ export const createUpstreamAuthorization = (parts: UpstreamAuthorizationParts): 
     return token;
   };
 
-  const passOn = (route: Route, policy: Policy, service: RouteService, who: Recognised): string => {
+  const passOn = (route: Route, { audience }: TokenTarget, who: Recognised): string => {
     const token = requireToken(who);
     // That a bearer's token names one of the audiences that the row lists was checked when it came.
     if (who.kind === "bearer" && route.row.bearer?.audiences !== undefined) return token;
     const claims = readClaims(token);
-    const audience = policy.audience ?? service.audience;
     if (claims === undefined || audience === undefined || !audiencesOf(claims).includes(audience))
       throw none(who, "The token is not for this service.");
     return token;
@@ -82,14 +80,13 @@ export const createUpstreamAuthorization = (parts: UpstreamAuthorizationParts): 
     subjectOf: oidc.subjectOf,
   });
 
-  const obtain = async (policy: Policy, service: RouteService, who: Recognised): Promise<string> => {
-    const audience = policy.audience ?? service.audience;
+  const obtain = async (policy: Policy, { service, audience }: TokenTarget, who: Recognised): Promise<string> => {
     if (audience === undefined) throw new Problem("upstream_auth_failed");
     const wish: TokenWish = { audience, scopes: policy.scopes?.toSorted(), houseAudiences: parts.houseAudiences };
-    const target = [policy.mode, service.name, audience, ...(wish.scopes ?? ["*"])];
+    const target = [policy.mode, service, audience, ...(wish.scopes ?? ["*"])];
     const ttlSeconds = policy.cache_ttl;
     if (policy.mode === "service_token")
-      return cache.get({ key: target, service: service.name, sessionRef: undefined, ttlSeconds }, () =>
+      return cache.get({ key: target, service, sessionRef: undefined, ttlSeconds }, () =>
         issued("client_credentials", async () => {
           const tokens = await oidc.clientCredentials(wish);
           guardOwn(tokens, wish);
@@ -103,7 +100,7 @@ export const createUpstreamAuthorization = (parts: UpstreamAuthorizationParts): 
         ? ["session", who.record.issuer, who.record.ref, String(who.record.tokenGeneration)]
         : ["bearer", who.caller.issuer, createHash("sha256").update(subjectToken).digest("base64url")];
     const sessionRef = who.kind === "session" ? who.record.ref : undefined;
-    return cache.get({ key: [...owner, ...target], service: service.name, sessionRef, ttlSeconds }, () =>
+    return cache.get({ key: [...owner, ...target], service, sessionRef, ttlSeconds }, () =>
       issued("token_exchange", async () => {
         const tokens = await oidc.exchange({ ...wish, subjectToken });
         guardExchanged(tokens, wish, subjectOf(who, subjectToken));
@@ -118,8 +115,9 @@ export const createUpstreamAuthorization = (parts: UpstreamAuthorizationParts): 
       const { service } = route.target;
       if (service.isHouse) return mintAuthorization(parts.identity, route, who);
       const policy = route.row.token_policy;
-      if (policy === undefined) return undefined;
-      const token = policy.mode === "session_passthrough" ? passOn(route, policy, service, who) : await obtain(policy, service, who);
+      if (policy === undefined || route.tokenTarget === undefined) return undefined;
+      const token =
+        policy.mode === "session_passthrough" ? passOn(route, route.tokenTarget, who) : await obtain(policy, route.tokenTarget, who);
       return `Bearer ${token}`;
     },
     forget: (sessionRef) => cache.forget(sessionRef),

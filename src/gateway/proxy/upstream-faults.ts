@@ -1,8 +1,8 @@
 import { Problem, type ProblemCode } from "#contract/problem.ts";
+import { untrustedCode } from "#http/trusting-fetch.ts";
 import { ExchangeFailure } from "./exchange.ts";
 import type { UpstreamCall } from "./upstream.ts";
 
-const untrusted = /^(?:CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|ERR_TLS_|ERR_SSL_|ERR_OSSL_|EPROTO$|HOSTNAME_MISMATCH$)/;
 const malformed = /^(?:HPE_|UND_ERR_(?:RESPONSE|RES_|HEADERS_OVERFLOW))/;
 const repeatable: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 
@@ -22,7 +22,7 @@ export const problemOfFailure = (failure: unknown, call: UpstreamCall): unknown 
   if (cause instanceof Problem) return cause;
   const { code: given, name } = cause as { code?: unknown; name?: unknown };
   const code = typeof given === "string" ? given : "";
-  if (untrusted.test(code) && !failure.wasAnswered) return new Problem("upstream_tls_failed", { cause });
+  if (untrustedCode(cause) !== undefined && !failure.wasAnswered) return new Problem("upstream_tls_failed", { cause });
   if (!failure.wasSent) return new Problem("upstream_unavailable", { cause });
   if (malformed.test(code) || name === "HTTPParserError" || cause instanceof TypeError)
     return new Problem("upstream_bad_response", { cause });

@@ -1,5 +1,6 @@
 import type { Metrics } from "#telemetry/metrics.ts";
 import { HeaderLines, type AnswerHeaders } from "#gateway/answer.ts";
+import { isForwardingName, plainName } from "#http/forwarding-names.ts";
 import type { Inbound } from "#gateway/front-door/inbound.ts";
 import type { Recognised } from "#gateway/recognise.ts";
 
@@ -28,34 +29,10 @@ const identityPrefixes = [
   "cf-access",
 ] as const;
 
-/** Names that change what a request means or where it came from. */
-const strippedPrefixes = [
-  "x-forwarded",
-  "x-real-ip",
-  "x-rewrite",
-  "x-http-method",
-  "x-method-override",
-  "x-csrf",
-  "proxy-",
-  "x-accel-",
-  "x-sendfile",
-  "x-middleware-",
-] as const;
+/** Names that change what a request means, besides those that tell of one (`isForwardingName`). */
+const strippedPrefixes = ["x-csrf", "proxy-", "x-accel-", "x-sendfile", "x-middleware-"] as const;
 
 const strippedNames: ReadonlySet<string> = new Set([
-  "forwarded",
-  "via",
-  // other words for where it came from
-  "client-ip",
-  "true-client-ip",
-  "x-client-ip",
-  "x-cluster-client-ip",
-  "cf-connecting-ip",
-  "fastly-client-ip",
-  "x-host",
-  "x-scheme",
-  "x-url-scheme",
-  "front-end-https",
   "cookie",
   "authorization",
   "expect",
@@ -81,15 +58,13 @@ const strippedNames: ReadonlySet<string> = new Set([
 
 const NAME = /^[A-Za-z0-9-]+$/;
 
-/** How a careless server would spell the name to itself. */
-const normal = (name: string): string => name.replace(/[_.]/g, "-");
-
 type Fate = "passed" | "removed" | "identity";
 
 const judge = (name: string): Fate => {
-  const plain = normal(name);
+  const plain = plainName(name);
   if (identityPrefixes.some((prefix) => plain.startsWith(prefix))) return "identity";
-  const isRemoved = !NAME.test(name) || strippedNames.has(plain) || strippedPrefixes.some((prefix) => plain.startsWith(prefix));
+  const isRemoved =
+    !NAME.test(name) || isForwardingName(plain) || strippedNames.has(plain) || strippedPrefixes.some((prefix) => plain.startsWith(prefix));
   return isRemoved ? "removed" : "passed";
 };
 

@@ -7,7 +7,7 @@ import { defaultAssuranceMap } from "#authn/assurance.ts";
 import { createBearerVerifier } from "#authn/bearer.ts";
 import { remoteIssuer } from "#authn/issuer-keys.ts";
 import { createOidcClient } from "#authn/oidc.ts";
-import type { GatewayParts } from "#gateway/service.ts";
+import type { GatewayParts } from "#gateway/gateway-parts.ts";
 import { createSessionKeys } from "#gateway/sessions/session-keys.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { testDatabase } from "#testing/database.ts";
@@ -22,6 +22,7 @@ import { createMetrics } from "#telemetry/metrics.ts";
 const database = sharedDatabase();
 const A = "https://a.example";
 const B = "https://b.example";
+const C = "https://reports.example";
 
 /** Audience of the foreign provider's own tokens. */
 const HOME = "https://api.foreign.test";
@@ -39,7 +40,10 @@ const tableOf = (url: string): string => {
 services:
   a: { base_urls: ["${url}"], audience: "${A}" }
   b: { base_urls: ["${url}"], audience: "${B}" }
+  bare: { base_urls: ["${url}"] }
+audiences: ["${C}"]
 routes:
+${row("canary", "bare", "mode: on_behalf_of, scopes: [read], service: a")}${row("canary-own", "bare", "mode: service_token, scopes: [read], service: b")}${row("canary-pass", "bare", "mode: session_passthrough, service: a")}${row("reports", "bare", `mode: on_behalf_of, scopes: [read], service: reports, audience: "${C}"`)}${row("reports-a", "a", `mode: on_behalf_of, scopes: [read], service: reports, audience: "${C}"`)}${row("named-a", "a", `mode: on_behalf_of, scopes: [read], service: reports`)}
 ${row("none", "a", "")}${row("pass", "a", "mode: session_passthrough")}${row("service", "a", "mode: service_token, scopes: [read]")}${row("a", "a", "mode: on_behalf_of, scopes: [read]")}${row("a-write", "a", "mode: on_behalf_of, scopes: [write]")}${row("a-both", "a", "mode: on_behalf_of, scopes: [write, read]")}${row("a-same", "a", "mode: on_behalf_of, scopes: [read, write]")}${row("b", "b", "mode: on_behalf_of, scopes: [read]")}${row("short", "b", "mode: on_behalf_of, scopes: [read], cache_ttl: 5")}${row("all", "a", "mode: on_behalf_of")}${row("bearer", "a", "mode: session_passthrough", "bearer", `, bearer: { audiences: ["${A}"] }`)}${row("bearer-a", "a", "mode: on_behalf_of, scopes: [read]", "bearer", `, bearer: { audiences: ["${HOME}"] }`)}${row("bearer-b", "b", "mode: on_behalf_of, scopes: [read]", "bearer", `, bearer: { audiences: ["${HOME}"] }`)}${row("bearer-own", "a", "mode: session_passthrough", "bearer")}`;
 };
 
@@ -342,6 +346,52 @@ test("a token is passed on only to whom it is for, and while it is good", async 
   assert.equal(await get("bearer", forA), 200);
   assert.equal(last().token, forA);
   assert.equal(await get("bearer-own", forHouse), "401 no_token_available", "a token for the house leaves it for nobody");
+});
+
+test("a policy's service is the key of whom the token is for, whichever upstream the row has", async (t) => {
+  const op = await foreignProvider(t);
+  const { made, get, last } = await setUp(t, op);
+  const ben = await person(op, made, "ben");
+  for (const [row, audience, exchanged] of [
+    ["canary", A, 1],
+    ["a", A, 1],
+    ["canary-own", B, 1],
+    ["reports", C, 2],
+    ["reports-a", C, 2],
+    ["named-a", A, 3],
+  ] as const) {
+    assert.equal(await get(row, ben), 200, row);
+    assert.deepEqual([decodeJwt(last().token).aud, decodeJwt(last().token)["scope"]], [audience, "read"], row);
+    assert.equal(
+      op.asked.filter((asked) => asked["subject_token"] !== undefined).length,
+      exchanged,
+      "one token for one key, audience and scopes",
+    );
+  }
+  const forA = await made.identity.tokenFor({ sub: "person:ben", tenant: "tenant:acme", scopes: [] }, A);
+  assert.equal(await get("canary-pass", await made.signIn("person:ben", { accessToken: forA })), 200);
+  assert.equal(await get("canary-pass", ben), "401 no_token_available");
+});
+
+test("the embedded provider makes a session's token for the services that rows pass it on to, and for none of the house", async (t) => {
+  const op = await testIssuer(t, await testDatabase(t, [...gatewayRooms, "authn"]));
+  const { made, get, last } = await setUp(t, op);
+  const who = visitor(op);
+  const { tokens } = await signIn(who, "ben", { audiences: [A, "reports of ben#1"] });
+  const ben = await made.signIn("person:ben", { accessToken: tokens.accessToken });
+  const { aud, scope } = decodeJwt(tokens.accessToken);
+  assert.deepEqual(aud, [A, "reports of ben#1", op.url]);
+  assert.equal(await get("pass", ben), 200);
+  assert.equal(last().token, tokens.accessToken, "unchanged");
+  assert.equal(await get("all", ben), 200, "it is exchanged all the same");
+  assert.deepEqual([[decodeJwt(last().token).aud].flat(), decodeJwt(last().token)["scope"]], [[A], scope]);
+  const refreshed = await who.client.refresh(tokens.refreshToken ?? "");
+  assert.deepEqual(refreshed.kind === "tokens" && decodeJwt(refreshed.tokens.accessToken).aud, aud);
+  for (const house of Object.values(testAudiences))
+    await assert.rejects(
+      made.identity.verifierFor(house)(new Request("http://x/", { headers: { authorization: `Bearer ${tokens.accessToken}` } })),
+      { code: "invalid_token" },
+    );
 });
 
 test("the embedded provider exchanges for services outside and for none of the house", async (t) => {

@@ -30,7 +30,9 @@ export const candidatesOf = (table: RouteTable, path: string, method: string, ho
   const listed = (route: Route): boolean => (route.row.methods as string[]).includes(method === "HEAD" ? "GET" : method);
   return [
     ...best.map((route) => view(route, listed(route) ? "the other credential chooses it" : `does not take ${method}`)),
-    ...others.map((route) => view(route, `${best[0]?.row.path ?? ""} is more specific`)),
+    ...others.map((route) =>
+      view(route, best[0] === undefined ? "a narrower row has this path without its slash" : `${best[0].row.path} is more specific`),
+    ),
   ];
 };
 

@@ -2,19 +2,20 @@ import { Problem } from "#contract/problem.ts";
 import type { ExplainRequest, Explanation } from "#contract/routes.ts";
 import { asProblem } from "#http/problem-body.ts";
 import { verdictOf } from "#gateway/auth/verdict.ts";
-import { evaluationOf, type Asker, type Decider } from "#pdp/decide.ts";
+import { evaluationOf, type Asker, type Decider } from "#decide/decider.ts";
 import { parseForwarded, requireForwardRow } from "#gateway/auth/forwarded-request.ts";
 import { requireHandler, type BuiltIns } from "#gateway/built-in.ts";
+import { offerBearer } from "#gateway/challenge.ts";
 import { canonicalise, guardMarks } from "#gateway/canonical-path.ts";
 import { MAX_DECIDED_BODY_BYTES } from "#gateway/decide-route.ts";
 import type { Inbound } from "#gateway/front-door/inbound.ts";
 import type { PublicOrigins } from "#gateway/front-door/public-origins.ts";
 import { upstreamPath } from "#gateway/proxy/proxy.ts";
-import { readBytes } from "#gateway/read-body.ts";
+import { readBody } from "#gateway/read-body.ts";
 import { clientOf, guardBearer, type Recogniser } from "#gateway/recognise.ts";
 import type { RevealDoor } from "#gateway/reveal-door.ts";
 import { endsSession } from "#gateway/end-by-decision.ts";
-import { askOfRoute, decideRouteQuestion, routeRefusal } from "#gateway/route-question.ts";
+import { askOfRoute, metByRow } from "#gateway/route-question.ts";
 import { allowOf, chooseRoute, guardDeleteBody, requireRows } from "#gateway/routes/choose-route.ts";
 import { capturesOf, type Route, type RouteHit, type RouteTable } from "#gateway/routes/route-table.ts";
 import type { WebClient } from "#gateway/web-client/web-client.ts";
@@ -34,7 +35,6 @@ import {
 import { imagineRequest } from "./imagined-request.ts";
 
 export interface ExplainParts {
-  readonly now: () => Date;
   /** The table of this moment. */
   readonly table: () => RouteTable;
   readonly origins: PublicOrigins;
@@ -45,7 +45,6 @@ export interface ExplainParts {
   readonly decider: Decider;
   readonly sessionScopes: readonly string[];
   readonly firstPartyClients: ReadonlySet<string>;
-  readonly publicOrigin: string;
 }
 
 export type ExplainRoute = (ask: ExplainRequest, viewer: ExplainViewer) => Promise<Explanation>;
@@ -56,10 +55,10 @@ const refusalView = (problem: Problem): Explanation["answer"] => {
     outcome: "refused",
     status: problem.status,
     code: problem.code,
-    ...(detail === undefined ? {} : { detail }),
-    ...(errors === undefined ? {} : { errors: errors.map((fault) => ({ ...fault })) }),
-    ...(headers?.["allow"] === undefined ? {} : { allow: headers["allow"] }),
-    ...(headers?.["www-authenticate"] === undefined ? {} : { www_authenticate: headers["www-authenticate"] }),
+    detail,
+    errors: errors?.map((fault) => ({ ...fault })),
+    allow: headers?.["allow"],
+    www_authenticate: headers?.["www-authenticate"],
     ...members,
   };
 };
@@ -80,13 +79,14 @@ export const createExplainRoute = (parts: ExplainParts): ExplainRoute => {
     if (route.row.authz !== "pdp") return;
     enter("decide");
     const { question } = await askOfRoute({ route, method: inbound.method, captures, client: clientOf(inbound) }, () =>
-      readBytes(inbound, MAX_DECIDED_BODY_BYTES),
+      readBody(inbound, MAX_DECIDED_BODY_BYTES),
     );
     found.authzen_request = evaluationOf(asker, question, inbound.correlationId);
-    const decided = await decideRouteQuestion(parts.decider, asker, question, inbound.correlationId);
+    const dry = { ...question, context: { ...question.context, showing: true } };
+    const decided = await parts.decider.decide(asker, dry, inbound.correlationId);
     if (route.row.auth === "session" && decided.obligations.some(endsSession))
       throw new Problem("unauthenticated", { members: { decision_id: decided.decisionId } });
-    const refusal = routeRefusal(decided, asker, inbound.origin ?? parts.publicOrigin, parts.now());
+    const refusal = parts.decider.refusal(asker, decided, { meets: metByRow, publicOrigin: inbound.origin });
     if (refusal !== undefined) throw refusal;
   };
 
@@ -139,7 +139,10 @@ export const createExplainRoute = (parts: ExplainParts): ExplainRoute => {
     guardDeleteBody(route, inbound);
     const kind = route.row.auth;
     enter("recognise", kind === "none" ? "both credentials are removed" : `by ${kind}`);
-    if (kind !== "none" && !brings(credential, kind)) await recogniseNobody(inbound, route, captures);
+    if (kind !== "none" && !brings(credential, kind))
+      await recogniseNobody(inbound, route, captures).catch((error: unknown) => {
+        throw offerBearer(error, rows, { inbound, captured: hit.captured, firstOrigin: parts.origins.first });
+      });
     if (kind === "bearer") guardBearer(route, inbound.target.path, asker, parts.firstPartyClients);
     if (kind === "session") found.doors.push({ door: "csrf", result: "assumed", detail: "the headers and origin of this site's own page" });
     enter("reveal");
@@ -196,7 +199,7 @@ export const createExplainRoute = (parts: ExplainParts): ExplainRoute => {
   return async (ask, viewer) => {
     const found: Findings = { doors: [] };
     const enter: Enter = (door, detail) => {
-      found.doors.push({ door, result: "pass", ...(detail === undefined ? {} : { detail }) });
+      found.doors.push({ door, result: "pass", detail });
     };
     let answer: Explanation["answer"];
     try {

@@ -11,14 +11,14 @@ export const rowView = (route: Route): NonNullable<Explanation["row"]> => ({
   line: route.line,
   auth: route.row.auth,
   authz: route.row.authz,
-  ...(route.row.target_service === undefined ? {} : { target: route.row.target_service }),
+  target: route.row.target_service,
 });
 
 /** A mapping, and where it is written. */
 export const mappingView = ({ mapping, source, file, line }: SourcedMapping): NonNullable<Explanation["mapping"]> => ({
   source,
-  ...(file === undefined ? {} : { file }),
-  ...(line === undefined ? {} : { line }),
+  file,
+  line,
   ...mapping,
 });
 

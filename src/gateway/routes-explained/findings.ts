@@ -1,5 +1,5 @@
 import type { ExplainDoor, ExplainRequest, Explanation } from "#contract/routes.ts";
-import type { Asker } from "#pdp/decide.ts";
+import type { Asker } from "#decide/decider.ts";
 import type { Inbound } from "#gateway/front-door/inbound.ts";
 import type { Recognised } from "#gateway/recognise.ts";
 import { mappingOf } from "#gateway/route-question.ts";
@@ -40,10 +40,10 @@ export const askerOf = (ask: ExplainRequest, viewer: ExplainViewer, sessionScope
     tenant: asker.tenant,
     amr: subject.amr ?? ["pwd"],
     scopes: new Set(subject.scopes ?? sessionScopes),
-    ...(subject.agent === undefined ? {} : { agent: subject.agent }),
-    ...(subject.client_id === undefined ? {} : { clientId: subject.client_id }),
-    ...(subject.acr === undefined ? {} : { acr: subject.acr }),
-    ...(subject.auth_time === undefined ? {} : { authTime: subject.auth_time }),
+    agent: subject.agent,
+    clientId: subject.client_id,
+    acr: subject.acr,
+    authTime: subject.auth_time,
   };
 };
 

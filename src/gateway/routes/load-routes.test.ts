@@ -4,10 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { test, type TestContext } from "node:test";
-import { insideIds } from "#gateway/join/inside-handlers.ts";
+import { insideIds } from "#gateway/inside/inside-rows.ts";
 import { testCertificates } from "#testing/certificates.ts";
 import { StartFaults } from "#contract/start-faults.ts";
 import { loadRoutes } from "./load-routes.ts";
+import { schemaActions } from "#pdp/bundle/schema-actions.ts";
 import type { RouteTable } from "./route-table.ts";
 
 const handlers = ["one.handler"];
@@ -27,6 +28,7 @@ const load = async (t: TestContext, routes: string, pdp = "validation_strict: tr
     houseAudiences: ["http://localhost:8083"],
     publicHosts: new Set(["localhost:8080"]),
     isBuiltIn: (path) => path.startsWith("/auth/"),
+    schemaActions,
   });
 };
 
@@ -178,6 +180,26 @@ const refused: readonly (readonly [what: string, routes: string, message: RegExp
     `${head.replace("routes:", 'audiences: ["http://localhost:8083"]\nroutes:')}${row(`path: /a, target_service: far, preserve_path: true, methods: [GET], auth: session, authz: none, token_policy: { mode: on_behalf_of, audience: "http://localhost:8083" }`)}`,
     /one of the house/,
   ],
+  [
+    "a token of the house for a foreign service, by its key",
+    `${head}${row("path: /a, target_service: far, preserve_path: true, methods: [GET], auth: session, authz: none, token_policy: { mode: on_behalf_of, service: crud }")}`,
+    /one of the house/,
+  ],
+  [
+    "a token target that is neither a service nor has an audience",
+    `${head}${row("path: /a, target_service: far, preserve_path: true, methods: [GET], auth: session, authz: none, token_policy: { mode: on_behalf_of, service: reports }")}`,
+    /names no audience/,
+  ],
+  [
+    "a token target whose name is no key",
+    `${head}${row("path: /a, target_service: far, preserve_path: true, methods: [GET], auth: session, authz: none, token_policy: { mode: on_behalf_of, service: 'A b' }")}`,
+    /must be 1-64 of/,
+  ],
+  [
+    "an audience off the list for a token target of its own name",
+    `${head}${row("path: /a, target_service: far, preserve_path: true, methods: [GET], auth: session, authz: none, token_policy: { mode: on_behalf_of, service: reports, audience: https://reports.example }")}`,
+    /audiences that this file allows/,
+  ],
   ["a service without an address", `version: 1\nservices:\n  far: { base_urls: [] }\nroutes: []\n`, /names no address/],
   ["one address twice", `version: 1\nservices:\n  far: { base_urls: [http://h, "http://h/"] }\nroutes: []\n`, /named twice/],
   [
@@ -238,6 +260,7 @@ test("an unreadable file is named, for both files", async () => {
       houseAudiences: [],
       publicHosts: new Set(),
       isBuiltIn: () => false,
+      schemaActions,
     }),
     (error: StartFaults) => error.faults.length === 2,
   );
@@ -250,7 +273,7 @@ test("certificate files that cannot be read, are none, or do not fit are faults 
     ["ca_file: /nowhere/ca.pem", /^3:\d+ .*ca\.pem cannot be read \(ENOENT\)$/],
     [`ca_file: "${good.keyFile}"`, /^3:\d+ .* is no certificate in PEM$/],
     [`client_cert_file: "${good.certFile}", client_key_file: "${good.certFile}"`, /^3:\d+ .* is no private key in PEM$/],
-    [`client_cert_file: "${good.certFile}", client_key_file: "${selfSigned.keyFile}"`, /^3:\d+ .* is not the key of client_cert_file$/],
+    [`client_cert_file: "${good.certFile}", client_key_file: "${selfSigned.keyFile}"`, /^3:\d+ .* is not the key of .*good.*$/],
   ] as const) {
     const faults = await faultsOf(t, service(files));
     assert.ok(faults.length === 1 && message.test(faults[0] ?? ""), `${files}: ${JSON.stringify(faults)}`);
@@ -286,6 +309,7 @@ const matching: RouteTable = await (async () => {
     houseAudiences: [],
     publicHosts: new Set(),
     isBuiltIn: () => false,
+    schemaActions,
   });
   await rm(folder, { recursive: true });
   return table;
@@ -298,8 +322,9 @@ for (const [path, id, captured] of [
   ["/a/b/c", "literal.rest", ["c"]],
   ["/a/z/c", "deep", ["z"]],
   ["/a/z/d", "rest", ["z/d"]],
-  ["/a/b/", "rest", ["b/"]],
-  ["/a/z/", "rest", ["z/"]],
+  ["/a/z/d/", "rest", ["z/d/"]],
+  ["/a/b/", undefined, undefined],
+  ["/a/z/", undefined, undefined],
   ["/a/", undefined, undefined],
   ["/a", undefined, undefined],
   ["/A/b", undefined, undefined],
@@ -361,6 +386,7 @@ for (const folder of ["config", "config/interop", "config/interop-certification"
       publicHosts: new Set(["localhost:8080"]),
       handlers: insideIds,
       isBuiltIn: () => false,
+      schemaActions,
     });
     assert.deepEqual(warnings, []);
     assert.ok([...table.services.values()].every((service) => service.isHouse));

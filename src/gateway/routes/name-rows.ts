@@ -1,7 +1,7 @@
 import type { Fault } from "#contract/problem.ts";
-import type { YamlSource } from "./yaml-source.ts";
+import type { YamlDocument } from "#documents/yaml-document.ts";
 
-const idOf = (source: YamlSource, index: string): string | undefined => {
+const idOf = (source: YamlDocument, index: string): string | undefined => {
   const { routes } = (source.value ?? {}) as { readonly routes?: unknown };
   const row: unknown = Array.isArray(routes) ? routes[Number(index)] : undefined;
   const id = typeof row === "object" && row !== null ? (row as { readonly id?: unknown }).id : undefined;
@@ -9,7 +9,7 @@ const idOf = (source: YamlSource, index: string): string | undefined => {
 };
 
 /** The same faults, each of a row with the row's id in front: that is how whoever mends the table looks for it. */
-export const nameRows = (faults: readonly Fault[], source: YamlSource): readonly Fault[] =>
+export const nameRows = (faults: readonly Fault[], source: YamlDocument): readonly Fault[] =>
   faults.map((fault) => {
     const [, index] = /^\/routes\/(\d+)(?:\/|$)/.exec(fault.path) ?? [];
     const id = index === undefined ? undefined : idOf(source, index);

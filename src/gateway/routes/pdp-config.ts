@@ -1,10 +1,10 @@
 import { z } from "zod";
 import type { Fault } from "#contract/problem.ts";
+import { shapeFaults } from "#documents/shape-faults.ts";
+import type { YamlDocument } from "#documents/yaml-document.ts";
 import { parsePattern, type RoutePattern } from "./route-pattern.ts";
 import { mappingFaults } from "./authz-mapping.ts";
 import { mappingsShape, type Mapping, type RowMethod } from "./route-row.ts";
-import { shapeFaults } from "./shape-faults.ts";
-import type { YamlSource } from "./yaml-source.ts";
 
 /** The part of the decision point's configuration that the gateway reads; the rest belongs to the decision point. */
 const shape = z.looseObject({
@@ -43,31 +43,24 @@ export interface PdpConfig {
   readonly validationStrict: boolean;
 }
 
-const faultAt = (source: YamlSource, at: readonly PropertyKey[], message: string): Fault => ({
-  path: `/${at.map(String).join("/")}`,
-  message,
-  file: source.file,
-  ...source.placeOf(at),
-});
-
 /** Reads the gateway's part of the decision point's configuration, or every fault of it. */
-export const readPdpConfig = (source: YamlSource): { readonly config: PdpConfig | undefined; readonly faults: readonly Fault[] } => {
+export const readPdpConfig = (source: YamlDocument): { readonly config: PdpConfig | undefined; readonly faults: readonly Fault[] } => {
   const read = shape.safeParse(source.value);
-  if (!read.success) return { config: undefined, faults: shapeFaults(read.error, source) };
+  if (!read.success) return { config: undefined, faults: shapeFaults(source, read.error) };
   const faults: Fault[] = Object.keys(read.data)
     .filter((key) => !known.has(key))
-    .map((key) => ({ path: `/${key}`, message: "is not known here", file: source.file, ...source.placeOfKey([], key) }));
+    .map((key) => source.fault([key], "is not known here", { code: "unknown", onKey: true }));
   const endpointMap = new Map<string, Partial<Record<RowMethod, ExternalMapping>>>();
   for (const [path, methods] of Object.entries(read.data.endpoint_map)) {
     const pattern: RoutePattern | string = parsePattern(path);
     if (typeof pattern === "string") {
-      faults.push(faultAt(source, ["endpoint_map", path], pattern));
+      faults.push(source.fault(["endpoint_map", path], pattern));
       continue;
     }
     const mappings: Partial<Record<RowMethod, ExternalMapping>> = {};
     for (const [method, mapping] of Object.entries(methods) as [RowMethod, Mapping][]) {
       const at = ["endpoint_map", path, method];
-      faults.push(...mappingFaults(mapping, pattern, at).map((fault) => faultAt(source, fault.at, fault.message)));
+      faults.push(...mappingFaults(mapping, pattern, at).map((fault) => source.fault(fault.at, fault.message)));
       mappings[method] = { mapping, file: source.file, ...source.placeOf(at) };
     }
     endpointMap.set(path, mappings);

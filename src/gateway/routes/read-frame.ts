@@ -1,7 +1,9 @@
+import { isObject } from "#contract/is-object.ts";
 import type { Fault } from "#contract/problem.ts";
+import { missesOf } from "#contract/shape-faults.ts";
+import { shapeFaults } from "#documents/shape-faults.ts";
+import type { YamlDocument } from "#documents/yaml-document.ts";
 import { routeFileShape, rowShape, serviceName, serviceShape, type RowShape, type ServiceShape } from "./route-row.ts";
-import { shapeFaults } from "./shape-faults.ts";
-import type { YamlSource } from "./yaml-source.ts";
 
 /** The file's pieces that have their shape, and every fault of those that have not. */
 export interface RouteFileFrame {
@@ -13,9 +15,6 @@ export interface RouteFileFrame {
   readonly rows: readonly (readonly [index: number, row: RowShape, bad: ReadonlySet<string>])[];
   readonly faults: readonly Fault[];
 }
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** What a row says without its faulty words, so that these hide nothing of the others; and which they are. */
 const mendRow = (given: Readonly<Record<string, unknown>>): readonly [row: RowShape, bad: ReadonlySet<string>] => {
@@ -29,21 +28,20 @@ const mendRow = (given: Readonly<Record<string, unknown>>): readonly [row: RowSh
 };
 
 /** Reads services and rows one by one: what is wrong with one of them hides nothing of the others. */
-export const readFrame = (source: YamlSource): RouteFileFrame => {
+export const readFrame = (source: YamlDocument): RouteFileFrame => {
   const faults: Fault[] = [];
   const whole = routeFileShape.safeParse(source.value);
-  if (!whole.success) faults.push(...shapeFaults(whole.error, source));
+  if (!whole.success) faults.push(...shapeFaults(source, whole.error));
   const value = isObject(source.value) ? source.value : {};
   const named = isObject(value["services"]) ? Object.entries(value["services"]) : [];
   const services = new Map<string, ServiceShape>();
   for (const [name, given] of named) {
     const at = ["services", name];
     const isNamed = serviceName.safeParse(name);
-    if (!isNamed.success)
-      for (const fault of shapeFaults(isNamed.error, source, at)) faults.push({ ...fault, ...source.placeOfKey(["services"], name) });
+    if (!isNamed.success) for (const { message } of missesOf(isNamed.error)) faults.push(source.fault(at, message, { onKey: true }));
     const read = serviceShape.safeParse(given);
     if (read.success) services.set(name, read.data);
-    else faults.push(...shapeFaults(read.error, source, at));
+    else faults.push(...shapeFaults(source, read.error, { under: at }));
   }
   const rows: (readonly [number, RowShape, ReadonlySet<string>])[] = [];
   for (const [index, given] of (Array.isArray(value["routes"]) ? value["routes"] : []).entries()) {
@@ -52,7 +50,7 @@ export const readFrame = (source: YamlSource): RouteFileFrame => {
       rows.push([index, read.data, new Set()]);
       continue;
     }
-    faults.push(...shapeFaults(read.error, source, ["routes", index]));
+    faults.push(...shapeFaults(source, read.error, { under: ["routes", index] }));
     if (isObject(given)) rows.push([index, ...mendRow(given)]);
   }
   return {

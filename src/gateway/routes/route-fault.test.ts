@@ -7,6 +7,7 @@ import type { Fault } from "#contract/problem.ts";
 import { isBuiltInPath } from "#gateway/built-in-list.ts";
 import { StartFaults } from "#contract/start-faults.ts";
 import { loadRoutes } from "./load-routes.ts";
+import { schemaActions } from "#pdp/bundle/schema-actions.ts";
 
 const variables = { CRUD_SERVICE_URL: "http://localhost:8083", CRUD_AUDIENCE: "http://localhost:8083" };
 
@@ -22,7 +23,7 @@ const read = async (t: TestContext, routes: string, pdp = "{}\n"): Promise<Read>
   await Promise.all([writeFile(routesFile, routes), writeFile(pdpConfigFile, pdp)]);
   const files = { routesFile, pdpConfigFile, variables, handlers: ["one.handler"], houseAudiences: ["http://localhost:8083"] };
   try {
-    const { warnings } = await loadRoutes({ ...files, publicHosts: new Set(["localhost:8080"]), isBuiltIn: isBuiltInPath });
+    const { warnings } = await loadRoutes({ ...files, publicHosts: new Set(["localhost:8080"]), isBuiltIn: isBuiltInPath, schemaActions });
     return { faults: [], warnings };
   } catch (error) {
     if (!(error instanceof StartFaults)) throw error;
@@ -275,7 +276,7 @@ const cases: readonly Case[] = [
   { what: "a retry that is none", members: { retry: "always" }, path: "/retry", message: /must be never/ },
   { what: "a token policy of an unknown mode", members: { token_policy: "{ mode: all }" }, path: "/token_policy/mode", message: /./ },
   {
-    what: "a token policy that names another service",
+    what: "a token policy of a service of the house that names another",
     members: { token_policy: "{ mode: on_behalf_of, service: pdp }" },
     path: "/token_policy/service",
     message: /target_service/,
@@ -415,8 +416,8 @@ routes:
 `;
   const { faults } = await read(t, text, 'endpoint_map:\n  "/c": { GET: { resource: pages, action: burn } }\n  "/d/*/e": {}\nwhat: 1\n');
   assert.deepEqual(faults.map(lineOf).toSorted(), [
-    "pdp.yaml:2:16 /endpoint_map//c/GET row b: pages/burn is not a pair that the decision point knows",
-    "pdp.yaml:3:13 /endpoint_map//d/*/e may have * only as its whole last segment and {name} only as a whole segment",
+    "pdp.yaml:2:16 /endpoint_map/~1c/GET row b: pages/burn is not a pair that the decision point knows",
+    "pdp.yaml:3:13 /endpoint_map/~1d~1*~1e may have * only as its whole last segment and {name} only as a whole segment",
     "pdp.yaml:4:1 /what is not known here",
     "routes.yaml:1:10 /version must be 1",
     "routes.yaml:3:40 /services/crud/colour is not known here",
@@ -467,7 +468,7 @@ test("what serves, though it is likely a mistake, is warned about", async (t) =>
   assert.deepEqual(faults, []);
   assert.deepEqual(warnings.map(lineOf), [
     "routes.yaml:9:14 /routes/0/methods row a: has cors_origins without OPTIONS: a browser asks first, and is refused",
-    "pdp.yaml:3:20 /endpoint_map//b/{x}/GET maps row b; prefer its authz_map",
+    "pdp.yaml:3:20 /endpoint_map/~1b~1{x}/GET maps row b; prefer its authz_map",
     "routes.yaml:17:14 /routes/1/methods row b: no decision is mapped for POST",
   ]);
   const strict = await read(t, head + bearer + mapped, pdp.replace("false", "true"));

@@ -13,6 +13,10 @@ export interface RowContext {
   /** Absent where the path itself is faulty. */
   readonly pattern: RoutePattern | undefined;
   readonly service: RouteService | undefined;
+  /** The service that its token policy names, where that is one of this file's. */
+  readonly tokenService: RouteService | undefined;
+  /** What its token names, by whoever says it. */
+  readonly tokenAudience: string | undefined;
   /** Whether the file names the row's service, however faulty. */
   readonly isKnownService: boolean;
   /** Ids that a row with `target_service: internal` may have. */
@@ -86,6 +90,8 @@ const credentialFaults = ({ row, pattern, add }: RowContext): void => {
   if (row.authz === "none" && row.authz_map !== undefined) add(["authz_map"], "goes with authz: pdp");
   for (const method of Object.keys(row.authz_map ?? {}))
     if (!(row.methods as string[]).includes(method)) add(["authz_map", method], "is not one of the row's methods");
+  if (row.own_credential && row.auth !== "none")
+    add(["own_credential"], "goes with auth: none; any other credential is the gateway's to look at");
   if (row.auth === "none" && pattern?.text === "/*") add(["auth"], "none is not allowed on a catch-all");
   if (row.bearer !== undefined && row.auth !== "bearer") add(["bearer"], "goes with auth: bearer");
   if (row.cors_origins.length > 0 && row.auth !== "bearer")
@@ -99,11 +105,13 @@ const credentialFaults = ({ row, pattern, add }: RowContext): void => {
 };
 
 /** Tokens for services outside the house: made for that service alone, and only for somebody. */
-const foreignPolicyFaults = ({ row, service, houseAudiences, add }: RowContext, policy: NonNullable<RowShape["token_policy"]>): void => {
-  const audience = policy.audience ?? service?.audience;
+const foreignPolicyFaults = (
+  { row, tokenAudience: audience, houseAudiences, add }: RowContext,
+  policy: NonNullable<RowShape["token_policy"]>,
+): void => {
   if (row.auth === "none" && policy.mode !== "service_token") add(["token_policy", "mode"], "needs a session or a bearer");
   if (audience !== undefined && houseAudiences.includes(audience))
-    add(["token_policy", "audience"], "is one of the house; it is not given to others");
+    add(["token_policy", policy.audience === undefined ? "service" : "audience"], "is one of the house; it is not given to others");
   if (policy.mode === "session_passthrough") {
     if (policy.scopes !== undefined) add(["token_policy", "scopes"], "a token that is passed on stays as it is");
     if (policy.cache_ttl !== undefined) add(["token_policy", "cache_ttl"], "a token that is passed on is not kept");
@@ -113,18 +121,18 @@ const foreignPolicyFaults = ({ row, service, houseAudiences, add }: RowContext, 
 };
 
 const policyFaults = (context: RowContext): void => {
-  const { row, service, audiences, add } = context;
+  const { row, service, tokenService, audiences, add } = context;
   const policy = row.token_policy;
   if (policy === undefined) return;
   if (row.target_service === "internal" || row.hosts !== undefined) add(["token_policy"], "goes with an upstream service");
   else if (service?.isHouse === true) {
     if (policy.mode !== "on_behalf_of") add(["token_policy", "mode"], "a service of the house gets on_behalf_of, or no policy");
     if (policy.cache_ttl !== undefined) add(["token_policy", "cache_ttl"], "a service of the house gets a token of its own for each call");
+    if (policy.service !== undefined && policy.service !== row.target_service)
+      add(["token_policy", "service"], "a service of the house gets a token for itself: its target_service");
   } else foreignPolicyFaults(context, policy);
-  if (policy.service !== undefined && policy.service !== row.target_service)
-    add(["token_policy", "service"], "is not the row's target_service");
-  if (policy.audience !== undefined && policy.audience !== service?.audience && !audiences.includes(policy.audience))
-    add(["token_policy", "audience"], "is not one of the audiences that this file allows");
+  const isListed = [service?.audience, tokenService?.audience, ...audiences].includes(policy.audience);
+  if (policy.audience !== undefined && !isListed) add(["token_policy", "audience"], "is not one of the audiences that this file allows");
 };
 
 /** Every rule that one row can break by itself. */

@@ -9,6 +9,7 @@ export type RowMethod = (typeof rowMethods)[number];
 
 const method = z.enum(rowMethods, { error: `must be one of ${rowMethods.join(", ")}` });
 const word = z.string().regex(/^[A-Za-z0-9._:/-]{1,128}$/, "must be 1-128 of A-Z a-z 0-9 . _ : / -");
+export const serviceName = z.string().regex(/^[a-z][a-z0-9_-]{0,63}$/, "must be 1-64 of a-z 0-9 _ - and begin with a letter");
 const milliseconds = z.int().min(1).max(86_400_000);
 const origin = z
   .string()
@@ -49,6 +50,8 @@ export const rowShape = z.strictObject({
     .min(1, "names no method")
     .refine((list) => new Set(list).size === list.length, "names a method twice"),
   auth: z.enum(["session", "bearer", "none"], { error: "must be session, bearer or none" }),
+  /** With auth: none: the upstream has credentials of its own, so Authorization goes on as it came. */
+  own_credential: z.boolean().default(false),
   authz: z.enum(["none", "pdp"], { error: "must be none or pdp" }),
   authz_map: mappingsShape.optional(),
   streaming: z.boolean().default(false),
@@ -76,7 +79,8 @@ export const rowShape = z.strictObject({
   token_policy: z
     .strictObject({
       mode: z.enum(["session_passthrough", "service_token", "on_behalf_of"]),
-      service: z.string().optional(),
+      /** Whom the token is for: a key of `services`, or a name of its own for what only `audience` tells. */
+      service: serviceName.optional(),
       audience: z.string().optional(),
       scopes: z.array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, "must be a scope: no space, no quote")).optional(),
       /** Seconds; the token's own life is the other limit. */
@@ -109,4 +113,3 @@ export const routeFileShape = z.strictObject({
   audiences: z.array(z.string()).default([]),
   routes: z.array(z.unknown()),
 });
-export const serviceName = z.string().regex(/^[a-z][a-z0-9_-]{0,63}$/, "must be 1-64 of a-z 0-9 _ - and begin with a letter");

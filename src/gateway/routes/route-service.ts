@@ -1,3 +1,4 @@
+import { isTlsOrLoopback } from "#contract/loopback.ts";
 import { addressFault } from "./address-fault.ts";
 import { fillPlaceholders, hasPlaceholder, type Variables } from "./placeholders.ts";
 import { DEFAULT_POOL, DEFAULT_QUEUE, type ServiceShape } from "./route-row.ts";
@@ -38,7 +39,12 @@ export type AddFault = (at: readonly PropertyKey[], message: string) => void;
 export const readService = (
   name: string,
   shape: ServiceShape,
-  context: { readonly variables: Variables; readonly houseAudiences: readonly string[]; readonly add: AddFault },
+  context: {
+    readonly variables: Variables;
+    readonly houseAudiences: readonly string[];
+    readonly requiresTls?: boolean;
+    readonly add: AddFault;
+  },
 ): RouteService => {
   const at = ["services", name];
   const fill = (text: string, where: readonly PropertyKey[]): string => {
@@ -54,6 +60,8 @@ export const readService = (
     const address = fill(text, ["base_urls", index]);
     const fault = hasPlaceholder(address) ? undefined : addressFault(address);
     if (fault !== undefined) context.add([...at, "base_urls", index], fault);
+    else if (context.requiresTls === true && !hasPlaceholder(address) && !isTlsOrLoopback(address))
+      context.add([...at, "base_urls", index], "must be https unless on loopback, where ENVIRONMENT is production");
     return address.replace(/\/$/, "");
   });
   for (const [index, address] of baseUrls.entries())

@@ -1,5 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Fault } from "#contract/problem.ts";
+import { placeOf } from "#contract/shape-faults.ts";
+import type { YamlDocument } from "#documents/yaml-document.ts";
 import { mappingFaults } from "./authz-mapping.ts";
 import { nameRows } from "./name-rows.ts";
 import type { PdpConfig } from "./pdp-config.ts";
@@ -11,12 +13,18 @@ import { parsePattern, samplePath, type RoutePattern } from "./route-pattern.ts"
 import type { RowMethod, RowShape } from "./route-row.ts";
 import { readService, type AddFault, type RouteService } from "./route-service.ts";
 import { createSegmentTrie, type SegmentTrie } from "./segment-trie.ts";
-import type { YamlSource } from "./yaml-source.ts";
 
 export type RouteTarget =
   | { readonly kind: "internal" }
   | { readonly kind: "service"; readonly service: RouteService; readonly upstreamPath: string }
   | { readonly kind: "forward_auth" };
+
+/** For whom a row's token is: the service that its policy names, or else its upstream. */
+export interface TokenTarget {
+  /** The logical key. */
+  readonly service: string;
+  readonly audience: string | undefined;
+}
 
 /** A row of the table, ready to serve. */
 export interface Route {
@@ -27,6 +35,8 @@ export interface Route {
   readonly mappings: ReadonlyMap<RowMethod, SourcedMapping>;
   /** Audiences that a token for this row may have; one that begins with `/` lies under each public origin. */
   readonly audiences: readonly string[];
+  /** Absent without an upstream service. */
+  readonly tokenTarget?: TokenTarget;
   readonly file: string;
   readonly line: number;
 }
@@ -47,16 +57,22 @@ export interface RouteTable {
   findForward(host: string, path: string): RouteHit | undefined;
 }
 
-export interface RouteTableParts {
-  readonly source: YamlSource;
-  /** All that the table is made of, for its revision. */
-  readonly text: string;
+/** The house that a table is read for. */
+export interface TableHouse {
   readonly variables: Variables;
   readonly houseAudiences: readonly string[];
   readonly publicHosts: ReadonlySet<string>;
+  /** Services on other machines are reached over TLS alone. */
+  readonly requiresTls?: boolean;
   readonly handlers: readonly string[];
   /** True for a path that the gateway serves by itself, so that no row may lie there. */
   readonly isBuiltIn: (path: string) => boolean;
+}
+
+export interface RouteTableParts extends TableHouse {
+  readonly source: YamlDocument;
+  /** All that the table is made of, for its revision. */
+  readonly text: string;
   /** Whether the decision point knows a `resource/action` pair. */
   readonly knowsPair: (pair: string) => boolean;
   readonly pdp: PdpConfig;
@@ -97,13 +113,7 @@ export const readRouteTable = (
   const frame = readFrame(source);
   faults.push(...frame.faults);
   const warnings: Fault[] = [];
-  const faultAt = (at: readonly PropertyKey[], message: string): Fault => ({
-    path: `/${at.map(String).join("/")}`,
-    message,
-    file: source.file,
-    ...source.placeOf(at),
-  });
-  const add: AddFault = (at, message) => faults.push(faultAt(at, message));
+  const add: AddFault = (at, message) => faults.push(source.fault(at, message));
   const services = new Map<string, RouteService>();
   for (const [name, shape] of frame.services) services.set(name, readService(name, shape, { ...parts, add }));
   if (frame.serviceNames.has("internal")) add(["services", "internal"], "is the name of the gateway's own handlers");
@@ -125,12 +135,17 @@ export const readRouteTable = (
     if (typeof parsed === "string") add([...at, "path"], parsed);
     const pattern = typeof parsed === "string" ? undefined : parsed;
     const service = row.target_service === undefined ? undefined : services.get(row.target_service);
+    const policy = row.token_policy;
+    const tokenService = services.get(policy?.service ?? "");
+    const tokenAudience = policy?.audience ?? tokenService?.audience ?? service?.audience;
     const addHere: AddFault = (where, message) => add([...at, ...where], message);
     rowFaults({
       row,
       bad,
       pattern,
       service,
+      tokenService,
+      tokenAudience,
       // A service with faults of its own is named all the same.
       isKnownService: frame.serviceNames.has(row.target_service ?? ""),
       audiences,
@@ -157,20 +172,20 @@ export const readRouteTable = (
       } else if (from === "authz_map") {
         if (!isKnown) addHere(["authz_map", method], unknown);
       } else {
-        const path = `/endpoint_map/${row.path}/${method}`;
+        const path = placeOf(["endpoint_map", row.path, method]);
         const at = {
-          ...(file === undefined ? {} : { file }),
-          ...(line === undefined ? {} : { line }),
-          ...(column === undefined ? {} : { column }),
+          file,
+          line,
+          column,
         };
         if (isKnown) warnings.push({ path, message: `maps row ${row.id}; prefer its authz_map`, ...at });
         else faults.push({ path, message: `row ${row.id}: ${unknown}`, ...at });
       }
     }
-    for (const warning of rowWarnings(row)) warnings.push(faultAt([...at, ...warning.at], warning.message));
+    for (const warning of rowWarnings(row)) warnings.push(source.fault([...at, ...warning.at], warning.message));
     for (const method of row.authz === "pdp" && !bad.has("authz_map") ? row.methods : []) {
       if (method === "OPTIONS" || mappings.has(method)) continue;
-      const fault = faultAt([...at, "methods"], `no decision is mapped for ${method}`);
+      const fault = source.fault([...at, "methods"], `no decision is mapped for ${method}`);
       (parts.pdp.validationStrict ? faults : warnings).push(fault);
     }
     const target: RouteTarget =
@@ -181,7 +196,17 @@ export const readRouteTable = (
           : { kind: "service", service, upstreamPath: row.upstream_path ?? row.path.replace(/\*$/, "{path}") };
     const accepted = (row.bearer?.audiences ?? ["/"]).map((text, position) => fill(text, [...at, "bearer", "audiences", position]));
     compiled.push({
-      route: { id: row.id, row, pattern, target, mappings, audiences: accepted, file: source.file, line: source.placeOf(at).line },
+      route: {
+        id: row.id,
+        row,
+        pattern,
+        target,
+        mappings,
+        audiences: accepted,
+        tokenTarget: service && { service: policy?.service ?? service.name, audience: tokenAudience },
+        file: source.file,
+        line: source.placeOf(at).line,
+      },
       index,
     });
   }
@@ -219,6 +244,17 @@ const buildTable = (routes: readonly Route[], services: ReadonlyMap<string, Rout
     findForward: (host, path) => hit(forward.get(host)?.find(path)),
   };
 };
+
+/** Services outside that are sent the token of a session as it is: what the provider makes it for. */
+export const sessionAudiences = (table: RouteTable): readonly string[] => [
+  ...new Set(
+    table.routes.flatMap(({ row, tokenTarget }) =>
+      row.auth === "session" && row.token_policy?.mode === "session_passthrough" && tokenTarget?.audience !== undefined
+        ? [tokenTarget.audience]
+        : [],
+    ),
+  ),
+];
 
 /** What a hit captured, by the names of one of its rows. */
 export const capturesOf = (route: Route, captured: readonly string[]): ReadonlyMap<string, string> => {

@@ -18,7 +18,7 @@ const derivedMapping = (pattern: RoutePattern, method: RowMethod): Mapping | und
   const action = derivedActions[method];
   if (action === undefined || api?.kind !== "literal" || api.text !== "api" || resource?.kind !== "literal") return undefined;
   const name = pattern.segments.find((segment) => segment.kind !== "literal")?.name;
-  return { resource: resource.text, action, ...(name === undefined ? {} : { id_from: `{${name}}` }) };
+  return { resource: resource.text, action, id_from: name && `{${name}}` };
 };
 
 /** Of each method the first source that maps it: the row itself, the decision point's file, the derived defaults. */

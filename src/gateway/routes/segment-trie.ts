@@ -13,11 +13,16 @@ interface TrieNode<T> {
 export interface TrieHit<T> {
   readonly values: readonly T[];
   readonly captured: readonly string[];
+  /** By a pattern that ends with `*`. */
+  readonly isRest: boolean;
 }
 
 export interface SegmentTrie<T> {
   add(pattern: RoutePattern, value: T): void;
-  /** The most specific pattern that matches, segment by segment: literal before `{name}` before `*`. */
+  /**
+   * The most specific pattern that matches, segment by segment: literal before `{name}` before `*`. A trailing slash behind what a
+   * narrower pattern names belongs to that one: it never falls into a wider `*`, which may ask for less.
+   */
   find(path: string): TrieHit<T> | undefined;
 }
 
@@ -46,7 +51,7 @@ export const createSegmentTrie = <T>(): SegmentTrie<T> => {
 
   const walk = (node: TrieNode<T>, segments: readonly string[], at: number, captured: readonly string[]): TrieHit<T> | undefined => {
     const segment = segments[at];
-    if (segment === undefined) return node.here.length > 0 ? { values: node.here, captured } : undefined;
+    if (segment === undefined) return node.here.length > 0 ? { values: node.here, captured, isRest: false } : undefined;
     const literal = node.literals.get(segment);
     const byLiteral = literal && walk(literal, segments, at + 1, captured);
     if (byLiteral) return byLiteral;
@@ -55,8 +60,16 @@ export const createSegmentTrie = <T>(): SegmentTrie<T> => {
       if (byCapture) return byCapture;
     }
     const rest = node.rest.length > 0 ? segments.slice(at).join("/") : "";
-    return rest === "" ? undefined : { values: node.rest, captured: [...captured, rest] };
+    return rest === "" ? undefined : { values: node.rest, captured: [...captured, rest], isRest: true };
   };
 
-  return { add, find: (path) => walk(root, path.slice(1).split("/"), 0, []) };
+  return {
+    add,
+    find: (path) => {
+      const segments = path.slice(1).split("/");
+      const hit = walk(root, segments, 0, []);
+      if (hit === undefined || segments.at(-1) !== "" || !hit.isRest) return hit;
+      return walk(root, segments.slice(0, -1), 0, [])?.values === hit.values ? hit : undefined;
+    },
+  };
 };

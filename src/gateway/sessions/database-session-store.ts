@@ -2,7 +2,7 @@ import DataLoader from "dataloader";
 import { Problem } from "#contract/problem.ts";
 import { statement, type Database, type SqlValue, type Statement } from "#store/database.ts";
 import { createChangeFeed } from "./change-feed.ts";
-import { recordOf, valuesOf, type SessionRow } from "./session-row.ts";
+import { recordOf, columnsOf, type SessionRow } from "./session-row.ts";
 import { isRef, reasonOfExpiry, type EndReason, type SessionRecord, type SessionStore } from "./session-store.ts";
 
 const CHANNEL = "sallyport_sessions";
@@ -85,6 +85,13 @@ const LIST = statement<SessionRow>(
      and ($5::timestamptz is null or created_at < $5 or (created_at = $5 and ref > $6::uuid))
    order by created_at desc, ref limit $7`,
 );
+const SHARED = statement<{ one: number }>(
+  "gateway.session_shared",
+  `select 1 as one from gateway.session
+   where issuer = $1 and (idp_sid = $2 or ((idp_sid is null or $2::text is null) and idp_sub = $3))
+     and least(idle_expires_at, absolute_expires_at) > $4
+   limit 1`,
+);
 const COUNT = statement<{ living: bigint }>(
   "gateway.session_count",
   "select count(*) as living from gateway.session where least(idle_expires_at, absolute_expires_at) > $1",
@@ -138,7 +145,7 @@ export const createDatabaseSessionStore = (database: Database): SessionStore => 
         database.transaction(
           async (sql) => {
             const [old] = replaces === undefined ? [] : await sql.run(END_ONE, [replaces, "replaced"]);
-            await sql.run(INSERT, valuesOf(record));
+            await sql.run(INSERT, columnsOf(record));
             return old && recordOf(old);
           },
           { withinMs: ANSWER_MS },
@@ -179,6 +186,7 @@ export const createDatabaseSessionStore = (database: Database): SessionStore => 
       const values = [of.tenant, of.subject ?? null, of.ref ?? null, now, after?.createdAt ?? null, after?.ref ?? null, limit];
       return (await run(LIST, values)).map(recordOf);
     },
+    isShared: async ({ issuer, idpSid, idpSub }, now) => (await run(SHARED, [issuer, idpSid ?? null, idpSub ?? null, now])).length > 0,
     count: async (now) => Number((await ask(COUNT, [now]))[0]?.living ?? 0n),
     changes: (heard, regained) => guarded(() => feed.changes(heard, regained)),
     ready: () => guarded(() => database.ready()),

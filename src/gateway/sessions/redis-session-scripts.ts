@@ -174,3 +174,20 @@ local answer = {}
 for i = 1, math.min(want, #found) do answer[i] = { found[i][1], found[i][2] } end
 return answer`,
 );
+
+/** now, index of the provider's session and of its person, "" for one without a name: whether a living one is among them. */
+export const SHARED = redisScript(
+  "shared",
+  `${common}
+local function holds(index, fits)
+  if index == '' then return false end
+  for _, hash in ipairs(redis.call('ZRANGE', P..index, 0, -1)) do
+    local one = read(hash)
+    if one[1] and math.min(tonumber(one[3]), tonumber(one[4])) > tonumber(ARGV[1]) and fits(cjson.decode(one[1])) then return true end
+  end
+  return false
+end
+if holds(ARGV[2], function() return true end) then return 1 end
+if holds(ARGV[3], function(r) return ARGV[2] == '' or not r.idpSid end) then return 1 end
+return 0`,
+);

@@ -164,6 +164,10 @@ export const createRedisSessionStore = (redis: Redis): SessionStore => {
       const place = after === undefined ? ["", ""] : [msOf(after.createdAt), after.ref];
       return recordsOf(await run(scripts.LIST, [whereOf(of)[1] ?? "", msOf(now), limit, ...place]));
     },
+    isShared: async ({ issuer, idpSid, idpSub }, now) => {
+      const indexes = [idpSid && whereOf({ issuer, idpSid })[1], idpSub && whereOf({ issuer, idpSub })[1]];
+      return (await run(scripts.SHARED, [msOf(now), ...indexes.map((index) => index ?? "")])) === 1;
+    },
     count: async (now) => Number(await guarded(() => redis.run("count", ["ZCOUNT", `${scripts.PREFIX}expiry`, `(${msOf(now)}`, "+inf"]))),
     changes: (heard, regained) => guarded(() => feed.changes(heard, regained)),
     ready: () => guarded(() => redis.ready()),

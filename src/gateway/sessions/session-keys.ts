@@ -31,7 +31,7 @@ const tokensPlace = (sidHash: string, generation: number): string => `${sidHash}
 const withoutVersions = (userAgent: string): string => userAgent.replace(/[0-9][0-9._]*/g, "");
 
 /** IPv4 /24 or IPv6 /48, as text; an IPv4 address in IPv6 clothes counts as IPv4. */
-export const networkOf = (address: string): string | undefined => {
+export const coarseNetworkOf = (address: string): string | undefined => {
   const plain = address.replace(/^::ffff:/i, "");
   if (isIPv4(plain)) return plain.split(".").slice(0, 3).join(".");
   if (!isIPv6(plain)) return undefined;
@@ -85,9 +85,9 @@ export const createSessionKeys = (secrets: HouseSecrets): SessionKeys => {
     hashClient: (userAgent) => write("user-agent", withoutVersions(userAgent)),
     isClient: (hash, userAgent) => fits(hash, "user-agent", withoutVersions(userAgent)),
     hashNetwork: (address) => {
-      const network = networkOf(address);
+      const network = coarseNetworkOf(address);
       return network === undefined ? undefined : write("network", network);
     },
-    isNetwork: (hash, address) => fits(hash, "network", networkOf(address) ?? ""),
+    isNetwork: (hash, address) => fits(hash, "network", coarseNetworkOf(address) ?? ""),
   };
 };

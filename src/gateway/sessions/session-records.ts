@@ -23,7 +23,7 @@ const actorOf = (record: SessionRecord) => ({
   kind: "person" as const,
   session_ref: record.ref,
   amr: [...record.amr],
-  ...(record.acr === undefined ? {} : { acr: record.acr }),
+  acr: record.acr,
 });
 
 const via = { service: "gateway" } as const;
@@ -47,7 +47,7 @@ export const createSessionRecords = (parts: { readonly change: Change; readonly 
             issuer: record.issuer,
             session_ref: record.ref,
             amr: [...record.amr],
-            ...(record.acr === undefined ? {} : { acr: record.acr }),
+            acr: record.acr,
           },
           sealed: { ip: client.address, user_agent: client.userAgent },
         },
@@ -73,7 +73,7 @@ export const createSessionRecords = (parts: { readonly change: Change; readonly 
           event: reason === "logout" || reason === "everywhere" ? "out" : "ended",
           session_ref: record.ref,
           reason,
-          ...(by === undefined ? {} : { subject: record.subject }),
+          subject: by === undefined ? undefined : record.subject,
         },
       })),
       events: records.map((record) => ({

@@ -51,7 +51,7 @@ export const recordOf = (row: SessionRow): SessionRecord => ({
 });
 
 /** In the order of the insert. */
-export const valuesOf = (record: SessionRecord): readonly SqlValue[] => [
+export const columnsOf = (record: SessionRecord): readonly SqlValue[] => [
   record.sidHash,
   record.ref,
   record.generation,

@@ -141,6 +141,33 @@ export const sessionStoreContract: readonly (readonly [
     },
   ],
   [
+    "a session of the provider is shared while a living one came from it, or may have",
+    async ([one, other]) => {
+      const at = { issuer: "https://provider.example", idpSid: "s1", idpSub: "ben" };
+      const is = (more: Partial<typeof at> | { idpSid: undefined } | { idpSub: undefined } = {}, now = start) =>
+        other.isShared({ ...at, ...more }, now);
+      assert.equal(await is(), false);
+      const named = sampleSession(at);
+      await one.create(named);
+      assert.equal(await is(), true);
+      assert.equal(await is({ idpSub: undefined }), true);
+      assert.equal(await is({ idpSid: undefined }), true, "it may be that one");
+      assert.equal(await is({ idpSid: undefined, idpSub: undefined }), false);
+      assert.equal(await is({ idpSid: "s2" }), false);
+      assert.equal(await is({ idpSid: undefined, idpSub: "eve" }), false);
+      assert.equal(await is({ issuer: "https://other.example" }), false);
+      assert.equal(await is({}, later(3600)), false, "past its limit");
+      await one.touch(named.sidHash, later(60), later(4000));
+      assert.equal(await is({}, later(3600)), true);
+      await one.end({ sidHash: named.sidHash }, "logout");
+      assert.equal(await is(), false);
+      await one.create(sampleSession({ ...at, idpSid: undefined }));
+      assert.equal(await is(), true, "a session without a name may be any of that person's");
+      assert.equal(await is({ idpSid: "s2" }), true);
+      assert.equal(await is({ idpSub: "eve" }), false);
+    },
+  ],
+  [
     "a list is read page by page, sessions of one moment among them, and no one twice",
     async ([one]) => {
       const made = [0, 0, 0, 0, 60, 120, 120].map((seconds) => sampleSession({ createdAt: later(seconds) }));
@@ -150,7 +177,7 @@ export const sessionStoreContract: readonly (readonly [
         .map(({ ref }) => ref);
       const seen: string[] = [];
       for (let after: SessionRecord | undefined; seen.length < 20;) {
-        const page = await one.list({ tenant: "tenant:acme" }, { now: start, limit: 2, ...(after === undefined ? {} : { after }) });
+        const page = await one.list({ tenant: "tenant:acme" }, { now: start, limit: 2, after });
         seen.push(...page.map((record) => record.ref));
         after = page.at(-1);
         if (after === undefined) break;

@@ -45,6 +45,9 @@ export interface SessionRecord {
   readonly tokenGeneration: number;
 }
 
+/** The session at the provider that a session of ours came from, as far as the provider named it. */
+export type ProviderSession = Pick<SessionRecord, "issuer" | "idpSid" | "idpSub">;
+
 /** Told to every replica, so that caches and streams let go within a second. */
 export interface SessionChange {
   readonly ref: string;
@@ -124,6 +127,11 @@ export interface SessionStore {
     of: SessionsOf,
     page: { readonly now: Date; readonly limit: number; readonly after?: SessionPlace },
   ): Promise<readonly SessionRecord[]>;
+  /**
+   * Whether a living session came from the same session at the provider: the same `sid`, or, where either has none, the
+   * same person there, because then nobody can tell them apart.
+   */
+  isShared(session: ProviderSession, now: Date): Promise<boolean>;
   /** Living sessions of all. */
   count(now: Date): Promise<number>;
   /** `regained`: changes may have been missed before now. */

@@ -3,9 +3,10 @@ import { randomBytes } from "node:crypto";
 import { after, test } from "node:test";
 import type { ProviderTokens, RefreshOutcome, SignedIn } from "#authn/oidc-client.ts";
 import { Problem } from "#contract/problem.ts";
-import type { Change, EventDraft } from "#events/change.ts";
+import type { Change } from "#events/change.ts";
+import type { EventDraft } from "#events/event-draft.ts";
 import type { EntryDraft } from "#events/audit/entry.ts";
-import type { Database } from "#store/database.ts";
+import { statement, type Database } from "#store/database.ts";
 import { silentLog } from "#telemetry/log.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { testDatabase } from "#testing/database.ts";
@@ -68,7 +69,7 @@ const world = async (limits: { readonly bindNetwork?: boolean } = {}) => {
   };
   const keys = createSessionKeys([randomBytes(32)]);
   const store = createDatabaseSessionStore(await database());
-  const revocations = createRevocations({ database: await database(), keys, oidc, now, log: silentLog });
+  const revocations = createRevocations({ database: await database(), store, keys, oidc, now, log: silentLog });
   const sessions = createSessions({
     store,
     keys,
@@ -215,18 +216,21 @@ test("one session whose end cannot be settled keeps nobody from being counted", 
   assert.equal(await counted("bff_active_sessions_total"), await store.count(new Date(clock.now)));
 });
 
-test("another client is only counted, unless sessions are bound to the network", async () => {
+test("another browser is let in and noted, another network is refused and counted where sessions are bound to theirs", async () => {
   const open = await world();
   const one = await open.sessions.begin(open.signedIn(), client, { correlationId: "c" });
   await open.sessions.recognise(one.sid, { userAgent: "curl/8.0", address: "203.0.113.9" }, "c");
-  assert.equal(await open.counted('bff_session_binding_failures_total{reason="user_agent"}'), 1);
+  const changed = 'bff_security_events_total{event_type="session_user_agent_changed",severity="info"}';
+  assert.equal(await open.counted(changed), 1);
   await open.sessions.recognise(one.sid, { ...client, userAgent: client.userAgent.replace("140.0", "141.2") }, "c");
-  assert.equal(await open.counted('bff_session_binding_failures_total{reason="user_agent"}'), 1, "a browser may update itself");
+  assert.equal(await open.counted(changed), 1, "a browser may update itself");
+  assert.equal(await open.counted("bff_session_binding_failures_total"), 0, "nobody was refused");
 
   const bound = await world({ bindNetwork: true });
   const other = await bound.sessions.begin(bound.signedIn(), client, { correlationId: "c" });
   await bound.sessions.recognise(other.sid, { ...client, address: "192.0.2.250" }, "c");
   await isRefusedAs(bound.sessions.recognise(other.sid, { ...client, address: "192.0.3.7" }, "c"), "session_binding");
+  assert.equal(await bound.counted('bff_session_binding_failures_total{reason="network"}'), 1);
   await isRefusedAs(bound.sessions.recognise(other.sid, client, "c"), "unauthenticated");
 });
 
@@ -341,6 +345,68 @@ test("refresh tokens of ended sessions are revoked at the provider, again and ag
   const before = provider.revoked.length;
   await revocations.run();
   assert.equal(provider.revoked.length, before);
+});
+
+const provider = "https://provider.example";
+for (const [what, old, other, waits] of [
+  ["the same session of the provider", { idpSession: "s1" }, { idpSession: "s1" }, true],
+  ["another session of the provider", { idpSession: "s1" }, { idpSession: "s2" }, false],
+  ["no named session, and the same person", {}, {}, true],
+  ["an unnamed session of the same person", { idpSession: "s1" }, {}, true],
+  ["a named session of the same person", {}, { idpSession: "s1" }, true],
+  ["a session of that name at another provider", { idpSession: "s1" }, { idpSession: "s1", issuer: "https://other.example" }, false],
+  ["no named session, and somebody else", {}, { idpSubject: "somebody else" }, false],
+] as const)
+  test(`a refresh token is revoked ${waits ? "only after" : "in spite of"} a session that came from ${what}`, async () => {
+    const { sessions, signedIn, provider: asked, revocations, clock } = await world();
+    const id = what.replaceAll(" ", "-");
+    const from = (name: string, more: Partial<SignedIn>) =>
+      signedIn({
+        issuer: provider,
+        idpSubject: `person of ${id}`,
+        ...more,
+        tokens: { accessToken: "a", refreshToken: `${name}-${id}`, accessExpiresAt: clock.now / 1000 + 300 },
+      });
+    const begin = (who: SignedIn, replaces: readonly string[] = []) => sessions.begin(who, client, { correlationId: "c", replaces });
+    const first = await begin(from("first", old));
+    const second = await begin(from("second", old));
+    const living = await begin(from("living", other), [first.record.sidHash]);
+    await sessions.end({ sid: second.sid }, "logout", "c");
+    const isRevoked = (name: string) => asked.revoked.includes(`${name}-${id}`);
+    if (waits) {
+      for (let look = 0; look < 3; look++) {
+        await revocations.run();
+        assert.deepEqual([isRevoked("first"), isRevoked("second")], [false, false]);
+        clock.now += 61_000;
+      }
+    } else await until(() => isRevoked("first") && isRevoked("second"));
+    assert.equal(isRevoked("living"), false);
+    await sessions.end({ sid: living.sid }, "logout", "c");
+    await until(() => isRevoked("first") && isRevoked("second") && isRevoked("living"));
+  });
+
+const HOUR = 3_600_000;
+const WAITS = statement<{ next_at: string }>("test.revocation", "select next_at from gateway.revocation where ref = $1");
+const waitsUntil = async (ref: string) => Date.parse((await (await database()).run(WAITS, [ref]))[0]?.next_at ?? "");
+
+test("a token that waits for a session whose end nobody told is looked at again, and is not forgotten meanwhile", async () => {
+  const { sessions, store, signedIn, provider: asked, revocations, clock } = await world();
+  const at = { issuer: provider, idpSubject: "long-lived", idpSession: "long-lived" };
+  const tokens = (name: string) => ({ accessToken: "a", refreshToken: name, accessExpiresAt: clock.now / 1000 + 300 });
+  const old = await sessions.begin(signedIn({ ...at, tokens: tokens("long-waiting") }), client, { correlationId: "c" });
+  const living = await sessions.begin(signedIn({ ...at, tokens: tokens("long-living") }), client, {
+    correlationId: "c",
+    replaces: [old.record.sidHash],
+  });
+  await until(async () => (await waitsUntil(old.record.ref)) === clock.now + 6 * HOUR);
+  clock.now += 6 * HOUR;
+  await store.touch(living.record.sidHash, new Date(clock.now), new Date(clock.now + HOUR));
+  await revocations.run();
+  assert.equal(await waitsUntil(old.record.ref), clock.now + 6 * HOUR);
+  await store.end({ sidHash: living.record.sidHash }, "logout");
+  clock.now += 29 * HOUR;
+  await revocations.run();
+  assert.deepEqual(asked.revoked, ["long-waiting"]);
 });
 
 test("tokens that come when their session has ended are revoked, whatever became of those before them", async () => {

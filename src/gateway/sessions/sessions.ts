@@ -89,11 +89,11 @@ export const createSessions = (parts: SessionsParts): Sessions => {
     return record.idleExpiresAt.getTime() <= now ? "idle" : undefined;
   };
 
-  /** Whether the session is used from where it may be. Another browser is only counted. */
+  /** Whether the session is used from where it may be. Another browser is let in, so it is no failure: it is counted as an event. */
   const isBound = (record: SessionRecord, client: BrowserClient): boolean => {
     if (record.uaHash !== undefined && seenClient.get(record) !== client.userAgent) {
       if (keys.isClient(record.uaHash, client.userAgent)) seenClient.set(record, client.userAgent);
-      else parts.metrics.count("bff_session_binding_failures_total", { reason: "user_agent" });
+      else parts.metrics.count("bff_security_events_total", { event_type: "session_user_agent_changed", severity: "info" });
     }
     return !limits.bindNetwork || record.netHash === undefined || keys.isNetwork(record.netHash, client.address);
   };
@@ -143,7 +143,7 @@ export const createSessions = (parts: SessionsParts): Sessions => {
         tokens: keys.sealTokens(
           {
             accessToken: who.tokens.accessToken,
-            ...(who.tokens.refreshToken === undefined ? {} : { refreshToken: who.tokens.refreshToken }),
+            refreshToken: who.tokens.refreshToken,
           },
           sidHash,
           1,

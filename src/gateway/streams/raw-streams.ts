@@ -3,14 +3,14 @@ import type { Proxy, ProxyCall } from "#gateway/proxy/proxy.ts";
 import type { Recognised } from "#gateway/recognise.ts";
 import { endableBody } from "./endable-body.ts";
 import { isListening } from "./is-listening.ts";
-import type { RightChanges } from "./right-changes.ts";
+import type { ConfigWatch } from "#events/config-watch.ts";
 import { watchRight } from "./right-watch.ts";
 import type { StreamOwner, StreamPlace, StreamRegistry } from "./stream-registry.ts";
 
 export interface RawStreamsParts {
   /** Of these streams alone: relayed ones have places of their own. */
   readonly registry: StreamRegistry;
-  readonly rightChanges: RightChanges;
+  readonly rightChanges: ConfigWatch;
   readonly now: () => Date;
 }
 

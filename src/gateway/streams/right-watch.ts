@@ -1,6 +1,6 @@
 import { Problem } from "#contract/problem.ts";
-import type { RightChanges } from "./right-changes.ts";
-import type { ByeReason } from "./stream-registry.ts";
+import type { ConfigWatch } from "#events/config-watch.ts";
+import type { ByeReason } from "#events/stream.ts";
 
 const RECHECK_MS = 60_000;
 const PAUSE_MS = 1000;
@@ -25,7 +25,7 @@ const reasonOf = (error: unknown): ByeReason => {
  * have it. `tenant` undefined: nobody's in particular, nothing of it moves.
  */
 export const watchRight = (parts: {
-  readonly rightChanges: RightChanges;
+  readonly rightChanges: ConfigWatch;
   readonly tenant: string | undefined;
   /** Throws when the stream may not go on. */
   readonly recheck: () => Promise<void>;

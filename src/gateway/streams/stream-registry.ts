@@ -1,9 +1,7 @@
 import { Problem } from "#contract/problem.ts";
+import type { ByeReason } from "#events/stream.ts";
 import { noAddressCount, type AddressCount } from "#gateway/limits/address-count.ts";
 import type { EndReason, SessionChange } from "#gateway/sessions/session-store.ts";
-
-/** Why the gateway ends a stream. */
-export type ByeReason = "signed_out" | "expired" | "revoked" | "step_up" | "drain" | "slow" | "limit" | "upstream";
 
 /** An open stream of a session. */
 export interface OpenStream {

@@ -204,6 +204,8 @@ test("a stream ends when its right is gone: asked again when the tenant's graph 
   await move("graph");
   await heard.ended;
   assert.equal(byeOf(heard), "revoked");
+  const isBackground = pdp.seen.map(({ body }) => (JSON.parse(body) as { context: { background?: boolean } }).context.background);
+  assert.deepEqual([isBackground[0], isBackground.at(-1)], [undefined, true], "only what the client asked for is an act of its own");
 });
 
 test("want of assurance ends a stream as step_up, and a decision point that is away as upstream", async (t) => {

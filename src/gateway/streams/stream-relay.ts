@@ -5,14 +5,14 @@ import { personalSseHeaders } from "#gateway/proxy/cache-control.ts";
 import { clientHeaders } from "#gateway/proxy/response-headers.ts";
 import type { Proxy, ProxyCall } from "#gateway/proxy/proxy.ts";
 import { relayBody } from "./relayed-body.ts";
-import type { RightChanges } from "./right-changes.ts";
+import type { ConfigWatch } from "#events/config-watch.ts";
 import { watchRight } from "./right-watch.ts";
 import type { StreamRegistry } from "./stream-registry.ts";
 
 export interface StreamRelayParts {
   readonly proxy: Proxy;
   readonly registry: StreamRegistry;
-  readonly rightChanges: RightChanges;
+  readonly rightChanges: ConfigWatch;
   /** How long each kind of stream may be silent. */
   readonly silence: SilenceLimits;
   readonly metrics: Metrics;

@@ -1,12 +1,12 @@
 import { Problem } from "#contract/problem.ts";
-import type { Asker, Decider } from "#pdp/decide.ts";
+import type { Asker, Decider } from "#decide/decider.ts";
 import type { Inbound } from "#gateway/front-door/inbound.ts";
 import { problemPage, wantsHtml } from "#gateway/plain-page.ts";
 import type { RateDoor } from "#gateway/limits/rate-door.ts";
 import type { Recogniser } from "#gateway/recognise.ts";
 import { assetResponse } from "./asset-response.ts";
 import type { BuiltFiles } from "./built-files.ts";
-import { createClientRouteFinder, isReserved, type ClientRoute } from "./client-routes.ts";
+import { clientPageAt, isReserved, type ClientPage } from "./client-pages.ts";
 import { indexResponse } from "./index-response.ts";
 
 export interface WebClientParts {
@@ -20,7 +20,7 @@ export interface WebClientParts {
 
 export interface WebClient {
   asset(name: string, inbound: Inbound): Promise<Response>;
-  /** Whether a path is one of its screens: no row of the table comes before those, a catch-all neither. */
+  /** Whether a path is one of its pages: no row of the table comes before those, a catch-all neither. */
   has(path: string): boolean;
   /** The page for what no route serves; throws `not_found` for what is no page, `rate_limited`. `as` = for whom, in place of the session. */
   page(inbound: Inbound, as?: Asker): Promise<Response>;
@@ -29,8 +29,8 @@ export interface WebClient {
 type PageStatus = readonly [status: number, headers?: Readonly<Record<string, string>> | undefined, refusedBy?: unknown];
 
 /** True for a document load by a browser, or a tool that takes anything. */
-const mayGetPage = (inbound: Inbound, route: ClientRoute | undefined): boolean =>
-  wantsHtml(inbound) || (route !== undefined && /^$|\*\/\*/.test(inbound.headers.get("accept") ?? ""));
+const mayGetPage = (inbound: Inbound, page: ClientPage | undefined): boolean =>
+  wantsHtml(inbound) || (page !== undefined && /^$|\*\/\*/.test(inbound.headers.get("accept") ?? ""));
 
 /**
  * The web client at its own paths. The page holds nothing but itself; what a person may see is decided at the endpoints
@@ -38,15 +38,13 @@ const mayGetPage = (inbound: Inbound, route: ClientRoute | undefined): boolean =
  * says the same as the screen.
  */
 export const createWebClient = (parts: WebClientParts): WebClient => {
-  const routeOf = createClientRouteFinder();
-
   /**
    * Status of the page: 200, 401 with the challenge where the screen wants a stronger sign-in, 403 denied, 404 module off, 503 not
    * decidable. Without a session there is nothing to gate. Who comes too often is `rate_limited`: it is a session and a decision like
    * any other.
    */
-  const statusOf = async (route: ClientRoute, inbound: Inbound, as: Asker | undefined): Promise<PageStatus> => {
-    if (route.pair === undefined && route.module === undefined) return [200];
+  const statusOf = async (gate: ClientPage["gate"], inbound: Inbound, as: Asker | undefined): Promise<PageStatus> => {
+    if (gate === undefined) return [200];
     if (as === undefined && !parts.recogniser.hasCookie(inbound)) return [200];
     let asker: Asker;
     try {
@@ -57,11 +55,12 @@ export const createWebClient = (parts: WebClientParts): WebClient => {
       return [error.status === 401 ? 200 : 503];
     }
     try {
-      if (route.pair !== undefined) {
-        const refusal = parts.decider.refusal(asker, await parts.decider.decide(asker, route.pair, inbound.correlationId));
+      if (gate.pair !== undefined) {
+        const asked = { ...gate.pair, context: { showing: true } };
+        const refusal = parts.decider.refusal(asker, await parts.decider.decide(asker, asked, inbound.correlationId));
         if (refusal !== undefined) return [refusal.status, refusal.options.headers, refusal.options.members?.["decision_id"]];
       }
-      if (route.module !== undefined && (await parts.modulesOf(asker, inbound.correlationId))[route.module] !== true) return [404];
+      if (gate.module !== undefined && (await parts.modulesOf(asker, inbound.correlationId))[gate.module] !== true) return [404];
       return [200];
     } catch {
       return [503];
@@ -69,7 +68,7 @@ export const createWebClient = (parts: WebClientParts): WebClient => {
   };
 
   return {
-    has: (path) => routeOf(path) !== undefined,
+    has: (path) => clientPageAt(path) !== undefined,
     asset: async (name, inbound) => {
       const file = await parts.files.asset(name);
       if (file === undefined) throw new Problem("not_found");
@@ -79,17 +78,17 @@ export const createWebClient = (parts: WebClientParts): WebClient => {
       const { path } = inbound.target;
       const isRead = inbound.method === "GET" || inbound.method === "HEAD";
       if (isReserved(path)) throw new Problem("not_found");
-      const route = routeOf(path);
+      const page = clientPageAt(path);
       if (!isRead)
-        throw route === undefined ? new Problem("not_found") : new Problem("method_not_allowed", { headers: { allow: "GET, HEAD" } });
-      if (!mayGetPage(inbound, route)) throw new Problem("not_found");
+        throw page === undefined ? new Problem("not_found") : new Problem("method_not_allowed", { headers: { allow: "GET, HEAD" } });
+      if (!mayGetPage(inbound, page)) throw new Problem("not_found");
       const html = await parts.files.index();
       if (html === undefined) {
         const problem = new Problem("web_client_missing", { detail: "Build it with: npm run build:web", headers: { "retry-after": "10" } });
         if (!wantsHtml(inbound)) throw problem;
         return problemPage(problem, inbound.correlationId, { href: path, text: "Try again" });
       }
-      const [status, headers, refusedBy] = route === undefined ? [404] : await statusOf(route, inbound, as);
+      const [status, headers, refusedBy] = page === undefined ? [404] : await statusOf(page.gate, inbound, as);
       return indexResponse(html, status, headers, refusedBy);
     },
   };

@@ -11,7 +11,7 @@ import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { z } from "zod";
 import type { EntryDraft } from "#events/audit/entry.ts";
-import type { EventDraft } from "#events/change.ts";
+import type { EventDraft } from "#events/event-draft.ts";
 import { AMOUNT_FAULT, microOf } from "#membership/amount.ts";
 import { actorOf, type Actor } from "#membership/delegations/acts.ts";
 import { tenantScopeOf, type TenantScope } from "#membership/graph/tenant-scope.ts";
@@ -73,7 +73,7 @@ export const serveBudgets = (room: MembershipRoom): void => {
         actor: actor.entry,
         via: { service: "membership" },
         resource: { type: "budgets", id: limit.limit_id },
-        ...(actor.decisionId === undefined ? {} : { decisionId: actor.decisionId }),
+        decisionId: actor.decisionId,
         correlationId: actor.by.correlationId,
         data: {
           op: `budget_limit_${op}`,
@@ -81,8 +81,8 @@ export const serveBudgets = (room: MembershipRoom): void => {
           node_id: limit.node_id,
           period: limit.period,
           limit_usd: usdText(microFromUsd(limit.limit_usd)),
-          ...(limit.agent_id === null ? {} : { agent_id: limit.agent_id }),
-          ...(actor.by.reason === undefined ? {} : { reason: actor.by.reason }),
+          agent_id: limit.agent_id ?? undefined,
+          reason: actor.by.reason,
         },
       },
     ],

@@ -2,7 +2,7 @@ import type { Delegation } from "#contract/delegations.ts";
 import { microFromUsd, usdText } from "#contract/ids.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { EntryActor, EntryDraft } from "#events/audit/entry.ts";
-import type { EventDraft } from "#events/change.ts";
+import type { EventDraft } from "#events/event-draft.ts";
 import type { WriteBy } from "#membership/graph/write.ts";
 
 /** Who acts, in the words of the graph's log, the audit log and the live stream. */

@@ -10,7 +10,7 @@ import type { DelegationAct, DelegationOp } from "./acts.ts";
 export interface StatusChange {
   readonly op: DelegationOp;
   readonly status: "active" | "paused" | "revoked" | "expired";
-  readonly hold?: "manual" | "not_yet_valid";
+  readonly hold?: "manual" | "not_yet_valid" | "uncontrolled";
   readonly endReason?: string;
 }
 

@@ -8,7 +8,8 @@ import { scopeOfTenant, type TenantScope } from "#membership/graph/tenant-scope.
 import type { MembershipRoom } from "#membership/room.ts";
 import { entryOf, eventOf, type Actor, type DelegationAct } from "./acts.ts";
 import { checkDraft } from "./check-draft.ts";
-import { delegationTag, delegationView, readDelegation } from "./delegation-view.ts";
+import { tagOf } from "#membership/if-match.ts";
+import { delegationView, readDelegation } from "./delegation-view.ts";
 import { draftEffect } from "./draft-effect.ts";
 import { noLifts, type Lifts } from "./lifts.ts";
 import { recordDelegation } from "./put-delegation.ts";
@@ -21,8 +22,6 @@ const BEGIN_LATER = statement(
 
 /** Whose delegation a draft is: the caller's own; only the house's services write for others. */
 export const delegatorOf = (caller: Caller, draft: Pick<DelegationDraft, "delegator_id" | "id">): string => {
-  // An agent could only pass on a part of what it was given, and that is not possible here.
-  if (caller.agent !== undefined) throw new Problem("access_denied", { detail: "An agent cannot delegate." });
   if (caller.tenant !== "*") {
     if (draft.delegator_id !== undefined && draft.delegator_id !== caller.sub)
       throw new Problem("access_denied", { detail: "Nobody delegates for somebody else." });
@@ -74,7 +73,7 @@ export const createDelegation = async (
     return {
       value: undefined,
       finish: async (version) => {
-        answer = { status: 201, headers: { etag: delegationTag(row), "x-graph-version": String(version) }, body: after };
+        answer = { status: 201, headers: { etag: tagOf(row), "x-graph-version": String(version) }, body: after };
         await saveAnswer(tx.sql, key, answer);
       },
       events: () => [eventOf(act, actor.by.correlationId)],

@@ -66,7 +66,7 @@ export const delegationView = (row: DelegationRow): Delegation => {
     delegator_name: row.delegator_name,
     agent_id: row.agent_id,
     agent_name: row.agent_name,
-    ...(row.parent_id === null ? {} : { parent_id: row.parent_id }),
+    parent_id: row.parent_id ?? undefined,
     status: row.status,
     ...(row.status === "paused" ? { hold: row.hold ?? "parent" } : {}),
     exhausted:
@@ -90,6 +90,3 @@ export const delegationView = (row: DelegationRow): Delegation => {
     ...(ended ? { end_reason: endReason } : {}),
   };
 };
-
-/** Tag of a delegation's terms; the meter moves without changing it. */
-export const delegationTag = (row: Pick<DelegationRow, "rev">): string => `"${row.rev}"`;

@@ -394,6 +394,34 @@ test("revoke-many ends in one version all that an agent holds from a person, and
   assert.deepEqual([empty.status, empty.body.code], [422, "unprocessable"]);
 });
 
+test("what a key's revoke-many ended is told again only to whoever might end it now, and nothing is ended twice", async (t) => {
+  let said: ReturnType<Rule> = true;
+  const rule: Rule = (asked) => (asked.sub === "person:ada" && asked.action === "revoke" ? said : demoRule(asked));
+  const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule });
+  const end = () =>
+    world.call("ada", "POST", `${BASE}/revoke-many`, {
+      body: { delegator_id: "person:cleo", mode: "revoke", reason: "all of it" },
+      ...key("once"),
+    });
+  const first = await end();
+  assert.deepEqual(first.body.delegations, ["delegation:cleo-rep"]);
+  const version = (await world.call("ben", "GET", "/api/v1/graph/version")).body.version as number;
+  for (const [now, status, code] of [
+    [true, 200, undefined],
+    ["not_granted", 409, "reply_withheld"],
+    ["step_up_required", 401, "step_up_required"],
+    [true, 200, undefined],
+  ] as const) {
+    said = now;
+    const again = await end();
+    assert.deepEqual(
+      [again.status, again.body.code, again.body.delegations],
+      [status, code, code === undefined ? first.body.delegations : undefined],
+    );
+  }
+  assert.equal((await world.call("ben", "GET", "/api/v1/graph/version")).body.version, version);
+});
+
 const mfa = { id: "mfa", type: "step-up", properties: { acr_value: "strong", max_age_seconds: 300 } };
 for (const [what, said] of [
   ["denied for want of it", "step_up_required"],

@@ -2,7 +2,7 @@ import type { DelegationDraft, WhatIf } from "#contract/delegations.ts";
 import type { Database, Sql } from "#store/database.ts";
 import type { DataScopeOptions } from "#membership/graph/sql-data-scope.ts";
 import type { Reach } from "#membership/graph/sql-pip.ts";
-import type { GraphTransaction } from "#membership/graph/write.ts";
+import { unrecorded } from "#membership/graph/write.ts";
 import type { TenantScope } from "#membership/graph/tenant-scope.ts";
 import { changeStatus } from "./change-status.ts";
 import type { DelegationRow } from "./delegation-view.ts";
@@ -59,7 +59,7 @@ export const draftEffect = (
 
 /** What ending a delegation takes away. */
 export const endEffect = (sql: Sql, scope: TenantScope, row: DelegationRow, dataScope: DataScopeOptions): Promise<WhatIf> => {
-  const tx: GraphTransaction = { sql, record: () => {} };
+  const tx = unrecorded(sql);
   return compareReach(
     sql,
     scope,

@@ -77,7 +77,7 @@ export const recordDelegation = async (tx: GraphTransaction, id: string, before?
     kind: "DELEGATES_TO",
     src: String(after["delegator_id"]),
     dst: String(after["agent_id"]),
-    ...(before === undefined ? {} : { before }),
+    before,
     after,
   });
 };

@@ -23,7 +23,7 @@ export const readHistory = async (sql: Sql, scope: TenantScope, id: string) =>
     at: row.at,
     actor: row.actor,
     source: row.source,
-    ...(row.reason === null ? {} : { reason: row.reason }),
+    reason: row.reason ?? undefined,
     before: row.before,
     after: row.after,
   }));

@@ -1,4 +1,5 @@
 import { Problem } from "#contract/problem.ts";
+import { unrecorded } from "#membership/graph/write.ts";
 import { statement, type Database } from "#store/database.ts";
 import { readCapabilities } from "#membership/graph/sql-pip.ts";
 import type { TenantScope } from "#membership/graph/tenant-scope.ts";
@@ -30,7 +31,7 @@ export const readImpact = (database: Database, scope: TenantScope, id: string) =
     };
     const before = await reach();
     if (row.status === "active" || row.status === "paused")
-      await changeStatus({ sql, record: () => {} }, scope, row, { op: "revoked", status: "revoked", endReason: "what-if" });
+      await changeStatus(unrecorded(sql), scope, row, { op: "revoked", status: "revoked", endReason: "what-if" });
     const after = await reach();
     const running = await listOpen(sql, scope, [id, ...under.map((child) => child.id)]);
     return {

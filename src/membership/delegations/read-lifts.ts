@@ -1,5 +1,5 @@
 import type { DelegationDraft } from "#contract/delegations.ts";
-import type { Asker, Decider } from "#pdp/decide.ts";
+import type { Asker, Decider } from "#decide/decider.ts";
 import { readReach } from "#membership/graph/sql-pip.ts";
 import { scopeOfTenant } from "#membership/graph/tenant-scope.ts";
 import type { MembershipRoom } from "#membership/room.ts";

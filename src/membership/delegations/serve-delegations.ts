@@ -18,14 +18,15 @@ import {
 import { Problem } from "#contract/problem.ts";
 import { answer } from "#http/serve.ts";
 import type { Sql } from "#store/database.ts";
-import { requireKeyedCall, type KeyedAnswer } from "#membership/idempotency.ts";
+import { findAnswer, requireKeyedCall, type KeyedAnswer } from "#membership/idempotency.ts";
+import { requireTags, tagOf } from "#membership/if-match.ts";
 import { tenantScopeOf, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import { listOpen, readUsage } from "#membership/meter/read-ledger.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 import { actorOf } from "./acts.ts";
 import { checkDraft, readAgent } from "./check-draft.ts";
 import { createDelegation, delegatorOf } from "./create-delegation.ts";
-import { delegationTag, delegationView, readDelegation, type DelegationRow } from "./delegation-view.ts";
+import { delegationView, readDelegation, type DelegationRow } from "./delegation-view.ts";
 import { draftEffect, endEffect, undone } from "./draft-effect.ts";
 import type { Lifts } from "./lifts.ts";
 import { listDelegations } from "./list-delegations.ts";
@@ -37,11 +38,8 @@ import { stopDelegation, stopMany, type Stop } from "./stop-delegations.ts";
 
 const keyed = <R>(given: KeyedAnswer) => answer(given.body as R, { status: given.status, headers: given.headers });
 
-const tagsOf = (request: Request): readonly string[] => {
-  const header = request.headers.get("if-match");
-  if (header === null || header.trim() === "") throw new Problem("if_match_required");
-  return header.split(",").map((tag) => tag.trim());
-};
+/** Of what is asked to draw a page: which rows of a list, and what a form would do. Nobody tried anything. */
+const shown = { context: { showing: true } } as const;
 
 /** Delegations: who may let which agent do what, for how long and for how much. */
 export const serveDelegations = (room: MembershipRoom): void => {
@@ -67,9 +65,9 @@ export const serveDelegations = (room: MembershipRoom): void => {
     const streamSeq = scope.tenant === "*" ? undefined : await room.bus?.head(scope.tenant, "config");
     const { limit, cursor, ...filters } = query;
     const isOthers = filters.whose === "all" || (filters.user_id !== undefined && filters.user_id !== caller.sub);
-    const binding = ["delegations", caller.sub, caller.agent ?? null, scope.tenant, filters];
+    const binding = ["delegations", caller.sub, scope.tenant, filters];
     const rows = await listDelegations(database, scope, {
-      after: cursor === undefined ? "" : room.cursors.open(binding, cursor),
+      after: cursor === undefined ? "" : room.cursors.open(cursor, binding),
       delegatorId: isOthers ? filters.user_id : caller.sub,
       agentId: filters.agent_id,
       status: filters.status,
@@ -78,12 +76,10 @@ export const serveDelegations = (room: MembershipRoom): void => {
     });
     const page = rows.slice(0, limit);
     const last = page.at(-1);
-    const isOwn = (row: DelegationRow): boolean =>
-      row.delegator_id === caller.sub && (caller.agent === undefined || row.agent_id === caller.agent);
-    const others = page.filter((row) => !isOwn(row));
+    const others = page.filter((row) => row.delegator_id !== caller.sub);
     const decided = await decider.decideMany(
       caller,
-      others.map((row) => ({ type: "delegations", action: "view", id: row.id })),
+      others.map((row) => ({ type: "delegations", action: "view", id: row.id, ...shown })),
       correlationId,
     );
     const refusals = decided.map((one) => decider.refusal(caller, one));
@@ -93,7 +89,7 @@ export const serveDelegations = (room: MembershipRoom): void => {
     const hidden = new Set(others.filter((_row, index) => refusals[index] !== undefined).map((row) => row.id));
     return {
       items: page.filter((row) => !hidden.has(row.id)).map(delegationView),
-      ...(rows.length > limit && last !== undefined ? { next_cursor: room.cursors.seal(binding, last.id) } : {}),
+      ...(rows.length > limit && last !== undefined ? { next_cursor: room.cursors.seal(last.id, binding) } : {}),
       ...(streamSeq === undefined ? {} : { stream_seq: Number(streamSeq) }),
     };
   });
@@ -134,22 +130,38 @@ export const serveDelegations = (room: MembershipRoom): void => {
   router.serve(whatIfDelegation, async ({ caller, body, correlationId }) => {
     if ("revoke" in body) {
       const { scope, row } = await requireRow(caller, body.revoke);
-      await decider.require(caller, { type: "delegations", action: "revoke", id: row.id }, correlationId);
+      await decider.require(caller, { type: "delegations", action: "revoke", id: row.id, ...shown }, correlationId);
       return undone(database, (sql) => endEffect(sql, scope, row, room.dataScope));
     }
     const scope = tenantScopeOf(caller);
     const agent = await readAgent(database, scope, body.agent_id);
     if (agent === undefined) throw new Problem("not_found");
-    await decider.require(caller, { type: "delegations", action: "create", id: body.agent_id }, correlationId);
+    await decider.require(caller, { type: "delegations", action: "create", id: body.agent_id, ...shown }, correlationId);
     const lifts = await liftsOf(caller, body, agent.tenant_id, correlationId);
     return undone(database, async (sql) => draftEffect(sql, scope, body, await written(sql, caller, body), room.dataScope, lifts));
   });
+
+  /** What was ended is named again to whoever might end it now. Throws `step_up_required`, `reply_withheld`. */
+  const requireSight = async (caller: Caller, kept: KeyedAnswer, correlationId: string): Promise<KeyedAnswer> => {
+    const { delegations } = revokeMany.reply.parse(kept.body);
+    const decided = await decider.decideMany(
+      caller,
+      delegations.map((id) => ({ type: "delegations", action: "revoke", id })),
+      correlationId,
+    );
+    const refusals = decided.flatMap((one) => decider.refusal(caller, one) ?? []);
+    const [refusal] = refusals;
+    if (refusal !== undefined) throw refusals.find(({ code }) => code === "step_up_required") ?? new Problem("reply_withheld");
+    return kept;
+  };
 
   router.serve(revokeMany, async ({ caller, body, request, correlationId }) => {
     const key = requireKeyedCall(request, caller, body);
     const scope = tenantScopeOf(caller);
     if (body.agent_id === undefined && body.delegator_id === undefined)
       throw new Problem("unprocessable", { errors: [{ path: "/agent_id", message: "name an agent, a delegator, or both" }] });
+    const kept = await database.transaction((sql) => findAnswer(sql, key));
+    if (kept !== undefined) return keyed(await requireSight(caller, kept, correlationId));
     const rows: DelegationRow[] = [];
     for (let page = await next(scope, body, ""); page.length > 0; page = await next(scope, body, page.at(-1)?.id ?? "")) rows.push(...page);
     const standing = rows.filter((row) => row.status === "active" || row.status === "paused");
@@ -187,7 +199,7 @@ export const serveDelegations = (room: MembershipRoom): void => {
 
   const serveStop = (endpoint: typeof revokeDelegation | typeof pauseDelegation | typeof resumeDelegation, stop: Stop): void =>
     router.serve(endpoint, async ({ caller, params, body, request, correlationId }) => {
-      const tags = stop === "resume" ? tagsOf(request) : undefined;
+      const tags = stop === "resume" ? requireTags(request) : undefined;
       const { row, scope } = await requireRow(caller, params.id);
       // Who may let it go on is who might give it anew.
       const ask = stop === "resume" ? { action: "create", id: row.agent_id } : { action: "revoke", id: row.id };
@@ -223,6 +235,6 @@ export const serveDelegations = (room: MembershipRoom): void => {
   });
   router.serve(getDelegation, async ({ caller, params, correlationId }) => {
     const { row } = await requireView(caller, params.id, correlationId);
-    return answer(delegationView(row), { headers: { etag: delegationTag(row), "x-graph-version": String(row.version) } });
+    return answer(delegationView(row), { headers: { etag: tagOf(row), "x-graph-version": String(row.version) } });
   });
 };

@@ -1,12 +1,14 @@
 import type { Delegation } from "#contract/delegations.ts";
 import { Problem } from "#contract/problem.ts";
 import { listOpen } from "#membership/meter/read-ledger.ts";
+import { requireTag, tagOf } from "#membership/if-match.ts";
 import { findAnswer, saveAnswer, type KeyedAnswer, type KeyedCall } from "#membership/idempotency.ts";
 import { scopeOfTenant, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 import { entryOf, eventOf, type Actor, type DelegationAct } from "./acts.ts";
+import { readAgent } from "./check-draft.ts";
 import { changeStatus, lockDelegations, type StatusChange } from "./change-status.ts";
-import { delegationTag, delegationView, type DelegationRow } from "./delegation-view.ts";
+import { delegationView, type DelegationRow } from "./delegation-view.ts";
 
 export type Stop = "pause" | "revoke" | "resume";
 
@@ -17,7 +19,7 @@ const changeOf = (stop: Stop, row: DelegationRow, reason: string, now: Date): St
   if (isFinal(row)) {
     if (stop === "revoke" && row.status === "revoked") return undefined;
     throw new Problem("delegation_ended", {
-      members: { delegation_status: row.status, ...(row.ended_at === null ? {} : { ended_at: row.ended_at }) },
+      members: { delegation_status: row.status, ended_at: row.ended_at ?? undefined },
     });
   }
   switch (stop) {
@@ -26,7 +28,7 @@ const changeOf = (stop: Stop, row: DelegationRow, reason: string, now: Date): St
     case "pause":
       return row.status === "paused" && row.hold === "manual" ? undefined : { op: "paused", status: "paused", hold: "manual" };
     case "resume":
-      if (row.hold !== "manual") return undefined;
+      if (row.hold !== "manual" && row.hold !== "uncontrolled") return undefined;
       return Date.parse(row.valid_from) > now.getTime()
         ? { op: "resumed", status: "paused", hold: "not_yet_valid" }
         : { op: "resumed", status: "active" };
@@ -59,8 +61,10 @@ export const stopDelegation = async (
   const { value, version } = await room.write({ ...actor.by, tenantId }, async (tx) => {
     const [row] = await lockDelegations(tx.sql, call.scope, [call.id]);
     if (row === undefined) throw new Problem("not_found");
-    if (call.tags !== undefined && !call.tags.includes("*") && !call.tags.includes(delegationTag(row)))
-      throw new Problem("stale_version", { headers: { etag: delegationTag(row) } });
+    requireTag(call.tags, row);
+    // What was paused because nobody controls the agent goes on once somebody does.
+    if (call.stop === "resume" && row.hold === "uncontrolled" && (await readAgent(tx.sql, call.scope, row.agent_id))?.controlled !== true)
+      throw new Problem("agent_uncontrolled");
     const change = changeOf(call.stop, row, call.reason, room.now());
     const acts = change === undefined ? [] : await changeStatus(tx, scopeOfTenant(tenantId), row, change);
     const ids = [call.id, ...acts.map((act) => act.after.delegation_id)];
@@ -69,7 +73,7 @@ export const stopDelegation = async (
     return {
       value: {
         after,
-        etag: delegationTag({ rev: row.rev + (acts.length > 0 ? 1n : 0n) }),
+        etag: tagOf({ rev: row.rev + (acts.length > 0 ? 1n : 0n) }),
         running: open.map(({ call_id }) => call_id),
       },
       events: () => acts.map((act) => eventOf(act, actor.by.correlationId)),

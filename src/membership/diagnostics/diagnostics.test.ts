@@ -122,3 +122,72 @@ test("a database that is away is said so, and nothing is answered from memory", 
   }
   assert.deepEqual(await world.service.ready(), ["database"]);
 });
+
+test("counts, orphans, connections and neighbours are the tenant's own, by pages and within bounds", async (t) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule: ({ sub }) => sub !== "person:cleo" });
+  const get = (path: string, as = "ada") => world.call(as, "GET", `/api/v1/${path}`);
+  await world.put(
+    { id: "group:alone", kind: "Group", name: "Alone", tenant_id: "tenant:acme", props: {} },
+    { id: "location:alone", kind: "Location", name: "Alone", tenant_id: null, props: {} },
+    { kind: "GRANTS_ACCESS", src: "group:contractors", dst: "resource:acme.pages.people", expires_at: new Date("2001-01-01") },
+  );
+  const labels = (await get("node-label-counts")).body;
+  assert.deepEqual([labels.counts.Person, labels.counts.Tenant], [4, 1]);
+  assert.equal((await get("node-label-counts", "eve")).body.counts.Person, 1);
+  const types = (await get("relationship-type-counts")).body;
+  assert.deepEqual([types.counts.BELONGS_TO, types.counts.CONTROLLED_BY], [4, 2]);
+  assert.equal(
+    types.total,
+    Object.values(types.counts as Record<string, number>).reduce((sum, n) => sum + n, 0),
+  );
+  assert.deepEqual((await get("relationship-type-counts", "eve")).body.counts.CONTROLLED_BY, undefined);
+  const orphans = (await get("orphan-node-counts?sample=1")).body;
+  assert.deepEqual([orphans.counts.Group, orphans.sample.Group, orphans.counts.Location], [1, ["group:alone"], undefined]);
+  assert.equal((await get("orphan-node-counts")).body.sample, undefined);
+  assert.equal((await get("orphan-node-counts", "eve")).body.counts.Group, undefined);
+
+  const seen: string[] = [];
+  let path = "relationship-connections?start_id=agent:hr-assistant&type=HAS_CAPABILITY&limit=3";
+  for (let cursor: string | undefined = ""; cursor !== undefined;) {
+    const { body }: { body: { items: { node: { id: string } }[]; next_cursor?: string } } = await get(
+      `${path}${cursor && `&cursor=${encodeURIComponent(cursor)}`}`,
+    );
+    seen.push(...body.items.map(({ node }) => node.id));
+    cursor = body.next_cursor;
+  }
+  assert.equal(new Set(seen).size, 4);
+  path = "related-nodes?id=person:ben";
+  const near = (await get(path)).body;
+  assert.deepEqual(
+    near.nodes.map(({ id, distance }: { id: string; distance: number }) => [id, distance]),
+    [
+      ["person:ben", 0],
+      ["account:ben@acme", 1],
+      ["agent:hr-assistant", 1],
+    ],
+  );
+  assert.deepEqual([near.truncated, near.edges.find(({ kind }: { kind: string }) => kind === "DELEGATES_TO").status], [false, "active"]);
+  assert.deepEqual((await get(`${path}&hops=4&limit=2`)).body.truncated, true);
+  assert.equal((await get(`${path}&hops=4&limit=2`)).body.nodes.length, 2);
+  assert.deepEqual(
+    (await get(`${path}&direction=out&types=BELONGS_TO,MEMBER_OF&hops=3`)).body.nodes.map(({ id }: { id: string }) => id),
+    ["person:ben", "account:ben@acme", "group:people-ops", "role:member", "role:operator", "tenant:acme"],
+  );
+  assert.ok(!JSON.stringify((await get("related-nodes?id=people.demo&hops=4", "eve")).body).includes("acme"));
+  for (const [query, status, code] of [
+    ["related-nodes?id=person:eve", 404, "not_found"],
+    ["related-nodes?id=person:ben&hops=5", 422, "unprocessable"],
+    ["related-nodes?id=person:ben&types=KNOWS", 422, "unprocessable"],
+    ["related-nodes?id=person:ben&limit=5001", 422, "unprocessable"],
+    ["related-nodes", 422, "unprocessable"],
+    ["relationship-connections?start_id=person:eve", 404, "not_found"],
+    ["relationship-connections?start_id=person:ben&type=KNOWS", 422, "unprocessable"],
+    ["relationship-connections?start_id=person:ben&cursor=made-up", 400, "invalid_cursor"],
+    ["orphan-node-counts?sample=51", 422, "unprocessable"],
+    ["node-label-counts?kind=Person", 422, "unknown_parameter"],
+  ] as const) {
+    const reply = await get(query);
+    assert.deepEqual([query, reply.status, reply.body.code], [query, status, code]);
+    assert.equal((await get(query, "cleo")).status === 200, false);
+  }
+});

@@ -56,16 +56,16 @@ export const readChanges = async (sql: Sql, scope: TenantScope, ask: ChangesAsk)
     version: Number(row.version),
     at: row.at,
     actor: row.actor,
-    ...(row.agent === null ? {} : { agent: row.agent }),
+    agent: row.agent ?? undefined,
     source: row.source,
-    ...(row.reason === null ? {} : { reason: row.reason }),
+    reason: row.reason ?? undefined,
     correlation_id: row.correlation_id,
     tenant_id: row.tenant_id,
     ops: row.ops.map(({ op, subject, before, after }) => ({
       op,
       subject,
-      ...(before === null ? {} : { before }),
-      ...(after === null ? {} : { after }),
+      before: before ?? undefined,
+      after: after ?? undefined,
     })),
   }));
 };

@@ -1,8 +1,12 @@
+import type { Caller } from "#authn/caller.ts";
+import { nodeLabelCounts, orphanNodeCounts, relatedNodes, relationshipConnections, relationshipTypeCounts } from "#contract/diagnostics.ts";
 import { graphVersion, listGraphChanges, membershipHealth, shortestPath } from "#contract/membership.ts";
 import { Problem } from "#contract/problem.ts";
 import { answer } from "#http/serve.ts";
 import { edgeKindNames, isEdgeKind } from "#membership/graph/kinds.ts";
-import { tenantScopeOf } from "#membership/graph/tenant-scope.ts";
+import type { Answered } from "#membership/graph/graph-reader.ts";
+import { readOrphans } from "#membership/graph/sql-counts.ts";
+import { tenantScopeOf, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 import { readChanges } from "./list-changes.ts";
 
@@ -42,6 +46,53 @@ export const serveDiagnostics = (room: MembershipRoom): void => {
     );
   });
 
+  const requireScope = async ({ caller, correlationId }: { caller: Caller; correlationId: string }): Promise<TenantScope> => {
+    const scope = tenantScopeOf(caller);
+    await decider.require(caller, { type: "graph", action: "diagnose" }, correlationId);
+    return scope;
+  };
+  const totalOf = (counts: Readonly<Record<string, number>>): number => Object.values(counts).reduce((sum, count) => sum + count, 0);
+  const counted = ({ version, value }: Answered<Readonly<Record<string, number>>>) =>
+    answer({ counts: { ...value }, total: totalOf(value) }, { headers: { "x-graph-version": String(version) } });
+
+  router.serve(nodeLabelCounts, async (call) => counted(await reader.kindCounts(await requireScope(call))));
+  router.serve(relationshipTypeCounts, async (call) => counted(await reader.edgeKindCounts(await requireScope(call))));
+  router.serve(orphanNodeCounts, async (call) => {
+    const { sample } = call.query;
+    const rows = await readOrphans(room.database, await requireScope(call), sample);
+    const counts = Object.fromEntries(rows.map(({ kind, count }) => [kind, count]));
+    const samples = Object.fromEntries(rows.map((row) => [row.kind, [...row.sample]]));
+    return { counts, total: totalOf(counts), ...(sample === 0 ? {} : { sample: samples }) };
+  });
+  router.serve(relationshipConnections, async (call) => {
+    const { start_id, type, direction, limit, cursor } = call.query;
+    if (type !== undefined) typesOf(type);
+    const scope = await requireScope(call);
+    const binding = ["connections", call.caller.sub, scope.tenant, start_id, type ?? null, direction];
+    const skip = cursor === undefined ? 0 : Number(room.cursors.open(cursor, binding));
+    const { version, value } = await reader.edges(scope, { id: start_id, type, direction, limit, skip });
+    if (value === undefined) throw new Problem("not_found");
+    const items = value.items.map(({ edge_id, node, properties }) => ({ edge_id, node: { ...node }, properties: { ...properties } }));
+    const next = skip + items.length;
+    return answer(
+      {
+        start_id,
+        type: type ?? null,
+        items,
+        ...(next < value.total && items.length > 0 ? { next_cursor: room.cursors.seal(String(next), binding) } : {}),
+      },
+      { headers: { "x-graph-version": String(version) } },
+    );
+  });
+  router.serve(relatedNodes, async (call) => {
+    const { id, hops, direction, limit } = call.query;
+    const types = typesOf(call.query.types);
+    const { version, value } = await reader.near(await requireScope(call), { id, hops, types, direction, limit });
+    if (value === undefined) throw new Problem("not_found");
+    const { nodes, edges, truncated } = value;
+    return answer({ nodes: [...nodes], edges: [...edges], truncated }, { headers: { "x-graph-version": String(version) } });
+  });
+
   router.serve(graphVersion, async ({ caller }) => {
     tenantScopeOf(caller);
     const { version, at } = await reader.version();
@@ -53,7 +104,7 @@ export const serveDiagnostics = (room: MembershipRoom): void => {
     const { limit, cursor, ...filters } = query;
     await decider.require(caller, { type: "graph", action: "diagnose" }, correlationId);
     const binding = ["changes", caller.sub, scope.tenant, filters];
-    const after = cursor === undefined ? BigInt(query.since ?? 0) - 1n : BigInt(room.cursors.open(binding, cursor));
+    const after = cursor === undefined ? BigInt(query.since ?? 0) - 1n : BigInt(room.cursors.open(cursor, binding));
     const items = await readChanges(room.database, scope, {
       after,
       until: query.until,
@@ -66,12 +117,28 @@ export const serveDiagnostics = (room: MembershipRoom): void => {
     const last = page.at(-1);
     return {
       items: page,
-      ...(items.length > limit && last !== undefined ? { next_cursor: room.cursors.seal(binding, String(last.version)) } : {}),
+      ...(items.length > limit && last !== undefined ? { next_cursor: room.cursors.seal(String(last.version), binding) } : {}),
     };
   });
 
   router.serve(membershipHealth, async () => {
     const { version } = await reader.version();
-    return { status: "healthy", graph_version: Number(version), reader: "sql", database: room.database.kind, version: room.version };
+    const index = room.feed?.state();
+    return {
+      status: "healthy",
+      graph_version: Number(version),
+      reader: index === undefined ? "sql" : "index",
+      ...(index === undefined
+        ? {}
+        : {
+            index: {
+              state: index.state,
+              version: Number(index.version),
+              staleness_ms: Number.isFinite(index.stalenessMs) ? index.stalenessMs : null,
+            },
+          }),
+      database: room.database.kind,
+      version: room.version,
+    };
   });
 };

@@ -1,5 +1,7 @@
 import type { Facts } from "#contract/facts.ts";
+import { isRoleId } from "#contract/ids.ts";
 import type { DataScopeRule } from "./data-scope-rule.ts";
+import type { FactPlan, Hop } from "./facts-plan.ts";
 import type { FactDelegationRow, FactHop, FactLink, FactNode, FactRows, FactStep } from "./sql-facts.ts";
 
 /** What an identity is a member of. An inactive one is a member of nothing. */
@@ -7,6 +9,7 @@ export interface Membership {
   readonly steps: readonly FactStep[];
   /** Tenants whose rows it may see. */
   readonly tenantIds: readonly string[];
+  /** Groups, and the roles that policies speak of. */
   readonly groups: readonly string[];
   /** Groups and business roles: what masks and ownership are judged by. */
   readonly circles: ReadonlySet<string>;
@@ -14,21 +17,27 @@ export interface Membership {
   readonly reach: ReadonlySet<string>;
 }
 
-/** The rows of one batch, found by what the asks name. */
+/** What a batch of asks is answered from, found by what the asks name: all of one snapshot. */
 export interface FactBatch {
   readonly node: (id: string) => FactNode | undefined;
   readonly resources: (type: string, externalId: string) => readonly FactNode[];
   readonly membership: (node: FactNode) => Membership;
   readonly linksFrom: (kind: string, src: string) => readonly FactLink[];
   readonly linksTo: (kind: string, dst: string) => readonly FactLink[];
-  readonly hop: (number: number) => FactHop | undefined;
+  /** The edge that lets an agent use a tool. */
+  readonly capability: (agentId: string, toolId: string) => FactLink | undefined;
+  /** Grants on a node that start from one of these. */
+  readonly grants: (nodeId: string, from: ReadonlySet<string>) => readonly FactLink[];
+  /** The delegation chosen for a hop. */
+  readonly hop: (hop: Hop) => FactHop | undefined;
   readonly delegation: (id: string) => FactDelegationRow | undefined;
   readonly rule: (tenantId: string | null, resourceType: string) => DataScopeRule | null;
 }
 
 const byId = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
 
-const membershipOf = (node: FactNode, steps: readonly FactStep[]): Membership => {
+/** From the steps of an identity, nearest first and among equals by their ids. */
+export const membershipOf = (node: FactNode, steps: readonly FactStep[]): Membership => {
   const members = steps.filter((step) => step.kind === "MEMBER_OF");
   const accounts = new Set(
     node.kind === "Account" ? [node.id] : steps.filter((step) => step.kind === "BELONGS_TO" && step.depth === 1).map((step) => step.dst),
@@ -46,7 +55,7 @@ const membershipOf = (node: FactNode, steps: readonly FactStep[]): Membership =>
   return {
     steps,
     tenantIds: [...tenants].sort(byId),
-    groups: [...new Set(circles.filter((step) => step.dst_kind === "Group").map((step) => step.dst))].sort(byId),
+    groups: [...new Set(circles.filter((step) => step.dst_kind === "Group" || isRoleId(step.dst)).map((step) => step.dst))].sort(byId),
     circles: new Set(circles.map((step) => step.dst)),
     reach: new Set(node.state === "active" ? [node.id, ...steps.map((step) => step.dst)] : []),
   };
@@ -67,7 +76,7 @@ const group = <T>(items: readonly T[], key: (item: T) => string): ((wanted: stri
   return (wanted) => groups.get(wanted) ?? [];
 };
 
-export const createFactBatch = (rows: FactRows): FactBatch => {
+export const createFactBatch = (rows: FactRows, plan: FactPlan): FactBatch => {
   const nodes = new Map(rows.nodes.map((node) => [node.id, node]));
   const resources = group(
     rows.nodes.filter((node) => node.kind === "Resource"),
@@ -90,7 +99,9 @@ export const createFactBatch = (rows: FactRows): FactBatch => {
     },
     linksFrom: (kind, src) => from(`${kind} ${src}`),
     linksTo: (kind, dst) => to(`${kind} ${dst}`),
-    hop: (number) => hops.get(number),
+    capability: (agentId, toolId) => from(`HAS_CAPABILITY ${agentId}`).find((link) => link.dst === toolId),
+    grants: (nodeId, starts) => to(`GRANTS_ACCESS ${nodeId}`).filter((link) => starts.has(link.src)),
+    hop: (hop) => hops.get(plan.numberOf(hop)),
     delegation: (id) => delegations.get(id),
     rule: (tenantId, resourceType) => (tenantId === null ? null : (rules.get(`${tenantId} ${resourceType}`) ?? null)),
   };

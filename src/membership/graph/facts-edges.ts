@@ -1,4 +1,5 @@
 import type { FactEdge } from "#contract/facts.ts";
+import { isRoleId } from "#contract/ids.ts";
 import type { Membership } from "./facts-batch.ts";
 import type { Hop } from "./facts-plan.ts";
 import type { FactHop, FactLink, FactNode, FactStep } from "./sql-facts.ts";
@@ -53,7 +54,9 @@ export const grantEdges = (
   if (grant !== undefined) return [...stepsTo(membership.steps, grant.src).map((step) => edgeOf(step)), edgeOf(grant)];
   const members = membership.steps.filter((step) => step.kind !== "USES_TENANT" && step.dst_kind !== "Tenant");
   const once = [...new Map(members.map((step) => [step.id, step])).values()].slice(0, MOST_MEMBERSHIPS);
-  const sources = membership.groups.length > 0 ? membership.groups.slice(0, MOST_ABSENT) : [subjectId];
+  // What somebody is granted by a role stands in the policies.
+  const groups = membership.groups.filter((id) => !isRoleId(id));
+  const sources = groups.length > 0 ? groups.slice(0, MOST_ABSENT) : [subjectId];
   return [
     ...once.map((step) => edgeOf(step)),
     ...(resource === undefined || !GRANTABLE.includes(resource.kind)

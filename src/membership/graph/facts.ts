@@ -2,7 +2,7 @@ import type { FactAsk, Facts } from "#contract/facts.ts";
 import type { Sql } from "#store/database.ts";
 import { createFactBatch, subjectFact, type FactBatch, type Membership } from "./facts-batch.ts";
 import { agentEdges, controlEdges, grantEdges, ownEdges } from "./facts-edges.ts";
-import { hopsOf, lookupOf, planFacts, type FactPlan } from "./facts-plan.ts";
+import { hopsOf, lookupOf, planFacts } from "./facts-plan.ts";
 import type { Answered } from "./graph-reader.ts";
 import { identityKinds } from "./kinds.ts";
 import { dataScopeOf, type DataScopeOptions } from "./sql-data-scope.ts";
@@ -139,7 +139,8 @@ const UNRESOLVED: Facts = {
   edges: [],
 };
 
-const factsOf = (ask: FactAsk, batch: FactBatch, plan: FactPlan, options: DataScopeOptions): Facts => {
+/** Facts for one ask, whatever the batch is read from. */
+export const factsOf = (ask: FactAsk, batch: FactBatch, options: DataScopeOptions): Facts => {
   const standing = standingOf(ask.subject_id, batch);
   if (standing === undefined) return UNRESOLVED;
   const { membership } = standing;
@@ -153,16 +154,15 @@ const factsOf = (ask: FactAsk, batch: FactBatch, plan: FactPlan, options: DataSc
   const hops = hopsOf(ask).map((hop) => {
     const found = batch.node(hop.agent);
     const agent = found?.kind === "AIAgent" && standing.isNear(found.tenant_id) ? found : undefined;
-    const capability = tool === undefined ? undefined : batch.linksFrom("HAS_CAPABILITY", hop.agent).find((link) => link.dst === tool.id);
-    return { hop, agent, capability, row: batch.hop(plan.numberOf(hop)) };
+    const capability = tool === undefined ? undefined : batch.capability(hop.agent, tool.id);
+    return { hop, agent, capability, row: batch.hop(hop) };
   });
   const agents = hops.map(({ agent }) => agent).filter((agent) => agent !== undefined);
   const outermost = agents.length === hops.length ? agents.at(-1) : undefined;
   const delegation = outermost === undefined ? null : delegationFact(hops.map((hop) => hop.row));
   const requires = tool === undefined ? [] : batch.linksFrom("REQUIRES", tool.id);
-  const grants = (node === undefined ? [] : batch.linksTo("GRANTS_ACCESS", node.id)).filter((link) => {
-    const { actions } = link.props;
-    return membership.reach.has(link.src) && (!Array.isArray(actions) || actions.includes(ask.action));
+  const grants = (node === undefined ? [] : batch.grants(node.id, membership.reach)).filter(({ props: { actions } }) => {
+    return !Array.isArray(actions) || actions.includes(ask.action);
   });
   const controlled = delegationRow?.agent_id ?? (node?.kind === "AIAgent" ? node.id : undefined);
   const scope = scopeFact(ask, tool, standing, agents, batch, options);
@@ -185,7 +185,7 @@ const factsOf = (ask: FactAsk, batch: FactBatch, plan: FactPlan, options: DataSc
     chain: ask.resource.type !== "tool" || (tool !== undefined && requires.every((link) => link.state === "active")),
     definition_ok: hops.every(({ capability }) => (capability?.digest ?? null) === null || capability?.digest === tool?.digest),
     delegation,
-    ...(scope === undefined ? {} : { data_scope: scope }),
+    data_scope: scope,
     resource:
       delegationRow !== undefined
         ? delegationResource(delegationRow, standing, batch)
@@ -210,6 +210,6 @@ export const readFacts = async (
   const plan = planFacts(asks);
   const [rows] = await sql.run(FACTS, [scope.tenant, ...plan.values]);
   if (rows === undefined) throw new Error("the facts statement gives one row");
-  const batch = createFactBatch(rows);
-  return { version: rows.version, value: asks.map((ask) => factsOf(ask, batch, plan, options)) };
+  const batch = createFactBatch(rows, plan);
+  return { version: rows.version, value: asks.map((ask) => factsOf(ask, batch, options)) };
 };

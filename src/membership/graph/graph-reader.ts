@@ -9,6 +9,8 @@ export interface Answered<T> {
   readonly value: T;
   /** The next moment at which an edge or delegation used here begins or ends; null = never. */
   readonly validUntil?: string | null;
+  /** What it was read from; the database itself unless said. */
+  readonly source?: "index";
 }
 
 export interface PipDelegation {
@@ -35,6 +37,9 @@ export interface GraphNode {
   readonly tenant_id: string | null;
   readonly external_id: string | null;
   readonly props: Readonly<Record<string, unknown>>;
+  readonly digest: string | null;
+  /** Raised by each write of it. */
+  readonly rev: bigint;
   readonly created_at: string;
   readonly updated_at: string;
   /** Edges by kind, counted where both ends are visible. */
@@ -46,6 +51,13 @@ export interface NodeFilter {
   readonly kinds: readonly string[];
   readonly search?: string | undefined;
   readonly system?: string | undefined;
+}
+
+/** Words to be found, of a person's typing. */
+export interface FullTextAsk {
+  readonly kinds: readonly string[];
+  readonly system?: string | undefined;
+  readonly text: string;
 }
 
 export interface GraphEdge {
@@ -70,6 +82,34 @@ export interface Path {
   readonly nodes: readonly { readonly id: string; readonly name: string; readonly node_type: string; readonly state: string }[];
   readonly edges: readonly { readonly id: string; readonly kind: string; readonly from: string; readonly to: string }[];
   readonly explored: number;
+  readonly truncated: boolean;
+}
+
+export interface NearAsk {
+  readonly id: string;
+  readonly hops: number;
+  /** Edge kinds that may be walked; empty = all. */
+  readonly types: readonly string[];
+  readonly direction: "in" | "out" | "both";
+  /** Most nodes, the first one included. */
+  readonly limit: number;
+}
+
+export interface Near {
+  readonly nodes: readonly {
+    readonly id: string;
+    readonly name: string;
+    readonly node_type: string;
+    readonly state: string;
+    readonly distance: number;
+  }[];
+  readonly edges: readonly {
+    readonly id: string;
+    readonly kind: string;
+    readonly from: string;
+    readonly to: string;
+    readonly status?: string;
+  }[];
   readonly truncated: boolean;
 }
 
@@ -106,11 +146,23 @@ export interface GraphReader {
     filter: NodeFilter,
     page: { limit: number; skip: number; withTotal: boolean },
   ): Promise<Answered<{ readonly nodes: readonly GraphNode[]; readonly total: number }>>;
+  /** Best first, then by id. Throws `not_supported`. */
+  fullText(
+    scope: TenantScope,
+    ask: FullTextAsk,
+    page: { limit: number; skip: number },
+  ): Promise<Answered<{ readonly nodes: readonly (GraphNode & { readonly score: number })[]; readonly total: number }>>;
   count(scope: TenantScope, filter: NodeFilter): Promise<Answered<number>>;
   /** Visible nodes by kind. */
   kindCounts(scope: TenantScope): Promise<Answered<Readonly<Record<string, number>>>>;
   systems(scope: TenantScope): Promise<Answered<readonly string[]>>;
   /** Fewest edges; among equals the one whose (kind, id) steps come first. `undefined`: an end is not there. */
   path(scope: TenantScope, ask: PathAsk): Promise<Answered<Path | undefined>>;
+  /** What is so many edges around a node, nearest first. `undefined`: the node is not there. */
+  near(scope: TenantScope, ask: NearAsk): Promise<Answered<Near | undefined>>;
+  /** Visible edges by kind. */
+  edgeKindCounts(scope: TenantScope): Promise<Answered<Readonly<Record<string, number>>>>;
+  /** This reader once it answers from the version or a later one, or one that does. */
+  since(version: bigint): Promise<GraphReader>;
   version(): Promise<{ readonly version: bigint; readonly at: string }>;
 }

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { nodeId, timestamp } from "#contract/ids.ts";
+import { nodeId, prose as proseOf, timestamp } from "#contract/ids.ts";
 
 /** The node and edge kinds of the graph, as data: what each may hold and which two may be joined. Everything else reads this. */
 
@@ -21,6 +21,7 @@ const text = (most: number) =>
     .min(1)
     .max(most)
     .refine((value) => !/\p{Cc}/u.test(value), "holds a control character");
+const prose = (most: number) => proseOf(1, most);
 const mfaLevel = z.enum(["none", "strong", "phishing_resistant"]).optional();
 const attributes = z.record(text(64), z.string().max(256)).refine((held) => Object.keys(held).length <= 32, "at most 32 attributes");
 const schema = z.record(z.string(), z.unknown());
@@ -30,12 +31,17 @@ const discovered = {
   origin_hash: text(128).optional(),
 };
 const definition = { definition_digest: text(128).optional(), ...discovered };
-const closed = <T extends z.ZodRawShape>(shape: T): z.ZodType<Record<string, unknown>> =>
+/** As JSON text escapes them: NUL and half a surrogate pair, which no database keeps. */
+const UNFIT = /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/;
+const KIB = 1024;
+const closed = <T extends z.ZodRawShape>(shape: T, mostKib = 16): z.ZodType<Record<string, unknown>> =>
   z
     .strictObject(shape)
-    .refine((held) => Buffer.byteLength(JSON.stringify(held)) <= 16_384, "more than 16 KiB of props") as unknown as z.ZodType<
-    Record<string, unknown>
-  >;
+    .refine((held) => !UNFIT.test(JSON.stringify(held)), "holds NUL or half a surrogate pair")
+    .refine(
+      (held) => Buffer.byteLength(JSON.stringify(held)) <= mostKib * KIB,
+      `more than ${mostKib} KiB of props`,
+    ) as unknown as z.ZodType<Record<string, unknown>>;
 
 const life = ["active", "suspended", "disabled"] as const;
 const approval = ["approved", "proposed", "quarantined", "rejected", "retired"] as const;
@@ -79,16 +85,33 @@ const nodeKinds = {
     shared: true,
     props: closed({
       version: text(64).optional(),
-      description: text(2000).optional(),
+      description: prose(2000).optional(),
       service_type: z.enum(["mcp", "internal", "external"]),
+      provider: text(128).optional(),
       is_backend: z.boolean().optional(),
+      supported_protocols: z.array(text(32)).max(4).optional(),
+      preferred_protocol: text(32).optional(),
+      url: text(2048).optional(),
+      sse_url: text(2048).optional(),
+      websocket_url: text(2048).optional(),
+      /** Name of a command of the configuration. */
+      command_ref: text(128).optional(),
+      registry_name: text(256).optional(),
+      /** Secret URI, never a secret. */
+      credential_ref: text(1024).optional(),
       owner_id: nodeId.optional(),
       trust: z.enum(["operator", "pinned"]),
       managed_by: z.enum(["crud", "registry"]),
     }),
   },
-  Group: { props: closed({ description: text(2000).optional() }) },
-  BusinessRole: { props: closed({ description: text(2000).optional(), risk: text(64).optional() }) },
+  Group: {
+    props: closed({
+      description: text(2000).optional(),
+      /** Files, directories and claims may change who is in it although it leads to a role. Set by who may do `roles/assign`. */
+      provisions_roles: z.boolean().optional(),
+    }),
+  },
+  BusinessRole: { shared: true, props: closed({ description: text(2000).optional(), risk: text(64).optional() }) },
   Location: { shared: true, props: closed({ country: text(64).optional(), site: text(128).optional() }) },
   Tenant: { props: closed({ hosts: z.array(text(253)).max(100).optional() }) },
   Resource: {
@@ -106,39 +129,44 @@ const nodeKinds = {
   Tool: {
     shared: true,
     states: approval,
-    props: closed({
-      version: text(64).optional(),
-      service_id: nodeId.optional(),
-      title: text(256).optional(),
-      description: text(4000).optional(),
-      input_schema: schema.optional(),
-      output_schema: schema.optional(),
-      annotations: schema.optional(),
-      schema_hash: text(128).optional(),
-      risk: text(64).optional(),
-      /** Calls need a fresh strong sign-in. */
-      mfa: z.boolean().optional(),
-      /** Type of the rows it returns: which data scope rule filters and masks them. */
-      resource_type: text(64).optional(),
-      /** Columns of those rows that a call hides unless an action on their type is permitted. */
-      masks: z
-        .array(
-          z.strictObject({
-            column: text(128),
-            kind: z.enum(["drop", "null", "hash", "last4", "year"]),
-            unless_allowed: text(128).optional(),
-          }),
-        )
-        .max(200)
-        .optional(),
-      ...definition,
-    }),
+    props: closed(
+      {
+        version: text(64).optional(),
+        service_id: nodeId.optional(),
+        title: text(256).optional(),
+        description: prose(4000).optional(),
+        input_schema: schema.optional(),
+        output_schema: schema.optional(),
+        annotations: schema.optional(),
+        schema_hash: text(128).optional(),
+        risk: text(64).optional(),
+        /** Calls need a fresh strong sign-in. */
+        mfa: z.boolean().optional(),
+        /** Type of the rows it returns: which data scope rule filters and masks them. */
+        resource_type: text(64).optional(),
+        /** Columns of those rows that a call hides unless an action on their type is permitted. */
+        masks: z
+          .array(
+            z.strictObject({
+              column: text(128),
+              kind: z.enum(["drop", "null", "hash", "last4", "year"]),
+              unless_allowed: text(128).optional(),
+            }),
+          )
+          .max(200)
+          .optional(),
+        ...definition,
+        // Two schemas of 64 KiB each.
+      },
+      160,
+    ),
   },
   MCPResource: {
     shared: true,
     states: approval,
     props: closed({
       uri: text(2048),
+      description: prose(4000).optional(),
       mime_type: text(128).optional(),
       size: z.number().int().min(0).optional(),
       etag: text(256).optional(),
@@ -150,13 +178,16 @@ const nodeKinds = {
   MCPPrompt: {
     shared: true,
     states: approval,
-    props: closed({
-      description: text(4000).optional(),
-      version: text(64),
-      arguments: z.array(schema).max(100),
-      content: z.string().max(8192).optional(),
-      ...definition,
-    }),
+    props: closed(
+      {
+        description: prose(4000).optional(),
+        version: text(64),
+        arguments: z.array(schema).max(100),
+        content: z.string().max(8192).optional(),
+        ...definition,
+      },
+      64,
+    ),
   },
   MCPPolicyBinding: {
     props: closed({
@@ -171,9 +202,9 @@ const nodeKinds = {
 export type NodeKind = keyof typeof nodeKinds;
 const rows: Readonly<Record<string, NodeKindRow>> = nodeKinds;
 
-const nodeKindNames = Object.keys(nodeKinds) as readonly NodeKind[];
+export const nodeKindNames = Object.keys(nodeKinds) as readonly NodeKind[];
 export const identityKinds: readonly NodeKind[] = nodeKindNames.filter((kind) => rows[kind]?.identity === true);
-const isNodeKind = (word: string): word is NodeKind => Object.hasOwn(nodeKinds, word);
+export const isNodeKind = (word: string): word is NodeKind => Object.hasOwn(nodeKinds, word);
 export const nodeKindRow = (kind: NodeKind): NodeKindRow => rows[kind] ?? { props: z.never() };
 export const statesOf = (kind: NodeKind): readonly string[] => nodeKindRow(kind).states ?? life;
 
@@ -193,6 +224,10 @@ export interface EdgeKindRow {
   readonly depth?: number;
   /** Several between the same two, told apart by `discr`. */
   readonly many?: true;
+  /** Both ends are of one tenant, or both shared: what provides owns what it provides. */
+  readonly sameTenant?: true;
+  /** A tenant may let it begin at a shared identity: it says nothing of what that identity may do. */
+  readonly fromShared?: true;
 }
 
 const none = closed({});
@@ -205,7 +240,7 @@ const edgeKinds = {
   MEMBER_OF: {
     pairs: [
       [["Account"], ["Group", "BusinessRole", "Tenant"]],
-      [["Group"], ["Group", "Tenant"]],
+      [["Group"], ["Group", "BusinessRole", "Tenant"]],
       [["BusinessRole"], ["Tenant"]],
       [
         ["Person", "AIAgent", "Service"],
@@ -229,7 +264,7 @@ const edgeKinds = {
   HAS_RTR: { pairs: [[actors, ["RTR"]]], props: none },
   HAS_RTR_AT: { pairs: [[actors, ["Resource", "Location"]]], props: none, many: true },
   LOCATED_IN: { pairs: [[["Person", "Account", "Group", "Resource", "Location"], ["Location"]]], props: none, acyclic: true },
-  USES_TENANT: { pairs: [[["Service", "MCPService", "SaaSApp", "AIAgent"], ["Tenant"]]], props: none },
+  USES_TENANT: { pairs: [[["Service", "MCPService", "SaaSApp", "AIAgent"], ["Tenant"]]], props: none, fromShared: true },
   POLICY_REF: {
     pairs: [
       [
@@ -239,10 +274,11 @@ const edgeKinds = {
       [["MCPPolicyBinding"], ["Policy"]],
     ],
     props: none,
+    fromShared: true,
   },
-  PROVIDES: { pairs: [[["MCPService", "Service"], ["Tool"]]], props: none },
-  PROVIDES_RESOURCE: { pairs: [[["MCPService"], ["MCPResource"]]], props: none },
-  OFFERS_PROMPT: { pairs: [[["MCPService"], ["MCPPrompt"]]], props: none },
+  PROVIDES: { pairs: [[["MCPService", "Service"], ["Tool"]]], props: none, sameTenant: true },
+  PROVIDES_RESOURCE: { pairs: [[["MCPService"], ["MCPResource"]]], props: none, sameTenant: true },
+  OFFERS_PROMPT: { pairs: [[["MCPService"], ["MCPPrompt"]]], props: none, sameTenant: true },
   HAS_CAPABILITY: { pairs: [[["AIAgent", "Service"], ["Tool"]]], props: closed({ granted_by: nodeId }) },
   CONTROLLED_BY: {
     pairs: [

@@ -1,128 +1,201 @@
 import { createHash } from "node:crypto";
 import { canonicalJson } from "#contract/canonical-json.ts";
 import { Problem } from "#contract/problem.ts";
+import { faultsOf } from "#contract/shape-faults.ts";
 import { statement, type Sql } from "#store/database.ts";
-import { edgeKindRow, mayJoin, type EdgeKind, type NodeKind } from "./kinds.ts";
+import { isSqlFault } from "#store/sql-fault.ts";
+import { dropExpiredHolders, type EdgeRow } from "./drop-edge.ts";
+import { edgeKindRow, identityKinds, mayJoin, type EdgeKind, type NodeKind } from "./kinds.ts";
+import type { Outcome, RowsPut } from "./put-node.ts";
+import { leadsBack } from "./rings.ts";
+import { problemOfRows, type RowRefusal } from "./row-refusal.ts";
+import { wholeGraph, type TenantScope } from "./tenant-scope.ts";
 import type { GraphTransaction } from "./write.ts";
 
 export interface EdgeDraft {
   readonly kind: EdgeKind;
   readonly src: string;
   readonly dst: string;
-  readonly discr?: string;
-  readonly props?: Readonly<Record<string, unknown>>;
+  readonly discr?: string | undefined;
+  readonly props?: Readonly<Record<string, unknown>> | undefined;
   /** Of a capability: digest of the definition that its owner approved. */
-  readonly digest?: string;
-  readonly expires_at?: Date;
+  readonly digest?: string | undefined;
+  readonly expires_at?: Date | undefined;
 }
 
-interface EdgeRow {
+interface End {
   readonly id: string;
-  readonly kind: string;
-  readonly src: string;
-  readonly dst: string;
-  readonly discr: string;
+  readonly kind: NodeKind;
   readonly tenant_id: string | null;
-  readonly digest: string | null;
-  readonly props: Readonly<Record<string, unknown>>;
-  readonly expires_at: string | null;
+  readonly type: string | null;
+  readonly resource_type: string | null;
+  readonly scopes: readonly string[] | null;
 }
 
 const COLUMNS = "id, kind, src, dst, discr, tenant_id, digest, props, expires_at";
-const ENDS = statement<{ id: string; kind: NodeKind; tenant_id: string | null }>(
+const GIVEN = `jsonb_to_recordset($1::jsonb) as g(id text, kind text, src text, dst text, discr text, tenant_id text, digest text, props jsonb,
+  expires_at timestamptz)`;
+const ENDS = statement<End>(
   "membership.edge_ends",
-  "select id, kind, tenant_id from membership.node where id = any($1) for key share",
+  `select id, kind, tenant_id, props ->> 'type' as type, props ->> 'resource_type' as resource_type, props -> 'scopes' as scopes
+   from membership.node where id = any($1) order by id for key share`,
 );
 const FIND = statement<EdgeRow & { readonly rev: bigint }>(
-  "membership.edge_for_update",
-  `select ${COLUMNS}, rev from membership.edge where kind = $1 and src = $2 and dst = $3 and discr = $4 for update`,
+  "membership.edges_for_update",
+  `select e.id, e.kind, e.src, e.dst, e.discr, e.tenant_id, e.digest, e.props, e.expires_at, e.rev
+   from ${GIVEN} join membership.edge e on e.kind = g.kind and e.src = g.src and e.dst = g.dst and e.discr = g.discr order by e.id for update of e`,
 );
-const INSERT = statement(
-  "membership.edge_insert",
-  `insert into membership.edge (${COLUMNS}) values ($1, $2, $3, $4, $5, $6, $7, $8::jsonb, $9)`,
+const INSERT = statement<{ id: string }>(
+  "membership.edges_insert",
+  `insert into membership.edge (${COLUMNS}) select ${COLUMNS} from ${GIVEN} order by id on conflict do nothing returning id`,
 );
 const UPDATE = statement(
-  "membership.edge_update",
-  "update membership.edge set digest = $2, props = $3::jsonb, expires_at = $4, rev = rev + 1 where id = $1",
-);
-const LOCK_KIND = statement("membership.edge_kind_lock", "select pg_advisory_xact_lock(hashtextextended('membership.edge.' || $1, 0))");
-const LEADS_BACK = statement<{ back: boolean; below: number; above: number }>(
-  "membership.edge_leads_back",
-  `with recursive down(id, depth) as (
-     select $2::text collate "C", 0 union
-     select e.dst, d.depth + 1 from down d join membership.edge e on e.src = d.id and e.kind = $1 where d.depth < 32),
-   up(id, depth) as (
-     select $3::text collate "C", 0 union
-     select e.src, u.depth + 1 from up u join membership.edge e on e.dst = u.id and e.kind = $1 where u.depth < 32)
-   select exists (select 1 from down where id = $3) as back, (select max(depth) from down) as below, (select max(depth) from up) as above`,
+  "membership.edges_update",
+  `update membership.edge e set digest = g.digest, props = g.props, expires_at = g.expires_at, rev = e.rev + 1 from ${GIVEN} where e.id = g.id`,
 );
 
 /** Edges other than delegations have an id made of what they join, so that writing one twice is writing one. */
 export const edgeIdOf = (kind: string, src: string, dst: string, discr: string): string =>
   `edge:${createHash("sha256").update([kind, src, dst, discr].join("\n")).digest("hex").slice(0, 32)}`;
 
-const requireAcyclic = async (sql: Sql, draft: EdgeDraft): Promise<void> => {
-  const { acyclic, depth } = edgeKindRow(draft.kind);
-  if (acyclic !== true) return;
-  // Two edges written at once could close a ring that neither sees: such kinds are written one at a time.
-  await sql.run(LOCK_KIND, [draft.kind]);
-  const [found] = await sql.run(LEADS_BACK, [draft.kind, draft.dst, draft.src]);
-  if (found?.back === true) throw new Problem("cycle", { detail: `${draft.kind} from ${draft.src} to ${draft.dst} would close a ring.` });
-  const length = (found?.above ?? 0) + 1 + (found?.below ?? 0);
-  if (depth !== undefined && length > depth)
-    throw new Problem("unprocessable", { detail: `${draft.kind} nests at most ${depth} deep; this would make ${length}.` });
+type Fault = Omit<RowRefusal, "at">;
+
+/** What the two ends say of each other beyond their kinds. */
+const fitFaults = (draft: EdgeDraft, to: End, roleType: End | undefined): readonly Fault[] => {
+  const fault = (path: string, message: string): readonly Fault[] => [{ code: "unprocessable", path, message }];
+  if (draft.kind === "HAS_RTR_AT") {
+    if (roleType?.kind !== "RTR") return fault("/discr", "must be the id of an RTR that is there");
+    if (to.kind === "Resource" && roleType.resource_type !== to.type)
+      return fault("/discr", `is a role on ${roleType.resource_type}, and the resource is a ${to.type}`);
+  } else if (draft.kind !== "DELEGATES_TO" && (draft.discr ?? "") !== "") return fault("/discr", `a ${draft.kind} has none`);
+  if (draft.kind === "REQUIRES") {
+    const beyond = ((draft.props?.["scopes"] ?? []) as readonly string[]).filter((scope) => to.scopes?.includes(scope) !== true);
+    if (beyond.length > 0) return fault("/props/scopes", `the application has no ${beyond.join(", ")}`);
+  }
+  return [];
 };
+
+/** Why the ends may not be joined so by this writer. To a tenant what is another's is not there. */
+const joinFaults = (scope: TenantScope, draft: EdgeDraft, ends: ReadonlyMap<string, End>): readonly Fault[] => {
+  const see = (id: string): End | undefined => {
+    const end = ends.get(id);
+    return end === undefined || scope.tenant === "*" || end.tenant_id === null || end.tenant_id === scope.tenant ? end : undefined;
+  };
+  const [from, to] = [see(draft.src), see(draft.dst)];
+  if (from === undefined || to === undefined || draft.src === draft.dst) {
+    const path = from === undefined ? "/src" : "/dst";
+    return [{ code: "unprocessable", path, message: `${draft.kind} needs two different nodes that are there.` }];
+  }
+  const row = edgeKindRow(draft.kind);
+  if (!mayJoin(draft.kind, from.kind, to.kind)) {
+    const legal = row.pairs.map(([sources, targets]) => `${sources.join(", ")} -> ${targets.join(", ")}`);
+    return [{ code: "edge_not_allowed", path: "/kind", message: `${from.kind} -> ${to.kind}. ${draft.kind} joins ${legal.join("; ")}.` }];
+  }
+  const isAcross = from.tenant_id !== null && to.tenant_id !== null && from.tenant_id !== to.tenant_id;
+  if (isAcross || (row.sameTenant === true && from.tenant_id !== to.tenant_id))
+    return [{ code: "cross_tenant", path: "/dst", message: `${draft.kind} does not leave the tenant.` }];
+  if (scope.tenant !== "*" && from.tenant_id === null) {
+    if (to.tenant_id === null) return [{ code: "access_denied", path: "/src", message: "What is shared is joined by the house alone." }];
+    // Whatever a shared identity may do, or whoever has a shared role, is so for every tenant: none of them gives it rights.
+    if (row.fromShared !== true && (identityKinds.includes(from.kind) || from.kind === "BusinessRole"))
+      return [{ code: "access_denied", path: "/src", message: "A shared identity or role is given nothing by one tenant." }];
+  }
+  const props = row.props.safeParse(draft.props ?? {});
+  if (!props.success) return faultsOf(props.error, ["props"]).map(({ path, message }) => ({ code: "unprocessable", path, message }));
+  return fitFaults(draft, to, draft.discr === undefined ? undefined : see(draft.discr));
+};
+
+const readEnds = async (sql: Sql, drafts: readonly EdgeDraft[]): Promise<ReadonlyMap<string, End>> => {
+  const ids = new Set(drafts.flatMap(({ src, dst, discr }) => (discr === undefined ? [src, dst] : [src, dst, discr])));
+  return new Map((await sql.run(ENDS, [[...ids]])).map((end) => [end.id, end]));
+};
+
+const tenantOf = (draft: EdgeDraft, ends: ReadonlyMap<string, End>): string | null =>
+  ends.get(draft.src)?.tenant_id ?? ends.get(draft.dst)?.tenant_id ?? null;
 
 /** Checks that the two nodes may be joined so, and gives the tenant the edge belongs to (null between shared nodes). */
 export const requireJoinable = async (sql: Sql, draft: EdgeDraft): Promise<string | null> => {
-  const ends = await sql.run(ENDS, [[draft.src, draft.dst]]);
-  const from = ends.find((end) => end.id === draft.src);
-  const to = ends.find((end) => end.id === draft.dst);
-  if (from === undefined || to === undefined || draft.src === draft.dst)
-    throw new Problem("unprocessable", { detail: `${draft.kind} needs two different nodes that are there.` });
-  if (!mayJoin(draft.kind, from.kind, to.kind)) {
-    const legal = edgeKindRow(draft.kind).pairs.map(([sources, targets]) => `${sources.join(", ")} -> ${targets.join(", ")}`);
-    throw new Problem("edge_not_allowed", { detail: `${from.kind} -> ${to.kind}. ${draft.kind} joins ${legal.join("; ")}.` });
-  }
-  if (from.tenant_id !== null && to.tenant_id !== null && from.tenant_id !== to.tenant_id) throw new Problem("cross_tenant");
-  const props = edgeKindRow(draft.kind).props.safeParse(draft.props ?? {});
-  if (!props.success)
-    throw new Problem("unprocessable", {
-      errors: props.error.issues.map((issue) => ({ path: `/props/${issue.path.map(String).join("/")}`, message: issue.message })),
-    });
-  return from.tenant_id ?? to.tenant_id;
+  const ends = await readEnds(sql, [draft]);
+  const faults = joinFaults(wholeGraph, draft, ends);
+  if (faults.length > 0) throw problemOfRows(faults.map((fault) => ({ at: 0, ...fault })));
+  return tenantOf(draft, ends);
 };
 
-/** Writes an edge as drafted; an equal one is left alone. Not for DELEGATES_TO, whose rows are more than an edge. */
-export const putEdge = async (tx: GraphTransaction, draft: EdgeDraft): Promise<void> => {
-  const tenantId = await requireJoinable(tx.sql, draft);
-  const discr = draft.discr ?? "";
-  const [found] = await tx.sql.run(FIND, [draft.kind, draft.src, draft.dst, discr]);
-  const { rev: _rev, ...before } = found ?? { rev: 0n };
-  const after: EdgeRow = {
-    id: found?.id ?? edgeIdOf(draft.kind, draft.src, draft.dst, discr),
-    kind: draft.kind,
-    src: draft.src,
-    dst: draft.dst,
-    discr,
-    tenant_id: tenantId,
-    digest: draft.digest ?? null,
-    props: draft.props ?? {},
-    expires_at: draft.expires_at?.toISOString() ?? null,
-  };
-  if (found !== undefined && canonicalJson(before) === canonicalJson(after)) return;
-  if (found === undefined) {
-    await requireAcyclic(tx.sql, draft);
-    const { id, kind, src, dst } = after;
-    await tx.sql.run(INSERT, [id, kind, src, dst, discr, tenantId, after.digest, JSON.stringify(after.props), after.expires_at]);
-  } else await tx.sql.run(UPDATE, [after.id, after.digest, JSON.stringify(after.props), after.expires_at]);
-  tx.record({
-    op: "put_edge",
-    subject: after.id,
-    kind: after.kind,
-    src: after.src,
-    dst: after.dst,
-    ...(found === undefined ? {} : { before: { ...before, rev: Number(found.rev) } }),
-    after: { ...after, rev: Number(found?.rev ?? 0n) + 1 },
+const HELD = "is taken: there is another one, where there can be only one";
+
+/**
+ * Writes edges as drafted; equal ones are left alone. No two drafts join the same. Not for DELEGATES_TO, whose rows are more than an edge.
+ * Where anything is refused the caller must throw: some rows may be written. Throws `cycle`. Cost: four statements, whatever the number,
+ * and two more of a kind that may close no ring.
+ */
+export const putEdges = async (tx: GraphTransaction, scope: TenantScope, drafts: readonly EdgeDraft[]): Promise<RowsPut> => {
+  const ends = await readEnds(tx.sql, drafts);
+  const refused: RowRefusal[] = drafts.flatMap((draft, at) => {
+    if (draft.kind === "DELEGATES_TO")
+      return [{ at, code: "edge_not_allowed" as const, path: "/kind", message: "Delegations are made at /api/v1/delegations." }];
+    return joinFaults(scope, draft, ends).map((fault) => ({ at, ...fault }));
   });
+  if (refused.length > 0) return { outcomes: [], refused };
+  const wanted = drafts.map((draft): EdgeRow => {
+    const { kind, src, dst, discr = "" } = draft;
+    return {
+      id: edgeIdOf(kind, src, dst, discr),
+      kind,
+      src,
+      dst,
+      discr,
+      tenant_id: tenantOf(draft, ends),
+      digest: draft.digest ?? null,
+      props: draft.props ?? {},
+      expires_at: draft.expires_at?.toISOString() ?? null,
+    };
+  });
+  const held = new Map(
+    (await tx.sql.run(FIND, [JSON.stringify(wanted)])).map((row) => [edgeIdOf(row.kind, row.src, row.dst, row.discr), row]),
+  );
+  const rows = wanted.map((row, at) => {
+    const found = held.get(row.id);
+    const { rev = 0n, ...before } = found ?? {};
+    const after = { ...row, id: found?.id ?? row.id };
+    const outcome: Outcome = found === undefined ? "new" : canonicalJson(before) === canonicalJson(after) ? "same" : "changed";
+    return { at, rev, before, after, outcome };
+  });
+  const given = (outcome: Outcome): EdgeRow[] => rows.filter((row) => row.outcome === outcome).map(({ after }) => after);
+  const [fresh, altered] = [given("new"), given("changed")];
+  if (fresh.length > 0) {
+    const insert = async (edges: readonly EdgeRow[]): Promise<ReadonlySet<string>> =>
+      new Set((await tx.sql.run(INSERT, [JSON.stringify(edges)])).map(({ id }) => id));
+    await leadsBack.lock(tx.sql, fresh);
+    const inserted = await insert(fresh);
+    const left = fresh.filter(({ id }) => !inserted.has(id));
+    // What has expired counts as absent: it keeps nobody's place.
+    const late = left.length > 0 && (await dropExpiredHolders(tx, left)) > 0 ? await insert(left) : new Set();
+    for (const { at, after, outcome } of rows)
+      if (outcome === "new" && !inserted.has(after.id) && !late.has(after.id))
+        refused.push({ at, code: "already_exists", path: "/", message: HELD });
+    if (refused.length === 0) await leadsBack.require(tx.sql, fresh);
+  }
+  if (altered.length > 0 && refused.length === 0)
+    await tx.sql.run(UPDATE, [JSON.stringify(altered)]).catch((error: unknown) => {
+      throw isSqlFault(error, "23505") ? new Problem("already_exists", { detail: HELD }) : error;
+    });
+  for (const { rev, before, after, outcome } of rows)
+    if (outcome !== "same")
+      tx.record({
+        op: "put_edge",
+        subject: after.id,
+        kind: after.kind,
+        src: after.src,
+        dst: after.dst,
+        ...(outcome === "new" ? {} : { before: { ...before, rev: Number(rev) } }),
+        after: { ...after, rev: Number(rev) + 1 },
+      });
+  return { outcomes: rows.map(({ outcome }) => outcome), refused };
+};
+
+/** Writes one edge. Throws `unprocessable`, `edge_not_allowed`, `cross_tenant`, `access_denied`, `already_exists`, `cycle`. */
+export const putEdge = async (tx: GraphTransaction, draft: EdgeDraft, scope: TenantScope = wholeGraph): Promise<Outcome> => {
+  const { outcomes, refused } = await putEdges(tx, scope, [draft]);
+  if (refused.length > 0) throw problemOfRows(refused);
+  return outcomes[0] ?? "same";
 };

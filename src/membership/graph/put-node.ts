@@ -1,29 +1,33 @@
 import { canonicalJson } from "#contract/canonical-json.ts";
-import { nodeId } from "#contract/ids.ts";
-import { Problem, type Fault } from "#contract/problem.ts";
-import { statement } from "#store/database.ts";
+import { isRoleId, nodeId } from "#contract/ids.ts";
+import { faultsOf } from "#contract/shape-faults.ts";
+import { statement, type Sql } from "#store/database.ts";
+import { isSqlFault } from "#store/sql-fault.ts";
 import { nodeKindRow, statesOf, type NodeKind } from "./kinds.ts";
+import { problemOfRows, type RowRefusal } from "./row-refusal.ts";
+import { wholeGraph, type TenantScope } from "./tenant-scope.ts";
 import type { GraphTransaction } from "./write.ts";
 
 export interface NodeDraft {
   readonly id: string;
   readonly kind: NodeKind;
   readonly name: string;
-  readonly display_name?: string;
-  readonly system?: string;
+  readonly display_name?: string | undefined;
+  readonly system?: string | undefined;
   /** The kind's first state (`active`, of tools `approved`) unless given. */
-  readonly state?: string;
-  readonly external_id?: string;
+  readonly state?: string | undefined;
+  readonly external_id?: string | undefined;
   /** null = shared by all tenants; only some kinds may be. */
   readonly tenant_id: string | null;
   /** Of a tool, resource or prompt: digest of the definition in force. */
-  readonly digest?: string;
-  readonly props?: Readonly<Record<string, unknown>>;
+  readonly digest?: string | undefined;
+  readonly props?: Readonly<Record<string, unknown>> | undefined;
 }
 
-interface NodeRow {
+/** A node as it is kept, without its times. */
+export interface NodeRow {
   readonly id: string;
-  readonly kind: string;
+  readonly kind: NodeKind;
   readonly tenant_id: string | null;
   readonly name: string;
   readonly display_name: string | null;
@@ -35,47 +39,56 @@ interface NodeRow {
 }
 
 const COLUMNS = "id, kind, tenant_id, name, display_name, system, state, external_id, digest, props";
+const GIVEN = `jsonb_to_recordset($1::jsonb) as g(id text, kind text, tenant_id text, name text, display_name text, system text, state text,
+  external_id text, digest text, props jsonb, fold text)`;
 const FIND = statement<NodeRow & { readonly rev: bigint }>(
-  "membership.node_for_update",
-  `select ${COLUMNS}, rev from membership.node where id = $1 for update`,
+  "membership.nodes_for_update",
+  `select ${COLUMNS}, rev from membership.node where id = any($1) order by id for update`,
 );
-const INSERT = statement(
-  "membership.node_insert",
-  `insert into membership.node (${COLUMNS}, fold) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::jsonb, $11)`,
+const INSERT = statement<{ id: string }>(
+  "membership.nodes_insert",
+  `insert into membership.node (${COLUMNS}, fold) select ${COLUMNS}, fold from ${GIVEN} order by id on conflict do nothing returning id`,
 );
 const UPDATE = statement(
-  "membership.node_update",
-  `update membership.node set kind = $2, tenant_id = $3, name = $4, display_name = $5, system = $6, state = $7, external_id = $8,
-     digest = $9, props = $10::jsonb, fold = $11, rev = rev + 1, updated_at = now() where id = $1`,
+  "membership.nodes_update",
+  `update membership.node n set name = g.name, display_name = g.display_name, system = g.system, state = g.state, tenant_id = g.tenant_id,
+     external_id = g.external_id, digest = g.digest, props = g.props, fold = g.fold, rev = n.rev + 1, updated_at = now()
+   from ${GIVEN} where n.id = g.id`,
 );
 
 /** NFKC and lower case, the same for what is kept and what is searched for. */
 export const foldText = (text: string): string => text.normalize("NFKC").toLowerCase();
 
 const foldOf = (row: NodeRow): string => {
-  const searched = (nodeKindRow(row.kind as NodeKind).searched ?? []).map((name) => row.props[name]);
+  const searched = (nodeKindRow(row.kind).searched ?? []).map((name) => row.props[name]);
   return [row.id, row.name, row.display_name, ...searched, row.external_id]
     .filter((field): field is string => typeof field === "string" && field !== "")
     .map(foldText)
     .join("\u001f");
 };
 
-const faultsOf = (draft: NodeDraft): Fault[] => {
+const TAKEN = "is taken: the id, or what must be the only one (external id, service name, audience)";
+
+const draftFaults = (draft: NodeDraft): readonly Omit<RowRefusal, "at">[] => {
   const row = nodeKindRow(draft.kind);
-  const faults: Fault[] = [];
-  if (!nodeId.safeParse(draft.id).success) faults.push({ path: "/id", message: "is not an id" });
-  for (const name of ["name", "display_name", "system", "external_id"] as const) {
+  const faults: Omit<RowRefusal, "at">[] = [];
+  const fault = (path: string, message: string): void => void faults.push({ code: "unprocessable", path, message });
+  if (!nodeId.safeParse(draft.id).success) fault("/id", "is not an id");
+  for (const name of ["name", "display_name", "system", "external_id", "digest"] as const) {
     const most = name === "system" ? 64 : name === "external_id" ? 1024 : 256;
     const value = draft[name];
-    if (value !== undefined && (value === "" || value.length > most || /\p{Cc}/u.test(value)))
-      faults.push({ path: `/${name}`, message: `is empty, longer than ${most}, or holds a control character` });
+    if (value !== undefined && (value === "" || value.length > most || /\p{Cc}/u.test(value) || !value.isWellFormed()))
+      fault(`/${name}`, `is empty, longer than ${most}, or holds a control character`);
   }
   if (draft.state !== undefined && !statesOf(draft.kind).includes(draft.state))
-    faults.push({ path: "/state", message: `must be one of ${statesOf(draft.kind).join(", ")}` });
-  if (draft.tenant_id === null && row.shared !== true) faults.push({ path: "/tenant_id", message: `a ${draft.kind} belongs to a tenant` });
+    fault("/state", `must be one of ${statesOf(draft.kind).join(", ")}`);
+  if (draft.tenant_id === null && row.shared !== true) fault("/tenant_id", `a ${draft.kind} belongs to a tenant`);
+  // The rows that a member of a tenant sees are named by the tenant's id: no tenant may make itself another one's.
+  if (draft.kind === "Tenant" && draft.id !== draft.tenant_id) fault("/id", "a tenant's node has the tenant's own id");
+  // Policies know a role by the beginning of its id: nothing else may pass for one.
+  if (isRoleId(draft.id) && draft.kind !== "BusinessRole") fault("/id", "begins as the id of a BusinessRole");
   const props = row.props.safeParse(draft.props ?? {});
-  if (!props.success)
-    for (const issue of props.error.issues) faults.push({ path: `/props/${issue.path.map(String).join("/")}`, message: issue.message });
+  if (!props.success) for (const { path, message } of faultsOf(props.error, ["props"])) fault(path, message);
   return faults;
 };
 
@@ -92,32 +105,91 @@ const rowOf = (draft: NodeDraft): NodeRow => ({
   props: draft.props ?? {},
 });
 
-/** Writes a node as drafted, all of it; an equal one is left alone. Throws `unprocessable` with every fault. */
-export const putNode = async (tx: GraphTransaction, draft: NodeDraft): Promise<void> => {
-  const errors = faultsOf(draft);
-  if (errors.length > 0) throw new Problem("unprocessable", { detail: `${draft.kind} ${draft.id} cannot be written so.`, errors });
-  const after = rowOf(draft);
-  const [found] = await tx.sql.run(FIND, [draft.id]);
-  const { rev: _rev, ...before } = found ?? { rev: 0n };
-  if (found !== undefined && canonicalJson(before) === canonicalJson(after)) return;
-  await tx.sql.run(found === undefined ? INSERT : UPDATE, [
-    after.id,
-    after.kind,
-    after.tenant_id,
-    after.name,
-    after.display_name,
-    after.system,
-    after.state,
-    after.external_id,
-    after.digest,
-    JSON.stringify(after.props),
-    foldOf(after),
-  ]);
-  tx.record({
-    op: "put_node",
-    subject: after.id,
-    kind: after.kind,
-    ...(found === undefined ? {} : { before: { ...before, rev: Number(found.rev) } }),
-    after: { ...after, rev: Number(found?.rev ?? 0n) + 1 },
+export type Outcome = "new" | "changed" | "same";
+
+export interface RowsPut {
+  /** What became of each row given; of no meaning where anything was refused. */
+  readonly outcomes: readonly Outcome[];
+  readonly refused: readonly RowRefusal[];
+}
+
+/** Locks nodes and gives them as they are, by id; all of the graph, so whoever asks looks at their tenants. */
+export const lockNodes = async (sql: Sql, ids: readonly string[]): Promise<ReadonlyMap<string, NodeRow & { readonly rev: bigint }>> =>
+  new Map((await sql.run(FIND, [ids])).map((row) => [row.id, row]));
+
+/** Why a writer may not have this draft take the place of what is there. Of another tenant's node only that the id is taken. */
+const placeRefusal = (scope: TenantScope, draft: NodeDraft, held: NodeRow | undefined): Omit<RowRefusal, "at"> | undefined => {
+  if (scope.tenant !== "*" && draft.tenant_id !== scope.tenant)
+    return { code: "access_denied", path: "/tenant_id", message: "must be the caller's own tenant" };
+  // A client is an agent wherever its tokens are shown, in every tenant: none of them makes another's sign-in an agent's.
+  const clientId = draft.kind === "AIAgent" ? draft.props?.["client_id"] : undefined;
+  const isOwnClient =
+    clientId === undefined || clientId === held?.props["client_id"] || (clientId === draft.id && draft.id.startsWith("agent:"));
+  if (scope.tenant !== "*" && !isOwnClient)
+    return {
+      code: "access_denied",
+      path: "/props/client_id",
+      message: "an agent's client is its own id, agent:...; another is the operator's to name",
+    };
+  if (held === undefined) return undefined;
+  if (scope.tenant !== "*" && held.tenant_id !== scope.tenant)
+    return { code: "already_exists", path: "/id", message: "is taken, and not by this tenant" };
+  if (held.kind !== draft.kind) return { code: "conflict", path: "/kind", message: `a node keeps its kind: this one is a ${held.kind}` };
+  if (held.tenant_id !== draft.tenant_id) return { code: "conflict", path: "/tenant_id", message: "a node keeps its tenant" };
+  return undefined;
+};
+
+/**
+ * Writes nodes as drafted, each of it whole; equal ones are left alone. No two drafts have the same id. Where anything is refused the
+ * caller must throw: some rows may be written. Cost: three statements, whatever the number.
+ */
+export const putNodes = async (tx: GraphTransaction, scope: TenantScope, drafts: readonly NodeDraft[]): Promise<RowsPut> => {
+  const refused: RowRefusal[] = drafts.flatMap((draft, at) => draftFaults(draft).map((fault) => ({ at, ...fault })));
+  if (refused.length > 0) return { outcomes: [], refused };
+  const held = await lockNodes(
+    tx.sql,
+    drafts.map(({ id }) => id),
+  );
+  const rows = drafts.map((draft, at) => {
+    const found = held.get(draft.id);
+    const refusal = placeRefusal(scope, draft, found);
+    if (refusal !== undefined) refused.push({ at, ...refusal });
+    const { rev = 0n, ...before } = found ?? {};
+    const after = rowOf(draft);
+    const outcome: Outcome = found === undefined ? "new" : canonicalJson(before) === canonicalJson(after) ? "same" : "changed";
+    return { at, rev, before, after, outcome };
   });
+  if (refused.length > 0) return { outcomes: [], refused };
+  const given = (wanted: Outcome): string =>
+    JSON.stringify(rows.filter(({ outcome }) => outcome === wanted).map(({ after }) => ({ ...after, fold: foldOf(after) })));
+  const has = (wanted: Outcome): boolean => rows.some(({ outcome }) => outcome === wanted);
+  if (has("new")) {
+    const inserted = new Set((await tx.sql.run(INSERT, [given("new")])).map(({ id }) => id));
+    for (const { at, after, outcome } of rows)
+      if (outcome === "new" && !inserted.has(after.id)) refused.push({ at, code: "already_exists", path: "/id", message: TAKEN });
+  }
+  if (has("changed") && refused.length === 0)
+    await tx.sql.run(UPDATE, [given("changed")]).catch((error: unknown) => {
+      if (!isSqlFault(error, "23505")) throw error;
+      throw problemOfRows([
+        { at: rows.findIndex(({ outcome }) => outcome === "changed"), code: "already_exists", path: "/", message: TAKEN },
+      ]);
+    });
+  for (const { rev, before, after, outcome } of rows)
+    if (outcome !== "same")
+      tx.record({
+        op: "put_node",
+        subject: after.id,
+        kind: after.kind,
+        ...(outcome === "new" ? {} : { before: { ...before, rev: Number(rev) } }),
+        after: { ...after, rev: Number(rev) + 1 },
+      });
+  return { outcomes: rows.map(({ outcome }) => outcome), refused };
+};
+
+/** Writes one node. Throws `unprocessable` with every fault, `already_exists`, `conflict`, `access_denied`. */
+export const putNode = async (tx: GraphTransaction, draft: NodeDraft, scope: TenantScope = wholeGraph): Promise<Outcome> => {
+  const { outcomes, refused } = await putNodes(tx, scope, [draft]);
+  if (refused.length > 0) throw problemOfRows(refused);
+  return outcomes[0] ?? "same";
 };

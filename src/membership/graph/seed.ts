@@ -59,7 +59,7 @@ export const seedWorld = async (
 ): Promise<void> => {
   const edges = world.edges.map((edge) => ({ edge, id: edgeIdOf(edge.kind, edge.src, edge.dst, edge.discr ?? "") }));
   const delegations = world.delegations ?? [];
-  await write({ ...by, tenantId: world.tenantId }, async (tx) => {
+  await write({ ...by, tenantId: world.tenantId, roles: "assign" }, async (tx) => {
     await tx.sql.run(LOCK);
     const ids = [...world.nodes.map(({ id }) => id), ...edges.map(({ id }) => id), ...delegations.map(({ id }) => id)];
     await tx.sql.run(HOLD, [world.nodes.map(({ id }) => id)]);

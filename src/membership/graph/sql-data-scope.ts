@@ -38,7 +38,7 @@ export const dataScopeOf = (
   const own =
     rule?.own_column !== undefined && rule.own_groups.some(isIn) ? { column: rule.own_column, value: facts.subjectId } : undefined;
   const row_filter_sql = writeRowFilter(
-    { kind: "in", column: rule?.tenant_column ?? "tenant_id", values: tenant_ids, ...(own === undefined ? {} : { own }) },
+    { kind: "in", column: rule?.tenant_column ?? "tenant_id", values: tenant_ids, own },
     options.refused,
   );
   const column_mask = (rule?.masks ?? [])

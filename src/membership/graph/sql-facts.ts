@@ -12,7 +12,6 @@ export interface FactNode {
   readonly name: string;
   readonly tenant_id: string | null;
   readonly state: string;
-  readonly external_id: string | null;
   readonly digest: string | null;
   readonly props: Readonly<Record<string, unknown>>;
 }
@@ -60,7 +59,7 @@ export interface FactDelegationRow {
 
 export interface FactRows {
   readonly version: bigint;
-  readonly nodes: readonly FactNode[];
+  readonly nodes: readonly (FactNode & { readonly external_id: string | null })[];
   readonly steps: readonly FactStep[];
   readonly links: readonly FactLink[];
   readonly hops: readonly FactHop[];

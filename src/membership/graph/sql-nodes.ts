@@ -9,7 +9,8 @@ const counts = (here: "src" | "dst", there: "src" | "dst"): string =>
      select e.kind, count(*)::int as n from membership.edge e join membership.node o on o.id = e.${there} and ${visible("o")}
      where e.${here} = n.id and ${unexpired("e")} group by e.kind order by e.kind) c), '{}')`;
 
-const NODE = `n.id, n.kind, n.name, n.display_name, n.system, n.state, n.tenant_id, n.external_id, n.props, n.created_at, n.updated_at,
+/** Columns of a node as readers tell it; its counts want `$1` to be the scope. */
+export const NODE = `n.id, n.kind, n.name, n.display_name, n.system, n.state, n.tenant_id, n.external_id, n.props, n.digest, n.rev, n.created_at, n.updated_at,
    ${counts("src", "dst")} as "out", ${counts("dst", "src")} as "in"`;
 
 /** $2 kinds, $3 LIKE pattern or null, $4 system or null. */

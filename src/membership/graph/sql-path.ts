@@ -3,7 +3,7 @@ import type { Answered, Path, PathAsk } from "./graph-reader.ts";
 import { HEAD, live, unexpired } from "./sql-parts.ts";
 import { visible, type TenantScope } from "./tenant-scope.ts";
 
-const MOST_EXPLORED = 200_000;
+export const MOST_EXPLORED = 200_000;
 
 interface NodeRow {
   readonly id: string;
@@ -11,7 +11,7 @@ interface NodeRow {
   readonly node_type: string;
   readonly state: string;
 }
-interface StepRow {
+export interface StepRow {
   readonly id: string;
   readonly kind: string;
   readonly src: string;
@@ -32,8 +32,9 @@ const step = (direction: "out" | "in"): string => {
     join membership.node o on o.id = e.${there} and ${visible("o")}
     where e.kind <> 'DELEGATES_TO' or exists (select 1 from membership.delegation d where d.id = e.id and ${live("d")})`;
 };
-const OUT = statement<StepRow>("membership.path_out", `${step("out")} limit ${MOST_EXPLORED}`);
-const BOTH = statement<StepRow>("membership.path_both", `(${step("out")}) union (${step("in")}) limit ${MOST_EXPLORED}`);
+export const OUT = statement<StepRow>("membership.path_out", `${step("out")} limit ${MOST_EXPLORED}`);
+export const IN = statement<StepRow>("membership.path_in", `${step("in")} limit ${MOST_EXPLORED}`);
+export const BOTH = statement<StepRow>("membership.path_both", `(${step("out")}) union (${step("in")}) limit ${MOST_EXPLORED}`);
 const NODES = statement<NodeRow>(
   "membership.path_nodes",
   `select n.id, n.name, n.kind as node_type, n.state from membership.node n where n.id = any($2::text[]) and ${visible("n")}`,

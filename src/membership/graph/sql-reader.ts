@@ -2,6 +2,9 @@ import { statement, type Database } from "#store/database.ts";
 import type { GraphReader } from "./graph-reader.ts";
 import { readFacts } from "./facts.ts";
 import { readDataScope, type DataScopeOptions } from "./sql-data-scope.ts";
+import { searchFullText } from "./sql-full-text.ts";
+import { countEdgeKinds } from "./sql-counts.ts";
+import { readNear } from "./sql-near.ts";
 import { countKinds, countNodes, listSystems, readEdges, readNode, searchNodes } from "./sql-nodes.ts";
 import { readPath } from "./sql-path.ts";
 import { readAssurance, readCapabilities, readChain, readDelegations } from "./sql-pip.ts";
@@ -11,7 +14,7 @@ const VERSION = statement<{ version: bigint; at: string }>("membership.graph_ver
 /** Answers from the database itself: never stale, one statement a question (a path takes one a level, in one snapshot). */
 export const createSqlReader = (parts: { readonly database: Database; readonly dataScope: DataScopeOptions }): GraphReader => {
   const { database } = parts;
-  return {
+  const reader: GraphReader = {
     capabilities: (scope, ask) => readCapabilities(database, scope, ask),
     delegations: (scope, ask) => readDelegations(database, scope, ask),
     dataScope: (scope, ask) => readDataScope(database, scope, ask, parts.dataScope),
@@ -21,13 +24,18 @@ export const createSqlReader = (parts: { readonly database: Database; readonly d
     node: (scope, id) => readNode(database, scope, id),
     edges: (scope, ask) => readEdges(database, scope, ask),
     search: (scope, filter, page) => searchNodes(database, scope, filter, page),
+    fullText: (scope, ask, page) => searchFullText(database, scope, ask, page),
     count: (scope, filter) => countNodes(database, scope, filter),
     kindCounts: (scope) => countKinds(database, scope),
     systems: (scope) => listSystems(database, scope),
     path: (scope, ask) => database.transaction((sql) => readPath(sql, scope, ask), { isolation: "repeatable read", readOnly: true }),
+    near: (scope, ask) => database.transaction((sql) => readNear(sql, scope, ask), { isolation: "repeatable read", readOnly: true }),
+    edgeKindCounts: (scope) => countEdgeKinds(database, scope),
+    since: async () => reader,
     version: async () => {
       const [row] = await database.run(VERSION);
       return { version: row?.version ?? 0n, at: row?.at ?? "" };
     },
   };
+  return reader;
 };

@@ -1,6 +1,9 @@
+import { randomUUID } from "node:crypto";
 import { statement, type Sql } from "#store/database.ts";
 import type { EntryDraft } from "#events/audit/entry.ts";
-import type { Change, EventDraft } from "#events/change.ts";
+import type { Change } from "#events/change.ts";
+import type { EventDraft } from "#events/event-draft.ts";
+import { createRoleWatch, type RoleRight } from "#membership/roles/role-watch.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 
 export type GraphSource = "api" | "import" | "sync" | "sweeper" | "discovery" | "demo" | "undo";
@@ -14,6 +17,8 @@ export interface WriteBy {
   readonly correlationId: string;
   /** Tenant that the version belongs to; null = the house's own, shared part. */
   readonly tenantId: string | null;
+  /** What it may change of who holds a role; `none` unless given. */
+  readonly roles?: RoleRight | undefined;
 }
 
 /** One altered row, whole, as it was and as it is. */
@@ -33,7 +38,14 @@ export interface GraphTransaction {
   readonly sql: Sql;
   /** Puts the op into the version that this transaction becomes. Rows are written before. */
   record(op: GraphOp): void;
+  /** For who writes many: hands the ops so far to the database, once they are too many to keep here. */
+  spill(): Promise<void>;
+  /** That who holds a role changed no more than the writer may: asked at the end of every write, and by who only tries one. Throws `access_denied`, `last_administrator`. */
+  requireRoles(): Promise<void>;
 }
+
+/** For what is tried and undone: nothing of it is recorded. */
+export const unrecorded = (sql: Sql): GraphTransaction => ({ sql, record: () => {}, spill: async () => {}, requireRoles: async () => {} });
 
 export interface Written<T> {
   readonly value: T;
@@ -70,7 +82,22 @@ const INSERT_OPS = statement(
    from jsonb_to_recordset($2::jsonb) as o(seq int, op text, subject text, src text, dst text, before jsonb, after jsonb)`,
 );
 
-const changed = (by: WriteBy, version: bigint, ops: readonly GraphOp[]): readonly EventDraft[] =>
+const DRAFT_OPS = statement(
+  "membership.change_op_draft",
+  `insert into membership.graph_change_draft (draft, seq, op, subject, src, dst, before, after)
+   select $1, o.seq, o.op, o.subject, o.src, o.dst, o.before, o.after
+   from jsonb_to_recordset($2::jsonb) as o(seq int, op text, subject text, src text, dst text, before jsonb, after jsonb)`,
+);
+const MOVE_OPS = statement(
+  "membership.change_op_move",
+  `with moved as (delete from membership.graph_change_draft where draft = $2 returning *)
+   insert into membership.graph_change_op (version, seq, op, subject, src, dst, before, after)
+   select $1, seq, op, subject, src, dst, before, after from moved`,
+);
+/** Ops that are kept here before they are handed over. */
+const MOST_OPS = 2_000;
+
+const changed = (by: WriteBy, version: bigint, kinds: Iterable<string>): readonly EventDraft[] =>
   by.tenantId === null
     ? []
     : [
@@ -80,18 +107,46 @@ const changed = (by: WriteBy, version: bigint, ops: readonly GraphOp[]): readonl
           stream: "config",
           kind: "graph",
           key: "graph",
-          data: { graph_version: Number(version), kinds: [...new Set(ops.map((op) => op.kind))].sort() },
+          data: { graph_version: Number(version), kinds: [...kinds].sort() },
           correlationId: by.correlationId,
         },
       ];
 
-export const createWriteGraph = (parts: { readonly change: Change; readonly metrics: Metrics }): WriteGraph => {
+export interface WriteParts {
+  readonly change: Change;
+  readonly metrics: Metrics;
+  /** Told of a version that was committed, and waited for before its writer is answered. */
+  readonly written?: (version: bigint) => Promise<void>;
+}
+
+export const createWriteGraph = (parts: WriteParts): WriteGraph => {
   return async (by, work) => {
-    let ops: GraphOp[] = [];
+    const kinds = new Set<string>();
     const done = await parts.change(async (sql) => {
-      ops = [];
-      const written = await work({ sql, record: (op) => ops.push(op) });
-      if (ops.length === 0) {
+      kinds.clear();
+      const draft = randomUUID();
+      let ops: GraphOp[] = [];
+      let spilt = 0;
+      const watch = createRoleWatch();
+      const requireRoles = (): Promise<void> => watch.require(sql, by.roles ?? "none");
+      const texts = (): string => JSON.stringify(ops.map(({ kind: _kind, ...op }, index) => ({ seq: spilt + index, ...op })));
+      const written = await work({
+        sql,
+        record: (op) => {
+          kinds.add(op.kind);
+          watch.note(op);
+          ops.push(op);
+        },
+        spill: async () => {
+          if (ops.length < MOST_OPS) return;
+          await sql.run(DRAFT_OPS, [draft, texts()]);
+          spilt += ops.length;
+          ops = [];
+        },
+        requireRoles,
+      });
+      await requireRoles();
+      if (kinds.size === 0) {
         const [head] = await sql.run(HEAD);
         const version = head?.version ?? 0n;
         await written.finish?.(version);
@@ -105,17 +160,19 @@ export const createWriteGraph = (parts: { readonly change: Change; readonly metr
       if (head === undefined) throw new Error("the graph has no head");
       const { version } = head;
       await sql.run(INSERT_CHANGE, [version, by.tenantId, by.actor, by.agent ?? null, by.source, by.reason ?? null, by.correlationId]);
-      await sql.run(INSERT_OPS, [version, JSON.stringify(ops.map(({ kind: _kind, ...op }, seq) => ({ seq, ...op })))]);
+      if (spilt > 0) await sql.run(MOVE_OPS, [version, draft]);
+      await sql.run(INSERT_OPS, [version, texts()]);
       await written.finish?.(version);
       return {
         result: { value: written.value, version },
-        events: [...(written.events?.(version) ?? []), ...changed(by, version, ops)],
+        events: [...(written.events?.(version) ?? []), ...changed(by, version, kinds)],
         entries: written.entries?.(version) ?? [],
       };
     });
-    if (ops.length > 0) {
+    if (kinds.size > 0) {
       parts.metrics.count("membership_writes_total", { source: by.source });
       parts.metrics.set("membership_graph_version", {}, Number(done.version));
+      await parts.written?.(done.version);
     }
     return done;
   };

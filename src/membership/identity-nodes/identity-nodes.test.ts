@@ -64,8 +64,8 @@ test("with metadata: total, has_more and the page's sums; count, systems and typ
     stats.total,
     Object.entries(stats.types as Record<string, number>).reduce((sum, [label, n]) => (label === "Identity" ? sum : sum + n), 0),
   );
-  const fulltext = await world.call("ben", "GET", `${NODES}/search/with-metadata?search=ben&use_fulltext=true`);
-  assert.deepEqual([fulltext.status, fulltext.body.code], [501, "not_supported"]);
+  const fulltext = await world.call("ben", "GET", `${NODES}/search/with-metadata?search=bakre%20ben&use_fulltext=true`);
+  assert.deepEqual([fulltext.status, ids(fulltext)[0]], [200, "person:ben"]);
 });
 
 test("one node and its edges, with the status of delegations", async () => {
@@ -115,6 +115,13 @@ test("bad questions are refused and never clamped", async () => {
     ["count?node_type=Persons", 422, "unprocessable"],
     ["count?limit=1", 422, "unknown_parameter"],
     ["search?q=ben", 422, "unknown_parameter"],
+    ["fulltext-search", 422, "unprocessable"],
+    ["fulltext-search?q=%20", 422, "unprocessable"],
+    ["fulltext-search?q=a%20b%20c%20d%20e%20f%20g%20h%20i", 422, "unprocessable"],
+    ["fulltext-search?q=ben&node_type=Robot", 422, "unprocessable"],
+    ["fulltext-search?q=ben&limit=501", 422, "unprocessable"],
+    ["fulltext-search?search=ben", 422, "unknown_parameter"],
+    ["search/with-metadata?use_fulltext=true", 422, "unprocessable"],
     ["search?limit=1&limit=2", 400, "ambiguous_query"],
     ["person:ben/relationships?type=KNOWS", 422, "unprocessable"],
     ["person:ben/relationships?direction=up", 422, "unprocessable"],
@@ -135,7 +142,7 @@ test("every search is decided; one's own node needs no decision, and an absent o
   const world = await servedWorld(t, await testDatabase(t, graphRooms), {
     rule: ({ sub, type, action }) => (type === "identities" && action === "view_all" && sub === "person:ben") || "not_granted",
   });
-  for (const path of ["search", "search/with-metadata", "count", "systems", "stats/types"]) {
+  for (const path of ["search", "search/with-metadata", "count", "systems", "stats/types", "fulltext-search?q=ben"]) {
     assert.equal((await world.call("ben", "GET", `${NODES}/${path}`)).status, 200, path);
     const denied = await world.call("dan", "GET", `${NODES}/${path}`);
     assert.deepEqual([denied.status, denied.body.code, denied.body.reason], [403, "access_denied", "not_granted"], path);

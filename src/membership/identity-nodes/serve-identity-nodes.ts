@@ -1,6 +1,7 @@
 import type { Caller } from "#authn/caller.ts";
 import {
   countNodes,
+  fulltextSearch,
   getNode,
   getRelationships,
   listSystems,
@@ -11,9 +12,10 @@ import {
 import { nodeId } from "#contract/ids.ts";
 import { Problem } from "#contract/problem.ts";
 import { answer } from "#http/serve.ts";
-import type { Answered, GraphNode, NodeFilter } from "#membership/graph/graph-reader.ts";
+import type { Answered, FullTextAsk, GraphNode, NodeFilter } from "#membership/graph/graph-reader.ts";
 import { edgeKindNames, identityKinds, isEdgeKind, kindsOfLabel, nodeLabels } from "#membership/graph/kinds.ts";
 import { tenantScopeOf, type TenantScope } from "#membership/graph/tenant-scope.ts";
+import { tagOf } from "#membership/if-match.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 import { nodeView, sumRelationships } from "./node-view.ts";
 
@@ -32,6 +34,16 @@ const filterOf = (query: Filters, labels: readonly string[]): NodeFilter => {
   return { kinds: [...new Set(wanted.flatMap((label) => kindsOfLabel(label)))], search: query.search, system: query.system };
 };
 
+const MOST_WORDS = 8;
+
+/** Throws `unprocessable` for no words, and for too many. */
+const fullTextOf = (filter: NodeFilter, text: string | undefined, name: string): FullTextAsk => {
+  const words = text?.trim().split(/\s+/u).filter(Boolean) ?? [];
+  if (words.length === 0 || words.length > MOST_WORDS)
+    throw new Problem("unprocessable", { errors: [{ path: `query.${name}`, message: `must have 1 to ${MOST_WORDS} words` }] });
+  return { kinds: filter.kinds, system: filter.system, text: words.join(" ") };
+};
+
 /** Who and what is there, as far as the caller's tenant reaches and the decision point lets the caller look. */
 export const serveIdentityNodes = (room: MembershipRoom): void => {
   const { reader, router, decider, config } = room;
@@ -45,7 +57,7 @@ export const serveIdentityNodes = (room: MembershipRoom): void => {
     const scope = tenantScopeOf(caller);
     const { version, value } = nodeId.safeParse(id).success ? await reader.node(scope, id) : { version: 0n, value: undefined };
     if (value === undefined) throw new Problem("not_found");
-    const isSelf = id === (caller.agent ?? caller.sub);
+    const isSelf = id === caller.sub;
     if (!isSelf) await decider.require(caller, { type: "identities", action: "view", id }, correlationId);
     return { version, value, scope };
   };
@@ -56,10 +68,12 @@ export const serveIdentityNodes = (room: MembershipRoom): void => {
     return answer(found.value.nodes.map(nodeView), { headers: headersOf(found) });
   });
   router.serve(searchNodesWithMetadata, async ({ caller, query, correlationId }) => {
-    if (query.use_fulltext === "true")
-      throw new Problem("not_supported", { detail: "Full text search is not available; leave use_fulltext out." });
     const filter = filterOf(query, config.searchLabels);
-    const found = await reader.search(await requireView(caller, correlationId), filter, { ...query, withTotal: true });
+    const isFullText = query.use_fulltext === "true";
+    const asked = isFullText ? fullTextOf(filter, query.search, "search") : undefined;
+    const scope = await requireView(caller, correlationId);
+    const found =
+      asked === undefined ? await reader.search(scope, filter, { ...query, withTotal: true }) : await reader.fullText(scope, asked, query);
     const { nodes, total } = found.value;
     return answer(
       {
@@ -69,6 +83,21 @@ export const serveIdentityNodes = (room: MembershipRoom): void => {
         skip: query.skip,
         has_more: query.skip + nodes.length < total,
         relationships: sumRelationships(nodes),
+      },
+      { headers: headersOf(found) },
+    );
+  });
+  router.serve(fulltextSearch, async ({ caller, query, correlationId }) => {
+    const asked = fullTextOf(filterOf(query, config.searchLabels), query.q, "q");
+    const found = await reader.fullText(await requireView(caller, correlationId), asked, query);
+    const { nodes, total } = found.value;
+    return answer(
+      {
+        nodes: nodes.map((node) => ({ ...nodeView(node), score: node.score })),
+        total,
+        limit: query.limit,
+        skip: query.skip,
+        has_more: query.skip + nodes.length < total,
       },
       { headers: headersOf(found) },
     );
@@ -112,6 +141,6 @@ export const serveIdentityNodes = (room: MembershipRoom): void => {
   });
   router.serve(getNode, async ({ caller, params, correlationId }) => {
     const found = await requireNode(caller, params.node_id, correlationId);
-    return answer(nodeView(found.value), { headers: headersOf(found) });
+    return answer(nodeView(found.value), { headers: { ...headersOf(found), etag: tagOf(found.value) } });
   });
 };

@@ -7,11 +7,9 @@ const HELD_BEFORE = statement<{ id: string }>(
   "select id from membership.reservation where state = 'held' and created_at < $1::timestamptz order by created_at, id",
 );
 
-/**
- * Gives back what was held for calls of a process that died before it recorded that they begin: an act is only done after
- * that, so nothing of them was done. To be called when no other process can be running calls (the embedded database), after
- * what was recorded as begun has been settled. `before`: RFC 3339, the database's clock at the start. Answers how many.
- */
+const CLOCK = statement<{ now: string }>("membership.clock", "select clock_timestamp() as now");
+
+/** Gives back what was held before then (RFC 3339, by the database's clock). Answers how many. */
 export const releaseAbandoned = async (database: Database, before: string): Promise<number> => {
   let released = 0;
   for (const { id } of await database.run(HELD_BEFORE, [before])) {
@@ -19,4 +17,14 @@ export const releaseAbandoned = async (database: Database, before: string): Prom
     if (delegation !== undefined) released++;
   }
   return released;
+};
+
+/**
+ * What is held now for calls of a process that died before it recorded that they begin: an act is only done after that, so nothing of them
+ * was done. What this answers gives it back; to be called when no other process can be running calls (the embedded database), after what
+ * was recorded as begun has been settled.
+ */
+export const noteAbandoned = async (database: Database): Promise<() => Promise<number>> => {
+  const [clock] = await database.run(CLOCK);
+  return async () => (clock === undefined ? 0 : releaseAbandoned(database, clock.now));
 };

@@ -1,5 +1,6 @@
 import { usdFromMicro } from "#contract/ids.ts";
-import type { Change, EventDraft } from "#events/change.ts";
+import type { Change } from "#events/change.ts";
+import type { EventDraft } from "#events/event-draft.ts";
 import { statement, type Sql } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { DelegationRow } from "#membership/delegations/delegation-view.ts";

@@ -118,7 +118,7 @@ const requireFound = async (sql: Sql, scope: TenantScope, id: string) => {
 };
 
 const closedOtherwise = (found: { readonly state: string; readonly outcome: string | null }): Problem =>
-  new Problem("reservation_closed", { members: { state: found.state, ...(found.outcome === null ? {} : { outcome: found.outcome }) } });
+  new Problem("reservation_closed", { members: { state: found.state, outcome: found.outcome ?? undefined } });
 
 /** Closing alike is a replay; differently 409 `reservation_closed`; an unknown or foreign id 404. */
 export const settle = async (sql: Sql, scope: TenantScope, id: string, actual: Actual): Promise<Settled> => {

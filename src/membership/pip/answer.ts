@@ -1,18 +1,28 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
+import { graphVersionText } from "#contract/membership.ts";
 import { Problem } from "#contract/problem.ts";
 import { answer, type Answer } from "#http/serve.ts";
-import type { Answered } from "#membership/graph/graph-reader.ts";
+import type { Answered, GraphReader } from "#membership/graph/graph-reader.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 
-const MIN_VERSION = /^[0-9]{1,18}$/;
-
-/** Versions are raised by one for each write; a reader that saw a write can ask not to be answered from before it. */
-const requireVersion = (request: Request, version: bigint): void => {
+const leastVersionOf = (request: Request): bigint | undefined => {
   const least = request.headers.get("x-graph-min-version");
-  if (least === null) return;
-  if (!MIN_VERSION.test(least))
+  if (least === null) return undefined;
+  if (!graphVersionText.safeParse(least).success)
     throw new Problem("unprocessable", { errors: [{ path: "header.x-graph-min-version", message: "must be a version" }] });
-  if (version < BigInt(least)) throw new Problem("graph_behind");
+  return BigInt(least);
+};
+
+/** Versions are raised by one for each write; a reader that saw a write can ask not to be answered from before it. Throws `graph_behind`. */
+export const askAtLeast = async <T>(
+  request: Request,
+  reader: GraphReader,
+  question: (reader: GraphReader) => Promise<Answered<T>>,
+): Promise<Answered<T>> => {
+  const least = leastVersionOf(request);
+  const answered = await question(least === undefined ? reader : await reader.since(least));
+  if (least !== undefined && answered.version < least) throw new Problem("graph_behind");
+  return answered;
 };
 
 /**
@@ -20,14 +30,13 @@ const requireVersion = (request: Request, version: bigint): void => {
  * leaves it so, and a tag of its content, by which a caller asks again at no cost (304).
  */
 export const pipAnswer = <T>(request: Request, answered: Answered<T>): Answer<T> => {
-  requireVersion(request, answered.version);
-  const etag = `"${createHash("sha256").update(JSON.stringify(answered.value)).digest("base64url")}"`;
+  const etag = `"${hash("sha256", JSON.stringify(answered.value), "base64url")}"`;
   const held = (request.headers.get("if-none-match") ?? "").split(",").map((tag) => tag.trim().replace(/^W\//, ""));
   return answer(answered.value, {
     ...(held.includes(etag) || held.includes("*") ? { status: 304 } : {}),
     headers: {
       "x-graph-version": String(answered.version),
-      "x-graph-source": "sql",
+      "x-graph-source": answered.source ?? "sql",
       ...(typeof answered.validUntil === "string" ? { "x-valid-until": answered.validUntil } : {}),
       etag,
       "cache-control": "private, no-cache",
@@ -36,17 +45,25 @@ export const pipAnswer = <T>(request: Request, answered: Answered<T>): Answer<T>
   });
 };
 
+/** Tells what an answer was read from, and gives it back. */
+type Note = <A extends Pick<Answered<unknown>, "source">>(answered: A) => A;
+
 /** Counts and times one question, whatever becomes of it. */
-export const observed = async <T>(room: MembershipRoom, endpoint: string, work: () => Promise<T>): Promise<T> => {
+export const observed = async <T>(room: MembershipRoom, endpoint: string, work: (note: Note) => Promise<T>): Promise<T> => {
   const started = performance.now();
   let status = "200";
+  let source: "index" | "sql" = "sql";
+  const note: Note = (answered) => {
+    source = answered.source ?? "sql";
+    return answered;
+  };
   try {
-    return await room.tracing.span(`pip.${endpoint}`, {}, work);
+    return await room.tracing.span(`pip.${endpoint}`, {}, () => work(note));
   } catch (error) {
     status = String(error instanceof Problem ? error.status : 500);
     throw error;
   } finally {
-    room.metrics.count("membership_pip_requests_total", { endpoint, source: "sql", status });
-    room.metrics.observe("membership_pip_seconds", { endpoint, source: "sql" }, (performance.now() - started) / 1000);
+    room.metrics.count("membership_pip_requests_total", { endpoint, source, status });
+    room.metrics.observe("membership_pip_seconds", { endpoint, source }, (performance.now() - started) / 1000);
   }
 };

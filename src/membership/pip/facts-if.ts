@@ -12,7 +12,7 @@ import { putEdge } from "#membership/graph/put-edge.ts";
 import type { DataScopeOptions } from "#membership/graph/sql-data-scope.ts";
 import { readReach } from "#membership/graph/sql-pip.ts";
 import { scopeOfTenant, visible, type TenantScope } from "#membership/graph/tenant-scope.ts";
-import type { GraphTransaction } from "#membership/graph/write.ts";
+import { unrecorded, type GraphTransaction } from "#membership/graph/write.ts";
 import { statement, type Database, type Sql } from "#store/database.ts";
 
 type Body = BodyOf<typeof askFactsIf>;
@@ -64,7 +64,7 @@ const numberOf = (value: unknown, otherwise: number): number => (typeof value ==
 
 const add = async (tx: GraphTransaction, { kind, from, to, props = {} }: Added): Promise<void> => {
   if (!isEdgeKind(kind)) throw new Problem("unprocessable", { detail: `${kind} is no kind of edge.` });
-  if (kind !== "DELEGATES_TO") return putEdge(tx, { kind, src: from, dst: to, props });
+  if (kind !== "DELEGATES_TO") return void (await putEdge(tx, { kind, src: from, dst: to, props }));
   const { capabilities } = props;
   await insertDelegation(tx.sql, {
     id: `delegation:what-if-${randomUUID()}`,
@@ -121,7 +121,7 @@ export const factsIf = (
   return undone(database, async (sql) => {
     await requireSeen(sql, scope, body);
     const before = await reachOf(sql, scope, body.reach);
-    const tx: GraphTransaction = { sql, record: () => {} };
+    const tx = unrecorded(sql);
     for (const edge of body.remove) await remove(sql, scope, edge);
     for (const edge of body.add) await add(tx, edge);
     const after = await reachOf(sql, scope, body.reach);

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { testIdentity } from "#testing/identity.ts";
 import { readdir, readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { parse } from "yaml";
@@ -147,9 +148,15 @@ test("services ask about anybody, a person about himself, an agent about what it
     "an agent does not see what other agents may",
   );
   assert.equal(await statuses("ben+hr-assistant", "capabilities?user_id=person:ben&agent_id=agent:reporter", scopes), 403);
-  assert.equal(await statuses("ben+hr-assistant", "data-scope?subject_id=person:ben&resource_type=employee", scopes), 200);
-  assert.equal(await statuses("ben+hr-assistant", "step-up?subject_id=agent:hr-assistant", scopes), 200);
-  assert.equal(await statuses("ben+hr-assistant", "step-up?subject_id=person:cleo", scopes), 403);
+  for (const [wide, path] of [
+    ["another agent of the person", "capabilities?user_id=person:ben&agent_id=agent:reporter"],
+    ["every agent of the person", "delegations?user_id=person:ben"],
+    ["another person", `chain-eligibility?${other}&tool_id=people.demo.get_employee`],
+    ["the person's rows", "data-scope?subject_id=person:ben&resource_type=employee"],
+    ["the person's sign-in", "step-up?subject_id=person:ben"],
+    ["itself", "step-up?subject_id=agent:hr-assistant"],
+  ] as const)
+    assert.equal(await statuses("ben+hr-assistant", path, ["membership.read", "pip.read"]), 403, `no scope shows an agent ${wide}`);
   const facts = await world.call("ben", "POST", `${PIP}/facts`, { body: { asks: [] } });
   assert.equal(facts.status, 403, "facts are for services");
   const refused = await world.call("ada", "GET", `${PIP}/step-up?subject_id=person:ben`);
@@ -162,4 +169,32 @@ test("a setting leaves types without a rule without rows", async (t) => {
     (await world.call("service:pdp", "GET", `${PIP}/data-scope?subject_id=person:ben&resource_type=${type}`)).body.row_filter_sql;
   assert.equal(await scope("orders"), "1=0");
   assert.equal(await scope("employee"), "tenant_id IN ('tenant:acme')");
+});
+
+test("an enforcement point outside, with a client of its own and pip.read, asks about anybody of its tenant and nobody else's", async (t) => {
+  const identity = testIdentity();
+  const world = await servedWorld(t, await testDatabase(t, graphRooms), { identity });
+  const ask = async (tenant: string, path: string, scopes: readonly string[] = ["pip.read"]) => {
+    const token = await identity.tokenFor({ sub: "service:shop", clientId: "service:shop", tenant, scopes });
+    return world.call(undefined, "GET", `${PIP}/${path}`, { headers: { authorization: `Bearer ${token}` } });
+  };
+  const capabilities = "capabilities?user_id=person:cleo&agent_id=agent:reporter";
+  const step = "step-up?subject_id=person:ben";
+  assert.deepEqual((await ask("tenant:acme", capabilities)).body, { capabilities: ["people.demo.list_employees"] });
+  assert.deepEqual((await ask("*", capabilities)).body, { capabilities: ["people.demo.list_employees"] });
+  assert.deepEqual((await ask("tenant:globex", capabilities)).body, { capabilities: [] }, "as of somebody who is not there");
+  assert.equal((await ask("tenant:acme", step)).status, 200);
+  for (const [what, tenant, scopes, code] of [
+    ["another scope", "tenant:acme", ["authzen.pep"], "insufficient_scope"],
+    ["what a person has", "tenant:acme", ["membership.read"], "insufficient_scope"],
+    ["no tenant", "", ["pip.read"], "identity_rejected"],
+  ] as const) {
+    const reply = await ask(tenant, step, scopes);
+    assert.deepEqual([what, reply.status, reply.body.code], [what, 403, code]);
+  }
+  // Facts are read with it; nothing is written.
+  const token = await identity.tokenFor({ sub: "service:shop", clientId: "service:shop", tenant: "tenant:acme", scopes: ["pip.read"] });
+  const headers = { authorization: `Bearer ${token}`, "if-none-match": "*" };
+  const put = await world.call(undefined, "PUT", "/api/v1/nodes/group:x", { body: { kind: "Group", name: "x" }, headers });
+  assert.deepEqual([put.status, put.body.code], [403, "insufficient_scope"]);
 });

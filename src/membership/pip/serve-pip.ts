@@ -1,41 +1,44 @@
 import type { z } from "zod";
+import { tookPart } from "#authn/agent-rule.ts";
 import { requireScope, type Caller } from "#authn/caller.ts";
 import type { Endpoint, QueryOf, ReplyOf } from "#contract/endpoint.ts";
 import { askFacts, askFactsIf, listCandidates } from "#contract/facts.ts";
 import { capabilities, chainEligibility, dataScope, pipDelegations, stepUp } from "#contract/membership.ts";
-import type { Answered } from "#membership/graph/graph-reader.ts";
+import type { Answered, GraphReader } from "#membership/graph/graph-reader.ts";
 import { readCandidates } from "#membership/graph/sql-candidates.ts";
 import { tenantScopeOf, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 import { Problem } from "#contract/problem.ts";
-import { observed, pipAnswer } from "./answer.ts";
+import { askAtLeast, observed, pipAnswer } from "./answer.ts";
 import { factsIf } from "./facts-if.ts";
 import { stepUpOf } from "./step-up.ts";
 
-/** Services ask about anybody (`pip.read`), everybody else about himself, an agent also about the person it acts for. */
+/** Services ask about anybody (`pip.read`), everybody else about himself. */
 const requireSelf = (caller: Caller, subject: string): void => {
-  if (subject !== caller.sub && subject !== caller.agent) requireScope(caller, ["pip.read"]);
+  if (subject !== caller.sub) requireScope(caller, ["pip.read"]);
 };
 
-/** As `requireSelf`, for what a person delegated: an agent asks about no agent but itself. */
+/** As `requireSelf`, for what a person delegated: an agent asks about no agent but itself, and about no other person. */
 const requireOwnPair = (caller: Caller, userId: string, agentId: string | undefined): void => {
-  if (userId !== caller.sub || (caller.agent !== undefined && agentId !== caller.agent)) requireScope(caller, ["pip.read"]);
+  requireSelf(caller, userId);
+  if (!tookPart(caller, { subject: userId, agents: [agentId] }))
+    throw new Problem("access_denied", { detail: "An agent asks about itself and the person that it acts for." });
 };
 
 /** The policy information point: it answers the decision point and therefore never asks it. */
 export const servePip = (room: MembershipRoom): void => {
-  const { reader, router } = room;
+  const { router } = room;
   const serve = <E extends Endpoint<z.ZodType, z.ZodType, z.ZodType, z.ZodType>>(
     endpoint: E,
     name: string,
     guard: (caller: Caller, query: QueryOf<E>) => void,
-    read: (scope: TenantScope, query: QueryOf<E>) => Promise<Answered<ReplyOf<E>>>,
+    read: (reader: GraphReader, scope: TenantScope, query: QueryOf<E>) => Promise<Answered<ReplyOf<E>>>,
   ): void =>
     router.serve(endpoint, ({ caller, query, request }) =>
-      observed(room, name, async () => {
+      observed(room, name, async (note) => {
         const scope = tenantScopeOf(caller);
         guard(caller, query);
-        return pipAnswer(request, await read(scope, query));
+        return pipAnswer(request, note(await askAtLeast(request, room.reader, (reader) => read(reader, scope, query))));
       }),
     );
   const mapped = <A, B>(answered: Answered<A>, change: (value: A) => B): Answered<B> => ({ ...answered, value: change(answered.value) });
@@ -44,7 +47,7 @@ export const servePip = (room: MembershipRoom): void => {
     capabilities,
     "capabilities",
     (caller, query) => requireOwnPair(caller, query.user_id, query.agent_id),
-    async (scope, query) =>
+    async (reader, scope, query) =>
       mapped(await reader.capabilities(scope, { userId: query.user_id, agentId: query.agent_id }), (tools) => ({
         capabilities: [...tools],
       })),
@@ -53,7 +56,7 @@ export const servePip = (room: MembershipRoom): void => {
     pipDelegations,
     "delegations",
     (caller, query) => requireOwnPair(caller, query.user_id, query.agent_id),
-    async (scope, query) =>
+    async (reader, scope, query) =>
       mapped(
         await reader.delegations(scope, {
           userId: query.user_id,
@@ -69,7 +72,7 @@ export const servePip = (room: MembershipRoom): void => {
     dataScope,
     "data-scope",
     (caller, query) => requireSelf(caller, query.subject_id),
-    async (scope, query) =>
+    async (reader, scope, query) =>
       mapped(await reader.dataScope(scope, { subjectId: query.subject_id, resourceType: query.resource_type }), (value) => ({
         tenant_ids: [...value.tenant_ids],
         row_filter_sql: value.row_filter_sql,
@@ -80,20 +83,20 @@ export const servePip = (room: MembershipRoom): void => {
     stepUp,
     "step-up",
     (caller, query) => requireSelf(caller, query.subject_id),
-    async (scope, query) => mapped(await reader.assurance(scope, query.subject_id), stepUpOf),
+    async (reader, scope, query) => mapped(await reader.assurance(scope, query.subject_id), stepUpOf),
   );
   serve(
     chainEligibility,
     "chain-eligibility",
     (caller, query) => requireOwnPair(caller, query.user_id, query.agent_id),
-    async (scope, query) =>
+    async (reader, scope, query) =>
       mapped(await reader.chain(scope, { userId: query.user_id, agentId: query.agent_id, toolId: query.tool_id }), (apps) =>
         apps.map(({ audience, scopes }) => ({ audience, scopes: [...scopes] })),
       ),
   );
   router.serve(askFacts, ({ caller, body }) =>
-    observed(room, "facts", async () => {
-      const answered = await reader.facts(tenantScopeOf(caller), body.asks);
+    observed(room, "facts", async (note) => {
+      const answered = note(await room.reader.facts(tenantScopeOf(caller), body.asks));
       return { graph_version: Number(answered.version), facts: [...answered.value] };
     }),
   );

@@ -35,6 +35,9 @@ export const serveBudgets = (router: Router<Caller>, parts: BudgetParts): void =
   router.serve(effectiveBudgets, async ({ caller, query, correlationId }) => {
     if (caller.tenant === "" || caller.tenant === "*") throw new Problem("tenant_required");
     if (query.scope !== "user") await parts.requirePair(caller, pairs[query.scope], correlationId);
-    return { snapshot: effectiveOf(await read(caller, query.scope), query.period) };
+    const rows = effectiveOf(await read(caller, query.scope), query.period);
+    // A row of all agents together is the person's.
+    const { agent } = caller;
+    return { snapshot: agent === undefined ? rows : rows.filter((row) => row.selector.provider === agent) };
   });
 };

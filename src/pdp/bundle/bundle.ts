@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { readCases, type PolicyCase } from "#pdp/cases/case.ts";
+import { readCases, type PolicyCase } from "#pdp/lifecycle/cases/case.ts";
 import { BundleRefused } from "./bundle-refused.ts";
 import { noFindings, type Findings } from "./findings.ts";
 import { lintPolicies } from "./lint.ts";
@@ -35,8 +35,7 @@ export interface Inspected {
   readonly bundle?: Bundle;
 }
 
-/** Parses, validates strictly and lints the files of a bundle, and says all that is wrong with them. Cost: tens of milliseconds. */
-export const inspectBundle = (files: PolicyFiles): Inspected => {
+const inspect = (files: PolicyFiles, digest: string): Inspected => {
   const findings = noFindings();
   const schema = readSchema(files[schemaFile], findings.errors);
   const named = readNamed(files, findings.errors);
@@ -49,7 +48,24 @@ export const inspectBundle = (files: PolicyFiles): Inspected => {
   }
   const byId = new Map(policies.map((policy) => [policy.id, policy]));
   if (schema === undefined || findings.errors.length > 0 || !isWhole || byId.size < policies.length) return { findings };
-  return { findings, bundle: { digest: digestOf(files), files, schema, policies: byId, cases, ...named } };
+  return { findings, bundle: { digest, files, schema, policies: byId, cases, ...named } };
+};
+
+/** A start looks at the same files several times: before it, as a version, as what decides. */
+const RECENT = 4;
+const recent = new Map<string, Inspected>();
+
+/**
+ * Parses, validates strictly and lints the files of a bundle, and says all that is wrong with them. Cost: up to a second, once for the
+ * same files; what is given is shared and changed by nobody.
+ */
+export const inspectBundle = (files: PolicyFiles): Inspected => {
+  const digest = digestOf(files);
+  const inspected = recent.get(digest) ?? inspect(files, digest);
+  recent.delete(digest);
+  recent.set(digest, inspected);
+  for (const oldest of [...recent.keys()].slice(0, -RECENT)) recent.delete(oldest);
+  return inspected;
 };
 
 /** The bundle of files that may decide. Throws `BundleRefused` with every error and everything that lint refuses. */

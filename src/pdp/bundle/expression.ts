@@ -1,19 +1,17 @@
 import type { Expr, PolicyJson } from "@cedar-policy/cedar-wasm/nodejs";
+import { isObject } from "#contract/is-object.ts";
 
 /** What a policy looks at; decides what has to be gathered for it, and what a remedy may change. */
 export interface Reads {
   /** Members of `context`, the outermost name. */
   readonly context: ReadonlySet<string>;
-  /** Ids of groups that scope or conditions name. */
+  /** Ids of groups and roles that scope or conditions name. */
   readonly groups: ReadonlySet<string>;
   /** `<Type>::<id>` of every other entity named, but actions. */
   readonly entities: ReadonlySet<string>;
 }
 
 type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
-
-const isObject = (value: Json | undefined): value is { readonly [name: string]: Json } =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 const isContext = (value: Json | undefined): boolean => isObject(value) && value["Var"] === "context";
 
@@ -49,7 +47,7 @@ export const readsOf = (policy: PolicyJson): Reads => {
     if (!isObject(value)) return;
     const entity = entityOf(value);
     if (entity !== undefined) {
-      if (entity.type === "Group") groups.add(entity.id);
+      if (entity.type === "Group" || entity.type === "BusinessRole") groups.add(entity.id);
       else if (entity.type !== "Action") entities.add(`${entity.type}::${entity.id}`);
       return;
     }

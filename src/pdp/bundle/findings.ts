@@ -1,4 +1,7 @@
+import type { z } from "zod";
 import type { Fault } from "#contract/problem.ts";
+import { shapeFaults } from "#documents/shape-faults.ts";
+import { readYaml, type YamlDocument, type YamlLimits } from "#documents/yaml-document.ts";
 
 /** One thing wrong with a bundle, with its place in the files. */
 export interface Finding extends Fault {
@@ -19,8 +22,23 @@ export const noFindings = (): Findings => ({ errors: [], lint: [], warnings: [] 
 /** Name of a bundle's file as everybody outside sees it. */
 export const shownFile = (name: string): string => `policies/${name}`;
 
+/** A file of the bundle as YAML; `undefined`, with findings, where it cannot be read. */
+export const readBundled = (name: string, text: string, found: Finding[], limits?: YamlLimits): YamlDocument | undefined => {
+  const { document, faults } = readYaml(text, shownFile(name), limits);
+  found.push(...faults.map((fault) => ({ ...fault, path: shownFile(name) })));
+  return document;
+};
+
+/** How a file's value, or the part of it at `under`, misses its shape. */
+export const shapeFindings = (document: YamlDocument, error: z.ZodError, under: readonly PropertyKey[] = []): readonly Finding[] =>
+  shapeFaults(document, error, { under }).map((fault) => ({
+    ...fault,
+    path: `${document.file}${fault.path}`,
+    message: `${fault.path} ${fault.message}`,
+  }));
+
 /** Line and column (from 1) of an offset in bytes, as Cedar counts them. */
-export const placeOf = (text: string, offset: number | undefined): { readonly line?: number; readonly column?: number } => {
+export const placeInText = (text: string, offset: number | undefined): { readonly line?: number; readonly column?: number } => {
   if (offset === undefined) return {};
   const before = Buffer.from(text).subarray(0, offset).toString().split("\n");
   return { line: before.length, column: (before.at(-1) ?? "").length + 1 };
@@ -41,13 +59,13 @@ export const walkPlaces = (text: string): ((at: number) => { readonly line: numb
   };
 };
 
-/** As `placeOf`, where the text is a part of a file that begins at a place of its own. */
+/** As `placeInText`, where the text is a part of a file that begins at a place of its own. */
 export const placeWithin = (
   start: { readonly line: number; readonly column: number },
   text: string,
   offset: number | undefined,
 ): { readonly line: number; readonly column: number } => {
-  const { line, column } = placeOf(text, offset);
+  const { line, column } = placeInText(text, offset);
   if (line === undefined || column === undefined) return { line: start.line, column: start.column };
   return { line: start.line + line - 1, column: line === 1 ? start.column + column - 1 : column };
 };

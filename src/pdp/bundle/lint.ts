@@ -28,7 +28,7 @@ export const lintPolicies = (linted: Linted, findings: Findings): void => {
         line,
         column,
         message: `${id} ${message}`,
-        ...(hint === undefined ? {} : { hint }),
+        hint,
       });
     const first = seen.get(id);
     if (first === undefined) seen.set(id, policy);

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Obligation } from "#contract/authzen.ts";
-import { canMerge } from "#pdp/obligations.ts";
 import { shownFile, type Finding } from "./findings.ts";
+import { canMerge } from "./merge-properties.ts";
 import type { ObligationKind } from "./named-files.ts";
 
 const mask = z.record(z.string(), z.enum(["drop", "null", "hash", "last4", "year"]).nullable());
@@ -30,8 +30,8 @@ const kinds: Readonly<Record<string, { readonly type: string; readonly propertie
       audience: z
         .string()
         .regex(
-          /^(?:subject|resource_owner|agent_controller|group:[A-Za-z0-9._:@+~-]+)$/,
-          "must be subject, resource_owner, agent_controller or group:<id>",
+          /^(?:subject|resource_owner|agent_controller|(?:group|role):[A-Za-z0-9._:@+~-]+)$/,
+          "must be subject, resource_owner, agent_controller, group:<id> or role:<id>",
         ),
       template: z.string().regex(/^[a-z][a-z0-9-]*$/),
     }),

@@ -2,7 +2,7 @@ import type { PolicyJson } from "@cedar-policy/cedar-wasm/nodejs";
 import { policySetTextToParts, policyToJson } from "#pdp/cedar-program.ts";
 import { findTooDeep } from "./depth.ts";
 import { readsOf, type Reads } from "./expression.ts";
-import { placeOf, placeWithin, shownFile, walkPlaces, type Findings } from "./findings.ts";
+import { placeInText, placeWithin, shownFile, walkPlaces, type Findings } from "./findings.ts";
 import type { PolicyFiles } from "./policy-files.ts";
 import { hintOf } from "./schema.ts";
 
@@ -57,7 +57,7 @@ export const readPolicies = (files: PolicyFiles, findings: Findings): readonly P
           path: file,
           file,
           message: error.message,
-          ...placeOf(text, error.sourceLocations?.[0]?.start),
+          ...placeInText(text, error.sourceLocations?.[0]?.start),
           ...hintOf(error),
         });
       continue;
@@ -105,8 +105,8 @@ const readPolicy = (
       file,
       ...start,
       message,
-      ...(id === undefined ? {} : { policy_id: id }),
-      ...(hint === undefined ? {} : { hint }),
+      policy_id: id,
+      hint,
     });
   if (id === undefined || !/^[a-z][a-z0-9-]{0,63}$/.test(id))
     fault("needs @id, of a-z, 0-9 and -", 'Begin the policy with @id("what-it-allows").');
@@ -131,8 +131,8 @@ const readPolicy = (
     ...start,
     obligations: names(annotations["obligation"]),
     advice: names(annotations["advice"]),
-    ...(annotations["reason"] === undefined ? {} : { reason: annotations["reason"] }),
-    ...(annotations["requestable"] === undefined ? {} : { requestable: annotations["requestable"] }),
+    reason: annotations["reason"],
+    requestable: annotations["requestable"],
     reads,
     json: read.json,
   };

@@ -1,5 +1,6 @@
 import { readdir, readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 import { BundleRefused } from "./bundle-refused.ts";
 import { shownFile } from "./findings.ts";
 
@@ -28,6 +29,24 @@ export const readPolicyFolder = async (folder: string): Promise<PolicyFiles> => 
   const names = [...own, ...cases.map((name) => `${CASES}/${name}`)].toSorted();
   const texts = await Promise.all(names.map((name) => readFile(join(folder, name), "utf8")));
   return Object.fromEntries(names.map((name, index) => [name, texts[index] ?? ""]));
+};
+
+const builtIn = fileURLToPath(new URL("../policies/", import.meta.url));
+
+/**
+ * The policies that a configuration file names, relative to it; the built-in ones unless it does. `more`: a folder of others that go with
+ * the built-in ones, and with no others; what has the name of a built-in file goes before it. Throws `BundleRefused`.
+ */
+export const readPoliciesOf = async (policyDir: string | undefined, configFile: string, more?: string): Promise<PolicyFiles> => {
+  const folder = policyDir === undefined ? builtIn : resolve(dirname(configFile), policyDir);
+  if (relative(folder, builtIn) === "") {
+    const [own, added] = await Promise.all([readPolicyFolder(builtIn), more === undefined ? {} : readPolicyFolder(more)]);
+    return changedFiles(own, added);
+  }
+  return readPolicyFolder(folder).catch((error: unknown) => {
+    if (!(error instanceof BundleRefused)) throw error;
+    throw new BundleRefused(error.faults.map((fault) => ({ ...fault, message: `${fault.message} (policy_dir of ${configFile})` })));
+  });
 };
 
 /** Files as the wire names them. */

@@ -1,7 +1,7 @@
 import type { SchemaJson } from "@cedar-policy/cedar-wasm/nodejs";
 import { schemaToJsonWithResolvedTypes } from "#pdp/cedar-program.ts";
 import { findTooDeep } from "./depth.ts";
-import { placeOf, shownFile, type Finding } from "./findings.ts";
+import { placeInText, shownFile, type Finding } from "./findings.ts";
 
 /** The type of a value, as far as we have to make one. */
 export type Shape =
@@ -17,8 +17,14 @@ export interface ActionShape {
   readonly context: Readonly<Record<string, Shape & { readonly required?: boolean }>>;
 }
 
-export interface Schema {
+/** What a schema is made of: data alone, which may go to another thread. */
+export interface SchemaSource {
   readonly text: string;
+  /** As Cedar resolves it, by namespace. */
+  readonly json: SchemaJson<string>;
+}
+
+export interface Schema extends SchemaSource {
   /** Actions that can be asked, by id. */
   readonly actions: ReadonlyMap<string, ActionShape>;
   /** Attributes of an entity type. */
@@ -62,16 +68,22 @@ export const readSchema = (text: string | undefined, faults: Finding[]): Schema 
         path: file,
         file,
         message: error.message,
-        ...placeOf(text, error.sourceLocations?.[0]?.start),
+        ...placeInText(text, error.sourceLocations?.[0]?.start),
         ...hintOf(error),
       });
     return undefined;
   }
-  const namespace = read.json[""] as unknown as NamespaceJson | undefined;
-  if (namespace === undefined) {
+  if (read.json[""] === undefined) {
     faults.push({ path: file, file, message: "declares nothing outside a namespace" });
     return undefined;
   }
+  return schemaOf({ text, json: read.json as SchemaJson<string> });
+};
+
+/** The schema of what `readSchema` read. Asks nothing of Cedar. */
+export const schemaOf = ({ text, json }: SchemaSource): Schema => {
+  const namespace = json[""] as unknown as NamespaceJson;
+  const isWhole = Object.keys(json).length === 1;
   const groupsOf = (id: string, seen: Set<string> = new Set()): Set<string> => {
     for (const parent of namespace.actions[id]?.memberOf ?? []) {
       if (!seen.has(parent.id)) groupsOf(parent.id, seen.add(parent.id));
@@ -96,14 +108,14 @@ export const readSchema = (text: string | undefined, faults: Finding[]): Schema 
     return shape !== undefined && "attributes" in shape ? shape.attributes : {};
   };
   const ofAction: Schema["ofAction"] = (action) =>
-    Object.keys(read.json).length > 1 ? text : ({ "": partOf(namespace, [action, ...groupsOf(action)]) } as unknown as SchemaJson<string>);
+    isWhole ? ({ "": partOf(namespace, [action, ...groupsOf(action)]) } as unknown as SchemaJson<string>) : text;
   const withActions: Schema["withActions"] = (wanted) => {
-    if (Object.keys(read.json).length > 1) return undefined;
+    if (!isWhole) return undefined;
     const ids = new Set(wanted.flatMap((id) => [id, ...groupsOf(id)]));
     const kept = { ...namespace, actions: actionsOf(namespace, ids) };
     return { "": kept } as unknown as SchemaJson<string>;
   };
-  return { text, actions, attributes, entityTypes: new Set(Object.keys(namespace.entityTypes)), ofAction, withActions };
+  return { text, json, actions, attributes, entityTypes: new Set(Object.keys(namespace.entityTypes)), ofAction, withActions };
 };
 
 const actionsOf = (namespace: NamespaceJson, ids: Iterable<string>): NamespaceJson["actions"] =>

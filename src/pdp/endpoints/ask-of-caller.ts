@@ -1,5 +1,5 @@
 import type { Caller } from "#authn/caller.ts";
-import type { Ask } from "#pdp/decision-point.ts";
+import type { Ask } from "#pdp/ask.ts";
 
 /** What the decision point asks itself before it serves a caller: may this one do that here? Without an id, of the whole collection. */
 export const askOfCaller = (
@@ -14,8 +14,8 @@ export const askOfCaller = (
   action: pair.action,
   resource: { type: pair.type, id: pair.id ?? "*" },
   assurance: {
-    ...(caller.acr === undefined ? {} : { acr: caller.acr }),
-    ...(caller.authTime === undefined ? {} : { authTime: caller.authTime }),
+    acr: caller.acr,
+    authTime: caller.authTime,
   },
   vouched: { could: false, toolsScope: false, assigned: false, costMicro: 0, approval: false },
   props: {},

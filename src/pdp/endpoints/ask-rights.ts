@@ -1,9 +1,8 @@
 import type { Caller } from "#authn/caller.ts";
 import type { Problem } from "#contract/problem.ts";
-import { whyRefused } from "#pdp/decide.ts";
+import { whyRefused } from "#decide/obligations.ts";
 import type { DecisionPoint, Verdict } from "#pdp/decision-point.ts";
-import { isMetHere } from "#pdp/obligations.ts";
-import { askOfCaller } from "#pdp/endpoints/ask-of-caller.ts";
+import { askOfCaller } from "./ask-of-caller.ts";
 
 /** A pair of the vocabulary, of one thing or of the whole collection. */
 export interface Right {
@@ -35,7 +34,7 @@ export const verdictRefusal = (
   return whyRefused({ decision, decisionId, obligations, ...(decision ? {} : { reason }) }, caller, {
     publicOrigin: parts.publicOrigin,
     now: parts.now(),
-    canMeet: isMetHere,
+    meets: ["notification"],
   });
 };
 

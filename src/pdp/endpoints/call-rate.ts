@@ -1,19 +1,11 @@
 import { Problem } from "#contract/problem.ts";
-
-const MOST_CALLERS = 10_000;
+import { createLocalBuckets } from "#http/token-buckets.ts";
 
 /** A bucket a caller: so many calls a second, twice as many at once. Throws `rate_limited`. */
 export const createCallRate = (perSecond: number, now: () => Date): ((caller: string) => void) => {
-  const buckets = new Map<string, { left: number; at: number }>();
-  const burst = perSecond * 2;
+  const buckets = createLocalBuckets(() => now().getTime());
   return (caller) => {
-    const at = now().getTime();
-    if (buckets.size >= MOST_CALLERS && !buckets.has(caller)) buckets.clear();
-    const bucket = buckets.get(caller) ?? { left: burst, at };
-    buckets.set(caller, bucket);
-    bucket.left = Math.min(burst, bucket.left + ((at - bucket.at) / 1000) * perSecond);
-    bucket.at = at;
-    if (bucket.left < 1) throw new Problem("rate_limited", { headers: { "retry-after": "1" } });
-    bucket.left -= 1;
+    if (!buckets.take(caller, { perSecond, burst: perSecond * 2 }).isAllowed)
+      throw new Problem("rate_limited", { headers: { "retry-after": "1" } });
   };
 };

@@ -1,22 +1,25 @@
-import { getDecision, listDecisions, type DecisionRecord } from "#contract/decisions.ts";
+import { decisionValues, getDecision, listDecisions, type DecisionRecord } from "#contract/decisions.ts";
+import { isRoleId } from "#contract/ids.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Router } from "#http/serve.ts";
+import { tookPart } from "#authn/agent-rule.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { Engines } from "#pdp/engines.ts";
 import { createPresentFacts } from "#pdp/explain/present-facts.ts";
 import { coarseRecord, explain } from "#pdp/explain/explain.ts";
 import { createLookElsewhere } from "#pdp/explain/opened-elsewhere.ts";
 import type { Viewers } from "#pdp/explain/viewer.ts";
-import type { FactSource } from "#pdp/fact-source.ts";
+import type { FactSource } from "#pdp/facts/fact-source.ts";
 import type { Question } from "#pdp/question.ts";
 import type { DecisionFacts } from "#pdp/records/decision-facts.ts";
 import type { DecisionLog } from "#pdp/records/decision-log.ts";
 import type { Recorded } from "#pdp/records/record.ts";
 import type { Approvals } from "#pdp/requests/approvals.ts";
-import type { Shadow } from "#pdp/shadow/shadow.ts";
+import type { Shadow } from "#pdp/lifecycle/shadow/shadow.ts";
 import type { Vocabulary } from "#pdp/vocabulary.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
-import type { PageCursors } from "./page-cursor.ts";
+import type { SealedCursors } from "#authn/sealed-cursors.ts";
+import type { ListPosition } from "#pdp/records/list-calls.ts";
 import type { Pep } from "./parse-ask.ts";
 
 export interface DecisionsParts {
@@ -27,7 +30,7 @@ export interface DecisionsParts {
   readonly approvals: Pick<Approvals, "holdsNow">;
   readonly shadow: Pick<Shadow, "decisionOf">;
   readonly viewers: Viewers;
-  readonly cursors: PageCursors;
+  readonly cursors: SealedCursors<ListPosition>;
   readonly pepOf: (caller: Caller) => Pep;
   readonly vocabulary: Vocabulary;
   /** Facts come from the identity graph, not from a file. */
@@ -51,10 +54,21 @@ export const serveDecisions = (router: Router<Caller>, parts: DecisionsParts): v
   const presentFacts = createPresentFacts(parts);
   const lookElsewhere = createLookElsewhere(parts);
 
+  // Before the door of one decision: no decision is called so.
+  router.serve(decisionValues, async ({ query, caller }) => {
+    const own = (await parts.viewers.seesAll(parts.pepOf(caller))) ? {} : { subject: caller.sub };
+    const of = query.of === "resource_type" ? "type" : query.of;
+    const { text = "", limit } = query;
+    return {
+      values: [...(await records.values({ tenant: caller.tenant, ...own, limit, ...(text === "" ? {} : { parts: { [of]: text } }) }, of))],
+    };
+  });
+
   router.serve(getDecision, async ({ params, query, caller, correlationId }) => {
     if (parts.isRemote && query.remedy === "true") throw new Problem("not_supported", { detail: "Another decision point decides here." });
     const pep = parts.pepOf(caller);
-    const recorded = (await records.find([params.id])).get(params.id);
+    const found = (await records.find([params.id])).get(params.id);
+    const recorded = found !== undefined && tookPart(caller, { subject: found.subject, agents: [found.agent] }) ? found : undefined;
     // Looked for even where there is nothing to be found: how long it takes tells nothing either.
     const facts = await records.factsOf(recorded ?? absent);
     const viewer = await parts.viewers.classOf(pep, params.id, recorded, facts?.agent?.controllers ?? [], correlationId);
@@ -65,7 +79,7 @@ export const serveDecisions = (router: Router<Caller>, parts: DecisionsParts): v
       facts,
       engine: await engines.of(recorded.policy_version),
       ...(viewer === "full" && !parts.isRemote ? { present: await present(recorded) } : {}),
-      ...(shadow === undefined ? {} : { shadow }),
+      shadow,
       joinable,
       lookElsewhere,
       vocabulary: parts.vocabulary,
@@ -76,7 +90,7 @@ export const serveDecisions = (router: Router<Caller>, parts: DecisionsParts): v
     });
   });
 
-  /** Groups look to a subject like any node of its tenant; those of others are not there. */
+  /** Groups look to a subject like any node of its tenant; those of others are not there, and the roles of the house are everybody's. */
   const joinable = async (question: Question, groups: readonly string[]): Promise<ReadonlySet<string>> => {
     if (groups.length === 0) return new Set();
     const asked = groups.map((id) => ({
@@ -86,58 +100,72 @@ export const serveDecisions = (router: Router<Caller>, parts: DecisionsParts): v
       tenant_id: question.tenant,
     }));
     const { facts } = await parts.facts.gather(asked);
-    return new Set(groups.filter((_group, index) => facts[index]?.resource?.tenant_ids.includes(question.tenant)));
+    return new Set(
+      groups.filter((id, index) => {
+        const tenants = facts[index]?.resource?.tenant_ids;
+        return tenants?.includes(question.tenant) === true || (isRoleId(id) && tenants?.length === 0);
+      }),
+    );
   };
 
   router.serve(listDecisions, async ({ query, caller, correlationId }) => {
     const pep = parts.pepOf(caller);
-    const { cursor, limit, decision, enforced, correlation_id: ofCorrelation, resource_type: type, ...filters } = query;
-    const bound = JSON.stringify([
-      caller.sub,
-      caller.tenant,
-      query.subject,
-      query.agent,
-      query.action,
-      type,
-      decision,
-      enforced,
-      query.reason,
-      ofCorrelation,
-      query.from,
-      query.to,
-    ]);
+    const { cursor, limit, ...asked } = query;
+    const bound = [caller.sub, caller.agent, caller.tenant, Object.entries(asked).toSorted(([one], [other]) => (one < other ? -1 : 1))];
     const after = cursor === undefined ? undefined : parts.cursors.open(cursor, bound);
+    const {
+      whose,
+      subject,
+      agent,
+      action,
+      resource_type: type,
+      resource,
+      match,
+      decision,
+      // By what was only asked to draw a page nobody was refused: it stands in no list of refusals unless it is asked for.
+      enforced = decision === "false" ? "true" : "any",
+      correlation_id: ofCorrelation,
+      ...rest
+    } = asked;
+    const isExact = match === "exact";
     // One's own are there without a sign-in; a list that would hold those of others says that it wants one.
-    const all = query.subject !== caller.sub && (await parts.viewers.guardSight(pep, correlationId));
-    if (!all && query.subject !== undefined && query.subject !== caller.sub) return { decisions: [] };
+    const isOwn = whose === "own" || (isExact && subject === caller.sub);
+    const all = !isOwn && caller.agent === undefined && (await parts.viewers.guardSight(pep, correlationId));
+    if (!all && isExact && subject !== undefined && subject !== caller.sub) return { decisions: [] };
+    if (isExact && agent !== undefined && !tookPart(caller, { subject: caller.sub, agents: [agent] })) return { decisions: [] };
+    const wanted = given({ subject, agent, action, type, resource });
     const found = await records.list({
-      ...given(filters),
-      ...given({ type, correlationId: ofCorrelation }),
+      ...given(rest),
+      ...given({ correlationId: ofCorrelation }),
+      ...(isExact ? wanted : { parts: wanted }),
       ...(all ? {} : { subject: caller.sub }),
+      agent: caller.agent,
       ...(decision === undefined ? {} : { decision: decision === "true" }),
-      ...(enforced === undefined ? {} : { enforced: enforced === "true" }),
-      ...(after === undefined ? {} : { after }),
+      ...(enforced === "any" ? {} : { enforced: enforced === "true" }),
+      after,
       tenant: caller.tenant,
-      limit: limit + 1,
+      limit,
     });
-    const page = found.slice(0, limit);
-    const last = page.at(-1);
-    const more = found.length > limit && last !== undefined;
     return {
-      decisions: page.map((recorded) => listed(recorded, caller.tenant)),
-      ...(more ? { nextCursor: parts.cursors.seal({ callId: last.call_id, index: last.item.index ?? 0 }, bound) } : {}),
+      decisions: found.recorded.map((recorded) => listed(recorded, caller.tenant)),
+      ...(found.next === undefined ? {} : { nextCursor: parts.cursors.seal(found.next, bound) }),
+      searched_to: found.searchedTo,
     };
   });
 };
 
-const given = (values: Readonly<Record<string, string | undefined>>): Record<string, string> =>
-  Object.fromEntries(Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== undefined));
+const given = <Values extends Readonly<Record<string, string | undefined>>>(values: Values): Partial<Values> =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Partial<Values>;
 
-const listed = (recorded: Recorded, within: string): DecisionRecord => ({
-  ...coarseRecord(recorded, (id) => id),
-  ...(within === "*" ? { tenant: recorded.tenant } : {}),
-  subject: { id: recorded.subject },
-  ...(recorded.agent === undefined ? {} : { agent: { id: recorded.agent } }),
-  policy_version: recorded.policy_version,
-  enforced: recorded.item.showing !== true,
-});
+const listed = (recorded: Recorded, within: string): DecisionRecord => {
+  const { subject, agent, names } = recorded;
+  const nameOf = (id: string): string => (id === subject ? names.subject : names.agent) ?? id;
+  return {
+    ...coarseRecord(recorded, nameOf),
+    ...(within === "*" ? { tenant: recorded.tenant } : {}),
+    subject: { id: subject, name: names.subject },
+    ...(agent === undefined ? {} : { agent: { id: agent, name: names.agent } }),
+    policy_version: recorded.policy_version,
+    enforced: recorded.item.showing !== true,
+  };
+};

@@ -1,19 +1,21 @@
 import { evaluate, evaluateMany, type EvaluationReply } from "#contract/authzen.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
-import type { BodyOf } from "#contract/endpoint.ts";
 import { answer, type Call, type Router } from "#http/serve.ts";
 import { createTurns } from "#http/turns.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
-import type { Ask, DecisionPoint, Semantic, Verdict } from "#pdp/decision-point.ts";
+import type { Ask } from "#pdp/ask.ts";
+import type { DecisionPoint, Verdict } from "#pdp/decision-point.ts";
 import { isMetHere } from "#pdp/obligations.ts";
-import { pairOf } from "#pdp/pairs.ts";
+import { isLast, type Semantic } from "#decide/point-answers.ts";
+import { withDefaults } from "#decide/item-defaults.ts";
+import { pairOf } from "#decide/pairs.ts";
 import { formatDecisionId } from "#pdp/records/decision-id.ts";
 import type { DecisionLog } from "#pdp/records/decision-log.ts";
 import { ApprovalTaken } from "#pdp/records/record-taking.ts";
 import type { MakeOffer } from "#pdp/requests/offer.ts";
-import type { Shadow } from "#pdp/shadow/shadow.ts";
-import { askOfBody, guardContext, isAsk, parseAsk, type Pep } from "./parse-ask.ts";
+import type { Shadow } from "#pdp/lifecycle/shadow/shadow.ts";
+import { askOfBody, createAskParser, guardSaid, isAsk, type Pep } from "./parse-ask.ts";
 
 export interface EvaluationParts {
   readonly decisionPoint: DecisionPoint;
@@ -44,7 +46,14 @@ type Item = Ask | readonly Fault[];
 const isForShowing = ({ action, vouched }: Ask, batch: boolean, semantic: Semantic): boolean =>
   vouched.showing === true || vouched.could || (batch && semantic === "execute_all" && action.startsWith("view"));
 
-/** The two evaluation endpoints of the standard: parse, decide, record, answer; nothing is answered that is not recorded. */
+/**
+ * What is no act of anybody and leaves no record: what a list asks of each of its tools, beside the one record that it was asked
+ * for; and what the house asks again by itself, as long as it is permitted. What takes an approval is always recorded.
+ */
+const isUnrecorded = ({ ask: { vouched }, decision, approval }: Verdict, batch: boolean): boolean =>
+  approval === undefined && ((batch && vouched.could) || (vouched.background === true && decision));
+
+/** The two evaluation endpoints of the standard: parse, decide, record, answer; nothing that somebody did is answered unrecorded. */
 export const serveEvaluations = (router: Router<Caller>, parts: EvaluationParts): void => {
   const count = ({ ask, decision, cached = false }: Verdict): void => {
     const known = pairOf(ask.resource.type, ask.action) !== undefined || ask.action === "tools/list";
@@ -74,7 +83,11 @@ export const serveEvaluations = (router: Router<Caller>, parts: EvaluationParts)
     const verdicts = new Map(decided?.verdicts.map((verdict) => [verdict.ask, verdict]));
     const requestId = call.request.headers.get("x-request-id");
     const decidedAt = parts.now();
-    if (decided !== undefined) {
+    const kept = items.flatMap((item, index) => {
+      const verdict = isAsk(item) ? verdicts.get(item) : undefined;
+      return verdict === undefined || isUnrecorded(verdict, batch) ? [] : [{ index, verdict }];
+    });
+    if (decided !== undefined && kept.length > 0) {
       const recorded = parts.records.record({
         callId,
         batch,
@@ -84,12 +97,9 @@ export const serveEvaluations = (router: Router<Caller>, parts: EvaluationParts)
         policyVersion: decided.policyVersion,
         graphVersion: decided.graphVersion,
         latencyUs: Math.round((performance.now() - started) * 1000),
-        ...(requestId === null ? {} : { requestId }),
+        requestId: requestId ?? undefined,
         correlationId: call.correlationId,
-        items: items.flatMap((item, index) => {
-          const verdict = isAsk(item) ? verdicts.get(item) : undefined;
-          return verdict === undefined ? [] : [{ index, verdict, showing: isForShowing(verdict.ask, batch, semantic) }];
-        }),
+        items: kept.map((one) => ({ ...one, showing: isForShowing(one.verdict.ask, batch, semantic) })),
       });
       try {
         await recorded;
@@ -97,13 +107,12 @@ export const serveEvaluations = (router: Router<Caller>, parts: EvaluationParts)
         if (error instanceof ApprovalTaken && triesLeft > 0) return decideItems(items, semantic, batch, call, triesLeft - 1);
         throw error;
       }
-      decided.verdicts.forEach(count);
-      const shadowed = items.flatMap((item, index) => {
-        const verdict = isAsk(item) ? verdicts.get(item) : undefined;
-        return verdict === undefined ? [] : [{ decisionId: formatDecisionId({ callId, ...(batch ? { index } : {}) }), verdict }];
-      });
-      parts.shadow.offer(shadowed, parts.now());
+      parts.shadow.offer(
+        kept.map(({ index, verdict }) => ({ decisionId: formatDecisionId({ callId, ...(batch ? { index } : {}) }), verdict })),
+        parts.now(),
+      );
     }
+    decided?.verdicts.forEach(count);
     parts.metrics.observe("pdp_decision_seconds", { batch: String(batch) }, (performance.now() - started) / 1000);
 
     const replies: EvaluationReply[] = [];
@@ -118,7 +127,7 @@ export const serveEvaluations = (router: Router<Caller>, parts: EvaluationParts)
       replies.push(reply);
       const others = index + 1 < items.length ? turn() : undefined;
       if (others !== undefined) await others;
-      if ((semantic === "deny_on_first_deny" && !reply.decision) || (semantic === "permit_on_first_permit" && reply.decision)) break;
+      if (isLast(semantic, reply)) break;
     }
     return { replies, headers: { "x-decision-id": callId } };
   };
@@ -135,20 +144,16 @@ export const serveEvaluations = (router: Router<Caller>, parts: EvaluationParts)
       decision: verdict.decision,
       context: {
         decision_id: decisionId,
-        ...(verdict.reason === undefined ? {} : { reason: verdict.reason }),
+        reason: verdict.reason,
         ...obligations,
         ...offer,
       },
     };
   };
 
-  const decideSingle = async (
-    { context, action }: { readonly context?: unknown; readonly action?: unknown },
-    readAsk: (pep: Pep) => Item,
-    call: Call<unknown, Caller>,
-  ) => {
+  const decideSingle = async (readAsk: (pep: Pep) => Item, call: Call<unknown, Caller>) => {
     const pep = parts.pepOf(call.caller);
-    guardContext(pep, [context], [action]);
+    guardSaid(pep, call.body, [call.body]);
     const ask = readAsk(pep);
     if (!isAsk(ask)) throw new Problem("invalid_request", { errors: ask });
     const { replies, headers } = await decideItems([ask], "execute_all", false, call);
@@ -157,29 +162,23 @@ export const serveEvaluations = (router: Router<Caller>, parts: EvaluationParts)
     return answer(reply, { headers });
   };
 
-  router.serve(evaluate, (call) => decideSingle(call.body, (pep) => askOfBody(call.body, pep), call as Call<unknown, Caller>));
+  router.serve(evaluate, (call) => decideSingle((pep) => askOfBody(call.body, pep), call as Call<unknown, Caller>));
 
   router.serve(evaluateMany, async (call) => {
     const sent = call.body;
     const { evaluations } = sent;
-    if (evaluations !== undefined && !Array.isArray(evaluations)) {
-      throw new Problem("invalid_request", { errors: [{ path: "/evaluations", message: "must be an array" }] });
-    }
     if (evaluations === undefined || evaluations.length === 0)
-      return decideSingle(sent, (pep) => parseAsk(sent, pep), call as Call<unknown, Caller>);
+      return decideSingle((pep) => createAskParser(pep)(sent), call as Call<unknown, Caller>);
     if (evaluations.length > parts.batchMaxItems)
       throw new Problem("too_many_evaluations", { detail: `At most ${parts.batchMaxItems} in one call.` });
     const pep = parts.pepOf(call.caller);
     const whole = evaluations.map((item) => withDefaults(item, sent));
-    guardContext(
-      pep,
-      whole.map((item) => memberOf(item, "context")),
-      whole.map((item) => memberOf(item, "action")),
-    );
+    guardSaid(pep, sent, whole);
+    const parseAsk = createAskParser(pep);
     const turn = createTurns(SLICE_MS);
     const items: Item[] = [];
     for (const item of whole) {
-      items.push(parseAsk(item, pep));
+      items.push(parseAsk(item));
       const others = items.length < whole.length ? turn() : undefined;
       if (others !== undefined) await others;
     }
@@ -187,38 +186,6 @@ export const serveEvaluations = (router: Router<Caller>, parts: EvaluationParts)
     const { replies, headers } = await decideItems(items, semantic, true, call as Call<unknown, Caller>);
     return answer({ evaluations: replies }, { headers });
   });
-};
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-const memberOf = (item: unknown, name: string): unknown => (isObject(item) ? item[name] : undefined);
-
-/** What names an entity: an item that leaves it out means the default's. */
-const naming: Readonly<Record<string, readonly string[]>> = {
-  subject: ["type", "id"],
-  action: ["name"],
-  resource: ["type", "id"],
-  context: [],
-};
-
-/**
- * An item's member takes the place of the whole default; nothing is merged deeper but the members that name an entity
- * (certification scenario of the standard, 3.2.7).
- */
-const withDefaults = (item: unknown, defaults: BodyOf<typeof evaluateMany>): unknown => {
-  if (!isObject(item)) return item;
-  const whole: Record<string, unknown> = { ...item };
-  for (const [member, names] of Object.entries(naming)) {
-    const standard = memberOf(defaults, member);
-    const own = whole[member];
-    if (own === undefined && standard !== undefined) whole[member] = standard;
-    else if (isObject(own) && isObject(standard))
-      whole[member] = {
-        ...Object.fromEntries(names.flatMap((name) => (standard[name] === undefined ? [] : [[name, standard[name]]]))),
-        ...own,
-      };
-  }
-  return whole;
 };
 
 const errorReply = (faults: readonly Fault[]): EvaluationReply => ({

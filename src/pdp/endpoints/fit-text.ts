@@ -2,6 +2,7 @@ import { evaluate, evaluateMany } from "#contract/authzen.ts";
 import type { EndpointShape } from "#contract/endpoint.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
 import { searchAction, searchResource, searchSubject } from "#contract/searches.ts";
+import { placeOf } from "#contract/shape-faults.ts";
 import type { Router } from "#http/serve.ts";
 
 /** The standard's own: what is wrong with an item of theirs is answered in its place (`parse-ask.ts`). */
@@ -11,19 +12,19 @@ const isFit = (text: string): boolean => text.isWellFormed() && !text.includes("
 const MESSAGE = "holds a NUL or half a surrogate pair";
 
 /** The first text of a value, name or member, that neither a database keeps nor UTF-8 carries. */
-const unfitOf = (value: unknown, path: string): Fault | undefined => {
-  if (typeof value === "string") return isFit(value) ? undefined : { path: path === "" ? "/" : path, message: MESSAGE };
+const unfitOf = (value: unknown, path: readonly string[]): Fault | undefined => {
+  if (typeof value === "string") return isFit(value) ? undefined : { path: placeOf(path), message: MESSAGE };
   if (typeof value !== "object" || value === null) return undefined;
   for (const [name, item] of Object.entries(value)) {
-    if (!isFit(name)) return { path: path === "" ? "/" : path, message: `names a member that ${MESSAGE}` };
-    const fault = unfitOf(item, `${path}/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`);
+    if (!isFit(name)) return { path: placeOf(path), message: `names a member that ${MESSAGE}` };
+    const fault = unfitOf(item, [...path, name]);
     if (fault !== undefined) return fault;
   }
   return undefined;
 };
 
 /**
- * A router whose handlers get no text that the database would refuse: in a path it names nothing (`not_found`), in a query or a body it
+ * A router whose handlers get no text that the database would refuse (in a path the router itself takes none): in a query or a body it
  * is bad input (`invalid_query`, `invalid_request`). Not for the standard's evaluations and searches.
  */
 export const withFitText = <C>(router: Router<C>): Router<C> => ({
@@ -32,11 +33,10 @@ export const withFitText = <C>(router: Router<C>): Router<C> => ({
     standard.has(endpoint)
       ? router.serve(endpoint, handler)
       : router.serve(endpoint, async (call) => {
-          if (unfitOf(call.params, "") !== undefined) throw new Problem("not_found");
-          const asked = unfitOf(call.query, "");
+          const asked = unfitOf(call.query, []);
           if (asked !== undefined)
             throw new Problem("invalid_query", { errors: [{ path: `query.${asked.path.slice(1)}`, message: asked.message }] });
-          const sent = unfitOf(call.body, "");
+          const sent = unfitOf(call.body, []);
           if (sent !== undefined) throw new Problem("invalid_request", { errors: [sent] });
           return handler(call);
         }),

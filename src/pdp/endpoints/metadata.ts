@@ -3,7 +3,7 @@ import type { ReplyOf } from "#contract/endpoint.ts";
 import { answer, type Router } from "#http/serve.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { Bundle } from "#pdp/bundle/bundle.ts";
-import type { MetadataKey } from "#pdp/metadata-key.ts";
+import type { MetadataKey } from "#pdp/endpoints/metadata-key.ts";
 
 export interface MetadataParts {
   readonly publicUrl: string;

@@ -1,11 +1,14 @@
+import { isObject } from "#contract/is-object.ts";
 import { shownCall, type ShownCall } from "#contract/access-requests.ts";
 import type { z } from "zod";
 import { action, resource, subject, type evaluationRequest } from "#contract/authzen.ts";
 import { microFromUsd } from "#contract/ids.ts";
 import { faultOfJson } from "#contract/json-members.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
+import { faultsOf } from "#contract/shape-faults.ts";
 import type { Caller } from "#authn/caller.ts";
-import type { Ask, Properties, Vouched } from "#pdp/decision-point.ts";
+import { guardContexts } from "#decide/house-context.ts";
+import type { Ask, Properties, Vouched } from "#pdp/ask.ts";
 
 /** Who asks, as far as reading the request depends on it. */
 export interface Pep {
@@ -14,11 +17,9 @@ export interface Pep {
   readonly isHouse: boolean;
 }
 
-/** Members that only services of the house may send: from anybody else they would widen the answer, or silently not. */
-const reserved = ["could", "agent", "approval", "tool", "facts"] as const;
-
-const isObject = (value: unknown): value is Properties => typeof value === "object" && value !== null && !Array.isArray(value);
-const objectOf = (value: unknown): Properties => (isObject(value) ? value : {});
+/** One for all, so that items without any are known to say the same. */
+const nothing: Properties = Object.freeze({});
+const objectOf = (value: unknown): Properties => (isObject(value) ? value : nothing);
 const textOf = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined);
 /** An id, or an object with one. */
 const idOf = (value: unknown): string | undefined => textOf(isObject(value) ? value["id"] : value);
@@ -51,8 +52,7 @@ const callOf = (context: Properties, faults: Fault[]): ShownCall | undefined => 
   if (context["shown_call"] === undefined) return undefined;
   const parsed = shownCall.safeParse(context["shown_call"]);
   if (parsed.success) return parsed.data;
-  for (const issue of parsed.error.issues)
-    faults.push({ path: `/context/shown_call/${issue.path.map(String).join("/")}`, message: issue.message });
+  faults.push(...faultsOf(parsed.error, ["context", "shown_call"]));
   return undefined;
 };
 
@@ -70,118 +70,153 @@ const vouchedOf = (context: Properties, properties: Properties, faults: Fault[])
   return {
     could: context["could"] === true,
     ...(context["showing"] === true ? { showing: true } : {}),
+    ...(context["background"] === true ? { background: true } : {}),
     toolsScope: scopes.includes("mcp.tools.discovery") || scopes.includes("mcp.tools.invoke"),
     assigned: properties["assigned"] === true,
     costMicro: costOf(properties, faults),
     approval: context["approval"] !== undefined,
-    ...(approvalId === undefined ? {} : { approvalId }),
-    ...(argumentsDigest === undefined ? {} : { argumentsDigest }),
-    ...(definitionDigest === undefined ? {} : { definitionDigest }),
-    ...(call === undefined ? {} : { call }),
-    ...(resourceTenant === undefined ? {} : { resourceTenant }),
-    ...(delegationId === undefined ? {} : { delegationId }),
+    approvalId,
+    argumentsDigest,
+    definitionDigest,
+    call,
+    resourceTenant,
+    delegationId,
     ...(toolId === undefined || decisionId === undefined ? {} : { tool: { id: toolId, decisionId } }),
   };
 };
 
 const vouchesNothing: Vouched = { could: false, toolsScope: false, assigned: false, costMicro: 0, approval: false };
 
-/** Context members that this enforcement point may not send. Throws `reserved_context_member`: dropping one could widen the answer. */
-export const guardContext = (pep: Pep, contexts: readonly unknown[], actions: readonly unknown[]): void => {
-  for (const [index, sent] of contexts.entries()) {
-    const context = objectOf(sent);
-    const used = reserved.filter((name) => context[name] !== undefined);
-    const isListing = pep.caller.sub === "service:crud" && objectOf(actions[index])["name"] === "tools/list";
-    const refused = pep.isHouse ? used.filter((name) => name === "could" && !isListing) : used;
-    if (refused.length > 0) {
-      throw new Problem("reserved_context_member", {
-        errors: refused.map((name) => ({ path: `/context/${name}`, message: "may only be set by the house" })),
-      });
-    }
+/**
+ * What this enforcement point may not say of its questions; `body` is what it sent, `items` are its questions with their defaults.
+ * Throws `reserved_context_member`.
+ */
+export const guardSaid = (pep: Pep, body: unknown, items: readonly unknown[]): void => {
+  if (!pep.isHouse) return guardContexts(body);
+  for (const item of items) {
+    const { context, action: asked } = objectOf(item);
+    const isListing = pep.caller.sub === "service:crud" && objectOf(asked)["name"] === "tools/list";
+    if (objectOf(context)["could"] !== undefined && !isListing)
+      throw new Problem("reserved_context_member", { errors: [{ path: "/context/could", message: "is for lists of tools" }] });
   }
 };
 
 type Entities = Pick<z.output<typeof evaluationRequest>, "subject" | "action"> & { readonly resource: z.output<typeof resource> };
 
-/** One item of the protocol as an ask, or what is wrong with it. */
-export const parseAsk = (sent: unknown, pep: Pep): Ask | readonly Fault[] => {
-  if (!isObject(sent)) return [{ path: "", message: "must be an object" }];
-  const faults: Fault[] = [];
-  const read = <T>(
-    name: string,
-    schema: {
-      safeParse(
-        value: unknown,
-      ): { success: true; data: T } | { success: false; error: { issues: readonly { path: PropertyKey[]; message: string }[] } };
-    },
-  ): T | undefined => {
-    if (sent[name] === undefined) {
-      faults.push({ path: `/${name}`, message: "is missing" });
-      return undefined;
-    }
-    const parsed = schema.safeParse(sent[name]);
-    if (parsed.success) return parsed.data;
-    for (const issue of parsed.error.issues)
-      faults.push({ path: `/${[name, ...issue.path.map(String)].join("/")}`, message: issue.message });
-    return undefined;
+type Read<T> = { readonly data: T } | { readonly faults: readonly Fault[] };
+interface PartSchema<T> {
+  safeParse(
+    value: unknown,
+  ): { success: true; data: T } | { success: false; error: { issues: readonly { path: PropertyKey[]; message: string }[] } };
+}
+
+/** A reading that looks at each object once, however many items have it from the same default. */
+const once = <T>(readPart: (value: unknown) => T): ((value: unknown) => T) => {
+  const known = new WeakMap<object, T>();
+  return (value) => {
+    if (!isObject(value)) return readPart(value);
+    const held = known.get(value) ?? readPart(value);
+    known.set(value, held);
+    return held;
   };
-  const entities = { subject: read("subject", subject), resource: read("resource", resource), action: read("action", action) };
-  if (entities.resource !== undefined && entities.resource.id === undefined) faults.push({ path: "/resource/id", message: "is missing" });
-  if (sent["context"] !== undefined && !isObject(sent["context"])) faults.push({ path: "/context", message: "must be an object" });
-  const context = objectOf(sent["context"]);
-  const unfit = faultOfJson(context);
-  if (unfit !== undefined) faults.push({ path: "/context", message: unfit });
-  return askOf(entities, context, pep, faults);
+};
+
+const partReader = <T>(name: string, schema: PartSchema<T>): ((value: unknown) => Read<T>) =>
+  once((value) => {
+    if (value === undefined) return { faults: [{ path: `/${name}`, message: "is missing" }] };
+    const parsed = schema.safeParse(value);
+    return parsed.success ? { data: parsed.data } : { faults: faultsOf(parsed.error, [name]) };
+  });
+
+/** A context with what an ask has of it for itself. */
+const contextOf = (context: Properties, pep: Pep) => {
+  const agents = pep.isHouse ? agentsOf(context) : [];
+  const supported = context["supported_obligations"];
+  return {
+    said: context,
+    agents,
+    faults: agents.every(isPlain) ? [] : [{ path: "/context/agent", message: "holds a control character or half a surrogate pair" }],
+    ui: objectOf(context["ui"]),
+    supported: pep.isHouse && supported === undefined ? ("all" as const) : new Set(textsOf(supported)),
+  };
+};
+type ReadContext = ReturnType<typeof contextOf>;
+
+/**
+ * Reads the items of one call: each as an ask, or what is wrong with it. Cost: one walk of what was sent, because what items have
+ * from the same default is read once, and is one object in all of their asks.
+ */
+export const createAskParser = (pep: Pep): ((sent: unknown) => Ask | readonly Fault[]) => {
+  const readSubject = partReader("subject", subject);
+  const readResource = partReader("resource", resource);
+  const readAction = partReader("action", action);
+  const readContext = once((value): ReadContext => {
+    const context = contextOf(objectOf(value), pep);
+    const wrongs = [
+      value === undefined || isObject(value) ? undefined : "must be an object",
+      isObject(value) ? faultOfJson(value) : undefined,
+    ];
+    const unfit = wrongs.flatMap((message) => (message === undefined ? [] : [{ path: "/context", message }]));
+    return { ...context, faults: [...unfit, ...context.faults] };
+  });
+  return (sent) => {
+    if (!isObject(sent)) return [{ path: "", message: "must be an object" }];
+    const faults: Fault[] = [];
+    const take = <T>(read: Read<T>): T | undefined => {
+      if ("data" in read) return read.data;
+      faults.push(...read.faults);
+      return undefined;
+    };
+    const entities = {
+      subject: take(readSubject(sent["subject"])),
+      resource: take(readResource(sent["resource"])),
+      action: take(readAction(sent["action"])),
+    };
+    if (entities.resource !== undefined && entities.resource.id === undefined) faults.push({ path: "/resource/id", message: "is missing" });
+    return askOf(entities, readContext(sent["context"]), pep, faults);
+  };
 };
 
 /** A single question whose body has the contract's form, as an ask, or what is wrong with it all the same. */
 export const askOfBody = (
   { subject: who, action: how, resource: what, context = {} }: z.output<typeof evaluationRequest>,
   pep: Pep,
-): Ask | readonly Fault[] => askOf({ subject: who, action: how, resource: what }, context, pep, []);
+): Ask | readonly Fault[] => askOf({ subject: who, action: how, resource: what }, contextOf(context, pep), pep, []);
 
 const askOf = (
   { subject: who, resource: what, action: how }: { readonly [K in keyof Entities]: Entities[K] | undefined },
-  context: Properties,
+  context: ReadContext,
   pep: Pep,
   faults: Fault[],
 ): Ask | readonly Fault[] => {
-  for (const [path, id] of [
-    ["/subject/id", who?.id],
-    ["/resource/id", what?.id],
-  ] as const) {
-    if (id !== undefined && !isPlain(id)) faults.push({ path, message: "holds a control character or half a surrogate pair" });
-  }
-  const stated = who?.properties ?? {};
+  faults.push(...context.faults);
+  const stated = who?.properties ?? nothing;
   const tenant = textOf(stated["tenant"]);
   if (tenant !== undefined && (tenant.length > MAX_TENANT || !isPlain(tenant)))
     faults.push({ path: "/subject/properties/tenant", message: `is longer than ${MAX_TENANT} or holds a control character` });
-  const agents = pep.isHouse ? agentsOf(context) : [];
-  if (!agents.every(isPlain)) faults.push({ path: "/context/agent", message: "holds a control character or half a surrogate pair" });
-  const properties = what?.properties ?? {};
-  const vouched = pep.isHouse ? vouchedOf(context, properties, faults) : vouchesNothing;
+  const properties = what?.properties ?? nothing;
+  const vouched = pep.isHouse ? vouchedOf(context.said, properties, faults) : vouchesNothing;
   if (faults.length > 0 || who === undefined || what?.id === undefined || how === undefined) return faults;
 
   const acr = textOf(stated["acr"]);
   const authTime = stated["auth_time"];
-  const supported = context["supported_obligations"];
   return {
     pep: pep.caller.sub,
     bound: pep.caller.tenant,
-    subject: { type: who.type, id: who.id, ...(tenant === undefined ? {} : { tenant }) },
-    agents,
+    subject: { type: who.type, id: who.id, tenant },
+    agents: context.agents,
     action: how.name,
     resource: { type: what.type, id: what.id },
     assurance: {
-      ...(acr === undefined ? {} : { acr }),
+      acr,
       ...(typeof authTime === "number" && Number.isFinite(authTime) ? { authTime } : {}),
     },
     vouched,
     props: properties,
-    claimed: pep.isHouse ? objectOf(context["claimed"]) : {},
-    ui: objectOf(context["ui"]),
-    ...(pep.isHouse ? {} : { said: { subject: stated, action: how.properties ?? {} } }),
-    supported: pep.isHouse && supported === undefined ? "all" : new Set(textsOf(supported)),
+    claimed: pep.isHouse ? objectOf(context.said["claimed"]) : nothing,
+    ui: context.ui,
+    ...(pep.isHouse ? {} : { said: { subject: stated, action: how.properties ?? nothing } }),
+    supported: context.supported,
   };
 };
 

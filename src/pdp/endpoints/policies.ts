@@ -1,23 +1,25 @@
 import { createHash } from "node:crypto";
 import { listPolicies, policySchema, readPolicy, testPolicies, validatePolicies } from "#contract/policies.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
+import { faultsOf } from "#contract/shape-faults.ts";
 import { answer, type Router } from "#http/serve.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { Bundle } from "#pdp/bundle/bundle.ts";
-import { inspectBundle } from "#pdp/bundle/bundle.ts";
-import { policyCase, type PolicyCase } from "#pdp/cases/case.ts";
-import { runCases } from "#pdp/cases/run-cases.ts";
-import { createEngine } from "#pdp/engine.ts";
+import { BundleRefused } from "#pdp/bundle/bundle-refused.ts";
+import type { PolicyFiles } from "#pdp/bundle/policy-files.ts";
+import { readBundleApart, type Examiner } from "#pdp/lifecycle/examine/examiner.ts";
+import { policyCase, type PolicyCase } from "#pdp/lifecycle/cases/case.ts";
 import type { Engines } from "#pdp/engines.ts";
-import type { GuardAdministration } from "#pdp/rollout/guard-administration.ts";
-import type { Rollouts } from "#pdp/rollout/rollouts.ts";
-import { findNewestDraft } from "#pdp/rollout/version-store.ts";
+import type { GuardAdministration } from "#pdp/lifecycle/rollout/guard-administration.ts";
+import type { Rollouts } from "#pdp/lifecycle/rollout/rollouts.ts";
+import { findNewestDraft } from "#pdp/lifecycle/rollout/version-store.ts";
 import type { Policy } from "#pdp/bundle/policies.ts";
 import type { Sql } from "#store/database.ts";
 
 export interface PolicyEndpoints {
   readonly guard: GuardAdministration;
   readonly rollouts: Rollouts;
+  readonly examiner: Examiner;
   readonly engines: Engines;
   readonly sql: Sql;
 }
@@ -28,14 +30,19 @@ const rowOf = ({ id, file, line, effect, description }: Policy) => ({ id, file, 
 const differing = (bundle: Bundle, from: Bundle): readonly Policy[] =>
   [...bundle.policies.values()].filter((policy) => from.policies.get(policy.id)?.text !== policy.text);
 
+/** The bundle of stored files; `undefined` where they cannot be understood whole, as those of a draft need not be. */
+const bundleOf = (examiner: Examiner, files: PolicyFiles): Promise<Bundle | undefined> =>
+  readBundleApart(examiner, files, "in turn").catch((error: unknown) => {
+    if (error instanceof BundleRefused) return undefined;
+    throw error;
+  });
+
 const parseCases = (sent: readonly unknown[]): readonly PolicyCase[] => {
   const faults: Fault[] = [];
   const cases = sent.flatMap((one, index) => {
     const read = policyCase.safeParse(one);
     if (read.success) return [read.data];
-    faults.push(
-      ...read.error.issues.map((issue) => ({ path: `/cases/${index}/${issue.path.map(String).join("/")}`, message: issue.message })),
-    );
+    faults.push(...faultsOf(read.error, ["cases", index]));
     return [];
   });
   if (faults.length > 0) throw new Problem("invalid_request", { errors: faults });
@@ -43,7 +50,7 @@ const parseCases = (sent: readonly unknown[]): readonly PolicyCase[] => {
 };
 
 /** Policies as they stand, and files looked at without being stored. Before `{id}`, whose place their words would take. */
-export const servePolicies = (router: Router<Caller>, { guard, rollouts, engines, sql }: PolicyEndpoints): void => {
+export const servePolicies = (router: Router<Caller>, { guard, rollouts, examiner, engines, sql }: PolicyEndpoints): void => {
   router.serve(policySchema, async (call) => {
     await guard(call, "view");
     const { version, engine } = engines.current();
@@ -62,21 +69,22 @@ export const servePolicies = (router: Router<Caller>, { guard, rollouts, engines
 
   router.serve(validatePolicies, async (call) => {
     await guard(call, "view");
-    return (await rollouts.reportOf(await rollouts.filesOf(call.body))).report;
+    return rollouts.reportOf(await rollouts.filesOf(call.body));
   });
 
   router.serve(testPolicies, async (call) => {
     await guard(call, "view");
-    const { bundle, findings } = inspectBundle(await rollouts.filesOf(call.body));
-    if (bundle === undefined) throw new Problem("policy_invalid", { errors: [...findings.errors, ...findings.lint] });
-    return runCases(createEngine(bundle), call.body.cases === undefined ? bundle.cases : parseCases(call.body.cases));
+    const cases = call.body.cases === undefined ? undefined : parseCases(call.body.cases);
+    const tested = await examiner.ask("cases", { files: await rollouts.filesOf(call.body), cases }, "in turn");
+    if ("faults" in tested) throw new Problem("policy_invalid", { errors: tested.faults });
+    return tested.results;
   });
 
   router.serve(listPolicies, async (call) => {
     await guard(call, "view");
     const { version, engine, shadow } = engines.current();
     const draft = await findNewestDraft(sql);
-    const drafted = draft === undefined ? undefined : inspectBundle((await rollouts.contentOf(draft.version)).files).bundle;
+    const drafted = draft === undefined ? undefined : await bundleOf(examiner, (await rollouts.contentOf(draft.version)).files);
     const active = engine.bundle;
     const all = [
       ...[...active.policies.values()].map((policy) => ({ ...rowOf(policy), status: "active" as const, version })),
@@ -96,12 +104,13 @@ export const servePolicies = (router: Router<Caller>, { guard, rollouts, engines
 };
 
 /** One policy by its id; served after every other path below `policies/`. */
-export const servePolicy = (router: Router<Caller>, { guard, rollouts, engines }: PolicyEndpoints): void => {
+export const servePolicy = (router: Router<Caller>, { guard, rollouts, examiner, engines }: PolicyEndpoints): void => {
   router.serve(readPolicy, async (call) => {
     await guard(call, "view");
     const current = engines.current();
     const version = call.query.version === undefined ? current.version : (await rollouts.requireVersion(call.query.version)).version;
-    const bundle = version === current.version ? current.engine.bundle : inspectBundle((await rollouts.contentOf(version)).files).bundle;
+    const bundle =
+      version === current.version ? current.engine.bundle : await bundleOf(examiner, (await rollouts.contentOf(version)).files);
     const policy = bundle?.policies.get(call.params.id);
     if (policy === undefined) throw new Problem("not_found", { detail: "There is no such policy in this version." });
     const { text, obligations, advice, reason, requestable } = policy;
@@ -112,8 +121,8 @@ export const servePolicy = (router: Router<Caller>, { guard, rollouts, engines }
         text,
         obligations: [...obligations],
         advice: [...advice],
-        ...(reason === undefined ? {} : { reason }),
-        ...(requestable === undefined ? {} : { requestable }),
+        reason,
+        requestable,
       },
       { headers: { etag: `"${createHash("sha256").update(text).digest("hex").slice(0, 32)}"` } },
     );

@@ -2,14 +2,14 @@ import { readReplay, replayDecision, startReplay, stopReplay } from "#contract/r
 import { Problem } from "#contract/problem.ts";
 import type { Router } from "#http/serve.ts";
 import type { Caller } from "#authn/caller.ts";
-import { differences, type Outcome } from "#pdp/compare/outcome.ts";
+import { differences, type Outcome } from "#pdp/lifecycle/compare/outcome.ts";
 import type { Engines } from "#pdp/engines.ts";
 import type { Viewers } from "#pdp/explain/viewer.ts";
 import type { DecisionLog } from "#pdp/records/decision-log.ts";
-import { decideAgain, recordedOutcome } from "#pdp/replay/decide-again.ts";
-import type { Replays } from "#pdp/replay/replays.ts";
-import type { GuardAdministration } from "#pdp/rollout/guard-administration.ts";
-import type { Rollouts } from "#pdp/rollout/rollouts.ts";
+import { decideAgain, recordedOutcome } from "#pdp/lifecycle/replay/decide-again.ts";
+import type { Replays } from "#pdp/lifecycle/replay/replays.ts";
+import type { GuardAdministration } from "#pdp/lifecycle/rollout/guard-administration.ts";
+import type { Rollouts } from "#pdp/lifecycle/rollout/rollouts.ts";
 import type { Pep } from "./parse-ask.ts";
 
 export interface ReplayEndpoints {
@@ -26,7 +26,7 @@ export interface ReplayEndpoints {
 const shown = (version: string, { decision, reason, obligations, policies }: Outcome) => ({
   policy_version: version,
   decision,
-  ...(reason === undefined ? {} : { reason }),
+  reason,
   obligations: [...obligations],
   policies: [...policies],
 });
@@ -46,7 +46,7 @@ export const serveReplays = (router: Router<Caller>, parts: ReplayEndpoints): vo
   router.serve(readReplay, async (call) => {
     const admin = await guard(call, "view");
     const { id, version, state, progress } = await replays.read(call.params.id, call.caller.tenant);
-    const { classes, before: _before, ...counts } = progress;
+    const { classes, before: _before, tries: _tries, ...counts } = progress;
     // Counts stand without the samples: a sign-in that would show them is not asked for.
     const sees = await admin.seesDecisions();
     const kinds = Object.values(classes).toSorted((a, b) => b.count - a.count);

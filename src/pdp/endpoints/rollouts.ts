@@ -11,18 +11,19 @@ import {
 import { answer, type Router } from "#http/serve.ts";
 import type { Caller } from "#authn/caller.ts";
 import { shownFiles } from "#pdp/bundle/policy-files.ts";
-import { epochTag } from "#pdp/rollout/epoch-tag.ts";
-import type { GuardAdministration } from "#pdp/rollout/guard-administration.ts";
-import type { Rollouts } from "#pdp/rollout/rollouts.ts";
-import { shownVersion } from "#pdp/rollout/version-store.ts";
-import type { Shadow } from "#pdp/shadow/shadow.ts";
-import type { PageCursors } from "./page-cursor.ts";
+import { epochTag } from "#pdp/lifecycle/rollout/epoch-tag.ts";
+import type { GuardAdministration } from "#pdp/lifecycle/rollout/guard-administration.ts";
+import type { Rollouts } from "#pdp/lifecycle/rollout/rollouts.ts";
+import { shownVersion } from "#pdp/lifecycle/rollout/version-store.ts";
+import type { Shadow } from "#pdp/lifecycle/shadow/shadow.ts";
+import type { SealedCursors } from "#authn/sealed-cursors.ts";
+import type { ListPosition } from "#pdp/records/list-calls.ts";
 
 export interface RolloutEndpoints {
   readonly guard: GuardAdministration;
   readonly rollouts: Rollouts;
   readonly shadow: Pick<Shadow, "read">;
-  readonly cursors: PageCursors;
+  readonly cursors: SealedCursors<ListPosition>;
 }
 
 /** Versions over HTTP: drafted, looked at, put in the shadow, made to decide, taken back. */

@@ -4,19 +4,20 @@ import { searchAction, type searchPage, searchResource, searchSubject, type Sear
 import { Problem } from "#contract/problem.ts";
 import type { Router } from "#http/serve.ts";
 import type { Caller } from "#authn/caller.ts";
-import type { Ask, DecisionPoint } from "#pdp/decision-point.ts";
+import type { Ask } from "#pdp/ask.ts";
+import type { DecisionPoint } from "#pdp/decision-point.ts";
 import type { CandidateSource } from "#pdp/search/candidate-source.ts";
-import type { PageTokens } from "#pdp/search/page-token.ts";
+import type { SealedCursors } from "#authn/sealed-cursors.ts";
 import { scanCandidates, type Scan } from "#pdp/search/scan.ts";
 import type { Vocabulary } from "#pdp/vocabulary.ts";
-import { guardContext, isAsk, parseAsk, type Pep } from "./parse-ask.ts";
+import { createAskParser, guardSaid, isAsk, type Pep } from "./parse-ask.ts";
 import type { z } from "zod";
 
 export interface SearchParts {
   readonly decisionPoint: DecisionPoint;
   readonly candidates: CandidateSource;
   readonly vocabulary: Vocabulary;
-  readonly tokens: PageTokens;
+  readonly tokens: SealedCursors<{ readonly after: string; readonly limit: number }>;
   readonly pepOf: (caller: Caller) => Pep;
   readonly maxCandidates: number;
 }
@@ -40,8 +41,8 @@ export const serveSearches = (router: Router<Caller>, parts: SearchParts): void 
   const { decisionPoint, candidates, vocabulary } = parts;
 
   const readAsk = (sent: Partial<Sent>, pep: Pep): Ask => {
-    guardContext(pep, [sent.context], [sent.action]);
-    const ask = parseAsk(sent, pep);
+    guardSaid(pep, sent, [sent]);
+    const ask = createAskParser(pep)(sent);
     if (!isAsk(ask)) throw new Problem("invalid_request", { errors: ask });
     return ask;
   };
@@ -81,7 +82,7 @@ export const serveSearches = (router: Router<Caller>, parts: SearchParts): void 
         type: subject.type,
         action: ask.action,
         ...tenantOf(ask),
-        ...(after === undefined ? {} : { after }),
+        after,
         limit,
       });
     const askOf = (id: string): Ask => ({ ...ask, subject: { ...ask.subject, id } });
@@ -101,7 +102,7 @@ export const serveSearches = (router: Router<Caller>, parts: SearchParts): void 
         type: ask.resource.type,
         action: ask.action,
         ...tenantOf(ask),
-        ...(after === undefined ? {} : { after }),
+        after,
         limit,
       });
     };

@@ -1,9 +1,9 @@
 import type { DecisionRecord } from "#contract/decisions.ts";
 import type { Facts } from "#contract/facts.ts";
-import type { Inputs } from "#pdp/decision-point.ts";
+import type { Inputs } from "#pdp/ask.ts";
 import type { Engine } from "#pdp/engine.ts";
 import { isForeign } from "#pdp/placing.ts";
-import { healthTool } from "#pdp/pairs.ts";
+import { healthTool } from "#decide/pairs.ts";
 import type { Recorded } from "#pdp/records/record.ts";
 import { ruleOn, withInputs } from "#pdp/ruling.ts";
 import type { Vocabulary } from "#pdp/vocabulary.ts";
@@ -62,5 +62,5 @@ export const answerNow = (recorded: Recorded, present: Present, parts: NowParts)
     return other.permit === ruling.permit && other.reason === ruling.reason;
   });
   if (!isSteady) return undefined;
-  return { decision: ruling.permit, ...(ruling.reason === undefined ? {} : { reason: ruling.reason }) };
+  return { decision: ruling.permit, reason: ruling.reason };
 };

@@ -1,16 +1,12 @@
 import type { Facts } from "#contract/facts.ts";
+import { isRoleId } from "#contract/ids.ts";
 import type { Engine } from "#pdp/engine.ts";
 import { standingOf, type Question } from "#pdp/question.ts";
-import { withFacts, type Candidate } from "./candidate.ts";
+import { holdersOf, withFacts, type Candidate } from "./candidate.ts";
 import { delegationCandidates } from "./delegation-candidates.ts";
 
 /** Things that somebody can be made an owner of. */
 const ownable: ReadonlySet<string> = new Set(["Resource", "Tool", "MCPService", "SaaSApp"]);
-
-/** Groups that the permits of an action name: who holds that right. */
-const holdersOf = (engine: Engine, action: string): readonly string[] => [
-  ...new Set(engine.slice(action).policies.flatMap((policy) => (policy.effect === "permit" ? [...policy.reads.groups] : []))),
-];
 
 const assuranceSteps = (question: Question, engine: Engine): readonly Candidate[] => {
   const { context, policies } = engine.slice(question.pair.key);
@@ -61,15 +57,16 @@ const edgeSteps = (question: Question, engine: Engine, joinable: ReadonlySet<str
   const { policies } = engine.slice(question.pair.key);
   const permits = policies.filter((policy) => policy.effect === "permit");
   const editors = holdersOf(engine, "graph:edit");
+  const assigners = holdersOf(engine, "roles:assign");
   const reads = (member: string) => policies.some((policy) => policy.reads.context.has(member));
   const add = (kind: string, from: string, to: string, text: string, whoCan: readonly string[], apply: Candidate["apply"]): Candidate => ({
     step: { kind: "add_edge", edge: { kind, from, to }, text, who_can: [...new Set(whoCan)] },
     cost: 4,
     apply,
   });
-  const groups = missingGroups(question, engine).filter((group) => joinable.has(group));
-  const candidates = groups.map((group) =>
-    add("MEMBER_OF", subject.id, group, `Make ${subject.id} a member of ${group}`, editors, (asked) =>
+  const circles = missingGroups(question, engine).filter((group) => joinable.has(group));
+  const candidates = circles.map((group) =>
+    add("MEMBER_OF", subject.id, group, `Make ${subject.id} a member of ${group}`, isRoleId(group) ? assigners : editors, (asked) =>
       withFacts(asked, { subject: { ...asked.facts.subject, groups: [...asked.facts.subject.groups, group] } }),
     ),
   );
@@ -77,7 +74,8 @@ const edgeSteps = (question: Question, engine: Engine, joinable: ReadonlySet<str
   const withResource = (asked: Question, more: Partial<NonNullable<Facts["resource"]>>): Question =>
     asked.facts.resource === null ? asked : withFacts(asked, { resource: { ...asked.facts.resource, ...more } });
   if (reads("granted") && !resource.granted && ownable.has(resource.kind)) {
-    for (const from of subject.groups.length > 0 ? subject.groups : [subject.id]) {
+    const groups = subject.groups.filter((id) => !isRoleId(id));
+    for (const from of groups.length > 0 ? groups : [subject.id]) {
       const text = `Grant ${resource.name} to ${from}`;
       candidates.push(
         add("GRANTS_ACCESS", from, resource.node_id, text, [...resource.owners, ...editors], (asked) =>
@@ -105,7 +103,7 @@ const definitionSteps = (question: Question, engine: Engine): readonly Candidate
           step: {
             kind: "reapprove_definition",
             text: `Approve the present definition of ${question.resourceId}`,
-            who_can: [...holdersOf(engine, "tool:approve_definition")],
+            who_can: holdersOf(engine, "tool:approve_definition"),
           },
           cost: 5,
           apply: (asked) => withFacts(asked, { definition_ok: true }),

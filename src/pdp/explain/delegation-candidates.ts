@@ -2,7 +2,7 @@ import type { Facts } from "#contract/facts.ts";
 import { usdText } from "#contract/ids.ts";
 import type { Engine } from "#pdp/engine.ts";
 import type { Question } from "#pdp/question.ts";
-import { withFacts, type Candidate } from "./candidate.ts";
+import { holdersOf, withFacts, type Candidate } from "./candidate.ts";
 
 /** Enough for this call and many more, as a new delegation would have. */
 const AMPLE_STEPS = 100;
@@ -34,6 +34,24 @@ export const delegationCandidates = (question: Question, engine: Engine): readon
     return withFacts(changed, { capability: reachable(changed.facts) });
   };
   const candidates: Candidate[] = [];
+  // Before a delegation: nobody delegates what the agent is not capable of.
+  if (question.pair.entity === "Tool" && !hasCapability(facts)) {
+    candidates.push({
+      step: {
+        kind: "add_edge",
+        edge: { kind: "HAS_CAPABILITY", from: agent.id, to: question.resourceId },
+        text: `Give ${agent.id} the capability ${question.resourceId}`,
+        who_can: [...agent.controllers],
+      },
+      cost: 4,
+      apply: (asked) => {
+        const others = asked.facts.edges.filter((one) => one.kind !== "HAS_CAPABILITY");
+        const added = { kind: "HAS_CAPABILITY", from: agent.id, to: question.resourceId, present: true };
+        const changed = withFacts(asked, { edges: [...others, added] });
+        return withFacts(changed, { capability: reachable(changed.facts) });
+      },
+    });
+  }
   if (delegation?.status === "paused") {
     candidates.push({
       step: { kind: "reactivate_edge", edge, text: `Resume ${delegation.id}`, who_can: [subject.id] },
@@ -63,10 +81,22 @@ export const delegationCandidates = (question: Question, engine: Engine): readon
     });
   }
   if (!reachable(facts) || delegation === null) {
+    const isControlled = agent.controllers.includes(subject.id);
     const tool = question.pair.entity === "Tool" ? ` with ${question.resourceId} among its tools` : "";
     candidates.push({
       step: { kind: "add_edge", edge, text: `Delegate from ${subject.id} to ${agent.id}${tool}`, who_can: [subject.id] },
-      cost: 4,
+      // Membership lets nobody delegate to an agent that is not theirs.
+      ...(isControlled
+        ? {}
+        : {
+            first: {
+              kind: "add_edge" as const,
+              edge: { kind: "CONTROLLED_BY", from: agent.id, to: subject.id },
+              text: `Let ${subject.id} control ${agent.id}`,
+              who_can: holdersOf(engine, "agents:control"),
+            },
+          }),
+      cost: isControlled ? 4 : 8,
       apply: (asked) => {
         const made = {
           id: "delegation:new",
@@ -78,23 +108,6 @@ export const delegationCandidates = (question: Question, engine: Engine): readon
           covers: true,
         };
         const changed = withFacts(asked, { delegation: made });
-        return withFacts(changed, { capability: reachable(changed.facts) });
-      },
-    });
-  }
-  if (question.pair.entity === "Tool" && !hasCapability(facts)) {
-    candidates.push({
-      step: {
-        kind: "add_edge",
-        edge: { kind: "HAS_CAPABILITY", from: agent.id, to: question.resourceId },
-        text: `Give ${agent.id} the capability ${question.resourceId}`,
-        who_can: [...agent.controllers],
-      },
-      cost: 4,
-      apply: (asked) => {
-        const others = asked.facts.edges.filter((one) => one.kind !== "HAS_CAPABILITY");
-        const added = { kind: "HAS_CAPABILITY", from: agent.id, to: question.resourceId, present: true };
-        const changed = withFacts(asked, { edges: [...others, added] });
         return withFacts(changed, { capability: reachable(changed.facts) });
       },
     });

@@ -38,10 +38,10 @@ export const coarseRecord = (recorded: Recorded, nameOf: (id: string) => string)
     decision_id: recorded.decision_id,
     decided_at: recorded.decided_at,
     decision: item.decision,
-    ...(item.reason === undefined ? {} : { reason: item.reason }),
+    reason: item.reason,
     sentence: sentenceOf(recorded, nameOf),
     action: item.action,
-    resource: { type: item.type, ...(item.id === undefined ? {} : { id: item.id }), ...(item.ref === undefined ? {} : { ref: item.ref }) },
+    resource: { type: item.type, id: item.id, ref: item.ref },
     requestable: item.requestable,
     correlation_id: recorded.correlation_id,
   };
@@ -114,7 +114,8 @@ export const explain = async (explained: Explained): Promise<DecisionRecord> => 
   const named = new Map(
     [facts?.subject, facts?.agent].flatMap((one) => (one === null || one === undefined ? [] : [[one.id, one.name] as const])),
   );
-  const nameOf = (id: string): string => (hide(id) === id ? (viewer.class === "coarse" ? id : (named.get(id) ?? id)) : "someone");
+  const nameOf = (id: string): string =>
+    hide(id) !== id ? "someone" : viewer.class === "coarse" && id !== viewer.id ? id : (named.get(id) ?? id);
   const base = coarseRecord(recorded, nameOf);
   if (viewer.class === "coarse") return base;
   const who = {
@@ -144,7 +145,13 @@ export const explain = async (explained: Explained): Promise<DecisionRecord> => 
             isFull ? { id, description, decided, effect, text, file, line } : { id, description, decided },
           ),
         }),
-    ...(explained.wantsRemedy ? { remedy: shownRemedy(remedy, recorded, facts, hide, veil) } : {}),
+    ...(explained.wantsRemedy
+      ? {
+          remedy: shownRemedy(remedy, recorded, facts, hide, (text) =>
+            veil(withNames(text, (id) => (hide(id) === id ? named.get(id) : undefined))),
+          ),
+        }
+      : {}),
   };
   if (!isFull) return { ...own, checks: own.checks?.map(({ source: _source, ...check }) => check) };
   const now = explained.present === undefined ? undefined : answerNow(recorded, explained.present, explained);
@@ -157,10 +164,17 @@ export const explain = async (explained: Explained): Promise<DecisionRecord> => 
     errors: [...(item.errors ?? [])],
     facts: shownFacts(recorded, facts),
     inputs: { ...item.inputs },
-    ...(explained.shadow === undefined ? {} : { shadow: explained.shadow }),
-    ...(now === undefined ? {} : { now }),
+    shadow: explained.shadow,
+    now,
   };
 };
+
+/** The ids in a sentence of ours, as people call them; of whom the viewer may not know the id stays, to be veiled. */
+const withNames = (text: string, nameOf: (id: string) => string | undefined): string =>
+  text
+    .split(" ")
+    .map((word) => nameOf(word) ?? word)
+    .join(" ");
 
 const shownRemedy = (
   remedy: Remedy,

@@ -1,12 +1,13 @@
+import { isRoleId } from "#contract/ids.ts";
 import { createCedar } from "#pdp/cedar.ts";
 import type { Verdict } from "#pdp/decision-point.ts";
 import type { Engine } from "#pdp/engine.ts";
-import type { FactSource, GraphChange } from "#pdp/fact-source.ts";
-import { pairs, type Pair } from "#pdp/pairs.ts";
+import type { FactSource, GraphChange } from "#pdp/facts/fact-source.ts";
+import { pairs, type Pair } from "#decide/pairs.ts";
 import type { Question } from "#pdp/question.ts";
 import type { DecisionFacts } from "#pdp/records/decision-facts.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
-import { askAbout, namedByPolicies } from "#pdp/what-if/ask-about.ts";
+import { askAbout, namedByPolicies } from "#pdp/lifecycle/what-if/ask-about.ts";
 import type { Candidate } from "./candidate.ts";
 
 export interface OpenedElsewhere {
@@ -50,6 +51,8 @@ export const createLookElsewhere =
     const joins = lasting.flatMap(({ step: { kind, edge } }) =>
       kind === "add_edge" && edge !== undefined && brings(edge.kind, question) ? [edge] : [],
     );
+    // A role opens things that nothing in the graph leads to.
+    const gainsRole = joins.some(({ to }) => isRoleId(to));
     const alike = lasting.filter(({ step }) => everywhere.has(step.kind));
     if (joins.length === 0 && alike.length === 0) return { opened: [], more: false };
     const { gatherIf } = parts.facts;
@@ -83,5 +86,5 @@ export const createLookElsewhere =
       engine.judge(steps.reduce<Question>((held, step) => step.apply(held), { ...verdict.question, inputs })).permit;
     const opens = (index: number): boolean => !permits(before[index], []) && permits(after[index], alike);
     const opened = asked.filter((_target, index) => askers.some((_asker, at) => opens(at * asked.length + index)));
-    return { opened: opened.map(({ pair }) => pair), more: asked.length < targets.length || reached.length >= MOST_REACHED };
+    return { opened: opened.map(({ pair }) => pair), more: gainsRole || asked.length < targets.length || reached.length >= MOST_REACHED };
   };

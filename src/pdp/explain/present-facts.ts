@@ -1,7 +1,7 @@
 import type { Facts } from "#contract/facts.ts";
-import type { Ask } from "#pdp/decision-point.ts";
-import type { FactSource } from "#pdp/fact-source.ts";
-import { informAsks } from "#pdp/gather.ts";
+import type { Ask } from "#pdp/ask.ts";
+import type { FactSource } from "#pdp/facts/fact-source.ts";
+import { informAsks } from "#pdp/facts/gather.ts";
 import type { DecisionFacts } from "#pdp/records/decision-facts.ts";
 import type { Recorded } from "#pdp/records/record.ts";
 import type { Vocabulary } from "#pdp/vocabulary.ts";

@@ -1,6 +1,6 @@
 import type { Facts } from "#contract/facts.ts";
 import type { Engine } from "#pdp/engine.ts";
-import { pairOf } from "#pdp/pairs.ts";
+import { pairOf } from "#decide/pairs.ts";
 import type { Question } from "#pdp/question.ts";
 import type { Recorded } from "#pdp/records/record.ts";
 import type { Vocabulary } from "#pdp/vocabulary.ts";
@@ -18,7 +18,7 @@ export const questionOf = (
     pair,
     resourceId: item.type === "secret" ? (recorded.resourceId.split("#", 1)[0] ?? recorded.resourceId) : recorded.resourceId,
     tenant: recorded.tenant,
-    ...(recorded.agent === undefined ? {} : { agentId: recorded.agent }),
+    agentId: recorded.agent,
     facts: { ...facts, subject: facts.subject },
     inputs: item.inputs,
     props: {},

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Remedy } from "#contract/decisions.ts";
 import type { Engine } from "#pdp/engine.ts";
-import { pairs, type Pair } from "#pdp/pairs.ts";
+import { pairs, type Pair } from "#decide/pairs.ts";
 import type { Question } from "#pdp/question.ts";
 import type { Candidate } from "./candidate.ts";
 import { candidatesFor } from "./candidates.ts";
@@ -86,10 +86,11 @@ export const findRemedy = async (
     const elsewhere = await lookElsewhere?.(question, lasting, engine).catch(() => ({ opened: [], more: true }));
     const opened = [...here, ...(elsewhere?.opened ?? [])];
     changes.push({
-      steps: steps.map((step) => step.step),
+      steps: steps.flatMap(({ first, step }) => (first === undefined ? [step] : [first, step])),
       cost,
       also_allows: opened.length,
-      ...(elsewhere?.more === true ? { also_allows_more: true as const } : {}),
+      // Nor is it known what else a first step opens.
+      ...(elsewhere?.more === true || steps.some(({ first }) => first !== undefined) ? { also_allows_more: true as const } : {}),
       sample: [...new Set(opened.map((pair) => `${pair.type}/${pair.action}`))].slice(0, SAMPLE),
     });
   }

@@ -14,7 +14,7 @@ const because: Readonly<Record<string, string>> = {
   steps_exhausted: "the delegation has no steps left",
   budget_exhausted: "the delegation's budget does not suffice",
   definition_drifted: "the tool's definition is not the approved one",
-  step_up_required: "it needs a strong sign-in of the last five minutes",
+  step_up_required: "it needs a stronger or fresher sign-in",
   approval_required: "it needs an approval",
   approval_invalid: "the approval that was named does not fit",
   obligation_unsupported: "the service that asked cannot meet what a policy demands",

@@ -20,30 +20,33 @@ const recordText = (call: StoredCall, items: string): string => {
 const kindOf = (subject: string, agent: string | null): EntryDraft["actor"]["kind"] =>
   agent !== null || subject.startsWith("agent:") ? "agent" : subject.startsWith("service:") ? "service" : "person";
 
+/** By what is asked to draw a page nobody is refused. */
+const isRefusal = (item: StoredItem): boolean => !item.decision && item.showing !== true;
+
 /** What the audit log says of a row: denials first, and the digest that proves the record. `text`: its items as canonical text. */
 export const entryOfCall = (call: StoredCall, items: readonly StoredItem[], text: string): EntryDraft => {
   const [first] = items;
   const single = items.length === 1 ? first : undefined;
-  const denied = items.filter((item) => !item.decision);
-  const named = [...denied, ...items.filter((item) => item.decision)].slice(0, MOST_ENTRY_ITEMS);
+  const denied = items.filter(isRefusal);
+  const named = [...denied, ...items.filter((item) => !isRefusal(item))].slice(0, MOST_ENTRY_ITEMS);
   return {
     tenant: call.tenant,
     category: "decision",
     outcome: denied.length > 0 ? "denied" : "ok",
-    ...(denied[0]?.reason === undefined ? {} : { code: denied[0].reason }),
-    actor: { subject: call.subject, kind: kindOf(call.subject, call.agent), ...(call.agent === null ? {} : { agent_id: call.agent }) },
+    code: denied[0]?.reason,
+    actor: { subject: call.subject, kind: kindOf(call.subject, call.agent), agent_id: call.agent ?? undefined },
     via: { service: call.pep },
     resource: {
       type: single?.type ?? "evaluations",
       ...(single?.id === undefined ? {} : { id: single.id.slice(0, 256) }),
-      ...(single?.ref === undefined ? {} : { ref: single.ref }),
+      ref: single?.ref,
     },
     decisionId: call.call_id,
     correlationId: call.correlation_id,
     data: {
       call_id: call.call_id,
       action: single?.action ?? null,
-      result: denied.length === 0,
+      result: items.every((item) => item.decision),
       reason: single?.reason ?? null,
       policies: single?.policies ?? [],
       policy_version: call.policy_version,
@@ -55,12 +58,13 @@ export const entryOfCall = (call: StoredCall, items: readonly StoredItem[], text
       record_digest: hash("sha256", recordText(call, text)),
       items_total: items.length,
       items: named.map((item) => ({
-        ...(item.index === undefined ? {} : { index: item.index }),
+        index: item.index,
         type: item.type,
         action: item.action,
         result: item.decision,
-        ...(item.reason === undefined ? {} : { reason: item.reason }),
-        ...(item.approval === undefined ? {} : { approval_id: item.approval }),
+        showing: item.showing === true || undefined,
+        reason: item.reason,
+        approval_id: item.approval,
       })),
     },
   };

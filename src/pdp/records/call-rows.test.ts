@@ -4,9 +4,10 @@ import { test } from "node:test";
 import canonicalize from "canonicalize";
 import type { Facts } from "#contract/facts.ts";
 import type { Sealer } from "#authn/seal.ts";
-import type { Ask, Verdict } from "#pdp/decision-point.ts";
+import type { Ask } from "#pdp/ask.ts";
+import type { Verdict } from "#pdp/decision-point.ts";
 import { emptyContextOf, rowsInTurns, rowsOf, type CallRows, type RowParts } from "./call-rows.ts";
-import type { CallDraft } from "./record.ts";
+import { usesUpApproval, type CallDraft } from "./record.ts";
 
 /** Stands in for encryption, whose bytes are new each time. */
 const sealer: Sealer = {
@@ -126,10 +127,17 @@ const many = draft(
   { graphVersion: undefined, requestId: 'req-"1"' },
 );
 
-/** All that is stored of a call, as the database holds it: in jsonb the order of members is nobody's. */
+/** What the audit log proves of a row: all but the names, by which it is only found. */
+const proven = ({ subject_name: _subject, agent_name: _agent, ...call }: CallRows["calls"][number]) => call;
+
+/** All that is stored and proven of a call, as the database holds it: in jsonb the order of members is nobody's. */
 const stored = (rows: CallRows): string =>
   canonicalize({
-    calls: rows.calls.map((call) => ({ ...call, graph_version: String(call.graph_version), items: JSON.parse(call.items) as unknown })),
+    calls: rows.calls.map((call) => ({
+      ...proven(call),
+      graph_version: String(call.graph_version),
+      items: JSON.parse(call.items) as unknown,
+    })),
     facts: [...rows.facts].map(([digest, kept]) => [
       digest,
       "text" in kept ? { facts: JSON.parse(kept.text) as unknown } : { sealed: Buffer.from(kept.sealed).toString("utf8") },
@@ -164,22 +172,43 @@ test("a batch over subjects, tenants and a secret is stored exactly so", () => {
     "J0fpSkIiqZt46M3BxGbyQWpsz7UZipZe",
     "VmXOme6JjjjWGSYoRjX7rtjghfeaeu3F",
   ]);
-  assert.equal(sha256(stored(rows)), "6e847f43cf0d37e092e83f29adafcf0218f85615acb0d7bbe62e7f51beea44f1");
+  assert.equal(sha256(stored(rows)), "b166c1af673c780d3aea109b840f154d874920217fec23ba259726179740a51a");
   const secret = draft([verdict({ resource: { type: "secret", id: "yaml://secret/people/demo" }, action: "read" })]);
-  assert.equal(sha256(stored(rowsOf(secret, parts))), "cbb011cb91264cefb3a99878a5c77943238ed0824fb5e838853f5adf0114145b");
+  assert.equal(sha256(stored(rowsOf(secret, parts))), "3536adcff7636d00bf8ceea5ece6615e9daca44e0bdddca95863b9381b228a04");
 });
 
 test("the digest of a record is that of the canonical text of what is stored, whatever stands in it", () => {
   for (const one of [draft([verdict()]), draft([verdict()], { graphVersion: undefined, pep: 'a"\\\u0001' }), many]) {
     const rows = rowsOf(one, parts);
     const texts = rows.calls.map((call) =>
-      canonicalize({ ...call, graph_version: one.graphVersion ?? null, items: JSON.parse(call.items) as unknown }),
+      canonicalize({ ...proven(call), graph_version: one.graphVersion ?? null, items: JSON.parse(call.items) as unknown }),
     );
     assert.deepEqual(
       digestsOf(rows),
       texts.map((text) => sha256(text ?? "")),
     );
   }
+});
+
+test("a row says what its subject and its agent were called, where the graph said so", () => {
+  const agent: Facts["agent"] = {
+    ...(facts.subject as NonNullable<Facts["subject"]>),
+    id: "agent:hr",
+    name: "HR",
+    controllers: [],
+    client_id: null,
+  };
+  const rows = rowsOf(
+    draft([verdict({}, { facts: undefined }), verdict(), verdict({ agents: ["agent:hr"] }, { facts: { ...facts, agent } })]),
+    parts,
+  );
+  assert.deepEqual(
+    rows.calls.map((call) => [call.subject_name, call.agent_name]),
+    [
+      ["Bën 😀", null],
+      ["Bën 😀", "HR"],
+    ],
+  );
 });
 
 test("another key gives other digests, also of nothing", () => {
@@ -198,4 +227,53 @@ test("a large call is made in turns, and is the same then", async () => {
   assert.equal(asked, 39, "between them");
   assert.equal(stored(rows), stored(rowsOf(large, parts)));
   assert.equal(new Set(contextsOf(rows)).size, 40);
+});
+
+test("what items of a call share is put into its canonical form once, and each digest is that of the item's own context", () => {
+  let walks = 0;
+  const large = (name: string) =>
+    new Proxy({ [name]: 1, "10": 2, "9": 3 }, { ownKeys: (target) => ((walks += 1), Reflect.ownKeys(target)) });
+  const shared = { ui: large("ui"), said: { subject: large("subject"), action: {} } };
+  rowsOf(draft([verdict(shared)]), parts);
+  const alone = walks;
+  const same = verdict({ ...shared, said: { ...shared.said } });
+  const others = Array.from({ length: 20 }, (_, at) => verdict({ ...shared, said: { ...shared.said }, props: { at } }));
+  const rows = rowsOf(draft([same, same, ...others]), parts);
+  assert.ok(walks - alone <= 2 * alone, `${walks - alone} walks, ${alone} of one item`);
+  const plain = { ui: { ...shared.ui }, said: { subject: { ...shared.said.subject }, action: {} } };
+  const apart = [verdict(plain), verdict(plain), ...others.map((_, at) => verdict({ ...plain, props: { at } }))];
+  assert.deepEqual(
+    contextsOf(rows),
+    apart.map((one) => contextsOf(rowsOf(draft([one]), parts))[0]),
+  );
+});
+
+test("what is asked to draw a page is stored, and is no refusal, no event, no notice and no use of an approval", () => {
+  const notify = { id: "notify", type: "notification", properties: { audience: "subject", template: "decision" } };
+  const denied = verdict({ action: "edit" }, { decision: false, reason: "not_granted", policies: [], obligations: [notify] });
+  const permitted = verdict({ action: "edit" }, { approval: { id: "approval:1", singleUse: true } });
+  const made = (showing: boolean, verdicts: readonly Verdict[]) => {
+    const of = draft(verdicts);
+    const items = of.items.map((item) => ({ ...item, showing }));
+    const rows = rowsOf({ ...of, items }, { ...parts, events: "acts" });
+    return {
+      takes: rows.takes.length,
+      events: rows.events.map(({ type }) => type),
+      entries: rows.entries,
+      usesUp: usesUpApproval({ ...of, items }),
+    };
+  };
+  const [tried, shown] = [made(false, [denied, permitted]), made(true, [denied, permitted])];
+  assert.deepEqual(
+    [tried.takes, tried.usesUp, tried.events.toSorted()],
+    [1, true, ["authz.decision", "authz.decision", "decision.notice"]],
+  );
+  assert.deepEqual([shown.takes, shown.usesUp, shown.events], [0, false, []]);
+  assert.deepEqual(
+    [tried, shown].map(({ entries }) => entries.map(({ outcome, code }) => [outcome, code])),
+    [[["denied", "not_granted"]], [["ok", undefined]]],
+  );
+  const data = shown.entries[0]?.data as { result: boolean; items: { result: boolean; showing?: true }[] };
+  assert.equal(data.result, false);
+  assert.ok(data.items.every((item) => item.showing === true));
 });

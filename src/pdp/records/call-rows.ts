@@ -2,20 +2,21 @@ import { createHmac } from "node:crypto";
 import { canonicalJson } from "#contract/canonical-json.ts";
 import type { ResourceRef } from "#events/resource-ref.ts";
 import type { EntryDraft } from "#events/audit/entry.ts";
-import type { EventDraft } from "#events/change.ts";
+import type { EventDraft } from "#events/event-draft.ts";
 import { entryOfCall } from "./call-entry.ts";
 import { eventsOf, type DecisionEvents } from "./decision-events.ts";
 import { formatDecisionId } from "./decision-id.ts";
 import { noticesOf } from "./notices.ts";
 import type { Facts } from "#contract/facts.ts";
 import type { Sealer } from "#authn/seal.ts";
-import type { Properties, Verdict } from "#pdp/decision-point.ts";
+import type { Properties } from "#pdp/ask.ts";
+import type { Verdict } from "#pdp/decision-point.ts";
 import type { Turn } from "#http/turns.ts";
-import type { CallDraft, StoredCall, StoredItem } from "./record.ts";
+import type { CallDraft, CallNames, StoredCall, StoredItem } from "./record.ts";
 
 /** A call ready to be written: rows, the facts that they name, and what the audit log says of each row. */
 export interface CallRows {
-  readonly calls: readonly (StoredCall & { readonly items: string })[];
+  readonly calls: readonly (StoredCall & CallNames & { readonly items: string })[];
   readonly facts: ReadonlyMap<string, { readonly text: string } | { readonly sealed: Uint8Array }>;
   readonly entries: readonly EntryDraft[];
   /** Approvals for one use that permits of this call use up, in the order of their ids. */
@@ -34,7 +35,7 @@ export interface RowParts {
   readonly sealer: Sealer;
   /** Digests are keyed: nobody finds out by trying which salary or path was behind one. */
   readonly digestKey: Uint8Array;
-  readonly resourceRef?: ResourceRef;
+  readonly resourceRef?: ResourceRef | undefined;
   /** Which decisions other systems hear of; acts unless said. */
   readonly events?: DecisionEvents;
 }
@@ -61,14 +62,35 @@ const isEmpty = (members: Properties): boolean => {
   return true;
 };
 
-const contextOf = (
-  parts: Pick<RowParts, "digestKey">,
-  { props, claimed, ui, said }: Verdict["ask"],
-  digestOf: (text: string) => string,
-): string =>
-  said === undefined && isEmpty(props) && isEmpty(claimed) && isEmpty(ui)
-    ? emptyContextOf(parts)
-    : digestOf(canonical(said === undefined ? { claimed, props, ui } : { claimed, props, said, ui }));
+/**
+ * Digests of properties, claims and the rest of the context, for the items of one call: each object is put into its canonical form
+ * once, and what says it with the same objects has the same digest.
+ */
+const createContextDigests = (parts: Pick<RowParts, "digestKey">): ((ask: Verdict["ask"]) => string) => {
+  const known = new WeakMap<object, { readonly id: number; readonly text: string }>();
+  const digests = new Map<string, string>();
+  let count = 0;
+  const read = (members: Properties) => {
+    const held = known.get(members) ?? { id: count++, text: canonical(members) };
+    known.set(members, held);
+    return held;
+  };
+  return ({ props, claimed, ui, said }) => {
+    if (said === undefined && isEmpty(props) && isEmpty(claimed) && isEmpty(ui)) return emptyContextOf(parts);
+    const [claims, properties, shown] = [read(claimed), read(props), read(ui)];
+    const stated = Object.entries({ action: said?.action, subject: said?.subject }).flatMap(([name, members]) =>
+      members === undefined ? [] : [{ name, ...read(members) }],
+    );
+    const same = [claims.id, properties.id, shown.id, said === undefined, ...stated.flatMap(({ name, id }) => [name, id])].join();
+    const held = digests.get(same);
+    if (held !== undefined) return held;
+    // The canonical form has the members in this order.
+    const saying = said === undefined ? "" : `"said":{${stated.map(({ name, text }) => `"${name}":${text}`).join()}},`;
+    const made = digest(parts, `{"claimed":${claims.text},"props":${properties.text},${saying}"ui":${shown.text}}`);
+    digests.set(same, made);
+    return made;
+  };
+};
 
 /** Scheme, mount, path and key of a canonical secret URI. */
 const secretOf = (uri: string) => {
@@ -111,7 +133,7 @@ const itemOf = (
     type: ask.resource.type,
     ...sealed,
     decision: verdict.decision,
-    ...(verdict.reason === undefined ? {} : { reason: verdict.reason }),
+    reason: verdict.reason,
     policies: verdict.policies,
     obligations: verdict.obligations,
     ...(verdict.errors.length === 0 ? {} : { errors: verdict.errors }),
@@ -131,6 +153,8 @@ interface Group {
   readonly tenant: string;
   readonly subject: string;
   readonly agent: string | null;
+  subjectName: string | null;
+  agentName: string | null;
   readonly items: StoredItem[];
   /** The items as canonical texts. */
   readonly texts: string[];
@@ -141,6 +165,7 @@ const createRows = (draft: CallDraft, parts: RowParts) => {
   const groups = new Map<string, Group>();
   const facts = new Map<string, { readonly text: string } | { readonly sealed: Uint8Array }>();
   const digests = new Map<string, string>();
+  const contextDigest = createContextDigests(parts);
   const events: EventDraft[] = [];
   const takes: Take[] = [];
 
@@ -165,15 +190,18 @@ const createRows = (draft: CallDraft, parts: RowParts) => {
     const subject = verdict.ask.subject.id;
     const agent = verdict.ask.agents[0] ?? null;
     const key = JSON.stringify([tenant, subject, agent]);
-    const group = groups.get(key) ?? { tenant, subject, agent, items: [], texts: [] };
+    const group = groups.get(key) ?? { tenant, subject, agent, subjectName: null, agentName: null, items: [], texts: [] };
     groups.set(key, group);
+    group.subjectName ??= verdict.facts?.subject?.name ?? null;
+    group.agentName ??= verdict.facts?.agent?.name ?? null;
     const digested = {
-      context: contextOf(parts, verdict.ask, digestOf),
+      context: contextDigest(verdict.ask),
       ...(verdict.facts === undefined ? {} : { facts: keep(verdict, verdict.facts) }),
     };
     const item = itemOf(draft, index, verdict, tenant, digested, showing, parts);
     group.items.push(item);
     group.texts.push(canonical(item));
+    if (showing) return;
     events.push(...noticesOf(draft, index, verdict));
     const { approval } = verdict;
     if (approval === undefined || !approval.singleUse) return;
@@ -202,7 +230,7 @@ const createRows = (draft: CallDraft, parts: RowParts) => {
       const text = `[${group.texts.join(",")}]`;
       entries.push(entryOfCall(call, items, text));
       events.push(...eventsOf(draft, group, parts.events ?? "acts"));
-      return { ...call, items: text };
+      return { ...call, subject_name: group.subjectName, agent_name: group.agentName, items: text };
     });
     return { calls, facts, entries, events, takes: takes.toSorted((a, b) => (a.approvalId < b.approvalId ? -1 : 1)) };
   };

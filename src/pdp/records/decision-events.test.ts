@@ -23,7 +23,7 @@ const SECRET = "yaml://secret/people/canary-path";
 const identity = (login: string) => ({ type: "identity", id: `person:${login}`, properties: { tenant: "tenant:acme" } });
 const asked = {
   view: { subject: identity("ben"), action: { name: "view" }, resource: { type: "pages", id: "people" } },
-  denial: { subject: identity("dan"), action: { name: "view" }, resource: { type: "pages", id: "people" } },
+  denial: { subject: identity("dan"), action: { name: "activate" }, resource: { type: "policies", id: "*" } },
   act: {
     subject: identity("ben"),
     action: { name: "update_salary" },
@@ -31,6 +31,8 @@ const asked = {
     context: { claimed: { salary: 141_421 } },
   },
   secret: { subject: identity("cleo"), action: { name: "read" }, resource: { type: "secret", id: SECRET } },
+  /** Asked to draw a page. */
+  shown: { subject: identity("dan"), action: { name: "start" }, resource: { type: "pages", id: "people" }, context: { showing: true } },
 };
 
 const decide = async (t: TestContext, events: "off" | "acts" | "all" | undefined, options: PdpWorldOptions = {}) => {
@@ -56,7 +58,7 @@ test("denials and acts are told with their record, about a reference, and nothin
     [2, 1, 3].map((index) => evaluations[index]?.context.decision_id),
     "by whom they are about",
   );
-  const denial = events.find(({ data }) => data["resource_type"] === "pages");
+  const denial = events.find(({ data }) => data["resource_type"] === "policies");
   assert.deepEqual(
     [denial?.type, denial?.tenant, denial?.topic, denial?.sink],
     ["authz.decision", "tenant:acme", "authz.decisions.v1", "kafka"],
@@ -70,8 +72,8 @@ test("denials and acts are told with their record, about a reference, and nothin
   assert.match(String(version), /^v1\+/);
   assert.deepEqual(rest, {
     decision_id: evaluations[1]?.context.decision_id,
-    resource_type: "pages",
-    action: "view",
+    resource_type: "policies",
+    action: "activate",
     decision: false,
     reason: "not_granted",
     cached: false,
@@ -85,7 +87,7 @@ test("denials and acts are told with their record, about a reference, and nothin
 test("PDP_EVENTS says that every decision is told, or none", async (t) => {
   const { world } = await decide(t, "all");
   // The permit to view that was asked for alone may not be written yet.
-  assert.equal((await world.database.run(kept)).filter(({ data }) => data["batch_index"] !== undefined).length, 4);
+  assert.equal((await world.database.run(kept)).filter(({ data }) => data["batch_index"] !== undefined).length, 5);
   const none = await decide(t, "off");
   assert.deepEqual(await none.world.database.run(kept), []);
 });
@@ -97,7 +99,7 @@ test("a record that fails leaves no event behind", async (t) => {
         const changed = await work(sql);
         // The record is written by now: the events come last.
         if (changed.entries?.some(({ category }) => category === "decision") === true)
-          return { ...changed, events: [...(changed.events ?? []), { type: "NOT A TYPE", tenant: "x", topic: "x", key: "x", data: {} }] };
+          return { ...changed, events: [...(changed.events ?? []), { type: "NOT A TYPE", tenant: "x", key: "x", data: {} }] };
         return changed;
       }),
   });

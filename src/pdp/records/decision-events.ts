@@ -1,11 +1,9 @@
-import type { EventDraft } from "#events/change.ts";
+import type { EventDraft } from "#events/event-draft.ts";
 import { formatDecisionId } from "./decision-id.ts";
 import { isAct, type CallDraft, type StoredItem } from "./record.ts";
 
-/** Which decisions other systems hear of: none, denials and acts, or every one. */
+/** Which decisions other systems hear of: none, denials and acts, or every one, what was only asked to draw a page too. */
 export type DecisionEvents = "off" | "acts" | "all";
-
-export const decisionsTopic = "authz.decisions.v1";
 
 /**
  * `authz.decision`: what was decided, never about whom by name, of what by more than its type, or with which arguments.
@@ -17,26 +15,26 @@ export const eventsOf = (
   wanted: DecisionEvents,
 ): readonly EventDraft[] => {
   if (wanted === "off") return [];
-  const told = wanted === "all" ? group.items : group.items.filter((item) => isAct(item));
+  const told = wanted === "all" ? group.items : group.items.filter((item) => item.showing !== true && isAct(item));
   return told.map((item) => ({
     type: "authz.decision",
     tenant: group.tenant,
-    topic: decisionsTopic,
     about: group.subject,
     key: draft.callId,
     data: {
-      decision_id: formatDecisionId({ callId: draft.callId, ...(item.index === undefined ? {} : { index: item.index }) }),
-      ...(group.agent === null ? {} : { agent: group.agent }),
+      decision_id: formatDecisionId({ callId: draft.callId, index: item.index }),
+      agent: group.agent ?? undefined,
       resource_type: item.type,
-      ...(item.ref === undefined ? {} : { resource_ref: item.ref }),
+      resource_ref: item.ref,
       action: item.action,
       decision: item.decision,
-      ...(item.reason === undefined ? {} : { reason: item.reason }),
+      reason: item.reason,
+      showing: item.showing === true || undefined,
       policy_version: draft.policyVersion,
-      ...(draft.graphVersion === undefined ? {} : { graph_version: draft.graphVersion }),
+      graph_version: draft.graphVersion,
       latency_ms: draft.latencyUs / 1000,
       cached: item.cached,
-      ...(item.index === undefined ? {} : { batch_index: item.index }),
+      batch_index: item.index,
     },
     correlationId: draft.correlationId,
   }));

@@ -11,7 +11,8 @@ import { createMetrics } from "#telemetry/metrics.ts";
 import { purgeRecords } from "./record-store.ts";
 import { createDecisionIds } from "./decision-id.ts";
 import { createDecisionLog } from "./decision-log.ts";
-import type { Ask, Verdict } from "#pdp/decision-point.ts";
+import type { Ask } from "#pdp/ask.ts";
+import type { Verdict } from "#pdp/decision-point.ts";
 
 const SINGLE = "/access/v1/evaluation";
 const BATCH = "/access/v1/evaluations";
@@ -232,7 +233,7 @@ forEachDatabase("records are found, listed newest first by filters and pages, an
     });
   }
   const list = async (more: Partial<Parameters<typeof log.list>[0]>) =>
-    (await log.list({ tenant: "tenant:acme", limit: 10, ...more })).map((recorded) => recorded.decision_id);
+    (await log.list({ tenant: "tenant:acme", limit: 10, ...more })).recorded.map((recorded) => recorded.decision_id);
   const [first = "", second = "", third = "", fourth = ""] = ids;
   assert.deepEqual(await list({}), [`${fourth}.1`, `${fourth}.0`, third, second, first]);
   assert.deepEqual(await list({ subject: "person:cleo" }), [third]);

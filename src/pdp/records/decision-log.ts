@@ -1,5 +1,6 @@
 import { facts as factsSchema, type Facts } from "#contract/facts.ts";
 import { Problem } from "#contract/problem.ts";
+import { startLoop } from "#http/loop.ts";
 import type { Change } from "#events/change.ts";
 import type { Database } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
@@ -7,19 +8,18 @@ import type { Metrics } from "#telemetry/metrics.ts";
 import { emptyContextOf, rowsInTurns, rowsOf, type CallRows, type RowParts } from "./call-rows.ts";
 import { formatDecisionId, parseDecisionId } from "./decision-id.ts";
 import { createGroupCommit } from "./group-commit.ts";
+import { listCallItems, listCallValues, type ListedName, type ListedValue, type ListFilter, type ListPosition } from "./list-calls.ts";
 import { recordTaking } from "./record-taking.ts";
 import { mustBeDurable, usesUpApproval, type CallDraft, type Recorded } from "./record.ts";
 import {
   findCallItems,
   findFacts,
   findManyFacts,
-  listCallItems,
   purgeRecords,
   readCallPage,
   writeRows,
   type CallPageAsk,
   type CallRow,
-  type ListFilter,
 } from "./record-store.ts";
 
 /** What was decided, kept so that it can be explained. */
@@ -40,8 +40,10 @@ export interface DecisionLog {
   page(ask: CallPageAsk): Promise<{ readonly recorded: readonly Recorded[]; readonly next?: CallPageAsk["before"] }>;
   /** The context digest of a decision that was asked without properties, claims and UI. */
   readonly emptyContext: string;
-  /** Newest first. */
-  list(filter: ListFilter): Promise<readonly Recorded[]>;
+  /** One page. `searchedTo`: the time up to which was looked, where there may be more behind it. */
+  list(filter: ListFilter): Promise<{ readonly recorded: readonly Recorded[]; readonly next?: ListPosition; readonly searchedTo?: string }>;
+  /** What there is to look for: values that hold `filter.parts[of]`, of the newest calls. */
+  values(filter: ListFilter, of: ListedValue): Promise<readonly ListedName[]>;
   isWritable(): boolean;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -59,6 +61,7 @@ export interface DecisionLogParts extends RowParts {
 
 const DEFER_MS = 50;
 const MAX_ROWS = 500;
+/** Decisions that wait to be written: each holds its facts in memory. */
 const MAX_WAITING = 10_000;
 const PURGE_EVERY_MS = 3_600_000;
 
@@ -86,22 +89,24 @@ export const createDecisionLog = (parts: DecisionLogParts): DecisionLog => {
     maxRows: MAX_ROWS,
     timeoutMs: parts.timeoutMs,
     maxWaiting: MAX_WAITING,
+    weigh: ({ items }) => items.length,
   });
-  const purge = () =>
-    purgeRecords(database, new Date(now().getTime() - parts.keepDays * 86_400_000)).catch((cause: unknown) =>
-      log.warn("pdp_purge_failed", { cause }),
-    );
-  const purging = setInterval(() => void purge(), PURGE_EVERY_MS).unref();
+  const purging = startLoop({
+    everyMs: PURGE_EVERY_MS,
+    work: () => purgeRecords(database, new Date(now().getTime() - parts.keepDays * 86_400_000)),
+    failed: (cause) => log.warn("pdp_purge_failed", { cause }),
+  });
 
-  const recordedOf = ({ item, part: _part, agent, request_id: _request, ...call }: CallRow): Recorded => {
+  const recordedOf = ({ item, part: _part, agent, request_id: _request, subject_name, agent_name, ...call }: CallRow): Recorded => {
     const resourceId =
       item.sealed_id === undefined ? item.id : parts.sealer.open(new Uint8Array(Buffer.from(item.sealed_id, "base64url")), call.call_id);
     return {
       ...call,
-      decision_id: formatDecisionId({ callId: call.call_id, ...(item.index === undefined ? {} : { index: item.index }) }),
-      ...(agent === null ? {} : { agent }),
+      decision_id: formatDecisionId({ callId: call.call_id, index: item.index }),
+      agent: agent ?? undefined,
+      names: { subject: subject_name ?? undefined, agent: agent_name ?? undefined },
       item,
-      ...(resourceId === undefined ? {} : { resourceId }),
+      resourceId,
     };
   };
 
@@ -159,11 +164,16 @@ export const createDecisionLog = (parts: DecisionLogParts): DecisionLog => {
     emptyContext: emptyContextOf(parts),
     list: async (filter) => {
       await queue.flush();
-      return (await listCallItems(database, filter)).map(recordedOf);
+      const { rows, ...page } = await listCallItems(database, filter, now());
+      return { ...page, recorded: rows.map(recordedOf) };
+    },
+    values: async (filter, of) => {
+      await queue.flush();
+      return listCallValues(database, filter, of);
     },
     isWritable: queue.isWritable,
     [Symbol.asyncDispose]: async () => {
-      clearInterval(purging);
+      await purging[Symbol.asyncDispose]();
       await queue.close();
       if (!queue.isWritable()) throw new Problem("decision_not_recorded", { detail: "The last permits to view could not be written." });
     },

@@ -152,3 +152,55 @@ test("a row under way of being made is written before the queue is closed, and r
   await first;
   await refused;
 });
+
+test("what nobody waits for any more leaves the queue, and is never written", async () => {
+  const written: number[] = [];
+  const store = Promise.withResolvers<void>();
+  const queue = createGroupCommit<number>({
+    ...options,
+    timeoutMs: 20,
+    write: async (rows) => {
+      await store.promise;
+      written.push(...rows);
+    },
+  });
+  const first = queue.commit(1);
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  // The first is being written; the others never get so far.
+  const settled = await Promise.allSettled([first, queue.commit(2), queue.commit(3)]);
+  assert.ok(settled.every((one) => one.status === "rejected" && isNotRecorded(one.reason)));
+  store.resolve();
+  await queue.flush();
+  assert.deepEqual(written, [1], "what was sent may land; what was only waiting is gone");
+  await queue.commit(4);
+  assert.deepEqual(written, [1, 4]);
+});
+
+test("the queue is bounded: what comes beyond it is refused at once, and what leaves makes room", async () => {
+  let store = Promise.withResolvers<void>();
+  const queue = createGroupCommit<{ readonly size: number }>({
+    ...options,
+    make: (row) => row,
+    timeoutMs: 50,
+    maxWaiting: 10,
+    weigh: ({ size }) => size,
+    write: () => store.promise,
+  });
+  const taken = [4, 3, 3].map((size) => queue.commit({ size }));
+  const outcomes = Promise.allSettled(taken);
+  await assert.rejects(queue.commit({ size: 1 }), isNotRecorded);
+  assert.throws(() => queue.defer({ size: 1 }), isNotRecorded);
+  let isOver = false;
+  void outcomes.then(() => (isOver = true));
+  await assert.rejects(queue.commit({ size: 1 }), isNotRecorded);
+  assert.equal(isOver, false, "it was not refused for being late");
+  await outcomes;
+  // What is being written counts until the store has said something.
+  await assert.rejects(queue.commit({ size: 1 }), isNotRecorded);
+  store.resolve();
+  store = Promise.withResolvers();
+  store.resolve();
+  await queue.flush();
+  await queue.commit({ size: 11 });
+  await Promise.all([5, 5].map((size) => queue.commit({ size })));
+});

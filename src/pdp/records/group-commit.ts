@@ -2,7 +2,7 @@ import { Problem } from "#contract/problem.ts";
 import { createTurns, type Turn } from "#http/turns.ts";
 
 export interface GroupCommit<T> {
-  /** Resolves when the row is committed; rejects with `decision_not_recorded` when it could not be in time. */
+  /** Resolves when the row is committed; rejects with `decision_not_recorded` when it could not be in time, at once when too much waits. */
   commit(row: T): Promise<void>;
   /** Takes the row and writes it soon. Throws `decision_not_recorded` when what was taken before could not be written, or was lost. */
   defer(row: T): void;
@@ -29,10 +29,12 @@ export interface GroupCommitOptions<T, Made> {
   /** How long a deferred row may wait. */
   readonly deferMs: number;
   readonly maxRows: number;
-  /** A commit that takes longer is refused, although it may still land. */
+  /** A commit that takes longer is refused. It leaves the queue; what is being written by then may still land. */
   readonly timeoutMs: number;
-  /** Deferred rows kept while the store does not take them; beyond it they are lost, and calls are refused long before. */
+  /** Most that waits or is being written, by `weigh`; what comes beyond it is refused. */
   readonly maxWaiting: number;
+  /** What a row counts for; 1 unless given. */
+  readonly weigh?: (row: T) => number;
 }
 
 /** Between tries of what nobody waits for, while the store does not take it. */
@@ -54,7 +56,10 @@ type Ready<T, Made> = Waiting<T, Made> & Required<Pick<Waiting<T, Made>, "made">
  * fills up, so a slow store makes larger groups, not more of them.
  */
 export const createGroupCommit = <T, Made = T>(options: GroupCommitOptions<T, Made>): GroupCommit<T> => {
-  let waiting: Waiting<T, Made>[] = [];
+  const weigh = options.weigh ?? (() => 1);
+  let waiting = new Set<Waiting<T, Made>>();
+  /** Of all that waits or is being written. */
+  let weight = 0;
   let timer: NodeJS.Timeout | undefined;
   let due = Number.POSITIVE_INFINITY;
   let running: Promise<void> | undefined;
@@ -62,24 +67,33 @@ export const createGroupCommit = <T, Made = T>(options: GroupCommitOptions<T, Ma
   let hasLost = false;
   let closed = false;
 
+  const isFull = (row: T): boolean => weight > 0 && weight + weigh(row) > options.maxWaiting;
+  const add = (one: Waiting<T, Made>): void => {
+    waiting.add(one);
+    weight += weigh(one.row);
+  };
+  const done = (group: readonly Waiting<T, Made>[]): void => {
+    for (const { row } of group) weight -= weigh(row);
+  };
+
   const schedule = (withinMs: number): void => {
     const at = performance.now() + withinMs;
     if (closed || running !== undefined || at >= due) return;
     clearTimeout(timer);
     due = at;
-    timer = setTimeout(() => void run(), waiting.length >= options.maxRows ? 0 : withinMs);
+    timer = setTimeout(() => void run(), waiting.size >= options.maxRows ? 0 : withinMs);
   };
 
   const run = (): Promise<void> => {
     clearTimeout(timer);
     due = Number.POSITIVE_INFINITY;
     if (running !== undefined) return running;
-    const group = waiting.slice(0, options.maxRows);
-    waiting = waiting.slice(options.maxRows);
+    const group = [...waiting].slice(0, options.maxRows);
+    for (const one of group) waiting.delete(one);
     if (group.length === 0) return Promise.resolve();
     running = writeGroup(group).finally(() => {
       running = undefined;
-      if (waiting.length > 0) schedule(waiting.some((one) => one.settle !== undefined) ? 0 : failed ? RETRY_MS : options.deferMs);
+      if (waiting.size > 0) schedule([...waiting].some((one) => one.settle !== undefined) ? 0 : failed ? RETRY_MS : options.deferMs);
     });
     return running;
   };
@@ -109,8 +123,8 @@ export const createGroupCommit = <T, Made = T>(options: GroupCommitOptions<T, Ma
 
   const writeGroup = async (taken: readonly Waiting<T, Made>[]): Promise<void> => {
     const group = await makeRows(taken);
-    if (group.length === 0) return;
     try {
+      if (group.length === 0) return;
       await options.write(group.map(({ made }) => made.row));
       failed = false;
       for (const one of group) one.settle?.();
@@ -119,30 +133,34 @@ export const createGroupCommit = <T, Made = T>(options: GroupCommitOptions<T, Ma
       for (const one of group) one.settle?.(error);
       // Nobody waits for these: they are tried again with the next group.
       const kept = group.filter((one) => one.settle === undefined);
-      waiting = [...kept, ...waiting].slice(0, options.maxWaiting);
+      waiting = new Set([...kept, ...waiting]);
+    } finally {
+      done(taken.filter((one) => !waiting.has(one)));
     }
   };
 
   const commit: GroupCommit<T>["commit"] = (row) =>
     new Promise((resolve, reject) => {
       const refuse = (cause: unknown) => reject(new Problem("decision_not_recorded", { cause }));
-      const limit = setTimeout(() => refuse("timeout"), options.timeoutMs);
-      if (closed) {
-        clearTimeout(limit);
-        return refuse("closed");
-      }
+      if (closed) return refuse("closed");
+      if (isFull(row)) return refuse("too much waits");
+      const limit = setTimeout(() => {
+        if (waiting.delete(one)) done([one]);
+        refuse("timeout");
+      }, options.timeoutMs);
       const settle = (error?: unknown): void => {
         clearTimeout(limit);
         if (error === undefined) resolve();
         else refuse(error);
       };
-      waiting.push({ row, settle });
+      const one: Waiting<T, Made> = { row, settle };
+      add(one);
       schedule(options.windowMs);
     });
 
   const flush = async (): Promise<void> => {
     if (running !== undefined) await running;
-    while (waiting.length > 0) {
+    while (waiting.size > 0) {
       await run();
       if (failed) return;
     }
@@ -155,12 +173,12 @@ export const createGroupCommit = <T, Made = T>(options: GroupCommitOptions<T, Ma
         hasLost = false;
         throw new Problem("decision_not_recorded");
       }
-      if (failed && waiting.length > 0) {
+      if (failed && waiting.size > 0) {
         schedule(0);
         throw new Problem("decision_not_recorded");
       }
-      if (closed || waiting.length >= options.maxWaiting) throw new Problem("decision_not_recorded");
-      waiting.push({ row });
+      if (closed || isFull(row)) throw new Problem("decision_not_recorded");
+      add({ row });
       schedule(options.deferMs);
     },
     flush,

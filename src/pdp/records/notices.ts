@@ -1,7 +1,6 @@
-import type { EventDraft } from "#events/change.ts";
+import type { EventDraft } from "#events/event-draft.ts";
 import type { Verdict } from "#pdp/decision-point.ts";
 import { isMetHere } from "#pdp/obligations.ts";
-import { decisionsTopic } from "./decision-events.ts";
 import { formatDecisionId } from "./decision-id.ts";
 import type { CallDraft } from "./record.ts";
 
@@ -21,7 +20,7 @@ export const noticesOf = (draft: CallDraft, index: number, verdict: Verdict): re
     return {
       type: "decision.notice",
       tenant: verdict.tenant ?? draft.fallbackTenant,
-      ...(visibleTo === undefined ? { topic: decisionsTopic } : { stream: "workflow" as const, kind: "notification", visibleTo }),
+      ...(visibleTo === undefined ? {} : { stream: "workflow" as const, kind: "notification", visibleTo }),
       key: decisionId,
       data: {
         decision_id: decisionId,

@@ -1,17 +1,19 @@
 import { statement, type Database, type Statement, type TransactionSql } from "#store/database.ts";
 import type { CallRows } from "./call-rows.ts";
-import type { StoredCall, StoredItem } from "./record.ts";
+import { callColumns, type ListedRow } from "./list-calls.ts";
+import type { CallNames, StoredCall, StoredItem } from "./record.ts";
 
-type CallRow = StoredCall & { readonly item: StoredItem };
+type CallRow = ListedRow;
 
 // Rows go as one JSON text, items and facts in it as they are: quoted into arrays they cost several times the CPU.
 const insertCalls = statement(
   "pdp.call.insert",
-  `insert into pdp.call (call_id, part, decided_at, tenant, subject, agent, pep, policy_version, graph_version, latency_us, request_id,
-     correlation_id, items)
-   select call_id, part, decided_at, tenant, subject, agent, pep, policy_version, graph_version, latency_us, request_id, correlation_id, items
-   from json_to_recordset($1::json) as c(call_id text, part int, decided_at timestamptz, tenant text, subject text, agent text, pep text,
-     policy_version text, graph_version bigint, latency_us int, request_id text, correlation_id text, items jsonb)`,
+  `insert into pdp.call (call_id, part, decided_at, tenant, subject, agent, subject_name, agent_name, pep, policy_version, graph_version,
+     latency_us, request_id, correlation_id, items)
+   select call_id, part, decided_at, tenant, subject, agent, subject_name, agent_name, pep, policy_version, graph_version, latency_us, request_id,
+     correlation_id, items
+   from json_to_recordset($1::json) as c(call_id text, part int, decided_at timestamptz, tenant text, subject text, agent text,
+     subject_name text, agent_name text, pep text, policy_version text, graph_version bigint, latency_us int, request_id text, correlation_id text, items jsonb)`,
 );
 // Ordered, so that two processes that write the same facts cannot wait for one another.
 const insertFacts = statement(
@@ -22,38 +24,18 @@ const insertFacts = statement(
    on conflict (digest) do update set last_used = greatest(pdp.facts.last_used, excluded.last_used)`,
 );
 
-const columns = `c.call_id, c.part, c.decided_at, c.tenant, c.subject, c.agent, c.pep, c.policy_version, c.graph_version, c.latency_us,
-  c.request_id, c.correlation_id, i.item`;
-
 const findItems: Statement<CallRow> = statement(
   "pdp.call.find",
-  `select ${columns} from pdp.call c cross join lateral jsonb_array_elements(c.items) i(item) where c.call_id = any($1)`,
+  `select ${callColumns}, i.item from pdp.call c cross join lateral jsonb_array_elements(c.items) i(item) where c.call_id = any($1)`,
 );
 const readFacts: Statement<{ readonly facts: unknown; readonly sealed: Uint8Array | null }> = statement(
   "pdp.facts.read",
   "select facts, sealed from pdp.facts where digest = $1",
 );
-/** Two statements, so that each has its own index: a tenant's calls, and those of all tenants (`*`). */
-const listItemsWhere = (name: string, tenant: string): Statement<CallRow> =>
-  statement(
-    name,
-    `select ${columns} from pdp.call c cross join lateral jsonb_array_elements(c.items) i(item)
-   where ${tenant}
-     and ($2::text is null or c.subject = $2) and ($3::text is null or c.agent = $3)
-     and ($4::text is null or i.item ->> 'action' = $4) and ($5::text is null or i.item ->> 'type' = $5)
-     and ($6::boolean is null or (i.item ->> 'decision')::boolean = $6) and ($7::text is null or i.item ->> 'reason' = $7)
-     and ($8::text is null or c.correlation_id = $8)
-     and ($9::timestamptz is null or c.decided_at >= $9) and ($10::timestamptz is null or c.decided_at < $10)
-     and ($14::boolean is null or coalesce((i.item ->> 'showing')::boolean, false) <> $14)
-     and ($11::text is null or (c.call_id, coalesce((i.item ->> 'index')::int, 0)) < ($11, $12::int))
-   order by c.call_id desc, coalesce((i.item ->> 'index')::int, 0) desc limit $13`,
-  );
-const listItems = listItemsWhere("pdp.call.list", "c.tenant = $1");
-const listAllItems = listItemsWhere("pdp.call.list_all", "$1::text = '*'");
-const pageOfCalls: Statement<StoredCall & { readonly items: readonly StoredItem[] }> = statement(
+const pageOfCalls: Statement<StoredCall & CallNames & { readonly items: readonly StoredItem[] }> = statement(
   "pdp.call.page",
-  `select call_id, part, decided_at, tenant, subject, agent, pep, policy_version, graph_version, latency_us, request_id, correlation_id, items
-   from pdp.call where tenant = $1 and call_id <= $2 and (call_id, part) < ($2, $3) and ($4::text is null or subject = $4)
+  `select ${callColumns}, c.items
+   from pdp.call c where tenant = $1 and call_id <= $2 and (call_id, part) < ($2, $3) and ($4::text is null or subject = $4)
      and ($5::timestamptz is null or decided_at >= $5) and ($6::timestamptz is null or decided_at < $6)
    order by call_id desc, part desc limit $7`,
 );
@@ -68,24 +50,6 @@ const purgeRequests = statement(
   "delete from pdp.request where created_at < $1 and status <> 'pending' and (approved_until is null or approved_until < $1)",
 );
 const purgeFacts = statement("pdp.facts.purge", "delete from pdp.facts where last_used < $1");
-
-export interface ListFilter {
-  /** `*`: of every tenant. */
-  readonly tenant: string;
-  readonly subject?: string;
-  readonly agent?: string;
-  readonly action?: string;
-  readonly type?: string;
-  readonly decision?: boolean;
-  readonly reason?: string;
-  readonly correlationId?: string;
-  /** True: of what somebody did; false: of what was asked to know what to show. */
-  readonly enforced?: boolean;
-  readonly from?: string;
-  readonly to?: string;
-  readonly after?: { readonly callId: string; readonly index: number };
-  readonly limit: number;
-}
 
 const factsRow = ([digest, kept]: readonly [string, { readonly text: string } | { readonly sealed: Uint8Array }]): string => {
   const key = JSON.stringify(digest);
@@ -109,24 +73,6 @@ export const findCallItems = (database: Database, callIds: readonly string[]): P
   database.run(findItems, [callIds]);
 
 export const findFacts = async (database: Database, digest: string) => (await database.run(readFacts, [digest]))[0];
-
-export const listCallItems = (database: Database, filter: ListFilter): Promise<readonly CallRow[]> =>
-  database.run(filter.tenant === "*" ? listAllItems : listItems, [
-    filter.tenant,
-    filter.subject ?? null,
-    filter.agent ?? null,
-    filter.action ?? null,
-    filter.type ?? null,
-    filter.decision ?? null,
-    filter.reason ?? null,
-    filter.correlationId ?? null,
-    filter.from ?? null,
-    filter.to ?? null,
-    filter.after?.callId ?? null,
-    filter.after?.index ?? null,
-    filter.limit,
-    filter.enforced ?? null,
-  ]);
 
 /** Whole calls of a tenant before a position, newest first. */
 export interface CallPageAsk {

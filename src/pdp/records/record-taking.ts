@@ -1,7 +1,7 @@
 import { Problem } from "#contract/problem.ts";
 import type { Change } from "#events/change.ts";
 import { takeApproval } from "#pdp/requests/request-store.ts";
-import { entryOf, eventOf, theHouse } from "#pdp/requests/tell-request.ts";
+import { requestEntry, requestEvent, theHouse } from "#pdp/requests/tell-request.ts";
 import type { CallRows } from "./call-rows.ts";
 import { writeRows } from "./record-store.ts";
 
@@ -26,8 +26,8 @@ export const recordTaking = async (
     for (const { approvalId, decisionId, correlationId } of rows.takes) {
       const taken = await takeApproval(sql, approvalId, decisionId, parts.now());
       if (taken === undefined) throw new ApprovalTaken();
-      events.push(eventOf(taken, "used", correlationId));
-      entries.push(entryOf(taken, "used", theHouse(correlationId)));
+      events.push(requestEvent(taken, "used", correlationId));
+      entries.push(requestEntry(taken, "used", theHouse(correlationId)));
     }
     writeRows(sql, [rows], parts.now());
     return { result: undefined, events, entries };

@@ -1,5 +1,6 @@
 import type { Obligation } from "#contract/authzen.ts";
-import type { Inputs, Verdict } from "#pdp/decision-point.ts";
+import type { Inputs } from "#pdp/ask.ts";
+import type { Verdict } from "#pdp/decision-point.ts";
 import type { ActBinding } from "#pdp/requests/act-binding.ts";
 
 /** One item of a recorded call, as the row holds it. Wire names. */
@@ -48,10 +49,18 @@ export interface StoredCall {
   readonly correlation_id: string;
 }
 
+/** As the graph called them then. Only to be found and shown by: the audit log proves the ids. */
+export interface CallNames {
+  readonly subject_name: string | null;
+  readonly agent_name: string | null;
+}
+
 /** A decision read back. */
 export interface Recorded extends Omit<StoredCall, "part" | "agent" | "request_id"> {
   readonly decision_id: string;
   readonly agent?: string;
+  /** What they were called when it was decided. */
+  readonly names: { readonly subject?: string; readonly agent?: string };
   readonly item: StoredItem;
   /** The resource's id, unsealed. */
   readonly resourceId?: string;
@@ -82,5 +91,6 @@ export const isAct = ({ decision, action }: { readonly decision: boolean; readon
 export const mustBeDurable = (draft: CallDraft): boolean =>
   draft.items.some(({ verdict }) => isAct({ decision: verdict.decision, action: verdict.ask.action }));
 
-/** A permit among them rests on an approval for one use: it is taken in the same commit. */
-export const usesUpApproval = (draft: CallDraft): boolean => draft.items.some(({ verdict }) => verdict.approval?.singleUse === true);
+/** A permit among them rests on an approval for one use: it is taken in the same commit. What is only shown takes none. */
+export const usesUpApproval = (draft: CallDraft): boolean =>
+  draft.items.some(({ verdict, showing = false }) => !showing && verdict.approval?.singleUse === true);

@@ -1,4 +1,4 @@
-import type { Ask } from "#pdp/decision-point.ts";
+import type { Ask } from "#pdp/ask.ts";
 import { isViaAgent, standingOf, type Question } from "#pdp/question.ts";
 import type { RemoteDecisionPoint } from "./remote-config.ts";
 import type { SubjectProperties } from "./subject-properties.ts";
@@ -70,9 +70,9 @@ export const remoteItem = (
       type: ask.subject.type,
       id: ask.subject.id,
       properties: {
-        ...(acr === undefined ? {} : { acr }),
-        ...(authTime === undefined ? {} : { auth_time: authTime }),
-        ...(level === "none" ? {} : { groups, tenant, ...(delegation === undefined ? {} : { delegation }) }),
+        acr,
+        auth_time: authTime,
+        ...(level === "none" ? {} : { groups, tenant, delegation }),
         // Here too: some decision points look at no context.
         ...(ask.agents.length === 0 ? {} : { agent: ask.agents[0] }),
         ...properties(known),
@@ -89,7 +89,7 @@ export const remoteItem = (
       ...(Object.keys(ask.ui).length === 0 ? {} : { ui: ask.ui }),
       ...(ask.agents.length === 0 ? {} : { agent: { id: ask.agents[0], chain: [...ask.agents] } }),
       ...(ask.vouched.could ? { could: true } : {}),
-      ...(question.inputs.tool === undefined ? {} : { tool: question.inputs.tool }),
+      tool: question.inputs.tool,
       ...(level === "full" ? { facts: circumstances(question) } : {}),
     },
   };

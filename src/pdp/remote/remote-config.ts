@@ -1,12 +1,8 @@
 import { z } from "zod";
-
-const loopback = /^(?:localhost|127\.0\.0\.1|\[::1\])$/;
+import { isTlsOrLoopback } from "#contract/loopback.ts";
 
 /** https, or http on loopback: anything else would carry decisions past strangers. */
-export const isSafeAddress = (address: URL): boolean =>
-  (address.protocol === "https:" || (address.protocol === "http:" && loopback.test(address.hostname))) &&
-  address.username === "" &&
-  address.password === "";
+export const isSafeAddress = (address: URL): boolean => isTlsOrLoopback(address.href) && address.username === "" && address.password === "";
 
 const isIdentifier = (text: string): boolean => {
   const address = URL.canParse(text) ? new URL(text) : undefined;

@@ -178,12 +178,12 @@ test("only what is configured of the facts is sent, claims stay claims, and role
     >;
   };
   const none = await sent(first, { context: { claimed: { owner: true }, facts: { granted: true } } });
-  assert.deepEqual(none.subject["properties"], { roles: ["group:people-ops", "user"], tenants: 2 });
+  assert.deepEqual(none.subject["properties"], { roles: ["group:people-ops", "role:member", "role:operator", "user"], tenants: 2 });
   assert.deepEqual(none.resource["properties"], {});
   assert.deepEqual(none.context, { claimed: { owner: true } });
 
   const subject = await sent(await worldOver(t, { identifier: point.identifier, facts: "subject" }, {}, first));
-  assert.deepEqual(subject.subject["properties"], { groups: ["group:people-ops"], tenant: "tenant:acme" });
+  assert.deepEqual(subject.subject["properties"], { groups: ["group:people-ops", "role:member", "role:operator"], tenant: "tenant:acme" });
 
   const world = await worldOver(
     t,

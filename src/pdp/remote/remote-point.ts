@@ -3,13 +3,14 @@ import type { EvaluationReply } from "#contract/authzen.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
-import { createPointAsker } from "#pdp/ask-point/ask-point.ts";
-import { createBreaker } from "#pdp/ask-point/breaker.ts";
-import { readEvaluation, readEvaluations, type ReadAnswer } from "#pdp/ask-point/point-answers.ts";
+import { createPointAsker } from "#decide/ask-point.ts";
+import { createPointBreaker } from "#decide/point-breaker.ts";
+import { isLast, readEvaluation, readEvaluations, type ReadAnswer } from "#decide/point-answers.ts";
 import { ConfigurationRefused } from "#pdp/configuration-file.ts";
-import type { Ask, Decided, DecisionPoint, Verdict } from "#pdp/decision-point.ts";
-import type { FactSource } from "#pdp/fact-source.ts";
-import { informAsks } from "#pdp/gather.ts";
+import type { Ask } from "#pdp/ask.ts";
+import type { DecidedBatch, DecisionPoint, Verdict } from "#pdp/decision-point.ts";
+import type { FactSource } from "#pdp/facts/fact-source.ts";
+import { informAsks } from "#pdp/facts/gather.ts";
 import { createPlacing } from "#pdp/placing.ts";
 import type { Question } from "#pdp/question.ts";
 import type { DecisionFacts } from "#pdp/records/decision-facts.ts";
@@ -86,7 +87,11 @@ export const createRemote = async (parts: RemoteParts): Promise<DecisionPoint> =
   const properties = compileSubjectProperties(remote.subject_properties, parts.configFile);
   const credential = createCredential(remote, parts.secrets, parts.now);
   const discovery = createDiscovery({ identifier: remote.identifier, timeoutMs: remote.timeout_ms });
-  const askPoint = createPointAsker({ pdp: (request) => fetch(request), timeoutMs: remote.timeout_ms, breaker: createBreaker(parts.now) });
+  const askPoint = createPointAsker({
+    pdp: (request) => fetch(request),
+    timeoutMs: remote.timeout_ms,
+    breaker: createPointBreaker(parts.now),
+  });
   const place = createPlacing({ decisions: parts.decisions, vocabulary: parts.vocabulary, foreignPair, now: parts.now });
   const policyVersion = `remote:${remote.identifier}`;
 
@@ -139,7 +144,7 @@ export const createRemote = async (parts: RemoteParts): Promise<DecisionPoint> =
     }
   };
 
-  const evaluateMany: DecisionPoint["evaluateMany"] = async (asks, semantic): Promise<Decided> => {
+  const evaluateMany: DecisionPoint["evaluateMany"] = async (asks, semantic): Promise<DecidedBatch> => {
     const started = performance.now();
     const { graphVersion, items } = await informAsks(asks, parts);
     metrics.observe("pdp_facts_seconds", {}, (performance.now() - started) / 1000);
@@ -162,13 +167,12 @@ export const createRemote = async (parts: RemoteParts): Promise<DecisionPoint> =
     const chunks = chunksOf(open, remote.max_batch);
     if (semantic === "execute_all") await Promise.all(chunks.map(fill));
     else {
-      const end = semantic === "permit_on_first_permit";
       for (const chunk of chunks) {
         // A denial of the house's own before this chunk may have ended it.
-        if (verdicts.slice(0, chunk[0]?.index).some((verdict) => verdict.decision === end)) break;
+        if (verdicts.slice(0, chunk[0]?.index).some((verdict) => isLast(semantic, verdict))) break;
         await fill(chunk);
       }
-      const last = verdicts.findIndex((verdict) => verdict !== undefined && verdict.decision === end);
+      const last = verdicts.findIndex((verdict) => verdict !== undefined && isLast(semantic, verdict));
       if (last !== -1) verdicts.length = last + 1;
     }
     return { policyVersion, graphVersion, verdicts };

@@ -1,9 +1,10 @@
 import { reasons, type EvaluationReply, type Obligation, type Reason } from "#contract/authzen.ts";
 import { Problem } from "#contract/problem.ts";
 import { isWellFormed } from "#pdp/bundle/obligation-kinds.ts";
-import type { Ask, Verdict } from "#pdp/decision-point.ts";
+import type { Ask } from "#pdp/ask.ts";
+import type { Verdict } from "#pdp/decision-point.ts";
 import { areSupported, dataScopeOf, joinObligations } from "#pdp/obligations.ts";
-import { healthTool } from "#pdp/pairs.ts";
+import { healthTool } from "#decide/pairs.ts";
 import { isViaAgent, type Question } from "#pdp/question.ts";
 import { lackingOf } from "#pdp/ruling.ts";
 
@@ -15,7 +16,7 @@ type Outcome = { readonly decision: boolean; readonly reason?: Reason; readonly 
 export const verdictOf = (ask: Ask, tenant: string, question: Question, outcome: Outcome): Verdict => ({
   ask,
   decision: outcome.decision,
-  ...(outcome.reason === undefined ? {} : { reason: outcome.reason }),
+  reason: outcome.reason,
   obligations: outcome.obligations ?? [],
   policies: [],
   errors: [],

@@ -3,10 +3,11 @@ import { canonicalJson } from "#contract/canonical-json.ts";
 import type { AccessRequestDraft, AccessRequestReply, AccessRequestTask } from "#contract/access-requests.ts";
 import type { Facts } from "#contract/facts.ts";
 import { Problem } from "#contract/problem.ts";
+import { tookPart } from "#authn/agent-rule.ts";
 import { requireScope, type Caller } from "#authn/caller.ts";
 import type { Change, Changed } from "#events/change.ts";
 import type { Database } from "#store/database.ts";
-import type { FactSource } from "#pdp/fact-source.ts";
+import type { FactSource } from "#pdp/facts/fact-source.ts";
 import { isService, type Viewers } from "#pdp/explain/viewer.ts";
 import type { Recorded } from "#pdp/records/record.ts";
 import type { Approvers } from "./approvers.ts";
@@ -17,11 +18,11 @@ import { newRequestOf } from "./new-request.ts";
 import { createRequireDenial, type DenialParts } from "./require-denial.ts";
 import * as store from "./request-store.ts";
 import type { RequestRow } from "./request-store.ts";
-import { replyOf, statusOf, taskOf, taskProblem, type Rights } from "./task.ts";
-import { entryOf, eventOf, theHouse, type RequestAct, type RequestActor } from "./tell-request.ts";
+import { replyOf, requestStatus, taskOf, taskProblem, type Rights } from "./task.ts";
+import { requestEntry, requestEvent, theHouse, type RequestAct, type RequestActor } from "./tell-request.ts";
 
 /** One call of somebody about requests. */
-export interface Visit {
+export interface RequestVisit {
   readonly caller: Caller;
   readonly correlationId: string;
 }
@@ -40,19 +41,20 @@ export interface AccessRequestsParts extends DenialParts {
 
 const MOST_OPEN = 50;
 
-const actorOf = ({ caller, correlationId }: Visit): RequestActor => ({
+const inPerson = ({ agent }: Caller): boolean => agent === undefined;
+
+const actorOf = ({ caller, correlationId }: RequestVisit): RequestActor => ({
   subject: caller.sub,
-  kind: caller.agent !== undefined || caller.sub.startsWith("agent:") ? "agent" : isService(caller) ? "service" : "person",
-  ...(caller.agent === undefined ? {} : { agent: caller.agent }),
-  ...(caller.clientId === undefined ? {} : { clientId: caller.clientId }),
-  ...(caller.acr === undefined ? {} : { acr: caller.acr }),
+  kind: isService(caller) ? "service" : "person",
+  clientId: caller.clientId,
+  acr: caller.acr,
   correlationId,
 });
 
 const told = <T>(result: T, row: RequestRow, act: RequestAct, by: RequestActor): Changed<T> => ({
   result,
-  events: [eventOf(row, act, by.correlationId)],
-  entries: [entryOf(row, act, by)],
+  events: [requestEvent(row, act, by.correlationId)],
+  entries: [requestEntry(row, act, by)],
 });
 
 /** Requests that a denial be lifted, from the asking to the answer. */
@@ -62,7 +64,7 @@ export const createAccessRequests = (parts: AccessRequestsParts) => {
 
   /** As they are, told or not: a pending one whose delegation has ended can come to nothing. */
   const asTheyAre = async (rows: readonly RequestRow[]): Promise<readonly RequestRow[]> => {
-    const open = rows.filter((row) => statusOf(row, now()) === "pending");
+    const open = rows.filter((row) => requestStatus(row, now()) === "pending");
     const ended = new Set((await findEnded(parts.facts, open)).map(({ id }) => id));
     return rows.map((row) => (ended.has(row.id) ? { ...row, void_reason: "revoked" } : row));
   };
@@ -75,27 +77,24 @@ export const createAccessRequests = (parts: AccessRequestsParts) => {
     const recorded = (await records.find([row.evaluation_id])).get(row.evaluation_id);
     return recorded === undefined ? undefined : parts.presentFacts(recorded);
   };
-  const isOwn = ({ sub, tenant, agent }: Caller, row: RequestRow): boolean =>
-    tenant === row.tenant && (sub === row.requester || (sub === row.subject && (agent === undefined || row.agents.includes(agent))));
+  /** Who asked it, or it was asked for: in person, or as the agent that was denied. */
+  const isOwn = (caller: Caller, row: RequestRow): boolean =>
+    caller.tenant === row.tenant && (caller.sub === row.requester || caller.sub === row.subject) && tookPart(caller, row);
 
   const rightsOf = async (caller: Caller, row: RequestRow): Promise<Rights & { readonly name?: string }> => {
     const approver = await approvers.mayAnswer(caller, row, () => factsOf(row));
     return {
-      cancel: caller.sub === row.requester && isOwn(caller, row),
+      cancel: inPerson(caller) && caller.sub === row.requester && isOwn(caller, row),
+      words: inPerson(caller),
       answer: approver !== undefined,
-      ...(approver?.name === undefined ? {} : { name: approver.name }),
+      name: approver?.name,
     };
   };
 
-  /** Who asked it, or it was asked for: in person, or as the agent that was denied. */
-  const isAsker = (caller: Caller, row: RequestRow): boolean =>
-    caller.tenant === row.tenant &&
-    (caller.sub === row.requester || caller.sub === row.subject) &&
-    (caller.agent === undefined || row.agents.includes(caller.agent));
-
   /** The row with the caller's rights to it. To anybody else it does not exist: the same answer, after the same work. */
-  const requireVisible = async ({ caller, correlationId }: Visit, id: string) => {
-    const row = await readAsItIs(id);
+  const requireVisible = async ({ caller, correlationId }: RequestVisit, id: string) => {
+    const found = await readAsItIs(id);
+    const row = found !== undefined && tookPart(caller, found) ? found : undefined;
     const pep = parts.pepOf(caller);
     const rights = row === undefined ? undefined : await rightsOf(caller, row);
     const isParty = row !== undefined && (isOwn(caller, row) || rights?.answer === true || caller.sub === row.answered_by);
@@ -107,7 +106,7 @@ export const createAccessRequests = (parts: AccessRequestsParts) => {
     return { row, rights: { ...rights, names } };
   };
 
-  const create = async (visit: Visit, draft: AccessRequestDraft, key: string): Promise<AccessRequestReply> => {
+  const create = async (visit: RequestVisit, draft: AccessRequestDraft, key: string): Promise<AccessRequestReply> => {
     const { caller } = visit;
     if (isService(caller)) requireScope(caller, ["authzen.requests"]);
     const bodyDigest = createHash("sha256")
@@ -117,7 +116,7 @@ export const createAccessRequests = (parts: AccessRequestsParts) => {
       const held = await store.readKeyedRequest(database, tenant, caller.sub, key);
       if (held === undefined) return undefined;
       if (held.body_digest !== bodyDigest) throw taskProblem("duplicate_request", "The key was used for another request.");
-      return replyOf(held, { cancel: true, answer: false }, now());
+      return replyOf(held, { cancel: true, answer: false, words: true }, now());
     };
     const before = caller.tenant === "*" ? undefined : await repeated(caller.tenant);
     if (before !== undefined) return before;
@@ -158,7 +157,7 @@ export const createAccessRequests = (parts: AccessRequestsParts) => {
       const acts = [...ended, ...begun];
       return { result: inserted, events: acts.flatMap(({ events = [] }) => events), entries: acts.flatMap(({ entries = [] }) => entries) };
     });
-    if (made !== undefined) return replyOf(made, { cancel: true, answer: false }, at);
+    if (made !== undefined) return replyOf(made, { cancel: true, answer: false, words: true }, at);
     const same = await repeated(row.tenant);
     if (same !== undefined) return same;
     const open = await store.findOpenRequest(database, row);
@@ -169,7 +168,7 @@ export const createAccessRequests = (parts: AccessRequestsParts) => {
   const refuseState = async (id: string): Promise<never> => {
     const row = await readAsItIs(id);
     if (row === undefined) throw taskProblem("unknown_task");
-    const status = statusOf(row, now());
+    const status = requestStatus(row, now());
     throw status === "expired"
       ? taskProblem("task_expired")
       : taskProblem("invalid_task_state", `It is ${status}.`, { request_status: status });
@@ -178,17 +177,17 @@ export const createAccessRequests = (parts: AccessRequestsParts) => {
   return {
     create,
 
-    read: async (visit: Visit, id: string): Promise<AccessRequestReply> => {
+    read: async (visit: RequestVisit, id: string): Promise<AccessRequestReply> => {
       const { caller } = visit;
       const { row, rights } = await requireVisible(visit, id);
-      const { call } = rights.answer || isAsker(caller, row) ? await parts.calls.read(row) : {};
+      const { call } = rights.answer || isOwn(caller, row) ? await parts.calls.read(row) : {};
       return replyOf(row, rights, now(), call);
     },
 
-    cancel: async (visit: Visit, id: string): Promise<AccessRequestReply> => {
+    cancel: async (visit: RequestVisit, id: string): Promise<AccessRequestReply> => {
       const { row: asked, rights } = await requireVisible(visit, id);
       if (!rights.cancel) throw new Problem("access_denied", { detail: "Only who asked takes it back." });
-      if (statusOf(asked, now()) !== "pending") return refuseState(id);
+      if (requestStatus(asked, now()) !== "pending") return refuseState(id);
       const row = await change(async (sql) => {
         const cancelled = await store.cancelRequest(sql, id, now());
         return cancelled === undefined ? { result: undefined } : told(cancelled, cancelled, "cancelled", actorOf(visit));
@@ -196,11 +195,15 @@ export const createAccessRequests = (parts: AccessRequestsParts) => {
       return row === undefined ? refuseState(id) : replyOf(row, rights, now());
     },
 
-    answer: async (visit: Visit, id: string, given: { readonly outcome: "approve" | "deny"; readonly comment?: string | undefined }) => {
+    answer: async (
+      visit: RequestVisit,
+      id: string,
+      given: { readonly outcome: "approve" | "deny"; readonly comment?: string | undefined },
+    ) => {
       const { row: asked, rights } = await requireVisible(visit, id);
       if (!rights.answer)
         throw new Problem("access_denied", { detail: "One of its approvers answers, in person, and nobody a request of their own." });
-      if (statusOf(asked, now()) !== "pending") return refuseState(id);
+      if (requestStatus(asked, now()) !== "pending") return refuseState(id);
       if (asked.policy_version !== parts.engines.current().version)
         throw taskProblem("invalid_task_state", "Other policies decide since it was asked: an approval would hold for nothing.");
       if (given.outcome === "approve" && !(await parts.calls.read(asked)).proven)
@@ -215,7 +218,7 @@ export const createAccessRequests = (parts: AccessRequestsParts) => {
     },
 
     list: async (
-      { caller }: Visit,
+      { caller }: RequestVisit,
       query: {
         readonly as: "requester" | "approver";
         readonly status?: AccessRequestTask["status"] | undefined;
@@ -225,9 +228,12 @@ export const createAccessRequests = (parts: AccessRequestsParts) => {
     ): Promise<{ readonly tasks: readonly AccessRequestTask[]; readonly next?: string }> => {
       const at = now();
       const names = query.as === "approver" ? await approvers.namesOf(caller) : [];
+      // What others ask for is answered in person.
+      if (query.as === "approver" && !inPerson(caller)) return { tasks: [] };
       const found = await store.listRequests(database, {
         tenant: caller.tenant,
         caller: caller.sub,
+        agent: caller.agent,
         ...(query.as === "approver" ? { answering: names } : {}),
         before: query.before,
         status: query.status,
@@ -237,9 +243,10 @@ export const createAccessRequests = (parts: AccessRequestsParts) => {
       const page = await asTheyAre(found.slice(0, query.limit));
       const last = page.at(-1);
       const tasks = page.flatMap((row) => {
-        if (query.status !== undefined && statusOf(row, at) !== query.status) return [];
+        if (query.status !== undefined && requestStatus(row, at) !== query.status) return [];
         const answer = query.as === "approver" && row.approvers.some((id) => names.includes(id));
-        return [taskOf(row, { cancel: caller.sub === row.requester, answer, names: caller.sub === row.answered_by }, at)];
+        const words = inPerson(caller);
+        return [taskOf(row, { cancel: words && caller.sub === row.requester, answer, names: caller.sub === row.answered_by, words }, at)];
       });
       return { tasks, ...(found.length > page.length && last !== undefined ? { next: last.id } : {}) };
     },

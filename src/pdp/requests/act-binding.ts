@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import { canonicalJson } from "#contract/canonical-json.ts";
 import { MAX_SHOWN_BYTES, type ShownCall } from "#contract/access-requests.ts";
 import { maskValues } from "#contract/masked-values.ts";
-import type { Ask } from "#pdp/decision-point.ts";
+import type { Ask } from "#pdp/ask.ts";
 import type { Engine } from "#pdp/engine.ts";
 import type { Question } from "#pdp/question.ts";
 

@@ -1,12 +1,12 @@
 import type { Change } from "#events/change.ts";
 import type { Sql } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
-import type { Ask } from "#pdp/decision-point.ts";
+import type { Ask } from "#pdp/ask.ts";
 import type { Question } from "#pdp/question.ts";
 import type { Recorded, StoredItem } from "#pdp/records/record.ts";
 import type { ActBinder, ActBinding } from "./act-binding.ts";
 import { findLiveApprovals, isLiveApproval, voidApproval, type RequestRow } from "./request-store.ts";
-import { entryOf, eventOf, theHouse } from "./tell-request.ts";
+import { requestEntry, requestEvent, theHouse } from "./tell-request.ts";
 
 export interface Approval {
   readonly id: string;
@@ -63,7 +63,11 @@ export const createApprovals = ({ sql, change, acts, log, now }: ApprovalsParts)
       const voided = await voidApproval(inside, row.id, now(), reason);
       if (voided === undefined) return { result: undefined };
       const by = theHouse(`void-${row.id}`);
-      return { result: undefined, events: [eventOf(voided, "voided", by.correlationId)], entries: [entryOf(voided, "voided", by)] };
+      return {
+        result: undefined,
+        events: [requestEvent(voided, "voided", by.correlationId)],
+        entries: [requestEntry(voided, "voided", by)],
+      };
     }).catch((cause: unknown) => log.warn("pdp_approval_not_voided", { request: row.id, cause }));
 
   return {

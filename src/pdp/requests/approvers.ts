@@ -1,11 +1,12 @@
 import type { FactAsk, Facts } from "#contract/facts.ts";
+import { isRoleId } from "#contract/ids.ts";
 import type { Caller } from "#authn/caller.ts";
-import type { FactSource } from "#pdp/fact-source.ts";
+import type { FactSource } from "#pdp/facts/fact-source.ts";
 import type { CandidateSource } from "#pdp/search/candidate-source.ts";
 import type { RequestRow } from "./request-store.ts";
 
 /** Who may answer, as the template says: ids of the graph, and the persons that they come to. */
-export interface Named {
+export interface NamedApprovers {
   readonly approvers: readonly string[];
   /** Nobody of them asked or is asked about; none: nobody can answer. */
   readonly persons: readonly string[];
@@ -18,7 +19,7 @@ type Asked = Party & Pick<RequestRow, "approver_rule" | "action">;
 
 export interface Approvers {
   /** By the facts of the denied question as they are now. */
-  name(rule: string, facts: Facts, party: Party): Promise<Named>;
+  name(rule: string, facts: Facts, party: Party): Promise<NamedApprovers>;
   /** Ids in whose name the caller may answer: its own and those of its groups; none when it may answer nothing at all. */
   namesOf(caller: Caller): Promise<readonly string[]>;
   /** By the graph of this moment. `factsOf` are those of the denied question. */
@@ -29,7 +30,7 @@ const CHUNK = 500;
 /** A group whose members are not found among so many identities of a tenant is taken as one without any. */
 const MOST_IDENTITIES = 50_000;
 
-const groupOf = (rule: string): string | undefined => (rule.startsWith("group:") ? rule : undefined);
+const groupOf = (rule: string): string | undefined => (rule.startsWith("group:") || isRoleId(rule) ? rule : undefined);
 
 const idsOf = (rule: string, facts: Facts): readonly string[] => {
   const group = groupOf(rule);
@@ -77,7 +78,7 @@ export const createApprovers = (parts: { readonly facts: FactSource; readonly ca
         action: "view",
         tenant_id: party.tenant,
         limit: CHUNK,
-        ...(after === undefined ? {} : { after }),
+        after,
       });
       note(await whoIs(ids, party.tenant));
       after = ids.at(-1);

@@ -28,7 +28,7 @@ const claims = z.object({ jti: z.string(), binding: z.string(), call: z.string()
 /** A call at rest and on its way. `associated` ties it to its request or its denial. */
 export const sealCall = (sealer: Sealer, call: ShownCall, associated: string): Uint8Array => sealer.seal(textOfCall(call), associated);
 /** `undefined`: altered, moved, or sealed under a secret that is not here. */
-export const openCall = (sealer: Sealer, sealed: Uint8Array, associated: string): ShownCall | undefined => {
+export const openShownCall = (sealer: Sealer, sealed: Uint8Array, associated: string): ShownCall | undefined => {
   const text = sealer.open(sealed, associated);
   return text === undefined ? undefined : shownCall.parse(JSON.parse(text));
 };
@@ -53,8 +53,8 @@ export const createBindingTokens = (secrets: HouseSecrets): BindingTokens => {
         try {
           const { payload } = await jwtVerify(token, key, { algorithms: ["HS256"], typ: TYPE, currentDate: now, requiredClaims: ["exp"] });
           const { jti, binding, exp, call: sealed } = claims.parse(payload);
-          const call = sealed === undefined ? undefined : openCall(sealer, Buffer.from(sealed, "base64url"), jti);
-          return { evaluationId: jti, binding, ...(call === undefined ? {} : { call }), expiresAt: new Date(exp * 1000) };
+          const call = sealed === undefined ? undefined : openShownCall(sealer, Buffer.from(sealed, "base64url"), jti);
+          return { evaluationId: jti, binding, call, expiresAt: new Date(exp * 1000) };
         } catch {
           // The next key, if there is one.
         }

@@ -1,5 +1,5 @@
 import type { FactAsk, Facts } from "#contract/facts.ts";
-import type { FactSource } from "#pdp/fact-source.ts";
+import type { FactSource } from "#pdp/facts/fact-source.ts";
 import type { RequestRow } from "./request-store.ts";
 
 /** Asks for the very delegation, whatever others there are. */
@@ -9,7 +9,7 @@ const delegationAsk = (row: RequestRow): FactAsk => ({
   action: row.action,
   resource: { type: row.resource_type, external_id: row.resource_id ?? "*" },
   tenant_id: row.tenant,
-  ...(row.delegation_id === null ? {} : { delegation_id: row.delegation_id }),
+  delegation_id: row.delegation_id ?? undefined,
 });
 
 /** A paused one may go on; one that is revoked or over, or not there, never does. */

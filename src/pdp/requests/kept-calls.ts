@@ -2,7 +2,7 @@ import type { ShownCall } from "#contract/access-requests.ts";
 import type { Sealer } from "#authn/seal.ts";
 import type { Database } from "#store/database.ts";
 import type { ActBinder } from "./act-binding.ts";
-import { openCall, sealCall } from "./binding-token.ts";
+import { openShownCall, sealCall } from "./binding-token.ts";
 import { readSealedCall, type RequestRow } from "./request-store.ts";
 
 /** What was asked for, as it is kept with its request. */
@@ -28,7 +28,7 @@ export const createKeptCalls = ({ database, sealer, acts }: KeptCallsParts) => (
     call === undefined ? undefined : sealCall(sealer, call, requestId),
   read: async (row: RequestRow): Promise<KeptCall> => {
     const sealed = await readSealedCall(database, row.id);
-    const call = sealed === undefined ? undefined : openCall(sealer, sealed, row.id);
+    const call = sealed === undefined ? undefined : openShownCall(sealer, sealed, row.id);
     if (sealed !== undefined && call === undefined) return { proven: false };
     const { act_digest: act, definition, policy_version: policyVersion } = row;
     const proven = acts.wholeOf({ act, definition, policyVersion, call }) === row.binding_digest;

@@ -1,8 +1,8 @@
 import type { AccessRequestDraft } from "#contract/access-requests.ts";
 import type { Facts } from "#contract/facts.ts";
-import type { Template } from "#pdp/bundle/named-files.ts";
+import type { RequestTemplate } from "#pdp/bundle/named-files.ts";
 import type { Recorded, StoredItem } from "#pdp/records/record.ts";
-import type { Named } from "./approvers.ts";
+import type { NamedApprovers } from "./approvers.ts";
 import type { NewRequest } from "./request-store.ts";
 
 /** A request as it begins: pending, or failed where nobody is named who could answer it. */
@@ -11,9 +11,9 @@ export const newRequestOf = (from: {
   readonly recorded: Recorded;
   /** What the denial lets be asked for. */
   readonly asked: NonNullable<StoredItem["request"]>;
-  readonly template: Template;
+  readonly template: RequestTemplate;
   readonly facts: Facts | undefined;
-  readonly named: Named;
+  readonly named: NamedApprovers;
   readonly requester: string;
   readonly draft: Pick<AccessRequestDraft, "justification">;
   readonly key: string;

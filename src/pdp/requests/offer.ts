@@ -1,5 +1,5 @@
 import type { AccessRequestOffer } from "#contract/access-requests.ts";
-import type { Template } from "#pdp/bundle/named-files.ts";
+import type { RequestTemplate } from "#pdp/bundle/named-files.ts";
 import type { Verdict } from "#pdp/decision-point.ts";
 import { actOf } from "#pdp/explain/sentence.ts";
 import type { BindingTokens } from "./binding-token.ts";
@@ -25,7 +25,7 @@ const whoAnswers = (approvers: string): string => {
 /** Words for people; a secret is not named in them. */
 export const displayOf = (
   item: { readonly action: string; readonly type: string; readonly id?: string },
-  template: Pick<Template, "approvers" | "valid_minutes" | "single_use">,
+  template: Pick<RequestTemplate, "approvers" | "valid_minutes" | "single_use">,
 ): AccessRequestOffer["display"] => {
   const title = actOf(item);
   const lasts = template.single_use ? `once, within ${template.valid_minutes} minutes` : `for ${template.valid_minutes} minutes`;
@@ -51,7 +51,7 @@ export const createMakeOffer =
         binding_token: await tokens.sign({
           evaluationId: decisionId,
           binding: request.binding.whole,
-          ...(request.call === undefined ? {} : { call: request.call }),
+          call: request.call,
           expiresAt,
         }),
         display: displayOf({ action: ask.action, type, id }, request.template),

@@ -1,5 +1,5 @@
 import { statement, type Sql } from "#store/database.ts";
-import { columns, type RequestRow } from "./request-store.ts";
+import { requestColumns, type RequestRow } from "./request-store.ts";
 
 /** What time and other policies end, whether or not it is written down yet. */
 
@@ -25,7 +25,7 @@ const endOwn = statement<RequestRow>(
   `update pdp.request set status = case when void_reason is null and policy_version = $3 then 'expired' else 'failed' end,
      failure = case when void_reason is null and policy_version = $3 then null else 'policies_changed' end
    where tenant = $1 and requester = $2 and status = 'pending'
-     and (expires_at <= $4 or void_reason is not null or policy_version <> $3) returning ${columns}`,
+     and (expires_at <= $4 or void_reason is not null or policy_version <> $3) returning ${requestColumns}`,
 );
 
 /** Ends what is due of somebody who asks anew: it neither counts as open any more nor stands in the way. */
@@ -36,12 +36,12 @@ const some = (which: string) => `(select id from pdp.request where ${which} orde
 const ofOthers = "(void_reason is not null or policy_version <> (select active from pdp.pointer where id = 1))";
 const expire = statement<RequestRow>(
   "pdp.request.expire",
-  `update pdp.request set status = 'expired' where id in ${some("status = 'pending' and expires_at <= $1 and void_reason is null")} returning ${columns}`,
+  `update pdp.request set status = 'expired' where id in ${some("status = 'pending' and expires_at <= $1 and void_reason is null")} returning ${requestColumns}`,
 );
 const failOfOthers = statement<RequestRow>(
   "pdp.request.fail_of_others",
   `update pdp.request set status = 'failed', failure = 'policies_changed'
-   where id in ${some(`status = 'pending' and ${ofOthers}`)} returning ${columns}`,
+   where id in ${some(`status = 'pending' and ${ofOthers}`)} returning ${requestColumns}`,
 );
 const voidOfOthers = statement<RequestRow>(
   "pdp.request.void_of_others",
@@ -49,7 +49,7 @@ const voidOfOthers = statement<RequestRow>(
    where id in ${some(
      `status = 'approved' and used_by is null and voided_at is null and approved_until > $1
       and ${ofOthers}`,
-   )} returning ${columns}`,
+   )} returning ${requestColumns}`,
 );
 
 /** Ends what has run out, and what was bound to policies that no longer decide. A part at a time. */

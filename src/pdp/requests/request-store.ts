@@ -49,7 +49,7 @@ export interface RequestRow {
 }
 
 /** Of a `RequestRow`. */
-export const columns = `id, tenant, subject, subject_name, agents, agent_name, requester, action, resource_type, resource_id, resource_ref,
+export const requestColumns = `id, tenant, subject, subject_name, agents, agent_name, requester, action, resource_type, resource_id, resource_ref,
   evaluation_id, policy_version, act_digest, binding_digest, definition, delegation_id, template, approver_rule, approvers, told,
   justification, status, failure, created_at, expires_at, valid_minutes, single_use, answered_at, answered_by, answered_name, comment,
   approval_id, approved_until, used_by, voided_at, void_reason, idem_key, body_digest`;
@@ -65,13 +65,13 @@ const insert = statement<RequestRow>(
      evaluation_id, policy_version, act_digest, binding_digest, definition, delegation_id, template, approver_rule, approvers, told,
      justification, status, failure, created_at, expires_at, valid_minutes, single_use, idem_key, body_digest, call)
    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27,
-     $28, $29, $30, $31) on conflict do nothing returning ${columns}`,
+     $28, $29, $30, $31) on conflict do nothing returning ${requestColumns}`,
 );
-const read = statement<RequestRow>("pdp.request.read", `select ${columns} from pdp.request where id = $1`);
+const read = statement<RequestRow>("pdp.request.read", `select ${requestColumns} from pdp.request where id = $1`);
 const readCall = statement<{ readonly call: Uint8Array | null }>("pdp.request.call", "select call from pdp.request where id = $1");
 const readKeyed = statement<RequestRow>(
   "pdp.request.keyed",
-  `select ${columns} from pdp.request where tenant = $1 and requester = $2 and idem_key = $3`,
+  `select ${requestColumns} from pdp.request where tenant = $1 and requester = $2 and idem_key = $3`,
 );
 const readOpen = statement<{ readonly id: string }>(
   "pdp.request.open",
@@ -86,12 +86,13 @@ const effective = `case when status = 'pending' and void_reason is not null then
   when status = 'pending' and expires_at <= $6 then 'expired' else status end`;
 const listOwn = statement<RequestRow>(
   "pdp.request.own",
-  `select ${columns} from pdp.request where tenant = $1 and (requester = $2 or subject = $2)
+  `select ${requestColumns} from pdp.request where tenant = $1 and (requester = $2 or subject = $2)
+     and ($7::text is null or subject = $2 and $7 = any(agents))
      and ($3::text is null or id < $3) and ($4::text is null or ${effective} = $4) order by id desc limit $5`,
 );
 const listToAnswer = statement<RequestRow>(
   "pdp.request.to_answer",
-  `select ${columns} from pdp.request where tenant = $1 and requester <> $2 and subject <> $2 and (approvers && $7 or answered_by = $2)
+  `select ${requestColumns} from pdp.request where tenant = $1 and requester <> $2 and subject <> $2 and (approvers && $7 or answered_by = $2)
      and ($3::text is null or id < $3) and ($4::text is null or ${effective} = $4) order by id desc limit $5`,
 );
 const answerPending = statement<RequestRow>(
@@ -99,16 +100,16 @@ const answerPending = statement<RequestRow>(
   `update pdp.request set status = $2, answered_at = $3, answered_by = $4, answered_name = $5, comment = $6,
      approval_id = case when $2 = 'approved' then 'ap_' || substr(id, 4) end,
      approved_until = case when $2 = 'approved' then $3::timestamptz + make_interval(mins => valid_minutes) end
-   where id = $1 and status = 'pending' and void_reason is null and expires_at > $3 returning ${columns}`,
+   where id = $1 and status = 'pending' and void_reason is null and expires_at > $3 returning ${requestColumns}`,
 );
 const cancelPending = statement<RequestRow>(
   "pdp.request.cancel",
   `update pdp.request set status = 'cancelled'
-   where id = $1 and status = 'pending' and void_reason is null and expires_at > $2 returning ${columns}`,
+   where id = $1 and status = 'pending' and void_reason is null and expires_at > $2 returning ${requestColumns}`,
 );
 const failPending = statement<RequestRow>(
   "pdp.request.fail",
-  `update pdp.request set status = 'failed', failure = $2 where id = $1 and status = 'pending' returning ${columns}`,
+  `update pdp.request set status = 'failed', failure = $2 where id = $1 and status = 'pending' returning ${requestColumns}`,
 );
 
 /** `call`: what who answers is shown, sealed. */
@@ -164,6 +165,8 @@ export interface RequestList {
   readonly caller: string;
   /** Ids that may answer: the caller's and those of its groups; absent: the caller's own requests are listed. */
   readonly answering?: readonly string[];
+  /** Of the caller's own only those for this agent's acts. */
+  readonly agent?: string | undefined;
   readonly before?: string | undefined;
   readonly status?: AccessRequestStatus | undefined;
   readonly limit: number;
@@ -172,7 +175,9 @@ export interface RequestList {
 
 export const listRequests = (sql: Sql, list: RequestList): Promise<readonly RequestRow[]> => {
   const common = [list.tenant, list.caller, list.before ?? null, list.status ?? null, list.limit, list.now] as const;
-  return list.answering === undefined ? sql.run(listOwn, common) : sql.run(listToAnswer, [...common, list.answering]);
+  return list.answering === undefined
+    ? sql.run(listOwn, [...common, list.agent ?? null])
+    : sql.run(listToAnswer, [...common, list.answering]);
 };
 
 export interface Answer {
@@ -193,7 +198,7 @@ export const cancelRequest = async (sql: Sql, id: string, now: Date) => (await s
 
 const findLive = statement<RequestRow>(
   "pdp.request.live",
-  `select ${columns} from pdp.request
+  `select ${requestColumns} from pdp.request
    where tenant = $1 and subject = $2 and status = 'approved' and used_by is null and voided_at is null and void_reason is null
      and approved_until > $3 order by id`,
 );
@@ -201,17 +206,17 @@ const take = statement<RequestRow>(
   "pdp.request.take",
   `update pdp.request set used_by = $2
    where approval_id = $1 and single_use and used_by is null and voided_at is null and void_reason is null and approved_until > $3
-   returning ${columns}`,
+   returning ${requestColumns}`,
 );
 const voidOne = statement<RequestRow>(
   "pdp.request.void",
   `update pdp.request set voided_at = $2, void_reason = $3
-   where id = $1 and status = 'approved' and used_by is null and voided_at is null and approved_until > $2 returning ${columns}`,
+   where id = $1 and status = 'approved' and used_by is null and voided_at is null and approved_until > $2 returning ${requestColumns}`,
 );
 
 const openOfAgents = statement<RequestRow>(
   "pdp.request.open_of_agents",
-  `select ${columns} from pdp.request
+  `select ${requestColumns} from pdp.request
    where delegation_id is not null and id > $2
      and (status = 'approved' and used_by is null and voided_at is null and approved_until > $1
        or status = 'pending' and void_reason is null and expires_at > $1)

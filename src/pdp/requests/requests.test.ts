@@ -242,7 +242,7 @@ test("nobody answers a request of their own, nor one that is not theirs to answe
     agent: "agent:hr-assistant",
   });
   const response = await world.ask(answer(task.id), agent, { outcome: "approve" });
-  assert.equal(response.status, 404, "an agent is no second person");
+  assert.equal(response.status, 403, "an agent is no second person");
   assert.equal((await viewOf("cleo")).decision, false);
   const taken = await send("ada", `${REQUESTS}/${task.id}/cancel`);
   assert.deepEqual([taken.status, taken.body.code], [403, "access_denied"]);
@@ -507,9 +507,10 @@ test("an approval of an agent's act ends with its delegation, and holds for no o
   const { expires_at, binding_token } = denied.context.access_request;
   const draft = { subject, action, resource, denial: { evaluation_id: denied.context.evaluation_id, expires_at, binding_token } };
   const token = await world.identity.tokenFor({ sub: "person:ben", tenant: "tenant:acme", scopes: ["openid"], agent });
-  const made = await world.ask(REQUESTS, token, draft, { "idempotency-key": "agent" });
-  assert.equal(made.status, 202, "the agent asks for the person it acts for");
-  const { task } = (await made.json()) as AccessRequestReply;
+  assert.equal((await world.ask(REQUESTS, token, draft, { "idempotency-key": "agent" })).status, 403, "the person asks, not the agent");
+  const made = await send("ben", REQUESTS, draft, "agent");
+  assert.equal(made.status, 202, JSON.stringify(made.body));
+  const { task } = made.body;
   assert.equal(task.agent?.id, agent);
   assert.equal((await send("ben", answer(task.id), { outcome: "approve" })).status, 403, "its own person answers nothing");
   assert.equal((await send("ada", answer(task.id), { outcome: "approve" })).status, 200);

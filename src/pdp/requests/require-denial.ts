@@ -18,11 +18,11 @@ export interface DenialParts {
   readonly now: () => Date;
 }
 
-/** Whoever was denied asks for himself, his agent for both; a service for what it asked itself. */
+/** Whoever was denied asks for himself and for his agents; a service for what it asked itself. */
 const mayAsk = (caller: Caller, recorded: Recorded, pep: Pep): boolean => {
   if (caller.tenant !== "*" && caller.tenant !== recorded.tenant) return false;
   if (isService(caller)) return recorded.pep === caller.sub || pep.isHouse;
-  return caller.sub === recorded.subject && (caller.agent === undefined || caller.agent === recorded.agent);
+  return caller.sub === recorded.subject;
 };
 
 export interface Denial {
@@ -57,5 +57,5 @@ export const createRequireDenial =
       throw refuse("Subject, resource, action and denial must be those of one decision that was yours.");
     if (recorded.policy_version !== parts.engines.current().version)
       throw refuse("Other policies decide since then. Ask the question again.");
-    return { recorded, ...(bound.call === undefined ? {} : { call: bound.call }) };
+    return { recorded, call: bound.call };
   };

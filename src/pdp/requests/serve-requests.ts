@@ -5,17 +5,17 @@ import {
   getAccessRequest,
   listAccessRequests,
 } from "#contract/access-requests.ts";
+import { idempotencyKey } from "#contract/ids.ts";
 import { Problem } from "#contract/problem.ts";
 import { answer, type Router } from "#http/serve.ts";
 import type { Caller } from "#authn/caller.ts";
-import type { PageCursors } from "#pdp/endpoints/page-cursor.ts";
+import type { SealedCursors } from "#authn/sealed-cursors.ts";
+import type { ListPosition } from "#pdp/records/list-calls.ts";
 import type { AccessRequests } from "./access-requests.ts";
-
-const KEY = /^[A-Za-z0-9._:-]{1,128}$/;
 
 const requireKey = (request: Request): string => {
   const key = request.headers.get("idempotency-key");
-  if (key === null || !KEY.test(key))
+  if (key === null || !idempotencyKey.safeParse(key).success)
     throw new Problem("idempotency_key_required", { detail: "Send Idempotency-Key: 1 to 128 of A-Z a-z 0-9 . _ : -" });
   return key;
 };
@@ -23,7 +23,7 @@ const requireKey = (request: Request): string => {
 /** The endpoints of the access request profile, and those of the approver. */
 export const serveRequests = (
   router: Router<Caller>,
-  { requests, cursors }: { readonly requests: AccessRequests; readonly cursors: PageCursors },
+  { requests, cursors }: { readonly requests: AccessRequests; readonly cursors: SealedCursors<ListPosition> },
 ): void => {
   router.serve(createAccessRequest, async (call) => {
     const reply = await requests.create(call, call.body, requireKey(call.request));
@@ -31,7 +31,7 @@ export const serveRequests = (
   });
   router.serve(listAccessRequests, async (call) => {
     const { as, status, limit, cursor } = call.query;
-    const bound = JSON.stringify(["requests", call.caller.sub, call.caller.tenant, as, status]);
+    const bound = ["requests", call.caller.sub, call.caller.agent, call.caller.tenant, as, status];
     const before = cursor === undefined ? undefined : cursors.open(cursor, bound).callId;
     const { tasks, next } = await requests.list(call, { as, status, before, limit });
     return { requests: [...tasks], ...(next === undefined ? {} : { nextCursor: cursors.seal({ callId: next, index: 0 }, bound) }) };

@@ -1,11 +1,12 @@
+import { startLoop } from "#http/loop.ts";
 import type { Change } from "#events/change.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Sql } from "#store/database.ts";
-import type { FactSource } from "#pdp/fact-source.ts";
+import type { FactSource } from "#pdp/facts/fact-source.ts";
 import { findEnded } from "./ended-delegations.ts";
 import { endOutdated } from "./outdated-requests.ts";
 import { failRequest, listOpenOfAgents, voidApproval, type RequestRow } from "./request-store.ts";
-import { entryOf, eventOf, theHouse, type RequestAct } from "./tell-request.ts";
+import { requestEntry, requestEvent, theHouse, type RequestAct } from "./tell-request.ts";
 
 export interface RequestSweeper {
   /** Ends now what is due. Throws what the database throws. */
@@ -63,22 +64,11 @@ export const createRequestSweeper = (parts: {
       const acts = ended.flatMap(([act, rows]) => rows.map((row) => ({ act, row })));
       return {
         result: undefined,
-        events: acts.map(({ act, row }) => eventOf(row, act, by.correlationId)),
-        entries: acts.map(({ act, row }) => entryOf(row, act, by)),
+        events: acts.map(({ act, row }) => requestEvent(row, act, by.correlationId)),
+        entries: acts.map(({ act, row }) => requestEntry(row, act, by)),
       };
     });
   };
-  let running: Promise<void> | undefined;
-  const timer = setInterval(() => {
-    running ??= sweep()
-      .catch((cause: unknown) => parts.log.warn("pdp_requests_not_swept", { cause }))
-      .finally(() => (running = undefined));
-  }, EVERY_MS).unref();
-  return {
-    sweep,
-    [Symbol.asyncDispose]: async () => {
-      clearInterval(timer);
-      await running;
-    },
-  };
+  const loop = startLoop({ everyMs: EVERY_MS, work: sweep, failed: (cause) => parts.log.warn("pdp_requests_not_swept", { cause }) });
+  return { sweep, [Symbol.asyncDispose]: () => loop[Symbol.asyncDispose]() };
 };

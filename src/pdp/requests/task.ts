@@ -10,7 +10,7 @@ export const taskProblem = (
   members: NonNullable<ProblemOptions["members"]> = {},
 ): Problem =>
   new Problem(code, {
-    ...(detail === undefined ? {} : { detail }),
+    detail,
     type: `urn:openid:authzen:access-request:error:${code}`,
     members,
   });
@@ -19,12 +19,14 @@ export const taskProblem = (
 export interface Rights {
   readonly cancel: boolean;
   readonly answer: boolean;
+  /** Reads what people wrote to one another about it. */
+  readonly words: boolean;
   /** Sees who else may answer or did: an approver, and who may see all decisions. To others a person is `someone`, as in a remedy. */
   readonly names?: boolean;
 }
 
 /** The status that time and other policies have made of it, written or not. */
-export const statusOf = (row: RequestRow, now: Date): RequestRow["status"] => {
+export const requestStatus = (row: RequestRow, now: Date): RequestRow["status"] => {
   if (row.status !== "pending") return row.status;
   if (row.void_reason !== null) return "failed";
   return Date.parse(row.expires_at) <= now.getTime() ? "expired" : "pending";
@@ -32,14 +34,14 @@ export const statusOf = (row: RequestRow, now: Date): RequestRow["status"] => {
 
 const isPerson = (id: string): boolean => id.startsWith("person:") || id.startsWith("account:");
 
-const someone = (id: string, name: string | null) => ({ id, ...(name === null ? {} : { name }) });
+const someone = (id: string, name: string | null) => ({ id, name: name ?? undefined });
 
 export const taskOf = (row: RequestRow, rights: Rights, now: Date): AccessRequestTask => {
   const path = `/access/v1/requests/${row.id}`;
-  const status = statusOf(row, now);
+  const status = requestStatus(row, now);
   const failure = status === "failed" ? (row.failure ?? row.void_reason) : null;
   const isOpen = status === "pending";
-  const resource = { type: row.resource_type, ...(row.resource_id === null ? {} : { id: row.resource_id }) };
+  const resource = { type: row.resource_type, id: row.resource_id ?? undefined };
   const [agent] = row.agents;
   const isHidden = (id: string): boolean => rights.answer === false && rights.names !== true && isPerson(id);
   return {
@@ -58,15 +60,15 @@ export const taskOf = (row: RequestRow, rights: Rights, now: Date): AccessReques
     subject: someone(row.subject, row.subject_name),
     ...(agent === undefined ? {} : { agent: someone(agent, row.agent_name) }),
     action: { name: row.action },
-    resource: { ...resource, ...(row.resource_ref === null ? {} : { ref: row.resource_ref }) },
-    ...(row.justification === null ? {} : { justification: row.justification }),
+    resource: { ...resource, ref: row.resource_ref ?? undefined },
+    ...(row.justification === null || !rights.words ? {} : { justification: row.justification }),
     approvers: [...new Set(row.approvers.map((id) => (isHidden(id) ? "someone" : id)))],
-    ...(row.answered_at === null ? {} : { answered_at: row.answered_at }),
+    answered_at: row.answered_at ?? undefined,
     ...(row.answered_by === null
       ? {}
       : { answered_by: isHidden(row.answered_by) ? { id: "someone" } : someone(row.answered_by, row.answered_name) }),
-    ...(row.comment === null ? {} : { comment: row.comment }),
-    ...(failure === null ? {} : { failure }),
+    ...(row.comment === null || !rights.words ? {} : { comment: row.comment }),
+    failure: failure ?? undefined,
   };
 };
 
@@ -78,7 +80,7 @@ const stateOf = (row: RequestRow, until: string, now: Date) => {
 
 /** `call` only for who may see it. */
 export const replyOf = (row: RequestRow, rights: Rights, now: Date, call?: ShownCall): AccessRequestReply => {
-  const task = { ...taskOf(row, rights, now), ...(call === undefined ? {} : { call }) };
+  const task = { ...taskOf(row, rights, now), call };
   const { approval_id: id, answered_at: at, approved_until: until } = row;
   if (id === null || at === null || until === null) return { task };
   return {
@@ -91,7 +93,7 @@ export const replyOf = (row: RequestRow, rights: Rights, now: Date, call?: Shown
         approved_until: until,
         state: stateOf(row, until, now),
         single_use: row.single_use,
-        ...(row.void_reason === null ? {} : { reason: row.void_reason }),
+        reason: row.void_reason ?? undefined,
       },
     },
   };

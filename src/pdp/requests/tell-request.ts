@@ -1,5 +1,5 @@
 import type { EntryDraft } from "#events/audit/entry.ts";
-import type { EventDraft } from "#events/change.ts";
+import type { EventDraft } from "#events/event-draft.ts";
 import type { RequestRow } from "./request-store.ts";
 
 export type RequestAct = "created" | "approved" | "denied" | "cancelled" | "expired" | "failed" | "voided" | "used";
@@ -8,7 +8,6 @@ export type RequestAct = "created" | "approved" | "denied" | "cancelled" | "expi
 export interface RequestActor {
   readonly subject: string;
   readonly kind: EntryDraft["actor"]["kind"];
-  readonly agent?: string;
   readonly clientId?: string;
   readonly acr?: string;
   readonly correlationId: string;
@@ -32,27 +31,26 @@ const aboutOf = (row: RequestRow, act: RequestAct): Readonly<Record<string, unkn
   ...(act === "voided" ? { reason: row.void_reason } : {}),
 });
 
-export const entryOf = (row: RequestRow, act: RequestAct, by: RequestActor): EntryDraft => ({
+export const requestEntry = (row: RequestRow, act: RequestAct, by: RequestActor): EntryDraft => ({
   tenant: row.tenant,
   category: "task",
   outcome: act === "denied" ? "denied" : act === "failed" ? "error" : "ok",
   actor: {
     subject: by.subject,
     kind: by.kind,
-    ...(by.agent === undefined ? {} : { agent_id: by.agent }),
-    ...(by.clientId === undefined ? {} : { client_id: by.clientId }),
-    ...(by.acr === undefined ? {} : { acr: by.acr }),
+    client_id: by.clientId,
+    acr: by.acr,
   },
   via: { service: "pdp" },
   resource: { type: "access_request", id: row.id },
   decisionId: act === "used" && row.used_by !== null ? row.used_by : row.evaluation_id,
   correlationId: by.correlationId,
   // Whom it is about goes in as its reference.
-  data: { ...aboutOf(row, act), subject: row.subject, ...(row.agents[0] === undefined ? {} : { agent_id: row.agents[0] }) },
+  data: { ...aboutOf(row, act), subject: row.subject, agent_id: row.agents[0] },
 });
 
 /** For who asked, whom it is about, and those who may answer; it names none of them. */
-export const eventOf = (row: RequestRow, act: RequestAct, correlationId: string): EventDraft => ({
+export const requestEvent = (row: RequestRow, act: RequestAct, correlationId: string): EventDraft => ({
   type: `access_request.${act}`,
   tenant: row.tenant,
   stream: "workflow",

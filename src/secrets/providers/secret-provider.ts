@@ -1,10 +1,10 @@
 import type { Scheme } from "#secrets/uri-schemes.ts";
-import type { SecretUri } from "#secrets/secret-uri.ts";
+import type { SecretPrefix, SecretUri } from "#secrets/secret-uri.ts";
 import type { SecretData, SecretValue } from "#secrets/secret-value.ts";
 import type { SecretRef } from "#secrets/tenant-guard.ts";
 
-/** What a provider may be able to do; the operations of the API name these. */
-export type ProviderAbility = "read_plain" | "read_value" | "write";
+/** What a provider may be able to do; the operations of the API name these. `versions`: it keeps old ones. */
+export type ProviderAbility = "read_plain" | "read_value" | "write" | "remove" | "versions" | "list";
 
 /** One thing that is decided: the secret itself, or a map below it. Its id need not parse (a file may hold odd names). */
 export type SecretNode = Pick<SecretUri, "id" | "scheme" | "mount" | "segments" | "key">;
@@ -20,6 +20,7 @@ export interface ReadSecret {
   /** Every node the value shows; the caller compares them with what was decided. */
   readonly nodes: readonly SecretNode[];
   readonly version?: number;
+  readonly createdTime?: string;
 }
 
 export interface WrittenSecret {
@@ -27,13 +28,69 @@ export interface WrittenSecret {
   readonly created: boolean;
   readonly version?: number;
   readonly createdTime?: string;
+  /** The version before; absent where there was none, or none are kept. */
+  readonly oldVersion?: number;
 }
 
 export interface WriteExpectation {
-  /** 0 = the path must not exist. */
+  /** Version that must be the present one; 0 = nothing may be there. */
   readonly cas?: number;
+  /** The path must be there, else `secret_not_found`. */
+  readonly mustExist?: boolean;
+  /** What is addressed must not be there, else `target_exists`. */
+  readonly mustNotExist?: boolean;
   /** Ids that were decided: a write that would touch a node outside is `busy` and writes nothing. */
   readonly decided: ReadonlySet<string>;
+}
+
+export interface Removal {
+  /** Beyond restoring, where old versions are kept. */
+  readonly hard: boolean;
+  readonly decided: ReadonlySet<string>;
+  /** Removes only what is still as it was read; else `source_changed`. */
+  readonly onlyIf?: ReadSecret;
+}
+
+export interface RemovedSecret {
+  readonly result: "deleted" | "removed" | "key_removed" | "destroyed" | "unchanged";
+  readonly versions?: readonly SecretVersion[];
+}
+
+export interface SecretVersion {
+  readonly version: number;
+  readonly created_time: string;
+  /** When it was, or will be, deleted. */
+  readonly deletion_time: string | null;
+  readonly destroyed: boolean;
+  readonly state: "active" | "deleted" | "destroyed";
+  /** Still active, and will not be from then on. */
+  readonly expires_at?: string;
+}
+
+/** A secret with its versions, the newest first. */
+export interface SecretDetail {
+  readonly current_version: number;
+  readonly oldest_version: number;
+  readonly created_time: string;
+  readonly updated_time: string;
+  readonly max_versions: number;
+  readonly cas_required: boolean;
+  readonly delete_version_after: string;
+  readonly custom_metadata: Readonly<Record<string, string>>;
+  readonly versions: readonly SecretVersion[];
+}
+
+/** A secret that a listing found. */
+export interface ListedSecret {
+  readonly node: SecretNode;
+  /** Names of its keys; absent where finding them would mean reading the secret. */
+  readonly keys?: readonly string[];
+}
+
+export interface Listing {
+  readonly items: readonly ListedSecret[];
+  /** What kept it from being whole. */
+  readonly truncatedBy?: "calls" | "names" | "time";
 }
 
 /** A store of secrets behind the corridor: everything here was guarded, decided and recorded before. */
@@ -43,10 +100,21 @@ export interface SecretProvider {
   readonly can: ReadonlySet<ProviderAbility>;
   /** All nodes that reading, or this change, would touch: the secret itself first, then what lies below. */
   nodes(ref: SecretRef, change?: SecretChange): Promise<readonly SecretNode[]>;
-  /** Throws `secret_not_found`, `key_not_found`, `provider_unavailable`. */
+  /** Throws `secret_not_found`, `key_not_found`, `version_*`, `provider_unavailable`. */
   read(ref: SecretRef): Promise<ReadSecret>;
-  /** Throws `provider_readonly`, `value_shape`, `value_too_large`, `cas_mismatch`, `file_invalid`, `busy`, `not_supported`. */
+  /** Throws `provider_readonly`, `value_shape`, `value_too_large`, `cas_mismatch`, `file_invalid`, `busy`, `not_supported`, `outcome_unknown`. */
   write(ref: SecretRef, change: SecretChange, expect: WriteExpectation): Promise<WrittenSecret>;
-  /** `degraded` = older content is served; the text names place and fault, never content. */
+  /** As `write`; also `secret_not_found`, `key_not_found`, `source_changed`. */
+  remove(ref: SecretRef, how: Removal): Promise<RemovedSecret>;
+  /** Restores or destroys versions; answers those named that there are, as they are then. Throws `version_not_found` if there is none of them. */
+  settle(
+    ref: SecretRef,
+    versions: readonly number[],
+    how: "undelete" | "destroy",
+  ): Promise<readonly (SecretVersion & { readonly changed: boolean })[]>;
+  describe(ref: SecretRef): Promise<SecretDetail>;
+  /** Secrets at and below a place, so many levels down, in the order of their ids. */
+  list(place: SecretPrefix, depth: number): Promise<Listing>;
+  /** `degraded` = older content is served, or none for now; the text names place and fault, never content. */
   state(): Promise<{ readonly status: "up" | "degraded" | "down"; readonly fault?: string }>;
 }

@@ -25,7 +25,7 @@ export const requestPagesQuery = (client: Client, role: Role, status: AccessRequ
     queryKey: [REQUESTS, "pages", role, status],
     queryFn: async ({ pageParam, signal }) =>
       await client.ask(listAccessRequests, {
-        query: { as: role, limit: 50, ...(status === undefined ? {} : { status }), ...(pageParam === "" ? {} : { cursor: pageParam }) },
+        query: { as: role, limit: 50, status, cursor: pageParam || undefined },
         signal,
       }),
     initialPageParam: "",
@@ -110,11 +110,11 @@ export const askAgain = async (
 /** Asks; the same `idempotencyKey` never asks twice. */
 export const request = async (client: Client, asked: Denial, justification: string, idempotencyKey: string) =>
   await client.ask(createAccessRequest, {
-    body: { ...asked, ...(justification === "" ? {} : { justification }) },
+    body: { ...asked, justification: justification || undefined },
     headers: { "idempotency-key": idempotencyKey },
   });
 
 export const takeBack = async (client: Client, id: string) => await client.ask(cancelAccessRequest, { params: { id } });
 
 export const answerRequest = async (client: Client, id: string, outcome: "approve" | "deny", comment: string) =>
-  await client.ask(answerAccessRequest, { params: { id }, body: { outcome, ...(comment === "" ? {} : { comment }) } });
+  await client.ask(answerAccessRequest, { params: { id }, body: { outcome, comment: comment || undefined } });

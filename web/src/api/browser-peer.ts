@@ -73,7 +73,7 @@ export const createBrowserPeer = (parts: BrowserPeerParts): Peer => {
       await parts.fetch(`${target.pathname}${target.search}`, {
         method: request.method,
         headers: headersOf(request, idempotencyKey),
-        ...(body === undefined || body === "" ? {} : { body }),
+        body: body || undefined,
         credentials: "same-origin",
         redirect: "error",
         cache: "no-store",

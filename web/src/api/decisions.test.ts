@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { Peer } from "#contract/ask.ts";
 import type { DecisionRecord } from "#contract/decisions.ts";
 import { createClient } from "./client.ts";
-import { decisionQuery } from "./decisions.ts";
+import { decisionRecordQuery } from "./decisions.ts";
 
 const record: DecisionRecord = {
   decision_id: "d_01M7Z7S9XVAW8BTRFGMXSENJ7S",
@@ -27,7 +27,7 @@ const answersTo = (answers: readonly (readonly [status: number, body: unknown])[
     const type = status < 400 ? "application/json" : "application/problem+json";
     return new Response(JSON.stringify(body), { status, headers: { "content-type": type } });
   };
-  const { queryFn } = decisionQuery(createClient({ peer, origin: "http://localhost:8080", newId: () => "c" }), record.decision_id);
+  const { queryFn } = decisionRecordQuery(createClient({ peer, origin: "http://localhost:8080", newId: () => "c" }), record.decision_id);
   if (typeof queryFn !== "function") throw new TypeError("a query has a function");
   const ask = async () => queryFn({ signal: new AbortController().signal } as Parameters<typeof queryFn>[0]);
   return { asked, ask };

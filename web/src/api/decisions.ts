@@ -1,17 +1,24 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { z } from "zod";
 import { evaluateMany, type Reason } from "#contract/authzen.ts";
-import { getDecision, listDecisions } from "#contract/decisions.ts";
+import { decisionValues, getDecision, listDecisions, type DecisionSort } from "#contract/decisions.ts";
 import type { Client } from "./client.ts";
+import type { Suggestions } from "../ui/suggest-input.tsx";
 import { GatewayError } from "./gateway-error.ts";
 
-export interface DecisionFilter {
-  readonly subject?: string;
-  readonly agent?: string;
-  readonly action?: string;
-  readonly resource_type?: string;
+/** What of a decision can be looked for with suggestions. */
+export type DecisionValue = "subject" | "agent" | "action" | "resource_type" | "resource";
+
+export interface DecisionFilter extends Partial<Readonly<Record<DecisionValue, string>>> {
+  readonly whose?: "own";
+  /** `part`: the five above may be names and parts of them. */
+  readonly match?: "part";
+  readonly from?: string;
+  readonly to?: string;
+  readonly sort?: DecisionSort;
+  readonly order?: "asc" | "desc";
   readonly decision?: "true" | "false";
-  readonly enforced?: "true" | "false";
+  readonly enforced?: "true" | "false" | "any";
   readonly reason?: Reason;
   readonly correlation_id?: string;
 }
@@ -20,10 +27,19 @@ export const decisionPagesQuery = (client: Client, filter: DecisionFilter) =>
   infiniteQueryOptions({
     queryKey: ["decisions", "pages", filter],
     queryFn: async ({ pageParam, signal }) =>
-      await client.ask(listDecisions, { query: { ...filter, limit: 50, ...(pageParam === "" ? {} : { cursor: pageParam }) }, signal }),
+      await client.ask(listDecisions, { query: { ...filter, limit: 50, cursor: pageParam || undefined }, signal }),
     initialPageParam: "",
     getNextPageParam: (page) => page.nextCursor,
   });
+
+/** What there is to be found by, the last used first. */
+export const decisionSuggestions = (client: Client, of: DecisionValue, text: string): Suggestions => ({
+  key: ["decisions", "values", of, text],
+  read: async (signal) => {
+    const { values } = await client.ask(decisionValues, { query: { of, text: text || undefined }, signal });
+    return values.map(({ value, name }) => ({ value, label: name }));
+  },
+});
 
 /** The newest few of a filter. */
 export const lastDecisionsQuery = (client: Client, filter: DecisionFilter, limit: number) =>
@@ -32,8 +48,16 @@ export const lastDecisionsQuery = (client: Client, filter: DecisionFilter, limit
     queryFn: async ({ signal }) => await client.ask(listDecisions, { query: { ...filter, limit }, signal }),
   });
 
+/** One decision without what would change it: what was refused, and whether it can be asked for. */
+export const outcomeQuery = (client: Client, id: string) =>
+  queryOptions({
+    queryKey: ["decisions", "outcome", id],
+    queryFn: async ({ signal }) => await client.ask(getDecision, { params: { id }, query: {}, signal }),
+    staleTime: 60_000,
+  });
+
 /** One decision, as far as this person may know, with the smallest change that would allow it. */
-export const decisionQuery = (client: Client, id: string) =>
+export const decisionRecordQuery = (client: Client, id: string) =>
   queryOptions({
     queryKey: ["decisions", "one", id],
     queryFn: async ({ signal }) => {

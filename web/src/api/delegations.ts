@@ -37,7 +37,7 @@ export const delegationPagesQuery = (client: Client, filter: DelegationFilter) =
   infiniteQueryOptions({
     queryKey: ["delegations", "pages", filter],
     queryFn: async ({ pageParam, signal }) =>
-      await client.ask(listDelegations, { query: { ...filter, ...(pageParam === "" ? {} : { cursor: pageParam }) }, signal }),
+      await client.ask(listDelegations, { query: { ...filter, cursor: pageParam || undefined }, signal }),
     initialPageParam: "",
     getNextPageParam: (page) => page.next_cursor,
   });
@@ -96,7 +96,7 @@ export const resume = async (client: Client, id: string, reason: string, etag: s
   await client.ask(resumeDelegation, {
     params: { id },
     body: { reason },
-    ...(etag === undefined ? {} : { headers: { "if-match": etag } }),
+    headers: etag === undefined ? undefined : { "if-match": etag },
   });
 
 export const revokeAllOf = async (client: Client, agentId: string, delegatorId: string, reason: string) =>

@@ -1,5 +1,6 @@
 import { queryOptions } from "@tanstack/react-query";
 import { getRelationships, searchNodes } from "#contract/membership.ts";
+import type { Suggestions } from "../ui/suggest-input.tsx";
 import type { Client } from "./client.ts";
 
 /** Agents that the signed-in person may know of. */
@@ -7,6 +8,33 @@ export const agentsQuery = (client: Client) =>
   queryOptions({
     queryKey: ["nodes", "agents"],
     queryFn: async ({ signal }) => await client.ask(searchNodes, { query: { node_type: "AIAgent", limit: 500 }, signal }),
+    staleTime: 30_000,
+  });
+
+const suggestNodes = (client: Client, kind: "AIAgent" | "Person", text: string): Suggestions => ({
+  key: ["nodes", "suggestions", kind, text],
+  read: async (signal) => {
+    const found = await client.ask(searchNodes, { query: { node_type: kind, limit: 8, search: text || undefined }, signal });
+    return found.map((node) => ({ value: node.id, label: node.display_name ?? node.name }));
+  },
+});
+
+/** Agents and persons to choose from, by a part of name or id. */
+export const agentSuggestions = (client: Client, text: string) => suggestNodes(client, "AIAgent", text);
+export const personSuggestions = (client: Client, text: string) => suggestNodes(client, "Person", text);
+
+/** Names of those who control an agent. */
+export const controllersQuery = (client: Client, agentId: string) =>
+  queryOptions({
+    queryKey: ["nodes", "controllers", agentId],
+    queryFn: async ({ signal }) => {
+      const reply = await client.ask(getRelationships, {
+        params: { node_id: agentId },
+        query: { type: "CONTROLLED_BY", direction: "out", limit: 10 },
+        signal,
+      });
+      return reply.relationships.map(({ node }) => node.name);
+    },
     staleTime: 30_000,
   });
 

@@ -38,7 +38,7 @@ export const versionPagesQuery = (client: Client) =>
   infiniteQueryOptions({
     queryKey: [POLICIES, "versions"],
     queryFn: async ({ pageParam, signal }) =>
-      await client.ask(listRollouts, { query: { limit: 20, ...(pageParam === "" ? {} : { cursor: pageParam }) }, signal }),
+      await client.ask(listRollouts, { query: { limit: 20, cursor: pageParam || undefined }, signal }),
     initialPageParam: "",
     getNextPageParam: (page) => page.nextCursor,
   });

@@ -11,7 +11,7 @@ export const toolListQuery = (client: Client) =>
       const tools: ToolDescriptor[] = [];
       let cursor: string | undefined;
       do {
-        const page = await client.ask(listTools, { query: { limit: 500, ...(cursor === undefined ? {} : { cursor }) }, signal });
+        const page = await client.ask(listTools, { query: { limit: 500, cursor }, signal });
         tools.push(...page.tools);
         cursor = page.nextCursor;
       } while (cursor !== undefined && tools.length < 5_000);

@@ -17,13 +17,13 @@ export const itemOf = (ask: Ask): Readonly<Record<string, unknown>> => ({
   key: keyOf(ask),
   resource: {
     type: ask.type,
-    ...(ask.id === undefined ? {} : { id: ask.id }),
-    ...(ask.properties === undefined ? {} : { properties: ask.properties }),
+    id: ask.id,
+    properties: ask.properties,
   },
   action: { name: ask.action },
   context: {
-    ...(ask.ui === undefined ? {} : { ui: ask.ui }),
-    ...(ask.resourceAttributes === undefined ? {} : { resourceAttributes: ask.resourceAttributes }),
+    ui: ask.ui,
+    resourceAttributes: ask.resourceAttributes,
   },
 });
 

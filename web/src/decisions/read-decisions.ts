@@ -1,11 +1,9 @@
+import { isObject } from "#contract/is-object.ts";
 /** Answers of the decision point, read so that nothing but a clean yes is a yes. */
 
 export type Reading = "allowed" | "denied" | "unusable";
 
 const NAMES = ["decision", "allowed", "allow"] as const;
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 const hasError = (item: Readonly<Record<string, unknown>>): boolean =>
   (item["error"] !== undefined && item["error"] !== null) || (isObject(item["context"]) && isObject(item["context"]["error"]));

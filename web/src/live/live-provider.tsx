@@ -5,7 +5,7 @@ import { useSessionStore } from "../session/session-context.ts";
 import { LiveContext } from "./live-context.ts";
 import { createLiveMeters, readMeter, type LiveMeters } from "./live-meters.ts";
 import { createRereader, touched } from "./reread.ts";
-import { createStream, type Stream, type StreamEvent, type StreamState } from "./stream.ts";
+import { browser, createStream, type Stream, type StreamEvent, type StreamState } from "./stream.ts";
 
 const PATH = "/api/v1/events/config";
 const KINDS = ["delegation", "budget", "policy", "graph", "tools", "session"] as const;
@@ -37,13 +37,7 @@ export const LiveProvider = ({ children }: { readonly children: ReactNode }): Re
     const held = createStream({
       path: PATH,
       kinds: KINDS,
-      open: (url) => new EventSource(url),
-      now: () => new Date(),
-      random: Math.random,
-      setTimer: (run, milliseconds) => {
-        const timer = setTimeout(run, milliseconds);
-        return () => clearTimeout(timer);
-      },
+      ...browser,
       onEvent: (event) => take(event, meters, reread, recheck),
       onGap: () => {
         meters.clear();

@@ -1,3 +1,4 @@
+import { isObject } from "#contract/is-object.ts";
 import { reconnectAfter } from "./backoff.ts";
 
 /** The part of `EventSource` that is used; a test brings its own. */
@@ -53,7 +54,7 @@ const controls = ["hello", "bookmark", "resync", "bye"] as const;
 const parse = (text: string): Readonly<Record<string, unknown>> | undefined => {
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Readonly<Record<string, unknown>>) : undefined;
+    return isObject(value) ? value : undefined;
   } catch {
     return undefined;
   }
@@ -61,6 +62,17 @@ const parse = (text: string): Readonly<Record<string, unknown>> | undefined => {
 
 const text = (value: unknown): string => (typeof value === "string" ? value : "");
 const number = (value: unknown): number | undefined => (typeof value === "number" && Number.isFinite(value) ? value : undefined);
+
+/** What a stream needs of a browser. */
+export const browser: Pick<StreamParts, "open" | "now" | "random" | "setTimer"> = {
+  open: (url) => new EventSource(url),
+  now: () => new Date(),
+  random: Math.random,
+  setTimer: (run, milliseconds) => {
+    const timer = setTimeout(run, milliseconds);
+    return () => clearTimeout(timer);
+  },
+};
 
 /**
  * One stream of events, held open. The browser's own reconnect is never used: on a fault the source is closed and a new

@@ -1,11 +1,11 @@
 import { createContext, useContext, useSyncExternalStore } from "react";
-import type { SessionState, SessionStore, SignedIn } from "./session-store.ts";
+import type { SessionState, SessionHolder, SignedIn } from "./session-store.ts";
 
-const StoreContext = createContext<SessionStore | undefined>(undefined);
+const StoreContext = createContext<SessionHolder | undefined>(undefined);
 
 export const SessionStoreProvider = StoreContext.Provider;
 
-export const useSessionStore = (): SessionStore => {
+export const useSessionStore = (): SessionHolder => {
   const store = useContext(StoreContext);
   if (store === undefined) throw new Error("no session around this component");
   return store;

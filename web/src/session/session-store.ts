@@ -18,7 +18,7 @@ export interface SignedIn {
   readonly expiresAt: string | undefined;
 }
 
-export interface SessionStore {
+export interface SessionHolder {
   state(): SessionState;
   subscribe(listener: () => void): () => void;
   /** Reads the session; all who ask while one read is under way share it. Never throws. */
@@ -46,7 +46,7 @@ const signedInOf = (view: SessionView): SignedIn | undefined => {
   };
 };
 
-export const createSessionStore = (parts: SessionStoreParts): SessionStore => {
+export const createSessionStore = (parts: SessionStoreParts): SessionHolder => {
   let state: SessionState = { phase: "loading" };
   let reading: Promise<void> | undefined;
   const listeners = new Set<() => void>();

@@ -54,7 +54,7 @@ export const SessionUnknown = ({ onRetry }: { readonly onRetry: () => void }): R
   </main>
 );
 
-export const Opening = (): ReactElement => {
+export const OpeningPage = (): ReactElement => {
   const isLate = useDelayed(true, 300);
   return <main className="sp-center">{isLate ? <Loader aria-label={words.common.loading} /> : null}</main>;
 };

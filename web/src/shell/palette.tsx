@@ -9,12 +9,14 @@ import { useSession } from "../session/session-context.ts";
 import { words } from "../strings/en.ts";
 import { visibleText } from "../strings/format.ts";
 import { Icon, type IconName } from "../ui/icon.tsx";
-import { screens } from "./screens.ts";
+import { screenList } from "./screens.ts";
 import { useScreens } from "./use-screen.ts";
 
 interface Choice {
   readonly key: string;
   readonly text: string;
+  /** What it is found by beside its text. */
+  readonly also?: string;
   readonly kind: string;
   readonly icon: IconName;
   readonly run: () => void;
@@ -27,7 +29,7 @@ const fits = (choice: Choice, typed: string): boolean =>
   typed
     .toLowerCase()
     .split(/\s+/)
-    .every((part) => `${choice.text} ${choice.kind}`.toLowerCase().includes(part));
+    .every((part) => `${choice.text} ${choice.also ?? ""} ${choice.kind}`.toLowerCase().includes(part));
 
 /** All that can be gone to or done from anywhere, behind the same questions as the navigation. */
 const useChoices = (isOpen: boolean): readonly Choice[] => {
@@ -47,7 +49,7 @@ const useChoices = (isOpen: boolean): readonly Choice[] => {
     run,
   });
   return [
-    ...screens
+    ...screenList
       .filter((screen) => may[screen.id] === "allowed")
       .map((screen) => ({
         key: screen.id,
@@ -75,7 +77,14 @@ const useChoices = (isOpen: boolean): readonly Choice[] => {
     })),
     ...(held.data?.items ?? []).map((delegation) => ({
       key: delegation.delegation_id,
-      text: `${delegation.delegation_id} ${delegation.agent_id} ${delegation.status}`,
+      text: visibleText(
+        words.palette.delegationOf(
+          delegation.purpose,
+          delegation.agent_name ?? delegation.agent_id,
+          words.verdict[delegation.status].toLowerCase(),
+        ),
+      ),
+      also: delegation.delegation_id,
       kind: words.palette.delegation,
       icon: "delegation" as const,
       run: go(async () => await navigate({ to: "/delegations/$id", params: { id: delegation.delegation_id } })),

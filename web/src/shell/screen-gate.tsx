@@ -1,20 +1,15 @@
 import { Button } from "@mantine/core";
-import { Link, useLocation } from "@tanstack/react-router";
+import { useLocation } from "@tanstack/react-router";
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, type ReactElement, type ReactNode } from "react";
 import { AUTHZ } from "../decisions/use-can.ts";
 import { words } from "../strings/en.ts";
 import { Page } from "../ui/page.tsx";
 import { Waiting } from "../ui/query-view.tsx";
+import { DeniedPage, HomeLink } from "./denied-page.tsx";
 import { forgetRefusal, refusedByGateway } from "./refused-page.ts";
 import type { Screen } from "./screens.ts";
 import { useScreenStanding } from "./use-screen.ts";
-
-const HomeLink = (): ReactElement => (
-  <Link className="sp-link" to="/">
-    {words.gate.toHome}
-  </Link>
-);
 
 /** Not there, or not for you: one page for both. */
 export const NotFound = (): ReactElement => (
@@ -48,22 +43,5 @@ export const ScreenGate = ({ screen, children }: { readonly screen: Screen; read
         </div>
       </Page>
     );
-  const decisionId = refusedByGateway(path) ?? answered;
-  return (
-    <Page title={screen.label}>
-      <div className="sp-state sp-failure" role="alert">
-        <strong>{words.gate.pageDenied}</strong>
-        <p>{words.gate.pageDeniedHint}</p>
-        {decisionId === undefined ? null : (
-          <p>
-            <Link className="sp-link" to="/why/$decisionId" params={{ decisionId }}>
-              {words.gate.whyDenied}
-            </Link>{" "}
-            <span className="sp-mono sp-small sp-dim">{decisionId}</span>
-          </p>
-        )}
-        <HomeLink />
-      </div>
-    </Page>
-  );
+  return <DeniedPage title={screen.label} decisionId={refusedByGateway(path) ?? answered} />;
 };

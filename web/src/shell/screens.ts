@@ -1,57 +1,34 @@
+import { screenGates, type PageGate, type ScreenId } from "#contract/screens.ts";
 import type { Ask } from "../decisions/ask.ts";
 import { words } from "../strings/en.ts";
 import type { IconName } from "../ui/icon.tsx";
 
-/** The screens that there are: shown while their module is on and their question is answered with yes. */
+/** A screen as the client shows it: while its module is on and its question is answered with yes. */
 export interface Screen {
-  readonly id: "home" | "tools" | "delegations" | "why" | "requests" | "policies";
-  readonly path: "/" | "/tools" | "/delegations" | "/why" | "/requests" | "/policies";
+  readonly id: ScreenId;
+  readonly path: (typeof screenGates)[ScreenId]["path"];
   readonly label: string;
   readonly icon: IconName;
   /** Pressed after `g`. */
   readonly letter: string;
-  readonly ask?: Ask;
-  readonly module?: string;
+  readonly ask: Ask | undefined;
+  readonly module: PageGate["module"];
 }
 
-const view = (type: string, id: string): Ask => ({ type, action: "view_all", key: `nav:${id}` });
-
-export const home: Screen = { id: "home", path: "/", label: words.nav.home, icon: "home", letter: "h" };
-export const tools: Screen = {
-  id: "tools",
-  path: "/tools",
-  label: words.nav.tools,
-  icon: "tool",
-  letter: "t",
-  ask: view("tools", "tools"),
-};
-export const delegations: Screen = {
-  id: "delegations",
-  path: "/delegations",
-  label: words.nav.delegations,
-  icon: "delegation",
-  letter: "d",
-  ask: view("delegations", "delegations"),
-  module: "agents",
-};
-export const why: Screen = { id: "why", path: "/why", label: words.nav.why, icon: "why", letter: "w", ask: view("decisions", "why") };
-/** Whoever has tasks may have requests to answer. */
-export const requests: Screen = {
-  id: "requests",
-  path: "/requests",
-  label: words.nav.requests,
-  icon: "request",
-  letter: "r",
-  ask: view("tasks", "requests"),
-};
-export const policies: Screen = {
-  id: "policies",
-  path: "/policies",
-  label: words.nav.policies,
-  icon: "policy",
-  letter: "p",
-  ask: { type: "policies", action: "view", key: "nav:policies" },
-  module: "pdp",
+const screen = (id: ScreenId, icon: IconName, letter: string): Screen => {
+  const { path } = screenGates[id];
+  const { pair, module }: PageGate = screenGates[id];
+  return { id, path, label: words.nav[id], icon, letter, ask: pair && { ...pair, key: `nav:${id}` }, module };
 };
 
-export const screens: readonly Screen[] = [home, tools, delegations, why, requests, policies];
+export const screens: Readonly<Record<ScreenId, Screen>> = {
+  home: screen("home", "home", "h"),
+  tools: screen("tools", "tool", "t"),
+  delegations: screen("delegations", "delegation", "d"),
+  why: screen("why", "why", "w"),
+  requests: screen("requests", "request", "r"),
+  policies: screen("policies", "policy", "p"),
+};
+
+/** In the order of the navigation. */
+export const screenList: readonly Screen[] = Object.values(screens);

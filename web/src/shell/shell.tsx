@@ -1,16 +1,18 @@
 import { ActionIcon, Button } from "@mantine/core";
-import { Link, Outlet, useLocation } from "@tanstack/react-router";
+import { lazyRouteComponent, Link, Outlet, useLocation } from "@tanstack/react-router";
 import { useEffect, useState, type ReactElement } from "react";
 import { words } from "../strings/en.ts";
 import { Icon, Sign } from "../ui/icon.tsx";
 import { Boundary } from "../ui/panel.tsx";
 import { AccountMenu } from "./account-menu.tsx";
-import { HelpDialog } from "./help-dialog.tsx";
 import { Notices } from "./notices.tsx";
-import { Palette } from "./palette.tsx";
-import { screens } from "./screens.ts";
+import { screenList } from "./screens.ts";
 import { useKeys } from "./use-keys.ts";
 import { useScreens } from "./use-screen.ts";
+import { Late } from "../ui/late.tsx";
+
+const Palette = lazyRouteComponent(async () => await import("./palette.tsx"), "Palette");
+const HelpDialog = lazyRouteComponent(async () => await import("./help-dialog.tsx"), "HelpDialog");
 
 /** The frame around every screen: name, navigation, account, notices. Screens that may not be seen are not in it. */
 export const Shell = (): ReactElement => {
@@ -19,8 +21,20 @@ export const Shell = (): ReactElement => {
   const [isMenuOpen, setMenuOpen] = useState(false);
   const [isPaletteOpen, setPaletteOpen] = useState(false);
   const [isHelpOpen, setHelpOpen] = useState(false);
-  const shown = screens.filter((screen) => may[screen.id] === "allowed");
-  useKeys({ openPalette: () => setPaletteOpen(true), openHelp: () => setHelpOpen(true), screens: shown });
+  const shown = screenList.filter((screen) => may[screen.id] === "allowed");
+  useKeys({
+    openPalette: () => setPaletteOpen(true),
+    openHelp: () => setHelpOpen(true),
+    screens: shown,
+    isOpening: isPaletteOpen || isHelpOpen,
+  });
+  // Whoever presses the keys types on at once.
+  useEffect(() => {
+    const timer = setTimeout(() => {
+      for (const dialog of [Palette, HelpDialog]) void dialog.preload?.()?.catch(() => undefined);
+    }, 2_000);
+    return () => clearTimeout(timer);
+  }, []);
   useEffect(() => setMenuOpen(false), [path]);
 
   return (
@@ -80,8 +94,16 @@ export const Shell = (): ReactElement => {
           <Outlet />
         </Boundary>
       </main>
-      <Palette isOpen={isPaletteOpen} onClose={() => setPaletteOpen(false)} />
-      <HelpDialog isOpen={isHelpOpen} onClose={() => setHelpOpen(false)} />
+      {isPaletteOpen ? (
+        <Late>
+          <Palette isOpen onClose={() => setPaletteOpen(false)} />
+        </Late>
+      ) : null}
+      {isHelpOpen ? (
+        <Late>
+          <HelpDialog isOpen onClose={() => setHelpOpen(false)} />
+        </Late>
+      ) : null}
     </div>
   );
 };

@@ -34,6 +34,8 @@ export interface KeyActions {
   readonly openHelp: () => void;
   /** Screens that may be shown, for `g` and a letter. */
   readonly screens: readonly Screen[];
+  /** A dialog is open, or comes when its code is there: letters are meant for it. */
+  readonly isOpening: boolean;
 }
 
 /** The keys that work everywhere. */
@@ -93,7 +95,7 @@ export const useKeys = (actions: KeyActions): void => {
         }
         return;
       }
-      if (isMod || isTyping(event.target) || isDialogOpen() || !areSingleKeysOn()) return;
+      if (isMod || isTyping(event.target) || latest.current.isOpening || isDialogOpen() || !areSingleKeysOn()) return;
       if (single(event.key)) event.preventDefault();
     };
     document.addEventListener("keydown", onKey);

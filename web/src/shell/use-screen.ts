@@ -1,5 +1,5 @@
 import { useStanding, type Can } from "../decisions/use-can.ts";
-import { delegations, policies, requests, tools, why, type Screen } from "./screens.ts";
+import { screenList, type Screen } from "./screens.ts";
 import { useUi } from "./use-modules.ts";
 
 export type ScreenState = Can | "off";
@@ -22,12 +22,6 @@ export const useScreenStanding = (screen: Screen): { readonly state: ScreenState
 
 export const useScreen = (screen: Screen): ScreenState => useScreenStanding(screen).state;
 
-/** All screens at once: one batch. */
-export const useScreens = (): Readonly<Record<Screen["id"], ScreenState>> => ({
-  home: "allowed",
-  tools: useScreen(tools),
-  delegations: useScreen(delegations),
-  why: useScreen(why),
-  requests: useScreen(requests),
-  policies: useScreen(policies),
-});
+/** All screens at once: one batch. The list never changes, nor does the order in which it is asked. */
+export const useScreens = (): Readonly<Record<Screen["id"], ScreenState>> =>
+  Object.fromEntries(screenList.map((screen) => [screen.id, useScreen(screen)])) as Readonly<Record<Screen["id"], ScreenState>>;

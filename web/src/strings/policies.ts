@@ -33,7 +33,7 @@ export const policyWords = {
   newDraft: "Change in a draft",
   toList: "All policies",
   one: {
-    title: (id: string) => `Rule ${id}`,
+    title: "Rule",
     source: "Source",
     sourceOf: (id: string) => `Source of rule ${id}`,
     requestable: "Can be asked for with",
@@ -44,7 +44,7 @@ export const policyWords = {
     openVersion: "Open the version",
   },
   oneVersion: {
-    title: (version: string) => `Version ${version}`,
+    title: "Version",
     facts: "Facts",
     digest: "Digest",
     files: "Files",

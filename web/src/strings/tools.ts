@@ -55,7 +55,6 @@ export const toolWords = {
   checkHint: "Asks every door; nothing is called.",
   checkFor: "Check for somebody else",
   checkPerson: "Check for person",
-  checkPersonExample: "person:...",
   checkAgent: "through agent",
   call: "Call",
   confirmTitle: "Call it for real?",
@@ -75,6 +74,24 @@ export const toolWords = {
   resultUnreadable: "The answer was neither a result nor an error.",
   took: (milliseconds: number) => `${formatCount(milliseconds)} ms`,
   emptyValue: "empty",
+  masked: {
+    title: "Hidden from you",
+    /** In a cell: how, and by which rule. */
+    chip: (how: string, rule: string) => `${how}: ${rule}`,
+    short: { drop: "left out", null: "hidden", hash: "digest only", last4: "end only", year: "year only" },
+    kinds: {
+      drop: "left out",
+      null: "hidden",
+      hash: "shown as a digest",
+      last4: "shown with the last four characters",
+      year: "shown with the year alone",
+    },
+    dataScope: "data scope",
+    always: "always",
+    byScope: (how: string, type: string) => `${how} by the data scope: what the graph lets you see of rows of ${type}.`,
+    byTool: (how: string, tool: string, unless: string | undefined) =>
+      unless === undefined ? `${how} by ${tool}, for everybody.` : `${how} by ${tool}, for who may not ${unless}.`,
+  },
   asTable: "Table",
   asTree: "Tree",
   asText: "Text",

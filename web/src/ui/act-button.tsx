@@ -27,7 +27,7 @@ export const ActButton = ({
       disabled={!isOnline || rest.disabled === true}
       aria-disabled={isBusy}
       title={isOnline ? undefined : words.shell.offline}
-      {...(onClick === undefined ? {} : { onClick: () => (isBusy ? undefined : onClick()) })}
+      onClick={onClick && (() => (isBusy ? undefined : onClick()))}
     >
       {children}
     </Button>

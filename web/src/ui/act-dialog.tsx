@@ -65,7 +65,7 @@ export const ActDialog = <T,>(props: ActDialogProps<T>): ReactElement => {
             type="submit"
             isBusy={acting.isPending}
             disabled={props.isReady === false}
-            {...(props.isDangerous === true ? { color: "red.9" } : {})}
+            color={props.isDangerous === true ? "red.9" : undefined}
           >
             {props.verb}
           </ActButton>

@@ -13,10 +13,12 @@ export const DelegationMeters = ({ delegation, readAt }: { readonly delegation: 
   const live = told !== undefined && (readAt === undefined || told.at > readAt) ? told : undefined;
   const steps = amountsOf(delegation.used_steps, delegation.held_steps, delegation.lent_steps, delegation.max_steps, live?.stepsLeft);
   const money = amountsOf(delegation.used_usd, delegation.held_usd, delegation.lent_usd, delegation.budget_usd, live?.budgetLeftUsd);
+  // What is over moves no more: its values are the last.
+  const isOver = delegation.status === "revoked" || delegation.status === "expired";
   const isLive = state.phase === "live";
   const at = live?.at ?? readAt;
-  const note = at === undefined ? undefined : isLive ? words.delegations.meterLive : words.delegations.meterAge(formatClock(at));
-  const shared = { ...(note === undefined ? {} : { note }), isStale: state.phase === "down" };
+  const note = at === undefined || isOver ? undefined : isLive ? words.delegations.meterLive : words.delegations.meterAge(formatClock(at));
+  const shared = { note, isStale: !isOver && state.phase === "down" };
   return (
     <>
       <Meter label={words.delegations.steps} {...steps} max={delegation.max_steps} format={formatCount} {...shared} />

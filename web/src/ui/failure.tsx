@@ -3,7 +3,7 @@ import { Link } from "@tanstack/react-router";
 import type { ReactElement } from "react";
 import { GatewayError, memberOf } from "../api/gateway-error.ts";
 import { readStepUp } from "../session/step-up.ts";
-import { useStepUp } from "../session/step-up-dialog.tsx";
+import { useStepUp } from "../session/step-up-provider.tsx";
 import { words } from "../strings/en.ts";
 import { CopyButton } from "./copy-button.tsx";
 import { Fact, FactList } from "./fact-list.tsx";

@@ -2,6 +2,10 @@ import type { ReactElement } from "react";
 
 /** Own small set, drawn on 24 x 24; always beside a word, so hidden from screen readers. */
 const paths = {
+  up: "M12 19V6M6 12l6-6 6 6",
+  down: "M12 5v13M6 12l6 6 6-6",
+  sort: "M8 9l4-4 4 4M8 15l4 4 4-4",
+  hidden: "M4 4l16 16M10 6a9 9 0 0 1 11 6 12 12 0 0 1-2.6 3.5M6.5 7.5A12 12 0 0 0 3 12c2 4 5.5 6 9 6a9 9 0 0 0 4.5-1.2",
   home: "M4 11l8-7 8 7v8a1 1 0 0 1-1 1h-4v-6H9v6H5a1 1 0 0 1-1-1z",
   tool: "M14.5 6a4 4 0 0 0-5.3 5.1L4 16.3V20h3.7l5.2-5.2A4 4 0 0 0 18 9.5l-2.6 2.6-2.5-2.5z",
   delegation: "M8 7a3 3 0 1 0 0 .01M16 17a3 3 0 1 0 0 .01M8 10v2a3 3 0 0 0 3 3h2",

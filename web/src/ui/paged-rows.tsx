@@ -3,7 +3,7 @@ import type { InfiniteData, UseInfiniteQueryResult } from "@tanstack/react-query
 import type { ReactElement } from "react";
 import { words } from "../strings/en.ts";
 import { QueryView } from "./query-view.tsx";
-import { Rows, type Column } from "./rows.tsx";
+import { Rows, type Column, type Sorting } from "./rows.tsx";
 
 /** A table that is read page by page: all that came so far, and a button for more where there is more. */
 export const PagedRows = <P, T>({
@@ -12,6 +12,7 @@ export const PagedRows = <P, T>({
   waiting,
   rowsOf,
   empty,
+  further,
   ...table
 }: {
   readonly query: UseInfiniteQueryResult<InfiniteData<P>>;
@@ -20,6 +21,9 @@ export const PagedRows = <P, T>({
   readonly waiting: number;
   readonly rowsOf: (page: P) => readonly T[];
   readonly empty: ReactElement;
+  /** Said of the last page: that there may be more behind it, and what the button for more does then. */
+  readonly further?: (page: P) => { readonly text: string; readonly button: string } | undefined;
+  readonly sorting?: Sorting;
   readonly caption: string;
   readonly columns: readonly Column<T>[];
   readonly keyOf: (row: T) => string;
@@ -27,14 +31,21 @@ export const PagedRows = <P, T>({
   <QueryView query={query} service={service} rows={waiting}>
     {({ pages }) => {
       const rows = pages.flatMap(rowsOf);
-      if (rows.length === 0) return empty;
+      const last = pages.at(-1);
+      const more = last === undefined ? undefined : further?.(last);
+      if (rows.length === 0 && more === undefined) return empty;
       return (
         <div className="sp-stack">
-          <Rows {...table} rows={rows} />
+          {rows.length === 0 ? null : <Rows {...table} rows={rows} />}
+          {more === undefined ? null : (
+            <p className="sp-dim" role="status">
+              {more.text}
+            </p>
+          )}
           {query.hasNextPage ? (
             <div>
               <Button variant="default" loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
-                {words.common.more}
+                {more?.button ?? words.common.more}
               </Button>
             </div>
           ) : null}

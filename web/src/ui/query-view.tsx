@@ -62,7 +62,7 @@ export const QueryView = <T,>({
     );
   }
   if (query.isError) return <Failure error={query.error} onRetry={again} />;
-  return <Waiting {...(rows === undefined ? {} : { rows })} service={service} {...(onCancel === undefined ? {} : { onCancel })} />;
+  return <Waiting rows={rows} service={service} onCancel={onCancel} />;
 };
 
 /** After these nothing that was shown before may stay: it is no longer for this person. */

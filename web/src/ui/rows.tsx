@@ -1,4 +1,5 @@
 import type { ReactElement, ReactNode } from "react";
+import { Icon } from "./icon.tsx";
 
 export interface Column<T> {
   readonly key: string;
@@ -6,7 +7,38 @@ export interface Column<T> {
   readonly cell: (row: T) => ReactNode;
   readonly isNumber?: boolean;
   readonly wraps?: boolean;
+  /** What the server calls sorting by this column. */
+  readonly sort?: string;
 }
+
+export interface Sorting {
+  readonly by: string;
+  readonly order: "asc" | "desc";
+  /** A column was pressed: by another one than now, or the other way round. */
+  readonly onSort: (by: string) => void;
+}
+
+const Title = <T,>({ column, sorting }: { readonly column: Column<T>; readonly sorting: Sorting | undefined }): ReactElement => {
+  const { sort, title } = column;
+  if (sort === undefined || sorting === undefined) return <>{title}</>;
+  return (
+    <button
+      type="button"
+      className="sp-sort"
+      data-sorted={sorting.by === sort ? sorting.order : undefined}
+      onClick={() => sorting.onSort(sort)}
+    >
+      {title}
+      <Icon name={sorting.by !== sort ? "sort" : sorting.order === "asc" ? "up" : "down"} size={12} />
+    </button>
+  );
+};
+
+const ariaSort = <T,>({ sort }: Column<T>, sorting: Sorting | undefined): "ascending" | "descending" | "none" | undefined => {
+  if (sort === undefined || sorting === undefined) return undefined;
+  if (sorting.by !== sort) return "none";
+  return sorting.order === "asc" ? "ascending" : "descending";
+};
 
 /** A dense table; on a narrow screen a card a row, which is why its roles are said. The first column's link opens the row; j, k and Enter work on it from anywhere on the page. */
 export const Rows = <T,>({
@@ -14,19 +46,27 @@ export const Rows = <T,>({
   columns,
   rows,
   keyOf,
+  sorting,
 }: {
   readonly caption: string;
   readonly columns: readonly Column<T>[];
   readonly rows: readonly T[];
   readonly keyOf: (row: T) => string;
+  readonly sorting?: Sorting | undefined;
 }): ReactElement => (
   <div className="sp-table-scroll" tabIndex={0} role="group" aria-label={caption}>
     <table className="sp-table" role="table">
       <thead role="rowgroup">
         <tr role="row">
           {columns.map((column) => (
-            <th key={column.key} scope="col" role="columnheader" className={column.isNumber === true ? "sp-number" : undefined}>
-              {column.title}
+            <th
+              key={column.key}
+              scope="col"
+              role="columnheader"
+              aria-sort={ariaSort(column, sorting)}
+              className={column.isNumber === true ? "sp-number" : undefined}
+            >
+              <Title column={column} sorting={sorting} />
             </th>
           ))}
         </tr>

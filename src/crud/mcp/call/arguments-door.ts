@@ -1,6 +1,7 @@
+import { isObject } from "#contract/is-object.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
 import { keyedDigest } from "#crud/mcp/digest.ts";
-import type { Tool } from "#crud/mcp/tool.ts";
+import type { CallParts, KnownCall } from "./tool-call.ts";
 
 export interface Arguments {
   /** Frozen whole: what is decided is what is sent. */
@@ -8,6 +9,11 @@ export interface Arguments {
   /** Keyed digest over RFC 8785, hex. */
   readonly digest: string;
   readonly names: readonly string[];
+}
+
+/** Its arguments fit. */
+export interface GivenCall extends KnownCall {
+  readonly given: Arguments;
 }
 
 const MAX_BYTES = 262_144;
@@ -28,9 +34,9 @@ const freeze = (value: unknown, depth: number, count: { left: number }, faults: 
 };
 
 /** Bounds, schema, freeze, digest. Throws `invalid_arguments` with every fault and no value. */
-export const parseArguments = (tool: Tool, given: unknown, digestKey: Uint8Array): Arguments => {
-  const value = given === undefined ? {} : given;
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+export const parseArguments = ({ call, tool }: KnownCall, { digestKey }: Pick<CallParts, "digestKey">): GivenCall => {
+  const value = call.arguments === undefined ? {} : call.arguments;
+  if (!isObject(value)) {
     throw new Problem("invalid_arguments", { errors: [{ path: "", message: "must be an object" }] });
   }
   const bounds: Fault[] = [];
@@ -39,5 +45,6 @@ export const parseArguments = (tool: Tool, given: unknown, digestKey: Uint8Array
     bounds.push({ path: "", message: `is larger than ${MAX_BYTES} bytes` });
   const faults = bounds.length > 0 ? bounds : tool.checkArguments(value);
   if (faults.length > 0) throw new Problem("invalid_arguments", { errors: faults });
-  return { value: value as Readonly<Record<string, unknown>>, digest: keyedDigest(digestKey, value), names: Object.keys(value).toSorted() };
+  const digest = keyedDigest(digestKey, value);
+  return { call, tool, given: { value: value as Readonly<Record<string, unknown>>, digest, names: Object.keys(value).toSorted() } };
 };

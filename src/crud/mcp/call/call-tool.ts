@@ -1,94 +1,126 @@
-import { noTracing } from "#telemetry/tracing.ts";
 import { Problem } from "#contract/problem.ts";
 import { asProblem } from "#http/problem-body.ts";
-import type { OpenAct } from "#events/audit/entry.ts";
-import type { Tool } from "#crud/mcp/tool.ts";
-import type { Arguments } from "./arguments-door.ts";
-import { closeCall, decideCall, invokeCall, openCall, reserveCall, timedBy, type DecidedCall, type Timed } from "./corridor.ts";
-import type { CorridorParts } from "./corridor-parts.ts";
-import { claimKey, type KeyHold } from "./idempotency.ts";
-import type { Invoked } from "./invoke-door.ts";
-import { entryOf } from "./open-door.ts";
-import { recordRefusal, refusalOutcome } from "./refusal.ts";
-import { releaseHeld, type Held } from "./reserve-door.ts";
-import { shapeOutput, type Shaped } from "./shape-door.ts";
-import type { ToolCall, ToolReply } from "./tool-call.ts";
+import { noTracing } from "#telemetry/tracing.ts";
+import { parseArguments, type Arguments } from "./arguments-door.ts";
+import { openRecord, recordRefusal, recordReplay, refusalOutcome } from "./call-record.ts";
+import { requireReach, type DecidedCall } from "./chain-door.ts";
+import { closeCall, type OpenedCall } from "./close-door.ts";
+import { requireCall } from "./decide-door.ts";
+import { parseHops } from "./delegation-door.ts";
+import { claimKey, type KeptReply, type KeyHold } from "./idempotency.ts";
+import { invokeUpstream, type Invoked } from "./invoke-door.ts";
+import { releaseHeld, requireReservation, type Held } from "./reserve-door.ts";
+import { shapeKept, shapeMark, shapeOutput, type Shaped } from "./shape-door.ts";
+import { requireServing } from "./state-door.ts";
+import type { CallParts, KnownCall, ToolCall, ToolReply } from "./tool-call.ts";
 import { requireTool } from "./tool-door.ts";
 import { UpstreamFault, type Effect } from "./upstream-fault.ts";
 
-interface Ready {
-  readonly decided: DecidedCall;
-  readonly key: KeyHold | undefined;
-  readonly held: Held | undefined;
-  readonly act: OpenAct;
-}
-
-const replyOf = (
-  call: ToolCall,
-  decided: DecidedCall,
-  kept: { value: unknown; media?: ToolReply["media"] | undefined },
-  more: { isAuditPending: boolean; isReplay: boolean },
-): ToolReply => ({
-  callId: call.callId,
-  decisionId: decided.permit.decisionId,
-  value: kept.value,
-  media: kept.media ?? [],
-  ...(decided.tool.definition.outputSchema === undefined ? {} : { outputSchema: decided.tool.definition.outputSchema }),
-  ...more,
-});
-
-/** Everything before the act: whatever stops here charged nothing and sent nothing, and what was held is given back. */
-const prepareAct = async (
-  call: ToolCall,
-  tool: Tool,
-  parts: CorridorParts,
-  timed: Timed,
-  told: (given: Arguments) => void,
-): Promise<Ready | ToolReply> => {
-  const decided = await decideCall(call, tool, parts, timed, told);
-  const key =
-    call.idempotencyKey === undefined
-      ? undefined
-      : await claimKey(
-          { callId: call.callId, tool: tool.name, key: call.idempotencyKey, digest: decided.arguments.digest, caller: call.caller },
-          parts,
-        );
-  if (key?.kept !== undefined) {
-    const entry = entryOf(
-      call,
-      tool,
-      { tool: tool.name, replayed: true, arguments_digest: decided.arguments.digest },
-      { decisionId: decided.permit.decisionId },
-    );
-    await parts.recorder.one({ ...entry, outcome: "ok", actId: call.callId });
-    return replyOf(call, decided, key.kept, { isAuditPending: false, isReplay: true });
+/**
+ * The corridor of one call, read downwards; each door is a file of its own, and what it gives is what the next one takes. Throws a
+ * `Problem` whose members name the call and, where there is one, the decision.
+ */
+export const callTool = async (call: ToolCall, parts: CallParts): Promise<ToolReply> => {
+  const count = (outcome: string): void => parts.metrics.count("mcp_calls_total", { dialect: call.dialect, outcome });
+  let known: KnownCall;
+  try {
+    known = requireTool(call);
+  } catch (error) {
+    count("refused");
+    throw withCall(error, call);
   }
+  const { tracing = noTracing } = parts;
+  return tracing.span(`tools/call ${known.tool.name}`, { facts: { "mcp.dialect": call.dialect } }, () => callKnown(known, parts, count));
+};
+
+const callKnown = async (known: KnownCall, parts: CallParts, count: (outcome: string) => void): Promise<ToolReply> => {
+  const { call, tool } = known;
+  const timed = timedBy(parts);
+  let given: Arguments | undefined;
+  let opened: OpenedCall;
+  let key: KeyHold | undefined;
+
+  // Whatever stops here charged nothing and sent nothing.
+  try {
+    await timed("state", () => requireServing(tool));
+    const fitting = await timed("arguments", () => parseArguments(known, parts));
+    ({ given } = fitting);
+    const hops = tool.isBuiltIn ? [] : await timed("delegation", () => parseHops(call.caller, parts.maxDelegationDepth));
+    const permitted = await timed("decide", () => requireCall(fitting, parts));
+    const decided = await timed("chain", () => requireReach(permitted, hops, parts));
+    key = await claimKey(decided, parts);
+    const kept = key?.kept;
+    if (kept !== undefined) {
+      const shown = await timed("shape", () => shapeKept(kept, decided));
+      await recordReplay(decided, parts);
+      count("ok");
+      return replyOf(decided, { ...shown, media: kept.upstream.media }, { isAuditPending: false, isReplay: true });
+    }
+    opened = await openCall(decided, key, parts, timed);
+  } catch (error) {
+    const problem = withCall(error, call);
+    await recordRefusal(known, given, problem, parts);
+    count(refusalOutcome(problem));
+    throw problem;
+  }
+
+  // What was opened is closed and settled, whatever happens in between.
+  let invoked: Invoked | undefined;
+  let shaped: Shaped;
+  try {
+    const { upstream } = (invoked = await timed("invoke", () => invokeUpstream(opened, opened.held, parts)));
+    shaped = await timed("shape", () => shapeOutput(upstream, opened));
+  } catch (error) {
+    const fault = error instanceof UpstreamFault ? error : new UpstreamFault(asProblem(error), "done");
+    const { effect, problem } = fault;
+    await keepOutcome(key, effect, parts, call.callId);
+    await timed("close", () =>
+      closeCall(
+        opened,
+        {
+          effect,
+          code: problem.code,
+          upstreamStatus: fault.status ?? (effect === "failed" ? undefined : invoked?.upstream.status),
+          costMicro: invoked?.upstream.costMicro,
+          secrets: fault.secrets ?? invoked?.secrets,
+        },
+        parts,
+      ),
+    );
+    count(effect === "unknown" ? "unknown" : "error");
+    throw withCall(fault, call, opened.permit.decisionId);
+  }
+  const { upstream, secrets } = invoked;
+  const { value, media, status, costMicro, isCut = false } = upstream;
+  await keepOutcome(key, { upstream: { value, isCut, media }, mark: shapeMark(tool) }, parts, call.callId);
+  const closed = await timed("close", () => closeCall(opened, { effect: "ok", shaped, upstreamStatus: status, costMicro, secrets }, parts));
+  count("ok");
+  return replyOf(opened, { ...shaped, media }, { isAuditPending: closed === "pending", isReplay: false });
+};
+
+/** Money, then the record that the act begins: what was held for a call that is not opened is given back. */
+const openCall = async (decided: DecidedCall, key: KeyHold | undefined, parts: CallParts, timed: Timed): Promise<OpenedCall> => {
   let held: Held | undefined;
   try {
-    held = await reserveCall(decided, parts, timed);
-    return { decided, key, held, act: await openCall(decided, held, parts, timed) };
+    held = await timed("reserve", () => requireReservation(decided, parts));
+    const act = await timed("audit", () => openRecord(decided, held, parts));
+    return { ...decided, held, act, openedAt: performance.now() };
   } catch (error) {
-    const given = held;
+    const { callId, correlationId } = decided.call;
     // Given back at once; if that fails too, the reservation ends by itself.
-    if (given !== undefined)
-      await releaseHeld(given, parts, call.correlationId).catch((cause: unknown) =>
-        parts.log.warn("tool_release_failed", { call_id: call.callId, cause }),
+    if (held !== undefined)
+      await releaseHeld(held, parts, correlationId).catch((cause: unknown) =>
+        parts.log.warn("tool_release_failed", { call_id: callId, cause }),
       );
-    await key?.free().catch((cause: unknown) => parts.log.warn("tool_key_not_freed", { call_id: call.callId, cause }));
+    await key?.free().catch((cause: unknown) => parts.log.warn("tool_key_not_freed", { call_id: callId, cause }));
     throw error;
   }
 };
 
-const keepOutcome = async (
-  key: KeyHold | undefined,
-  effect: Effect | "ok",
-  kept: { value: unknown; media: ToolReply["media"] },
-  parts: CorridorParts,
-  callId: string,
-): Promise<void> => {
+const keepOutcome = async (key: KeyHold | undefined, effect: Effect | KeptReply, parts: CallParts, callId: string): Promise<void> => {
   if (key === undefined) return;
   try {
-    if (effect === "ok") await key.done(kept);
+    if (typeof effect === "object") await key.done(effect);
     else if (effect === "unknown" || effect === "done") await key.unknown();
     else await key.free();
   } catch (cause) {
@@ -96,58 +128,19 @@ const keepOutcome = async (
   }
 };
 
-/** The act itself and its end. What was opened is closed and settled, whatever happens in between. */
-const act = async (call: ToolCall, ready: Ready, parts: CorridorParts, timed: Timed): Promise<ToolReply> => {
-  const { decided, held } = ready;
-  const startedAt = performance.now();
-  const nothing = { value: null, media: [] };
-  let invoked: Invoked | undefined;
-  let shaped: Shaped;
-  try {
-    invoked = await invokeCall(decided, held, parts, timed);
-    const { upstream } = invoked;
-    shaped = await timed("shape", () => shapeOutput(upstream, decided.tool, decided.arguments.value, decided.scope, decided.lifted));
-  } catch (error) {
-    const fault = error instanceof UpstreamFault ? error : new UpstreamFault(asProblem(error), "done");
-    await keepOutcome(ready.key, fault.effect, nothing, parts, call.callId);
-    await closeCall(
-      decided,
-      ready.act,
-      held,
-      {
-        effect: fault.effect,
-        code: fault.problem.code,
-        upstreamStatus: fault.status ?? invoked?.upstream.status,
-        costMicro: invoked?.upstream.costMicro,
-        ...(invoked === undefined ? {} : { secrets: invoked.secrets }),
-        audience: decided.audience,
-        startedAt,
-      },
-      parts,
-      timed,
-    );
-    throw fault;
-  }
-  const kept = { value: shaped.value, media: invoked.upstream.media ?? [] };
-  await keepOutcome(ready.key, "ok", kept, parts, call.callId);
-  const closed = await closeCall(
-    decided,
-    ready.act,
-    held,
-    {
-      effect: "ok",
-      shaped,
-      upstreamStatus: invoked.upstream.status,
-      costMicro: invoked.upstream.costMicro,
-      secrets: invoked.secrets,
-      audience: decided.audience,
-      startedAt,
-    },
-    parts,
-    timed,
-  );
-  return replyOf(call, decided, kept, { isAuditPending: closed === "pending", isReplay: false });
-};
+const replyOf = (
+  { call, tool, permit }: DecidedCall,
+  shown: Pick<Shaped, "value" | "masked"> & { readonly media: ToolReply["media"] | undefined },
+  more: Pick<ToolReply, "isAuditPending" | "isReplay">,
+): ToolReply => ({
+  callId: call.callId,
+  decisionId: permit.decisionId,
+  value: shown.value,
+  masked: shown.masked,
+  media: shown.media ?? [],
+  outputSchema: tool.definition.outputSchema,
+  ...more,
+});
 
 /** The problem of whatever was thrown, with what every refusal of a call carries. */
 const withCall = (error: unknown, call: ToolCall, decisionId?: string): Problem => {
@@ -155,56 +148,37 @@ const withCall = (error: unknown, call: ToolCall, decisionId?: string): Problem 
   const { members, ...options } = problem.options;
   return new Problem(problem.code, {
     ...options,
-    members: { ...(decisionId === undefined ? {} : { decision_id: decisionId }), ...members, call_id: call.callId },
+    members: { decision_id: decisionId, ...members, call_id: call.callId },
     cause: problem.options.cause ?? (error instanceof Problem || error instanceof UpstreamFault ? undefined : error),
   });
 };
 
-const callKnown = async (
-  call: ToolCall,
-  tool: Tool,
-  parts: CorridorParts,
-  timed: Timed,
-  count: (outcome: string) => void,
-): Promise<ToolReply> => {
-  let digest: string | undefined;
-  let ready: Ready | ToolReply;
-  try {
-    ready = await prepareAct(call, tool, parts, timed, (given) => {
-      digest = given.digest;
-    });
-  } catch (error) {
-    const problem = withCall(error, call);
-    await recordRefusal(call, tool, problem, digest, parts);
-    count(refusalOutcome(problem));
-    throw problem;
-  }
-  if (!("decided" in ready)) {
-    count("ok");
-    return ready;
-  }
-  try {
-    const reply = await act(call, ready, parts, timed);
-    count("ok");
-    return reply;
-  } catch (error) {
-    count(error instanceof UpstreamFault && error.effect === "unknown" ? "unknown" : "error");
-    throw withCall(error, call, ready.decided.permit.decisionId);
-  }
+type Timed = <T>(door: string, work: () => Promise<T> | T) => Promise<T>;
+
+/** What a door is called in a trace. */
+const spanNames: Readonly<Record<string, string>> = {
+  state: "mcp.state",
+  arguments: "mcp.arguments",
+  delegation: "delegation.check",
+  decide: "pdp.decide",
+  chain: "chain.check",
+  reserve: "budget.reserve",
+  audit: "audit.open",
+  invoke: "upstream.invoke",
+  shape: "result.shape",
 };
 
-/** The corridor of one call, whole. Throws a `Problem` whose members name the call and, where there is one, the decision. */
-export const callTool = async (call: ToolCall, parts: CorridorParts): Promise<ToolReply> => {
-  const timed = timedBy(parts);
-  const count = (outcome: string): void => parts.metrics.count("mcp_calls_total", { dialect: call.dialect, outcome });
-  let tool: Tool;
-  try {
-    tool = requireTool(call.snapshot, call.view, call.name, call.caller.tenant);
-  } catch (error) {
-    count("refused");
-    throw withCall(error, call);
-  }
-  return (parts.tracing ?? noTracing).span(`tools/call ${tool.name}`, { facts: { "mcp.dialect": call.dialect } }, () =>
-    callKnown(call, tool, parts, timed, count),
-  );
-};
+/** Times and traces each door. */
+const timedBy =
+  ({ metrics, tracing = noTracing }: Pick<CallParts, "metrics" | "tracing">): Timed =>
+  async (door, work) => {
+    const started = performance.now();
+    const name = spanNames[door];
+    try {
+      // The last door has two spans of its own: the money's and the record's.
+      if (name === undefined) return await work();
+      return await tracing.span(name, { kind: door === "invoke" ? "client" : "internal" }, async () => work());
+    } finally {
+      metrics.observe("mcp_door_duration_seconds", { door }, (performance.now() - started) / 1000);
+    }
+  };

@@ -1,11 +1,24 @@
 import { ask } from "#contract/ask.ts";
 import { chainEligibility } from "#contract/membership.ts";
 import { Problem } from "#contract/problem.ts";
+import type { Hop } from "#authn/agent-rule.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
-import type { CorridorParts } from "./corridor-parts.ts";
-import { membershipFault, type Delegated } from "./delegation-door.ts";
+import { gatherLifted, type PermittedCall } from "./decide-door.ts";
+import { membershipFault } from "./delegation-door.ts";
+import { gatherRowScope, type RowScope } from "./row-scope.ts";
+import type { CallParts } from "./tool-call.ts";
 
-type ChainParts = Pick<CorridorParts, "membership" | "membershipAudience" | "identity">;
+/** A call that may be made. */
+export interface DecidedCall extends PermittedCall {
+  /** From the person to whoever acts at last; empty for a person, a service, and a tool of the house itself. */
+  readonly hops: readonly Hop[];
+  readonly audience: string | undefined;
+  readonly scope: RowScope | undefined;
+  /** Actions whose permit lifts a mask of the file. */
+  readonly lifted: ReadonlySet<string>;
+}
+
+type ChainParts = Pick<CallParts, "membership" | "membershipAudience" | "identity">;
 
 /**
  * A tool of an application is called only if the path reaches that application with every scope the operation needs; the
@@ -14,16 +27,16 @@ type ChainParts = Pick<CorridorParts, "membership" | "membershipAudience" | "ide
  */
 export const requireChain = async (
   tool: Tool,
-  delegated: Delegated,
+  hops: readonly Hop[],
   decisionId: string,
   parts: ChainParts,
   correlationId: string,
 ): Promise<string | undefined> => {
-  if (tool.rules.app === undefined || delegated.hops.length === 0) return undefined;
+  if (tool.rules.app === undefined || hops.length === 0) return undefined;
   const token = await parts.identity.asService(parts.membershipAudience, ["pip.read"]).catch(membershipFault);
   const headers = { authorization: `Bearer ${token}`, "x-correlation-id": correlationId };
   const perHop = await Promise.all(
-    delegated.hops.map((hop) =>
+    hops.map((hop) =>
       ask(parts.membership, chainEligibility, { query: { user_id: hop.userId, agent_id: hop.agentId, tool_id: tool.name }, headers }),
     ),
   ).catch(membershipFault);
@@ -33,4 +46,22 @@ export const requireChain = async (
   const audience = fitting[0]?.find((candidate) => fitting.every((audiences) => audiences.includes(candidate)));
   if (audience === undefined) throw new Problem("chain_not_eligible", { members: { decision_id: decisionId } });
   return audience;
+};
+
+/**
+ * What else stands between a permit and the act, asked at once: that the path reaches the application, which rows the caller may see, and
+ * which masks are lifted. Throws `chain_not_eligible`, `data_scope_unavailable`, `membership_unavailable`.
+ */
+export const requireReach = async (
+  permitted: PermittedCall,
+  hops: readonly Hop[],
+  parts: ChainParts & Pick<CallParts, "decider">,
+): Promise<DecidedCall> => {
+  const { call, tool, permit } = permitted;
+  const [audience, scope, lifted] = await Promise.all([
+    requireChain(tool, hops, permit.decisionId, parts, call.correlationId),
+    gatherRowScope(tool.rules.rows, call.caller, permit.scopes, parts, call.correlationId),
+    gatherLifted(permitted, parts.decider),
+  ]);
+  return { ...permitted, hops, audience, scope, lifted };
 };

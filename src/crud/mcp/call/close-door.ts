@@ -3,25 +3,32 @@ import { usdText } from "#contract/ids.ts";
 import type { AuditOutcome } from "#contract/events.ts";
 import type { OpenAct } from "#events/audit/entry.ts";
 import { keyedDigest } from "#crud/mcp/digest.ts";
-import type { CorridorParts } from "./corridor-parts.ts";
+import type { CallEnd } from "./call-record.ts";
+import type { DecidedCall } from "./chain-door.ts";
 import { releaseHeld, settleHeld, type Charged, type Held } from "./reserve-door.ts";
-import type { SecretReader } from "./secret-reader.ts";
 import type { Shaped } from "./shape-door.ts";
-import type { Effect } from "./upstream-fault.ts";
+import type { CallParts } from "./tool-call.ts";
+import type { Effect, UpstreamFault } from "./upstream-fault.ts";
 
 /** How a call that was opened ended. */
 export interface Ending {
   readonly effect: Effect | "ok";
   readonly code?: string;
-  readonly upstreamStatus?: number | undefined;
+  readonly upstreamStatus: number | undefined;
   readonly shaped?: Shaped;
-  readonly costMicro?: bigint | undefined;
-  readonly secrets?: SecretReader;
-  readonly audience?: string | undefined;
-  readonly startedAt: number;
+  readonly costMicro: bigint | undefined;
+  readonly secrets: UpstreamFault["secrets"];
 }
 
-type CloseParts = Pick<CorridorParts, "membership" | "membershipAudience" | "identity" | "digestKey" | "log" | "stopping" | "tracing">;
+/** A call that was opened: from here on it is closed and settled, whatever happens. */
+export interface OpenedCall extends DecidedCall {
+  readonly held: Held | undefined;
+  readonly act: OpenAct;
+  /** `performance.now()` of the moment. */
+  readonly openedAt: number;
+}
+
+type CloseParts = Pick<CallParts, "membership" | "membershipAudience" | "identity" | "digestKey" | "log" | "stopping" | "tracing">;
 
 const auditOutcome: Readonly<Record<Ending["effect"], AuditOutcome>> = {
   ok: "ok",
@@ -88,7 +95,7 @@ const settleNow = async (
   }
 };
 
-const settlementData = (charged: Charged | "released" | "pending" | undefined): Readonly<Record<string, unknown>> => {
+const settlementData = (charged: Charged | "released" | "pending" | undefined): Pick<CallEnd, "settle" | "left"> => {
   if (charged === undefined) return {};
   if (typeof charged === "string") return { settle: { state: charged, steps: 0, usd: usdText(0n) } };
   const text = (usd: number): string => usdText(BigInt(Math.round(usd * 1e6)));
@@ -98,38 +105,27 @@ const settlementData = (charged: Charged | "released" | "pending" | undefined): 
 /**
  * Settles the money, then closes the record; never refuses and never undoes the act. Answers whether the close has landed.
  */
-export const closeAct = async (
-  act: OpenAct,
-  held: Held | undefined,
-  ending: Ending,
-  parts: CloseParts,
-  correlationId: string,
-): Promise<"closed" | "pending"> => {
+export const closeCall = async (opened: OpenedCall, ending: Ending, parts: CloseParts): Promise<"closed" | "pending"> => {
+  const { call, act, held, audience, openedAt } = opened;
   const { tracing = noTracing } = parts;
   const charged =
     held === undefined
       ? undefined
-      : await tracing.span("budget.settle", {}, () => settleNow(ending, held, parts, act.actId, correlationId));
+      : await tracing.span("budget.settle", {}, () => settleNow(ending, held, parts, act.actId, call.correlationId));
   const { shaped } = ending;
-  const end = () =>
-    act.close(
-      auditOutcome[ending.effect],
-      {
-        duration_ms: Math.round(performance.now() - ending.startedAt),
-        ...(ending.upstreamStatus === undefined ? {} : { upstream_status: ending.upstreamStatus }),
-        ...(shaped === undefined
-          ? {}
-          : {
-              output_digest: keyedDigest(parts.digestKey, shaped.value),
-              rows_in: shaped.rowsIn,
-              rows_out: shaped.rowsOut,
-              masked: shaped.masked.slice(0, 50),
-            }),
-        ...settlementData(charged),
-        ...(ending.secrets === undefined ? {} : { secrets: ending.secrets.used() }),
-        ...(ending.audience === undefined ? {} : { audience: ending.audience }),
-      },
-      ending.code === undefined ? {} : { code: ending.code },
-    );
-  return tracing.span("audit.close", {}, end);
+  const end: CallEnd = {
+    duration_ms: Math.round(performance.now() - openedAt),
+    upstream_status: ending.upstreamStatus,
+    ...(shaped === undefined
+      ? {}
+      : {
+          output_digest: keyedDigest(parts.digestKey, shaped.value),
+          rows_out: shaped.rowsOut,
+          masked: shaped.masked.slice(0, 50).map(({ path }) => path),
+        }),
+    ...settlementData(charged),
+    secrets: ending.secrets,
+    audience,
+  };
+  return tracing.span("audit.close", {}, () => act.close(auditOutcome[ending.effect], end, { code: ending.code }));
 };

@@ -1,18 +1,13 @@
 import { usdFromMicro } from "#contract/ids.ts";
 import { isProblemCode, Problem, type ProblemCode } from "#contract/problem.ts";
-import { isFreshlyStrong, type Caller } from "#authn/caller.ts";
-import type { DecideAsk, Decided, Decider } from "#pdp/decide.ts";
+import type { Caller } from "#authn/caller.ts";
+import type { DecideAsk, Decider, RefusalHere } from "#decide/decider.ts";
+import type { HouseContext } from "#decide/house-context.ts";
+import { dataScopesOf, type Meetable, type ScopeObligation, type Decided } from "#decide/obligations.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
-import type { Arguments } from "./arguments-door.ts";
-import type { Delegated } from "./delegation-door.ts";
-import type { CorridorParts } from "./corridor-parts.ts";
+import type { GivenCall } from "./arguments-door.ts";
 import { showCall } from "./shown-call.ts";
-
-/** The row filter and masks that a permit obliges to. */
-export interface ScopeObligation {
-  readonly row_filter_sql: string;
-  readonly column_mask: Readonly<Record<string, string>>;
-}
+import type { CallParts } from "./tool-call.ts";
 
 export interface Permit {
   /** Of the `tools/call` decision. */
@@ -22,19 +17,18 @@ export interface Permit {
   readonly lifts: readonly Decided[];
 }
 
-type DecideParts = Pick<CorridorParts, "decider" | "publicOrigin" | "now">;
-
-export interface DecideInput {
-  readonly caller: Caller;
-  readonly tool: Tool;
-  readonly arguments: Arguments;
-  readonly delegated: Delegated;
-  readonly viewName: string;
-  readonly correlationId: string;
+/** Everything that is decided about it is permitted. */
+export interface PermittedCall extends GivenCall {
+  readonly permit: Permit;
 }
 
+type DecideParts = Pick<CallParts, "decider" | "publicOrigin" | "now">;
+
+/** Rows and columns are cut out of what the call brings back. */
+const meets: readonly Meetable[] = ["data_scope"];
+
 /** What is asked about a tool: facts this service vouches for. Also of lists, with `could`. */
-export const toolAsk = (tool: Tool, action: "tools/call" | "tools/list", context: Readonly<Record<string, unknown>>): DecideAsk => ({
+export const toolAsk = (tool: Tool, action: "tools/call" | "tools/list", context: HouseContext): DecideAsk => ({
   type: "tool",
   action,
   id: tool.name,
@@ -42,21 +36,15 @@ export const toolAsk = (tool: Tool, action: "tools/call" | "tools/list", context
     source: tool.source,
     provider: tool.provider,
     instance: tool.instance,
-    ...(tool.env === undefined ? {} : { env: tool.env }),
-    ...(tool.owner === undefined ? {} : { owner: tool.owner }),
+    env: tool.env,
+    owner: tool.owner,
     read_only: tool.rules.isReadOnly,
     destructive: tool.rules.isDestructive,
     definition_digest: tool.digest,
     cost_usd: usdFromMicro(tool.rules.reserveMicro),
   },
+  meets,
   context,
-});
-
-/** Where and how strongly to sign in before the call is repeated. */
-export const stepUpOf = (publicOrigin: string, level = "strong", maxAgeSeconds = 300) => ({
-  level,
-  max_age_s: maxAgeSeconds,
-  url: `${publicOrigin}/auth/login?acr_values=${level}&max_age=${maxAgeSeconds}`,
 });
 
 /** What to ask an approval for: the very question that was denied, with what its denial lets be asked. */
@@ -74,47 +62,38 @@ const offerOf = (decided: Decided, asked: DecideAsk | undefined, caller: Caller,
         },
       };
 
-/** The refusal of a denial: the decision's reason is the code where it is one of ours. */
-export const denialOf = (decided: Decided, publicOrigin: string, caller?: Caller, asked?: DecideAsk): Problem => {
-  const reason = decided.reason ?? "";
-  const code: ProblemCode = isProblemCode(reason) ? reason : "access_denied";
-  return new Problem(code, {
+/** The decision's reason as a code, where it is one of ours. */
+export const codeOf = (reason: unknown): ProblemCode => (typeof reason === "string" && isProblemCode(reason) ? reason : "access_denied");
+
+/**
+ * Why a decision does not open what was asked for, in the words of the tool protocol: the reason is the code where it is one of ours.
+ * `undefined`: it does. `asked` adds to a denial what to ask an approval for.
+ */
+const refusalOf = (
+  decided: Decided,
+  caller: Caller,
+  parts: Pick<DecideParts, "decider" | "publicOrigin">,
+  here: Pick<RefusalHere, "meets" | "signIn"> = {},
+  asked?: DecideAsk,
+): Problem | undefined => {
+  const refusal = parts.decider.refusal(caller, decided, { ...here, publicOrigin: parts.publicOrigin });
+  if (refusal === undefined) return undefined;
+  const { reason, step_up } = refusal.options.members ?? {};
+  const { headers } = refusal.options;
+  return new Problem(codeOf(reason), {
     members: {
       decision_id: decided.decisionId,
-      ...(code === "step_up_required" ? { step_up: stepUpOf(publicOrigin) } : {}),
-      ...(caller === undefined ? {} : offerOf(decided, asked, caller, publicOrigin)),
+      step_up,
+      ...offerOf(decided, asked, caller, parts.publicOrigin),
     },
+    headers,
   });
 };
 
-const stepUpRefusal = (decisionId: string, publicOrigin: string, level: string, maxAgeSeconds: number): Problem =>
-  new Problem("step_up_required", { members: { decision_id: decisionId, step_up: stepUpOf(publicOrigin, level, maxAgeSeconds) } });
-
-const isStrongEnough = (caller: Caller, level: string, maxAgeSeconds: number, now: Date): boolean =>
-  isFreshlyStrong(caller, now, maxAgeSeconds) && (level !== "phishing_resistant" || caller.acr === level);
-
-/** An obligation that cannot be met makes a permit a denial. */
-const meetObligations = (decided: Decided, caller: Caller, parts: Pick<DecideParts, "now" | "publicOrigin">): readonly ScopeObligation[] =>
-  decided.obligations.flatMap((obligation) => {
-    const properties = obligation.properties ?? {};
-    if (obligation.type === "step-up") {
-      const maxAge = typeof properties["max_age_seconds"] === "number" ? properties["max_age_seconds"] : 300;
-      const level = typeof properties["acr_value"] === "string" ? properties["acr_value"] : "strong";
-      if (!isStrongEnough(caller, level, maxAge, parts.now())) throw stepUpRefusal(decided.decisionId, parts.publicOrigin, level, maxAge);
-      return [];
-    }
-    const filter = properties["row_filter_sql"];
-    const mask = properties["column_mask"];
-    if (properties["kind"] === "data_scope" && typeof filter === "string" && typeof mask === "object" && mask !== null) {
-      return [{ row_filter_sql: filter, column_mask: mask as Readonly<Record<string, string>> }];
-    }
-    throw new Problem("obligation_unsupported", { members: { decision_id: decided.decisionId } });
-  });
-
 /** Throws the denial's reason as its code, and what a permit obliges to and the caller does not have. */
-export const requireEntry = (decided: Decided, caller: Caller, parts: Pick<DecideParts, "publicOrigin" | "now">): void => {
-  if (!decided.decision) throw denialOf(decided, parts.publicOrigin);
-  meetObligations(decided, caller, parts);
+export const requireEntry = (decided: Decided, caller: Caller, parts: Pick<DecideParts, "decider" | "publicOrigin">): void => {
+  const refusal = refusalOf(decided, caller, parts);
+  if (refusal !== undefined) throw refusal;
 };
 
 /** Actions of the rows' type whose permit lifts a mask of the file, each once. */
@@ -124,62 +103,70 @@ const liftAsks = ({ rows, masks }: Tool["rules"]): readonly DecideAsk[] => {
   return [...actions].map((action) => ({ type: rows.resourceType, action, context: { showing: true } }));
 };
 
-/**
- * One batch, first denial wins: the call itself, then the tool's own mappings. Throws the denial's reason as its code. The
- * `lifts` stand behind them, so that none is asked of a call that is refused; a denied one ends the batch and refuses nothing.
- */
-export const requirePermit = async (input: DecideInput, parts: DecideParts, lifts: readonly DecideAsk[] = []): Promise<Permit> => {
-  const { caller, tool } = input;
-  const shown = showCall(tool, input.arguments);
-  const call = toolAsk(tool, "tools/call", {
-    shown_call: shown,
-    view: input.viewName,
-    arguments_digest: input.arguments.digest,
-    delegated: (input.delegated.capabilities?.size ?? 0) > 0,
-    tool_in_capabilities: input.delegated.capabilities?.has(tool.name) ?? false,
-  });
-  const mapped = { toolName: tool.name, arguments: input.arguments.value, caller, now: parts.now() };
+/** The call itself and the tool's own mappings, in order. */
+const asksOf = ({ call, tool, given }: GivenCall, now: Date): readonly DecideAsk[] => {
+  const shown = showCall(tool, given);
   // An approval of any of these is for this call alone: the same arguments to the same definition.
-  const bound = { shown_call: shown, arguments_digest: input.arguments.digest, definition_digest: tool.digest };
-  const mappings = tool.rules.mappings.flatMap((mapping) => mapping.asks(mapped));
-  const asks = [call, ...mappings.map((ask): DecideAsk => ({ ...ask, context: { ...ask.context, ...bound } }))];
+  const bound = { shown_call: shown, arguments_digest: given.digest };
+  const mapped = { toolName: tool.name, arguments: given.value, caller: call.caller, now };
+  return [
+    toolAsk(tool, "tools/call", { ...bound, view: call.view.name }),
+    ...tool.rules.mappings
+      .flatMap((mapping) => mapping.asks(mapped))
+      .map((ask) => ({ ...ask, meets, context: { ...ask.context, ...bound, definition_digest: tool.digest } })),
+  ];
+};
+
+/**
+ * One batch, first denial wins. Throws the denial's reason as its code. The `lifts` stand behind what must be permitted, so that none is
+ * asked of a call that is refused; a denied one ends the batch and refuses nothing.
+ */
+const requirePermit = async (known: GivenCall, parts: DecideParts, lifts: readonly DecideAsk[]): Promise<Permit> => {
+  const { call, tool } = known;
+  const { caller } = call;
+  const asks = asksOf(known, parts.now());
   const all = [...asks, ...lifts];
-  const decided = await parts.decider.decideMany(caller, all, input.correlationId, "deny_on_first_deny");
+  const decided = await parts.decider.decideMany(caller, all, call.correlationId, "deny_on_first_deny");
   const answers = decided.slice(0, asks.length);
-  const at = answers.findIndex((answer) => !answer.decision);
-  const denied = answers[at];
-  if (denied !== undefined) throw denialOf(denied, parts.publicOrigin, caller, asks[at]);
+  // Who signs in for the policies' sake need not do it once more for the tool's.
+  const refusalAt = (answer: Decided, at: number): Problem | undefined =>
+    refusalOf(answer, caller, parts, { meets, signIn: at === 0 ? tool.rules.stepUp : undefined }, asks[at]);
+  const denied = answers.findIndex((answer) => !answer.decision);
+  if (denied >= 0) throw refusalAt(answers[denied] as Decided, denied);
   const [first] = answers;
   // Shorter than what was asked it may only be behind a denial.
   const isWhole = decided.length === all.length || decided.at(-1)?.decision === false;
   if (first === undefined || answers.length !== asks.length || !isWhole) throw new Problem("decision_unavailable");
-  const { stepUp } = tool.rules;
-  if (stepUp !== undefined && !isStrongEnough(caller, stepUp.level, stepUp.maxAgeSeconds, parts.now())) {
-    throw stepUpRefusal(first.decisionId, parts.publicOrigin, stepUp.level, stepUp.maxAgeSeconds);
-  }
+  const refusal = answers.map(refusalAt).find((found) => found !== undefined);
+  if (refusal !== undefined) throw refusal;
   return {
     decisionId: first.decisionId,
-    scopes: answers.flatMap((answer) => meetObligations(answer, caller, parts)),
+    scopes: answers.flatMap((answer) => dataScopesOf(answer.obligations)),
     lifts: decided.slice(asks.length),
   };
 };
 
-/** As `requirePermit`, and in the same batch whether the masks of the file are lifted for this caller. */
-export const requireCall = (input: DecideInput, parts: DecideParts): Promise<Permit> =>
-  requirePermit(input, parts, liftAsks(input.tool.rules));
+/** The call and the tool's own mappings are permitted; whether masks of the file are lifted is asked in the same batch. */
+export const requireCall = async (known: GivenCall, parts: DecideParts): Promise<PermittedCall> => ({
+  ...known,
+  permit: await requirePermit(known, parts, liftAsks(known.tool.rules)),
+});
+
+/** Asks once more what was permitted a moment ago. Throws why it is not any more. */
+export const requireStill = async (permitted: PermittedCall, parts: DecideParts): Promise<void> =>
+  void (await requirePermit(permitted, parts, []));
 
 /**
  * Actions of the rows' type that lift a mask of the file for this caller: those that the permit's batch answered, and what a
  * denial in it left unasked. No call where nothing was left. A permit with an obligation lifts nothing.
  */
 export const gatherLifted = async (
-  input: DecideInput,
-  permit: Pick<Permit, "lifts">,
+  { call, tool, permit }: PermittedCall,
   decider: Pick<Decider, "decideMany">,
 ): Promise<ReadonlySet<string>> => {
-  const asks = liftAsks(input.tool.rules);
+  const asks = liftAsks(tool.rules);
   const left = asks.slice(permit.lifts.length);
-  const later = left.length === 0 ? [] : await decider.decideMany(input.caller, left, input.correlationId);
+  const later = left.length === 0 ? [] : await decider.decideMany(call.caller, left, call.correlationId);
   const answers = [...permit.lifts, ...later];
   return new Set(
     asks.filter((_ask, index) => answers[index]?.decision === true && answers[index]?.obligations.length === 0).map(({ action }) => action),

@@ -13,7 +13,7 @@ const configWith = async (t: TestContext, mapping: string): Promise<string> => {
   const folder = await mkdtemp(join(tmpdir(), "sallyport-mapping-"));
   t.after(() => rm(folder, { recursive: true, force: true }));
   await cp(shipped, folder, { recursive: true });
-  const file = join(folder, "systems/people.demo.yaml");
+  const file = join(folder, "demo/systems/people.demo.yaml");
   const text = await readFile(file, "utf8");
   const [head = "", tail = ""] = text.split("  get_employee:");
   await writeFile(

@@ -244,7 +244,7 @@ const cases: readonly Case[] = [
     standard: "result",
     entry: "error",
     sent: 1,
-    settled: [{ usd: 0.001, steps: 1, outcome: "failed" }],
+    settled: [{ usd: 0, steps: 1, outcome: "failed" }],
   },
   {
     door: "guard: a write to a row of another tenant",

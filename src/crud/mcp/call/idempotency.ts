@@ -1,12 +1,14 @@
 import { Problem } from "#contract/problem.ts";
 import { statement, type Database } from "#store/database.ts";
-import type { Sealer } from "#authn/seal.ts";
-import type { Caller } from "#authn/caller.ts";
+import type { UpstreamAnswer } from "#crud/mcp/tool.ts";
+import type { DecidedCall } from "./chain-door.ts";
+import type { CallParts, ToolCall } from "./tool-call.ts";
 
-/** A stored answer: already masked, so it is sealed and given again as it is. */
+/** What the upstream answered, sealed as it came: who may see what of it is decided each time it is shown. */
 export interface KeptReply {
-  readonly value: unknown;
-  readonly media: readonly Readonly<Record<string, unknown>>[];
+  readonly upstream: Pick<UpstreamAnswer, "value" | "media" | "isCut">;
+  /** `shapeMark` of the tool that answered: by other rules it is not shaped. */
+  readonly mark: string;
 }
 
 /** The hold on a key while its call runs. */
@@ -20,19 +22,8 @@ export interface KeyHold {
   unknown(): Promise<void>;
 }
 
-type IdempotencyParts = { readonly database: Database; readonly replySealer: Sealer; readonly node: string };
-
-export interface KeyedCall {
-  readonly callId: string;
-  readonly tool: string;
-  readonly key: string;
-  /** Keyed digest of the arguments, hex. */
-  readonly digest: string;
-  readonly caller: Pick<Caller, "sub" | "tenant" | "actors">;
-}
-
 const KEPT_HOURS = 24;
-const MAX_REPLY_BYTES = 262_144;
+const MAX_REPLY_BYTES = 1_048_576;
 const keyPattern = /^[\x21-\x7e]{1,128}$/;
 
 const CLAIM = statement<{ call_id: string }>(
@@ -68,36 +59,41 @@ export const parseIdempotencyKey = (given: unknown): string | undefined => {
 };
 
 /** Per principal, which is the person with whoever acts for them, and tenant. */
-const principalOf = (caller: KeyedCall["caller"]): string => [caller.tenant, caller.sub, ...caller.actors].join(" ");
+const principalOf = (caller: ToolCall["caller"]): string => [caller.tenant, caller.sub, ...caller.actors].join(" ");
 
 /**
- * Takes the key for this call, or gives what its first call came to. The caller was decided anew before this. Throws
- * `idempotency_conflict` (other arguments), `in_progress` (still running), `outcome_unknown` (nobody can tell).
+ * Takes the key of this call, if it has one, or gives what its first call came to. Throws `idempotency_conflict` (other arguments),
+ * `in_progress` (still running), `outcome_unknown` (nobody can tell), `reply_withheld` (done, and its answer was too large to keep or
+ * cannot be read any more).
  */
-export const claimKey = async (call: KeyedCall, parts: IdempotencyParts): Promise<KeyHold> => {
+export const claimKey = async (
+  { call, tool, given }: DecidedCall,
+  parts: Pick<CallParts, "database" | "replySealer" | "node">,
+): Promise<KeyHold | undefined> => {
+  const key = call.idempotencyKey;
+  if (key === undefined) return undefined;
   const principal = principalOf(call.caller);
-  const digest = Buffer.from(call.digest, "hex");
-  const [taken] = await parts.database.run(CLAIM, [call.callId, call.caller.tenant, principal, call.tool, call.key, digest, parts.node]);
+  const digest = Buffer.from(given.digest, "hex");
+  const [taken] = await parts.database.run(CLAIM, [call.callId, call.caller.tenant, principal, tool.name, key, digest, parts.node]);
   if (taken !== undefined) {
     return {
       done: async (reply) => {
         const text = JSON.stringify(reply);
         const isSmall = Buffer.byteLength(text) <= MAX_REPLY_BYTES;
         // An answer too large to keep cannot be repeated: the key says that it is used, never runs again.
-        await (isSmall
-          ? parts.database.run(DONE, [call.callId, parts.replySealer.seal(text, call.callId)])
-          : parts.database.run(UNKNOWN, [call.callId]));
+        await parts.database.run(DONE, [call.callId, isSmall ? parts.replySealer.seal(text, call.callId) : null]);
       },
       free: async () => void (await parts.database.run(FREE, [call.callId])),
       unknown: async () => void (await parts.database.run(UNKNOWN, [call.callId])),
     };
   }
-  const [held] = await parts.database.run(HELD, [principal, call.tool, call.key]);
+  const [held] = await parts.database.run(HELD, [principal, tool.name, key]);
   if (held === undefined) throw new Problem("in_progress");
   if (!Buffer.from(held.arguments_digest).equals(digest)) throw new Problem("idempotency_conflict");
   if (held.state === "running") throw new Problem("in_progress", { headers: { "retry-after": "1" } });
+  if (held.state === "unknown") throw new Problem("outcome_unknown");
   const text = held.reply === null ? undefined : parts.replySealer.open(held.reply, held.call_id);
-  if (held.state === "unknown" || text === undefined) throw new Problem("outcome_unknown");
+  if (text === undefined) throw new Problem("reply_withheld");
   const nothing = async (): Promise<void> => {};
   return { kept: JSON.parse(text) as KeptReply, done: nothing, free: nothing, unknown: nothing };
 };

@@ -1,52 +1,46 @@
 import { Problem } from "#contract/problem.ts";
-import { prepare } from "#crud/systems/expression.ts";
-import { valueAt } from "#crud/mcp/json-pointer.ts";
-import type { Invocation, Tool, Upstream } from "#crud/mcp/tool.ts";
-import type { Arguments } from "./arguments-door.ts";
-import type { CorridorParts } from "./corridor-parts.ts";
+import { celInputs } from "#documents/cel.ts";
+import { valueAt } from "#crud/mcp/value-at.ts";
+import type { Invocation, Tool, UpstreamAnswer } from "#crud/mcp/tool.ts";
+import type { DecidedCall } from "./chain-door.ts";
 import { createRedact, type Redact } from "./redact.ts";
-import type { RowScope } from "./row-scope.ts";
+import type { Held } from "./reserve-door.ts";
 import { createSecretReader, type SecretReader } from "./secret-reader.ts";
 import { countKept } from "./shape-door.ts";
-import type { ToolCall } from "./tool-call.ts";
-import { UpstreamFault } from "./upstream-fault.ts";
+import type { CallParts } from "./tool-call.ts";
+import { absentRow, UpstreamFault } from "./upstream-fault.ts";
 
 export interface Invoked {
-  readonly upstream: Upstream;
-  readonly secrets: SecretReader;
+  readonly upstream: UpstreamAnswer;
+  readonly secrets: ReturnType<SecretReader["used"]>;
 }
 
-type InvokeParts = Pick<CorridorParts, "secrets" | "secretsAudience" | "identity" | "callTimeoutMs" | "stopping" | "now">;
-
-export interface InvokeInput {
-  readonly call: ToolCall;
-  readonly tool: Tool;
-  readonly arguments: Arguments;
-  readonly decisionId: string;
-  readonly delegationId: string | undefined;
-  readonly scope: RowScope | undefined;
-}
+type InvokeParts = Pick<CallParts, "secrets" | "secretsAudience" | "identity" | "callTimeoutMs" | "stopping" | "now">;
 
 /** The read that guards a write must show a row that the caller may see; else the write never starts. */
-const passGuard = async (input: InvokeInput, invocation: Invocation): Promise<void> => {
-  const guard = input.tool.rules.rows?.guard;
-  const keeps = input.scope?.guardKeeps;
+const passGuard = async ({ call, tool, given, scope }: DecidedCall, invocation: Invocation): Promise<void> => {
+  const guard = tool.rules.rows?.guard;
   if (guard === undefined) return;
+  const keeps = scope?.guardKeeps;
   const read = guard.tool();
-  const { caller } = input.call;
-  const prepared = prepare({
-    input: input.arguments.value,
+  const { caller } = call;
+  const prepared = celInputs({
+    input: given.value,
     caller: { sub: caller.sub, tenant: caller.tenant, ...(caller.agent === undefined ? {} : { agent: caller.agent }) },
     now: invocation.now,
   });
   const found = await read.connector({ ...invocation, arguments: guard.input(prepared) as Readonly<Record<string, unknown>> });
   const rows = valueAt(found.value, read.rules.rows?.rows ?? []);
   const candidates = Array.isArray(rows) ? (rows as unknown[]) : [rows];
-  if (keeps === undefined || !candidates.some(keeps)) throw new UpstreamFault(new Problem("not_found"), "failed", { isFinal: true });
+  if (keeps === undefined || !candidates.some(keeps)) throw absentRow();
 };
 
+/** The upstream's own word for it, whether or not the system's file has one. */
+const saysAbsent = ({ effect, status, problem }: UpstreamFault): boolean =>
+  effect === "failed" && (status === 404 || status === 410 || problem.code === "not_found");
+
 const asFault = (error: unknown, tool: Tool): UpstreamFault => {
-  if (error instanceof UpstreamFault) return error;
+  if (error instanceof UpstreamFault) return tool.rules.rows !== undefined && saysAbsent(error) ? absentRow() : error;
   // Refused while the request was made of the arguments.
   if (error instanceof Problem) return new UpstreamFault(error, "not_sent");
   return tool.rules.isReadOnly
@@ -54,52 +48,41 @@ const asFault = (error: unknown, tool: Tool): UpstreamFault => {
     : new UpstreamFault(new Problem("outcome_unknown", { cause: error }), "unknown");
 };
 
-const redactFault = (fault: UpstreamFault, redact: Redact): UpstreamFault => {
+const redactFault = (fault: UpstreamFault, redact: Redact, used: UpstreamFault["secrets"]): UpstreamFault => {
   const { cause, ...shown } = fault.problem.options;
   const problem = new Problem(fault.problem.code, { ...redact(shown), cause });
   return new UpstreamFault(problem, fault.effect, {
     retryAfterMs: fault.retryAfterMs,
     isFinal: fault.isFinal,
-    ...(fault.status === undefined ? {} : { status: fault.status }),
+    secrets: used,
+    status: fault.status,
   });
 };
 
 /** Calls the upstream within the deadline. Credentials that come back in any spelling leave as `[redacted]`. Throws `UpstreamFault`. */
-export const invokeUpstream = async (input: InvokeInput, parts: InvokeParts): Promise<Invoked> => {
-  const { call, tool } = input;
-  const secrets = createSecretReader(
-    {
-      callId: call.callId,
-      correlationId: call.correlationId,
-      toolName: tool.name,
-      decisionId: input.decisionId,
-      delegationId: input.delegationId,
-    },
-    parts,
-  );
-  const wanted = tool.rules.wantedRows === undefined ? undefined : input.arguments.value[tool.rules.wantedRows];
+export const invokeUpstream = async (decided: DecidedCall, held: Held | undefined, parts: InvokeParts): Promise<Invoked> => {
+  const { call, tool, given, scope, permit } = decided;
+  const secrets = createSecretReader(decided, held, parts);
+  const wanted = tool.rules.wantedRows === undefined ? undefined : given.value[tool.rules.wantedRows];
   const invocation: Invocation = {
     callId: call.callId,
     correlationId: call.correlationId,
     caller: call.caller,
-    ...(input.delegationId === undefined ? {} : { delegationId: input.delegationId }),
-    decisionId: input.decisionId,
+    delegationId: held?.delegationId,
+    decisionId: permit.decisionId,
     toolName: tool.name,
-    arguments: input.arguments.value,
+    arguments: given.value,
     signal: AbortSignal.any([call.signal, parts.stopping, AbortSignal.timeout(parts.callTimeoutMs)]),
     secret: (uri) => secrets.read(uri),
-    ...(typeof wanted === "number" ? { isEnough: (value: unknown) => countKept(value, tool, input.scope) >= wanted } : {}),
+    isEnough: typeof wanted === "number" ? (value: unknown) => countKept(value, tool, scope) >= wanted : undefined,
     now: parts.now(),
   };
   try {
-    await passGuard(input, invocation);
+    await passGuard(decided, invocation);
     const upstream = await tool.connector(invocation);
     const redact = createRedact(secrets.values());
-    return {
-      upstream: { ...upstream, value: redact(upstream.value), ...(upstream.media === undefined ? {} : { media: redact(upstream.media) }) },
-      secrets,
-    };
+    return { upstream: { ...upstream, value: redact(upstream.value), media: redact(upstream.media) }, secrets: secrets.used() };
   } catch (error) {
-    throw redactFault(asFault(error, tool), createRedact(secrets.values()));
+    throw redactFault(asFault(error, tool), createRedact(secrets.values()), secrets.used());
   }
 };

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createRedact } from "#crud/mcp/call/redact.ts";
+import { createRedact } from "./redact.ts";
 
 test("a credential is taken out of names and values in every spelling", () => {
   const secret = 'k/+ey "9ß';

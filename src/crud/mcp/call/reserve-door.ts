@@ -2,9 +2,9 @@ import { ask } from "#contract/ask.ts";
 import { release, reserve, settle, type Reservation } from "#contract/reservations.ts";
 import { usdFromMicro } from "#contract/ids.ts";
 import { Problem } from "#contract/problem.ts";
-import type { Tool } from "#crud/mcp/tool.ts";
-import type { CorridorParts } from "./corridor-parts.ts";
-import type { Delegated } from "./delegation-door.ts";
+import type { DecidedCall } from "./chain-door.ts";
+import { requireStill } from "./decide-door.ts";
+import type { CallParts } from "./tool-call.ts";
 
 /** Steps and money held for one call. Persons, services and built-in tools hold none. */
 export interface Held {
@@ -20,7 +20,7 @@ export interface Charged {
   readonly left: { readonly steps: number; readonly usd: number };
 }
 
-type MoneyParts = Pick<CorridorParts, "membership" | "membershipAudience" | "identity">;
+type MoneyParts = Pick<CallParts, "membership" | "membershipAudience" | "identity">;
 
 const headersOf = async (parts: MoneyParts, correlationId: string): Promise<Record<string, string>> => ({
   authorization: `Bearer ${await parts.identity.asService(parts.membershipAudience, ["membership.budget"])}`,
@@ -30,35 +30,42 @@ const headersOf = async (parts: MoneyParts, correlationId: string): Promise<Reco
 /** Codes with which membership refuses to hold; the same words on our wire. */
 const refusals = new Set(["delegation_inactive", "capability_missing", "steps_exhausted", "budget_exhausted", "rate_exceeded"]);
 
-export const isBudgetRefusal = (error: unknown): error is Problem => error instanceof Problem && refusals.has(error.code);
+const isBudgetRefusal = (error: unknown): error is Problem => error instanceof Problem && refusals.has(error.code);
 
 /**
- * Holds one step and the tool's price for this call, or nothing. Throws membership's refusal, or `membership_unavailable`.
- * Whatever was cached before, this is true now: after a revocation has answered, nothing is held.
+ * Holds one step and the tool's price for this call, or nothing. Whatever was cached before, this is true now: after a revocation has
+ * answered, nothing is held. What is refused here was permitted a moment ago, so the decision point is asked once more: its record then
+ * says why. Throws `steps_exhausted`, `budget_exhausted`, `delegation_inactive`, `capability_missing`, `rate_exceeded`, or
+ * `membership_unavailable`.
  */
 export const requireReservation = async (
-  call: { readonly callId: string; readonly correlationId: string },
-  tool: Tool,
-  delegated: Delegated,
-  parts: MoneyParts & Pick<CorridorParts, "callTimeoutMs">,
+  decided: DecidedCall,
+  parts: MoneyParts & Pick<CallParts, "callTimeoutMs" | "decider" | "publicOrigin" | "now">,
 ): Promise<Held | undefined> => {
-  const hop = delegated.hops.at(-1);
+  const { call, tool, hops, permit } = decided;
+  const hop = hops.at(-1);
   if (hop === undefined || tool.isBuiltIn) return undefined;
-  const held: Reservation = await ask(parts.membership, reserve, {
-    body: {
-      call_id: call.callId,
-      user_id: hop.userId,
-      agent_id: hop.agentId,
-      tool_id: tool.name,
-      steps: 1,
-      usd: usdFromMicro(tool.rules.reserveMicro),
-      ttl_s: Math.min(3600, Math.ceil(parts.callTimeoutMs / 1000) + 30),
-    },
-    headers: await headersOf(parts, call.correlationId),
-  }).catch((error: unknown) => {
-    throw isBudgetRefusal(error) ? error : new Problem("membership_unavailable", { cause: error });
-  });
-  return { reservationId: held.reservation_id, delegationId: held.delegation_id, steps: 1, micro: tool.rules.reserveMicro };
+  const micro = tool.rules.reserveMicro;
+  let held: Reservation;
+  try {
+    held = await ask(parts.membership, reserve, {
+      body: {
+        call_id: call.callId,
+        user_id: hop.userId,
+        agent_id: hop.agentId,
+        tool_id: tool.name,
+        steps: 1,
+        usd: usdFromMicro(micro),
+        ttl_s: Math.min(3600, Math.ceil(parts.callTimeoutMs / 1000) + 30),
+      },
+      headers: await headersOf(parts, call.correlationId),
+    });
+  } catch (error) {
+    if (!isBudgetRefusal(error)) throw new Problem("membership_unavailable", { cause: error });
+    await requireStill(decided, parts);
+    throw new Problem(error.code, { members: { decision_id: permit.decisionId }, headers: error.options.headers ?? {} });
+  }
+  return { reservationId: held.reservation_id, delegationId: held.delegation_id, steps: 1, micro };
 };
 
 export const releaseHeld = async (held: Held, parts: MoneyParts, correlationId: string): Promise<void> => {

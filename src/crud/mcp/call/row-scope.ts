@@ -3,20 +3,20 @@ import { keepsRow, mergeMasks, parseRowFilter, type MaskKind, type RowFilter } f
 import { dataScope } from "#contract/membership.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
-import { valueAt } from "#crud/mcp/json-pointer.ts";
+import type { ScopeObligation } from "#decide/obligations.ts";
+import { valueAt } from "#crud/mcp/value-at.ts";
 import type { RowRules } from "#crud/mcp/tool.ts";
-import type { CorridorParts } from "./corridor-parts.ts";
-import type { ScopeObligation } from "./decide-door.ts";
+import type { CallParts } from "./tool-call.ts";
 
 /** Which rows may leave and which of their columns are hidden, for this caller. */
 export interface RowScope {
   readonly keeps: (row: unknown) => boolean;
   readonly masks: Readonly<Record<string, MaskKind>>;
   /** The same filters on the rows of the read that guards a write. */
-  readonly guardKeeps?: (row: unknown) => boolean;
+  readonly guardKeeps?: ((row: unknown) => boolean) | undefined;
 }
 
-type ScopeParts = Pick<CorridorParts, "membership" | "membershipAudience" | "identity">;
+type ScopeParts = Pick<CallParts, "membership" | "membershipAudience" | "identity">;
 
 const unavailable = (detail: string, cause?: unknown): Problem => new Problem("data_scope_unavailable", { detail, cause });
 
@@ -48,7 +48,7 @@ const compileScope = (rules: RowRules, scopes: readonly ScopeObligation[]): RowS
       return filters.every((filter) => keepsRow(filter, columns));
     },
     masks,
-    ...(guarded === undefined ? {} : { guardKeeps: compileScope(guarded, scopes).keeps }),
+    guardKeeps: guarded === undefined ? undefined : compileScope(guarded, scopes).keeps,
   };
 };
 

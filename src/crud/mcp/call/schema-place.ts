@@ -1,19 +1,19 @@
+import { isObject } from "#contract/is-object.ts";
+import { parsePointer } from "#contract/json-pointer.ts";
 import type { Place } from "#contract/masked-values.ts";
 
 type Schema = Readonly<Record<string, unknown>>;
 
-const isObject = (value: unknown): value is Schema => typeof value === "object" && value !== null && !Array.isArray(value);
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 const valuesOf = (value: unknown): readonly unknown[] => (isObject(value) ? Object.values(value) : []);
 
 /** What an inner `$ref` names. Others lead nowhere: a tool's schema has none. */
 const targetOf = (root: Schema, ref: unknown): unknown => {
   if (typeof ref !== "string" || !ref.startsWith("#")) return undefined;
-  const parts = ref.slice(1).split("/").slice(1);
-  return parts.reduce<unknown>((held, part) => {
-    const name = decoded(part).replaceAll("~1", "/").replaceAll("~0", "~");
-    return isObject(held) || Array.isArray(held) ? (held as Schema)[name] : undefined;
-  }, root);
+  return parsePointer(decoded(ref.slice(1))).reduce<unknown>(
+    (held, name) => (isObject(held) || Array.isArray(held) ? (held as Schema)[name] : undefined),
+    root,
+  );
 };
 
 const decoded = (part: string): string => {

@@ -1,7 +1,9 @@
 import { ask } from "#contract/ask.ts";
 import { Problem } from "#contract/problem.ts";
 import { readSecretValue } from "#contract/secrets.ts";
-import type { CorridorParts } from "./corridor-parts.ts";
+import type { DecidedCall } from "./chain-door.ts";
+import type { Held } from "./reserve-door.ts";
+import type { CallParts } from "./tool-call.ts";
 import { UpstreamFault } from "./upstream-fault.ts";
 
 /** The credentials of one call: read by reference as this service, for this call alone, kept only while it runs. */
@@ -10,10 +12,10 @@ export interface SecretReader {
   /** Every value that was read, for taking them out of what comes back. */
   values(): readonly string[];
   /** What the record may say of them: version, never the value or the path. */
-  used(): readonly { readonly audit_id: string; readonly version?: number }[];
+  used(): readonly { readonly audit_id: string; readonly version: number | undefined }[];
 }
 
-type SecretParts = Pick<CorridorParts, "secrets" | "secretsAudience" | "identity">;
+type SecretParts = Pick<CallParts, "secrets" | "secretsAudience" | "identity">;
 
 const faultOf = (error: unknown): UpstreamFault => {
   const isAway = !(error instanceof Problem) || error.status >= 500;
@@ -21,19 +23,10 @@ const faultOf = (error: unknown): UpstreamFault => {
   return new UpstreamFault(problem, "not_sent", { isFinal: true });
 };
 
-export const createSecretReader = (
-  call: {
-    readonly callId: string;
-    readonly correlationId: string;
-    readonly toolName: string;
-    readonly decisionId: string;
-    readonly delegationId?: string | undefined;
-  },
-  parts: SecretParts,
-): SecretReader => {
+export const createSecretReader = ({ call, tool, permit }: DecidedCall, held: Held | undefined, parts: SecretParts): SecretReader => {
   const reads = new Map<string, Promise<string>>();
   const values: string[] = [];
-  const used: { audit_id: string; version?: number }[] = [];
+  const used: { audit_id: string; version: number | undefined }[] = [];
   const read = async (uri: string): Promise<string> => {
     const token = await parts.identity.asService(parts.secretsAudience, ["secrets.read"]);
     const answer = await ask(parts.secrets, readSecretValue, {
@@ -42,15 +35,15 @@ export const createSecretReader = (
         authorization: `Bearer ${token}`,
         "x-correlation-id": call.correlationId,
         "x-call-id": call.callId,
-        "x-tool-id": call.toolName,
-        "x-decision-id": call.decisionId,
-        ...(call.delegationId === undefined ? {} : { "x-delegation-id": call.delegationId }),
+        "x-tool-id": tool.name,
+        "x-decision-id": permit.decisionId,
+        ...(held === undefined ? {} : { "x-delegation-id": held.delegationId }),
       },
     });
     if (typeof answer.value !== "string" || answer.value === "")
       throw new Problem("upstream_auth_failed", { detail: "The credential is no text." });
     values.push(answer.value);
-    used.push({ audit_id: answer.audit_id, ...(answer.version === undefined ? {} : { version: answer.version }) });
+    used.push({ audit_id: answer.audit_id, version: answer.version });
     return answer.value;
   };
   return {

@@ -1,55 +1,102 @@
 import { applyMask, mergeMasks, type MaskKind } from "#contract/data-scope.ts";
 import { faultOfJson } from "#contract/json-members.ts";
 import { Problem } from "#contract/problem.ts";
-import { changeAt, valueAt, type Pointer } from "#crud/mcp/json-pointer.ts";
-import type { Tool, Upstream } from "#crud/mcp/tool.ts";
+import type { MaskedPlace } from "#contract/masked-places.ts";
+import { sha256Of } from "#crud/mcp/digest.ts";
+import { pointerText, type Pointer } from "#contract/json-pointer.ts";
+import { changeAt, valueAt } from "#crud/mcp/value-at.ts";
+import type { RowRules, Tool, UpstreamAnswer } from "#crud/mcp/tool.ts";
+import type { DecidedCall } from "./chain-door.ts";
+import type { KeptReply } from "./idempotency.ts";
 import type { RowScope } from "./row-scope.ts";
+import { absentRow } from "./upstream-fault.ts";
 
 export interface Shaped {
   readonly value: unknown;
-  readonly rowsIn: number;
   readonly rowsOut: number;
-  /** Columns and paths that were hidden. */
-  readonly masked: readonly string[];
+  /** What was hidden, each place once. */
+  readonly masked: readonly MaskedPlace[];
 }
+
+/** What an answer is shaped by. */
+type ShapedCall = Pick<DecidedCall, "tool" | "scope" | "lifted"> & { readonly given: Pick<DecidedCall["given"], "value"> };
 
 const MAX_BYTES = 1_048_576;
 
 /** One value hidden; `undefined` takes its member away. */
 const hide = (value: unknown, kind: MaskKind): unknown => applyMask({ value }, { value: kind }).row["value"];
 
-const maskRow = (
-  row: unknown,
-  masks: Readonly<Record<string, MaskKind>>,
-  columns: ReadonlyMap<string, Pointer>,
-  masked: Set<string>,
-): unknown =>
-  Object.entries(masks).reduce<unknown>((held, [column, kind]) => {
-    const pointer = columns.get(column);
-    if (pointer === undefined || valueAt(held, pointer) === undefined) return held;
-    masked.add(column);
-    return changeAt(held, pointer, (value) => hide(value, kind));
-  }, row);
+interface Mask {
+  readonly pointer: Pointer;
+  readonly kind: MaskKind;
+  readonly rule: string;
+  readonly unless?: string;
+}
 
-/** Rows that the scope keeps, masked. A single document is one row; absent when it is not kept. */
-const shapeRows = (
-  value: unknown,
-  tool: Tool,
-  scope: RowScope,
-  masked: Set<string>,
-): { value: unknown; rowsIn: number; rowsOut: number } => {
+const isOneRow = (value: unknown, { rows }: RowRules): boolean => rows.length === 0 && !Array.isArray(value);
+
+/** Masks of both sources, each place once: of two the stricter, of equals the data scope's, which no right of the tool lifts. */
+const masksOf = (value: unknown, tool: Tool, scope: RowScope | undefined, lifted: ReadonlySet<string>): readonly Mask[] => {
+  const { rows, masks } = tool.rules;
+  const scoped = rows === undefined || scope === undefined ? [] : Object.entries(scope.masks);
+  const before = rows === undefined || isOneRow(value, rows) ? [] : [...rows.rows, "*"];
+  const byPath = new Map<string, Mask>();
+  const add = (mask: Mask): void => {
+    const path = pointerText(mask.pointer);
+    const held = byPath.get(path);
+    if (held === undefined || mergeMasks({ at: held.kind }, { at: mask.kind })["at"] !== held.kind) byPath.set(path, mask);
+  };
+  for (const [column, kind] of scoped) {
+    const pointer = rows?.columns.get(column);
+    if (pointer !== undefined) add({ pointer: [...before, ...pointer], kind, rule: `data_scope:${rows?.resourceType ?? ""}` });
+  }
+  for (const { pointer, kind, unlessAllowed } of masks) {
+    if (unlessAllowed !== undefined && lifted.has(unlessAllowed)) continue;
+    const unless = unlessAllowed === undefined || rows === undefined ? {} : { unless: `${rows.resourceType}/${unlessAllowed}` };
+    add({ pointer, kind, rule: `tool:${tool.name}`, ...unless });
+  }
+  return [...byPath.values()];
+};
+
+/** Rows that the scope keeps. A single document is one row; absent when it is not kept. */
+const keepRows = (value: unknown, tool: Tool, scope: RowScope): { value: unknown; rowsOut: number } => {
   const rules = tool.rules.rows;
-  if (rules === undefined) return { value, rowsIn: 0, rowsOut: 0 };
+  if (rules === undefined) return { value, rowsOut: 0 };
   const found = valueAt(value, rules.rows);
-  if (rules.rows.length === 0 && !Array.isArray(found)) {
-    if (typeof found !== "object" || found === null) throw new Problem("data_scope_unavailable", { detail: "The answer is no row." });
-    if (!scope.keeps(found)) throw new Problem("not_found");
-    return { value: maskRow(found, scope.masks, rules.columns, masked), rowsIn: 1, rowsOut: 1 };
+  if (isOneRow(found, rules)) {
+    if (typeof found !== "object") throw new Problem("data_scope_unavailable", { detail: "The answer is no row." });
+    // Of a write that was done it stays a fault of its answer: nobody is to take it for undone.
+    if (found === null || !scope.keeps(found)) throw tool.rules.isReadOnly ? absentRow() : new Problem("not_found");
+    return { value: found, rowsOut: 1 };
   }
   if (!Array.isArray(found)) throw new Problem("data_scope_unavailable", { detail: "The answer's rows are no list." });
   const kept = found.filter((row) => scope.keeps(row));
-  const rows = kept.map((row) => maskRow(row, scope.masks, rules.columns, masked));
-  return { value: changeAt(value, rules.rows, () => rows), rowsIn: found.length, rowsOut: rows.length };
+  return { value: changeAt(value, rules.rows, () => kept), rowsOut: kept.length };
+};
+
+/**
+ * SHA-256 of all that says where in an answer rows and columns stand and what hides them. Under another one an answer that was kept
+ * is not shaped: a mask would miss what has moved.
+ */
+export const shapeMark = ({ digest, rules }: Pick<Tool, "digest" | "rules">): string =>
+  sha256Of({
+    digest,
+    rows: rules.rows === undefined ? null : { ...rules.rows, columns: [...rules.rows.columns], guard: null },
+    masks: rules.masks.map((mask) => ({ ...mask })),
+    wanted: rules.wantedRows ?? null,
+  });
+
+/**
+ * An answer that an idempotency key keeps, as whoever sends the key again may see it now. Throws `reply_withheld` where nothing of
+ * it may be shown, or nobody can tell: what was done stays done.
+ */
+export const shapeKept = (kept: KeptReply, decided: ShapedCall): Pick<Shaped, "value" | "masked"> => {
+  try {
+    if (kept.mark === shapeMark(decided.tool)) return shapeOutput(kept.upstream, decided);
+  } catch (cause) {
+    throw new Problem("reply_withheld", { cause });
+  }
+  throw new Problem("reply_withheld", { detail: "The tool's rules have changed since." });
 };
 
 /** How many rows of a raw answer the caller would see; for stopping a paged read when there are enough. */
@@ -65,35 +112,24 @@ const cutRows = (value: unknown, tool: Tool, wanted: unknown): unknown => {
 };
 
 /**
- * What leaves of an upstream's answer: rows filtered, columns masked (data scope first, then the file's masks unless they
- * were lifted; the stricter wins), cut to what was wanted, held against the output schema, bounded. Fail closed throughout.
+ * What leaves of an upstream's answer: rows filtered, columns masked once (by the data scope and by the file unless it was
+ * lifted; the stricter wins), cut to what was wanted, held against the output schema, bounded. Fail closed throughout.
  * Throws `data_scope_unavailable`, `not_found`, `output_invalid`, `output_too_large`.
  */
-export const shapeOutput = (
-  upstream: Upstream,
-  tool: Tool,
-  given: Readonly<Record<string, unknown>>,
-  scope: RowScope | undefined,
-  lifted: ReadonlySet<string>,
-): Shaped => {
-  const masked = new Set<string>();
+export const shapeOutput = (upstream: Pick<UpstreamAnswer, "value" | "isCut">, { tool, given, scope, lifted }: ShapedCall): Shaped => {
+  const masked: MaskedPlace[] = [];
   if (tool.rules.rows !== undefined && scope === undefined) throw new Problem("data_scope_unavailable");
-  const shaped = scope === undefined ? { value: upstream.value, rowsIn: 0, rowsOut: 0 } : shapeRows(upstream.value, tool, scope, masked);
-  const inForce = tool.rules.masks.filter((mask) => mask.unlessAllowed === undefined || !lifted.has(mask.unlessAllowed));
-  const byPath = new Map<string, { pointer: Pointer; kind: MaskKind }>();
-  for (const mask of inForce) {
-    const path = `/${mask.pointer.join("/")}`;
-    const held = byPath.get(path)?.kind;
-    byPath.set(path, { pointer: mask.pointer, kind: mergeMasks({ at: held ?? mask.kind }, { at: mask.kind })["at"] ?? "drop" });
-  }
-  let value = shaped.value;
-  for (const [path, { pointer, kind }] of byPath) {
+  const shaped = scope === undefined ? { value: upstream.value, rowsOut: 0 } : keepRows(upstream.value, tool, scope);
+  let { value } = shaped;
+  for (const { pointer, ...mask } of masksOf(value, tool, scope, lifted)) {
+    let hidden = false;
     value = changeAt(value, pointer, (held) => {
-      if (held !== null) masked.add(path);
-      return hide(held, kind);
+      hidden ||= mask.kind === "drop" || held !== null;
+      return hide(held, mask.kind);
     });
+    if (hidden) masked.push({ path: pointerText(pointer), ...mask });
   }
-  const wanted = tool.rules.wantedRows === undefined ? undefined : given[tool.rules.wantedRows];
+  const wanted = tool.rules.wantedRows === undefined ? undefined : given.value[tool.rules.wantedRows];
   value = cutRows(value, tool, wanted);
   if (
     upstream.isCut === true &&
@@ -111,5 +147,5 @@ export const shapeOutput = (
   if (faults.length > 0) throw new Problem("output_invalid", { errors: faults });
   if (Buffer.byteLength(JSON.stringify(value) ?? "") > MAX_BYTES) throw new Problem("output_too_large");
   const rowsOut = typeof wanted === "number" ? Math.min(wanted, shaped.rowsOut) : shaped.rowsOut;
-  return { value, rowsIn: shaped.rowsIn, rowsOut, masked: [...masked].toSorted() };
+  return { value, rowsOut, masked };
 };

@@ -14,7 +14,7 @@ export const showCall = (tool: Tool, given: Arguments): ShownCall | undefined =>
   const { value, masked } = maskValues(given.value, placeInSchema(tool.definition.inputSchema));
   const { title } = tool.definition;
   const call: ShownCall = {
-    tool: { name: tool.name, ...(title === undefined ? {} : { title }) },
+    tool: { name: tool.name, title },
     cost_usd: usdFromMicro(tool.rules.reserveMicro),
     arguments: value,
     masked: [...masked],

@@ -1,6 +1,16 @@
-import type { ProblemCode } from "#contract/problem.ts";
+import type { Peer } from "#contract/ask.ts";
+import type { MaskedPlace } from "#contract/masked-places.ts";
 import type { Caller } from "#authn/caller.ts";
+import type { HouseIdentity } from "#authn/house-identity.ts";
+import type { Sealer } from "#authn/seal.ts";
+import type { Decider } from "#decide/decider.ts";
+import type { Recorder } from "#events/audit/entry.ts";
+import type { Database } from "#store/database.ts";
+import type { Log } from "#telemetry/log.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
+import type { Tracing } from "#telemetry/tracing.ts";
 import type { Snapshot } from "#crud/mcp/catalogue.ts";
+import type { Tool } from "#crud/mcp/tool.ts";
 import type { View } from "#crud/mcp/views.ts";
 
 export type Dialect = "contract" | "standard";
@@ -15,12 +25,18 @@ export interface ToolCall {
   /** As the client spelt it; may be the underscore form. */
   readonly name: string;
   readonly arguments: unknown;
-  readonly idempotencyKey?: string;
+  readonly idempotencyKey: string | undefined;
   readonly caller: Caller;
   readonly view: View;
   readonly snapshot: Snapshot;
   /** The client hung up. */
   readonly signal: AbortSignal;
+}
+
+/** A call of a tool that there is. */
+export interface KnownCall {
+  readonly call: ToolCall;
+  readonly tool: Tool;
 }
 
 /** What leaves: the shaped value and what follows it. */
@@ -29,25 +45,38 @@ export interface ToolReply {
   readonly decisionId: string;
   readonly value: unknown;
   readonly media: readonly Readonly<Record<string, unknown>>[];
-  readonly outputSchema?: Readonly<Record<string, unknown>>;
+  readonly outputSchema: Readonly<Record<string, unknown>> | undefined;
+  /** What was hidden in the value. */
+  readonly masked: readonly MaskedPlace[];
   /** The record of the call could not be closed yet. */
   readonly isAuditPending: boolean;
   /** Kept from an earlier call with the same idempotency key. */
   readonly isReplay: boolean;
 }
 
-/** The codes that say a part of the house is away; the dialects answer them with 503. */
-export const unavailableCodes: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
-  "audit_unavailable",
-  "decision_unavailable",
-  "decision_not_recorded",
-  "engine_failed",
-  "pdp_unavailable",
-  "membership_unavailable",
-  "secrets_unavailable",
-  "store_unavailable",
-  "graph_unavailable",
-  "budget_unavailable",
-  "event_backlog_full",
-  "stopping",
-]);
+/** What the doors of a tool call work with. */
+export interface CallParts {
+  readonly membership: Peer;
+  readonly membershipAudience: string;
+  readonly secrets: Peer;
+  readonly secretsAudience: string;
+  readonly identity: HouseIdentity;
+  readonly decider: Decider;
+  readonly recorder: Pick<Recorder, "open" | "one">;
+  readonly database: Database;
+  readonly publicOrigin: string;
+  /** 32 bytes; digests of contents are keyed by it. */
+  readonly digestKey: Uint8Array;
+  /** Seals the answers that idempotency keys keep. */
+  readonly replySealer: Sealer;
+  readonly callTimeoutMs: number;
+  readonly maxDelegationDepth: number;
+  /** Unique for this start of the process. */
+  readonly node: string;
+  /** Ends when the house stops. */
+  readonly stopping: AbortSignal;
+  readonly now: () => Date;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly tracing?: Tracing | undefined;
+}

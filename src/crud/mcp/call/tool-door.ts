@@ -2,6 +2,7 @@ import { Problem } from "#contract/problem.ts";
 import { findTool, type Snapshot } from "#crud/mcp/catalogue.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
 import type { View } from "#crud/mcp/views.ts";
+import type { KnownCall, ToolCall } from "./tool-call.ts";
 
 /** The view of a name; one that is not for the caller's tenant does not exist. Throws `unknown_view` (404). */
 export const requireView = (snapshot: Snapshot, name: string, tenant: string): View => {
@@ -14,9 +15,9 @@ export const requireView = (snapshot: Snapshot, name: string, tenant: string): V
 export const isInView = (tool: Tool, view: View, tenant: string): boolean =>
   view.tools.has(tool.name) && (tool.tenants === undefined || tool.tenants.includes(tenant));
 
-/** The tool that a name means in this view for this tenant; unknown, foreign and out of view are alike. Throws `unknown_tool`. */
-export const requireTool = (snapshot: Snapshot, view: View, name: string, tenant: string): Tool => {
-  const tool = findTool(snapshot, name);
-  if (tool === undefined || !isInView(tool, view, tenant)) throw new Problem("unknown_tool");
-  return tool;
+/** The tool that a call names, in its view and for its tenant; unknown, foreign and out of view are alike. Throws `unknown_tool`. */
+export const requireTool = (call: ToolCall): KnownCall => {
+  const tool = findTool(call.snapshot, call.name);
+  if (tool === undefined || !isInView(tool, call.view, call.caller.tenant)) throw new Problem("unknown_tool");
+  return { call, tool };
 };

@@ -1,10 +1,12 @@
-import type { Problem } from "#contract/problem.ts";
+import { Problem } from "#contract/problem.ts";
 
 /**
  * What a failed call did at its upstream, as far as is known: `not_sent` nothing left the house; `failed` the upstream
  * did not do it; `done` it did, but its answer is of no use; `unknown` it was sent, and what came of it cannot be told.
  */
 export type Effect = "not_sent" | "failed" | "done" | "unknown";
+
+type UsedSecrets = readonly Readonly<Record<string, unknown>>[];
 
 export class UpstreamFault extends Error {
   override readonly name = "UpstreamFault";
@@ -15,11 +17,18 @@ export class UpstreamFault extends Error {
   readonly retryAfterMs: number | undefined;
   /** Another try would be answered alike. */
   readonly isFinal: boolean;
+  /** Credentials that were read for the call, for its record; absent where it is not known. */
+  readonly secrets: UsedSecrets | undefined;
 
   constructor(
     problem: Problem,
     effect: Effect,
-    more: { readonly status?: number; readonly retryAfterMs?: number | undefined; readonly isFinal?: boolean } = {},
+    more: {
+      readonly status?: number | undefined;
+      readonly retryAfterMs?: number | undefined;
+      readonly isFinal?: boolean;
+      readonly secrets?: UsedSecrets | undefined;
+    } = {},
   ) {
     super(problem.message, { cause: problem });
     this.problem = problem;
@@ -27,5 +36,12 @@ export class UpstreamFault extends Error {
     this.status = more.status;
     this.retryAfterMs = more.retryAfterMs;
     this.isFinal = more.isFinal ?? false;
+    this.secrets = more.secrets;
   }
 }
+
+/**
+ * What is heard of a row that is not there, and of one that is another's: the same answer at the same price, with no status of
+ * the upstream on record, or either would tell which of the two it was.
+ */
+export const absentRow = (): UpstreamFault => new UpstreamFault(new Problem("not_found"), "failed", { isFinal: true });

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
+import { randomUUID } from "node:crypto";
 import { createMcpHandler, isInitializeRequest, isLegacyRequest, type AuthInfo } from "@modelcontextprotocol/server";
 import { rpcCodes } from "#contract/json-rpc.ts";
 import { Problem } from "#contract/problem.ts";
@@ -11,14 +12,16 @@ import { asProblem, problemResponse } from "#http/problem-body.ts";
 import { readBytes } from "#http/read-bytes.ts";
 import type { Router } from "#http/serve.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
-import { endpointAsk } from "#crud/mcp/list-tools.ts";
+import { endpointAsk, principalOf } from "#crud/mcp/list-tools.ts";
 import { scopes, type Visit } from "#crud/mcp/tool-desk.ts";
 import { requireEntry } from "#crud/mcp/call/decide-door.ts";
-import type { Decider } from "#pdp/decide.ts";
+import type { Decider } from "#decide/decider.ts";
 import { createOriginGuard } from "./guard-origin.ts";
 import { createLegacySessions, type LegacySessions } from "./legacy-sessions.ts";
 import type { ListChanges } from "./list-changes.ts";
 import { createProtectedResource } from "./protected-resource.ts";
+import { createSessionShare, type HeldPlace } from "./session-share.ts";
+import { completeRefusal } from "./protocol-faults.ts";
 import { createToolServer, type ToolServerParts } from "./tool-server.ts";
 
 export interface StandardEndpointParts extends ToolServerParts {
@@ -33,6 +36,7 @@ export interface StandardEndpointParts extends ToolServerParts {
   readonly allowedOrigins: readonly string[];
   readonly maxBodyBytes: number;
   readonly legacySessions: boolean;
+  readonly sessionsPerPrincipal: number;
   readonly now: () => Date;
 }
 
@@ -42,7 +46,9 @@ export interface StandardEndpoint {
 }
 
 /** Only a credential; which scope is needed depends on the message. */
-const bearer = endpointShape("crud", "POST", "/mcp", { reply: z.unknown(), auth: "bearer", summary: "Standard MCP." });
+const bearer = endpointShape("crud", "POST", "/mcp", { reply: z.unknown(), auth: "bearer", agents: "decided", summary: "Standard MCP." });
+
+const MOST_SUBSCRIPTIONS = 10_000;
 
 const discovery = new Set(["tools/list", "initialize", "server/discover", "subscriptions/listen", "ping"]);
 const entering = new Set(["initialize", "server/discover", "subscriptions/listen"]);
@@ -72,26 +78,39 @@ const requireMethodScope = (caller: Caller, method: string | undefined): void =>
 export const createStandardEndpoint = (router: Router<Caller>, parts: StandardEndpointParts): StandardEndpoint => {
   const resource = createProtectedResource(parts);
   const guardOrigin = createOriginGuard({ urls: [parts.publicUrl, parts.ownUrl], origins: parts.allowedOrigins });
-  const visits = new AsyncLocalStorage<Visit>();
+  const visits = new AsyncLocalStorage<{ readonly visit: Visit; readonly place?: HeldPlace }>();
+  const correlationIdOfVisit = (): string => visits.getStore()?.visit.correlationId ?? randomUUID();
+  const share = createSessionShare({ most: parts.sessionsPerPrincipal, now: parts.now });
   const sessions: LegacySessions = createLegacySessions({
-    serverFor: (view) => createToolServer(view, parts),
+    serverFor: (view) => createToolServer(view, parts, correlationIdOfVisit),
     changes: parts.changes,
+    share,
     now: parts.now,
   });
 
-  const currentVisit = (): Visit => {
-    const visit = visits.getStore();
-    if (visit === undefined) throw new TypeError("outside a request");
-    return visit;
+  const current = () => {
+    const entered = visits.getStore();
+    if (entered === undefined) throw new TypeError("outside a request");
+    return entered;
   };
-  const handler = createMcpHandler(() => createToolServer(currentVisit().view, parts), {
+  const handler = createMcpHandler(() => createToolServer(current().visit.view, parts, correlationIdOfVisit), {
     legacy: "stateless",
     onerror: (error) => parts.log.debug("mcp_protocol_fault", { cause: error }),
     // The SDK subscribes while it serves the request that asked for it, so the listener is known by its caller.
     bus: {
       publish: () => {},
-      subscribe: (listener) => parts.changes.subscribe(currentVisit(), () => listener({ kind: "tools_list_changed" })),
+      subscribe: (listener) => {
+        const { visit, place } = current();
+        if (place !== undefined) place.streams++;
+        const unsubscribe = parts.changes.subscribe(visit, () => listener({ kind: "tools_list_changed" }));
+        return () => {
+          unsubscribe();
+          place?.release();
+        };
+      },
     },
+    // Each principal has its share.
+    maxSubscriptions: MOST_SUBSCRIPTIONS,
   });
 
   const authInfoOf = (visit: Visit): AuthInfo => ({
@@ -109,7 +128,7 @@ export const createStandardEndpoint = (router: Router<Caller>, parts: StandardEn
     const visit = parts.desk.enter(caller, viewName, "standard", correlationId);
     if (method !== undefined && entering.has(method)) {
       const decided = await parts.decider.decide(caller, endpointAsk(method, parts.publicUrl), correlationId);
-      requireEntry(decided, caller, { publicOrigin: parts.publicUrl, now: parts.now });
+      requireEntry(decided, caller, { decider: parts.decider, publicOrigin: parts.publicUrl });
     }
     return visit;
   };
@@ -123,9 +142,24 @@ export const createStandardEndpoint = (router: Router<Caller>, parts: StandardEn
       return Array.isArray(message) ? rpcFault(400, rpcCodes.invalidRequest, "Batches are not served.") : { message };
     } catch (error) {
       const problem = asProblem(error);
+      if (problem.code === "rate_limited") throw problem;
       return problem.code === "body_too_large"
         ? rpcFault(413, rpcCodes.invalidRequest, "The message is too large.")
         : rpcFault(400, rpcCodes.parse, "The message is not readable.");
+    }
+  };
+
+  /** A stream that tells of changes: one of the principal's places for as long as it is open. */
+  const subscribe = async (request: Request, visit: Visit, message: unknown): Promise<Response> => {
+    const leave = new AbortController();
+    const place = share.claim(principalOf(visit.caller), () => leave.abort());
+    const { url, method, headers } = request;
+    const asked = new Request(url, { method, headers, signal: AbortSignal.any([request.signal, leave.signal]) });
+    try {
+      return await visits.run({ visit, place }, () => handler.fetch(asked, { authInfo: authInfoOf(visit), parsedBody: message }));
+    } finally {
+      // Refused: nothing was opened.
+      if (place.streams === 0) place.release();
     }
   };
 
@@ -135,20 +169,21 @@ export const createStandardEndpoint = (router: Router<Caller>, parts: StandardEn
     if (request.method !== "POST") {
       const visit = await enter(request, viewName, undefined, correlationId);
       if (hasSession && parts.legacySessions) return sessions.serve(request, visit, authInfoOf(visit));
-      return visits.run(visit, () => handler.fetch(request, { authInfo: authInfoOf(visit) }));
+      return visits.run({ visit }, () => handler.fetch(request, { authInfo: authInfoOf(visit) }));
     }
     // Who asks is settled before what they sent is read.
-    await parts.authenticate(request, bearer);
+    using _share = router.shareOf(request, await parts.authenticate(request, bearer));
     const read = await readMessage(request);
     if (read instanceof Response) return read;
     const { message } = read;
     const visit = await enter(request, viewName, message, correlationId);
     const authInfo = authInfoOf(visit);
-    return visits.run(visit, async () => {
+    return visits.run({ visit }, async () => {
       if (parts.legacySessions && (await isLegacyRequest(request, message))) {
         if (hasSession) return sessions.serve(request, visit, authInfo, message);
         if (isInitializeRequest(message)) return sessions.begin(request, visit, authInfo, message);
       }
+      if (methodOf(message) === "subscriptions/listen") return subscribe(request, visit, message);
       return handler.fetch(request, { authInfo, parsedBody: message });
     });
   };
@@ -157,12 +192,12 @@ export const createStandardEndpoint = (router: Router<Caller>, parts: StandardEn
     const correlationId = correlationIdOf(request.headers.get("x-correlation-id"));
     let response: Response;
     try {
-      response = await serve(request, viewName, correlationId);
+      response = await completeRefusal(await serve(request, viewName, correlationId), correlationId);
     } catch (error) {
       const problem = asProblem(error);
       if (problem.status >= 500)
         parts.log.error("mcp_request_failed", { correlation_id: correlationId, code: problem.code, cause: problem.options.cause });
-      response = problemResponse(resource.challenge(viewName, problem), correlationId);
+      response = problemResponse(resource.challenge(request, viewName, problem), correlationId);
     }
     if (!response.headers.has("x-correlation-id")) response.headers.set("x-correlation-id", correlationId);
     return response;
@@ -172,14 +207,14 @@ export const createStandardEndpoint = (router: Router<Caller>, parts: StandardEn
     router.raw(method, "/mcp", (request) => answer(request, ""));
     router.raw(method, "/mcp/{view}", (request, params) => answer(request, params["view"] ?? ""));
   }
-  const metadata = async (view: string): Promise<Response> =>
-    new Response(JSON.stringify(resource.metadata(view)), {
+  const metadata = async (request: Request, view: string): Promise<Response> =>
+    new Response(JSON.stringify(resource.metadata(request, view)), {
       headers: { "content-type": "application/json", "cache-control": "public, max-age=300", "access-control-allow-origin": "*" },
     });
-  router.raw("GET", "/.well-known/oauth-protected-resource/mcp", () => metadata(""));
-  router.raw("GET", "/.well-known/oauth-protected-resource/mcp/{view}", (_request, params) => {
+  router.raw("GET", "/.well-known/oauth-protected-resource/mcp", (request) => metadata(request, ""));
+  router.raw("GET", "/.well-known/oauth-protected-resource/mcp/{view}", (request, params) => {
     if (!parts.desk.hasView(params["view"] ?? "")) throw new Problem("not_found");
-    return metadata(params["view"] ?? "");
+    return metadata(request, params["view"] ?? "");
   });
 
   return {

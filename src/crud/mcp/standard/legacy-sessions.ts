@@ -4,16 +4,18 @@ import { Problem } from "#contract/problem.ts";
 import { principalOf } from "#crud/mcp/list-tools.ts";
 import type { Visit } from "#crud/mcp/tool-desk.ts";
 import type { ListChanges } from "./list-changes.ts";
+import type { HeldPlace, SessionShare } from "./session-share.ts";
 
 export interface LegacySessionsParts {
   readonly serverFor: (view: Visit["view"]) => Server;
   readonly changes: ListChanges;
+  readonly share: SessionShare;
   readonly now: () => Date;
 }
 
 /** Sessions of clients of the 2025 protocol versions, in this process. A restart ends them: clients begin anew. */
 export interface LegacySessions {
-  /** Begins a session with its `initialize`. */
+  /** Begins a session with its `initialize`. Throws `too_many_sessions` when the principal's are all in use. */
   begin(request: Request, visit: Visit, authInfo: AuthInfo, parsedBody: unknown): Promise<Response>;
   /** A request of a session. Throws `not_found` for one that is not there or not this principal's. */
   serve(request: Request, visit: Visit, authInfo: AuthInfo, parsedBody?: unknown): Promise<Response>;
@@ -24,12 +26,10 @@ export interface LegacySessions {
 interface Session {
   readonly transport: WebStandardStreamableHTTPServerTransport;
   readonly server: Server;
-  readonly principal: string;
   readonly view: string;
-  readonly unsubscribe: () => void;
-  lastUsed: number;
-  /** Streams that are open: a session with one is not idle. */
-  streams: number;
+  readonly place: HeldPlace;
+  /** Ends with the session what its open stream listens to. */
+  readonly ended: AbortController;
 }
 
 const MOST = 10_000;
@@ -43,31 +43,46 @@ export const createLegacySessions = (parts: LegacySessionsParts): LegacySessions
     const session = sessions.get(id);
     if (session === undefined) return;
     sessions.delete(id);
-    session.unsubscribe();
+    session.place.release();
+    session.ended.abort();
     await session.server.close();
   };
 
   const sweep = setInterval(() => {
     const idleSince = parts.now().getTime() - IDLE_MS;
-    for (const [id, session] of sessions) if (session.streams === 0 && session.lastUsed < idleSince) void end(id);
+    for (const [id, { place }] of sessions) if (place.streams === 0 && place.lastUsed < idleSince) void end(id);
   }, SWEEP_MS);
   sweep.unref();
 
   /** The longest unused goes when there is no room; its client begins anew. */
   const makeRoom = async (): Promise<void> => {
     if (sessions.size < MOST) return;
-    const oldest = [...sessions].reduce((held, next) => (next[1].lastUsed < held[1].lastUsed ? next : held));
+    const oldest = [...sessions].reduce((held, next) => (next[1].place.lastUsed < held[1].place.lastUsed ? next : held));
     await end(oldest[0]);
   };
 
   const find = (request: Request, visit: Visit): Session => {
     const id = request.headers.get("mcp-session-id") ?? "";
     const session = sessions.get(id);
-    if (session === undefined || session.principal !== principalOf(visit.caller) || session.view !== visit.view.name) {
+    if (session === undefined || session.place.principal !== principalOf(visit.caller) || session.view !== visit.view.name) {
       throw new Problem("not_found", { detail: "There is no such session; begin a new one." });
     }
-    session.lastUsed = parts.now().getTime();
+    session.place.lastUsed = parts.now().getTime();
     return session;
+  };
+
+  /** Only where a stream is open is there somebody to tell that the list changed. */
+  const listen = ({ server, place, ended }: Session, visit: Visit, signal: AbortSignal): void => {
+    const unsubscribe = parts.changes.subscribe(visit, () => void server.sendToolListChanged().catch(() => undefined));
+    place.streams++;
+    AbortSignal.any([signal, ended.signal]).addEventListener(
+      "abort",
+      () => {
+        place.streams--;
+        unsubscribe();
+      },
+      { once: true },
+    );
   };
 
   return {
@@ -75,39 +90,38 @@ export const createLegacySessions = (parts: LegacySessionsParts): LegacySessions
       return sessions.size;
     },
     begin: async (request, visit, authInfo, parsedBody) => {
-      await makeRoom();
-      const server = parts.serverFor(visit.view);
+      let isGivenUp = false;
+      const giveUp = (): void => {
+        isGivenUp = true;
+        if (transport.sessionId !== undefined) void end(transport.sessionId);
+      };
+      const place = parts.share.claim(principalOf(visit.caller), giveUp);
       const transport = new WebStandardStreamableHTTPServerTransport({
         sessionIdGenerator: randomUUID,
         enableJsonResponse: true,
         onsessioninitialized: (id) => {
-          const unsubscribe = parts.changes.subscribe(visit, () => {
-            server.sendToolListChanged().catch(() => undefined);
-          });
-          sessions.set(id, {
-            transport,
-            server,
-            principal: principalOf(visit.caller),
-            view: visit.view.name,
-            unsubscribe,
-            lastUsed: parts.now().getTime(),
-            streams: 0,
-          });
+          sessions.set(id, { transport, server, view: visit.view.name, place, ended: new AbortController() });
         },
         onsessionclosed: (id) => end(id),
       });
-      await server.connect(transport);
-      const response = await transport.handleRequest(request, { authInfo, parsedBody });
-      if (transport.sessionId === undefined || !sessions.has(transport.sessionId)) await server.close();
-      return response;
+      const server = parts.serverFor(visit.view);
+      const isBegun = (): boolean => transport.sessionId !== undefined && sessions.has(transport.sessionId);
+      try {
+        await makeRoom();
+        await server.connect(transport);
+        const response = await transport.handleRequest(request, { authInfo, parsedBody });
+        // Others that began meanwhile may have taken its place.
+        if (isGivenUp) giveUp();
+        else if (!isBegun()) await server.close();
+        return response;
+      } finally {
+        if (!isBegun()) place.release();
+      }
     },
     serve: async (request, visit, authInfo, parsedBody) => {
       const session = find(request, visit);
-      const response = await session.transport.handleRequest(request, { authInfo, ...(parsedBody === undefined ? {} : { parsedBody }) });
-      if (request.method === "GET" && response.status === 200) {
-        session.streams++;
-        request.signal.addEventListener("abort", () => void session.streams--, { once: true });
-      }
+      const response = await session.transport.handleRequest(request, { authInfo, parsedBody });
+      if (request.method === "GET" && response.status === 200) listen(session, visit, request.signal);
       return response;
     },
     [Symbol.asyncDispose]: async () => {

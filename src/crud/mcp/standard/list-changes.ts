@@ -1,12 +1,13 @@
-import { sha256Of } from "#crud/mcp/digest.ts";
-import { listTools, principalOf, type ListParts } from "#crud/mcp/list-tools.ts";
-import type { CatalogueKeeper } from "#crud/mcp/catalogue-keeper.ts";
-import type { Visit } from "#crud/mcp/tool-desk.ts";
+import { createConfigWatch } from "#events/config-watch.ts";
 import type { LiveBus } from "#events/live-bus.ts";
 import type { Log } from "#telemetry/log.ts";
+import type { CatalogueKeeper } from "#crud/mcp/catalogue-keeper.ts";
+import { sha256Of } from "#crud/mcp/digest.ts";
+import { listPermitted, principalOf, type ListParts } from "#crud/mcp/list-tools.ts";
+import type { Visit } from "#crud/mcp/tool-desk.ts";
 
 export interface ListChangesParts extends ListParts {
-  readonly bus: Pick<LiveBus, "watch">;
+  readonly bus: Pick<LiveBus, "subscribe">;
   readonly catalogue: CatalogueKeeper;
   readonly now: () => Date;
   readonly log: Log;
@@ -20,100 +21,145 @@ export interface ListChanges {
 }
 
 interface Subscriber {
-  visit: Visit;
+  readonly expiresAt: number;
   readonly changed: () => void;
-  digest: string | undefined;
 }
 
-/** At most so often is a list computed anew and its client told. */
+/** All whose list is the same one. */
+interface Group {
+  /** With the token of the last one to come. */
+  visit: Visit;
+  readonly subscribers: Set<Subscriber>;
+  digest: string | undefined;
+  /** One comparison after the other. */
+  comparing: Promise<void>;
+}
+
+interface Watched {
+  readonly groups: Map<string, Group>;
+  readonly unwatch: () => void;
+  timer?: NodeJS.Timeout | undefined;
+  isComparing: boolean;
+  isStale: boolean;
+  comparedAt: number;
+  /** How often something that lists hang on has moved. */
+  moves: number;
+}
+
+/** At most so often are a tenant's lists computed anew and its clients told. */
 const PAUSE_MS = 1000;
+
+/** What a list hangs on; limits and money are taken as met. */
+const LIST_KINDS: ReadonlySet<string> = new Set(["config", "tools", "delegation", "graph", "policy", "plugin"]);
+
+/** Those with one key are decided alike. */
+const groupKey = ({ caller, view }: Visit): string =>
+  JSON.stringify([view.name, principalOf(caller), caller.clientId ?? "", [...caller.scopes].toSorted()]);
 
 /**
  * The tenant's configuration stream tells of delegations, graph, policies and tools; the catalogue of its own swaps. Then
- * each subscriber's list is computed anew and compared by digest, so only those are told whose own list changed.
+ * each list that somebody waits for is computed anew, once for all who have the same one and one after the other, and
+ * compared by digest, so only those are told whose own list changed. While nothing moves nothing is computed.
  */
 export const createListChanges = (parts: ListChangesParts): ListChanges => {
-  const tenants = new Map<
-    string,
-    { readonly subscribers: Set<Subscriber>; readonly unwatch: () => void; timer?: NodeJS.Timeout | undefined; lastAt: number }
-  >();
+  const watch = createConfigWatch({ bus: parts.bus, kinds: LIST_KINDS, log: parts.log });
+  const tenants = new Map<string, Watched>();
 
   const digestOf = async (visit: Visit): Promise<string> => {
     const { snapshot } = parts.catalogue;
     const view = snapshot.views.get(visit.view.name);
     if (view === undefined) return "";
-    const listed = await listTools({ caller: visit.caller, view, snapshot, correlationId: visit.correlationId }, parts);
+    const listed = await listPermitted({ ...visit, view, snapshot, isBackground: true }, parts);
     return sha256Of(listed.tools.map((tool) => [tool.name, tool.digest]));
   };
 
-  const compare = async (subscriber: Subscriber): Promise<void> => {
-    try {
-      const digest = await digestOf(subscriber.visit);
-      const isOther = subscriber.digest !== undefined && subscriber.digest !== digest;
-      subscriber.digest = digest;
-      if (isOther) subscriber.changed();
-    } catch (cause) {
-      // Not decidable now: what the client holds may be stale, so it is told to ask, and is refused or served then.
-      parts.log.debug("mcp_list_watch_failed", { cause });
-      subscriber.changed();
-    }
+  const tell = ({ subscribers }: Group): void => {
+    const seconds = parts.now().getTime() / 1000;
+    for (const { expiresAt, changed } of subscribers) if (expiresAt > seconds) changed();
   };
 
-  const look = (tenant: string): void => {
-    const held = tenants.get(tenant);
-    if (held === undefined || held.timer !== undefined) return;
-    const wait = Math.max(20, PAUSE_MS - (performance.now() - held.lastAt));
+  const compareNow = async (group: Group, held: Watched): Promise<void> => {
+    if (group.subscribers.size === 0 || group.visit.caller.expiresAt <= parts.now().getTime() / 1000) return;
+    const known = group.digest;
+    const { moves } = held;
+    try {
+      group.digest = await digestOf(group.visit);
+      // What moved while the first list was computed may be in it already, and is not in what the client holds.
+      if (known === undefined ? held.moves !== moves : known !== group.digest) tell(group);
+    } catch (cause) {
+      // Not decidable now: what the clients hold may be stale, so they are told to ask, and are refused or served then.
+      parts.log.debug("mcp_list_watch_failed", { cause });
+      if (known !== undefined) tell(group);
+    }
+  };
+  const compare = (group: Group, held: Watched): Promise<void> => (group.comparing = group.comparing.then(() => compareNow(group, held)));
+
+  const compareAll = async (held: Watched): Promise<void> => {
+    held.isComparing = true;
+    held.isStale = false;
+    for (const group of held.groups.values()) await compare(group, held);
+    held.isComparing = false;
+    held.comparedAt = performance.now();
+    if (held.isStale) look(held);
+  };
+
+  const look = (held: Watched): void => {
+    held.isStale = true;
+    held.moves += 1;
+    if (held.timer !== undefined || held.isComparing || held.groups.size === 0) return;
+    const wait = Math.max(20, PAUSE_MS - (performance.now() - held.comparedAt));
     held.timer = setTimeout(() => {
       held.timer = undefined;
-      held.lastAt = performance.now();
-      const seconds = parts.now().getTime() / 1000;
-      const seen = new Map<string, Subscriber[]>();
-      for (const subscriber of held.subscribers) {
-        if (subscriber.visit.caller.expiresAt <= seconds) continue;
-        const key = `${principalOf(subscriber.visit.caller)} ${subscriber.visit.view.name}`;
-        seen.set(key, [...(seen.get(key) ?? []), subscriber]);
-      }
-      for (const group of seen.values()) for (const subscriber of group) void compare(subscriber);
-    }, wait);
-    held.timer.unref();
+      void compareAll(held);
+    }, wait).unref();
+  };
+
+  const watchTenant = (tenant: string): Watched => {
+    const held: Watched = {
+      groups: new Map(),
+      unwatch: watch.watch(tenant, () => look(held)),
+      isComparing: false,
+      isStale: false,
+      comparedAt: Number.NEGATIVE_INFINITY,
+      moves: 0,
+    };
+    tenants.set(tenant, held);
+    return held;
+  };
+
+  const leave = (tenant: string, held: Watched): void => {
+    clearTimeout(held.timer);
+    held.unwatch();
+    held.groups.clear();
+    if (tenants.get(tenant) === held) tenants.delete(tenant);
   };
 
   const unsubscribeCatalogue = parts.catalogue.subscribe(() => {
-    for (const tenant of tenants.keys()) look(tenant);
+    for (const held of tenants.values()) look(held);
   });
 
   return {
     subscribe: (visit, changed) => {
-      const { tenant } = visit.caller;
-      const held = tenants.get(tenant) ?? {
-        subscribers: new Set<Subscriber>(),
-        unwatch: parts.bus.watch(tenant, "config", () => look(tenant)),
-        lastAt: Number.NEGATIVE_INFINITY,
-      };
-      tenants.set(tenant, held);
-      const subscriber: Subscriber = { visit, changed, digest: undefined };
-      held.subscribers.add(subscriber);
-      void digestOf(visit).then(
-        (digest) => {
-          subscriber.digest ??= digest;
-        },
-        () => undefined,
-      );
+      const { tenant, expiresAt } = visit.caller;
+      const held = tenants.get(tenant) ?? watchTenant(tenant);
+      const key = groupKey(visit);
+      const group = held.groups.get(key) ?? { visit, subscribers: new Set(), digest: undefined, comparing: Promise.resolve() };
+      if (expiresAt > group.visit.caller.expiresAt) group.visit = visit;
+      const subscriber: Subscriber = { expiresAt, changed };
+      group.subscribers.add(subscriber);
+      if (!held.groups.has(key)) {
+        held.groups.set(key, group);
+        void compare(group, held);
+      }
       return () => {
-        held.subscribers.delete(subscriber);
-        if (held.subscribers.size > 0 || tenants.get(tenant) !== held) return;
-        clearTimeout(held.timer);
-        held.unwatch();
-        tenants.delete(tenant);
+        group.subscribers.delete(subscriber);
+        if (group.subscribers.size === 0 && held.groups.get(key) === group) held.groups.delete(key);
+        if (held.groups.size === 0) leave(tenant, held);
       };
     },
     [Symbol.dispose]: () => {
       unsubscribeCatalogue();
-      for (const held of tenants.values()) {
-        clearTimeout(held.timer);
-        held.unwatch();
-      }
-      tenants.clear();
+      for (const [tenant, held] of tenants) leave(tenant, held);
     },
   };
 };

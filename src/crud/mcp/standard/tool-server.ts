@@ -1,12 +1,14 @@
 import { ProtocolError, Server, type CallToolResult, type ServerContext, type Tool as WireTool } from "@modelcontextprotocol/server";
 import { rpcCodes } from "#contract/json-rpc.ts";
 import type { Problem } from "#contract/problem.ts";
+import { MASKED_META } from "#contract/masked-places.ts";
 import { asProblem } from "#http/problem-body.ts";
 import type { ToolReply } from "#crud/mcp/call/tool-call.ts";
 import { watchRpc, type Watch } from "#crud/mcp/protocol-log.ts";
 import { errorData, isRefusal, isUpstreamCode, messageOf, rpcCodeOf } from "#crud/mcp/rpc-fault.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
 import type { ToolDesk, Visit } from "#crud/mcp/tool-desk.ts";
+import { completeFaults } from "./protocol-faults.ts";
 
 export interface ToolServerParts extends Watch {
   readonly desk: ToolDesk;
@@ -24,7 +26,7 @@ const wireTool = (tool: Tool, visit: Visit): WireTool => {
   );
   return {
     name: visit.view.nameForm === "underscore" ? tool.underscore : tool.name,
-    ...(definition.title === undefined ? {} : { title: definition.title }),
+    title: definition.title,
     description: definition.description,
     inputSchema: definition.inputSchema as WireTool["inputSchema"],
     ...(definition.outputSchema === undefined ? {} : { outputSchema: definition.outputSchema as NonNullable<WireTool["outputSchema"]> }),
@@ -47,13 +49,14 @@ const resultOf = (server: Server, reply: ToolReply): CallToolResult => {
       "sallyport/decisionId": reply.decisionId,
       ...(reply.isAuditPending ? { "sallyport/audit": "pending" } : {}),
       ...(reply.isReplay ? { "sallyport/replayed": true } : {}),
+      ...(reply.masked.length === 0 ? {} : { [MASKED_META]: reply.masked }),
     },
   };
   return server.projectCallToolResult(result, reply.outputSchema);
 };
 
 /** What a model needs to read to know what to do next. */
-const adviceOf = (problem: Problem, data: ReturnType<typeof errorData>): string => {
+const adviceOf = (problem: Problem, data: ReturnType<typeof errorData>, isForAgent: boolean): string => {
   const lines = [`${messageOf(problem)} (${problem.code}).`];
   for (const fault of problem.options.errors ?? []) lines.push(`${fault.path === "" ? "arguments" : fault.path} ${fault.message}`);
   if (data.step_up !== undefined)
@@ -65,7 +68,7 @@ const adviceOf = (problem: Problem, data: ReturnType<typeof errorData>): string 
     | undefined;
   if (offer !== undefined)
     lines.push(
-      `${offer.display.message} Ask for it at ${offer.endpoint} with the members of access_request, then repeat the call as it is.`,
+      `${offer.display.message} ${isForAgent ? "The person you act for asks" : "Ask"} for it at ${offer.endpoint} with the members of access_request, then repeat the call as it is.`,
     );
   if (data.decision_id !== undefined) lines.push(`Decision ${data.decision_id}.`);
   return lines.join("\n");
@@ -82,7 +85,11 @@ const isResult = (problem: Problem, visit: Visit): boolean =>
 const failureOf = (problem: Problem, visit: Visit): CallToolResult => {
   const data = errorData(problem, visit.correlationId);
   if (isResult(problem, visit))
-    return { isError: true, content: [{ type: "text", text: adviceOf(problem, data) }], _meta: { "sallyport/error": data } };
+    return {
+      isError: true,
+      content: [{ type: "text", text: adviceOf(problem, data, visit.caller.agent !== undefined) }],
+      _meta: { "sallyport/error": data },
+    };
   const code = problem.code === "unknown_tool" ? rpcCodes.invalidParams : rpcCodeOf(problem);
   throw new ProtocolError(code, messageOf(problem), data);
 };
@@ -96,14 +103,14 @@ const visitOf = (context: ServerContext): Visit => {
 
 /**
  * A server of the official SDK for one request or one session. Handlers take caller, view and snapshot from the request,
- * so a session's token may change while its principal stays.
+ * so a session's token may change while its principal stays. `correlationId` is that of the request being answered.
  */
-export const createToolServer = (view: Visit["view"], parts: ToolServerParts): Server => {
+export const createToolServer = (view: Visit["view"], parts: ToolServerParts, correlationId: () => string): Server => {
   const server = new Server(
     { name: "sallyport", title: view.title ?? "Sallyport", version: parts.version },
     {
       capabilities: { tools: { listChanged: true } },
-      ...(view.instructions === undefined ? {} : { instructions: view.instructions }),
+      instructions: view.instructions,
       cacheHints: {
         "tools/list": { ttlMs: TTL_MS, cacheScope: "private" },
         "server/discover": { ttlMs: TTL_MS, cacheScope: "private" },
@@ -122,7 +129,7 @@ export const createToolServer = (view: Visit["view"], parts: ToolServerParts): S
       const kept = visit.snapshot.tools.size;
       return {
         tools: listed.tools.map((tool) => wireTool(tool, visit)),
-        ...(listed.nextCursor === undefined ? {} : { nextCursor: listed.nextCursor }),
+        nextCursor: listed.nextCursor,
         ...(cut === 0 ? {} : { _meta: { "sallyport/truncated": { kept, total: kept + cut } } }),
       };
     } catch (error) {
@@ -144,5 +151,10 @@ export const createToolServer = (view: Visit["view"], parts: ToolServerParts): S
       return failureOf(asProblem(error), visit);
     }
   });
+  const connect = server.connect.bind(server);
+  server.connect = (transport) => {
+    completeFaults(transport, correlationId);
+    return connect(transport);
+  };
   return server;
 };

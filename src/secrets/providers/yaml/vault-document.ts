@@ -1,7 +1,10 @@
 import { isMap, isScalar, isSeq, LineCounter, parseDocument, Scalar, type Document, type Node, type ScalarTag } from "yaml";
+import { refusedTokens } from "#documents/yaml-tokens.ts";
 import { isJsonNumber, keepDigits } from "#secrets/lossless-json.ts";
 import type { SecretData, SecretMap } from "#secrets/secret-value.ts";
-import { requireLexicalBounds, VaultFault } from "./vault-lexing.ts";
+import { VaultFault } from "./vault-fault.ts";
+
+const MAX_DEPTH = 32;
 
 /** The file's document, for edits that keep its comments, and the same content as plain maps, for reads. */
 export interface Vault {
@@ -65,7 +68,8 @@ const firstOf = (found: readonly (Node | undefined)[]): Node | undefined => foun
  * repeated keys; at most 32 deep. Throws `VaultFault` with line and column. Cost: O(n).
  */
 export const parseVault = (text: string): Vault => {
-  requireLexicalBounds(text);
+  const [refused] = refusedTokens(text, { depth: MAX_DEPTH });
+  if (refused !== undefined) throw new VaultFault(refused.message, refused.line, refused.column);
   const lines = new LineCounter();
   const fault = (message: string, offset: number | undefined): VaultFault => {
     const at = lines.linePos(offset ?? 0);

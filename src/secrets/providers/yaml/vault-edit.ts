@@ -88,5 +88,20 @@ export const applyChange = (document: Document, ref: SecretRef, change: SecretCh
   for (const [name, item] of entries) setKey(map, name, toNode(item));
 };
 
+const itemOf = (map: unknown, name: string | undefined): Pair | undefined =>
+  isMap(map) ? map.items.find((pair): pair is Pair => pair.key instanceof Scalar && pair.key.value === name) : undefined;
+
+/** Takes out a key, or a path with all below it, and every map above that is empty then. It was looked up before. */
+export const removeAt = (document: Document, ref: SecretRef): void => {
+  const steps = ref.key === undefined ? [...ref.segments] : [...ref.segments, ref.key];
+  while (steps.length > 0) {
+    const name = steps.pop();
+    const map = steps.reduce<unknown>((here, step) => itemOf(here, step)?.value, document.contents);
+    if (!isMap(map)) return;
+    map.items = map.items.filter((pair) => pair !== itemOf(map, name));
+    if (map.items.length > 0) return;
+  }
+};
+
 /** The file's text: no folding, strings as JSON writes them. */
 export const printVault = (document: Document): string => document.toString({ lineWidth: 0, doubleQuotedAsJSON: true });

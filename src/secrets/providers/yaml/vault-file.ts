@@ -4,7 +4,7 @@ import { open, readdir, rename, unlink, type FileHandle } from "node:fs/promises
 import { basename, dirname, join } from "node:path";
 import { isAlive } from "#store/is-alive.ts";
 import { makeFolder } from "#store/make-folder.ts";
-import { VaultFault } from "./vault-lexing.ts";
+import { VaultFault } from "./vault-fault.ts";
 
 export const MAX_FILE_BYTES = 1_048_576;
 const NO_FOLLOW = constants.O_NOFOLLOW ?? 0;
@@ -13,6 +13,8 @@ export interface VaultFileOptions {
   readonly path: string;
   /** dev and test: wrong permissions are corrected; elsewhere the file is refused. */
   readonly mayTighten: boolean;
+  /** Nothing is changed: what would be corrected stays as it is. */
+  readonly onlyLooks?: boolean;
   readonly warn: (message: string) => void;
 }
 
@@ -33,6 +35,7 @@ const requireOwnRegular = async (file: FileHandle, options: VaultFileOptions): P
   if (stats.uid !== process.getuid()) throw new VaultFault("belongs to another user");
   if ((stats.mode & 0o177) !== 0) {
     if (!options.mayTighten) throw new VaultFault("may be read or changed by others; its mode must be 0600");
+    if (options.onlyLooks === true) return stats;
     await file.chmod(0o600);
     options.warn("secrets_file_tightened");
   }

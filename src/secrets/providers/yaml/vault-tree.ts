@@ -1,7 +1,7 @@
 import { encodeKey } from "#secrets/secret-key.ts";
 import { formatPrefix, isSegment, type SecretPrefix } from "#secrets/secret-uri.ts";
 import { isSecretMap, type SecretData, type SecretMap } from "#secrets/secret-value.ts";
-import type { SecretChange, SecretNode } from "#secrets/providers/secret-provider.ts";
+import type { ListedSecret, SecretChange, SecretNode } from "#secrets/providers/secret-provider.ts";
 import type { SecretRef } from "#secrets/tenant-guard.ts";
 
 /** What lies at a path; `undefined` where a step is missing or no map. */
@@ -18,7 +18,7 @@ const nodeOf = (place: SecretPrefix, key?: string): SecretNode => ({
   scheme: place.scheme,
   mount: place.mount,
   segments: place.segments,
-  ...(key === undefined ? {} : { key }),
+  key,
   id: key === undefined ? formatPrefix(place) : `${formatPrefix(place)}#${encodeKey(key)}`,
 });
 
@@ -58,4 +58,17 @@ export const nodesChanged = (root: SecretMap, ref: SecretRef, change: SecretChan
     ref.key !== undefined ? [[ref.key, change.value]] : isSecretMap(change.value) ? change.value : [];
   const touched = [...set].flatMap(([name, item]) => [...nodesOfChild(ref, name, present.get(name)), ...nodesOfChild(ref, name, item)]);
   return unique([nodeOf(ref, ref.key), ...dropped, ...touched]);
+};
+
+/** Every map at and below a place that has a URI and holds something of its own, with the names of its keys. */
+export const secretsBelow = (root: SecretMap, place: SecretPrefix, depth: number): ListedSecret[] => {
+  const here = place.segments.length === 0 ? root : lookUp(root, place.segments);
+  if (!isSecretMap(here)) return [];
+  const keys = [...here].filter(([, item]) => !isSecretMap(item)).map(([name]) => name);
+  const self = place.segments.length === 0 || keys.length === 0 ? [] : [{ node: nodeOf(place), keys }];
+  if (depth === 0) return self;
+  const below = [...here.keys()]
+    .filter(isSegment)
+    .flatMap((name) => secretsBelow(root, { ...place, segments: [...place.segments, name] }, depth - 1));
+  return [...self, ...below];
 };

@@ -51,7 +51,10 @@ const startFault = async (work: Promise<unknown>): Promise<string> => {
   return "started";
 };
 
-testSecretProvider("the YAML file", "yaml://secret", async (t) => (await place(t)).open());
+testSecretProvider("the YAML file", {
+  open: async (t) => ({ provider: await (await place(t)).open(), base: "yaml://secret" }),
+  keepsDigits: true,
+});
 
 suite("secrets file", () => {
   test("an absent file is empty in dev and test and a start fault elsewhere", async (t) => {
@@ -84,9 +87,9 @@ suite("secrets file", () => {
   });
 
   const badFiles: readonly (readonly [what: string, text: string, fault: RegExp])[] = [
-    ["1,500 brackets", "a: ".concat("[".repeat(1500)), /nesting deeper than 32.*line 1, column 35/],
-    ["1,500 indicators", "- ".repeat(1500), /nesting deeper/],
-    ["deep indentation", Array.from({ length: 40 }, (_, i) => `${" ".repeat(i)}k:\n`).join(""), /nesting deeper than 32.*line 33/],
+    ["1,500 brackets", "a: ".concat("[".repeat(1500)), /nested deeper than 32.*line 1, column 35/],
+    ["1,500 indicators", "- ".repeat(1500), /nested deeper/],
+    ["deep indentation", Array.from({ length: 40 }, (_, i) => `${" ".repeat(i)}k:\n`).join(""), /nested deeper than 32.*line 33/],
     ["an alias bomb", "a: &a [x,x]\nb: &b [*a,*a]\nc: [*b,*b]\n", /anchors.*line 1, column 4/],
     ["a merge key", "a: 1\n<<: {b: 2}\n", /merge keys.*line 2, column 1/],
     ["a tag", "a: !!binary aGk=\n", /tags.*line 1, column 4/],

@@ -1,16 +1,24 @@
 import { lstat } from "node:fs/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { Problem } from "#contract/problem.ts";
-import { isSecretMap, SecretValue, type SecretMap } from "#secrets/secret-value.ts";
-import type { SecretChange, SecretProvider, WriteExpectation, WrittenSecret } from "#secrets/providers/secret-provider.ts";
+import { isSameData, isSecretMap, SecretValue, type SecretData, type SecretMap } from "#secrets/secret-value.ts";
+import type {
+  Removal,
+  RemovedSecret,
+  SecretChange,
+  SecretProvider,
+  WriteExpectation,
+  WrittenSecret,
+} from "#secrets/providers/secret-provider.ts";
 import { StartFaults } from "#contract/start-faults.ts";
 import type { SecretRef } from "#secrets/tenant-guard.ts";
 import type { Log } from "#telemetry/log.ts";
 import { parseVault, type Vault } from "./vault-document.ts";
-import { applyChange, printVault } from "./vault-edit.ts";
+import { applyChange, printVault, removeAt } from "./vault-edit.ts";
 import { MAX_FILE_BYTES, readVaultFile, removeLeftovers, replaceVaultFile } from "./vault-file.ts";
-import { VaultFault } from "./vault-lexing.ts";
+import { VaultFault } from "./vault-fault.ts";
 import { acquireVaultLock } from "./vault-lock.ts";
-import { lookUp, nodesChanged, nodesRead } from "./vault-tree.ts";
+import { lookUp, nodesChanged, nodesRead, secretsBelow } from "./vault-tree.ts";
 
 export interface YamlProviderParts {
   /** YAML_VAULT_PATH. */
@@ -21,6 +29,20 @@ export interface YamlProviderParts {
 }
 
 const LOOK_EVERY_MS = 250;
+
+const noVersions = (): never => {
+  throw new Problem("not_supported", { detail: "The file keeps no versions." });
+};
+
+/** Throws `secret_not_found`, `key_not_found`. */
+const valueAt = (root: SecretMap, ref: SecretRef): SecretData => {
+  const node = lookUp(root, ref.segments);
+  if (!isSecretMap(node)) throw new Problem("secret_not_found");
+  if (ref.key === undefined) return node;
+  const value = node.get(ref.key);
+  if (value === undefined) throw new Problem("key_not_found");
+  return value;
+};
 
 /**
  * A YAML file as a store of secrets: path = nested maps, key = key. Reads are served from memory; the file is looked at
@@ -77,18 +99,20 @@ export const createYamlProvider = async (parts: YamlProviderParts): Promise<Secr
       throw new Problem("busy", { detail: "The file changed after the decision." });
   };
 
-  const writeLocked = async (ref: SecretRef, change: SecretChange, expect: WriteExpectation): Promise<WrittenSecret> => {
+  /** Reads the file under its lock, lets `edit` change the document, and puts it in place; `edit` throws what must not happen. */
+  const alterLocked = async <T>(edit: (vault: Vault) => T): Promise<T> => {
+    if (!isOpen) throw new Problem("provider_readonly");
     await using lock = await acquireVaultLock({ path: `${path}.lock` });
     const vault = await load().catch((cause: unknown) => {
       if (!(cause instanceof VaultFault)) throw cause;
       throw new Problem("file_invalid", { cause });
     });
     if (vault.digest === undefined && root.size > 0) throw new Problem("file_invalid", { detail: "The secrets file is gone." });
-    requireUsable(expect, vault.root, ref, change);
-    const node = lookUp(vault.root, ref.segments);
-    const existed = ref.key === undefined ? isSecretMap(node) : isSecretMap(node) && node.has(ref.key);
-    applyChange(vault.document, ref, change);
+    // The file is parsed, printed and parsed again: between them others have their turn. Whoever changes it meanwhile is noticed below.
+    await nextTurn();
+    const result = edit(vault);
     const text = printVault(vault.document);
+    await nextTurn();
     const written = readBack(text);
     await replaceVaultFile(path, text, async () => {
       await lock.requireHeld();
@@ -100,7 +124,31 @@ export const createYamlProvider = async (parts: YamlProviderParts): Promise<Secr
     // Looked at anew by the next read: another process may write between our rename and any look of ours.
     seen = "";
     lookedAt = Number.NEGATIVE_INFINITY;
+    return result;
+  };
+  const inTurn = <T>(edit: (vault: Vault) => T): Promise<T> => {
+    const done = queue.then(() => alterLocked(edit));
+    queue = done.catch(() => undefined);
+    return done;
+  };
+
+  const write = (vault: Vault, ref: SecretRef, change: SecretChange, expect: WriteExpectation): WrittenSecret => {
+    requireUsable(expect, vault.root, ref, change);
+    const node = lookUp(vault.root, ref.segments);
+    const existed = ref.key === undefined ? isSecretMap(node) : isSecretMap(node) && node.has(ref.key);
+    if (expect.mustNotExist === true && existed) throw new Problem("target_exists");
+    if (expect.mustExist === true && !isSecretMap(node)) throw new Problem("secret_not_found");
+    applyChange(vault.document, ref, change);
     return { created: !existed };
+  };
+
+  const remove = (vault: Vault, ref: SecretRef, how: Removal): RemovedSecret => {
+    const found = valueAt(vault.root, ref);
+    if (!nodesRead(vault.root, ref).every((node) => how.decided.has(node.id)))
+      throw new Problem("busy", { detail: "The file changed after the decision." });
+    if (how.onlyIf !== undefined && !isSameData(found, SecretValue.reveal(how.onlyIf.value))) throw new Problem("source_changed");
+    removeAt(vault.document, ref);
+    return { result: "removed" };
   };
 
   /** What was made must be a file that this provider would read. */
@@ -120,26 +168,22 @@ export const createYamlProvider = async (parts: YamlProviderParts): Promise<Secr
   return {
     name: "yaml",
     schemes: ["yaml"],
-    can: new Set(["read_plain", "read_value", "write"]),
+    can: new Set(["read_plain", "read_value", "write", "remove", "list"]),
     nodes: async (ref, change) => {
       await refresh();
       return change === undefined ? nodesRead(root, ref) : nodesChanged(root, ref, change);
     },
     read: async (ref) => {
       await refresh();
-      const node = lookUp(root, ref.segments);
-      if (!isSecretMap(node)) throw new Problem("secret_not_found");
-      const nodes = nodesRead(root, ref);
-      if (ref.key === undefined) return { value: new SecretValue(node), nodes };
-      const value = node.get(ref.key);
-      if (value === undefined) throw new Problem("key_not_found");
-      return { value: new SecretValue(value), nodes };
+      return { value: new SecretValue(valueAt(root, ref)), nodes: nodesRead(root, ref) };
     },
-    write: async (ref, change, expect) => {
-      if (!isOpen) throw new Problem("provider_readonly");
-      const done = queue.then(() => writeLocked(ref, change, expect));
-      queue = done.catch(() => undefined);
-      return done;
+    write: (ref, change, expect) => inTurn((vault) => write(vault, ref, change, expect)),
+    remove: (ref, how) => inTurn((vault) => remove(vault, ref, how)),
+    settle: async () => noVersions(),
+    describe: async () => noVersions(),
+    list: async (place, depth) => {
+      await refresh();
+      return { items: secretsBelow(root, place, depth).toSorted((one, other) => (one.node.id < other.node.id ? -1 : 1)) };
     },
     state: async () => {
       await refresh();

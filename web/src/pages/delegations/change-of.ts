@@ -1,10 +1,8 @@
+import { isObject } from "#contract/is-object.ts";
 import { words } from "../../strings/en.ts";
 import { formatMoment, formatMoney } from "../../strings/format.ts";
 
 /** What a history entry changed, as short lines in the page's own words: `Status: Active → Revoked`. */
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 const plain = (value: unknown): string =>
   value === undefined || value === null

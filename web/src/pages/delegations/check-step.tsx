@@ -15,7 +15,7 @@ import { Foreign } from "../../ui/foreign.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
 import { draftOf } from "./grant-draft.ts";
-import type { StepProps } from "./grant-page.tsx";
+import type { StepProps } from "./step-props.ts";
 import { StepForm } from "./step-form.tsx";
 import { WhatIfView } from "./what-if-view.tsx";
 
@@ -72,7 +72,7 @@ export const CheckStep = ({ form, onBack, onCreated }: StepProps & { readonly on
         setStale(false);
         saving.mutate(digest);
       }}
-      {...(onBack === undefined ? {} : { onBack })}
+      onBack={onBack}
       submit={
         <ActButton type="submit" isBusy={saving.isPending} disabled={digest === undefined || whatIf.isFetching}>
           {grantWords.save}

@@ -5,23 +5,18 @@ import { formatMoment, formatRelative } from "../../strings/format.ts";
 import { Fact, FactList } from "../../ui/fact-list.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
 import { useClock } from "../../ui/use-clock.ts";
-
-const Who = ({ id, name }: { readonly id: string; readonly name: string | undefined }): ReactElement => (
-  <>
-    {name === undefined ? null : (
-      <>
-        <Foreign text={name} />{" "}
-      </>
-    )}
-    <Foreign text={id} isCode />
-  </>
-);
+import { Who } from "../../ui/who.tsx";
+import { endingOf } from "./facts.ts";
 
 /** Who, to whom, since when, until when. */
 export const DelegationFacts = ({ delegation }: { readonly delegation: Delegation }): ReactElement => {
   const now = useClock(30_000);
+  const { at, isOver } = endingOf(delegation);
   return (
     <FactList>
+      <Fact name={words.delegations.id}>
+        <Foreign text={delegation.delegation_id} isCode />
+      </Fact>
       <Fact name={words.delegations.from}>
         <Who id={delegation.delegator_id} name={delegation.delegator_name} />
       </Fact>
@@ -31,21 +26,28 @@ export const DelegationFacts = ({ delegation }: { readonly delegation: Delegatio
       <Fact name={words.delegations.created}>
         {formatMoment(delegation.created_at)} {words.delegations.by} <Foreign text={delegation.created_by} isCode />
       </Fact>
-      <Fact name={words.delegations.ends}>
-        {delegation.expires_at === null ? (
-          words.delegations.never
-        ) : (
-          <time dateTime={delegation.expires_at}>
-            {formatMoment(delegation.expires_at)} {words.common.aside(formatRelative(delegation.expires_at, now))}
-          </time>
-        )}
-      </Fact>
+      {isOver ? null : (
+        <Fact name={words.delegations.ends}>
+          {delegation.expires_at === null ? (
+            words.delegations.never
+          ) : (
+            <time dateTime={delegation.expires_at}>
+              {formatMoment(delegation.expires_at)} {words.common.aside(formatRelative(delegation.expires_at, now))}
+            </time>
+          )}
+        </Fact>
+      )}
+      {isOver && delegation.expires_at !== null && delegation.expires_at !== at ? (
+        <Fact name={words.delegations.wouldHaveEnded}>{formatMoment(delegation.expires_at)}</Fact>
+      ) : null}
       {delegation.hold === undefined ? null : (
         <Fact name={words.delegations.hold}>{words.delegations.holds[delegation.hold] ?? delegation.hold}</Fact>
       )}
-      {delegation.ended_at === undefined ? null : (
+      {!isOver || at === null ? null : (
         <Fact name={words.delegations.ended}>
-          {formatMoment(delegation.ended_at)}
+          <time dateTime={at}>
+            {formatMoment(at)} {words.common.aside(formatRelative(at, now))}
+          </time>
           {delegation.end_reason === undefined ? null : (
             <>
               {": "}

@@ -1,23 +1,27 @@
-import { Button, Checkbox, NativeSelect, SegmentedControl, TextInput } from "@mantine/core";
+import { Button, Checkbox, NativeSelect, SegmentedControl } from "@mantine/core";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { useEffect, useState, type ReactElement } from "react";
+import { useState, type ReactElement } from "react";
 import type { Delegation } from "#contract/delegations.ts";
 import { useClient } from "../../api/client-context.ts";
 import { delegationListQuery, delegationPagesQuery, type DelegationFilter } from "../../api/delegations.ts";
+import { agentSuggestions } from "../../api/nodes.ts";
 import { useSession } from "../../session/session-context.ts";
 import { isFilteredBy, nodeText } from "../../shell/search.ts";
 import { words } from "../../strings/en.ts";
-import { formatMoment, formatRelative, visibleText } from "../../strings/format.ts";
+import { visibleText } from "../../strings/format.ts";
 import { DelegationMeters } from "../../ui/delegation-meters.tsx";
 import { Empty } from "../../ui/empty.tsx";
+import { Foreign } from "../../ui/foreign.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { Page } from "../../ui/page.tsx";
 import { PagedRows } from "../../ui/paged-rows.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
 import type { Column } from "../../ui/rows.tsx";
 import { StatusChip } from "../../ui/status-chip.tsx";
+import { SuggestInput } from "../../ui/suggest-input.tsx";
 import { useClock } from "../../ui/use-clock.ts";
+import { Ending } from "./ending.tsx";
 import { RevokeAllDialog } from "./revoke-dialogs.tsx";
 
 const route = getRouteApi("/delegations");
@@ -31,9 +35,9 @@ const filterOf = (search: Search, subjectId: string): DelegationFilter => {
   const known = statuses.find((candidate) => candidate === status);
   return {
     ...(search.whose === "all" ? { whose: "all" as const } : { user_id: subjectId }),
-    ...(known === undefined ? {} : { status: known }),
-    ...(search.agent === undefined ? {} : { agent_id: search.agent }),
-    ...(search.attention === undefined ? {} : { attention: "true" as const }),
+    status: known,
+    agent_id: search.agent,
+    attention: search.attention === undefined ? undefined : ("true" as const),
   };
 };
 
@@ -45,9 +49,11 @@ const columnsAt = (now: Date): readonly Column<Delegation>[] => [
     cell: (row) => (
       <>
         <Link className="sp-link" to="/delegations/$id" params={{ id: row.delegation_id }}>
-          {visibleText(row.delegation_id)}
+          {visibleText(row.purpose)}
         </Link>
-        <div className="sp-small sp-dim">{visibleText(row.purpose)}</div>
+        <div className="sp-small sp-dim">
+          <Foreign text={row.delegation_id} isCode />
+        </div>
       </>
     ),
   },
@@ -67,37 +73,22 @@ const columnsAt = (now: Date): readonly Column<Delegation>[] => [
   },
   {
     key: "ends",
-    title: words.delegations.ends,
-    cell: (row) =>
-      row.expires_at === null ? (
-        words.delegations.never
-      ) : (
-        <time className="sp-nowrap" dateTime={row.expires_at} title={formatMoment(row.expires_at)}>
-          {formatRelative(row.expires_at, now)}
-        </time>
-      ),
+    title: words.delegations.endsOrEnded,
+    cell: (row) => <Ending delegation={row} now={now} />,
   },
 ];
 
 const AgentFilter = ({ value, onChange }: { readonly value: string; readonly onChange: (agent: string) => void }): ReactElement => {
-  const [text, setText] = useState(value);
-  useEffect(() => setText(value), [value]);
+  const client = useClient();
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (text === "" || nodeText.test(text)) onChange(text);
-      }}
-    >
-      <TextInput
-        data-filter=""
-        label={words.delegations.agent}
-        placeholder={words.delegations.agentPlaceholder}
-        value={text}
-        onChange={(event) => setText(event.currentTarget.value)}
-        onBlur={() => (text === "" || nodeText.test(text) ? onChange(text) : undefined)}
-      />
-    </form>
+    <SuggestInput
+      isFirst
+      label={words.delegations.agent}
+      placeholder={words.delegations.agentPlaceholder}
+      value={value}
+      suggest={(text) => agentSuggestions(client, text)}
+      onChange={(agent) => (agent === "" || nodeText.test(agent) ? onChange(agent) : undefined)}
+    />
   );
 };
 
@@ -163,16 +154,17 @@ export const DelegationListPage = (): ReactElement => {
   const [isRevoking, setRevoking] = useState(false);
   const [fact, setFact] = useState<string>();
   const isFiltered = isFilteredBy(search);
-  const isHeld = query.data?.pages.some((page) => page.items.length > 0) === true;
+  const held = query.data?.pages.flatMap((page) => page.items) ?? [];
+  const agentName = visibleText(held[0]?.agent_name ?? search.agent ?? "");
   return (
     <Page
       title={words.delegations.title}
       lead={words.delegations.lead}
       actions={
         <>
-          {search.agent === undefined || !isHeld ? null : (
+          {search.agent === undefined || held.length === 0 ? null : (
             <Button variant="default" onClick={() => setRevoking(true)}>
-              {words.delegations.revokeAll(search.agent)}
+              {words.delegations.revokeAll(agentName)}
             </Button>
           )}
           <Link to="/delegations/new" className="sp-button-link">
@@ -208,7 +200,7 @@ export const DelegationListPage = (): ReactElement => {
       {isRevoking && search.agent !== undefined ? (
         <RevokeAllDialog
           agentId={search.agent}
-          agentName={search.agent}
+          agentName={agentName}
           onClose={() => setRevoking(false)}
           onDone={(done) => {
             setRevoking(false);

@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
-import { getRouteApi } from "@tanstack/react-router";
+import { getRouteApi, Link } from "@tanstack/react-router";
 import { useState, type ReactElement } from "react";
+import type { Delegation } from "#contract/delegations.ts";
 import { useClient } from "../../api/client-context.ts";
 import { delegationQuery } from "../../api/delegations.ts";
 import { words } from "../../strings/en.ts";
@@ -18,6 +19,12 @@ import { DelegationFacts } from "./delegation-facts.tsx";
 import { HistoryPanel } from "./history-panel.tsx";
 import { UsagePanel } from "./usage-panel.tsx";
 
+const leadOf = (delegation: Delegation): string =>
+  words.delegations.fromTo(
+    visibleText(delegation.delegator_name ?? delegation.delegator_id),
+    visibleText(delegation.agent_name ?? delegation.agent_id),
+  );
+
 const route = getRouteApi("/delegations/$id");
 
 /** One delegation: its meters live, what it covers, what was called under it, who changed it, and how to stop it. */
@@ -27,10 +34,13 @@ export const DelegationPage = (): ReactElement => {
   const [fact, setFact] = useState<string>();
   return (
     <Page
-      title={visibleText(id)}
-      lead={query.data === undefined ? undefined : visibleText(query.data.delegation.purpose)}
+      title={query.data === undefined ? words.delegations.oneTitle : visibleText(query.data.delegation.purpose)}
+      lead={query.data === undefined ? undefined : leadOf(query.data.delegation)}
       actions={
         <>
+          <Link className="sp-link" to="/delegations">
+            {words.delegations.toList}
+          </Link>
           {query.data === undefined ? null : <DelegationActs read={query.data} onFact={setFact} />}
           <CopyButton label={words.common.copyLink} text={() => location.href} />
         </>

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { delegationDraft } from "#contract/delegations.ts";
-import { draftOf, emptyForm, endOf, faultsOf, furthestStep, type GrantForm } from "./grant-draft.ts";
+import { draftOf, emptyForm, endOf, faultyFields, furthestStep, type GrantForm } from "./grant-draft.ts";
 
 const now = new Date(2026, 10, 21, 12, 0, 0);
 const form: GrantForm = {
@@ -40,7 +40,7 @@ test("an empty form stops at its first step; a restored one does not get past wh
 });
 
 test("an untouched form has limits that are right but for the purpose", () => {
-  assert.deepEqual(faultsOf("limits", emptyForm(now), now), ["purpose"]);
+  assert.deepEqual(faultyFields("limits", emptyForm(now), now), ["purpose"]);
 });
 
 for (const [field, text] of [
@@ -59,7 +59,7 @@ for (const [field, text] of [
   ["purpose", "x".repeat(501)],
 ] as const)
   test(`${field} may not be ${JSON.stringify(text.slice(0, 20))}`, () =>
-    assert.deepEqual(faultsOf("limits", { ...form, [field]: text }, now), [field]));
+    assert.deepEqual(faultyFields("limits", { ...form, [field]: text }, now), [field]));
 
 test("the last day counts to its end, from tomorrow up to a year", () => {
   assert.equal(endOf("2026-11-22", now)?.getHours(), 23);

@@ -70,11 +70,11 @@ const fieldsOf: Readonly<Record<Step, readonly GrantField[]>> = {
 };
 
 /** What is wrong on one step; empty = it can be left. */
-export const faultsOf = (step: Step, form: GrantForm, now: Date): readonly GrantField[] =>
+export const faultyFields = (step: Step, form: GrantForm, now: Date): readonly GrantField[] =>
   fieldsOf[step].filter((field) => !checks[field](form, now));
 
 /** The first step that is not yet right: nobody gets past it, whatever the address says. */
-export const furthestStep = (form: GrantForm, now: Date): Step => steps.find((step) => faultsOf(step, form, now).length > 0) ?? "check";
+export const furthestStep = (form: GrantForm, now: Date): Step => steps.find((step) => faultyFields(step, form, now).length > 0) ?? "check";
 
 /** The draft that the server is asked about; `undefined` while anything is wrong. */
 export const draftOf = (form: GrantForm, now: Date): DelegationDraft | undefined => {

@@ -1,6 +1,7 @@
 import { Button } from "@mantine/core";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useEffect, useRef, useState, type ReactElement } from "react";
+import { useCans } from "../../decisions/use-cans.ts";
 import { useDraft } from "../../session/use-draft.ts";
 import { grantWords } from "../../strings/grant.ts";
 import { Icon } from "../../ui/icon.tsx";
@@ -9,19 +10,13 @@ import { AgentStep } from "./agent-step.tsx";
 import { CheckStep } from "./check-step.tsx";
 import { emptyForm, furthestStep, grantForm, steps, type GrantForm, type Step } from "./grant-draft.ts";
 import { LimitsStep } from "./limits-step.tsx";
+import type { StepProps } from "./step-props.ts";
 import { StepsBar } from "./steps-bar.tsx";
 import { ToolsStep } from "./tools-step.tsx";
 
 const route = getRouteApi("/delegations/new");
 
 const shape = { read: (kept: unknown): GrantForm | undefined => grantForm.safeParse(kept).data };
-
-export interface StepProps {
-  readonly form: GrantForm;
-  readonly onChange: (form: GrantForm) => void;
-  readonly onNext: () => void;
-  readonly onBack?: () => void;
-}
 
 /** Delegate to an agent, in four steps that are each in the address. Nothing is granted before the last. */
 export const GrantPage = (): ReactElement => {
@@ -34,7 +29,9 @@ export const GrantPage = (): ReactElement => {
   }));
   const draft = useDraft("grant", initial, shape);
   const form = draft.value;
-  const reached = furthestStep(form, new Date());
+  const [mayChosen] = useCans(form.agentId === "" ? [] : [{ type: "delegations", id: form.agentId, action: "create" }]);
+  // An agent may stand in the address or in a draft that is not, or no longer, this person's.
+  const reached = mayChosen === "denied" ? "agent" : furthestStep(form, new Date());
   const asked = steps.find((step) => step === search.step) ?? "agent";
   const step: Step = steps.indexOf(asked) <= steps.indexOf(reached) ? asked : reached;
   const go = (to: Step): void => void navigate({ to: "/delegations/new", search: { step: to } });
@@ -61,7 +58,7 @@ export const GrantPage = (): ReactElement => {
     form,
     onChange: draft.change,
     onNext: () => (next === undefined ? undefined : go(next)),
-    ...(before === undefined ? {} : { onBack: () => go(before) }),
+    onBack: before && (() => go(before)),
   };
   return (
     <Page

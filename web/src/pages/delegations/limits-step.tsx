@@ -2,8 +2,8 @@ import { Button, Textarea, TextInput } from "@mantine/core";
 import { useState, type ReactElement } from "react";
 import { words } from "../../strings/en.ts";
 import { grantWords } from "../../strings/grant.ts";
-import { faultsOf, type GrantField, type GrantForm } from "./grant-draft.ts";
-import type { StepProps } from "./grant-page.tsx";
+import { faultyFields, type GrantField, type GrantForm } from "./grant-draft.ts";
+import type { StepProps } from "./step-props.ts";
 import { StepForm } from "./step-form.tsx";
 
 const texts: Readonly<Record<"maxSteps" | "budget" | "end" | "purpose", { label: string; hint: string; fault: string }>> = {
@@ -19,7 +19,7 @@ type Limit = keyof typeof texts;
 export const LimitsStep = ({ form, onChange, onNext, onBack }: StepProps): ReactElement => {
   const [left, setLeft] = useState<ReadonlySet<GrantField>>(new Set());
   const [hasTried, setTried] = useState(false);
-  const wrong = faultsOf("limits", form, new Date());
+  const wrong = faultyFields("limits", form, new Date());
   const set = (more: Partial<GrantForm>): void => onChange({ ...form, ...more });
   const field = (name: Limit) => ({
     id: `limit-${name}`,
@@ -39,7 +39,7 @@ export const LimitsStep = ({ form, onChange, onNext, onBack }: StepProps): React
         setTried(true);
         if (wrong.length === 0) onNext();
       }}
-      {...(onBack === undefined ? {} : { onBack })}
+      onBack={onBack}
       submit={<Button type="submit">{words.common.next}</Button>}
     >
       <fieldset className="sp-form sp-bare">

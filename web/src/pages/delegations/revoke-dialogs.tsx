@@ -5,7 +5,7 @@ import { useClient } from "../../api/client-context.ts";
 import { delegationListQuery, pause, resume, revoke, revokeAllOf } from "../../api/delegations.ts";
 import { useSession } from "../../session/session-context.ts";
 import { words } from "../../strings/en.ts";
-import { formatCount, formatMoment } from "../../strings/format.ts";
+import { formatCount, formatMoment, visibleText } from "../../strings/format.ts";
 import { Foreign } from "../../ui/foreign.tsx";
 import { Panel } from "../../ui/panel.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
@@ -74,9 +74,9 @@ export const ResumeDialog = ({
 };
 
 const Held = ({ delegation }: { readonly delegation: Delegation }): ReactElement => (
-  <Panel title={delegation.delegation_id} aside={<StatusChip delegation={delegation} />}>
+  <Panel title={visibleText(delegation.purpose)} aside={<StatusChip delegation={delegation} />}>
     <p className="sp-dim sp-small">
-      <Foreign text={delegation.purpose} />
+      <Foreign text={delegation.delegation_id} isCode />
     </p>
     <ImpactView id={delegation.delegation_id} covers={{ tools: delegation.capabilities }} />
   </Panel>

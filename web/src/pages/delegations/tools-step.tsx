@@ -9,8 +9,8 @@ import { grantWords } from "../../strings/grant.ts";
 import { formatCount, visibleText } from "../../strings/format.ts";
 import { Foreign } from "../../ui/foreign.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
-import { faultsOf } from "./grant-draft.ts";
-import type { StepProps } from "./grant-page.tsx";
+import { faultyFields } from "./grant-draft.ts";
+import type { StepProps } from "./step-props.ts";
 import { StepForm } from "./step-form.tsx";
 
 /** Tools of mine that the agent is not able to use: named, so that nobody searches for them in vain. */
@@ -39,7 +39,7 @@ const Lacking = ({ able }: { readonly able: ReadonlySet<string> }): ReactElement
 export const ToolsStep = ({ form, onChange, onNext, onBack }: StepProps): ReactElement => {
   const query = useQuery(agentToolsQuery(useClient(), form.agentId));
   const [hasTried, setTried] = useState(false);
-  const isWrong = faultsOf("tools", form, new Date()).length > 0;
+  const isWrong = faultyFields("tools", form, new Date()).length > 0;
   const chosen = form.tools;
   const setSome = (tools: readonly string[]): void => onChange({ ...form, tools: [...tools] });
   const setAll = (): void => {
@@ -54,7 +54,7 @@ export const ToolsStep = ({ form, onChange, onNext, onBack }: StepProps): ReactE
         setTried(true);
         if (!isWrong) onNext();
       }}
-      {...(onBack === undefined ? {} : { onBack })}
+      onBack={onBack}
       submit={<Button type="submit">{words.common.next}</Button>}
     >
       <QueryView query={query} service="membership">
@@ -94,7 +94,7 @@ export const ToolsStep = ({ form, onChange, onNext, onBack }: StepProps): ReactE
                       key={tool.id}
                       value={tool.id}
                       label={<Foreign text={tool.id} isCode />}
-                      {...(tool.name === tool.id ? {} : { description: visibleText(tool.name) })}
+                      description={tool.name === tool.id ? undefined : visibleText(tool.name)}
                     />
                   ))}
                 </div>

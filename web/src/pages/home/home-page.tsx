@@ -1,5 +1,5 @@
 import { lazyRouteComponent } from "@tanstack/react-router";
-import { Suspense, type ReactElement } from "react";
+import { type ReactElement } from "react";
 import { useSession } from "../../session/session-context.ts";
 import { useScreens } from "../../shell/use-screen.ts";
 import { words } from "../../strings/en.ts";
@@ -9,6 +9,7 @@ import { AttentionPanel } from "./attention-panel.tsx";
 import { NextPanel } from "./next-panel.tsx";
 import { RefusalsPanel } from "./refusals-panel.tsx";
 import { WhoPanel } from "./who-panel.tsx";
+import { Late } from "../../ui/late.tsx";
 
 const WaitingPanel = lazyRouteComponent(async () => await import("../requests/waiting-panel.tsx"), "WaitingPanel");
 
@@ -21,9 +22,9 @@ export const HomePage = (): ReactElement => {
       <div className="sp-columns">
         <WhoPanel />
         {may.requests === "allowed" ? (
-          <Suspense>
+          <Late>
             <WaitingPanel />
-          </Suspense>
+          </Late>
         ) : null}
         {may.delegations === "allowed" ? <AttentionPanel /> : null}
         {may.tools === "allowed" || may.delegations === "allowed" ? <RefusalsPanel /> : null}

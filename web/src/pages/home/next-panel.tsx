@@ -1,9 +1,8 @@
 import { Link } from "@tanstack/react-router";
 import type { ReactElement } from "react";
-import { useUi } from "../../shell/use-modules.ts";
+import { AskSomebody } from "../../shell/ask-somebody.tsx";
 import { useScreens } from "../../shell/use-screen.ts";
 import { words } from "../../strings/en.ts";
-import { visibleText } from "../../strings/format.ts";
 import { Panel } from "../../ui/panel.tsx";
 
 const steps = [
@@ -17,7 +16,6 @@ const steps = [
 /** The next steps that are open to this person; if none is, whom to ask. */
 export const NextPanel = (): ReactElement | null => {
   const may = useScreens();
-  const ui = useUi();
   const states = [may.tools, may.delegations, may.why, may.requests, may.policies];
   const open = steps.filter((step) => may[step.screen] === "allowed");
   if (open.length > 0)
@@ -37,11 +35,12 @@ export const NextPanel = (): ReactElement | null => {
     );
   // Only a clear no for everything says that nothing is granted; an answer that is missing does not.
   if (!states.every((state) => state === "denied" || state === "off")) return null;
-  const contact = ui?.brand["contact"];
   return (
     <Panel title={words.home.nothingTitle}>
-      <p>{words.home.nothingSentence}</p>
-      {contact === undefined ? null : <p>{words.home.contact(visibleText(contact))}</p>}
+      <div className="sp-stack">
+        <p>{words.home.nothingSentence}</p>
+        <AskSomebody what={words.product} />
+      </div>
     </Panel>
   );
 };

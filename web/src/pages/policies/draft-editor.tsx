@@ -2,7 +2,7 @@ import { Button, TextInput } from "@mantine/core";
 import { useState, type ReactElement } from "react";
 import { visibleText } from "../../strings/format.ts";
 import { policyWords } from "../../strings/policies.ts";
-import { isPolicyPath, pathsOf, stateOf, withText, withoutChange, withoutFile, type PolicyDraft } from "./draft-files.ts";
+import { isPolicyPath, pathsOf, fileStateOf, withText, withoutChange, withoutFile, type PolicyDraft } from "./draft-files.ts";
 import { FileList } from "./file-list.tsx";
 import { SourceEditor, type Mark } from "./source-editor.tsx";
 
@@ -57,11 +57,11 @@ export interface DraftEditorProps {
 /** The files of a version with unsaved changes over them; one is open for writing. */
 export const DraftEditor = ({ base, draft, open, marks, jumpTo, onOpen, onChange }: DraftEditorProps): ReactElement => {
   const paths = pathsOf(base, draft);
-  const state = open === undefined ? "same" : stateOf(open, base, draft.files);
+  const state = open === undefined ? "same" : fileStateOf(open, base, draft.files);
   return (
     <div className="sp-files">
       <div className="sp-stack">
-        <FileList files={paths.map((path) => ({ path, note: notes[stateOf(path, base, draft.files)] }))} open={open} onOpen={onOpen} />
+        <FileList files={paths.map((path) => ({ path, note: notes[fileStateOf(path, base, draft.files)] }))} open={open} onOpen={onOpen} />
         <NewFile
           known={paths}
           onAdd={(path) => {

@@ -1,35 +1,35 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { emptyDraft, isPolicyPath, pathsOf, readPolicyDraft, stateOf, withText, withoutChange, withoutFile } from "./draft-files.ts";
+import { emptyDraft, isPolicyPath, pathsOf, readPolicyDraft, fileStateOf, withText, withoutChange, withoutFile } from "./draft-files.ts";
 
 const base = { "policies/a.cedar": "old", "policies/cases/a.yaml": "[]" };
 
 test("a text that differs is a change, and none when it is again as it was", () => {
   const changed = withText(base, emptyDraft, "policies/a.cedar", "new");
   assert.deepEqual(changed.files, { "policies/a.cedar": "new" });
-  assert.equal(stateOf("policies/a.cedar", base, changed.files), "changed");
+  assert.equal(fileStateOf("policies/a.cedar", base, changed.files), "changed");
   const back = withText(base, changed, "policies/a.cedar", "old");
   assert.deepEqual(back.files, {});
-  assert.equal(stateOf("policies/a.cedar", base, back.files), "same");
+  assert.equal(fileStateOf("policies/a.cedar", base, back.files), "same");
 });
 
 test("a removed file is sent as null and may be taken back", () => {
   const removed = withoutFile(base, emptyDraft, "policies/a.cedar");
   assert.deepEqual(removed.files, { "policies/a.cedar": null });
-  assert.equal(stateOf("policies/a.cedar", base, removed.files), "removed");
+  assert.equal(fileStateOf("policies/a.cedar", base, removed.files), "removed");
   assert.deepEqual(withoutChange(removed, "policies/a.cedar").files, {});
 });
 
 test("a file that was only added is forgotten when it is removed", () => {
   const added = withText(base, emptyDraft, "policies/b.cedar", "");
-  assert.equal(stateOf("policies/b.cedar", base, added.files), "added");
+  assert.equal(fileStateOf("policies/b.cedar", base, added.files), "added");
   assert.deepEqual(pathsOf(base, added), ["policies/a.cedar", "policies/cases/a.yaml", "policies/b.cedar"]);
   assert.deepEqual(withoutFile(base, added, "policies/b.cedar").files, {});
 });
 
 test("a file named like a member of every object is a file like others", () => {
-  assert.equal(stateOf("constructor", base, {}), "same");
-  assert.equal(stateOf("constructor", base, { constructor: "x" } as Record<string, string>), "added");
+  assert.equal(fileStateOf("constructor", base, {}), "same");
+  assert.equal(fileStateOf("constructor", base, { constructor: "x" } as Record<string, string>), "added");
 });
 
 for (const value of [undefined, null, "x", { files: [] }, { files: { a: 1 }, message: "" }, { files: {} }])

@@ -18,7 +18,7 @@ export const readPolicyDraft = (value: unknown): PolicyDraft | undefined => {
 
 export type FileState = "same" | "changed" | "added" | "removed";
 
-export const stateOf = (path: string, base: Readonly<Record<string, string>>, files: PolicyDraft["files"]): FileState => {
+export const fileStateOf = (path: string, base: Readonly<Record<string, string>>, files: PolicyDraft["files"]): FileState => {
   if (!Object.hasOwn(files, path)) return "same";
   if (files[path] === null) return "removed";
   return Object.hasOwn(base, path) ? "changed" : "added";

@@ -36,9 +36,6 @@ const Rule = ({ policy }: { readonly policy: Policy }): ReactElement => (
       <div className="sp-stack">
         <div className="sp-actions">
           <EffectChip effect={policy.effect} />
-          <strong className="sp-sentence">
-            <Foreign text={policy.description} />
-          </strong>
         </div>
         <FactList>
           {factsOf(policy).map(([name, value]) => (
@@ -69,7 +66,8 @@ export const PolicyPage = (): ReactElement => {
   const policy = query.data;
   return (
     <Page
-      title={policyWords.one.title(visibleText(id))}
+      title={policy === undefined ? policyWords.one.title : visibleText(policy.description)}
+      lead={<span className="sp-mono">{visibleText(id)}</span>}
       actions={
         <>
           <Link className="sp-link" to="/policies">

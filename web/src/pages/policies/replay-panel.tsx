@@ -137,7 +137,7 @@ const Running = ({ id, onAgain }: { readonly id: string; readonly onAgain: () =>
 };
 
 /** What recorded decisions would have been by this version; the replay's id is in the address, so it is found again. */
-export const ReplayPanel = ({ version }: { readonly version: string }): ReactElement => {
+export const VersionReplayPanel = ({ version }: { readonly version: string }): ReactElement => {
   const { replay } = route.useSearch();
   const navigate = route.useNavigate();
   const show = (id: string): void => void navigate({ search: (before) => ({ ...before, replay: id }), replace: true });

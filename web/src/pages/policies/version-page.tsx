@@ -16,7 +16,7 @@ import { Panel } from "../../ui/panel.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
 import { FileList } from "./file-list.tsx";
 import { MatrixView } from "./matrix-view.tsx";
-import { ReplayPanel } from "./replay-panel.tsx";
+import { VersionReplayPanel } from "./replay-panel.tsx";
 import { ReportView } from "./report-view.tsx";
 import { ShadowPanel } from "./shadow-panel.tsx";
 import { SourceEditor } from "./source-editor.tsx";
@@ -31,9 +31,6 @@ const Facts = ({ version }: { readonly version: Version }): ReactElement => (
     <div className="sp-stack">
       <div className="sp-actions">
         <StateChip state={version.state} />
-        <strong className="sp-sentence">
-          <Foreign text={version.message} />
-        </strong>
       </div>
       <FactList>
         <Fact name={policyWords.by}>
@@ -86,7 +83,7 @@ const VersionView = ({ version }: { readonly version: Version }): ReactElement =
       <Facts version={version} />
       {version.state === "active" || !valid ? null : <Changes version={version.version} />}
       {version.state === "shadow" ? <ShadowPanel version={version.version} /> : null}
-      {valid ? <ReplayPanel version={version.version} /> : null}
+      {valid ? <VersionReplayPanel version={version.version} /> : null}
       <Panel title={policyWords.report.title}>
         <ReportView report={version.report} />
       </Panel>
@@ -102,7 +99,8 @@ export const VersionPage = (): ReactElement => {
   const query = useQuery(versionQuery(useClient(), name));
   return (
     <Page
-      title={policyWords.oneVersion.title(visibleText(name))}
+      title={query.data === undefined ? policyWords.oneVersion.title : visibleText(query.data.message)}
+      lead={<span className="sp-mono">{visibleText(name)}</span>}
       actions={
         <>
           <Link className="sp-link" to="/policies">

@@ -7,3 +7,6 @@ export const isAskedForHere = (record: DecisionRecord, viewerId: string): boolea
   record.agent === undefined &&
   record.resource.id !== undefined &&
   (record.subject === undefined || record.subject.id === viewerId);
+
+/** Id of the part of a decision's page where it can be asked for. */
+export const ASK_PANEL = "ask-for-it";

@@ -1,3 +1,4 @@
+import { pointerText } from "#contract/json-pointer.ts";
 import type { ReactElement } from "react";
 import type { ShownCall } from "#contract/access-requests.ts";
 import { words } from "../../strings/en.ts";
@@ -22,8 +23,6 @@ const Value = ({ value }: { readonly value: unknown }): ReactElement => {
     );
   return <Foreign text={JSON.stringify(value)} isCode />;
 };
-
-const pointerOf = (name: string): string => `/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
 
 /** What would be done: the very call that an approval would hold for, without its secrets. */
 export const CallPanel = ({ call }: { readonly call: ShownCall }): ReactElement => {
@@ -55,7 +54,7 @@ export const CallPanel = ({ call }: { readonly call: ShownCall }): ReactElement 
           <FactList>
             {members.map(([name, value]) => (
               <Fact key={name} name={visibleText(name)}>
-                {hidden.has(pointerOf(name)) ? <span className="sp-dim">{text.hidden}</span> : <Value value={value} />}
+                {hidden.has(pointerText([name])) ? <span className="sp-dim">{text.hidden}</span> : <Value value={value} />}
               </Fact>
             ))}
           </FactList>

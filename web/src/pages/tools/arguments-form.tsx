@@ -34,8 +34,8 @@ const FieldInput = ({
   const shared = {
     id: `argument-${field.name}`,
     label: visibleText(field.title),
-    ...(field.description === undefined ? {} : { description: visibleText(field.description) }),
-    ...(fault === undefined ? {} : { error: visibleText(fault) }),
+    description: field.description && visibleText(field.description),
+    error: fault && visibleText(fault),
     required: field.isRequired,
     value: text,
     onChange: (event: { readonly currentTarget: { readonly value: string } }) => onChange(event.currentTarget.value),

@@ -1,10 +1,14 @@
+import { isObject } from "#contract/is-object.ts";
+import { parsePointer } from "#contract/json-pointer.ts";
 import { z } from "zod";
+import { pointerTo } from "../../ui/json-pointer.ts";
+import { MASKED_META, maskedPlace, type MaskedPlace } from "#contract/masked-places.ts";
 import type { RpcResponse } from "#contract/json-rpc.ts";
 import type { Fault } from "#contract/problem.ts";
 
 /** What a tool call came to, as the page shows it. */
 export type CallOutcome =
-  | { readonly kind: "done"; readonly parts: readonly ResultPart[] }
+  | { readonly kind: "done"; readonly parts: readonly ResultPart[]; readonly masked: readonly MaskedPlace[] }
   | {
       readonly kind: "refused";
       readonly code: string;
@@ -19,7 +23,10 @@ export type CallOutcome =
 
 export type ResultPart = { readonly kind: "data"; readonly value: unknown } | { readonly kind: "text"; readonly text: string };
 
-const content = z.object({ content: z.array(z.looseObject({ type: z.string(), text: z.string().optional() })) });
+const content = z.object({
+  _meta: z.looseObject({ [MASKED_META]: z.array(maskedPlace).optional().catch(undefined) }).optional(),
+  content: z.array(z.looseObject({ type: z.string(), text: z.string().optional() })),
+});
 const fault = z.object({ path: z.string(), message: z.string() });
 
 const partOf = (text: string): ResultPart => {
@@ -52,6 +59,7 @@ export const readOutcome = (response: RpcResponse): CallOutcome | undefined => {
   if (!result.success) return undefined;
   return {
     kind: "done",
+    masked: result.data._meta?.[MASKED_META] ?? [],
     parts: result.data.content.map((item) => (item.text === undefined ? { kind: "data", value: item } : partOf(item.text))),
   };
 };
@@ -59,10 +67,34 @@ export const readOutcome = (response: RpcResponse): CallOutcome | undefined => {
 export interface RowTable {
   readonly columns: readonly string[];
   readonly rows: readonly Readonly<Record<string, unknown>>[];
+  /** Where the rows lie in the value, RFC 6901. */
+  readonly at: string;
 }
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
+/** Who hid it: `tool` with the tool's name, `data_scope` with the type of the rows. */
+export const ruleOf = ({ rule }: MaskedPlace): { readonly by: string; readonly name: string } => {
+  const at = rule.indexOf(":");
+  return { by: rule.slice(0, at), name: rule.slice(at + 1) };
+};
+
+const leavesSomething: ReadonlySet<MaskedPlace["kind"]> = new Set(["hash", "last4", "year"]);
+
+/** The rule that hid something of the value at a place. Where it would have left something and there is nothing, there was nothing before. */
+export const maskAt = (masked: readonly MaskedPlace[], path: string, value: unknown): MaskedPlace | undefined => {
+  const mask = masked.find((one) => one.path === path);
+  return mask !== undefined && value === null && leavesSomething.has(mask.kind) ? undefined : mask;
+};
+
+/** Places right under one that were left out altogether, so that nothing of them is there to be marked. */
+export const leftOutUnder = (
+  masked: readonly MaskedPlace[],
+  before: string,
+): readonly { readonly name: string; readonly mask: MaskedPlace }[] =>
+  masked.flatMap((mask) => {
+    const rest = mask.kind === "drop" && mask.path.startsWith(`${before}/`) ? mask.path.slice(before.length + 1) : "/";
+    return rest.includes("/") ? [] : [{ name: parsePointer(`/${rest}`)[0] ?? "", mask }];
+  });
+
 const isPlain = (value: unknown): boolean => value === null || typeof value !== "object";
 const fitsCell = (value: unknown): boolean =>
   isPlain(value) || (Array.isArray(value) && value.length <= MOST_IN_CELL && value.every(isPlain));
@@ -71,11 +103,15 @@ const MOST_IN_CELL = 8;
 
 /** Rows of plain values and short lists of them (a list, or the one list inside an object) as a table; `undefined` = show it as a tree. */
 export const tableOf = (value: unknown): RowTable | undefined => {
-  const lists = Array.isArray(value) ? [value] : isObject(value) ? Object.values(value).filter((inner) => Array.isArray(inner)) : [];
-  const [list] = lists;
-  if (lists.length !== 1 || list === undefined || list.length === 0) return undefined;
+  const lists = Array.isArray(value)
+    ? [["", value] as const]
+    : isObject(value)
+      ? Object.entries(value).flatMap(([name, inner]) => (Array.isArray(inner) ? [[pointerTo("", name), inner] as const] : []))
+      : [];
+  const [[at, list] = []] = lists;
+  if (lists.length !== 1 || at === undefined || list === undefined || list.length === 0) return undefined;
   if (!list.every((row): row is Readonly<Record<string, unknown>> => isObject(row))) return undefined;
   if (!list.every((row) => Object.values(row).every(fitsCell))) return undefined;
   const columns = [...new Set(list.flatMap((row) => Object.keys(row)))];
-  return columns.length === 0 || columns.length > MOST_COLUMNS ? undefined : { columns, rows: list };
+  return columns.length === 0 || columns.length > MOST_COLUMNS ? undefined : { columns, rows: list, at };
 };

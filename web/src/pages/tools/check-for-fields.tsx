@@ -1,9 +1,11 @@
-import { TextInput } from "@mantine/core";
 import type { ReactElement } from "react";
+import { useClient } from "../../api/client-context.ts";
+import { agentSuggestions, personSuggestions } from "../../api/nodes.ts";
 import type { ExplainAsk } from "../../api/tools.ts";
 import { idText } from "../../shell/search.ts";
 import { words } from "../../strings/en.ts";
 import { toolWords } from "../../strings/tools.ts";
+import { SuggestInput } from "../../ui/suggest-input.tsx";
 
 /** For whom the doors are asked; empty = for oneself, without an agent. */
 export interface CheckFor {
@@ -23,19 +25,24 @@ export const CheckForFields = ({
 }: {
   readonly value: CheckFor;
   readonly onChange: (value: CheckFor) => void;
-}): ReactElement => (
-  <div className="sp-filters" role="group" aria-label={toolWords.checkFor}>
-    <TextInput
-      label={toolWords.checkPerson}
-      placeholder={toolWords.checkPersonExample}
-      value={value.userId}
-      onChange={(event) => onChange({ ...value, userId: event.currentTarget.value.trim() })}
-    />
-    <TextInput
-      label={toolWords.checkAgent}
-      placeholder={words.delegations.agentPlaceholder}
-      value={value.agentId}
-      onChange={(event) => onChange({ ...value, agentId: event.currentTarget.value.trim() })}
-    />
-  </div>
-);
+}): ReactElement => {
+  const client = useClient();
+  return (
+    <div className="sp-filters" role="group" aria-label={toolWords.checkFor}>
+      <SuggestInput
+        label={toolWords.checkPerson}
+        placeholder={words.delegations.agentPlaceholder}
+        value={value.userId}
+        suggest={(text) => personSuggestions(client, text)}
+        onChange={(userId) => onChange({ ...value, userId })}
+      />
+      <SuggestInput
+        label={toolWords.checkAgent}
+        placeholder={words.delegations.agentPlaceholder}
+        value={value.agentId}
+        suggest={(text) => agentSuggestions(client, text)}
+        onChange={(agentId) => onChange({ ...value, agentId })}
+      />
+    </div>
+  );
+};

@@ -1,10 +1,11 @@
 import { Button, SegmentedControl } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import { useState, type ReactElement } from "react";
+import type { MaskedPlace } from "#contract/masked-places.ts";
 import { readToolOffer } from "../../api/access-requests.ts";
 import type { Called } from "../../api/tools.ts";
 import { readStepUp } from "../../session/step-up.ts";
-import { useStepUp } from "../../session/step-up-dialog.tsx";
+import { useStepUp } from "../../session/step-up-provider.tsx";
 import { words } from "../../strings/en.ts";
 import { toolWords } from "../../strings/tools.ts";
 import { formatCount, visibleText } from "../../strings/format.ts";
@@ -17,7 +18,9 @@ import { Panel } from "../../ui/panel.tsx";
 import { Rows } from "../../ui/rows.tsx";
 import { Tree } from "../../ui/tree.tsx";
 import { RequestForm } from "../requests/request-form.tsx";
-import { readOutcome, tableOf, type CallOutcome, type ResultPart } from "./call-result.ts";
+import { leftOutUnder, maskAt, readOutcome, tableOf, type CallOutcome, type ResultPart } from "./call-result.ts";
+import { pointerTo } from "../../ui/json-pointer.ts";
+import { Masked, MaskedLegend } from "./masked.tsx";
 import { plainText } from "./schema-form.ts";
 
 type Shape = "table" | "tree" | "text";
@@ -27,8 +30,10 @@ const cellText = (value: unknown): string => {
   return Array.isArray(value) ? value.map(plainText).join(", ") : plainText(value);
 };
 
-const Cell = ({ value }: { readonly value: unknown }): ReactElement =>
-  value === null || value === undefined ? (
+const Cell = ({ value, mask }: { readonly value: unknown; readonly mask: MaskedPlace | undefined }): ReactElement =>
+  mask !== undefined ? (
+    <Masked mask={mask} left={value === null || value === undefined ? undefined : cellText(value)} />
+  ) : value === null || value === undefined ? (
     <span className="sp-dim">{toolWords.emptyValue}</span>
   ) : (
     <span className={cellText(value).length < 40 ? "sp-nowrap" : undefined}>
@@ -41,20 +46,32 @@ interface Numbered {
   readonly index: number;
 }
 
-const Data = ({ value, shape }: { readonly value: unknown; readonly shape: Shape }): ReactElement => {
+const Data = ({
+  value,
+  shape,
+  masked,
+}: {
+  readonly value: unknown;
+  readonly shape: Shape;
+  readonly masked: readonly MaskedPlace[];
+}): ReactElement => {
   const table = tableOf(value);
+  const leftOut = table === undefined ? [] : leftOutUnder(masked, `${table.at}/*`).filter(({ name }) => !table.columns.includes(name));
   if (shape === "table" && table !== undefined)
     return (
       <Rows<Numbered>
         caption={toolWords.resultTitle}
         rows={table.rows.map((row, index) => ({ row, index }))}
         keyOf={({ index }) => String(index)}
-        columns={table.columns.map((column) => ({
-          key: column,
-          title: visibleText(column),
-          isNumber: table.rows.every((row) => typeof row[column] === "number"),
-          cell: ({ row }) => <Cell value={row[column]} />,
-        }))}
+        columns={[...table.columns, ...leftOut.map(({ name }) => name)].map((column) => {
+          const path = pointerTo(`${table.at}/*`, column);
+          return {
+            key: column,
+            title: visibleText(column),
+            isNumber: table.rows.every((row) => typeof row[column] === "number"),
+            cell: ({ row }) => <Cell value={row[column]} mask={maskAt(masked, path, row[column])} />,
+          };
+        })}
       />
     );
   if (shape === "text")
@@ -63,10 +80,15 @@ const Data = ({ value, shape }: { readonly value: unknown; readonly shape: Shape
         {visibleText(JSON.stringify(value, undefined, 2))}
       </pre>
     );
-  return <Tree value={value} />;
+  return <Tree value={value} mark={(path, inner) => markOf(masked, path, inner)} />;
 };
 
-const Parts = ({ parts }: { readonly parts: readonly ResultPart[] }): ReactElement => {
+const markOf = (masked: readonly MaskedPlace[], path: string, value: unknown): ReactElement | undefined => {
+  const mask = maskAt(masked, path, value);
+  return mask === undefined ? undefined : <Masked mask={mask} left={value === null ? undefined : cellText(value)} />;
+};
+
+const Parts = ({ parts, masked }: { readonly parts: readonly ResultPart[]; readonly masked: readonly MaskedPlace[] }): ReactElement => {
   const hasTable = parts.some((part) => part.kind === "data" && tableOf(part.value) !== undefined);
   const [shape, setShape] = useState<Shape>(hasTable ? "table" : "tree");
   return (
@@ -89,9 +111,10 @@ const Parts = ({ parts }: { readonly parts: readonly ResultPart[] }): ReactEleme
             {visibleText(part.text)}
           </pre>
         ) : (
-          <Data key={index} value={part.value} shape={shape} />
+          <Data key={index} value={part.value} shape={shape} masked={masked} />
         ),
       )}
+      <MaskedLegend masked={masked} />
     </div>
   );
 };
@@ -169,7 +192,7 @@ export const ResultView = ({ called }: { readonly called: Called }): ReactElemen
     >
       <div className="sp-stack">
         {outcome === undefined ? <p>{toolWords.resultUnreadable}</p> : null}
-        {outcome?.kind === "done" ? <Parts parts={outcome.parts} /> : null}
+        {outcome?.kind === "done" ? <Parts parts={outcome.parts} masked={outcome.masked} /> : null}
         {refused === undefined ? null : <Refused outcome={refused} />}
         <FactList isSmall>
           {refused === undefined ? null : (

@@ -1,3 +1,5 @@
+import { isObject } from "#contract/is-object.ts";
+import { pointerText } from "#contract/json-pointer.ts";
 /**
  * A form for the arguments of a tool, made from its input schema. Flat schemas of plain values become fields; anything
  * else is written as JSON. The server's check of the arguments is the one that counts: this only helps to fill them in.
@@ -37,7 +39,6 @@ export type Collected = { readonly value: Readonly<Record<string, unknown>> } | 
 const MOST_FIELDS = 40;
 const COMBINERS = ["oneOf", "anyOf", "allOf", "not", "if", "$ref", "patternProperties", "dependentSchemas"];
 
-const isObject = (value: unknown): value is Schema => typeof value === "object" && value !== null && !Array.isArray(value);
 const textOf = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined);
 
 const typeOf = (schema: Schema): string | undefined => {
@@ -112,8 +113,6 @@ export const formModel = (schema: unknown): FormModel => {
   return fields.every((field) => field !== undefined) ? { kind: "fields", fields } : { kind: "raw", reason: "nested" };
 };
 
-const pointer = (name: string): string => `/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
-
 type Read = { readonly value: unknown } | { readonly code: FieldFault["code"] };
 
 const INTEGER = /^-?\d+$/;
@@ -151,11 +150,11 @@ export const collectFields = (fields: readonly Field[], values: Readonly<Record<
   for (const field of fields) {
     const text = values[field.name] ?? field.initial;
     if (text.trim() === "") {
-      if (field.isRequired) faults.push({ path: pointer(field.name), code: "required" });
+      if (field.isRequired) faults.push({ path: pointerText([field.name]), code: "required" });
       continue;
     }
     const read = readText(field, text);
-    if ("code" in read) faults.push({ path: pointer(field.name), code: read.code });
+    if ("code" in read) faults.push({ path: pointerText([field.name]), code: read.code });
     else value[field.name] = read.value;
   }
   return faults.length > 0 ? { faults } : { value };
@@ -187,4 +186,4 @@ export const valuesOf = (fields: readonly Field[], value: Readonly<Record<string
 
 /** The field that a fault of the server belongs to; `undefined` = the whole form. */
 export const fieldOfFault = (fields: readonly Field[], path: string): string | undefined =>
-  fields.find((field) => path === pointer(field.name) || path.startsWith(`${pointer(field.name)}/`))?.name;
+  fields.find((field) => path === pointerText([field.name]) || path.startsWith(`${pointerText([field.name])}/`))?.name;

@@ -1,4 +1,5 @@
 import type { ReactElement } from "react";
+import { isObject } from "#contract/is-object.ts";
 import type { ToolDescriptor } from "#contract/tools.ts";
 import { words } from "../../strings/en.ts";
 import { toolWords } from "../../strings/tools.ts";
@@ -8,9 +9,6 @@ import { Foreign } from "../../ui/foreign.tsx";
 import { Panel } from "../../ui/panel.tsx";
 import { Tree } from "../../ui/tree.tsx";
 import { systemOf, tagsOf } from "./tool-filter.ts";
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 const typeText = (schema: Readonly<Record<string, unknown>>): string => {
   if (Array.isArray(schema["enum"])) return schema["enum"].map((value) => JSON.stringify(value)).join(" | ");

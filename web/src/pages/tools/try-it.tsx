@@ -1,12 +1,13 @@
 import { Button, SegmentedControl } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { lazyRouteComponent } from "@tanstack/react-router";
 import { useMemo, useState, type ReactElement } from "react";
 import type { ToolDescriptor } from "#contract/tools.ts";
 import { useClient } from "../../api/client-context.ts";
 import { callTool, explain, type Called } from "../../api/tools.ts";
 import { Gate } from "../../decisions/gate.tsx";
 import { readStepUp } from "../../session/step-up.ts";
-import { useStepUp } from "../../session/step-up-dialog.tsx";
+import { useStepUp } from "../../session/step-up-provider.tsx";
 import { useDraft } from "../../session/use-draft.ts";
 import { grantWords } from "../../strings/grant.ts";
 import { toolWords } from "../../strings/tools.ts";
@@ -17,13 +18,15 @@ import { Panel } from "../../ui/panel.tsx";
 import { ArgumentsForm } from "./arguments-form.tsx";
 import { readOutcome } from "./call-result.ts";
 import { askOf, CheckForFields, type CheckFor } from "./check-for-fields.tsx";
-import { ConfirmCall } from "./confirm-call.tsx";
 import { asClientEntry, asCurl, asRpc } from "./copy-as.ts";
 import { ExplanationView } from "./explanation-view.tsx";
 import { ResultView } from "./result-view.tsx";
 import { formModel, type FieldFault } from "./schema-form.ts";
 import { isReadOnly } from "./tool-filter.ts";
 import { collect, draftShape, emptyTry, switchMode } from "./try-draft.ts";
+import { Late } from "../../ui/late.tsx";
+
+const ConfirmCall = lazyRouteComponent(async () => await import("./confirm-call.tsx"), "ConfirmCall");
 
 const faultsOfCall = (called: Called | undefined): readonly { readonly path: string; readonly message: string }[] => {
   const outcome = called === undefined ? undefined : readOutcome(called.response);
@@ -149,15 +152,17 @@ export const TryIt = ({ tool }: { readonly tool: ToolDescriptor }): ReactElement
         </Button>
       </div>
       {confirming === undefined ? null : (
-        <ConfirmCall
-          name={tool.name}
-          args={confirming}
-          onClose={() => setConfirming(undefined)}
-          onCall={() => {
-            setConfirming(undefined);
-            calling.mutate(confirming);
-          }}
-        />
+        <Late>
+          <ConfirmCall
+            name={tool.name}
+            args={confirming}
+            onClose={() => setConfirming(undefined)}
+            onCall={() => {
+              setConfirming(undefined);
+              calling.mutate(confirming);
+            }}
+          />
+        </Late>
       )}
     </div>
   );

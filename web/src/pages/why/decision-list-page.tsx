@@ -1,70 +1,68 @@
-import { NativeSelect, SegmentedControl, TextInput } from "@mantine/core";
-import { useInfiniteQuery } from "@tanstack/react-query";
+import { NativeSelect } from "@mantine/core";
+import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { useEffect, useState, type ReactElement } from "react";
-import { reasons } from "#contract/authzen.ts";
-import type { DecisionRecord } from "#contract/decisions.ts";
+import { useMemo, type ReactElement } from "react";
+import type { DecisionRecord, listDecisions } from "#contract/decisions.ts";
+import type { ReplyOf } from "#contract/endpoint.ts";
 import { useClient } from "../../api/client-context.ts";
-import { decisionPagesQuery, type DecisionFilter } from "../../api/decisions.ts";
-import { useSession } from "../../session/session-context.ts";
-import { isFilteredBy } from "../../shell/search.ts";
+import { decisionPagesQuery } from "../../api/decisions.ts";
+import { useActivity } from "../../live/use-activity.ts";
 import { words } from "../../strings/en.ts";
 import { whyWords } from "../../strings/why.ts";
-import { formatMoment, visibleText } from "../../strings/format.ts";
+import { formatMoment } from "../../strings/format.ts";
 import { Verdict } from "../../ui/chip.tsx";
+import { CopyButton } from "../../ui/copy-button.tsx";
 import { Empty } from "../../ui/empty.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
 import { Page } from "../../ui/page.tsx";
 import { PagedRows } from "../../ui/paged-rows.tsx";
 import type { Column } from "../../ui/rows.tsx";
-import { resourceText, verdictOf } from "./verdict-of.ts";
+import { Who } from "../../ui/who.tsx";
+import { DecisionFilters, type Search } from "./decision-filters.tsx";
+import { filterOf, isNarrowed } from "./list-filter.ts";
+import { resourceText, shownVerdictOf } from "./verdict-of.ts";
 
 const route = getRouteApi("/why");
-type Search = ReturnType<typeof route.useSearch>;
-
-const filterOf = (search: Search, subjectId: string): DecisionFilter => {
-  const subject = search.whose === "mine" ? subjectId : search.subject;
-  const verdict = search.verdict ?? "denied";
-  const reason = reasons.find((one) => one === search.reason);
-  // A correlation id names one request: all of it is wanted.
-  const asked = search.asked ?? (search.correlation === undefined ? "done" : "any");
-  return {
-    ...(subject === undefined ? {} : { subject }),
-    ...(search.agent === undefined ? {} : { agent: search.agent }),
-    ...(search.action === undefined ? {} : { action: search.action }),
-    ...(search.type === undefined ? {} : { resource_type: search.type }),
-    ...(verdict === "any" ? {} : { decision: verdict === "denied" ? ("false" as const) : ("true" as const) }),
-    ...(asked === "any" ? {} : { enforced: asked === "done" ? ("true" as const) : ("false" as const) }),
-    ...(reason === undefined ? {} : { reason }),
-    ...(search.correlation === undefined ? {} : { correlation_id: search.correlation }),
-  };
-};
+type ListPage = ReplyOf<typeof listDecisions>;
 
 const columns: readonly Column<DecisionRecord>[] = [
   {
     key: "time",
     title: whyWords.time,
+    sort: "time",
     cell: (row) => (
       <Link className="sp-link sp-nowrap" to="/why/$decisionId" params={{ decisionId: row.decision_id }}>
         <time dateTime={row.decided_at}>{formatMoment(row.decided_at)}</time>
       </Link>
     ),
   },
-  { key: "who", title: whyWords.who, cell: (row) => <Foreign text={row.subject?.name ?? row.subject?.id ?? ""} /> },
-  { key: "agent", title: whyWords.agent, cell: (row) => <Foreign text={row.agent?.name ?? row.agent?.id ?? ""} /> },
-  { key: "action", title: whyWords.action, cell: (row) => <Foreign text={row.action} isCode /> },
+  {
+    key: "who",
+    title: whyWords.who,
+    sort: "subject",
+    cell: ({ subject }) => (subject === undefined ? null : <Who {...subject} isShort />),
+  },
+  {
+    key: "agent",
+    title: whyWords.agent,
+    sort: "agent",
+    cell: ({ agent }) => (agent === undefined ? null : <Who {...agent} isShort />),
+  },
+  { key: "action", title: whyWords.action, sort: "action", cell: (row) => <Foreign text={row.action} isCode /> },
   {
     key: "resource",
     title: whyWords.resource,
+    sort: "resource",
     wraps: true,
     cell: (row) => <Foreign text={resourceText(row.resource)} isCode />,
   },
   {
     key: "verdict",
     title: whyWords.verdict,
+    sort: "decision",
     cell: (row) => (
       <>
-        <Verdict of={verdictOf(row)} />
+        <Verdict of={shownVerdictOf(row)} />
         {row.enforced === false ? <div className="sp-small sp-dim">{whyWords.askedShown}</div> : null}
       </>
     ),
@@ -72,112 +70,71 @@ const columns: readonly Column<DecisionRecord>[] = [
   {
     key: "reason",
     title: whyWords.reason,
+    sort: "reason",
     wraps: true,
-    cell: (row) => <Foreign text={row.reason === undefined ? "" : (words.reasons[row.reason] ?? row.reason)} />,
+    cell: ({ reason }) => (reason === undefined ? null : <Foreign text={words.reasons[reason] ?? reason} />),
   },
 ];
 
-/** A text filter that counts when the field is left or Enter is pressed. */
-const TextFilter = ({
-  label,
-  value,
-  isFirst = false,
+/** The same as the titles of the columns, where a narrow screen shows none. */
+const SortSelect = ({
+  search,
   onChange,
 }: {
-  readonly label: string;
-  readonly value: string | undefined;
-  readonly isFirst?: boolean;
-  readonly onChange: (text: string) => void;
-}): ReactElement => {
-  const [text, setText] = useState(value ?? "");
-  useEffect(() => setText(value ?? ""), [value]);
-  const take = (): void => {
-    if (text.trim() !== (value ?? "")) onChange(text.trim());
-  };
-  return (
-    <TextInput
-      {...(isFirst ? { "data-filter": "" } : {})}
-      label={label}
-      value={text}
-      onChange={(event) => setText(event.currentTarget.value)}
-      onBlur={take}
-      onKeyDown={(event) => {
-        if (event.key === "Enter") take();
-      }}
-    />
-  );
-};
-
-const Filters = ({ search }: { readonly search: Search }): ReactElement => {
-  const navigate = route.useNavigate();
-  const set = (more: Partial<Search>): void => void navigate({ search: (before) => ({ ...before, ...more }), replace: true });
-  return (
-    <div className="sp-filters" role="search" aria-label={words.common.filters}>
-      <SegmentedControl
-        aria-label={whyWords.whose}
-        value={search.whose ?? "all"}
-        data={[
-          { value: "all", label: whyWords.everyones },
-          { value: "mine", label: whyWords.own },
-        ]}
-        onChange={(whose) => set({ whose: whose === "all" ? "" : whose })}
-      />
-      <NativeSelect
-        label={whyWords.verdict}
-        value={search.verdict ?? "denied"}
-        data={[
-          { value: "denied", label: whyWords.denied },
-          { value: "allowed", label: whyWords.allowed },
-          { value: "any", label: whyWords.any },
-        ]}
-        onChange={(event) => set({ verdict: event.currentTarget.value === "denied" ? "" : event.currentTarget.value })}
-      />
-      <NativeSelect
-        label={whyWords.asked}
-        value={search.asked ?? (search.correlation === undefined ? "done" : "any")}
-        data={[
-          { value: "done", label: whyWords.askedDone },
-          { value: "shown", label: whyWords.askedShown },
-          { value: "any", label: whyWords.askedAny },
-        ]}
-        onChange={(event) => set({ asked: event.currentTarget.value as "done" | "shown" | "any" })}
-      />
-      <NativeSelect
-        label={whyWords.reason}
-        value={search.reason ?? ""}
-        data={[
-          { value: "", label: whyWords.anyReason },
-          ...reasons.map((reason) => ({ value: reason, label: words.reasons[reason] ?? reason })),
-        ]}
-        onChange={(event) => set({ reason: event.currentTarget.value })}
-      />
-      {search.whose === "mine" ? null : (
-        <TextFilter isFirst label={whyWords.subject} value={search.subject} onChange={(subject) => set({ subject })} />
-      )}
-      <TextFilter label={whyWords.agent} value={search.agent} onChange={(agent) => set({ agent })} />
-      <TextFilter label={whyWords.action} value={search.action} onChange={(action) => set({ action })} />
-      <TextFilter label={whyWords.resourceType} value={search.type} onChange={(type) => set({ type })} />
-      <TextFilter label={whyWords.correlation} value={search.correlation} onChange={(correlation) => set({ correlation })} />
-    </div>
-  );
-};
+  readonly search: Search;
+  readonly onChange: (more: { readonly sort: string; readonly order: string }) => void;
+}): ReactElement => (
+  <NativeSelect
+    className="sp-narrow-only"
+    label={whyWords.sortBy}
+    value={`${search.sort ?? "time"} ${search.order ?? "desc"}`}
+    data={columns.flatMap(({ sort = "", title }) =>
+      (["desc", "asc"] as const).map((order) => ({
+        value: `${sort} ${order}`,
+        label:
+          sort === "time"
+            ? whyWords[order === "desc" ? "newest" : "oldest"]
+            : whyWords[order === "desc" ? "descending" : "ascending"](title),
+      })),
+    )}
+    onChange={(event) => {
+      const [sort = "", order = ""] = event.currentTarget.value.split(" ");
+      onChange({ sort, order });
+    }}
+  />
+);
 
 /** Decisions, newest first: what somebody tried and was refused, unless the address says otherwise. */
 export const DecisionListPage = (): ReactElement => {
   const search = route.useSearch();
   const navigate = route.useNavigate();
-  const { subject } = useSession();
-  const query = useInfiniteQuery(decisionPagesQuery(useClient(), filterOf(search, subject.id)));
+  const address = JSON.stringify(search);
+  // A span goes to the moment at which it was chosen: a question that moved with the clock would never be answered.
+  const filter = useMemo(() => filterOf(search, new Date()), [address]);
+  const query = useInfiniteQuery({ ...decisionPagesQuery(useClient(), filter), placeholderData: keepPreviousData });
+  const canFollow = useActivity(search.live !== "off", () => void query.refetch());
+  const set = (more: Readonly<Record<string, string>>): void =>
+    void navigate({ search: (before) => ({ ...before, ...more }), replace: true });
+  const [by, order] = [search.sort ?? "time", search.order === "asc" ? "asc" : "desc"] as const;
+  const sortTo = (sort: string, next: string): void => set({ sort: sort === "time" ? "" : sort, order: next === "desc" ? "" : next });
+  const further = ({ searched_to: at, nextCursor }: ListPage) => {
+    if (at === undefined) return undefined;
+    const until = formatMoment(at);
+    const text = nextCursor === undefined ? whyWords.sortedTo(until) : whyWords[order === "asc" ? "searchedOn" : "searchedTo"](until);
+    return { text, button: whyWords.searchFurther };
+  };
   return (
-    <Page title={whyWords.title} lead={whyWords.lead}>
-      <Filters search={search} />
+    <Page title={whyWords.title} lead={whyWords.lead} actions={<CopyButton label={words.common.copyLink} text={() => location.href} />}>
+      <DecisionFilters search={search} canFollow={canFollow} onChange={set} />
+      <SortSelect search={search} onChange={({ sort, order: next }) => sortTo(sort, next)} />
       <PagedRows
         query={query}
         service="pdp"
         waiting={8}
         rowsOf={(page) => page.decisions}
+        further={further}
         empty={
-          isFilteredBy(search) ? (
+          isNarrowed(search) ? (
             <Empty text={whyWords.emptyFiltered} onClear={() => void navigate({ search: {} })} />
           ) : (
             <Empty text={whyWords.empty}>
@@ -187,9 +144,15 @@ export const DecisionListPage = (): ReactElement => {
             </Empty>
           )
         }
-        caption={visibleText(whyWords.title)}
+        caption={whyWords.title}
         columns={columns}
         keyOf={(row) => row.decision_id}
+        sorting={{
+          by,
+          order,
+          // A name is looked for from A on, a time from now back.
+          onSort: (sort) => sortTo(sort, sort === by ? (order === "asc" ? "desc" : "asc") : sort === "time" ? "desc" : "asc"),
+        }}
       />
     </Page>
   );

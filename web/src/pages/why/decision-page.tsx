@@ -3,26 +3,28 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import type { ReactElement } from "react";
 import type { DecisionRecord } from "#contract/decisions.ts";
 import { useClient } from "../../api/client-context.ts";
-import { decisionQuery } from "../../api/decisions.ts";
+import { decisionRecordQuery } from "../../api/decisions.ts";
 import { useSession } from "../../session/session-context.ts";
 import { useScreens } from "../../shell/use-screen.ts";
 import { words } from "../../strings/en.ts";
+import { formatMoment, visibleText } from "../../strings/format.ts";
 import { whyWords } from "../../strings/why.ts";
 import { Verdict } from "../../ui/chip.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
-import { Foreign } from "../../ui/foreign.tsx";
 import { Page } from "../../ui/page.tsx";
+import { Panel } from "../../ui/panel.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
 import { AskAgainPanel } from "../requests/ask-again-panel.tsx";
-import { isAskedForHere } from "../requests/asked-for-here.ts";
+import { AskSomebody } from "../../shell/ask-somebody.tsx";
+import { ASK_PANEL, isAskedForHere } from "../requests/asked-for-here.ts";
 import { ChainView } from "./chain-view.tsx";
 import { ChecksPanel } from "./checks-panel.tsx";
 import { DetailsPanel } from "./details-panel.tsx";
 import { EdgesPanel } from "./edges-panel.tsx";
 import { PoliciesPanel } from "./policies-panel.tsx";
 import { RemedyPanel } from "./remedy-panel.tsx";
-import { ReplayPanel } from "./replay-panel.tsx";
-import { verdictOf } from "./verdict-of.ts";
+import { DecisionReplayPanel } from "./replay-panel.tsx";
+import { shownVerdictOf } from "./verdict-of.ts";
 
 const route = getRouteApi("/why/$decisionId");
 
@@ -45,17 +47,26 @@ const Explained = ({ record }: { readonly record: DecisionRecord }): ReactElemen
     <div className="sp-stack">
       <section className="sp-panel" aria-label={whyWords.verdict}>
         <div className="sp-actions">
-          <Verdict of={verdictOf(record)} />
-          <strong className="sp-sentence">
-            <Foreign text={record.sentence} />
-          </strong>
+          <Verdict of={shownVerdictOf(record)} />
+          <time dateTime={record.decided_at}>{formatMoment(record.decided_at)}</time>
         </div>
         <Now record={record} />
         {record.requestable ? <p className="sp-dim">{whyWords.requestable}</p> : null}
       </section>
-      {isAskedForHere(record, subject.id) ? <AskAgainPanel record={record} /> : null}
+      {isAskedForHere(record, subject.id) ? (
+        <div id={ASK_PANEL}>
+          <AskAgainPanel record={record} />
+        </div>
+      ) : null}
       {isCoarse ? (
-        <div className="sp-notice">{whyWords.chainCoarse}</div>
+        <Panel title={whyWords.coarseTitle}>
+          <div className="sp-stack">
+            <p>{whyWords.chainCoarse}</p>
+            {record.decision || record.requestable ? null : (
+              <AskSomebody what={visibleText(record.sentence)} decisionId={record.decision_id} />
+            )}
+          </div>
+        </Panel>
       ) : (
         <>
           <ChainView record={record} />
@@ -63,7 +74,7 @@ const Explained = ({ record }: { readonly record: DecisionRecord }): ReactElemen
             {record.decision ? null : <RemedyPanel record={record} />}
             <PoliciesPanel record={record} />
           </div>
-          <ReplayPanel record={record} />
+          <DecisionReplayPanel record={record} />
           <ChecksPanel record={record} />
           <EdgesPanel record={record} />
         </>
@@ -77,10 +88,11 @@ const Explained = ({ record }: { readonly record: DecisionRecord }): ReactElemen
 export const DecisionPage = (): ReactElement => {
   const { decisionId } = route.useParams();
   const may = useScreens();
-  const query = useQuery(decisionQuery(useClient(), decisionId));
+  const query = useQuery(decisionRecordQuery(useClient(), decisionId));
   return (
     <Page
-      title={whyWords.oneTitle(decisionId)}
+      title={query.data === undefined ? whyWords.oneTitle : visibleText(query.data.sentence)}
+      lead={<span className="sp-mono">{decisionId}</span>}
       actions={
         <>
           {may.why === "allowed" ? (

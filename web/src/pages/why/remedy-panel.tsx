@@ -2,67 +2,150 @@ import { Button } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import type { ReactElement } from "react";
 import type { DecisionRecord, Remedy } from "#contract/decisions.ts";
+import { useCan } from "../../decisions/use-can.ts";
 import { useSession } from "../../session/session-context.ts";
-import { useStepUp } from "../../session/step-up-dialog.tsx";
+import { useStepUp } from "../../session/step-up-provider.tsx";
 import { useScreens } from "../../shell/use-screen.ts";
 import { words } from "../../strings/en.ts";
 import { whyWords } from "../../strings/why.ts";
 import { Foreign } from "../../ui/foreign.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { Panel } from "../../ui/panel.tsx";
+import { Who } from "../../ui/who.tsx";
+import { ASK_PANEL } from "../requests/asked-for-here.ts";
 import { wayOutOf } from "./way-out.ts";
 
 type Change = Remedy["changes"][number];
 
-const Way = ({ step, record }: { readonly step: Change["steps"][number]; readonly record: DecisionRecord }): ReactElement | null => {
-  const { subject } = useSession();
+/** A link to where a delegation is given, for who may give it; for everybody else what they lack. */
+const Grant = ({ agentId, children }: { readonly agentId: string; readonly children: ReactElement }): ReactElement | null => {
   const may = useScreens();
+  const can = useCan({ type: "delegations", id: agentId, action: "create" });
+  if (can === "pending" || may.delegations === "pending") return null;
+  return can === "allowed" && may.delegations === "allowed" ? children : <span className="sp-dim sp-small">{whyWords.notYetYours}</span>;
+};
+
+const Draft = ({
+  way,
+  text,
+}: {
+  readonly way: { readonly agentId: string; readonly tool: string | undefined };
+  readonly text: string;
+}): ReactElement => (
+  <Link className="sp-link" to="/delegations/new" search={{ agent: way.agentId, tool: way.tool }}>
+    {text}
+  </Link>
+);
+
+interface WayProps {
+  readonly step: Change["steps"][number];
+  readonly record: DecisionRecord;
+  /** No other step stands before it. */
+  readonly isFirst: boolean;
+}
+
+const Way = ({ step, record, isFirst }: WayProps): ReactElement => {
+  const { subject } = useSession();
   const askStepUp = useStepUp();
-  const way = wayOutOf(step, record, subject.id);
-  if (way === undefined) return null;
-  if (way.kind === "sign_in")
-    return (
-      <Button leftSection={<Icon name="key" />} onClick={() => askStepUp({ acrValues: "strong", maxAge: 300 })}>
-        {whyWords.signInAgain}
-      </Button>
-    );
-  if (may.delegations !== "allowed") return null;
-  if (way.kind === "draft")
-    return (
-      <Link
-        className="sp-link"
-        to="/delegations/new"
-        search={{ agent: way.agentId, ...(way.tool === undefined ? {} : { tool: way.tool }) }}
-      >
-        {whyWords.openDraft}
-      </Link>
-    );
+  const way = wayOutOf(step, record, subject.id, isFirst);
+  switch (way?.kind) {
+    case undefined:
+      return <span className="sp-dim sp-small">{whyWords.notYours}</span>;
+    case "later":
+      return <span className="sp-dim sp-small">{whyWords.notYetYours}</span>;
+    case "elsewhere":
+      return <span className="sp-dim sp-small">{whyWords.elsewhere}</span>;
+    case "sign_in":
+      return (
+        <div>
+          <Button leftSection={<Icon name="key" />} onClick={() => askStepUp({ acrValues: "strong", maxAge: 300 })}>
+            {whyWords.signInAgain}
+          </Button>
+        </div>
+      );
+    case "ask":
+      return (
+        <a
+          className="sp-link"
+          href={`#${ASK_PANEL}`}
+          onClick={(event) => {
+            event.preventDefault();
+            document.getElementById(ASK_PANEL)?.querySelector<HTMLElement>("button, textarea")?.focus();
+          }}
+        >
+          {whyWords.askFor}
+        </a>
+      );
+    case "draft":
+      return (
+        <Grant agentId={way.agentId}>
+          <Draft way={way} text={whyWords.openDraft} />
+        </Grant>
+      );
+    case "resume":
+      return (
+        <Grant agentId={way.agentId}>
+          <Link className="sp-link" to="/delegations/$id" params={{ id: way.id }}>
+            {whyWords.openDelegation}
+          </Link>
+        </Grant>
+      );
+    case "renew":
+      return (
+        <Grant agentId={way.agentId}>
+          <>
+            <p className="sp-dim sp-small">{whyWords.renewHint}</p>
+            <span className="sp-list-row">
+              <Link className="sp-link" to="/delegations/$id" params={{ id: way.id }}>
+                {whyWords.openRunOut}
+              </Link>
+              <Draft way={way} text={whyWords.renew} />
+            </span>
+          </>
+        </Grant>
+      );
+  }
+};
+
+/** Who can make a step, by name where the decision knows it. */
+const WhoCan = ({ ids, record }: { readonly ids: readonly string[]; readonly record: DecisionRecord }): ReactElement => {
+  const { subject } = useSession();
+  const known = [record.subject, record.agent];
+  if (ids.length === 0) return <span>{whyWords.nobodyCan}</span>;
   return (
-    <Link className="sp-link" to="/delegations/$id" params={{ id: way.id }}>
-      {whyWords.openDelegation}
-    </Link>
+    <>
+      {ids.map((id) =>
+        id === subject.id ? (
+          <span key={id}>{whyWords.you}</span>
+        ) : (
+          <Who key={id} id={id} name={known.find((one) => one?.id === id)?.name} />
+        ),
+      )}
+    </>
   );
 };
 
 const ChangeCard = ({ change, record }: { readonly change: Change; readonly record: DecisionRecord }): ReactElement => (
   <li className="sp-remedy">
-    {change.steps.map((step) => (
-      <div key={`${step.kind} ${step.text}`} className="sp-stack">
-        <div>
-          <Foreign text={step.text} />
-        </div>
-        {step.edge === undefined ? null : (
-          <div className="sp-small">
-            <Foreign text={`${step.edge.from} ${step.edge.kind} ${step.edge.to}`} isCode />
+    <ol className={change.steps.length > 1 ? "sp-remedy-steps" : "sp-list"}>
+      {change.steps.map((step, index) => (
+        <li key={`${step.kind} ${step.text}`}>
+          <div>
+            <Foreign text={step.text} />
           </div>
-        )}
-        <div className="sp-list-row sp-small">
-          <span className="sp-dim">{words.common.named(whyWords.whoCan)}</span>
-          <Foreign text={step.who_can.length === 0 ? words.common.unknown : step.who_can.join(", ")} />
-        </div>
-        <Way step={step} record={record} />
-      </div>
-    ))}
+          {step.edge === undefined ? null : (
+            <div className="sp-small sp-dim">
+              <Foreign text={`${step.edge.from} ${step.edge.kind} ${step.edge.to}`} isCode />
+            </div>
+          )}
+          <div className="sp-list-row sp-small">
+            <span className="sp-dim">{words.common.named(whyWords.whoCan)}</span>
+            <WhoCan ids={step.who_can} record={record} />
+          </div>
+          <Way step={step} record={record} isFirst={index === 0} />
+        </li>
+      ))}
+    </ol>
     <div className="sp-small sp-dim">
       {whyWords.alsoAllows(change.also_allows, change.also_allows_more === true)}
       {change.sample.length === 0 ? null : (

@@ -13,7 +13,7 @@ import { Failure } from "../../ui/failure.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
 import { Panel } from "../../ui/panel.tsx";
 import { Rows } from "../../ui/rows.tsx";
-import { verdictOf } from "./verdict-of.ts";
+import { shownVerdictOf } from "./verdict-of.ts";
 
 const Compared = ({ replay }: { readonly replay: DecisionReplay }): ReactElement => (
   <div className="sp-stack">
@@ -31,7 +31,7 @@ const Compared = ({ replay }: { readonly replay: DecisionReplay }): ReactElement
       keyOf={(row) => row.when}
       columns={[
         { key: "when", title: "", cell: (row) => row.when },
-        { key: "verdict", title: whyWords.verdict, cell: (row) => <Verdict of={verdictOf(row.side)} /> },
+        { key: "verdict", title: whyWords.verdict, cell: (row) => <Verdict of={shownVerdictOf(row.side)} /> },
         {
           key: "reason",
           title: whyWords.reason,
@@ -52,7 +52,7 @@ const Compared = ({ replay }: { readonly replay: DecisionReplay }): ReactElement
 );
 
 /** The same question on the facts it had, by the policies of now, or of another version for who sees the whole record. */
-export const ReplayPanel = ({ record }: { readonly record: DecisionRecord }): ReactElement => {
+export const DecisionReplayPanel = ({ record }: { readonly record: DecisionRecord }): ReactElement => {
   const client = useClient();
   const [version, setVersion] = useState("");
   const [hasFault, setFault] = useState(false);

@@ -15,7 +15,7 @@ const record: DecisionRecord = {
   agent: { id: "agent:hr-assistant" },
   edges: [{ kind: "DELEGATES_TO", from: "person:ben", to: "agent:hr-assistant", id: "delegation:ben-hr", present: true }],
 };
-const step = { text: "", who_can: [] };
+const step = { text: "", who_can: ["person:ben"] };
 const delegates = { kind: "DELEGATES_TO", from: "person:ben", to: "agent:hr-assistant" };
 
 test("a missing delegation opens a draft for the person whose it would be, with the tool that was refused", () => {
@@ -24,23 +24,57 @@ test("a missing delegation opens a draft for the person whose it would be, with 
     agentId: "agent:hr-assistant",
     tool: "people.demo.get_employee",
   });
-  assert.equal(wayOutOf({ ...step, kind: "add_edge", edge: delegates }, record, "person:ada"), undefined);
 });
 
-test("a paused or used-up delegation is opened itself", () => {
-  for (const kind of ["reactivate_edge", "raise_limit"] as const)
-    assert.deepEqual(wayOutOf({ ...step, kind }, record, "person:ada"), { kind: "delegation", id: "delegation:ben-hr" });
+test("a delegation is given once what it wants is there", () => {
+  assert.deepEqual(wayOutOf({ ...step, kind: "add_edge", edge: delegates }, record, "person:ben", false), { kind: "later" });
+  assert.equal(wayOutOf({ ...step, kind: "add_edge", edge: delegates }, record, "person:ada", false), undefined);
+});
+
+test("a paused delegation is resumed where it is; one that is used up is given anew, for no page raises its limits", () => {
+  const delegation = { id: "delegation:ben-hr", agentId: "agent:hr-assistant" };
+  assert.deepEqual(wayOutOf({ ...step, kind: "reactivate_edge" }, record, "person:ben"), { kind: "resume", ...delegation });
+  assert.deepEqual(wayOutOf({ ...step, kind: "raise_limit" }, record, "person:ben"), {
+    kind: "renew",
+    ...delegation,
+    tool: "people.demo.get_employee",
+  });
+});
+
+test("what somebody else has to do leads nowhere, whatever it is", () => {
+  const steps = [
+    { ...step, kind: "add_edge", edge: delegates },
+    { ...step, kind: "reactivate_edge" },
+    { ...step, kind: "raise_limit" },
+    { ...step, kind: "sign_in_again" },
+    { ...step, kind: "reapprove_definition" },
+    { ...step, kind: "add_edge", edge: { ...delegates, kind: "MEMBER_OF" } },
+  ] as const;
+  for (const one of steps) assert.equal(wayOutOf(one, record, "person:ada"), undefined, one.kind);
 });
 
 test("signing in again helps only the person who acted without an agent", () => {
   assert.equal(wayOutOf({ ...step, kind: "sign_in_again" }, record, "person:ben"), undefined);
   const { agent: _agent, ...own } = record;
   assert.deepEqual(wayOutOf({ ...step, kind: "sign_in_again" }, own, "person:ben"), { kind: "sign_in" });
-  assert.equal(wayOutOf({ ...step, kind: "sign_in_again" }, own, "person:ada"), undefined);
 });
 
-test("what has no screen here opens nothing", () => {
-  for (const kind of ["approval", "reapprove_definition"] as const)
-    assert.equal(wayOutOf({ ...step, kind }, record, "person:ben"), undefined);
-  assert.equal(wayOutOf({ ...step, kind: "add_edge", edge: { ...delegates, kind: "MEMBER_OF" } }, record, "person:ben"), undefined);
+test("an approval is asked for by who was refused, not by who gives it", () => {
+  const { agent: _agent, ...own } = { ...record, requestable: true };
+  const approval = { ...step, kind: "approval" as const, who_can: ["group:admins"] };
+  assert.deepEqual(wayOutOf(approval, own, "person:ben"), { kind: "ask" });
+  for (const [one, viewer] of [
+    [own, "person:ada"],
+    [{ ...own, requestable: false }, "person:ben"],
+    [{ ...record, requestable: true }, "person:ben"],
+  ] as const)
+    assert.equal(wayOutOf(approval, one, viewer), undefined);
+});
+
+test("what is theirs to do and has no page is said to be done elsewhere", () => {
+  assert.deepEqual(wayOutOf({ ...step, kind: "reapprove_definition" }, record, "person:ben"), { kind: "elsewhere" });
+  assert.deepEqual(wayOutOf({ ...step, kind: "add_edge", edge: { ...delegates, kind: "HAS_CAPABILITY" } }, record, "person:ben"), {
+    kind: "elsewhere",
+  });
+  assert.deepEqual(wayOutOf({ ...step, kind: "raise_limit" }, { ...record, edges: [] }, "person:ben"), { kind: "elsewhere" });
 });

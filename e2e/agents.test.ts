@@ -1,0 +1,151 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { endpointTable } from "#contract/endpoints.ts";
+import type { Agents, ServiceName } from "#contract/endpoint.ts";
+import { startTestHouse, type TestHouse } from "./test-house.ts";
+import { fetchToken } from "./tokens.ts";
+
+const offsets: Readonly<Record<ServiceName, number>> = { gateway: 0, pdp: 2, crud: 3, membership: 4, secrets: 5 };
+
+/** One place at which an agent's token may be shown, at its service or through the gateway. */
+interface Place {
+  readonly name: string;
+  readonly agents: Agents;
+  readonly method: string;
+  readonly port: number;
+  readonly path: string;
+  readonly body?: unknown;
+}
+
+const call = (name: string, args: unknown) => ({ jsonrpc: "2.0", id: "1", method: "tools/call", params: { name, arguments: args } });
+/** Bodies of what is decided, so that it is decided and not only refused as unreadable. */
+const bodies: Readonly<Record<string, unknown>> = {
+  toolRpc: call("people.demo.list_employees", { limit: 1 }),
+  viewToolRpc: call("people.demo.list_employees", { limit: 1 }),
+  evaluate: { action: { name: "tools/call" }, resource: { type: "tool", id: "people.demo.list_employees" } },
+};
+const views: Readonly<Record<string, string>> = { listViewTools: "people", viewToolRpc: "people" };
+const queries: Readonly<Record<string, string>> = {
+  capabilities: "?user_id=person:ben&agent_id=agent:hr-assistant",
+  pipDelegations: "?user_id=person:ben&agent_id=agent:hr-assistant",
+  chainEligibility: "?user_id=person:ben&agent_id=agent:hr-assistant&tool_id=people.demo.get_employee",
+};
+
+const places = (): readonly Place[] => {
+  const own = endpointTable.flatMap(({ name, endpoint }): Place[] => {
+    if (endpoint.agents === undefined) return [];
+    const path = `${endpoint.path.replace("{view}", views[name] ?? "people").replace(/\{[^}]+\}/g, "nobody-at-all")}${queries[name] ?? ""}`;
+    const body = bodies[name] ?? (endpoint.body === undefined ? undefined : {});
+    const at = { name, agents: endpoint.agents, method: endpoint.method, port: offsets[endpoint.service], path };
+    return [body === undefined ? at : { ...at, body }];
+  });
+  // What the gateway passes on by a token: all of the decision point's, and the tools.
+  const through = own.flatMap((place): Place[] => {
+    if (place.port === offsets.pdp) {
+      // Evaluations and searches are asked by the gateway, for the two of them together.
+      const isFacade = /^\/access\/v1\/(evaluation|evaluations|search\/)/.test(place.path);
+      return ["/access/v1/", "/api/pdp/"].map((base) => ({
+        ...place,
+        port: 0,
+        name: `${place.name} at ${base}`,
+        path: place.path.replace("/access/v1/", base),
+        ...(isFacade ? { agents: "decided" } : {}),
+      }));
+    }
+    if (place.port === offsets.crud && place.path.startsWith("/mcp"))
+      return [{ ...place, port: 0, name: `${place.name} at the gateway`, path: `/api/crud${place.path}` }];
+    return [];
+  });
+  const streams = ["config", "workflow", "activity"].map((name): Place => {
+    const path = `/events/${name}`;
+    return { name: `stream ${name}`, agents: "never", method: "GET", port: offsets.crud, path };
+  });
+  return [...own, ...through, ...streams];
+};
+
+interface Told {
+  readonly status: number;
+  readonly code: string | undefined;
+  readonly text: string;
+}
+
+describe("an agent's token, at every place where one may come", () => {
+  let house: TestHouse;
+  const tokens: Record<string, string> = {};
+  before(async () => {
+    house = await startTestHouse();
+    tokens["ben"] = await fetchToken(house.port, { user: "ben" });
+    tokens["hr"] = await fetchToken(house.port, { user: "ben", agent: "agent:hr-assistant" });
+    // Ben's delegation to the reporter has ended; the one to the other agent lives.
+    tokens["reporter"] = await fetchToken(house.port, { user: "ben", agent: "agent:reporter" });
+  });
+  after(async () => {
+    await house.stop();
+  });
+
+  const ask = async (holder: string, place: Place): Promise<Told> => {
+    const response = await fetch(`http://localhost:${house.port + place.port}${place.path}`, {
+      method: place.method,
+      headers: {
+        authorization: `Bearer ${tokens[holder] ?? ""}`,
+        "idempotency-key": crypto.randomUUID(),
+        ...(place.body === undefined ? {} : { "content-type": "application/json" }),
+      },
+      ...(place.body === undefined ? {} : { body: JSON.stringify(place.body) }),
+      signal: AbortSignal.timeout(30_000),
+    });
+    const text = await response.text();
+    const body = (text.startsWith("{") ? JSON.parse(text) : {}) as { code?: string; error?: { data?: { code?: string } } };
+    return { status: response.status, code: body.code ?? body.error?.data?.code, text };
+  };
+
+  const isList = ({ name }: Place): boolean => /^list(View)?Tools/.test(name);
+  const isQuestion = ({ name }: Place): boolean => name.startsWith("evaluate at");
+  const namesOf = (text: string): readonly string[] => (JSON.parse(text) as { tools: { name: string }[] }).tools.map(({ name }) => name);
+  const requireNothing = async (holder: string, place: Place): Promise<void> => {
+    const { status, code } = await ask(holder, place);
+    // The gateway's own two ask the decision point at the door, which refuses agents too.
+    const codes =
+      place.agents === "own" ? ["delegation_inactive"] : place.port === 0 ? ["person_required", "access_denied"] : ["person_required"];
+    assert.deepEqual([status, codes.includes(code ?? "")], [403, true], `${holder} ${place.name}: ${status} ${code}`);
+  };
+  const requireLet = async (place: Place): Promise<void> => {
+    const { status, code, text } = await ask("hr", place);
+    assert.ok(status < 500 && !["person_required", "delegation_inactive"].includes(code ?? ""), `${place.name}: ${status} ${code}`);
+    if (isList(place)) assert.ok(namesOf(text).includes("people.demo.list_employees"), place.name);
+    if (isQuestion(place)) assert.match(text, /"decision":true/, place.name);
+    if (/ToolRpc|toolRpc/.test(place.name)) assert.equal(code, undefined, `${place.name}: ${text}`);
+  };
+  /** Without a delegation what is decided comes to nothing: health alone is listed, no tool runs, no value leaves. */
+  const requireDenied = async (holder: string, place: Place): Promise<void> => {
+    const { status, code, text } = await ask(holder, place);
+    if (isList(place)) assert.deepEqual([status, namesOf(text)], [200, ["system.health"]], `${holder} ${place.name}`);
+    else if (isQuestion(place)) assert.match(text, /"decision":false/, `${holder} ${place.name}`);
+    else assert.ok(code !== undefined && code !== "internal", `${holder} ${place.name}: ${status} ${text}`);
+  };
+
+  const all = places();
+  const of = (agents: Agents): readonly Place[] => all.filter((place) => place.agents === agents);
+
+  test("with a live delegation gets its own part and what is decided, and nothing that is the person's alone", async () => {
+    assert.ok(of("never").length > 50 && of("own").length > 8 && of("decided").length > 8);
+    for (const place of of("never")) await requireNothing("hr", place);
+    for (const place of [...of("own"), ...of("decided")]) await requireLet(place);
+  });
+
+  test("with another agent's delegation only gets nothing", async () => {
+    for (const place of [...of("never"), ...of("own")]) await requireNothing("reporter", place);
+    for (const place of of("decided")) await requireDenied("reporter", place);
+  });
+
+  test("after revoke-many gets nothing any more, at once", async () => {
+    const revoked = await fetch(`http://localhost:${house.port + offsets.membership}/api/v1/delegations/revoke-many`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${tokens["ben"] ?? ""}`, "content-type": "application/json", "idempotency-key": "all" },
+      body: JSON.stringify({ agent_id: "agent:hr-assistant", mode: "revoke", reason: "It is over" }),
+    });
+    assert.equal(revoked.status, 200, await revoked.text());
+    for (const place of [...of("own"), ...of("never")]) await requireNothing("hr", place);
+    for (const place of of("decided")) await requireDenied("hr", place);
+  });
+});

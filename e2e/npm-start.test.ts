@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer, type AddressInfo, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test, type TestContext } from "node:test";
+import { findFreePorts } from "#testing/free-port.ts";
+import { until } from "#testing/until.ts";
+
+const root = join(import.meta.dirname, "..");
+const commands = {
+  npm: ["npm", "start", "--"],
+  "run.mjs": [process.execPath, join(root, "scripts/run.mjs"), "start"],
+} as const;
+
+/** A house as a person starts it. Whoever is started is `child`; what it started in turn holds its output open until it ends. */
+const start = async (t: TestContext, by: keyof typeof commands, environment: Readonly<Record<string, string>> = {}) => {
+  const data = await mkdtemp(join(tmpdir(), "sallyport-npm-"));
+  const [file, ...args] = commands[by];
+  const child = spawn(file, [...args, "--data", data, "--port", String(await findFreePorts())], {
+    cwd: root,
+    env: { ...process.env, ENVIRONMENT: "test", NODE_TEST_CONTEXT: undefined, ...environment },
+    stdio: ["ignore", "pipe", "pipe"],
+    detached: true,
+  });
+  let output = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => (output += text));
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (output += text));
+  const ended = once(child, "close");
+  t.after(async () => {
+    child.kill("SIGTERM");
+    await ended;
+    await rm(data, { recursive: true, force: true });
+  });
+  return { child, ended, output: () => output };
+};
+
+test("whatever ends npm start ends the house with it", { skip: process.platform === "win32", timeout: 120_000 }, async (t) => {
+  for (const by of ["npm", "run.mjs"] as const)
+    for (const signal of ["SIGTERM", "SIGINT", "SIGHUP", "SIGKILL"] as const)
+      await t.test(`${signal} to ${by}`, async (row) => {
+        // A house that waits for a database which says nothing: its connection breaks when it ends, and not before.
+        const silent = createServer().listen(0, "127.0.0.1");
+        row.after(() => silent.close());
+        await once(silent, "listening");
+        const { port } = silent.address() as AddressInfo;
+        const asked = once(silent, "connection") as Promise<[Socket]>;
+        const house = await start(row, by, { DATABASE_URL: `postgres://sally:word@127.0.0.1:${port}/house` });
+        const [connection] = await asked;
+        connection.on("error", () => undefined).resume();
+        house.child.kill(signal);
+        await once(connection, "close");
+        await house.ended;
+        assert.match(house.output(), /SIGTERM: ended|SIGINT: ended/);
+      });
+});
+
+test(
+  "Ctrl-C in the terminal of npm start lets the house finish what is under way",
+  { skip: process.platform === "win32", timeout: 120_000 },
+  async (t) => {
+    const house = await start(t, "npm");
+    await until(house.output, (said) => said.includes("Sallyport is ready"), 100_000);
+    // To the whole group, as a terminal does.
+    process.kill(-(house.child.pid ?? 0), "SIGINT");
+    await house.ended;
+    assert.match(house.output(), /SIGINT: stopping .*\nStopped\. Nothing acknowledged was lost\./);
+  },
+);

@@ -1,0 +1,153 @@
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { after, before, test } from "node:test";
+import { signInPerson, type Person } from "./sign-in.ts";
+import { startTestHouse, type TestHouse } from "./test-house.ts";
+import { fetchToken } from "./tokens.ts";
+
+let house: TestHouse;
+const signedIn = new Map<string, Person>();
+
+before(async () => {
+  house = await startTestHouse();
+  for (const login of ["ada", "ben", "eve"]) signedIn.set(login, await signInPerson(house.origin, login));
+});
+after(async () => void (await house.stop()));
+
+/** As the web client sends it: with the session and what keeps other sites out. */
+const send = async (login: string, method: string, path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}) => {
+  const response = await fetch(`${house.origin}/api/membership${path}`, {
+    method,
+    headers: { ...signedIn.get(login)?.headers, ...headers },
+    ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  // oxlint-disable-next-line typescript/no-explicit-any -- bodies of many shapes
+  const read: any =
+    /json/.test(response.headers.get("content-type") ?? "") && !/ndjson/.test(response.headers.get("content-type") ?? "")
+      ? JSON.parse(text)
+      : text;
+  return { status: response.status, etag: response.headers.get("etag") ?? "", body: read };
+};
+const fresh = { "if-none-match": "*" };
+
+test("an administrator writes the graph through the gateway; nobody else does", async () => {
+  const group = { kind: "Group", name: "Night shift", reason: "They start in May" };
+  const made = await send("ada", "PUT", "/nodes/group:night", group, fresh);
+  assert.deepEqual([made.status, made.etag], [201, '"1"'], JSON.stringify(made.body));
+  const joined = await send("ada", "PUT", "/edges/MEMBER_OF/account:dan@acme/group:night", { expires_at: "2100-01-01T00:00:00Z" });
+  assert.equal(joined.status, 201, JSON.stringify(joined.body));
+  const renamed = await send("ada", "PATCH", "/nodes/group:night", { name: "Nights" }, { "if-match": made.etag });
+  assert.deepEqual([renamed.status, renamed.body.name], [200, "Nights"]);
+  for (const login of ["ben", "eve"])
+    for (const [method, path, body, headers] of [
+      ["PUT", "/nodes/group:mine", group, fresh],
+      ["PATCH", "/nodes/group:night", { name: "Ours" }, { "if-match": "*" }],
+      ["DELETE", "/nodes/group:night?cascade=true", undefined, { "if-match": "*" }],
+      ["PUT", "/edges/MEMBER_OF/account:ben@acme/group:platform-admins", {}, {}],
+      [
+        "POST",
+        "/graph/changes",
+        { changes: [{ op: "drop_node", id: "group:night" }], reason: "mine now" },
+        { "idempotency-key": randomUUID() },
+      ],
+    ] as const) {
+      const reply = await send(login, method, path, body, headers);
+      assert.deepEqual([login, path, reply.status, reply.body.code], [login, path, 403, "access_denied"]);
+    }
+  const log = await send("ada", "GET", "/graph/changes?node_id=group:night");
+  assert.deepEqual(
+    log.body.items.map((item: { actor: string; reason?: string }) => [item.actor, item.reason]),
+    [
+      ["person:ada", "They start in May"],
+      ["person:ada", undefined],
+      ["person:ada", undefined],
+    ],
+  );
+});
+
+test("the registry and the searches are reached through the gateway, each by who may", async () => {
+  const service = { name: "github", service_type: "external", url: "https://mcp.github.example/mcp" };
+  const made = await send("ada", "POST", "/mcp/services", service);
+  assert.deepEqual([made.status, made.body.id], [201, "mcp:acme.github"], JSON.stringify(made.body));
+  const tool = await send("ada", "POST", "/mcp/services/mcp:acme.github/tools", { name: "list_issues", inputSchema: { type: "object" } });
+  assert.deepEqual([tool.status, tool.body.id], [201, "github.list_issues"], JSON.stringify(tool.body));
+  assert.equal((await send("ben", "GET", "/mcp/tools/by-name/github_list_issues")).body.id, "github.list_issues");
+  assert.deepEqual((await send("ben", "POST", "/mcp/services", service)).body.code, "access_denied");
+  assert.equal(
+    (await send("eve", "GET", "/mcp/services/mcp:acme.github")).status,
+    403,
+    "registry/view is for staff of the house's own tenant",
+  );
+  const found = await send("ben", "GET", "/identity_nodes/fulltext-search?q=bakre");
+  assert.deepEqual([found.status, found.body.nodes[0]?.id], [200, "person:ben"], JSON.stringify(found.body));
+  assert.equal((await send("ada", "DELETE", "/mcp/services/mcp:acme.github")).status, 204);
+});
+
+test("a file goes in and comes out through the gateway, whole or not at all", async () => {
+  const headers = (): Record<string, string> => ({ "content-type": "application/x-ndjson", "idempotency-key": randomUUID() });
+  const lines = Array.from({ length: 600 }, (_none, at) => `{"node":{"id":"group:file${at}","kind":"Group","name":"File ${at}"}}\n`).join(
+    "",
+  );
+  const path = "/imports?reason=the%20new%20groups";
+  const bad = await send("ada", "POST", path, `${lines}{"node":{"id":"x y"}}\n`, headers());
+  assert.deepEqual([bad.status, bad.body.code, bad.body.errors[0].line], [422, "import_refused", 601], JSON.stringify(bad.body));
+  assert.equal((await send("ada", "GET", "/identity_nodes/group:file0")).status, 404);
+  const done = await send("ada", "POST", path, lines, headers());
+  assert.deepEqual([done.status, done.body.written], [200, 600], JSON.stringify(done.body));
+  const out = await send("ada", "GET", "/export");
+  assert.equal(out.status, 200);
+  assert.ok(out.body.includes("group:file599") && !out.body.includes("globex"));
+  const again = await send("ada", "POST", path, out.body as string, headers());
+  assert.deepEqual([again.status, again.body.written], [200, 0], JSON.stringify(again.body));
+  for (const login of ["ben", "eve"]) {
+    assert.equal((await send(login, "POST", path, lines, headers())).body.code, "access_denied");
+    assert.equal((await send(login, "GET", "/export")).status, 403);
+  }
+});
+
+test("governance and diagnostics are reached through the gateway, each by who may", async () => {
+  const control = "/agent/agents/agent:reporter/control";
+  const put = await send("ada", "PUT", control, { controller_id: "person:ben", level: "deputy" });
+  assert.deepEqual([put.status, put.body.level], [200, "deputy"], JSON.stringify(put.body));
+  assert.equal((await send("ben", "GET", "/agent/agents/agent:reporter/controllers")).body.controllers.length, 2);
+  assert.equal((await send("ada", "DELETE", `${control}?controller_id=person:ben`)).status, 204);
+  const owners = "/resources/resource:acme.pages.people/owners";
+  assert.equal((await send("ada", "POST", owners, { owner_identity_id: "person:ben" })).status, 201);
+  assert.equal((await send("ben", "GET", owners)).body.owners[0].owner_identity_id, "person:ben");
+  const rtr = { kind: "RTR", name: "editor", props: { resource_type: "pages", actions: ["edit"] } };
+  assert.equal((await send("ada", "PUT", "/nodes/rtr:editor", rtr, fresh)).status, 201);
+  const assign = { actor_label: "Person", actor_id: "person:ben", resource_id: "resource:acme.pages.people", rtr: "editor" };
+  assert.equal((await send("ada", "POST", "/rtrs/assign", assign)).status, 201);
+  for (const [method, path, body] of [
+    ["PUT", control, { controller_id: "person:ben" }],
+    ["DELETE", control, undefined],
+    ["POST", owners, { owner_identity_id: "person:ben" }],
+    ["POST", "/rtrs/assign", assign],
+  ] as const)
+    for (const login of ["ben", "eve"])
+      assert.deepEqual([login, path, (await send(login, method, path, body)).body.code], [login, path, "access_denied"]);
+  for (const path of [
+    "node-label-counts",
+    "relationship-type-counts",
+    "orphan-node-counts",
+    "relationship-connections?start_id=person:ben",
+    "related-nodes?id=person:ben",
+  ])
+    for (const base of ["", "/diagnostics"]) {
+      assert.deepEqual([base, path, (await send("ben", "GET", `${base}/${path}`)).status], [base, path, 200]);
+      assert.equal((await send("eve", "GET", `${base}/${path}`)).status, 403);
+    }
+  assert.equal((await send("ben", "GET", "/diagnostics/health")).body.status, "healthy");
+  assert.equal((await send("ada", "GET", "/diagnostics/pip/membership/step-up?subject_id=person:ben")).status, 404);
+});
+
+test("a client of the policy information point asks it directly; no session reaches it", async () => {
+  const token = await fetchToken(house.port, { client: "service:pip", data: house.data });
+  const step = "pip/membership/step-up?subject_id=person:ben";
+  const headers = { authorization: `Bearer ${token}` };
+  const reply = await fetch(`http://localhost:${house.port + 4}/api/v1/${step}`, { headers });
+  assert.deepEqual([reply.status, await reply.json()], [200, { mfa_required: true, level: "strong" }]);
+  assert.equal((await fetch(`http://localhost:${house.port + 4}/api/v1/identity_nodes/search`, { headers })).status, 403);
+  assert.equal((await send("ada", "GET", `/${step}`)).status, 404);
+});

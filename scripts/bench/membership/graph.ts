@@ -1,0 +1,189 @@
+import { once } from "node:events";
+import { join } from "node:path";
+import { startProgram } from "../kit/programs.ts";
+import { say } from "../kit/progress.ts";
+import type { Figure } from "../kit/report.ts";
+import type { LoadedGraph } from "./load.ts";
+
+/** Microseconds. */
+export interface Timed {
+  readonly p50: number;
+  readonly p99: number;
+}
+interface Pair<T> {
+  readonly own: T;
+  readonly reference: T;
+}
+
+/** What the measured process sends. Times in milliseconds but for `Timed`. */
+export interface GraphFigures {
+  readonly readMs: number;
+  readonly buildMs: number;
+  /** Longest stretch of the event loop while it was built. */
+  readonly longestMs: number;
+  readonly startMs: number;
+  readonly heldBytes: number;
+  readonly edgeBytes: number;
+  readonly edges: number;
+  readonly single: Readonly<Record<string, Pair<Timed>>>;
+  /** Answers a second. */
+  readonly concurrent: Pair<number>;
+  readonly facts: Pair<Timed>;
+  /** Requests a CPU-second. */
+  readonly served: Pair<number>;
+  readonly written: {
+    readonly idle: Timed;
+    readonly busy: Timed;
+    readonly delayMs: number;
+    readonly idleDelayMs: number;
+    readonly perSecond: number;
+  };
+  readonly path: { readonly own: Timed; readonly label: Timed; readonly labelReference: Timed };
+}
+
+const WRITE_SECONDS = 5;
+const program = join(import.meta.dirname, "../programs/graph-figures.ts");
+
+const figuresOf = async ({ url, persons, nodes }: LoadedGraph, rounds: number): Promise<GraphFigures> => {
+  say(`measuring the graph of ${nodes} nodes ...`);
+  const args = [
+    "--disable-warning=ExperimentalWarning",
+    "--expose-gc",
+    program,
+    url,
+    String(rounds),
+    String(persons),
+    String(WRITE_SECONDS),
+  ];
+  const child = await startProgram(process.execPath, args, { core: "measured", environment: { ENVIRONMENT: "test" } });
+  try {
+    const failed = once(child.process, "exit").then(() => Promise.reject(new Error(`it ended early:\n${child.said()}`)));
+    const [figures] = (await Promise.race([once(child.process, "message"), failed])) as [GraphFigures];
+    return figures;
+  } finally {
+    await child.stop();
+  }
+};
+
+const micro = (value: number): string => (value >= 1000 ? `${(value / 1000).toFixed(2)} ms` : `${value.toFixed(1)} us`);
+const megabytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(1)} MB`;
+const perMillion = ({ edgeBytes, edges }: GraphFigures): number => (edgeBytes / 1e6 / edges) * 1e6;
+const shorter = (what: string, { own, reference }: Pair<Timed>, least: number): Figure => {
+  const ratio = reference.p50 / own.p50;
+  return {
+    what,
+    own: `p50 ${micro(own.p50)}, p99 ${micro(own.p99)}`,
+    reference: `p50 ${micro(reference.p50)}, p99 ${micro(reference.p99)}`,
+    ratio: ratio.toFixed(0),
+    target: `>= ${least} times shorter`,
+    isMet: ratio >= least,
+  };
+};
+const most = (what: string, own: string, reference: string, ratio: number, target: number): Figure => ({
+  what,
+  own,
+  reference,
+  ratio: ratio.toFixed(2),
+  target: `<= ${target}`,
+  isMet: ratio <= target,
+});
+
+/** Questions, build and memory of the whole graph beside the plain driver, and how each grows from a tenth of it. */
+export const measureGraph = async (tenth: LoadedGraph, whole: LoadedGraph, rounds: number): Promise<readonly Figure[]> => {
+  const small = await figuresOf(tenth, Math.ceil(rounds / 4));
+  const large = await figuresOf(whole, rounds);
+  const { single, concurrent, facts, served, written, path } = large;
+  const targets: Readonly<Record<string, number>> = { capabilities: 60, "data-scope": 50, chain: 60 };
+  const grown = (what: string, before: number, after: number, text: (value: number) => string): Figure => ({
+    what: `${what}: the whole beside the part`,
+    own: text(after),
+    reference: text(before),
+    ratio: (after / before).toFixed(1),
+    target: "",
+  });
+  const times = concurrent.own / concurrent.reference;
+  const perCpu = served.own / served.reference;
+  return [
+    ...Object.entries(single).map(([name, pair]) => shorter(`${name}, one at a time`, pair, targets[name] ?? 1)),
+    {
+      what: "the three in turn, 32 at once, answers a second",
+      own: concurrent.own.toFixed(0),
+      reference: concurrent.reference.toFixed(0),
+      ratio: times.toFixed(0),
+      target: ">= 20 times",
+      isMet: times >= 20,
+    },
+    shorter("facts, a batch of 100 beside 200 answers", facts, 30),
+    {
+      what: "capabilities through the service, requests a CPU-second, beside an endpoint that knows nothing",
+      own: served.own.toFixed(0),
+      reference: served.reference.toFixed(0),
+      ratio: perCpu.toFixed(2),
+      target: ">= 0.7",
+      isMet: perCpu >= 0.7,
+    },
+    most(
+      `capabilities through the service, p99 while ${written.perSecond.toFixed(0)} changes a second are written, beside none`,
+      micro(written.busy.p99),
+      micro(written.idle.p99),
+      written.busy.p99 / written.idle.p99,
+      2.5,
+    ),
+    most(
+      "the same, delay of the event loop, p99.9",
+      `${written.delayMs.toFixed(1)} ms`,
+      `${written.idleDelayMs.toFixed(1)} ms`,
+      written.delayMs / written.idleDelayMs,
+      5,
+    ),
+    most(
+      "build, beside reading the same rows by a cursor",
+      `${large.buildMs.toFixed(0)} ms`,
+      `${large.readMs.toFixed(0)} ms`,
+      large.buildMs / large.readMs,
+      1.8,
+    ),
+    {
+      what: "longest stretch of the event loop while it is built, in processor time",
+      own: `${large.longestMs.toFixed(0)} ms`,
+      reference: "",
+      ratio: "",
+      target: "<= 50 ms",
+      isMet: large.longestMs <= 50,
+    },
+    {
+      what: "start: from nothing to the first answer out of memory",
+      own: `${large.startMs.toFixed(0)} ms`,
+      reference: "",
+      ratio: "",
+      target: "",
+    },
+    most(
+      "memory, beside the tables and their indexes",
+      megabytes(large.heldBytes),
+      megabytes(whole.bytes),
+      large.heldBytes / whole.bytes,
+      1.2,
+    ),
+    {
+      what: "edges, MB a million of them",
+      own: perMillion(large).toFixed(1),
+      reference: "",
+      ratio: "",
+      target: "<= 48",
+      isMet: perMillion(large) <= 48,
+    },
+    {
+      what: "a shortest path from a person to a tool",
+      own: `p50 ${micro(path.own.p50)}, p99 ${micro(path.own.p99)}`,
+      reference: "",
+      ratio: "",
+      target: "",
+    },
+    shorter("edges by kind", { own: path.label, reference: path.labelReference }, 500),
+    ...Object.entries(single).map(([name, pair]) => grown(`${name}, p50`, small.single[name]?.own.p50 ?? Number.NaN, pair.own.p50, micro)),
+    grown("build", small.buildMs, large.buildMs, (ms) => `${ms.toFixed(0)} ms`),
+    grown("start", small.startMs, large.startMs, (ms) => `${ms.toFixed(0)} ms`),
+    grown("memory", small.heldBytes, large.heldBytes, megabytes),
+  ];
+};

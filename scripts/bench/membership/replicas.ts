@@ -1,0 +1,112 @@
+import { once } from "node:events";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { startProgram, type Program } from "../kit/programs.ts";
+import { say } from "../kit/progress.ts";
+import type { Figure } from "../kit/report.ts";
+import type { LoadedGraph } from "./load.ts";
+
+/** `watch`: tell when the delegation is seen revoked; `ask`: the first answer must be that already. */
+export type ToReplica =
+  | { readonly do: "revoke"; readonly delegationId: string }
+  | { readonly do: "watch" | "ask"; readonly delegationId: string; readonly userId: string };
+interface Heard {
+  /** Microseconds of the machine's clock. */
+  readonly at: number;
+  readonly source: "index" | "sql";
+  readonly answers: number;
+}
+
+const POLL_MS = 100;
+const BOUND_MS = 500;
+const program = join(import.meta.dirname, "../programs/graph-replica.ts");
+
+const startReplicas = (url: string, word: "hearing" | "deaf"): Promise<readonly Program[]> =>
+  Promise.all(
+    (["measured", "measured", "others"] as const).map((core) =>
+      startProgram(process.execPath, ["--disable-warning=ExperimentalWarning", program, url, String(POLL_MS), String(BOUND_MS), word], {
+        core,
+        environment: { ENVIRONMENT: "test" },
+        ready: "replica is ready",
+      }),
+    ),
+  );
+
+const told = async (replica: Program, message: ToReplica): Promise<Heard> => {
+  const heard = once(replica.process, "message");
+  replica.process.send(message);
+  return ((await heard) as [Heard])[0];
+};
+
+/** Milliseconds from the commit's answer on the first to the first right answer on each of the others, in order. */
+const revokeMany = async (replicas: readonly Program[], numbers: readonly number[]): Promise<readonly number[]> => {
+  const [writer, ...others] = replicas as [Program, ...Program[]];
+  const taken: number[] = [];
+  for (const number of numbers) {
+    const delegationId = `delegation:b${number}`;
+    const watching = others.map(async (other) => {
+      await told(other, { do: "watch", delegationId, userId: `person:p${number}` });
+      return ((await once(other.process, "message")) as [Heard])[0];
+    });
+    await pause(Math.random() * POLL_MS);
+    const { at } = await told(writer, { do: "revoke", delegationId });
+    for (const heard of await Promise.all(watching)) taken.push(Math.max(0, heard.at - at) / 1000);
+  }
+  return taken.sort((one, other) => one - other);
+};
+
+const spread = (taken: readonly number[]) => {
+  const part = (share: number): number => taken[Math.min(taken.length - 1, Math.floor(taken.length * share))] ?? Number.NaN;
+  return {
+    text: `p50 ${part(0.5).toFixed(1)} ms, p90 ${part(0.9).toFixed(1)} ms, p99 ${part(0.99).toFixed(1)} ms, most ${(taken.at(-1) ?? Number.NaN).toFixed(1)} ms`,
+    p99: part(0.99),
+  };
+};
+
+/** A revocation on one replica, seen on the two others; and on one that stood still meanwhile. */
+export const measureReplicas = async (graph: LoadedGraph, revocations: number, stopMs: number): Promise<readonly Figure[]> => {
+  const figures: Figure[] = [];
+  let next = 0;
+  const numbers = (count: number): number[] => Array.from({ length: count }, () => next++ * 5);
+  for (const [word, most, what] of [
+    ["hearing", 0.5, "revoked on one of three replicas, refused on the others"],
+    ["deaf", 2.5, "the same with every hint lost"],
+  ] as const) {
+    say(`three replicas, ${word} ...`);
+    const replicas = await startReplicas(graph.url, word);
+    try {
+      const { text, p99 } = spread(await revokeMany(replicas, numbers(revocations)));
+      figures.push({
+        what,
+        own: text,
+        reference: `${POLL_MS} ms between two looks`,
+        ratio: (p99 / POLL_MS).toFixed(2),
+        target: `<= ${most}${word === "deaf" ? `, never over ${BOUND_MS} ms` : ""}`,
+        isMet: p99 / POLL_MS <= most,
+      });
+      if (word === "deaf") continue;
+      const [writer, stopped] = replicas as [Program, Program];
+      const [number = 0] = numbers(1);
+      const delegationId = `delegation:b${number}`;
+      process.kill(stopped.pid, "SIGSTOP");
+      await pause(stopMs / 2);
+      await told(writer, { do: "revoke", delegationId });
+      await pause(stopMs / 2);
+      stopped.process.send({ do: "ask", delegationId, userId: `person:p${number}` } satisfies ToReplica);
+      process.kill(stopped.pid, "SIGCONT");
+      await once(stopped.process, "message");
+      const [first] = (await once(stopped.process, "message")) as [Heard];
+      figures.push({
+        what: `a replica stopped for ${stopMs / 1000} s, revoked meanwhile: its first answer`,
+        own: `right, by ${first.source}`,
+        reference: "",
+        ratio: "",
+        target: "right",
+        isMet: first.answers === 1,
+      });
+    } finally {
+      await Promise.all(replicas.map((replica) => replica.stop()));
+    }
+  }
+  return figures;
+};

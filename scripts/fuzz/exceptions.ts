@@ -1,0 +1,104 @@
+import type { ProblemCode } from "#contract/problem.ts";
+
+/** A check that is not made of some endpoints, and why: what it holds to be a fault is none there. */
+export interface LeftOut {
+  /** Names of the contract. */
+  readonly operations: readonly string[];
+  readonly check: string;
+  readonly reason: string;
+}
+
+export const leftOut: readonly LeftOut[] = [
+  {
+    operations: ["startReplay", "testPolicies", "validatePolicies"],
+    check: "allow_header_conformance",
+    reason: "GET of the same path reads a policy of that id",
+  },
+  {
+    operations: ["revokeMany", "whatIfDelegation"],
+    check: "allow_header_conformance",
+    reason: "GET of the same path reads a delegation of that id",
+  },
+  {
+    operations: ["ingestMetrics", "explainRoute", "logout"],
+    check: "unsupported_method",
+    reason: "it is tried as a GET with a body, which the front door refuses on every path",
+  },
+  {
+    operations: ["toolRpc", "viewToolRpc"],
+    check: "unsupported_method",
+    reason: "GET of the same path is standard MCP, of a view of that name",
+  },
+  { operations: ["bulkSecrets"], check: "negative_data_rejection", reason: "an item that is wrong is answered in its place, with 200" },
+  { operations: ["toolRpc", "viewToolRpc"], check: "negative_data_rejection", reason: "an error of JSON-RPC comes with 200" },
+];
+
+/** A refusal that input may meet though it fits its schema, and why. */
+export interface AllowedRefusal {
+  readonly code: ProblemCode;
+  /** Names of the contract; every endpoint unless given. */
+  readonly operations?: readonly string[];
+  readonly reason: string;
+}
+
+export const allowedRefusals: readonly AllowedRefusal[] = [
+  { code: "invalid_cursor", reason: "a cursor is what a page before gave" },
+  { code: "invalid_page_token", reason: "a page token is what a page before gave" },
+  { code: "invalid_denial_binding", reason: "the binding is what a denial gave" },
+  { code: "stale_version", reason: "If-Match is what was read before" },
+  { code: "uri_scheme", reason: "schemes and their aliases are settings" },
+  { code: "uri_authority", reason: "which mount a scheme takes is the scheme's" },
+  { code: "uri_version_unsupported", reason: "whether there are versions is the provider's" },
+  { code: "version_conflict", reason: "the version may stand in the URI or beside it, and both must be the same" },
+  { code: "value_shape", reason: "whether the value is a map hangs on the URI's key" },
+  { code: "ambiguous_target", operations: ["endSession"], reason: "what a path may hold is one rule for all paths" },
+  { code: "sensitive_key", operations: ["ingestMetrics"], reason: "the open attributes may not look like personal data" },
+  { code: "invalid_body", operations: ["ingestMetrics"], reason: "the open attributes are bounded in depth and length" },
+  {
+    code: "invalid_request",
+    operations: ["createAccessRequest", "whatIf"],
+    reason: "the open members hold no NUL, which no database keeps",
+  },
+  { code: "invalid_request", operations: ["evaluateMany"], reason: "without items it is a single question, which needs every part" },
+  { code: "invalid_request", operations: ["testPolicies"], reason: "cases have the form of the policies' own files" },
+  {
+    code: "unprocessable",
+    operations: [
+      "askFactsIf",
+      "changeGraph",
+      "deleteGraphEdge",
+      "exportGraph",
+      "fulltextSearch",
+      "getGraphEdge",
+      "importGraph",
+      "putGraphEdge",
+      "putGraphNode",
+      "registerMcpService",
+      "relatedNodes",
+      "relationshipConnections",
+      "countNodes",
+      "createDelegation",
+      "getRelationships",
+      "putBudgetLimit",
+      "revokeMany",
+      "searchNodes",
+      "searchNodesWithMetadata",
+      "shortestPath",
+      "whatIfDelegation",
+    ],
+    reason: "it must name kinds and nodes that are in the graph, and times that lie ahead",
+  },
+  { code: "invalid_body", operations: ["registerMcpService"], reason: "whether an address is a URL no pattern tells whole" },
+  { code: "import_refused", operations: ["importGraph"], reason: "the body is a file, whose lines have rules of their own" },
+  { code: "fragment_not_allowed", reason: "whether a secret's URI may name a key hangs on what is done" },
+  {
+    code: "uri_too_long",
+    operations: ["listSecretMetadata", "searchSecrets"],
+    reason: "a prefix is a part of a URI, which is counted whole and in bytes",
+  },
+  { code: "same_resource", operations: ["copySecret", "moveSecret"], reason: "no schema tells that two members differ" },
+  { code: "if_match_required", operations: ["putGraphNode"], reason: "only who replaces a node that is there says which one was read" },
+  { code: "unsupported_media_type", operations: ["importGraph"], reason: "the content type is that of the format in the query" },
+  { code: "ambiguous", operations: ["addOwner"], reason: "of two names of one member both must say the same" },
+  { code: "reserved_context_member", reason: "some members of the open context are the house's own" },
+];

@@ -1,0 +1,64 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { createPglite } from "#store/pglite.ts";
+import { migrate } from "#store/migrate.ts";
+import { migrationFolders } from "#testing/schema.ts";
+import { silentLog } from "#telemetry/log.ts";
+
+const script = fileURLToPath(new URL("graph.ts", import.meta.url));
+
+const run = (...given: readonly string[]): Promise<{ readonly code: number; readonly said: string }> =>
+  new Promise((done) => {
+    const environment = { ...process.env, DATABASE_URL: "", SALLYPORT_INVOKED_FROM: undefined, NODE_TEST_CONTEXT: undefined };
+    execFile(process.execPath, ["--disable-warning=ExperimentalWarning", script, ...given], { env: environment }, (error, _out, said) =>
+      done({ code: typeof error?.code === "number" ? error.code : 0, said }),
+    );
+  });
+
+test("a graph is made up, imported, exported and imported again, by a command on the stopped house's folder", async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), "sallyport-graph-"));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const at = (name: string): string => join(folder, name);
+  const data = ["--data", at("data")];
+  const made = ["generate", at("made.ndjson"), "--scale", "0.002", "--hostile"];
+  assert.equal((await run(...made)).code, 0);
+  const text = await readFile(at("made.ndjson"), "utf8");
+  assert.equal((await run("generate", at("again.ndjson"), "--persons", "200", "--hostile")).code, 0);
+  assert.equal(await readFile(at("again.ndjson"), "utf8"), text, "the same seed, the same bytes");
+
+  assert.deepEqual([(await run("import", at("none"), ...data)).code, (await run("import", at("made.ndjson"), ...data)).code], [66, 66]);
+  const database = await createPglite({ dataFolder: at("data"), log: silentLog });
+  await migrate(database, migrationFolders(["events", "membership"]));
+  const locked = await run("import", at("made.ndjson"), ...data);
+  assert.deepEqual([locked.code, /Stop the house first/.test(locked.said)], [73, true], locked.said);
+  await database[Symbol.asyncDispose]();
+
+  await writeFile(at("bad.ndjson"), `${text}{"edge":{"kind":"MEMBER_OF","src":"group:g0","dst":"group:never"}}\n`);
+  const bad = await run("import", at("bad.ndjson"), ...data);
+  assert.equal(bad.code, 65, bad.said);
+  assert.match(bad.said, new RegExp(`line ${text.split("\n").length}  /dst`));
+  const tried = await run("import", at("made.ndjson"), "--dry-run", ...data);
+  assert.match(tried.said, /lines are right/, tried.said);
+  const done = await run("import", at("made.ndjson"), ...data);
+  assert.match(done.said, /The graph is at version 1\./, done.said);
+  const out = await run("export", at("out.ndjson"), ...data);
+  assert.equal(out.code, 0, out.said);
+  const same = await run("import", at("out.ndjson"), ...data);
+  assert.match(same.said, / 0 written, .* version 1\./, same.said);
+  const one = await run("export", at("one.csv"), "--tenant", "tenant:t0", "--csv", "nodes", ...data);
+  assert.equal(one.code, 0, one.said);
+  assert.match((await readFile(at("one.csv"), "utf8")).split("\n")[0] ?? "", /^id,kind,name,/);
+  for (const wrong of [
+    ["import"],
+    ["nonsense", "x"],
+    ["import", "a", "b"],
+    ["import", at("made.ndjson"), "--on-conflict", "x"],
+    ["export", "x", "--what"],
+  ])
+    assert.equal((await run(...wrong)).code, 64, wrong.join(" "));
+});

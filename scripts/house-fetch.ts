@@ -1,0 +1,10 @@
+import { readSettings } from "#contract/setting.ts";
+import { httpSettings } from "#http/config.ts";
+import { readTls } from "#http/tls-files.ts";
+import { openTrustingFetch, type Send } from "#http/trusting-fetch.ts";
+
+/** How a house that was started in this environment is spoken to on this machine. */
+export const reachHouse = async (): Promise<{ readonly scheme: "http" | "https"; readonly send: Send }> => {
+  const { own, ca } = await readTls(readSettings(httpSettings, process.env).values);
+  return { scheme: own === undefined ? "http" : "https", send: openTrustingFetch(ca).send };
+};

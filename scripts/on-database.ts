@@ -1,0 +1,53 @@
+import { Problem } from "#contract/problem.ts";
+import { createChange } from "#events/create-change.ts";
+import { createWriteGraph, type WriteGraph } from "#membership/graph/write.ts";
+import type { Database } from "#store/database.ts";
+import { DataFolderLocked } from "#store/data-folder-lock.ts";
+import { createMetrics } from "#telemetry/metrics.ts";
+import { Refusal } from "./refusal.ts";
+
+/** Exit codes of sysexits.h. */
+export const USAGE = 64;
+const DATA = 65;
+const UNAVAILABLE = 69;
+const LOCKED = 73;
+const REFUSED = 77;
+
+export const refused = (why: string): Refusal => new Refusal(REFUSED, why);
+
+/** Writes the graph of a database that no house of this process serves: nobody is told, and what the change log says is all that is said of it. */
+export const writeAlone = (database: Database): WriteGraph =>
+  createWriteGraph({
+    change: createChange({ database, bus: { announce: () => {} }, recorder: { writeIn: async () => [], ended: () => {} } }),
+    metrics: createMetrics(),
+  });
+
+const refusalOf = (error: unknown): Refusal | undefined => {
+  if (error instanceof Refusal) return error;
+  if (error instanceof DataFolderLocked) return new Refusal(LOCKED, `${error.message}\nStop the house first.`);
+  if (error instanceof Problem) {
+    const faults = (error.options.errors ?? []).map(
+      ({ line, path, code, message }) => `  line ${line ?? "?"}  ${path}  ${code ?? error.code}: ${message}`,
+    );
+    const said = [error.options.detail ?? error.title, ...faults].join("\n");
+    return new Refusal(error.code === "store_unavailable" ? UNAVAILABLE : error.code === "import_refused" ? DATA : REFUSED, said);
+  }
+  const { exitCode, message } = error as { readonly exitCode?: unknown; readonly message?: unknown };
+  if (typeof exitCode === "number" && typeof message === "string") return new Refusal(exitCode, message);
+  return error instanceof Error && /relation .* does not exist|schema .* does not exist|column .* does not exist/.test(error.message)
+    ? refused("This database holds no graph of this version of the program. Start the house on it once.")
+    : undefined;
+};
+
+/** A command on the database itself: what stands in its way is said in words that a person can use, with the exit code. */
+export const runOnDatabase = async (command: () => Promise<void>, beforeSaying: () => void = () => {}): Promise<void> => {
+  try {
+    await command();
+  } catch (error) {
+    const refusal = refusalOf(error);
+    if (refusal === undefined) throw error;
+    beforeSaying();
+    process.stderr.write(`${refusal.message}\n`);
+    process.exitCode = refusal.exitCode;
+  }
+};

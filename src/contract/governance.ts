@@ -1,0 +1,110 @@
+import { z } from "zod";
+import { endpoint } from "./endpoint.ts";
+import { reason } from "./graph-edit.ts";
+import { nodeId, plainText, timestamp } from "./ids.ts";
+
+/** Who controls an agent, who owns a thing, who has which role on it. */
+
+const level = z.enum(["primary", "deputy"]);
+const agent = z.object({ agent_id: plainText(1, 1024) });
+const resource = z.object({ resource_id: plainText(1, 1024) });
+const version = z.number().int();
+const CONTROL = "/api/v1/agent/agents/{agent_id}/control";
+const OWNERS = "/api/v1/resources/{resource_id}/owners";
+const writing = { auth: "bearer" as const, agents: "never" as const, scope: ["membership.write"] };
+const reading = { auth: "bearer" as const, agents: "never" as const, scope: ["membership.read"] };
+const problems = ["not_found", "already_exists", "unprocessable", "edge_not_allowed", "cross_tenant", "access_denied"] as const;
+
+const controller = z.object({
+  controller_id: z.string(),
+  name: z.string(),
+  node_type: z.string(),
+  level,
+  since: timestamp,
+  granted_by: z.string().nullable(),
+});
+
+export const controlAgent = endpoint("membership", "PUT", CONTROL, {
+  params: agent,
+  body: z.strictObject({ controller_id: nodeId, level: level.default("primary"), reason }),
+  reply: controller.omit({ name: true, node_type: true }).extend({ agent_id: z.string(), graph_version: version }),
+  ...writing,
+  decision: "agents/control",
+  problems,
+  summary: "Name a controller of an agent; a new primary one makes the old one a deputy.",
+});
+
+export const listControllers = endpoint("membership", "GET", "/api/v1/agent/agents/{agent_id}/controllers", {
+  params: agent,
+  reply: z.object({ agent_id: z.string(), controllers: z.array(controller) }),
+  ...reading,
+  decision: "agents/view_all",
+  problems: ["not_found"],
+  summary: "Who controls an agent.",
+});
+
+export const dropController = endpoint("membership", "DELETE", CONTROL, {
+  params: agent,
+  query: z.strictObject({ controller_id: nodeId.optional(), force: z.enum(["true", "false"]).default("false"), reason }),
+  reply: z.undefined(),
+  status: 204,
+  ...writing,
+  decision: "agents/control",
+  problems: [...problems, "ambiguous", "last_controller"],
+  summary: "Take a controller from an agent. The last one goes with force=true alone, and the agent's delegations pause.",
+});
+
+const owner = z.object({
+  owner_identity_id: z.string(),
+  name: z.string(),
+  node_type: z.string(),
+  level,
+  role: level,
+  since: timestamp,
+});
+
+export const addOwner = endpoint("membership", "POST", OWNERS, {
+  params: resource,
+  body: z.strictObject({ owner_identity_id: nodeId, level: level.optional(), role: level.optional(), reason }),
+  reply: owner.omit({ name: true, node_type: true }).extend({ resource_id: z.string(), graph_version: version }),
+  moreStatuses: [201],
+  ...writing,
+  decision: "resources/assign_owner",
+  problems: [...problems, "ambiguous"],
+  summary: "Name an owner of a resource, tool, service or application; a new primary one makes the old one a deputy.",
+});
+
+export const listOwners = endpoint("membership", "GET", OWNERS, {
+  params: resource,
+  reply: z.object({ resource_id: z.string(), owners: z.array(owner) }),
+  ...reading,
+  decision: "identities/view_all",
+  problems: ["not_found"],
+  summary: "Who owns it.",
+});
+
+export const assignRtr = endpoint("membership", "POST", "/api/v1/rtrs/assign", {
+  body: z.strictObject({
+    /** Kind of the actor, or `Identity`. */
+    actor_label: plainText(1, 64),
+    actor_id: nodeId,
+    resource_id: nodeId,
+    /** Id or name of a role on the resource's type. */
+    rtr: plainText(1, 256),
+    expires_at: timestamp.optional(),
+    reason,
+  }),
+  reply: z.object({
+    assignment_id: z.string(),
+    actor_id: z.string(),
+    resource_id: z.string(),
+    rtr: z.string(),
+    rtr_id: z.string(),
+    graph_version: version,
+  }),
+  moreStatuses: [201],
+  ...writing,
+  decision: "rtrs/assign",
+  problems: [...problems, "label_mismatch", "ambiguous"],
+  summary: "Give an actor a role on a resource.",
+});

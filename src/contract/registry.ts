@@ -1,0 +1,260 @@
+import { z } from "zod";
+import { endpoint } from "./endpoint.ts";
+import { reason } from "./graph-edit.ts";
+import { nodeId, plainText, prose, queryIntegerOr, timestamp } from "./ids.ts";
+
+/** The registry of MCP services, their tools, resources and prompts. */
+
+const MCP = "/api/v1/mcp";
+const webUrl = plainText(1, 2048).refine(
+  (text) => /^(?:https?|wss?):\/\//.test(text) && URL.canParse(text),
+  "must be an http(s) or ws(s) URL",
+);
+const localName = plainText(1, 128).regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, "must be of A-Z a-z 0-9 . _ - and begin with a letter or digit");
+const schema = z.record(z.string(), z.unknown());
+const transport = z.enum(["streamable-http", "sse", "stdio", "websocket"]);
+
+const serviceMembers = {
+  name: localName,
+  display_name: plainText(1, 256).optional(),
+  description: prose(1, 2000).optional(),
+  version: plainText(1, 64).optional(),
+  service_type: z.enum(["mcp", "internal", "external"]),
+  provider: plainText(1, 128).optional(),
+  is_backend: z.boolean().optional(),
+  supported_protocols: z.array(transport).max(4).optional(),
+  preferred_protocol: transport.optional(),
+  url: webUrl.optional(),
+  sse_url: webUrl.optional(),
+  websocket_url: webUrl.optional(),
+  /** Name of a command of the configuration; a command itself is never sent. */
+  command_ref: plainText(1, 128).optional(),
+  registry_name: plainText(1, 256).optional(),
+  owner_id: nodeId.optional(),
+  /** Secret URI. */
+  credential_ref: plainText(1, 1024).optional(),
+  /** `pinned`: a capability holds for the definition that was approved alone. */
+  trust: z.enum(["operator", "pinned"]).default("pinned"),
+  state: z.enum(["active", "suspended", "disabled"]).optional(),
+};
+export const mcpServiceDraft = z.strictObject({ id: nodeId.optional(), ...serviceMembers, reason });
+export const mcpService = z.object({
+  ...serviceMembers,
+  id: z.string(),
+  name: z.string(),
+  trust: z.string(),
+  managed_by: z.enum(["crud", "registry"]),
+  counts: z.object({ tools: z.number().int(), resources: z.number().int(), prompts: z.number().int() }),
+  tenant_id: z.string().nullable(),
+  state: z.string(),
+  created_at: timestamp,
+  updated_at: timestamp,
+});
+export type McpService = z.output<typeof mcpService>;
+
+const approval = z.enum(["approved", "proposed", "quarantined", "rejected", "retired"]);
+const digest = z.string().regex(/^[0-9a-f]{64}$/, "must be a SHA-256 in hex");
+
+export const mcpToolDraft = z.strictObject({
+  name: localName,
+  version: plainText(1, 64).optional(),
+  title: plainText(1, 256).optional(),
+  description: prose(1, 4000).optional(),
+  inputSchema: schema.optional(),
+  input_schema: schema.optional(),
+  outputSchema: schema.optional(),
+  output_schema: schema.optional(),
+  annotations: schema.optional(),
+  risk: plainText(1, 64).optional(),
+  definition_digest: digest.optional(),
+  state: approval.optional(),
+});
+export type McpToolDraft = z.output<typeof mcpToolDraft>;
+export const mcpTool = z.object({
+  id: z.string(),
+  name: z.string(),
+  service_id: z.string().optional(),
+  version: z.string().optional(),
+  title: z.string().optional(),
+  description: z.string().optional(),
+  inputSchema: schema.optional(),
+  outputSchema: schema.optional(),
+  annotations: schema.optional(),
+  risk: z.string().optional(),
+  definition_digest: z.string().optional(),
+  state: z.string(),
+  tenant_id: z.string().nullable(),
+});
+export type McpTool = z.output<typeof mcpTool>;
+
+export const mcpResourceDraft = z.strictObject({
+  uri: plainText(1, 2048),
+  name: plainText(1, 256).optional(),
+  description: prose(1, 4000).optional(),
+  mimeType: plainText(1, 128).optional(),
+  mime_type: plainText(1, 128).optional(),
+  size: z.number().int().min(0).optional(),
+  annotations: schema.optional(),
+  definition_digest: digest.optional(),
+  state: approval.optional(),
+});
+export type McpResourceDraft = z.output<typeof mcpResourceDraft>;
+export const mcpPromptDraft = z.strictObject({
+  name: plainText(1, 256),
+  version: plainText(1, 64).default("1"),
+  description: prose(1, 4000).optional(),
+  arguments: z.array(schema).max(100).default([]),
+  content: prose(1, 8192).optional(),
+  definition_digest: digest.optional(),
+  state: approval.optional(),
+});
+export type McpPromptDraft = z.output<typeof mcpPromptDraft>;
+const provided = z.object({
+  id: z.string(),
+  name: z.string(),
+  service_id: z.string(),
+  state: z.string(),
+  definition_digest: z.string(),
+  properties: z.record(z.string(), z.unknown()),
+});
+
+const reading = { auth: "bearer" as const, agents: "never" as const, scope: ["membership.read"], decision: "registry/view" };
+const editing = { auth: "bearer" as const, agents: "never" as const, scope: ["membership.registry"], decision: "registry/edit" };
+const writeProblems = [
+  "not_found",
+  "already_exists",
+  "conflict",
+  "unprocessable",
+  "access_denied",
+  "cross_tenant",
+  "edge_not_allowed",
+  "managed_elsewhere",
+] as const;
+const definitionProblems = [...writeProblems, "digest_mismatch", "schema_refused"] as const;
+const page = { limit: queryIntegerOr(50, 1, 500), skip: queryIntegerOr(0, 0) };
+const paged = { total: z.number().int(), limit: z.number().int(), skip: z.number().int(), has_more: z.boolean() };
+const service = z.object({ service_id: plainText(1, 1024) });
+const tool = z.object({ tool_id: plainText(1, 1024) });
+/** One, or up to 500 at once under the name of the list. */
+const orMany = <N extends string, D extends z.ZodObject>(name: N, one: D) =>
+  z.union([
+    z.strictObject({ [name]: z.array(one).min(1).max(500), reason } as { [K in N]: z.ZodArray<D> } & { reason: typeof reason }),
+    one,
+  ]);
+
+export const registerMcpService = endpoint("membership", "POST", `${MCP}/services`, {
+  body: mcpServiceDraft,
+  reply: mcpService,
+  moreStatuses: [201],
+  ...editing,
+  problems: writeProblems,
+  summary: "Register a service, or change it: by id, else by the tenant's name for it.",
+});
+
+export const listMcpServices = endpoint("membership", "GET", `${MCP}/services`, {
+  query: z.strictObject({
+    service_type: serviceMembers.service_type.optional(),
+    provider: plainText(1, 128).optional(),
+    is_backend: z.enum(["true", "false"]).optional(),
+    search: plainText(1, 200).optional(),
+    state: plainText(1, 32).optional(),
+    ...page,
+  }),
+  reply: z.object({ services: z.array(mcpService), ...paged }),
+  ...reading,
+  summary: "Registered services, by their properties.",
+});
+
+export const getMcpService = endpoint("membership", "GET", `${MCP}/services/{service_id}`, {
+  params: service,
+  reply: mcpService,
+  ...reading,
+  problems: ["not_found"],
+  summary: "One service.",
+});
+
+export const getMcpServiceByName = endpoint("membership", "GET", `${MCP}/services/by-name/{name}`, {
+  params: z.object({ name: plainText(1, 1024) }),
+  reply: mcpService,
+  ...reading,
+  problems: ["not_found"],
+  summary: "The service of that name: the tenant's own, else a shared one.",
+});
+
+export const deleteMcpService = endpoint("membership", "DELETE", `${MCP}/services/{service_id}`, {
+  params: service,
+  query: z.strictObject({ force: z.enum(["true", "false"]).default("false"), reason }),
+  reply: z.undefined(),
+  status: 204,
+  ...editing,
+  problems: [...writeProblems, "in_use", "has_edges"],
+  summary: "Take a service away with all that it provides, in one version.",
+});
+
+export const putMcpTools = endpoint("membership", "POST", `${MCP}/services/{service_id}/tools`, {
+  params: service,
+  body: orMany("tools", mcpToolDraft),
+  maxMembers: 200_000,
+  reply: z.union([mcpTool, z.object({ tools: z.array(mcpTool) })]),
+  moreStatuses: [201],
+  ...editing,
+  problems: definitionProblems,
+  summary: "Register a tool of a service, or up to 500, by name.",
+});
+
+export const listMcpTools = endpoint("membership", "GET", `${MCP}/services/{service_id}/tools`, {
+  params: service,
+  query: z.strictObject(page),
+  reply: z.object({ tools: z.array(mcpTool), ...paged }),
+  ...reading,
+  problems: ["not_found"],
+  summary: "Tools of a service.",
+});
+
+export const getMcpTool = endpoint("membership", "GET", `${MCP}/tools/{tool_id}`, {
+  params: tool,
+  reply: mcpTool,
+  ...reading,
+  problems: ["not_found"],
+  summary: "One tool.",
+});
+
+export const getMcpToolByName = endpoint("membership", "GET", `${MCP}/tools/by-name/{tool_name}`, {
+  params: z.object({ tool_name: plainText(1, 1024) }),
+  reply: mcpTool,
+  ...reading,
+  problems: ["not_found", "ambiguous_name"],
+  summary: "The tool of that name, with dots or with underscores.",
+});
+
+export const deleteMcpTool = endpoint("membership", "DELETE", `${MCP}/tools/{tool_id}`, {
+  params: tool,
+  query: z.strictObject({ purge: z.enum(["true", "false"]).default("false"), reason }),
+  reply: z.undefined(),
+  status: 204,
+  ...editing,
+  problems: [...writeProblems, "has_edges"],
+  summary: "Retire a tool: its edges stay, to be explained. purge=true takes it away.",
+});
+
+export const putMcpResources = endpoint("membership", "POST", `${MCP}/services/{service_id}/resources`, {
+  params: service,
+  body: orMany("resources", mcpResourceDraft),
+  maxMembers: 100_000,
+  reply: z.union([provided, z.object({ resources: z.array(provided) })]),
+  moreStatuses: [201],
+  ...editing,
+  problems: definitionProblems,
+  summary: "Register a resource of a service, or up to 500, by URI.",
+});
+
+export const putMcpPrompts = endpoint("membership", "POST", `${MCP}/services/{service_id}/prompts`, {
+  params: service,
+  body: orMany("prompts", mcpPromptDraft),
+  maxMembers: 100_000,
+  reply: z.union([provided, z.object({ prompts: z.array(provided) })]),
+  moreStatuses: [201],
+  ...editing,
+  problems: definitionProblems,
+  summary: "Register a prompt of a service, or up to 500, by name and version.",
+});

@@ -1,0 +1,45 @@
+import { z } from "zod";
+import { endpoint } from "./endpoint.ts";
+import { reason } from "./graph-edit.ts";
+import { plainText, timestamp } from "./ids.ts";
+
+/** Credentials of a directory that pushes persons and groups by SCIM. */
+
+const token = z.object({
+  token_id: z.string(),
+  name: z.string(),
+  created_by: z.string(),
+  created_at: timestamp,
+  expires_at: timestamp,
+  last_used_at: timestamp.nullable(),
+});
+const managing = { auth: "bearer" as const, agents: "never" as const, decision: "scim/manage" };
+
+export const createScimToken = endpoint("membership", "POST", "/api/v1/scim-tokens", {
+  body: z.strictObject({ name: plainText(1, 128), days: z.int().min(1).max(365).default(365), reason }),
+  reply: token.extend({ token: z.string() }),
+  status: 201,
+  scope: ["membership.write"],
+  ...managing,
+  problems: ["step_up_required", "access_denied", "conflict"],
+  summary: "Make a token for /scim/v2 of this tenant; it is shown this once. A tenant has two at most.",
+});
+
+export const listScimTokens = endpoint("membership", "GET", "/api/v1/scim-tokens", {
+  reply: z.object({ items: z.array(token) }),
+  scope: ["membership.read"],
+  ...managing,
+  problems: ["step_up_required", "access_denied"],
+  summary: "The tenant's SCIM tokens, without their secrets.",
+});
+
+export const deleteScimToken = endpoint("membership", "DELETE", "/api/v1/scim-tokens/{token_id}", {
+  params: z.object({ token_id: plainText(1, 64) }),
+  query: z.strictObject({ reason }),
+  reply: z.undefined(),
+  status: 204,
+  scope: ["membership.write"],
+  ...managing,
+  problems: ["not_found", "step_up_required", "access_denied"],
+  summary: "End a SCIM token at once.",
+});

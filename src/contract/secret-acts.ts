@@ -1,0 +1,166 @@
+import { z } from "zod";
+import { endpoint } from "./endpoint.ts";
+import { timestamp } from "./ids.ts";
+import { common, ofStore, readUri, secretsBase, writing, writtenUri } from "./secrets.ts";
+
+/** What is done to secrets beside writing them. */
+
+const version = z.object({
+  version: z.number().int(),
+  created_time: timestamp,
+  deletion_time: timestamp.nullable(),
+  destroyed: z.boolean(),
+  state: z.enum(["active", "deleted", "destroyed"]),
+  /** It is still there, and will not be from then on. */
+  expires_at: timestamp.optional(),
+});
+const versionNumbers = z
+  .unknown()
+  .optional()
+  .meta({
+    needed: true,
+    type: "array",
+    items: { type: "integer", minimum: 1, maximum: Number.MAX_SAFE_INTEGER },
+    minItems: 1,
+    maxItems: 100,
+    uniqueItems: true,
+  });
+const value = z.unknown().optional().meta({ needed: true });
+const absent = ["secret_not_found", "key_not_found"] as const;
+
+export const deleteSecret = endpoint("secrets", "DELETE", secretsBase, {
+  query: z.strictObject({ uri: readUri, destroy: z.enum(["true", "false"]).optional() }),
+  reply: z.object({
+    uri: z.string(),
+    result: z.enum(["deleted", "removed", "key_removed", "destroyed", "unchanged"]),
+    versions: z.array(version).optional(),
+  }),
+  auth: "bearer",
+  agents: "never",
+  scope: ["secrets.delete", "secrets.destroy"],
+  decision: "secret/delete",
+  problems: [...writing, ...absent, "query_repeated", "query_unknown", "query_encoding", "fragment_not_allowed"],
+  summary: "Delete a secret or a key of it; with versions it can be restored, unless destroy=true, which ends all versions for good.",
+});
+
+export const rotateSecret = endpoint("secrets", "POST", `${secretsBase}/rotate`, {
+  body: z.strictObject({ uri: writtenUri, value, cas: z.number().int().min(0).optional() }),
+  reply: z.object({
+    uri: z.string(),
+    old_version: z.number().int().optional(),
+    new_version: z.number().int().optional(),
+    stage: z.literal("current"),
+  }),
+  auth: "bearer",
+  agents: "never",
+  scope: ["secrets.rotate"],
+  decision: "secret/rotate",
+  problems: [...writing, ...absent],
+  summary: "Put a new value in the place of the present one; readers have it at once.",
+});
+
+const settled = {
+  body: z.strictObject({ uri: writtenUri, versions: versionNumbers }),
+  reply: z.object({ uri: z.string(), versions: z.array(version.extend({ changed: z.boolean() })) }),
+  auth: "bearer",
+  agents: "never",
+  problems: [...writing, ...absent, "version_not_found", "versions_required", "fragment_not_allowed"],
+} as const;
+
+export const undeleteSecret = endpoint("secrets", "POST", `${secretsBase}/undelete`, {
+  ...settled,
+  scope: ["secrets.delete"],
+  decision: "secret/undelete",
+  summary: "Restore deleted versions; those of the named that there are come back as they are then.",
+});
+
+export const destroySecretVersions = endpoint("secrets", "POST", `${secretsBase}/destroy-versions`, {
+  ...settled,
+  scope: ["secrets.destroy"],
+  decision: "secret/destroy_versions",
+  summary: "Destroy versions for good; their numbers are not used again.",
+});
+
+const carried = {
+  body: z.strictObject({ fromUri: writtenUri, toUri: writtenUri, overwrite: z.boolean().optional() }),
+  moreStatuses: [201],
+  auth: "bearer",
+  agents: "never",
+} as const;
+const carrying = [
+  ...writing,
+  ...absent,
+  "version_not_found",
+  "version_deleted",
+  "version_destroyed",
+  "same_resource",
+  "copy_shape",
+  "target_exists",
+  "copy_unverified",
+] as const;
+const copied = z.object({
+  from: z.string(),
+  to: z.string(),
+  version: z.number().int().optional(),
+  created: z.boolean(),
+  verified: z.literal(true),
+});
+
+export const copySecret = endpoint("secrets", "POST", `${secretsBase}/copy`, {
+  ...carried,
+  reply: copied,
+  scope: ["secrets.read", "secrets.write"],
+  decision: "secret/read",
+  problems: carrying,
+  summary: "Copy a secret or a key, across providers too, and read the copy back. What is at the target stays unless overwrite is true.",
+});
+
+export const moveSecret = endpoint("secrets", "POST", `${secretsBase}/move`, {
+  ...carried,
+  reply: copied.extend({ id: z.string(), state: z.enum(["done"]) }),
+  scope: ["secrets.read", "secrets.write", "secrets.delete"],
+  decision: "secret/read",
+  problems: [...carrying, "source_changed"],
+  summary: "Copy, then delete the source if nobody wrote it meanwhile. Broken off, it is at one of the two places or at both.",
+});
+
+const operation = z.strictObject({
+  op: z.enum(["set", "delete", "destroy", "undelete", "rotate"]),
+  uri: writtenUri,
+  value: z.unknown().optional(),
+  versions: z.unknown().optional(),
+  cas: z.number().int().min(0).optional(),
+  destroy: z.boolean().optional(),
+});
+
+export const bulkSecrets = endpoint("secrets", "POST", `${secretsBase}/bulk`, {
+  body: z.strictObject({
+    operations: z.array(operation).min(1).max(100),
+    /** False: what follows a failure is skipped. */
+    continueOnError: z.boolean().optional(),
+    /** Nothing is done: what each would be permitted is answered. */
+    dry_run: z.boolean().optional(),
+  }),
+  reply: z.object({
+    results: z.array(
+      z.object({
+        index: z.number().int(),
+        op: z.string(),
+        uri: z.string().optional(),
+        status: z.number().int(),
+        code: z.string().optional(),
+        version: z.number().int().optional(),
+        decision_id: z.string().optional(),
+      }),
+    ),
+    summary: z.object({ ok: z.number().int(), failed: z.number().int(), skipped: z.number().int() }),
+  }),
+  auth: "bearer",
+  agents: "never",
+  scope: ["secrets.write", "secrets.delete", "secrets.destroy", "secrets.rotate"],
+  decision: "secret/write",
+  problems: ["body_ambiguous", "value_too_deep", ...common, ...ofStore],
+  summary: "Up to 100 operations one after the other, each guarded, decided and recorded as if it came alone; each with its own status.",
+});
+
+export const secretVersion = version;

@@ -1,0 +1,87 @@
+import { z } from "zod";
+import { endpoint } from "./endpoint.ts";
+import { timestamp } from "./ids.ts";
+import { secretVersion } from "./secret-acts.ts";
+import { common, ofStore, prefixForm, readUri, secretsBase } from "./secrets.ts";
+
+/** What may be known of secrets without their values. */
+
+const whole = (least: number, most: number) =>
+  z
+    .string()
+    .regex(/^[0-9]{1,4}$/)
+    .transform(Number)
+    .refine((count) => count >= least && count <= most, `must be ${least} to ${most}`)
+    .optional()
+    .meta({ type: "integer", minimum: least, maximum: most });
+const prefix = z.string().max(1024).optional().meta(prefixForm);
+const page = { limit: whole(1, 500), cursor: z.string().max(2048).optional() };
+
+const ofMetadata = {
+  auth: "bearer",
+  agents: "never",
+  scope: ["secrets.read_metadata"],
+  decision: "secret/read_metadata",
+} as const;
+const asking = [...common, ...ofStore, "query_repeated", "query_unknown", "query_encoding"] as const;
+const ofOne = [...asking, "secret_not_found", "key_not_found", "uri_version_not_allowed", "fragment_not_allowed"] as const;
+const query = z.strictObject({ uri: readUri });
+
+export const listSecretMetadata = endpoint("secrets", "GET", `${secretsBase}/metadata`, {
+  query: z.strictObject({ prefix, ...page }),
+  reply: z.object({
+    items: z.array(z.object({ uri: z.string(), keys: z.number().int().nullable() })),
+    next_cursor: z.string().optional(),
+  }),
+  ...ofMetadata,
+  problems: [...asking, "invalid_cursor"],
+  summary: "The secrets below a prefix that you may know of; of a KVv2 mount one level.",
+});
+
+export const listSecretKeys = endpoint("secrets", "GET", `${secretsBase}/keys`, {
+  query,
+  reply: z.object({ uri: z.string(), keys: z.array(z.string()), nodes: z.array(z.string()) }),
+  ...ofMetadata,
+  problems: [...ofOne, "version_deleted", "version_destroyed"],
+  summary: "Names of a secret's keys, and of the secrets below it in the file; never a value.",
+});
+
+export const describeSecret = endpoint("secrets", "GET", `${secretsBase}/metadata/detail`, {
+  query,
+  reply: z.object({
+    uri: z.string(),
+    current_version: z.number().int(),
+    oldest_version: z.number().int(),
+    created_time: timestamp,
+    updated_time: timestamp,
+    max_versions: z.number().int(),
+    cas_required: z.boolean(),
+    delete_version_after: z.string(),
+    custom_metadata: z.record(z.string(), z.string()),
+    versions: z.array(secretVersion),
+  }),
+  ...ofMetadata,
+  problems: ofOne,
+  summary: "Versions, rules and custom metadata of a secret in KVv2.",
+});
+
+export const listSecretVersions = endpoint("secrets", "GET", `${secretsBase}/versions`, {
+  query,
+  reply: z.object({ uri: z.string(), current_version: z.number().int(), versions: z.array(secretVersion) }),
+  ...ofMetadata,
+  problems: ofOne,
+  summary: "Versions of a secret in KVv2, the newest first.",
+});
+
+export const searchSecrets = endpoint("secrets", "GET", `${secretsBase}/search`, {
+  query: z.strictObject({ q: z.string().min(1).max(128), prefix, depth: whole(1, 8), ...page }),
+  reply: z.object({
+    items: z.array(z.object({ uri: z.string(), match: z.enum(["path", "key"]) })),
+    next_cursor: z.string().optional(),
+    truncated: z.boolean(),
+    truncated_by: z.enum(["calls", "names", "time", "decisions"]).optional(),
+  }),
+  ...ofMetadata,
+  problems: [...asking, "invalid_cursor"],
+  summary: "Secrets whose path, or a key of which in the file, holds a text; those that you may know of. Values are not searched.",
+});

@@ -1,0 +1,37 @@
+import type { z } from "zod";
+import { pointerText } from "./json-pointer.ts";
+import type { Fault } from "./problem.ts";
+
+/** As a shape reports it: a `ZodError`, or one that a check of our own put together. */
+interface Missed {
+  readonly issues: readonly (z.core.$ZodIssue | { readonly code?: undefined; readonly path: PropertyKey[]; readonly message: string })[];
+}
+
+const UNKNOWN = "is not known here";
+
+/** A place in a value, as a fault names it: `/` is the whole. */
+export const placeOf = (path: readonly PropertyKey[]): string => (path.length === 0 ? "/" : pointerText(path));
+
+/** One way in which a value misses its shape. Of a member that is not known it is the member's own path, with `isKey`. */
+export interface Miss {
+  readonly path: readonly PropertyKey[];
+  readonly message: string;
+  readonly isKey: boolean;
+}
+
+/** Every way in which a value misses its shape: unknown members are named each. */
+export const missesOf = (error: Missed): readonly Miss[] =>
+  error.issues.flatMap((issue): readonly Miss[] =>
+    issue.code === "unrecognized_keys"
+      ? issue.keys.map((key) => ({ path: [...issue.path, key], message: UNKNOWN, isKey: true }))
+      : [{ path: issue.path, message: issue.message, isKey: false }],
+  );
+
+const faultAt = (path: string, { message, isKey }: Miss): Fault => ({ path, message, ...(isKey ? { code: "unknown" } : {}) });
+
+/** What is wrong with a body, or with the part of it at `under`: by JSON Pointer. */
+export const faultsOf = (error: Missed, under: readonly PropertyKey[] = []): Fault[] =>
+  missesOf(error).map((miss) => faultAt(placeOf([...under, ...miss.path]), miss));
+
+/** What is wrong with a query: by name, `query.limit`. */
+export const queryFaultsOf = (error: Missed): Fault[] => missesOf(error).map((miss) => faultAt(["query", ...miss.path].join("."), miss));

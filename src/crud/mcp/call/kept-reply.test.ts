@@ -1,0 +1,152 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { seedEmployees } from "#demo/employees.ts";
+import { statement } from "#store/database.ts";
+import { agent, crudHouse, peopleTools, type CrudHouse } from "#testing/crud-house.ts";
+import { shapeKept, shapeMark } from "./shape-door.ts";
+
+const REPLIES = statement<{ reply: Uint8Array | null; state: string }>("testing.replies", "select reply, state from crud.tool_call");
+const acme = seedEmployees().filter((row) => row.tenant === "tenant:acme");
+const one = acme[0]?.id ?? "";
+const acmeOnly = { tenant_ids: ["tenant:acme"], row_filter_sql: "tenant_id IN ('tenant:acme')", column_mask: {} };
+
+interface Sent {
+  readonly code: string | undefined;
+  readonly isReplay: boolean;
+  // oxlint-disable-next-line typescript/no-explicit-any
+  readonly value: any;
+}
+const send = async (house: CrudHouse, name: string, args: unknown): Promise<Sent> => {
+  const body = {
+    jsonrpc: "2.0",
+    id: 1,
+    method: "tools/call",
+    params: { name, arguments: args, _meta: { "sallyport/idempotencyKey": "k" } },
+  };
+  const { headers, body: answer } = await house.rpc(body, { as: { ...agent, acr: "strong" } });
+  const text = answer.result?.content[0]?.text;
+  return {
+    code: answer.error?.data.code,
+    isReplay: headers.get("idempotent-replayed") === "true",
+    value: text === undefined ? undefined : JSON.parse(text),
+  };
+};
+
+/** What changes between the first call and the second, and what the second is shown; the act runs once whatever it is. */
+const moments: Readonly<
+  Record<string, { readonly before?: (house: CrudHouse) => void; readonly change: (house: CrudHouse) => void; readonly shown: unknown }>
+> = {
+  "nothing changed": { change: () => {}, shown: "all" },
+  "the salary may not be read any more": {
+    change: (house) => house.verdicts.set("employee:read_salary", false),
+    shown: "without salary",
+  },
+  "the data scope hides the salary": {
+    change: (house) => Object.assign(house.membership, { dataScope: { ...acmeOnly, column_mask: { salary: "null" } } }),
+    shown: "without salary",
+  },
+  "the salary may be read now": {
+    before: (house) => house.verdicts.set("employee:read_salary", false),
+    change: (house) => house.verdicts.clear(),
+    shown: "all",
+  },
+  "the rows are another tenant's now": {
+    change: (house) => Object.assign(house.membership, { dataScope: { ...acmeOnly, row_filter_sql: "tenant_id IN ('tenant:globex')" } }),
+    shown: "reply_withheld",
+  },
+  "no rows are the caller's now": {
+    change: (house) => Object.assign(house.membership, { dataScope: { tenant_ids: [], row_filter_sql: "1=0", column_mask: {} } }),
+    shown: "reply_withheld",
+  },
+  "the delegation was revoked": {
+    change: (house) => {
+      house.verdicts.set("tool:tools/call", "delegation_inactive");
+      Object.assign(house.membership, { capabilities: [] });
+    },
+    shown: "delegation_inactive",
+  },
+  "the call is denied now": { change: (house) => house.verdicts.set("tool:tools/call", "not_granted"), shown: "not_granted" },
+  "its mapping is denied now": { change: (house) => house.verdicts.set("employee:list", "not_granted"), shown: "not_granted" },
+  "nobody decides": { change: (house) => house.verdicts.set("tool:tools/call", "down"), shown: "decision_unavailable" },
+};
+
+for (const [name, args, mapping] of [
+  ["people.demo.get_employee", { id: one }, "employee:list"],
+  ["people.demo.update_salary", { id: one, salary: 61_234 }, "employee:update_salary"],
+] as const)
+  test(`an answer that a key keeps is shown as the moment allows, and the act runs once: ${name}`, async (t) => {
+    const house = await crudHouse(t);
+    const changes = (): number => house.asked.membership.filter(({ path }) => path.endsWith("/reservations")).length;
+    for (const [moment, { before, change, shown }] of Object.entries(moments)) {
+      await house.database.run(statement("testing.forget", "delete from crud.tool_call"));
+      const reset = (): void => {
+        house.verdicts.clear();
+        Object.assign(house.membership, { capabilities: peopleTools, dataScope: acmeOnly });
+      };
+      reset();
+      before?.(house);
+      const first = await send(house, name, args);
+      assert.deepEqual([first.code, first.isReplay], [undefined, false], moment);
+      const [sent, held] = [house.people.requests, changes()];
+      change(house);
+      if (moment === "its mapping is denied now") house.verdicts.set(mapping, "not_granted");
+      const second = await send(house, name, args);
+      if (shown === "all" || shown === "without salary") {
+        assert.deepEqual([second.code, second.isReplay, second.value.id], [undefined, true, one], moment);
+        assert.equal(second.value.salary === null, shown === "without salary", moment);
+      } else {
+        assert.deepEqual([second.code, second.value], [shown, undefined], moment);
+      }
+      // And what is allowed again is shown again.
+      reset();
+      const third = await send(house, name, args);
+      assert.deepEqual([third.code, third.isReplay, typeof third.value.salary], [undefined, true, "number"], moment);
+      assert.deepEqual([house.people.requests, changes()], [sent, held], `${moment}: it ran again`);
+    }
+  });
+
+test("a list that a key keeps loses the rows that are the caller's no more", async (t) => {
+  const house = await crudHouse(t);
+  const first = await send(house, "people.demo.list_employees", {});
+  assert.equal(first.value.items.length, acme.length);
+  Object.assign(house.membership, { dataScope: { tenant_ids: [], row_filter_sql: "1=0", column_mask: {} } });
+  const second = await send(house, "people.demo.list_employees", {});
+  assert.deepEqual([second.isReplay, second.value], [true, { items: [] }]);
+});
+
+test("what is kept cannot be read beside the house's secret, and what cannot be opened is withheld, not done again", async (t) => {
+  const house = await crudHouse(t);
+  await send(house, "people.demo.get_employee", { id: one });
+  const [row] = await house.database.run(REPLIES);
+  const name = acme[0]?.name ?? "";
+  const stored = Buffer.from(row?.reply ?? []);
+  assert.ok(name.length > 3 && stored.length > 0);
+  assert.ok(!stored.includes(name) && !stored.includes(one));
+  const sent = house.people.requests;
+  for (const spoil of ["reply = 'x'::bytea", "reply = null"]) {
+    await house.database.run(statement(`testing.spoil.${spoil}`, `update crud.tool_call set ${spoil}`));
+    assert.equal((await send(house, "people.demo.get_employee", { id: one })).code, "reply_withheld", spoil);
+  }
+  assert.equal(house.people.requests, sent);
+});
+
+test("an answer is not shaped by other rules than those it was made under", async (t) => {
+  const house = await crudHouse(t);
+  const tool = house.crud.catalogue.snapshot.tools.get("people.demo.get_employee");
+  assert.ok(tool !== undefined);
+  const { rules } = tool;
+  const { rows } = rules;
+  assert.ok(rows !== undefined);
+  const by = { given: { value: { id: one } }, scope: { keeps: () => true, masks: {} }, lifted: new Set<string>() };
+  const kept = { upstream: { value: { id: one, tenant: "tenant:acme" } }, mark: shapeMark(tool) };
+  const show = (other: typeof tool) => shapeKept(kept, { ...by, tool: other }).value;
+  const others = {
+    "another definition": { ...tool, digest: "0".repeat(64) },
+    "one mask less": { ...tool, rules: { ...rules, masks: rules.masks.slice(1) } },
+    "another mask": { ...tool, rules: { ...rules, masks: rules.masks.map((mask) => ({ ...mask, pointer: ["pay"] })) } },
+    "rows elsewhere": { ...tool, rules: { ...rules, rows: { ...rows, rows: ["item"] } } },
+    "another column": { ...tool, rules: { ...rules, rows: { ...rows, columns: new Map([["tenant_id", ["owner"]]]) } } },
+  };
+  for (const [why, other] of Object.entries(others)) assert.throws(() => show(other), { code: "reply_withheld" }, why);
+  assert.throws(() => shapeKept({ ...kept, mark: "" }, { ...by, tool }), { code: "reply_withheld" });
+});

@@ -1,0 +1,38 @@
+import { ask } from "#contract/ask.ts";
+import { capabilities } from "#contract/membership.ts";
+import type { Caller } from "#authn/caller.ts";
+import type { CallParts } from "./call/tool-call.ts";
+import type { Hop } from "#authn/agent-rule.ts";
+import { membershipFault, parseHops } from "./call/delegation-door.ts";
+
+export interface Reach {
+  /** Empty: a person or a service acts itself. */
+  readonly hops: readonly Hop[];
+  /** Tools that every hop reaches; undefined without hops. */
+  readonly capabilities: ReadonlySet<string> | undefined;
+}
+
+type ReachParts = Pick<CallParts, "membership" | "membershipAudience" | "identity" | "maxDelegationDepth">;
+
+/**
+ * What a delegation path reaches, for a list: of many tools an agent's few are found in one question a hop, and only those are
+ * decided. For a call nobody asks it: the decision point gathers its facts itself. Throws `membership_unavailable`,
+ * `delegation_required`.
+ */
+export const gatherReach = async (
+  caller: Pick<Caller, "sub" | "actors" | "agent" | "tenant">,
+  parts: ReachParts,
+  correlationId: string,
+): Promise<Reach> => {
+  const hops = parseHops(caller, parts.maxDelegationDepth);
+  if (hops.length === 0) return { hops, capabilities: undefined };
+  const token = await parts.identity.asService(parts.membershipAudience, ["pip.read"]).catch(membershipFault);
+  const headers = { authorization: `Bearer ${token}`, "x-correlation-id": correlationId };
+  const reached = await Promise.all(
+    hops.map(async (hop) => {
+      const answer = await ask(parts.membership, capabilities, { query: { user_id: hop.userId, agent_id: hop.agentId }, headers });
+      return new Set(answer.capabilities);
+    }),
+  ).catch(membershipFault);
+  return { hops, capabilities: reached.reduce((held, next) => held.intersection(next)) };
+};

@@ -1,0 +1,39 @@
+import { compileHttp, type Compiled, type CompileParts } from "./compile-http.ts";
+import { compileLoopback } from "./compile-loopback.ts";
+import type { LoopbackParts } from "#crud/upstream/loopback-connector.ts";
+import type { SystemFile } from "./load-systems.ts";
+import { fillPlaceholders, type Placeholders } from "./placeholders.ts";
+import type { McpDocument } from "./system-document.ts";
+
+export interface SystemParts extends CompileParts, LoopbackParts {
+  /** False: this house's own API gives no tools. */
+  readonly withLoopback: boolean;
+}
+
+/** What a file becomes: tools at once, an external system that is asked for its tools, nothing here, or its faults. */
+export type CompiledSystem = Compiled | { readonly kind: "external"; readonly document: McpDocument };
+
+/** Fills the settings of a transport; `${TENANT_FOLDER}` stays for the child. */
+const fillTransport = (file: SystemFile, document: McpDocument, placeholders: Placeholders): CompiledSystem => {
+  const known = { ...placeholders, TENANT_FOLDER: "${TENANT_FOLDER}" };
+  const env: Record<string, string> = {};
+  for (const [name, text] of Object.entries(document.transport.env)) {
+    const filled = fillPlaceholders(text, known);
+    if (filled.kind === "off") return filled;
+    if (filled.kind === "unknown")
+      return {
+        kind: "degraded",
+        faults: [file.yaml.fault(["transport", "env"], `names ${filled.name}, which no setting fills`)],
+      };
+    env[name] = filled.text;
+  }
+  return { kind: "external", document: { ...document, transport: { ...document.transport, env } } };
+};
+
+/** Turns a file that was read into what gives its tools; the same for a start and for whoever asks what a start would do. */
+export const compileSystem = (file: SystemFile, parts: SystemParts): CompiledSystem => {
+  const { document } = file;
+  if (document.kind === "http") return compileHttp({ ...file, document }, parts);
+  if (document.kind === "mcp") return fillTransport(file, document, parts.placeholders);
+  return parts.withLoopback ? compileLoopback({ ...file, document }, parts) : { kind: "off", name: "MCP_LOOPBACK_ONLY_HEALTH" };
+};

@@ -1,0 +1,188 @@
+import { Problem } from "#contract/problem.ts";
+import { evaluate, evaluateMany, type EvaluationReply } from "#contract/authzen.ts";
+import type { SentBody } from "#contract/endpoint.ts";
+import { whatIf } from "#contract/what-if.ts";
+import { ask, type Peer } from "#contract/ask.ts";
+import type { Caller } from "#authn/caller.ts";
+import type { HouseIdentity } from "#authn/house-identity.ts";
+import { boundDecisionPoint } from "./bounded-decision-point.ts";
+import type { HouseContext } from "./house-context.ts";
+import { whyRefused, type Decided, type Meetable, type RefusalParts } from "./obligations.ts";
+
+/** One question to the decision point, in the words of a room. */
+export interface DecideAsk {
+  /** Resource type and action of the vocabulary (`pairs.ts`), e.g. `delegations`, `create`. */
+  readonly type: string;
+  readonly action: string;
+  readonly id?: string;
+  /** Facts the room itself vouches for; anything from a body goes to `claimed`. */
+  readonly properties?: Readonly<Record<string, unknown>>;
+  readonly claimed?: Readonly<Record<string, unknown>>;
+  readonly context?: HouseContext;
+  /** What is met here, beside a sign-in, if the permit obliges to it; nothing unless given. */
+  readonly meets?: readonly Meetable[];
+}
+
+/** The little of a caller that a decision needs; a session at the gateway is one too. */
+export type Asker = Pick<Caller, "sub" | "tenant" | "agent" | "acr" | "amr" | "authTime" | "scopes" | "clientId"> &
+  Partial<Pick<Caller, "actors">>;
+
+/** What `whyRefused` is told by the room; the rest it has from the decider. `publicOrigin` unless it was reached under another. */
+export type RefusalHere = Pick<RefusalParts, "meets" | "signIn"> & { readonly publicOrigin?: string | undefined };
+
+export interface Decider {
+  decide(asker: Asker, ask: DecideAsk, correlationId: string): Promise<Decided>;
+  /** In order; with `deny_on_first_deny` the answer stops after the first denial. */
+  decideMany(
+    asker: Asker,
+    asks: readonly DecideAsk[],
+    correlationId: string,
+    semantic?: "execute_all" | "deny_on_first_deny",
+  ): Promise<readonly Decided[]>;
+  /**
+   * Why a decision does not open what was asked for (`whyRefused`), as `require` throws it; `undefined`: it does. `decision` alone says
+   * too little: a permit may oblige to a sign-in that the asker does not have, or to what `meets` does not name.
+   */
+  refusal(asker: Pick<Asker, "acr" | "authTime">, decided: Decided, more?: RefusalHere): Problem | undefined;
+  /** Of these `<type>/<action>` those that the change would permit and that are not permitted now; nothing is written or recorded. */
+  gained(
+    asker: Pick<Asker, "sub" | "tenant" | "agent">,
+    ask: { readonly edges: NonNullable<SentBody<typeof whatIf>["changes"]>["edges"]; readonly actions: readonly string[] },
+    correlationId: string,
+  ): Promise<ReadonlySet<string>>;
+  /** Throws `access_denied` (403) or `step_up_required` (401) unless permitted. */
+  require(asker: Asker, ask: DecideAsk, correlationId: string): Promise<Decided>;
+}
+
+const body = (asker: Asker, item: DecideAsk) => ({
+  subject: {
+    type: "identity",
+    id: asker.sub,
+    properties: {
+      tenant: asker.tenant,
+      acr: asker.acr,
+      amr: [...asker.amr],
+      auth_time: asker.authTime,
+    },
+  },
+  action: { name: item.action },
+  resource: { type: item.type, id: item.id ?? "*", properties: item.properties },
+});
+
+/** What the room says of the client itself; the client's id is added to it. */
+const clientOf = (context: DecideAsk["context"]): object => {
+  const client = context?.["client"];
+  return typeof client === "object" && client !== null ? client : {};
+};
+
+/**
+ * Which agent acts, as `context.agent` says it: of several that act one for another all, outermost first, so that each hop's delegation
+ * counts and not the last one's alone. Services of the house that passed a call on are no agents.
+ */
+export const actingAgents = ({ agent, actors = [] }: Pick<Asker, "agent" | "actors">): { readonly agent?: string | readonly string[] } => {
+  const chain = actors.filter((actor) => !actor.startsWith("service:"));
+  if (chain.length > 1) return { agent: chain };
+  return agent === undefined ? {} : { agent };
+};
+
+const context = (asker: Asker, item: DecideAsk, correlationId: string) => ({
+  ...item.context,
+  ...actingAgents(asker),
+  ...(asker.clientId === undefined ? {} : { client: { ...clientOf(item.context), client_id: asker.clientId } }),
+  claimed: item.claimed,
+  scopes: [...asker.scopes],
+  supported_obligations: ["step-up", ...(item.meets ?? [])],
+  correlation_id: correlationId,
+});
+
+/** The whole evaluation request of a question, as it goes to the decision point. */
+export const evaluationOf = (asker: Asker, item: DecideAsk, correlationId: string) => ({
+  ...body(asker, item),
+  context: context(asker, item, correlationId),
+});
+
+const read = (reply: EvaluationReply): Decided => {
+  const id = reply.context?.decision_id;
+  if (id === undefined || reply.context?.error !== undefined) throw new Problem("decision_unavailable", { cause: reply.context?.error });
+  return {
+    decision: reply.decision,
+    decisionId: id,
+    reason: reply.context?.reason,
+    obligations: reply.context?.obligations ?? [],
+    accessRequest: reply.context?.access_request,
+  };
+};
+
+/**
+ * A client of the pdp service for the rooms above it. Anything but a clean answer, whole and in time, is `decision_unavailable`:
+ * fail closed.
+ */
+export const createDecider = (parts: {
+  readonly pdp: Peer;
+  readonly pdpAudience: string;
+  readonly identity: HouseIdentity;
+  readonly publicOrigin: string;
+  readonly now: () => Date;
+  /** For a whole answer. */
+  readonly timeoutMs: number;
+}): Decider => {
+  const pdp = boundDecisionPoint(parts.pdp, parts.timeoutMs);
+  const unavailable = (cause: unknown): never => {
+    throw new Problem("decision_unavailable", { cause });
+  };
+  const headers = async (correlationId: string) => ({
+    authorization: `Bearer ${await parts.identity.asService(parts.pdpAudience, ["authzen.pep"]).catch(unavailable)}`,
+    "x-correlation-id": correlationId,
+  });
+  const decideMany: Decider["decideMany"] = async (asker, asks, correlationId, semantic = "execute_all") => {
+    if (asks.length === 0) return [];
+    const reply = await ask(pdp, evaluateMany, {
+      body: {
+        evaluations: asks.map((item) => evaluationOf(asker, item, correlationId)),
+        options: { evaluations_semantic: semantic },
+      },
+      headers: await headers(correlationId),
+    }).catch(unavailable);
+    const items = "evaluations" in reply ? reply.evaluations : undefined;
+    if (items === undefined || items.length > asks.length || (semantic === "execute_all" && items.length !== asks.length))
+      return unavailable("length");
+    return items.map(read);
+  };
+  const decide: Decider["decide"] = async (asker, item, correlationId) =>
+    read(
+      await ask(pdp, evaluate, {
+        body: evaluationOf(asker, item, correlationId),
+        headers: await headers(correlationId),
+      }).catch(unavailable),
+    );
+  const refusal: Decider["refusal"] = (asker, decided, { publicOrigin = parts.publicOrigin, ...here } = {}) =>
+    whyRefused(decided, asker, { ...here, publicOrigin, now: parts.now() });
+  return {
+    decide,
+    decideMany,
+    refusal,
+    gained: async (asker, { edges, actions }, correlationId) => {
+      const { gained } = await ask(pdp, whatIf, {
+        body: {
+          tenant_id: asker.tenant,
+          subject_id: asker.sub,
+          agent_id: asker.agent,
+          changes: { edges },
+          actions: [...actions],
+        },
+        headers: await headers(correlationId),
+      }).catch((cause: unknown) => {
+        // A decision point that is not ours cannot say: what it would permit is then not known, and nothing is gained.
+        if (cause instanceof Problem && cause.code === "not_supported") return { gained: [] };
+        return unavailable(cause);
+      });
+      return new Set(gained.map(({ resource, action }) => `${resource.type}/${action}`));
+    },
+    require: async (asker, item, correlationId) => {
+      const decided = await decide(asker, item, correlationId);
+      const refused = refusal(asker, decided, item.meets === undefined ? {} : { meets: item.meets });
+      if (refused !== undefined) throw refused;
+      return decided;
+    },
+  };
+};

@@ -1,0 +1,49 @@
+import { randomBytes } from "node:crypto";
+import { Problem } from "#contract/problem.ts";
+import type { SecretProvider } from "#secrets/providers/secret-provider.ts";
+import { parseSecretUri } from "#secrets/secret-uri.ts";
+import { StartFaults } from "#contract/start-faults.ts";
+import { SecretValue } from "#secrets/secret-value.ts";
+import type { SecretRef } from "#secrets/tenant-guard.ts";
+import { parseSchemeAliases } from "#secrets/uri-schemes.ts";
+
+/** The key that the demo people directory wants. */
+const demoSecretUri = "yaml://secret/people/demo#api_key";
+
+/** Where the demo tenants' secrets lie, for TENANT_ALLOWED_MOUNTS where nothing is set. */
+export const demoAllowedMounts = JSON.stringify({
+  "tenant:acme": ["yaml://secret"],
+  "tenant:globex": ["yaml://secret/globex", "yaml://secret/people"],
+});
+
+/** The house's own reference: it made the secret, so no guard stands between. */
+const demoRef = (): SecretRef =>
+  Object.freeze({ ...parseSecretUri(demoSecretUri, parseSchemeAliases([], "SECRETS_SCHEME_ALIASES").schemes), tenant: "tenant:acme" });
+
+/** Makes the demo's key, 32 random bytes, if there is none yet. Throws `StartFaults` where the file is read-only. */
+export const seedDemoSecret = async (provider: SecretProvider): Promise<void> => {
+  const ref = demoRef();
+  try {
+    await provider.read(ref);
+  } catch (error) {
+    if (!(error instanceof Problem) || error.status !== 404) throw error;
+    const change = { value: randomBytes(32).toString("base64url"), replace: false };
+    const decided = new Set((await provider.nodes(ref, change)).map((node) => node.id));
+    await provider.write(ref, change, { decided }).catch((cause: unknown) => {
+      if (!(cause instanceof Problem) || cause.code !== "provider_readonly") throw cause;
+      throw new StartFaults([
+        {
+          path: "ENVIRONMENT",
+          message: `the secrets file is written in dev and test only, and ${demoSecretUri} is missing; start with --no-demo`,
+        },
+      ]);
+    });
+  }
+};
+
+/** The demo's key for the demo upstream of the same process; asked at each request, so a rotated key counts at once. */
+export const readDemoSecret = async (provider: SecretProvider): Promise<string> => {
+  const value = SecretValue.reveal((await provider.read(demoRef())).value);
+  if (typeof value !== "string") throw new Problem("value_shape", { detail: `${demoSecretUri} is no text.` });
+  return value;
+};

@@ -1,0 +1,39 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { z } from "zod";
+import type { Fault } from "#contract/problem.ts";
+import { shapeFaults } from "./shape-faults.ts";
+import { readYaml, type YamlDocument } from "./yaml-document.ts";
+
+export interface ReadFile<T> {
+  readonly yaml: YamlDocument;
+  readonly value: T;
+}
+
+/** A file of this name in each of the folders that has one, in their order; with every fault of all of them. */
+export const readConfigFiles = async <T>(
+  folders: readonly string[],
+  name: string,
+  shape: z.ZodType<T>,
+  words: readonly string[],
+): Promise<{ readonly files: readonly ReadFile<T>[]; readonly faults: readonly Fault[] }> => {
+  const files: ReadFile<T>[] = [];
+  const faults: Fault[] = [];
+  for (const path of folders.map((folder) => join(folder, name))) {
+    let text: string;
+    try {
+      text = await readFile(path, "utf8");
+    } catch (error) {
+      const { code = "unknown" } = error as NodeJS.ErrnoException;
+      if (code !== "ENOENT") faults.push({ path: "", message: `cannot be read (${code})`, file: path });
+      continue;
+    }
+    const read = readYaml(text, path);
+    faults.push(...read.faults);
+    if (read.document === undefined) continue;
+    const parsed = shape.safeParse(read.document.value);
+    if (parsed.success) files.push({ yaml: read.document, value: parsed.data });
+    else faults.push(...shapeFaults(read.document, parsed.error, { words }));
+  }
+  return { files, faults };
+};

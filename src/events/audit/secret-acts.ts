@@ -1,0 +1,63 @@
+import { statement, type Sql } from "#store/database.ts";
+
+/** Ended acts on secrets that are wanted; what is absent is not looked at. */
+export interface SecretActsFilter {
+  readonly op?: string | undefined;
+  readonly outcome?: string | undefined;
+  readonly subjectRef?: string | undefined;
+  readonly agent?: string | undefined;
+  readonly resourceRefs?: readonly string[] | undefined;
+  readonly decisionId?: string | undefined;
+  readonly correlationId?: string | undefined;
+  readonly since?: string | undefined;
+  readonly until?: string | undefined;
+}
+
+export interface SecretAct {
+  readonly seq: bigint;
+  readonly act_id: string;
+  /** RFC 3339. */
+  readonly at: string;
+  readonly outcome: string;
+  readonly code: string | null;
+  readonly decision_id: string | null;
+  readonly correlation_id: string;
+  readonly actor: Readonly<Record<string, unknown>>;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+const ACTS = statement<SecretAct>(
+  "events.secret_acts",
+  `select seq, act_id, to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as at, outcome, code, decision_id, correlation_id,
+     entry -> 'actor' as actor, entry -> 'data' as data
+   from events.audit_entry, lateral (select convert_from(leaf, 'UTF8')::json as entry offset 0) as read
+   where log = $1 and category = 'secret' and phase <> 'open' and leaf is not null
+     and ($2::bigint is null or seq < $2) and ($3::text is null or outcome = $3) and ($4::text is null or subject_ref = $4)
+     and ($5::text is null or agent_id = $5) and ($6::text[] is null or resource_ref = any($6)) and ($7::text is null or decision_id = $7)
+     and ($8::text is null or correlation_id = $8) and ($9::timestamptz is null or at >= $9) and ($10::timestamptz is null or at <= $10)
+     and ($11::text is null or entry -> 'data' ->> 'op' = $11)
+   order by seq desc limit $12`,
+);
+
+/** Of one tenant's log, the newest first, before a place in it. */
+export const readSecretActs = (
+  sql: Sql,
+  log: string,
+  filter: SecretActsFilter,
+  before: bigint | undefined,
+  limit: number,
+): Promise<readonly SecretAct[]> =>
+  sql.run(ACTS, [
+    log,
+    before ?? null,
+    filter.outcome ?? null,
+    filter.subjectRef ?? null,
+    filter.agent ?? null,
+    filter.resourceRefs === undefined ? null : [...filter.resourceRefs],
+    filter.decisionId ?? null,
+    filter.correlationId ?? null,
+    filter.since ?? null,
+    filter.until ?? null,
+    filter.op ?? null,
+    limit,
+  ]);

@@ -1,0 +1,78 @@
+import { Problem } from "#contract/problem.ts";
+import type { SinkInUse } from "#events/emit.ts";
+import { startLoop } from "#http/loop.ts";
+import { statement, type Database } from "#store/database.ts";
+import type { Log } from "#telemetry/log.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
+
+const PENDING = statement<{ pending: number; oldest: number }>(
+  "events.outbox_pending",
+  `select count(*)::int as pending, coalesce(extract(epoch from clock_timestamp() - min(at)), 0)::float8 as oldest
+   from events.outbox where sink is not null and sent_at is null and dead_at is null`,
+);
+const DEAD = statement<{ dead: number }>(
+  "events.outbox_dead_count",
+  "select count(*)::int as dead from events.outbox where dead_at is not null",
+);
+
+/** What waits for the sink, as metrics and health tell it. */
+export interface Backlog extends SinkInUse {
+  /** What the relay heard of the sink last: a fault, or nothing. True where it is other than before. */
+  heard(fault: string | undefined): boolean;
+  /** What health says is wrong, with the lag; empty while all is well. Never waits for the sink. */
+  faults(): readonly string[];
+  /** Counts now. */
+  measure(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+const EVERY_MS = 5_000;
+/** From here on health is degraded, though nothing is refused yet. */
+const ALMOST = 0.8;
+const LATE_SECONDS = 60;
+
+export const createBacklog = (parts: {
+  readonly database: Database;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  /** Rows from which on changes with events are refused. */
+  readonly maxRows: number;
+  readonly everyMs?: number;
+}): Backlog => {
+  const { database, log, metrics, maxRows } = parts;
+  const name = "kafka";
+  let counted = { pending: 0, oldest: 0, dead: 0 };
+  let fault: string | undefined;
+
+  const measure = async (): Promise<void> => {
+    const [[waiting], [gone]] = await Promise.all([database.run(PENDING), database.run(DEAD)]);
+    counted = { pending: waiting?.pending ?? 0, oldest: waiting?.oldest ?? 0, dead: gone?.dead ?? 0 };
+    metrics.set("events_outbox_pending", { sink: name }, counted.pending);
+    metrics.set("events_outbox_oldest_seconds", { sink: name }, counted.oldest);
+    metrics.set("events_outbox_dead", {}, counted.dead);
+  };
+  const loop = startLoop({
+    everyMs: parts.everyMs ?? EVERY_MS,
+    work: measure,
+    failed: (cause) => log.warn("outbox_backlog", { cause }),
+  });
+
+  return {
+    name,
+    measure,
+    heard: (now) => {
+      const isOther = now !== fault;
+      fault = now;
+      return isOther;
+    },
+    requireRoom: () => {
+      if (counted.pending >= maxRows) throw new Problem("event_backlog_full", { headers: { "retry-after": "30" } });
+    },
+    faults: () => {
+      const { pending, oldest } = counted;
+      if (fault === undefined && oldest < LATE_SECONDS && pending < maxRows * ALMOST) return [];
+      return [...(fault === undefined ? [] : [fault]), `pending ${pending}`, `oldest ${Math.round(oldest)} s`];
+    },
+    [Symbol.asyncDispose]: () => loop[Symbol.asyncDispose](),
+  };
+};

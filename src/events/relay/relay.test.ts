@@ -1,0 +1,250 @@
+import assert from "node:assert/strict";
+import { test, type TestContext } from "node:test";
+import { statement, type Database } from "#store/database.ts";
+import { silentLog } from "#telemetry/log.ts";
+import { createMetrics } from "#telemetry/metrics.ts";
+import type { EventDraft } from "#events/event-draft.ts";
+import { createRetention } from "#events/outbox-retention.ts";
+import { cleanUp } from "#testing/clean-up.ts";
+import { forEachDatabase, testDatabase } from "#testing/database.ts";
+import { graphChanged, kafkaInUse, testEvents } from "#testing/events.ts";
+import { until } from "#testing/until.ts";
+import { createBacklog } from "./backlog.ts";
+import { RecordRefused, SinkUnavailable, type EventSink, type SinkRecord } from "./event-sink.ts";
+import { createRelay } from "./relay.ts";
+
+const ROWS = statement<{ key: string; n: number; attempts: number; sent: boolean; dead: boolean; error: string | null }>(
+  "test.outbox_rows",
+  `select key, (data ->> 'graph_version')::int as n, attempts, sent_at is not null as sent, dead_at is not null as dead, error
+   from events.outbox order by seq`,
+);
+
+type Say = (records: readonly SinkRecord[]) => Promise<void> | void;
+
+/** A sink of the test's own: what it took, and what it says before it takes. */
+const fakeSink = (say: { now: Say }): EventSink & { readonly taken: SinkRecord[] } => {
+  const taken: SinkRecord[] = [];
+  return {
+    taken,
+    send: async (records) => {
+      await say.now(records);
+      taken.push(...records);
+    },
+    [Symbol.asyncDispose]: async () => {},
+  };
+};
+
+const numberOf = ({ value }: SinkRecord): number => (JSON.parse(value) as { graph_version: number }).graph_version;
+const numbersOf = (sink: { readonly taken: readonly SinkRecord[] }, key: string): readonly number[] =>
+  sink.taken.filter((record) => record.key === key).map(numberOf);
+
+const relayTo = async (
+  t: TestContext,
+  database: Database,
+  sink: EventSink,
+  more: { readonly leaseSeconds?: number; readonly maxAttempts?: number } = {},
+) => {
+  const metrics = createMetrics();
+  const backlog = createBacklog({ database, log: silentLog, metrics, maxRows: 1000, everyMs: 50 });
+  cleanUp(t, () => backlog[Symbol.asyncDispose]());
+  const relay = createRelay({
+    database,
+    sink,
+    backlog,
+    log: silentLog,
+    metrics,
+    houseId: "acme.example",
+    publicOrigin: "https://acme.example",
+    topicPrefix: "",
+    maxAttempts: more.maxAttempts ?? 3,
+    deliveryTimeoutMs: 100,
+    everyMs: 20,
+    ...(more.leaseSeconds === undefined ? {} : { leaseSeconds: more.leaseSeconds }),
+  });
+  cleanUp(t, () => relay[Symbol.asyncDispose]());
+  return { backlog, metrics };
+};
+const allSent = (database: Database) =>
+  until(
+    () => database.run(ROWS),
+    (rows) => rows.every(({ sent, dead }) => sent || dead),
+  );
+
+forEachDatabase(
+  "a refused record holds back its own key, then goes to the dead letters, and its key goes on",
+  ["events"],
+  async (t, database) => {
+    const { change } = await testEvents(t, database, { sink: kafkaInUse });
+    const sink = fakeSink({
+      now: (records) => {
+        if (records.some((record) => !record.topic.endsWith(".dlq") && record.key === "bad" && numberOf(record) === 2))
+          throw new RecordRefused("MESSAGE_TOO_LARGE");
+      },
+    });
+    await change(async () => ({ result: undefined, events: [1, 2, 3].flatMap((n) => [graphChanged("bad", n), graphChanged("good", n)]) }));
+    const { metrics } = await relayTo(t, database, sink, { maxAttempts: 1 });
+    const rows = await allSent(database);
+    assert.deepEqual(
+      rows.filter(({ dead }) => dead),
+      [{ key: "bad", n: 2, attempts: 1, sent: false, dead: true, error: "MESSAGE_TOO_LARGE" }],
+    );
+    assert.deepEqual(numbersOf(sink, "good"), [1, 2, 3]);
+    const [dead, ...more] = sink.taken.filter(({ topic }) => topic === "graph.events.v1.dlq");
+    assert.deepEqual([dead?.headers["dlq_error"], dead?.headers["dlq_topic"], more], ["MESSAGE_TOO_LARGE", "graph.events.v1", []]);
+    assert.deepEqual(sink.taken.filter(({ topic, key }) => topic === "graph.events.v1" && key === "bad").map(numberOf), [1, 3]);
+    const text = await metrics.text();
+    assert.match(text, /bff_kafka_messages_total\{topic="graph.events.v1",status="sent"\} 5/);
+    assert.match(text, /bff_kafka_messages_total\{topic="graph.events.v1",status="dead"\} 1/);
+    await until(async () => (await metrics.text()).includes("events_outbox_dead 1"));
+  },
+);
+
+test("a refused record is tried again before it is dead, and nothing of its key goes ahead of it", async (t) => {
+  const database = await testDatabase(t, ["events"]);
+  const { change } = await testEvents(t, database, { sink: kafkaInUse });
+  let refusals = 0;
+  const sink = fakeSink({
+    now: (records) => {
+      if (refusals < 1 && records.some(({ key }) => key === "late") && records.length === 1) {
+        refusals++;
+        throw new RecordRefused("POLICY_VIOLATION");
+      }
+      if (refusals < 1 && records.some(({ key }) => key === "late")) throw new RecordRefused("POLICY_VIOLATION");
+    },
+  });
+  await change(async () => ({ result: undefined, events: [1, 2, 3].map((n) => graphChanged("late", n)) }));
+  await relayTo(t, database, sink);
+  const rows = await allSent(database);
+  assert.deepEqual(numbersOf(sink, "late"), [1, 2, 3]);
+  assert.deepEqual(
+    rows.map(({ attempts, error }) => [attempts, error]),
+    [
+      [1, null],
+      [0, null],
+      [0, null],
+    ],
+  );
+});
+
+test("while the sink is away nothing is lost, no try is counted, and health says how much waits", async (t) => {
+  const database = await testDatabase(t, ["events"]);
+  const { change } = await testEvents(t, database, { sink: kafkaInUse });
+  const away: { now: Say } = {
+    now: () => {
+      throw new SinkUnavailable("PLT_KFK_NETWORK");
+    },
+  };
+  const sink = fakeSink(away);
+  const { backlog } = await relayTo(t, database, sink);
+  assert.deepEqual(backlog.faults(), []);
+  for (let n = 1; n <= 5; n++) await change(async () => ({ result: undefined, events: [graphChanged("k", n)] }));
+  await until(
+    () => backlog.faults(),
+    ([fault, pending]) => fault === "PLT_KFK_NETWORK" && pending === "pending 5",
+  );
+  away.now = () => undefined;
+  const rows = await allSent(database);
+  assert.deepEqual(numbersOf(sink, "k"), [1, 2, 3, 4, 5]);
+  assert.ok(rows.every(({ attempts }) => attempts === 0));
+  await until(() => backlog.faults().length === 0);
+});
+
+test("a change that would tell of itself is refused when too much waits, and the state stays as it was", async (t) => {
+  const database = await testDatabase(t, ["events"]);
+  const backlog = createBacklog({ database, log: silentLog, metrics: createMetrics(), maxRows: 3, everyMs: 3_600_000 });
+  cleanUp(t, () => backlog[Symbol.asyncDispose]());
+  const { change } = await testEvents(t, database, { sink: backlog });
+  for (let n = 1; n <= 3; n++) await change(async () => ({ result: undefined, events: [graphChanged("k", n)] }));
+  await backlog.measure();
+  await assert.rejects(
+    change(async () => ({ result: undefined, events: [graphChanged("k", 4)] })),
+    { code: "event_backlog_full" },
+  );
+  assert.equal((await database.run(ROWS)).length, 3);
+  assert.equal(await change(async () => ({ result: "done" })), "done", "what tells nothing goes on");
+});
+
+forEachDatabase(
+  "of two relays, one stopped past its lease, all arrives and each key in its order",
+  ["events"],
+  async (t, database, { second }) => {
+    const { change } = await testEvents(t, database, { sink: kafkaInUse });
+    const other = second === undefined ? database : await second();
+    const keys = Array.from({ length: 40 }, (_, at) => `key-${at}`);
+    await change(async () => ({ result: undefined, events: [1, 2, 3].flatMap((n) => keys.map((key) => graphChanged(key, n))) }));
+    const stopped = Promise.withResolvers<void>();
+    let sends = 0;
+    const taken: SinkRecord[] = [];
+    const slow: EventSink = {
+      send: async (records) => {
+        // The first send of this relay hangs until the other one has done everything, and is taken all the same.
+        if (sends++ === 0) await stopped.promise;
+        taken.push(...records);
+      },
+      [Symbol.asyncDispose]: async () => {},
+    };
+    const quick: EventSink = { send: async (records) => void taken.push(...records), [Symbol.asyncDispose]: async () => {} };
+    await relayTo(t, database, slow, { leaseSeconds: 1 });
+    await until(() => sends > 0);
+    await relayTo(t, other, quick, { leaseSeconds: 1 });
+    await allSent(database);
+    stopped.resolve();
+    await until(() => taken.length > 120);
+    for (const key of keys) {
+      const seen = new Set<number>();
+      const first = taken.filter((record) => record.key === key && !seen.has(numberOf(record)) && seen.add(numberOf(record))).map(numberOf);
+      assert.deepEqual(first, [1, 2, 3], key);
+    }
+  },
+);
+
+test("retention leaves what a configured sink has not taken, sent or dead; without a sink no row waits for one", async (t) => {
+  const database = await testDatabase(t, ["events"]);
+  const { change } = await testEvents(t, database, { sink: kafkaInUse });
+  const told = (n: number): readonly EventDraft[] => [
+    graphChanged("k", n),
+    {
+      type: "decision.notice",
+      tenant: "tenant:acme",
+      key: "n",
+      data: { decision_id: "d", decision: true, action: "a", resource_type: "r" },
+    },
+  ];
+  await change(async () => ({ result: undefined, events: [...told(1), ...told(2)] }));
+  await database.run(
+    statement("test.age", "update events.outbox set at = at - interval '2 days', sent_at = case when version = 2 then now() end"),
+  );
+  const sweep = async (hasSink: boolean): Promise<number> => {
+    await using retention = createRetention({ database, log: silentLog, replayHours: 1, keepNewest: 0, hasSink });
+    return retention.sweep();
+  };
+  assert.equal(await sweep(true), 1, "the one that was sent");
+  assert.equal((await database.run(ROWS)).length, 3);
+  assert.equal(await sweep(false), 3);
+
+  const alone = await testEvents(t, database);
+  await alone.change(async () => ({ result: undefined, events: told(3) }));
+  const left = await database.run(statement<{ sink: string | null; type: string }>("test.sinks", "select sink, type from events.outbox"));
+  assert.deepEqual(left, [{ sink: null, type: "graph.changed" }]);
+});
+
+test("data that consumers would not know is refused with its change; members of the live stream alone stay in the house", async (t) => {
+  const database = await testDatabase(t, ["events"]);
+  const { change } = await testEvents(t, database, { sink: kafkaInUse });
+  await assert.rejects(
+    change(async () => ({ result: undefined, events: [{ ...graphChanged("k", 1), data: { graph_version: "one", kinds: [] } }] })),
+    /graph_version/,
+  );
+  assert.equal((await database.run(ROWS)).length, 0);
+  const sink = fakeSink({ now: () => undefined });
+  await change(async () => ({
+    result: undefined,
+    events: [{ ...graphChanged("k", 1), data: { graph_version: 1, kinds: ["Person"], inside: "x" } }],
+  }));
+  await relayTo(t, database, sink);
+  await allSent(database);
+  assert.deepEqual(
+    sink.taken.map(({ value }) => value),
+    ['{"graph_version":1,"kinds":["Person"]}'],
+  );
+});

@@ -1,0 +1,33 @@
+import { z } from "zod";
+import { ask, type Peer } from "#contract/ask.ts";
+import { metadata } from "#contract/authzen.ts";
+import { Problem } from "#contract/problem.ts";
+import { Unready } from "./health-checks.ts";
+
+const notReady = z.object({ reasons: z.array(z.string().regex(/^[a-z][a-z0-9_:-]{0,63}$/)).max(8) });
+
+/**
+ * Whether a service of the house can do its work: what it says of its own readiness. Throws `Unready` with what is missing, of a
+ * certificate that is not trusted too.
+ */
+export const requireReady = async (service: Peer, signal: AbortSignal): Promise<void> => {
+  const response = await service(new Request("http://house.internal/health/ready", { signal })).catch((error: unknown) => {
+    throw error instanceof Problem && error.code === "upstream_tls_failed" ? new Unready(["certificate"]) : error;
+  });
+  if (response.ok) {
+    await response.body?.cancel();
+    return;
+  }
+  const said = notReady.safeParse(await response.json().catch(() => undefined));
+  throw new Unready(said.success ? said.data.reasons : [], response.status === 404);
+};
+
+/** The same of the decision point: a foreign one that has no such page is up when it shows its metadata. */
+export const requireReadyPdp = async (pdp: Peer, signal: AbortSignal): Promise<void> => {
+  try {
+    await requireReady(pdp, signal);
+  } catch (error) {
+    if (!(error instanceof Unready && error.isUnknown)) throw error;
+    await ask(pdp, metadata, { signal });
+  }
+};

@@ -1,0 +1,89 @@
+import { createAuthenticate, type Authenticate } from "#authn/authenticate.ts";
+import { createBearerVerifier, createTokenChecker } from "#authn/bearer.ts";
+import type { Caller } from "#authn/caller.ts";
+import type { PersonOf } from "#authn/claims.ts";
+import { identityMappingOf } from "#authn/config.ts";
+import type { HouseIdentity, VerifyBearer } from "#authn/house-identity.ts";
+import { createHouseKeyStore } from "#authn/house-key-store.ts";
+import { createHouseKeys, type HouseKeys } from "#authn/house-keys.ts";
+import { createIntrospector } from "#authn/introspection.ts";
+import { remoteIssuer } from "#authn/issuer-keys.ts";
+import { createAgentOfClient } from "#membership/graph/agent-of-client.ts";
+import { createLivingDelegations } from "#membership/graph/living-delegations.ts";
+import { createFindClient } from "#membership/credentials/credentials.ts";
+import { createPersonOf } from "#membership/sign-ins/links.ts";
+import type { FindClient } from "#authn/registered-clients.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
+import type { HouseAddresses } from "./addresses.ts";
+import type { HouseProvider } from "./provider.ts";
+import type { HouseStore } from "./store.ts";
+import type { HouseSettings } from "./settings.ts";
+
+export type ServiceKey = keyof HouseAddresses["services"];
+
+/** Who asks, for every service: keys, verifiers, and how the services speak to one another. */
+export interface HouseCallers {
+  readonly houseKeys: HouseKeys;
+  identityFor(service: ServiceKey): HouseIdentity;
+  /** Checks tokens that the gateway was sent and that name any of these audiences; each check is counted. */
+  verifierForGateway(audiences: readonly string[]): VerifyBearer;
+  authenticateFor(service: ServiceKey): Authenticate;
+  /** Checks a token that names the public origin; for the token exchange. */
+  readonly checkToken: (token: string) => Promise<Caller>;
+  /** Who a provider's subject is here, as a link says. */
+  readonly personOf: PersonOf;
+  /** Agents and services whose credentials the house keeps, for every token endpoint. */
+  readonly findClient: FindClient;
+}
+
+export const createHouseCallers = (parts: {
+  readonly settings: HouseSettings;
+  readonly store: HouseStore;
+  readonly addresses: HouseAddresses;
+  readonly provider: HouseProvider;
+  readonly metrics: Metrics;
+  readonly now: () => Date;
+}): HouseCallers => {
+  const { settings, store, addresses, provider, metrics, now } = parts;
+  const houseKeys = createHouseKeys({
+    store: createHouseKeyStore(store.database),
+    secrets: store.secrets,
+    issuer: addresses.publicOrigin,
+    now,
+  });
+  const trusted = settings.authn.bearerIssuers.length > 0 ? settings.authn.bearerIssuers : [provider.issuer];
+  // What is said of the provider's certificate says nothing of other issuers'.
+  const issuers = trusted.map((issuer) => (issuer === provider.issuer ? provider.keys : remoteIssuer({ issuer, metrics })));
+  // Only where we are a client ourselves may we ask what a token is.
+  const introspector = trusted.includes(provider.issuer)
+    ? createIntrospector({ issuer: provider.issuer, ...provider.client, now, metrics, fetch: provider.ask })
+    : undefined;
+  const findPerson = createPersonOf(store.database, now);
+  // Subjects of the embedded issuer are node ids.
+  const personOf: PersonOf = async (issuer, subject) =>
+    provider.isEmbedded && issuer === provider.issuer ? undefined : findPerson(issuer, subject);
+  const common = {
+    issuers,
+    introspector,
+    mapping: identityMappingOf(settings.authn),
+    houseKeys,
+    // Agents are nodes of the graph; every process reads it, whether it serves membership or not.
+    agentOfClient: createAgentOfClient(store.database),
+    personOf,
+    now,
+  };
+  const lives = createLivingDelegations(store.database);
+  const audienceOf = (service: ServiceKey): readonly string[] =>
+    service === "gateway" || service === "crud"
+      ? (service === "gateway" ? addresses.publicOrigins : [addresses.services.crud]).flatMap((origin) => [origin, `${origin}/mcp`])
+      : [addresses.services[service]];
+  return {
+    houseKeys,
+    personOf,
+    findClient: createFindClient(store.database),
+    identityFor: (service) => houseKeys.identityFor(service),
+    verifierForGateway: (audience) => createBearerVerifier({ ...common, audience, metrics }),
+    authenticateFor: (service) => createAuthenticate({ lives, verify: createBearerVerifier({ ...common, audience: audienceOf(service) }) }),
+    checkToken: createTokenChecker({ ...common, audience: addresses.publicOrigins, metrics }),
+  };
+};

@@ -1,0 +1,35 @@
+import { createCrud } from "#crud/service.ts";
+import { readTenantIds } from "#membership/graph/tenant-ids.ts";
+import { noteAbandoned } from "#membership/meter/abandoned.ts";
+import type { Opening } from "./opening.ts";
+
+/** Systems and tools; settles first what a process that died left open. */
+export const openCrud = async (opening: Opening): Promise<void> => {
+  const { common, plan } = opening;
+  const { addresses, commandLine } = plan;
+  const { database, log, secrets } = common;
+  const crud = opening.stack.use(
+    await createCrud({
+      ...common,
+      ...opening.callerOf("crud"),
+      config: plan.settings.crud,
+      configFolders: plan.configFolders,
+      dataFolder: plan.dataFolder,
+      placeholders: { DEMO_UPSTREAM_URL: commandLine.demo ? addresses.people : undefined },
+      housePorts: Object.entries(addresses.ports).flatMap(([part, port]) => (part === "people" ? [] : [port])),
+      tenants: await readTenantIds(database),
+      authorizationServers: [addresses.issuer],
+      firstPartyClients: opening.firstPartyClients,
+      houseSecrets: secrets,
+    }),
+  );
+  const releaseAbandoned = await noteAbandoned(database);
+  await opening.listen("crud", crud);
+  const unknown = await crud.recover();
+  // Only the embedded database is ours alone; elsewhere another process may be about to begin those calls.
+  if (database.kind === "pglite") {
+    const released = await releaseAbandoned();
+    if (released > 0) log.warn("reservations_released", { count: released });
+  }
+  if (unknown > 0) opening.say(`${unknown} acts of a process that died were settled as unknown; the log names them.`);
+};

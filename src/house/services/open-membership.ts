@@ -1,0 +1,28 @@
+import { seedDemo } from "#demo/world.ts";
+import { createMembership } from "#membership/service.ts";
+import { createWriteGraph } from "#membership/graph/write.ts";
+import { appointFirst } from "#membership/sign-ins/first-administrator.ts";
+import { loadGroupsDocument } from "#membership/sign-ins/groups-document.ts";
+import type { Opening } from "./opening.ts";
+
+/** The identity graph, and with the demo its world. */
+export const openMembership = async (opening: Opening): Promise<void> => {
+  const { common, plan } = opening;
+  const { authn, membership: config } = plan.settings;
+  const signIns = {
+    provision: authn.oidcProvision,
+    system: authn.oidcSystem,
+    subjectPrefix: authn.oidcSubjectPrefix,
+    groups: await loadGroupsDocument(plan.configFolders),
+  };
+  const membership = opening.stack.use(await createMembership({ ...common, ...opening.callerOf("membership"), config, signIns }));
+  if (plan.commandLine.demo) await seedDemo(common);
+  if (config.bootstrapAdmin !== undefined) {
+    const { change, metrics, log } = common;
+    const by = { actor: "service:membership", source: "sync", correlationId: "bootstrap-admin", system: authn.oidcSystem } as const;
+    const done = await appointFirst(createWriteGraph({ change, metrics }), config.bootstrapAdmin, by);
+    if ("refused" in done) log.info("bootstrap_admin_ignored", { reason: done.refused });
+    else log.info("first_administrator", { person_id: done.personId, tenant: config.bootstrapAdmin.tenant });
+  }
+  await opening.listen("membership", membership);
+};

@@ -1,0 +1,103 @@
+import { CLI_CLIENT } from "#issuer/clients.ts";
+import { createNetworks } from "#gateway/config.ts";
+import type { HouseCallers, ServiceKey } from "#house/callers.ts";
+import { createPeers } from "#house/peers.ts";
+import type { HouseProvider } from "#house/provider.ts";
+import type { HouseStore } from "#house/store.ts";
+import type { StartPlan } from "#house/start/start-plan.ts";
+import { listenService } from "#http/listen.ts";
+import type { Service } from "#http/service.ts";
+import type { HouseTls } from "#http/tls-files.ts";
+import { openTrustingFetch } from "#http/trusting-fetch.ts";
+import { createDecider } from "#decide/decider.ts";
+import type { Log } from "#telemetry/log.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
+import type { Tracing } from "#telemetry/tracing.ts";
+
+export interface HouseServicesParts {
+  readonly plan: StartPlan;
+  readonly store: HouseStore;
+  readonly provider: HouseProvider;
+  readonly callers: HouseCallers;
+  readonly tls: HouseTls;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly tracing: Tracing;
+  readonly now: () => Date;
+  readonly say: (line: string) => void;
+  readonly stack: AsyncDisposableStack;
+}
+
+/** What every service is opened with: what they share, a caller each, and the way in. */
+export const prepareOpening = (parts: HouseServicesParts) => {
+  const { plan, store, provider, callers, log, metrics, tracing, now, stack } = parts;
+  const { settings, addresses, commandLine } = plan;
+  const { environment, version, listenHosts: hosts } = settings.house;
+  const { database, change, recorder, bus, secrets } = store;
+  const { publicOrigin, services: audiences, ports } = addresses;
+  const { own: tls, ca } = parts.tls;
+  const { send } = stack.use(openTrustingFetch(ca));
+  const { add, peers, ownPeers } = createPeers(addresses, { serve: commandLine.serve, tracing, send, log });
+  const listener = { hosts, tls };
+  return {
+    ...parts,
+    common: {
+      database,
+      change,
+      recorder,
+      bus,
+      secrets,
+      peers,
+      audiences,
+      publicOrigin,
+      log,
+      metrics,
+      tracing,
+      now,
+      environment,
+      version,
+      isScraperListed: createNetworks(settings.gateway.metricsAllow),
+    },
+    listener,
+    ownPeers,
+    firstPartyClients:
+      settings.authn.firstPartyClients.length > 0
+        ? settings.authn.firstPartyClients
+        : [provider.client.clientId, ...(environment === "production" ? [] : [CLI_CLIENT])],
+    /** All of this house that an access token may name; the first stands for all. */
+    everyAudience: [
+      publicOrigin,
+      `${publicOrigin}/mcp`,
+      audiences.pdp,
+      audiences.crud,
+      `${audiences.crud}/mcp`,
+      audiences.membership,
+      audiences.secrets,
+    ] as const,
+    add,
+    /** Who a service is towards the others, whom it lets in, and whom it asks for decisions. */
+    callerOf: (service: ServiceKey) => {
+      const identity = callers.identityFor(service);
+      return {
+        identity,
+        authenticate: callers.authenticateFor(service),
+        decider: createDecider({
+          pdp: peers.pdp,
+          pdpAudience: audiences.pdp,
+          identity,
+          publicOrigin,
+          now,
+          timeoutMs: settings.gateway.pdpTimeoutMs,
+        }),
+      };
+    },
+    /** Known to its peers and on its port, until the house ends. */
+    listen: async (key: Exclude<ServiceKey, "gateway">, service: Service): Promise<void> => {
+      add(key, service);
+      const listening = await listenService(service.fetch, { port: ports[key], ...listener });
+      stack.defer(() => listening.close());
+    },
+  };
+};
+
+export type Opening = ReturnType<typeof prepareOpening>;

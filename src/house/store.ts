@@ -1,0 +1,124 @@
+import { randomUUID } from "node:crypto";
+import { hasHouseKeys, openHouseKeys, resealHouseKeys } from "#authn/house-key-store.ts";
+import { foreignSecret, readHouseSecrets } from "#authn/house-secret.ts";
+import type { HouseSecrets } from "#authn/seal.ts";
+import { createIntegrator } from "#events/audit/integrator.ts";
+import { foreignAuditKey, keyEncryptionKey } from "#events/audit/key-encryption-key.ts";
+import { createRecorder, type AuditRecorder } from "#events/audit/recorder.ts";
+import { isWrappedBy } from "#events/audit/references.ts";
+import type { Change } from "#events/change.ts";
+import { createChange } from "#events/create-change.ts";
+import { createLiveBus, type LiveBus } from "#events/live-bus.ts";
+import { createRetention } from "#events/outbox-retention.ts";
+import type { Backlog } from "#events/relay/backlog.ts";
+import type { Database } from "#store/database.ts";
+import { migrate } from "#store/migrate.ts";
+import { createPglite } from "#store/pglite.ts";
+import { openRedis, RedisFault, type Redis } from "#store/redis.ts";
+import type { Log } from "#telemetry/log.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
+import { openRelay } from "./open-relay.ts";
+import type { HouseSettings } from "./settings.ts";
+import { StartRefused } from "./start-refused.ts";
+
+/** What is kept and what happened: the walls every service stands on. */
+export interface HouseStore {
+  readonly database: Database;
+  /** Of processes that serve the gateway, where REDIS_URL is set. */
+  readonly redis: Redis | undefined;
+  readonly secrets: HouseSecrets;
+  readonly bus: LiveBus;
+  readonly recorder: AuditRecorder;
+  readonly change: Change;
+  /** What waits for Kafka, where one is configured. */
+  readonly backlog: Backlog | undefined;
+}
+
+export interface HouseStoreParts {
+  /** The one that was there; the embedded one is made where there was none. */
+  readonly database: Database | undefined;
+  readonly settings: HouseSettings;
+  readonly dataFolder: string;
+  readonly publicOrigin: string;
+  /** Names this process in the audit log: its parts. */
+  readonly service: string;
+  readonly servesGateway: boolean;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly now: () => Date;
+  readonly say: (line: string) => void;
+  /** What is opened here is closed by it, last first. */
+  readonly stack: AsyncDisposableStack;
+}
+
+/** Rooms that keep tables of their own, in the order in which theirs are made. */
+export const migratedRooms = ["events", "authn", "pdp", "gateway", "membership", "crud", "secrets"].map((room) => ({
+  room,
+  folder: new URL(`../${room}/migrations/`, import.meta.url),
+}));
+
+const createNew = async ({ dataFolder, log, say }: HouseStoreParts): Promise<Database> => {
+  say(`Opening the embedded database in ${dataFolder} ...`);
+  return createPglite({ dataFolder, log });
+};
+
+const connectRedis = async (parts: HouseStoreParts): Promise<Redis | undefined> => {
+  const { redisUrl: url, redisCaFile: caFile } = parts.settings.store;
+  if (url === undefined || !parts.servesGateway) return undefined;
+  parts.say("Connecting to Redis ...");
+  const { log, metrics } = parts;
+  const observe = (operation: string, status: string, seconds: number): void => {
+    metrics.count("bff_redis_operations_total", { operation, status });
+    metrics.observe("bff_redis_latency_seconds", { operation }, seconds);
+  };
+  try {
+    return parts.stack.use(await openRedis({ url, log, observe, caFile }));
+  } catch (error) {
+    if (error instanceof RedisFault) throw new StartRefused(69, [`REDIS_URL: ${error.message}`]);
+    throw error;
+  }
+};
+
+/** Only for what a fault kept from being announced. */
+const ALONE_POLL_MS = 5_000;
+
+export const openHouseStore = async (parts: HouseStoreParts): Promise<HouseStore> => {
+  const { settings, dataFolder, log, metrics, now, say, stack } = parts;
+  const { environment } = settings.house;
+  const database = parts.database ?? stack.use(await createNew(parts));
+  const redis = await connectRedis(parts);
+  const applied = await migrate(database, migratedRooms);
+  if (applied.length > 0) say(`Prepared ${applied.length} sets of tables.`);
+  const place = { given: settings.authn.sessionSecrets, dataFolder, environment };
+  const secrets = await readHouseSecrets({ ...place, isSealed: () => hasHouseKeys(database) });
+  // Another process may have come first since the start was examined.
+  if (!(await openHouseKeys(database, secrets))) throw foreignSecret({ ...place, isMissing: false });
+  await resealHouseKeys(database, secrets);
+  const keyPlace = { file: settings.events.auditKekFile, dataFolder, mayMake: environment !== "production" };
+  const kek = await keyEncryptionKey(keyPlace);
+  if (!(await isWrappedBy(database, kek))) throw foreignAuditKey(keyPlace);
+  // The embedded database has no other process that could have changed something: what is changed here is announced here.
+  const looking =
+    database.kind === "pglite" ? { pollMs: ALONE_POLL_MS, freshMs: 3 * ALONE_POLL_MS } : { pollMs: settings.events.busPollMs };
+  const bus = stack.use(await createLiveBus({ database, log, metrics, ...looking }));
+  const origin = settings.events.auditOrigin ?? new URL(parts.publicOrigin).hostname;
+  const integrator = stack.use(createIntegrator({ database, log, origin, bus }));
+  const backlog = await openRelay({ database, settings, publicOrigin: parts.publicOrigin, houseId: origin, log, metrics, stack });
+  const recorder = stack.use(
+    await createRecorder({
+      database,
+      writerId: `${parts.service}:${randomUUID()}`,
+      service: parts.service,
+      log,
+      metrics,
+      now,
+      kek,
+      bus,
+      integrator,
+      sink: backlog,
+      openTimeoutMs: settings.events.auditOpenTimeoutMs,
+    }),
+  );
+  stack.use(createRetention({ database, log, replayHours: settings.events.outboxReplayHours, hasSink: backlog !== undefined }));
+  return { database, redis, secrets, bus, recorder, change: createChange({ database, recorder, bus, sink: backlog }), backlog };
+};

@@ -1,0 +1,43 @@
+import { rootCertificates } from "node:tls";
+import type { Fault } from "#contract/problem.ts";
+import { StartFaults } from "#contract/start-faults.ts";
+import type { HttpConfig } from "./config.ts";
+import type { Tls } from "./create-server.ts";
+import { readCertificates, readKeyPair, readPrivateKey } from "./pem-files.ts";
+
+/** What this process shows, and whom it believes among the house's other services. */
+export interface HouseTls {
+  /** Absent: its listeners speak plain HTTP. */
+  readonly own?: Tls;
+  /** PEM texts of the authorities of the others; absent: the system's. */
+  readonly ca?: readonly string[];
+}
+
+/** Reads the files that the settings name, once. Throws `StartFaults` with every variable whose file cannot be used, and why. */
+export const readTls = async ({ tlsCertFile, tlsKeyFile, tlsCaFile }: HttpConfig): Promise<HouseTls> => {
+  const faults: Fault[] = [];
+  const pair = tlsCertFile === undefined || tlsKeyFile === undefined ? undefined : await readKeyPair(tlsCertFile, tlsKeyFile);
+  if (pair !== undefined && "faults" in pair)
+    for (const [which, path] of [
+      ["cert", "TLS_CERT_FILE"],
+      ["key", "TLS_KEY_FILE"],
+    ] as const) {
+      const message = pair.faults[which];
+      if (message !== undefined) faults.push({ path, message });
+    }
+  // One without the other is told of the settings; whether it can be read, too.
+  if (tlsCertFile !== undefined && tlsKeyFile === undefined) {
+    const alone = await readCertificates(tlsCertFile);
+    if ("fault" in alone) faults.push({ path: "TLS_CERT_FILE", message: alone.fault });
+  }
+  if (tlsKeyFile !== undefined && tlsCertFile === undefined) {
+    const alone = await readPrivateKey(tlsKeyFile);
+    if ("fault" in alone) faults.push({ path: "TLS_KEY_FILE", message: alone.fault });
+  }
+  const authority = tlsCaFile === undefined ? undefined : await readCertificates(tlsCaFile);
+  if (authority !== undefined && "fault" in authority) faults.push({ path: "TLS_CA_FILE", message: authority.fault });
+  if (faults.length > 0) throw new StartFaults(faults);
+  const own = pair === undefined || "faults" in pair ? undefined : pair;
+  if (authority !== undefined && "text" in authority) return { own, ca: [authority.text] };
+  return own === undefined ? {} : { own, ca: [...rootCertificates, own.cert] };
+};

@@ -1,0 +1,116 @@
+import { randomBytes } from "node:crypto";
+import type { ClientMetadata } from "oidc-provider";
+import { deriveClientSecret } from "#authn/client-secret.ts";
+import { EXCHANGE_GRANT } from "#authn/delegated-token.ts";
+import { agentScopes, personScopes } from "#authn/scopes.ts";
+import type { FindClient, RegisteredClient } from "#authn/registered-clients.ts";
+import type { HouseSecrets } from "#authn/seal.ts";
+import type { AgentSignIn, ServiceSignIn, SignIns } from "./sign-ins.ts";
+
+/** Only the development sign-in for the command line; see demo-grant.ts. */
+export const CLI_CLIENT = "sallyport-cli";
+export const DEMO_GRANT = "urn:sallyport:oauth:grant-type:demo-sign-in";
+
+export interface WebClient {
+  readonly clientId: string;
+  readonly clientSecret: string;
+  /** Origins at which browsers reach the gateway. */
+  readonly publicOrigins: readonly string[];
+}
+
+const CALLBACK_PATH = "/auth/callback";
+
+/** Where the gateway is told that a session here has ended. */
+export const logoutUrlOf = (web: WebClient): string => new URL("/auth/backchannel-logout", web.publicOrigins[0]).href;
+
+const common = { response_types: [], redirect_uris: [], token_endpoint_auth_method: "client_secret_basic" } as const;
+
+const agentMetadata = (secrets: HouseSecrets, agent: AgentSignIn): ClientMetadata => ({
+  ...common,
+  response_types: [],
+  redirect_uris: [],
+  client_id: agent.clientId,
+  client_name: agent.name,
+  client_secret: deriveClientSecret(secrets, agent.clientId),
+  grant_types: [EXCHANGE_GRANT],
+});
+
+const serviceMetadata = (secrets: HouseSecrets, service: ServiceSignIn): ClientMetadata => ({
+  ...common,
+  response_types: [],
+  redirect_uris: [],
+  client_id: service.clientId,
+  client_name: service.name,
+  client_secret: deriveClientSecret(secrets, service.clientId),
+  grant_types: ["client_credentials"],
+});
+
+/** Every program the issuer knows. There is no registration: what is not here is nobody. */
+export const clientsOf = (parts: {
+  readonly web: WebClient;
+  readonly signIns: SignIns;
+  readonly secrets: HouseSecrets;
+}): ClientMetadata[] => [
+  {
+    client_id: parts.web.clientId,
+    client_name: "Sallyport",
+    client_secret: parts.web.clientSecret,
+    token_endpoint_auth_method: "client_secret_basic",
+    grant_types: ["authorization_code", "refresh_token", "client_credentials", EXCHANGE_GRANT],
+    response_types: ["code"],
+    redirect_uris: parts.web.publicOrigins.map((origin) => `${origin}${CALLBACK_PATH}`),
+    // When a person signs out here, every gateway lets go of the sessions that came from it.
+    backchannel_logout_uri: logoutUrlOf(parts.web),
+    backchannel_logout_session_required: true,
+    post_logout_redirect_uris: parts.web.publicOrigins.flatMap((origin) => [origin, `${origin}/`]),
+  },
+  {
+    client_id: CLI_CLIENT,
+    client_name: "Sallyport command line",
+    token_endpoint_auth_method: "none",
+    grant_types: [DEMO_GRANT],
+    response_types: [],
+    redirect_uris: [],
+  },
+  ...parts.signIns.agents.map((agent) => agentMetadata(parts.secrets, agent)),
+  ...parts.signIns.services.map((service) => serviceMetadata(parts.secrets, service)),
+];
+
+/** The library wants a secret of each client; of these only digests are there, so nobody knows the one that it is given. */
+const NOBODYS_SECRET = randomBytes(32).toString("base64url");
+
+/** An agent or a service whose credentials the house keeps, as the provider's library knows its clients; its secret is looked at apart. */
+export const registeredMetadata = ({ clientId, kind }: RegisteredClient): ClientMetadata => ({
+  ...common,
+  response_types: [],
+  redirect_uris: [],
+  client_id: clientId,
+  client_secret: NOBODYS_SECRET,
+  grant_types: kind === "agent" ? [EXCHANGE_GRANT] : ["client_credentials"],
+});
+
+/** What is known of clients besides how they prove themselves. */
+export interface KnownClients {
+  /** What tokens of a client may carry. */
+  scopesOf(clientId: string): Promise<readonly string[]>;
+  /** The agent that the client is, and the tenant that it acts in alone. */
+  agentOf(clientId: string): Promise<{ readonly agent: string; readonly tenant?: string } | undefined>;
+  /** The tenant of a service client; `*` of those that a file names. */
+  tenantOf(clientId: string): Promise<string>;
+}
+
+export const knownClients = (signIns: SignIns, findClient: FindClient): KnownClients => ({
+  scopesOf: async (clientId) => {
+    if (signIns.agents.some((agent) => agent.clientId === clientId)) return agentScopes;
+    const named = signIns.services.find((service) => service.clientId === clientId)?.scopes;
+    return named ?? (await findClient(clientId))?.scopes ?? personScopes;
+  },
+  agentOf: async (clientId) => {
+    const named = signIns.agents.find((agent) => agent.clientId === clientId);
+    if (named !== undefined) return { agent: named.agent };
+    const kept = await findClient(clientId);
+    return kept?.kind === "agent" ? { agent: clientId, tenant: kept.tenant } : undefined;
+  },
+  tenantOf: async (clientId) =>
+    signIns.services.some((service) => service.clientId === clientId) ? "*" : ((await findClient(clientId))?.tenant ?? "*"),
+});

@@ -1,0 +1,123 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { provesClient } from "#authn/registered-clients.ts";
+import { forEachDatabase, testDatabase } from "#testing/database.ts";
+import { graphRooms, servedWorld, type ServedWorld } from "#testing/membership.ts";
+import { createFindClient } from "./credentials.ts";
+
+type Body = Readonly<Record<string, unknown>>;
+const callOf =
+  (world: ServedWorld) =>
+  (method: string, path = "", body?: Body, as = "ada") =>
+    world.call(as, method, `/api/v1/credentials${path}`, {
+      scopes: ["membership.read", "membership.write"],
+      ...(body === undefined ? {} : { body }),
+    });
+const hook = {
+  id: "service:hook",
+  kind: "Service",
+  name: "Hook",
+  tenant_id: "tenant:acme",
+  props: { client_id: "service:hook", type: "backend" },
+} as const;
+
+forEachDatabase("a secret is shown once, counts at once and until it ends, and is kept as a digest", graphRooms, async (t, database) => {
+  const world = await servedWorld(t, database);
+  await world.put(hook);
+  const call = callOf(world);
+  const find = createFindClient(database);
+  const proves = async (secret: string, id = "agent:reporter") => provesClient(await find(id), secret);
+  assert.equal(await find("agent:reporter"), undefined);
+  const made = await call("POST", "", { client_id: "agent:reporter", reason: "The nightly run" });
+  assert.deepEqual([made.status, made.headers.get("cache-control")], [201, "no-store"], JSON.stringify(made.body));
+  const secret: string = made.body.client_secret;
+  assert.match(secret, /^sallyport_[\w-]{43}$/);
+  assert.deepEqual([await proves(secret), await proves(`${secret}x`), await proves(secret, "agent:hr-assistant")], [true, false, false]);
+  assert.deepEqual((await find("agent:reporter"))?.scopes, ["mcp.tools.discovery", "mcp.tools.invoke", "membership.read"]);
+
+  const rotated = await call("POST", `/${made.body.credential_id}/rotate`, { overlap_s: 60 });
+  assert.equal(rotated.status, 201, JSON.stringify(rotated.body));
+  assert.deepEqual([await proves(secret), await proves(rotated.body.client_secret)], [true, true], "both count while they overlap");
+  assert.equal((await call("POST", "", { client_id: "agent:reporter" })).body.code, "conflict", "two at a time");
+  await world.sql(`update membership.client_credential set expires_at = now() where id = '${made.body.credential_id}'`);
+  assert.deepEqual([await proves(secret), await proves(rotated.body.client_secret)], [false, true], "the old one has ended");
+  const again = await call("POST", `/${rotated.body.credential_id}/rotate`, {});
+  assert.deepEqual([await proves(rotated.body.client_secret), await proves(again.body.client_secret)], [false, true]);
+  const list = await call("GET");
+  assert.deepEqual(
+    list.body.items.map((item: Body) => [item["client_id"], item["credential_id"], item["created_by"]]),
+    [["agent:reporter", again.body.credential_id, "person:ada"]],
+  );
+
+  const service = await call("POST", "", { client_id: "service:hook", scopes: ["pip.read"] });
+  assert.deepEqual(await find("service:hook").then((found) => [found?.kind, found?.tenant, found?.scopes]), [
+    "service",
+    "tenant:acme",
+    ["pip.read"],
+  ]);
+  await call("POST", "", { client_id: "service:hook", scopes: ["authzen.pep"] });
+  assert.deepEqual((await find("service:hook"))?.scopes, ["authzen.pep"], "scopes are the client's");
+  await world.put({ ...hook, state: "suspended" });
+  assert.equal(await find("service:hook"), undefined, "whoever is suspended proves nothing");
+  const page = await call("GET", "?limit=2");
+  const rest = await call("GET", `?limit=2&cursor=${page.body.next_cursor}`);
+  assert.deepEqual([page.body.items.length, rest.body.items.length, rest.body.next_cursor], [2, 1, undefined]);
+  assert.equal((await call("DELETE", `/${again.body.credential_id}?reason=It%20leaked`)).status, 204);
+  assert.equal(await proves(again.body.client_secret), false);
+
+  const kept = JSON.stringify([
+    await world.sql("select to_jsonb(c) as row from membership.client_credential c"),
+    await world.sql("select to_jsonb(o) as row from membership.graph_change_op o where subject like '%hook%'"),
+    world.entries,
+    list.body,
+  ]);
+  for (const one of [secret, rotated, again, service].map((reply) =>
+    typeof reply === "string" ? reply : (reply.body.client_secret as string),
+  ))
+    assert.ok(!kept.includes(one.slice(10)), "never the secret itself");
+  assert.deepEqual(
+    world.entries.flatMap(({ data }) => (String(data["op"]).startsWith("credential_") ? [data["op"]] : [])),
+    ["credential_created", "credential_rotated", "credential_rotated", "credential_created", "credential_created", "credential_ended"],
+  );
+});
+
+test("only agents and services of the tenant, under names that nobody takes for another's, with scopes that such clients may have", async (t) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  await world.put(
+    hook,
+    { id: "person:robot", kind: "AIAgent", name: "Robot", tenant_id: "tenant:acme" },
+    { ...hook, id: "hook", props: { client_id: "service:crud", type: "backend" } },
+  );
+  const call = callOf(world);
+  for (const [what, body, code, as] of [
+    ["a person", { client_id: "person:ben" }, "not_found"],
+    ["nobody", { client_id: "agent:nobody" }, "not_found"],
+    ["another tenant's agent", { client_id: "agent:reporter" }, "not_found", "eve"],
+    ["a service of the house", { client_id: "service:crud", scopes: ["pip.read"] }, "access_denied"],
+    ["an agent under a person's name", { client_id: "person:robot" }, "unprocessable"],
+    ["a service under no service's name", { client_id: "hook", scopes: ["pip.read"] }, "unprocessable"],
+    ["a service without scopes", { client_id: "service:hook" }, "unprocessable"],
+    ["a service that holds money", { client_id: "service:hook", scopes: ["membership.budget"] }, "unprocessable"],
+    ["a service that says who signs in", { client_id: "service:hook", scopes: ["pip.read", "membership.sign_in"] }, "unprocessable"],
+    ["an agent that writes", { client_id: "agent:reporter", scopes: ["membership.write"] }, "unprocessable"],
+    ["an end that was", { client_id: "agent:reporter", expires_at: "2020-01-01T00:00:00Z" }, "unprocessable"],
+    ["an end too far", { client_id: "agent:reporter", expires_at: "2100-01-01T00:00:00Z" }, "unprocessable"],
+  ] as const)
+    assert.equal((await call("POST", "", body, as)).body.code, code, what);
+  const made = await call("POST", "", { client_id: "agent:reporter" });
+  for (const [method, path, body] of [
+    ["DELETE", `/${made.body.credential_id}`, undefined],
+    ["POST", `/${made.body.credential_id}/rotate`, {}],
+  ] as const)
+    assert.equal((await call(method, path, body, "eve")).status, 404, "another tenant's");
+  assert.deepEqual((await call("GET", "", undefined, "eve")).body.items, []);
+  assert.equal((await call("DELETE", "/x")).status, 404);
+  const denied = await servedWorld(t, await testDatabase(t, graphRooms), { rule: () => false });
+  for (const [method, path, body] of [
+    ["POST", "", { client_id: "agent:reporter" }],
+    ["GET", "", undefined],
+    ["DELETE", "/x", undefined],
+    ["POST", "/x/rotate", {}],
+  ] as const)
+    assert.equal((await callOf(denied)(method, path, body)).body.code, "access_denied", method);
+});

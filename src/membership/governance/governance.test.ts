@@ -1,0 +1,134 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { testDatabase } from "#testing/database.ts";
+import { graphRooms, servedWorld, type Reply } from "#testing/membership.ts";
+
+const scopes = ["membership.read", "membership.write", "membership.delegate"];
+const AGENT = "/api/v1/agent/agents/agent:reporter";
+
+const served = async (t: Parameters<typeof servedWorld>[0]) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const call = (method: string, path: string, body?: unknown, as = "ada", headers = {}): Promise<Reply> =>
+    world.call(as, method, path, { ...(body === undefined ? {} : { body }), scopes, headers });
+  return { world, call };
+};
+type Controller = { controller_id: string; level: string; granted_by: string };
+const controllersOf = (reply: Reply): unknown =>
+  reply.body.controllers.map(({ controller_id, level, granted_by }: Controller) => [controller_id, level, granted_by]);
+
+test("a new primary controller makes the old one a deputy, in one version; the last one is not lost by accident", async (t) => {
+  const { world, call } = await served(t);
+  const before = Number((await world.reader.version()).version);
+  const put = await call("PUT", `${AGENT}/control`, { controller_id: "person:ben", reason: "Cleo is away" });
+  assert.deepEqual([put.status, put.body.level, put.body.granted_by, put.body.graph_version], [200, "primary", "person:ada", before + 1]);
+  assert.deepEqual(controllersOf(await call("GET", `${AGENT}/controllers`)), [
+    ["person:ben", "primary", "person:ada"],
+    ["person:cleo", "deputy", "person:ada"],
+  ]);
+  assert.equal(
+    (await call("PUT", `${AGENT}/control`, { controller_id: "person:ben" })).body.graph_version,
+    before + 1,
+    "the same again is none",
+  );
+  assert.equal((await call("DELETE", `${AGENT}/control`)).body.code, "ambiguous");
+  assert.equal((await call("DELETE", `${AGENT}/control?controller_id=person:dan`)).status, 404);
+  assert.equal((await call("DELETE", `${AGENT}/control?controller_id=person:cleo&reason=she%20left`)).status, 204);
+  const last = await call("DELETE", `${AGENT}/control`);
+  assert.deepEqual([last.status, last.body.code], [409, "last_controller"]);
+
+  // Forced, what the agent holds rests in the same version, until somebody controls it again and lets it go on.
+  const version = Number((await world.reader.version()).version);
+  assert.equal((await call("DELETE", `${AGENT}/control?force=true`)).status, 204);
+  assert.equal(Number((await world.reader.version()).version), version + 1);
+  const delegation = "/api/v1/delegations/delegation:cleo-rep";
+  const paused = await call("GET", delegation);
+  assert.deepEqual([paused.body.status, paused.body.hold], ["paused", "uncontrolled"]);
+  const told = (await world.told()).filter(({ type }) => type === "delegation.paused");
+  assert.equal(told.length, 1);
+  const tag = { "if-match": paused.headers.get("etag") ?? "" };
+  const early = await call("POST", `${delegation}/resume`, { reason: "go on" }, "cleo", tag);
+  assert.deepEqual([early.status, early.body.code], [422, "agent_uncontrolled"]);
+  await call("PUT", `${AGENT}/control`, { controller_id: "group:analysts" });
+  const resumed = await call("POST", `${delegation}/resume`, { reason: "go on" }, "cleo", tag);
+  assert.deepEqual([resumed.status, resumed.body.status], [200, "active"], JSON.stringify(resumed.body));
+  const acts = world.entries
+    .filter(({ category }) => category === "governance")
+    .map(({ data, resource }) => [data["op"], resource.id, data["reason"]]);
+  assert.deepEqual(acts.slice(0, 1), [["agent_controlled", "agent:reporter", "Cleo is away"]]);
+});
+
+test("owners are named by level or role, of a shared tool in each tenant for itself", async (t) => {
+  const { call } = await served(t);
+  const owners = "/api/v1/resources/resource:acme.pages.operations/owners";
+  const made = await call("POST", owners, { owner_identity_id: "person:ben", role: "deputy" });
+  assert.deepEqual([made.status, made.body.level, made.body.role], [201, "deputy", "deputy"]);
+  assert.equal((await call("POST", owners, { owner_identity_id: "person:ben", level: "deputy" })).status, 200);
+  assert.equal((await call("POST", owners, { owner_identity_id: "person:ben", level: "deputy", role: "primary" })).body.code, "ambiguous");
+  assert.equal((await call("POST", owners, { owner_identity_id: "group:people-ops" })).status, 201);
+  assert.deepEqual(
+    (await call("GET", owners)).body.owners.map((one: { owner_identity_id: string; role: string }) => [one.owner_identity_id, one.role]),
+    [
+      ["group:people-ops", "primary"],
+      ["person:ada", "deputy"],
+      ["person:ben", "deputy"],
+    ],
+  );
+  const shared = "/api/v1/resources/people.demo.get_employee/owners";
+  assert.equal((await call("POST", shared, { owner_identity_id: "person:ben" })).status, 201);
+  assert.equal((await call("POST", shared, { owner_identity_id: "person:eve" }, "eve")).status, 201);
+  for (const [as, id] of [
+    ["ada", "person:ben"],
+    ["eve", "person:eve"],
+  ] as const)
+    assert.deepEqual(
+      (await call("GET", shared, undefined, as)).body.owners.map((one: { owner_identity_id: string }) => one.owner_identity_id),
+      [id],
+    );
+});
+
+test("a role on a resource is given by id or name, to whom the label says, for a while", async (t) => {
+  const { call } = await served(t);
+  const fresh = { "if-none-match": "*" };
+  await call(
+    "PUT",
+    "/api/v1/nodes/rtr:editor",
+    { kind: "RTR", name: "editor", props: { resource_type: "pages", actions: ["edit"] } },
+    "ada",
+    fresh,
+  );
+  await call(
+    "PUT",
+    "/api/v1/nodes/rtr:keeper",
+    { kind: "RTR", name: "keeper", props: { resource_type: "secret", actions: ["read"] } },
+    "ada",
+    fresh,
+  );
+  const ask = { actor_label: "Person", actor_id: "person:ben", resource_id: "resource:acme.pages.people", rtr: "editor" };
+  const made = await call("POST", "/api/v1/rtrs/assign", { ...ask, expires_at: "2100-01-01T00:00:00Z" });
+  assert.deepEqual([made.status, made.body.rtr_id, made.body.rtr], [201, "rtr:editor", "editor"]);
+  assert.equal((await call("POST", "/api/v1/rtrs/assign", { ...ask, rtr: "rtr:editor", expires_at: "2100-01-01T00:00:00Z" })).status, 200);
+  for (const [what, body, status, code] of [
+    ["another label", { ...ask, actor_label: "Group" }, 422, "label_mismatch"],
+    ["a role on another type", { ...ask, rtr: "keeper" }, 422, "unprocessable"],
+    ["a role that there is not", { ...ask, rtr: "nobody" }, 422, "unprocessable"],
+    ["an actor who is not there", { ...ask, actor_id: "person:nobody" }, 404, "not_found"],
+    ["an actor of another tenant", { ...ask, actor_id: "person:eve" }, 404, "not_found"],
+    ["what is no resource", { ...ask, resource_id: "group:analysts" }, 404, "not_found"],
+    ["a shared service", { ...ask, actor_label: "Service", actor_id: "service:crud" }, 403, "access_denied"],
+    ["a member that there is not", { ...ask, role: "x" }, 422, "unknown_member"],
+  ] as const) {
+    const reply = await call("POST", "/api/v1/rtrs/assign", body);
+    assert.deepEqual([what, reply.status, reply.body.code], [what, status, code]);
+  }
+  for (const [method, path, body, status, code] of [
+    ["PUT", "/api/v1/agent/agents/person:ben/control", { controller_id: "person:ada" }, 404, "not_found"],
+    ["PUT", `${AGENT}/control`, { controller_id: "agent:hr-assistant" }, 422, "edge_not_allowed"],
+    ["PUT", `${AGENT}/control`, { controller_id: "person:eve" }, 422, "unprocessable"],
+    ["PUT", "/api/v1/agent/agents/service:crud/control", { controller_id: "person:ada" }, 403, "access_denied"],
+    ["POST", "/api/v1/resources/person:ben/owners", { owner_identity_id: "person:ada" }, 404, "not_found"],
+    ["GET", "/api/v1/resources/a%20b/owners", undefined, 404, "not_found"],
+  ] as const) {
+    const reply = await call(method, path, body);
+    assert.deepEqual([path, reply.status, reply.body.code], [path, status, code]);
+  }
+});

@@ -1,0 +1,145 @@
+import { addOwner, assignRtr, controlAgent, dropController, listControllers, listOwners } from "#contract/governance.ts";
+import { nodeId } from "#contract/ids.ts";
+import { Problem } from "#contract/problem.ts";
+import { answer } from "#http/serve.ts";
+import type { Caller } from "#authn/caller.ts";
+import { dropHolder, putHolder } from "#membership/graph-edit/holders.ts";
+import { writeAs, type GraphAct } from "#membership/graph-edit/write-as.ts";
+import { identityKinds, labelsOfKind } from "#membership/graph/kinds.ts";
+import { edgeIdOf, putEdge } from "#membership/graph/put-edge.ts";
+import { lockNodes, type NodeRow } from "#membership/graph/put-node.ts";
+import { tenantScopeOf, type TenantScope } from "#membership/graph/tenant-scope.ts";
+import type { MembershipRoom } from "#membership/room.ts";
+import type { Sql } from "#store/database.ts";
+import { pauseUncontrolled } from "./pause-uncontrolled.ts";
+import { findRtrs, readHolders } from "./read-holders.ts";
+
+const controlled: readonly string[] = ["AIAgent", "Service"];
+const owned: readonly string[] = ["Resource", "Tool", "MCPService", "SaaSApp"];
+
+/** The node as this tenant sees it, if it is of these kinds. Throws `not_found`. */
+const requireSeen = async (sql: Sql, scope: TenantScope, id: string, kinds: readonly string[]): Promise<NodeRow> => {
+  const row = (await lockNodes(sql, [id])).get(id);
+  const isSeen = row !== undefined && (scope.tenant === "*" || row.tenant_id === null || row.tenant_id === scope.tenant);
+  if (!isSeen || !kinds.includes(row.kind)) throw new Problem("not_found");
+  return row;
+};
+
+/** Who answers for agents and things. Each act is one version, with its audit entry. */
+export const serveGovernance = (room: MembershipRoom): void => {
+  const { router, decider, database } = room;
+  const act = (
+    call: { readonly caller: Caller; readonly correlationId: string },
+    pair: GraphAct["pair"],
+    op: string,
+    about: GraphAct["about"],
+    reason: string | undefined,
+  ): GraphAct => ({ caller: call.caller, correlationId: call.correlationId, pair, op, about, reason });
+  const requireNode = async (scope: TenantScope, id: string, kinds: readonly string[]): Promise<void> => {
+    const { value } = nodeId.safeParse(id).success ? await room.reader.node(scope, id) : { value: undefined };
+    if (value === undefined || !kinds.includes(value.kind)) throw new Problem("not_found");
+  };
+
+  router.serve(controlAgent, async (call) => {
+    const { agent_id } = call.params;
+    const { controller_id, level, reason } = call.body;
+    const asked = act(call, ["agents", "control"], "agent_controlled", { type: "agents", id: agent_id }, reason);
+    const { value, version } = await writeAs(room, asked, async (tx, scope) => {
+      await requireSeen(tx.sql, scope, agent_id, controlled);
+      const outcome = await putHolder(tx, scope, { kind: "CONTROLLED_BY", thing: agent_id, holder: controller_id, level });
+      const held = (await readHolders(tx.sql, scope, agent_id, "CONTROLLED_BY")).find(({ id }) => id === controller_id);
+      // The log has what is written here only once it is committed.
+      return { value: held === undefined || outcome === "same" ? held : { ...held, granted_by: call.caller.sub } };
+    });
+    if (value === undefined) throw new Error("a controller is there once it is named");
+    const { since, granted_by } = value;
+    const reply = { agent_id, controller_id, level: value.level, since, granted_by, graph_version: Number(version) };
+    return answer(reply, { headers: { "x-graph-version": String(version) } });
+  });
+
+  router.serve(listControllers, async ({ caller, params, correlationId }) => {
+    const scope = tenantScopeOf(caller);
+    await decider.require(caller, { type: "agents", action: "view_all" }, correlationId);
+    await requireNode(scope, params.agent_id, controlled);
+    const rows = await readHolders(database, scope, params.agent_id, "CONTROLLED_BY");
+    return { agent_id: params.agent_id, controllers: rows.map(({ id, ...row }) => ({ controller_id: id, ...row })) };
+  });
+
+  router.serve(dropController, async (call) => {
+    const { agent_id } = call.params;
+    const { reason, force } = call.query;
+    const asked = act(call, ["agents", "control"], "agent_released", { type: "agents", id: agent_id }, reason);
+    const { version } = await writeAs(room, asked, async (tx, scope, actor) => {
+      await requireSeen(tx.sql, scope, agent_id, controlled);
+      const held = await readHolders(tx.sql, scope, agent_id, "CONTROLLED_BY");
+      if (call.query.controller_id === undefined && held.length > 1)
+        throw new Problem("ambiguous", { detail: "It has several controllers: name one by controller_id." });
+      const holder = call.query.controller_id ?? held[0]?.id;
+      const isForced = force === "true";
+      if (holder === undefined || !(await dropHolder(tx, scope, { kind: "CONTROLLED_BY", thing: agent_id, holder }, isForced)))
+        throw new Problem("not_found");
+      if (held.some(({ id }) => id !== holder)) return { value: undefined };
+      const paused = await pauseUncontrolled(tx, scope, agent_id, actor);
+      return { value: undefined, events: paused.events, also: paused.entries };
+    });
+    return new Response(null, { status: 204, headers: { "x-graph-version": String(version) } });
+  });
+
+  router.serve(addOwner, async (call) => {
+    const { resource_id } = call.params;
+    const { owner_identity_id, level, role, reason } = call.body;
+    if (level !== undefined && role !== undefined && level !== role)
+      throw new Problem("ambiguous", { detail: "level and role are two names of one thing, and differ." });
+    const wanted = level ?? role ?? "primary";
+    const asked = act(call, ["resources", "assign_owner"], "owner_assigned", { type: "resources", id: resource_id }, reason);
+    const { value, version } = await writeAs(room, asked, async (tx, scope) => {
+      await requireSeen(tx.sql, scope, resource_id, owned);
+      const outcome = await putHolder(tx, scope, { kind: "OWNS_RESOURCE", thing: resource_id, holder: owner_identity_id, level: wanted });
+      const held = await readHolders(tx.sql, scope, resource_id, "OWNS_RESOURCE");
+      return { value: { outcome, since: held.find(({ id }) => id === owner_identity_id)?.since ?? room.now().toISOString() } };
+    });
+    return answer(
+      { resource_id, owner_identity_id, level: wanted, role: wanted, since: value.since, graph_version: Number(version) },
+      { status: value.outcome === "new" ? 201 : 200, headers: { "x-graph-version": String(version) } },
+    );
+  });
+
+  router.serve(listOwners, async ({ caller, params, correlationId }) => {
+    const scope = tenantScopeOf(caller);
+    await decider.require(caller, { type: "identities", action: "view_all" }, correlationId);
+    await requireNode(scope, params.resource_id, owned);
+    const rows = await readHolders(database, scope, params.resource_id, "OWNS_RESOURCE");
+    const owners = rows.map(({ id, name, node_type, level, since }) => ({
+      owner_identity_id: id,
+      name,
+      node_type,
+      level,
+      role: level,
+      since,
+    }));
+    return { resource_id: params.resource_id, owners };
+  });
+
+  router.serve(assignRtr, async (call) => {
+    const { actor_label, actor_id, resource_id, rtr, expires_at, reason } = call.body;
+    const asked = act(call, ["rtrs", "assign"], "rtr_assigned", { type: "rtrs", id: `${actor_id} ${resource_id}` }, reason);
+    const { value, version } = await writeAs(room, asked, async (tx, scope) => {
+      const actor = await requireSeen(tx.sql, scope, actor_id, [...identityKinds, "Group", "BusinessRole"]);
+      if (!labelsOfKind(actor.kind).includes(actor_label))
+        throw new Problem("label_mismatch", { errors: [{ path: "/actor_label", message: `the actor is a ${actor.kind}` }] });
+      const resource = await requireSeen(tx.sql, scope, resource_id, ["Resource", "Location"]);
+      const type = resource.kind === "Resource" ? String(resource.props["type"]) : null;
+      const [found, other] = await findRtrs(tx.sql, scope, rtr, type);
+      if (found === undefined)
+        throw new Problem("unprocessable", { errors: [{ path: "/rtr", message: `is no role on ${type ?? "a location"} that is there` }] });
+      if (other !== undefined && found.id !== rtr) throw new Problem("ambiguous", { detail: "Several roles have this name: send its id." });
+      const ends = { kind: "HAS_RTR_AT", src: actor_id, dst: resource_id, discr: found.id } as const;
+      const outcome = await putEdge(tx, { ...ends, ...(expires_at === undefined ? {} : { expires_at: new Date(expires_at) }) }, scope);
+      return { value: { outcome, found, id: edgeIdOf(ends.kind, ends.src, ends.dst, ends.discr) } };
+    });
+    return answer(
+      { assignment_id: value.id, actor_id, resource_id, rtr: value.found.name, rtr_id: value.found.id, graph_version: Number(version) },
+      { status: value.outcome === "new" ? 201 : 200, headers: { "x-graph-version": String(version) } },
+    );
+  });
+};

@@ -1,0 +1,80 @@
+import type { SentEdge, SentNode } from "#contract/graph-edit.ts";
+import { Problem } from "#contract/problem.ts";
+import type { Sql } from "#store/database.ts";
+import { dropEdges, lockEdge } from "#membership/graph/drop-edge.ts";
+import { dropNode } from "#membership/graph/drop-node.ts";
+import { edgeKindNames, isEdgeKind, isNodeKind, nodeKindNames, type EdgeKind } from "#membership/graph/kinds.ts";
+import { putEdge, type EdgeDraft } from "#membership/graph/put-edge.ts";
+import { lockNodes, putNode, type NodeDraft, type NodeRow, type Outcome } from "#membership/graph/put-node.ts";
+import type { TenantScope } from "#membership/graph/tenant-scope.ts";
+import type { GraphTransaction } from "#membership/graph/write.ts";
+
+/** What may be done to the graph in one step, as it is sent. */
+export type GraphEdit =
+  | { readonly op: "put_node"; readonly node: SentNode }
+  | { readonly op: "drop_node"; readonly id: string; readonly cascade: boolean }
+  | { readonly op: "put_edge"; readonly edge: SentEdge }
+  | { readonly op: "drop_edge"; readonly edge: EdgeEnds };
+export interface EdgeEnds {
+  readonly kind: string;
+  readonly src: string;
+  readonly dst: string;
+  readonly discr?: string | undefined;
+}
+
+const unknownKind = (known: readonly string[]): Problem => {
+  const message = `must be one of ${known.join(", ")}`;
+  return new Problem("unprocessable", { detail: `kind ${message}`, errors: [{ path: "/kind", message }] });
+};
+
+/** The tenant whose part a writer writes; the house itself writes what is shared. */
+export const tenantOfWriter = (scope: TenantScope): string | null => (scope.tenant === "*" ? null : scope.tenant);
+
+/** Throws `unprocessable` for a kind that there is not. */
+export const nodeDraftOf = (sent: SentNode, tenantId: string | null): NodeDraft => {
+  if (!isNodeKind(sent.kind)) throw unknownKind(nodeKindNames);
+  return { ...sent, kind: sent.kind, tenant_id: tenantId };
+};
+
+export const edgeKindOf = (kind: string): EdgeKind => {
+  if (!isEdgeKind(kind)) throw unknownKind(edgeKindNames);
+  return kind;
+};
+
+export const edgeDraftOf = ({ expires_at, ...sent }: SentEdge): EdgeDraft => ({
+  ...sent,
+  kind: edgeKindOf(sent.kind),
+  ...(expires_at === undefined ? {} : { expires_at: new Date(expires_at) }),
+});
+
+/** The writer's own node, locked. Throws `not_found` for what is not there or not theirs to see, `access_denied` for what is shared. */
+export const requireOwnNode = async (sql: Sql, scope: TenantScope, id: string): Promise<NodeRow & { readonly rev: bigint }> => {
+  const row = (await lockNodes(sql, [id])).get(id);
+  if (row === undefined || (scope.tenant !== "*" && row.tenant_id !== null && row.tenant_id !== scope.tenant))
+    throw new Problem("not_found");
+  if (scope.tenant !== "*" && row.tenant_id === null)
+    throw new Problem("access_denied", { detail: "What is shared is changed by the house alone." });
+  return row;
+};
+
+export const requireEdge = async (sql: Sql, scope: TenantScope, ends: EdgeEnds) => {
+  const row = await lockEdge(sql, scope, { ...ends, kind: edgeKindOf(ends.kind), discr: ends.discr ?? "" });
+  if (row === undefined) throw new Problem("not_found");
+  return row;
+};
+
+/** One step of a write. Every door to the graph's rows leads through here or through the bulk form of the same functions. */
+export const applyEdit = async (tx: GraphTransaction, scope: TenantScope, edit: GraphEdit): Promise<Outcome | "gone"> => {
+  switch (edit.op) {
+    case "put_node":
+      return putNode(tx, nodeDraftOf(edit.node, tenantOfWriter(scope)), scope);
+    case "put_edge":
+      return putEdge(tx, edgeDraftOf(edit.edge), scope);
+    case "drop_node":
+      await dropNode(tx, scope, await requireOwnNode(tx.sql, scope, edit.id), edit.cascade);
+      return "gone";
+    case "drop_edge":
+      await dropEdges(tx, scope, [await requireEdge(tx.sql, scope, edit.edge)]);
+      return "gone";
+  }
+};

@@ -1,0 +1,120 @@
+import { deleteGraphEdge, deleteGraphNode, getGraphEdge, patchGraphNode, putGraphEdge, putGraphNode } from "#contract/graph-edit.ts";
+import { nodeId } from "#contract/ids.ts";
+import { Problem } from "#contract/problem.ts";
+import { answer } from "#http/serve.ts";
+import { lockEdge, readEdge } from "#membership/graph/drop-edge.ts";
+import { lockNodes, putNode, type NodeRow } from "#membership/graph/put-node.ts";
+import { tenantScopeOf } from "#membership/graph/tenant-scope.ts";
+import { requireTag, requireTags, tagOf, tagsOf } from "#membership/if-match.ts";
+import type { MembershipRoom } from "#membership/room.ts";
+import { applyEdit, edgeKindOf, nodeDraftOf, requireEdge, requireOwnNode, tenantOfWriter } from "./edits.ts";
+import { writeAs, type GraphAct } from "./write-as.ts";
+
+const written = <R extends { readonly rev: bigint }>({ rev, ...row }: R, version: bigint | undefined, status = 200) =>
+  answer(row, { status, headers: { etag: tagOf({ rev }), ...(version === undefined ? {} : { "x-graph-version": String(version) }) } });
+const gone = (version: bigint): Response => new Response(null, { status: 204, headers: { "x-graph-version": String(version) } });
+
+/** What a merge patch leaves of a node. */
+const patched = (row: NodeRow, patch: object): unknown => {
+  const merged: Record<string, unknown> = Object.fromEntries(Object.entries({ ...row, ...patch }).filter(([, value]) => value !== null));
+  const props = { ...row.props, ...(patch as { readonly props?: Readonly<Record<string, unknown>> }).props };
+  return { ...merged, props: Object.fromEntries(Object.entries(props).filter(([, value]) => value !== null)) };
+};
+
+/** Writing the graph by hand: nodes and edges of every kind, alone or many at once. */
+export const serveGraphEdit = (room: MembershipRoom): void => {
+  const { router } = room;
+  const act = (call: { caller: GraphAct["caller"]; correlationId: string }, op: string, id: string, reason?: string): GraphAct => ({
+    caller: call.caller,
+    correlationId: call.correlationId,
+    pair: ["graph", "edit"],
+    op: `graph_${op}`,
+    about: { type: "graph", id },
+    reason,
+  });
+
+  router.serve(putGraphNode, async (call) => {
+    const { params, request } = call;
+    const { reason, ...body } = call.body;
+    if (!nodeId.safeParse(params.id).success) throw new Problem("unprocessable", { errors: [{ path: "/id", message: "is not an id" }] });
+    const isNew = request.headers.get("if-none-match")?.trim() === "*";
+    const tags = isNew ? undefined : requireTags(request);
+    const { value, version } = await writeAs(room, act(call, "put_node", params.id, reason), async (tx, scope) => {
+      if (tags !== undefined) requireTag(tags, await requireOwnNode(tx.sql, scope, params.id));
+      else {
+        const held = (await lockNodes(tx.sql, [params.id])).get(params.id);
+        if (held !== undefined && held.tenant_id === tenantOfWriter(scope)) requireTag([], held);
+      }
+      const outcome = await putNode(tx, nodeDraftOf({ ...body, id: params.id }, tenantOfWriter(scope)), scope);
+      return { value: { outcome, row: await requireOwnNode(tx.sql, scope, params.id) } };
+    });
+    return written(value.row, version, value.outcome === "new" ? 201 : 200);
+  });
+
+  router.serve(patchGraphNode, async (call) => {
+    const tags = requireTags(call.request);
+    const { reason, ...patch } = call.body;
+    const { value, version } = await writeAs(room, act(call, "put_node", call.params.id, reason), async (tx, scope) => {
+      const { rev, ...row } = await requireOwnNode(tx.sql, scope, call.params.id);
+      requireTag(tags, { rev });
+      const { tenant_id: _tenant, ...draft } = patched(row, patch) as Parameters<typeof nodeDraftOf>[0] & { tenant_id?: unknown };
+      await putNode(tx, nodeDraftOf(draft, row.tenant_id), scope);
+      return { value: await requireOwnNode(tx.sql, scope, call.params.id) };
+    });
+    return written(value, version);
+  });
+
+  router.serve(deleteGraphNode, async (call) => {
+    const tags = requireTags(call.request);
+    const { cascade, reason } = call.query;
+    const { version } = await writeAs(room, act(call, "drop_node", call.params.id, reason), async (tx, scope) => {
+      requireTag(tags, await requireOwnNode(tx.sql, scope, call.params.id));
+      await applyEdit(tx, scope, { op: "drop_node", id: call.params.id, cascade: cascade === "true" });
+      return { value: undefined };
+    });
+    return gone(version);
+  });
+
+  router.serve(getGraphEdge, async ({ caller, params, query, correlationId }) => {
+    const scope = tenantScopeOf(caller);
+    await room.decider.require(caller, { type: "graph", action: "diagnose" }, correlationId);
+    const row = await readEdge(room.database, scope, { ...params, kind: edgeKindOf(params.kind), discr: query.discr ?? "" });
+    if (row === undefined) throw new Problem("not_found");
+    return written(row, undefined);
+  });
+
+  router.serve(putGraphEdge, async (call) => {
+    const { params, query, request } = call;
+    const { reason, ...body } = call.body;
+    const ends = { kind: edgeKindOf(params.kind), src: params.src, dst: params.dst, discr: query.discr ?? "" };
+    const tags = tagsOf(request);
+    const isNew = request.headers.get("if-none-match")?.trim() === "*";
+    const { value, version } = await writeAs(
+      room,
+      act(call, "put_edge", `${params.src} ${params.kind} ${params.dst}`, reason),
+      async (tx, scope) => {
+        const held = await lockEdge(tx.sql, scope, ends);
+        if (held === undefined && tags !== undefined) throw new Problem("not_found");
+        if (held !== undefined) requireTag(isNew ? [] : tags, held);
+        const outcome = await applyEdit(tx, scope, { op: "put_edge", edge: { ...body, ...params, discr: query.discr } });
+        return { value: { outcome, row: await requireEdge(tx.sql, scope, ends) } };
+      },
+    );
+    return written(value.row, version, value.outcome === "new" ? 201 : 200);
+  });
+
+  router.serve(deleteGraphEdge, async (call) => {
+    const { params, query } = call;
+    const ends = { ...params, discr: query.discr };
+    const { version } = await writeAs(
+      room,
+      act(call, "drop_edge", `${params.src} ${params.kind} ${params.dst}`, query.reason),
+      async (tx, scope) => {
+        requireTag(tagsOf(call.request), await requireEdge(tx.sql, scope, ends));
+        await applyEdit(tx, scope, { op: "drop_edge", edge: ends });
+        return { value: undefined };
+      },
+    );
+    return gone(version);
+  });
+};

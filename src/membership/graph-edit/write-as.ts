@@ -1,0 +1,71 @@
+import type { Caller } from "#authn/caller.ts";
+import type { EntryDraft } from "#events/audit/entry.ts";
+import { actorOf, type Actor } from "#membership/delegations/acts.ts";
+import { tenantScopeOf, type TenantScope } from "#membership/graph/tenant-scope.ts";
+import type { GraphTransaction, Written } from "#membership/graph/write.ts";
+import { RoleRefused, type RoleRight } from "#membership/roles/role-watch.ts";
+import type { MembershipRoom } from "#membership/room.ts";
+import { tenantOfWriter } from "./edits.ts";
+
+/** One act on the graph: who does it, what it is called in the audit log, and what it is about. */
+export interface GraphAct {
+  readonly caller: Caller;
+  readonly correlationId: string;
+  /** The pair that has to be permitted, `resource/action`. */
+  readonly pair: readonly [type: string, action: string];
+  readonly op: string;
+  readonly about: { readonly type: string; readonly id?: string };
+  readonly reason: string | undefined;
+  readonly source?: "import";
+}
+
+const entryOf = (act: GraphAct, actor: Actor, tenant: string): EntryDraft => ({
+  tenant,
+  category: "governance",
+  outcome: "ok",
+  actor: actor.entry,
+  via: { service: "membership" },
+  resource: act.about,
+  decisionId: actor.decisionId,
+  correlationId: act.correlationId,
+  data: { op: act.op, reason: act.reason },
+});
+
+/** Asks for the decision; what it gives is who may do the act, and in which part of the graph. Throws `access_denied`, `step_up_required`. */
+const requireAct = async (
+  room: MembershipRoom,
+  act: GraphAct,
+  [type, action]: GraphAct["pair"],
+): Promise<{ readonly scope: TenantScope; readonly actor: Actor }> => {
+  const scope = tenantScopeOf(act.caller);
+  const decided = await room.decider.require(act.caller, { type, action }, act.correlationId);
+  return { scope, actor: actorOf(act.caller, act.reason, act.correlationId, decided.decisionId) };
+};
+
+/**
+ * The act as one version of the graph, with its audit entry in the same commit; `also` are entries beside it, `entries` others in its
+ * place. Where it shows that the act changes who holds a role, nothing is written, `roles/assign` is asked for, and it is done again; a
+ * file may do so only through groups that are marked for it.
+ */
+export const writeAs = async <T>(
+  room: MembershipRoom,
+  act: GraphAct,
+  work: (tx: GraphTransaction, scope: TenantScope, actor: Actor) => Promise<Written<T> & { readonly also?: Written<T>["entries"] }>,
+): Promise<{ readonly value: T; readonly version: bigint }> => {
+  const write = async (pair: GraphAct["pair"], roles: RoleRight) => {
+    const { scope, actor } = await requireAct(room, act, pair);
+    const tenantId = tenantOfWriter(scope);
+    const source = act.source === undefined ? {} : { source: act.source };
+    return room.write({ ...actor.by, ...source, tenantId, roles }, async (tx) => {
+      const { also = () => [], ...written } = await work(tx, scope, actor);
+      return { entries: (version) => [...(tenantId === null ? [] : [entryOf(act, actor, tenantId)]), ...also(version)], ...written };
+    });
+  };
+  if (act.source === "import") return write(act.pair, "provision");
+  try {
+    return await write(act.pair, "none");
+  } catch (error) {
+    if (!(error instanceof RoleRefused)) throw error;
+    return write(["roles", "assign"], "assign");
+  }
+};

@@ -1,0 +1,66 @@
+import type { Answered, Near, NearAsk } from "#membership/graph/graph-reader.ts";
+import { MOST_EXPLORED } from "#membership/graph/sql-path.ts";
+import { compareTexts, seenNode, type View } from "./view.ts";
+import { briefOf, createWays, stepOf } from "./ways.ts";
+
+interface Named {
+  readonly node: number;
+  readonly id: string;
+}
+const byId = (one: Named, other: Named): number => compareTexts(one.id, other.id);
+
+/** The first so many by id. Of very many only those are kept that may be among them. */
+const firstOf = (view: View, found: Iterable<number>, most: number): readonly number[] => {
+  let kept: Named[] = [];
+  let least: string | undefined;
+  const cut = (): void => {
+    kept = kept.sort(byId).slice(0, most);
+    if (kept.length === most) least = kept.at(-1)?.id;
+  };
+  for (const node of found) {
+    const id = view.graph.nodes.names.nameOf(node);
+    if (least !== undefined && id > least) continue;
+    kept.push({ node, id });
+    if (kept.length >= most * 2 + 1024) cut();
+  }
+  cut();
+  return kept.map(({ node }) => node);
+};
+
+/** Breadth first; of a level that is too large the nodes with the smallest ids are taken. */
+export const answerNear = (view: View, ask: NearAsk): Answered<Near | undefined> => {
+  const { graph, version } = view;
+  const start = seenNode(view, ask.id);
+  if (start === -1) return { version, value: undefined };
+  const eachWay = createWays(view, ask.types);
+  const distances = new Map([[start, 0]]);
+  const seen = new Set<number>();
+  let frontier: readonly number[] = [start];
+  let truncated = false;
+  for (let hop = 1; hop <= ask.hops && frontier.length > 0 && !truncated; hop++) {
+    const reached = new Set<number>();
+    let looked = 0;
+    for (const node of frontier) {
+      eachWay(node, ask.direction, (edge, other) => {
+        if (++looked > MOST_EXPLORED) return;
+        seen.add(edge);
+        if (!distances.has(other)) reached.add(other);
+      });
+      if (looked >= MOST_EXPLORED) break;
+    }
+    const room = ask.limit - distances.size;
+    truncated = reached.size > room;
+    frontier = truncated ? firstOf(view, reached, Math.max(0, room)) : [...reached];
+    for (const node of frontier) distances.set(node, hop);
+  }
+  const nodes = [...distances]
+    .map(([node, distance]) => ({ ...briefOf(view, node), distance }))
+    .sort((one, other) => one.distance - other.distance || compareTexts(one.id, other.id));
+  const edges = [...seen]
+    .filter((edge) => distances.has(graph.edges.source(edge)) && distances.has(graph.edges.target(edge)))
+    .map((edge) => stepOf(view, edge))
+    .sort((one, other) => compareTexts(one.id, other.id))
+    // A delegation that is not live is no way.
+    .map((step) => ({ ...step, ...(step.kind === "DELEGATES_TO" ? { status: "active" } : {}) }));
+  return { version, value: { nodes, edges, truncated } };
+};

@@ -1,0 +1,16 @@
+/** A column of numbers, one for each node or edge. */
+export type Column = Uint8Array | Uint32Array | Float64Array;
+
+const GROWTH = 1.25;
+const LEAST = 512;
+
+/** Numbers that a column is made with, where so many are known to come. */
+export const roomFor = (size: number): number => Math.max(LEAST, Math.ceil(size * (1 + 1 / 64)));
+
+/** The column itself while it has room for so many, else a longer copy. Cost: amortised over what is added. */
+export const withRoom = <C extends Column>(column: C, size: number): C => {
+  if (size <= column.length) return column;
+  const longer = new (column.constructor as new (length: number) => C)(Math.max(size, Math.ceil(column.length * GROWTH)));
+  longer.set(column);
+  return longer;
+};

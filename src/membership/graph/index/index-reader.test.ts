@@ -1,0 +1,114 @@
+import assert from "node:assert/strict";
+import { setTimeout as pause } from "node:timers/promises";
+import {
+  readsLikeTheRows,
+  findsShortestPaths,
+  searchesLikeReadingAll,
+  tellsNothingForeign,
+  type ReadWorld,
+} from "#membership/graph/graph-reader.contract.ts";
+import { createWriteGraph } from "#membership/graph/write.ts";
+import type { Database } from "#store/database.ts";
+import { silentLog } from "#telemetry/log.ts";
+import { cleanUp } from "#testing/clean-up.ts";
+import { forEachDatabase } from "#testing/database.ts";
+import { graphRooms, graphWorld } from "#testing/membership.ts";
+import { until } from "#testing/until.ts";
+import type { TestContext } from "node:test";
+import { buildGraph } from "./build-graph.ts";
+import { createFeed, type Seen } from "./feed.ts";
+import { createIndexReader } from "./index-reader.ts";
+import { changeWorld, makeWorld, pickBy, requireEqual, spend, worldOf, type Told } from "./index-reader.contract.ts";
+
+const dataScope = { unknownType: "tenants", refused: () => {} } as const;
+/** Each is compared at two versions of its own. `INDEX_WORLDS=1000` takes its time. */
+const WORLDS = Number(process.env["INDEX_WORLDS"] ?? 6);
+
+const WORDS = [
+  "capabilities",
+  "delegations",
+  "rows",
+  "level",
+  "chain",
+  "path",
+  "near",
+  '"capability":true',
+  '"granted":true',
+  '"active":true',
+];
+
+/** A world read out of memory, which is built anew whenever it is settled. */
+const builtWorld = async (database: Database, options?: { readonly demo: boolean }): Promise<ReadWorld> => {
+  const world = await graphWorld(database, options);
+  let seen: Seen | undefined;
+  const settle = async (): Promise<void> => {
+    const graph = await buildGraph(database, () => undefined, new AbortController().signal);
+    await graph.settle(() => undefined);
+    const { version } = await world.reader.version();
+    seen = { graph, version, now: Date.now() };
+  };
+  await settle();
+  const feed = { look: () => seen ?? "building", reached: async () => true } as const;
+  return { ...world, settle, reader: createIndexReader({ feed, sql: world.reader, database, dataScope, metrics: world.metrics }) };
+};
+
+forEachDatabase("the index reads like the rows", graphRooms, async (_t, database) =>
+  readsLikeTheRows(await builtWorld(database, { demo: false }), 20),
+);
+forEachDatabase("the index finds shortest paths", graphRooms, async (_t, database) => findsShortestPaths(await builtWorld(database), 8));
+forEachDatabase("the index tells nothing foreign", graphRooms, async (_t, database) => tellsNothingForeign(await builtWorld(database)));
+forEachDatabase("searches are answered beside the index", graphRooms, async (_t, database) =>
+  searchesLikeReadingAll(await builtWorld(database)),
+);
+
+const followed = async (t: TestContext, database: Database, timing = { pollMs: 20, boundMs: 60_000 }) => {
+  const world = await graphWorld(database);
+  const { metrics, change } = world;
+  const feed = await createFeed({ database, log: silentLog, metrics, ...timing });
+  cleanUp(t, () => feed[Symbol.asyncDispose]());
+  await until(() => typeof feed.look() !== "string");
+  return {
+    ...world,
+    feed,
+    write: createWriteGraph({ change, metrics, written: feed.written }),
+    index: createIndexReader({ feed, sql: world.reader, database, dataScope, metrics }),
+  };
+};
+
+forEachDatabase("the index equals the database at every version, while others write", graphRooms, async (t, database) => {
+  const { index, reader, write, feed } = await followed(t, database);
+  let isOver = false;
+  const told: Told = new Map();
+  const pace = { tries: 1 };
+  const other = worldOf(1_000_000);
+  const otherPick = pickBy(99);
+  await makeWorld(write, other, otherPick);
+  // Another process: nobody here is told of its versions.
+  const silent = createWriteGraph({ change: (await graphWorld(database)).change, metrics: (await graphWorld(database)).metrics });
+  const writing = (async () => {
+    while (!isOver) {
+      await changeWorld(silent, other, otherPick);
+      await pause(25 * pace.tries);
+    }
+  })();
+  try {
+    for (let n = 0; n < WORLDS; n++) {
+      const pick = pickBy(5_000 + n);
+      const world = worldOf(n);
+      await makeWorld(write, world, pick);
+      await spend(database, world);
+      await requireEqual(index, reader, world, told, pace);
+      for (let step = 0; step < 2; step++) await changeWorld(write, world, pick);
+      await requireEqual(index, reader, world, told, pace);
+    }
+  } finally {
+    isOver = true;
+    await writing;
+  }
+  for (const word of WORDS) assert.ok((told.get(word) ?? 0) >= WORLDS / 2, `${word} was told ${told.get(word) ?? 0} times`);
+  // What followed the log is what the rows themselves make.
+  const seen = feed.look();
+  assert.ok(typeof seen !== "string");
+  const rebuilt = await followed(t, database);
+  await requireEqual(rebuilt.index, reader, other);
+});

@@ -1,0 +1,25 @@
+import { Problem } from "#contract/problem.ts";
+
+/** Tag of a row's revision. */
+export const tagOf = ({ rev }: { readonly rev: bigint }): string => `"${rev}"`;
+
+const tagsIn = (header: string): readonly string[] => header.split(",").map((tag) => tag.trim());
+
+/** Tags that the row must still have; `undefined`: none was named, any will do. */
+export const tagsOf = (request: Request): readonly string[] | undefined => {
+  const header = request.headers.get("if-match");
+  return header === null || header.trim() === "" ? undefined : tagsIn(header);
+};
+
+/** Throws `if_match_required` where none is named. */
+export const requireTags = (request: Request): readonly string[] => {
+  const tags = tagsOf(request);
+  if (tags === undefined) throw new Problem("if_match_required");
+  return tags;
+};
+
+/** Throws `stale_version`, with the tag that the row has now. */
+export const requireTag = (tags: readonly string[] | undefined, row: { readonly rev: bigint }): void => {
+  if (tags === undefined || tags.includes("*") || tags.includes(tagOf(row))) return;
+  throw new Problem("stale_version", { headers: { etag: tagOf(row) } });
+};

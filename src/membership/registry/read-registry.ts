@@ -1,0 +1,135 @@
+import type { McpService, McpTool } from "#contract/registry.ts";
+import { statement, type Sql } from "#store/database.ts";
+import { foldText } from "#membership/graph/put-node.ts";
+import { containing, unexpired } from "#membership/graph/sql-parts.ts";
+import { visible, type TenantScope } from "#membership/graph/tenant-scope.ts";
+
+interface ServiceRow {
+  readonly id: string;
+  readonly name: string;
+  readonly display_name: string | null;
+  readonly state: string;
+  readonly tenant_id: string | null;
+  readonly props: Readonly<Record<string, unknown>>;
+  readonly rev: bigint;
+  readonly created_at: string;
+  readonly updated_at: string;
+  readonly tools: number;
+  readonly resources: number;
+  readonly prompts: number;
+  readonly total: number;
+}
+
+const count = (
+  kind: string,
+): string => `(select count(*)::int from membership.edge e join membership.node o on o.id = e.dst and ${visible("o")}
+   where e.src = n.id and e.kind = '${kind}' and ${unexpired("e")})`;
+const SERVICE = `n.id, n.name, n.display_name, n.state, n.tenant_id, n.props, n.rev, n.created_at, n.updated_at,
+   ${count("PROVIDES")} as tools, ${count("PROVIDES_RESOURCE")} as resources, ${count("OFFERS_PROMPT")} as prompts`;
+const LIST = statement<ServiceRow>(
+  "membership.registry_services",
+  `select ${SERVICE}, (count(*) over ())::int as total from membership.node n
+   where n.kind = 'MCPService' and ${visible("n")} and ($2::text is null or n.props ->> 'service_type' = $2)
+     and ($3::text is null or n.props ->> 'provider' = $3) and ($4::text is null or coalesce(n.props ->> 'is_backend', 'false') = $4)
+     and ($5::text is null or n.fold like $5) and ($6::text is null or n.state = $6)
+   order by n.id limit $7 offset $8`,
+);
+const ONE = statement<ServiceRow>(
+  "membership.registry_service",
+  `select ${SERVICE}, 1 as total from membership.node n where n.kind = 'MCPService' and ${visible("n")}
+     and ($2::text is null or n.id = $2) and ($3::text is null or n.name = $3) order by n.tenant_id nulls last, n.id limit 1`,
+);
+
+const serviceView = (row: ServiceRow): McpService => {
+  const { managed_by, ...props } = row.props as { managed_by: "crud" | "registry" } & McpService;
+  return {
+    ...props,
+    id: row.id,
+    name: row.name,
+    display_name: row.display_name ?? undefined,
+    managed_by,
+    counts: { tools: row.tools, resources: row.resources, prompts: row.prompts },
+    tenant_id: row.tenant_id,
+    state: row.state as McpService["state"],
+    created_at: row.created_at,
+    updated_at: row.updated_at,
+  };
+};
+
+export interface ServiceFilter {
+  readonly service_type?: string | undefined;
+  readonly provider?: string | undefined;
+  readonly is_backend?: string | undefined;
+  readonly search?: string | undefined;
+  readonly state?: string | undefined;
+}
+export interface Page {
+  readonly limit: number;
+  readonly skip: number;
+}
+
+/** A page past the end has no total to tell: 0. */
+export const listServices = async (sql: Sql, scope: TenantScope, filter: ServiceFilter, page: Page) => {
+  const rows = await sql.run(LIST, [
+    scope.tenant,
+    filter.service_type ?? null,
+    filter.provider ?? null,
+    filter.is_backend ?? null,
+    filter.search === undefined ? null : containing(foldText(filter.search)),
+    filter.state ?? null,
+    page.limit,
+    page.skip,
+  ]);
+  return { services: rows.map(serviceView), total: rows[0]?.total ?? 0 };
+};
+
+/** By id or by name; of a name the tenant's own comes before a shared one. */
+export const findService = async (sql: Sql, scope: TenantScope, by: { readonly id?: string; readonly name?: string }) => {
+  const [row] = await sql.run(ONE, [scope.tenant, by.id ?? null, by.name ?? null]);
+  return row === undefined ? undefined : { service: serviceView(row), rev: row.rev };
+};
+
+interface ToolRow {
+  readonly id: string;
+  readonly name: string;
+  readonly state: string;
+  readonly tenant_id: string | null;
+  readonly digest: string | null;
+  readonly props: Readonly<Record<string, unknown>>;
+  readonly rev: bigint;
+  readonly total: number;
+}
+const TOOL = "n.id, n.name, n.state, n.tenant_id, n.digest, n.props, n.rev";
+const TOOLS = statement<ToolRow>(
+  "membership.registry_tools",
+  `select ${TOOL}, (count(*) over ())::int as total from membership.edge e join membership.node n on n.id = e.dst and n.kind = 'Tool' and ${visible("n")}
+   where e.src = $2 and e.kind = 'PROVIDES' and ${unexpired("e")} order by n.id limit $3 offset $4`,
+);
+const TOOLS_NAMED = statement<ToolRow>(
+  "membership.registry_tools_named",
+  `select ${TOOL}, 1 as total from membership.node n where n.kind = 'Tool' and ${visible("n")}
+     and ($2::text[] is null or n.id = any($2::text[])) and ($3::text is null or n.name = $3 or replace(n.id, '.', '_') = $3)
+   order by n.id limit 500`,
+);
+
+const toolView = (row: ToolRow): McpTool => {
+  const { service_id, version, title, description, input_schema, output_schema, annotations, risk } = row.props;
+  const members = { service_id, version, title, description, inputSchema: input_schema, outputSchema: output_schema, annotations, risk };
+  return {
+    id: row.id,
+    name: row.name,
+    ...(Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Partial<McpTool>),
+    definition_digest: row.digest ?? undefined,
+    state: row.state,
+    tenant_id: row.tenant_id,
+  };
+};
+
+export const listTools = async (sql: Sql, scope: TenantScope, serviceId: string, page: Page) => {
+  const rows = await sql.run(TOOLS, [scope.tenant, serviceId, page.limit, page.skip]);
+  return { tools: rows.map(toolView), total: rows[0]?.total ?? 0 };
+};
+
+/** By ids, or all of a name, whether its dots are dots or underscores. */
+export const findTools = async (sql: Sql, scope: TenantScope, by: { readonly ids?: readonly string[]; readonly name?: string }) =>
+  (await sql.run(TOOLS_NAMED, [scope.tenant, by.ids ?? null, by.name ?? null])).map((row) => ({ tool: toolView(row), rev: row.rev }));

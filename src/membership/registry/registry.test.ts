@@ -1,0 +1,148 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { testDatabase } from "#testing/database.ts";
+import { graphRooms, servedWorld, type Reply } from "#testing/membership.ts";
+
+const scopes = ["membership.read", "membership.registry", "membership.write"];
+const MCP = "/api/v1/mcp";
+
+const served = async (t: Parameters<typeof servedWorld>[0]) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const call = (method: string, path: string, body?: unknown, as = "ada", headers = {}): Promise<Reply> =>
+    world.call(as, method, path.startsWith("/api") ? path : `${MCP}${path}`, { ...(body === undefined ? {} : { body }), scopes, headers });
+  return { world, call };
+};
+const service = { name: "github", service_type: "external", url: "https://mcp.github.example/mcp", provider: "GitHub" };
+
+test("a service is registered once by name, found, listed, and changed", async (t) => {
+  const { world, call } = await served(t);
+  const made = await call("POST", "/services", service);
+  assert.deepEqual(
+    [made.status, made.body.id, made.body.owner_id, made.body.managed_by, made.body.trust],
+    [201, "mcp:acme.github", "person:ada", "registry", "pinned"],
+  );
+  const before = (await world.reader.version()).version;
+  assert.equal((await call("POST", "/services", service)).status, 200);
+  assert.equal((await world.reader.version()).version, before, "the same again is no version");
+  const moved = await call("POST", "/services", { ...service, url: "https://new.github.example/mcp", owner_id: "person:ben" });
+  assert.deepEqual(
+    [moved.status, moved.body.url, moved.body.owner_id, moved.headers.get("etag")],
+    [200, "https://new.github.example/mcp", "person:ben", '"2"'],
+  );
+  const owners = await call("GET", "/api/v1/identity_nodes/mcp:acme.github/relationships?type=OWNS_RESOURCE");
+  assert.deepEqual(
+    owners.body.relationships
+      .map((one: { node: { id: string }; properties: { level: string } }) => [one.node.id, one.properties.level])
+      .toSorted(),
+    [
+      ["person:ada", "deputy"],
+      ["person:ben", "primary"],
+    ],
+  );
+  assert.deepEqual((await call("GET", "/services/by-name/github")).body, (await call("GET", "/services/mcp:acme.github")).body);
+  const list = await call("GET", "/services?service_type=external&limit=1");
+  assert.deepEqual([list.body.total, list.body.services.length, list.body.has_more], [2, 1, true]);
+  for (const [query, ids] of [
+    ["provider=GitHub", ["mcp:acme.github"]],
+    ["search=GITH", ["mcp:acme.github"]],
+    ["search=%25", []],
+    ["state=disabled", []],
+    ["is_backend=false&service_type=mcp", ["memory.demo"]],
+  ] as const)
+    assert.deepEqual([query, (await call("GET", `/services?${query}`)).body.services.map(({ id }: { id: string }) => id)], [query, ids]);
+  // Another tenant has a service of that name too, and sees none of this one.
+  assert.deepEqual((await call("GET", "/services/by-name/github", undefined, "eve")).status, 404);
+  assert.equal((await call("POST", "/services", service, "eve")).body.id, "mcp:globex.github");
+});
+
+test("tools, resources and prompts are registered by name, with the digest of their definition", async (t) => {
+  const { world, call } = await served(t);
+  await call("POST", "/services", service);
+  const tools = "/services/mcp:acme.github/tools";
+  const tool = { name: "create_issue", title: "Create an issue", inputSchema: { type: "object" }, annotations: { readOnlyHint: false } };
+  const made = await call("POST", tools, tool);
+  assert.deepEqual(
+    [made.status, made.body.id, made.body.state, made.body.inputSchema],
+    [201, "github.create_issue", "approved", { type: "object" }],
+  );
+  assert.match(made.body.definition_digest, /^[0-9a-f]{64}$/);
+  const { definition_digest } = made.body;
+  const again = await call("POST", tools, {
+    ...tool,
+    name: "github.create_issue",
+    input_schema: tool.inputSchema,
+    inputSchema: undefined,
+    definition_digest,
+  });
+  assert.deepEqual([again.status, again.body.definition_digest], [200, definition_digest]);
+  assert.equal((await call("POST", tools, { ...tool, title: "Other", definition_digest })).body.code, "digest_mismatch");
+  const changed = await call("POST", tools, { tools: [{ ...tool, title: "Other" }, { name: "list_issues" }], reason: "two at once" });
+  assert.deepEqual([changed.status, changed.body.tools.length], [201, 2]);
+  assert.notEqual(changed.body.tools[0].definition_digest, definition_digest);
+  assert.equal((await call("GET", `${tools}?limit=1`)).body.total, 2);
+  for (const name of ["github.create_issue", "github_create_issue"])
+    assert.equal((await call("GET", `/tools/by-name/${name}`)).body.id, "github.create_issue");
+  await world.put({ id: "github_create.issue", kind: "Tool", name: "x", tenant_id: "tenant:acme", props: {} });
+  const ambiguous = await call("GET", "/tools/by-name/github_create_issue");
+  assert.deepEqual(
+    [ambiguous.status, ambiguous.body.code, ambiguous.body.ids],
+    [409, "ambiguous_name", ["github.create_issue", "github_create.issue"]],
+  );
+
+  const resource = await call("POST", "/services/mcp:acme.github/resources", { uri: "repo://one", mimeType: "text/plain" });
+  assert.deepEqual([resource.status, resource.body.properties.uri, resource.body.properties.mime_type], [201, "repo://one", "text/plain"]);
+  assert.match(resource.body.id, /^mcpres:[a-z2-7]{26}$/);
+  assert.equal(
+    (await call("POST", "/services/mcp:acme.github/resources", { uri: "repo://one", mimeType: "text/html" })).body.id,
+    resource.body.id,
+  );
+  const prompts = {
+    prompts: [
+      { name: "review", arguments: [{ name: "pr" }] },
+      { name: "review", version: "2" },
+    ],
+  };
+  assert.equal((await call("POST", "/services/mcp:acme.github/prompts", prompts)).body.prompts.length, 2);
+  assert.deepEqual((await call("GET", "/services/mcp:acme.github")).body.counts, { tools: 2, resources: 1, prompts: 2 });
+
+  for (const [what, path, body, status, code] of [
+    ["a schema from elsewhere", tools, { name: "x", inputSchema: { $ref: "https://evil.example/s.json" } }, 422, "schema_refused"],
+    ["a schema too long", tools, { name: "x", inputSchema: { description: "y".repeat(65_536) } }, 422, "schema_refused"],
+    ["a name with a slash", tools, { name: "a/b" }, 422, "invalid_body"],
+    ["twice in one batch", tools, { tools: [{ name: "x" }, { name: "github.x" }] }, 409, "conflict"],
+    ["a tool of nobody's service", "/services/mcp:acme.gitlab/tools", { name: "x" }, 404, "not_found"],
+    ["a tool of what is no service", "/services/group:analysts/tools", { name: "x" }, 404, "not_found"],
+    ["a tool of a shared service", "/services/people.demo/tools", { name: "x" }, 403, "access_denied"],
+    ["a tool of the house's own system", "/services/memory.demo/tools", { name: "x" }, 409, "managed_elsewhere"],
+    ["a member that there is not", tools, { name: "x", command: "rm" }, 422, "unknown_member"],
+    ["a command in a service", "/services", { ...service, command: "rm -rf" }, 422, "unknown_member"],
+    ["a file for a URL", "/services", { ...service, url: "file:///etc/passwd" }, 422, "invalid_body"],
+    ["an owner who is not there", "/services", { ...service, owner_id: "person:nobody" }, 422, "unprocessable"],
+    ["an owner of another tenant", "/services", { ...service, owner_id: "person:eve" }, 422, "unprocessable"],
+  ] as const) {
+    const reply = await call("POST", path, body);
+    assert.deepEqual([what, reply.status, reply.body.code], [what, status, code]);
+  }
+});
+
+test("a tool is retired and explained, a service goes with all it provides unless agents have it", async (t) => {
+  const { world, call } = await served(t);
+  await call("POST", "/services", service);
+  await call("POST", "/services/mcp:acme.github/tools", { tools: [{ name: "a" }, { name: "b" }] });
+  const put = await call("PUT", "/api/v1/edges/HAS_CAPABILITY/agent:reporter/github.a", { props: { granted_by: "person:ada" } });
+  assert.equal(put.status, 201);
+  const held = await call("DELETE", "/services/mcp:acme.github");
+  assert.deepEqual([held.status, held.body.code, held.body.agents], [409, "in_use", ["agent:reporter"]]);
+  assert.equal((await call("DELETE", "/tools/github.a?reason=old%20one")).status, 204);
+  assert.equal((await call("GET", "/tools/github.a")).body.state, "retired");
+  await call("POST", "/services/mcp:acme.github/tools", { name: "a" });
+  assert.equal((await call("GET", "/tools/github.a")).body.state, "retired", "registering it again is nobody's approval");
+  assert.equal((await call("DELETE", "/tools/github.b?purge=true")).status, 204);
+  assert.equal((await call("GET", "/tools/github.b")).status, 404);
+  const before = Number((await world.reader.version()).version);
+  assert.equal((await call("DELETE", "/services/mcp:acme.github?force=true")).status, 204);
+  assert.equal(Number((await world.reader.version()).version), before + 1, "one version");
+  for (const path of ["/services/mcp:acme.github", "/tools/github.a"]) assert.equal((await call("GET", path)).status, 404);
+  for (const path of ["/services/people.demo?force=true", "/tools/people.demo.get_employee", "/tools/system.health?purge=true"])
+    assert.deepEqual([path, (await call("DELETE", path)).body.code], [path, "access_denied"]);
+});

@@ -1,0 +1,141 @@
+import type { z } from "zod";
+import { Problem } from "#contract/problem.ts";
+import type { mcpServiceDraft } from "#contract/registry.ts";
+import { statement, type Sql } from "#store/database.ts";
+import { requireOwnNode, tenantOfWriter } from "#membership/graph-edit/edits.ts";
+import { putHolder } from "#membership/graph-edit/holders.ts";
+import { dropNode } from "#membership/graph/drop-node.ts";
+import type { NodeKind } from "#membership/graph/kinds.ts";
+import { putEdges } from "#membership/graph/put-edge.ts";
+import { lockNodes, putNode, putNodes, type NodeRow, type Outcome } from "#membership/graph/put-node.ts";
+import { problemOfRows } from "#membership/graph/row-refusal.ts";
+import { unexpired } from "#membership/graph/sql-parts.ts";
+import type { TenantScope } from "#membership/graph/tenant-scope.ts";
+import type { GraphTransaction } from "#membership/graph/write.ts";
+import type { definedTool } from "./definitions.ts";
+
+type Kept = NodeRow & { readonly rev: bigint };
+
+/** The caller's own node of that kind. Throws `not_found`, `access_denied` for a shared one. */
+const requireKind = async (sql: Sql, scope: TenantScope, id: string, kind: NodeKind): Promise<Kept> => {
+  const row = await requireOwnNode(sql, scope, id);
+  if (row.kind !== kind) throw new Problem("not_found");
+  return row;
+};
+
+/** Throws `managed_elsewhere` for a service whose tools the house itself publishes. */
+const requireRegistered = (row: Kept): Kept => {
+  if (row.props["managed_by"] !== "registry")
+    throw new Problem("managed_elsewhere", { detail: "Its tools come from a system of this house: change that." });
+  return row;
+};
+
+const BY_NAME = statement<{ id: string }>(
+  "membership.registry_own_service",
+  "select id from membership.node where kind = 'MCPService' and name = $2 and tenant_id is not distinct from $1",
+);
+
+/** A name is the tenant's own, an id is everybody's: so the tenant stands in it. */
+const serviceIdOf = (tenantId: string | null, name: string): string =>
+  `mcp:${tenantId === null ? "" : `${tenantId.replace(/^tenant:/, "")}.`}${name}`.slice(0, 200);
+
+/** Registers a service, or changes it; its owner becomes the primary one. */
+export const putService = async (
+  tx: GraphTransaction,
+  scope: TenantScope,
+  sent: z.output<typeof mcpServiceDraft>,
+  callerId: string,
+): Promise<{ readonly id: string; readonly outcome: Outcome }> => {
+  const { id: given, name, display_name, state, reason: _reason, owner_id, ...props } = sent;
+  const tenantId = tenantOfWriter(scope);
+  const [known] = await tx.sql.run(BY_NAME, [tenantId, name]);
+  const id = given ?? known?.id ?? serviceIdOf(tenantId, name);
+  const held = (await lockNodes(tx.sql, [id])).get(id);
+  if (held !== undefined && held.tenant_id === tenantId && held.kind === "MCPService") requireRegistered(held);
+  const owner = owner_id ?? (held?.props["owner_id"] as string | undefined) ?? (callerId.startsWith("person:") ? callerId : undefined);
+  const written = Object.fromEntries(
+    Object.entries({ ...props, owner_id: owner, managed_by: "registry" }).filter(([, value]) => value !== undefined),
+  );
+  const outcome = await putNode(
+    tx,
+    { id, kind: "MCPService", name, display_name, state, tenant_id: tenantId, system: name.slice(0, 64), props: written },
+    scope,
+  );
+  if (owner !== undefined && owner !== held?.props["owner_id"])
+    await putHolder(tx, scope, { kind: "OWNS_RESOURCE", thing: id, holder: owner, level: "primary" });
+  return { id, outcome };
+};
+
+/** Registers what a service provides. Two of one batch that are the same thing are refused. */
+export const putProvided = async <D>(
+  tx: GraphTransaction,
+  scope: TenantScope,
+  serviceId: string,
+  sent: readonly D[],
+  define: (service: NodeRow, one: D) => ReturnType<typeof definedTool>,
+  list: string | undefined,
+): Promise<{ readonly ids: readonly string[]; readonly outcomes: readonly Outcome[]; readonly service: NodeRow }> => {
+  const service = requireRegistered(await requireKind(tx.sql, scope, serviceId, "MCPService"));
+  const placeOf = (at: number): string => (list === undefined ? "" : `/${list}/${at}`);
+  const all = sent.map((one, at) => {
+    try {
+      return define(service, one);
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      const errors = (error.options.errors ?? []).map((fault) => ({ ...fault, path: `${placeOf(at)}${fault.path}` }));
+      throw new Problem(error.code, { ...error.options, errors });
+    }
+  });
+  const ids = all.map(({ draft }) => draft.id);
+  const twice = ids.findIndex((id, at) => ids.indexOf(id) !== at);
+  if (twice !== -1) throw new Problem("conflict", { errors: [{ path: placeOf(twice), message: "is there twice" }] });
+  // What the registry does not say of a node that is there stays: its state above all, which is somebody's decision.
+  const held = await lockNodes(tx.sql, ids);
+  const drafts = all.map(({ draft }) => ({ ...draft, state: draft.state ?? held.get(draft.id)?.state }));
+  const nodes = await putNodes(tx, scope, drafts);
+  if (nodes.refused.length > 0) throw problemOfRows(nodes.refused, placeOf);
+  const edges = await putEdges(
+    tx,
+    scope,
+    all.map(({ draft, edge }) => ({ kind: edge, src: serviceId, dst: draft.id })),
+  );
+  if (edges.refused.length > 0) throw problemOfRows(edges.refused, placeOf);
+  return { ids, outcomes: nodes.outcomes, service };
+};
+
+const PROVIDED = statement<{ id: string; agents: readonly string[] }>(
+  "membership.registry_provided",
+  `select p.dst as id, coalesce((select array_agg(c.src order by c.src) from membership.edge c
+     where c.dst = p.dst and c.kind = 'HAS_CAPABILITY' and ${unexpired("c")}), '{}') as agents
+   from membership.edge p where p.src = $1 and p.kind in ('PROVIDES', 'PROVIDES_RESOURCE', 'OFFERS_PROMPT') order by p.dst`,
+);
+
+/** Takes a service away with all that it provides. Throws `in_use` with the agents that have one of its tools, unless forced. */
+export const dropService = async (tx: GraphTransaction, scope: TenantScope, id: string, force: boolean): Promise<void> => {
+  const service = await requireKind(tx.sql, scope, id, "MCPService");
+  const provided = await tx.sql.run(PROVIDED, [id]);
+  const agents = [...new Set(provided.flatMap((one) => one.agents))].sort();
+  if (agents.length > 0 && !force)
+    throw new Problem("in_use", { detail: "Agents have its tools; force=true takes them away.", members: { agents } });
+  for (const one of provided) await dropNode(tx, scope, await requireOwnNode(tx.sql, scope, one.id), true);
+  await dropNode(tx, scope, service, true);
+};
+
+/** Retires a tool; with `purge` it goes, and its edges with it. */
+export const dropTool = async (tx: GraphTransaction, scope: TenantScope, id: string, purge: boolean): Promise<void> => {
+  const tool = await requireKind(tx.sql, scope, id, "Tool");
+  if (purge) return dropNode(tx, scope, tool, true);
+  const { rev: _rev, display_name, system, external_id, digest, ...row } = tool;
+  await putNode(
+    tx,
+    {
+      ...row,
+      display_name: display_name ?? undefined,
+      system: system ?? undefined,
+      external_id: external_id ?? undefined,
+      digest: digest ?? undefined,
+      state: "retired",
+    },
+    scope,
+  );
+};

@@ -1,0 +1,10 @@
+/** Roles of the house: what the shipped policies speak of. They are shared and read-only; a holder has one in its own tenant alone. */
+export const houseRoles = {
+  "role:administrator": "Runs the house: configuration, systems, the graph, policies, agents, secrets, sessions, and who has which role",
+  "role:security": "Sees and explains every decision and act of the tenant, and keeps its budgets",
+  "role:auditor": "Reads the audit log and every decision and act of the tenant, and changes nothing",
+  "role:operator": "Everyday operation: starts workflows, asks the graph, sees the team's budgets, looks after secrets granted to it",
+  "role:member": "Staff: pages and tasks, tools and agents of the tenant, delegating to agents of one's own",
+} as const;
+
+export const ADMINISTRATOR: keyof typeof houseRoles = "role:administrator";

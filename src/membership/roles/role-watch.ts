@@ -1,0 +1,118 @@
+import { Problem } from "#contract/problem.ts";
+import { statement, type Sql } from "#store/database.ts";
+import { unexpired } from "#membership/graph/sql-parts.ts";
+import { ADMINISTRATOR } from "./house-roles.ts";
+
+/**
+ * What a writer may change of who holds a role: `assign` anything, once the pair `roles/assign` is permitted to it; `provision` only
+ * through groups that such a writer marked with `provisions_roles` (files, directories, claims of sign-ins); `none` nothing.
+ */
+export type RoleRight = "assign" | "provision" | "none";
+
+/** The part of an altered row that bears on roles. */
+interface Altered {
+  readonly subject: string;
+  readonly kind: string;
+  readonly dst?: string;
+  readonly before?: Readonly<Record<string, unknown>>;
+  readonly after?: Readonly<Record<string, unknown>>;
+}
+
+/** A write would change who holds a role, and its writer has no right to. */
+export class RoleRefused extends Problem {
+  constructor(role: string, at: string) {
+    super("access_denied", {
+      detail:
+        `${at} leads to ${role}: who holds a role is changed by who may do roles/assign, ` +
+        "or through groups that are marked for it (provisions_roles).",
+    });
+  }
+}
+
+/** SQL: the group `n` is marked. */
+export const marked = `(n.kind = 'Group' and (n.props ->> 'provisions_roles') is not distinct from 'true')`;
+
+const LEADS = statement<{ role: string; start: string; marked: boolean }>(
+  "membership.roles_above",
+  `with recursive up(start, id, marked) as (
+     select n.id, n.id, ${marked} from membership.node n where n.id = any($1)
+     union
+     select u.start, n.id, u.marked or ${marked} from up u
+       join membership.edge e on e.src = u.id and e.kind in ('BELONGS_TO', 'MEMBER_OF') and ${unexpired("e")}
+       join membership.node n on n.id = e.dst and n.state = 'active')
+   select distinct u.start, u.id as role, u.marked from up u join membership.node n on n.id = u.id
+   where n.kind = 'BusinessRole' and n.tenant_id is null order by 1, 2, 3`,
+);
+const LOCK = statement(
+  "membership.administrators_lock",
+  "select pg_advisory_xact_lock(hashtextextended('membership.administrators.' || $1, 0))",
+);
+/** Persons who are administrators for good: whose way there has no end. */
+const REMAINING = statement<{ one: number }>(
+  "membership.administrators_remaining",
+  `with recursive down(id, kind) as (
+     select $1::text collate "C", 'BusinessRole' union
+     select n.id, n.kind from down d join membership.edge e on e.dst = d.id and e.kind in ('BELONGS_TO', 'MEMBER_OF') and e.expires_at is null
+       join membership.node n on n.id = e.src and n.state = 'active' and n.tenant_id = $2)
+   select 1 as one from down where kind = 'Person' limit 1`,
+);
+
+/** The roles that somebody has over active nodes and edges that have not ended. Cost: one statement. */
+export const readRolesOf = async (sql: Sql, id: string): Promise<readonly string[]> => [
+  ...new Set((await sql.run(LEADS, [[id]])).map(({ role }) => role)),
+];
+
+const identities: ReadonlySet<string> = new Set(["Person", "Account", "AIAgent", "Service", "MCPService"]);
+const isActive = (row: Altered["before"]): boolean => row?.["state"] === "active";
+const isMarked = (row: Altered["before"]): boolean =>
+  row !== undefined && (row["props"] as Readonly<Record<string, unknown>> | undefined)?.["provisions_roles"] === true;
+
+/**
+ * Looks at all that one write alters, whoever writes. A change of who holds a role shows where an edge that was written or dropped leads
+ * to one, or a node that was switched over: whatever else changed on such a way shows by itself.
+ */
+export const createRoleWatch = () => {
+  const starts = new Set<string>();
+  /** Identities that were switched off: they keep their roles, which sleep with them. */
+  const asleep = new Set<string>();
+  const marks = new Set<string>();
+  /** Tenants in which something was taken away. */
+  const losing = new Set<string>();
+
+  const lose = ({ before }: Altered): void => {
+    if (typeof before?.["tenant_id"] === "string") losing.add(before["tenant_id"]);
+  };
+  return {
+    note: (row: Altered): void => {
+      const { kind, before, after, subject, dst } = row;
+      if (dst !== undefined) {
+        if (kind !== "MEMBER_OF" && kind !== "BELONGS_TO") return;
+        starts.add(dst);
+        return lose(row);
+      }
+      if (after === undefined) return;
+      if (kind === "Group" && isMarked(before) !== isMarked(after)) marks.add(subject);
+      if (before === undefined || isActive(before) === isActive(after)) return;
+      if (isActive(before)) lose(row);
+      if (isActive(before) && identities.has(kind)) asleep.add(subject);
+      else if (kind === "Group" || kind === "BusinessRole" || identities.has(kind)) starts.add(subject);
+    },
+    /** Throws `RoleRefused` (`access_denied`), and `last_administrator` where a tenant would have none left. Cost: nothing where no role is near. */
+    require: async (sql: Sql, right: RoleRight): Promise<void> => {
+      const [mark] = marks;
+      if (mark !== undefined && right !== "assign") throw new RoleRefused("what may be provisioned", `The mark of ${mark}`);
+      if (right !== "assign" && starts.size > 0) {
+        const refused = (await sql.run(LEADS, [[...starts]])).find((way) => right === "none" || !way.marked);
+        if (refused !== undefined) throw new RoleRefused(refused.role, refused.start);
+      }
+      if (losing.size === 0) return;
+      const touched = await sql.run(LEADS, [[...starts, ...asleep]]);
+      if (!touched.some(({ role }) => role === ADMINISTRATOR)) return;
+      for (const tenant of [...losing].sort()) {
+        await sql.run(LOCK, [tenant]);
+        if ((await sql.run(REMAINING, [ADMINISTRATOR, tenant])).length === 0)
+          throw new Problem("last_administrator", { detail: `${tenant} would have no administrator left, or none without an end.` });
+      }
+    },
+  };
+};

@@ -1,0 +1,47 @@
+import { listRoleHolders } from "#contract/roles.ts";
+import { statement } from "#store/database.ts";
+import { unexpired } from "#membership/graph/sql-parts.ts";
+import { tenantScopeOf } from "#membership/graph/tenant-scope.ts";
+import { marked } from "./role-watch.ts";
+import type { MembershipRoom } from "#membership/room.ts";
+
+interface HolderRow {
+  readonly role_id: string;
+  readonly holder_id: string;
+  readonly name: string;
+  readonly node_type: string;
+  readonly in_force: boolean;
+  readonly provisioned: boolean;
+  readonly path: { from: string; kind: string; to: string; expires_at: string | null }[];
+}
+
+/** Every way from somebody to a role, the account on it being no holder of its own; edges that have ended are no way. */
+const HOLDERS = statement<HolderRow>(
+  "membership.role_holders",
+  `with recursive down(role_id, id, name, kind, in_force, provisioned, path) as (
+     select r.id, r.id, r.name, r.kind, r.state = 'active', false, '[]'::jsonb from membership.node r
+     where r.kind = 'BusinessRole' and r.tenant_id is null and ($2::text is null or r.id = $2)
+     union all
+     select d.role_id, n.id, n.name, n.kind, d.in_force and n.state = 'active',
+       d.provisioned or ${marked},
+       jsonb_build_array(jsonb_build_object('from', e.src, 'kind', e.kind, 'to', e.dst, 'expires_at', e.expires_at)) || d.path
+     from down d join membership.edge e on e.dst = d.id and e.kind in ('BELONGS_TO', 'MEMBER_OF') and ${unexpired("e")}
+       join membership.node n on n.id = e.src and ($1::text = '*' or n.tenant_id = $1)
+     where jsonb_array_length(d.path) < 12)
+   select role_id, id as holder_id, name, kind as node_type, in_force, provisioned, path from down
+   where kind in ('Person', 'AIAgent', 'Service') and ($3::text is null or id = $3)
+   order by role_id, id, path limit $4 offset $5`,
+);
+
+/** Who holds which role, for those who may see identities. */
+export const serveRoles = (room: MembershipRoom): void =>
+  room.router.serve(listRoleHolders, async ({ caller, query, correlationId }) => {
+    const scope = tenantScopeOf(caller);
+    await room.decider.require(caller, { type: "identities", action: "view_all" }, correlationId);
+    const { role_id: role = null, holder_id: holder = null, limit, cursor } = query;
+    const binding = ["role-holders", caller.sub, scope.tenant, role, holder];
+    const skip = cursor === undefined ? 0 : Number(room.cursors.open(cursor, binding));
+    const rows = await room.database.run(HOLDERS, [scope.tenant, role, holder, limit + 1, skip]);
+    const items = rows.slice(0, limit);
+    return { items, ...(rows.length > limit ? { next_cursor: room.cursors.seal(String(skip + limit), binding) } : {}) };
+  });

@@ -1,0 +1,60 @@
+import { Types } from "scimmy";
+import { isObject } from "#contract/is-object.ts";
+import { asClientFault, ScimError } from "./scim-error.ts";
+import type { Lookup } from "./scim-store.ts";
+
+const MOST_CHARACTERS = 1_000;
+
+export interface ScimFilter {
+  /** The whole filter is this one comparison, which the database makes. */
+  readonly lookup?: { readonly by: Lookup; readonly value: string };
+  /** Those of the resources that it lets through. */
+  match(resources: readonly object[]): readonly object[];
+}
+
+/** Every comparison has what it compares with; the library lets an unfinished one pass. */
+const isWhole = (expression: unknown): boolean => {
+  if (Array.isArray(expression)) {
+    if (expression.some((part) => Array.isArray(part) || isObject(part))) return expression.every(isWhole);
+    const [operator, value] = expression as readonly unknown[];
+    if (operator === "not") return isWhole(expression.slice(1));
+    return operator === "pr" || operator === "np" ? true : typeof operator === "string" && value !== undefined;
+  }
+  return isObject(expression) && Object.keys(expression).length > 0 && Object.values(expression).every(isWhole);
+};
+
+const lookups: Readonly<Record<string, Lookup>> = { username: "username", displayname: "displayname", externalid: "externalid", id: "id" };
+
+/** Reads a filter of RFC 7644, 3.4.2.2. Throws `invalidFilter`. */
+export const readFilter = (text: string): ScimFilter => {
+  const refused = new ScimError(400, "invalidFilter", "The filter is not one of RFC 7644, or longer than 1,000 characters.");
+  if (text.trim() === "" || text.length > MOST_CHARACTERS || /\p{Cc}/u.test(text)) throw refused;
+  const filter = asClientFault("invalidFilter", () => new Types.Filter(text));
+  const branches = [...(filter as unknown as Iterable<Readonly<Record<string, unknown>>>)];
+  if (branches.length === 0 || !branches.every(isWhole)) throw refused;
+  // What lacks a complex attribute that the filter names the library cannot look at: it does not fit.
+  const fits = (resource: object): boolean => {
+    try {
+      return filter.match([resource]).length > 0;
+    } catch {
+      return false;
+    }
+  };
+  const match = (resources: readonly object[]): readonly object[] => resources.filter(fits);
+  const [only] = branches.length === 1 ? branches : [];
+  const [attribute, more] = only === undefined ? [] : Object.entries(only);
+  const by = attribute === undefined || more !== undefined ? undefined : lookups[attribute[0].toLowerCase()];
+  const [operator, value, rest] = Array.isArray(attribute?.[1]) ? (attribute[1] as readonly unknown[]) : [];
+  if (by === undefined || operator !== "eq" || typeof value !== "string" || rest !== undefined) return { match };
+  return { lookup: { by, value }, match };
+};
+
+/** `attributes` and `excludedAttributes` as the library takes them. Throws `invalidValue`. */
+export const readAttributes = (attributes: string | null, excluded: string | null): InstanceType<typeof Types.Filter> | undefined => {
+  const [list, word] = attributes !== null ? [attributes, "pr"] : [excluded, "np"];
+  if (list === null) return undefined;
+  const names = list.split(",").map((name) => name.trim());
+  if (names.length > 50 || !names.every((name) => /^[A-Za-z][A-Za-z0-9:._$-]{0,199}$/.test(name)))
+    throw new ScimError(400, "invalidValue", "attributes and excludedAttributes are comma lists of at most 50 attribute names.");
+  return asClientFault("invalidValue", () => new Types.Filter(names.map((name) => `${name} ${word}`).join(" and ")));
+};

@@ -1,0 +1,114 @@
+import type { NodeDraft, NodeRow } from "#membership/graph/put-node.ts";
+import { ScimError } from "./scim-error.ts";
+import type { ScimDocument } from "./scim-schemas.ts";
+import { accountIdOf, nodeIdOf } from "./scim-store.ts";
+
+/** The nodes of the graph that a document of the directory is kept as. */
+
+const isText = (value: unknown, most: number): value is string =>
+  typeof value === "string" && value.trim() !== "" && value.length <= most && !/\p{Cc}/u.test(value);
+const fitting = (value: unknown, most: number): string | undefined => (isText(value, most) ? value : undefined);
+
+/** What is only shown is made to fit; what somebody is known by is refused where it does not. */
+const shown = (...names: readonly unknown[]): string => {
+  const name = names.find((one): one is string => typeof one === "string" && one.trim() !== "") ?? "";
+  const plain = name.replace(/\p{Cc}+/gu, " ").trim();
+  return plain.slice(0, 240).toWellFormed();
+};
+const known = (document: ScimDocument, attribute: string, most: number): string => {
+  const value = document[attribute];
+  if (isText(value, most)) return value;
+  throw new ScimError(400, "invalidValue", `${attribute} must be 1 to ${most} characters without control characters.`);
+};
+
+const objectOf = (value: unknown): Readonly<Record<string, unknown>> => (typeof value === "object" && value !== null ? { ...value } : {});
+const ENTERPRISE = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";
+
+const emailOf = (document: ScimDocument): string | undefined => {
+  const emails = Array.isArray(document["emails"]) ? document["emails"].map(objectOf) : [];
+  const chosen = emails.find(({ primary }) => primary === true) ?? emails.find(({ type }) => type === "work") ?? emails[0];
+  return fitting(chosen?.["value"], 254);
+};
+
+const externalIdOf = (document: ScimDocument): string | undefined =>
+  document["externalId"] === undefined ? undefined : known(document, "externalId", 1000);
+
+const isActive = (document: ScimDocument | undefined): boolean => document?.["active"] !== false;
+
+/** Only a change of `active` switches somebody: what an administrator switched off stays so while the directory says nothing new. */
+const stateOf = (now: ScimDocument, before: ScimDocument | undefined, held: NodeRow | undefined): string =>
+  before !== undefined && held !== undefined && isActive(before) === isActive(now) ? held.state : isActive(now) ? "active" : "suspended";
+
+export const userNodes = (
+  tenant: string,
+  id: string,
+  document: ScimDocument,
+  before: ScimDocument | undefined,
+  held: ReadonlyMap<string, NodeRow>,
+): readonly NodeDraft[] => {
+  const userName = known(document, "userName", 254);
+  const name = objectOf(document["name"]);
+  const [personId, accountId] = [nodeIdOf("User", id), accountIdOf(id)];
+  const { email: _email, given_name: _given, family_name: _family, employee_id: _employee, ...own } = held.get(personId)?.props ?? {};
+  const said = {
+    email: emailOf(document),
+    given_name: fitting(name["givenName"], 128),
+    family_name: fitting(name["familyName"], 128),
+    employee_id: fitting(objectOf(document[ENTERPRISE])["employeeNumber"], 64),
+  };
+  const common = { system: "scim", tenant_id: tenant } as const;
+  const display = shown(
+    document["displayName"],
+    name["formatted"],
+    [name["givenName"], name["familyName"]].filter(Boolean).join(" "),
+    userName,
+  );
+  return [
+    {
+      ...common,
+      id: personId,
+      kind: "Person",
+      name: display === "" ? userName : display,
+      state: stateOf(document, before, held.get(personId)),
+      external_id: externalIdOf(document),
+      props: { ...own, ...Object.fromEntries(Object.entries(said).filter(([, value]) => value !== undefined)) },
+    },
+    {
+      ...common,
+      id: accountId,
+      kind: "Account",
+      name: userName,
+      state: held.get(accountId)?.state,
+      props: { ...held.get(accountId)?.props, login: userName, system: "scim" },
+    },
+  ];
+};
+
+export const groupNode = (tenant: string, id: string, document: ScimDocument, held: NodeRow | undefined): NodeDraft => {
+  const external = externalIdOf(document);
+  return {
+    id: nodeIdOf("Group", id),
+    kind: "Group",
+    name: known(document, "displayName", 256),
+    system: "scim",
+    tenant_id: tenant,
+    state: held?.state,
+    // Users and groups are numbered apart where they come from.
+    external_id: external === undefined ? undefined : `group/${external}`,
+    props: held?.props ?? {},
+  };
+};
+
+/** SCIM ids of the members that a document names. */
+export const groupMembers = (document: ScimDocument): readonly string[] => {
+  const members = Array.isArray(document["members"]) ? document["members"].map(objectOf) : [];
+  return [
+    ...new Set(
+      members.map(({ value }) => {
+        if (typeof value !== "string" || !/^[a-z2-7]{26}$/.test(value))
+          throw new ScimError(400, "invalidValue", "members[].value must be the id of a user or group.");
+        return value;
+      }),
+    ),
+  ];
+};

@@ -1,0 +1,107 @@
+import { randomBytes } from "node:crypto";
+import { createScimToken, deleteScimToken, listScimTokens } from "#contract/scim-tokens.ts";
+import { Problem } from "#contract/problem.ts";
+import { isSecret, secretDigest } from "#authn/client-secret.ts";
+import { statement, type Sql } from "#store/database.ts";
+import { writeAs, type GraphAct } from "#membership/graph-edit/write-as.ts";
+import { tenantScopeOf } from "#membership/graph/tenant-scope.ts";
+import type { MembershipRoom } from "#membership/room.ts";
+
+interface TokenRow {
+  readonly token_id: string;
+  readonly name: string;
+  readonly created_by: string;
+  readonly created_at: string;
+  readonly expires_at: string;
+  readonly last_used_at: string | null;
+}
+
+/** One in use and its successor. */
+const MOST_TOKENS = 2;
+const COLUMNS = "id as token_id, name, created_by, created_at, expires_at, last_used_at";
+const LOCK = statement("membership.scim_token_lock", "select pg_advisory_xact_lock(hashtextextended('membership.scim-token.' || $1, 0))");
+const FORGET = statement("membership.scim_token_forget", "delete from membership.scim_token where tenant_id = $1 and expires_at <= now()");
+const LIST = statement<TokenRow>(
+  "membership.scim_tokens",
+  `select ${COLUMNS} from membership.scim_token where tenant_id = $1 and expires_at > now() order by created_at, id`,
+);
+const INSERT = statement<TokenRow>(
+  "membership.scim_token_insert",
+  `insert into membership.scim_token (id, tenant_id, digest, name, created_by, expires_at)
+   values ($1, $2, $3, $4, $5, now() + $6::int * interval '1 day') returning ${COLUMNS}`,
+);
+const DELETE = statement<{ id: string }>(
+  "membership.scim_token_delete",
+  "delete from membership.scim_token where id = $1 and tenant_id = $2 returning id",
+);
+const FIND = statement<{ tenant_id: string; digest: string }>(
+  "membership.scim_token_find",
+  "select tenant_id, digest from membership.scim_token where id = $1 and expires_at > now()",
+);
+/** To the hour: who reads is no writer at every request. */
+const USED = statement(
+  "membership.scim_token_used",
+  "update membership.scim_token set last_used_at = now() where id = $1 and (last_used_at is null or last_used_at < now() - interval '1 hour')",
+);
+
+const TOKEN = /^Bearer +scim_([0-9a-f]{16})_([A-Za-z0-9_-]{43})$/i;
+const stranger = secretDigest("nobody's");
+
+/** The tenant that a request's token is of. Throws `unauthenticated`, `invalid_token`. Cost: one statement, two once an hour. */
+export const requireScimTenant = async (sql: Sql, authorization: string | null): Promise<string> => {
+  if (authorization === null) throw new Problem("unauthenticated", { headers: { "www-authenticate": 'Bearer realm="scim"' } });
+  const [, id = "", secret = ""] = TOKEN.exec(authorization) ?? [];
+  const [row] = await sql.run(FIND, [id]);
+  if (!isSecret(row?.digest ?? stranger, secret) || row === undefined)
+    throw new Problem("invalid_token", { headers: { "www-authenticate": 'Bearer realm="scim", error="invalid_token"' } });
+  await sql.run(USED, [id]);
+  return row.tenant_id;
+};
+
+/** Tokens as administrators make, see and end them. */
+export const serveScimTokens = (room: MembershipRoom): void => {
+  const { router, database, decider } = room;
+  const act = (
+    { caller, correlationId }: Pick<GraphAct, "caller" | "correlationId">,
+    op: string,
+    reason: string | undefined,
+  ): GraphAct => ({
+    caller,
+    correlationId,
+    pair: ["scim", "manage"],
+    op,
+    about: { type: "scim" },
+    reason,
+  });
+
+  router.serve(createScimToken, async (call) => {
+    const { name, days, reason } = call.body;
+    const id = randomBytes(8).toString("hex");
+    const secret = randomBytes(32).toString("base64url");
+    const { value } = await writeAs(room, act(call, "scim_token_made", reason), async ({ sql }, { tenant }) => {
+      if (tenant === "*") throw new Problem("tenant_required");
+      await sql.run(LOCK, [tenant]);
+      await sql.run(FORGET, [tenant]);
+      if ((await sql.run(LIST, [tenant])).length >= MOST_TOKENS)
+        throw new Problem("conflict", { detail: `There are ${MOST_TOKENS} tokens, one in use and its successor: end one first.` });
+      const [row] = await sql.run(INSERT, [id, tenant, secretDigest(secret), name, call.caller.sub, days]);
+      if (row === undefined) throw new Error("an insert gives its row");
+      return { value: row };
+    });
+    return { ...value, token: `scim_${id}_${secret}` };
+  });
+
+  router.serve(listScimTokens, async ({ caller, correlationId }) => {
+    const { tenant } = tenantScopeOf(caller);
+    await decider.require(caller, { type: "scim", action: "manage" }, correlationId);
+    return { items: [...(await database.run(LIST, [tenant]))] };
+  });
+
+  router.serve(deleteScimToken, async (call) => {
+    await writeAs(room, act(call, "scim_token_ended", call.query.reason), async ({ sql }, { tenant }) => {
+      if ((await sql.run(DELETE, [call.params.token_id, tenant])).length === 0) throw new Problem("not_found");
+      return { value: undefined };
+    });
+    return new Response(null, { status: 204 });
+  });
+};

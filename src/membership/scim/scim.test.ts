@@ -1,0 +1,316 @@
+import assert from "node:assert/strict";
+import { test, type TestContext } from "node:test";
+import { testDatabase } from "#testing/database.ts";
+import { graphRooms, servedWorld, type Rule, type ServedWorld } from "#testing/membership.ts";
+
+const scopes = ["membership.read", "membership.write"];
+const USER = "urn:ietf:params:scim:schemas:core:2.0:User";
+const GROUP = "urn:ietf:params:scim:schemas:core:2.0:Group";
+const PATCH = "urn:ietf:params:scim:api:messages:2.0:PatchOp";
+
+interface ScimReply {
+  readonly status: number;
+  readonly headers: Headers;
+  // Tests look into bodies of many shapes.
+  // oxlint-disable-next-line typescript/no-explicit-any
+  readonly body: any;
+}
+
+const makeToken = async (world: ServedWorld, as = "ada", body: object = {}) =>
+  world.call(as, "POST", "/api/v1/scim-tokens", { body: { name: "the directory", ...body }, scopes });
+
+/** The directory of a tenant, speaking SCIM with a token of its own. */
+const directoryOf = async (world: ServedWorld, as = "ada") => {
+  const made = await makeToken(world, as);
+  assert.equal(made.status, 201, JSON.stringify(made.body));
+  const { token } = made.body as { token: string };
+  return async (method: string, path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}): Promise<ScimReply> => {
+    const response = await world.service.fetch(
+      new Request(`http://localhost:8084/scim/v2${path}`, {
+        method,
+        headers: { authorization: `Bearer ${token}`, "content-type": "application/scim+json", ...headers },
+        ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+      }),
+    );
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, body: text === "" ? undefined : JSON.parse(text) };
+  };
+};
+type Directory = Awaited<ReturnType<typeof directoryOf>>;
+
+const openWorld = async (t: TestContext, rule?: Rule) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms), rule === undefined ? {} : { rule });
+  return { world, scim: await directoryOf(world) };
+};
+const user = (userName: string, more: object = {}) => ({ schemas: [USER], userName, ...more });
+const group = (displayName: string, members: readonly string[] = []) => ({
+  schemas: [GROUP],
+  displayName,
+  members: members.map((value) => ({ value })),
+});
+const patch = (...Operations: readonly object[]) => ({ schemas: [PATCH], Operations });
+const made = async (scim: Directory, path: string, body: object): Promise<string> => {
+  const reply = await scim("POST", path, body);
+  assert.equal(reply.status, 201, JSON.stringify(reply.body));
+  return String(reply.body.id);
+};
+
+test("a token is made by who may, shown once, kept as a digest, ends, and there are two at a time", async (t) => {
+  const { world, scim } = await openWorld(t);
+  const second = await makeToken(world);
+  assert.match(second.body.token, /^scim_[0-9a-f]{16}_[A-Za-z0-9_-]{43}$/);
+  const third = await makeToken(world);
+  assert.deepEqual([third.status, third.body.code], [409, "conflict"]);
+  const kept = await world.sql<Record<string, string>>("select * from membership.scim_token");
+  assert.ok(
+    !JSON.stringify(kept, (_key, value) => (typeof value === "bigint" ? String(value) : value)).includes(second.body.token.slice(22)),
+  );
+  const { body } = await world.call("ada", "GET", "/api/v1/scim-tokens", { scopes });
+  assert.deepEqual([body.items.length, "token" in body.items[0]], [2, false]);
+  assert.deepEqual((await world.call("eve", "GET", "/api/v1/scim-tokens", { scopes })).body.items, []);
+  const foreign = await world.call("eve", "DELETE", `/api/v1/scim-tokens/${body.items[0].token_id}`, { scopes });
+  assert.equal(foreign.status, 404);
+  assert.equal((await scim("GET", "/Users")).status, 200);
+  for (const { token_id } of body.items)
+    assert.equal((await world.call("ada", "DELETE", `/api/v1/scim-tokens/${token_id}`, { scopes })).status, 204);
+  const ended = await scim("GET", "/Users");
+  assert.deepEqual([ended.status, ended.body.status, ended.headers.has("www-authenticate")], [401, "401", true]);
+  for (const days of [0, 366, 1.5]) assert.equal((await makeToken(world, "ada", { days })).status, 422);
+  for (const authorization of ["", "Bearer", "Bearer x", `Bearer scim_${"0".repeat(16)}_${"A".repeat(43)}`, "Basic YTpi"])
+    assert.equal((await scim("GET", "/Users", undefined, { authorization })).status, 401);
+  const late = await directoryOf(world);
+  await world.sql("update membership.scim_token set expires_at = now()");
+  assert.equal((await late("GET", "/Users")).status, 401);
+  const refused = await servedWorld(t, await testDatabase(t, graphRooms), { rule: ({ type }) => type !== "scim" });
+  assert.equal((await makeToken(refused)).status, 403);
+});
+
+test("a user is a person with an account of the tenant, changed and found as SCIM has it", async (t) => {
+  const { world, scim } = await openWorld(t);
+  const sent = user("bjensen@acme.example", {
+    externalId: "00u1",
+    displayName: "Babs",
+    name: { givenName: "Barbara", familyName: "Jensen" },
+    emails: [{ value: "babs@acme.example", type: "work", primary: true }],
+    password: "t1meMa$heen",
+    "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User": { employeeNumber: "701984" },
+  });
+  const first = await scim("POST", "/Users", sent);
+  assert.equal(first.status, 201, JSON.stringify(first.body));
+  const { id, meta } = first.body;
+  assert.deepEqual(
+    [first.headers.get("etag"), meta.version, meta.location],
+    ['W/"1"', 'W/"1"', `http://localhost:8084/scim/v2/Users/${id}`],
+  );
+  assert.ok(!JSON.stringify(first.body).includes("t1meMa"), "a password is never kept");
+  const node = (await world.call("ada", "GET", `/api/v1/identity_nodes/person:scim:${id}`, { scopes })).body;
+  assert.deepEqual(
+    [node.name, node.system, node.external_id, node.properties?.email ?? node.props?.email],
+    ["Babs", "scim", "00u1", "babs@acme.example"],
+  );
+  const [version] = await world.sql<{ actor: string; source: string }>(
+    "select actor, source from membership.graph_change order by version desc limit 1",
+  );
+  assert.deepEqual(version, { actor: "service:scim:tenant:acme", source: "sync" });
+  assert.ok(world.entries.some(({ data, actor }) => data?.["op"] === "scim_user_made" && actor.subject === "service:scim:tenant:acme"));
+  const again = await scim("POST", "/Users", user("BJensen@acme.example"));
+  assert.deepEqual([again.status, again.body.scimType], [409, "uniqueness"]);
+
+  await made(scim, "/Users", user("other"));
+  const found = async (filter: string) => {
+    const { status, body } = await scim("GET", `/Users?filter=${encodeURIComponent(filter)}`);
+    return status === 200 ? body.Resources.map(({ userName }: { userName: string }) => userName) : body.scimType;
+  };
+  for (const filter of [
+    'userName eq "BJENSEN@acme.example"',
+    'externalId eq "00u1"',
+    `id eq "${id}"`,
+    'name.familyName co "ense"',
+    'emails[type eq "work" and value ew "acme.example"]',
+    'userName sw "bj" and active eq true',
+    'not (userName eq "other")',
+  ])
+    assert.deepEqual([filter, await found(filter)], [filter, ["bjensen@acme.example"]]);
+  for (const filter of [
+    "",
+    "userName",
+    "userName eq",
+    'userName xx "a"',
+    "(((",
+    'userName eq "',
+    "__proto__ eq 1",
+    `userName eq "${"x".repeat(1001)}"`,
+  ])
+    assert.deepEqual([filter, await found(filter)], [filter, "invalidFilter"]);
+  const page = await scim("GET", "/Users?startIndex=2&count=1");
+  assert.deepEqual([page.body.totalResults, page.body.startIndex, page.body.Resources.length], [2, 2, 1]);
+  assert.deepEqual((await scim("GET", "/Users?count=0")).body.Resources, []);
+  assert.equal((await scim("GET", "/Users?count=ten")).body.scimType, "invalidValue");
+  assert.deepEqual(Object.keys((await scim("GET", `/Users/${id}?attributes=userName`)).body).toSorted(), ["id", "schemas", "userName"]);
+
+  const renamed = await scim("PATCH", `/Users/${id}`, patch({ op: "Replace", path: "userName", value: "barbara" }), {
+    "if-match": 'W/"1"',
+  });
+  assert.deepEqual(
+    [renamed.status, renamed.body.userName, renamed.headers.get("etag")],
+    [200, "barbara", 'W/"2"'],
+    JSON.stringify(renamed.body),
+  );
+  assert.equal(
+    (await scim("PATCH", `/Users/${id}`, patch({ op: "replace", path: "userName", value: "x" }), { "if-match": 'W/"1"' })).status,
+    412,
+  );
+  assert.equal((await scim("GET", `/Users/${id}`, undefined, { "if-none-match": 'W/"2"' })).status, 304);
+  const put = await scim("PUT", `/Users/${id}`, user("barbara", { active: true }));
+  assert.deepEqual([put.status, put.body.displayName], [200, undefined], "PUT leaves out what it does not name");
+  assert.equal((await scim("DELETE", `/Users/${id}`)).status, 204);
+  assert.equal((await scim("GET", `/Users/${id}`)).status, 404);
+  const gone = await world.sql<{ state: string }>(`select state from membership.node where id = 'person:scim:${id}'`);
+  assert.deepEqual(gone, [{ state: "disabled" }]);
+  await made(scim, "/Users", user("barbara", { externalId: "00u1" }));
+});
+
+test("a group's members come and go; who somebody else put in stays, and whose group it is not is not the directory's", async (t) => {
+  const { world, scim } = await openWorld(t);
+  const [one, two] = [await made(scim, "/Users", user("one")), await made(scim, "/Users", user("two"))];
+  const inner = await made(scim, "/Groups", group("Inner", [two]));
+  const id = await made(scim, "/Groups", group("Staff", [one, inner]));
+  const members = async () =>
+    (await scim("GET", `/Groups/${id}`)).body.members?.map(({ value }: { value: string }) => value).toSorted() ?? [];
+  assert.deepEqual(await members(), [one, inner].toSorted());
+  assert.deepEqual(
+    (await scim("GET", `/Users/${one}`)).body.groups.map(({ value }: { value: string }) => value),
+    [id],
+  );
+  await world.put({ kind: "MEMBER_OF", src: "account:dan@acme", dst: `group:scim:${id}` });
+  const removed = await scim(
+    "PATCH",
+    `/Groups/${id}`,
+    patch({ op: "remove", path: `members[value eq "${one}"]` }, { op: "add", path: "members", value: [{ value: two }] }),
+  );
+  assert.equal(removed.status, 200, JSON.stringify(removed.body));
+  assert.deepEqual(await members(), [two, inner].toSorted());
+  assert.equal((await scim("PUT", `/Groups/${id}`, group("Staff renamed"))).status, 200);
+  assert.deepEqual(await members(), []);
+  const left = await world.sql<{ src: string }>(`select src from membership.edge where dst = 'group:scim:${id}' and kind = 'MEMBER_OF'`);
+  assert.deepEqual(left, [{ src: "account:dan@acme" }]);
+  assert.equal((await scim("GET", `/Groups?filter=${encodeURIComponent('displayName eq "staff RENAMED"')}`)).body.totalResults, 1);
+  const cycle = await scim("PATCH", `/Groups/${inner}`, patch({ op: "add", path: "members", value: [{ value: id }] }));
+  assert.equal(cycle.status, 200);
+  assert.equal((await scim("PATCH", `/Groups/${id}`, patch({ op: "add", path: "members", value: [{ value: inner }] }))).status, 400);
+  for (const value of ["account:dan@acme", "z".repeat(26), "../x", 7])
+    assert.equal((await scim("PUT", `/Groups/${id}`, { ...group("x"), members: [{ value }] })).status, 400);
+  assert.equal((await scim("DELETE", `/Groups/${id}`)).status, 204);
+});
+
+test("who is deactivated is refused at the next call, through agents too, and comes back; what an administrator switched off stays off", async (t) => {
+  const { world, scim } = await openWorld(t);
+  const id = await made(scim, "/Users", user("gina"));
+  const person = `person:scim:${id}`;
+  await world.put({ kind: "CONTROLLED_BY", src: "agent:reporter", dst: person, props: { level: "deputy" } });
+  await world.sql(`update membership.delegation set delegator_id = '${person}' where id = 'delegation:cleo-rep'`);
+  const capabilities = async () => {
+    const { value } = await world.reader.capabilities(
+      { tenant: "tenant:acme" } as never,
+      { userId: person, agentId: "agent:reporter" } as never,
+    );
+    return JSON.stringify(value);
+  };
+  const before = await capabilities();
+  assert.match(before, /list_employees/);
+  const off = await scim("PATCH", `/Users/${id}`, patch({ op: "Replace", path: "active", value: "False" }));
+  assert.deepEqual([off.status, off.body.active], [200, false], JSON.stringify(off.body));
+  assert.doesNotMatch(await capabilities(), /list_employees/);
+  assert.equal((await scim("PATCH", `/Users/${id}`, patch({ op: "replace", value: { active: true } }))).body.active, true);
+  assert.equal(await capabilities(), before);
+  await world.sql(`update membership.node set state = 'suspended' where id = '${person}'`);
+  assert.equal((await scim("PUT", `/Users/${id}`, user("gina", { displayName: "G" }))).status, 200);
+  assert.doesNotMatch(await capabilities(), /list_employees/);
+});
+
+test("a token reaches no other tenant, no other system's person, and no role that nobody marked", async (t) => {
+  const { world, scim } = await openWorld(t);
+  const foreign = await directoryOf(world, "eve");
+  const id = await made(scim, "/Users", user("one"));
+  const staff = await made(scim, "/Groups", group("Staff"));
+  for (const [method, path, body] of [
+    ["GET", `/Users/${id}`, undefined],
+    ["PUT", `/Users/${id}`, user("mine")],
+    ["PATCH", `/Users/${id}`, patch({ op: "replace", path: "active", value: false })],
+    ["DELETE", `/Users/${id}`, undefined],
+    ["DELETE", `/Groups/${staff}`, undefined],
+    ["GET", "/Users/person:ada", undefined],
+    ["GET", "/Users/..%2f..%2fapi", undefined],
+  ] as const)
+    assert.deepEqual([method, path, (await foreign(method, path, body)).status], [method, path, 404]);
+  assert.equal((await foreign("GET", "/Users")).body.totalResults, 0);
+  assert.equal((await foreign("POST", "/Groups", group("x", [id]))).status, 400);
+  await made(foreign, "/Users", user("one"));
+
+  // What an administrator took over is no longer the directory's.
+  await world.sql(`update membership.node set system = 'directory' where id = 'person:scim:${id}'`);
+  for (const [method, body] of [
+    ["PUT", user("one")],
+    ["DELETE", undefined],
+  ] as const)
+    assert.equal((await scim(method, `/Users/${id}`, body)).status, 403);
+  await world.sql(`update membership.node set system = 'scim' where id = 'person:scim:${id}'`);
+
+  const node = `group:scim:${staff}`;
+  await world.put({ kind: "MEMBER_OF", src: node, dst: "role:administrator" });
+  const add = () => scim("PATCH", `/Groups/${staff}`, patch({ op: "add", path: "members", value: [{ value: id }] }));
+  const refused = await add();
+  assert.deepEqual([refused.status, /role:administrator/.test(refused.body.detail)], [403, true]);
+  assert.equal((await scim("PUT", `/Groups/${staff}`, { ...group("Staff"), provisions_roles: true })).status, 200);
+  assert.equal((await add()).status, 403, "the mark is not SCIM's to make");
+  assert.equal((await scim("DELETE", `/Groups/${staff}`)).status, 403);
+  await world.put({ id: node, kind: "Group", name: "Staff", system: "scim", tenant_id: "tenant:acme", props: { provisions_roles: true } });
+  assert.equal((await add()).status, 200);
+  assert.deepEqual((await world.call("ada", "GET", `/api/v1/roles/holders?holder_id=person:scim:${id}`)).body.items.length, 1);
+});
+
+test("hostile bodies are refused in SCIM's own words and write nothing", async (t) => {
+  const { world, scim } = await openWorld(t);
+  const id = await made(scim, "/Users", user("one"));
+  const before = (await world.reader.version()).version;
+  const bodies: readonly (readonly [method: string, path: string, body: unknown, status: number])[] = [
+    ["POST", "/Users", "{", 400],
+    ["POST", "/Users", '{"userName":"a","userName":"b"}', 400],
+    ["POST", "/Users", [], 400],
+    ["POST", "/Users", user(""), 400],
+    ["POST", "/Users", user("a\u0000b"), 400],
+    ["POST", "/Users", user("a\nb"), 400],
+    ["POST", "/Users", user("x".repeat(255)), 400],
+    ["POST", "/Users", { schemas: [USER] }, 400],
+    ["POST", "/Users", user("a", { active: "yes" }), 400],
+    ["POST", "/Users", user("a", { displayName: "x".repeat(70_000) }), 400],
+    ["POST", "/Users", user("a", { emails: "x" }), 400],
+    ["POST", "/Groups", { schemas: [GROUP] }, 400],
+    ["PATCH", `/Users/${id}`, { schemas: [PATCH] }, 400],
+    ["PATCH", `/Users/${id}`, patch({ op: "move", path: "userName" }), 400],
+    ["PATCH", `/Users/${id}`, patch({ op: "replace", path: "nonsense", value: 1 }), 400],
+    ["PATCH", `/Users/${id}`, patch({ op: "replace", path: "__proto__.x", value: 1 }), 400],
+    ["PATCH", `/Users/${id}`, patch({ op: "replace", path: "emails[", value: 1 }), 400],
+    ["PATCH", `/Users/${id}`, patch({ op: "replace", path: 'emails[type eq "home"].value', value: "x" }), 400],
+    ["PATCH", `/Users/${id}`, patch({ op: "remove", path: "userName" }), 400],
+    ["PATCH", `/Users/${id}`, patch({ op: "replace", path: "id", value: "x".repeat(26) }), 400],
+    ["PATCH", `/Users/${id}`, { Operations: [] }, 400],
+    ["POST", "/Bulk", {}, 405],
+    ["PUT", "/Users", user("a"), 405],
+    ["GET", "/Me", undefined, 404],
+    ["GET", "/Users/x/y", undefined, 404],
+  ];
+  for (const [method, path, body, status] of bodies) {
+    const reply = await scim(method, path, body);
+    const what = `${method} ${path} ${JSON.stringify(body)?.slice(0, 80)}`;
+    assert.deepEqual([what, reply.status, reply.body.status], [what, status, String(status)], JSON.stringify(reply.body));
+    assert.deepEqual(reply.body.schemas, ["urn:ietf:params:scim:api:messages:2.0:Error"]);
+  }
+  assert.equal((await world.reader.version()).version, before);
+  for (const name of ['O\'Neil "q" \\', "\u202egnal", "🦀".repeat(40), "İstanbul", "%_", "<script>"]) {
+    const reply = await scim("POST", "/Users", user(name, { displayName: name }));
+    assert.deepEqual([reply.status, reply.body.userName], [201, name], JSON.stringify(reply.body));
+    const filter = encodeURIComponent(`userName eq ${JSON.stringify(name)}`);
+    assert.ok([200, 400].includes((await scim("GET", `/Users?filter=${filter}`)).status));
+  }
+});

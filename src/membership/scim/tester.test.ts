@@ -1,0 +1,50 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { listenService, loopbackHosts } from "#http/listen.ts";
+import { testDatabase } from "#testing/database.ts";
+import { graphRooms, servedWorld } from "#testing/membership.ts";
+import { openPythonEnvironment } from "#testing/python-environment.ts";
+
+const script = `
+import sys
+from httpx2 import Client
+from scim2_client.engines.httpx2 import SyncSCIMClient
+from scim2_tester import check_server
+client = SyncSCIMClient(Client(base_url=sys.argv[1], headers={"Authorization": "Bearer " + sys.argv[2]}, timeout=60))
+for result in check_server(client):
+    print(result.status.name, result.title, (result.reason or "").replace(chr(10), " "), sep="|")
+`;
+/** What departs from the standard; docs/scim.md says each. */
+const known: readonly RegExp[] = [
+  /\|search_with_attributes\|The method is not allowed here$/,
+  /\|check_remove_attribute\|.*'active'/,
+  /\|check_(?:add|remove|replace)_attribute\|.*extension:enterprise:2\.0:User'/,
+  /\|check_(?:add|replace)_attribute\|.*'members'/,
+];
+
+test("scim2-tester finds nothing but what is written down", async (t) => {
+  const bin = openPythonEnvironment("scim2-tester", fileURLToPath(new URL("tester-requirements.txt", import.meta.url)), (line) =>
+    t.diagnostic(line),
+  );
+  if (bin === undefined) {
+    const line = "scim2-tester needs a Python 3.11 with venv";
+    if (process.env["REQUIRE_REAL"] === "1") throw new Error(line);
+    return t.skip(line);
+  }
+  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const made = await world.call("ada", "POST", "/api/v1/scim-tokens", { body: { name: "tester" }, scopes: ["membership.write"] });
+  const listening = await listenService(world.service.fetch, { port: 0, hosts: loopbackHosts });
+  t.after(() => listening.close());
+  const child = spawn(join(bin, "python"), ["-c", script, `http://localhost:${listening.port}/scim/v2`, made.body.token]);
+  const [said, faults] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  const results = said.trim().split("\n");
+  assert.ok(results.length > 100, faults);
+  assert.deepEqual(
+    results.filter((line) => !line.startsWith("SUCCESS") && !line.startsWith("SKIPPED") && !known.some((one) => one.test(line))),
+    [],
+  );
+});

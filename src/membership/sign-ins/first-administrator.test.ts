@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { readSettings } from "#contract/setting.ts";
+import { membershipSettings } from "#membership/config.ts";
+import { forEachDatabase, testDatabase } from "#testing/database.ts";
+import { graphRooms, graphWorld } from "#testing/membership.ts";
+import { appointFirst } from "./first-administrator.ts";
+import { createPersonOf } from "./links.ts";
+
+const by = { actor: "operator:root", source: "api", correlationId: "test", system: "oidc" } as const;
+const issuer = "https://login.example";
+
+forEachDatabase("the first administrator is made once, whole, in an empty house", graphRooms, async (_t, database) => {
+  const { write, sql, entries, reader } = await graphWorld(database, { demo: false });
+  const draft = (subject: string, tenant: string) => appointFirst(write, { issuer, subject, tenant }, by);
+  const all = await Promise.all([draft("ada", "tenant:acme"), draft("mallory", "tenant:mine")]);
+  assert.equal(all.filter((one) => "personId" in one).length, 1, JSON.stringify(all));
+  const won = all.find((one) => "personId" in one);
+  const name = won !== undefined && won.personId.endsWith("ada") ? "acme" : "mine";
+  const subject = name === "acme" ? "ada" : "mallory";
+  assert.deepEqual(won, { personId: `person:oidc:${subject}` });
+  assert.deepEqual(await createPersonOf(database, () => new Date())(issuer, subject), {
+    id: `person:oidc:${subject}`,
+    tenant: `tenant:${name}`,
+  });
+  const edges = await sql<{ told: string }>(
+    "select src || ' ' || dst as told from membership.edge where kind in ('MEMBER_OF', 'BELONGS_TO') order by 1",
+  );
+  assert.deepEqual(
+    edges.map(({ told }) => told),
+    [
+      `account:oidc:${subject} tenant:${name}`,
+      `person:oidc:${subject} account:oidc:${subject}`,
+      `person:oidc:${subject} role:administrator`,
+    ],
+  );
+  assert.deepEqual(
+    entries.map(({ tenant, data }) => [tenant, data["op"]]),
+    [[`tenant:${name}`, "first_administrator"]],
+  );
+  const { version } = await reader.version();
+  // Whoever takes away all of it makes no room for another.
+  await sql("delete from membership.identity_link");
+  await sql("delete from membership.edge where kind in ('MEMBER_OF', 'BELONGS_TO')");
+  await sql("delete from membership.node where tenant_id is not null");
+  assert.match(JSON.stringify(await draft("eve", "tenant:eves")), /already/);
+  assert.deepEqual(
+    [await createPersonOf(database, () => new Date())(issuer, "eve"), (await reader.version()).version],
+    [undefined, version],
+  );
+});
+
+test("a house that has a tenant has its administrators from elsewhere", async (t) => {
+  const { write, sql } = await graphWorld(await testDatabase(t, graphRooms));
+  assert.match(JSON.stringify(await appointFirst(write, { issuer, subject: "eve", tenant: "tenant:eves" }, by)), /tenants already/);
+  assert.deepEqual(await sql("select 1 from membership.first_administrator"), []);
+});
+
+test("BOOTSTRAP_ADMIN is issuer, subject and tenant, and nothing else", () => {
+  const read = (text: string) => readSettings(membershipSettings, { BOOTSTRAP_ADMIN: text });
+  const first = { issuer, subject: "auth0|ada".replace("|", "-"), tenant: "tenant:acme" };
+  for (const tenant of ["acme", "tenant:acme"]) assert.deepEqual(read(`${issuer}|auth0-ada|${tenant}`).values.bootstrapAdmin, first);
+  assert.equal(readSettings(membershipSettings, {}).values.bootstrapAdmin, undefined);
+  for (const wrong of [
+    "acme",
+    `${issuer}|ada`,
+    `${issuer}|a b|acme`,
+    `${issuer}||acme`,
+    `${issuer}|ada|Acme`,
+    "login|ada|acme",
+    `${issuer}|ada|*`,
+  ])
+    assert.deepEqual(
+      read(wrong).faults.map(({ path }) => path),
+      ["BOOTSTRAP_ADMIN"],
+      wrong,
+    );
+});

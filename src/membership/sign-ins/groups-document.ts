@@ -1,0 +1,20 @@
+import { z } from "zod";
+import { StartFaults } from "#contract/start-faults.ts";
+import { nodeId } from "#contract/ids.ts";
+import { readConfigFiles } from "#documents/config-files.ts";
+
+const document = z.strictObject({
+  apiVersion: z.literal("groups/v1"),
+  /** Value of the groups claim -> the groups that it stands for, one in each tenant at most that knows it. */
+  groups: z.record(z.string().min(1).max(256), z.union([nodeId, z.array(nodeId).min(1).max(100)])).default({}),
+});
+
+/** What the values of the groups claim stand for: `groups.yaml` of each folder. Throws `StartFaults` with every fault. */
+export const loadGroupsDocument = async (folders: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> => {
+  const { files, faults } = await readConfigFiles(folders, "groups.yaml", document, Object.keys(document.shape));
+  if (faults.length > 0) throw new StartFaults(faults);
+  const read = new Map<string, readonly string[]>();
+  for (const { value } of files)
+    for (const [claim, ids] of Object.entries(value.groups)) read.set(claim, [...(read.get(claim) ?? []), ...[ids].flat()]);
+  return read;
+};

@@ -1,0 +1,69 @@
+import { addIdentityLink, dropIdentityLink, listIdentityLinks, type IdentityLinkView } from "#contract/sign-ins.ts";
+import { Problem } from "#contract/problem.ts";
+import { statement } from "#store/database.ts";
+import { writeAs } from "#membership/graph-edit/write-as.ts";
+import { requireOwnNode } from "#membership/graph-edit/edits.ts";
+import { tenantScopeOf, visible } from "#membership/graph/tenant-scope.ts";
+import type { MembershipRoom } from "#membership/room.ts";
+import { addLink } from "./links.ts";
+
+type LinkRow = Omit<IdentityLinkView, "link_id"> & { readonly id: string };
+
+const COLUMNS = "l.id, l.issuer, l.subject, l.person_id, l.how, l.made_by, l.created_at";
+const FROM = `membership.identity_link l join membership.node n on n.id = l.person_id and ${visible("n")}`;
+const LIST = statement<LinkRow>(
+  "membership.links",
+  `select ${COLUMNS} from ${FROM} where ($2::text is null or l.person_id = $2) and ($3::text is null or l.subject = $3)
+     and ($4::uuid is null or (l.created_at, l.id) > (select created_at, id from membership.identity_link where id = $4))
+   order by l.created_at, l.id limit $5`,
+);
+const ONE = statement<LinkRow>("membership.link", `select ${COLUMNS} from ${FROM} where l.id::text = $2 for update of l`);
+const DROP = statement("membership.link_drop", "delete from membership.identity_link where id = $1");
+
+const viewOf = ({ id, ...row }: LinkRow): IdentityLinkView => ({ link_id: id, ...row });
+
+/** Links as administrators see, make and end them. */
+export const serveLinks = (room: MembershipRoom): void => {
+  const { router, database, decider } = room;
+
+  router.serve(listIdentityLinks, async ({ caller, query, correlationId }) => {
+    const scope = tenantScopeOf(caller);
+    await decider.require(caller, { type: "links", action: "view" }, correlationId);
+    const { limit, cursor, ...filters } = query;
+    const binding = ["identity-links", caller.sub, scope.tenant, filters];
+    const after = cursor === undefined ? null : room.cursors.open(cursor, binding);
+    const rows = await database.run(LIST, [scope.tenant, filters.person_id ?? null, filters.subject ?? null, after, limit + 1]);
+    const last = rows.length > limit ? rows[limit - 1] : undefined;
+    return {
+      items: rows.slice(0, limit).map(viewOf),
+      ...(last === undefined ? {} : { next_cursor: room.cursors.seal(last.id, binding) }),
+    };
+  });
+
+  router.serve(addIdentityLink, async ({ caller, body, correlationId }) => {
+    const { reason, person_id: personId, issuer, subject } = body;
+    const about = { type: "links", id: personId };
+    const act = { caller, correlationId, pair: ["links", "manage"] as const, op: "person_linked", about, reason };
+    const { value } = await writeAs(room, act, async (tx, scope) => {
+      if ((await requireOwnNode(tx.sql, scope, personId)).kind !== "Person") throw new Problem("not_found");
+      const id = await addLink(tx.sql, { issuer, subject, personId, how: "administrator", by: caller.sub });
+      if (id === undefined) throw new Problem("already_exists", { detail: "This subject is somebody's already: unlink it first." });
+      const [row] = await tx.sql.run(ONE, [scope.tenant, id]);
+      if (row === undefined) throw new Error("a link is there once it is made");
+      return { value: viewOf(row) };
+    });
+    return value;
+  });
+
+  router.serve(dropIdentityLink, async ({ caller, params, query, correlationId }) => {
+    const about = { type: "links", id: params.link_id };
+    const act = { caller, correlationId, pair: ["links", "manage"] as const, op: "person_unlinked", about, reason: query.reason };
+    await writeAs(room, act, async (tx, scope) => {
+      const [row] = await tx.sql.run(ONE, [scope.tenant, params.link_id]);
+      if (row === undefined) throw new Problem("not_found");
+      await tx.sql.run(DROP, [row.id]);
+      return { value: undefined };
+    });
+    return new Response(null, { status: 204 });
+  });
+};

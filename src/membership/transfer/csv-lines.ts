@@ -1,0 +1,59 @@
+import type { Fault } from "#contract/problem.ts";
+import { isNodeKind, nodeKindRow } from "#membership/graph/kinds.ts";
+import type { CsvRow } from "./csv.ts";
+
+/** Columns of each file; props stand behind them as `props.<name>`. */
+export const csvColumns = {
+  nodes: ["id", "kind", "tenant_id", "name", "display_name", "system", "state", "external_id", "digest"],
+  edges: ["kind", "src", "dst", "discr", "digest", "expires_at"],
+} as const;
+export type CsvFile = keyof typeof csvColumns;
+
+const asJson = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+};
+
+/** Each prop is the text itself where its kind takes a text there, else the JSON value that the text is. */
+const propsOf = (kind: string | undefined, texts: Readonly<Record<string, string>>, file: CsvFile): Record<string, unknown> => {
+  if (file === "edges")
+    return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, /^[[{]/.test(text) ? asJson(text) : text]));
+  if (kind === undefined || !isNodeKind(kind)) return texts;
+  const read = nodeKindRow(kind).props.safeParse(texts);
+  const wrong = new Set(read.success ? [] : read.error.issues.map(({ path }) => path[0]));
+  return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, wrong.has(name) ? asJson(text) : text]));
+};
+
+/** Makes of rows what lines of NDJSON are; the first row names the columns. */
+export const createCsvLines = (file: CsvFile) => {
+  let header: readonly string[] | undefined;
+  return (row: CsvRow): { readonly value?: unknown; readonly faults?: readonly Fault[] } => {
+    if (header === undefined) {
+      const known: readonly string[] = csvColumns[file];
+      const unknown = row.fields.filter(
+        (name, at) => (!known.includes(name) && !name.startsWith("props.")) || row.fields.indexOf(name) !== at,
+      );
+      if (unknown.length > 0)
+        return { faults: unknown.map((name) => ({ path: `/${name}`, message: "is no column, or there twice", line: row.line })) };
+      header = row.fields;
+      return {};
+    }
+    if (row.fields.length !== header.length)
+      return { faults: [{ path: "/", message: `has ${row.fields.length} fields, and the header ${header.length}`, line: row.line }] };
+    const members: Record<string, unknown> = {};
+    const props: Record<string, string> = {};
+    for (const [at, name] of header.entries()) {
+      const text = row.fields[at] ?? "";
+      // An empty field is nothing: none of these may be empty.
+      if (text === "") continue;
+      if (name.startsWith("props.")) props[name.slice("props.".length)] = text;
+      else members[name] = text;
+    }
+    const kind = members["kind"];
+    const value = { ...members, props: propsOf(typeof kind === "string" ? kind : undefined, props, file) };
+    return { value: file === "nodes" ? { node: value } : { edge: value } };
+  };
+};

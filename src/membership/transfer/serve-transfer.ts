@@ -1,0 +1,104 @@
+import type { z } from "zod";
+import { Problem } from "#contract/problem.ts";
+import { exportGraph as exportEndpoint, importGraph } from "#contract/transfer.ts";
+import { readBytes } from "#http/read-bytes.ts";
+import { answer } from "#http/serve.ts";
+import { writeAs } from "#membership/graph-edit/write-as.ts";
+import { isEdgeKind, isNodeKind } from "#membership/graph/kinds.ts";
+import { tenantScopeOf } from "#membership/graph/tenant-scope.ts";
+import { findAnswer, requireKeyedCall, saveAnswer, type KeyedAnswer } from "#membership/idempotency.ts";
+import { OnlyTried } from "#membership/only-tried.ts";
+import type { MembershipRoom } from "#membership/room.ts";
+import { applyImport } from "./apply-import.ts";
+import type { CsvFile } from "./csv-lines.ts";
+import { exportGraph } from "./export-graph.ts";
+import { readImport } from "./read-import.ts";
+
+type Reply = z.output<typeof importGraph.reply>;
+
+const media = { ndjson: "application/x-ndjson", csv: "text/csv" } as const;
+
+/** Which CSV it is, if it is one. Throws `unprocessable` where only half of that is said. */
+const csvOf = (query: { readonly format: "ndjson" | "csv"; readonly csv?: CsvFile | undefined }): CsvFile | undefined => {
+  if ((query.format === "csv") === (query.csv !== undefined)) return query.csv;
+  throw new Problem("unprocessable", { errors: [{ path: "query.csv", message: "goes with format=csv: nodes or edges" }] });
+};
+
+/** In parts, so that a slow line of a long file holds up nobody. */
+async function* pieces(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  for (let from = 0; from < bytes.byteLength; from += 65_536) yield bytes.subarray(from, from + 65_536);
+}
+
+/** The graph from a file and into one. */
+export const serveTransfer = (room: MembershipRoom): void => {
+  room.router.serve(importGraph, async ({ caller, query, request, correlationId }) => {
+    const csv = csvOf(query);
+    const type = (request.headers.get("content-type") ?? "").split(";")[0]?.trim().toLowerCase();
+    if (type !== media[query.format]) throw new Problem("unsupported_media_type", { detail: `Send ${media[query.format]}.` });
+    const scope = tenantScopeOf(caller);
+    // Before a byte of it is read: what nobody may write nobody has read.
+    await room.decider.require(caller, { type: "graph", action: "edit" }, correlationId);
+    const isTried = query.dry_run === "true";
+    const plan = await readImport(pieces(await readBytes(request, room.config.importMaxBytes)), { scope, csv });
+    const key = requireKeyedCall(request, caller, { digest: plan.digest, query });
+    const act = {
+      caller,
+      correlationId,
+      pair: ["graph", "edit"],
+      op: "graph_import",
+      about: { type: "graph" },
+      reason: query.reason,
+      source: "import",
+    } as const;
+    let kept: KeyedAnswer | undefined;
+    const replyOf = (done: Omit<Reply, "lines" | "graph_version" | "dry_run">, version: bigint): Reply => ({
+      lines: plan.lines,
+      ...done,
+      graph_version: Number(version),
+      dry_run: isTried,
+    });
+    try {
+      await writeAs(room, act, async (tx, writer) => {
+        kept = isTried ? undefined : await findAnswer(tx.sql, key);
+        if (kept !== undefined) return { value: undefined, entries: () => [] };
+        const done = await applyImport(tx, writer, plan, { mode: query.on_conflict });
+        if (isTried) {
+          await tx.requireRoles();
+          throw new OnlyTried(done);
+        }
+        return {
+          value: undefined,
+          finish: async (version) => {
+            kept = { status: 200, headers: { "x-graph-version": String(version) }, body: replyOf(done, version) };
+            await saveAnswer(tx.sql, key, kept);
+          },
+        };
+      });
+    } catch (error) {
+      if (!(error instanceof OnlyTried)) throw error;
+      return replyOf(error.outcome as Omit<Reply, "lines" | "graph_version" | "dry_run">, (await room.reader.version()).version);
+    }
+    if (kept === undefined) throw new Error("a write that ended has an answer");
+    return answer(kept.body as Reply, { headers: kept.headers });
+  });
+
+  room.router.serve(exportEndpoint, async ({ caller, query, correlationId }) => {
+    const scope = tenantScopeOf(caller);
+    const csv = csvOf(query);
+    const kinds = query.kinds?.split(",").map((word) => word.trim()) ?? [];
+    const unknown = kinds.filter((kind) => !isNodeKind(kind) && !isEdgeKind(kind));
+    if (unknown.length > 0)
+      throw new Problem("unprocessable", { errors: [{ path: "query.kinds", message: "must be kinds of nodes and edges" }] });
+    await room.decider.require(caller, { type: "graph", action: "export" }, correlationId);
+    const { version, parts } = await exportGraph(room.database, scope, { csv, kinds });
+    return new Response(ReadableStream.from(parts), {
+      headers: {
+        "content-type": media[query.format],
+        "content-disposition": `attachment; filename="graph-${version}.${query.format === "csv" ? `${csv}.csv` : "ndjson"}"`,
+        "cache-control": "no-store",
+        "x-content-type-options": "nosniff",
+        "x-graph-version": String(version),
+      },
+    });
+  });
+};

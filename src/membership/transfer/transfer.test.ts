@@ -1,0 +1,251 @@
+import assert from "node:assert/strict";
+import { test, type TestContext } from "node:test";
+import { wholeGraph } from "#membership/graph/tenant-scope.ts";
+import type { Database } from "#store/database.ts";
+import { forEachDatabase, testDatabase } from "#testing/database.ts";
+import { graphRooms, graphWorld, servedWorld, type Reply, type ServedWorld } from "#testing/membership.ts";
+import { applyImport } from "./apply-import.ts";
+import { exportGraph } from "./export-graph.ts";
+import { readImport } from "./read-import.ts";
+
+const scopes = ["membership.read", "membership.write", "membership.export"];
+const ndjson = (...lines: readonly unknown[]): string =>
+  lines.map((line) => `${typeof line === "string" ? line : JSON.stringify(line)}\n`).join("");
+const send = (
+  world: ServedWorld,
+  text: string,
+  query = "",
+  more: { readonly type?: string; readonly key?: string; readonly as?: string } = {},
+): Promise<Reply> =>
+  world.call(more.as ?? "ada", "POST", `/api/v1/imports?reason=from%20a%20file${query}`, {
+    body: text,
+    scopes,
+    headers: { "content-type": more.type ?? "application/x-ndjson", "idempotency-key": more.key ?? crypto.randomUUID() },
+  });
+const exported = async (world: ServedWorld, query = "", as = "ada"): Promise<string> => {
+  const { body, status } = await world.call(as, "GET", `/api/v1/export${query}`, { scopes, asText: true });
+  assert.equal(status, 200, String(body));
+  return body as string;
+};
+async function* once(text: string): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(text);
+}
+const group = (id: string, more: object = {}) => ({ node: { id, kind: "Group", name: id, ...more } });
+const member = (src: string, dst: string, more: object = {}) => ({ edge: { kind: "MEMBER_OF", src, dst, ...more } });
+const versionOf = async (world: ServedWorld): Promise<number> => Number((await world.reader.version()).version);
+
+const wholeText = async (database: Database): Promise<string> =>
+  Buffer.concat((await exportGraph(database, wholeGraph, { csv: undefined, kinds: [] })).parts as Buffer[]).toString();
+
+forEachDatabase(
+  "a graph that is exported, imported into an empty store and exported again is the same bytes",
+  graphRooms,
+  async (t, database) => {
+    const world = await graphWorld(database);
+    await world.put({ id: "location:x", kind: "Location", name: "X", tenant_id: null, props: {} });
+    await world.put({
+      id: "person:o",
+      kind: "Person",
+      name: 'O\'Neil "q" \u202e🦀 İ %_\\',
+      tenant_id: "tenant:acme",
+      props: { attributes: { a: "", b: "x" } },
+    });
+    await world.put({ kind: "LOCATED_IN", src: "person:o", dst: "location:x", expires_at: new Date("2100-01-01") });
+    const first = await wholeText(database);
+    const { nodes } = JSON.parse(first.trim().split("\n").at(-1) ?? "").end;
+    assert.ok(nodes > 40);
+    const empty = await graphWorld(await testDatabase(t, graphRooms), { demo: false });
+    const plan = await readImport(once(first), { scope: wholeGraph, csv: undefined });
+    const by = {
+      actor: "operator:test",
+      source: "import",
+      reason: "restored",
+      correlationId: "test",
+      tenantId: null,
+      roles: "assign",
+    } as const;
+    const { value, version } = await empty.write(by, async (tx) => ({
+      value: await applyImport(tx, wholeGraph, plan, { mode: "upsert" }),
+    }));
+    assert.ok(value.written > 100);
+    assert.equal(await wholeText(empty.database), first);
+    assert.equal(
+      (await empty.sql<{ n: bigint }>(`select count(*) as n from membership.graph_change_op where version = ${version}`))[0]?.n,
+      BigInt(value.written),
+    );
+    // What is the same is no version.
+    await empty.write(by, async (tx) => ({ value: await applyImport(tx, wholeGraph, plan, { mode: "upsert" }) }));
+    assert.equal((await empty.reader.version()).version, version);
+  },
+);
+
+test("a tenant's own part goes out and comes back, as NDJSON and as CSV, and nothing of others is in it", async (t) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const text = await exported(world);
+  assert.ok(text.includes("person:ben") && !text.includes("globex") && !text.includes("tenant_id"));
+  assert.ok((await exported(world, "", "eve")).includes("person:eve"));
+  const before = await versionOf(world);
+  const again = await send(world, text);
+  assert.deepEqual([again.status, again.body.written, again.body.dropped], [200, 0, 0], JSON.stringify(again.body));
+  assert.equal(await versionOf(world), before);
+  for (const file of ["nodes", "edges"]) {
+    const csv = await exported(world, `?format=csv&csv=${file}`);
+    const back = await send(world, csv, `&format=csv&csv=${file}`, { type: "text/csv" });
+    assert.deepEqual([file, back.status, back.body.written], [file, 200, 0], JSON.stringify(back.body));
+  }
+  const kinds = await exported(world, "?kinds=Person,BELONGS_TO");
+  assert.deepEqual([kinds.split("\n").length, kinds.includes('"kind":"Group"')], [4 + 4 + 1 + 1, false]);
+  const changed = await send(
+    world,
+    'kind,id,name,props.email\r\nPerson,person:new,"New, ""N""",new@acme.example\r\n',
+    "&format=csv&csv=nodes",
+    { type: "text/csv" },
+  );
+  assert.deepEqual([changed.status, changed.body.written], [200, 1], JSON.stringify(changed.body));
+  assert.equal((await world.call("ada", "GET", "/api/v1/identity_nodes/person:new", { scopes })).body?.code, undefined);
+});
+
+test("an import is one version that says who and why, in any order of lines, and is not done twice", async (t) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const text = ndjson(member("group:a", "group:b"), group("group:a"), "", group("group:b"), {
+    drop: { edge: { kind: "MEMBER_OF", src: "account:dan@acme", dst: "group:contractors" } },
+  });
+  const before = await versionOf(world);
+  const tried = await send(world, text, "&dry_run=true");
+  assert.deepEqual(tried.body, { lines: 5, written: 3, same: 0, dropped: 1, graph_version: before, dry_run: true });
+  assert.equal(await versionOf(world), before);
+  const done = await send(world, text, "", { key: "same" });
+  assert.deepEqual(done.body, { lines: 5, written: 3, same: 0, dropped: 1, graph_version: before + 1, dry_run: false });
+  assert.deepEqual((await send(world, text, "", { key: "same" })).body, done.body);
+  assert.equal((await send(world, `${text}\n`, "", { key: "same" })).body.code, "idempotency_conflict");
+  const { body: log } = await world.call("ada", "GET", `/api/v1/graph/changes?since=${before + 1}`, { scopes });
+  assert.deepEqual(
+    [log.items.length, log.items[0].actor, log.items[0].reason, log.items[0].ops.length],
+    [1, "person:ada", "from a file", 4],
+  );
+  const renamed = ndjson(group("group:a", { name: "A" }), group("group:c"));
+  const skipped = await send(world, renamed, "&on_conflict=skip");
+  assert.deepEqual([skipped.body.written, skipped.body.same], [1, 1]);
+  const failed = await send(world, renamed, "&on_conflict=fail");
+  assert.deepEqual(
+    [failed.status, failed.body.errors.map(({ line, code }: { line: number; code: string }) => [line, code])],
+    [
+      422,
+      [
+        [1, "already_exists"],
+        [2, "already_exists"],
+      ],
+    ],
+  );
+});
+
+test("whatever is wrong is named with line, place and code, and nothing is written", async (t: TestContext) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const good = group("group:good");
+  const before = await versionOf(world);
+  for (const [what, text, faults] of [
+    ["no JSON", ndjson(good, "{"), [[2, "/", "body_unreadable"]]],
+    ["a member twice", ndjson('{"node":{"id":"a","id":"b"}}'), [[1, "/", "duplicate_member"]]],
+    ["another word", ndjson(good, { knot: {} }), [[2, "/", "invalid_body"]]],
+    ["a kind that there is not", ndjson(good, { node: { id: "x:1", kind: "Robot", name: "x" } }), [[2, "/kind", "unprocessable"]]],
+    ["an unknown member", ndjson({ node: { id: "x:1", kind: "Group", name: "x", colour: 1 } }), [[1, "/node/colour", "unknown"]]],
+    [
+      "no name, and a wrong id",
+      ndjson({ node: { id: "x y", kind: "Group" } }),
+      [
+        [1, "/node/id", "invalid_body"],
+        [1, "/node/name", "invalid_body"],
+      ],
+    ],
+    ["a wrong prop", ndjson(good, group("x:1", { props: { colour: 1 } })), [[2, "/props/colour", "unprocessable"]]],
+    ["an id twice", ndjson(good, group("x:1"), group("x:1")), [[3, "/", "conflict"]]],
+    ["an edge twice", ndjson(member("group:a", "group:b"), member("group:a", "group:b")), [[2, "/", "conflict"]]],
+    ["an end that is not there", ndjson(good, member("group:good", "group:never")), [[2, "/dst", "unprocessable"]]],
+    ["an end of another tenant", ndjson(good, member("group:good", "group:globex-staff")), [[2, "/dst", "unprocessable"]]],
+    ["a member of another tenant's group", ndjson(member("account:eve@globex", "group:analysts")), [[1, "/src", "unprocessable"]]],
+    ["another tenant's node", ndjson(group("x:1", { tenant_id: "tenant:globex" })), [[1, "/tenant_id", "access_denied"]]],
+    [
+      "a shared node",
+      ndjson({ node: { id: "x:1", kind: "Policy", name: "x", tenant_id: null, props: { rev: "1", uri: "x" } } }),
+      [[1, "/tenant_id", "access_denied"]],
+    ],
+    ["another tenant's id", ndjson(good, { node: { id: "person:eve", kind: "Person", name: "x" } }), [[2, "/id", "already_exists"]]],
+    ["a tenant", ndjson({ node: { id: "tenant:zzz", kind: "Tenant", name: "x" } }), [[1, "/id", "unprocessable"]]],
+    [
+      "a delegation",
+      ndjson({ edge: { kind: "DELEGATES_TO", src: "person:ben", dst: "agent:reporter" } }),
+      [[1, "/kind", "edge_not_allowed"]],
+    ],
+    ["a shared service made an administrator", ndjson(member("service:crud", "group:platform-admins")), [[1, "/src", "access_denied"]]],
+    ["what is not there dropped", ndjson({ drop: { node: "person:eve" } }), [[1, "/drop", "not_found"]]],
+    ["a cut file", ndjson(good, { end: { nodes: 2, edges: 0, sha256: "0".repeat(64) } }), [[2, "/end", undefined]]],
+    [
+      "a line behind the last",
+      ndjson({ end: { nodes: 0, edges: 0, sha256: "0".repeat(64) } }, good),
+      [
+        [2, "/end", undefined],
+        [2, "/end", undefined],
+      ],
+    ],
+  ] as const) {
+    const reply = await send(world, text);
+    assert.deepEqual(
+      [
+        what,
+        reply.status,
+        reply.body.code,
+        reply.body.errors?.map((fault: { line: number; path: string; code?: string }) => [fault.line, fault.path, fault.code]).toSorted(),
+      ],
+      [what, 422, "import_refused", [...faults].toSorted()],
+    );
+  }
+  const ring = await send(world, ndjson(group("group:a"), group("group:b"), member("group:a", "group:b"), member("group:b", "group:a")));
+  assert.deepEqual([ring.status, ring.body.errors[0].code], [422, "cycle"]);
+  for (const [what, status, code, ask] of [
+    [
+      "no reason",
+      422,
+      "unprocessable",
+      () =>
+        world.call("ada", "POST", "/api/v1/imports", {
+          body: "",
+          scopes,
+          headers: { "content-type": "application/x-ndjson", "idempotency-key": "k" },
+        }),
+    ],
+    ["JSON", 415, "unsupported_media_type", () => send(world, "{}", "", { type: "application/json" })],
+    ["CSV without its sort", 422, "unprocessable", () => send(world, "id", "&format=csv", { type: "text/csv" })],
+    ["not UTF-8", 400, "body_unreadable", () => send(world, 'id\n"open', "&format=csv&csv=nodes", { type: "text/csv" })],
+    ["a column that there is not", 422, "import_refused", () => send(world, "id,colour\n", "&format=csv&csv=nodes", { type: "text/csv" })],
+    [
+      "too few fields",
+      422,
+      "import_refused",
+      () => send(world, "id,kind,name\nx:1,Group\n", "&format=csv&csv=nodes", { type: "text/csv" }),
+    ],
+    ["an unknown kind to export", 422, "unprocessable", () => world.call("ada", "GET", "/api/v1/export?kinds=Robot", { scopes })],
+  ] as const) {
+    const reply = await ask();
+    assert.deepEqual([what, reply.status, reply.body.code], [what, status, code]);
+  }
+  assert.equal(await versionOf(world), before);
+});
+
+test("one bad line of 400,001 leaves nothing, and is named", async (t) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const before = await versionOf(world);
+  const lines = Array.from(
+    { length: 400_001 },
+    (_none, at) => `{"node":{"id":"group:n${at}","kind":"Group","name":"${at === 400_000 ? "" : "g"}"}}`,
+  );
+  const reply = await send(world, `${lines.join("\n")}\n`);
+  assert.deepEqual(
+    [
+      reply.status,
+      reply.body.faults,
+      reply.body.errors.map(({ line, path, code }: { line: number; path: string; code: string }) => [line, path, code]),
+    ],
+    [422, 1, [[400_001, "/node/name", "invalid_body"]]],
+  );
+  assert.equal(await versionOf(world), before);
+});

@@ -1,0 +1,127 @@
+import { isObject } from "#contract/is-object.ts";
+import { facts as factsSchema, type Facts } from "#contract/facts.ts";
+import type { CaseResults } from "#contract/policies.ts";
+import { createCedar } from "#pdp/cedar.ts";
+import type { Ask } from "#pdp/ask.ts";
+import type { Verdict } from "#pdp/decision-point.ts";
+import type { Engine } from "#pdp/engine.ts";
+import { createMetrics } from "#telemetry/metrics.ts";
+import type { PolicyCase } from "./case.ts";
+
+const merge = (base: unknown, over: unknown): unknown =>
+  isObject(base) && isObject(over)
+    ? Object.fromEntries(
+        [...new Set([...Object.keys(base), ...Object.keys(over)])].map((key) => [
+          key,
+          Object.hasOwn(over, key) ? merge(base[key], over[key]) : base[key],
+        ]),
+      )
+    : over;
+
+/** The tenant that a case is about unless it says otherwise. */
+const TENANT = "tenant:a";
+const kinds: Readonly<Record<string, string>> = { person: "Person", agent: "AIAgent", service: "Service", account: "Account" };
+
+const identity = (id: string) => ({
+  id,
+  kind: kinds[id.split(":")[0] ?? ""] ?? "Person",
+  name: id,
+  tenant_ids: id.startsWith("service:") ? [] : [TENANT],
+  groups: [],
+  disabled: false,
+  mfa_level: null,
+});
+
+const factsOf = ({ given, ask }: PolicyCase): Facts =>
+  factsSchema.parse(
+    merge(
+      {
+        subject: identity(given.subject),
+        agent: given.agent === undefined ? null : { ...identity(given.agent), controllers: [], client_id: null },
+        capability: false,
+        chain: true,
+        definition_ok: true,
+        delegation: null,
+        resource:
+          ask.id === "*"
+            ? null
+            : { node_id: ask.id, kind: "Resource", name: ask.id, tenant_ids: [TENANT], owners: [], granted: false, attributes: {} },
+        edges: [],
+      },
+      given.facts,
+    ),
+  );
+
+const objectOf = (value: unknown): Record<string, unknown> => (isObject(value) ? value : {});
+
+const askOf = ({ given, ask }: PolicyCase): Ask => {
+  const { context } = ask;
+  const { acr, auth_time: authTime, tool, cost_micro: cost } = context;
+  const { id, decision_id: decisionId } = objectOf(tool);
+  return {
+    pep: "service:crud",
+    bound: "*",
+    subject: { type: "identity", id: given.subject, tenant: given.subject.startsWith("service:") ? "*" : TENANT },
+    agents: given.agent === undefined ? [] : [given.agent],
+    action: ask.action,
+    resource: { type: ask.type, id: ask.id },
+    assurance: { ...(typeof acr === "string" ? { acr } : {}), ...(typeof authTime === "number" ? { authTime } : {}) },
+    vouched: {
+      could: context["could"] === true,
+      toolsScope: context["tools_scope"] === true,
+      assigned: context["assigned"] === true,
+      costMicro: typeof cost === "number" ? cost : 0,
+      approval: false,
+      ...(tool === undefined ? {} : { tool: { id: String(id), decisionId: String(decisionId) } }),
+    },
+    props: objectOf(context["props"]),
+    claimed: objectOf(context["claimed"]),
+    ui: objectOf(context["ui"]),
+    supported: "all",
+  };
+};
+
+/** The members of the answer that the case expects something of. */
+const gotOf = (verdict: Verdict, expect: PolicyCase["expect"]): Record<string, unknown> => ({
+  decision: verdict.decision,
+  ...(expect.policies === undefined ? {} : { policies: [...verdict.policies] }),
+  ...(expect.obligations === undefined ? {} : { obligations: verdict.obligations.map(({ id }) => id) }),
+  ...(expect.reason === undefined ? {} : { reason: verdict.reason ?? null }),
+  ...(expect.requestable === undefined ? {} : { requestable: verdict.requestable }),
+});
+
+const isSame = (one: unknown, other: unknown): boolean =>
+  Array.isArray(one) && Array.isArray(other)
+    ? one.length === other.length && one.every((item, index) => item === other[index])
+    : one === other;
+
+/** One case decided by the very code that decides in earnest; the earlier decision `d_permitted` alone is on record. */
+const runCase = async (engine: Engine, given: PolicyCase): Promise<Record<string, unknown>> => {
+  const decisionPoint = createCedar({
+    engines: { current: () => ({ version: "cases", epoch: 0n, engine }) },
+    facts: { gather: async (asks) => ({ graphVersion: 1, facts: asks.map(() => factsOf(given)) }), ready: async () => true },
+    decisions: {
+      resources: async () => new Map(),
+      permittedCall: async (id) => (id === "d_permitted" ? { tenant: TENANT } : undefined),
+    },
+    metrics: createMetrics(),
+    now: () => new Date(given.given.now),
+  });
+  const [verdict] = (await decisionPoint.evaluate(askOf(given))).verdicts;
+  if (verdict === undefined) throw new RangeError("one ask has one verdict");
+  return gotOf(verdict, given.expect);
+};
+
+/** Runs cases in order. A case that cannot be decided (its facts are none) fails with what was wrong. */
+export const runCases = async (engine: Engine, cases: readonly PolicyCase[]): Promise<CaseResults> => {
+  const failed: CaseResults["failed"] = [];
+  for (const one of cases) {
+    const got = await runCase(engine, one).catch((error: unknown) => ({
+      error: error instanceof Error ? error.message.slice(0, 500) : "failed",
+    }));
+    const wanted: Record<string, unknown> = { ...one.expect };
+    const passes = Object.keys(wanted).every((name) => isSame(wanted[name], (got as Record<string, unknown>)[name]));
+    if (!passes) failed.push({ name: one.name, ...(one.file === undefined ? {} : { file: one.file }), expected: wanted, got });
+  }
+  return { passed: cases.length - failed.length, failed };
+};

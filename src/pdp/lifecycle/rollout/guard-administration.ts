@@ -1,0 +1,77 @@
+import { requireScope, type Caller } from "#authn/caller.ts";
+import type { Call } from "#http/serve.ts";
+import type { DecisionPoint } from "#pdp/decision-point.ts";
+import { askOfCaller } from "#pdp/endpoints/ask-of-caller.ts";
+import type { Pep } from "#pdp/endpoints/parse-ask.ts";
+import type { RequirePair } from "#pdp/endpoints/require-pair.ts";
+import type { Version } from "#pdp/engines.ts";
+import { isService, type Viewers } from "#pdp/explain/viewer.ts";
+import type { Changer } from "./tell.ts";
+
+export type AdministrationRight = "view" | "edit" | "activate";
+
+const scopes: Readonly<Record<AdministrationRight, string>> = {
+  view: "pdp.policies.read",
+  edit: "pdp.policies.write",
+  activate: "pdp.policies.activate",
+};
+
+/** Who administers. */
+export interface Administrator {
+  readonly by: Changer;
+  /** May see whom decisions were about. */
+  seesDecisions(): Promise<boolean>;
+  /** Would still have the right if this version decided. */
+  keepsRight(version: Version): Promise<boolean>;
+}
+
+/** Refuses who may not; the decision on a person is on record like every other. Throws `access_denied`, `insufficient_scope`. */
+export type GuardAdministration = (
+  call: Pick<Call<unknown, Caller>, "caller" | "correlationId">,
+  right: AdministrationRight,
+) => Promise<Administrator>;
+
+export interface GuardParts {
+  readonly requirePair: RequirePair;
+  readonly viewers: Viewers;
+  readonly pepOf: (caller: Caller) => Pep;
+  /** As it would decide if this version did. */
+  readonly decideBy: (version: Version) => DecisionPoint;
+  /** Client id of the decision point itself, which asks. */
+  readonly self: string;
+}
+
+const kindOf = ({ sub, agent }: Caller): Changer["kind"] =>
+  agent !== undefined || sub.startsWith("agent:") ? "agent" : sub.startsWith("service:") ? "service" : "person";
+
+const changerOf = (caller: Caller, correlationId: string, decisionId?: string): Changer => ({
+  subject: caller.sub,
+  tenant: caller.tenant,
+  kind: kindOf(caller),
+  clientId: caller.clientId,
+  acr: caller.acr,
+  decisionId,
+  correlationId,
+});
+
+/** A service needs the scope, a person the pair: a person's token may carry the scope too, but it opens nothing. */
+export const createGuard =
+  (parts: GuardParts): GuardAdministration =>
+  async ({ caller, correlationId }, right) => {
+    const seesDecisions = (): Promise<boolean> => parts.viewers.seesAll(parts.pepOf(caller));
+    // Policies hold no pair for a service: without its scope there is nothing to decide.
+    if (isService(caller)) {
+      requireScope(caller, [scopes[right]]);
+      return { by: changerOf(caller, correlationId), seesDecisions, keepsRight: async () => true };
+    }
+    const pair = { type: "policies", action: right };
+    const { decisionId } = await parts.requirePair(caller, pair, correlationId);
+    return {
+      by: changerOf(caller, correlationId, decisionId),
+      seesDecisions,
+      keepsRight: async (version) => {
+        const [again] = (await parts.decideBy(version).evaluate(askOfCaller(caller, parts.self, pair))).verdicts;
+        return again?.decision === true || again?.reason === "step_up_required";
+      },
+    };
+  };

@@ -1,0 +1,76 @@
+import type { PolicyReport } from "#contract/policies.ts";
+import type { MatrixDifference } from "#contract/rollouts.ts";
+import { Problem } from "#contract/problem.ts";
+import type { Version } from "#pdp/engines.ts";
+import type { Administrator } from "./guard-administration.ts";
+import type { TurnPointer } from "./turn-pointer.ts";
+import type { StoredVersion } from "./version-store.ts";
+import type { VersionReader } from "./version-reader.ts";
+
+export interface Promotion {
+  readonly to: "draft" | "shadow" | "active";
+  /** Digest of the matrix difference that was shown. */
+  readonly acknowledged_diff?: string | undefined;
+}
+
+const conflict = (detail: string): Problem => new Problem("conflict", { detail });
+
+/** Only a draft goes into the shadow, only what does not decide yet becomes active. */
+const requireForward = ({ version, state }: StoredVersion, to: Promotion["to"]): void => {
+  if (state === "active" || state === "retired") throw conflict(`${version} is ${state}${state === "retired" ? ": roll back to it" : ""}.`);
+  if (state === "shadow" && to === "shadow") throw conflict(`${version} is in the shadow already.`);
+};
+
+const requirePassed = (report: PolicyReport): void => {
+  if (report.cases.failed.length > 0) throw new Problem("cases_failed", { members: { report } });
+};
+
+/** Who activates has seen which cells change. */
+const requireAcknowledged = (asked: Promotion, matrix: MatrixDifference, report: PolicyReport): void => {
+  if (asked.acknowledged_diff === matrix.digest) return;
+  throw new Problem("matrix_not_acknowledged", {
+    detail: "Look at the cells that change and name the digest of the difference.",
+    members: { report, matrix },
+  });
+};
+
+const requireKeptRight = async (admin: Administrator, version: Version, report: PolicyReport): Promise<void> => {
+  if (await admin.keepsRight(version)) return;
+  throw new Problem("policy_invalid", {
+    errors: [
+      {
+        path: "policies:activate",
+        code: "locks_yourself_out",
+        message: "denies policies/activate to you, who activates it: you could not take it back",
+        hint: "Let somebody activate it who keeps the right.",
+      },
+    ],
+    members: { report },
+  });
+};
+
+/**
+ * Brings a version forward: into the shadow, or to where it decides; or out of the shadow again. Throws `conflict`, `policy_invalid`,
+ * `cases_failed`, `matrix_not_acknowledged`, `stale_version`, `not_found`, `busy`.
+ */
+export const createPromote =
+  (reader: VersionReader, turn: TurnPointer) =>
+  async (admin: Administrator, version: string, asked: Promotion, ifMatch: string | null): Promise<StoredVersion> => {
+    const from = await reader.requirePointer(ifMatch);
+    const stored = await reader.requireVersion(version);
+    const name = stored.version;
+    if (asked.to === "draft") {
+      if (from.shadow !== name) throw conflict(`${name} is not in the shadow.`);
+      return turn(admin, { act: "unshadowed", version: name, from, to: { active: from.active, shadow: null } });
+    }
+    requireForward(stored, asked.to);
+    const report = await reader.requireReady(name, "urgent");
+    requirePassed(report);
+    if (asked.to === "shadow") return turn(admin, { act: "shadowed", version: name, from, to: { active: from.active, shadow: name } });
+    const matrix = await reader.matrix(name, from.active, "urgent");
+    requireAcknowledged(asked, matrix, report);
+    await requireKeptRight(admin, await reader.versionOf(name), report);
+    const shadow = from.shadow === name ? null : from.shadow;
+    const data = { digest: stored.digest, matrix_changes: matrix.changed.length, matrix_digest: matrix.digest };
+    return turn(admin, { act: "activated", version: name, from, to: { active: name, shadow }, data });
+  };

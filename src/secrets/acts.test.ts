@@ -1,0 +1,245 @@
+import assert from "node:assert/strict";
+import { suite, test, type TestContext } from "node:test";
+import { kvProvider, kvServer, sharedOpenBao } from "#testing/kv-provider.ts";
+import { requireProgram } from "#testing/programs.ts";
+import { testSecrets, type SendMore, type TestSecrets } from "#testing/secrets.ts";
+import { operations } from "./operations.ts";
+
+const openBaoA = sharedOpenBao((t) => requireProgram(t, "bao"), { storage: "memory" });
+const openBaoB = sharedOpenBao((t) => requireProgram(t, "bao"), { storage: "memory" });
+const scopes = ["read", "write", "delete", "destroy", "rotate", "read_metadata"].map((name) => `secrets.${name}`);
+const ada = { sub: "person:ada", tenant: "tenant:acme", scopes };
+const eve = { ...ada, sub: "person:eve", tenant: "tenant:globex" };
+type Json = Record<string, unknown>;
+interface Answered {
+  readonly status: number;
+  readonly reply: Json;
+  /** Status, and the code of a refusal. */
+  readonly said: string;
+}
+
+let place = 0;
+/** The service on the file, and on two servers; paths of its own on these. */
+const open = async (t: TestContext) => {
+  const [a, b] = await Promise.all([openBaoA(t), openBaoB(t)]);
+  if (a === undefined || b === undefined) return undefined;
+  const more = [
+    kvProvider(kvServer({ URL: a.url, TOKEN: a.rootToken })),
+    kvProvider(kvServer({ URL: b.url, TOKEN: b.rootToken }), { scheme: "vaultb+kv2" }),
+  ];
+  const at = await testSecrets(t, { more });
+  place++;
+  const bases = { Y: `yaml://secret/t${place}`, A: `vaulta+kv2://kv-a/t${place}`, B: `vaultb+kv2://kv-b/t${place}` };
+  const send = async (
+    method: string,
+    path: string,
+    body?: unknown,
+    who: Parameters<TestSecrets["send"]>[0] = ada,
+    extra: SendMore = {},
+  ): Promise<Answered> => {
+    const response = await at.send(who, method, `/api/secrets${path}`, { ...(body === undefined ? {} : { body }), ...extra });
+    const reply = (await response.json()) as Json;
+    return { status: response.status, reply, said: response.ok ? `${response.status}` : `${response.status} ${String(reply["code"])}` };
+  };
+  const get = (path: string, parameters: Readonly<Record<string, string>>, who = ada) =>
+    send(
+      "GET",
+      `${path}?${Object.entries(parameters)
+        .map(([name, text]) => `${name}=${encodeURIComponent(text)}`)
+        .join("&")}`,
+      undefined,
+      who,
+    );
+  const set = async (uri: string, value: unknown) => assert.match((await send("POST", "", { uri, value })).said, /^20[01]$/);
+  const valueOf = async (uri: string) => {
+    const { reply, said } = await get("/value", { uri });
+    return said === "200" ? reply["value"] : said;
+  };
+  return { at, bases, send, get, set, valueOf };
+};
+
+/** Each operation as a request on `uri`, and what each provider answers: the file, and KVv2. */
+const rows: readonly [
+  op: keyof typeof operations,
+  method: string,
+  path: (uri: string) => string,
+  body: (uri: string) => unknown,
+  file: string,
+  kv: string,
+][] = [
+  ["write", "POST", () => "", (uri) => ({ uri, value: { k: 2 } }), "200", "200"],
+  ["read", "GET", (uri) => `?uri=${uri}`, () => undefined, "200", "501 not_supported"],
+  ["value", "GET", (uri) => `/value?uri=${uri}`, () => undefined, "200", "200"],
+  ["rotate", "POST", () => "/rotate", (uri) => ({ uri, value: { k: 3 } }), "200", "200"],
+  ["metadata", "GET", (uri) => `/metadata?prefix=${uri}`, () => undefined, "200", "200"],
+  ["keys", "GET", (uri) => `/keys?uri=${uri}`, () => undefined, "200", "200"],
+  ["detail", "GET", (uri) => `/metadata/detail?uri=${uri}`, () => undefined, "501 not_supported", "200"],
+  ["versions", "GET", (uri) => `/versions?uri=${uri}`, () => undefined, "501 not_supported", "200"],
+  ["search", "GET", (uri) => `/search?q=row&prefix=${uri}`, () => undefined, "200", "200"],
+  ["copy", "POST", () => "/copy", (uri) => ({ fromUri: uri, toUri: `${uri}-copy` }), "201", "201"],
+  ["move", "POST", () => "/move", (uri) => ({ fromUri: `${uri}-copy`, toUri: `${uri}-moved` }), "201", "201"],
+  ["delete", "DELETE", (uri) => `?uri=${uri}`, () => undefined, "200", "200"],
+  ["undelete", "POST", () => "/undelete", (uri) => ({ uri, versions: [1] }), "501 not_supported", "200"],
+  ["destroyVersions", "POST", () => "/destroy-versions", (uri) => ({ uri, versions: [1] }), "501 not_supported", "200"],
+  ["destroy", "DELETE", (uri) => `?uri=${uri}&destroy=true`, () => undefined, "404 secret_not_found", "200"],
+];
+
+suite("operations on the file and on OpenBao", () => {
+  test("each answers as its provider can, leaves a record, and its event where it does something", async (t) => {
+    const on = await open(t);
+    if (on === undefined) return;
+    assert.equal(rows.length, Object.keys(operations).length);
+    for (const [base, column] of [
+      [on.bases.Y, 4],
+      [on.bases.A, 5],
+    ] as const) {
+      await on.set(`${base}/row`, { k: 1 });
+      for (const row of rows) {
+        const [op, method, path, body] = row;
+        const before: { readonly entries: number; readonly events: number } = {
+          entries: (await on.at.entries()).length,
+          events: (await on.at.events()).length,
+        };
+        const { said } = await on.send(method, path(`${base}/row`), body(`${base}/row`));
+        assert.equal(said, row[column], `${op} ${base}`);
+        if (!said.startsWith("20")) continue;
+        assert.ok((await on.at.entries()).length > before.entries, op);
+        const operation: (typeof operations)[keyof typeof operations] & { readonly event?: string } = operations[op];
+        const events: readonly string[] = (await on.at.events()).slice(before.events).map(({ type }) => type);
+        assert.deepEqual(events.includes(operation.event ?? "none"), operation.event !== undefined, `${op}: ${events.join()}`);
+      }
+    }
+  });
+
+  test("each needs its scope, its tenant's mount and a permit; who is denied touches nothing", async (t) => {
+    const on = await open(t);
+    if (on === undefined) return;
+    for (const base of [on.bases.Y, on.bases.A]) {
+      const uri = `${base}/row`;
+      await on.set(uri, { k: 1 });
+      await on.set(`${uri}-copy`, { k: 1 });
+      on.at.touched.length = 0;
+      for (const row of rows) {
+        const [op, method, path, body] = row;
+        if (row[base === on.bases.Y ? 4 : 5].startsWith("501")) continue;
+        const ask = (who: typeof ada): Promise<Answered> => on.send(method, path(uri), body(uri), who);
+        assert.equal((await ask({ ...ada, scopes: ["secrets.nothing"] })).said, "403 insufficient_scope", op);
+        assert.equal((await ask(eve)).said, "403 tenant_mount", op);
+        on.at.rule = () => false;
+        const { said, reply } = await ask(ada);
+        on.at.rule = () => true;
+        if (op === "metadata" || op === "search") assert.deepEqual(reply["items"], [], op);
+        else {
+          assert.equal(said, "403 secret_authz_failed", op);
+          const [failure] = (reply["details"] as { failures: Json[] }).failures;
+          assert.match(String(failure?.["argument"]), op === "copy" || op === "move" ? /^toUri$/ : /^uri$/);
+        }
+      }
+      assert.deepEqual(on.at.touched, []);
+      assert.deepEqual(await on.valueOf(uri), { k: 1 });
+    }
+  });
+
+  test("a destruction is decided as deletion and as destruction", async (t) => {
+    const on = await open(t);
+    if (on === undefined) return;
+    const uri = `${on.bases.A}/row`;
+    await on.set(uri, { k: 1 });
+    on.at.rule = ({ ask }) => ask.action !== "destroy_versions";
+    assert.equal((await on.send("DELETE", `?uri=${uri}&destroy=true`)).said, "403 secret_authz_failed");
+    assert.equal((await on.send("DELETE", `?uri=${uri}`)).said, "200");
+  });
+
+  const badInput: readonly [what: string, method: string, path: string, body: unknown, said: string][] = [
+    ["a key where the whole is meant", "GET", "/versions?uri=vaultA%2Bkv2://kv-a/x%23k", undefined, "422 fragment_not_allowed"],
+    ["a version where the newest is meant", "DELETE", "?uri=vaultA%2Bkv2://kv-a/x%3Fversion=1", undefined, "400 uri_version_not_allowed"],
+    ["a hard deletion of a key", "DELETE", "?uri=vaultA%2Bkv2://kv-a/x%23k&destroy=true", undefined, "422 fragment_not_allowed"],
+    ["no versions", "POST", "/undelete", { uri: "vaultA+kv2://kv-a/x", versions: [] }, "422 versions_required"],
+    ["a version twice", "POST", "/undelete", { uri: "vaultA+kv2://kv-a/x", versions: [1, 1] }, "422 versions_required"],
+    ["version nought", "POST", "/destroy-versions", { uri: "vaultA+kv2://kv-a/x", versions: [0] }, "422 versions_required"],
+    ["a copy onto itself", "POST", "/copy", { fromUri: "yaml://secret/x", toUri: "YAML://secret/x" }, "400 same_resource"],
+    ["a map under a key", "POST", "/copy", { fromUri: "yaml://secret/x", toUri: "yaml://secret/y#k" }, "422 copy_shape"],
+    [
+      "a pinned target",
+      "POST",
+      "/copy",
+      { fromUri: "yaml://secret/x", toUri: "vaultA+kv2://kv-a/x?version=1" },
+      "400 uri_version_not_allowed",
+    ],
+    ["a target of another mount", "POST", "/copy", { fromUri: "yaml://secret/x", toUri: "vaultA+kv2://kv-z/x" }, "403 tenant_mount"],
+    [
+      "a pinned source that moves",
+      "POST",
+      "/move",
+      { fromUri: "vaultA+kv2://kv-a/x?version=1", toUri: "yaml://secret/x" },
+      "400 uri_version_not_allowed",
+    ],
+    ["a foreign prefix", "GET", "/search?q=a&prefix=vaultA%2Bkv2://kv-z/", undefined, "403 tenant_mount"],
+    ["a cursor of nobody's", "GET", "/search?q=a&cursor=abc", undefined, "400 invalid_cursor"],
+    ["too many of them", "GET", "/search?q=a&limit=501", undefined, "422 unprocessable"],
+    ["a stale If-Match", "POST", "", { uri: "vaultA+kv2://kv-a/ifmatch#k", value: 1 }, "412 stale_version"],
+  ];
+  test("what cannot be meant is refused by its own code", async (t) => {
+    const on = await open(t);
+    if (on === undefined) return;
+    for (const [what, method, path, body, said] of badInput) {
+      const headers: Record<string, string> = said.startsWith("412") ? { "if-match": '"7"' } : {};
+      assert.equal((await on.send(method, path, body, ada, { headers })).said, said, what);
+    }
+  });
+
+  test("bulk does each as if it came alone, and a dry run decides each and does none", async (t) => {
+    const on = await open(t);
+    if (on === undefined) return;
+    const { Y, A } = on.bases;
+    const batch = [
+      { op: "set", uri: `${A}/one#k`, value: 1 },
+      { op: "set", uri: "vaultB+kv2://kv-a/foreign#k", value: 1 },
+      { op: "set", uri: `${Y}/two#k`, value: 2 },
+      { op: "rotate", uri: `${A}/one#k`, value: 11 },
+      { op: "undelete", uri: `${Y}/two`, versions: [1] },
+      { op: "delete", uri: `${Y}/nowhere` },
+    ];
+    const statuses = (reply: Json) => (reply["results"] as Json[]).map(({ status, code }) => [status, code].filter(Boolean).join(" "));
+    const dry = await on.send("POST", "/bulk", { operations: batch, dry_run: true });
+    assert.deepEqual(statuses(dry.reply), ["200", "403 tenant_mount", "200", "200", "501 not_supported", "200"]);
+    assert.equal(await on.valueOf(`${A}/one#k`), "404 secret_not_found");
+    const done = await on.send("POST", "/bulk", { operations: batch });
+    assert.deepEqual(statuses(done.reply), ["201", "403 tenant_mount", "201", "200", "501 not_supported", "404 secret_not_found"]);
+    assert.deepEqual(done.reply["summary"], { ok: 3, failed: 3, skipped: 0 });
+    assert.equal(await on.valueOf(`${A}/one#k`), 11);
+    const stopped = await on.send("POST", "/bulk", { operations: batch.slice(1), continueOnError: false });
+    assert.deepEqual(stopped.reply["summary"], { ok: 0, failed: 1, skipped: 4 });
+  });
+
+  test("search pages through the file and both servers without gap or repetition, and never beside the prefix or a permit", async (t) => {
+    const on = await open(t);
+    if (on === undefined) return;
+    const { Y, A, B } = on.bases;
+    const paths = ["team/a", "team/b", "team/c", "team/deep/d", "team/deep/e", "team2/x", "other/needle"];
+    for (const base of [Y, A, B]) for (const path of paths) await on.set(`${base}/${path}#needle`, 1);
+    const all = async (parameters: Readonly<Record<string, string>>) => {
+      const found: string[] = [];
+      let cursor: string | undefined;
+      do {
+        const { reply } = await on.get("/search", { limit: "2", ...parameters, ...(cursor === undefined ? {} : { cursor }) });
+        found.push(...(reply["items"] as { uri: string }[]).map(({ uri }) => uri));
+        cursor = reply["next_cursor"] as string | undefined;
+      } while (cursor !== undefined);
+      return found;
+    };
+    on.at.rule = ({ ask }) => ask.id?.endsWith("/team/b") !== true;
+    const expected = ["team/a", "team/c", "team/deep/d", "team/deep/e"];
+    for (const base of [Y, A, B])
+      assert.deepEqual(
+        await all({ q: "TEAM", prefix: `${base}/team` }),
+        expected.map((path) => `${base}/${path}`),
+      );
+    const everywhere = (await all({ q: `t${place}/team/`, depth: "8" })).toSorted();
+    assert.deepEqual(everywhere, [Y, A, B].flatMap((base) => expected.map((path) => `${base}/${path}`)).toSorted());
+    const byKey = await on.get("/search", { q: "needle", prefix: `${Y}/other` });
+    assert.deepEqual(byKey.reply["items"], [{ uri: `${Y}/other/needle`, match: "path" }]);
+    const { reply } = await on.get("/search", { q: "needle", prefix: `${Y}/team2` });
+    assert.deepEqual(reply["items"], [{ uri: `${Y}/team2/x`, match: "key" }]);
+  });
+});

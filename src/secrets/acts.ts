@@ -1,0 +1,108 @@
+import { Problem } from "#contract/problem.ts";
+import { operations } from "./operations.ts";
+import type { SecretAsk } from "./perform.ts";
+import type { RemovedSecret, SecretProvider, WrittenSecret } from "./providers/secret-provider.ts";
+import { parseSecretUri } from "./secret-uri.ts";
+import { isSecretMap, parseSecretData } from "./secret-value.ts";
+import type { SchemeTable } from "./uri-schemes.ts";
+
+/** What is done, read from a request: everything of the wish but who has it. */
+export type Act<R> = Pick<SecretAsk<R>, "operation" | "uri" | "change" | "cas" | "act">;
+
+interface Valued {
+  readonly uri?: unknown;
+  readonly value?: unknown;
+  readonly cas?: number | undefined;
+}
+
+const changeOf = (body: Valued & { readonly replace?: boolean | undefined }, hasKey: boolean) => {
+  if (body.value === undefined) throw new Problem("invalid_body", { errors: [{ path: "/value", message: "is required" }] });
+  const change = { value: parseSecretData(body.value), replace: body.replace ?? false };
+  if (!hasKey && !isSecretMap(change.value)) throw new Problem("value_shape", { detail: "Without a key in the URI the value is a map." });
+  return change;
+};
+
+/** `If-Match: "3"`: the version it must be written over; a stale one is 412. */
+const readIfMatch = (text: string | null): number | undefined => {
+  if (text === null) return undefined;
+  const version = /^"([1-9][0-9]{0,9})"$/.exec(text)?.[1];
+  if (version === undefined) throw new Problem("stale_version");
+  return Number(version);
+};
+
+export const writeAct = (
+  schemes: SchemeTable,
+  body: Valued & { readonly replace?: boolean | undefined },
+  ifMatch: string | null = null,
+): Act<WrittenSecret> => {
+  const uri = parseSecretUri(body.uri, schemes);
+  if (uri.version !== undefined) throw new Problem("uri_version_not_allowed");
+  if (ifMatch !== null && uri.scheme === "yaml") throw new Problem("not_supported", { detail: "The file keeps no versions." });
+  const change = changeOf(body, uri.key !== undefined);
+  const wanted = readIfMatch(ifMatch);
+  const cas = wanted ?? body.cas;
+  return {
+    operation: operations.write,
+    uri,
+    change,
+    cas,
+    act: (provider, ref, permit) =>
+      provider.write(ref, change, { decided: permit.nodes, cas }).catch((error: unknown) => {
+        if (wanted !== undefined && error instanceof Problem && error.code === "cas_mismatch")
+          throw new Problem("stale_version", { cause: error });
+        throw error;
+      }),
+  };
+};
+
+/** The file has the new value in the place of one that is there; a store of versions makes the next one. */
+export const rotateAct = (schemes: SchemeTable, body: Valued): Act<WrittenSecret> => {
+  const uri = parseSecretUri(body.uri, schemes);
+  const change = { ...changeOf(body, uri.key !== undefined), replace: uri.key === undefined };
+  const { cas } = body;
+  return {
+    operation: operations.rotate,
+    uri,
+    change,
+    cas,
+    act: (provider, ref, permit) =>
+      provider.write(ref, change, {
+        decided: permit.nodes,
+        mustExist: !provider.can.has("versions"),
+        cas,
+      }),
+  };
+};
+
+export const removeAct = (schemes: SchemeTable, uri: unknown, hard: boolean): Act<RemovedSecret> => ({
+  operation: hard ? operations.destroy : operations.delete,
+  uri: parseSecretUri(uri, schemes),
+  act: (provider, ref, permit) => provider.remove(ref, { hard, decided: permit.nodes }),
+});
+
+const readVersions = (versions: unknown): readonly number[] => {
+  const isVersion = (one: unknown): one is number => typeof one === "number" && Number.isSafeInteger(one) && one >= 1;
+  if (
+    !Array.isArray(versions) ||
+    versions.length < 1 ||
+    versions.length > 100 ||
+    !versions.every(isVersion) ||
+    new Set(versions).size < versions.length
+  )
+    throw new Problem("versions_required");
+  return versions;
+};
+
+export const settleAct = (
+  schemes: SchemeTable,
+  body: { readonly uri?: unknown; readonly versions?: unknown },
+  how: "undelete" | "destroy",
+): Act<Awaited<ReturnType<SecretProvider["settle"]>>> => {
+  const uri = parseSecretUri(body.uri, schemes);
+  const versions = readVersions(body.versions);
+  return {
+    operation: how === "undelete" ? operations.undelete : operations.destroyVersions,
+    uri,
+    act: (provider, ref) => provider.settle(ref, versions, how),
+  };
+};

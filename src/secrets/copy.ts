@@ -1,0 +1,93 @@
+import { Problem } from "#contract/problem.ts";
+import type { Caller } from "#authn/caller.ts";
+import { operations } from "./operations.ts";
+import type { Corridor, Performed } from "./perform.ts";
+import type { ReadSecret, SecretChange, WrittenSecret } from "./providers/secret-provider.ts";
+import type { SecretUri } from "./secret-uri.ts";
+import { isSameData, isSecretMap, SecretValue } from "./secret-value.ts";
+
+/** One secret, or a key of it, to another place. */
+export interface Carry {
+  readonly from: SecretUri;
+  readonly to: SecretUri;
+  readonly overwrite: boolean;
+  readonly caller: Caller;
+  readonly headers: Headers;
+  readonly correlationId: string;
+}
+
+/** Throws `same_resource` (400), `copy_shape` (422) before anybody is asked. */
+export const requireCarriable = ({ from, to }: Carry): void => {
+  if (from.id === to.id) throw new Problem("same_resource");
+  if (to.version !== undefined) throw new Problem("uri_version_not_allowed");
+  if (from.key === undefined && to.key !== undefined) throw new Problem("copy_shape");
+};
+
+/** A map takes the place of the target's; a key without one at the target keeps its name there. */
+const changeOf = ({ from, to }: Carry, read: ReadSecret): SecretChange => {
+  const value = SecretValue.reveal(read.value);
+  if (from.key === undefined && !isSecretMap(value)) throw new Problem("copy_shape");
+  return from.key !== undefined && to.key === undefined
+    ? { value: new Map([[from.key, value]]), replace: false }
+    : { value, replace: from.key === undefined };
+};
+
+const writeTo = ({ to, caller, headers, correlationId }: Carry) => ({
+  operation: operations.write,
+  uri: to,
+  argument: "toUri",
+  caller,
+  headers,
+  correlationId,
+});
+
+/** Whether the caller may write the target at all, before the source is read. */
+export const lookAtTarget = (perform: Corridor, carry: Carry): Promise<unknown> =>
+  perform.look({ ...writeTo(carry), change: { value: new Map(), replace: false } });
+
+/** Writes what was read to the target, as a write of its own with its decision and record, and reads it back. */
+export const putAtTarget = async (perform: Corridor, carry: Carry, read: ReadSecret): Promise<Performed<WrittenSecret>> => {
+  const change = changeOf(carry, read);
+  return perform({
+    ...writeTo(carry),
+    change,
+    act: async (provider, ref, permit) => {
+      const written = await provider.write(ref, change, { decided: permit.nodes, ...(carry.overwrite ? {} : { mustNotExist: true }) });
+      const pinned = written.version === undefined ? ref : { ...ref, version: written.version };
+      const there = SecretValue.reveal((await provider.read(pinned)).value);
+      const isWhole = ref.key === undefined && !change.replace && isSecretMap(there) && isSecretMap(change.value);
+      const same = isWhole
+        ? [...(change.value as ReadonlyMap<string, never>)].every(([name, item]) => isSameData(there.get(name), item))
+        : isSameData(there, change.value);
+      if (!same) throw new Problem("copy_unverified");
+      return written;
+    },
+  });
+};
+
+const replyOf = (carry: Carry, written: WrittenSecret) => ({
+  from: carry.from.canonical,
+  to: carry.to.canonical,
+  version: written.version,
+  created: written.created,
+  verified: true as const,
+});
+
+/** Copies under two decisions, reading the source and writing the target, neither of which is touched before both. */
+export const copySecretTo = async (perform: Corridor, carry: Carry) => {
+  requireCarriable(carry);
+  await lookAtTarget(perform, carry);
+  const { from, caller, headers, correlationId } = carry;
+  const done = await perform({
+    operation: operations.copy,
+    uri: from,
+    argument: "fromUri",
+    caller,
+    headers,
+    correlationId,
+    act: async (provider, ref) => putAtTarget(perform, carry, await provider.read(ref)),
+  });
+  return replyOf(carry, done.result.result);
+};
+
+export const carriedReply = replyOf;

@@ -1,0 +1,122 @@
+import type { Caller } from "#authn/caller.ts";
+import type { SecretsPolicy } from "./config.ts";
+import type { Operation } from "./operations.ts";
+import type { Corridor } from "./perform.ts";
+import type { ListedSecret, Listing } from "./providers/secret-provider.ts";
+import type { createSecretDecision } from "./decide-secret.ts";
+import type { SealedCursors } from "#authn/sealed-cursors.ts";
+import { formatPrefix, parseSecretPrefix, type SecretPrefix } from "./secret-uri.ts";
+import { lowerAscii } from "./uri-schemes.ts";
+
+export interface ListAsk {
+  readonly operation: Operation;
+  readonly caller: Caller;
+  readonly headers: Headers;
+  readonly correlationId: string;
+  readonly prefix: string | undefined;
+  readonly cursor: string | undefined;
+  readonly limit: number;
+  /** Levels below each place. */
+  readonly depth: (place: SecretPrefix) => number;
+  /** Text that path or key must hold. */
+  readonly q?: string;
+}
+
+export interface Found {
+  readonly uri: string;
+  readonly keys: readonly string[] | undefined;
+  readonly match: "path" | "key";
+}
+
+export interface FoundPage {
+  readonly items: readonly Found[];
+  readonly nextCursor?: string;
+  readonly truncatedBy?: Listing["truncatedBy"] | "decisions";
+}
+
+const AT_A_TIME = 50;
+const MOST_DECISIONS = 1000;
+
+const byPlace = (one: SecretPrefix, other: SecretPrefix): number => (`${formatPrefix(one)}/` < `${formatPrefix(other)}/` ? -1 : 1);
+const matchOf = ({ node, keys }: ListedSecret, q: string | undefined): Found["match"] | undefined => {
+  if (q === undefined || lowerAscii(node.segments.join("/")).includes(q)) return "path";
+  return keys?.some((key) => lowerAscii(key).includes(q)) === true ? "key" : undefined;
+};
+
+/**
+ * A page of what lies at the tenant's places, or below a prefix, as far as the caller may know of it: what is denied leaves no trace. Each
+ * place is one operation with its own record; stops at the limit or 1,000 decisions.
+ */
+export const createListing =
+  (parts: {
+    readonly policy: SecretsPolicy;
+    readonly perform: Corridor;
+    readonly decide: ReturnType<typeof createSecretDecision>;
+    readonly cursors: SealedCursors<string>;
+    readonly serves: (place: SecretPrefix) => boolean;
+  }) =>
+  async (ask: ListAsk): Promise<FoundPage> => {
+    const { policy, perform } = parts;
+    const wanted = ask.prefix === undefined ? undefined : parseSecretPrefix(ask.prefix, policy.schemes);
+    const places = policy
+      .narrow(ask.caller.tenant, wanted)
+      .filter((place) => wanted !== undefined || parts.serves(place))
+      .toSorted(byPlace);
+    const bound = [ask.operation.op, ask.caller.tenant, ask.caller.sub, ask.prefix, ask.q];
+    const after = ask.cursor === undefined ? "" : parts.cursors.open(ask.cursor, bound);
+    const q = ask.q === undefined ? undefined : lowerAscii(ask.q);
+    const items: Found[] = [];
+    let truncatedBy: FoundPage["truncatedBy"];
+    let decisions = 0;
+    let last = after;
+    let isMore = false;
+    for (const place of places) {
+      if (isMore) break;
+      const id = formatPrefix(place);
+      const { operation, caller, headers, correlationId } = ask;
+      await perform({
+        operation,
+        uri: Object.freeze({ ...place, id, canonical: id }),
+        caller,
+        headers,
+        correlationId,
+        isPlace: true,
+        act: async (provider, ref, _permit, asker) => {
+          const listing = await provider.list(place, ask.depth(place));
+          truncatedBy ??= listing.truncatedBy;
+          const candidates = listing.items.flatMap((item) => {
+            const match = item.node.id > after ? matchOf(item, q) : undefined;
+            return match === undefined ? [] : [{ item, match }];
+          });
+          for (let at = 0; at < candidates.length && !isMore; at += AT_A_TIME) {
+            if (decisions >= MOST_DECISIONS) {
+              truncatedBy = "decisions";
+              isMore = true;
+              break;
+            }
+            const batch = candidates.slice(at, at + AT_A_TIME);
+            decisions += batch.length;
+            const permitted = await parts.decide.filter(
+              asker,
+              ref,
+              batch.map(({ item }) => item.node),
+              correlationId,
+            );
+            for (const { item, match } of batch) {
+              if (items.length === ask.limit) {
+                isMore = true;
+                break;
+              }
+              last = item.node.id;
+              if (permitted.has(item.node.id)) items.push({ uri: item.node.id, keys: item.keys, match });
+            }
+          }
+        },
+      });
+    }
+    return {
+      items,
+      ...(isMore ? { nextCursor: parts.cursors.seal(last, bound) } : {}),
+      truncatedBy,
+    };
+  };

@@ -1,0 +1,49 @@
+import { randomUUID } from "node:crypto";
+import { statement, type Database } from "#store/database.ts";
+
+export type MoveState = "planned" | "verified" | "source_deleted" | "done" | "failed";
+
+/** A move that began: where from, where to, and which version of the source was read. */
+export interface Move {
+  readonly id: string;
+  readonly tenant: string;
+  readonly from_uri: string;
+  readonly to_uri: string;
+  readonly source_version: number | null;
+  readonly source_created_at: string | null;
+}
+
+/** Committed before each step, so that whoever comes after a process that died knows what may have been done. */
+export interface MoveJournal {
+  begin(move: Omit<Move, "id">): Promise<string>;
+  mark(id: string, state: MoveState, code?: string): Promise<void>;
+  /** Moves that nobody has gone on with for a minute, taken by this process for another. */
+  takeAbandoned(): Promise<readonly Move[]>;
+}
+
+const BEGIN = statement(
+  "secrets.move_begin",
+  `insert into secrets.move (id, tenant, from_uri, to_uri, source_version, source_created_at, state)
+   values ($1, $2, $3, $4, $5, $6, 'planned')`,
+);
+const MARK = statement("secrets.move_mark", "update secrets.move set state = $2, code = $3, updated_at = now() where id = $1");
+const TAKE = statement<Move>(
+  "secrets.move_take",
+  `update secrets.move set updated_at = now()
+   where id in (select id from secrets.move where state not in ('done', 'failed') and updated_at < now() - make_interval(secs => $1)
+                order by updated_at limit 50 for update skip locked)
+   returning id, tenant, from_uri, to_uri, source_version::int as source_version, source_created_at`,
+);
+
+/** A move takes seconds: whoever was silent for so long is gone. */
+const ABANDONED_SECONDS = 60;
+
+export const createMoveJournal = (database: Database, abandonedSeconds = ABANDONED_SECONDS): MoveJournal => ({
+  begin: async (move) => {
+    const id = randomUUID();
+    await database.run(BEGIN, [id, move.tenant, move.from_uri, move.to_uri, move.source_version, move.source_created_at]);
+    return id;
+  },
+  mark: async (id, state, code) => void (await database.run(MARK, [id, state, code ?? null])),
+  takeAbandoned: () => database.run(TAKE, [abandonedSeconds]),
+});

@@ -1,0 +1,162 @@
+import assert from "node:assert/strict";
+import { suite, test, type TestContext } from "node:test";
+import { Problem } from "#contract/problem.ts";
+import { refOf } from "#secrets/providers/secret-provider.contract.ts";
+import type { SecretProvider } from "#secrets/providers/secret-provider.ts";
+import { statement } from "#store/database.ts";
+import { kvProvider, kvServer, sharedOpenBao } from "#testing/kv-provider.ts";
+import { requireProgram } from "#testing/programs.ts";
+import { testSecrets } from "#testing/secrets.ts";
+import { createLog } from "#telemetry/log.ts";
+import { createMoveJournal } from "./move-journal.ts";
+import { settleMoves } from "./move.ts";
+import { isSameData, SecretValue, toSecretData } from "./secret-value.ts";
+import { parseSchemeAliases, type Scheme } from "./uri-schemes.ts";
+
+const openBaoA = sharedOpenBao((t) => requireProgram(t, "bao"), { storage: "memory" });
+const openBaoB = sharedOpenBao((t) => requireProgram(t, "bao"), { storage: "memory" });
+const ada = { sub: "person:ada", tenant: "tenant:acme", scopes: ["secrets.read", "secrets.write", "secrets.delete"] };
+const { schemes } = parseSchemeAliases([], "SECRETS_SCHEME_ALIASES");
+const STATES = statement<{ state: string }>("testing.move_states", "select state from secrets.move order by created_at");
+
+/** A provider whose process "dies" before or after its n-th call that acts: nothing that follows is done. */
+const dying = (inner: SecretProvider, life: { steps: number; isDead: boolean }): SecretProvider => {
+  const step = async <T>(work: () => Promise<T>): Promise<T> => {
+    for (const at of ["before", "after"] as const) {
+      if (at === "after" && !life.isDead) {
+        const done = await work();
+        if (life.steps-- === 0) life.isDead = true;
+        if (!life.isDead) return done;
+      } else if (life.steps-- === 0) life.isDead = true;
+      if (life.isDead) throw new Problem("provider_unavailable");
+    }
+    throw new Problem("provider_unavailable");
+  };
+  return {
+    ...inner,
+    read: (ref) => step(() => inner.read(ref)),
+    write: (...how) => step(() => inner.write(...how)),
+    remove: (...how) => step(() => inner.remove(...how)),
+  };
+};
+
+let place = 0;
+const open = async (t: TestContext) => {
+  const [a, b] = await Promise.all([openBaoA(t), openBaoB(t)]);
+  if (a === undefined || b === undefined) return undefined;
+  const at = await testSecrets(t);
+  const inner = new Map<Scheme, SecretProvider>([
+    ["yaml", at.provider],
+    ["vaulta+kv2", kvProvider(kvServer({ URL: a.url, TOKEN: a.rootToken }))],
+    ["vaultb+kv2", kvProvider(kvServer({ URL: b.url, TOKEN: b.rootToken }), { scheme: "vaultb+kv2" })],
+  ]);
+  return { at, inner };
+};
+
+const there = async (provider: SecretProvider, uri: string): Promise<boolean> => {
+  try {
+    return isSameData(SecretValue.reveal((await provider.read(refOf(uri))).value), toSecretData({ k: "v", n: 1 }));
+  } catch (error) {
+    assert.ok(error instanceof Problem && ["secret_not_found", "version_deleted"].includes(error.code), String(error));
+    return false;
+  }
+};
+
+suite("moving a secret", () => {
+  const bases = { yaml: "yaml://secret", "vaulta+kv2": "vaulta+kv2://kv-a", "vaultb+kv2": "vaultb+kv2://kv-b" } as const;
+  for (const [from, to] of [
+    ["yaml", "vaulta+kv2"],
+    ["vaulta+kv2", "yaml"],
+    ["vaulta+kv2", "vaultb+kv2"],
+    ["vaulta+kv2", "vaulta+kv2"],
+    ["yaml", "yaml"],
+  ] as const)
+    test(`from ${from} to ${to}, killed at every step: it is at one place or at both, and whoever comes after ends it`, async (t) => {
+      const on = await open(t);
+      if (on === undefined) return;
+      const { inner } = on;
+      const [source, target] = [inner.get(from)!, inner.get(to)!];
+      const log = createLog({ level: "silent", service: "secrets", version: "0", environment: "test", write: () => undefined });
+      const life = { steps: 0, isDead: false };
+      const mortal = [...inner].map(([, provider]) => dying(provider, life));
+      const house = await testSecrets(t, { providers: mortal });
+      let ended = false;
+      for (let steps = 0; !ended; steps++) {
+        place++;
+        const [fromUri, toUri] = [`${bases[from]}/m${place}/a`, `${bases[to]}/m${place}/b`];
+        const value = toSecretData({ k: "v", n: 1 });
+        const decided = new Set((await source.nodes(refOf(fromUri))).map((node) => node.id));
+        await source.write(refOf(fromUri), { value, replace: true }, { decided });
+        Object.assign(life, { steps, isDead: false });
+        const response = await house.send(ada, "POST", "/api/secrets/move", { body: { fromUri, toUri } });
+        ended = !life.isDead;
+        const places = [await there(source, fromUri), await there(target, toUri)];
+        assert.ok(places.includes(true), `nowhere after ${steps} steps`);
+        if (ended) {
+          assert.equal(response.status, 201);
+          assert.deepEqual(places, [false, true]);
+        }
+        const journal = createMoveJournal(house.database, 0);
+        await settleMoves({ journal, providers: inner, schemes, log });
+        const after = [await there(source, fromUri), await there(target, toUri)];
+        assert.equal(after.filter(Boolean).length, 1, `settled after ${steps} steps: ${after.join()}`);
+        assert.ok(steps < 40);
+      }
+      const states = (await house.database.run(STATES)).map(({ state }) => state);
+      assert.ok(states.length > 2 && states.every((state) => state === "done" || state === "failed"), states.join());
+      assert.equal(states.at(-1), "done");
+    });
+
+  test("a source that somebody writes meanwhile stays, as does the copy", async (t) => {
+    const on = await open(t);
+    if (on === undefined) return;
+    for (const from of ["yaml", "vaulta+kv2"] as const) {
+      const provider = on.inner.get(from)!;
+      place++;
+      const [fromUri, toUri] = [`${bases[from]}/m${place}/a`, `vaultb+kv2://kv-b/m${place}/b`];
+      const put = async (n: number) => {
+        const decided = new Set((await provider.nodes(refOf(fromUri))).map((node) => node.id));
+        await provider.write(refOf(fromUri), { value: toSecretData({ n }), replace: true }, { decided });
+      };
+      const meddling: SecretProvider = {
+        ...provider,
+        remove: async (...how) => {
+          await put(2);
+          return provider.remove(...how);
+        },
+      };
+      const house = await testSecrets(t, { providers: [...on.inner.values()].map((one) => (one === provider ? meddling : one)) });
+      await put(1);
+      const response = await house.send(ada, "POST", "/api/secrets/move", { body: { fromUri, toUri } });
+      assert.equal(`${response.status} ${((await response.json()) as { code: string }).code}`, "409 source_changed");
+      const valueOf = async (uri: string) =>
+        ((await (await house.send(ada, "GET", `/api/secrets/value?uri=${encodeURIComponent(uri)}`)).json()) as { value: unknown }).value;
+      assert.deepEqual([await valueOf(fromUri), await valueOf(toUri)], [{ n: 2 }, { n: 1 }]);
+      assert.deepEqual(
+        (await house.database.run(STATES)).map(({ state }) => state),
+        ["failed"],
+      );
+    }
+  });
+
+  test("a target that is there stays unless it may be overwritten, and a key keeps its name at a path", async (t) => {
+    const on = await open(t);
+    if (on === undefined) return;
+    const house = await testSecrets(t, { providers: [...on.inner.values()] });
+    place++;
+    const [one, other] = [`vaulta+kv2://kv-a/m${place}`, `yaml://secret/m${place}`];
+    const send = async (path: string, body: unknown) => {
+      const response = await house.send(ada, "POST", `/api/secrets${path}`, { body });
+      return response.ok ? String(response.status) : `${response.status} ${((await response.json()) as { code: string }).code}`;
+    };
+    assert.equal(await send("", { uri: `${one}/a`, value: { k: "v", l: "w" } }), "201");
+    assert.equal(await send("/copy", { fromUri: `${one}/a#k`, toUri: `${other}/b` }), "201");
+    assert.equal(await send("/copy", { fromUri: `${one}/a#k`, toUri: `${other}/b` }), "409 target_exists");
+    assert.equal(await send("/copy", { fromUri: `${one}/a`, toUri: `${other}/b`, overwrite: true }), "200");
+    assert.equal(await send("/copy", { fromUri: `${other}/b#l`, toUri: `${one}/c#renamed` }), "201");
+    const value = async (uri: string) =>
+      ((await (await house.send(ada, "GET", `/api/secrets/value?uri=${encodeURIComponent(uri)}`)).json()) as { value: unknown }).value;
+    assert.deepEqual([await value(`${other}/b`), await value(`${one}/c`)], [{ k: "v", l: "w" }, { renamed: "w" }]);
+    assert.equal(await send("/copy", { fromUri: `${one}/none`, toUri: `${other}/d` }), "404 secret_not_found");
+  });
+});

@@ -1,0 +1,111 @@
+import { Problem } from "#contract/problem.ts";
+import { asProblem } from "#http/problem-body.ts";
+import type { Log } from "#telemetry/log.ts";
+import { carriedReply, lookAtTarget, putAtTarget, requireCarriable, type Carry } from "./copy.ts";
+import type { Move, MoveJournal } from "./move-journal.ts";
+import { operations } from "./operations.ts";
+import type { Corridor } from "./perform.ts";
+import type { ReadSecret, SecretProvider } from "./providers/secret-provider.ts";
+import { parseSecretUri } from "./secret-uri.ts";
+import { isSameData, isSecretMap, SecretValue } from "./secret-value.ts";
+import type { SecretRef } from "./tenant-guard.ts";
+import type { Scheme, SchemeTable } from "./uri-schemes.ts";
+
+/**
+ * Copies, verifies, then deletes the source if it is still what was read, else `source_changed` and both stay. Every step is in the
+ * journal before it is taken: at no moment is the secret nowhere.
+ */
+export const moveSecretTo = async (perform: Corridor, journal: MoveJournal, carry: Carry) => {
+  requireCarriable(carry);
+  await lookAtTarget(perform, carry);
+  const { from, to, caller, headers, correlationId } = carry;
+  const done = await perform({
+    operation: operations.move,
+    uri: from,
+    argument: "fromUri",
+    caller,
+    headers,
+    correlationId,
+    act: async (provider, ref, permit) => {
+      const read = await provider.read(ref);
+      const id = await journal.begin({
+        tenant: ref.tenant,
+        from_uri: from.id,
+        to_uri: to.id,
+        source_version: read.version ?? null,
+        source_created_at: read.createdTime ?? null,
+      });
+      try {
+        const copied = await putAtTarget(perform, carry, read);
+        await journal.mark(id, "verified");
+        await provider.remove(ref, { hard: false, decided: permit.nodes, onlyIf: read });
+        await journal.mark(id, "source_deleted");
+        await journal.mark(id, "done");
+        return { id, written: copied.result };
+      } catch (error) {
+        const problem = asProblem(error);
+        // What is not known to have failed is left to be settled by what is there.
+        if (problem.status < 500) await journal.mark(id, "failed", problem.code);
+        throw error;
+      }
+    },
+  });
+  return { ...carriedReply(carry, done.result.written), id: done.result.id, state: "done" as const };
+};
+
+export interface SettleParts {
+  readonly journal: MoveJournal;
+  readonly providers: ReadonlyMap<Scheme, SecretProvider>;
+  readonly schemes: SchemeTable;
+  readonly log: Log;
+}
+
+const GONE: ReadonlySet<string> = new Set(["secret_not_found", "key_not_found", "version_deleted", "version_destroyed"]);
+
+const readOrNone = async (provider: SecretProvider, ref: SecretRef): Promise<ReadSecret | undefined> => {
+  try {
+    return await provider.read(ref);
+  } catch (error) {
+    if (error instanceof Problem && GONE.has(error.code)) return undefined;
+    throw error;
+  }
+};
+
+/** Whether the target holds what the source does: the key, or the whole map. */
+const holds = (target: ReadSecret, to: SecretRef, source: ReadSecret, from: SecretRef): boolean => {
+  const [there, here] = [SecretValue.reveal(target.value), SecretValue.reveal(source.value)];
+  if (from.key === undefined || to.key !== undefined) return isSameData(there, here);
+  return isSecretMap(there) && isSameData(there.get(from.key), here);
+};
+
+const settleOne = async (parts: SettleParts, move: Move): Promise<"done" | "failed"> => {
+  const refOf = (uri: string): SecretRef => Object.freeze({ ...parseSecretUri(uri, parts.schemes), tenant: move.tenant });
+  const [from, to] = [refOf(move.from_uri), refOf(move.to_uri)];
+  const [source, target] = [parts.providers.get(from.scheme), parts.providers.get(to.scheme)];
+  if (source === undefined || target === undefined) throw new Problem("provider_not_configured");
+  const [here, there] = [await readOrNone(source, from), await readOrNone(target, to)];
+  if (there === undefined) return "failed";
+  if (here === undefined) return "done";
+  const isTheOne = (here.version ?? null) === move.source_version && (here.createdTime ?? null) === move.source_created_at;
+  if (!isTheOne || !holds(there, to, here, from)) return "failed";
+  const decided = new Set((await source.nodes(from)).map((node) => node.id));
+  await source.remove(from, { hard: false, decided, onlyIf: here });
+  return "done";
+};
+
+/** Ends the moves that a process left: the source is deleted where the target holds the same, else both stay as they are. */
+export const settleMoves = async (parts: SettleParts): Promise<number> => {
+  const moves = await parts.journal.takeAbandoned();
+  for (const move of moves) {
+    try {
+      const state = await settleOne(parts, move);
+      await parts.journal.mark(move.id, state);
+      parts.log.warn("secret_move_settled", { move_id: move.id, state });
+    } catch (error) {
+      const { code } = asProblem(error);
+      if (code === "source_changed") await parts.journal.mark(move.id, "failed", code);
+      else parts.log.warn("secret_move_unsettled", { move_id: move.id, code });
+    }
+  }
+  return moves.length;
+};

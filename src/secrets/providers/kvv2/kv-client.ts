@@ -1,0 +1,188 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { Problem } from "#contract/problem.ts";
+import { boundPeer } from "#http/bounded-peer.ts";
+import { createBreaker } from "#http/breaker.ts";
+import { untrustedCode, type Send } from "#http/trusting-fetch.ts";
+import { parseLosslessJson } from "#secrets/lossless-json.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
+import { createKvSession } from "./kv-session.ts";
+import type { KvServer } from "./kv-settings.ts";
+
+export interface KvClientParts {
+  readonly server: KvServer;
+  /** Scheme, as records name the provider. */
+  readonly name: string;
+  /** `openTrustingFetch` of the server's authorities. */
+  readonly send: Send;
+  readonly metrics: Metrics;
+  readonly now: () => Date;
+}
+
+export interface KvAnswer {
+  readonly status: number;
+  /** The answer's `data`, every digit kept; `undefined` without one. */
+  readonly data: Record<string, unknown> | undefined;
+}
+
+export interface KvClient {
+  /**
+   * One call below `/v1/`, the path sent as it is. `again`: it may be repeated when no answer came. 403 brings one new
+   * sign-in. Throws `provider_unavailable` (sealed, silent, untrusted; 503), `provider_denied` (403), `provider_error`,
+   * `provider_redirect` (502); answers 200, 204, 404 and 400 with `cas` come back. Text of the server never leaves here.
+   */
+  call(verb: KvVerb, path: string, body?: unknown, again?: boolean): Promise<KvAnswer>;
+  /** What the server says of itself: `up`, `sealed`, `standby`, ... or `unreachable`. */
+  health(): Promise<string>;
+}
+
+export type KvVerb = "GET" | "POST" | "DELETE" | "LIST";
+
+const MAX_BYTES = 32 * 1024 * 1024;
+const MOST_TRIES = 3;
+const TRY_FOR_MS = 2000;
+const CAS = "check-and-set";
+/** A fresh mount, and a standby that is behind: both pass. */
+const passing = ["Upgrading from non-versioned", "replicated state"];
+const healthWords: Readonly<Record<number, string>> = {
+  200: "up",
+  429: "standby",
+  472: "dr_secondary",
+  473: "perf_standby",
+  501: "uninitialised",
+  503: "sealed",
+};
+
+const unavailable = (detail: string, cause?: unknown): Problem =>
+  new Problem("provider_unavailable", { detail, headers: { "retry-after": "2" }, ...(cause === undefined ? {} : { cause }) });
+
+/** The data and the refusals of an answer; a body that is no JSON is none of this server. */
+const readBody = async (response: Response): Promise<{ data: KvAnswer["data"]; errors: string; whole: Record<string, unknown> }> => {
+  const text = await response.text();
+  if (text === "") return { data: undefined, errors: "", whole: {} };
+  let whole: Record<string, unknown>;
+  try {
+    whole = parseLosslessJson(text) as Record<string, unknown>;
+  } catch (cause) {
+    throw new Problem("provider_error", { detail: "The store's answer is not JSON.", cause });
+  }
+  const { data, errors } = whole;
+  return {
+    data: typeof data === "object" && data !== null ? (data as Record<string, unknown>) : undefined,
+    errors: Array.isArray(errors) ? errors.join(" ") : "",
+    whole,
+  };
+};
+
+export const createKvClient = (parts: KvClientParts): KvClient => {
+  const { server, name, metrics } = parts;
+  const breaker = createBreaker({
+    name: `secrets.${name}`,
+    metrics,
+    isFailure: (error) => error instanceof Problem && error.code === "provider_unavailable",
+    refuse: () => unavailable("The store did not answer lately; it is asked again in a second."),
+    restMs: 1000,
+  });
+  const reach = boundPeer(
+    async (request) => {
+      const body = request.body === null ? undefined : await request.arrayBuffer();
+      return parts.send(request.url, {
+        method: request.method,
+        headers: request.headers,
+        redirect: "manual",
+        signal: request.signal,
+        ...(body === undefined ? {} : { body }),
+      });
+    },
+    { timeoutMs: server.timeoutMs, maxBytes: MAX_BYTES, unavailable: "provider_unavailable" },
+  );
+
+  /** One request; what it throws says that nobody usable answered. */
+  const exchange = async (verb: KvVerb | "HEALTH", path: string, body: unknown, token: string | undefined): Promise<Response> => {
+    // LIST is a method of its own that not every intermediary knows.
+    const [method, target] = verb === "LIST" ? ["GET", `${path}?list=true`] : [verb === "HEALTH" ? "GET" : verb, path];
+    const headers = {
+      "x-vault-request": "true",
+      ...(token === undefined ? {} : { "x-vault-token": token }),
+      ...(server.namespace === undefined ? {} : { "x-vault-namespace": server.namespace }),
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+    };
+    try {
+      const response = await reach(
+        new Request(`${server.url}/v1/${target}`, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) }),
+      );
+      metrics.count("secrets_provider_requests_total", { provider: name, verb: verb.toLowerCase(), status: String(response.status) });
+      return response;
+    } catch (cause) {
+      metrics.count("secrets_provider_requests_total", { provider: name, verb: verb.toLowerCase(), status: "none" });
+      const untrusted = untrustedCode(cause);
+      throw unavailable(
+        untrusted === undefined ? "The store does not answer." : `The store's certificate is not trusted here (${untrusted}).`,
+        cause,
+      );
+    }
+  };
+
+  /** The answer if it is one to go on with; a fault that may pass is thrown as `provider_unavailable`. */
+  const settle = async (response: Response): Promise<KvAnswer & { readonly whole: Record<string, unknown> }> => {
+    const { status } = response;
+    if (status >= 300 && status < 400)
+      throw new Problem("provider_redirect", { detail: "The store sends elsewhere, which is not followed." });
+    const { data, errors, whole } = await readBody(response);
+    if (status === 503) throw unavailable(errors.includes("sealed") ? "The store is sealed." : "The store is not ready.");
+    if (status === 429 || status === 412 || status === 500 || status === 502 || status === 504)
+      throw unavailable("The store cannot answer now.");
+    if (passing.some((words) => errors.includes(words))) throw unavailable("The store is being prepared.");
+    if (status === 400 && errors.includes(CAS)) throw new Problem("cas_mismatch");
+    if (status === 400 && errors.includes("invalid role or secret ID")) return { status: 403, data: undefined, whole };
+    if (![200, 204, 403, 404].includes(status)) throw new Problem("provider_error", { detail: `The store answered ${status}.` });
+    return { status, data, whole };
+  };
+
+  const repeat = async <T>(work: () => Promise<T>, again: boolean): Promise<T> => {
+    const ends = performance.now() + TRY_FOR_MS;
+    for (let tries = 1; ; tries++) {
+      try {
+        return await breaker.run(work);
+      } catch (error) {
+        const mayPass = again && error instanceof Problem && error.code === "provider_unavailable";
+        if (!mayPass || tries >= MOST_TRIES || performance.now() > ends) throw error;
+        await sleep(50 * 2 ** tries * (0.5 + Math.random()));
+      }
+    }
+  };
+
+  const session = createKvSession(
+    server,
+    async (path, body, token) => {
+      const answer = await repeat(async () => settle(await exchange("POST", path, body, token)), true).catch((error: unknown) => {
+        // Some refusals of a renewal come as 400: then the token is as good as it is.
+        if (error instanceof Problem && error.code === "provider_error") return undefined;
+        throw error;
+      });
+      return answer?.status === 200 ? answer.whole : undefined;
+    },
+    () => parts.now().getTime(),
+  );
+
+  const call: KvClient["call"] = async (verb, path, body, again = verb === "GET" || verb === "LIST") => {
+    for (let signIns = 0; ; signIns++) {
+      const token = await session.token();
+      const answer = await repeat(async () => settle(await exchange(verb, path, body, token)), again);
+      if (answer.status !== 403) return answer;
+      if (signIns > 0 || !(await session.refused(token)))
+        throw new Problem("provider_denied", { detail: "The store does not let the house do this." });
+    }
+  };
+
+  return {
+    call,
+    health: async () => {
+      try {
+        const { status } = await exchange("HEALTH", "sys/health?standbyok=true&perfstandbyok=true", undefined, undefined);
+        return healthWords[status] ?? "unreachable";
+      } catch {
+        return "unreachable";
+      }
+    },
+  };
+};

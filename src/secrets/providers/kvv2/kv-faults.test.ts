@@ -1,0 +1,123 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test, type TestContext } from "node:test";
+import { Problem } from "#contract/problem.ts";
+import { readText, refOf, refusal, write } from "#secrets/providers/secret-provider.contract.ts";
+import { kvProvider, kvServer } from "#testing/kv-provider.ts";
+import { startOpenBao } from "#testing/openbao.ts";
+import { requireProgram } from "#testing/programs.ts";
+import { selfSigned } from "#testing/self-signed.ts";
+import { until } from "#testing/until.ts";
+
+const detailOf = (work: Promise<unknown>): Promise<string> =>
+  work.then(
+    () => "done",
+    (error: unknown) => (error instanceof Problem ? `${error.code} ${error.options.detail ?? ""}` : String(error)),
+  );
+
+test("a store that is sealed, killed, silent or not who it should be is refused in words, and served again by itself", async (t) => {
+  const program = requireProgram(t, "bao");
+  if (program === undefined) return;
+  const folder = await mkdtemp(join(tmpdir(), "kv-faults-"));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const tls = await selfSigned(t, ["127.0.0.1"]);
+  const caFile = join(folder, "ca.pem");
+  await writeFile(caFile, tls.cert);
+  const bao = await startOpenBao(t, program, { storage: "disk", tls });
+  const settings = { URL: bao.url, TOKEN: bao.rootToken, TIMEOUT_MS: "500" };
+  const provider = kvProvider(kvServer({ ...settings, CACERT: caFile }));
+  const uri = "vaultA+kv2://kv-a/a#k";
+  await write(provider, uri, "1");
+  const read = () => provider.read(refOf(uri));
+  const works = (value: string) =>
+    until(
+      () => readText(provider, uri).catch((error: unknown) => String(error)),
+      (said) => said === value,
+    );
+  assert.deepEqual(await provider.state(), { status: "up" });
+
+  await t.test("wrong certificate", async () => {
+    const stranger = kvProvider(kvServer(settings));
+    assert.match(
+      await detailOf(stranger.read(refOf(uri))),
+      /^provider_unavailable The store's certificate is not trusted here \([A-Z_]+\)\.$/,
+    );
+  });
+
+  await t.test("sealed", async () => {
+    await bao.ask("PUT", "sys/seal");
+    assert.equal(await detailOf(read()), "provider_unavailable The store is sealed.");
+    assert.equal(await refusal(write(provider, uri, "2")), "provider_unavailable");
+    assert.deepEqual(await provider.state(), { status: "degraded", fault: "sealed" });
+    await bao.unseal();
+    await works("1");
+    assert.deepEqual(await provider.state(), { status: "up" });
+  });
+
+  await t.test("silent", async () => {
+    bao.freeze();
+    assert.equal(await detailOf(read()), "provider_unavailable The store does not answer.");
+    bao.thaw();
+    await works("1");
+  });
+
+  await t.test("killed in the middle of writes: each that was answered is there, and no other", async () => {
+    const answers = Array.from({ length: 20 }, (_, index) => refusal(write(provider, `vaultA+kv2://kv-a/w${index}#k`, String(index))));
+    await answers[3];
+    await bao.kill();
+    const said = await Promise.all(answers);
+    assert.ok(said.includes("done") && said.every((one) => ["done", "provider_unavailable", "outcome_unknown"].includes(one)), said.join());
+    assert.deepEqual(await provider.state(), { status: "degraded", fault: "unreachable" });
+    await bao.start();
+    await works("1");
+    for (const [index, one] of said.entries()) {
+      const there = await refusal(provider.read(refOf(`vaultA+kv2://kv-a/w${index}#k`)));
+      if (one === "done") assert.equal(there, "done");
+      if (one === "provider_unavailable") assert.equal(there, "secret_not_found", String(index));
+    }
+    await write(provider, uri, "2");
+    await works("2");
+  });
+});
+
+/** A server that answers each request by this. */
+const answering = async (t: TestContext, status: number, body: string, headers: Record<string, string> = {}) => {
+  const paths: string[] = [];
+  const server = createServer((request, response) => {
+    paths.push(request.url ?? "");
+    request.resume();
+    response.writeHead(status, headers).end(body);
+  }).listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { paths, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+};
+
+test("a store that sends elsewhere is not followed", async (t) => {
+  const foreign = await answering(t, 200, "{}");
+  const store = await answering(t, 307, "", { location: `${foreign.url}/v1/auth/token/renew-self` });
+  const provider = kvProvider(kvServer({ URL: store.url, TOKEN: "canary-token" }));
+  assert.equal(await refusal(provider.read(refOf("vaultA+kv2://kv-a/a#k"))), "provider_redirect");
+  assert.deepEqual(foreign.paths, []);
+});
+
+for (const [what, status, body, code] of [
+  ["no JSON", 200, "<html>canary</html>", "provider_error"],
+  ["no mount", 200, '{"data":{"canary":1}}', "not_supported"],
+  ["nothing", 200, "", "not_supported"],
+  ["a fault of its own", 500, '{"errors":["canary"]}', "provider_unavailable"],
+  ["a fault of ours", 418, '{"errors":["canary"]}', "provider_error"],
+] as const)
+  test(`a store that answers ${what} gives no secret, and none of its words`, async (t) => {
+    const store = await answering(t, status, body);
+    const provider = kvProvider(kvServer({ URL: store.url, TOKEN: "token" }));
+    const said = await detailOf(provider.read(refOf("vaultA+kv2://kv-a/a#k")));
+    assert.ok(said.startsWith(code) && !said.includes("canary"), said);
+  });

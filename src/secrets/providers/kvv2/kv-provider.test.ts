@@ -1,0 +1,217 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { suite, test, type TestContext } from "node:test";
+import { readText, refOf, refusal, remove, testSecretProvider, write } from "#secrets/providers/secret-provider.contract.ts";
+import { kvProvider, kvServer, sharedOpenBao, type KvProviderOptions } from "#testing/kv-provider.ts";
+import { requireProgram } from "#testing/programs.ts";
+import type { OpenBao } from "#testing/openbao.ts";
+
+const openBao = sharedOpenBao((t) => requireProgram(t, "bao"), { storage: "memory" });
+let place = 0;
+
+const open = async (t: TestContext, options: KvProviderOptions = {}) => {
+  const bao = await openBao(t);
+  if (bao === undefined) return undefined;
+  const token = bao.rootToken;
+  return { bao, provider: kvProvider(kvServer({ URL: bao.url, TOKEN: token }), options), base: `vaultA+kv2://kv-a/t${++place}` };
+};
+
+testSecretProvider("OpenBao", { open, keepsDigits: false });
+
+const states = (versions: readonly { version: number; state: string }[] | undefined) =>
+  versions?.map(({ version, state }) => `${version} ${state}`);
+
+suite("versions in OpenBao", () => {
+  test("each write is a version, and an old one is read by its number", async (t) => {
+    const at = await open(t);
+    if (at === undefined) return;
+    const { provider, base } = at;
+    const first = await write(provider, `${base}/a#k`, "1");
+    const second = await write(provider, `${base}/a#k`, "2", { cas: 1 });
+    assert.deepEqual([first.version, second.version, second.oldVersion], [1, 2, 1]);
+    assert.equal(await readText(provider, `${base}/a#k?version=1`), "1");
+    assert.equal((await provider.read(refOf(`${base}/a`))).version, 2);
+    assert.equal(await refusal(write(provider, `${base}/a#k`, "3", { cas: 1 })), "cas_mismatch");
+    assert.equal(await refusal(provider.read(refOf(`${base}/a#k?version=9`))), "version_not_found");
+    assert.equal(await refusal(provider.read(refOf(`${base}/b#k?version=1`))), "secret_not_found");
+  });
+
+  test("deleted is restored, destroyed is not, and each says which it is", async (t) => {
+    const at = await open(t);
+    if (at === undefined) return;
+    const { provider, base } = at;
+    const uri = `${base}/a`;
+    await write(provider, `${uri}#k`, "1");
+    await write(provider, `${uri}#k`, "2");
+    const removed = await remove(provider, uri);
+    assert.equal(removed.result, "deleted");
+    assert.deepEqual(states(removed.versions), ["2 deleted", "1 active"]);
+    assert.equal((await remove(provider, uri)).result, "unchanged");
+    assert.equal(await refusal(provider.read(refOf(uri))), "version_deleted");
+    const restored = await provider.settle(refOf(uri), [2, 7], "undelete");
+    assert.deepEqual(
+      restored.map(({ version, state, changed }) => [version, state, changed]),
+      [[2, "active", true]],
+    );
+    assert.equal(await readText(provider, `${uri}#k`), "2");
+    assert.deepEqual(states(await provider.settle(refOf(uri), [1], "destroy")), ["1 destroyed"]);
+    assert.deepEqual(
+      (await provider.settle(refOf(uri), [1], "undelete")).map(({ state, changed }) => [state, changed]),
+      [["destroyed", false]],
+    );
+    assert.equal(await refusal(provider.read(refOf(`${uri}?version=1`))), "version_destroyed");
+    assert.equal(await refusal(provider.settle(refOf(uri), [7], "destroy")), "version_not_found");
+    assert.equal(await refusal(provider.settle(refOf(`${base}/never`), [1], "undelete")), "secret_not_found");
+    const hard = await remove(provider, uri, { hard: true });
+    assert.deepEqual([hard.result, states(hard.versions)], ["destroyed", ["2 destroyed", "1 destroyed"]]);
+    // Numbers never begin anew: who pinned version 1 must not read another value under it.
+    assert.equal((await write(provider, `${uri}#k`, "3")).version, 3);
+  });
+
+  test("the last key that is removed leaves a deleted secret, which can be restored", async (t) => {
+    const at = await open(t);
+    if (at === undefined) return;
+    const { provider, base } = at;
+    await write(provider, `${base}/a#k`, "1");
+    assert.equal((await remove(provider, `${base}/a#k`)).result, "key_removed");
+    assert.equal(await refusal(provider.read(refOf(`${base}/a`))), "version_deleted");
+    await provider.settle(refOf(`${base}/a`), [1], "undelete");
+    assert.equal(await readText(provider, `${base}/a`), '{"k":1}');
+  });
+
+  test("what is said of a secret holds its custom metadata and the mount's rules", async (t) => {
+    const at = await open(t);
+    if (at === undefined) return;
+    const { bao, provider, base } = at;
+    const path = base.slice("vaultA+kv2://kv-a/".length);
+    await write(provider, `${base}/a#k`, "1");
+    const settings = { custom_metadata: { team: "people" }, max_versions: 4, delete_version_after: "720h", cas_required: true };
+    await bao.ask("POST", `kv-a/metadata/${path}/a`, settings);
+    await write(provider, `${base}/a#k`, "2");
+    const { custom_metadata, max_versions, delete_version_after, cas_required, current_version, versions } = await provider.describe(
+      refOf(`${base}/a`),
+    );
+    assert.deepEqual(
+      { custom_metadata, max_versions, delete_version_after, cas_required, current_version },
+      { custom_metadata: { team: "people" }, max_versions: 4, delete_version_after: "720h0m0s", cas_required: true, current_version: 2 },
+    );
+    // Its deletion lies ahead: until then it is there.
+    assert.equal(versions[0]?.state, "active");
+    assert.ok(Date.parse(versions[0]?.expires_at ?? "") > Date.now());
+    assert.equal(await readText(provider, `${base}/a#k`), "2");
+  });
+
+  test("two houses that write one secret at once lose no key", async (t) => {
+    const [one, other] = [await open(t), await open(t)];
+    if (one === undefined || other === undefined) return;
+    const uri = `${one.base}/shared`;
+    const writers = [one.provider, other.provider].flatMap((provider, house) =>
+      Array.from({ length: 30 }, (_, index) => write(provider, `${uri}#h${house}k${index}`, "1")),
+    );
+    await Promise.all(writers);
+    assert.equal(Object.keys(JSON.parse(await readText(one.provider, uri)) as object).length, 60);
+  });
+
+  test("a write whose answer is lost is made once, and found", async (t) => {
+    let lose = 0;
+    const at = await open(t, {
+      wrap: (client) => ({
+        ...client,
+        call: async (verb, path, ...more) => {
+          const answer = await client.call(verb, path, ...more);
+          const { Problem } = await import("#contract/problem.ts");
+          if (verb === "POST" && lose-- > 0) throw new Problem("provider_unavailable");
+          return answer;
+        },
+      }),
+    });
+    if (at === undefined) return;
+    lose = 1;
+    assert.equal((await write(at.provider, `${at.base}/a#k`, "1")).version, 1);
+    lose = 1;
+    assert.equal((await write(at.provider, `${at.base}/a#k`, "2")).version, 2);
+    assert.equal((await at.provider.describe(refOf(`${at.base}/a`))).current_version, 2);
+  });
+
+  test("a mount of the first version of KV, and one that is not there, hold no secrets", async (t) => {
+    const at = await open(t);
+    if (at === undefined) return;
+    await at.bao.ask("POST", "sys/mounts/kv-old", { type: "kv", options: { version: "1" } });
+    assert.equal(await refusal(write(at.provider, "vaultA+kv2://kv-old/a#k", "1")), "not_supported");
+    assert.equal(await refusal(at.provider.read(refOf("vaultA+kv2://kv-none/a#k"))), "provider_denied");
+  });
+});
+
+suite("signing in at OpenBao", () => {
+  const folderOf = async (t: TestContext) => {
+    const folder = await mkdtemp(join(tmpdir(), "kv-session-"));
+    t.after(() => rm(folder, { recursive: true, force: true }));
+    return folder;
+  };
+  const count = async (bao: OpenBao) =>
+    ((await bao.ask("GET", "auth/token/accessors?list=true")).data["data"] as { keys: string[] }).keys.length;
+
+  test("by AppRole: renewed before it ends, signed in anew at the end of its life, with no failed read", async (t) => {
+    const bao = await openBao(t);
+    if (bao === undefined) return;
+    const role = await bao.role("short", { token_ttl: "60s", token_max_ttl: "90s" });
+    let clock = Date.now();
+    const server = kvServer({ URL: bao.url, ROLE_ID: role.roleId, SECRET_ID: await role.secretId() });
+    const provider = kvProvider(server, { now: () => new Date(clock) });
+    const base = `vaultA+kv2://kv-a/t${++place}`;
+    const before = await count(bao);
+    await write(provider, `${base}/a#k`, "1");
+    const reads = () => Promise.all(Array.from({ length: 10 }, () => readText(provider, `${base}/a#k`)));
+    assert.equal(await count(bao), before + 1);
+    for (let step = 0; step < 3; step++) {
+      clock += 50_000;
+      assert.deepEqual([...new Set(await reads())], ["1"]);
+    }
+    assert.equal(await count(bao), before + 1, "a renewal is no sign-in, and ten at once are one");
+  });
+
+  test("a revoked token is replaced by a new one; the secret id's file is read again", async (t) => {
+    const bao = await openBao(t);
+    if (bao === undefined) return;
+    const role = await bao.role("rotated", { secret_id_num_uses: 1 });
+    const file = join(await folderOf(t), "secret-id");
+    await writeFile(file, `${await role.secretId()}\n`);
+    const provider = kvProvider(kvServer({ URL: bao.url, ROLE_ID: role.roleId, SECRET_ID_FILE: file }));
+    const uri = `vaultA+kv2://kv-a/t${++place}/a#k`;
+    await write(provider, uri, "1");
+    await bao.ask("POST", "sys/leases/revoke-prefix/auth/approle/login");
+    // The secret id was good for one sign-in.
+    assert.equal(await refusal(provider.read(refOf(uri))), "provider_unavailable");
+    await writeFile(file, await role.secretId());
+    assert.equal(await readText(provider, uri), "1");
+  });
+
+  test("a fixed token that is revoked is refused in words, and its file is read again", async (t) => {
+    const bao = await openBao(t);
+    if (bao === undefined) return;
+    const newToken = async () =>
+      ((await bao.ask("POST", "auth/token/create", { policies: ["kv"], ttl: "1h" })).data["auth"] as { client_token: string }).client_token;
+    const file = join(await folderOf(t), "token");
+    const [fixed, filed] = [await newToken(), await newToken()];
+    await writeFile(file, filed);
+    const byToken = kvProvider(kvServer({ URL: bao.url, TOKEN: fixed }));
+    const byFile = kvProvider(kvServer({ URL: bao.url, TOKEN_FILE: file }));
+    const uri = `vaultA+kv2://kv-a/t${++place}/a#k`;
+    await write(byToken, uri, "1");
+    assert.equal(await readText(byFile, uri), "1");
+    for (const token of [fixed, filed]) await bao.ask("POST", "auth/token/revoke", { token });
+    assert.equal(await refusal(byToken.read(refOf(uri))), "provider_denied");
+    await writeFile(file, await newToken());
+    assert.equal(await readText(byFile, uri), "1");
+  });
+
+  test("what the token's policies forbid is refused without a word of the store's", async (t) => {
+    const bao = await openBao(t);
+    if (bao === undefined) return;
+    const auth = (await bao.ask("POST", "auth/token/create", { policies: ["kv"] })).data["auth"] as { client_token: string };
+    const provider = kvProvider(kvServer({ URL: bao.url, TOKEN: auth.client_token }));
+    assert.equal(await refusal(provider.read(refOf("vaultA+kv2://secret/a#k"))), "provider_denied");
+  });
+});

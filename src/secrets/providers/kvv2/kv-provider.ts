@@ -1,0 +1,241 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { Problem } from "#contract/problem.ts";
+import { formatPrefix, type SecretPrefix } from "#secrets/secret-uri.ts";
+import { isSameData, isSecretMap, SecretValue, type SecretData, type SecretMap, wireOf } from "#secrets/secret-value.ts";
+import type {
+  ReadSecret,
+  Removal,
+  RemovedSecret,
+  SecretChange,
+  SecretProvider,
+  WriteExpectation,
+  WrittenSecret,
+} from "#secrets/providers/secret-provider.ts";
+import type { SecretRef } from "#secrets/tenant-guard.ts";
+import type { Scheme } from "#secrets/uri-schemes.ts";
+import { isRawNumber } from "#secrets/lossless-json.ts";
+import type { KvClient } from "./kv-client.ts";
+import { createKvListing, nodeOf, pathOf } from "./kv-listing.ts";
+import { readDetail, readVersion, type KvVersion } from "./kv-versions.ts";
+
+export interface KvProviderParts {
+  readonly scheme: Scheme;
+  readonly client: KvClient;
+  readonly now: () => Date;
+}
+
+/** Writers of other processes may win so often before one gives up; those of this one wait for each other. */
+const MOST_RACES = 10;
+
+/** These servers keep a number as a double: one that is more than that would come back as another. */
+const requireKept = (data: SecretData): void => {
+  if (isRawNumber(data))
+    throw new Problem("value_shape", { detail: "The store would change a number's digits; write it as text, or as JavaScript prints it." });
+  if (isSecretMap(data)) for (const item of data.values()) requireKept(item);
+  else if (Array.isArray(data)) for (const item of data as readonly SecretData[]) requireKept(item);
+};
+
+/** The whole map after the change. */
+const changed = (present: SecretMap | undefined, ref: SecretRef, change: SecretChange): SecretMap => {
+  const named = ref.key === undefined ? change.value : new Map([[ref.key, change.value]]);
+  if (!isSecretMap(named)) throw new Problem("value_shape", { detail: "Without a key in the URI the value is a map." });
+  return change.replace || present === undefined ? named : new Map([...present, ...named]);
+};
+
+/**
+ * Secrets of a KVv2 server (OpenBao, Vault). Every write names the version that it was made from, so nobody's is lost; a write whose
+ * answer was lost is looked up. A mount is asked once whether it is one of KVv2, and again after the server was away.
+ */
+export const createKvProvider = (parts: KvProviderParts): SecretProvider => {
+  const { scheme, client } = parts;
+  const mounts = new Map<string, Promise<void>>();
+  const queues = new Map<string, Promise<unknown>>();
+
+  const lookAtMount = async (mount: string): Promise<void> => {
+    const { status, data } = await client.call("GET", `sys/internal/ui/mounts/${mount}`);
+    const options = data?.["options"] as { readonly version?: unknown } | null | undefined;
+    if (status !== 200 || data?.["path"] !== `${mount}/` || data["type"] !== "kv" || options?.version !== "2")
+      throw new Problem("not_supported", { detail: "The mount is none of KVv2." });
+  };
+  /** A mount that is none of KVv2, or lies in a child namespace, would take the same path for something else. */
+  const requireMount = (mount: string): Promise<void> => {
+    const known = mounts.get(mount) ?? lookAtMount(mount);
+    mounts.set(mount, known);
+    known.catch(() => mounts.delete(mount));
+    return known;
+  };
+  const call: KvClient["call"] = async (verb, path, ...more) => {
+    const mount = path.split("/", 1)[0] ?? "";
+    await requireMount(mount);
+    try {
+      return await client.call(verb, path, ...more);
+    } catch (error) {
+      if (error instanceof Problem && error.code === "provider_unavailable") mounts.delete(mount);
+      throw error;
+    }
+  };
+
+  /** The newest version, or this one; `undefined`: there is none. */
+  const fetchVersion = async (ref: SecretPrefix, version?: number): Promise<KvVersion | undefined> => {
+    const { data } = await call("GET", `${pathOf(ref, "data")}${version === undefined ? "" : `?version=${version}`}`);
+    return data === undefined ? undefined : readVersion(data);
+  };
+  const describe = async (ref: SecretPrefix) => {
+    const [{ data }, { data: mount }] = await Promise.all([call("GET", pathOf(ref, "metadata")), call("GET", `${ref.mount}/config`)]);
+    if (data === undefined) throw new Problem("secret_not_found");
+    return readDetail(data, mount ?? {}, parts.now());
+  };
+
+  const read = async (ref: SecretRef): Promise<ReadSecret> => {
+    const found = await fetchVersion(ref, ref.version);
+    if (found === undefined) {
+      if (ref.version === undefined) throw new Problem("secret_not_found");
+      await describe(ref);
+      throw new Problem("version_not_found");
+    }
+    const { version, createdTime, data } = found;
+    if (data === undefined) throw new Problem(found.destroyed ? "version_destroyed" : "version_deleted", { members: { version } });
+    const value = ref.key === undefined ? data : data.get(ref.key);
+    if (value === undefined) throw new Problem("key_not_found");
+    return { value: new SecretValue(value), nodes: [nodeOf(ref)], version, createdTime };
+  };
+
+  /** Writes the map as the version after `base`; `undefined`: somebody else was first. */
+  const put = async (ref: SecretRef, map: SecretMap, base: number): Promise<{ version: number; createdTime: string } | undefined> => {
+    for (let tries = 0; ; tries++) {
+      try {
+        const { data } = await call("POST", pathOf(ref, "data"), { data: wireOf(map), options: { cas: base } });
+        const { version, createdTime } = readVersion({ metadata: data });
+        return { version, createdTime };
+      } catch (error) {
+        if (!(error instanceof Problem)) throw error;
+        const isLost = error.code === "provider_unavailable";
+        if (!isLost && !(error.code === "cas_mismatch" && tries > 0)) {
+          if (error.code === "cas_mismatch") return undefined;
+          throw error;
+        }
+        // The answer was lost, or an earlier one of ours: what stands there now tells.
+        const landed = await fetchVersion(ref, base + 1).catch((cause: unknown) => {
+          throw new Problem("outcome_unknown", { cause });
+        });
+        if (landed?.data !== undefined && isSameData(landed.data, map)) return { version: landed.version, createdTime: landed.createdTime };
+        if (landed !== undefined) return undefined;
+        if (tries >= 2) throw error;
+      }
+    }
+  };
+
+  const inTurn = <T>(ref: SecretRef, work: () => Promise<T>): Promise<T> => {
+    const place = formatPrefix(ref);
+    const done = (queues.get(place) ?? Promise.resolve()).then(work);
+    const settled = done
+      .catch(() => undefined)
+      .finally(() => {
+        if (queues.get(place) === settled) queues.delete(place);
+      });
+    queues.set(place, settled);
+    return done;
+  };
+
+  /** Reads, makes the next version of it, writes; from the start again when somebody else was first. */
+  const alter = async (ref: SecretRef, next: (present: KvVersion | undefined) => SecretMap) => {
+    for (let races = 0; ; races++) {
+      const present = await fetchVersion(ref);
+      const written = await put(ref, next(present), present?.version ?? 0);
+      if (written !== undefined) return { written, present };
+      if (races >= MOST_RACES) throw new Problem("cas_mismatch");
+      await sleep(Math.random() * 10 * (races + 1));
+    }
+  };
+
+  const write = async (ref: SecretRef, change: SecretChange, expect: WriteExpectation): Promise<WrittenSecret> => {
+    requireKept(change.value);
+    if (!expect.decided.has(ref.id)) throw new Problem("busy", { detail: "The secret was not decided." });
+    const { written, present } = await alter(ref, (now) => {
+      // What is deleted is not there; its number is still the one to write after.
+      if (expect.cas === 0 ? now?.data !== undefined : expect.cas !== undefined && expect.cas !== (now?.version ?? 0))
+        throw new Problem("cas_mismatch");
+      const isThere = ref.key === undefined ? now?.data !== undefined : now?.data?.has(ref.key) === true;
+      if (expect.mustNotExist === true && isThere) throw new Problem("target_exists");
+      if (expect.mustExist === true && now?.data === undefined) throw new Problem("secret_not_found");
+      return changed(now?.data, ref, change);
+    });
+    const existed = ref.key === undefined ? present?.data !== undefined : present?.data?.has(ref.key) === true;
+    return { created: !existed, ...written, ...(present === undefined ? {} : { oldVersion: present.version }) };
+  };
+
+  const settle: SecretProvider["settle"] = async (ref, versions, how) => {
+    const before = (await describe(ref)).versions.filter(({ version }) => versions.includes(version));
+    if (before.length === 0) throw new Problem("version_not_found");
+    await call("POST", pathOf(ref, how), { versions: before.map(({ version }) => version) }, true);
+    const after = new Map((await describe(ref)).versions.map((one) => [one.version, one]));
+    return before.flatMap((one) => {
+      const now = after.get(one.version);
+      return now === undefined ? [] : [{ ...now, changed: now.state !== one.state }];
+    });
+  };
+
+  const requireUnchanged = (present: KvVersion | undefined, onlyIf: ReadSecret | undefined): void => {
+    if (onlyIf !== undefined && (present?.version !== onlyIf.version || present?.createdTime !== onlyIf.createdTime))
+      throw new Problem("source_changed");
+  };
+
+  const removeKey = async (ref: SecretRef, key: string, how: Removal): Promise<RemovedSecret | "last"> => {
+    const present = await fetchVersion(ref);
+    requireUnchanged(present, how.onlyIf);
+    if (present?.data === undefined) throw new Problem("secret_not_found");
+    if (!present.data.has(key)) throw new Problem("key_not_found");
+    if (present.data.size === 1) return "last";
+    await alter(ref, (now) => {
+      requireUnchanged(now, how.onlyIf);
+      return new Map([...(now?.data ?? [])].filter(([name]) => name !== key));
+    });
+    return { result: "key_removed", versions: (await describe(ref)).versions };
+  };
+
+  const remove = async (ref: SecretRef, how: Removal): Promise<RemovedSecret> => {
+    if (!how.decided.has(ref.id)) throw new Problem("busy", { detail: "The secret was not decided." });
+    if (ref.key !== undefined) {
+      const done = await removeKey(ref, ref.key, how);
+      if (done !== "last") return done;
+    }
+    const { versions } = await describe(ref);
+    if (how.hard) {
+      const left = versions.filter(({ state }) => state !== "destroyed").map(({ version }) => version);
+      if (left.length === 0) return { result: "unchanged", versions };
+      await call("POST", pathOf(ref, "destroy"), { versions: left }, true);
+      return { result: "destroyed", versions: (await describe(ref)).versions };
+    }
+    const newest = versions[0];
+    requireUnchanged(
+      newest === undefined ? undefined : { version: newest.version, createdTime: newest.created_time, destroyed: false },
+      how.onlyIf,
+    );
+    if (newest === undefined || newest.state !== "active") return { result: "unchanged", versions };
+    // By its number: what is written meanwhile is another version, and stays.
+    await call("POST", pathOf(ref, "delete"), { versions: [newest.version] }, true);
+    const after = (await describe(ref)).versions;
+    if (how.onlyIf !== undefined && after[0]?.version !== newest.version) {
+      await call("POST", pathOf(ref, "undelete"), { versions: [newest.version] }, true);
+      throw new Problem("source_changed");
+    }
+    return { result: ref.key === undefined ? "deleted" : "key_removed", versions: after };
+  };
+
+  return {
+    name: scheme,
+    schemes: [scheme],
+    can: new Set(["read_value", "write", "remove", "versions", "list"]),
+    nodes: async (ref) => [nodeOf(ref)],
+    read,
+    write: (ref, change, expect) => inTurn(ref, () => write(ref, change, expect)),
+    remove: (ref, how) => inTurn(ref, () => remove(ref, how)),
+    settle: (ref, versions, how) => inTurn(ref, () => settle(ref, versions, how)),
+    describe,
+    list: createKvListing(call),
+    state: async () => {
+      const said = await client.health();
+      return said === "up" || said === "standby" || said === "perf_standby" ? { status: "up" } : { status: "degraded", fault: said };
+    },
+  };
+};

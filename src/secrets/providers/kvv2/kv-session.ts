@@ -1,0 +1,83 @@
+import { readFile } from "node:fs/promises";
+import { Problem } from "#contract/problem.ts";
+import type { KvServer } from "./kv-settings.ts";
+
+/** What signing in and renewing ask the server; `undefined` = it refused. Throws `provider_unavailable`. */
+export type AskForToken = (path: string, body: unknown, token: string | undefined) => Promise<Record<string, unknown> | undefined>;
+
+/** The token of one server: had by whatever the settings name, renewed in time, had anew when it is refused. */
+export interface KvSession {
+  token(): Promise<string>;
+  /** The server refused this token; `false`: there is no other to be had. */
+  refused(token: string): Promise<boolean>;
+}
+
+interface Lease {
+  readonly token: string;
+  readonly canRenew: boolean;
+  /** When two thirds of its life are over, by the clock of this machine. */
+  readonly renewAt: number;
+}
+
+const readLease = (auth: unknown, now: number): Lease | undefined => {
+  if (typeof auth !== "object" || auth === null) return undefined;
+  const { client_token: token, lease_duration: seconds, renewable } = auth as Record<string, unknown>;
+  if (typeof token !== "string" || typeof seconds !== "number") return undefined;
+  // Replicas that started together shall not renew together.
+  const part = (2 / 3) * (0.9 + Math.random() * 0.2);
+  return { token, canRenew: renewable === true, renewAt: seconds === 0 ? Number.POSITIVE_INFINITY : now + seconds * 1000 * part };
+};
+
+const readSecretFile = async (path: string): Promise<string> => {
+  try {
+    return (await readFile(path, "utf8")).trim();
+  } catch (cause) {
+    throw new Problem("provider_unavailable", { detail: "The file with the store's credential cannot be read.", cause });
+  }
+};
+
+/** One sign-in or renewal at a time: whoever needs a token meanwhile waits for that one. */
+export const createKvSession = (server: KvServer, ask: AskForToken, now: () => number): KvSession => {
+  let lease: Lease | undefined;
+  let underWay: Promise<Lease> | undefined;
+
+  const signIn = async (): Promise<Lease> => {
+    if (server.roleId === undefined) {
+      const token = server.token ?? (await readSecretFile(server.tokenFile ?? ""));
+      const renewed = await ask("auth/token/renew-self", {}, token);
+      // A token that cannot be renewed, a root token among them, is used as it is.
+      return readLease(renewed?.["auth"], now()) ?? { token, canRenew: false, renewAt: Number.POSITIVE_INFINITY };
+    }
+    const secretId = server.secretId ?? (await readSecretFile(server.secretIdFile ?? ""));
+    const answer = await ask(`auth/${server.approleMount}/login`, { role_id: server.roleId, secret_id: secretId }, undefined);
+    const made = readLease(answer?.["auth"], now());
+    if (made === undefined) throw new Problem("provider_unavailable", { detail: "The store refused the house's sign-in." });
+    return made;
+  };
+  const renew = async (old: Lease): Promise<Lease> => {
+    if (!old.canRenew) return signIn();
+    const next = readLease((await ask("auth/token/renew-self", {}, old.token))?.["auth"], now());
+    // At the end of its longest life a renewal adds nothing: the same token would be renewed without end.
+    return next === undefined || next.renewAt < now() + 1000 ? signIn() : next;
+  };
+  const once = (work: () => Promise<Lease>): Promise<Lease> => {
+    underWay ??= work()
+      .then((made) => (lease = made))
+      .finally(() => (underWay = undefined));
+    return underWay;
+  };
+
+  return {
+    token: async () => {
+      const held = lease;
+      if (held === undefined) return (await once(signIn)).token;
+      return held.renewAt > now() ? held.token : (await once(() => renew(held))).token;
+    },
+    refused: async (token) => {
+      if (lease?.token !== token) return true;
+      if (server.roleId === undefined && server.tokenFile === undefined) return false;
+      const made = await once(signIn);
+      return made.token !== token;
+    },
+  };
+};

@@ -1,0 +1,113 @@
+import { z } from "zod";
+import { isTlsOrLoopback } from "#contract/loopback.ts";
+import type { Fault } from "#contract/problem.ts";
+import { integer, setting, type Environment, type SettingsOf, type SettingTable } from "#contract/setting.ts";
+import type { Scheme } from "#secrets/uri-schemes.ts";
+
+/** The rows of one KVv2 server, OpenBao or Vault: `VAULT_*` of both schemes, `VAULTA_*` and `VAULTB_*` of one. */
+export const kvSettings = (prefix: "VAULT" | "VAULTA" | "VAULTB") => {
+  const which = {
+    VAULT: "both KVv2 schemes",
+    VAULTA: "vaultA+kv2, in place of all VAULT_*",
+    VAULTB: "vaultB+kv2, in place of all VAULT_*",
+  }[prefix];
+  const text = (name: string, description: string, secret = false) =>
+    setting(`${prefix}_${name}`, z.string().min(1).max(4096).optional(), { description: `${description} (server of ${which})`, secret });
+  return {
+    url: setting(
+      `${prefix}_URL`,
+      z
+        .url({ protocol: /^https?$/, error: "must be an http or https URL" })
+        .refine((url) => new URL(url).origin === url.replace(/\/$/, ""), "must be an origin, e.g. https://bao.example:8200")
+        .optional(),
+      { description: `Address of the KVv2 server of ${which}. Unset: the scheme is not configured.` },
+    ),
+    token: text("TOKEN", "Its token", true),
+    tokenFile: text("TOKEN_FILE", "File with its token, read again when the token is refused"),
+    roleId: text("ROLE_ID", "Role id of AppRole, in place of a token"),
+    secretId: text("SECRET_ID", "Secret id of AppRole", true),
+    secretIdFile: text("SECRET_ID_FILE", "File with the secret id, read at each sign-in: so it can be rotated"),
+    approleMount: setting(`${prefix}_APPROLE_MOUNT`, z.string().regex(/^[A-Za-z0-9._-]{1,128}$/, "must be the name of a mount"), {
+      description: `Where AppRole is mounted (server of ${which})`,
+      default: "approle",
+    }),
+    namespace: setting(
+      `${prefix}_NAMESPACE`,
+      z
+        .string()
+        .regex(/^[A-Za-z0-9._/-]{1,200}$/, "must be a namespace's path")
+        .optional(),
+      {
+        description: `Namespace of all calls (server of ${which})`,
+      },
+    ),
+    caFile: text("CACERT", "PEM file of the authorities that its certificate may have; unset: the system's"),
+    timeoutMs: setting(`${prefix}_TIMEOUT_MS`, integer(100, 60_000), {
+      description: `Longest wait for one answer (server of ${which})`,
+      unit: "ms",
+      default: "3000",
+    }),
+  } satisfies SettingTable;
+};
+
+export type KvConfig = SettingsOf<ReturnType<typeof kvSettings>>;
+export interface KvConfigs {
+  readonly vault: KvConfig;
+  readonly vaultA: KvConfig;
+  readonly vaultB: KvConfig;
+}
+
+/** A server that is configured. */
+export type KvServer = KvConfig & { readonly url: string };
+
+const faultsOf = (prefix: string, config: KvConfig, environment: Environment): readonly Fault[] => {
+  const faults: Fault[] = [];
+  const need = (holds: boolean, name: string, message: string): void => void (holds || faults.push({ path: `${prefix}_${name}`, message }));
+  const hasToken = config.token !== undefined || config.tokenFile !== undefined;
+  const hasRole = config.roleId !== undefined || config.secretId !== undefined || config.secretIdFile !== undefined;
+  if (config.url === undefined) {
+    need(!hasToken && !hasRole, "URL", "is needed with a token or an AppRole");
+    return faults;
+  }
+  need(
+    environment !== "production" || isTlsOrLoopback(config.url),
+    "URL",
+    "must be https unless on loopback, where ENVIRONMENT is production",
+  );
+  need(hasToken || hasRole, "TOKEN", "or TOKEN_FILE, or ROLE_ID with SECRET_ID or SECRET_ID_FILE is needed");
+  need(!(hasToken && hasRole), "TOKEN", "and an AppRole exclude each other");
+  need(config.token === undefined || config.tokenFile === undefined, "TOKEN", "and TOKEN_FILE exclude each other");
+  need(config.secretId === undefined || config.secretIdFile === undefined, "SECRET_ID", "and SECRET_ID_FILE exclude each other");
+  need(!hasRole || config.roleId !== undefined, "ROLE_ID", "is needed with a secret id");
+  need(
+    !hasRole || config.secretId !== undefined || config.secretIdFile !== undefined,
+    "SECRET_ID",
+    "or SECRET_ID_FILE is needed with ROLE_ID",
+  );
+  return faults;
+};
+
+const isSet = (config: KvConfig): boolean =>
+  [config.url, config.token, config.tokenFile, config.roleId, config.secretId, config.secretIdFile].some((value) => value !== undefined);
+
+/** The server of each scheme that has one; a scheme's own group stands in place of the whole common one. */
+export const kvServersOf = (
+  configs: KvConfigs,
+  environment: Environment,
+): { readonly servers: ReadonlyMap<Scheme, KvServer>; readonly faults: readonly Fault[] } => {
+  const servers = new Map<Scheme, KvServer>();
+  for (const [scheme, own] of [
+    ["vaulta+kv2", configs.vaultA],
+    ["vaultb+kv2", configs.vaultB],
+  ] as const) {
+    const config = isSet(own) ? own : configs.vault;
+    if (config.url !== undefined) servers.set(scheme, { ...config, url: config.url.replace(/\/$/, "") });
+  }
+  const faults = (["VAULT", "VAULTA", "VAULTB"] as const).flatMap((prefix, at) =>
+    faultsOf(prefix, [configs.vault, configs.vaultA, configs.vaultB][at] as KvConfig, environment),
+  );
+  return { servers, faults };
+};
+
+/** What tells two servers apart: the same mount of the same one would be one secret under two names. */
+export const placeOf = ({ url, namespace }: KvServer): string => `${new URL(url).origin} ${namespace ?? ""}`;

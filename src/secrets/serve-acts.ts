@@ -1,0 +1,89 @@
+import {
+  bulkSecrets,
+  copySecret,
+  deleteSecret,
+  destroySecretVersions,
+  moveSecret,
+  rotateSecret,
+  undeleteSecret,
+} from "#contract/secret-acts.ts";
+import { writeSecret } from "#contract/secrets.ts";
+import type { Caller } from "#authn/caller.ts";
+import { answer, type Router } from "#http/serve.ts";
+import { removeAct, rotateAct, settleAct, writeAct } from "./acts.ts";
+import { performBulk } from "./bulk.ts";
+import type { SecretsPolicy } from "./config.ts";
+import { copySecretTo } from "./copy.ts";
+import { moveSecretTo } from "./move.ts";
+import type { MoveJournal } from "./move-journal.ts";
+import type { Corridor } from "./perform.ts";
+import { writeReply } from "./reply.ts";
+import { parseSecretUri } from "./secret-uri.ts";
+
+export interface ActParts {
+  readonly router: Router<Caller>;
+  readonly perform: Corridor;
+  readonly policy: SecretsPolicy;
+  readonly journal: MoveJournal;
+}
+
+interface From {
+  readonly caller: Caller;
+  readonly request: Request;
+  readonly correlationId: string;
+}
+const whoOf = ({ caller, request, correlationId }: From) => ({ caller, headers: request.headers, correlationId });
+
+/** Everything that changes a secret. */
+export const serveActs = ({ router, perform, policy, journal }: ActParts): void => {
+  const { schemes } = policy;
+
+  router.serve(writeSecret, async ({ body, ...from }) => {
+    const done = await perform({ ...writeAct(schemes, body, from.request.headers.get("if-match")), ...whoOf(from) });
+    return answer(writeReply(done), { status: done.result.created ? 201 : 200 });
+  });
+
+  router.serve(deleteSecret, async ({ query, ...from }) => {
+    const { ref, result } = await perform({ ...removeAct(schemes, query.uri, query.destroy === "true"), ...whoOf(from) });
+    return { uri: ref.canonical, result: result.result, ...(result.versions === undefined ? {} : { versions: [...result.versions] }) };
+  });
+
+  router.serve(rotateSecret, async ({ body, ...from }) => {
+    const { ref, result } = await perform({ ...rotateAct(schemes, body), ...whoOf(from) });
+    return {
+      uri: ref.canonical,
+      old_version: result.oldVersion,
+      new_version: result.version,
+      stage: "current" as const,
+    };
+  });
+
+  for (const [endpoint, how] of [
+    [undeleteSecret, "undelete"],
+    [destroySecretVersions, "destroy"],
+  ] as const)
+    router.serve(endpoint, async ({ body, ...from }) => {
+      const { ref, result } = await perform({ ...settleAct(schemes, body, how), ...whoOf(from) });
+      return { uri: ref.canonical, versions: [...result] };
+    });
+
+  const carryOf = ({
+    body,
+    ...from
+  }: From & { readonly body: { fromUri?: unknown; toUri?: unknown; overwrite?: boolean | undefined } }) => ({
+    from: parseSecretUri(body.fromUri, schemes),
+    to: parseSecretUri(body.toUri, schemes),
+    overwrite: body.overwrite ?? false,
+    ...whoOf(from),
+  });
+  router.serve(copySecret, async (call) => {
+    const done = await copySecretTo(perform, carryOf(call));
+    return answer(done, { status: done.created ? 201 : 200 });
+  });
+  router.serve(moveSecret, async (call) => {
+    const done = await moveSecretTo(perform, journal, carryOf(call));
+    return answer(done, { status: done.created ? 201 : 200 });
+  });
+
+  router.serve(bulkSecrets, ({ body, ...from }) => performBulk({ perform, schemes }, body, whoOf(from)));
+};

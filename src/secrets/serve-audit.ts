@@ -1,0 +1,181 @@
+import { z } from "zod";
+import { endpoint } from "#contract/endpoint.ts";
+import { Problem } from "#contract/problem.ts";
+import { listSecretAudit } from "#contract/secret-audit.ts";
+import { secretsBase } from "#contract/secrets.ts";
+import type { Authenticate } from "#authn/authenticate.ts";
+import type { Caller } from "#authn/caller.ts";
+import type { SealedCursors } from "#authn/sealed-cursors.ts";
+import { createStreamShare } from "#authn/stream-share.ts";
+import { logOf } from "#events/audit/leaf.ts";
+import type { References } from "#events/audit/references.ts";
+import { readSecretActs, type SecretAct } from "#events/audit/secret-acts.ts";
+import type { LiveBus } from "#events/live-bus.ts";
+import type { ResourceRef } from "#events/resource-ref.ts";
+import { streamResponse } from "#events/stream.ts";
+import { correlationIdOf } from "#http/correlation-id.ts";
+import type { Router } from "#http/serve.ts";
+import type { Decider } from "#decide/decider.ts";
+import type { Database } from "#store/database.ts";
+import type { SecretsPolicy } from "./config.ts";
+import { operations } from "./operations.ts";
+import { formatPrefix, parseSecretUri } from "./secret-uri.ts";
+
+export interface AuditParts {
+  readonly router: Router<Caller>;
+  readonly authenticate: Authenticate;
+  readonly policy: SecretsPolicy;
+  readonly decider: Decider;
+  readonly database: Database;
+  readonly references: Pick<References, "find">;
+  readonly bus: LiveBus;
+  readonly cursors: SealedCursors<string>;
+  readonly resourceRef: ResourceRef | undefined;
+  /** The stream is there at all. */
+  readonly hasStream: boolean;
+  /** Ends the streams. */
+  readonly stopping: AbortSignal;
+}
+
+const DEFAULT_LIMIT = 100;
+const MOST_OPS = 20;
+const IS_REFERENCE = /^sr1\./;
+const ops: ReadonlySet<string> = new Set(Object.values(operations).map(({ op }) => op));
+
+/** The stream is no endpoint that answers JSON; its rules are those of one. */
+const stream = endpoint("secrets", "GET", `${secretsBase}/events`, {
+  reply: z.unknown(),
+  auth: "bearer",
+  agents: "never",
+  scope: ["secrets.read_metadata"],
+  decision: "secret/read_audit",
+  summary: "Acts on secrets as they happen.",
+});
+
+const itemOf = (act: SecretAct) => ({
+  audit_id: act.act_id,
+  at: act.at,
+  type: `secrets.${act.outcome === "denied" ? "denied" : String(act.data["op"])}`,
+  data: {
+    ...act.data,
+    outcome: act.outcome,
+    code: act.code ?? undefined,
+    decision_id: act.decision_id ?? undefined,
+    actor: act.actor,
+    correlation_id: act.correlation_id,
+  },
+});
+
+const readOps = (url: URL): ReadonlySet<string> | undefined => {
+  for (const name of url.searchParams.keys())
+    if (name !== "op" && name !== "last_event_id")
+      throw new Problem("query_unknown", { errors: [{ path: `query.${name}`, message: "is not known here" }] });
+  const wanted = url.searchParams.getAll("op");
+  if (wanted.length > MOST_OPS || !wanted.every((op) => ops.has(op)))
+    throw new Problem("unprocessable", {
+      errors: [{ path: "query.op", message: `must be at most ${MOST_OPS} of ${[...ops].join(", ")}` }],
+    });
+  return wanted.length === 0 ? undefined : new Set(wanted);
+};
+
+/**
+ * What happened to secrets: as the audit log holds it, and as it happens. Both are the tenant's and both name secrets by their
+ * reference, so they are decided for all places of the tenant (`secret/read_audit`).
+ */
+export const serveAudit = (parts: AuditParts): void => {
+  const { router, policy, decider, database, resourceRef } = parts;
+
+  /** Asked of each place that the tenant has: the log holds what happened at any of them. Throws `tenant_required`, `tenant_mismatch`, `tenant_mount`. */
+  const refusalOf = async (caller: Caller, correlationId: string, isBackground: boolean): Promise<Problem | undefined> => {
+    const context = { caller_kind: caller.sub.startsWith("person:") ? "person" : "service", ...(isBackground ? { background: true } : {}) };
+    const asks = policy.narrow(caller.tenant, undefined).map((place) => ({
+      type: "secret",
+      action: "read_audit",
+      id: formatPrefix(place),
+      properties: { tenant: caller.tenant, scheme: place.scheme, mount: place.mount, path: place.segments.join("/"), whole_map: true },
+      context,
+    }));
+    const answers = await decider.decideMany(caller, asks, correlationId, "deny_on_first_deny");
+    const refusal = answers.map((decided) => decider.refusal(caller, decided)).find((one) => one !== undefined);
+    if (refusal === undefined && answers.length !== asks.length)
+      return new Problem("decision_unavailable", { cause: "fewer answers than questions" });
+    return refusal;
+  };
+  const requireReader = async (caller: Caller, correlationId: string): Promise<void> => {
+    const refusal = await refusalOf(caller, correlationId, false);
+    if (refusal !== undefined) throw refusal;
+  };
+
+  const refsOf = (caller: Caller, query: { readonly uri?: string | undefined; readonly resource_ref?: string | undefined }) => {
+    const refs = query.resource_ref === undefined ? undefined : [query.resource_ref];
+    if (query.uri === undefined) return refs;
+    const ref = policy.guard(caller.tenant, parseSecretUri(query.uri, policy.schemes));
+    if (resourceRef === undefined)
+      throw new Problem("unprocessable", {
+        errors: [{ path: "query.uri", message: "cannot be looked for: TENANT_SALT is unset, and records name no secret" }],
+      });
+    const own = resourceRef(caller.tenant, ref);
+    return refs === undefined || refs.includes(own) ? [own] : [];
+  };
+
+  router.serve(listSecretAudit, async ({ query, caller, correlationId }) => {
+    await requireReader(caller, correlationId);
+    const log = logOf(caller.tenant);
+    const { cursor, limit = DEFAULT_LIMIT, ...wanted } = query;
+    const bound = [caller.tenant, caller.sub, wanted];
+    const before = cursor === undefined ? undefined : BigInt(parts.cursors.open(cursor, bound));
+    const { actor } = query;
+    // Whoever has no reference has done nothing.
+    const subjectRef =
+      actor === undefined || IS_REFERENCE.test(actor) ? actor : ((await parts.references.find(database, log, actor)) ?? "none");
+    const filter = {
+      op: query.op,
+      outcome: query.outcome,
+      subjectRef,
+      agent: query.agent,
+      resourceRefs: refsOf(caller, query),
+      decisionId: query.decision_id,
+      correlationId: query.correlation_id,
+      since: query.since,
+      until: query.until,
+    };
+    const acts = await readSecretActs(database, log, filter, before, limit + 1);
+    const page = acts.slice(0, limit);
+    const last = page.at(-1);
+    return {
+      items: page.map(itemOf),
+      ...(acts.length > limit && last !== undefined ? { next_cursor: parts.cursors.seal(String(last.seq), bound) } : {}),
+      source: "log" as const,
+      dropped: 0 as const,
+    };
+  });
+
+  const share = createStreamShare();
+  router.raw("GET", stream.path, async (request) => {
+    if (!parts.hasStream) throw new Problem("not_found");
+    const correlationId = correlationIdOf(request.headers.get("x-correlation-id"));
+    const caller = await parts.authenticate(request, stream);
+    const url = new URL(request.url);
+    const wanted = readOps(url);
+    await requireReader(caller, correlationId);
+    const ended = share.claim(caller);
+    try {
+      return await streamResponse({
+        bus: parts.bus,
+        stream: "secret",
+        tenant: caller.tenant,
+        subject: caller.sub,
+        seesAll: true,
+        lastEventId: request.headers.get("last-event-id") ?? url.searchParams.get("last_event_id") ?? undefined,
+        only: ({ data }) => wanted === undefined || wanted.has(String(data["op"])),
+        signal: AbortSignal.any([request.signal, parts.stopping]),
+        recheck: async () => (await refusalOf(caller, correlationId, true)) === undefined,
+        reload: [listSecretAudit.path],
+        ended,
+      });
+    } catch (error) {
+      ended();
+      throw error;
+    }
+  });
+};

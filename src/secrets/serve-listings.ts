@@ -1,0 +1,107 @@
+import { describeSecret, listSecretKeys, listSecretMetadata, listSecretVersions, searchSecrets } from "#contract/secret-listings.ts";
+import type { Caller } from "#authn/caller.ts";
+import type { SealedCursors } from "#authn/sealed-cursors.ts";
+import type { Router } from "#http/serve.ts";
+import type { SecretsPolicy } from "./config.ts";
+import type { createSecretDecision } from "./decide-secret.ts";
+import { createListing } from "./listing.ts";
+import { operations } from "./operations.ts";
+import type { Corridor } from "./perform.ts";
+import type { SecretDetail } from "./providers/secret-provider.ts";
+import { parseSecretUri, type SecretPrefix } from "./secret-uri.ts";
+import { isSecretMap, SecretValue } from "./secret-value.ts";
+
+export interface ListingParts {
+  readonly router: Router<Caller>;
+  readonly perform: Corridor;
+  readonly policy: SecretsPolicy;
+  readonly decide: ReturnType<typeof createSecretDecision>;
+  readonly cursors: SealedCursors<string>;
+  /** Whether a place's provider is here and can list. */
+  readonly serves: (place: SecretPrefix) => boolean;
+}
+
+const DEFAULT_LIMIT = 100;
+const DEFAULT_DEPTH = 3;
+/** All levels: a URI has no more. */
+const ALL_LEVELS = 32;
+
+interface From {
+  readonly caller: Caller;
+  readonly request: Request;
+  readonly correlationId: string;
+}
+const whoOf = ({ caller, request, correlationId }: From) => ({ caller, headers: request.headers, correlationId });
+
+/** Everything that tells of secrets without their values. */
+export const serveListings = (parts: ListingParts): void => {
+  const { router, perform, policy } = parts;
+  const list = createListing(parts);
+
+  router.serve(listSecretMetadata, async ({ query, ...from }) => {
+    const page = await list({
+      operation: operations.metadata,
+      ...whoOf(from),
+      prefix: query.prefix,
+      cursor: query.cursor,
+      limit: query.limit ?? DEFAULT_LIMIT,
+      depth: ({ scheme }) => (scheme === "yaml" ? ALL_LEVELS : 1),
+    });
+    return {
+      items: page.items.map(({ uri, keys }) => ({ uri, keys: keys?.length ?? null })),
+      next_cursor: page.nextCursor,
+    };
+  });
+
+  router.serve(searchSecrets, async ({ query, ...from }) => {
+    const page = await list({
+      operation: operations.search,
+      ...whoOf(from),
+      prefix: query.prefix,
+      cursor: query.cursor,
+      limit: query.limit ?? DEFAULT_LIMIT,
+      depth: ({ scheme }) => (scheme === "yaml" ? ALL_LEVELS : (query.depth ?? DEFAULT_DEPTH)),
+      q: query.q,
+    });
+    return {
+      items: page.items.map(({ uri, match }) => ({ uri, match })),
+      next_cursor: page.nextCursor,
+      truncated: page.truncatedBy !== undefined,
+      truncated_by: page.truncatedBy,
+    };
+  });
+
+  router.serve(listSecretKeys, async ({ query, ...from }) => {
+    const { ref, result } = await perform({
+      operation: operations.keys,
+      uri: parseSecretUri(query.uri, policy.schemes),
+      ...whoOf(from),
+      act: async (provider, at) => {
+        const data = SecretValue.reveal((await provider.read(at)).value);
+        const entries = isSecretMap(data) ? [...data] : [];
+        // In the file a map below is a secret of its own; in a store of maps it is a value like any other.
+        const isNode = (item: unknown): boolean => at.scheme === "yaml" && isSecretMap(item as never);
+        return {
+          keys: entries.filter(([, item]) => !isNode(item)).map(([name]) => name),
+          nodes: entries.filter(([, item]) => isNode(item)).map(([name]) => name),
+        };
+      },
+    });
+    return { uri: ref.canonical, ...result };
+  });
+
+  const describe = async (operation: typeof operations.detail | typeof operations.versions, uri: string | undefined, from: From) => {
+    const { ref, result } = await perform<SecretDetail>({
+      operation,
+      uri: parseSecretUri(uri, policy.schemes),
+      ...whoOf(from),
+      act: (provider, at) => provider.describe(at),
+    });
+    return { uri: ref.canonical, ...result, versions: [...result.versions] };
+  };
+  router.serve(describeSecret, ({ query, ...from }) => describe(operations.detail, query.uri, from));
+  router.serve(listSecretVersions, async ({ query, ...from }) => {
+    const { uri, current_version, versions } = await describe(operations.versions, query.uri, from);
+    return { uri, current_version, versions };
+  });
+};

@@ -1,0 +1,87 @@
+import { after } from "node:test";
+import type { Database } from "#store/database.ts";
+import type { PgliteDatabase } from "#store/pglite.ts";
+import { storeUnavailable } from "#store/sql-fault.ts";
+import { readFirstState, restoreFirstState, type FirstState } from "./first-state.ts";
+
+/**
+ * Embedded databases that outlive a test: starting one costs most of a second of CPU, emptying one a twentieth. The next test of the
+ * file gets it with the rows that its migrations made and nothing else; one whose schema was changed, or that somebody still works
+ * on, is closed instead.
+ */
+
+/** How many of one schema wait for the next test. */
+const MOST_IDLE = 2;
+
+interface Kept {
+  readonly database: PgliteDatabase;
+  readonly first: FirstState;
+}
+
+const idle = new Map<string, Kept[]>();
+
+/** Only the test runner's own processes end with a hook that closes what waits. */
+const isPooling = process.env["NODE_TEST_CONTEXT"] !== undefined;
+let isOver = false;
+if (isPooling)
+  after(async () => {
+    // What the whole file shares is given back by hooks of its own, before or after this one.
+    isOver = true;
+    const all = [...idle.values()].flat();
+    idle.clear();
+    await Promise.all(all.map(({ database }) => database[Symbol.asyncDispose]()));
+  });
+
+const giveBack = async (key: string, kept: Kept): Promise<void> => {
+  const waiting = idle.get(key) ?? [];
+  idle.set(key, waiting);
+  if (!isOver && waiting.length < MOST_IDLE && (await restoreFirstState(kept.database, kept.first).catch(() => false))) waiting.push(kept);
+  else await kept.database[Symbol.asyncDispose]();
+};
+
+/** The database as one test has it: closed for that test when it is given back, whoever still holds it. */
+const lend = (key: string, kept: Kept): Database => {
+  const { database } = kept;
+  let closed = false;
+  let underWay = 0;
+  const listening = new Set<() => Promise<void>>();
+  const track = <T>(work: () => Promise<T>): Promise<T> => {
+    if (closed) return Promise.reject(storeUnavailable(new Error("the database is closed")));
+    // What it refuses at once it refuses before anything is under way.
+    const done = work();
+    underWay += 1;
+    return done.finally(() => {
+      underWay -= 1;
+    });
+  };
+  return {
+    kind: database.kind,
+    run: (one, values) => track(() => database.run(one, values)),
+    transaction: (work, options) => track(() => database.transaction(work, options)),
+    script: (text) => track(() => database.script(text)),
+    listen: (channel, heard, regained) =>
+      track(async () => {
+        const stop = await database.listen(channel, (payload) => closed || heard(payload), regained);
+        listening.add(stop);
+        return () => (listening.delete(stop) ? stop() : Promise.resolve());
+      }),
+    isListening: () => !closed && database.isListening(),
+    notify: (channel, payload) => track(() => database.notify(channel, payload)),
+    ready: () => track(() => database.ready()),
+    [Symbol.asyncDispose]: async () => {
+      if (closed) return;
+      closed = true;
+      await Promise.all([...listening].map((stop) => stop()));
+      await (underWay > 0 ? database[Symbol.asyncDispose]() : giveBack(key, kept));
+    },
+  };
+};
+
+/** One from the pool, else what `open` makes. `key` names the schema. */
+export const borrowDatabase = async (key: string, open: () => Promise<PgliteDatabase>): Promise<Database> => {
+  if (!isPooling) return open();
+  const waiting = idle.get(key)?.pop();
+  if (waiting !== undefined) return lend(key, waiting);
+  const database = await open();
+  return lend(key, { database, first: await readFirstState(database) });
+};

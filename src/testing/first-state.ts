@@ -1,0 +1,74 @@
+import { statement, type Database, type Sql } from "#store/database.ts";
+
+/** All that a test could change besides rows: tables, columns, indexes, functions, triggers, constraints, sequences' limits. */
+const SHAPE = statement<{ shape: string }>(
+  "testing.shape",
+  `select md5(concat_ws('|',
+     (select string_agg(concat_ws(' ', c.oid, c.relname, c.relkind, c.reloptions, c.relnatts), ',' order by c.oid)
+        from pg_class as c join pg_namespace as n on n.oid = c.relnamespace where n.nspname !~ '^pg_'),
+     (select count(*)::text || max(oid::text::bigint) from pg_proc),
+     (select string_agg(concat_ws(' ', oid, tgenabled), ',' order by oid) from pg_trigger),
+     (select count(*)::text || max(oid::text::bigint) from pg_constraint),
+     (select string_agg(concat_ws(' ', seqrelid, seqincrement, seqmax, seqmin), ',' order by seqrelid) from pg_sequence),
+     (select count(*)::text from pg_namespace), (select count(*)::text from pg_extension), (select count(*)::text from pg_authid))) as shape`,
+);
+
+/** Tables that hold something, with their columns that take a value. */
+const FILLED = statement<{ name: string; columns: string }>(
+  "testing.filled",
+  `select format('%I.%I', n.nspname, c.relname) as name,
+     (select string_agg(quote_ident(a.attname), ', ' order by a.attnum) from pg_attribute as a
+       where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = '') as columns
+   from pg_class as c join pg_namespace as n on n.oid = c.relnamespace
+   where c.relkind = 'r' and n.nspname !~ '^pg_' and n.nspname <> 'information_schema' and pg_relation_size(c.oid) > 0`,
+);
+
+const SEQUENCES = statement<{ name: string; value: bigint; called: boolean }>(
+  "testing.sequences",
+  `select format('%I.%I', schemaname, sequencename) as name, coalesce(last_value, start_value) as value, last_value is not null as called
+   from pg_sequences`,
+);
+
+const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
+
+/** What makes the rows as they are now, once the tables are empty. */
+const rowsAsScript = async (sql: Sql): Promise<string> => {
+  const parts: string[] = [];
+  for (const { name, columns } of await sql.run(FILLED)) {
+    const all = statement<{ rows: string | null }>(`testing.rows_of_${name}`, `select json_agg(t)::text as rows from ${name} as t`);
+    const [found] = await sql.run(all);
+    if (found === undefined || found.rows === null) continue;
+    parts.push(
+      `insert into ${name} (${columns}) overriding system value select ${columns} from json_populate_recordset(null::${name}, ${literal(found.rows)})`,
+    );
+  }
+  return parts.join(";\n");
+};
+
+const sequencesAsScript = async (sql: Sql): Promise<string> =>
+  (await sql.run(SEQUENCES)).map(({ name, value, called }) => `select setval(${literal(name)}, ${value}, ${called})`).join(";\n");
+
+/** A database as its migrations left it. */
+export interface FirstState {
+  readonly shape: string;
+  /** Scripts that make the rows and the sequences' values in empty tables. */
+  readonly rows: string;
+  readonly sequences: string;
+}
+
+export const readFirstState = async (database: Database): Promise<FirstState> => ({
+  shape: (await database.run(SHAPE))[0]?.shape ?? "",
+  rows: await rowsAsScript(database),
+  sequences: await sequencesAsScript(database),
+});
+
+/** Brings it back to its first state; false where that cannot be, because its schema was changed. */
+export const restoreFirstState = async (database: Database, { shape, rows, sequences }: FirstState): Promise<boolean> => {
+  await database.script("discard temp; reset all; select pg_advisory_unlock_all()");
+  if ((await database.run(SHAPE))[0]?.shape !== shape) return false;
+  const filled = (await database.run(FILLED)).map(({ name }) => name);
+  const steps = [filled.length === 0 ? "" : `truncate ${filled.join(", ")} cascade`, rows, sequences].filter((step) => step !== "");
+  // No trigger fires and no reference is checked: the rows were right when they were read.
+  await database.script(`begin; set local session_replication_role = replica; ${steps.join(";\n")}; commit`);
+  return true;
+};

@@ -1,0 +1,155 @@
+import { execFile, spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { createInterface } from "node:readline";
+import test, { type TestContext } from "node:test";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { cleanUp } from "#testing/clean-up.ts";
+import { freePort } from "#testing/free-port.ts";
+import { requireProgram } from "#testing/programs.ts";
+import { until } from "#testing/until.ts";
+
+/** A record as an independent consumer (librdkafka) read it. */
+export interface ReadRecord {
+  readonly topic: string;
+  readonly partition: number;
+  readonly key: string;
+  readonly value: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** A broker of a test's own. */
+export interface KafkaBroker {
+  /** librdkafka's mock refuses producers that want their batches numbered, takes a record of any size and forgets all when it ends. */
+  readonly isMock: boolean;
+  readonly address: string;
+  freeze(): void;
+  thaw(): void;
+  kill(): Promise<void>;
+  /** Again on its port with what it has on disk; a mock has neither. */
+  start(): Promise<void>;
+  /** All records of these topics, in the order of each partition. */
+  read(...topics: string[]): Promise<readonly ReadRecord[]>;
+}
+
+const script = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
+const run = promisify(execFile);
+
+const kill = async (child: ChildProcess | undefined): Promise<void> => {
+  if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  child.kill("SIGKILL");
+  await once(child, "exit");
+};
+
+/** Largest batch that the real broker takes here, in bytes. */
+export const mostBatchBytes = 20_000;
+
+const reader = (library: string, address: () => string): KafkaBroker["read"] => {
+  return async (...topics) => {
+    const { stdout } = await run("python3", [script("consume.py"), library, address(), topics.join(",")], { maxBuffer: 1 << 28 });
+    return stdout.split("\n").flatMap((line) => (line === "" ? [] : [JSON.parse(line) as ReadRecord]));
+  };
+};
+
+const startMock = async (t: TestContext, library: string): Promise<KafkaBroker> => {
+  const child = spawn("python3", [script("mock_broker.py"), library], { stdio: ["pipe", "pipe", "inherit"] });
+  cleanUp(t, () => kill(child));
+  const [port] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
+  const address = `127.0.0.1:${port}`;
+  return {
+    isMock: true,
+    address,
+    freeze: () => void child.kill("SIGSTOP"),
+    thaw: () => void child.kill("SIGCONT"),
+    kill: () => kill(child),
+    start: () => Promise.reject(new Error("a mock does not come back")),
+    read: reader(library, () => address),
+  };
+};
+
+const accepts = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = connect({ port, host: "127.0.0.1" });
+    socket.once("connect", () => (socket.destroy(), resolve(true)));
+    socket.once("error", () => (socket.destroy(), resolve(false)));
+  });
+
+const startReal = async (t: TestContext, library: string, jar: string): Promise<KafkaBroker> => {
+  const folder = await mkdtemp(join(tmpdir(), "sallyport-kafka-"));
+  cleanUp(t, () => rm(folder, { recursive: true, force: true }));
+  const [port, controller] = [await freePort(), await freePort()];
+  const address = `127.0.0.1:${port}`;
+  const settings = {
+    "process.roles": "broker,controller",
+    "node.id": "1",
+    listeners: `PLAINTEXT://${address},CONTROLLER://127.0.0.1:${controller}`,
+    "advertised.listeners": `PLAINTEXT://${address},CONTROLLER://127.0.0.1:${controller}`,
+    "controller.listener.names": "CONTROLLER",
+    "controller.quorum.bootstrap.servers": `127.0.0.1:${controller}`,
+    "log.dirs": join(folder, "data"),
+    "num.partitions": "4",
+    "default.replication.factor": "1",
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "message.max.bytes": String(mostBatchBytes),
+  };
+  const file = join(folder, "server.properties");
+  await writeFile(
+    file,
+    Object.entries(settings).map(([name, value]) => `${name}=${value}\n`),
+  );
+  const java = ["-Xmx384m", "-XX:TieredStopAtLevel=1", "-cp", `${dirname(jar)}/*`];
+  await run("java", [...java, "kafka.tools.StorageTool", "format", "--standalone", "-t", "c2FsbHlwb3J0LXRlc3QtMQ", "-c", file]);
+  let child: ChildProcess | undefined;
+  const start = async (): Promise<void> => {
+    const started = spawn("java", [...java, "kafka.Kafka", file], { stdio: ["ignore", "pipe", "pipe"], cwd: folder });
+    child = started;
+    let said = "";
+    for (const stream of [started.stdout, started.stderr]) stream.on("data", (chunk) => (said = `${said}${String(chunk)}`.slice(-4000)));
+    await until(
+      () => {
+        if (started.exitCode !== null) throw new Error(`Kafka ended with ${started.exitCode}: ${said}`);
+        return accepts(port);
+      },
+      Boolean,
+      90_000,
+    );
+  };
+  cleanUp(t, () => kill(child));
+  await start();
+  return {
+    isMock: false,
+    address,
+    freeze: () => void child?.kill("SIGSTOP"),
+    thaw: () => void child?.kill("SIGCONT"),
+    kill: () => kill(child),
+    start,
+    read: reader(library, () => address),
+  };
+};
+
+/**
+ * Declares the test twice: on librdkafka's mock broker and on a real Apache Kafka, both read by librdkafka's consumer. What is not
+ * there is skipped by name; with REQUIRE_REAL=1 it fails.
+ */
+export const forEachBroker = (name: string, work: (t: TestContext, broker: KafkaBroker) => Promise<void>): void => {
+  const libraryOf = (t: TestContext): string | undefined => {
+    const library = requireProgram(t, "confluent-kafka");
+    return library === undefined ? undefined : dirname(dirname(library));
+  };
+  void test(`${name} (librdkafka's mock)`, async (t) => {
+    const library = libraryOf(t);
+    if (library !== undefined) await work(t, await startMock(t, library));
+  });
+  void test(`${name} (Apache Kafka)`, async (t) => {
+    const library = libraryOf(t);
+    if (library === undefined) return;
+    const jar = requireProgram(t, "kafka");
+    if (jar !== undefined) await work(t, await startReal(t, library, jar));
+  });
+};

@@ -1,0 +1,52 @@
+import { readFileSync } from "node:fs";
+import { after, type TestContext } from "node:test";
+import { readSettings } from "#contract/setting.ts";
+import { openTrustingFetch } from "#http/trusting-fetch.ts";
+import { createKvClient, type KvClient } from "#secrets/providers/kvv2/kv-client.ts";
+import { createKvProvider } from "#secrets/providers/kvv2/kv-provider.ts";
+import { kvSettings, type KvServer } from "#secrets/providers/kvv2/kv-settings.ts";
+import type { SecretProvider } from "#secrets/providers/secret-provider.ts";
+import type { Scheme } from "#secrets/uri-schemes.ts";
+import { createMetrics } from "#telemetry/metrics.ts";
+import { startOpenBao, type OpenBao, type OpenBaoOptions } from "./openbao.ts";
+
+/** One OpenBao for all tests of a file, started by the first that needs it; `find` is `requireProgram(t, "bao")`, without which that test is skipped. */
+export const sharedOpenBao = (
+  find: (t: TestContext) => string | undefined,
+  options: OpenBaoOptions,
+): ((t: TestContext) => Promise<OpenBao | undefined>) => {
+  const ends: (() => unknown)[] = [];
+  after(async () => {
+    for (const end of ends) await end();
+  });
+  let started: Promise<OpenBao> | undefined;
+  return async (t) => {
+    const program = find(t);
+    if (program === undefined) return undefined;
+    started ??= startOpenBao({ after: (end) => void ends.push(end) }, program, options);
+    return started;
+  };
+};
+
+/** A server's settings as the environment would give them, `VAULT_` left out of the names. */
+export const kvServer = (given: Readonly<Record<string, string>>): KvServer => {
+  const variables = Object.fromEntries(Object.entries(given).map(([name, value]) => [`VAULT_${name}`, value]));
+  const { values, faults } = readSettings(kvSettings("VAULT"), variables);
+  if (faults.length > 0 || values.url === undefined) throw new Error(JSON.stringify(faults));
+  return { ...values, url: values.url };
+};
+
+export interface KvProviderOptions {
+  readonly scheme?: Scheme;
+  readonly now?: () => Date;
+  /** Around the client, for what a test does between two calls of it. */
+  readonly wrap?: (client: KvClient) => KvClient;
+}
+
+/** A provider on a server as the house makes it. */
+export const kvProvider = (server: KvServer, options: KvProviderOptions = {}): SecretProvider => {
+  const { scheme = "vaulta+kv2", now = () => new Date(), wrap = (client) => client } = options;
+  const { send } = openTrustingFetch(server.caFile === undefined ? undefined : [readFileSync(server.caFile, "utf8")]);
+  const client = createKvClient({ server, name: scheme, send, metrics: createMetrics(), now });
+  return createKvProvider({ scheme, client: wrap(client), now });
+};

@@ -1,0 +1,56 @@
+import { lazyRouteComponent, Link } from "@tanstack/react-router";
+import { useQuery } from "@tanstack/react-query";
+import { type ReactElement } from "react";
+import { useClient } from "../api/client-context.ts";
+import { outcomeQuery } from "../api/decisions.ts";
+import { isAskedForHere } from "../pages/requests/asked-for-here.ts";
+import { useSession } from "../session/session-context.ts";
+import { words } from "../strings/en.ts";
+import { Foreign } from "../ui/foreign.tsx";
+import { Page } from "../ui/page.tsx";
+import { AskSomebody } from "./ask-somebody.tsx";
+import { Late } from "../ui/late.tsx";
+
+const AskAgainPanel = lazyRouteComponent(async () => await import("../pages/requests/ask-again-panel.tsx"), "AskAgainPanel");
+
+export const HomeLink = (): ReactElement => (
+  <Link className="sp-link" to="/">
+    {words.gate.toHome}
+  </Link>
+);
+
+/** A screen that is not for this person: why, how to ask for it, who can open it, and the way back. */
+export const DeniedPage = ({ title, decisionId }: { readonly title: string; readonly decisionId: string | undefined }): ReactElement => {
+  const { subject } = useSession();
+  const query = useQuery({ ...outcomeQuery(useClient(), decisionId ?? ""), enabled: decisionId !== undefined });
+  const record = query.data;
+  return (
+    <Page title={title}>
+      <div className="sp-stack">
+        <div className="sp-state sp-failure" role="alert">
+          <strong>{words.gate.pageDenied}</strong>
+          {record === undefined ? null : (
+            <p>
+              <Foreign text={record.sentence} />
+            </p>
+          )}
+          {record !== undefined && isAskedForHere(record, subject.id) ? null : <AskSomebody what={title} decisionId={decisionId} />}
+          {decisionId === undefined ? null : (
+            <p>
+              <Link className="sp-link" to="/why/$decisionId" params={{ decisionId }}>
+                {words.gate.whyDenied}
+              </Link>{" "}
+              <span className="sp-mono sp-small sp-dim">{decisionId}</span>
+            </p>
+          )}
+          <HomeLink />
+        </div>
+        {record !== undefined && isAskedForHere(record, subject.id) ? (
+          <Late>
+            <AskAgainPanel record={record} />
+          </Late>
+        ) : null}
+      </div>
+    </Page>
+  );
+};
