@@ -5,6 +5,7 @@ import { benchGateway, gatewayOptions } from "./bench/gateway.ts";
 import { benchHouse } from "./bench/house.ts";
 import { benchPdp, pdpOptions } from "./bench/pdp.ts";
 import { benchMembership, membershipOptions } from "./bench/membership.ts";
+import { installPrograms, type Program } from "#testing/programs.ts";
 import { pinSelf } from "./bench/kit/programs.ts";
 import { report, type Section } from "./bench/kit/report.ts";
 import { requireOptions } from "./options.ts";
@@ -12,14 +13,16 @@ import { requireOptions } from "./options.ts";
 interface Subject {
   readonly measure: (argv: readonly string[]) => Promise<Section>;
   readonly options: ParseArgsOptionsConfig;
+  /** Installed where they lack. */
+  readonly programs?: readonly Program[];
 }
 
 /** Adding a subject: one file that answers a section, one row here. */
 const subjects: Readonly<Record<string, Subject>> = {
   house: { measure: benchHouse, options: {} },
-  gateway: { measure: benchGateway, options: gatewayOptions },
-  pdp: { measure: benchPdp, options: pdpOptions },
-  membership: { measure: benchMembership, options: membershipOptions },
+  gateway: { measure: benchGateway, options: gatewayOptions, programs: ["nginx", "wrk"] },
+  pdp: { measure: benchPdp, options: pdpOptions, programs: ["wrk"] },
+  membership: { measure: benchMembership, options: membershipOptions, programs: ["wrk"] },
 };
 
 const optionsText = Object.entries(subjects)
@@ -55,6 +58,10 @@ for (const option of Object.keys(values))
   if (option !== "keep" && !chosen.some((name) => option in (subjects[name]?.options ?? {})))
     refuse(`--${option} is no option of ${chosen.join(", ")}.`);
 
+installPrograms(
+  chosen.flatMap((name) => subjects[name]?.programs ?? []),
+  (line) => process.stderr.write(`${line}\n`),
+);
 pinSelf();
 for (const name of chosen) {
   const subject = subjects[name];

@@ -53,7 +53,7 @@ const json = (status: number, body: unknown, headers: Readonly<Record<string, st
  * What every service shows of itself, in one way: `GET /health/live`, `/health/ready` (503 `{status, reasons}` while a part is missing) and
  * `/metrics`. Health is for anybody; metrics as `isOpenScraper` says, else with a token. The rest is the service's own.
  */
-export const withOwnPages = (fetch: Fetch, pages: OwnPages): Fetch => {
+export const withOwnPages = (fetch: (request: Request, pathname: string) => Promise<Response>, pages: OwnPages): Fetch => {
   const startedAt = performance.now();
   const served: Readonly<Record<string, Fetch>> = {
     "/health/live": async () => json(200, { status: "alive", uptime_s: Math.floor((performance.now() - startedAt) / 1000) }),
@@ -74,7 +74,7 @@ export const withOwnPages = (fetch: Fetch, pages: OwnPages): Fetch => {
   return async (request) => {
     const { pathname } = new URL(request.url);
     const page = Object.hasOwn(served, pathname) ? served[pathname] : undefined;
-    if (page === undefined) return fetch(request);
+    if (page === undefined) return fetch(request, pathname);
     const correlationId = correlationIdOf(request.headers.get("x-correlation-id"));
     try {
       if (request.method !== "GET" && request.method !== "HEAD")

@@ -31,16 +31,19 @@ export class Answer<R> {
   readonly value: R;
   readonly status: number | undefined;
   readonly headers: Readonly<Record<string, string>>;
-  constructor(value: R, status: number | undefined, headers: Readonly<Record<string, string>>) {
+  /** The value as JSON, where it was made already. */
+  readonly text: string | undefined;
+  constructor(value: R, status: number | undefined, headers: Readonly<Record<string, string>>, text?: string) {
     this.value = value;
     this.status = status;
     this.headers = headers;
+    this.text = text;
   }
 }
 export const answer = <R>(
   value: R,
-  more: { readonly status?: number; readonly headers?: Readonly<Record<string, string>> } = {},
-): Answer<R> => new Answer(value, more.status, more.headers ?? {});
+  more: { readonly status?: number; readonly headers?: Readonly<Record<string, string>>; readonly text?: string } = {},
+): Answer<R> => new Answer(value, more.status, more.headers ?? {}, more.text);
 
 export type Handler<E, C> = (call: Call<E, C>) => Promise<ReplyOf<E> | Answer<ReplyOf<E>> | Response>;
 
@@ -153,7 +156,7 @@ export const createRouter = <C>(options: RouterOptions<C>): Router<C> => {
     };
     if (status === 204 || status === 304) return new Response(null, { status, headers });
     headers["content-type"] = "application/json";
-    return new TextResponse(JSON.stringify(given.value), { status, headers });
+    return new TextResponse(given.text ?? JSON.stringify(given.value), { status, headers });
   };
 
   /** What the reference does not say of an endpoint is no answer of it. */

@@ -138,7 +138,7 @@ export const createMembership = async (parts: MembershipParts): Promise<Service>
     );
   return {
     name: "membership",
-    fetch: withOwnPages((request) => (isScimPath(new URL(request.url).pathname) ? scim(request) : router.fetch(request)), {
+    fetch: withOwnPages((request, pathname) => (isScimPath(pathname) ? scim(request) : router.fetch(request)), {
       ready,
       metrics,
       isListed: parts.isScraperListed ?? (() => false),

@@ -1,8 +1,12 @@
 import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startProgram } from "../kit/programs.ts";
 import { say } from "../kit/progress.ts";
 import type { Figure } from "../kit/report.ts";
+import { medianOf } from "../kit/statistics.ts";
+import { runWrk, type WrkRequest } from "../kit/wrk.ts";
 import type { LoadedGraph } from "./load.ts";
 
 /** Microseconds. */
@@ -29,7 +33,7 @@ export interface GraphFigures {
   /** Answers a second. */
   readonly concurrent: Pair<number>;
   readonly facts: Pair<Timed>;
-  /** Requests a CPU-second. */
+  /** Requests over HTTP a CPU-second. */
   readonly served: Pair<number>;
   readonly written: {
     readonly idle: Timed;
@@ -41,8 +45,29 @@ export interface GraphFigures {
   readonly path: { readonly own: Timed; readonly label: Timed; readonly labelReference: Timed };
 }
 
+/** What it sends before, to be asked over HTTP; it waits for the `served` of its figures. */
+export interface AskOverHttp {
+  readonly ports: Pair<number>;
+  readonly requests: Pair<readonly WrkRequest[]>;
+}
+
 const WRITE_SECONDS = 5;
+const HTTP_SECONDS = 3;
+const HTTP_ROUNDS = 3;
 const program = join(import.meta.dirname, "../programs/graph-figures.ts");
+
+/** Requests a CPU-second of the process, the median of rounds in turn. */
+const overHttp = async ({ ports, requests }: AskOverHttp, pid: number): Promise<Pair<number>> => {
+  const folder = await mkdtemp(join(tmpdir(), "sallyport-bench-"));
+  const found: Record<keyof Pair<unknown>, number[]> = { own: [], reference: [] };
+  for (let round = 0; round < HTTP_ROUNDS; round++)
+    for (const side of ["own", "reference"] as const) {
+      const run = { port: ports[side], requests: requests[side], seconds: HTTP_SECONDS, connections: 32, folder, pids: [pid] };
+      found[side].push((await runWrk(run)).perCpuSecond);
+    }
+  await rm(folder, { recursive: true });
+  return { own: medianOf(found.own, (one) => one), reference: medianOf(found.reference, (one) => one) };
+};
 
 const figuresOf = async ({ url, persons, nodes }: LoadedGraph, rounds: number): Promise<GraphFigures> => {
   say(`measuring the graph of ${nodes} nodes ...`);
@@ -58,8 +83,11 @@ const figuresOf = async ({ url, persons, nodes }: LoadedGraph, rounds: number): 
   const child = await startProgram(process.execPath, args, { core: "measured", environment: { ENVIRONMENT: "test" } });
   try {
     const failed = once(child.process, "exit").then(() => Promise.reject(new Error(`it ended early:\n${child.said()}`)));
-    const [figures] = (await Promise.race([once(child.process, "message"), failed])) as [GraphFigures];
-    return figures;
+    const next = async (): Promise<unknown> => (await Promise.race([once(child.process, "message"), failed]))[0];
+    const asked = (await next()) as AskOverHttp;
+    const figures = next();
+    child.process.send?.(await overHttp(asked, child.pid));
+    return (await figures) as GraphFigures;
   } finally {
     await child.stop();
   }
@@ -115,7 +143,7 @@ export const measureGraph = async (tenth: LoadedGraph, whole: LoadedGraph, round
     },
     shorter("facts, a batch of 100 beside 200 answers", facts, 30),
     {
-      what: "capabilities through the service, requests a CPU-second, beside an endpoint that knows nothing",
+      what: "capabilities over HTTP, requests a CPU-second, beside an endpoint that knows nothing",
       own: served.own.toFixed(0),
       reference: served.reference.toFixed(0),
       ratio: perCpu.toFixed(2),

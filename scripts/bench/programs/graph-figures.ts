@@ -1,9 +1,11 @@
 // Measures the graph in memory in a process of its own: reads it, asks it beside the plain driver, and sends what it found.
+import { once } from "node:events";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import pg from "pg";
 import { bodyShareOf } from "#authn/caller.ts";
 import type { FactAsk } from "#contract/facts.ts";
 import { stepUp } from "#contract/membership.ts";
+import { listenService } from "#http/listen.ts";
 import { createRouter } from "#http/serve.ts";
 import { buildGraph } from "#membership/graph/index/build-graph.ts";
 import { createFeed } from "#membership/graph/index/feed.ts";
@@ -25,7 +27,8 @@ import { readSettings } from "#contract/setting.ts";
 import { createChange } from "#events/create-change.ts";
 import { createWriteGraph } from "#membership/graph/write.ts";
 import { testAudiences, testIdentity } from "#testing/identity.ts";
-import type { GraphFigures, Timed } from "../membership/graph.ts";
+import type { WrkRequest } from "../kit/wrk.ts";
+import type { AskOverHttp, GraphFigures, Timed } from "../membership/graph.ts";
 import { plainOf, rate, readerOf, readRows, time, timedOf } from "../membership/plain.ts";
 
 const [url = "", roundsText = "", personsText = "", writesText = ""] = process.argv.slice(2);
@@ -138,7 +141,7 @@ const facts = {
   }),
 };
 
-// The service itself, asked without a socket, beside an endpoint of the same router and bearer check that knows nothing.
+// The service itself beside an endpoint of the same router and bearer check that knows nothing.
 const identity = testIdentity();
 const change = createChange({ database, bus: { announce: () => {} }, recorder: { writeIn: async () => [], ended: () => {} } });
 const { values } = readSettings(membershipSettings, { DELEGATION_SWEEP_MS: "3600000", GRAPH_STALENESS_BOUND_MS: "60000" });
@@ -169,17 +172,24 @@ const ask = async (fetch: (request: Request) => Promise<Response>, path: string)
 const pathAt = (at: number): string => `capabilities?user_id=person:p${personAt(at)}&agent_id=agent:x${agentOf(personAt(at))}`;
 while ((await ask(service.fetch, pathAt(0))).headers.get("x-graph-source") !== "index")
   await new Promise((resolve) => setTimeout(resolve, 50));
-const perCpuSecond = async (act: (at: number) => Promise<unknown>): Promise<number> => {
-  for (let at = 0; at < 300; at++) await act(at);
-  const before = process.threadCpuUsage();
-  for (let at = 0; at < rounds * 2; at++) await act(at);
-  const { user, system } = process.threadCpuUsage(before);
-  return (rounds * 2 * 1e6) / (user + system);
+// Over HTTP whoever started this asks, from the other core.
+const listeners = await Promise.all([service.fetch, bare.fetch].map((fetch) => listenService(fetch, { port: 0, hosts: ["127.0.0.1"] })));
+const requestOf = (path: string): WrkRequest => ({
+  method: "GET",
+  path: `/api/v1/pip/membership/${path}`,
+  headers: { authorization: `Bearer ${token}` },
+});
+const asked: AskOverHttp = {
+  ports: { own: listeners[0]?.port ?? 0, reference: listeners[1]?.port ?? 0 },
+  requests: {
+    own: Array.from({ length: 1000 }, (_none, at) => requestOf(pathAt(at))),
+    reference: Array.from({ length: 1000 }, (_none, at) => requestOf(`step-up?subject_id=person:p${personAt(at)}`)),
+  },
 };
-const served = {
-  own: await perCpuSecond((at) => ask(service.fetch, pathAt(at))),
-  reference: await perCpuSecond((at) => ask(bare.fetch, `step-up?subject_id=person:p${personAt(at)}`)),
-};
+const answered = once(process, "message");
+process.send?.(asked);
+const served = (await answered)[0] as GraphFigures["served"];
+await Promise.all(listeners.map((one) => one.close()));
 
 const write = createWriteGraph({ change, metrics, written: feed.written });
 const PAUSE = statement("bench.pause", "update membership.delegation set purpose = $2 where id = $1");

@@ -30,9 +30,15 @@ export const askAtLeast = async <T>(
  * leaves it so, and a tag of its content, by which a caller asks again at no cost (304).
  */
 export const pipAnswer = <T>(request: Request, answered: Answered<T>): Answer<T> => {
-  const etag = `"${hash("sha256", JSON.stringify(answered.value), "base64url")}"`;
-  const held = (request.headers.get("if-none-match") ?? "").split(",").map((tag) => tag.trim().replace(/^W\//, ""));
+  const text = JSON.stringify(answered.value);
+  const etag = `"${hash("sha256", text, "base64url")}"`;
+  const held =
+    request.headers
+      .get("if-none-match")
+      ?.split(",")
+      .map((tag) => tag.trim().replace(/^W\//, "")) ?? [];
   return answer(answered.value, {
+    text,
     ...(held.includes(etag) || held.includes("*") ? { status: 304 } : {}),
     headers: {
       "x-graph-version": String(answered.version),
