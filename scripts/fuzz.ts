@@ -70,7 +70,12 @@ const folder = mkdtempSync(join(tmpdir(), "sallyport-fuzz-"));
 try {
   await using issuer = await startFuzzIssuer();
   const port = await findFreePorts();
-  const environment = { BEARER_ISSUERS: `http://localhost:${port + 1},${issuer.url}`, LOG_LEVEL: "error" };
+  const environment = {
+    BEARER_ISSUERS: `http://localhost:${port + 1},${issuer.url}`,
+    // With it records name secrets, by which they are looked for.
+    TENANT_SALT: "0123456789abcdef0123456789abcdef",
+    LOG_LEVEL: "error",
+  };
   const house = await startTestHouse({ port, environment });
   let passed = 0;
   let failed = 0;

@@ -17,7 +17,7 @@ export const eventSchemaOf = (wireType: string): Readonly<Record<string, unknown
 };
 
 export const readEventSchema = endpoint("gateway", "GET", "/api/v1/events/schemas/{type}", {
-  params: z.strictObject({ type: z.string() }),
+  params: z.strictObject({ type: z.string().regex(/^[a-z][a-z0-9_.]{0,127}$/) }),
   reply: z.looseObject({ title: z.string() }),
   auth: "none",
   problems: ["not_found"],

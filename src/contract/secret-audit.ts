@@ -2,7 +2,7 @@ import { z } from "zod";
 import { endpoint } from "./endpoint.ts";
 import { auditOutcomes } from "./events.ts";
 import { timestamp } from "./ids.ts";
-import { common, secretsBase } from "./secrets.ts";
+import { common, secretsBase, soughtUri } from "./secrets.ts";
 
 /** Who did what with secrets, out of the audit log. */
 
@@ -16,7 +16,7 @@ export const listSecretAudit = endpoint("secrets", "GET", `${secretsBase}/audit`
     /** Id of who acted, or its reference. */
     actor: word,
     agent: word,
-    uri: z.string().max(2048).optional(),
+    uri: soughtUri,
     resource_ref: word,
     decision_id: word,
     correlation_id: word,

@@ -12,7 +12,6 @@ const PLACE = `[A-Za-z0-9._-]{1,128}(?:/${SEGMENT}){1,31}`;
 const KEY = "(?:#[A-Za-z0-9._~/@:!$&'()*+,;=-]{1,256})?";
 /** Ids and aliases of schemes are the house's settings: what each of them takes is told by a `uri_*` code of its own (`secret-uri.ts`). */
 const uriForm = (tail: string) => ({
-  needed: true,
   type: "string",
   maxLength: 1024,
   pattern: `^[A-Za-z][A-Za-z0-9+.-]{0,31}://${PLACE}${KEY}${tail}$`,
@@ -25,8 +24,13 @@ export const prefixForm = {
   examples: ["yaml://secret/acme"],
 };
 const versionText = z.string().meta({ pattern: "^[1-9][0-9]{0,9}$" });
-export const writtenUri = z.unknown().optional().meta(uriForm(""));
-export const readUri = z.string().optional().meta(uriForm("(?:\\?version=[1-9][0-9]{0,9})?"));
+export const writtenUri = z
+  .unknown()
+  .optional()
+  .meta({ ...uriForm(""), needed: true });
+/** Looked for rather than read: it may be left out. */
+export const soughtUri = z.string().optional().meta(uriForm("(?:\\?version=[1-9][0-9]{0,9})?"));
+export const readUri = soughtUri.meta({ ...soughtUri.meta(), needed: true });
 
 /** What may be wrong with a secret URI; the first fault by this rule wins. */
 const uriProblems = [
