@@ -151,3 +151,67 @@ test("a client of the policy information point asks it directly; no session reac
   assert.equal((await fetch(`http://localhost:${house.port + 4}/api/v1/identity_nodes/search`, { headers })).status, 403);
   assert.equal((await send("ada", "GET", `/${step}`)).status, 404);
 });
+
+test("a directory pushes somebody through the gateway; switched off there, the next decision about them is a refusal", async () => {
+  const strong = await fetchToken(house.port, { user: "ada", acr: "strong" });
+  const asAda = async (method: string, path: string, body: unknown) => {
+    const response = await fetch(`http://localhost:${house.port + 4}/api/v1${path}`, {
+      method,
+      headers: { authorization: `Bearer ${strong}`, "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+    // oxlint-disable-next-line typescript/no-explicit-any -- bodies of many shapes
+    const read: any = await response.json();
+    assert.ok(response.ok, `${path}: ${JSON.stringify(read)}`);
+    return read;
+  };
+  assert.equal((await send("ada", "POST", "/scim-tokens", { name: "Okta" })).status, 401, "not without a strong sign-in");
+  const { token } = await asAda("POST", "/scim-tokens", { name: "Okta" });
+  const scim = async (method: string, path: string, body?: unknown, bearer: string = token) => {
+    const response = await fetch(`${house.origin}/scim/v2${path}`, {
+      method,
+      headers: { authorization: `Bearer ${bearer}`, "content-type": "application/scim+json" },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    // oxlint-disable-next-line typescript/no-explicit-any -- bodies of many shapes
+    const read: any = text === "" ? undefined : JSON.parse(text);
+    return { status: response.status, headers: response.headers, body: read };
+  };
+  const user = { schemas: ["urn:ietf:params:scim:schemas:core:2.0:User"], userName: "kim@acme.example", displayName: "Kim" };
+  for (const bearer of ["scim_0000000000000000_x", strong]) assert.equal((await scim("POST", "/Users", user, bearer)).status, 401);
+  const made = await scim("POST", "/Users", user);
+  assert.equal(made.status, 201, JSON.stringify(made.body));
+  assert.equal(made.body.meta.location, `${house.origin}/scim/v2/Users/${made.body.id}`);
+  const found = await scim("GET", `/Users?filter=${encodeURIComponent('userName eq "KIM@acme.example"')}`);
+  assert.deepEqual([found.body.totalResults, found.body.Resources[0].id], [1, made.body.id]);
+
+  // Who was pushed works here: every decision about them, and about agents that act for them, goes by what the directory says.
+  const kim = `person:scim:${made.body.id}`;
+  await asAda("PUT", `/edges/MEMBER_OF/${kim}/role:member`, {});
+  const pep = await fetchToken(house.port, { client: "service:pep", data: house.data });
+  const mayWork = async (): Promise<unknown> => {
+    const response = await fetch(`http://localhost:${house.port + 2}/access/v1/evaluation`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${pep}`, "content-type": "application/json" },
+      body: JSON.stringify({
+        subject: { type: "identity", id: kim, properties: { tenant: "tenant:acme" } },
+        action: { name: "view_all" },
+        resource: { type: "pages", id: "*" },
+      }),
+    });
+    return ((await response.json()) as { decision?: unknown }).decision;
+  };
+  assert.equal(await mayWork(), true);
+  const active = (value: boolean) => ({
+    schemas: ["urn:ietf:params:scim:api:messages:2.0:PatchOp"],
+    Operations: [{ op: "replace", path: "active", value }],
+  });
+  const off = await scim("PATCH", `/Users/${made.body.id}`, active(false));
+  assert.deepEqual([off.status, off.body.active], [200, false]);
+  assert.equal(await mayWork(), false, "at the next question");
+  // It holds a role: a directory alone does not wake it.
+  assert.equal((await scim("PATCH", `/Users/${made.body.id}`, active(true))).status, 403);
+  assert.equal((await scim("DELETE", `/Users/${made.body.id}`)).status, 204);
+  assert.deepEqual([(await scim("GET", `/Users/${made.body.id}`)).status, await mayWork()], [404, false]);
+});

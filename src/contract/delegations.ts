@@ -11,7 +11,15 @@ const id = z.object({ id: nodeId });
 const reason = prose(3, 500);
 const problems = ["not_found"] as const;
 
-const draftProblems = ["agent_uncontrolled", "cross_tenant", "cycle", "edge_not_allowed", "unprocessable"] as const;
+const draftProblems = [
+  "budget_exhausted",
+  "steps_exhausted",
+  "agent_uncontrolled",
+  "cross_tenant",
+  "cycle",
+  "edge_not_allowed",
+  "unprocessable",
+] as const;
 
 export const delegation = z.object({
   delegation_id: z.string(),
@@ -48,6 +56,8 @@ export const delegationDraft = z.strictObject({
   id: nodeId.optional(),
   delegator_id: nodeId.optional(),
   agent_id: nodeId,
+  /** Handed on by the agent of this delegation, out of what is left of it. */
+  parent_id: nodeId.optional(),
   capabilities: z.array(plainText(1, 200)).max(500).nullable(),
   budget_usd: sentUsd(10_000),
   max_steps: z.number().int().min(1).max(100_000),

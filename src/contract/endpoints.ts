@@ -3,6 +3,7 @@ import * as accessRequests from "./access-requests.ts";
 import * as authzen from "./authzen.ts";
 import * as budgets from "./budgets.ts";
 import * as credentials from "./credentials.ts";
+import * as dataScopeRules from "./data-scope-rules.ts";
 import * as decisions from "./decisions.ts";
 import * as delegations from "./delegations.ts";
 import * as diagnostics from "./diagnostics.ts";
@@ -14,6 +15,7 @@ import * as graphEdit from "./graph-edit.ts";
 import * as health from "./health.ts";
 import * as membership from "./membership.ts";
 import * as policies from "./policies.ts";
+import * as policyBindings from "./policy-bindings.ts";
 import * as registry from "./registry.ts";
 import * as replay from "./replay.ts";
 import * as reservations from "./reservations.ts";
@@ -49,6 +51,7 @@ export const endpointTable: readonly EndpointRow[] = Object.entries({
   authzen,
   budgets,
   credentials,
+  "data-scope-rules": dataScopeRules,
   decisions,
   delegations,
   diagnostics,
@@ -59,6 +62,7 @@ export const endpointTable: readonly EndpointRow[] = Object.entries({
   health,
   membership,
   policies,
+  "policy-bindings": policyBindings,
   registry,
   replay,
   reservations,

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { endpoint } from "./endpoint.ts";
 import { reason } from "./graph-edit.ts";
-import { nodeId, plainText, timestamp } from "./ids.ts";
+import { nodeId, plainText, prose, queryIntegerOr, timestamp } from "./ids.ts";
 
 /** Who controls an agent, who owns a thing, who has which role on it. */
 
@@ -52,6 +52,33 @@ export const dropController = endpoint("membership", "DELETE", CONTROL, {
   decision: "agents/control",
   problems: [...problems, "ambiguous", "last_controller"],
   summary: "Take a controller from an agent. The last one goes with force=true alone, and the agent's delegations pause.",
+});
+
+const switched = z.object({
+  agent_id: z.string(),
+  state: z.string(),
+  graph_version: version,
+  /** Live ones that it holds or gave: they rest with it, without a change of their own. */
+  delegations_stopped: z.number().int(),
+  running_calls: z.array(z.string()),
+});
+const switching = {
+  params: agent,
+  body: z.strictObject({ reason: prose(3, 500) }),
+  reply: switched,
+  ...writing,
+  decision: "agents/suspend",
+  problems,
+};
+
+export const suspendAgent = endpoint("membership", "POST", "/api/v1/agent/agents/{agent_id}/suspend", {
+  ...switching,
+  summary: "Switch an agent off: no call of it is reserved after this answers, on any node.",
+});
+
+export const resumeAgent = endpoint("membership", "POST", "/api/v1/agent/agents/{agent_id}/resume", {
+  ...switching,
+  summary: "Let a suspended agent go on with what it holds.",
 });
 
 const owner = z.object({
@@ -107,4 +134,48 @@ export const assignRtr = endpoint("membership", "POST", "/api/v1/rtrs/assign", {
   decision: "rtrs/assign",
   problems: [...problems, "label_mismatch", "ambiguous"],
   summary: "Give an actor a role on a resource.",
+});
+
+export const dropOwner = endpoint("membership", "DELETE", `${OWNERS}/{owner_id}`, {
+  params: z.object({ resource_id: plainText(1, 1024), owner_id: plainText(1, 1024) }),
+  query: z.strictObject({ reason }),
+  reply: z.undefined(),
+  status: 204,
+  ...writing,
+  decision: "resources/assign_owner",
+  problems,
+  summary: "Take an owner away.",
+});
+
+const assignment = z.object({
+  assignment_id: z.string(),
+  actor_id: z.string(),
+  resource_id: z.string(),
+  rtr: z.string(),
+  rtr_id: z.string(),
+  expires_at: timestamp.nullable(),
+});
+
+export const listRtrAssignments = endpoint("membership", "GET", "/api/v1/rtrs/assignments", {
+  query: z.strictObject({
+    actor_id: nodeId.optional(),
+    resource_id: nodeId.optional(),
+    limit: queryIntegerOr(50, 1, 500),
+    skip: queryIntegerOr(0, 0),
+  }),
+  reply: z.object({ items: z.array(assignment), limit: z.number().int(), skip: z.number().int(), has_more: z.boolean() }),
+  ...reading,
+  decision: "identities/view_all",
+  summary: "Who has which role on which resource; those that have ended are none.",
+});
+
+export const dropRtrAssignment = endpoint("membership", "DELETE", "/api/v1/rtrs/assignments/{assignment_id}", {
+  params: z.object({ assignment_id: plainText(1, 1024) }),
+  query: z.strictObject({ reason }),
+  reply: z.undefined(),
+  status: 204,
+  ...writing,
+  decision: "rtrs/assign",
+  problems,
+  summary: "Take a role on a resource away.",
 });

@@ -248,6 +248,24 @@ export const putMcpResources = endpoint("membership", "POST", `${MCP}/services/{
   summary: "Register a resource of a service, or up to 500, by URI.",
 });
 
+const provides = {
+  params: service,
+  query: z.strictObject(page),
+  ...reading,
+  problems: ["not_found"] as const,
+};
+export const listMcpResources = endpoint("membership", "GET", `${MCP}/services/{service_id}/resources`, {
+  ...provides,
+  reply: z.object({ resources: z.array(provided), ...paged }),
+  summary: "Resources of a service.",
+});
+
+export const listMcpPrompts = endpoint("membership", "GET", `${MCP}/services/{service_id}/prompts`, {
+  ...provides,
+  reply: z.object({ prompts: z.array(provided), ...paged }),
+  summary: "Prompts of a service.",
+});
+
 export const putMcpPrompts = endpoint("membership", "POST", `${MCP}/services/{service_id}/prompts`, {
   params: service,
   body: orMany("prompts", mcpPromptDraft),

@@ -25,6 +25,8 @@ export const reservationAsk = z.strictObject({
   call_id: plainText(1, 128),
   user_id: nodeId,
   agent_id: nodeId,
+  /** Where `user_id` is an agent that handed on what it holds: whose it is. */
+  person_id: nodeId.optional(),
   tool_id: plainText(1, 200),
   delegation_id: nodeId.optional(),
   steps: z.number().int().min(1).max(1000).default(1),

@@ -1,7 +1,7 @@
 import type { Change } from "#events/change.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { NewDelegation } from "#membership/delegations/put-delegation.ts";
-import type { DataScopeRule } from "#membership/graph/data-scope-rule.ts";
+import type { DataScopeRule } from "#contract/data-scope-rules.ts";
 import type { EdgeDraft } from "#membership/graph/put-edge.ts";
 import type { NodeDraft } from "#membership/graph/put-node.ts";
 import { seedWorld, type SeedWorld } from "#membership/graph/seed.ts";

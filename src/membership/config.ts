@@ -46,6 +46,10 @@ export const membershipSettings = {
     unit: "days",
     default: "365",
   }),
+  delegationMaxDepth: setting("DELEGATION_MAX_DEPTH", integer(1, 3), {
+    description: "How many delegations one below the other there may be: 1 = no agent hands on what it holds.",
+    default: "3",
+  }),
   delegationSweepMs: setting("DELEGATION_SWEEP_MS", integer(100, 3_600_000), {
     description:
       "How often ended delegations are written down as such and abandoned reservations are charged. Answers do not wait for it: they go by the clock.",

@@ -41,6 +41,8 @@ const ask = (more: Record<string, unknown>) => ({
 const issuer = "https://issuer.example";
 const LINKS = "/api/v1/identity-links";
 const CREDENTIALS = "/api/v1/credentials";
+const BINDINGS = "/api/v1/policy-bindings";
+const RULES = "/api/v1/data-scope-rules";
 const settle = () => ({ usd: 0, steps: 1, outcome: "ok" });
 const nobody = "00000000-0000-4000-8000-000000000000";
 
@@ -192,6 +194,19 @@ const questions: Readonly<Record<string, readonly Question[]>> = {
     at(() => "/api/v1/rtrs/assign", { body: (id) => ({ actor_label: "Person", actor_id: "person:eve", resource_id: id, rtr: "x" }) }),
     at(() => "/api/v1/rtrs/assign", { body: (id) => ({ actor_label: "Person", actor_id: "person:eve", resource_id: "x:1", rtr: id }) }),
   ],
+  [`POST ${AGENTS}/{agent_id}/suspend`]: [at((id) => `${AGENTS}/${e(id)}/suspend`, { body: reason })],
+  [`POST ${AGENTS}/{agent_id}/resume`]: [at((id) => `${AGENTS}/${e(id)}/resume`, { body: reason })],
+  "DELETE /api/v1/resources/{resource_id}/owners/{owner_id}": [
+    at((id) => `/api/v1/resources/${e(id)}/owners/person:eve`),
+    at((id) => `/api/v1/resources/people.demo/owners/${e(id)}`),
+  ],
+  "GET /api/v1/rtrs/assignments": [
+    at((id) => `/api/v1/rtrs/assignments?actor_id=${e(id)}`),
+    at((id) => `/api/v1/rtrs/assignments?resource_id=${e(id)}`),
+  ],
+  "DELETE /api/v1/rtrs/assignments/{assignment_id}": [at((id) => `/api/v1/rtrs/assignments/${e(id)}`)],
+  [`GET ${MCP}/services/{service_id}/resources`]: [at((id) => `${MCP}/services/${e(id)}/resources`)],
+  [`GET ${MCP}/services/{service_id}/prompts`]: [at((id) => `${MCP}/services/${e(id)}/prompts`)],
   "GET /api/v1/node-label-counts": [at(() => "/api/v1/node-label-counts")],
   "GET /api/v1/relationship-type-counts": [at(() => "/api/v1/relationship-type-counts")],
   "GET /api/v1/orphan-node-counts": [at(() => "/api/v1/orphan-node-counts?sample=50")],
@@ -209,7 +224,10 @@ const questions: Readonly<Record<string, readonly Question[]>> = {
   ],
   "GET /api/v1/export": [at(() => "/api/v1/export?kinds=Location")],
   "GET /api/v1/health": [at(() => "/api/v1/health")],
-  [`POST ${DELEGATIONS}`]: [at(() => DELEGATIONS, { body: draft, headers: key() })],
+  [`POST ${DELEGATIONS}`]: [
+    at(() => DELEGATIONS, { body: draft, headers: key() }),
+    at(() => DELEGATIONS, { body: (id) => ({ ...draft("agent:none"), parent_id: id }), headers: key() }),
+  ],
   [`GET ${DELEGATIONS}`]: [at((id) => `${DELEGATIONS}?user_id=${e(id)}`), at((id) => `${DELEGATIONS}?whose=all&agent_id=${e(id)}`)],
   [`GET ${DELEGATIONS}/{id}`]: [at((id) => `${DELEGATIONS}/${e(id)}`)],
   [`POST ${DELEGATIONS}/{id}/revoke`]: [at((id) => `${DELEGATIONS}/${e(id)}/revoke`, { body: reason })],
@@ -251,6 +269,24 @@ const questions: Readonly<Record<string, readonly Question[]>> = {
     at((id) => `/api/v1/roles/holders?holder_id=${e(id)}`),
     at((id) => `/api/v1/roles/holders?role_id=${e(id)}`),
   ],
+  [`GET ${BINDINGS}`]: [
+    at((id) => `${BINDINGS}?target_id=${e(id)}`),
+    at((id) => `${BINDINGS}?effective=true&target_id=${e(id)}`),
+    at((id) => `${BINDINGS}?policy_id=${e(id)}`),
+  ],
+  [`POST ${BINDINGS}`]: [
+    at(() => BINDINGS, { body: (id) => ({ target_id: id, policy_id: "policy:none" }) }),
+    at(() => BINDINGS, { body: (id) => ({ target_id: "people.demo.get_employee", policy_id: id }) }),
+  ],
+  [`GET ${BINDINGS}/{binding_id}`]: [at((id) => `${BINDINGS}/${e(id)}`)],
+  [`PUT ${BINDINGS}/{binding_id}`]: [at((id) => `${BINDINGS}/${e(id)}`, { body: () => ({}), headers: { "if-match": "*" } })],
+  [`DELETE ${BINDINGS}/{binding_id}`]: [at((id) => `${BINDINGS}/${e(id)}`, { headers: { "if-match": "*" } })],
+  [`GET ${RULES}`]: [at(() => RULES)],
+  [`GET ${RULES}/{resource_type}`]: [at((id) => `${RULES}/${e(id.slice(0, 64))}`)],
+  [`PUT ${RULES}/{resource_type}`]: [
+    at(() => `${RULES}/walled`, { body: (id) => ({ own_groups: [id] }), headers: { "if-none-match": "*" } }),
+  ],
+  [`DELETE ${RULES}/{resource_type}`]: [at((id) => `${RULES}/${e(id.slice(0, 64))}`, { headers: { "if-match": "*" } })],
   "GET /api/v1/scim-tokens": [at(() => "/api/v1/scim-tokens")],
   "POST /api/v1/scim-tokens": [at(() => "/api/v1/scim-tokens", { body: (id) => ({ name: id }) })],
   "DELETE /api/v1/scim-tokens/{token_id}": [at((id) => `/api/v1/scim-tokens/${e(id)}`)],

@@ -180,3 +180,24 @@ test("if Cedar breaks down, who broke it is told and everybody else is answered 
       );
   }
 });
+
+test("a policy may ask which policies are bound to the tool that is called", () => {
+  const frozen = `@id("frozen") @description("x") forbid (principal, action == Action::"tool:tools/call", resource)
+    when { resource has policies && resource.policies.contains("policy:frozen") };`;
+  const asking = createEngine(readBundle({ ...files, "extra.cedar": frozen }));
+  const bound = (asked: Question, policies?: readonly string[]): Question => {
+    const { resource } = asked.facts;
+    const attributes = { ...resource?.attributes, ...(policies === undefined ? {} : { policies: [...policies] }) };
+    return { ...asked, facts: { ...asked.facts, resource: resource === null ? null : { ...resource, attributes } } };
+  };
+  const asked = fc
+    .sample(question, { numRuns: 20_000, seed: 1 })
+    .find((one) => one.pair.key === "tool:tools/call" && one.facts.resource !== null && engine.judge(one).permit);
+  assert.ok(asked);
+  for (const [policies, permit] of [
+    [undefined, true],
+    [["policy:other"], true],
+    [["policy:frozen", "policy:other"], false],
+  ] as const)
+    assert.equal(asking.judge(bound(asked, policies)).permit, permit, String(policies));
+});

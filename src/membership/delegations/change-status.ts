@@ -18,6 +18,17 @@ const LOCK = statement<{ id: string }>(
   "membership.delegation_lock",
   `select d.id from membership.delegation d where d.id = any($2::text[]) and ${visible("d")} order by d.id for update`,
 );
+/**
+ * Money that will go up when one below ends is locked first, as by reserves: from below upwards. Nothing where nothing was handed on.
+ */
+const LOCK_METERS = statement(
+  "membership.delegation_lock_meters",
+  `select m.delegation_id from membership.meter m join membership.delegation d on d.id = m.delegation_id
+   where m.delegation_id in (
+     select unnest(b.path) from membership.delegation b
+     where b.parent_id is not null and b.status in ('active', 'paused') and b.path && ($1::text[] collate "C"))
+   order by cardinality(d.path) desc, m.delegation_id for update of m`,
+);
 const SET = statement(
   "membership.delegation_set_status",
   `update membership.delegation set status = $2, hold = $3, end_reason = $4, rev = rev + 1,
@@ -35,6 +46,7 @@ const BELOW = statement<{ id: string }>(
  * after it waits for this transaction's end.
  */
 export const lockDelegations = async (sql: Sql, scope: TenantScope, ids: readonly string[]): Promise<readonly DelegationRow[]> => {
+  await sql.run(LOCK_METERS, [ids]);
   const locked = await sql.run(LOCK, [scope.tenant, ids]);
   const rows: DelegationRow[] = [];
   for (const { id } of locked) {
@@ -63,7 +75,7 @@ export const changeStatus = async (
       before: delegationView(one),
       after: delegationView(after),
       tenantId: one.tenant_id,
-      watchers: await listWatchers(tx.sql, one.delegator_id, one.agent_id),
+      watchers: await listWatchers(tx.sql, one.person_id, one.agent_id),
     });
   };
   const below = change.status === "revoked" || change.status === "expired" ? await tx.sql.run(BELOW, [row.id]) : [];

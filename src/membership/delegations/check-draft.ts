@@ -24,10 +24,41 @@ const AGENT = statement<AgentRow>(
        where e.src = n.id and e.kind = 'HAS_CAPABILITY' and ${unexpired("e")}), '{}') as tools
    from membership.node n where n.id = $2 and n.kind = 'AIAgent' and ${visible("n")}`,
 );
-const PERSON = statement<{ state: string; tenant_id: string }>(
+const DELEGATOR = statement<{ state: string; tenant_id: string }>(
   "membership.draft_delegator",
-  `select n.state, n.tenant_id from membership.node n where n.id = $2 and n.kind = 'Person' and ${visible("n")}`,
+  `select n.state, n.tenant_id from membership.node n where n.id = $2 and n.kind = $3 and ${visible("n")}`,
 );
+
+/** What the one that a draft is handed on from says of it. */
+interface Parent {
+  readonly agent_id: string;
+  readonly capabilities: readonly string[] | null;
+  readonly expires_at: string | null;
+  readonly path: readonly string[];
+  /** Agents on the way down, its own included. */
+  readonly agents: readonly string[];
+}
+const PARENT = statement<Parent>(
+  "membership.draft_parent",
+  `select d.agent_id, d.capabilities, d.expires_at, d.path, (select array_agg(p.agent_id) from membership.delegation p where p.id = any(d.path)) as agents
+   from membership.delegation d join membership.delegation t on t.id = d.path[1] where d.id = $2 and t.delegator_id = $3 and ${visible("d")}`,
+);
+
+const handedOnFaults = (draft: DelegationDraft, parent: Parent, maxDepth: number): readonly Fault[] => {
+  const { capabilities, expires_at: ends } = parent;
+  const faults: Fault[] = [];
+  if (parent.path.length >= maxDepth)
+    faults.push({ path: "/parent_id", message: `at most ${maxDepth} delegations may lie one below the other` });
+  if (capabilities !== null && draft.capabilities === null)
+    faults.push({ path: "/capabilities", message: "must name tools: the delegation above does" });
+  draft.capabilities?.forEach((tool, index) => {
+    if (capabilities !== null && !capabilities.includes(tool))
+      faults.push({ path: `/capabilities/${index}`, message: "is not in the delegation above", code: "capability_missing" });
+  });
+  if (ends !== null && draft.expires_at !== undefined && Date.parse(draft.expires_at) > Date.parse(ends))
+    faults.push({ path: "/expires_at", message: "lies after the end of the delegation above" });
+  return faults;
+};
 
 /** `undefined`: no such agent, or not for this tenant. */
 export const readAgent = async (sql: Sql, scope: TenantScope, agentId: string): Promise<AgentRow | undefined> =>
@@ -58,7 +89,10 @@ const faultsOf = (draft: DelegationDraft, agent: AgentRow, config: SettingsOf<ty
   return faults;
 };
 
-/** Checks a draft against the graph and gives what is to be written. Every fault at once: 422. */
+/**
+ * Checks a draft against the graph and gives what is to be written. Every fault at once: 422. Whoever hands on what an agent holds is the
+ * person at the top of it: another one's is not there. Throws `not_found`, `cycle`, `agent_uncontrolled`.
+ */
 export const checkDraft = async (
   sql: Sql,
   scope: TenantScope,
@@ -74,26 +108,40 @@ export const checkDraft = async (
   const { config, now } = given;
   const agent = await readAgent(sql, scope, draft.agent_id);
   if (agent === undefined) throw new Problem("not_found");
-  const [person] = await sql.run(PERSON, [scope.tenant, given.delegatorId]);
+  const [parent] = draft.parent_id === undefined ? [] : await sql.run(PARENT, [scope.tenant, draft.parent_id, given.delegatorId]);
+  if (draft.parent_id !== undefined && parent === undefined) throw new Problem("not_found");
+  if (parent?.agents.includes(draft.agent_id) === true)
+    throw new Problem("cycle", { errors: [{ path: "/agent_id", message: "holds it already, further up" }] });
+  const delegatorId = parent?.agent_id ?? given.delegatorId;
+  const [delegator] = await sql.run(DELEGATOR, [scope.tenant, delegatorId, parent === undefined ? "Person" : "AIAgent"]);
   const faults = faultsOf(draft, agent, config, now);
+  if (parent !== undefined) faults.push(...handedOnFaults(draft, parent, config.delegationMaxDepth));
   const limitMicro = microOf(draft.budget_usd);
   if (limitMicro === undefined) faults.push({ path: "/budget_usd", message: AMOUNT_FAULT });
   if (agent.state !== "active") faults.push({ path: "/agent_id", message: "is not active" });
-  if (person?.state !== "active" || person.tenant_id !== agent.tenant_id)
-    faults.push({ path: "/delegator_id", message: "is not an active person of the agent's tenant" });
+  if (delegator?.state !== "active" || delegator.tenant_id !== agent.tenant_id)
+    faults.push({
+      path: parent === undefined ? "/delegator_id" : "/parent_id",
+      message: `is not of an active ${parent === undefined ? "person" : "agent"} of the agent's tenant`,
+    });
   if (faults.length > 0 || limitMicro === undefined) throw new Problem("unprocessable", { errors: faults });
   if (!agent.controlled) throw new Problem("agent_uncontrolled");
   const days = Math.min(DEFAULT_DAYS, config.delegationMaxDays);
+  const standard = now.getTime() + days * DAY_MS;
+  const aboveEnds = parent?.expires_at ?? null;
   return {
     id: given.id,
-    delegatorId: given.delegatorId,
+    delegatorId,
     agentId: draft.agent_id,
     capabilities: draft.capabilities,
     limitMicro,
     limitSteps: draft.max_steps,
     purpose: draft.purpose,
     validFrom: draft.valid_from === undefined || Date.parse(draft.valid_from) <= now.getTime() ? null : new Date(draft.valid_from),
-    expiresAt: draft.expires_at === undefined ? new Date(now.getTime() + days * DAY_MS) : new Date(draft.expires_at),
+    expiresAt: new Date(
+      draft.expires_at !== undefined ? draft.expires_at : aboveEnds === null ? standard : Math.min(standard, Date.parse(aboveEnds)),
+    ),
     createdBy: given.createdBy,
+    parentPath: parent?.path,
   };
 };

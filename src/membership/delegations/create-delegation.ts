@@ -69,7 +69,7 @@ export const createDelegation = async (
     const row = await readDelegation(tx.sql, own, written.id);
     if (row === undefined) throw new Error("what was written is there");
     const after: Delegation = delegationView(row);
-    const act: DelegationAct = { op: "granted", after, tenantId, watchers: await listWatchers(tx.sql, row.delegator_id, row.agent_id) };
+    const act: DelegationAct = { op: "granted", after, tenantId, watchers: await listWatchers(tx.sql, row.person_id, row.agent_id) };
     return {
       value: undefined,
       finish: async (version) => {

@@ -10,6 +10,8 @@ export interface DelegationRow {
   readonly tenant_id: string;
   readonly delegator_id: string;
   readonly delegator_name: string;
+  /** Who stands at the top of it: the delegator, unless an agent handed it on. */
+  readonly person_id: string;
   readonly agent_id: string;
   readonly agent_name: string;
   readonly parent_id: string | null;
@@ -36,7 +38,8 @@ export interface DelegationRow {
 }
 
 /** Columns of `DelegationRow` over `d`, its meter `m` and its ends `u` and `a`. */
-export const DELEGATION = `d.id, d.tenant_id, d.delegator_id, u.name as delegator_name, d.agent_id, a.name as agent_name, d.parent_id,
+export const DELEGATION = `d.id, d.tenant_id, d.delegator_id, u.name as delegator_name,
+   (select t.delegator_id from membership.delegation t where t.id = d.path[1]) as person_id, d.agent_id, a.name as agent_name, d.parent_id,
    ${effectiveStatus("d")} as status, d.hold, d.capabilities, d.constraints, m.limit_micro, m.used_micro, m.held_micro, m.lent_micro,
    m.limit_steps, m.used_steps, m.held_steps, m.lent_steps, d.valid_from, d.expires_at, d.purpose, d.created_by, d.created_at, d.ended_at,
    d.end_reason, d.rev`;

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { forEachDatabase, testDatabase } from "#testing/database.ts";
+import { statement } from "#store/database.ts";
 import { graphRooms, servedWorld, type Rule, type ServedWorld } from "#testing/membership.ts";
 
 const BASE = "/api/v1/delegations";
@@ -555,6 +556,11 @@ test("ending a parent ends what was given under it, in the same version", async 
   await world.sql(
     "update membership.delegation set parent_id = 'delegation:ben-hr', path = array['delegation:ben-hr', 'delegation:cleo-rep'] where id = 'delegation:cleo-rep'",
   );
+  await world.sql(
+    `update membership.meter p set lent_micro = c.limit_micro, limit_micro = p.limit_micro + c.limit_micro, lent_steps = c.limit_steps,
+       limit_steps = p.limit_steps + c.limit_steps from membership.meter c
+     where p.delegation_id = 'delegation:ben-hr' and c.delegation_id = 'delegation:cleo-rep'`,
+  );
   const { body } = await world.call("ben", "POST", `${BASE}/delegation:ben-hr/revoke`, { body: { reason: "enough" } });
   const child = await world.call("cleo", "GET", `${BASE}/delegation:cleo-rep`);
   assert.deepEqual(
@@ -608,3 +614,202 @@ forEachDatabase("revoking over HTTP while calls are reserved: none succeeds afte
   assert.equal(late, 0);
   assert.ok(done >= 10 && done < 100, `${done} were reserved before`);
 });
+
+const SUMS = statement<{ id: string }>(
+  "testing.lent_sums",
+  `select m.delegation_id as id from membership.meter m left join lateral (
+     select coalesce(sum(case when d.status in ('revoked', 'expired') then c.used_micro + c.held_micro + c.lent_micro else c.limit_micro end), 0) as micro,
+       coalesce(sum(case when d.status in ('revoked', 'expired') then c.used_steps + c.held_steps + c.lent_steps else c.limit_steps end), 0) as steps
+     from membership.delegation d join membership.meter c on c.delegation_id = d.id where d.parent_id = m.delegation_id) below on true
+   where (m.lent_micro, m.lent_steps) <> (below.micro, below.steps)`,
+);
+const agentOf = (id: string) => [
+  { id, kind: "AIAgent", name: id, tenant_id: "tenant:acme" } as const,
+  ...people.map((tool) => ({ kind: "HAS_CAPABILITY", src: id, dst: tool, props: { granted_by: "person:ben" } }) as const),
+  { kind: "CONTROLLED_BY", src: id, dst: "person:ben", props: { level: "primary" } } as const,
+];
+const handOn = (parent_id: string, agent_id: string, more: Record<string, unknown> = {}) =>
+  draft({ parent_id, agent_id, capabilities: [people[0]], max_steps: 10, budget_usd: 1, ...more });
+/** A call of the agent that holds it, by who gave it. */
+const spend = (world: ServedWorld, from: string, agent: string, delegation_id: string, usd: number) =>
+  world.call("service:crud", "POST", `${BASE}/reservations`, {
+    body: { call_id: crypto.randomUUID(), user_id: from, agent_id: agent, tool_id: people[0], delegation_id, usd },
+  });
+const ROOT = "delegation:ben-hr";
+
+forEachDatabase(
+  "an agent hands on a part of what it holds: a subset, no longer, no deeper than three, out of what is left",
+  graphRooms,
+  async (t, database) => {
+    const world = await servedWorld(t, database);
+    await world.put(...["agent:a", "agent:b", "agent:c"].flatMap(agentOf));
+    const whatIf = await world.call("ben", "POST", `${BASE}/what-if`, { body: handOn(ROOT, "agent:a") });
+    assert.deepEqual([whatIf.status, whatIf.body.tools?.added], [200, [people[0]]], JSON.stringify(whatIf.body));
+    const one = await create(world, handOn(ROOT, "agent:a", { what_if_digest: whatIf.body.what_if_digest }));
+    assert.deepEqual([one.status, one.body.delegator_id, one.body.parent_id], [201, "agent:hr-assistant", ROOT], JSON.stringify(one.body));
+    const two = await create(world, handOn(one.body.delegation_id, "agent:b", { budget_usd: 0.500001, max_steps: 5 }));
+    assert.equal(two.status, 201, JSON.stringify(two.body));
+    const above = (await world.call("ben", "GET", `${BASE}/${one.body.delegation_id}`)).body;
+    assert.deepEqual([above.lent_usd, above.lent_steps, above.budget_usd], [0.500001, 5, 1]);
+    const root = (await world.call("ben", "GET", `${BASE}/${ROOT}`)).body;
+    assert.deepEqual([root.lent_usd, root.lent_steps], [1, 10]);
+    assert.ok(two.body.expires_at <= above.expires_at);
+    for (const [what, body, as, status, code] of [
+      [
+        "more money than is free",
+        handOn(one.body.delegation_id, "agent:c", { budget_usd: 0.5, max_steps: 1 }),
+        "ben",
+        409,
+        "budget_exhausted",
+      ],
+      [
+        "more steps than are free",
+        handOn(one.body.delegation_id, "agent:c", { budget_usd: 0.1, max_steps: 6 }),
+        "ben",
+        409,
+        "steps_exhausted",
+      ],
+      [
+        "a tool that the one above does not name",
+        handOn(one.body.delegation_id, "agent:c", { capabilities: [people[1]], budget_usd: 0 }),
+        "ben",
+        422,
+        "unprocessable",
+      ],
+      [
+        "all tools, where the one above names some",
+        handOn(one.body.delegation_id, "agent:c", { capabilities: null, budget_usd: 0 }),
+        "ben",
+        422,
+        "unprocessable",
+      ],
+      [
+        "a later end",
+        handOn(one.body.delegation_id, "agent:c", { expires_at: new Date(Date.now() + 40 * 86_400_000).toISOString() }),
+        "ben",
+        422,
+        "unprocessable",
+      ],
+      ["back to an agent above", handOn(two.body.delegation_id, "agent:a", { max_steps: 1, budget_usd: 0 }), "ben", 409, "cycle"],
+      ["somebody else's", handOn(ROOT, "agent:reporter"), "cleo", 404, "not_found"],
+      ["another tenant's", handOn(ROOT, "agent:c"), "eve", 404, "not_found"],
+      ["nobody's", handOn("delegation:never", "agent:c"), "ben", 404, "not_found"],
+    ] as const) {
+      const reply = await create(world, body, undefined, as);
+      assert.deepEqual([what, reply.status, reply.body.code], [what, status, code]);
+    }
+    const three = await create(world, handOn(two.body.delegation_id, "agent:c", { max_steps: 1, budget_usd: 0.1 }));
+    assert.deepEqual([three.status, three.body.errors?.[0].path], [422, "/parent_id"], "the fourth one is one too deep");
+    assert.deepEqual(await database.run(SUMS), []);
+
+    // Whoever stands at the top acts, or nothing under them does; and nobody pays what another person handed on.
+    await world.sql("update membership.node set state = 'suspended' where id = 'person:ben'");
+    assert.equal((await spend(world, "agent:a", "agent:b", two.body.delegation_id, 0)).status, 409);
+    await world.sql("update membership.node set state = 'active' where id = 'person:ben'");
+    const asPerson = (person_id: string) =>
+      world.call("service:crud", "POST", `${BASE}/reservations`, {
+        body: { call_id: crypto.randomUUID(), user_id: "agent:a", agent_id: "agent:b", person_id, tool_id: people[0], usd: 0.000002 },
+      });
+    assert.equal((await asPerson("person:cleo")).body.code, "delegation_inactive");
+    const paid = await asPerson("person:ben");
+    assert.deepEqual([paid.status, paid.body.delegation_id], [201, two.body.delegation_id], JSON.stringify(paid.body));
+    await world.call("service:crud", "POST", `${BASE}/reservations/${paid.body.reservation_id}/release`);
+
+    // The grandchild pays for itself; who ends the middle one ends it, and what nobody used is back.
+    const held = await spend(world, "agent:a", "agent:b", two.body.delegation_id, 0.000003);
+    assert.equal(held.status, 201, JSON.stringify(held.body));
+    const own = (await world.call("ben", "GET", BASE)).body.items.map((item: { delegation_id: string }) => item.delegation_id);
+    for (const { body } of [one, two]) assert.ok(own.includes(body.delegation_id), "who gave it sees what became of it");
+    assert.equal((await world.call("ben", "POST", `${BASE}/${one.body.delegation_id}/revoke`, { body: { reason: "enough" } })).status, 200);
+    const refused = await spend(world, "agent:a", "agent:b", two.body.delegation_id, 0);
+    assert.equal(refused.body.code, "delegation_inactive");
+    const during = (await world.call("ben", "GET", `${BASE}/${ROOT}`)).body;
+    assert.deepEqual([during.lent_usd, during.lent_steps], [0.000003, 1], "what is held stays lent");
+    const settled = await world.call("service:crud", "POST", `${BASE}/reservations/${held.body.reservation_id}/settle`, {
+      body: { usd: 0.000001, steps: 1, outcome: "ok" },
+    });
+    assert.equal(settled.status, 200, JSON.stringify(settled.body));
+    const after = (await world.call("ben", "GET", `${BASE}/${ROOT}`)).body;
+    assert.deepEqual([after.lent_usd, after.lent_steps], [0.000001, 1], "what is used stays spent, to the micro-dollar");
+    assert.deepEqual(await database.run(SUMS), []);
+    assert.equal(
+      (await create(world, handOn(one.body.delegation_id, "agent:c", { max_steps: 1, budget_usd: 0 }))).status,
+      422,
+      "of what has ended nothing is handed on",
+    );
+  },
+);
+
+forEachDatabase(
+  "no order of handing on, spending and ending breaks the sums, three deep and from two sides at once",
+  graphRooms,
+  async (t, database, { second }) => {
+    const [world, other] = [await servedWorld(t, database), second === undefined ? undefined : await servedWorld(t, await second())];
+    await world.put(...["agent:a", "agent:b"].flatMap(agentOf));
+    await world.sql("update membership.meter set limit_steps = 100000, limit_micro = 10000000 where delegation_id = 'delegation:ben-hr'");
+    let seed = 7;
+    const random = (below: number): number => (seed = (seed * 48_271) % 2_147_483_647) % below;
+    const children: string[] = [];
+    const grandchildren: string[] = [];
+    const open: string[] = [];
+    const pick = (list: readonly string[]): string => list[random(Math.max(list.length, 1))] ?? ROOT;
+    const act = async (at: ServedWorld): Promise<number> => {
+      const usdUpTo = (most: number): number => random(most) / 1_000_000;
+      switch (random(7)) {
+        case 0: {
+          const reply = await create(at, handOn(ROOT, "agent:a", { budget_usd: usdUpTo(1_000_000), max_steps: 1 + random(20) }));
+          if (reply.status === 201) children.push(reply.body.delegation_id);
+          return reply.status;
+        }
+        case 1: {
+          const reply = await create(at, handOn(pick(children), "agent:b", { budget_usd: usdUpTo(125_000), max_steps: 1 + random(5) }));
+          if (reply.status === 201) grandchildren.push(reply.body.delegation_id);
+          return reply.status;
+        }
+        case 2:
+          return (
+            await at.call("ben", "POST", `${BASE}/${pick([...children.slice(-1), ...grandchildren.slice(-2)])}/revoke`, {
+              body: { reason: "enough" },
+            })
+          ).status;
+        case 3: {
+          const id = open.splice(random(open.length), 1)[0] ?? crypto.randomUUID();
+          const body = { usd: usdUpTo(62_500), steps: random(2), outcome: random(3) === 0 ? "unknown" : "ok" };
+          return (await at.call("service:crud", "POST", `${BASE}/reservations/${id}/settle`, { body })).status;
+        }
+        default: {
+          const level = random(3);
+          const [from, agent, id] = (
+            [
+              ["person:ben", "agent:hr-assistant", ROOT],
+              ["agent:hr-assistant", "agent:a", pick(children)],
+              ["agent:a", "agent:b", pick(grandchildren)],
+            ] as const
+          )[level] ?? ["person:ben", "agent:hr-assistant", ROOT];
+          const reply = await spend(at, from, agent, id, usdUpTo(62_500));
+          if (reply.status === 201) open.push(reply.body.reservation_id);
+          return reply.status;
+        }
+      }
+    };
+    // The one at the top stays: whoever would end it is answered for another one.
+    const lane = async (at: ServedWorld): Promise<void> => {
+      for (let turn = 0; turn < 40; turn++) {
+        const before = children.length + grandchildren.length;
+        if (before === 0)
+          await create(at, handOn(ROOT, "agent:a", { max_steps: 10 })).then(({ body }) => children.push(body.delegation_id));
+        assert.ok([200, 201, 404, 409, 422].includes(await act(at)));
+      }
+    };
+    await Promise.all([lane(world), lane(other ?? world), lane(world), lane(other ?? world)]);
+    assert.deepEqual(await database.run(SUMS), []);
+    for (const id of open) await world.call("service:crud", "POST", `${BASE}/reservations/${id}/release`);
+    for (const id of children) await world.call("ben", "POST", `${BASE}/${id}/revoke`, { body: { reason: "the end" } });
+    assert.deepEqual(await database.run(SUMS), []);
+    const [left] = await world.sql<{ lent: string; used: string }>(
+      `select (select lent_micro from membership.meter where delegation_id = '${ROOT}') as lent,
+       (select coalesce(sum(x.charged_micro), 0) from membership.reservation x where x.delegation_id <> '${ROOT}') as used`,
+    );
+    assert.equal(String(left?.lent), String(left?.used), "what was lent is what was spent below");
+  },
+);

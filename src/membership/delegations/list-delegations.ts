@@ -20,7 +20,8 @@ const LIST = statement<DelegationRow>(
   "membership.delegation_list",
   `select * from (
      select ${DELEGATION} from ${DELEGATION_FROM}
-     where ${visible("d")} and d.id > $2 and ($3::text is null or d.delegator_id = $3) and ($4::text is null or d.agent_id = $4)) l
+     where ${visible("d")} and d.id > $2 and ($3::text is null or d.delegator_id = $3
+       or (d.parent_id is not null and $3 = (select t.delegator_id from membership.delegation t where t.id = d.path[1]))) and ($4::text is null or d.agent_id = $4)) l
    where ($5::text is null or l.status = $5) and (not $6::boolean or ${ATTENTION}) order by l.id limit $7`,
 );
 

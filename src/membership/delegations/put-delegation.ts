@@ -1,6 +1,8 @@
 import { usdFromMicro } from "#contract/ids.ts";
+import { Problem } from "#contract/problem.ts";
 import { statement, type Sql } from "#store/database.ts";
 import { requireJoinable } from "#membership/graph/put-edge.ts";
+import { begun } from "#membership/graph/sql-parts.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
 
 /** A delegation as it is written: the edge, its row, and a meter at zero. */
@@ -17,6 +19,8 @@ export interface NewDelegation {
   readonly validFrom: Date | null;
   readonly expiresAt: Date | null;
   readonly createdBy: string;
+  /** Ids from the first delegation down to the one that this is handed on from; that one lends it its limits. */
+  readonly parentPath?: readonly string[] | undefined;
   /** Present = it is over already. */
   readonly ended?: { readonly at: Date; readonly reason: string };
 }
@@ -26,9 +30,9 @@ const INSERT = statement(
   `with e as (
      insert into membership.edge (id, kind, src, dst, discr, tenant_id) values ($1, 'DELEGATES_TO', $2, $3, $1, $4) returning id),
    d as (
-     insert into membership.delegation (id, delegator_id, agent_id, tenant_id, path, status, hold, capabilities, purpose, valid_from,
+     insert into membership.delegation (id, delegator_id, agent_id, tenant_id, parent_id, path, status, hold, capabilities, purpose, valid_from,
        expires_at, created_by, ended_at, end_reason)
-     select e.id, $2, $3, $4, array[e.id],
+     select e.id, $2, $3, $4, ($14::text[])[cardinality($14::text[])], $14::text[] || e.id,
        case when $10::timestamptz is not null then 'revoked' when $7::timestamptz > now() then 'paused' else 'active' end,
        case when $10::timestamptz is null and $7::timestamptz > now() then 'not_yet_valid' end,
        $5::text[], $6, coalesce($7::timestamptz, now()), $8, $9, $10, $11 from e returning id)
@@ -48,9 +52,45 @@ export const delegationLogRow = async (sql: Sql, id: string): Promise<Record<str
   return { ...found.row, budget_usd: usdFromMicro(found.limit_micro), max_steps: Number(found.limit_steps) };
 };
 
-/** Writes it and its meter. Both ends are checked as those of any edge. Throws `edge_not_allowed`, `cross_tenant`, `unprocessable`. */
+const LEND = statement(
+  "membership.delegation_lend",
+  `update membership.meter m set lent_micro = m.lent_micro + $2, lent_steps = m.lent_steps + $3 where m.delegation_id = $1
+     and m.used_micro + m.held_micro + m.lent_micro + $2 <= m.limit_micro and m.used_steps + m.held_steps + m.lent_steps + $3 <= m.limit_steps
+   returning 1`,
+);
+const FREE = statement<{ steps: bigint; micro: bigint }>(
+  "membership.delegation_free",
+  `select m.limit_steps - m.used_steps - m.held_steps - m.lent_steps as steps, m.limit_micro - m.used_micro - m.held_micro - m.lent_micro as micro
+   from membership.meter m where m.delegation_id = $1`,
+);
+/** Those of the path that live, kept so. */
+const LIVING = statement(
+  "membership.delegation_living",
+  `select 1 from membership.delegation d where d.id = any($1::text[]) and ${begun("d")} order by d.id for share`,
+);
+
+/** Takes the limits out of what the last of the path has free. Throws `budget_exhausted`, `steps_exhausted` with what that is, `unprocessable`. */
+const lend = async (sql: Sql, path: readonly string[], draft: NewDelegation): Promise<void> => {
+  const parent = path.at(-1) ?? "";
+  if ((await sql.run(LEND, [parent, draft.limitMicro, draft.limitSteps])).length === 0) {
+    const [free] = await sql.run(FREE, [parent]);
+    const [steps, micro] = [free?.steps ?? 0n, free?.micro ?? 0n];
+    throw new Problem(steps < BigInt(draft.limitSteps) ? "steps_exhausted" : "budget_exhausted", {
+      status: 409,
+      members: { delegation_id: parent, steps_left: Number(steps), budget_left_usd: usdFromMicro(micro) },
+    });
+  }
+  if ((await sql.run(LIVING, [path])).length < path.length)
+    throw new Problem("unprocessable", { errors: [{ path: "/parent_id", message: "is not active, or one above it is not" }] });
+};
+
+/**
+ * Writes it and its meter. Both ends are checked as those of any edge. Throws `edge_not_allowed`, `cross_tenant`, `unprocessable`, and
+ * what the one that it is handed on from cannot lend.
+ */
 export const insertDelegation = async (sql: Sql, draft: NewDelegation): Promise<void> => {
   const tenantId = await requireJoinable(sql, { kind: "DELEGATES_TO", src: draft.delegatorId, dst: draft.agentId });
+  if (draft.parentPath !== undefined) await lend(sql, draft.parentPath, draft);
   await sql.run(INSERT, [
     draft.id,
     draft.delegatorId,
@@ -65,6 +105,7 @@ export const insertDelegation = async (sql: Sql, draft: NewDelegation): Promise<
     draft.ended?.reason ?? null,
     draft.limitMicro,
     draft.limitSteps,
+    draft.parentPath ?? [],
   ]);
 };
 

@@ -27,6 +27,8 @@ export const readLifts = async (
   ask: { readonly tenantId: string; readonly draft: DelegationDraft; readonly written: NewDelegation; readonly correlationId: string },
 ): Promise<Lifts> => {
   const { delegatorId: userId, agentId } = ask.written;
+  // Of what an agent hands on it is not looked up: all that tools hide is told as hidden.
+  if (ask.written.parentPath !== undefined) return noLifts;
   const scope = scopeOfTenant(ask.tenantId);
   const { masks } = await undone(room.database, async (sql) => {
     await insertDelegation(sql, { ...ask.written, validFrom: null });

@@ -204,7 +204,7 @@ export const serveDelegations = (room: MembershipRoom): void => {
       // Who may let it go on is who might give it anew.
       const ask = stop === "resume" ? { action: "create", id: row.agent_id } : { action: "revoke", id: row.id };
       const decided = await decider.require(caller, { type: "delegations", ...ask }, correlationId);
-      if (stop === "resume") delegatorOf(caller, { delegator_id: row.delegator_id });
+      if (stop === "resume") delegatorOf(caller, { delegator_id: row.person_id });
       const { body: stopped, etag } = await stopDelegation(room, {
         stop,
         id: row.id,

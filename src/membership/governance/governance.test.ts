@@ -57,6 +57,64 @@ test("a new primary controller makes the old one a deputy, in one version; the l
   assert.deepEqual(acts.slice(0, 1), [["agent_controlled", "agent:reporter", "Cleo is away"]]);
 });
 
+test("an agent is switched off with all that it holds, and goes on; a role on a resource is seen and taken away", async (t) => {
+  const { world, call } = await served(t);
+  const agent = "/api/v1/agent/agents/agent:hr-assistant";
+  const able = async () =>
+    (await world.call("service:pdp", "GET", "/api/v1/pip/membership/capabilities?user_id=person:ben")).body.capabilities.length > 0;
+  const off = await call("POST", `${agent}/suspend`, { reason: "It behaves oddly" });
+  assert.deepEqual([off.status, off.body.state, off.body.delegations_stopped, off.body.running_calls], [200, "suspended", 1, []]);
+  assert.equal(await able(), false);
+  assert.equal((await call("POST", `${agent}/suspend`, { reason: "It behaves oddly" })).body.graph_version, off.body.graph_version);
+  for (const [path, as] of [
+    [agent, "eve"],
+    ["/api/v1/agent/agents/person:ben", "ada"],
+    ["/api/v1/agent/agents/agent:none", "ada"],
+  ] as const)
+    assert.equal((await call("POST", `${path}/suspend`, { reason: "just so" }, as)).status, 404);
+  const on = await call("POST", `${agent}/resume`, { reason: "It was us" });
+  assert.deepEqual([on.body.state, on.body.delegations_stopped, await able()], ["active", 0, true]);
+  assert.deepEqual(
+    world.entries.map(({ data }) => [data["op"], data["reason"]]),
+    [
+      ["agent_suspended", "It behaves oddly"],
+      ["agent_suspended", "It behaves oddly"],
+      ["agent_resumed", "It was us"],
+    ],
+  );
+
+  const rtr = { kind: "RTR", name: "editor", props: { resource_type: "pages", actions: ["edit"] } };
+  await call("PUT", "/api/v1/nodes/rtr:editor", rtr, "ada", { "if-none-match": "*" });
+  const body = { actor_label: "Person", actor_id: "person:ben", resource_id: "resource:acme.pages.people", rtr: "editor" };
+  const { assignment_id } = (await call("POST", "/api/v1/rtrs/assign", body)).body;
+  const assignments = async (query: string, as = "ada") =>
+    (await call("GET", `/api/v1/rtrs/assignments?${query}`, undefined, as)).body.items;
+  const expected = {
+    assignment_id,
+    actor_id: "person:ben",
+    resource_id: "resource:acme.pages.people",
+    rtr: "editor",
+    rtr_id: "rtr:editor",
+  };
+  assert.deepEqual(await assignments("actor_id=person:ben"), [{ ...expected, expires_at: null }]);
+  assert.deepEqual([await assignments("actor_id=person:cleo"), await assignments("", "eve")], [[], []]);
+  for (const [id, as, status] of [
+    [assignment_id, "eve", 404],
+    [assignment_id, "ada", 204],
+    [assignment_id, "ada", 404],
+    ["delegation:ben-hr", "ada", 404],
+  ] as const)
+    assert.equal((await call("DELETE", `/api/v1/rtrs/assignments/${id}`, undefined, as)).status, status);
+  const owners = "/api/v1/resources/resource:acme.pages.operations/owners";
+  await call("POST", owners, { owner_identity_id: "person:ben", role: "deputy" });
+  for (const [as, status] of [
+    ["eve", 404],
+    ["ada", 204],
+    ["ada", 404],
+  ] as const)
+    assert.equal((await call("DELETE", `${owners}/person:ben?reason=moved`, undefined, as)).status, status);
+});
+
 test("owners are named by level or role, of a shared tool in each tenant for itself", async (t) => {
   const { call } = await served(t);
   const owners = "/api/v1/resources/resource:acme.pages.operations/owners";

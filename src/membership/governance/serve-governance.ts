@@ -1,18 +1,40 @@
-import { addOwner, assignRtr, controlAgent, dropController, listControllers, listOwners } from "#contract/governance.ts";
+import {
+  addOwner,
+  assignRtr,
+  controlAgent,
+  dropController,
+  dropOwner,
+  dropRtrAssignment,
+  listControllers,
+  listOwners,
+  listRtrAssignments,
+  resumeAgent,
+  suspendAgent,
+} from "#contract/governance.ts";
 import { nodeId } from "#contract/ids.ts";
 import { Problem } from "#contract/problem.ts";
 import { answer } from "#http/serve.ts";
 import type { Caller } from "#authn/caller.ts";
+import { requireOwnNode } from "#membership/graph-edit/edits.ts";
 import { dropHolder, putHolder } from "#membership/graph-edit/holders.ts";
 import { writeAs, type GraphAct } from "#membership/graph-edit/write-as.ts";
+import { dropEdges } from "#membership/graph/drop-edge.ts";
 import { identityKinds, labelsOfKind } from "#membership/graph/kinds.ts";
 import { edgeIdOf, putEdge } from "#membership/graph/put-edge.ts";
-import { lockNodes, type NodeRow } from "#membership/graph/put-node.ts";
+import { lockNodes, putNode, type NodeRow } from "#membership/graph/put-node.ts";
+import { live } from "#membership/graph/sql-parts.ts";
 import { tenantScopeOf, type TenantScope } from "#membership/graph/tenant-scope.ts";
+import { listOpen } from "#membership/meter/read-ledger.ts";
 import type { MembershipRoom } from "#membership/room.ts";
-import type { Sql } from "#store/database.ts";
+import { statement, type Sql } from "#store/database.ts";
 import { pauseUncontrolled } from "./pause-uncontrolled.ts";
+import { readAssignments } from "./read-assignments.ts";
 import { findRtrs, readHolders } from "./read-holders.ts";
+
+const LIVE_OF_AGENT = statement<{ id: string }>(
+  "membership.live_of_agent",
+  `select d.id from membership.delegation d where (d.agent_id = $1 or d.delegator_id = $1) and ${live("d")} order by d.id`,
+);
 
 const controlled: readonly string[] = ["AIAgent", "Service"];
 const owned: readonly string[] = ["Resource", "Tool", "MCPService", "SaaSApp"];
@@ -85,6 +107,27 @@ export const serveGovernance = (room: MembershipRoom): void => {
     return new Response(null, { status: 204, headers: { "x-graph-version": String(version) } });
   });
 
+  const serveSwitch = (endpoint: typeof suspendAgent, op: "agent_suspended" | "agent_resumed", state: string): void =>
+    router.serve(endpoint, async (call) => {
+      const { agent_id } = call.params;
+      const asked = act(call, ["agents", "suspend"], op, { type: "agents", id: agent_id }, call.body.reason);
+      const { value, version } = await writeAs(room, asked, async (tx, scope) => {
+        const { rev: _rev, display_name, system, external_id, digest, ...row } = await requireOwnNode(tx.sql, scope, agent_id);
+        if (row.kind !== "AIAgent") throw new Problem("not_found");
+        const kept = { display_name, system, external_id, digest };
+        const given = Object.fromEntries(Object.entries(kept).filter(([, held]) => held !== null));
+        await putNode(tx, { ...row, ...given, state }, scope);
+        const stopped = state === "active" ? [] : (await tx.sql.run(LIVE_OF_AGENT, [agent_id])).map(({ id }) => id);
+        return { value: { stopped, running: (await listOpen(tx.sql, scope, stopped)).map(({ call_id }) => call_id) } };
+      });
+      return answer(
+        { agent_id, state, graph_version: Number(version), delegations_stopped: value.stopped.length, running_calls: value.running },
+        { headers: { "x-graph-version": String(version) } },
+      );
+    });
+  serveSwitch(suspendAgent, "agent_suspended", "suspended");
+  serveSwitch(resumeAgent, "agent_resumed", "active");
+
   router.serve(addOwner, async (call) => {
     const { resource_id } = call.params;
     const { owner_identity_id, level, role, reason } = call.body;
@@ -118,6 +161,45 @@ export const serveGovernance = (room: MembershipRoom): void => {
       since,
     }));
     return { resource_id: params.resource_id, owners };
+  });
+
+  router.serve(dropOwner, async (call) => {
+    const { resource_id, owner_id } = call.params;
+    const asked = act(call, ["resources", "assign_owner"], "owner_dropped", { type: "resources", id: resource_id }, call.query.reason);
+    const { version } = await writeAs(room, asked, async (tx, scope) => {
+      await requireSeen(tx.sql, scope, resource_id, owned);
+      if (!(await dropHolder(tx, scope, { kind: "OWNS_RESOURCE", thing: resource_id, holder: owner_id }))) throw new Problem("not_found");
+      return { value: undefined };
+    });
+    return new Response(null, { status: 204, headers: { "x-graph-version": String(version) } });
+  });
+
+  router.serve(listRtrAssignments, async ({ caller, query, correlationId }) => {
+    const scope = tenantScopeOf(caller);
+    await decider.require(caller, { type: "identities", action: "view_all" }, correlationId);
+    const { actor_id: actor, resource_id: resource, limit, skip } = query;
+    const rows = await readAssignments(database, scope, { actor, resource }, { limit: limit + 1, skip });
+    const items = rows.slice(0, limit).map(({ id, src, dst, discr, rtr, expires_at }) => ({
+      assignment_id: id,
+      actor_id: src,
+      resource_id: dst,
+      rtr,
+      rtr_id: discr,
+      expires_at,
+    }));
+    return { items, limit, skip, has_more: rows.length > limit };
+  });
+
+  router.serve(dropRtrAssignment, async (call) => {
+    const { assignment_id: id } = call.params;
+    const asked = act(call, ["rtrs", "assign"], "rtr_withdrawn", { type: "rtrs", id }, call.query.reason);
+    const { version } = await writeAs(room, asked, async (tx, scope) => {
+      const rows = await readAssignments(tx.sql, scope, { id }, { limit: 1, skip: 0 });
+      if (rows.length === 0) throw new Problem("not_found");
+      await dropEdges(tx, scope, rows);
+      return { value: undefined };
+    });
+    return new Response(null, { status: 204, headers: { "x-graph-version": String(version) } });
   });
 
   router.serve(assignRtr, async (call) => {

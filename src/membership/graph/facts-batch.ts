@@ -1,6 +1,6 @@
 import type { Facts } from "#contract/facts.ts";
 import { isRoleId } from "#contract/ids.ts";
-import type { DataScopeRule } from "./data-scope-rule.ts";
+import type { DataScopeRule } from "#contract/data-scope-rules.ts";
 import type { FactPlan, Hop } from "./facts-plan.ts";
 import type { FactDelegationRow, FactHop, FactLink, FactNode, FactRows, FactStep } from "./sql-facts.ts";
 
@@ -28,6 +28,8 @@ export interface FactBatch {
   readonly capability: (agentId: string, toolId: string) => FactLink | undefined;
   /** Grants on a node that start from one of these. */
   readonly grants: (nodeId: string, from: ReadonlySet<string>) => readonly FactLink[];
+  /** Ids of the policies that this tenant, or the house for all, bound to the tool or its service: of what takes part, in byte order. */
+  readonly bound: (toolId: string, action: string, tenantId: string | null) => readonly string[];
   /** The delegation chosen for a hop. */
   readonly hop: (hop: Hop) => FactHop | undefined;
   readonly delegation: (id: string) => FactDelegationRow | undefined;
@@ -101,6 +103,12 @@ export const createFactBatch = (rows: FactRows, plan: FactPlan): FactBatch => {
     linksTo: (kind, dst) => to(`${kind} ${dst}`),
     capability: (agentId, toolId) => from(`HAS_CAPABILITY ${agentId}`).find((link) => link.dst === toolId),
     grants: (nodeId, starts) => to(`GRANTS_ACCESS ${nodeId}`).filter((link) => starts.has(link.src)),
+    bound: (toolId, action, tenantId) => {
+      const fits = ({ props }: FactLink): boolean =>
+        props["action"] === action && (props["tenant_id"] === null || props["tenant_id"] === tenantId);
+      const links = from(`POLICY_REF ${toolId}`).filter(fits);
+      return [...new Set(links.map(({ dst }) => dst))].sort(byId);
+    },
     hop: (hop) => hops.get(plan.numberOf(hop)),
     delegation: (id) => delegations.get(id),
     rule: (tenantId, resourceType) => (tenantId === null ? null : (rules.get(`${tenantId} ${resourceType}`) ?? null)),

@@ -31,6 +31,8 @@ export interface Hop {
   readonly agent: string;
   readonly tool: string;
   readonly pin: string;
+  /** Who stands at the top: of several persons' delegations between the same two agents those of this one count. */
+  readonly person: string;
 }
 
 /** The hops of an ask, from the person on. The pin is that of the last hop, under which the outermost agent acts. */
@@ -42,10 +44,11 @@ export const hopsOf = (ask: FactAsk): readonly Hop[] => {
     agent,
     tool,
     pin: index === agents.length - 1 ? (ask.delegation_id ?? "") : "",
+    person: ask.subject_id,
   }));
 };
 
-const keyOf = (hop: Hop): string => JSON.stringify([hop.delegator, hop.agent, hop.tool, hop.pin]);
+const keyOf = (hop: Hop): string => JSON.stringify([hop.delegator, hop.agent, hop.tool, hop.pin, hop.person]);
 
 export interface FactPlan {
   /** Parameters of the statement, without the tenant. */
@@ -90,6 +93,7 @@ export const planFacts = (asks: readonly FactAsk[]): FactPlan => {
       column("pin"),
       [...delegations],
       [...types],
+      column("person"),
     ],
     numberOf: (hop) => hops.get(keyOf(hop))?.number ?? 0,
   };

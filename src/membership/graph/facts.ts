@@ -80,7 +80,7 @@ const delegationResource = (row: FactDelegationRow, standing: Standing, batch: F
   kind: "Delegation",
   name: row.name,
   tenant_ids: [row.tenant_id],
-  owners: [row.delegator_id],
+  owners: [row.owner_id],
   granted: false,
   attributes: {
     state: row.status,
@@ -90,12 +90,17 @@ const delegationResource = (row: FactDelegationRow, standing: Standing, batch: F
   },
 });
 
-const nodeResource = (node: FactNode, granted: boolean, standing: Standing, batch: FactBatch): Resource => {
+const nodeResource = (ask: FactAsk, node: FactNode, granted: boolean, standing: Standing, batch: FactBatch): Resource => {
   const { props } = node;
   const own = typeof props["attributes"] === "object" && props["attributes"] !== null ? props["attributes"] : {};
+  const bound = node.kind === "Tool" ? batch.bound(node.id, ask.action, standing.node.tenant_id) : [];
   const byKind: Record<string, unknown> =
     node.kind === "Tool"
-      ? { mfa: props["mfa"] === true, requires: batch.linksFrom("REQUIRES", node.id).map((link) => link.dst) }
+      ? {
+          mfa: props["mfa"] === true,
+          requires: batch.linksFrom("REQUIRES", node.id).map((link) => link.dst),
+          ...(bound.length === 0 ? {} : { policies: [...bound] }),
+        }
       : node.kind === "Resource"
         ? { ...own, type: props["type"], restricted: props["restricted"] === true }
         : node.kind === "AIAgent"
@@ -191,7 +196,7 @@ export const factsOf = (ask: FactAsk, batch: FactBatch, options: DataScopeOption
         ? delegationResource(delegationRow, standing, batch)
         : node === undefined
           ? null
-          : nodeResource(node, grants.length > 0, standing, batch),
+          : nodeResource(ask, node, grants.length > 0, standing, batch),
     edges: [
       ...(hops.length > 0 ? agentEdges(hops, tool, requires) : grantEdges(standing.id, membership, node, grants)),
       ...(node === undefined ? [] : ownEdges(batch.linksTo("OWNS_RESOURCE", node.id), "src", membership)),

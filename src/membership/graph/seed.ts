@@ -1,6 +1,6 @@
 import { statement, type Sql } from "#store/database.ts";
 import { insertDelegation, recordDelegation, type NewDelegation } from "#membership/delegations/put-delegation.ts";
-import { dataScopeRule, type DataScopeRule } from "./data-scope-rule.ts";
+import { dataScopeRule, type DataScopeRule } from "#contract/data-scope-rules.ts";
 import { edgeIdOf, putEdge, type EdgeDraft } from "./put-edge.ts";
 import { putNode, type NodeDraft } from "./put-node.ts";
 import type { WriteBy, WriteGraph } from "./write.ts";

@@ -2,7 +2,7 @@ import { mergeMasks, writeRowFilter, type ColumnMask } from "#contract/data-scop
 import { Problem } from "#contract/problem.ts";
 import { statement, type Sql } from "#store/database.ts";
 import type { Answered, DataScope, GraphReader } from "./graph-reader.ts";
-import type { DataScopeRule } from "./data-scope-rule.ts";
+import type { DataScopeRule } from "#contract/data-scope-rules.ts";
 import { HEAD, unexpired } from "./sql-parts.ts";
 import { visible, type TenantScope } from "./tenant-scope.ts";
 

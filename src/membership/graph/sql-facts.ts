@@ -1,5 +1,5 @@
 import { statement } from "#store/database.ts";
-import type { DataScopeRule } from "./data-scope-rule.ts";
+import type { DataScopeRule } from "#contract/data-scope-rules.ts";
 import { RULE_JSON } from "./sql-data-scope.ts";
 import { effectiveStatus, HEAD, live, statusRank, unexpired } from "./sql-parts.ts";
 import { visible } from "./tenant-scope.ts";
@@ -51,6 +51,8 @@ export interface FactHop {
 export interface FactDelegationRow {
   readonly id: string;
   readonly delegator_id: string;
+  /** The person at the top. */
+  readonly owner_id: string;
   readonly agent_id: string;
   readonly tenant_id: string;
   readonly status: string;
@@ -73,13 +75,14 @@ const rows = (query: string, order: string): string => `coalesce((select json_ag
 /**
  * $1 tenant; $2 ids of nodes asked for; $3 subjects whose memberships are walked; $4, $5 types and external ids of resources;
  * $6 to $9 hops: delegator, agent, tool or '', pinned delegation or ''; $10 ids of delegations asked for as resources;
- * $11 all resource types, for their data scope rules.
+ * $11 all resource types, for their data scope rules; $12 of the hops, who stands at the top.
  */
 export const FACTS = statement<FactRows>(
   "membership.facts",
   `with recursive
    dels as (
-     select d.id, d.delegator_id, d.agent_id, d.tenant_id, ${effectiveStatus("d")} as status, d.purpose as name
+     select d.id, d.delegator_id, (select t.delegator_id from membership.delegation t where t.id = d.path[1]) as owner_id, d.agent_id,
+       d.tenant_id, ${effectiveStatus("d")} as status, d.purpose as name
      from membership.delegation d where d.id = any($10::text[]) and ${visible("d")}),
    nodes as (
      select ${NODE} from membership.node n where n.id = any($2::text[] || coalesce((select array_agg(agent_id) from dels), '{}')) and ${visible("n")}
@@ -106,11 +109,21 @@ export const FACTS = statement<FactRows>(
        join membership.edge e on e.src = r.id and e.kind in ('CONTROLLED_BY', 'REQUIRES') and ${unexpired("e")}
        join membership.node n on n.id = e.dst and ${visible("n")}
      union all
+     select distinct '', 'POLICY_REF', r.id, p.id, null, jsonb_build_object('action', b.props -> 'action', 'tenant_id', b.tenant_id), p.state from nodes r
+       cross join lateral (
+         select r.id as target union all
+         select s.src from membership.edge s where s.dst = r.id and s.kind = 'PROVIDES' and ${unexpired("s")}) x
+       join membership.edge t on t.src = x.target and t.kind = 'POLICY_REF' and ${unexpired("t")}
+       join membership.node b on b.id = t.dst and b.kind = 'MCPPolicyBinding' and b.state = 'active' and b.props -> 'enabled' = 'true' and ${visible("b")}
+       join membership.edge e on e.src = b.id and e.kind = 'POLICY_REF' and ${unexpired("e")}
+       join membership.node p on p.id = e.dst and p.state = 'active' and ${visible("p")}
+     where r.kind = 'Tool'
+     union all
      select distinct e.id, e.kind, e.src, e.dst, e.digest, e.props, n.state from unnest($7::text[], $8::text[]) p(agent, tool)
        join membership.edge e on e.src = p.agent and e.dst = p.tool and e.kind = 'HAS_CAPABILITY' and ${unexpired("e")}
        join membership.node n on n.id = e.dst and ${visible("n")}),
    hops as (
-     select h.n, d.* from unnest($6::text[], $7::text[], $8::text[], $9::text[]) with ordinality h(delegator, agent, tool, pin, n)
+     select h.n, d.* from unnest($6::text[], $7::text[], $8::text[], $9::text[], $12::text[]) with ordinality h(delegator, agent, tool, pin, person, n)
      cross join lateral (
        select d.id, ${effectiveStatus("d")} as status, u.state = 'active' and a.state = 'active' and ${live("d")} as live,
          h.tool = '' or d.capabilities is null or h.tool = any(d.capabilities) as covers,
@@ -119,7 +132,8 @@ export const FACTS = statement<FactRows>(
          d.expires_at, d.path
        from membership.delegation d join membership.meter m on m.delegation_id = d.id
          join membership.node u on u.id = d.delegator_id join membership.node a on a.id = d.agent_id
-       where d.delegator_id = h.delegator and d.agent_id = h.agent and (h.pin = '' or d.id = h.pin) and ${visible("d")}) d)
+       where d.delegator_id = h.delegator and d.agent_id = h.agent and (h.pin = '' or d.id = h.pin) and ${visible("d")}
+         and (h.person = h.delegator or h.person = (select t.delegator_id from membership.delegation t where t.id = d.path[1]))) d)
    select ${HEAD} as version,
      ${rows("select * from nodes", "x.id")} as nodes,
      ${rows("select * from walk", "x.depth, x.src, x.kind, x.dst")} as steps,

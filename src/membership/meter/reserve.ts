@@ -12,6 +12,8 @@ export interface ReserveAsk {
   readonly callId: string;
   readonly userId: string;
   readonly agentId: string;
+  /** Who stands at the top, where an agent handed on what it holds; absent: whoever does. */
+  readonly personId?: string | undefined;
   readonly toolId: string;
   /** Absent: the live delegation with room that ends soonest. */
   readonly delegationId?: string | undefined;
@@ -32,6 +34,14 @@ const room = (meter: string): string =>
   `${meter}.used_micro + ${meter}.held_micro + ${meter}.lent_micro + $7 <= ${meter}.limit_micro
    and ${meter}.used_steps + ${meter}.held_steps + ${meter}.lent_steps + $6 <= ${meter}.limit_steps`;
 const covers = (delegation: string): string => `(${delegation}.capabilities is null or $4 = any(${delegation}.capabilities))`;
+/** Who stands at the top of it is the one that was named. */
+const isOf = (row: string): string =>
+  `($9::text is null or $9 = ${row}.delegator_id or $9 = (select t.delegator_id from membership.delegation t where t.id = ${row}.path[1]))`;
+/** Of one that was handed on: everybody above may act, and each of them was given the tool. */
+const handedOn = (row: string): string =>
+  `(cardinality(${row}.path) = 1 or not exists (
+     select 1 from membership.delegation h join membership.node hu on hu.id = h.delegator_id join membership.node ha on ha.id = h.agent_id
+     where h.id = any(${row}.path) and not (hu.state = 'active' and ha.state = 'active' and ${covers("h")})))`;
 
 /**
  * One statement holds one call's steps and money, or holds nothing.
@@ -39,13 +49,14 @@ const covers = (delegation: string): string => `(${delegation}.capabilities is n
  * - `k` picks the delegation and waits for its meter: reserves of one delegation pass here one after the other.
  * - `d` then reads delegation, both its ends, the capability and the tool as they are *now*, and share-locks them: a
  *   revocation that has committed is seen, one that is under way is waited for or waits itself.
- * - `p` does the same for every delegation above it.
+ * - `p` does the same for every delegation above it, of one that was handed on.
  * - `m` raises the meter where there is room, `r` writes the reservation.
  *
  * The meter comes first so that at most one reserve at a time holds the share locks of a delegation: a revocation waits
  * for one call, not for a queue of them.
  *
- * $1 tenant, $2 user, $3 agent, $4 tool, $5 delegation or null, $6 steps, $7 micro-USD, $8 call id, $9 id, $10 seconds.
+ * $1 tenant, $2 user, $3 agent, $4 tool, $5 delegation or null, $6 steps, $7 micro-USD, $8 call id,
+ * $9 who stands at the top or null, $10 id, $11 seconds.
  */
 const RESERVE = statement<HeldRow>(
   "membership.reserve",
@@ -53,7 +64,7 @@ const RESERVE = statement<HeldRow>(
      select m.delegation_id from membership.meter m
      where m.delegation_id = coalesce($5::text, (
        select d.id from membership.delegation d join membership.meter m on m.delegation_id = d.id
-       where d.delegator_id = $2 and d.agent_id = $3 and ${live("d")} and ${covers("d")} and ${room("m")}
+       where d.delegator_id = $2 and d.agent_id = $3 and ${live("d")} and ${covers("d")} and ${handedOn("d")} and ${isOf("d")} and ${room("m")}
        order by d.expires_at nulls last, d.id limit 1))
      for update),
    d as materialized (
@@ -63,19 +74,22 @@ const RESERVE = statement<HeldRow>(
        join membership.node a on a.id = d.agent_id and a.state = 'active'
        join membership.edge c on c.src = d.agent_id and c.dst = $4 and c.kind = 'HAS_CAPABILITY' and ${unexpired("c")}
        join membership.node t on t.id = c.dst and t.state = 'approved' and (c.digest is null or c.digest = t.digest)
-     where ${begun("d")} and ${covers("d")}
+     where ${begun("d")} and ${covers("d")} and ${isOf("d")}
        and not exists (select 1 from membership.reservation x where x.tenant_id = d.tenant_id and x.call_id = $8)
      for share of d, u, a, c, t),
    p as materialized (
-     select p.id from membership.delegation p where p.id in (select unnest(d.path) from d) and ${begun("p")} for share),
+     select p.id from d cross join unnest(d.path) above(id)
+       join membership.delegation p on p.id = above.id and p.id <> d.id and ${begun("p")} and ${covers("p")}
+       join membership.node pu on pu.id = p.delegator_id and pu.state = 'active'
+       join membership.node pa on pa.id = p.agent_id and pa.state = 'active' for share of p, pu, pa),
    m as (
      update membership.meter m set held_steps = m.held_steps + $6, held_micro = m.held_micro + $7
-     from d where m.delegation_id = d.id and cardinality(d.path) = (select count(*) from p) and ${room("m")}
+     from d where m.delegation_id = d.id and cardinality(d.path) - 1 = (select count(*) from p) and ${room("m")}
      returning m.delegation_id, m.limit_steps - m.used_steps - m.held_steps - m.lent_steps as left_steps,
        m.limit_micro - m.used_micro - m.held_micro - m.lent_micro as left_micro),
    r as (
      insert into membership.reservation (id, call_id, tenant_id, delegation_id, tool_id, steps, micro, left_steps, left_micro, state, ends_at)
-     select $9::uuid, $8, d.tenant_id, d.id, $4, $6, $7, m.left_steps, m.left_micro, 'held', now() + make_interval(secs => $10)
+     select $10::uuid, $8, d.tenant_id, d.id, $4, $6, $7, m.left_steps, m.left_micro, 'held', now() + make_interval(secs => $11)
      from m join d on d.id = m.delegation_id
      returning id, delegation_id, left_steps, left_micro, ends_at)
    select * from r`,
@@ -105,7 +119,7 @@ const WHY = statement<WhyRow>(
      from membership.reservation x join membership.delegation d on d.id = x.delegation_id
      where x.call_id = $8 and x.tenant_id = (select n.tenant_id from membership.node n where n.id = $2) and ${visible("x")}),
    best as (
-     select d.id, ${effectiveStatus("d")} as status, u.state = 'active' and a.state = 'active' and ${live("d")} as live, ${covers("d")} as covered,
+     select d.id, ${effectiveStatus("d")} as status, u.state = 'active' and a.state = 'active' and ${live("d")} as live, ${covers("d")} and ${handedOn("d")} as covered,
        exists (
          select 1 from membership.edge c join membership.node t on t.id = c.dst and t.state = 'approved' and (c.digest is null or c.digest = t.digest)
          where c.src = $3 and c.dst = $4 and c.kind = 'HAS_CAPABILITY' and ${unexpired("c")}) as capable,
@@ -113,7 +127,7 @@ const WHY = statement<WhyRow>(
        m.limit_micro - m.used_micro - m.held_micro - m.lent_micro as micro_left, ${room("m")} as has_room, d.expires_at
      from membership.delegation d join membership.meter m on m.delegation_id = d.id
        join membership.node u on u.id = d.delegator_id join membership.node a on a.id = d.agent_id
-     where d.delegator_id = $2 and d.agent_id = $3 and ($5::text is null or d.id = $5) and ${visible("d")}
+     where d.delegator_id = $2 and d.agent_id = $3 and ($5::text is null or d.id = $5) and ${isOf("d")} and ${visible("d")}
      order by live desc, covered desc, has_room desc, d.expires_at nulls last, d.id limit 1)
    select best.id, best.status, best.live, best.covered, best.capable, best.steps_left, best.micro_left, best.has_room,
      (select json_build_object('id', id, 'delegation_id', delegation_id, 'left_steps', left_steps::text, 'left_micro', left_micro::text,
@@ -160,7 +174,17 @@ const MOST_TRIES = 5;
  * `budget_exhausted`, with what is left. Not for use inside a transaction: recover by the call id.
  */
 export const reserve = async (sql: Sql, scope: TenantScope, ask: ReserveAsk): Promise<{ reply: Reservation; isNew: boolean }> => {
-  const values = [scope.tenant, ask.userId, ask.agentId, ask.toolId, ask.delegationId ?? null, ask.steps, ask.micro, ask.callId] as const;
+  const values = [
+    scope.tenant,
+    ask.userId,
+    ask.agentId,
+    ask.toolId,
+    ask.delegationId ?? null,
+    ask.steps,
+    ask.micro,
+    ask.callId,
+    ask.personId ?? null,
+  ] as const;
   for (let attempt = 1; ; attempt++) {
     const [held] = await sql.run(RESERVE, [...values, randomUUID(), ask.ttlSeconds]).catch((error: unknown) => {
       // The same call at the same moment: the other one has it.

@@ -29,6 +29,7 @@ export const serveReservations = (room: MembershipRoom): void => {
       callId: body.call_id,
       userId: body.user_id,
       agentId: body.agent_id,
+      personId: body.person_id,
       toolId: body.tool_id,
       delegationId: body.delegation_id,
       steps: body.steps,

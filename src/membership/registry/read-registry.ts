@@ -1,5 +1,6 @@
 import type { McpService, McpTool } from "#contract/registry.ts";
 import { statement, type Sql } from "#store/database.ts";
+import type { EdgeKind } from "#membership/graph/kinds.ts";
 import { foldText } from "#membership/graph/put-node.ts";
 import { containing, unexpired } from "#membership/graph/sql-parts.ts";
 import { visible, type TenantScope } from "#membership/graph/tenant-scope.ts";
@@ -128,6 +129,29 @@ const toolView = (row: ToolRow): McpTool => {
 export const listTools = async (sql: Sql, scope: TenantScope, serviceId: string, page: Page) => {
   const rows = await sql.run(TOOLS, [scope.tenant, serviceId, page.limit, page.skip]);
   return { tools: rows.map(toolView), total: rows[0]?.total ?? 0 };
+};
+
+const PROVIDED = statement<Omit<ToolRow, "tenant_id" | "rev">>(
+  "membership.registry_provided_page",
+  `select n.id, n.name, n.state, n.digest, n.props, (count(*) over ())::int as total
+   from membership.edge e join membership.node n on n.id = e.dst and ${visible("n")}
+   where e.src = $2 and e.kind = $3 and ${unexpired("e")} order by n.id limit $4 offset $5`,
+);
+export const providedView = (
+  serviceId: string,
+  { id, name, state, digest, props }: Pick<ToolRow, "id" | "name" | "state" | "digest" | "props">,
+) => ({
+  id,
+  name,
+  service_id: serviceId,
+  state,
+  definition_digest: digest ?? "",
+  properties: { ...props },
+});
+/** Resources (PROVIDES_RESOURCE) or prompts (OFFERS_PROMPT) of a service. */
+export const listProvided = async (sql: Sql, scope: TenantScope, serviceId: string, kind: EdgeKind, page: Page) => {
+  const rows = await sql.run(PROVIDED, [scope.tenant, serviceId, kind, page.limit, page.skip]);
+  return { items: rows.map((row) => providedView(serviceId, row)), total: rows[0]?.total ?? 0 };
 };
 
 /** By ids, or all of a name, whether its dots are dots or underscores. */

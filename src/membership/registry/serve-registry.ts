@@ -13,6 +13,8 @@ import {
   putMcpResources,
   putMcpTools,
   registerMcpService,
+  listMcpPrompts,
+  listMcpResources,
 } from "#contract/registry.ts";
 import { answer } from "#http/serve.ts";
 import { writeAs, type GraphAct } from "#membership/graph-edit/write-as.ts";
@@ -22,7 +24,7 @@ import type { GraphTransaction } from "#membership/graph/write.ts";
 import { tagOf } from "#membership/if-match.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 import { definedPrompt, definedResource, definedTool } from "./definitions.ts";
-import { findService, findTools, listServices, listTools } from "./read-registry.ts";
+import { findService, findTools, listServices, listTools, listProvided, providedView } from "./read-registry.ts";
 import { dropService, dropTool, putProvided, putService } from "./write-registry.ts";
 
 interface Call {
@@ -140,11 +142,27 @@ export const serveRegistry = (room: MembershipRoom): void => {
     const rows = await lockNodes(tx.sql, ids);
     return ids.flatMap((id) => {
       const row = rows.get(id);
-      if (row === undefined) return [];
-      const { id: _id, name, state, digest, props } = row;
-      return [{ id, name, service_id: service.id, state, definition_digest: digest ?? "", properties: { ...props } }];
+      return row === undefined ? [] : [providedView(service.id, row)];
     });
   };
+  const pageOf = async (
+    call: Call & { readonly params: { service_id: string }; readonly query: { limit: number; skip: number } },
+    kind: "PROVIDES_RESOURCE" | "OFFERS_PROMPT",
+  ) => {
+    const { limit, skip } = call.query;
+    const scope = await requireView(call, call.params.service_id);
+    await requireService(scope, { id: call.params.service_id });
+    const { items, total } = await listProvided(database, scope, call.params.service_id, kind, { limit, skip });
+    return { items, total, limit, skip, has_more: skip + items.length < total };
+  };
+  router.serve(listMcpResources, async (call) => {
+    const { items, ...page } = await pageOf(call, "PROVIDES_RESOURCE");
+    return { resources: items, ...page };
+  });
+  router.serve(listMcpPrompts, async (call) => {
+    const { items, ...page } = await pageOf(call, "OFFERS_PROMPT");
+    return { prompts: items, ...page };
+  });
   router.serve(putMcpResources, async (call) => {
     const { body, params } = call;
     const list = "resources" in body ? body : undefined;

@@ -34,15 +34,13 @@ const DELETE = statement<{ id: string }>(
   "membership.scim_token_delete",
   "delete from membership.scim_token where id = $1 and tenant_id = $2 returning id",
 );
-const FIND = statement<{ tenant_id: string; digest: string }>(
+const FIND = statement<{ tenant_id: string; digest: string; stale: boolean }>(
   "membership.scim_token_find",
-  "select tenant_id, digest from membership.scim_token where id = $1 and expires_at > now()",
+  `select tenant_id, digest, (last_used_at is null or last_used_at < now() - interval '1 hour') as stale
+   from membership.scim_token where id = $1 and expires_at > now()`,
 );
 /** To the hour: who reads is no writer at every request. */
-const USED = statement(
-  "membership.scim_token_used",
-  "update membership.scim_token set last_used_at = now() where id = $1 and (last_used_at is null or last_used_at < now() - interval '1 hour')",
-);
+const USED = statement("membership.scim_token_used", "update membership.scim_token set last_used_at = now() where id = $1");
 
 const TOKEN = /^Bearer +scim_([0-9a-f]{16})_([A-Za-z0-9_-]{43})$/i;
 const stranger = secretDigest("nobody's");
@@ -54,7 +52,7 @@ export const requireScimTenant = async (sql: Sql, authorization: string | null):
   const [row] = await sql.run(FIND, [id]);
   if (!isSecret(row?.digest ?? stranger, secret) || row === undefined)
     throw new Problem("invalid_token", { headers: { "www-authenticate": 'Bearer realm="scim", error="invalid_token"' } });
-  await sql.run(USED, [id]);
+  if (row.stale) await sql.run(USED, [id]);
   return row.tenant_id;
 };
 

@@ -66,6 +66,16 @@ const plainOperation = (operation: unknown): unknown => {
   return operation;
 };
 
+/** An extension goes attribute by attribute: the library cannot take it away as a whole. */
+const withoutWhole =
+  (document: ScimDocument) =>
+  (operation: unknown): readonly unknown[] => {
+    if (!isObject(operation) || typeof operation["op"] !== "string" || operation["op"].toLowerCase() !== "remove") return [operation];
+    const { path } = operation;
+    const held = typeof path === "string" && path.toLowerCase().startsWith("urn:") ? document[path] : undefined;
+    return isObject(held) ? Object.keys(held).map((name) => ({ ...operation, path: `${String(path)}:${name}` })) : [operation];
+  };
+
 const MOST_OPERATIONS = 1_000;
 
 /** The document after a PatchOp of RFC 7644, 3.5.2, applied to all of it or not at all. Throws the faults of the client. */
@@ -77,7 +87,9 @@ export const patchedDocument = async (
   base: string,
 ): Promise<ScimDocument> => {
   if (!isObject(sent)) throw new ScimError(400, "invalidSyntax", "Send a PatchOp.");
-  const operations = Array.isArray(sent["Operations"]) ? sent["Operations"].map(plainOperation) : sent["Operations"];
+  const operations = Array.isArray(sent["Operations"])
+    ? sent["Operations"].map(plainOperation).flatMap(withoutWhole(row.document))
+    : sent["Operations"];
   if (Array.isArray(operations) && (operations.length > MOST_OPERATIONS || !operations.every(isObject)))
     throw new ScimError(400, "invalidSyntax", `Operations are at most ${MOST_OPERATIONS} objects.`);
   const before = viewOf(type, row, links, base);

@@ -314,3 +314,71 @@ test("hostile bodies are refused in SCIM's own words and write nothing", async (
     assert.ok([200, 400].includes((await scim("GET", `/Users?filter=${filter}`)).status));
   }
 });
+
+/** `SCIM_USERS=5000` is the size that docs/scim.md speaks of. */
+const USERS = Number(process.env["SCIM_USERS"] ?? 100);
+const A_GROUP = 25;
+
+test("a whole directory is pushed, renamed, deactivated and removed, and the graph follows", async (t) => {
+  const { world, scim } = await openWorld(t);
+  let since = performance.now();
+  const lap = (what: string): void => {
+    t.diagnostic(`${what}: ${((performance.now() - since) / 1000).toFixed(1)} s`);
+    since = performance.now();
+  };
+  /** As directories push: a few at a time. */
+  const each = async <T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> => {
+    const rest = [...items];
+    await Promise.all(
+      Array.from({ length: 4 }, async () => {
+        for (let item = rest.pop(); item !== undefined; item = rest.pop()) await work(item);
+      }),
+    );
+  };
+  const numbers = Array.from({ length: USERS }, (_none, n) => n);
+  const ids: string[] = [];
+  await each(numbers, async (n) => {
+    ids[n] = await made(scim, "/Users", user(`u${n}@acme.example`, { externalId: `x${n}`, displayName: `User ${n}` }));
+  });
+  lap(`${USERS} users pushed`);
+  const groups: string[] = [];
+  const parts = Array.from({ length: Math.ceil(USERS / A_GROUP) }, (_none, n) => n);
+  await each(parts, async (n) => {
+    groups[n] = await made(scim, "/Groups", group(`Group ${n}`));
+    const members = ids.slice(n * A_GROUP, (n + 1) * A_GROUP).map((value) => ({ value }));
+    assert.equal((await scim("PATCH", `/Groups/${groups[n]}`, patch({ op: "add", path: "members", value: members }))).status, 200);
+  });
+  lap(`${parts.length} groups with all of them pushed`);
+  const change = async (path: string, ...operations: readonly object[]): Promise<void> =>
+    assert.equal((await scim("PATCH", path, patch(...operations))).status, 200);
+  await each(numbers, (n) => change(`/Users/${ids[n]}`, { op: "replace", path: "displayName", value: `Renamed ${n}` }));
+  await each(parts, (n) => change(`/Groups/${groups[n]}`, { op: "replace", path: "displayName", value: `Team ${n}` }));
+  lap("all renamed");
+  const [off, gone] = [numbers.filter((n) => n % 5 === 1), numbers.filter((n) => n % 10 === 0)];
+  await each(off, (n) => change(`/Users/${ids[n]}`, { op: "replace", path: "active", value: false }));
+  lap(`${off.length} deactivated`);
+  await each(gone, async (n) => assert.equal((await scim("DELETE", `/Users/${ids[n]}`)).status, 204));
+  const goneGroups = parts.filter((n) => n % 4 === 0);
+  await each(goneGroups, async (n) => assert.equal((await scim("DELETE", `/Groups/${groups[n]}`)).status, 204));
+  lap(`${gone.length} users and ${goneGroups.length} groups removed`);
+
+  const count = async (condition: string): Promise<number> =>
+    (await world.sql<{ n: number }>(`select count(*)::int as n from membership.node where system = 'scim' and ${condition}`))[0]?.n ?? 0;
+  assert.equal(await count("kind = 'Person' and state = 'suspended' and name like 'Renamed %'"), off.length);
+  assert.equal(await count("kind = 'Person' and state = 'disabled'"), gone.length);
+  assert.equal(await count("kind = 'Person' and state = 'active' and name like 'Renamed %'"), USERS - off.length - gone.length);
+  assert.equal(await count("kind = 'Group' and name like 'Team %'"), parts.length - goneGroups.length);
+  const seen = new Set<string>();
+  for (let start = 1; ; start += 200) {
+    const page = (await scim("GET", `/Users?startIndex=${start}&count=200&excludedAttributes=groups`)).body;
+    assert.equal(page.totalResults, USERS - gone.length);
+    for (const { id } of page.Resources) seen.add(id);
+    if (page.Resources.length < 200) break;
+  }
+  assert.equal(seen.size, USERS - gone.length);
+  const [kept = 0] = parts.filter((n) => !goneGroups.includes(n));
+  const members = (await scim("GET", `/Groups/${groups[kept]}`)).body.members as readonly { value: string }[];
+  const staying = ids.slice(kept * A_GROUP, (kept + 1) * A_GROUP).filter((id) => seen.has(id));
+  assert.deepEqual(members.map(({ value }) => value).toSorted(), staying.toSorted());
+  lap("read back");
+});

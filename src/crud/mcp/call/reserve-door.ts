@@ -53,6 +53,7 @@ export const requireReservation = async (
         call_id: call.callId,
         user_id: hop.userId,
         agent_id: hop.agentId,
+        ...(hops.length === 1 ? {} : { person_id: hops[0]?.userId }),
         tool_id: tool.name,
         steps: 1,
         usd: usdFromMicro(micro),

@@ -13,6 +13,8 @@ const FURTHER_STEPS = ["MEMBER_OF", "HAS_RTR"].map(edgeKindNumber);
 const MOST_STEPS = 10;
 const HAS_CAPABILITY = edgeKindNumber("HAS_CAPABILITY");
 const GRANTS_ACCESS = edgeKindNumber("GRANTS_ACCESS");
+const POLICY_REF = edgeKindNumber("POLICY_REF");
+const PROVIDES = edgeKindNumber("PROVIDES");
 
 /** Delegations that may be chosen for a hop: those between its two, or the pinned one, of a tenant that is seen. */
 export const candidatesOf = (view: View, hop: Hop): readonly number[] => {
@@ -20,8 +22,10 @@ export const candidatesOf = (view: View, hop: Hop): readonly number[] => {
   const [user, agent] = [nodes.names.find(hop.delegator), nodes.names.find(hop.agent)];
   if (user === -1 || agent === -1) return [];
   const pin = hop.pin === "" ? undefined : delegations.names.find(hop.pin);
+  const isOfPerson = (one: number): boolean =>
+    hop.person === hop.delegator || nodes.names.nameOf(delegations.user(delegations.path(one)[0] ?? one)) === hop.person;
   return delegationsBetween(view, user, agent).filter(
-    (one) => (pin === undefined || one === pin) && (view.sight === ALL || delegations.tenantNumber(one) === view.sight),
+    (one) => (pin === undefined || one === pin) && (view.sight === ALL || delegations.tenantNumber(one) === view.sight) && isOfPerson(one),
   );
 };
 
@@ -175,6 +179,24 @@ export const indexFactBatch = (view: View, meters: Meters): FactBatch => {
         }
       return links.sort((one, other) => compareTexts(one.src, other.src));
     },
+    bound: (toolId, action, tenantId) => {
+      const tool = seenNode(view, toolId);
+      if (tool === -1) return [];
+      const targets = [tool];
+      eachIn(view, tool, PROVIDES, (edge) => targets.push(edges.source(edge)));
+      const policies = new Set<string>();
+      for (const target of targets)
+        eachOut(view, target, POLICY_REF, (to) => {
+          const binding = edges.target(to);
+          const { action: named, enabled } = nodes.props(binding);
+          if (nodes.kindName(binding) !== "MCPPolicyBinding" || !isActive(view, binding) || named !== action || enabled !== true) return;
+          if (![null, tenantId].includes(nodes.tenant(binding))) return;
+          eachOut(view, binding, POLICY_REF, (edge) => {
+            if (isActive(view, edges.target(edge))) policies.add(nodes.names.nameOf(edges.target(edge)));
+          });
+        });
+      return [...policies].sort(compareTexts);
+    },
     hop: (hop) =>
       candidatesOf(view, hop)
         .map((one) => hopOf(hop, one))
@@ -185,6 +207,7 @@ export const indexFactBatch = (view: View, meters: Meters): FactBatch => {
       return {
         id,
         delegator_id: nodes.names.nameOf(delegations.user(one)),
+        owner_id: nodes.names.nameOf(delegations.user(delegations.path(one)[0] ?? one)),
         agent_id: nodes.names.nameOf(delegations.agent(one)),
         tenant_id: delegations.tenant(one),
         status: delegations.status(one, now),

@@ -1,5 +1,5 @@
 import type { Turn } from "#http/turns.ts";
-import type { DataScopeRule } from "#membership/graph/data-scope-rule.ts";
+import type { DataScopeRule } from "#contract/data-scope-rules.ts";
 import { Delegations } from "./delegations.ts";
 import { DELEGATES_TO, edgeKindNumber, Edges } from "./edges.ts";
 import { ALL, Nodes } from "./nodes.ts";

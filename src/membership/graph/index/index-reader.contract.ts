@@ -29,6 +29,9 @@ const counts = {
   Resource: 2,
   SaaSApp: 2,
   RTR: 1,
+  MCPService: 1,
+  Policy: 2,
+  MCPPolicyBinding: 3,
   Tenant: 2,
 } as const;
 
@@ -67,6 +70,9 @@ const propsOf: Readonly<Record<string, (pick: Pick, id: string) => Record<string
   Tool: (pick) => pick([{}, { mfa: true }, { resource_type: "employee" }]),
   Resource: (pick) => pick([{ type: "pages" }, { type: "pages", restricted: true, attributes: { a: "b" } }]),
   SaaSApp: (_pick, id) => ({ audience: `https://${id.replace(/[:.]/g, "-")}.example`, scopes: ["read", "write"] }),
+  MCPService: () => ({ service_type: "mcp", trust: "pinned", managed_by: "registry" }),
+  Policy: () => ({ rev: "1", uri: "x:1" }),
+  MCPPolicyBinding: (pick) => ({ action: "tools/call", priority: 1, enabled: pick([true, true, false]) }),
   RTR: () => ({ resource_type: "pages", actions: ["view"] }),
 };
 
@@ -105,6 +111,12 @@ const shapes: readonly (readonly [EdgeKind, NodeKind, NodeKind])[] = [
   ["OWNS_RESOURCE", "Group", "Tool"],
   ["CONTROLLED_BY", "AIAgent", "Person"],
   ["CONTROLLED_BY", "AIAgent", "Group"],
+  ["PROVIDES", "MCPService", "Tool"],
+  ["POLICY_REF", "MCPService", "MCPPolicyBinding"],
+  ["POLICY_REF", "Tool", "MCPPolicyBinding"],
+  ["POLICY_REF", "Tool", "MCPPolicyBinding"],
+  ["POLICY_REF", "MCPPolicyBinding", "Policy"],
+  ["POLICY_REF", "MCPPolicyBinding", "Policy"],
 ];
 const edgeProps: Partial<Record<EdgeKind, (pick: Pick) => Record<string, unknown>>> = {
   HAS_CAPABILITY: () => ({ granted_by: "person:x" }),
@@ -124,7 +136,8 @@ const putSome = async (tx: GraphTransaction, world: RandomWorld, pick: Pick): Pr
   const [one, other] = [tenantOf.get(src), tenantOf.get(dst)];
   const isAcross = one?.tenant_id !== null && other?.tenant_id !== null && one?.tenant_id !== other?.tenant_id;
   if (one === undefined || other === undefined || isRing || isAcross) return;
-  if (kind === "BELONGS_TO" && (await lockEdgesOf(tx.sql, dst, kind)).length > 0) return;
+  if (kind === "PROVIDES" && one.tenant_id !== other.tenant_id) return;
+  if ((kind === "BELONGS_TO" || kind === "PROVIDES") && (await lockEdgesOf(tx.sql, dst, kind)).length > 0) return;
   await putEdge(tx, {
     kind,
     src,
@@ -153,8 +166,9 @@ const delegate = async (tx: GraphTransaction, world: RandomWorld, pick: Pick): P
     delegatorId: pick(world.ids["Person"]?.slice(0, 2) ?? []),
     agentId,
     capabilities: pick<readonly string[] | null>([null, null, [], world.ids["Tool"]?.slice(0, 2) ?? [], ["tool:of.nobody"]]),
-    limitMicro: BigInt(pick([0, 1_000_000, 1_234_567])),
-    limitSteps: pick([0, 5, 50]),
+    // What was not lent is not given back.
+    limitMicro: parent === undefined ? BigInt(pick([0, 1_000_000, 1_234_567])) : 0n,
+    limitSteps: parent === undefined ? pick([0, 5, 50]) : 0,
     purpose: pick(["p", "größer"]),
     validFrom: pick([null, null, new Date(Date.now() + hour)]),
     expiresAt: someTime(pick) ?? null,
@@ -325,7 +339,7 @@ export const requireEqual = async (
       const [word = ""] = what.split(" ");
       const text = JSON.stringify(("value" in kept ? kept.value : undefined) ?? null);
       if (!/^(\[\]|null|\{\}|\{"found":false.*|\{"tenant_ids":\[\].*)?$/.test(text)) said.set(word, (said.get(word) ?? 0) + 1);
-      for (const sign of ['"capability":true', '"granted":true', '"active":true', '"definition_ok":false', '"chain":false'])
+      for (const sign of ['"capability":true', '"granted":true', '"active":true', '"definition_ok":false', '"chain":false', '"policies":'])
         if (text.includes(sign)) said.set(sign, (said.get(sign) ?? 0) + 1);
       break;
     }

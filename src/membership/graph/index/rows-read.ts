@@ -1,5 +1,5 @@
 import { statement } from "#store/database.ts";
-import type { DataScopeRule } from "#membership/graph/data-scope-rule.ts";
+import type { DataScopeRule } from "#contract/data-scope-rules.ts";
 import { RULE_JSON } from "#membership/graph/sql-data-scope.ts";
 
 /** What the index takes of a node. */
@@ -66,6 +66,7 @@ const LOOKED_AT: Readonly<Record<string, readonly string[]>> = {
   Resource: ["type", "restricted", "attributes"],
   Tool: ["mfa", "resource_type"],
   SaaSApp: ["audience", "scopes"],
+  MCPPolicyBinding: ["action", "enabled"],
 };
 const pairs = (from: string, names: readonly string[]): string => names.map((name) => `'${name}', ${from} -> '${name}'`).join(", ");
 const held = (from: string, names: readonly string[]): string =>

@@ -1,0 +1,133 @@
+import {
+  createPolicyBinding,
+  deletePolicyBinding,
+  getPolicyBinding,
+  listPolicyBindings,
+  putPolicyBinding,
+  type PolicyBinding,
+} from "#contract/policy-bindings.ts";
+import { Problem } from "#contract/problem.ts";
+import { answer } from "#http/serve.ts";
+import { statement, type Sql } from "#store/database.ts";
+import { requireOwnNode, tenantOfWriter } from "#membership/graph-edit/edits.ts";
+import { writeAs, type GraphAct } from "#membership/graph-edit/write-as.ts";
+import { dropNode } from "#membership/graph/drop-node.ts";
+import { shortHash } from "#membership/graph/foreign-id.ts";
+import { lockNodes, putNode } from "#membership/graph/put-node.ts";
+import { putEdge } from "#membership/graph/put-edge.ts";
+import { unexpired } from "#membership/graph/sql-parts.ts";
+import { tenantScopeOf, visible, type TenantScope } from "#membership/graph/tenant-scope.ts";
+import { requireTag, requireTags, tagOf } from "#membership/if-match.ts";
+import type { MembershipRoom } from "#membership/room.ts";
+
+type Terms = Pick<PolicyBinding, "action" | "priority" | "enabled" | "params">;
+interface BindingRow {
+  readonly id: string;
+  readonly target_id: string;
+  readonly policy_id: string;
+  readonly props: Terms;
+  readonly rev: bigint;
+}
+
+/** $2 id, $3 target, $4 policy, $5 only those that take part when the target is called. */
+const LIST = statement<BindingRow>(
+  "membership.policy_bindings",
+  `select b.id, t.src as target_id, p.dst as policy_id, b.props, b.rev from membership.node b
+     join membership.edge t on t.dst = b.id and t.kind = 'POLICY_REF' and ${unexpired("t")}
+     join membership.node n on n.id = t.src and ${visible("n")}
+     join membership.edge p on p.src = b.id and p.kind = 'POLICY_REF' and ${unexpired("p")}
+   where b.kind = 'MCPPolicyBinding' and ${visible("b")} and ($2::text is null or b.id = $2) and ($4::text is null or p.dst = $4)
+     and ($3::text is null or t.src = $3 or ($5::boolean and t.src in (
+       select s.src from membership.edge s where s.dst = $3 and s.kind = 'PROVIDES' and ${unexpired("s")})))
+     and (not $5::boolean or (b.state = 'active' and (b.props ->> 'enabled')::boolean))
+   order by (b.props ->> 'priority')::int, b.id limit $6 offset $7`,
+);
+const viewOf = ({ rev: _rev, props, ...row }: BindingRow): PolicyBinding => ({ ...row, ...props });
+const shown = (row: BindingRow, status = 200) => answer(viewOf(row), { status, headers: { etag: tagOf(row) } });
+
+const requireBinding = async (sql: Sql, scope: TenantScope, id: string): Promise<BindingRow> => {
+  const [row] = await sql.run(LIST, [scope.tenant, id, null, null, false, 1, 0]);
+  if (row === undefined) throw new Problem("not_found");
+  return row;
+};
+
+/** Which policies are bound to what is called. Each binding is a node between its target and its policy. */
+export const servePolicyBindings = (room: MembershipRoom): void => {
+  const { router, database, decider } = room;
+  const act = (call: Pick<GraphAct, "caller" | "correlationId">, op: string, id: string, reason?: string): GraphAct => ({
+    caller: call.caller,
+    correlationId: call.correlationId,
+    pair: ["policybindings", "edit"],
+    op,
+    about: { type: "policybindings", id },
+    reason,
+  });
+  const requireView = async ({ caller, correlationId }: Pick<GraphAct, "caller" | "correlationId">): Promise<TenantScope> => {
+    const scope = tenantScopeOf(caller);
+    await decider.require(caller, { type: "registry", action: "view" }, correlationId);
+    return scope;
+  };
+
+  router.serve(createPolicyBinding, async (call) => {
+    const { target_id, policy_id, reason, ...props } = call.body;
+    const { value } = await writeAs(room, act(call, "policy_bound", `${target_id} ${policy_id}`, reason), async (tx, scope) => {
+      const tenantId = tenantOfWriter(scope);
+      if (tenantId === null) throw new Problem("tenant_required");
+      // What it binds is in its id: the database keeps a second one out.
+      const id = `binding:${shortHash(tenantId, target_id, policy_id, props.action)}`;
+      if ((await lockNodes(tx.sql, [id])).size > 0) throw new Problem("already_exists", { detail: `${id} binds it already.` });
+      await putNode(tx, { id, kind: "MCPPolicyBinding", name: policy_id, tenant_id: tenantId, props }, scope);
+      await putEdge(tx, { kind: "POLICY_REF", src: target_id, dst: id }, scope);
+      await putEdge(tx, { kind: "POLICY_REF", src: id, dst: policy_id }, scope);
+      return { value: await requireBinding(tx.sql, scope, id) };
+    });
+    return shown(value, 201);
+  });
+
+  router.serve(listPolicyBindings, async (call) => {
+    const { target_id = null, policy_id = null, effective, limit, skip } = call.query;
+    const scope = await requireView(call);
+    const rows = await database.run(LIST, [scope.tenant, null, target_id, policy_id, effective === "true", limit + 1, skip]);
+    return { items: rows.slice(0, limit).map(viewOf), limit, skip, has_more: rows.length > limit };
+  });
+
+  router.serve(getPolicyBinding, async (call) => shown(await requireBinding(database, await requireView(call), call.params.binding_id)));
+
+  router.serve(putPolicyBinding, async (call) => {
+    const tags = requireTags(call.request);
+    const { binding_id: id } = call.params;
+    const { reason, ...terms } = call.body;
+    const { value } = await writeAs(room, act(call, "policy_binding_changed", id, reason), async (tx, scope) => {
+      const { props: held } = await requireBinding(tx.sql, scope, id);
+      const { rev, display_name, system, external_id, digest, ...node } = await requireOwnNode(tx.sql, scope, id);
+      requireTag(tags, { rev });
+      await putNode(
+        tx,
+        {
+          ...node,
+          display_name: display_name ?? undefined,
+          system: system ?? undefined,
+          external_id: external_id ?? undefined,
+          digest: digest ?? undefined,
+          props: { action: held.action, ...terms },
+        },
+        scope,
+      );
+      return { value: await requireBinding(tx.sql, scope, id) };
+    });
+    return shown(value);
+  });
+
+  router.serve(deletePolicyBinding, async (call) => {
+    const tags = requireTags(call.request);
+    const { binding_id: id } = call.params;
+    await writeAs(room, act(call, "policy_unbound", id, call.query.reason), async (tx, scope) => {
+      await requireBinding(tx.sql, scope, id);
+      const node = await requireOwnNode(tx.sql, scope, id);
+      requireTag(tags, node);
+      await dropNode(tx, scope, node, true);
+      return { value: undefined };
+    });
+    return new Response(null, { status: 204 });
+  });
+};
