@@ -26,11 +26,13 @@ const ofMetadata = {
 const asking = [...common, ...ofStore, "query_repeated", "query_unknown", "query_encoding"] as const;
 const ofOne = [...asking, "secret_not_found", "key_not_found", "uri_version_not_allowed", "fragment_not_allowed"] as const;
 const query = z.strictObject({ uri: readUri });
+/** Who last changed it through the house, and when; absent where nobody did. */
+const lastChange = { updated_by: z.string().optional(), updated_at: timestamp.optional(), rotated_at: timestamp.optional() };
 
 export const listSecretMetadata = endpoint("secrets", "GET", `${secretsBase}/metadata`, {
   query: z.strictObject({ prefix, ...page }),
   reply: z.object({
-    items: z.array(z.object({ uri: z.string(), keys: z.number().int().nullable() })),
+    items: z.array(z.object({ uri: z.string(), keys: z.number().int().nullable(), ...lastChange })),
     next_cursor: z.string().optional(),
   }),
   ...ofMetadata,
@@ -58,6 +60,7 @@ export const describeSecret = endpoint("secrets", "GET", `${secretsBase}/metadat
     cas_required: z.boolean(),
     delete_version_after: z.string(),
     custom_metadata: z.record(z.string(), z.string()),
+    ...lastChange,
     versions: z.array(secretVersion),
   }),
   ...ofMetadata,

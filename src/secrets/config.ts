@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { commaList, flag, setting, weakSecret, type Environment, type SettingsOf, type SettingTable } from "#contract/setting.ts";
+import { commaList, flag, integer, setting, weakSecret, type Environment, type SettingsOf, type SettingTable } from "#contract/setting.ts";
 import { secretWeakness } from "#contract/weak-secret.ts";
 import type { Fault } from "#contract/problem.ts";
 import { createResourceRef, parseTenantSalt, type ResourceRef } from "#events/resource-ref.ts";
@@ -49,6 +49,12 @@ export const secretsSettings = {
   }),
   eventsStream: setting("SECRETS_EVENTS_SSE", flag().optional(), {
     description: "Whether acts on secrets are told as a stream of server-sent events. Unset: in dev and test only.",
+  }),
+  cacheSeconds: setting("SECRETS_CACHE_TTL_SECONDS", integer(0, 300), {
+    description:
+      "How long a value of a KVv2 server may be kept in memory, sealed. What the house changes is seen at once, what others change there after that time. 0: never.",
+    unit: "s",
+    default: "30",
   }),
   schemeAliases: setting("SECRETS_SCHEME_ALIASES", commaList(), {
     description: "Further names of schemes, name=scheme, replaced while a URI is read.",

@@ -9,6 +9,7 @@ import type { Metrics } from "#telemetry/metrics.ts";
 import { noTracing, type Tracing } from "#telemetry/tracing.ts";
 import type { Asker, createAskers } from "./asker.ts";
 import type { SecretsPolicy } from "./config.ts";
+import type { Changes } from "./changes.ts";
 import type { createSecretDecision, SecretPermit } from "./decide-secret.ts";
 import type { Operation, Purpose } from "./operations.ts";
 import type { SecretChange, SecretProvider } from "./providers/secret-provider.ts";
@@ -26,6 +27,7 @@ export interface CorridorParts {
   readonly recorder: Recorder;
   readonly change: Change;
   readonly resourceRef: ResourceRef | undefined;
+  readonly changes: Changes;
   readonly metrics: Metrics;
   readonly tracing?: Tracing;
   readonly log: Log;
@@ -46,6 +48,8 @@ export interface SecretAsk<R> {
   readonly argument?: string;
   /** The URI is a place whose secrets are listed: whoever lists decides each of them. */
   readonly isPlace?: boolean;
+  /** Members of the record that only the result tells. */
+  readonly told?: (result: R) => Readonly<Record<string, unknown>>;
   /** The act itself; runs only after guard, decision and a committed audit entry. */
   readonly act: (provider: SecretProvider, ref: SecretRef, permit: SecretPermit, asker: Asker) => Promise<R>;
 }
@@ -62,13 +66,13 @@ export interface Performed<R> {
   readonly isAuditPending: boolean;
 }
 
-type Wish = Omit<SecretAsk<unknown>, "act">;
+type Wish = Omit<SecretAsk<unknown>, "act" | "told">;
 
 /** The corridor, and the part of it that only says whether. */
 export interface Corridor {
   <R>(ask: SecretAsk<R>): Promise<Performed<R>>;
   /** Everything that may refuse, a refusal recorded; nothing is touched. */
-  look(ask: Omit<SecretAsk<unknown>, "act">): Promise<{ readonly decisionId: string | undefined }>;
+  look(ask: Wish): Promise<{ readonly decisionId: string | undefined }>;
 }
 
 const PURPOSE_HEADER = "x-purpose";
@@ -191,6 +195,25 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
     return { ...entered, provider, recorded: { ...recorded, decisionId } };
   };
 
+  const unmarked = (cause: unknown): void => log.warn("secret_change_unmarked", { cause });
+  /** The act, between two marks where it changes something: what processes keep of it is worth nothing from the first one on. */
+  const act = async <R>(ask: SecretAsk<R>, provider: SecretProvider, ref: SecretRef, permit: SecretPermit, asker: Asker): Promise<R> => {
+    if (ask.operation.changes !== true) return ask.act(provider, ref, permit, asker);
+    const uris = [...new Set([ref.id, ...permit.nodes].map((id) => id.split("#", 1)[0] ?? id))];
+    await parts.changes.begin(ref.tenant, uris);
+    let result: R;
+    try {
+      result = await ask.act(provider, ref, permit, asker);
+    } catch (error) {
+      // Of what is not known to have failed the mark stays until nobody keeps an older value.
+      if (asProblem(error).status < 500) await parts.changes.end(uris, undefined).catch(unmarked);
+      throw error;
+    }
+    const version = (result as { readonly version?: unknown } | undefined)?.version;
+    const done = { by: asker.caller.sub, isRotation: ask.operation.op === "rotate", ...(typeof version === "number" ? { version } : {}) };
+    await parts.changes.end(uris, done).catch(unmarked);
+    return result;
+  };
   const perform = async <R>(ask: SecretAsk<R>): Promise<Performed<R>> => {
     const started = performance.now();
     const { ref, permit, provider, recorded } = await enter(ask, started);
@@ -199,7 +222,7 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
     const audit: typeof opened = { ...opened, close: (...how) => tracing.span("audit.close", {}, () => opened.close(...how)) };
     let result: R;
     try {
-      result = await tracing.span(`provider.${provider.name}`, { kind: "client" }, () => ask.act(provider, ref, permit, recorded.asker));
+      result = await tracing.span(`provider.${provider.name}`, { kind: "client" }, () => act(ask, provider, ref, permit, recorded.asker));
     } catch (error) {
       const problem = asProblem(error);
       const outcome = problem.status < 500 ? "refused" : "error";
@@ -209,8 +232,9 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
     }
     const durationMs = observe(recorded, "ok", started);
     const { event: type } = ask.operation;
-    const events = type === undefined ? [] : [eventOf(recorded, parts.resourceRef, { type, outcome: "ok", durationMs })];
-    const closed = await audit.close("ok", { ...draft.data, duration_ms: durationMs }, { events });
+    const told = ask.told?.(result) ?? {};
+    const events = type === undefined ? [] : [eventOf(recorded, parts.resourceRef, { type, outcome: "ok", durationMs, told })];
+    const closed = await audit.close("ok", { ...draft.data, ...told, duration_ms: durationMs }, { events });
     return {
       result,
       ref,

@@ -1,4 +1,5 @@
 import type { Performed } from "./perform.ts";
+import type { CachedRead } from "./value-cache.ts";
 import type { ReadSecret, WrittenSecret } from "./providers/secret-provider.ts";
 import { SecretValue, wireOf } from "./secret-value.ts";
 
@@ -12,12 +13,12 @@ const shown = (read: ReadSecret): unknown => wireOf(SecretValue.reveal(read.valu
 
 export const plainReply = (done: Performed<ReadSecret>) => ({ uri: done.ref.canonical, value: shown(done.result), ...pending(done) });
 
-export const valueReply = (done: Performed<ReadSecret>) => ({
+export const valueReply = (done: Performed<CachedRead>) => ({
   uri: done.ref.canonical,
   value: shown(done.result),
   version: done.result.version,
   created_time: done.result.createdTime,
-  cached: false,
+  cached: done.result.cached,
   audit_id: done.auditId,
   keep_seconds: done.asker.purpose === "execute" ? WORKLOAD_KEEP_SECONDS : 0,
   ...pending(done),

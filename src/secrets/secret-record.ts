@@ -64,7 +64,7 @@ export const entryOf = (recorded: Recorded, resourceRef: ResourceRef | undefined
 export const eventOf = (
   recorded: Recorded,
   resourceRef: ResourceRef | undefined,
-  end: { readonly type: string; readonly outcome: string; readonly durationMs: number; readonly code?: string },
+  end: { readonly type: string; readonly outcome: string; readonly durationMs: number; readonly code?: string; readonly told?: object },
 ): EventDraft => {
   const ref = refOf(recorded, resourceRef);
   const { asker } = recorded;
@@ -76,6 +76,7 @@ export const eventOf = (
     key: ref ?? asker.tenant,
     data: {
       ...about(recorded, ref),
+      ...end.told,
       outcome: end.outcome,
       code: end.code,
       decision_id: recorded.decisionId,

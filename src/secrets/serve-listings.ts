@@ -2,6 +2,7 @@ import { describeSecret, listSecretKeys, listSecretMetadata, listSecretVersions,
 import type { Caller } from "#authn/caller.ts";
 import type { SealedCursors } from "#authn/sealed-cursors.ts";
 import type { Router } from "#http/serve.ts";
+import type { Changes } from "./changes.ts";
 import type { SecretsPolicy } from "./config.ts";
 import type { createSecretDecision } from "./decide-secret.ts";
 import { createListing } from "./listing.ts";
@@ -16,6 +17,7 @@ export interface ListingParts {
   readonly perform: Corridor;
   readonly policy: SecretsPolicy;
   readonly decide: ReturnType<typeof createSecretDecision>;
+  readonly changes: Changes;
   readonly cursors: SealedCursors<string>;
   /** Whether a place's provider is here and can list. */
   readonly serves: (place: SecretPrefix) => boolean;
@@ -47,8 +49,12 @@ export const serveListings = (parts: ListingParts): void => {
       limit: query.limit ?? DEFAULT_LIMIT,
       depth: ({ scheme }) => (scheme === "yaml" ? ALL_LEVELS : 1),
     });
+    const last = await parts.changes.last(
+      from.caller.tenant,
+      page.items.map(({ uri }) => uri),
+    );
     return {
-      items: page.items.map(({ uri, keys }) => ({ uri, keys: keys?.length ?? null })),
+      items: page.items.map(({ uri, keys }) => ({ uri, keys: keys?.length ?? null, ...last.get(uri) })),
       next_cursor: page.nextCursor,
     };
   });
@@ -97,7 +103,9 @@ export const serveListings = (parts: ListingParts): void => {
       ...whoOf(from),
       act: (provider, at) => provider.describe(at),
     });
-    return { uri: ref.canonical, ...result, versions: [...result.versions] };
+    // Nobody is named for a version that another than the house has made.
+    const last = await parts.changes.last(ref.tenant, [ref.id], result.current_version);
+    return { uri: ref.canonical, ...result, ...last.get(ref.id), versions: [...result.versions] };
   };
   router.serve(describeSecret, ({ query, ...from }) => describe(operations.detail, query.uri, from));
   router.serve(listSecretVersions, async ({ query, ...from }) => {

@@ -22,6 +22,7 @@ import { createSecretDecision } from "./decide-secret.ts";
 import { bulkSecrets } from "#contract/secret-acts.ts";
 import { listSecretAudit } from "#contract/secret-audit.ts";
 import { listSecretMetadata, searchSecrets } from "#contract/secret-listings.ts";
+import { createChanges } from "./changes.ts";
 import { createMoveJournal } from "./move-journal.ts";
 import { settleMoves } from "./move.ts";
 import { operations } from "./operations.ts";
@@ -40,6 +41,7 @@ import type { Database } from "#store/database.ts";
 import { startLoop } from "#http/loop.ts";
 import { createSealedCursors } from "#authn/sealed-cursors.ts";
 import type { HouseSecrets } from "#authn/seal.ts";
+import { createReadValue } from "./value-cache.ts";
 import { createValueReadLimit } from "./value-read-limit.ts";
 
 export interface SecretsParts {
@@ -92,10 +94,13 @@ const anonymous = (tenant: string, now: Date): Caller => ({
 });
 
 /** What was read must have been decided, node by node: the file may have grown in between. */
-const requireDecided = (read: ReadSecret, decided: ReadonlySet<string>): ReadSecret => {
+const requireDecided = <R extends ReadSecret>(read: R, decided: ReadonlySet<string>): R => {
   if (!read.nodes.every((node) => decided.has(node.id))) throw new Problem("busy", { detail: "The secret changed after the decision." });
   return read;
 };
+
+/** `Cache-Control: no-cache`: whoever asks so is not content with what was kept. */
+const asksForFresh = (headers: Headers): boolean => /\bno-(?:cache|store)\b/i.test(headers.get("cache-control") ?? "");
 
 /** The version that URI and parameter name together; only one may, or both the same. */
 const withVersion = (uri: SecretUri, text: string | undefined): SecretUri => {
@@ -117,6 +122,9 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
   const providers = new Map(parts.providers.flatMap((provider) => provider.schemes.map((scheme) => [scheme, provider] as const)));
   const decide = createSecretDecision({ decider: parts.decider, resourceRef });
   const journal = createMoveJournal(parts.database);
+  const keepSeconds = parts.config.cacheSeconds;
+  const changes = createChanges(parts.database, keepSeconds);
+  const readValue = createReadValue({ changes, keepSeconds, metrics: parts.metrics, now: parts.now });
   const perform = createCorridor({
     policy,
     providers,
@@ -133,6 +141,7 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
     change: parts.change,
     tracing: parts.tracing,
     resourceRef,
+    changes,
     metrics: parts.metrics,
     log: parts.log,
   });
@@ -160,6 +169,7 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
     perform,
     policy,
     decide,
+    changes,
     cursors: createSealedCursors<string>({ secrets: parts.secrets, purpose: "secrets.cursor", now: parts.now, lifeMinutes: 60 }),
     serves: ({ scheme }) => providers.get(scheme)?.can.has("list") === true,
   });
@@ -201,7 +211,8 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
         headers: request.headers,
         correlationId,
         wanted: query.purpose,
-        act: async (provider, ref, permit) => requireDecided(await provider.read(ref), permit.nodes),
+        told: ({ cached }) => ({ cached }),
+        act: async (provider, ref, permit) => requireDecided(await readValue(provider, ref, asksForFresh(request.headers)), permit.nodes),
       }),
     ),
   );

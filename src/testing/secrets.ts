@@ -97,7 +97,7 @@ export const testSecrets = async (
   t.after(() => rm(folder, { recursive: true, force: true }));
   const path = join(folder, "secrets.yaml");
   const database = await sharedDatabase();
-  await database.script("delete from events.audit_queue; delete from events.outbox; delete from secrets.move");
+  await database.script("delete from events.audit_queue; delete from events.outbox; delete from secrets.move; delete from secrets.change");
   const metrics = createMetrics();
   const lines: string[] = [];
   const log = createLog({ level: "debug", service: "secrets", version: "0", environment, write: (line) => void lines.push(line) });
