@@ -2,6 +2,7 @@ import type { z } from "zod";
 import * as accessRequests from "./access-requests.ts";
 import * as authzen from "./authzen.ts";
 import * as budgets from "./budgets.ts";
+import * as configs from "./configs.ts";
 import * as credentials from "./credentials.ts";
 import * as dataScopeRules from "./data-scope-rules.ts";
 import * as decisions from "./decisions.ts";
@@ -50,6 +51,7 @@ export const endpointTable: readonly EndpointRow[] = Object.entries({
   "access-requests": accessRequests,
   authzen,
   budgets,
+  configs,
   credentials,
   "data-scope-rules": dataScopeRules,
   decisions,

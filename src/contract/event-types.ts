@@ -126,12 +126,13 @@ const policy = z.object({
 
 const configuration = z.object({
   kind: text,
-  version: text,
-  previous: text.optional(),
+  id: text,
+  version: count,
+  etag: text,
   op: text,
-  added: count.optional(),
-  changed: count.optional(),
-  removed: count.optional(),
+  state: text,
+  /** Names of tools, at most 50 each. */
+  affects: z.object({ added: z.array(text), removed: z.array(text), changed: z.array(text) }),
 });
 
 const typesOf = (topic: string, service: string, data: z.ZodObject, types: readonly string[]): Record<string, EventType> =>
@@ -169,7 +170,7 @@ export const eventTypes: Readonly<Record<string, EventType>> = {
     policyActs.map((act) => `policy.${act}`),
   ),
   ...typesOf("sessions.events.v1", "gateway", session, ["session.created", "session.ended", "signin.failed"]),
-  ...typesOf("config.events.v1", "gateway", configuration, ["config.published"]),
+  ...typesOf("config.events.v1", "crud", configuration, ["config.published", "config.deleted", "config.rolled_back"]),
 };
 
 /** The version that all types of this table have. */

@@ -98,12 +98,22 @@ export const explainedDoor = z.object({
   remedy: z.string().optional(),
 });
 
+/** What the identity graph still lacks for a call, in the order in which it is done. */
+export const missingStep = z.object({
+  step: z.enum(["register", "approve", "grant", "capability", "delegate", "application"]),
+  /** Who can do it. */
+  who: z.string(),
+  how: z.string(),
+});
+export type MissingStep = z.infer<typeof missingStep>;
+
 export const toolExplanation = z.object({
   tool: z.string(),
   listed: z.boolean(),
   callable: z.enum(["yes", "no", "depends"]),
   revision: z.string(),
   doors: z.array(explainedDoor),
+  missing: z.array(missingStep),
 });
 export type ToolExplanation = z.infer<typeof toolExplanation>;
 

@@ -67,6 +67,15 @@ export const crudSettings = {
     description: "Origins whose pages may call /mcp besides the public one.",
     default: "",
   }),
+  configMode: setting("CONFIG_MODE", z.enum(["database", "files"]), {
+    description:
+      "Where systems and the tools document are changed. database: by the API; a file of the configuration folders that changed since the last start is taken up as a new version. files: in the folders alone, and the API refuses to write.",
+    default: "database",
+  }),
+  configRequireIfMatch: setting("CONFIG_REQUIRE_IF_MATCH", flag(), {
+    description: "Refuse to change a configuration object without If-Match.",
+    default: "false",
+  }),
   stdioAllow: setting("MCP_STDIO_ALLOW", commaList().optional(), {
     description:
       "Commands that external MCP systems may start: `node` or a bin of an installed dependency. Unset: in dev and test mcp-server-memory, else none.",

@@ -26,6 +26,7 @@ interface Explained {
   readonly tool: string;
   readonly listed: boolean;
   readonly callable: string;
+  readonly missing: { readonly step: string; readonly who: string; readonly how: string }[];
   readonly doors: {
     readonly door: string;
     readonly outcome: string;
@@ -58,6 +59,11 @@ test("why a tool is or is not there is answered by the doors themselves", async 
       ["mapping", "depends"],
       ["reserve", "depends"],
     ],
+  );
+  // The graph of this house knows no tool at all.
+  assert.deepEqual(
+    fine.missing.map(({ step, who }) => [step, who]),
+    [["register", "an administrator (role:administrator)"]],
   );
   const requests = house.people.requests;
 

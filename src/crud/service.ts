@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { join } from "node:path";
 import type { Peer } from "#contract/ask.ts";
 import { crudHealth } from "#contract/tools.ts";
 import { startLoop } from "#http/loop.ts";
@@ -22,6 +21,10 @@ import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Tracing } from "#telemetry/tracing.ts";
 import { allowedCommands, type CrudConfig } from "./config.ts";
+import { openConfigStore } from "./configs/config-store.ts";
+import { systemKind, toolsKind } from "./configs/kinds.ts";
+import { createToolRegistrar } from "./configs/register-tools.ts";
+import { serveConfigs } from "./configs/serve-configs.ts";
 import { loadToolsDocument } from "./documents/tools-document.ts";
 import { loadUiDocument } from "./documents/ui-document.ts";
 import { sweepKeys } from "./mcp/call/idempotency.ts";
@@ -32,6 +35,7 @@ import { createHouseChecks, isUp } from "./mcp/house-checks.ts";
 import { createSealedCursors } from "#authn/sealed-cursors.ts";
 import { settleDeadCall, type DeadAct } from "./mcp/recover.ts";
 import { serveExplanation } from "./mcp/serve-explanation.ts";
+import { createDefinitions } from "./mcp/definitions.ts";
 import { createSources } from "./mcp/sources.ts";
 import { createStandardEndpoint } from "./mcp/standard/endpoint.ts";
 import { createListChanges } from "./mcp/standard/list-changes.ts";
@@ -39,6 +43,7 @@ import type { Watch } from "./mcp/protocol-log.ts";
 import { createToolDesk, type ToolDeskParts } from "./mcp/tool-desk.ts";
 import { serveStreams } from "./streams.ts";
 import type { Placeholders } from "./systems/placeholders.ts";
+import { createCommandFinder } from "./upstream/installed-command.ts";
 import { serveUiConfig } from "./ui-config.ts";
 
 export interface CrudParts {
@@ -50,8 +55,8 @@ export interface CrudParts {
   readonly placeholders: Placeholders;
   /** Ports of this house that no system may dial; the demo upstream's is not among them. */
   readonly housePorts: readonly number[];
-  /** Tenants that hear of changed definitions of systems that all tenants share. */
-  readonly tenants: readonly string[];
+  /** Every tenant of the house now. */
+  readonly tenants: () => Promise<readonly string[]>;
   readonly database: Database;
   readonly change: Change;
   readonly recorder: Recorder & { readonly references: References };
@@ -96,22 +101,23 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
   const publicUrl = config.publicUrl ?? parts.publicOrigin;
   const isDev = parts.environment !== "production";
 
-  const [toolsDocument, uiDocument] = await Promise.all([loadToolsDocument(parts.configFolders), loadUiDocument(parts.configFolders)]);
+  const [layer, uiDocument] = await Promise.all([loadToolsDocument(parts.configFolders.slice(1)), loadUiDocument(parts.configFolders)]);
+  let toolsDocument = layer;
   // Sources may change before the catalogue that is made of them is there.
   const hooks = { rebuild: (): void => {} };
-  const sources = await createSources({
-    folders: parts.configFolders.map((folder) => join(folder, "systems")),
+  const findCommand = createCommandFinder(allowedCommands(config, parts.environment));
+  const sources = createSources({
     dataFolder: parts.dataFolder,
     placeholders: parts.placeholders,
     housePorts: new Set(parts.housePorts),
     requiresTls: parts.environment === "production",
     withLoopback: !config.loopbackOnlyHealth,
-    stdioAllow: allowedCommands(config, parts.environment),
-    tenants: parts.tenants,
+    findCommand,
+    definitions: createDefinitions({ change: parts.change, tenants: parts.tenants }),
+    lingerMs: config.callTimeoutMs,
     membership: parts.peers.membership,
     membershipAudience: parts.audiences.membership,
     identity: parts.identity,
-    change: parts.change,
     changed: () => hooks.rebuild(),
     log,
     metrics,
@@ -124,17 +130,31 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
       database: parts.database,
       membership: parts.peers.membership,
       secrets: parts.peers.secrets,
-      systems: () => (sources.degraded.length === 0 && sources.external.every((system) => system.isUp) ? "up" : "down"),
+      systems: () => (store.degraded.length === 0 && sources.external.every((system) => system.isUp) ? "up" : "down"),
     }),
   });
   const catalogue = createCatalogueKeeper({
     builtIn: [health],
     tools: () => sources.tools,
     external: () => sources.external,
-    document: toolsDocument,
+    document: () => toolsDocument,
     maxTools: config.maxTools,
     log,
     metrics,
+  });
+  const store = await openConfigStore({
+    database: parts.database,
+    change: parts.change,
+    kinds: {
+      system: systemKind({ sources, catalogue, findCommand }),
+      tools: toolsKind({ catalogue, layer, hold: (document) => (toolsDocument = document), held: () => toolsDocument }),
+    },
+    catalogue,
+    folders: parts.configFolders,
+    mode: config.configMode,
+    requiresIfMatch: config.configRequireIfMatch,
+    tenants: parts.tenants,
+    log,
   });
   hooks.rebuild = () => catalogue.rebuild();
   catalogue.rebuild();
@@ -179,6 +199,21 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
   });
 
   createContractDialect(router, { desk, maxBodyBytes: config.maxBodyBytes, log, metrics, subjectRef });
+  serveConfigs(router, {
+    store,
+    decider: parts.decider,
+    cursors: createSealedCursors<string>({ secrets: parts.houseSecrets, purpose: "crud.config-cursor", now }),
+    toolsOf: (system, tenant) =>
+      [...catalogue.snapshot.tools.values()].filter(
+        (tool) => `${tool.provider}.${tool.instance}` === system && tool.tenants?.includes(tenant) !== false,
+      ),
+    register: createToolRegistrar({
+      membership: parts.peers.membership,
+      membershipAudience: parts.audiences.membership,
+      identity: parts.identity,
+      decider: parts.decider,
+    }),
+  });
   serveExplanation(router, { ...deskParts, catalogue });
   const groupsParts = { membership: parts.peers.membership, membershipAudience: parts.audiences.membership, identity: parts.identity };
   serveUiConfig(router, uiDocument, groupsParts);
@@ -196,7 +231,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     status: "ok",
     version: parts.version,
     tools: catalogue.snapshot.tools.size,
-    degraded: sources.degraded.length,
+    degraded: store.degraded.length,
   }));
   const changes = createListChanges({ ...deskParts, bus: parts.bus });
   const standard = createStandardEndpoint(router, {
@@ -227,6 +262,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     stop.abort();
     changes[Symbol.dispose]();
     await standard[Symbol.asyncDispose]();
+    await store[Symbol.asyncDispose]();
     await sources[Symbol.asyncDispose]();
     await sweep[Symbol.asyncDispose]();
   };

@@ -171,6 +171,8 @@ const edges: Readonly<Record<string, readonly [bare: string, slash: string]>> = 
   "/api/crud/pages/{id}/*": ["crud.page crud.page.changes", ""],
   "/api/crud/tasks/*": ["crud.tasks crud.tasks.changes", ""],
   "/api/crud/workflows/*": ["crud.workflows crud.workflows.changes", ""],
+  // Systems and the tools document: the same is asked in both rows, only their texts are taken as they are in the narrower one.
+  "/api/crud/config/*": ["crud.rest", "crud.rest"],
   "/api/crud/*": ["", ""],
   "/api/membership/pip/*": ["membership.pip.bare", ""],
   "/scim/v2/*": ["", ""],

@@ -173,6 +173,21 @@ const membershipPeer =
         facts: [{ subject, agent: null, capability: false, chain: true, definition_ok: true, delegation: null, resource: null, edges: [] }],
       });
     }
+    if (seen.path.endsWith("/mcp/services")) {
+      const { name } = seen.body as { readonly name: string };
+      const kept = {
+        id: `mcp:acme.${name}`,
+        name,
+        service_type: "external",
+        trust: "pinned",
+        managed_by: "registry",
+        tenant_id: "tenant:acme",
+      };
+      const times = { created_at: "2026-01-01T00:00:00.000Z", updated_at: "2026-01-01T00:00:00.000Z" };
+      return json({ ...kept, ...times, counts: { tools: 0, resources: 0, prompts: 0 }, state: "active" }, 201);
+    }
+    if (/\/mcp\/services\/[^/]+\/tools$/.test(seen.path)) return json({ tools: [] });
+    if (seen.path.includes("/mcp/tools/") && seen.method === "DELETE") return new Response(null, { status: 204 });
     if (seen.path.endsWith("/identity_nodes/search/with-metadata"))
       return json({ nodes: [], total: 0, limit: 50, skip: 0, has_more: false, relationships: { out: {}, in: {} } });
     if (seen.path.endsWith("/reservations") && seen.method === "POST") {
@@ -272,6 +287,9 @@ export const crudHouse = async (
   t: Pick<TestContext, "after">,
   options: {
     readonly settings?: Record<string, string>;
+    readonly tenants?: readonly string[];
+    /** Another house whose database this one shares, as a second process would. */
+    readonly beside?: CrudHouse;
     readonly configFolder?: string;
     readonly now?: () => Date;
     /** The real bus, recorder and changes instead of recorded ones. */
@@ -293,7 +311,7 @@ export const crudHouse = async (
     write: (line) => void lines.push(JSON.parse(line)),
   });
   const statements: string[] = [];
-  const opened = await testDatabase(t, options.realEvents === true ? ["events", "crud"] : ["crud"]);
+  const opened = options.beside?.database ?? (await testDatabase(t, options.realEvents === true ? ["events", "crud"] : ["crud"]));
   const database: Database = {
     ...opened,
     run: (text, values) => {
@@ -337,7 +355,7 @@ export const crudHouse = async (
     dataFolder,
     placeholders: { DEMO_UPSTREAM_URL: `http://127.0.0.1:${upstream.port}` },
     housePorts: [8080, 8081, 8082, 8083, 8084, 8085],
-    tenants: ["tenant:acme", "tenant:globex"],
+    tenants: async () => options.tenants ?? ["tenant:acme", "tenant:globex"],
     database,
     change: (work) => database.transaction(async (sql) => (await work(sql)).result),
     recorder: {

@@ -1,7 +1,10 @@
 import { z } from "zod";
+import type { Fault } from "#contract/problem.ts";
 import { StartFaults } from "#contract/start-faults.ts";
 import { isView } from "#crud/mcp/names.ts";
 import { readConfigFiles } from "#documents/config-files.ts";
+import { shapeFaults } from "#documents/shape-faults.ts";
+import { readYaml, type YamlDocument } from "#documents/yaml-document.ts";
 
 const texts = z.array(z.string().min(1).max(200)).default([]);
 
@@ -46,21 +49,43 @@ export const emptyToolsDocument: ToolsDocument = { apiVersion: "tools/v1", views
 
 const words = [...Object.keys(document.shape), ...Object.keys(view.shape), ...Object.keys(filters.shape), ...Object.keys(override.shape)];
 
-/** Reads the `tools.yaml` of each folder: views and overrides, one after the other. Throws `StartFaults` with every fault. */
-export const loadToolsDocument = async (folders: readonly string[]): Promise<ToolsDocument> => {
-  const { files, faults } = await readConfigFiles(folders, "tools.yaml", document, words);
+/** Reads one document; every fault at its place. */
+export const readToolsDocument = (
+  text: string,
+  file: string,
+): { readonly value: ToolsDocument; readonly yaml: YamlDocument } | { readonly faults: readonly Fault[] } => {
+  const { document: yaml, faults } = readYaml(text, file, { mebibytes: 0.25 });
+  if (yaml === undefined) return { faults };
+  const parsed = document.safeParse(yaml.value);
+  return parsed.success ? { value: parsed.data, yaml } : { faults: shapeFaults(yaml, parsed.error, { words }) };
+};
+
+/** Views and overrides of several documents, one after the other; a view of a later one that an earlier has is a fault of the later. */
+export const joinToolsDocuments = (
+  all: readonly { readonly value: ToolsDocument; readonly yaml?: YamlDocument }[],
+): { readonly document: ToolsDocument; readonly faults: readonly Fault[] } => {
   const named = new Set<string>();
-  const repeated = files.flatMap(({ yaml, value }) =>
+  const faults = all.flatMap(({ yaml, value }) =>
     value.views.flatMap(({ name }, index) => {
-      if (named.has(name)) return [yaml.fault(["views", index, "name"], "names a view twice")];
+      if (named.has(name) && yaml !== undefined) return [yaml.fault(["views", index, "name"], "names a view twice")];
       named.add(name);
       return [];
     }),
   );
-  if (faults.length + repeated.length > 0) throw new StartFaults([...faults, ...repeated]);
   return {
-    apiVersion: "tools/v1",
-    views: files.flatMap(({ value }) => value.views),
-    overrides: Object.assign({}, ...files.map(({ value }) => value.overrides)) as ToolsDocument["overrides"],
+    faults,
+    document: {
+      apiVersion: "tools/v1",
+      views: all.flatMap(({ value }) => value.views),
+      overrides: Object.assign({}, ...all.map(({ value }) => value.overrides)) as ToolsDocument["overrides"],
+    },
   };
+};
+
+/** Reads the `tools.yaml` of each folder: views and overrides, one after the other. Throws `StartFaults` with every fault. */
+export const loadToolsDocument = async (folders: readonly string[]): Promise<ToolsDocument> => {
+  const { files, faults } = await readConfigFiles(folders, "tools.yaml", document, words);
+  const joined = joinToolsDocuments(files);
+  if (faults.length + joined.faults.length > 0) throw new StartFaults([...faults, ...joined.faults]);
+  return joined.document;
 };

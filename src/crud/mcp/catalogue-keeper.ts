@@ -10,6 +10,8 @@ export interface CatalogueKeeper {
   readonly snapshot: Snapshot;
   /** Builds anew; a snapshot equal to the present one changes nothing and tells nobody. */
   rebuild(): void;
+  /** What a rebuild would give with these in place of their own; serves nothing. */
+  preview(other: Partial<Pick<CatalogueKeeperParts, "tools" | "external" | "document">>): Snapshot;
   /** Told after a swap; the returned function ends it. */
   subscribe(changed: () => void): () => void;
 }
@@ -18,7 +20,7 @@ export interface CatalogueKeeperParts {
   readonly builtIn: readonly Tool[];
   readonly tools: () => readonly Tool[];
   readonly external: () => readonly ExternalSystem[];
-  readonly document: ToolsDocument;
+  readonly document: () => ToolsDocument;
   readonly maxTools?: number | undefined;
   readonly log: Log;
   readonly metrics: Metrics;
@@ -27,14 +29,16 @@ export interface CatalogueKeeperParts {
 export const createCatalogueKeeper = (parts: CatalogueKeeperParts): CatalogueKeeper => {
   const { log, metrics } = parts;
   const listeners = new Set<() => void>();
-  const build = (): Snapshot =>
-    buildSnapshot({
-      tools: [...parts.builtIn, ...parts.tools(), ...parts.external().flatMap((system) => system.tools)],
-      document: parts.document,
-      systems: parts.external(),
-      quarantined: new Set(parts.external().flatMap((system) => [...system.quarantined])),
+  const build = (from: Pick<CatalogueKeeperParts, "tools" | "external" | "document"> = parts): Snapshot => {
+    const external = from.external();
+    return buildSnapshot({
+      tools: [...parts.builtIn, ...from.tools(), ...external.flatMap((system) => system.tools)],
+      document: from.document(),
+      systems: external,
+      quarantined: new Set(external.flatMap((system) => [...system.quarantined])),
       maxTools: parts.maxTools,
     });
+  };
 
   const report = (built: Snapshot): void => {
     for (const state of ["serving", "disabled", "quarantined"] as const) {
@@ -64,6 +68,7 @@ export const createCatalogueKeeper = (parts: CatalogueKeeperParts): CatalogueKee
       report(next);
       for (const listener of listeners) listener();
     },
+    preview: (other) => build({ ...parts, ...other }),
     subscribe: (changed) => {
       listeners.add(changed);
       return () => listeners.delete(changed);

@@ -37,13 +37,11 @@ export interface Definitions {
 const bytes = (hex: string): Uint8Array => Buffer.from(hex, "hex");
 const isSame = (held: Uint8Array | null, hex: string): boolean => held !== null && Buffer.from(held).toString("hex") === hex;
 
-/** The kept pins of external definitions. `tenants`: whose config streams hear of a change. */
-export const createDefinitions = (parts: {
-  readonly change: Change;
-  readonly tenantsOf: (tool: Tool) => readonly string[];
-}): Definitions => ({
-  note: (system, tools, quarantineNew) =>
-    parts.change(async (sql) => {
+/** The kept pins of external definitions. `tenants`: who hears of a tool that all share. */
+export const createDefinitions = (parts: { readonly change: Change; readonly tenants: () => Promise<readonly string[]> }): Definitions => ({
+  note: async (system, tools, quarantineNew) => {
+    const all = await parts.tenants();
+    return parts.change(async (sql) => {
       const held = new Map((await sql.run(OF_SYSTEM, [system])).map((row) => [row.tool, row]));
       const refused = new Set<string>();
       const told: { tool: Tool; state: State }[] = [];
@@ -75,8 +73,9 @@ export const createDefinitions = (parts: {
         await sql.run(SERVED, [tool.name, state, bytes(tool.digest), text]);
         told.push({ tool, state });
       }
-      return { result: refused, events: told.flatMap(({ tool, state }) => eventsOf(system, tool, state, parts.tenantsOf(tool))) };
-    }),
+      return { result: refused, events: told.flatMap(({ tool, state }) => eventsOf(system, tool, state, tool.tenants ?? all)) };
+    });
+  },
 });
 
 const eventsOf = (system: string, tool: Tool, state: State, tenants: readonly string[]): readonly EventDraft[] =>

@@ -9,6 +9,7 @@ import { gatherReach, type Reach } from "./gather-reach.ts";
 import { requireServing } from "./call/state-door.ts";
 import { isInView } from "./call/tool-door.ts";
 import { findTool, type Snapshot } from "./catalogue.ts";
+import { missingSteps } from "./missing-steps.ts";
 import { scopes } from "./tool-desk.ts";
 import type { Tool } from "./tool.ts";
 import type { View } from "./views.ts";
@@ -36,6 +37,7 @@ const remedies: Readonly<Record<string, string>> = {
   not_granted: "Grant access to the tool to one of the subject's groups.",
   step_up_required: "Sign in as strongly as the refusal says, and call soon after.",
   tool_quarantined: "Its owner must approve the changed definition.",
+  resource_unresolved: "Publish its system again, so that the identity graph knows the tool.",
   tool_disabled: "Enable it in the tools document.",
   insufficient_scope: `Use a token with the scopes ${scopes.list} and ${scopes.call}.`,
 };
@@ -142,5 +144,6 @@ export const explainDoors = async (ask: ExplainAsk, parts: CallParts): Promise<T
     callable: hasFailed ? "no" : doors.some((door) => door.outcome === "depends" && door.door !== "arguments") ? "depends" : "yes",
     revision: snapshot.revision,
     doors,
+    missing: [...(await missingSteps(subject, tool, reach, parts, ask.correlationId))],
   };
 };

@@ -1,92 +1,137 @@
 import { join } from "node:path";
-import type { Change } from "#events/change.ts";
 import type { Log } from "#telemetry/log.ts";
-import type { DegradedFile } from "#crud/documents/degraded-lines.ts";
-import { compileSystem, type SystemParts } from "#crud/systems/compile-system.ts";
-import { loadSystems, type SystemFile } from "#crud/systems/load-systems.ts";
+import { compileSystem, type CompiledSystem, type SystemParts } from "#crud/systems/compile-system.ts";
+import type { SystemFile } from "#crud/systems/load-systems.ts";
 import type { McpDocument } from "#crud/systems/system-document.ts";
-import { createCommandFinder } from "#crud/upstream/installed-command.ts";
+import type { FindCommand } from "#crud/upstream/installed-command.ts";
 import { createChildren } from "#crud/upstream/mcp-children.ts";
-import { createDefinitions } from "./definitions.ts";
+import type { Definitions } from "./definitions.ts";
 import { createExternalSystem, type ExternalSystem } from "./external-system.ts";
 import type { Tool } from "./tool.ts";
 
 export interface SourcesParts extends SystemParts {
-  /** `systems` of each configuration folder. */
-  readonly folders: readonly string[];
   readonly dataFolder: string;
-  readonly stdioAllow: readonly string[];
-  /** Tenants that hear of changed definitions of systems without a list of their own. */
-  readonly tenants: readonly string[];
-  readonly change: Change;
+  readonly findCommand: FindCommand;
+  readonly definitions: Definitions;
+  /** How long calls may go on in a system that another version took the place of, milliseconds. */
+  readonly lingerMs: number;
   readonly changed: () => void;
   readonly log: Log;
+}
+
+/** A system as it could serve. */
+export interface PreparedSystem {
+  readonly name: string;
+  readonly compiled: Exclude<CompiledSystem, { readonly kind: "degraded" }>;
+  readonly file: SystemFile;
 }
 
 /** Everything that gives tools: HTTP and loopback systems at once, external ones as they answer. */
 export interface Sources {
   readonly tools: readonly Tool[];
   readonly external: readonly ExternalSystem[];
-  readonly degraded: readonly DegradedFile[];
+  compile(file: SystemFile): CompiledSystem;
+  /** Takes the place of what serves under the name; nothing prepared takes it away. Calls that are under way go on in what was there. */
+  place(name: string, prepared: PreparedSystem | undefined): void;
+  /** Tools and external systems as they would be with that in place. */
+  preview(
+    name: string,
+    prepared: PreparedSystem | undefined,
+  ): { readonly tools: readonly Tool[]; readonly external: readonly ExternalSystem[] };
+  /** Lets go of what was prepared and is not placed. */
+  discard(prepared: PreparedSystem): void;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+interface Placed {
+  readonly tools: readonly Tool[];
+  readonly external?: ExternalSystem;
+  readonly close: () => Promise<void>;
+}
+
 const MAX_CHILDREN = 64;
+const nothing: Placed = { tools: [], close: async () => undefined };
 
-/** Reads the systems folders and makes every source; starts the discovery of external ones without waiting for it. */
-export const createSources = async (parts: SourcesParts): Promise<Sources> => {
-  const { log } = parts;
-  const loaded = await loadSystems(...parts.folders);
-  const degraded: DegradedFile[] = [...loaded.degraded];
-  const tools: Tool[] = [];
-  const closes: (() => Promise<void>)[] = [];
-  const external: ExternalSystem[] = [];
-  const findCommand = createCommandFinder(parts.stdioAllow);
+export const createSources = (parts: SourcesParts): Sources => {
+  const { log, findCommand } = parts;
+  const placed = new Map<string, Placed>();
+  const leaving = new Map<NodeJS.Timeout, () => Promise<void>>();
   const places = { taken: 0, most: MAX_CHILDREN };
-  const definitions = createDefinitions({ change: parts.change, tenantsOf: (tool) => tool.tenants ?? parts.tenants });
 
-  const startExternal = (file: SystemFile, document: McpDocument): void => {
+  const startExternal = (name: string, document: McpDocument): Placed => {
     const children = createChildren({
-      system: file.name,
+      system: name,
       transport: document.transport,
       findCommand,
       folder: join(parts.dataFolder, "systems"),
       places,
       version: parts.version,
       log,
-      changed: () => system.refresh(),
+      changed: () => external.refresh(),
       now: parts.now,
     });
-    const system = createExternalSystem({
+    const external = createExternalSystem({
       document,
       children,
-      definitions,
+      definitions: parts.definitions,
       changed: parts.changed,
       log,
       metrics: parts.metrics,
       now: parts.now,
     });
-    external.push(system);
-    system.refresh();
+    external.refresh();
+    return { tools: [], external, close: () => external[Symbol.asyncDispose]() };
   };
 
-  for (const file of loaded.files) {
-    const compiled = compileSystem(file, parts);
-    if (compiled.kind === "off") log.info("system_off", { system: file.name, setting: compiled.name });
-    else if (compiled.kind === "degraded") degraded.push({ name: file.name, faults: compiled.faults });
-    else if (compiled.kind === "external") startExternal(file, compiled.document);
-    else {
-      tools.push(...compiled.tools);
-      closes.push(compiled.close);
-    }
-  }
-  for (const { name, faults } of degraded) log.error("config_object_degraded", { kind: "system", name, errors: faults });
+  const start = ({ name, compiled }: PreparedSystem): Placed => {
+    if (compiled.kind === "external") return startExternal(name, compiled.document);
+    if (compiled.kind === "tools") return compiled;
+    log.info("system_off", { system: name, setting: compiled.name });
+    return nothing;
+  };
+
+  /** A call that is under way holds on to the connector that it began with. */
+  const leave = (close: () => Promise<void>): void => {
+    const timer = setTimeout(() => {
+      leaving.delete(timer);
+      void close().catch((cause: unknown) => log.warn("system_close_failed", { cause }));
+    }, parts.lingerMs).unref();
+    leaving.set(timer, close);
+  };
+
   return {
-    tools,
-    external,
-    degraded,
+    get tools() {
+      return [...placed.values()].flatMap(({ tools }) => tools);
+    },
+    get external() {
+      return [...placed.values()].flatMap(({ external }) => (external === undefined ? [] : [external]));
+    },
+    compile: (file) => compileSystem(file, parts),
+    place: (name, prepared) => {
+      const before = placed.get(name);
+      placed.delete(name);
+      if (prepared !== undefined) placed.set(name, start(prepared));
+      if (before !== undefined) leave(before.close);
+    },
+    preview: (name, prepared) => {
+      const others = [...placed].filter(([one]) => one !== name).map(([, one]) => one);
+      const kind = prepared?.compiled.kind;
+      const before = placed.get(name);
+      // What a server lists is not known before it is asked: until then its tools are taken to stay.
+      const staying = kind === "external" && before?.external !== undefined ? before : undefined;
+      const own = prepared?.compiled.kind === "tools" ? prepared.compiled : staying;
+      const all: readonly Placed[] = own === undefined ? others : [...others, own];
+      return {
+        tools: all.flatMap(({ tools }) => tools),
+        external: all.flatMap(({ external }) => (external === undefined ? [] : [external])),
+      };
+    },
+    discard: ({ compiled }) => {
+      if (compiled.kind === "tools") void compiled.close().catch((cause: unknown) => log.warn("system_close_failed", { cause }));
+    },
     [Symbol.asyncDispose]: async () => {
-      await Promise.all([...closes.map((close) => close()), ...external.map((system) => system[Symbol.asyncDispose]())]);
+      for (const timer of leaving.keys()) clearTimeout(timer);
+      await Promise.all([...leaving.values(), ...[...placed.values()].map(({ close }) => close)].map((close) => close()));
     },
   };
 };

@@ -6,11 +6,16 @@ import { readYaml, type YamlDocument } from "#documents/yaml-document.ts";
 import type { DegradedFile } from "#crud/documents/degraded-lines.ts";
 import { documentKinds, plannedKinds, type SystemDocument } from "./system-document.ts";
 
+/** Texts of the files that a document names, by the path that it names them with. */
+export type References = Readonly<Record<string, string>>;
+
 export interface SystemFile {
   /** `<provider>.<instance>`, as the file is named. */
   readonly name: string;
   readonly document: SystemDocument;
   readonly yaml: YamlDocument;
+  readonly text: string;
+  readonly refs: References;
 }
 
 export interface LoadedFiles {
@@ -29,32 +34,53 @@ const kindOf = (value: unknown): unknown =>
 
 const isKind = (kind: unknown): kind is keyof typeof documentKinds => typeof kind === "string" && Object.hasOwn(documentKinds, kind);
 
-/** Replaces `output.schema: {$ref: "./..."}` by the file it names, which must lie in the systems folder. */
-const readReferences = async (folder: string, document: SystemDocument, yaml: YamlDocument): Promise<readonly Fault[]> => {
-  if (document.kind === "mcp") return [];
-  const faults: Fault[] = [];
-  const root = await realpath(folder);
+/** The text of a file that a document names; undefined where it names none that it may. */
+export type ReadReference = (path: string) => Promise<string | undefined>;
+
+/** Reads files of one folder and of no other, however they are named or linked. */
+export const referencesOf =
+  (folder: string): ReadReference =>
+  async (path) => {
+    const root = await realpath(folder).catch(() => undefined);
+    const file = await realpath(join(folder, path)).catch(() => undefined);
+    return !path.startsWith("./") || root === undefined || file === undefined || !file.startsWith(root + sep)
+      ? undefined
+      : readFile(file, "utf8");
+  };
+
+/** Replaces `output.schema: {$ref: "./..."}` by the file it names. Answers the texts of those files. */
+const readReferences = async (document: SystemDocument, yaml: YamlDocument, read: ReadReference, faults: Fault[]): Promise<References> => {
+  const refs: Record<string, string> = {};
+  if (document.kind === "mcp") return refs;
   for (const [base, operation] of Object.entries(document.operations)) {
     const reference = operation.output.schema?.["$ref"];
     if (typeof reference !== "string" || reference.startsWith("#")) continue;
     const path = ["operations", base, "output", "schema", "$ref"];
-    const file = await realpath(join(folder, reference)).catch(() => undefined);
-    if (!reference.startsWith("./") || file === undefined || !file.startsWith(root + sep)) {
+    const text = await read(reference);
+    if (text === undefined) {
       faults.push(yaml.fault(path, "must name a file of this folder: ./..."));
       continue;
     }
     try {
-      operation.output.schema = JSON.parse(await readFile(file, "utf8")) as Record<string, unknown>;
+      operation.output.schema = JSON.parse(text) as Record<string, unknown>;
+      refs[reference] = text;
     } catch {
       faults.push(yaml.fault(path, "names a file that is no JSON"));
     }
   }
-  return faults;
+  return refs;
 };
 
-const loadFile = async (folder: string, file: string, shown: string): Promise<SystemFile | DegradedFile> => {
-  const name = file.replace(/\.yaml$/, "");
-  const read = readYaml(await readFile(join(folder, file), "utf8"), shown, { mebibytes: MAX_MEBIBYTES });
+/** Reads one document; `shown` is how faults name it. A `name` that is undefined is taken from the document. */
+export const readSystem = async (given: {
+  readonly name: string | undefined;
+  readonly text: string;
+  readonly shown: string;
+  readonly read: ReadReference;
+}): Promise<SystemFile | DegradedFile> => {
+  const { text } = given;
+  const name = given.name ?? "";
+  const read = readYaml(text, given.shown, { mebibytes: MAX_MEBIBYTES });
   const yaml = read.document;
   if (yaml === undefined) return { name, faults: read.faults };
   const kind = kindOf(yaml.value);
@@ -66,11 +92,20 @@ const loadFile = async (folder: string, file: string, shown: string): Promise<Sy
   const parsed = documentKinds[kind].safeParse(yaml.value);
   if (!parsed.success) return { name, faults: shapeFaults(yaml, parsed.error, { words: known(kind) }) };
   const document: SystemDocument = parsed.data;
-  const faults = [...(await readReferences(folder, document, yaml))];
-  if (`${document.provider}.${document.instance}` !== name)
-    faults.push(yaml.fault(["instance"], "provider and instance must be the file's name"));
-  return faults.length > 0 ? { name, faults } : { name, document, yaml };
+  const faults: Fault[] = [];
+  const refs = await readReferences(document, yaml, given.read, faults);
+  const ownName = `${document.provider}.${document.instance}`;
+  if (given.name !== undefined && ownName !== name) faults.push(yaml.fault(["instance"], "provider and instance must be the file's name"));
+  return faults.length > 0 ? { name, faults } : { name: ownName, document, yaml, text, refs };
 };
+
+const loadFile = async (folder: string, file: string, shown: string): Promise<SystemFile | DegradedFile> =>
+  readSystem({
+    name: file.replace(/\.yaml$/, ""),
+    text: await readFile(join(folder, file), "utf8"),
+    shown,
+    read: referencesOf(folder),
+  });
 
 /**
  * Reads `*.yaml` of each folder in the order of their names, and shows them as they lie beside the first. A folder that is

@@ -9,6 +9,8 @@ export interface StartCommand {
   readonly args: readonly string[];
 }
 
+export type FindCommand = (command: string) => Promise<StartCommand>;
+
 const readJson = async (file: string): Promise<Record<string, unknown>> =>
   JSON.parse(await readFile(file, "utf8")) as Record<string, unknown>;
 
@@ -22,7 +24,7 @@ const binsOf = (manifest: Record<string, unknown>): Readonly<Record<string, stri
  * Finds an allowed command among the bins of the packages that this house depends on, and runs its script by the Node that
  * runs the house. `node` itself is allowed by name too. Reads manifests at the first use only.
  */
-export const createCommandFinder = (allowed: readonly string[]): ((command: string) => Promise<StartCommand>) => {
+export const createCommandFinder = (allowed: readonly string[]): FindCommand => {
   let known: Promise<ReadonlyMap<string, string>> | undefined;
   const scan = async (): Promise<ReadonlyMap<string, string>> => {
     const own = findPackageJSON("..", import.meta.url);

@@ -17,7 +17,7 @@ export const openCrud = async (opening: Opening): Promise<void> => {
       dataFolder: plan.dataFolder,
       placeholders: { DEMO_UPSTREAM_URL: commandLine.demo ? addresses.people : undefined },
       housePorts: Object.entries(addresses.ports).flatMap(([part, port]) => (part === "people" ? [] : [port])),
-      tenants: await readTenantIds(database),
+      tenants: () => readTenantIds(database),
       authorizationServers: [addresses.issuer],
       firstPartyClients: opening.firstPartyClients,
       houseSecrets: secrets,

@@ -1,5 +1,5 @@
-import { setTimeout as pause } from "node:timers/promises";
 import { Problem } from "#contract/problem.ts";
+import { followChannel, followPollMs } from "#events/follow-channel.ts";
 import type { Database } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
@@ -35,9 +35,6 @@ export interface FollowerParts {
   readonly isWarmed?: boolean;
 }
 
-const POLL_MS = 1_000;
-/** The embedded database has no other process that could turn the pointer. */
-const ALONE_POLL_MS = 3_000;
 const BLIND_MS = 10_000;
 
 /**
@@ -48,8 +45,7 @@ const BLIND_MS = 10_000;
 export const followPointer = async (parts: FollowerParts): Promise<Follower> => {
   const { database, examiner, log, metrics } = parts;
   const elapsed = parts.elapsedMs ?? (() => performance.now());
-  const pollMs = parts.pollMs ?? (database.kind === "pglite" ? ALONE_POLL_MS : POLL_MS);
-  const stopping = new AbortController();
+  const pollMs = followPollMs(parts);
   let seenAt = Number.NEGATIVE_INFINITY;
   let held: DecidingVersion | undefined;
   let isServing = false;
@@ -124,27 +120,18 @@ export const followPointer = async (parts: FollowerParts): Promise<Follower> => 
   const engines = createEngines({ open, first, knows });
   isServing = true;
 
-  const lookAgain = (): Promise<void> =>
-    look().then(
-      () => undefined,
-      (cause: unknown) => log.warn("pdp_pointer_unread", { cause }),
-    );
-  const following = (async () => {
-    while (!stopping.signal.aborted) {
-      await pause(pollMs, undefined, { signal: stopping.signal, ref: false }).catch(() => undefined);
-      if (!stopping.signal.aborted) await lookAgain();
-    }
-  })();
-  const deafen = await database.listen(POINTER_CHANNEL, () => void lookAgain());
+  const following = await followChannel({
+    database,
+    pollMs,
+    look,
+    channel: POINTER_CHANNEL,
+    failed: (cause) => log.warn("pdp_pointer_unread", { cause }),
+  });
 
   return {
     engines,
     refresh: async () => void (await look()),
     knows,
-    [Symbol.asyncDispose]: async () => {
-      stopping.abort();
-      await deafen();
-      await following;
-    },
+    [Symbol.asyncDispose]: async () => following[Symbol.asyncDispose](),
   };
 };

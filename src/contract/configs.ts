@@ -1,0 +1,280 @@
+import { z } from "zod";
+import { endpoint } from "./endpoint.ts";
+import { pageCursor, plainText, queryIntegerOr, timestamp } from "./ids.ts";
+
+/**
+ * The configuration store: systems and the tools document as objects with versions. A person needs the pair of the endpoint and the scope
+ * `config.read` or `config.write`. The ETag of an object is `"<version>-<12 hex of the SHA-256 of its bytes>"`; `If-Match` is honoured.
+ */
+
+const systemName = z.string().regex(/^[a-z][a-z0-9-]{0,24}\.[a-z][a-z0-9-]{0,24}$/, "must be <provider>.<instance>");
+/** As it is taken and given: YAML, or JSON, which is YAML. Kept byte for byte. */
+const documentMedia = ["application/yaml", "application/json"] as const;
+
+/** Most bytes of one document. */
+export const MOST_CONFIG_BYTES = 262_144;
+
+export const configFault = z.object({
+  path: z.string(),
+  message: z.string(),
+  code: z.string().optional(),
+  file: z.string().optional(),
+  line: z.number().int().optional(),
+  column: z.number().int().optional(),
+  hint: z.string().optional(),
+});
+
+/** How a definition differs from the one before: what a model reads, what it may send, what it is told to expect. */
+export const definitionChange = z.object({
+  /** JSON Pointer into the definition. */
+  path: z.string(),
+  kind: z.enum([
+    "text",
+    "param_added",
+    "param_removed",
+    "required_added",
+    "required_removed",
+    "enum_widened",
+    "enum_narrowed",
+    "type_changed",
+    "hint_flipped",
+    "schema",
+  ]),
+  before: z.unknown().optional(),
+  after: z.unknown().optional(),
+  risk: z.enum(["none", "review", "breaking"]),
+});
+export type DefinitionChange = z.infer<typeof definitionChange>;
+
+/** What a change would do, or did, to tools that the caller's tenant sees. */
+export const configDiff = z.object({
+  tools_added: z.array(z.string()),
+  tools_removed: z.array(z.string()),
+  tools_changed: z.array(
+    z.object({
+      name: z.string(),
+      /** SHA-256 over RFC 8785 of the definition; equal where only rules of the call changed. */
+      digest: z.object({ before: z.string(), after: z.string() }),
+      changes: z.array(definitionChange),
+    }),
+  ),
+  views_changed: z.array(z.string()),
+  hosts_added: z.array(z.string()),
+  secrets_added: z.array(z.string()),
+});
+export type ConfigDiff = z.infer<typeof configDiff>;
+
+const written = z.object({
+  name: z.string(),
+  version: z.number().int(),
+  etag: z.string(),
+  diff: configDiff,
+  warnings: z.array(z.string()),
+  /** Of a dry run alone: whether it would be taken, and if not, why. */
+  valid: z.boolean().optional(),
+  errors: z.array(configFault).optional(),
+});
+export type ConfigWritten = z.infer<typeof written>;
+
+const state = z.enum(["serving", "degraded", "off"]);
+const degraded = z.object({ errors: z.array(configFault), serving_version: z.number().int().nullable() });
+
+const object = z.object({
+  name: z.string(),
+  version: z.number().int(),
+  etag: z.string(),
+  state,
+  author: z.string(),
+  reason: z.string(),
+  at: timestamp,
+  /** The document as JSON; the bytes for `Accept: application/yaml`. */
+  document: z.unknown(),
+  /** Why the newest version or the file on disk is not what serves. */
+  degraded: degraded.optional(),
+});
+
+const versionRow = z.object({
+  version: z.number().int(),
+  hash: z.string(),
+  author: z.string(),
+  reason: z.string(),
+  at: timestamp,
+  deleted: z.boolean().optional(),
+  restored_from: z.number().int().optional(),
+});
+
+const reason = plainText(1, 500);
+const flag = z.enum(["true", "false"]).default("false");
+const change = z.strictObject({ dryRun: flag, reason: reason.optional() });
+const ifMatch = { "If-Match": z.string().optional(), "If-None-Match": z.string().optional() };
+const named = z.object({ name: systemName });
+const numbered = z.object({ name: systemName, version: z.string().regex(/^[1-9][0-9]{0,8}$/) });
+const rollbackBody = z.strictObject({ version: z.int().min(1), reason: reason.optional() });
+const page = z.strictObject({ limit: queryIntegerOr(50, 1, 500), cursor: pageCursor.optional() });
+
+const base = { auth: "bearer" as const, agents: "never" as const };
+const mayRead = (decision: string) => ({ ...base, scope: ["config.read"], decision });
+const mayWrite = (decision: string) => ({ ...base, scope: ["config.write"], decision });
+const writeProblems = [
+  "stale_version",
+  "already_exists",
+  "managed_elsewhere",
+  "unprocessable",
+  "connector_not_available",
+  "cross_tenant",
+  "not_found",
+] as const;
+
+export const listConfiguredSystems = endpoint("crud", "GET", "/config/systems", {
+  query: page.extend({ state: state.optional() }),
+  reply: z.object({
+    systems: z.array(
+      z.object({
+        name: z.string(),
+        kind: z.string().optional(),
+        title: z.string().optional(),
+        owner: z.string().optional(),
+        state,
+        version: z.number().int(),
+        etag: z.string(),
+        tools: z.number().int(),
+      }),
+    ),
+    /** Raised by every change of any object. */
+    set_version: z.number().int(),
+    nextCursor: z.string().optional(),
+  }),
+  ...mayRead("system/view"),
+  problems: ["invalid_cursor"],
+  summary: "Systems of the caller's tenant and those that it shares, by name.",
+});
+
+export const createSystem = endpoint("crud", "POST", "/config/systems", {
+  query: change,
+  textBody: documentMedia,
+  headers: ifMatch,
+  reply: written,
+  moreStatuses: [201],
+  ...mayWrite("system/edit"),
+  problems: writeProblems,
+  summary: "Publish a new system, named by its provider and instance; its tools can be called at once.",
+});
+
+export const readSystem = endpoint("crud", "GET", "/config/systems/{name}", {
+  params: named,
+  headers: { Accept: z.string().optional() },
+  reply: object,
+  moreMedia: ["application/yaml"],
+  ...mayRead("system/view"),
+  problems: ["not_found"],
+  summary: "One system: its bytes, or with Accept: application/json its document, version, author, reason and faults.",
+});
+
+export const putSystem = endpoint("crud", "PUT", "/config/systems/{name}", {
+  params: named,
+  query: change,
+  textBody: documentMedia,
+  headers: ifMatch,
+  reply: written,
+  moreStatuses: [201],
+  ...mayWrite("system/edit"),
+  problems: writeProblems,
+  summary: "Publish a system's next version; with dryRun=true only say what it would change.",
+});
+
+export const deleteSystem = endpoint("crud", "DELETE", "/config/systems/{name}", {
+  params: named,
+  query: change,
+  headers: ifMatch,
+  reply: written,
+  ...mayWrite("system/delete"),
+  problems: writeProblems,
+  summary: "Take a system away; its versions stay, and it can be rolled back to one.",
+});
+
+export const systemVersions = endpoint("crud", "GET", "/config/systems/{name}/versions", {
+  params: named,
+  query: page,
+  reply: z.object({ versions: z.array(versionRow), nextCursor: z.string().optional() }),
+  ...mayRead("system/view"),
+  problems: ["invalid_cursor"],
+  summary: "Versions of a system, newest first.",
+});
+
+export const systemVersion = endpoint("crud", "GET", "/config/systems/{name}/versions/{version}", {
+  params: numbered,
+  reply: z.string(),
+  moreMedia: ["application/yaml"],
+  ...mayRead("system/view"),
+  problems: ["version_not_found"],
+  summary: "The bytes of one version.",
+});
+
+export const rollBackSystem = endpoint("crud", "POST", "/config/systems/{name}/rollback", {
+  params: named,
+  query: z.strictObject({ dryRun: flag }),
+  body: rollbackBody,
+  headers: ifMatch,
+  reply: written,
+  ...mayWrite("system/edit"),
+  problems: [...writeProblems, "version_not_found"],
+  summary: "Publish an earlier version's bytes as a new version.",
+});
+
+export const readToolsDocument = endpoint("crud", "GET", "/config/tools", {
+  headers: { Accept: z.string().optional() },
+  reply: object,
+  moreMedia: ["application/yaml"],
+  ...mayRead("config/read"),
+  problems: ["not_found"],
+  summary: "The tools document: views and overrides.",
+});
+
+export const putToolsDocument = endpoint("crud", "PUT", "/config/tools", {
+  query: change,
+  textBody: documentMedia,
+  headers: ifMatch,
+  reply: written,
+  moreStatuses: [201],
+  ...mayWrite("config/write"),
+  problems: writeProblems,
+  summary: "Publish the tools document's next version; views and overrides change at once.",
+});
+
+export const toolsDocumentVersions = endpoint("crud", "GET", "/config/tools/versions", {
+  query: page,
+  reply: z.object({ versions: z.array(versionRow), nextCursor: z.string().optional() }),
+  ...mayRead("config/read"),
+  problems: ["invalid_cursor", "not_found"],
+  summary: "Versions of the tools document, newest first.",
+});
+
+export const toolsDocumentVersion = endpoint("crud", "GET", "/config/tools/versions/{version}", {
+  params: numbered.pick({ version: true }),
+  reply: z.string(),
+  moreMedia: ["application/yaml"],
+  ...mayRead("config/read"),
+  problems: ["version_not_found"],
+  summary: "The bytes of one version of the tools document.",
+});
+
+export const rollBackToolsDocument = endpoint("crud", "POST", "/config/tools/rollback", {
+  query: z.strictObject({ dryRun: flag }),
+  body: rollbackBody,
+  headers: ifMatch,
+  reply: written,
+  ...mayWrite("config/write"),
+  problems: [...writeProblems, "not_found", "version_not_found"],
+  summary: "Publish an earlier version of the tools document as a new version.",
+});
+
+export const reloadConfig = endpoint("crud", "POST", "/config/reload", {
+  reply: z.object({
+    set_version: z.number().int(),
+    /** `<kind>/<name>` of what changed on disk and now serves; what is gone from there is among them. */
+    taken: z.array(z.string()),
+    degraded: z.array(z.object({ name: z.string(), errors: z.array(configFault) })),
+  }),
+  ...mayWrite("config/write"),
+  summary: "Take up what changed in the configuration folders, as a start would.",
+});

@@ -1,0 +1,421 @@
+import assert from "node:assert/strict";
+import { cp, mkdtemp, rm, unlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { test, type TestContext } from "node:test";
+import type { ConfigWritten } from "#contract/configs.ts";
+import { agent, crudHouse, type CrudHouse } from "#testing/crud-house.ts";
+import { until } from "#testing/until.ts";
+
+const scopes = ["config.read", "config.write", "mcp.tools.discovery", "mcp.tools.invoke"];
+const ada = { sub: "person:ada", scopes };
+const eve = { sub: "person:eve", tenant: "tenant:globex", scopes };
+
+const document = (
+  more: { readonly instance?: string; readonly tenants?: string; readonly description?: string; readonly extra?: string } = {},
+): string =>
+  `# Written by hand; this line stays.
+apiVersion: systems/v1
+provider: staff
+instance: ${more.instance ?? "book"}
+title: Staff book
+owner: group:people-ops
+${more.tenants ?? "tenants: [tenant:acme]"}
+kind: http
+baseUrl: "\${DEMO_UPSTREAM_URL}/api"
+network: { allow: [127.0.0.1/32] }
+auth: { type: api_key, in: header, name: X-Api-Key, value: "yaml://secret/people/demo#api_key" }
+defaults: { dataScope: none }
+operations:
+  get_one:
+    description: ${more.description ?? "Shows one employee by id."}
+    request: { method: GET, path: "/employees/{id}" }
+    input: { type: object, required: [id], properties: { id: { type: string } } }
+${more.extra ?? ""}`;
+
+interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  // oxlint-disable-next-line typescript/no-explicit-any -- a test looks into what it expects
+  readonly body: any;
+}
+
+const client =
+  (house: CrudHouse) =>
+  async (
+    method: string,
+    path: string,
+    more: { readonly raw?: string; readonly body?: unknown; readonly as?: object; readonly headers?: Record<string, string> } = {},
+  ): Promise<Answer> => {
+    const type: Record<string, string> = more.raw === undefined ? {} : { "content-type": "application/yaml" };
+    const { headers, ...rest } = more;
+    const response = await house.request(path, { method, as: ada, ...rest, headers: { ...type, ...headers } });
+    const text = await response.text();
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: response.headers.get("content-type")?.includes("json") === true ? JSON.parse(text) : text,
+    };
+  };
+
+const callOf = (house: CrudHouse, name: string, as: object = agent) =>
+  house.rpc({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: { id: "e1" } } }, { as });
+
+test("a document written by hand is tried, published, called at once, changed, rolled back and taken away", async (t) => {
+  const house = await crudHouse(t, { realEvents: true });
+  const ask = client(house);
+  house.membership.capabilities = ["staff.book.get_one"];
+  const text = document();
+
+  const tried = await ask("POST", "/config/systems?dryRun=true", { raw: text });
+  assert.deepEqual([tried.status, tried.body.valid, tried.body.errors], [200, true, []], JSON.stringify(tried.body));
+  assert.deepEqual(tried.body.diff.tools_added, ["staff.book.get_one"]);
+  assert.deepEqual(tried.body.diff.secrets_added, ["yaml://secret/people/demo#api_key"]);
+  assert.deepEqual(tried.body.diff.views_changed, ["staff", "staff-book"]);
+  assert.equal((await ask("GET", "/config/systems/staff.book")).status, 404);
+  assert.equal((await callOf(house, "staff.book.get_one")).body.error?.data.code, "unknown_tool");
+
+  const made = await ask("POST", "/config/systems?reason=first+try", { raw: text });
+  assert.deepEqual([made.status, made.body.name, made.body.version, made.headers.get("etag")], [201, "staff.book", 1, made.body.etag]);
+  assert.match(made.body.etag, /^"1-[0-9a-f]{12}"$/);
+  // The graph knows service and tool, in the publisher's own name and approved by whom the policies let approve.
+  const registered = house.asked.membership.filter(({ path }) => path.includes("/mcp/services"));
+  assert.deepEqual(
+    registered.map(({ path, headers }) => [decodeURIComponent(path), headers.get("authorization") !== null]),
+    [
+      ["/api/v1/mcp/services", true],
+      ["/api/v1/mcp/services/mcp:acme.staff.book/tools", true],
+    ],
+  );
+  assert.deepEqual((registered[0]?.body as { owner_id: string } | undefined)?.owner_id, "group:people-ops");
+  const drafts = registered[1]?.body as { tools: { name: string; definition_digest: string; state: string }[] } | undefined;
+  const draft = drafts?.tools[0];
+  assert.deepEqual(draft, {
+    ...draft,
+    name: "staff.book.get_one",
+    definition_digest: house.crud.catalogue.snapshot.digests.get("staff.book.get_one"),
+    state: "approved",
+  });
+  assert.deepEqual(made.body.warnings, []);
+  const called = await callOf(house, "staff.book.get_one");
+  assert.equal(called.body.error, undefined, JSON.stringify(called.body));
+  assert.match(called.body.result.content[0]?.text ?? "", /"e1"/);
+
+  // The very same again is no version.
+  assert.deepEqual((await ask("PUT", "/config/systems/staff.book", { raw: text })).body.version, 1);
+  const bytes = await ask("GET", "/config/systems/staff.book", { headers: { accept: "application/yaml" } });
+  assert.deepEqual([bytes.body, bytes.headers.get("etag")], [text, made.body.etag]);
+  const read = await ask("GET", "/config/systems/staff.book");
+  assert.deepEqual(
+    [read.body.author, read.body.reason, read.body.state, read.body.document.title],
+    ["person:ada", "first try", "serving", "Staff book"],
+  );
+
+  const changed = document({ description: "Shows one person of the staff by id." });
+  const stale = await ask("PUT", "/config/systems/staff.book", { raw: changed, headers: { "if-match": '"9-000000000000"' } });
+  assert.deepEqual([stale.status, stale.body.code, stale.body.current], [412, "stale_version", made.body.etag]);
+  const second = await ask("PUT", "/config/systems/staff.book", { raw: changed, headers: { "if-match": made.body.etag } });
+  assert.equal(second.status, 200, JSON.stringify(second.body));
+  const { diff } = second.body as ConfigWritten;
+  assert.deepEqual(
+    diff.tools_changed.map(({ name, digest, changes }) => [
+      name,
+      digest.before !== digest.after,
+      changes.map(({ path, kind, risk }) => [path, kind, risk]),
+    ]),
+    [["staff.book.get_one", true, [["/description", "text", "review"]]]],
+  );
+  assert.equal(
+    (await ask("PUT", "/config/systems/staff.book", { raw: text, headers: { "if-none-match": "*" } })).body.code,
+    "already_exists",
+  );
+  assert.equal((await ask("POST", "/config/systems", { raw: text })).body.code, "already_exists");
+
+  const back = await ask("POST", "/config/systems/staff.book/rollback", { body: { version: 1, reason: "worse" } });
+  assert.deepEqual([back.status, back.body.version], [200, 3]);
+  const versions = await ask("GET", "/config/systems/staff.book/versions?limit=2");
+  assert.deepEqual(
+    versions.body.versions.map(({ version, reason, restored_from }: { version: number; reason: string; restored_from?: number }) => [
+      version,
+      reason,
+      restored_from,
+    ]),
+    [
+      [3, "worse", 1],
+      [2, "", undefined],
+    ],
+  );
+  const older = await ask("GET", `/config/systems/staff.book/versions?limit=2&cursor=${versions.body.nextCursor}`);
+  assert.deepEqual([older.body.versions.length, older.body.nextCursor], [1, undefined]);
+  assert.equal((await ask("GET", "/config/systems/staff.book/versions/2")).body, changed);
+  assert.equal((await ask("GET", "/config/systems/staff.book/versions/9")).body.code, "version_not_found");
+
+  const gone = await ask("DELETE", "/config/systems/staff.book?reason=no+more", { headers: { "if-match": back.body.etag } });
+  assert.deepEqual([gone.status, gone.body.version, gone.body.diff.tools_removed], [200, 4, ["staff.book.get_one"]]);
+  assert.equal(house.asked.membership.at(-1)?.path, "/api/v1/mcp/tools/staff.book.get_one");
+  assert.equal((await callOf(house, "staff.book.get_one")).body.error?.data.code, "unknown_tool");
+  assert.equal((await ask("GET", "/config/systems/staff.book")).status, 404);
+  assert.equal((await ask("DELETE", "/config/systems/staff.book")).status, 404);
+  assert.equal((await ask("POST", "/config/systems/staff.book/rollback", { body: { version: 1 } })).body.version, 5);
+  assert.equal((await callOf(house, "staff.book.get_one")).body.error, undefined);
+
+  const stop = new AbortController();
+  const stream = await house.crud.fetch(
+    new Request("http://house.internal/events/config?last_event_id=0&kind=config", {
+      headers: { authorization: `Bearer ${await house.token({ sub: "person:ada" })}` },
+      signal: stop.signal,
+    }),
+  );
+  let told = "";
+  for await (const chunk of stream.body ?? []) {
+    told += Buffer.from(chunk as Uint8Array).toString();
+    if (told.includes('"version":5')) break;
+  }
+  stop.abort();
+  assert.deepEqual(
+    [...told.matchAll(/"op":"([a-z_]+)"/g)].map(([, op]) => op),
+    ["created", "updated", "rolled_back", "deleted", "rolled_back"],
+  );
+});
+
+test("what does not fit is refused with every fault at its place, and changes nothing", async (t) => {
+  const house = await crudHouse(t);
+  const ask = client(house);
+  const good = document();
+  const lineOf = (text: string, needle: string): number => text.split("\n").findIndex((line) => line.includes(needle)) + 1;
+  const replaced = (from: string, to: string): string => good.replace(from, to);
+  const rows: readonly (readonly [name: string, text: string, says: RegExp, at?: string])[] = [
+    ["an unknown member", replaced("title:", "titel:"), /is not known here/, "titel:"],
+    ["a credential as it is", replaced("yaml://secret/people/demo#api_key", "plain"), /never written here/, "auth:"],
+    ["a planned kind", replaced("kind: http", "kind: sql"), /no connector/, "kind:"],
+    ["an address with a user", replaced('"${DEMO_UPSTREAM_URL}/api"', "http://a:b@127.0.0.1/"), /names a user/, "baseUrl:"],
+    ["a setting that nobody fills", replaced("${DEMO_UPSTREAM_URL}", "${HOME}"), /no setting fills/, "baseUrl:"],
+    ["an expression that is none", document({ extra: '    output: { select: "${ response. }" }\n' }), /./, "output:"],
+    [
+      "a file outside",
+      document({ extra: "    output: { schema: { $ref: ../../../package.json } }\n" }),
+      /a file of this folder/,
+      "output:",
+    ],
+    ["another tenant", document({ tenants: "tenants: [tenant:acme, tenant:globex]" }), /tenant:globex, which is not yours/, "tenants:"],
+    ["all tenants", document({ tenants: "" }), /other tenants of this house/],
+    ["not the writer's", document({ tenants: "tenants: [tenant:globex]" }), /not yours/, "tenants:"],
+    ["an anchor", good.replace("Staff book", "&a Staff"), /anchors/, "title:"],
+    ["a tab bomb", `a: ${"[".repeat(3000)}`, /nested deeper/],
+    ["nothing", "", /./],
+    ["a list", "[]", /must be one of/],
+    ["no YAML", "a: [", /./],
+    [
+      "a command that may not be started",
+      "apiVersion: systems/v1\nprovider: a\ninstance: b\ntitle: A\nowner: group:x\ntenants: [tenant:acme]\nkind: mcp\ntransport: { type: stdio, command: bash }\n",
+      /bash/,
+      "transport:",
+    ],
+  ];
+  const before = (await ask("GET", "/config/systems")).body;
+  for (const [name, text, says, at] of rows) {
+    const { status, body } = await ask("POST", "/config/systems", { raw: text });
+    assert.ok(status === 422 || (name === "a planned kind" && status === 501), `${name}: ${status} ${JSON.stringify(body)}`);
+    assert.match(body.errors.map(({ message }: { message: string }) => message).join("\n"), says, name);
+    for (const fault of body.errors) assert.ok(fault.line >= 1 && fault.column >= 1 && typeof fault.path === "string", name);
+    if (at !== undefined)
+      assert.ok(
+        body.errors.some(({ line }: { line: number }) => line === lineOf(text, at)),
+        `${name}: ${JSON.stringify(body.errors)}`,
+      );
+    const tried = await ask("POST", "/config/systems?dryRun=true", { raw: text });
+    assert.deepEqual([tried.status, tried.body.valid, tried.body.errors.length], [200, false, body.errors.length], name);
+  }
+  const media = await ask("POST", "/config/systems", { raw: good, headers: { "content-type": "text/html" } });
+  assert.equal(media.status, 415);
+  assert.equal((await ask("POST", "/config/systems", { raw: "x".repeat(262_145) })).status, 413);
+  assert.equal((await ask("POST", "/config/systems", { raw: `${good}\0` })).body.code, "body_unreadable");
+  assert.equal((await ask("PUT", "/config/systems/other.name", { raw: good })).body.errors[0].path, "/instance");
+  assert.equal((await ask("PUT", "/config/systems/No.Name", { raw: good })).status, 404);
+  assert.equal((await ask("POST", "/config/systems?dryrun=true", { raw: good })).body.code, "unknown_parameter");
+  assert.equal((await ask("GET", "/config/systems?cursor=x")).body.code, "invalid_cursor");
+  const now = (await ask("GET", "/config/systems")).body;
+  assert.equal(now.set_version, before.set_version);
+  assert.ok(!house.crud.catalogue.snapshot.views.has("staff"));
+  // JSON is taken too.
+  const asJson = await ask("POST", "/config/systems", {
+    raw: JSON.stringify({
+      apiVersion: "systems/v1",
+      provider: "j",
+      instance: "son",
+      title: "J",
+      owner: "group:x",
+      tenants: ["tenant:acme"],
+      kind: "http",
+      baseUrl: "https://api.example",
+      defaults: { dataScope: "none" },
+      operations: { one: { description: "Does one thing.", request: { method: "GET", path: "/" } } },
+    }),
+    headers: { "content-type": "application/json" },
+  });
+  assert.equal(asJson.status, 201, JSON.stringify(asJson.body));
+});
+
+test("each right is asked for, each scope needed, and another tenant's system is not there", async (t) => {
+  const house = await crudHouse(t);
+  const ask = client(house);
+  assert.equal((await ask("POST", "/config/systems", { raw: document() })).status, 201);
+  const requests: readonly (readonly [method: string, path: string, pair: string, scope: string, body?: object])[] = [
+    ["GET", "/config/systems", "system:view", "config.read"],
+    ["POST", "/config/systems", "system:edit", "config.write"],
+    ["GET", "/config/systems/staff.book", "system:view", "config.read"],
+    ["PUT", "/config/systems/staff.book", "system:edit", "config.write"],
+    ["DELETE", "/config/systems/staff.book", "system:delete", "config.write"],
+    ["GET", "/config/systems/staff.book/versions", "system:view", "config.read"],
+    ["GET", "/config/systems/staff.book/versions/1", "system:view", "config.read"],
+    ["POST", "/config/systems/staff.book/rollback", "system:edit", "config.write", { version: 1 }],
+    ["GET", "/config/tools", "config:read", "config.read"],
+    ["PUT", "/config/tools", "config:write", "config.write"],
+    ["GET", "/config/tools/versions", "config:read", "config.read"],
+    ["GET", "/config/tools/versions/1", "config:read", "config.read"],
+    ["POST", "/config/tools/rollback", "config:write", "config.write", { version: 1 }],
+    ["POST", "/config/reload", "config:write", "config.write"],
+  ];
+  for (const [method, path, pair, scope, body] of requests) {
+    const sent = body === undefined ? (method === "POST" || method === "PUT" ? { raw: document() } : {}) : { body };
+    house.verdicts.set(pair, false);
+    assert.equal((await ask(method, path, sent)).body.code, "access_denied", `${method} ${path}`);
+    house.verdicts.delete(pair);
+    const without = { ...ada, scopes: scopes.filter((one) => one !== scope) };
+    assert.equal((await ask(method, path, { ...sent, as: without })).body.code, "insufficient_scope", `${method} ${path}`);
+    assert.equal((await ask(method, path, { ...sent, as: { ...ada, ...agent } })).body.code, "person_required", `${method} ${path}`);
+    if (!path.includes("staff.book")) continue;
+    const other = await ask(method, path, { ...sent, as: eve });
+    assert.equal(other.status, 404, `${method} ${path} ${JSON.stringify(other.body)}`);
+  }
+  const seen = async (as: object): Promise<readonly string[]> =>
+    (await ask("GET", "/config/systems", { as })).body.systems.map(({ name }: { name: string }) => name);
+  assert.deepEqual(await seen(ada), ["memory.demo", "people.demo", "sallyport.local", "staff.book"]);
+  assert.deepEqual(await seen(eve), ["people.demo", "sallyport.local"]);
+  // What serves several tenants is the operator's to change.
+  for (const method of ["PUT", "DELETE"]) {
+    const raw = (await ask("GET", "/config/systems/people.demo", { headers: { accept: "application/yaml" } })).body as string;
+    const refused = await ask(method, "/config/systems/people.demo", method === "PUT" ? { raw: `${raw}\n# changed\n` } : {});
+    assert.equal(refused.body.code, "cross_tenant", JSON.stringify(refused.body));
+  }
+  const views = (more: string): string => `apiVersion: tools/v1\nviews:\n  - { name: mine, ${more} filters: { provider: [people] } }\n`;
+  const wide = await ask("PUT", "/config/tools", { raw: views("") });
+  assert.deepEqual([wide.status, wide.body.errors[0].code, wide.body.errors[0].line], [422, "cross_tenant", 3]);
+  const own = await ask("PUT", "/config/tools", { raw: views("tenants: [tenant:acme],") });
+  assert.deepEqual([own.status, own.body.diff.views_changed], [200, ["mine"]], JSON.stringify(own.body));
+  assert.equal((await house.request("/mcp/mine/tools/list")).status, 200);
+  assert.equal(
+    (
+      await ask("PUT", "/config/tools", {
+        raw: "apiVersion: tools/v1\noverrides: { people.demo.get_employee: { enabled: false } }",
+        as: eve,
+      })
+    ).body.errors[0].code,
+    "cross_tenant",
+  );
+  assert.equal((await ask("POST", "/config/tools/rollback", { body: { version: 1 } })).status, 200);
+  assert.equal((await house.request("/mcp/mine/tools/list")).status, 404);
+});
+
+const folderOf = async (t: TestContext): Promise<string> => {
+  const folder = await mkdtemp(join(tmpdir(), "sallyport-config-"));
+  await cp(fileURLToPath(new URL("../../../config/", import.meta.url)), folder, { recursive: true });
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+};
+
+test("a second process on the same database serves what the first one published, and the other way round", async (t) => {
+  const one = await crudHouse(t, { realEvents: true });
+  const two = await crudHouse(t, { realEvents: true, beside: one });
+  const serves = (house: CrudHouse, name: string): boolean => house.crud.catalogue.snapshot.tools.has(name);
+  assert.equal((await client(one)("POST", "/config/systems", { raw: document() })).status, 201);
+  await until(() => serves(two, "staff.book.get_one"));
+  two.membership.capabilities = ["staff.book.get_one"];
+  assert.equal((await callOf(two, "staff.book.get_one")).body.error, undefined);
+  // Whoever writes looks first: the other's version is the one that it must have read.
+  const mine = await client(two)("GET", "/config/systems/staff.book");
+  assert.equal(
+    (await client(one)("PUT", "/config/systems/staff.book", { raw: document({ description: "Shows somebody by the id." }) })).body.version,
+    2,
+  );
+  const late = await client(two)("PUT", "/config/systems/staff.book", {
+    raw: document({ description: "Too late, by a moment." }),
+    headers: { "if-match": mine.body.etag },
+  });
+  assert.equal(late.body.code, "stale_version");
+  const both = await Promise.all(
+    [one, two].map((house, index) =>
+      client(house)("PUT", "/config/systems/staff.book", {
+        raw: document({ description: `At once, number ${index}.` }),
+        headers: { "if-match": late.body.current },
+      }),
+    ),
+  );
+  assert.deepEqual(both.map(({ status }) => status).toSorted(), [200, 412]);
+  assert.equal((await client(two)("DELETE", "/config/systems/staff.book")).status, 200);
+  await until(() => !serves(one, "staff.book.get_one"));
+});
+
+test("a file that changed is taken up; one that broke keeps its last good version serving and says what is wrong", async (t) => {
+  const configFolder = await folderOf(t);
+  const house = await crudHouse(t, { configFolder });
+  const ask = client(house);
+  const file = join(configFolder, "systems", "staff.book.yaml");
+  const serves = (): boolean => house.crud.catalogue.snapshot.tools.has("staff.book.get_one");
+  const reload = async () =>
+    (await ask("POST", "/config/reload")).body as { taken: string[]; degraded: { name: string; errors: { line: number }[] }[] };
+
+  assert.deepEqual(await reload(), { set_version: 4, taken: [], degraded: [] });
+  await writeFile(file, document());
+  assert.deepEqual((await reload()).taken, ["system/staff.book"]);
+  assert.equal((await ask("GET", "/config/systems/staff.book")).body.author, "file");
+  assert.ok(serves());
+  await writeFile(file, document().replace("title:", "titel:"));
+  const broken = await reload();
+  assert.deepEqual(
+    [broken.taken, broken.degraded.map(({ name, errors }) => [name, errors.map(({ line }) => line)])],
+    [[], [["staff.book", [2, 5]]]],
+  );
+  assert.ok(serves(), "the last good version serves");
+  const shown = (await ask("GET", "/config/systems/staff.book")).body;
+  assert.deepEqual([shown.state, shown.degraded.serving_version, shown.version], ["degraded", 1, 1]);
+  assert.deepEqual(
+    (await ask("GET", "/config/systems?state=degraded")).body.systems.map(({ name }: { name: string }) => name),
+    ["staff.book"],
+  );
+  assert.ok(house.lines.some((line) => line["event"] === "config_object_degraded" && line["name"] === "staff.book"));
+
+  // A start finds the same: the version in the database serves.
+  const again = await crudHouse(t, { configFolder, beside: house });
+  assert.ok(again.crud.catalogue.snapshot.tools.has("staff.book.get_one"));
+  assert.equal((await client(again)("GET", "/config/systems/staff.book")).body.state, "degraded");
+
+  await writeFile(file, document());
+  assert.deepEqual((await reload()).degraded, []);
+  // What the API wrote since stays when the file is taken away, until somebody takes it away there too.
+  assert.equal((await ask("PUT", "/config/systems/staff.book", { raw: document({ description: "Changed by the API." }) })).body.version, 2);
+  await unlink(file);
+  assert.deepEqual((await reload()).taken, []);
+  assert.ok(serves());
+});
+
+test("where the folders are the truth the API only reads, tries and takes them up", async (t) => {
+  const configFolder = await folderOf(t);
+  const house = await crudHouse(t, { configFolder, settings: { CONFIG_MODE: "files", CONFIG_REQUIRE_IF_MATCH: "true" } });
+  const ask = client(house);
+  const file = join(configFolder, "systems", "staff.book.yaml");
+  assert.equal((await ask("POST", "/config/systems?dryRun=true", { raw: document() })).body.valid, true);
+  const refused = await ask("POST", "/config/systems", { raw: document() });
+  assert.deepEqual([refused.status, refused.body.code], [409, "managed_elsewhere"]);
+  assert.match(refused.body.detail, /systems\/staff\.book\.yaml.*CONFIG_MODE=database/);
+  await writeFile(file, document());
+  assert.deepEqual((await ask("POST", "/config/reload")).body.taken, ["system/staff.book"]);
+  assert.equal(
+    (await ask("PUT", "/config/systems/staff.book", { raw: document({ description: "Without a word on it." }) })).body.code,
+    "stale_version",
+  );
+  await unlink(file);
+  assert.deepEqual((await ask("POST", "/config/reload")).body.taken, ["system/staff.book"]);
+  assert.equal((await ask("GET", "/config/systems/staff.book")).status, 404);
+});

@@ -1,0 +1,429 @@
+import type { ConfigDiff } from "#contract/configs.ts";
+import { Problem, type Fault } from "#contract/problem.ts";
+import type { Change } from "#events/change.ts";
+import type { EventDraft } from "#events/event-draft.ts";
+import { followChannel } from "#events/follow-channel.ts";
+import { namesTag } from "#http/if-match.ts";
+import type { Database, TransactionSql } from "#store/database.ts";
+import type { Log } from "#telemetry/log.ts";
+import type { CatalogueKeeper } from "#crud/mcp/catalogue-keeper.ts";
+import type { ReadReference, References } from "#crud/systems/load-systems.ts";
+import { readConfigFolders, referencesOfAll } from "./config-files.ts";
+import { effectsOf } from "./effects.ts";
+import { isOwn, type ConfigKind, type Place, type Prepared } from "./kinds.ts";
+import { configEntry, configEvents, houseWriter, type ConfigOp, type Writer } from "./tell.ts";
+import {
+  CONFIG_CHANNEL,
+  digestOf,
+  etagOf,
+  listVersions,
+  lockConfig,
+  markTaken,
+  putVersion,
+  readHead,
+  readHeads,
+  readSetVersion,
+  readVersion,
+  type StoredHead,
+  type StoredVersion,
+} from "./version-store.ts";
+
+export type KindName = "system" | "tools";
+
+/** An object as this process holds it. */
+export interface HeldObject {
+  readonly kind: KindName;
+  readonly name: string;
+  /** The version in force; absent where only a file that does not load has this name. */
+  readonly head?: StoredHead | undefined;
+  /** What serves, and of which version it is. */
+  readonly prepared?: Prepared | undefined;
+  readonly serving: number | null;
+  /** Why the version in force, or the file on disk, is not what serves. */
+  readonly faults: readonly Fault[];
+}
+
+/** A change that somebody asks for. */
+export interface ConfigWrite {
+  readonly kind: KindName;
+  /** Undefined: of a new object what its document says. */
+  readonly name: string | undefined;
+  /** Null: it is taken away. */
+  readonly text: string | null;
+  /** Of an earlier version, which is put in force again. */
+  readonly restored?: StoredVersion;
+  readonly by: Writer;
+  readonly reason: string | undefined;
+  readonly ifMatch: string | null;
+  readonly ifNoneMatch: string | null;
+  readonly isDryRun: boolean;
+}
+
+export interface Written {
+  readonly name: string;
+  readonly version: number;
+  readonly etag: string;
+  readonly diff: ConfigDiff;
+  readonly warnings: readonly string[];
+  readonly isNew: boolean;
+  /** Of a dry run alone. */
+  readonly faults?: readonly Fault[];
+}
+
+export interface ConfigStore {
+  readonly setVersion: bigint;
+  /** Objects that are there, those that serve an older version or nothing among them, by name. */
+  list(kind: KindName, tenant: string): readonly HeldObject[];
+  /** Throws `not_found` for what is not there, or not for this tenant. */
+  require(kind: KindName, name: string, tenant: string): HeldObject;
+  /** Newest first; none of a time when the object was another tenant's. */
+  versions(
+    kind: KindName,
+    name: string,
+    tenant: string,
+    page: { readonly before?: number | undefined; readonly limit: number },
+  ): Promise<readonly StoredVersion[]>;
+  /** Throws `version_not_found`. */
+  version(kind: KindName, name: string, version: number, tenant: string): Promise<StoredVersion & { readonly text: string }>;
+  /** Throws `unprocessable` with every fault, `stale_version`, `already_exists`, `not_found`, `managed_elsewhere`, `cross_tenant`. */
+  write(change: ConfigWrite): Promise<Written>;
+  /** Takes up what changed in the folders; answers what it was. */
+  takeFiles(by?: Writer): Promise<readonly string[]>;
+  readonly degraded: readonly HeldObject[];
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export interface ConfigStoreParts {
+  readonly database: Database;
+  readonly change: Change;
+  readonly kinds: Readonly<Record<KindName, ConfigKind>>;
+  readonly catalogue: Pick<CatalogueKeeper, "snapshot" | "rebuild">;
+  readonly folders: readonly string[];
+  /** `files`: the folders are the truth and nobody else writes. */
+  readonly mode: "files" | "database";
+  readonly requiresIfMatch: boolean;
+  /** Every tenant of the house now. */
+  readonly tenants: () => Promise<readonly string[]>;
+  readonly pollMs?: number | undefined;
+  readonly log: Log;
+}
+
+const MOST_LOOKED_BACK = 20;
+const keyOf = (kind: string, name: string): string => `${kind}/${name}`;
+const isKind = (kind: string): kind is KindName => kind === "system" || kind === "tools";
+const isPrepared = (found: Prepared | { readonly faults: readonly Fault[] }): found is Prepared => "place" in found;
+const refuse = (faults: readonly Fault[]): Problem =>
+  new Problem(faults.some(({ code }) => code === "connector_not_available") ? "connector_not_available" : "unprocessable", {
+    errors: faults,
+  });
+
+/**
+ * The versions of every object, and what of them serves in this process. A write is one commit of version, audit entry and events; every
+ * process hears of it by the channel, reads what changed and swaps it in. What does not load keeps its last version that does.
+ */
+export const openConfigStore = async (parts: ConfigStoreParts): Promise<ConfigStore> => {
+  const { database, change, kinds, catalogue, log } = parts;
+  const held = new Map<string, HeldObject>();
+  /** Read already on the way into the database; by version. */
+  const ready = new Map<string, Prepared>();
+  const fromFolders = referencesOfAll(parts.folders);
+  let known = 0n;
+  let looking: Promise<unknown> = Promise.resolve();
+
+  const readFrom =
+    (refs: References): ReadReference =>
+    async (path) =>
+      Object.hasOwn(refs, path) ? refs[path] : undefined;
+  const prepareStored = async ({ kind, name, text, refs }: StoredVersion): Promise<Prepared | { readonly faults: readonly Fault[] }> =>
+    text === null || !isKind(kind) ? { faults: [] } : kinds[kind].prepare({ name, text, read: readFrom(refs) });
+
+  /** The newest version before this one that still loads. */
+  const lastGood = async (head: StoredHead): Promise<{ readonly prepared: Prepared; readonly version: number } | undefined> => {
+    for (const older of await listVersions(database, head.kind, head.name, { before: head.version, limit: MOST_LOOKED_BACK })) {
+      const found = await prepareStored(older);
+      if (isPrepared(found)) return { prepared: found, version: older.version };
+    }
+    return undefined;
+  };
+
+  const hold = (object: HeldObject): void => {
+    const before = held.get(keyOf(object.kind, object.name));
+    held.set(keyOf(object.kind, object.name), object);
+    if (object.faults.length > 0 && JSON.stringify(before?.faults) !== JSON.stringify(object.faults))
+      log.error("config_object_degraded", { kind: object.kind, name: object.name, errors: object.faults, serving: object.serving });
+  };
+
+  const takeUp = async (head: StoredHead): Promise<void> => {
+    const { kind, name, version, text } = head;
+    if (!isKind(kind)) return;
+    const before = held.get(keyOf(kind, name));
+    if (before?.head?.version === version) return;
+    const place = (what: Place): void => what.place();
+    if (text === null) {
+      place(kinds[kind].absent(name));
+      hold({ kind, name, head, serving: null, faults: [] });
+      return;
+    }
+    const way = `${keyOf(kind, name)}@${version}`;
+    const found = ready.get(way) ?? (await prepareStored(head));
+    ready.delete(way);
+    if (isPrepared(found)) {
+      place(found);
+      hold({ kind, name, head, prepared: found, serving: version, faults: [] });
+      return;
+    }
+    const good = before?.prepared === undefined ? await lastGood(head) : undefined;
+    if (good !== undefined) place(good.prepared);
+    const serving = before?.prepared === undefined ? (good?.version ?? null) : before.serving;
+    hold({ kind, name, head, prepared: before?.prepared ?? good?.prepared, serving, faults: found.faults });
+  };
+
+  const lookNow = async (): Promise<void> => {
+    const set = await readSetVersion(database);
+    if (set === known) return;
+    for (const head of await readHeads(database, known)) await takeUp(head);
+    known = set;
+    catalogue.rebuild();
+  };
+  /** One look after the other: a later one sees what an earlier one took up. */
+  const look = (): Promise<void> => {
+    const next = looking.then(lookNow);
+    looking = next.catch(() => undefined);
+    return next;
+  };
+  /** A change is committed, whatever comes of the look: the next one takes it up. */
+  const lookAfter = (): Promise<void> => look().catch((cause: unknown) => log.error("config_not_followed", { cause }));
+
+  const takeFiles = async (by: Writer = houseWriter("start")): Promise<readonly string[]> => {
+    const files = await readConfigFolders(parts.folders);
+    const found = await Promise.all(
+      files.map(async (file) => ({
+        file,
+        read: file.fault === undefined ? await kinds[file.kind].prepare(file) : { faults: [file.fault] },
+      })),
+    );
+    const good = new Map(
+      found.flatMap(({ file, read }) => (isPrepared(read) ? [[keyOf(file.kind, file.name), { file, read }] as const] : [])),
+    );
+    const faulty = found.flatMap(({ file, read }) => (isPrepared(read) ? [] : [{ file, faults: read.faults }]));
+    const named = new Set(found.map(({ file }) => keyOf(file.kind, file.name)));
+    const all = await parts.tenants();
+    const prepared: (readonly [string, Prepared])[] = [];
+    const taken = await change(async (sql) => {
+      prepared.length = 0;
+      await lockConfig(sql);
+      const heads = new Map((await readHeads(sql, 0n)).map((head) => [keyOf(head.kind, head.name), head]));
+      const events: EventDraft[] = [];
+      const names: string[] = [];
+      const put = async (op: ConfigOp, draft: Parameters<typeof putVersion>[1], before: StoredHead | undefined) => {
+        const version = await putVersion(sql, draft);
+        names.push(keyOf(version.kind, version.name));
+        // Nobody waits for what is new at a house's first start.
+        if (before !== undefined) events.push(...configEvents(by, op, version, before.tenants, all));
+        return version;
+      };
+      for (const [key, { file, read }] of good) {
+        const { kind, name, text } = file;
+        const head = heads.get(key);
+        const digest = digestOf(text, read.refs);
+        const isServed = head !== undefined && head.text !== null && head.digest === digest;
+        const isNews = parts.mode === "files" ? !isServed : head?.taken !== digest;
+        if (isNews && !isServed) {
+          const draft = {
+            kind,
+            name,
+            text,
+            refs: read.refs,
+            tenants: read.tenants,
+            author: by.author ?? "file",
+            reason: "changed on disk",
+            taken: digest,
+          };
+          const { version } = await put(head === undefined ? "created" : "updated", draft, head);
+          prepared.push([`${key}@${version}`, read]);
+        } else if (head !== undefined && head.taken !== digest) await markTaken(sql, kind, name, digest);
+      }
+      for (const [key, head] of heads) {
+        // What an API wrote since is no more the file's; where the folders are the truth it goes with it.
+        const isOfFile = parts.mode === "files" || (head.taken !== null && head.taken === head.digest);
+        if (named.has(key) || (head.taken === null && parts.mode !== "files")) continue;
+        if (isOfFile && head.text !== null)
+          await put("deleted", { ...head, text: null, refs: {}, author: by.author ?? "file", reason: "gone from disk", taken: null }, head);
+        else if (head.taken !== null) await markTaken(sql, head.kind, head.name, null);
+      }
+      const entries = names.length === 0 ? [] : [configEntry(by, "taken", { kind: "config", name: "folders" }, { objects: names.length })];
+      return { result: names, events, entries };
+    });
+    for (const [way, one] of prepared) ready.set(way, one);
+    for (const { read } of good.values()) if (!prepared.some(([, one]) => one === read)) read.discard();
+    await look();
+    for (const [way] of prepared) ready.delete(way);
+    for (const { file, faults } of faulty) {
+      const before = held.get(keyOf(file.kind, file.name));
+      hold({ serving: null, ...before, kind: file.kind, name: file.name, faults });
+    }
+    // A file that is well again, and is what serves already.
+    for (const [key, object] of held)
+      if (object.faults.length > 0 && good.has(key) && object.serving === object.head?.version) hold({ ...object, faults: [] });
+    catalogue.rebuild();
+    return taken;
+  };
+
+  const sees = (tenants: readonly string[] | null | undefined, tenant: string): boolean => tenants?.includes(tenant) !== false;
+  const find = (kind: KindName, name: string, tenant: string): HeldObject | undefined => {
+    const object = held.get(keyOf(kind, name));
+    return object === undefined || !sees(object.head?.tenants, tenant) ? undefined : object;
+  };
+  const isThere = ({ head, faults }: HeldObject): boolean => (head !== undefined && head.text !== null) || faults.length > 0;
+  const requireObject = (kind: KindName, name: string, tenant: string): HeldObject => {
+    const object = find(kind, name, tenant);
+    if (object === undefined || !isThere(object)) throw new Problem("not_found");
+    return object;
+  };
+
+  const requireTags = ({ ifMatch, ifNoneMatch, isDryRun }: ConfigWrite, head: StoredVersion | undefined): void => {
+    const live = head === undefined || head.text === null ? undefined : etagOf(head);
+    if (ifNoneMatch !== null && namesTag(ifNoneMatch, live)) throw new Problem("already_exists");
+    const stale = (detail?: string): Problem =>
+      new Problem("stale_version", {
+        ...(detail === undefined ? {} : { detail }),
+        ...(live === undefined ? {} : { headers: { etag: live }, members: { current: live, yours: ifMatch } }),
+      });
+    if (ifMatch !== null && !namesTag(ifMatch, live)) throw stale();
+    if (ifMatch === null && parts.requiresIfMatch && live !== undefined && !isDryRun)
+      throw stale("Send If-Match with the ETag that you read.");
+  };
+
+  const write = async (asked: ConfigWrite): Promise<Written> => {
+    const { kind, text, by, restored, isDryRun } = asked;
+    await look();
+    const others = (await parts.tenants()).filter((tenant) => tenant !== by.tenant);
+    const wall = { tenant: by.tenant, others };
+    const known = asked.name === undefined ? undefined : held.get(keyOf(kind, asked.name));
+    const refs = restored?.refs ?? known?.head?.refs ?? {};
+    const read: ReadReference = async (path) => (await readFrom(refs)(path)) ?? (restored === undefined ? fromFolders(path) : undefined);
+    const prepared = text === null ? undefined : await kinds[kind].prepare({ name: asked.name, text, read });
+    const faults = prepared === undefined ? [] : isPrepared(prepared) ? [...(await prepared.check(wall))] : [...prepared.faults];
+    const good = prepared !== undefined && isPrepared(prepared) ? prepared : undefined;
+    const name = asked.name ?? good?.name ?? "";
+    const before = held.get(keyOf(kind, name));
+    // Of another tenant's object nothing is said: not even that the name is taken, where a change is asked for.
+    if (asked.name !== undefined && text === null) requireObject(kind, name, by.tenant);
+    try {
+      const live = before?.head?.text === null ? undefined : before?.head;
+      if (asked.name === undefined && live !== undefined) throw new Problem("already_exists");
+      if (live !== undefined && !sees(live.tenants, by.tenant)) throw new Problem("not_found");
+      if (live !== undefined && kind !== "tools" && !isOwn(live.tenants, wall))
+        throw new Problem("cross_tenant", {
+          detail: "It serves other tenants of this house too: its file in the configuration folder changes it.",
+        });
+      if (text === null && live === undefined) throw new Problem("not_found");
+      requireTags(asked, before?.head);
+      if (faults.length > 0 && !isDryRun) throw refuse(faults);
+      const after = good ?? (text === null ? kinds[kind].absent(name) : undefined);
+      const diff = effectsOf(catalogue.snapshot, (after?.preview ?? (() => catalogue.snapshot))(), by.tenant, {
+        before: before?.prepared,
+        after: good,
+      });
+      const warnings = good?.isOff === true ? ["One of its settings has no value here: it serves nothing until it has one."] : [];
+      const digest = digestOf(text, good?.refs ?? {});
+      const isSame = live !== undefined && text !== null && live.digest === digest;
+      const planned = isSame && live !== undefined ? live : { version: (before?.head?.version ?? 0) + 1, digest };
+      if (isDryRun || isSame) {
+        good?.discard();
+        return { name, version: planned.version, etag: etagOf(planned), diff, warnings, isNew: false, ...(isDryRun ? { faults } : {}) };
+      }
+      if (parts.mode === "files")
+        throw new Problem("managed_elsewhere", {
+          detail: `CONFIG_MODE is files: change ${kinds[kind].fileOf(name)} in the configuration folder, then POST /config/reload. With CONFIG_MODE=database it is changed here.`,
+        });
+      const op: ConfigOp = text === null ? "deleted" : restored !== undefined ? "rolled_back" : live === undefined ? "created" : "updated";
+      const version = await change(async (sql) => commit(sql, asked, name, op, good, diff, others));
+      if (good !== undefined) ready.set(`${keyOf(kind, name)}@${version.version}`, good);
+      await lookAfter();
+      return { name, version: version.version, etag: etagOf(version), diff, warnings, isNew: op === "created" };
+    } catch (error) {
+      good?.discard();
+      throw error;
+    }
+  };
+
+  const commit = async (
+    sql: TransactionSql,
+    asked: ConfigWrite,
+    name: string,
+    op: ConfigOp,
+    good: Prepared | undefined,
+    diff: ConfigDiff,
+    others: readonly string[],
+  ) => {
+    const { kind, text, by, restored } = asked;
+    await lockConfig(sql);
+    const head = await readHead(sql, kind, name);
+    requireTags(asked, head);
+    // Somebody was first since this process looked.
+    if (asked.name === undefined && head !== undefined && head.text !== null) throw new Problem("already_exists");
+    const tenants = good === undefined ? (head?.tenants ?? null) : good.tenants;
+    const version = await putVersion(sql, {
+      kind,
+      name,
+      text,
+      tenants,
+      refs: good?.refs ?? {},
+      author: by.author ?? by.subject,
+      reason: asked.reason ?? "",
+      restoredFrom: restored?.version,
+      taken: head?.taken ?? null,
+    });
+    const counts = { added: diff.tools_added.length, removed: diff.tools_removed.length, changed: diff.tools_changed.length };
+    const about = { version: version.version, digest: version.digest, restored_from: restored?.version ?? null, ...counts };
+    const events = configEvents(
+      by,
+      op,
+      version,
+      head === undefined || head.text === null ? tenants : head.tenants,
+      [by.tenant, ...others],
+      diff,
+    );
+    return { result: version, entries: [configEntry(by, op, { kind, name }, about)], events };
+  };
+
+  await takeFiles();
+  const following = await followChannel({
+    database,
+    pollMs: parts.pollMs,
+    look,
+    channel: CONFIG_CHANNEL,
+    failed: (cause) => log.warn("config_unread", { cause }),
+  });
+
+  return {
+    get setVersion() {
+      return known;
+    },
+    list: (kind, tenant) =>
+      [...held.values()]
+        .filter((object) => object.kind === kind && isThere(object) && sees(object.head?.tenants, tenant))
+        .toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+    require: requireObject,
+    versions: async (kind, name, tenant, { before, limit }) => {
+      if (find(kind, name, tenant)?.head === undefined) throw new Problem("not_found");
+      return (await listVersions(database, kind, name, { before, limit })).filter((version) => sees(version.tenants, tenant));
+    },
+    version: async (kind, name, number, tenant) => {
+      const version = find(kind, name, tenant) === undefined ? undefined : await readVersion(database, kind, name, number);
+      const text = version?.text ?? null;
+      if (version === undefined || text === null || !sees(version.tenants, tenant)) throw new Problem("version_not_found");
+      return { ...version, text };
+    },
+    write,
+    takeFiles,
+    get degraded() {
+      return [...held.values()].filter(({ faults }) => faults.length > 0);
+    },
+    [Symbol.asyncDispose]: async () => {
+      await following[Symbol.asyncDispose]();
+      await looking;
+    },
+  };
+};

@@ -1,0 +1,210 @@
+import type { Fault } from "#contract/problem.ts";
+import type { YamlDocument } from "#documents/yaml-document.ts";
+import { emptyToolsDocument, joinToolsDocuments, readToolsDocument, type ToolsDocument } from "#crud/documents/tools-document.ts";
+import type { CatalogueKeeper } from "#crud/mcp/catalogue-keeper.ts";
+import type { Snapshot } from "#crud/mcp/catalogue.ts";
+import type { PreparedSystem, Sources } from "#crud/mcp/sources.ts";
+import { commandFault } from "#crud/systems/check-systems.ts";
+import { readSystem, type ReadReference, type References, type SystemFile } from "#crud/systems/load-systems.ts";
+import type { FindCommand } from "#crud/upstream/installed-command.ts";
+
+/** What takes the place of what serves under a name. */
+export interface Place {
+  /** The catalogue as it would be. */
+  preview(): Snapshot;
+  /** Serves from now on, once the catalogue is built anew. */
+  place(): void;
+}
+
+/** A document that was read and could serve. */
+export interface Prepared extends Place {
+  readonly name: string;
+  readonly yaml: YamlDocument;
+  readonly refs: References;
+  /** What a list shows of it. */
+  readonly about: { readonly kind?: string; readonly title?: string; readonly owner?: string };
+  /** Null: all. */
+  readonly tenants: readonly string[] | null;
+  /** Known, but without a value for one of its settings here. */
+  readonly isOff: boolean;
+  /** Where it leads to, and which secrets go there. */
+  readonly hosts: readonly string[];
+  readonly secrets: readonly string[];
+  /** What is asked of a document only as it is published; `tenant`'s own alone may change, where the house has others. */
+  check(by: { readonly tenant: string; readonly others: readonly string[] }): Promise<readonly Fault[]>;
+  /** It will not be placed. */
+  discard(): void;
+}
+
+export interface Document {
+  /** Undefined: what the document says of itself. */
+  readonly name: string | undefined;
+  readonly text: string;
+  readonly read: ReadReference;
+}
+
+/** One kind of configuration object. */
+export interface ConfigKind {
+  /** Where it lies in a configuration folder. */
+  fileOf(name: string): string;
+  prepare(document: Document): Promise<Prepared | { readonly name: string; readonly faults: readonly Fault[] }>;
+  /** What is where there is no such object. */
+  absent(name: string): Place;
+}
+
+const foreign = (tenants: readonly string[] | null, { tenant, others }: { readonly tenant: string; readonly others: readonly string[] }) =>
+  (tenants ?? [tenant, ...others]).filter((one) => one !== tenant);
+
+/** True where it serves nobody but the writer's own tenant. */
+export const isOwn = (tenants: readonly string[] | null, by: { readonly tenant: string; readonly others: readonly string[] }): boolean =>
+  foreign(tenants, by).length === 0;
+
+const hostsOf = ({ document }: SystemFile): readonly string[] => {
+  if (document.kind === "http") return [document.baseUrl];
+  return document.kind === "mcp" ? [`stdio:${document.transport.command}`] : [];
+};
+const secretsOf = ({ document }: SystemFile): readonly string[] =>
+  document.kind === "http"
+    ? Object.entries(document.auth).flatMap(([key, value]) => (/^(?:token|value|username|password)$/.test(key) ? [value] : []))
+    : [];
+
+/** Systems: `systems/<provider>.<instance>.yaml`. */
+export const systemKind = (parts: {
+  readonly sources: Sources;
+  readonly catalogue: Pick<CatalogueKeeper, "preview">;
+  readonly findCommand: FindCommand;
+}): ConfigKind => {
+  const { sources, catalogue } = parts;
+  const fileOf = (name: string): string => `systems/${name}.yaml`;
+  const place = (name: string, prepared: PreparedSystem | undefined): Place => ({
+    preview: () => {
+      const { tools, external } = sources.preview(name, prepared);
+      return catalogue.preview({ tools: () => tools, external: () => external });
+    },
+    place: () => sources.place(name, prepared),
+  });
+  return {
+    fileOf,
+    absent: (name) => place(name, undefined),
+    prepare: async ({ name: given, text, read }) => {
+      const file = await readSystem({ name: given, text, shown: given === undefined ? "system.yaml" : fileOf(given), read });
+      if ("faults" in file) return file;
+      const { name, document, yaml, refs } = file;
+      const compiled = sources.compile(file);
+      if (compiled.kind === "degraded") return { name, faults: compiled.faults };
+      const prepared: PreparedSystem = { name, compiled, file };
+      const tenants = document.tenants ?? null;
+      return {
+        ...place(name, prepared),
+        name,
+        yaml,
+        refs,
+        tenants,
+        about: {
+          kind: document.kind,
+          title: document.title,
+          owner: document.owner,
+        },
+        isOff: compiled.kind === "off",
+        hosts: hostsOf(file),
+        secrets: secretsOf(file),
+        check: async (by) => {
+          const others = foreign(tenants, by);
+          const wall = yaml.fault(
+            ["tenants"],
+            tenants === null
+              ? "names no tenant: it would serve other tenants of this house too"
+              : `names ${others.join(", ")}, which is not yours`,
+            {
+              code: "cross_tenant",
+              hint: `tenants: [${by.tenant}]`,
+            },
+          );
+          const lost =
+            tenants?.includes(by.tenant) === false
+              ? [yaml.fault(["tenants"], `does not name ${by.tenant}: you would not see it again`)]
+              : [];
+          return [...(others.length > 0 ? [wall] : lost), ...(await commandFault(file, parts.findCommand))];
+        },
+        discard: () => sources.discard(prepared),
+      };
+    },
+  };
+};
+
+/** The one tools document of the house, `tools.yaml`; what further folders add to it stays theirs. */
+export const toolsKind = (parts: {
+  readonly catalogue: Pick<CatalogueKeeper, "preview" | "snapshot">;
+  /** Of the folders behind the first one. */
+  readonly layer: ToolsDocument;
+  readonly hold: (document: ToolsDocument) => void;
+  readonly held: () => ToolsDocument;
+}): ConfigKind => {
+  const { catalogue, layer } = parts;
+  const place = (own: ToolsDocument): Place => {
+    const { document } = joinToolsDocuments([{ value: own }, { value: layer }]);
+    return { preview: () => catalogue.preview({ document: () => document }), place: () => parts.hold(document) };
+  };
+  return {
+    fileOf: () => "tools.yaml",
+    absent: () => place(emptyToolsDocument),
+    prepare: async ({ text }) => {
+      const read = readToolsDocument(text, "tools.yaml");
+      if ("faults" in read) return { name: "tools", faults: read.faults };
+      const { value, yaml } = read;
+      // Views of the further folders come first here: it is this document that names one of them twice.
+      const { faults } = joinToolsDocuments([{ value: layer }, read]);
+      if (faults.length > 0) return { name: "tools", faults };
+      return {
+        ...place(value),
+        name: "tools",
+        yaml,
+        refs: {},
+        tenants: null,
+        about: {},
+        isOff: false,
+        hosts: [],
+        secrets: [],
+        check: async (by) => {
+          if (by.others.length === 0) return [];
+          const before = parts.held();
+          const viewsOf = ({ views }: ToolsDocument) => new Map(views.map((view) => [view.name, view]));
+          const [had, has] = [
+            viewsOf(before),
+            viewsOf({
+              ...value,
+              views: [...value.views, ...layer.views],
+            }),
+          ];
+          const told: Fault[] = [];
+          const tell = (path: readonly (string | number)[], what: string): void => {
+            told.push(
+              yaml.fault(path, `${what} other tenants of this house too`, {
+                code: "cross_tenant",
+                hint: `tenants: [${by.tenant}]`,
+              }),
+            );
+          };
+          for (const name of new Set([...had.keys(), ...has.keys()])) {
+            const both = [had.get(name), has.get(name)];
+            if (JSON.stringify(both[0]) === JSON.stringify(both[1])) continue;
+            const isWalled = both.every((view) => view === undefined || (view.tenants.length > 0 && isOwn(view.tenants, by)));
+            const index = value.views.findIndex((view) => view.name === name);
+            if (!isWalled) tell(["views", ...(index === -1 ? [] : [index, "tenants"])], `changes the view ${name}, which is for`);
+          }
+          const all = {
+            ...layer.overrides,
+            ...value.overrides,
+          };
+          for (const name of new Set([...Object.keys(before.overrides), ...Object.keys(all)])) {
+            const tool = catalogue.snapshot.tools.get(name);
+            if (JSON.stringify(before.overrides[name]) === JSON.stringify(all[name]) || tool === undefined) continue;
+            if (!isOwn(tool.tenants ?? null, by)) tell(["overrides", name], `changes ${name}, which serves`);
+          }
+          return told;
+        },
+        discard: () => undefined,
+      };
+    },
+  };
+};

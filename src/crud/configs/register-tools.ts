@@ -1,0 +1,87 @@
+import { ask, type Peer } from "#contract/ask.ts";
+import { Problem } from "#contract/problem.ts";
+import { deleteMcpTool, putMcpTools, registerMcpService } from "#contract/registry.ts";
+import type { Caller } from "#authn/caller.ts";
+import type { HouseIdentity } from "#authn/house-identity.ts";
+import type { Decider } from "#decide/decider.ts";
+import type { Tool } from "#crud/mcp/tool.ts";
+
+export interface RegisterParts {
+  readonly membership: Peer;
+  readonly membershipAudience: string;
+  readonly identity: Pick<HouseIdentity, "onBehalfOf">;
+  readonly decider: Pick<Decider, "decide" | "refusal">;
+}
+
+/** What a publisher put in force. */
+export interface Published {
+  readonly caller: Caller;
+  readonly correlationId: string;
+  readonly system: string;
+  readonly about: { readonly kind?: string | undefined; readonly title?: string | undefined; readonly owner?: string | undefined };
+  readonly tools: readonly Tool[];
+  readonly removed: readonly string[];
+}
+
+/** As many as the registry takes at once. */
+const MOST_TOOLS = 500;
+
+/**
+ * Makes the identity graph know a system and its tools, in the publisher's own name and with the publisher's rights: nobody can be granted,
+ * or delegate, what the graph does not know. Tools are approved where the publisher may approve definitions, else proposed; tools that went
+ * are retired. Answers what could not be done; the system serves all the same.
+ */
+export const createToolRegistrar =
+  (parts: RegisterParts) =>
+  async (published: Published): Promise<readonly string[]> => {
+    const { caller, correlationId, system, about, tools, removed } = published;
+    const warnings: string[] = [];
+    try {
+      const { decider } = parts;
+      const token = await parts.identity.onBehalfOf(parts.membershipAudience, { ...caller, scopes: ["membership.registry"] });
+      const headers = { authorization: `Bearer ${token}`, "x-correlation-id": correlationId };
+      const reason = "Published by its system";
+      for (const tool of removed)
+        await ask(parts.membership, deleteMcpTool, { params: { tool_id: tool }, query: { reason }, headers }).catch((error: unknown) => {
+          if (!(error instanceof Problem) || error.code !== "not_found") throw error;
+        });
+      if (tools.length === 0) return warnings;
+      const decided = await decider.decide(caller, { type: "tool", action: "approve_definition", id: system }, correlationId);
+      const mayApprove = decider.refusal(caller, decided) === undefined;
+      if (!mayApprove) warnings.push(`Its tools are proposed: ${about.owner ?? "its owner"} or an administrator approves them.`);
+      const service = await ask(parts.membership, registerMcpService, {
+        body: {
+          name: system,
+          display_name: about.title,
+          service_type: about.kind === "mcp" ? "mcp" : "external",
+          owner_id: about.owner,
+          trust: "pinned",
+          reason,
+        },
+        headers,
+      });
+      for (let from = 0; from < tools.length; from += MOST_TOOLS) {
+        const drafts = tools.slice(from, from + MOST_TOOLS).map(({ definition, digest }) => ({
+          name: definition.name,
+          title: definition.title,
+          description: definition.description,
+          annotations: definition.annotations,
+          inputSchema: definition.inputSchema,
+          outputSchema: definition.outputSchema,
+          definition_digest: digest,
+          state: mayApprove ? ("approved" as const) : ("proposed" as const),
+        }));
+        await ask(parts.membership, putMcpTools, { params: { service_id: service.id }, body: { tools: drafts, reason }, headers });
+      }
+      return warnings;
+    } catch (error) {
+      const why =
+        error instanceof Problem
+          ? `${error.code}: ${error.options.errors?.[0]?.message ?? error.options.detail ?? error.title}`
+          : "it cannot be asked";
+      return [
+        ...warnings,
+        `The identity graph does not know all of its tools yet (${why}): until it does nobody can be granted one. Publish the same document again to try once more.`,
+      ];
+    }
+  };

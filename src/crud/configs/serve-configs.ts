@@ -1,0 +1,271 @@
+import type { z } from "zod";
+import {
+  createSystem,
+  deleteSystem,
+  listConfiguredSystems,
+  MOST_CONFIG_BYTES,
+  putSystem,
+  putToolsDocument,
+  readSystem,
+  readToolsDocument,
+  reloadConfig,
+  rollBackSystem,
+  rollBackToolsDocument,
+  systemVersion,
+  systemVersions,
+  toolsDocumentVersion,
+  toolsDocumentVersions,
+} from "#contract/configs.ts";
+import { Problem } from "#contract/problem.ts";
+import type { Caller } from "#authn/caller.ts";
+import type { SealedCursors } from "#authn/sealed-cursors.ts";
+import type { Decider } from "#decide/decider.ts";
+import type { Tool } from "#crud/mcp/tool.ts";
+import { readBytes } from "#http/read-bytes.ts";
+import { answer, type Router } from "#http/serve.ts";
+import type { ConfigStore, ConfigWrite, HeldObject, KindName, Written } from "./config-store.ts";
+import type { createToolRegistrar } from "./register-tools.ts";
+import { writerOf, type Writer } from "./tell.ts";
+import { etagOf, type StoredVersion } from "./version-store.ts";
+
+export interface ConfigEndpoints {
+  readonly store: ConfigStore;
+  readonly decider: Pick<Decider, "require">;
+  /** The last name, or version, of the page before. */
+  readonly cursors: SealedCursors<string>;
+  /** Tools of a system that the tenant sees. */
+  readonly toolsOf: (system: string, tenant: string) => readonly Tool[];
+  readonly register: ReturnType<typeof createToolRegistrar>;
+}
+
+interface Asked {
+  readonly caller: Caller;
+  readonly correlationId: string;
+}
+
+const YAML = "application/yaml";
+const mediaOf = (request: Request): string => (request.headers.get("content-type") ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
+
+/** A text as it was sent, byte for byte. */
+const readText = async (request: Request): Promise<string> => {
+  if (![YAML, "application/json", "text/yaml"].includes(mediaOf(request)))
+    throw new Problem("unsupported_media_type", { detail: `Send ${YAML} or application/json.` });
+  const bytes = await readBytes(request, MOST_CONFIG_BYTES);
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+    if (!text.includes("\0")) return text;
+  } catch {
+    // Told below.
+  }
+  throw new Problem("body_unreadable", { detail: "The document is no UTF-8 text." });
+};
+
+const bytesOf = (version: StoredVersion & { readonly text: string }): Response =>
+  new Response(version.text, {
+    headers: {
+      "content-type": YAML,
+      etag: etagOf(version),
+      "cache-control": "no-store",
+      "x-content-type-options": "nosniff",
+      "content-disposition": `attachment; filename="${version.name}.yaml"`,
+    },
+  });
+
+const stateOf = ({ faults, prepared }: HeldObject): "serving" | "degraded" | "off" =>
+  faults.length > 0 ? "degraded" : prepared?.isOff === true ? "off" : "serving";
+const tagOf = ({ head }: HeldObject): string => (head === undefined ? "" : etagOf(head));
+
+const shown = (object: HeldObject) => ({
+  name: object.name,
+  version: object.head?.version ?? 0,
+  etag: tagOf(object),
+  state: stateOf(object),
+  author: object.head?.author ?? "",
+  reason: object.head?.reason ?? "",
+  at: object.head?.at ?? new Date(0).toISOString(),
+  document: object.prepared?.yaml.value ?? null,
+  ...(object.faults.length > 0 ? { degraded: { errors: [...object.faults], serving_version: object.serving } } : {}),
+});
+
+const versionRow = ({ version, digest, author, reason, at, text, restored_from }: StoredVersion) => ({
+  version,
+  hash: digest,
+  author,
+  reason,
+  at,
+  ...(text === null ? { deleted: true } : {}),
+  ...(restored_from === null ? {} : { restored_from }),
+});
+
+/** Whether the reader asks for the document's bytes; without a word it gets what a program reads. */
+const wantsBytes = (request: Request): boolean => /\byaml\b/i.test(request.headers.get("accept") ?? "");
+
+const replyTo = ({ name, version, etag, diff, warnings, isNew, faults }: Written) =>
+  answer(
+    {
+      name,
+      version,
+      etag,
+      diff,
+      warnings: [...warnings],
+      ...(faults === undefined ? {} : { valid: faults.length === 0, errors: [...faults] }),
+    },
+    { status: isNew ? 201 : 200, headers: { etag } },
+  );
+
+/** Configuration over HTTP: each pair is asked for, the tenant's wall is the store's. */
+export const serveConfigs = (router: Router<Caller>, { store, decider, cursors, toolsOf, register }: ConfigEndpoints): void => {
+  const require = async ({ caller, correlationId }: Asked, type: "system" | "config", action: string, id: string): Promise<Writer> => {
+    const { decisionId } = await decider.require(caller, { type, action, id }, correlationId);
+    return writerOf(caller, correlationId, decisionId);
+  };
+  const writeOf = (
+    { request, query }: { readonly request: Request; readonly query: { readonly dryRun: string; readonly reason?: string | undefined } },
+    by: Writer,
+  ): Pick<ConfigWrite, "by" | "reason" | "ifMatch" | "ifNoneMatch" | "isDryRun"> => ({
+    by,
+    reason: query.reason,
+    ifMatch: request.headers.get("if-match"),
+    ifNoneMatch: request.headers.get("if-none-match"),
+    isDryRun: query.dryRun === "true",
+  });
+
+  /** Writes, and has the graph know what serves now. */
+  const publish = async ({ caller, correlationId }: Asked, change: ConfigWrite) => {
+    const written = await store.write(change);
+    if (change.isDryRun || change.kind !== "system") return replyTo(written);
+    const about = store.list("system", caller.tenant).find(({ name }) => name === written.name)?.prepared?.about ?? {};
+    const told = await register({
+      caller,
+      correlationId,
+      about,
+      system: written.name,
+      removed: written.diff.tools_removed,
+      tools: toolsOf(written.name, caller.tenant),
+    });
+    return replyTo({ ...written, warnings: [...written.warnings, ...told] });
+  };
+
+  const read = async (request: Request, kind: KindName, name: string, tenant: string) => {
+    const object = store.require(kind, name, tenant);
+    const { head } = object;
+    if (head !== undefined && head.text !== null && wantsBytes(request)) return bytesOf({ ...head, text: head.text });
+    return answer(shown(object), { headers: { etag: tagOf(object) } });
+  };
+  const versions = async (
+    kind: KindName,
+    name: string,
+    caller: Caller,
+    { limit, cursor }: z.output<NonNullable<typeof systemVersions.query>>,
+  ) => {
+    const bound = ["versions", kind, name, caller.sub];
+    const before = cursor === undefined ? undefined : Number(cursors.open(cursor, bound));
+    const found = await store.versions(kind, name, caller.tenant, { before, limit: limit + 1 });
+    const last = found.length > limit ? found[limit - 1] : undefined;
+    return {
+      versions: found.slice(0, limit).map(versionRow),
+      ...(last === undefined ? {} : { nextCursor: cursors.seal(String(last.version), bound) }),
+    };
+  };
+  const rollBack = async (
+    call: Asked & {
+      readonly request: Request;
+      readonly query: { readonly dryRun: string };
+      readonly body: z.output<NonNullable<typeof rollBackSystem.body>>;
+    },
+    kind: KindName,
+    name: string,
+    by: Writer,
+  ) => {
+    const restored = await store.version(kind, name, call.body.version, call.caller.tenant);
+    const { reason } = call.body;
+    return publish(call, { kind, name, text: restored.text, restored, ...writeOf({ ...call, query: { ...call.query, reason } }, by) });
+  };
+
+  router.serve(listConfiguredSystems, async (call) => {
+    const { caller, query } = call;
+    await require(call, "system", "view", "*");
+    const bound = ["systems", caller.sub, query.state ?? ""];
+    const after = query.cursor === undefined ? "" : cursors.open(query.cursor, bound);
+    const found = store
+      .list("system", caller.tenant)
+      .filter((object) => object.name > after && (query.state === undefined || stateOf(object) === query.state));
+    const page = found.slice(0, query.limit);
+    const last = found.length > page.length ? page.at(-1) : undefined;
+    return {
+      systems: page.map((object) => ({
+        name: object.name,
+        state: stateOf(object),
+        version: object.head?.version ?? 0,
+        etag: tagOf(object),
+        ...object.prepared?.about,
+        tools: toolsOf(object.name, caller.tenant).length,
+      })),
+      set_version: Number(store.setVersion),
+      ...(last === undefined ? {} : { nextCursor: cursors.seal(last.name, bound) }),
+    };
+  });
+  router.serve(createSystem, async (call) => {
+    const by = await require(call, "system", "edit", "*");
+    return publish(call, { kind: "system", name: undefined, text: await readText(call.request), ...writeOf(call, by) });
+  });
+  router.serve(readSystem, async (call) => {
+    const { name } = call.params;
+    await require(call, "system", "view", name);
+    return read(call.request, "system", name, call.caller.tenant);
+  });
+  router.serve(putSystem, async (call) => {
+    const { name } = call.params;
+    const by = await require(call, "system", "edit", name);
+    return publish(call, { kind: "system", name, text: await readText(call.request), ...writeOf(call, by) });
+  });
+  router.serve(deleteSystem, async (call) => {
+    const { name } = call.params;
+    const by = await require(call, "system", "delete", name);
+    return publish(call, { kind: "system", name, text: null, ...writeOf(call, by) });
+  });
+  router.serve(systemVersions, async (call) => {
+    const { name } = call.params;
+    await require(call, "system", "view", name);
+    return versions("system", name, call.caller, call.query);
+  });
+  router.serve(systemVersion, async (call) => {
+    const { name, version } = call.params;
+    await require(call, "system", "view", name);
+    return bytesOf(await store.version("system", name, Number(version), call.caller.tenant));
+  });
+  router.serve(rollBackSystem, async (call) =>
+    rollBack(call, "system", call.params.name, await require(call, "system", "edit", call.params.name)),
+  );
+
+  router.serve(readToolsDocument, async (call) => {
+    await require(call, "config", "read", "tools");
+    return read(call.request, "tools", "tools", call.caller.tenant);
+  });
+  router.serve(putToolsDocument, async (call) => {
+    const by = await require(call, "config", "write", "tools");
+    return publish(call, { kind: "tools", name: "tools", text: await readText(call.request), ...writeOf(call, by) });
+  });
+  router.serve(toolsDocumentVersions, async (call) => {
+    await require(call, "config", "read", "tools");
+    return versions("tools", "tools", call.caller, call.query);
+  });
+  router.serve(toolsDocumentVersion, async (call) => {
+    await require(call, "config", "read", "tools");
+    return bytesOf(await store.version("tools", "tools", Number(call.params.version), call.caller.tenant));
+  });
+  router.serve(rollBackToolsDocument, async (call) => rollBack(call, "tools", "tools", await require(call, "config", "write", "tools")));
+
+  router.serve(reloadConfig, async (call) => {
+    const by = await require(call, "config", "write", "folders");
+    const taken = await store.takeFiles(by);
+    const faulty = [...store.list("system", call.caller.tenant), ...store.list("tools", call.caller.tenant)].filter(
+      ({ faults }) => faults.length > 0,
+    );
+    return {
+      set_version: Number(store.setVersion),
+      taken: [...taken],
+      degraded: faulty.map(({ name, faults }) => ({ name, errors: [...faults] })),
+    };
+  });
+};

@@ -1,0 +1,92 @@
+import type { ConfigDiff } from "#contract/configs.ts";
+import type { Caller } from "#authn/caller.ts";
+import type { EntryDraft } from "#events/audit/entry.ts";
+import type { EventDraft } from "#events/event-draft.ts";
+import { etagOf, type StoredVersion } from "./version-store.ts";
+
+/** Who changes configuration: somebody by request, or the house itself. */
+export interface Writer {
+  readonly subject: string;
+  readonly tenant: string;
+  readonly kind: EntryDraft["actor"]["kind"];
+  /** As versions name it, where that is not the subject. */
+  readonly author?: string;
+  readonly clientId?: string | undefined;
+  readonly acr?: string | undefined;
+  readonly decisionId?: string | undefined;
+  readonly correlationId: string;
+}
+
+export const houseWriter = (correlationId: string): Writer => ({
+  subject: "service:crud",
+  tenant: "*",
+  kind: "system",
+  author: "file",
+  correlationId,
+});
+
+export const writerOf = ({ sub, tenant, clientId, acr }: Caller, correlationId: string, decisionId: string): Writer => ({
+  subject: sub,
+  tenant,
+  clientId,
+  acr,
+  correlationId,
+  decisionId,
+  kind: sub.startsWith("service:") ? "service" : "person",
+});
+
+export type ConfigOp = "created" | "updated" | "deleted" | "rolled_back" | "taken";
+
+export const configEntry = (
+  by: Writer,
+  op: ConfigOp,
+  about: { readonly kind: string; readonly name: string },
+  data: Readonly<Record<string, unknown>>,
+): EntryDraft => ({
+  tenant: by.tenant,
+  category: "config",
+  outcome: "ok",
+  actor: { subject: by.subject, kind: by.kind, client_id: by.clientId, acr: by.acr },
+  via: { service: "crud" },
+  resource: { type: about.kind, id: about.name },
+  decisionId: by.decisionId,
+  correlationId: by.correlationId,
+  data: { op, ...data },
+});
+
+const MOST_NAMES = 50;
+
+/** `config.<op>` for the streams of all tenants that the object serves, or served before. */
+export const configEvents = (
+  by: Writer,
+  op: ConfigOp,
+  version: StoredVersion,
+  before: readonly string[] | null,
+  all: readonly string[],
+  diff?: ConfigDiff,
+): EventDraft[] => {
+  const { kind, name: id, tenants } = version;
+  const named = (names: readonly string[] = []): readonly string[] => names.slice(0, MOST_NAMES);
+  const affects = {
+    added: named(diff?.tools_added),
+    removed: named(diff?.tools_removed),
+    changed: named(diff?.tools_changed.map(({ name }) => name)),
+  };
+  return [...new Set([...(tenants ?? all), ...(before ?? all)])].map((tenant) => ({
+    type: `config.${op === "created" || op === "updated" ? "published" : op}`,
+    tenant,
+    stream: "config",
+    kind: "config",
+    key: `${kind}/${id}`,
+    data: {
+      kind,
+      id,
+      version: version.version,
+      etag: etagOf(version),
+      op,
+      state: "ok",
+      affects: tenant === by.tenant ? affects : { added: [], removed: [], changed: [] },
+    },
+    correlationId: by.correlationId,
+  }));
+};
