@@ -706,6 +706,9 @@ forEachDatabase(
     await world.sql("update membership.node set state = 'suspended' where id = 'person:ben'");
     assert.equal((await spend(world, "agent:a", "agent:b", two.body.delegation_id, 0)).status, 409);
     await world.sql("update membership.node set state = 'active' where id = 'person:ben'");
+    await world.sql(`update membership.edge set expires_at = now() where src = 'agent:a' and dst = '${people[0]}'`);
+    assert.equal((await spend(world, "agent:a", "agent:b", two.body.delegation_id, 0)).body.code, "capability_missing");
+    await world.sql(`update membership.edge set expires_at = null where src = 'agent:a' and dst = '${people[0]}'`);
     const asPerson = (person_id: string) =>
       world.call("service:crud", "POST", `${BASE}/reservations`, {
         body: { call_id: crypto.randomUUID(), user_id: "agent:a", agent_id: "agent:b", person_id, tool_id: people[0], usd: 0.000002 },

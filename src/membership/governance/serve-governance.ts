@@ -18,7 +18,7 @@ import type { Caller } from "#authn/caller.ts";
 import { requireOwnNode } from "#membership/graph-edit/edits.ts";
 import { dropHolder, putHolder } from "#membership/graph-edit/holders.ts";
 import { writeAs, type GraphAct } from "#membership/graph-edit/write-as.ts";
-import { dropEdges } from "#membership/graph/drop-edge.ts";
+import { dropEdges, lockEdge } from "#membership/graph/drop-edge.ts";
 import { identityKinds, labelsOfKind } from "#membership/graph/kinds.ts";
 import { edgeIdOf, putEdge } from "#membership/graph/put-edge.ts";
 import { lockNodes, putNode, type NodeRow } from "#membership/graph/put-node.ts";
@@ -194,9 +194,10 @@ export const serveGovernance = (room: MembershipRoom): void => {
     const { assignment_id: id } = call.params;
     const asked = act(call, ["rtrs", "assign"], "rtr_withdrawn", { type: "rtrs", id }, call.query.reason);
     const { version } = await writeAs(room, asked, async (tx, scope) => {
-      const rows = await readAssignments(tx.sql, scope, { id }, { limit: 1, skip: 0 });
-      if (rows.length === 0) throw new Problem("not_found");
-      await dropEdges(tx, scope, rows);
+      const [row] = await readAssignments(tx.sql, scope, { id }, { limit: 1, skip: 0 });
+      const held = row === undefined ? undefined : await lockEdge(tx.sql, scope, row);
+      if (held === undefined) throw new Problem("not_found");
+      await dropEdges(tx, scope, [held]);
       return { value: undefined };
     });
     return new Response(null, { status: 204, headers: { "x-graph-version": String(version) } });

@@ -37,11 +37,12 @@ const covers = (delegation: string): string => `(${delegation}.capabilities is n
 /** Who stands at the top of it is the one that was named. */
 const isOf = (row: string): string =>
   `($9::text is null or $9 = ${row}.delegator_id or $9 = (select t.delegator_id from membership.delegation t where t.id = ${row}.path[1]))`;
-/** Of one that was handed on: everybody above may act, and each of them was given the tool. */
+/** Of one that was handed on: everybody above may act, has the tool, and was given it. */
 const handedOn = (row: string): string =>
   `(cardinality(${row}.path) = 1 or not exists (
      select 1 from membership.delegation h join membership.node hu on hu.id = h.delegator_id join membership.node ha on ha.id = h.agent_id
-     where h.id = any(${row}.path) and not (hu.state = 'active' and ha.state = 'active' and ${covers("h")})))`;
+     where h.id = any(${row}.path) and not (hu.state = 'active' and ha.state = 'active' and ${covers("h")} and exists (
+       select 1 from membership.edge hc where hc.src = h.agent_id and hc.dst = $4 and hc.kind = 'HAS_CAPABILITY' and ${unexpired("hc")}))))`;
 
 /**
  * One statement holds one call's steps and money, or holds nothing.
@@ -81,7 +82,9 @@ const RESERVE = statement<HeldRow>(
      select p.id from d cross join unnest(d.path) above(id)
        join membership.delegation p on p.id = above.id and p.id <> d.id and ${begun("p")} and ${covers("p")}
        join membership.node pu on pu.id = p.delegator_id and pu.state = 'active'
-       join membership.node pa on pa.id = p.agent_id and pa.state = 'active' for share of p, pu, pa),
+       join membership.node pa on pa.id = p.agent_id and pa.state = 'active'
+       join membership.edge pc on pc.src = p.agent_id and pc.dst = $4 and pc.kind = 'HAS_CAPABILITY' and ${unexpired("pc")}
+     for share of p, pu, pa, pc),
    m as (
      update membership.meter m set held_steps = m.held_steps + $6, held_micro = m.held_micro + $7
      from d where m.delegation_id = d.id and cardinality(d.path) - 1 = (select count(*) from p) and ${room("m")}
