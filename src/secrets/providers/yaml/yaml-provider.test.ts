@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { suite, test, type TestContext } from "node:test";
 import type { Problem } from "#contract/problem.ts";
 import { createLog } from "#telemetry/log.ts";
-import { readText, refOf, refusal, testSecretProvider, write } from "#secrets/providers/secret-provider.contract.ts";
+import { readText, refOf, refusal, remove, testSecretProvider, write } from "#secrets/providers/secret-provider.contract.ts";
 import type { SecretProvider } from "#secrets/providers/secret-provider.ts";
 import { StartFaults } from "#contract/start-faults.ts";
 import { acquireVaultLock } from "./vault-lock.ts";
@@ -181,6 +181,46 @@ suite("secrets file", () => {
     assert.equal(await readText(provider, "yaml://secret/a#k"), '"one"');
     at.clock += 250;
     assert.equal(await readText(provider, "yaml://secret/a#k"), '"second"');
+  });
+
+  test("a file of a thousand secrets is read and written while others have their turns, and keeps its rules, digits and lines", async (t) => {
+    const at = await place(t);
+    const many = Array.from(
+      { length: 1000 },
+      (_, index) => `  s${index}: # of ${index}\n    token: "value ${index}"\n    at: ${index}.10\n`,
+    );
+    await at.put(`team:\n${many.join("")}`);
+    let turns = 0;
+    let isOver = false;
+    const count = (): void => {
+      turns++;
+      if (!isOver) setImmediate(count);
+    };
+    count();
+    const provider = await at.open();
+    isOver = true;
+    assert.ok(turns > 100, `${turns} turns of the loop`);
+    assert.equal(await readText(provider, "yaml://secret/team/s999"), '{"at":999.10,"token":"value 999"}');
+    await Promise.all(
+      ["1.50", '{"a":{"b":[1.0,"x"]}}', '"z"'].map((value, index) => write(provider, `yaml://secret/new${index}#k`, value)),
+    );
+    assert.equal(await readText(provider, "yaml://secret/new0#k"), "1.50");
+    assert.equal(await readText(provider, "yaml://secret/new1#k"), '{"a":{"b":[1.0,"x"]}}');
+    assert.equal(await refusal(write(provider, "yaml://secret/new0#k", "2", { cas: 0 })), "cas_mismatch");
+    assert.equal(await refusal(write(provider, "yaml://secret/new0#k", "2", { cas: 3 })), "not_supported");
+    const stale = await provider.read(refOf("yaml://secret/team/s5"));
+    await write(provider, "yaml://secret/team/s5#at", "5.100");
+    assert.equal(await refusal(remove(provider, "yaml://secret/team/s5", { onlyIf: stale })), "source_changed");
+    assert.equal(
+      (await remove(provider, "yaml://secret/team/s5", { onlyIf: await provider.read(refOf("yaml://secret/team/s5")) })).result,
+      "removed",
+    );
+    const text = await readFile(at.path, "utf8");
+    assert.ok(text.includes("# of 6") && !text.includes("\n  s5:") && text.includes("at: 6.10"));
+    await at.put(`${text}\nbad: [1,\n`);
+    assert.equal(await refusal(write(provider, "yaml://secret/x#k", "1")), "file_invalid");
+    assert.match((await provider.state()).fault ?? "", /line [0-9]+/);
+    assert.equal(await readText(provider, "yaml://secret/new0#k"), "1.50");
   });
 
   test("two writers on one file lose nothing", async (t) => {

@@ -1,24 +1,15 @@
 import { lstat } from "node:fs/promises";
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { Problem } from "#contract/problem.ts";
-import { isSameData, isSecretMap, SecretValue, type SecretData, type SecretMap } from "#secrets/secret-value.ts";
-import type {
-  Removal,
-  RemovedSecret,
-  SecretChange,
-  SecretProvider,
-  WriteExpectation,
-  WrittenSecret,
-} from "#secrets/providers/secret-provider.ts";
 import { StartFaults } from "#contract/start-faults.ts";
-import type { SecretRef } from "#secrets/tenant-guard.ts";
+import type { RemovedSecret, SecretProvider, WrittenSecret } from "#secrets/providers/secret-provider.ts";
+import { SecretValue, type SecretMap } from "#secrets/secret-value.ts";
 import type { Log } from "#telemetry/log.ts";
-import { parseVault, type Vault } from "./vault-document.ts";
-import { applyChange, printVault, removeAt } from "./vault-edit.ts";
-import { MAX_FILE_BYTES, readVaultFile, removeLeftovers, replaceVaultFile } from "./vault-file.ts";
+import { valueAt, type VaultDone, type VaultWish } from "./vault-alter.ts";
 import { VaultFault } from "./vault-fault.ts";
+import { readVaultFile, removeLeftovers, replaceVaultFile } from "./vault-file.ts";
 import { acquireVaultLock } from "./vault-lock.ts";
-import { lookUp, nodesChanged, nodesRead, secretsBelow } from "./vault-tree.ts";
+import { nodesChanged, nodesRead, secretsBelow } from "./vault-tree.ts";
+import { createAlterVault } from "./vault-work.ts";
 
 export interface YamlProviderParts {
   /** YAML_VAULT_PATH. */
@@ -34,16 +25,6 @@ const noVersions = (): never => {
   throw new Problem("not_supported", { detail: "The file keeps no versions." });
 };
 
-/** Throws `secret_not_found`, `key_not_found`. */
-const valueAt = (root: SecretMap, ref: SecretRef): SecretData => {
-  const node = lookUp(root, ref.segments);
-  if (!isSecretMap(node)) throw new Problem("secret_not_found");
-  if (ref.key === undefined) return node;
-  const value = node.get(ref.key);
-  if (value === undefined) throw new Problem("key_not_found");
-  return value;
-};
-
 /**
  * A YAML file as a store of secrets: path = nested maps, key = key. Reads are served from memory; the file is looked at
  * each 250 ms at most. A file that went bad leaves the last good content readable and refuses writes. Throws
@@ -56,13 +37,15 @@ export const createYamlProvider = async (parts: YamlProviderParts): Promise<Secr
   let root: SecretMap = new Map();
   let fault: string | undefined;
   let seen = "";
+  let writes = 0;
   let lookedAt = Number.NEGATIVE_INFINITY;
   let queue: Promise<unknown> = Promise.resolve();
+  const alter = createAlterVault();
 
-  const load = async (): Promise<Vault & { readonly digest: string | undefined }> => {
+  const readBytes = async () => {
     const bytes = await readVaultFile(fileOptions);
     if (bytes === undefined && !isOpen) throw new VaultFault("is not there");
-    return { ...parseVault(bytes?.text ?? ""), digest: bytes?.digest };
+    return bytes;
   };
 
   /** Identity and times of the file; equal = not changed. */
@@ -81,7 +64,10 @@ export const createYamlProvider = async (parts: YamlProviderParts): Promise<Secr
       // Taken before the read: a change during the read makes the next look read again.
       seen = present;
       if (present === "absent" && root.size > 0) throw new VaultFault("is gone");
-      root = (await load()).root;
+      const before = writes;
+      const read = await alter((await readBytes())?.text ?? "", { kind: "read" });
+      // What we wrote meanwhile is newer than what was read.
+      if (before === writes) root = read.root;
       fault = undefined;
     } catch (error) {
       if (!(error instanceof VaultFault)) throw error;
@@ -90,75 +76,34 @@ export const createYamlProvider = async (parts: YamlProviderParts): Promise<Secr
     }
   };
 
-  const requireUsable = (expect: WriteExpectation, present: SecretMap, ref: SecretRef, change: SecretChange): void => {
-    if (expect.cas !== undefined && expect.cas !== 0)
-      throw new Problem("not_supported", { detail: "The file keeps no versions: only cas 0." });
-    if (expect.cas === 0 && isSecretMap(lookUp(present, ref.segments)))
-      throw new Problem("cas_mismatch", { detail: "There is something at this path already." });
-    if (!nodesChanged(present, ref, change).every((node) => expect.decided.has(node.id)))
-      throw new Problem("busy", { detail: "The file changed after the decision." });
-  };
-
-  /** Reads the file under its lock, lets `edit` change the document, and puts it in place; `edit` throws what must not happen. */
-  const alterLocked = async <T>(edit: (vault: Vault) => T): Promise<T> => {
+  /** Reads the file under its lock, makes the new one of it, and puts that in place; throws what must not happen. */
+  const alterLocked = async (wish: VaultWish): Promise<VaultDone> => {
     if (!isOpen) throw new Problem("provider_readonly");
     await using lock = await acquireVaultLock({ path: `${path}.lock` });
-    const vault = await load().catch((cause: unknown) => {
+    const invalid = (cause: unknown): never => {
       if (!(cause instanceof VaultFault)) throw cause;
       throw new Problem("file_invalid", { cause });
-    });
-    if (vault.digest === undefined && root.size > 0) throw new Problem("file_invalid", { detail: "The secrets file is gone." });
-    // The file is parsed, printed and parsed again: between them others have their turn. Whoever changes it meanwhile is noticed below.
-    await nextTurn();
-    const result = edit(vault);
-    const text = printVault(vault.document);
-    await nextTurn();
-    const written = readBack(text);
-    await replaceVaultFile(path, text, async () => {
+    };
+    const bytes = await readBytes().catch(invalid);
+    if (bytes === undefined && root.size > 0) throw new Problem("file_invalid", { detail: "The secrets file is gone." });
+    const done = await alter(bytes?.text ?? "", wish).catch(invalid);
+    await replaceVaultFile(path, done.text ?? "", async () => {
       await lock.requireHeld();
-      if ((await readVaultFile(fileOptions))?.digest !== vault.digest)
+      if ((await readVaultFile(fileOptions))?.digest !== bytes?.digest)
         throw new Problem("cas_mismatch", { detail: "The secrets file was changed meanwhile." });
     });
-    root = written;
+    root = done.root;
+    writes++;
     fault = undefined;
     // Looked at anew by the next read: another process may write between our rename and any look of ours.
     seen = "";
     lookedAt = Number.NEGATIVE_INFINITY;
-    return result;
-  };
-  const inTurn = <T>(edit: (vault: Vault) => T): Promise<T> => {
-    const done = queue.then(() => alterLocked(edit));
-    queue = done.catch(() => undefined);
     return done;
   };
-
-  const write = (vault: Vault, ref: SecretRef, change: SecretChange, expect: WriteExpectation): WrittenSecret => {
-    requireUsable(expect, vault.root, ref, change);
-    const node = lookUp(vault.root, ref.segments);
-    const existed = ref.key === undefined ? isSecretMap(node) : isSecretMap(node) && node.has(ref.key);
-    if (expect.mustNotExist === true && existed) throw new Problem("target_exists");
-    if (expect.mustExist === true && !isSecretMap(node)) throw new Problem("secret_not_found");
-    applyChange(vault.document, ref, change);
-    return { created: !existed };
-  };
-
-  const remove = (vault: Vault, ref: SecretRef, how: Removal): RemovedSecret => {
-    const found = valueAt(vault.root, ref);
-    if (!nodesRead(vault.root, ref).every((node) => how.decided.has(node.id)))
-      throw new Problem("busy", { detail: "The file changed after the decision." });
-    if (how.onlyIf !== undefined && !isSameData(found, SecretValue.reveal(how.onlyIf.value))) throw new Problem("source_changed");
-    removeAt(vault.document, ref);
-    return { result: "removed" };
-  };
-
-  /** What was made must be a file that this provider would read. */
-  const readBack = (text: string): SecretMap => {
-    if (Buffer.byteLength(text) > MAX_FILE_BYTES) throw new Problem("value_too_large", { detail: "The secrets file would be too large." });
-    try {
-      return parseVault(text).root;
-    } catch (cause) {
-      throw new Problem("value_too_deep", { detail: "The secrets file would be nested too deeply.", cause });
-    }
+  const inTurn = (wish: VaultWish): Promise<VaultDone> => {
+    const done = queue.then(() => alterLocked(wish));
+    queue = done.catch(() => undefined);
+    return done;
   };
 
   await removeLeftovers(path);
@@ -177,8 +122,11 @@ export const createYamlProvider = async (parts: YamlProviderParts): Promise<Secr
       await refresh();
       return { value: new SecretValue(valueAt(root, ref)), nodes: nodesRead(root, ref) };
     },
-    write: (ref, change, expect) => inTurn((vault) => write(vault, ref, change, expect)),
-    remove: (ref, how) => inTurn((vault) => remove(vault, ref, how)),
+    write: async (ref, change, expect) => (await inTurn({ kind: "write", ref, change, expect })).result as WrittenSecret,
+    remove: async (ref, { decided, onlyIf }) => {
+      const wish = { kind: "remove", ref, decided, ...(onlyIf === undefined ? {} : { onlyIf: SecretValue.reveal(onlyIf.value) }) } as const;
+      return (await inTurn(wish)).result as RemovedSecret;
+    },
     settle: async () => noVersions(),
     describe: async () => noVersions(),
     list: async (place, depth) => {

@@ -1,0 +1,111 @@
+import { Problem, type ProblemCode } from "#contract/problem.ts";
+import { digitsOf, isRawNumber, keepDigits } from "#secrets/lossless-json.ts";
+import { isSameData, isSecretMap, type SecretData, type SecretMap } from "#secrets/secret-value.ts";
+import type { RemovedSecret, SecretChange, WriteExpectation, WrittenSecret } from "#secrets/providers/secret-provider.ts";
+import type { SecretRef } from "#secrets/tenant-guard.ts";
+import { parseVault, type Vault } from "./vault-document.ts";
+import { applyChange, printVault, removeAt } from "./vault-edit.ts";
+import { VaultFault } from "./vault-fault.ts";
+import { MAX_FILE_BYTES } from "./vault-file.ts";
+import { lookUp, nodesChanged, nodesRead } from "./vault-tree.ts";
+
+/** What shall become of a file's text. */
+export type VaultWish =
+  | { readonly kind: "read" }
+  | { readonly kind: "write"; readonly ref: SecretRef; readonly change: SecretChange; readonly expect: WriteExpectation }
+  | { readonly kind: "remove"; readonly ref: SecretRef; readonly decided: ReadonlySet<string>; readonly onlyIf?: SecretData };
+
+/** `text` is absent where the file was only read. */
+export interface VaultDone {
+  readonly root: SecretMap;
+  readonly text?: string;
+  readonly result?: WrittenSecret | RemovedSecret;
+}
+
+/** A refusal in words that go to another thread. */
+export type VaultRefusal = { readonly fault: string } | { readonly problem: ProblemCode; readonly detail?: string };
+
+const rebuilt = (data: SecretData, number: (data: SecretData) => SecretData): SecretData => {
+  if (isSecretMap(data)) return new Map([...data].map(([name, item]) => [name, rebuilt(item, number)]));
+  if (Array.isArray(data)) return data.map((item: SecretData) => rebuilt(item, number));
+  return typeof data === "object" && data !== null ? number(data) : data;
+};
+/** A number that is kept by its digits is an object that no thread takes from another: it travels as plain text under a name. */
+export const pack = <D extends SecretData>(data: D): D =>
+  rebuilt(data, (number) => (isRawNumber(number) ? ({ rawJSON: digitsOf(number) } as SecretData) : number)) as D;
+export const unpack = <D extends SecretData>(data: D): D =>
+  rebuilt(data, (number) => keepDigits((number as { rawJSON: string }).rawJSON)) as D;
+
+/** The wish with its data packed or unpacked. */
+export const wishWith = (wish: VaultWish, how: (data: SecretData) => SecretData): VaultWish =>
+  wish.kind === "write"
+    ? { ...wish, change: { ...wish.change, value: how(wish.change.value) } }
+    : wish.kind === "remove" && wish.onlyIf !== undefined
+      ? { ...wish, onlyIf: how(wish.onlyIf) }
+      : wish;
+
+/** Throws `secret_not_found`, `key_not_found`. */
+export const valueAt = (root: SecretMap, ref: SecretRef): SecretData => {
+  const node = lookUp(root, ref.segments);
+  if (!isSecretMap(node)) throw new Problem("secret_not_found");
+  if (ref.key === undefined) return node;
+  const value = node.get(ref.key);
+  if (value === undefined) throw new Problem("key_not_found");
+  return value;
+};
+
+const requireUsable = (expect: WriteExpectation, present: SecretMap, ref: SecretRef, change: SecretChange): void => {
+  if (expect.cas !== undefined && expect.cas !== 0)
+    throw new Problem("not_supported", { detail: "The file keeps no versions: only cas 0." });
+  if (expect.cas === 0 && isSecretMap(lookUp(present, ref.segments)))
+    throw new Problem("cas_mismatch", { detail: "There is something at this path already." });
+  if (!nodesChanged(present, ref, change).every((node) => expect.decided.has(node.id)))
+    throw new Problem("busy", { detail: "The file changed after the decision." });
+};
+
+const write = (vault: Vault, { ref, change, expect }: VaultWish & { kind: "write" }): WrittenSecret => {
+  requireUsable(expect, vault.root, ref, change);
+  const node = lookUp(vault.root, ref.segments);
+  const existed = ref.key === undefined ? isSecretMap(node) : isSecretMap(node) && node.has(ref.key);
+  if (expect.mustNotExist === true && existed) throw new Problem("target_exists");
+  if (expect.mustExist === true && !isSecretMap(node)) throw new Problem("secret_not_found");
+  applyChange(vault.document, ref, change);
+  return { created: !existed };
+};
+
+const remove = (vault: Vault, { ref, decided, onlyIf }: VaultWish & { kind: "remove" }): RemovedSecret => {
+  const found = valueAt(vault.root, ref);
+  if (!nodesRead(vault.root, ref).every((node) => decided.has(node.id)))
+    throw new Problem("busy", { detail: "The file changed after the decision." });
+  if (onlyIf !== undefined && !isSameData(found, onlyIf)) throw new Problem("source_changed");
+  removeAt(vault.document, ref);
+  return { result: "removed" };
+};
+
+/** What was made must be a file that this provider would read. */
+const readBack = (text: string): SecretMap => {
+  if (Buffer.byteLength(text) > MAX_FILE_BYTES) throw new Problem("value_too_large", { detail: "The secrets file would be too large." });
+  try {
+    return parseVault(text).root;
+  } catch (cause) {
+    throw new Problem("value_too_deep", { detail: "The secrets file would be nested too deeply.", cause });
+  }
+};
+
+/** Reads a file's text, or makes the one that is wished of it. Throws `VaultFault` for the text, a `Problem` for the wish. Cost: O(n). */
+export const alterText = (text: string, wish: VaultWish): VaultDone => {
+  const vault = parseVault(text);
+  if (wish.kind === "read") return { root: vault.root };
+  const result = wish.kind === "write" ? write(vault, wish) : remove(vault, wish);
+  const made = printVault(vault.document);
+  return { root: readBack(made), text: made, result };
+};
+
+/** `undefined`: not of the kinds that are answered. */
+export const refusalOf = (error: unknown): VaultRefusal | undefined => {
+  if (error instanceof VaultFault) return { fault: error.message };
+  if (!(error instanceof Problem)) return undefined;
+  return { problem: error.code, ...(error.options.detail === undefined ? {} : { detail: error.options.detail }) };
+};
+export const errorOf = (refusal: VaultRefusal): Error =>
+  "fault" in refusal ? new VaultFault(refusal.fault) : new Problem(refusal.problem, { detail: refusal.detail });
