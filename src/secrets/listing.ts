@@ -73,6 +73,8 @@ export const createListing =
     for (const place of places) {
       if (isMore) break;
       const id = formatPrefix(place);
+      // What lies wholly before the cursor was told.
+      if (after > `${id}/` && !after.startsWith(`${id}/`)) continue;
       const { operation, caller, headers, correlationId } = ask;
       await perform({
         operation,
@@ -82,7 +84,7 @@ export const createListing =
         correlationId,
         isPlace: true,
         act: async (provider, ref, _permit, asker) => {
-          const listing = await provider.list(place, ask.depth(place));
+          const listing = await provider.list(place, ask.depth(place), after);
           truncatedBy ??= listing.truncatedBy;
           const candidates = listing.items.flatMap((item) => {
             const match = item.node.id > after ? matchOf(item, q) : undefined;
@@ -111,6 +113,9 @@ export const createListing =
               if (permitted.has(item.node.id)) items.push({ uri: item.node.id, keys: item.keys, match });
             }
           }
+          if (isMore || listing.goesOnAt === undefined) return;
+          last = listing.goesOnAt;
+          isMore = true;
         },
       });
     }

@@ -89,8 +89,9 @@ export interface ListedSecret {
 
 export interface Listing {
   readonly items: readonly ListedSecret[];
-  /** What kept it from being whole. */
+  /** What kept it from being whole, and the id after which the rest is found. */
   readonly truncatedBy?: "calls" | "names" | "time";
+  readonly goesOnAt?: string;
 }
 
 /** A store of secrets behind the corridor: everything here was guarded, decided and recorded before. */
@@ -113,8 +114,8 @@ export interface SecretProvider {
     how: "undelete" | "destroy",
   ): Promise<readonly (SecretVersion & { readonly changed: boolean })[]>;
   describe(ref: SecretRef): Promise<SecretDetail>;
-  /** Secrets at and below a place, so many levels down, in the order of their ids. */
-  list(place: SecretPrefix, depth: number): Promise<Listing>;
+  /** Secrets at and below a place, so many levels down, in the order of their ids; those up to `after` may be left out. */
+  list(place: SecretPrefix, depth: number, after?: string): Promise<Listing>;
   /** `degraded` = older content is served, or none for now; the text names place and fault, never content. */
   state(): Promise<{ readonly status: "up" | "degraded" | "down"; readonly fault?: string }>;
 }

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { Problem } from "#contract/problem.ts";
 import { readText, refOf, refusal, write } from "#secrets/providers/secret-provider.contract.ts";
+import { startKvDouble, type KvDoubleFaults } from "#testing/kv-double.ts";
 import { kvProvider, kvServer } from "#testing/kv-provider.ts";
 import { startOpenBao } from "#testing/openbao.ts";
 import { requireProgram } from "#testing/programs.ts";
@@ -121,3 +122,65 @@ for (const [what, status, body, code] of [
     const said = await detailOf(provider.read(refOf("vaultA+kv2://kv-a/a#k")));
     assert.ok(said.startsWith(code) && !said.includes("canary"), said);
   });
+
+/** What the store does, what a read and then a write of version 2 are answered, and how many versions there are then. */
+const faulty: readonly (readonly [what: string, faults: Partial<KvDoubleFaults>, read: string, write: string, versions: number])[] = [
+  ["cuts one connection before it does anything", { cutBefore: 1 }, "done", "done", 2],
+  ["cuts connections time after time", { cutBefore: 1000 }, "provider_unavailable", "provider_unavailable", 1],
+  ["is over its quota for two requests", { quota429: 2 }, "done", "done", 2],
+  ["is over its quota", { quota429: 1000 }, "provider_unavailable", "provider_unavailable", 1],
+  ["is a standby that is behind for two requests", { answer412: 2 }, "done", "done", 2],
+  ["has a fault of its own for two requests", { answer500: 2 }, "done", "done", 2],
+  ["has a fault of its own", { answer500: 1000 }, "provider_unavailable", "provider_unavailable", 1],
+  ["refuses a token that cannot be replaced", { deny: 1000 }, "provider_denied", "provider_denied", 1],
+  ["is sealed", { sealed: true }, "provider_unavailable", "provider_unavailable", 1],
+  ["is slower than anybody waits", { slowMs: 600 }, "provider_unavailable", "provider_unavailable", 1],
+  ["sends elsewhere", { redirectTo: "http://127.0.0.1:9/v1/kv-a/data/a" }, "provider_redirect", "provider_redirect", 1],
+];
+for (const [what, faults, read, written, versions] of faulty)
+  test(`a store that ${what}: ${read}, ${written}, nothing half done, and it is used again by itself`, async (t) => {
+    const store = await startKvDouble(t, "vault");
+    const good = { ...store.faults };
+    const provider = kvProvider(kvServer({ URL: store.url, TOKEN: store.rootToken, TIMEOUT_MS: "300" }));
+    const uri = "vaultA+kv2://kv-a/a#k";
+    await write(provider, uri, "1");
+    Object.assign(store.faults, faults);
+    assert.equal(await refusal(provider.read(refOf(uri))), read);
+    Object.assign(store.faults, good, faults);
+    const said = await refusal(write(provider, uri, "2"));
+    Object.assign(store.faults, good);
+    // A slow store may do what nobody waits for any more: then nobody was told that it was not done.
+    if (faults.slowMs === undefined) assert.equal(said, written);
+    else assert.match(said, /^(?:provider_unavailable|outcome_unknown)$/);
+    await until(
+      () => refusal(provider.read(refOf(uri))),
+      (now) => now === "done",
+    );
+    const { current_version } = await provider.describe(refOf("vaultA+kv2://kv-a/a"));
+    if (faults.slowMs === undefined) assert.equal(current_version, versions);
+  });
+
+test("answers that are lost after the write was made: one version each, and no second one", async (t) => {
+  const store = await startKvDouble(t, "openbao");
+  const provider = kvProvider(kvServer({ URL: store.url, TOKEN: store.rootToken, NAMESPACE: "team/one" }));
+  const uri = "vaultA+kv2://kv-a/a#k";
+  await write(provider, `${uri}0`, "0");
+  for (let version = 2; version <= 4; version++) {
+    const reads = store.journal.length;
+    assert.ok(reads > 0);
+    const writing = write(provider, uri, String(version));
+    // The read that a write begins with is answered; the write's own answer is not.
+    await until(
+      () => store.journal.slice(reads).filter(({ line }) => line.startsWith("GET /v1/kv-a/data/")).length,
+      (count) => count > 0,
+    );
+    store.faults.cutAfter = 1;
+    assert.equal((await writing).version, version);
+  }
+  store.faults.cutAfter = 0;
+  assert.equal((await provider.describe(refOf("vaultA+kv2://kv-a/a"))).current_version, 4);
+  assert.ok(
+    store.journal.every(({ namespace }) => namespace === "team/one"),
+    "the namespace is that of the settings, of every request",
+  );
+});

@@ -18,46 +18,65 @@ export const nodeOf = ({ scheme, mount, segments, key, id }: SecretNode): Secret
   id,
 });
 
-/** Lists level by level, a few places at once, until it has been too many calls or names, or too long. */
+/** Everything at and below a folder comes before `after`. */
+const isBefore = (folder: string, after: string): boolean => after > folder && !after.startsWith(folder);
+
+/**
+ * Lists folder after folder in the order of the ids, some ahead of need, until it has been too many calls or names, or too long: then it
+ * says where the next one goes on. Each listing comes at least one folder further.
+ */
 export const createKvListing = (call: KvClient["call"]): SecretProvider["list"] => {
   const listOne = async (place: SecretPrefix): Promise<readonly string[]> => {
     const { data } = await call("LIST", `${pathOf(place, "metadata")}/`);
     const keys = data?.["keys"];
-    return Array.isArray(keys) ? keys.filter((name): name is string => typeof name === "string") : [];
+    const names = Array.isArray(keys) ? keys.filter((name): name is string => typeof name === "string") : [];
+    // What no URI can name nobody can ask for. A folder's slash keeps its place among names that begin alike.
+    return names.filter((name) => isSegment(name.replace(/\/$/, ""))).toSorted();
   };
-  const childOf = (place: SecretPrefix, name: string): SecretPrefix => ({ ...place, segments: [...place.segments, name] });
 
-  return async (place, depth) => {
+  return async (place, depth, after = "") => {
     const ends = performance.now() + LIST_FOR_MS;
     const found: ListedSecret[] = [];
-    const add = (at: SecretPrefix): void => void found.push({ node: nodeOf({ ...at, id: formatPrefix(at) }) });
-    if (place.segments.length > 0 && (await call("GET", pathOf(place, "metadata"))).data !== undefined) add(place);
-    let level: readonly SecretPrefix[] = [place];
-    let calls = 0;
-    let truncatedBy: Listing["truncatedBy"];
-    for (let deep = 0; deep < depth && level.length > 0 && truncatedBy === undefined; deep++) {
-      const below: SecretPrefix[] = [];
-      for (let at = 0; at < level.length && truncatedBy === undefined; at += LISTS_AT_ONCE) {
-        const batch = level.slice(at, at + LISTS_AT_ONCE);
-        if (calls + batch.length > MOST_LISTS) truncatedBy = "calls";
-        else if (found.length > MOST_NAMES) truncatedBy = "names";
-        else if (performance.now() > ends) truncatedBy = "time";
-        if (truncatedBy !== undefined) break;
-        calls += batch.length;
-        const names = await Promise.all(batch.map(listOne));
-        for (const [index, parent] of batch.entries())
-          for (const name of names[index] ?? []) {
-            const isFolder = name.endsWith("/");
-            const plain = isFolder ? name.slice(0, -1) : name;
-            // What no URI can name nobody can ask for.
-            if (!isSegment(plain)) continue;
-            if (isFolder) below.push(childOf(parent, plain));
-            else add(childOf(parent, plain));
+    const lists = new Map<string, Promise<readonly string[]>>();
+    let stopped: Pick<Listing, "truncatedBy" | "goesOnAt"> = {};
+    const add = (at: SecretPrefix): void => {
+      const id = formatPrefix(at);
+      if (id > after) found.push({ node: nodeOf({ ...at, id }) });
+    };
+    const namesOf = (at: SecretPrefix): Promise<readonly string[]> => {
+      const id = formatPrefix(at);
+      const known = lists.get(id) ?? listOne(at);
+      lists.set(id, known);
+      // One that was asked ahead of need and is not needed fails for nobody.
+      known.catch(() => undefined);
+      return known;
+    };
+    const reason = (): Listing["truncatedBy"] =>
+      lists.size >= MOST_LISTS ? "calls" : found.length > MOST_NAMES ? "names" : performance.now() > ends ? "time" : undefined;
+
+    const walk = async (parent: SecretPrefix, levels: number): Promise<void> => {
+      const children = (await namesOf(parent)).map((name) => {
+        const isFolder = name.endsWith("/");
+        return { isFolder, at: { ...parent, segments: [...parent.segments, isFolder ? name.slice(0, -1) : name] } };
+      });
+      const folders = levels > 1 ? children.filter(({ isFolder, at }) => isFolder && !isBefore(`${formatPrefix(at)}/`, after)) : [];
+      for (const { isFolder, at } of children) {
+        if (!isFolder) add(at);
+        else if (at === folders[0]?.at) {
+          const id = `${formatPrefix(at)}/`;
+          const truncatedBy = id > after && !lists.has(formatPrefix(at)) ? reason() : undefined;
+          if (truncatedBy !== undefined) stopped = { truncatedBy, goesOnAt: id };
+          else {
+            for (const ahead of folders.slice(0, LISTS_AT_ONCE)) if (lists.size < MOST_LISTS) void namesOf(ahead.at);
+            await walk(at, levels - 1);
+            folders.shift();
           }
+        }
+        if (stopped.truncatedBy !== undefined) return;
       }
-      level = below;
-    }
-    const items = found.toSorted((one, other) => (one.node.id < other.node.id ? -1 : 1));
-    return { items, truncatedBy };
+    };
+    if (place.segments.length > 0 && (await call("GET", pathOf(place, "metadata"))).data !== undefined) add(place);
+    await walk(place, depth);
+    return { items: found, ...stopped };
   };
 };

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { suite, test, type TestContext } from "node:test";
 import { readText, refOf, refusal, remove, testSecretProvider, write } from "#secrets/providers/secret-provider.contract.ts";
+import { startKvDouble } from "#testing/kv-double.ts";
 import { kvProvider, kvServer, sharedOpenBao, type KvProviderOptions } from "#testing/kv-provider.ts";
 import { requireProgram } from "#testing/programs.ts";
 import type { OpenBao } from "#testing/openbao.ts";
@@ -18,123 +19,147 @@ const open = async (t: TestContext, options: KvProviderOptions = {}) => {
   return { bao, provider: kvProvider(kvServer({ URL: bao.url, TOKEN: token }), options), base: `vaultA+kv2://kv-a/t${++place}` };
 };
 
-testSecretProvider("OpenBao", { open, keepsDigits: false });
+/** A store as its administrator sees it: the real one, or its double in the words of either maker. */
+interface Store {
+  readonly url: string;
+  readonly rootToken: string;
+  readonly ask: OpenBao["ask"];
+}
+const opening =
+  (start: (t: TestContext) => Promise<Store | undefined>) =>
+  async (t: TestContext, options: KvProviderOptions = {}) => {
+    const store = await start(t);
+    if (store === undefined) return undefined;
+    const server = kvServer({ URL: store.url, TOKEN: store.rootToken });
+    return { store, provider: kvProvider(server, options), base: `vaultA+kv2://kv-a/t${++place}` };
+  };
+const stores = [
+  ["OpenBao", opening(openBao)],
+  ["the double in OpenBao's words", opening((t) => startKvDouble(t, "openbao"))],
+  ["the double in Vault's words", opening((t) => startKvDouble(t, "vault"))],
+] as const;
+
+for (const [name, openStore] of stores) testSecretProvider(name, { open: openStore, keepsDigits: false });
 
 const states = (versions: readonly { version: number; state: string }[] | undefined) =>
   versions?.map(({ version, state }) => `${version} ${state}`);
 
-suite("versions in OpenBao", () => {
-  test("each write is a version, and an old one is read by its number", async (t) => {
-    const at = await open(t);
-    if (at === undefined) return;
-    const { provider, base } = at;
-    const first = await write(provider, `${base}/a#k`, "1");
-    const second = await write(provider, `${base}/a#k`, "2", { cas: 1 });
-    assert.deepEqual([first.version, second.version, second.oldVersion], [1, 2, 1]);
-    assert.equal(await readText(provider, `${base}/a#k?version=1`), "1");
-    assert.equal((await provider.read(refOf(`${base}/a`))).version, 2);
-    assert.equal(await refusal(write(provider, `${base}/a#k`, "3", { cas: 1 })), "cas_mismatch");
-    assert.equal(await refusal(provider.read(refOf(`${base}/a#k?version=9`))), "version_not_found");
-    assert.equal(await refusal(provider.read(refOf(`${base}/b#k?version=1`))), "secret_not_found");
-  });
-
-  test("deleted is restored, destroyed is not, and each says which it is", async (t) => {
-    const at = await open(t);
-    if (at === undefined) return;
-    const { provider, base } = at;
-    const uri = `${base}/a`;
-    await write(provider, `${uri}#k`, "1");
-    await write(provider, `${uri}#k`, "2");
-    const removed = await remove(provider, uri);
-    assert.equal(removed.result, "deleted");
-    assert.deepEqual(states(removed.versions), ["2 deleted", "1 active"]);
-    assert.equal((await remove(provider, uri)).result, "unchanged");
-    assert.equal(await refusal(provider.read(refOf(uri))), "version_deleted");
-    const restored = await provider.settle(refOf(uri), [2, 7], "undelete");
-    assert.deepEqual(
-      restored.map(({ version, state, changed }) => [version, state, changed]),
-      [[2, "active", true]],
-    );
-    assert.equal(await readText(provider, `${uri}#k`), "2");
-    assert.deepEqual(states(await provider.settle(refOf(uri), [1], "destroy")), ["1 destroyed"]);
-    assert.deepEqual(
-      (await provider.settle(refOf(uri), [1], "undelete")).map(({ state, changed }) => [state, changed]),
-      [["destroyed", false]],
-    );
-    assert.equal(await refusal(provider.read(refOf(`${uri}?version=1`))), "version_destroyed");
-    assert.equal(await refusal(provider.settle(refOf(uri), [7], "destroy")), "version_not_found");
-    assert.equal(await refusal(provider.settle(refOf(`${base}/never`), [1], "undelete")), "secret_not_found");
-    const hard = await remove(provider, uri, { hard: true });
-    assert.deepEqual([hard.result, states(hard.versions)], ["destroyed", ["2 destroyed", "1 destroyed"]]);
-    // Numbers never begin anew: who pinned version 1 must not read another value under it.
-    assert.equal((await write(provider, `${uri}#k`, "3")).version, 3);
-  });
-
-  test("the last key that is removed leaves a deleted secret, which can be restored", async (t) => {
-    const at = await open(t);
-    if (at === undefined) return;
-    const { provider, base } = at;
-    await write(provider, `${base}/a#k`, "1");
-    assert.equal((await remove(provider, `${base}/a#k`)).result, "key_removed");
-    assert.equal(await refusal(provider.read(refOf(`${base}/a`))), "version_deleted");
-    await provider.settle(refOf(`${base}/a`), [1], "undelete");
-    assert.equal(await readText(provider, `${base}/a`), '{"k":1}');
-  });
-
-  test("what is said of a secret holds its custom metadata and the mount's rules", async (t) => {
-    const at = await open(t);
-    if (at === undefined) return;
-    const { bao, provider, base } = at;
-    const path = base.slice("vaultA+kv2://kv-a/".length);
-    await write(provider, `${base}/a#k`, "1");
-    const settings = { custom_metadata: { team: "people" }, max_versions: 4, delete_version_after: "720h", cas_required: true };
-    await bao.ask("POST", `kv-a/metadata/${path}/a`, settings);
-    await write(provider, `${base}/a#k`, "2");
-    const { custom_metadata, max_versions, delete_version_after, cas_required, current_version, versions } = await provider.describe(
-      refOf(`${base}/a`),
-    );
-    assert.deepEqual(
-      { custom_metadata, max_versions, delete_version_after, cas_required, current_version },
-      { custom_metadata: { team: "people" }, max_versions: 4, delete_version_after: "720h0m0s", cas_required: true, current_version: 2 },
-    );
-    // Its deletion lies ahead: until then it is there.
-    assert.equal(versions[0]?.state, "active");
-    assert.ok(Date.parse(versions[0]?.expires_at ?? "") > Date.now());
-    assert.equal(await readText(provider, `${base}/a#k`), "2");
-  });
-
-  test("two houses that write one secret at once lose no key", async (t) => {
-    const [one, other] = [await open(t), await open(t)];
-    if (one === undefined || other === undefined) return;
-    const uri = `${one.base}/shared`;
-    const writers = [one.provider, other.provider].flatMap((provider, house) =>
-      Array.from({ length: 30 }, (_, index) => write(provider, `${uri}#h${house}k${index}`, "1")),
-    );
-    await Promise.all(writers);
-    assert.equal(Object.keys(JSON.parse(await readText(one.provider, uri)) as object).length, 60);
-  });
-
-  test("a write whose answer is lost is made once, and found", async (t) => {
-    let lose = 0;
-    const at = await open(t, {
-      wrap: (client) => ({
-        ...client,
-        call: async (verb, path, ...more) => {
-          const answer = await client.call(verb, path, ...more);
-          const { Problem } = await import("#contract/problem.ts");
-          if (verb === "POST" && lose-- > 0) throw new Problem("provider_unavailable");
-          return answer;
-        },
-      }),
+for (const [name, open] of stores)
+  suite(`versions in ${name}`, () => {
+    test("each write is a version, and an old one is read by its number", async (t) => {
+      const at = await open(t);
+      if (at === undefined) return;
+      const { provider, base } = at;
+      const first = await write(provider, `${base}/a#k`, "1");
+      const second = await write(provider, `${base}/a#k`, "2", { cas: 1 });
+      assert.deepEqual([first.version, second.version, second.oldVersion], [1, 2, 1]);
+      assert.equal(await readText(provider, `${base}/a#k?version=1`), "1");
+      assert.equal((await provider.read(refOf(`${base}/a`))).version, 2);
+      assert.equal(await refusal(write(provider, `${base}/a#k`, "3", { cas: 1 })), "cas_mismatch");
+      assert.equal(await refusal(provider.read(refOf(`${base}/a#k?version=9`))), "version_not_found");
+      assert.equal(await refusal(provider.read(refOf(`${base}/b#k?version=1`))), "secret_not_found");
     });
-    if (at === undefined) return;
-    lose = 1;
-    assert.equal((await write(at.provider, `${at.base}/a#k`, "1")).version, 1);
-    lose = 1;
-    assert.equal((await write(at.provider, `${at.base}/a#k`, "2")).version, 2);
-    assert.equal((await at.provider.describe(refOf(`${at.base}/a`))).current_version, 2);
+
+    test("deleted is restored, destroyed is not, and each says which it is", async (t) => {
+      const at = await open(t);
+      if (at === undefined) return;
+      const { provider, base } = at;
+      const uri = `${base}/a`;
+      await write(provider, `${uri}#k`, "1");
+      await write(provider, `${uri}#k`, "2");
+      const removed = await remove(provider, uri);
+      assert.equal(removed.result, "deleted");
+      assert.deepEqual(states(removed.versions), ["2 deleted", "1 active"]);
+      assert.equal((await remove(provider, uri)).result, "unchanged");
+      assert.equal(await refusal(provider.read(refOf(uri))), "version_deleted");
+      const restored = await provider.settle(refOf(uri), [2, 7], "undelete");
+      assert.deepEqual(
+        restored.map(({ version, state, changed }) => [version, state, changed]),
+        [[2, "active", true]],
+      );
+      assert.equal(await readText(provider, `${uri}#k`), "2");
+      assert.deepEqual(states(await provider.settle(refOf(uri), [1], "destroy")), ["1 destroyed"]);
+      assert.deepEqual(
+        (await provider.settle(refOf(uri), [1], "undelete")).map(({ state, changed }) => [state, changed]),
+        [["destroyed", false]],
+      );
+      assert.equal(await refusal(provider.read(refOf(`${uri}?version=1`))), "version_destroyed");
+      assert.equal(await refusal(provider.settle(refOf(uri), [7], "destroy")), "version_not_found");
+      assert.equal(await refusal(provider.settle(refOf(`${base}/never`), [1], "undelete")), "secret_not_found");
+      const hard = await remove(provider, uri, { hard: true });
+      assert.deepEqual([hard.result, states(hard.versions)], ["destroyed", ["2 destroyed", "1 destroyed"]]);
+      // Numbers never begin anew: who pinned version 1 must not read another value under it.
+      assert.equal((await write(provider, `${uri}#k`, "3")).version, 3);
+    });
+
+    test("the last key that is removed leaves a deleted secret, which can be restored", async (t) => {
+      const at = await open(t);
+      if (at === undefined) return;
+      const { provider, base } = at;
+      await write(provider, `${base}/a#k`, "1");
+      assert.equal((await remove(provider, `${base}/a#k`)).result, "key_removed");
+      assert.equal(await refusal(provider.read(refOf(`${base}/a`))), "version_deleted");
+      await provider.settle(refOf(`${base}/a`), [1], "undelete");
+      assert.equal(await readText(provider, `${base}/a`), '{"k":1}');
+    });
+
+    test("what is said of a secret holds its custom metadata and the mount's rules", async (t) => {
+      const at = await open(t);
+      if (at === undefined) return;
+      const { store, provider, base } = at;
+      const path = base.slice("vaultA+kv2://kv-a/".length);
+      await write(provider, `${base}/a#k`, "1");
+      const settings = { custom_metadata: { team: "people" }, max_versions: 4, delete_version_after: "720h", cas_required: true };
+      await store.ask("POST", `kv-a/metadata/${path}/a`, settings);
+      await write(provider, `${base}/a#k`, "2");
+      const { custom_metadata, max_versions, delete_version_after, cas_required, current_version, versions } = await provider.describe(
+        refOf(`${base}/a`),
+      );
+      assert.deepEqual(
+        { custom_metadata, max_versions, delete_version_after, cas_required, current_version },
+        { custom_metadata: { team: "people" }, max_versions: 4, delete_version_after: "720h0m0s", cas_required: true, current_version: 2 },
+      );
+      // Its deletion lies ahead: until then it is there.
+      assert.equal(versions[0]?.state, "active");
+      assert.ok(Date.parse(versions[0]?.expires_at ?? "") > Date.now());
+      assert.equal(await readText(provider, `${base}/a#k`), "2");
+    });
+
+    test("two houses that write one secret at once lose no key", async (t) => {
+      const one = await open(t);
+      if (one === undefined) return;
+      const other = kvProvider(kvServer({ URL: one.store.url, TOKEN: one.store.rootToken }));
+      const uri = `${one.base}/shared`;
+      const writers = [one.provider, other].flatMap((provider, house) =>
+        Array.from({ length: 30 }, (_, index) => write(provider, `${uri}#h${house}k${index}`, "1")),
+      );
+      await Promise.all(writers);
+      assert.equal(Object.keys(JSON.parse(await readText(one.provider, uri)) as object).length, 60);
+    });
+
+    test("a write whose answer is lost is made once, and found", async (t) => {
+      let lose = 0;
+      const at = await open(t, {
+        wrap: (client) => ({
+          ...client,
+          call: async (verb, path, ...more) => {
+            const answer = await client.call(verb, path, ...more);
+            const { Problem } = await import("#contract/problem.ts");
+            if (verb === "POST" && lose-- > 0) throw new Problem("provider_unavailable");
+            return answer;
+          },
+        }),
+      });
+      if (at === undefined) return;
+      lose = 1;
+      assert.equal((await write(at.provider, `${at.base}/a#k`, "1")).version, 1);
+      lose = 1;
+      assert.equal((await write(at.provider, `${at.base}/a#k`, "2")).version, 2);
+      assert.equal((await at.provider.describe(refOf(`${at.base}/a`))).current_version, 2);
+    });
   });
 
+suite("mounts of OpenBao", () => {
   test("a mount of the first version of KV, and one that is not there, hold no secrets", async (t) => {
     const at = await open(t);
     if (at === undefined) return;

@@ -1,0 +1,262 @@
+import { randomUUID } from "node:crypto";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { cleanUp } from "./clean-up.ts";
+
+/** What goes wrong, each for as many requests below a mount as it says, then no more. */
+export interface KvDoubleFaults {
+  /** The socket is closed before anything is done, or after it was done and before it is answered. */
+  cutBefore: number;
+  cutAfter: number;
+  quota429: number;
+  answer412: number;
+  answer500: number;
+  /** 403 although the token is good. */
+  deny: number;
+  redirectTo: string | undefined;
+  sealed: boolean;
+  slowMs: number;
+}
+
+/** A KVv2 server by what is recorded of Vault and OpenBao: statuses, bodies, texts; mounts `kv-a` and `kv-b`. */
+export interface KvDouble {
+  readonly url: string;
+  readonly rootToken: string;
+  readonly faults: KvDoubleFaults;
+  /** `METHOD path` of each request, and whether it carried a token. */
+  readonly journal: { readonly line: string; readonly hasToken: boolean; readonly namespace: string | undefined }[];
+  /** As whoever administers the server: path without `/v1/`. */
+  ask(method: string, path: string, body?: unknown): Promise<{ readonly status: number; readonly data: Record<string, unknown> }>;
+}
+
+interface Version {
+  created_time: string;
+  deletion_time: string;
+  destroyed: boolean;
+  data: Readonly<Record<string, unknown>> | null;
+}
+interface Entry {
+  readonly versions: Map<number, Version>;
+  current: number;
+  created: string;
+  updated: string;
+  settings: { max_versions: number; cas_required: boolean; delete_version_after: string; custom_metadata: Record<string, string> | null };
+}
+type Answer = readonly [status: number, body?: unknown];
+type Json = Readonly<Record<string, unknown>>;
+
+const MOUNTS = ["kv-a", "kv-b"];
+const NONE: Answer = [404, { errors: [] }];
+const refuse = (text: string): Answer => [400, { errors: [text] }];
+const hours = (text: string): number => Number(/^([0-9]+)h/.exec(text)?.[1] ?? 0);
+
+/** What the two makers say differently. */
+const texts = {
+  openbao: { sealed: "Vault is sealed", denied: "permission denied", duration: (h: number) => `${h}h0m0s` },
+  vault: {
+    sealed: "Vault is sealed",
+    denied: "2 errors occurred:\n\t* permission denied\n\t* invalid token\n\n",
+    duration: (h: number) => `${h}h0m0s`,
+  },
+} as const;
+
+const readBody = async (request: IncomingMessage): Promise<Json> => {
+  let text = "";
+  for await (const chunk of request) text += String(chunk);
+  return text === "" ? {} : (JSON.parse(text) as Json);
+};
+
+/** Starts one on a free loopback port; it ends with the test. */
+export const startKvDouble = async (t: { after(end: () => unknown): void }, flavour: keyof typeof texts): Promise<KvDouble> => {
+  const say = texts[flavour];
+  const rootToken = randomUUID();
+  const secrets = new Map<string, Entry>();
+  const journal: { line: string; hasToken: boolean; namespace: string | undefined }[] = [];
+  const faults: KvDoubleFaults = {
+    cutBefore: 0,
+    cutAfter: 0,
+    quota429: 0,
+    answer412: 0,
+    answer500: 0,
+    deny: 0,
+    redirectTo: undefined,
+    sealed: false,
+    slowMs: 0,
+  };
+  const now = () => new Date().toISOString();
+  const isGone = (one: Version): boolean => one.destroyed || (one.deletion_time !== "" && Date.parse(one.deletion_time) <= Date.now());
+  const metadataOf = (version: number, { created_time, deletion_time, destroyed }: Version, entry: Entry) => ({
+    created_time,
+    custom_metadata: entry.settings.custom_metadata,
+    deletion_time,
+    destroyed,
+    version,
+  });
+
+  const read = (entry: Entry | undefined, wanted: string | null): Answer => {
+    const number = wanted === null || wanted === "0" ? entry?.current : Number(wanted);
+    const version = number === undefined ? undefined : entry?.versions.get(number);
+    if (entry === undefined || number === undefined || version === undefined) return NONE;
+    const data = isGone(version) ? null : version.data;
+    return [data === null ? 404 : 200, { data: { data, metadata: metadataOf(number, version, entry) } }];
+  };
+
+  const write = (path: string, { data, options }: Json): Answer => {
+    const present = secrets.get(path);
+    const cas = (options as { cas?: number } | undefined)?.cas;
+    if (cas === undefined && present?.settings.cas_required === true) return refuse("check-and-set parameter required for this call");
+    if (cas !== undefined && cas !== (present?.current ?? 0)) return refuse("check-and-set parameter did not match the current version");
+    const at = now();
+    const entry: Entry = present ?? {
+      versions: new Map(),
+      current: 0,
+      created: at,
+      updated: at,
+      settings: { max_versions: 0, cas_required: false, delete_version_after: "0s", custom_metadata: null },
+    };
+    entry.current++;
+    entry.updated = at;
+    const life = hours(entry.settings.delete_version_after);
+    const version: Version = {
+      created_time: at,
+      deletion_time: life === 0 ? "" : new Date(Date.now() + life * 3_600_000).toISOString(),
+      destroyed: false,
+      data: data as Json,
+    };
+    entry.versions.set(entry.current, version);
+    const most = entry.settings.max_versions === 0 ? 10 : entry.settings.max_versions;
+    for (const number of entry.versions.keys()) if (number <= entry.current - most) entry.versions.delete(number);
+    secrets.set(path, entry);
+    return [200, { data: metadataOf(entry.current, version, entry) }];
+  };
+
+  /** 204 also for what is not there. */
+  const settle = (entry: Entry | undefined, numbers: readonly number[], how: (version: Version) => void): Answer => {
+    for (const number of numbers) {
+      const version = entry?.versions.get(number);
+      if (version !== undefined && !version.destroyed) how(version);
+    }
+    return [204];
+  };
+
+  const list = (folder: string): Answer => {
+    const names = [...secrets.keys()].filter((path) => path.startsWith(folder)).map((path) => path.slice(folder.length));
+    const keys = new Set(names.map((name) => (name.includes("/") ? name.slice(0, name.indexOf("/") + 1) : name)));
+    return keys.size === 0 ? NONE : [200, { data: { keys: [...keys].toSorted() } }];
+  };
+
+  const describe = (entry: Entry | undefined): Answer => {
+    if (entry === undefined) return NONE;
+    const versions = Object.fromEntries([...entry.versions].map(([number, { data: _data, ...rest }]) => [String(number), rest]));
+    return [
+      200,
+      {
+        data: {
+          ...entry.settings,
+          versions,
+          created_time: entry.created,
+          updated_time: entry.updated,
+          current_version: entry.current,
+          oldest_version: entry.current - entry.versions.size < 1 ? 0 : Math.min(...entry.versions.keys()),
+        },
+      },
+    ];
+  };
+
+  const metadata = (method: string, path: string, isList: boolean, body: Json): Answer => {
+    if (isList) return list(path);
+    if (method === "GET") return describe(secrets.get(path));
+    if (method === "DELETE") secrets.delete(path);
+    const entry = secrets.get(path);
+    if (method === "POST" && entry !== undefined) {
+      const life = body["delete_version_after"];
+      Object.assign(entry.settings, body, typeof life === "string" ? { delete_version_after: say.duration(hours(life)) } : {});
+    }
+    return [204];
+  };
+
+  const inMount = (method: string, url: URL, body: Json): Answer => {
+    const [mount = "", verb = "", ...rest] = url.pathname.slice("/v1/".length).split("/");
+    const path = [mount, ...rest].join("/");
+    const entry = secrets.get(path);
+    const numbers = (body["versions"] as number[] | undefined) ?? [];
+    if (!MOUNTS.includes(mount)) return [403, { errors: [say.denied] }];
+    if (verb === "config") return [200, { data: { cas_required: false, delete_version_after: "0s", max_versions: 0 } }];
+    if (verb === "metadata") return metadata(method, path, url.searchParams.get("list") === "true" || method === "LIST", body);
+    if (verb === "data" && method === "GET") return read(entry, url.searchParams.get("version"));
+    if (verb === "data" && method === "POST") return write(path, body);
+    if (verb === "delete")
+      return settle(entry, numbers, (version) => void (version.deletion_time = isGone(version) ? version.deletion_time : now()));
+    if (verb === "undelete") return settle(entry, numbers, (version) => void (version.deletion_time = ""));
+    if (verb === "destroy") return settle(entry, numbers, (version) => void Object.assign(version, { destroyed: true, data: null }));
+    return NONE;
+  };
+
+  const takes = (name: "cutBefore" | "cutAfter" | "quota429" | "answer412" | "answer500" | "deny"): boolean => {
+    if (faults[name] === 0) return false;
+    faults[name]--;
+    return true;
+  };
+
+  const answer = async (request: IncomingMessage, url: URL): Promise<Answer | "cut"> => {
+    const body = await readBody(request);
+    const place = url.pathname.slice("/v1/".length);
+    if (place === "sys/health") return faults.sealed ? [503, { sealed: true }] : [200, { sealed: false }];
+    if (faults.sealed) return [503, { errors: [say.sealed] }];
+    if (request.headers["x-vault-token"] !== rootToken) return [403, { errors: [say.denied] }];
+    if (place === "auth/token/renew-self") return [400, { errors: ["lease is not renewable"] }];
+    const shown = /^sys\/internal\/ui\/mounts\/(.+)$/.exec(place)?.[1];
+    if (shown !== undefined)
+      return MOUNTS.includes(shown)
+        ? [200, { data: { path: `${shown}/`, type: "kv", options: { version: "2" } } }]
+        : [403, { errors: ["preflight capability check returned 403, please ensure client's policies grant access to path"] }];
+    if (takes("cutBefore")) return "cut";
+    if (takes("quota429")) return [429, { errors: [`request path "${place}": rate limit quota exceeded`] }];
+    if (takes("answer412")) return [412, { errors: ["required index state not present"] }];
+    if (takes("answer500")) return [500, { errors: ["1 error occurred:\n\t* internal error\n\n"] }];
+    if (takes("deny")) return [403, { errors: [say.denied] }];
+    const said = inMount(request.method ?? "", url, body);
+    return takes("cutAfter") ? "cut" : said;
+  };
+
+  const server = createServer((request: IncomingMessage, response: ServerResponse) => {
+    const url = new URL(request.url ?? "", "http://double");
+    journal.push({
+      line: `${request.method} ${request.url}`,
+      hasToken: request.headers["x-vault-token"] !== undefined,
+      namespace: request.headers["x-vault-namespace"] as string | undefined,
+    });
+    if (faults.redirectTo !== undefined) {
+      response.writeHead(307, { location: faults.redirectTo }).end();
+      return;
+    }
+    void answer(request, url).then((said) => {
+      if (said === "cut") return void request.socket.destroy();
+      const [status, body] = said;
+      setTimeout(() => {
+        response.writeHead(status, { "content-type": "application/json" }).end(body === undefined ? "" : JSON.stringify(body));
+      }, faults.slowMs);
+    });
+  }).listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  cleanUp(t, () => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    url,
+    rootToken,
+    faults,
+    journal,
+    ask: async (method, path, body) => {
+      const response = await fetch(`${url}/v1/${path}`, {
+        method,
+        headers: { "x-vault-token": rootToken },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+      const text = await response.text();
+      return { status: response.status, data: text === "" ? {} : (JSON.parse(text) as Record<string, unknown>) };
+    },
+  };
+};
