@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { endpoint } from "./endpoint.ts";
 import { timestamp } from "./ids.ts";
-import { common, ofStore, readUri, secretsBase, writing, writtenUri } from "./secrets.ts";
+import { common, keyed, ofStore, once, readUri, secretsBase, writing, writtenUri } from "./secrets.ts";
 
 /** What is done to secrets beside writing them. */
 
@@ -44,6 +44,7 @@ export const deleteSecret = endpoint("secrets", "DELETE", secretsBase, {
 });
 
 export const rotateSecret = endpoint("secrets", "POST", `${secretsBase}/rotate`, {
+  headers: once,
   body: z.strictObject({ uri: writtenUri, value, cas: z.number().int().min(0).optional() }),
   reply: z.object({
     uri: z.string(),
@@ -55,16 +56,17 @@ export const rotateSecret = endpoint("secrets", "POST", `${secretsBase}/rotate`,
   agents: "never",
   scope: ["secrets.rotate"],
   decision: "secret/rotate",
-  problems: [...writing, ...absent],
+  problems: [...writing, ...keyed, ...absent],
   summary: "Put a new value in the place of the present one; readers have it at once.",
 });
 
 const settled = {
+  headers: once,
   body: z.strictObject({ uri: writtenUri, versions: versionNumbers }),
   reply: z.object({ uri: z.string(), versions: z.array(version.extend({ changed: z.boolean() })) }),
   auth: "bearer",
   agents: "never",
-  problems: [...writing, ...absent, "version_not_found", "versions_required", "fragment_not_allowed"],
+  problems: [...writing, ...keyed, ...absent, "version_not_found", "versions_required", "fragment_not_allowed"],
 } as const;
 
 export const undeleteSecret = endpoint("secrets", "POST", `${secretsBase}/undelete`, {
@@ -82,6 +84,7 @@ export const destroySecretVersions = endpoint("secrets", "POST", `${secretsBase}
 });
 
 const carried = {
+  headers: once,
   body: z.strictObject({ fromUri: writtenUri, toUri: writtenUri, overwrite: z.boolean().optional() }),
   moreStatuses: [201],
   auth: "bearer",
@@ -89,6 +92,7 @@ const carried = {
 } as const;
 const carrying = [
   ...writing,
+  ...keyed,
   ...absent,
   "version_not_found",
   "version_deleted",
@@ -134,6 +138,7 @@ const operation = z.strictObject({
 });
 
 export const bulkSecrets = endpoint("secrets", "POST", `${secretsBase}/bulk`, {
+  headers: once,
   body: z.strictObject({
     operations: z.array(operation).min(1).max(100),
     /** False: what follows a failure is skipped. */
@@ -159,7 +164,7 @@ export const bulkSecrets = endpoint("secrets", "POST", `${secretsBase}/bulk`, {
   agents: "never",
   scope: ["secrets.write", "secrets.delete", "secrets.destroy", "secrets.rotate"],
   decision: "secret/write",
-  problems: ["body_ambiguous", "value_too_deep", ...common, ...ofStore],
+  problems: ["body_ambiguous", "value_too_deep", ...common, ...keyed, ...ofStore],
   summary: "Up to 100 operations one after the other, each guarded, decided and recorded as if it came alone; each with its own status.",
 });
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { endpoint } from "./endpoint.ts";
-import { timestamp } from "./ids.ts";
+import { idempotencyKey, timestamp } from "./ids.ts";
 
 /** The secrets API. Values are any JSON; `uri` is always the canonical form in answers. */
 
@@ -90,6 +90,10 @@ export const writing = [
   "file_invalid",
 ] as const;
 
+/** A changing POST: what is sent again with its key is answered as before and not done again. */
+export const once = { "Idempotency-Key": idempotencyKey.optional() };
+export const keyed = ["idempotency_key_required", "idempotency_conflict", "in_progress"] as const;
+
 /** The query is read with codes of its own: decoded once, and a plus sign stays one. */
 const reading = [
   ...common,
@@ -108,6 +112,7 @@ const reading = [
 ] as const;
 
 export const writeSecret = endpoint("secrets", "POST", secretsBase, {
+  headers: once,
   body: z.strictObject({
     uri: writtenUri,
     value: z.unknown().optional().meta({ needed: true }),
@@ -129,7 +134,7 @@ export const writeSecret = endpoint("secrets", "POST", secretsBase, {
   agents: "never",
   scope: ["secrets.write"],
   decision: "secret/write",
-  problems: [...writing, "stale_version"],
+  problems: [...writing, ...keyed, "stale_version"],
   summary: "Create (201) or update (200) a secret. With a key in the URI that key is set and its siblings stay.",
 });
 

@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { suite, test, type TestContext } from "node:test";
+import { statement } from "#store/database.ts";
+import { startKvDouble } from "#testing/kv-double.ts";
 import { kvProvider, kvServer, sharedOpenBao } from "#testing/kv-provider.ts";
 import { requireProgram } from "#testing/programs.ts";
 import { testSecrets, type SendMore, type TestSecrets } from "#testing/secrets.ts";
@@ -17,6 +20,8 @@ interface Answered {
   /** Status, and the code of a refusal. */
   readonly said: string;
 }
+
+const KEYED = statement<{ row: string }>("testing.keyed_rows", "select keyed_answer::text as row from secrets.keyed_answer");
 
 let place = 0;
 /** The service on the file, and on two servers; paths of its own on these. */
@@ -212,6 +217,44 @@ suite("operations on the file and on OpenBao", () => {
     assert.deepEqual(stopped.reply["summary"], { ok: 0, failed: 1, skipped: 4 });
   });
 
+  test("what is sent again with its Idempotency-Key is answered again and not done again", async (t) => {
+    const on = await open(t);
+    if (on === undefined) return;
+    const { A, Y } = on.bases;
+    const uri = `${A}/once`;
+    const keyed = (key: string, body: unknown, path = "", who: Parameters<TestSecrets["send"]>[0] = ada) =>
+      on.send("POST", path, body, who, { headers: { "idempotency-key": key } });
+    const first = await keyed("one", { uri, value: { k: 1 } });
+    assert.equal(first.said, "201");
+    const events = (await on.at.events()).length;
+    assert.deepEqual(await keyed("one", { uri, value: { k: 1 } }), first);
+    assert.equal((await on.at.events()).length, events, "nothing was done");
+    assert.equal((await keyed("one", { uri, value: { k: 2 } })).said, "409 idempotency_conflict");
+    assert.equal(
+      (await keyed("one", { uri, value: { k: 2 } }, "", { ...ada, sub: "person:ben" })).said,
+      "200",
+      "keys are the caller's own",
+    );
+    assert.equal((await keyed("one", { uri, value: { k: 3 } }, "/rotate")).said, "200", "and the operation's");
+    assert.equal((await keyed("two words", { uri, value: { k: 4 } })).said, "400 idempotency_key_required");
+    // What was refused may be tried again with its key.
+    on.at.rule = () => false;
+    assert.equal((await keyed("later", { uri, value: { k: 5 } })).said, "403 secret_authz_failed");
+    on.at.rule = () => true;
+    assert.equal((await keyed("later", { uri, value: { k: 5 } })).said, "200");
+    const many = await Promise.all(Array.from({ length: 8 }, () => keyed("race", { fromUri: uri, toUri: `${Y}/copied` }, "/copy")));
+    assert.ok(
+      many.every(({ said }) => said === "201" || said === "409 in_progress"),
+      many.map(({ said }) => said).join(),
+    );
+    assert.ok(many.some(({ said }) => said === "201"));
+    assert.equal((await on.at.events()).filter(({ type }) => type === "secrets.copied").length, 1);
+    const kept = JSON.stringify(await on.at.database.run(KEYED));
+    assert.ok(
+      kept.includes("later") && !kept.includes('\\"k\\":5') && !kept.includes(createHash("sha256").update('{"k":5}').digest("hex")),
+    );
+  });
+
   test("search pages through the file and both servers without gap or repetition, and never beside the prefix or a permit", async (t) => {
     const on = await open(t);
     if (on === undefined) return;
@@ -241,5 +284,37 @@ suite("operations on the file and on OpenBao", () => {
     assert.deepEqual(byKey.reply["items"], [{ uri: `${Y}/other/needle`, match: "path" }]);
     const { reply } = await on.get("/search", { q: "needle", prefix: `${Y}/team2` });
     assert.deepEqual(reply["items"], [{ uri: `${Y}/team2/x`, match: "key" }]);
+  });
+
+  test("a search through more folders than one request lists goes on by its cursor, folder by folder, without gap or repetition", async (t) => {
+    const store = await startKvDouble(t, "openbao");
+    const at = await testSecrets(t, { more: [kvProvider(kvServer({ URL: store.url, TOKEN: store.rootToken }))] });
+    const paths = Array.from(
+      { length: 450 },
+      (_, index) => `wide/f${index}${index % 3 === 0 ? "/deep" : index % 3 === 1 ? "-x/d" : ".y"}/leaf`,
+    );
+    paths.push("wide", "wide/f1", "wide/f1-x", "wider/leaf");
+    for (const path of paths) await store.ask("POST", `kv-a/data/${path}`, { data: { k: 1 } });
+    const found: string[] = [];
+    const reasons: unknown[] = [];
+    let cursor: string | undefined;
+    do {
+      const lists = store.journal.filter(({ line }) => line.includes("list=true")).length;
+      const more = cursor === undefined ? "" : `&cursor=${cursor}`;
+      const uri = encodeURIComponent("vaultA+kv2://kv-a/wide");
+      const response = await at.send(ada, "GET", `/api/secrets/search?q=w&limit=500&depth=8&prefix=${uri}${more}`);
+      const reply = (await response.json()) as Json;
+      assert.equal(response.status, 200, JSON.stringify(reply));
+      found.push(...(reply["items"] as { uri: string }[]).map((item) => item.uri));
+      reasons.push(reply["truncated_by"]);
+      cursor = reply["next_cursor"] as string | undefined;
+      const listed = store.journal.filter(({ line }) => line.includes("list=true")).length - lists;
+      // Those that were asked ahead of need may arrive after the answer they were for.
+      assert.ok(listed <= 208, `${listed} listings`);
+      assert.ok(reasons.length < 20);
+    } while (cursor !== undefined);
+    const expected = paths.filter((path) => path.startsWith("wide/") || path === "wide").map((path) => `vaulta+kv2://kv-a/${path}`);
+    assert.deepEqual(found, expected.toSorted());
+    assert.ok(reasons.length > 2 && reasons.slice(0, -1).every((reason) => reason === "calls" || reason === "time"), reasons.join());
   });
 });

@@ -14,7 +14,7 @@ export interface Changes {
   /** `done`: who did it, and the version it made; `undefined`: nothing was changed. */
   end(
     uris: readonly string[],
-    done: { readonly by: string; readonly isRotation: boolean; readonly version?: number } | undefined,
+    done: { readonly tenant: string; readonly by: string; readonly isRotation: boolean; readonly version?: number } | undefined,
   ): Promise<void>;
   /** Names the state of a secret: another one after every change of any process. `undefined`: a change is under way. */
   stampOf(place: SecretPrefix): Promise<string | undefined>;
@@ -31,7 +31,8 @@ const BEGIN = statement(
 const END = statement(
   "secrets.change_end",
   `update secrets.change set stamp = nextval('secrets.change_stamp'), changing_until = null,
-     updated_by = coalesce($2, updated_by), updated_at = case when $2::text is null then updated_at else now() end,
+     tenant = coalesce($5, tenant), updated_by = coalesce($2, updated_by),
+     updated_at = case when $2::text is null then updated_at else now() end,
      rotated_at = case when $3 then now() else rotated_at end, version = coalesce($4, version)
    where uri = any($1)`,
 );
@@ -48,7 +49,8 @@ const LAST = statement<{ uri: string; updated_by: string; updated_at: string; ro
 /** `keepSeconds`: how long any process keeps a value at most; for so long an unfinished change stands in the way. */
 export const createChanges = (database: Database, keepSeconds: number): Changes => ({
   begin: async (tenant, uris) => void (await database.run(BEGIN, [tenant, uris, keepSeconds + 1])),
-  end: async (uris, done) => void (await database.run(END, [uris, done?.by ?? null, done?.isRotation ?? false, done?.version ?? null])),
+  end: async (uris, done) =>
+    void (await database.run(END, [uris, done?.by ?? null, done?.isRotation ?? false, done?.version ?? null, done?.tenant ?? null])),
   stampOf: async (place) => {
     const [row] = await database.run(STAMP, [formatPrefix(place)]);
     return row === undefined ? "0" : row.changing ? undefined : row.stamp;

@@ -11,6 +11,10 @@ export interface Move {
   readonly to_uri: string;
   readonly source_version: number | null;
   readonly source_created_at: string | null;
+  /** For whom, by which decision, in which request; absent of moves that began before this was kept. */
+  readonly subject: string | null;
+  readonly decision_id: string | null;
+  readonly correlation_id: string | null;
 }
 
 /** Committed before each step, so that whoever comes after a process that died knows what may have been done. */
@@ -23,8 +27,8 @@ export interface MoveJournal {
 
 const BEGIN = statement(
   "secrets.move_begin",
-  `insert into secrets.move (id, tenant, from_uri, to_uri, source_version, source_created_at, state)
-   values ($1, $2, $3, $4, $5, $6, 'planned')`,
+  `insert into secrets.move (id, tenant, from_uri, to_uri, source_version, source_created_at, subject, decision_id, correlation_id, state)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'planned')`,
 );
 const MARK = statement("secrets.move_mark", "update secrets.move set state = $2, code = $3, updated_at = now() where id = $1");
 const TAKE = statement<Move>(
@@ -32,7 +36,7 @@ const TAKE = statement<Move>(
   `update secrets.move set updated_at = now()
    where id in (select id from secrets.move where state not in ('done', 'failed') and updated_at < now() - make_interval(secs => $1)
                 order by updated_at limit 50 for update skip locked)
-   returning id, tenant, from_uri, to_uri, source_version::int as source_version, source_created_at`,
+   returning id, tenant, from_uri, to_uri, source_version::int as source_version, source_created_at, subject, decision_id, correlation_id`,
 );
 
 /** A move takes seconds: whoever was silent for so long is gone. */
@@ -41,7 +45,9 @@ const ABANDONED_SECONDS = 60;
 export const createMoveJournal = (database: Database, abandonedSeconds = ABANDONED_SECONDS): MoveJournal => ({
   begin: async (move) => {
     const id = randomUUID();
-    await database.run(BEGIN, [id, move.tenant, move.from_uri, move.to_uri, move.source_version, move.source_created_at]);
+    const { tenant, from_uri, to_uri, source_version, source_created_at, subject, decision_id, correlation_id } = move;
+    const values = [tenant, from_uri, to_uri, source_version, source_created_at, subject, decision_id, correlation_id];
+    await database.run(BEGIN, [id, ...values]);
     return id;
   },
   mark: async (id, state, code) => void (await database.run(MARK, [id, state, code ?? null])),

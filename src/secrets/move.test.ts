@@ -3,11 +3,12 @@ import { suite, test, type TestContext } from "node:test";
 import { Problem } from "#contract/problem.ts";
 import { refOf } from "#secrets/providers/secret-provider.contract.ts";
 import type { SecretProvider } from "#secrets/providers/secret-provider.ts";
-import { statement } from "#store/database.ts";
+import { statement, type Database } from "#store/database.ts";
 import { kvProvider, kvServer, sharedOpenBao } from "#testing/kv-provider.ts";
 import { requireProgram } from "#testing/programs.ts";
 import { testSecrets } from "#testing/secrets.ts";
 import { createLog } from "#telemetry/log.ts";
+import { createChanges } from "./changes.ts";
 import { createMoveJournal } from "./move-journal.ts";
 import { settleMoves } from "./move.ts";
 import { isSameData, SecretValue, toSecretData } from "./secret-value.ts";
@@ -17,27 +18,42 @@ const openBaoA = sharedOpenBao((t) => requireProgram(t, "bao"), { storage: "memo
 const openBaoB = sharedOpenBao((t) => requireProgram(t, "bao"), { storage: "memory" });
 const ada = { sub: "person:ada", tenant: "tenant:acme", scopes: ["secrets.read", "secrets.write", "secrets.delete"] };
 const { schemes } = parseSchemeAliases([], "SECRETS_SCHEME_ALIASES");
-const STATES = statement<{ state: string }>("testing.move_states", "select state from secrets.move order by created_at");
+const STATES = statement<{ state: string; from_uri: string }>(
+  "testing.move_states",
+  "select state, from_uri from secrets.move order by created_at",
+);
 
-/** A provider whose process "dies" before or after its n-th call that acts: nothing that follows is done. */
-const dying = (inner: SecretProvider, life: { steps: number; isDead: boolean }): SecretProvider => {
-  const step = async <T>(work: () => Promise<T>): Promise<T> => {
-    for (const at of ["before", "after"] as const) {
-      if (at === "after" && !life.isDead) {
-        const done = await work();
-        if (life.steps-- === 0) life.isDead = true;
-        if (!life.isDead) return done;
-      } else if (life.steps-- === 0) life.isDead = true;
-      if (life.isDead) throw new Problem("provider_unavailable");
-    }
-    throw new Problem("provider_unavailable");
+interface Life {
+  steps: number;
+  isDead: boolean;
+}
+/** Steps of a process that "dies" before or after the n-th of them: nothing that follows is done. */
+const stepsOf =
+  (life: Life) =>
+  async <T>(work: () => Promise<T>): Promise<T> => {
+    if (life.steps-- === 0) life.isDead = true;
+    if (life.isDead) throw new Problem("provider_unavailable");
+    const done = await work();
+    if (life.steps-- === 0) life.isDead = true;
+    if (life.isDead) throw new Problem("provider_unavailable");
+    return done;
   };
+
+/** A provider whose calls that act are such steps, and a database whose every statement of this service is. */
+const dying = (inner: SecretProvider, life: Life): SecretProvider => {
+  const step = stepsOf(life);
   return {
     ...inner,
     read: (ref) => step(() => inner.read(ref)),
     write: (...how) => step(() => inner.write(...how)),
     remove: (...how) => step(() => inner.remove(...how)),
   };
+};
+const dyingDatabase = (inner: Database, life: Life): Database => {
+  const step = stepsOf(life);
+  const run: Database["run"] = (asked, values) =>
+    asked.name.startsWith("secrets.") ? step(() => inner.run(asked, values)) : inner.run(asked, values);
+  return Object.assign(Object.create(inner) as Database, { run });
 };
 
 let place = 0;
@@ -77,9 +93,13 @@ suite("moving a secret", () => {
       const { inner } = on;
       const [source, target] = [inner.get(from)!, inner.get(to)!];
       const log = createLog({ level: "silent", service: "secrets", version: "0", environment: "test", write: () => undefined });
-      const life = { steps: 0, isDead: false };
+      // The service's own rounds have nothing to do with it.
+      const life = { steps: Number.POSITIVE_INFINITY, isDead: false };
       const mortal = [...inner].map(([, provider]) => dying(provider, life));
-      const house = await testSecrets(t, { providers: mortal });
+      const house = await testSecrets(t, { providers: mortal, wrap: (database) => dyingDatabase(database, life) });
+      const changes = createChanges(house.database, 30);
+      const settledEntries = async () => (await house.entries()).filter(({ data }) => (data as { move_id?: string }).move_id !== undefined);
+      let settled = 0;
       let ended = false;
       for (let steps = 0; !ended; steps++) {
         place++;
@@ -97,11 +117,16 @@ suite("moving a secret", () => {
           assert.deepEqual(places, [false, true]);
         }
         const journal = createMoveJournal(house.database, 0);
-        await settleMoves({ journal, providers: inner, schemes, log });
+        settled += await settleMoves({ journal, providers: inner, schemes, changes, change: house.change, resourceRef: undefined, log });
         const after = [await there(source, fromUri), await there(target, toUri)];
         assert.equal(after.filter(Boolean).length, 1, `settled after ${steps} steps: ${after.join()}`);
-        assert.ok(steps < 40);
+        const told = (await house.database.run(STATES)).find(({ from_uri }) => from_uri === refOf(fromUri).id)?.state;
+        // Whoever died before the journal was begun has touched nothing.
+        assert.deepEqual(told ?? "failed", after[0] ? "failed" : "done", `the journal after ${steps} steps`);
+        assert.equal((await settledEntries()).length, settled, "each that was ended for another is in the audit log");
+        assert.ok(steps < 60);
       }
+      assert.ok(settled > 4, String(settled));
       const states = (await house.database.run(STATES)).map(({ state }) => state);
       assert.ok(states.length > 2 && states.every((state) => state === "done" || state === "failed"), states.join());
       assert.equal(states.at(-1), "done");

@@ -1,12 +1,16 @@
 import { Problem } from "#contract/problem.ts";
 import { asProblem } from "#http/problem-body.ts";
+import type { Change } from "#events/change.ts";
+import type { ResourceRef } from "#events/resource-ref.ts";
 import type { Log } from "#telemetry/log.ts";
+import type { Changes } from "./changes.ts";
 import { carriedReply, lookAtTarget, putAtTarget, requireCarriable, type Carry } from "./copy.ts";
 import type { Move, MoveJournal } from "./move-journal.ts";
 import { operations } from "./operations.ts";
 import type { Corridor } from "./perform.ts";
 import type { ReadSecret, SecretProvider } from "./providers/secret-provider.ts";
-import { parseSecretUri } from "./secret-uri.ts";
+import { settledMove } from "./secret-record.ts";
+import { formatPrefix, parseSecretUri } from "./secret-uri.ts";
 import { isSameData, isSecretMap, SecretValue } from "./secret-value.ts";
 import type { SecretRef } from "./tenant-guard.ts";
 import type { Scheme, SchemeTable } from "./uri-schemes.ts";
@@ -34,6 +38,9 @@ export const moveSecretTo = async (perform: Corridor, journal: MoveJournal, carr
         to_uri: to.id,
         source_version: read.version ?? null,
         source_created_at: read.createdTime ?? null,
+        subject: caller.sub,
+        decision_id: permit.decisionId ?? null,
+        correlation_id: correlationId,
       });
       try {
         const copied = await putAtTarget(perform, carry, read);
@@ -57,6 +64,9 @@ export interface SettleParts {
   readonly journal: MoveJournal;
   readonly providers: ReadonlyMap<Scheme, SecretProvider>;
   readonly schemes: SchemeTable;
+  readonly changes: Changes;
+  readonly change: Change;
+  readonly resourceRef: ResourceRef | undefined;
   readonly log: Log;
 }
 
@@ -89,22 +99,39 @@ const settleOne = async (parts: SettleParts, move: Move): Promise<"done" | "fail
   const isTheOne = (here.version ?? null) === move.source_version && (here.createdTime ?? null) === move.source_created_at;
   if (!isTheOne || !holds(there, to, here, from)) return "failed";
   const decided = new Set((await source.nodes(from)).map((node) => node.id));
+  const uris = [formatPrefix(from)];
+  await parts.changes.begin(move.tenant, uris);
   await source.remove(from, { hard: false, decided, onlyIf: here });
+  await parts.changes.end(uris, { tenant: move.tenant, by: move.subject ?? "service:secrets", isRotation: false });
   return "done";
 };
+
+/** What a process left open is in the audit log as unknown: how it ended is told by an entry of its own, with its event. */
+const record = (parts: SettleParts, move: Move, state: "done" | "failed", code?: string): Promise<void> =>
+  parts.change(async () => {
+    const { entry, event } = settledMove(move, parseSecretUri(move.from_uri, parts.schemes), { state, code }, parts.resourceRef);
+    return { result: undefined, entries: [entry], events: event === undefined ? [] : [event] };
+  });
 
 /** Ends the moves that a process left: the source is deleted where the target holds the same, else both stay as they are. */
 export const settleMoves = async (parts: SettleParts): Promise<number> => {
   const moves = await parts.journal.takeAbandoned();
   for (const move of moves) {
     try {
-      const state = await settleOne(parts, move);
-      await parts.journal.mark(move.id, state);
-      parts.log.warn("secret_move_settled", { move_id: move.id, state });
+      const ended = await settleOne(parts, move).then(
+        (state) => ({ state, code: undefined }),
+        (error: unknown) => {
+          const { code } = asProblem(error);
+          if (code !== "source_changed") throw error;
+          return { state: "failed" as const, code };
+        },
+      );
+      // Recorded first: told twice after a crash in between, never not at all.
+      await record(parts, move, ended.state, ended.code);
+      await parts.journal.mark(move.id, ended.state, ended.code);
+      parts.log.warn("secret_move_settled", { move_id: move.id, ...ended });
     } catch (error) {
-      const { code } = asProblem(error);
-      if (code === "source_changed") await parts.journal.mark(move.id, "failed", code);
-      else parts.log.warn("secret_move_unsettled", { move_id: move.id, code });
+      parts.log.warn("secret_move_unsettled", { move_id: move.id, code: asProblem(error).code });
     }
   }
   return moves.length;

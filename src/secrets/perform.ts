@@ -210,7 +210,12 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
       throw error;
     }
     const version = (result as { readonly version?: unknown } | undefined)?.version;
-    const done = { by: asker.caller.sub, isRotation: ask.operation.op === "rotate", ...(typeof version === "number" ? { version } : {}) };
+    const done = {
+      tenant: ref.tenant,
+      by: asker.caller.sub,
+      isRotation: ask.operation.op === "rotate",
+      ...(typeof version === "number" ? { version } : {}),
+    };
     await parts.changes.end(uris, done).catch(unmarked);
     return result;
   };

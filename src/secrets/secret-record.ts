@@ -2,7 +2,8 @@ import type { EventDraft } from "#events/event-draft.ts";
 import type { EntryActor, EntryDraft } from "#events/audit/entry.ts";
 import type { ResourceRef } from "#events/resource-ref.ts";
 import type { Asker } from "./asker.ts";
-import type { Operation } from "./operations.ts";
+import type { Move } from "./move-journal.ts";
+import { operations, type Operation } from "./operations.ts";
 import type { SecretUri } from "./secret-uri.ts";
 
 /** What one operation is, for its records: no path, no key, no value, no stated purpose. */
@@ -91,5 +92,59 @@ export const eventOf = (
       duration_ms: end.durationMs,
     },
     correlationId: recorded.correlationId,
+  };
+};
+
+/** Record and event of a move that the house ended for a process that died: its act, on behalf of whoever had asked for it. */
+export const settledMove = (
+  move: Move,
+  from: SecretUri,
+  end: { readonly state: "done" | "failed"; readonly code?: string | undefined },
+  resourceRef: ResourceRef | undefined,
+): { readonly entry: EntryDraft; readonly event: EventDraft | undefined } => {
+  const ref = resourceRef?.(move.tenant, from);
+  const correlationId = move.correlation_id ?? move.id;
+  const data = {
+    op: operations.move.op,
+    purpose: "delete",
+    provider: from.scheme,
+    resource_ref: ref,
+    fragment_present: from.key !== undefined,
+    versions: [],
+    cached: false,
+  };
+  const outcome = end.state === "done" ? "ok" : "refused";
+  const entry: EntryDraft = {
+    tenant: move.tenant,
+    category: "secret",
+    outcome,
+    code: end.code,
+    actor: { subject: "service:secrets", kind: "system" },
+    via: { service: "secrets" },
+    resource: { type: "secret", ref },
+    decisionId: move.decision_id ?? undefined,
+    correlationId,
+    data: { ...data, move_id: move.id, on_behalf_of: move.subject ?? undefined },
+  };
+  if (end.state === "failed") return { entry, event: undefined };
+  const { event: type } = operations.move;
+  return {
+    entry,
+    event: {
+      type,
+      tenant: move.tenant,
+      stream: "secret",
+      kind: `${type}.v1`,
+      key: ref ?? move.tenant,
+      data: {
+        ...data,
+        outcome,
+        decision_id: move.decision_id ?? undefined,
+        actor: { kind: "service", id: "service:secrets" },
+        correlation_id: correlationId,
+        duration_ms: 0,
+      },
+      correlationId,
+    },
   };
 };

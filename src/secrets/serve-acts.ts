@@ -13,6 +13,7 @@ import { answer, type Router } from "#http/serve.ts";
 import { removeAct, rotateAct, settleAct, writeAct } from "./acts.ts";
 import { performBulk } from "./bulk.ts";
 import type { SecretsPolicy } from "./config.ts";
+import type { KeyedAnswers } from "./keyed-answers.ts";
 import { copySecretTo } from "./copy.ts";
 import { moveSecretTo } from "./move.ts";
 import type { MoveJournal } from "./move-journal.ts";
@@ -25,6 +26,7 @@ export interface ActParts {
   readonly perform: Corridor;
   readonly policy: SecretsPolicy;
   readonly journal: MoveJournal;
+  readonly answers: KeyedAnswers;
 }
 
 interface From {
@@ -35,10 +37,12 @@ interface From {
 const whoOf = ({ caller, request, correlationId }: From) => ({ caller, headers: request.headers, correlationId });
 
 /** Everything that changes a secret. */
-export const serveActs = ({ router, perform, policy, journal }: ActParts): void => {
+export const serveActs = ({ router, perform, policy, journal, answers }: ActParts): void => {
   const { schemes } = policy;
+  /** A changing POST: with an Idempotency-Key it is done once. */
+  const serveOnce: Router<Caller>["serve"] = (endpoint, handler) => router.serve(endpoint, answers.keyed(handler));
 
-  router.serve(writeSecret, async ({ body, ...from }) => {
+  serveOnce(writeSecret, async ({ body, ...from }) => {
     const done = await perform({ ...writeAct(schemes, body, from.request.headers.get("if-match")), ...whoOf(from) });
     return answer(writeReply(done), { status: done.result.created ? 201 : 200 });
   });
@@ -48,7 +52,7 @@ export const serveActs = ({ router, perform, policy, journal }: ActParts): void 
     return { uri: ref.canonical, result: result.result, ...(result.versions === undefined ? {} : { versions: [...result.versions] }) };
   });
 
-  router.serve(rotateSecret, async ({ body, ...from }) => {
+  serveOnce(rotateSecret, async ({ body, ...from }) => {
     const { ref, result } = await perform({ ...rotateAct(schemes, body), ...whoOf(from) });
     return {
       uri: ref.canonical,
@@ -62,7 +66,7 @@ export const serveActs = ({ router, perform, policy, journal }: ActParts): void 
     [undeleteSecret, "undelete"],
     [destroySecretVersions, "destroy"],
   ] as const)
-    router.serve(endpoint, async ({ body, ...from }) => {
+    serveOnce(endpoint, async ({ body, ...from }) => {
       const { ref, result } = await perform({ ...settleAct(schemes, body, how), ...whoOf(from) });
       return { uri: ref.canonical, versions: [...result] };
     });
@@ -76,14 +80,14 @@ export const serveActs = ({ router, perform, policy, journal }: ActParts): void 
     overwrite: body.overwrite ?? false,
     ...whoOf(from),
   });
-  router.serve(copySecret, async (call) => {
+  serveOnce(copySecret, async (call) => {
     const done = await copySecretTo(perform, carryOf(call));
     return answer(done, { status: done.created ? 201 : 200 });
   });
-  router.serve(moveSecret, async (call) => {
+  serveOnce(moveSecret, async (call) => {
     const done = await moveSecretTo(perform, journal, carryOf(call));
     return answer(done, { status: done.created ? 201 : 200 });
   });
 
-  router.serve(bulkSecrets, ({ body, ...from }) => performBulk({ perform, schemes }, body, whoOf(from)));
+  serveOnce(bulkSecrets, ({ body, ...from }) => performBulk({ perform, schemes }, body, whoOf(from)));
 };

@@ -23,6 +23,7 @@ import { bulkSecrets } from "#contract/secret-acts.ts";
 import { listSecretAudit } from "#contract/secret-audit.ts";
 import { listSecretMetadata, searchSecrets } from "#contract/secret-listings.ts";
 import { createChanges } from "./changes.ts";
+import { createKeyedAnswers } from "./keyed-answers.ts";
 import { createMoveJournal } from "./move-journal.ts";
 import { settleMoves } from "./move.ts";
 import { operations } from "./operations.ts";
@@ -163,7 +164,8 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
     parseJson: parseSecretBody,
   });
 
-  serveActs({ router, perform, policy, journal });
+  const answers = createKeyedAnswers({ database: parts.database, secrets: parts.secrets });
+  serveActs({ router, perform, policy, journal, answers });
   serveListings({
     router,
     perform,
@@ -219,7 +221,10 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
 
   const settling = startLoop({
     everyMs: SETTLE_EVERY_MS,
-    work: () => settleMoves({ journal, providers, schemes: policy.schemes, log: parts.log }),
+    work: async () => {
+      await answers.forget();
+      await settleMoves({ journal, providers, schemes: policy.schemes, changes, change: parts.change, resourceRef, log: parts.log });
+    },
     failed: (cause) => parts.log.error("secret_moves_unsettled", { cause }),
   });
   const ready = async (): Promise<readonly string[]> => {

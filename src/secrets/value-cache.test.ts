@@ -151,6 +151,13 @@ suite("values kept in memory", () => {
     await at.bao.ask("POST", at.path, { data: { k: 9 } });
     assert.equal((await detail())["updated_by"], undefined);
     assert.equal(await act(one, "POST", "", { uri: "yaml://secret/who/a", value: { k: 1, b: { l: 2 } } }), 201);
+    // What another tenant's person did at a place of both is nobody's name here.
+    const eve = { ...ada, sub: "person:eve", tenant: "tenant:globex" };
+    const shared = "yaml://secret/people/of-both";
+    assert.equal(await act(one, "POST", "", { uri: shared, value: { k: 1 } }), 201);
+    assert.equal((await one.send(eve, "POST", "/api/secrets", { body: { uri: shared, value: { k: 2 } } })).status, 200);
+    const [ofBoth] = (await get("/metadata?prefix=people/of-both"))["items"] as Json[];
+    assert.deepEqual([ofBoth?.["uri"], ofBoth?.["updated_by"]], [shared, undefined]);
     const items = (await get("/metadata?prefix=who"))["items"] as Json[];
     assert.deepEqual(
       items.map(({ uri: id, updated_by }) => [id, updated_by]),

@@ -9,6 +9,7 @@ import { readSettings } from "#contract/setting.ts";
 import { bodyShareOf, type Caller } from "#authn/caller.ts";
 import { createLiveBus } from "#events/live-bus.ts";
 import { createRecorder } from "#events/audit/recorder.ts";
+import type { Change } from "#events/change.ts";
 import { createChange } from "#events/create-change.ts";
 import { createRouter } from "#http/serve.ts";
 import type { Service } from "#http/service.ts";
@@ -50,6 +51,7 @@ export interface TestSecrets {
   entries(): Promise<readonly Record<string, unknown>[]>;
   events(): Promise<readonly { type: string; tenant: string; data: Record<string, unknown> }[]>;
   readonly database: Database;
+  readonly change: Change;
 }
 export interface SendMore {
   readonly body?: unknown;
@@ -88,6 +90,8 @@ export const testSecrets = async (
     readonly identity?: TestIdentity;
     /** Providers beside the file's. */
     readonly more?: readonly SecretProvider[];
+    /** Around the service's own database, for what a test does between two statements. */
+    readonly wrap?: (database: Database) => Database;
     /** In place of the file's. */
     readonly providers?: readonly SecretProvider[];
   } = {},
@@ -97,7 +101,9 @@ export const testSecrets = async (
   t.after(() => rm(folder, { recursive: true, force: true }));
   const path = join(folder, "secrets.yaml");
   const database = await sharedDatabase();
-  await database.script("delete from events.audit_queue; delete from events.outbox; delete from secrets.move; delete from secrets.change");
+  await database.script(
+    "delete from events.audit_queue; delete from events.outbox; delete from secrets.move; delete from secrets.change; delete from secrets.keyed_answer",
+  );
   const metrics = createMetrics();
   const lines: string[] = [];
   const log = createLog({ level: "debug", service: "secrets", version: "0", environment, write: (line) => void lines.push(line) });
@@ -188,7 +194,7 @@ export const testSecrets = async (
   if (faults.length > 0) throw new Error(JSON.stringify(faults));
   const service = await createSecrets({
     config: values,
-    database,
+    database: options.wrap?.(database) ?? database,
     secrets: [randomBytes(32)],
     providers: options.providers ?? [provider, ...(options.more ?? [])],
     authenticate: identity.authenticateFor(testAudiences.secrets),
@@ -218,6 +224,7 @@ export const testSecrets = async (
     touched,
     records,
     database,
+    change,
     send: async (who: Parameters<TestSecrets["send"]>[0], method: string, target: string, more: SendMore = {}) => {
       const token =
         who === "nobody"
