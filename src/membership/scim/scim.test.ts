@@ -319,7 +319,10 @@ test("hostile bodies are refused in SCIM's own words and write nothing", async (
 const USERS = Number(process.env["SCIM_USERS"] ?? 100);
 const A_GROUP = 25;
 
-test("a whole directory is pushed, renamed, deactivated and removed, and the graph follows", async (t) => {
+// As long as so many need, on a busy machine too.
+const timeout = 240_000 + USERS * 200;
+
+test("a whole directory is pushed, renamed, deactivated and removed, and the graph follows", { timeout }, async (t) => {
   const { world, scim } = await openWorld(t);
   let since = performance.now();
   const lap = (what: string): void => {
