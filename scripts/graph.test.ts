@@ -5,16 +5,25 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { statement } from "#store/database.ts";
 import { createPglite } from "#store/pglite.ts";
 import { migrate } from "#store/migrate.ts";
 import { migrationFolders } from "#testing/schema.ts";
 import { silentLog } from "#telemetry/log.ts";
 
+const TOLD = statement<{ type: string; sink: string | null; tenant: string; version: number }>(
+  "test.told",
+  "select type, sink, tenant, (data ->> 'graph_version')::int as version from events.outbox",
+);
 const script = fileURLToPath(new URL("graph.ts", import.meta.url));
 
-const run = (...given: readonly string[]): Promise<{ readonly code: number; readonly said: string }> =>
+const run = (...given: readonly string[]) => runWith({}, ...given);
+const runWith = (
+  more: Readonly<Record<string, string>>,
+  ...given: readonly string[]
+): Promise<{ readonly code: number; readonly said: string }> =>
   new Promise((done) => {
-    const environment = { ...process.env, DATABASE_URL: "", SALLYPORT_INVOKED_FROM: undefined, NODE_TEST_CONTEXT: undefined };
+    const environment = { ...process.env, ...more, DATABASE_URL: "", SALLYPORT_INVOKED_FROM: undefined, NODE_TEST_CONTEXT: undefined };
     execFile(process.execPath, ["--disable-warning=ExperimentalWarning", script, ...given], { env: environment }, (error, _out, said) =>
       done({ code: typeof error?.code === "number" ? error.code : 0, said }),
     );
@@ -53,6 +62,16 @@ test("a graph is made up, imported, exported and imported again, by a command on
   const one = await run("export", at("one.csv"), "--tenant", "tenant:t0", "--csv", "nodes", ...data);
   assert.equal(one.code, 0, one.said);
   assert.match((await readFile(at("one.csv"), "utf8")).split("\n")[0] ?? "", /^id,kind,name,/);
+
+  // What Kafka hears of is kept for it where the house has one, and only there.
+  const [line = "", ...others] = text.split("\n").filter((one) => one.includes('"kind":"Group"'));
+  const { node } = JSON.parse(line) as { node: { name: string } };
+  assert.ok(others.length > 0, line);
+  await writeFile(at("renamed.ndjson"), `${JSON.stringify({ node: { ...node, name: "Renamed" } })}\n`);
+  const renamed = await runWith({ KAFKA_BROKERS: "127.0.0.1:1" }, "import", at("renamed.ndjson"), ...data);
+  assert.match(renamed.said, /version 2\./, renamed.said);
+  await using told = await createPglite({ dataFolder: at("data"), log: silentLog });
+  assert.deepEqual(await told.run(TOLD), [{ type: "graph.changed", sink: "kafka", tenant: "*", version: 2 }]);
   for (const wrong of [
     ["import"],
     ["nonsense", "x"],

@@ -1,3 +1,5 @@
+import { settingTables } from "#house/settings.ts";
+import { readSettings } from "#contract/setting.ts";
 import { Problem } from "#contract/problem.ts";
 import { createChange } from "#events/create-change.ts";
 import { createWriteGraph, type WriteGraph } from "#membership/graph/write.ts";
@@ -15,12 +17,16 @@ const REFUSED = 77;
 
 export const refused = (why: string): Refusal => new Refusal(REFUSED, why);
 
-/** Writes the graph of a database that no house of this process serves: nobody is told, and what the change log says is all that is said of it. */
-export const writeAlone = (database: Database): WriteGraph =>
-  createWriteGraph({
-    change: createChange({ database, bus: { announce: () => {} }, recorder: { writeIn: async () => [], ended: () => {} } }),
-    metrics: createMetrics(),
-  });
+/**
+ * Writes the graph of a database that no house of this process serves: the change log says what was done, and where the house tells Kafka
+ * (KAFKA_BROKERS) the house that runs on it, or next does, tells it.
+ */
+export const writeAlone = (database: Database): WriteGraph => {
+  const { kafkaBrokers } = readSettings(settingTables.events, process.env).values;
+  const sink = kafkaBrokers.length === 0 ? undefined : ({ name: "kafka", requireRoom: () => {}, told: () => {} } as const);
+  const recorder = { writeIn: async () => [], ended: () => {} };
+  return createWriteGraph({ change: createChange({ database, bus: { announce: () => {} }, recorder, sink }), metrics: createMetrics() });
+};
 
 const refusalOf = (error: unknown): Refusal | undefined => {
   if (error instanceof Refusal) return error;

@@ -24,6 +24,7 @@ export const personScopes = [
   "pdp.policies.read",
   "config.read",
   "config.write",
+  "outbox.manage",
   "workflows.read",
   "workflows.start",
   "workflows.operate",

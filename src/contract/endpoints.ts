@@ -15,6 +15,7 @@ import * as governance from "./governance.ts";
 import * as graphEdit from "./graph-edit.ts";
 import * as health from "./health.ts";
 import * as membership from "./membership.ts";
+import * as outbox from "./outbox.ts";
 import * as policies from "./policies.ts";
 import * as policyBindings from "./policy-bindings.ts";
 import * as registry from "./registry.ts";
@@ -63,6 +64,7 @@ export const endpointTable: readonly EndpointRow[] = Object.entries({
   "graph-edit": graphEdit,
   health,
   membership,
+  outbox,
   policies,
   "policy-bindings": policyBindings,
   registry,

@@ -7,12 +7,16 @@ export const wireTypes: readonly string[] = Object.keys(eventTypes)
   .map((type) => `${type}.${eventVersion}`)
   .toSorted();
 
+/** In place of data that is larger than an event may be. */
+const tooLarge = z.object({ truncated: z.literal(true), bytes: z.int() });
+
 /** JSON Schema 2020-12 of an event's data; undefined for a type that there is none of. Open: within a version members may be added. */
 export const eventSchemaOf = (wireType: string): Readonly<Record<string, unknown>> | undefined => {
   const type = wireType.endsWith(`.${eventVersion}`) ? wireType.slice(0, -eventVersion.length - 1) : "";
   const row = Object.hasOwn(eventTypes, type) ? eventTypes[type] : undefined;
   if (row === undefined) return undefined;
-  const { $schema, ...shape } = z.toJSONSchema(row.data, { io: "input", target: "draft-2020-12", unrepresentable: "any" });
+  const data = z.union([row.data, tooLarge]);
+  const { $schema, ...shape } = z.toJSONSchema(data, { io: "input", target: "draft-2020-12", unrepresentable: "any" });
   return { $schema, title: wireType, ...shape };
 };
 

@@ -135,6 +135,16 @@ const configuration = z.object({
   affects: z.object({ added: z.array(text), removed: z.array(text), changed: z.array(text) }),
 });
 
+const routeTable = z.object({
+  kind: text,
+  version: text,
+  previous: text.optional(),
+  op: text,
+  added: count.optional(),
+  changed: count.optional(),
+  removed: count.optional(),
+});
+
 const typesOf = (topic: string, service: string, data: z.ZodObject, types: readonly string[]): Record<string, EventType> =>
   Object.fromEntries(types.map((type) => [type, { topic, service, data }]));
 
@@ -169,8 +179,15 @@ export const eventTypes: Readonly<Record<string, EventType>> = {
     policy,
     policyActs.map((act) => `policy.${act}`),
   ),
-  ...typesOf("sessions.events.v1", "gateway", session, ["session.created", "session.ended", "signin.failed"]),
+  ...typesOf("sessions.events.v1", "gateway", session, [
+    "session.created",
+    "session.refreshed",
+    "session.stepped_up",
+    "session.ended",
+    "signin.failed",
+  ]),
   ...typesOf("config.events.v1", "crud", configuration, ["config.published", "config.deleted", "config.rolled_back"]),
+  ...typesOf("config.events.v1", "gateway", routeTable, ["config.reloaded"]),
 };
 
 /** The version that all types of this table have. */

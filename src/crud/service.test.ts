@@ -305,7 +305,7 @@ test("an open stream that shows everybody's ends when its reader may see only th
     const response = await house.crud.fetch(new Request("http://house.internal/events/config", { headers, signal: stop.signal }));
     house.verdicts.set("activity:view_all", false);
     const told = (reason: string): EventDraft => ({
-      type: "policy.activated",
+      type: "policy.changed",
       tenant: "tenant:acme",
       stream: "config",
       kind: "policy",

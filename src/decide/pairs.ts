@@ -60,6 +60,7 @@ const rows: readonly Row[] = [
   all("scim", "manage"),
   all("policybindings", "edit"),
   all("gateway.routes", "explain", "reload"),
+  all("outbox", "manage"),
   all("policies", "view", "edit", "activate"),
   all("audit", "view", "verify"),
   all("sessions", "view_all", "revoke"),

@@ -8,7 +8,7 @@ import type { EventDraft } from "./event-draft.ts";
 import { createConfigWatch } from "./config-watch.ts";
 
 const event = (kind: string, tenant = "tenant:acme"): EventDraft => ({
-  type: `${kind}.changed`,
+  type: `thing.${kind}`,
   tenant,
   stream: "config",
   kind,

@@ -10,7 +10,7 @@ import type { EventDraft } from "./event-draft.ts";
 import { createRetention } from "./outbox-retention.ts";
 
 const event = (tenant: string, more: Partial<EventDraft> = {}): EventDraft => ({
-  type: "graph.changed",
+  type: "thing.changed",
   tenant,
   stream: "config",
   kind: "graph",

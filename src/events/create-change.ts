@@ -16,6 +16,8 @@ export interface ChangeParts {
   readonly bus: { announce(heads: readonly StreamHead[]): void };
   /** Who takes events besides the streams; nobody unless given. */
   readonly sink?: SinkInUse | undefined;
+  /** The span under way, which events for the sink name; none unless given. */
+  readonly traceparent?: (() => string | undefined) | undefined;
 }
 
 /**
@@ -23,7 +25,7 @@ export interface ChangeParts {
  * After the commit the live bus is told, so that streams and caches of all processes hear of it. Throws `event_backlog_full`
  * when the sink has not taken anything for too long.
  */
-export const createChange = ({ database, recorder, bus, sink }: ChangeParts): Change => {
+export const createChange = ({ database, recorder, bus, sink, traceparent }: ChangeParts): Change => {
   const newId = createUuids(() => new Date());
   /** References of whom the events are about, tenant by tenant in one order, so that two cannot wait for one another. */
   const nameSubjects = async (sql: Sql, events: readonly EventDraft[]) => {
@@ -41,6 +43,9 @@ export const createChange = ({ database, recorder, bus, sink }: ChangeParts): Ch
   return async (work) => {
     let heads: readonly StreamHead[] = [];
     let written: readonly Numbered[] = [];
+    let isTold = false;
+    // Of whoever asked: a transaction may be carried on by another flow.
+    const trace = sink === undefined ? undefined : traceparent?.();
     const undo = (outcome: "rolled_back" | "unknown"): void => {
       recorder.ended(written, outcome);
       written = [];
@@ -51,13 +56,16 @@ export const createChange = ({ database, recorder, bus, sink }: ChangeParts): Ch
         undo("rolled_back");
         const changed = await work(sql);
         if (changed.entries !== undefined && changed.entries.length > 0) written = await recorder.writeIn(sql, changed.entries);
-        const events = (changed.events ?? []).filter(({ stream }) => stream !== undefined || sink !== undefined);
-        if (events.length > 0) sink?.requireRoom();
+        const kept = (changed.events ?? []).filter(({ stream }) => stream !== undefined || sink !== undefined);
+        const events = trace === undefined ? kept : kept.map((event) => ({ traceparent: trace, ...event }));
+        isTold = events.length > 0;
+        if (isTold) sink?.requireRoom();
         heads = await emit(sql, events, { newId, refOf: await nameSubjects(sql, events), sink });
         return changed.result;
       });
       recorder.ended(written, "committed");
       if (heads.length > 0) bus.announce(heads);
+      if (isTold) sink?.told();
       return result;
     } catch (error) {
       // A connection that broke at the commit leaves it open whether that was done.

@@ -29,6 +29,8 @@ export interface SinkInUse {
   readonly name: "kafka";
   /** Throws `event_backlog_full` while too much waits for it. */
   requireRoom(): void;
+  /** This process committed something that may be for it. */
+  told(): void;
 }
 
 export interface EmitOptions {
@@ -51,14 +53,17 @@ const dataOf = (data: EventDraft["data"]): EventDraft["data"] => {
 const laneOf = (topic: string, key: string): number =>
   createHash("sha256").update(`${topic}\0${key}`, "utf8").digest().readUInt32BE(0) % 64;
 
-/** What the sink needs besides; a type that none takes needs nothing. Throws TypeError for data that consumers would not know. */
+/**
+ * What the sink needs besides; a type that none takes needs nothing. Throws TypeError for data that consumers would not know, whether or not
+ * there is a sink: a house that has one must not refuse what another does.
+ */
 const sinkOf = ({ type }: EventDraft, key: string, data: EventDraft["data"], sink: SinkInUse | undefined) => {
-  const row = sink === undefined ? undefined : eventTypes[type];
-  if (sink === undefined || row === undefined) return undefined;
+  const row = eventTypes[type];
+  if (row === undefined) return undefined;
   const read = row.data.safeParse(data);
   if (!read.success)
     throw new TypeError(`data of ${type}: ${read.error.issues.map(({ path, message }) => `${path.join(".")} ${message}`).join("; ")}`);
-  return { sink: sink.name, topic: row.topic, lane: laneOf(row.topic, key) };
+  return sink === undefined ? undefined : { sink: sink.name, topic: row.topic, lane: laneOf(row.topic, key) };
 };
 
 const rowOf = (draft: EventDraft, { newId, refOf, sink }: EmitOptions) => {
@@ -78,6 +83,7 @@ const rowOf = (draft: EventDraft, { newId, refOf, sink }: EmitOptions) => {
     type: draft.type,
     subject: ref,
     data: dataOf(data),
+    traceparent: draft.traceparent,
     correlation_id: draft.correlationId,
     ...sinkOf(draft, key, data, sink),
   };

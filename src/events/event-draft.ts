@@ -21,4 +21,6 @@ export interface EventDraft {
   /** Wire names; never a secret, a token, an argument, a person's name. */
   readonly data: Readonly<Record<string, unknown>>;
   readonly correlationId?: string;
+  /** The span that made it; the sink's consumers go on from there. */
+  readonly traceparent?: string | undefined;
 }

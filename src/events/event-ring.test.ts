@@ -6,7 +6,7 @@ import type { StreamEvent } from "./stream-source.ts";
 const event = (n: number, text = ""): StreamEvent => ({
   seq: BigInt(n),
   id: String(n),
-  type: "graph.changed",
+  type: "thing.changed",
   kind: "graph",
   at: "2026-11-21T04:00:00.000Z",
   correlationId: undefined,

@@ -12,7 +12,7 @@ import { createLiveBus, type BusFrame, type BusSubscribe, type LiveBus } from ".
 import { createRetention } from "./outbox-retention.ts";
 
 const event = (n: number, more: Partial<EventDraft> = {}): EventDraft => ({
-  type: "graph.changed",
+  type: "thing.changed",
   tenant: "tenant:acme",
   stream: "config",
   kind: "graph",

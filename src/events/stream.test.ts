@@ -15,7 +15,7 @@ const tell = (change: Change, n: number, more: Partial<EventDraft> = {}): Promis
     result: undefined,
     events: [
       {
-        type: "graph.changed",
+        type: "thing.changed",
         tenant: "tenant:acme",
         stream: "config",
         kind: "graph",
@@ -100,7 +100,7 @@ forEachDatabase(
     const { id: _id, at: _at, ...rest } = graph.data;
     assert.deepEqual(
       { ...graph, data: rest },
-      { event: "graph", id: "1", data: { n: 1, type: "graph.changed", seq: 1, correlation_id: "c-1" } },
+      { event: "graph", id: "1", data: { n: 1, type: "thing.changed", seq: 1, correlation_id: "c-1" } },
     );
 
     // Not for this reader: only the bookmark tells that there was something.
@@ -161,7 +161,7 @@ forEachDatabase(
         await change(async () => ({
           result: undefined,
           events: Array.from({ length: 600 }, (_, n) => ({
-            type: "graph.changed",
+            type: "thing.changed",
             tenant: "tenant:acme",
             stream: "config",
             kind: "graph",
@@ -194,7 +194,7 @@ forEachDatabase(
     await change(async () => ({
       result: undefined,
       events: numbers.map((n) => ({
-        type: "graph.changed",
+        type: "thing.changed",
         tenant: "tenant:acme",
         stream: "config",
         kind: "graph",
@@ -229,7 +229,7 @@ forEachDatabase("a lost window is said once, with what to read again", ["events"
 forEachDatabase("only the kinds asked for are told, and a replay ends with a bookmark", ["events"], async (t, database) => {
   const { bus, change } = await testEvents(t, database);
   await tell(change, 1);
-  await tell(change, 2, { kind: "delegation", type: "delegation.revoked" });
+  await tell(change, 2, { kind: "delegation", type: "delegation.changed" });
   await tell(change, 3, { kind: "budget", type: "budget.changed" });
   const reader = await open(bus, { lastEventId: "0", kinds: new Set(["delegation"]) });
   await until(() => reader.messages().length === 3);
@@ -272,10 +272,10 @@ forEachDatabase(
     const byTime = await open(bus, { recheck, recheckMs: 50 });
     const byEvent = await open(bus, { recheck });
     await until(() => byTime.messages().length === 1 && byEvent.messages().length === 1);
-    await tell(change, 1, { kind: "policy", type: "policy.activated" });
+    await tell(change, 1, { kind: "policy", type: "policy.changed" });
     await until(() => last(byEvent)?.event === "policy");
     may = false;
-    await tell(change, 2, { kind: "session", type: "session.ended" });
+    await tell(change, 2, { kind: "session", type: "session.changed" });
     await Promise.all([byTime.done, byEvent.done]);
     for (const reader of [byTime, byEvent]) {
       assert.equal(last(reader)?.event, "bye");

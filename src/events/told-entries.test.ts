@@ -46,7 +46,14 @@ forEachDatabase(
     await recorder.one({ ...call, outcome: "denied", code: "not_granted", actor: { subject: "person:ben", kind: "person" } });
     // What a consumer would not know is left out; the entry itself is whole.
     await recorder.one({ ...call, outcome: "refused", code: "bad_arguments", data: { reserve: "much" } });
-    await change(async () => ({ result: undefined, entries: [signIn, { ...signIn, data: { event: "out", session_ref: "s1" } }] }));
+    await change(async () => ({
+      result: undefined,
+      entries: [
+        signIn,
+        { ...signIn, data: { ...signIn.data, event: "step_up", acr: "strong" } },
+        { ...signIn, data: { event: "out", session_ref: "s1" } },
+      ],
+    }));
     await recorder.one({
       ...signIn,
       tenant: "*",
@@ -60,6 +67,7 @@ forEachDatabase(
       resource: { type: "gateway.routes" },
       data: { event: "reload", revision: "r2", added: 1 },
     });
+    await recorder.one({ ...signIn, category: "config", resource: { type: "system", id: "hr.one" }, data: { op: "updated", version: 2 } });
     await recorder.one({ ...signIn, category: "delegation", data: { op: "granted" } });
 
     const told = await database.run(TOLD);
@@ -73,8 +81,9 @@ forEachDatabase(
         "tool.refused",
         "tool.refused",
         "session.created",
+        "session.stepped_up",
         "signin.failed",
-        "config.published",
+        "config.reloaded",
       ],
     );
     for (const { type, data } of told) {
@@ -83,7 +92,7 @@ forEachDatabase(
       const read = new Validator(schema as Schema, "2020-12").validate(data);
       assert.ok(read.valid, `${type}: ${JSON.stringify(read.errors)}`);
     }
-    const [started, called, , unknown, denied, refused, created, failed, published] = told;
+    const [started, called, , unknown, denied, refused, created, stepped, failed, published] = told;
     assert.deepEqual([started?.topic, started?.key, started?.data["call_id"]], ["tools.calls.v1", "delegation:d", act.actId]);
     const { subject_ref: ref, ...rest } = called?.data ?? {};
     assert.match(String(ref), /^sr1\./);
@@ -105,6 +114,7 @@ forEachDatabase(
     assert.deepEqual([denied?.key, denied?.data["code"]], [ref, "not_granted"]);
     assert.equal(refused?.data["reserve"], undefined);
     assert.deepEqual([created?.topic, created?.key, created?.data["subject_ref"]], ["sessions.events.v1", "s1", ref]);
+    assert.deepEqual([stepped?.key, stepped?.data["acr"]], ["s1", "strong"]);
     assert.deepEqual([failed?.tenant, failed?.data], ["*", { reason: "login_failed" }]);
     assert.deepEqual(published?.data, { kind: "gateway.routes", version: "r2", op: "reload", added: 1 });
     assert.ok(!JSON.stringify(told).includes("person:") && !JSON.stringify(told).includes("spelt"));

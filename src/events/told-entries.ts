@@ -49,13 +49,16 @@ const tellers: Partial<Record<AuditCategory, (leaf: Leaf) => Told | undefined>> 
   // Of an end its own event tells, which the live stream shows too.
   sign_in: (leaf) => {
     const { event, session_ref: ref } = leaf.data;
-    if (event === "in") return { type: "session.created", key: String(ref), data: { ...leaf.data, subject_ref: leaf.actor.subject_ref } };
-    return event === "failed" ? { type: "signin.failed", key: "signin", data: leaf.data } : undefined;
+    if (event === "failed") return { type: "signin.failed", key: "signin", data: leaf.data };
+    if (event !== "in" && event !== "step_up") return undefined;
+    const type = event === "in" ? "session.created" : "session.stepped_up";
+    return { type, key: String(ref), data: { ...leaf.data, subject_ref: leaf.actor.subject_ref } };
   },
+  // Of other configuration its own events tell, which the live stream shows too.
   config: ({ outcome, resource, data }) =>
-    outcome === "ok"
+    outcome === "ok" && resource.type === "gateway.routes"
       ? {
-          type: "config.published",
+          type: "config.reloaded",
           key: resource.type,
           data: { ...data, kind: resource.type, version: data["revision"], op: data["event"] },
         }

@@ -33,7 +33,7 @@ export interface GatewayParts {
   readonly recorder: Recorder;
   readonly bus: LiveBus;
   /** What waits for Kafka, where one is configured. */
-  readonly backlog?: Pick<Backlog, "faults"> | undefined;
+  readonly backlog?: Pick<Backlog, "faults" | "told"> | undefined;
   /** Makes a check of bearer tokens for any of these audiences; see `createBearerVerifier`. */
   readonly verifierFor: (audiences: readonly string[]) => VerifyBearer;
   /** The gateway's own: it speaks for persons. */

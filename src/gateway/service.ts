@@ -5,6 +5,7 @@ import { isLoopbackHost } from "#contract/loopback.ts";
 import type { Fault } from "#contract/problem.ts";
 import { StartFaults } from "#contract/start-faults.ts";
 import { health, healthLive, healthReady, healthRedis, ingestMetrics, streamHealth } from "#contract/health.ts";
+import { dropOutbox, listOutbox, retryOutbox } from "#contract/outbox.ts";
 import { explainRoute, reloadRoutes, type RoutesReloaded } from "#contract/routes.ts";
 import { endSession, endSessionsOf, getCsrf, getSession, listSessions, logout } from "#contract/session.ts";
 import type { Service } from "#http/service.ts";
@@ -43,6 +44,9 @@ const served = [
   streamHealth,
   explainRoute,
   reloadRoutes,
+  listOutbox,
+  retryOutbox,
+  dropOutbox,
 ];
 
 /** Cookies without `Secure` are only for a developer's own machine: what is wrong with these origins and these listeners. */

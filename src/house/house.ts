@@ -129,6 +129,7 @@ export const startHouse = async ({ commandLine, environment, say, prepare }: Sta
       servesGateway: commandLine.serve.has("gateway"),
       log,
       metrics,
+      tracing,
       now,
       say,
       stack,

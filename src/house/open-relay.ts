@@ -7,6 +7,7 @@ import { readCertificates } from "#http/pem-files.ts";
 import type { Database } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
+import type { Tracing } from "#telemetry/tracing.ts";
 import type { HouseSettings } from "./settings.ts";
 
 /** How Kafka is reached, its files read; undefined where none is configured. Throws `StartFaults` for files that cannot be read. */
@@ -51,6 +52,7 @@ export interface OpenRelayParts {
   readonly houseId: string;
   readonly log: Log;
   readonly metrics: Metrics;
+  readonly tracing: Tracing;
   readonly stack: AsyncDisposableStack;
 }
 

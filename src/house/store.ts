@@ -17,6 +17,7 @@ import { createPglite } from "#store/pglite.ts";
 import { openRedis, RedisFault, type Redis } from "#store/redis.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
+import type { Tracing } from "#telemetry/tracing.ts";
 import { openRelay } from "./open-relay.ts";
 import type { HouseSettings } from "./settings.ts";
 import { StartRefused } from "./start-refused.ts";
@@ -45,6 +46,7 @@ export interface HouseStoreParts {
   readonly servesGateway: boolean;
   readonly log: Log;
   readonly metrics: Metrics;
+  readonly tracing: Tracing;
   readonly now: () => Date;
   readonly say: (line: string) => void;
   /** What is opened here is closed by it, last first. */
@@ -83,7 +85,8 @@ const connectRedis = async (parts: HouseStoreParts): Promise<Redis | undefined> 
 const ALONE_POLL_MS = 5_000;
 
 export const openHouseStore = async (parts: HouseStoreParts): Promise<HouseStore> => {
-  const { settings, dataFolder, log, metrics, now, say, stack } = parts;
+  const { settings, dataFolder, log, metrics, tracing, now, say, stack } = parts;
+  const traceparent = (): string | undefined => tracing.traceparent();
   const { environment } = settings.house;
   const database = parts.database ?? stack.use(await createNew(parts));
   const redis = await connectRedis(parts);
@@ -103,7 +106,7 @@ export const openHouseStore = async (parts: HouseStoreParts): Promise<HouseStore
   const bus = stack.use(await createLiveBus({ database, log, metrics, ...looking }));
   const origin = settings.events.auditOrigin ?? new URL(parts.publicOrigin).hostname;
   const integrator = stack.use(createIntegrator({ database, log, origin, bus }));
-  const backlog = await openRelay({ database, settings, publicOrigin: parts.publicOrigin, houseId: origin, log, metrics, stack });
+  const backlog = await openRelay({ database, settings, publicOrigin: parts.publicOrigin, houseId: origin, log, metrics, tracing, stack });
   const recorder = stack.use(
     await createRecorder({
       database,
@@ -116,9 +119,18 @@ export const openHouseStore = async (parts: HouseStoreParts): Promise<HouseStore
       bus,
       integrator,
       sink: backlog,
+      traceparent,
       openTimeoutMs: settings.events.auditOpenTimeoutMs,
     }),
   );
   stack.use(createRetention({ database, log, replayHours: settings.events.outboxReplayHours, hasSink: backlog !== undefined }));
-  return { database, redis, secrets, bus, recorder, change: createChange({ database, recorder, bus, sink: backlog }), backlog };
+  return {
+    database,
+    redis,
+    secrets,
+    bus,
+    recorder,
+    change: createChange({ database, recorder, bus, sink: backlog, traceparent }),
+    backlog,
+  };
 };

@@ -1,8 +1,18 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { SpanKind, SpanStatusCode, TraceFlags, type Context, type Span as OtelSpan, type TraceAPI, type Tracer } from "@opentelemetry/api";
+import {
+  SpanKind,
+  SpanStatusCode,
+  TraceFlags,
+  type Context,
+  type Link,
+  type Span as OtelSpan,
+  type SpanContext,
+  type TraceAPI,
+  type Tracer,
+} from "@opentelemetry/api";
 import { parseTraceparent, type Span, type SpanOptions, type Tracing } from "./tracing.ts";
 
-const kinds = { internal: SpanKind.INTERNAL, server: SpanKind.SERVER, client: SpanKind.CLIENT } as const;
+const kinds = { internal: SpanKind.INTERNAL, server: SpanKind.SERVER, client: SpanKind.CLIENT, producer: SpanKind.PRODUCER } as const;
 
 /** What a failure is called in a span: the code of a known fault, never its text. */
 const typeOf = (error: unknown): string => {
@@ -14,18 +24,23 @@ const typeOf = (error: unknown): string => {
 export const createOtlpTracing = (tracer: Tracer, trace: TraceAPI, root: Context): Tracing => {
   const current = new AsyncLocalStorage<OtelSpan>();
 
+  const remoteOf = (text: string | undefined): SpanContext | undefined => {
+    const parsed = parseTraceparent(text);
+    if (parsed === undefined) return undefined;
+    const { traceId, spanId, isSampled } = parsed;
+    return { traceId, spanId, traceFlags: isSampled ? TraceFlags.SAMPLED : TraceFlags.NONE, isRemote: true };
+  };
   const contextOf = (options: SpanOptions): Context => {
     const above = current.getStore();
     if (above !== undefined) return trace.setSpan(root, above);
-    const parent = parseTraceparent(options.parent);
-    if (parent === undefined) return root;
-    return trace.setSpanContext(root, {
-      traceId: parent.traceId,
-      spanId: parent.spanId,
-      traceFlags: parent.isSampled ? TraceFlags.SAMPLED : TraceFlags.NONE,
-      isRemote: true,
-    });
+    const parent = remoteOf(options.parent);
+    return parent === undefined ? root : trace.setSpanContext(root, parent);
   };
+  const linksOf = ({ links = [] }: SpanOptions): Link[] =>
+    links.flatMap((text) => {
+      const context = remoteOf(text);
+      return context === undefined ? [] : [{ context }];
+    });
 
   const handleOf = (span: OtelSpan): Span => ({
     rename: (name) => void span.updateName(name),
@@ -36,7 +51,11 @@ export const createOtlpTracing = (tracer: Tracer, trace: TraceAPI, root: Context
   return {
     isRecording: true,
     span: async (name, options, work) => {
-      const span = tracer.startSpan(name, { kind: kinds[options.kind ?? "internal"], attributes: options.facts }, contextOf(options));
+      const span = tracer.startSpan(
+        name,
+        { kind: kinds[options.kind ?? "internal"], attributes: options.facts, links: linksOf(options) },
+        contextOf(options),
+      );
       const handle = handleOf(span);
       try {
         return await current.run(span, () => work(handle));

@@ -55,13 +55,16 @@ test("a parent is continued, its decision not to sample too; what is malformed i
   await tracing.span("unsampled", { parent: `00-${trace}-b7ad6b7169203331-00` }, async () => {
     assert.match(tracing.traceparent() ?? "", new RegExp(`^00-${trace}-[0-9a-f]{16}-00$`));
   });
+  const links = [`00-${trace}-b7ad6b7169203331-01`, "malformed"];
+  await tracing.span("linked", { kind: "producer", links }, async () => undefined);
   await tracing.span("alone", { parent: "00-zz-b7ad6b7169203331-01" }, async () => undefined);
   assert.equal(tracing.traceparent(), undefined);
-  await until(() => collector.spans.length === 2);
-  const [continued, alone] = ["continued", "alone"].map((name) => collector.spans.find((span) => span.name === name));
+  await until(() => collector.spans.length === 3);
+  const [continued, alone, linked] = ["continued", "alone", "linked"].map((name) => collector.spans.find((span) => span.name === name));
   assert.deepEqual([continued?.traceId, continued?.parentSpanId], [trace, "b7ad6b7169203331"]);
   assert.equal(told, `00-${trace}-${continued?.spanId}-01`);
   assert.notEqual(alone?.traceId, trace);
+  assert.deepEqual([linked?.kind, linked?.parentSpanId, linked?.links], [4, "", ["b7ad6b7169203331"]]);
 });
 
 test("a failure is a code in the span, never its text", async (t) => {

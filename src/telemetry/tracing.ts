@@ -10,8 +10,10 @@ export interface Span {
 }
 
 export interface SpanOptions {
-  /** `server`: asked by somebody; `client`: asks somebody else. */
-  readonly kind?: "internal" | "server" | "client";
+  /** `server`: asked by somebody; `client`: asks somebody else; `producer`: hands over what somebody else takes up later. */
+  readonly kind?: "internal" | "server" | "client" | "producer";
+  /** `traceparent` of spans that it goes on with and does not lie below. */
+  readonly links?: readonly string[];
   /** `traceparent` of whoever asked, where that is somebody whose word on it counts. Only for a span without another above it. */
   readonly parent?: string | undefined;
   readonly facts?: SpanFacts;

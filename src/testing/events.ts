@@ -26,10 +26,11 @@ export interface TestEventsOptions {
   readonly service?: string;
   /** Somebody takes events besides the streams. */
   readonly sink?: SinkInUse;
+  readonly traceparent?: () => string | undefined;
 }
 
 /** A sink that is configured; nothing relays to it. */
-export const kafkaInUse: SinkInUse = { name: "kafka", requireRoom: () => undefined };
+export const kafkaInUse: SinkInUse = { name: "kafka", requireRoom: () => undefined, told: () => undefined };
 
 /** An event of the live stream and of Kafka. */
 export const graphChanged = (key: string, version: number): EventDraft => ({
@@ -62,11 +63,17 @@ export const testEvents = async (
     bus,
     integrator,
     sink: options.sink,
+    traceparent: options.traceparent,
   });
   cleanUp(t, async () => {
     await recorder[Symbol.asyncDispose]();
     await integrator[Symbol.asyncDispose]();
     await bus[Symbol.asyncDispose]();
   });
-  return { bus, integrator, recorder, change: createChange({ database, recorder, bus, sink: options.sink }) };
+  return {
+    bus,
+    integrator,
+    recorder,
+    change: createChange({ database, recorder, bus, sink: options.sink, traceparent: options.traceparent }),
+  };
 };

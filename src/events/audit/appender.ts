@@ -21,6 +21,8 @@ export interface Item {
   readonly at: Date;
   readonly draft: EntryDraft;
   readonly events: readonly EventDraft[];
+  /** The span that it was made in; what the sink hears of it names it. */
+  readonly traceparent: string | undefined;
   /** True for closes: they are tried until they land. */
   readonly mustLand: boolean;
 }
@@ -137,7 +139,10 @@ export const createAppender = (parts: AppenderParts): Appender => {
   const told = (all: readonly Waiting[]): readonly EventDraft[] =>
     sink === undefined
       ? []
-      : all.flatMap(({ item, row }) => (row === undefined ? [] : toldBy(item.draft.tenant, item.draft.category, row.leaf)));
+      : all.flatMap(({ item, row }) => {
+          const { traceparent, draft } = item;
+          return row === undefined ? [] : toldBy(draft.tenant, draft.category, row.leaf).map((event) => ({ ...event, traceparent }));
+        });
 
   const insert = async (batch: readonly Waiting[]): Promise<readonly StreamHead[]> => {
     const events = [...batch.flatMap(({ item }) => item.events), ...told(batch)];

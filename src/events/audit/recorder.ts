@@ -30,6 +30,8 @@ export interface RecorderParts {
   readonly integrator?: { wake(): void; integrate(): Promise<number> };
   /** Who hears of what is recorded; nobody unless given. */
   readonly sink?: SinkInUse | undefined;
+  /** The span under way, which what the sink hears names; none unless given. */
+  readonly traceparent?: (() => string | undefined) | undefined;
   readonly openTimeoutMs?: number;
   /** Most acts of this process that are open at once. */
   readonly mostOpenActs?: number;
@@ -92,6 +94,7 @@ export const createRecorder = async (parts: RecorderParts): Promise<AuditRecorde
     announce: (heads) => {
       if (heads.length > 0) parts.bus?.announce(heads);
       parts.integrator?.wake();
+      parts.sink?.told();
     },
   });
   let openActs = 0;
@@ -102,7 +105,8 @@ export const createRecorder = async (parts: RecorderParts): Promise<AuditRecorde
 
   const itemOf = (phase: Phase, draft: EntryDraft, actId?: string, events: readonly EventDraft[] = []): Item => {
     const entryId = newId();
-    return { entryId, phase, actId: actId ?? draft.actId ?? entryId, at: now(), draft, events, mustLand: phase === "close" };
+    const traceparent = parts.sink === undefined ? undefined : parts.traceparent?.();
+    return { entryId, traceparent, phase, actId: actId ?? draft.actId ?? entryId, at: now(), draft, events, mustLand: phase === "close" };
   };
 
   /** Appends in time or throws `audit_unavailable`; an entry that lands after all is given to `late`. */
@@ -210,7 +214,9 @@ export const createRecorder = async (parts: RecorderParts): Promise<AuditRecorde
       ),
     ended: (rows, outcome) => {
       appender.ended(rows, outcome);
-      if (outcome === "committed" && rows.length > 0) parts.integrator?.wake();
+      if (outcome !== "committed" || rows.length === 0) return;
+      parts.integrator?.wake();
+      parts.sink?.told();
     },
     recover: async (settle) => {
       await sweep?.[Symbol.asyncDispose]();

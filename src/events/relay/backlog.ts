@@ -17,6 +17,8 @@ const DEAD = statement<{ dead: number }>(
 
 /** What waits for the sink, as metrics and health tell it. */
 export interface Backlog extends SinkInUse {
+  /** False: nothing waits, as far as this process can know, and nobody need look. */
+  isAwaited(): boolean;
   /** What the relay heard of the sink last: a fault, or nothing. True where it is other than before. */
   heard(fault: string | undefined): boolean;
   /** What health says is wrong, with the lag; empty while all is well. Never waits for the sink. */
@@ -27,6 +29,8 @@ export interface Backlog extends SinkInUse {
 }
 
 const EVERY_MS = 5_000;
+/** A process that tells nothing looks this often for what another one left. */
+const IDLE_EVERY_MS = 30_000;
 /** From here on health is degraded, though nothing is refused yet. */
 const ALMOST = 0.8;
 const LATE_SECONDS = 60;
@@ -38,28 +42,45 @@ export const createBacklog = (parts: {
   /** Rows from which on changes with events are refused. */
   readonly maxRows: number;
   readonly everyMs?: number;
+  /** Between two looks while nothing happens; default 30 s. */
+  readonly idleEveryMs?: number;
 }): Backlog => {
   const { database, log, metrics, maxRows } = parts;
   const name = "kafka";
   let counted = { pending: 0, oldest: 0, dead: 0 };
   let fault: string | undefined;
+  // What an earlier process left may wait.
+  let isTold = true;
+  let measuredAt = Number.NEGATIVE_INFINITY;
 
+  const isAwaited = (): boolean => isTold || counted.pending > 0;
   const measure = async (): Promise<void> => {
+    isTold = false;
+    measuredAt = performance.now();
     const [[waiting], [gone]] = await Promise.all([database.run(PENDING), database.run(DEAD)]);
     counted = { pending: waiting?.pending ?? 0, oldest: waiting?.oldest ?? 0, dead: gone?.dead ?? 0 };
+    // Where nothing waits nobody knows how the sink is, and nobody misses it.
+    if (counted.pending === 0) fault = undefined;
     metrics.set("events_outbox_pending", { sink: name }, counted.pending);
     metrics.set("events_outbox_oldest_seconds", { sink: name }, counted.oldest);
     metrics.set("events_outbox_dead", {}, counted.dead);
   };
   const loop = startLoop({
     everyMs: parts.everyMs ?? EVERY_MS,
-    work: measure,
+    // Each count reads all that waits: none is made while nothing happens.
+    work: async () => {
+      if (isAwaited() || performance.now() - measuredAt >= (parts.idleEveryMs ?? IDLE_EVERY_MS)) await measure();
+    },
     failed: (cause) => log.warn("outbox_backlog", { cause }),
   });
 
   return {
     name,
     measure,
+    isAwaited,
+    told: () => {
+      isTold = true;
+    },
     heard: (now) => {
       const isOther = now !== fault;
       fault = now;

@@ -22,7 +22,7 @@ const DEAD = statement<{ id: string; error: string }>("test.dead", "select id, e
 
 const relayTo = (t: TestContext, database: Database, broker: KafkaBroker) => {
   const metrics = createMetrics();
-  const backlog = createBacklog({ database, log: silentLog, metrics, maxRows: 1_000_000, everyMs: 100 });
+  const backlog = createBacklog({ database, log: silentLog, metrics, maxRows: 1_000_000, everyMs: 100, idleEveryMs: 100 });
   cleanUp(t, () => backlog[Symbol.asyncDispose]());
   const sink = createKafkaSink({
     brokers: [broker.address],

@@ -3,6 +3,7 @@ import { test, type TestContext } from "node:test";
 import { statement, type Database } from "#store/database.ts";
 import { silentLog } from "#telemetry/log.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
+import { noTracing, type SpanOptions } from "#telemetry/tracing.ts";
 import type { EventDraft } from "#events/event-draft.ts";
 import { createRetention } from "#events/outbox-retention.ts";
 import { cleanUp } from "#testing/clean-up.ts";
@@ -11,7 +12,7 @@ import { graphChanged, kafkaInUse, testEvents } from "#testing/events.ts";
 import { until } from "#testing/until.ts";
 import { createBacklog } from "./backlog.ts";
 import { RecordRefused, SinkUnavailable, type EventSink, type SinkRecord } from "./event-sink.ts";
-import { createRelay } from "./relay.ts";
+import { createRelay, type RelayParts } from "./relay.ts";
 
 const ROWS = statement<{ key: string; n: number; attempts: number; sent: boolean; dead: boolean; error: string | null }>(
   "test.outbox_rows",
@@ -42,10 +43,10 @@ const relayTo = async (
   t: TestContext,
   database: Database,
   sink: EventSink,
-  more: { readonly leaseSeconds?: number; readonly maxAttempts?: number } = {},
+  more: Partial<Pick<RelayParts, "leaseSeconds" | "maxAttempts" | "tracing">> = {},
 ) => {
   const metrics = createMetrics();
-  const backlog = createBacklog({ database, log: silentLog, metrics, maxRows: 1000, everyMs: 50 });
+  const backlog = createBacklog({ database, log: silentLog, metrics, maxRows: 1000, everyMs: 50, idleEveryMs: 50 });
   cleanUp(t, () => backlog[Symbol.asyncDispose]());
   const relay = createRelay({
     database,
@@ -59,6 +60,7 @@ const relayTo = async (
     maxAttempts: more.maxAttempts ?? 3,
     deliveryTimeoutMs: 100,
     everyMs: 20,
+    tracing: more.tracing,
     ...(more.leaseSeconds === undefined ? {} : { leaseSeconds: more.leaseSeconds }),
   });
   cleanUp(t, () => relay[Symbol.asyncDispose]());
@@ -198,6 +200,76 @@ forEachDatabase(
   },
 );
 
+test("nothing is asked of the database while nothing is told, and what is told then arrives", async (t) => {
+  const database = await testDatabase(t, ["events"]);
+  let asked = 0;
+  const counting: Database = { ...database, run: (...what) => (asked++, database.run(...what)) };
+  const parts = { database: counting, log: silentLog, metrics: createMetrics() };
+  const backlog = createBacklog({ ...parts, maxRows: 10, everyMs: 5, idleEveryMs: 3_600_000 });
+  cleanUp(t, () => backlog[Symbol.asyncDispose]());
+  const sink = fakeSink({ now: () => undefined });
+  let rounds = 0;
+  const relay = createRelay({
+    ...parts,
+    sink,
+    backlog: { ...backlog, isAwaited: () => (rounds++, backlog.isAwaited()) },
+    houseId: "acme.example",
+    publicOrigin: "https://acme.example",
+    topicPrefix: "",
+    maxAttempts: 1,
+    deliveryTimeoutMs: 100,
+    everyMs: 5,
+  });
+  cleanUp(t, () => relay[Symbol.asyncDispose]());
+  const { change } = await testEvents(t, database, { sink: backlog });
+  await until(() => !backlog.isAwaited());
+  for (const n of [1, 2]) {
+    const began = rounds;
+    // The round under way may still end.
+    await until(() => rounds > began + 2);
+    const before = asked;
+    await until(() => rounds > began + 20);
+    assert.equal(asked, before);
+    await change(async () => ({ result: undefined, events: [graphChanged("k", n)] }));
+    await until(() => numbersOf(sink, "k").includes(n) && !backlog.isAwaited());
+  }
+});
+
+test("an event names the span that made it, and its sending is linked to that span", async (t) => {
+  const database = await testDatabase(t, ["events"]);
+  const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  const { change, recorder } = await testEvents(t, database, { sink: kafkaInUse, traceparent: () => traceparent });
+  await change(async () => ({ result: undefined, events: [graphChanged("k", 1)] }));
+  await recorder.one({
+    tenant: "tenant:acme",
+    category: "tool_call",
+    outcome: "denied",
+    actor: { subject: "person:ben", kind: "person" },
+    via: { service: "crud" },
+    resource: { type: "tool", id: "t" },
+    correlationId: "c",
+    data: {},
+  });
+  const spans: (SpanOptions & { readonly name: string })[] = [];
+  const sink = fakeSink({ now: () => undefined });
+  const tracing: typeof noTracing = {
+    ...noTracing,
+    isRecording: true,
+    span: (name, options, work) => (spans.push({ name, ...options }), noTracing.span(name, options, work)),
+  };
+  await relayTo(t, database, sink, { tracing });
+  await allSent(database);
+  assert.deepEqual(sink.taken.map(({ headers }) => [headers["ce_type"], headers["ce_traceparent"], headers["traceparent"]]).toSorted(), [
+    ["graph.changed.v1", traceparent, traceparent],
+    ["tool.refused.v1", traceparent, traceparent],
+  ]);
+  assert.ok(spans.every(({ name, kind }) => name.startsWith("outbox.deliver") && kind === "producer"));
+  assert.deepEqual(
+    spans.flatMap(({ links = [] }) => links),
+    [traceparent, traceparent],
+  );
+});
+
 test("retention leaves what a configured sink has not taken, sent or dead; without a sink no row waits for one", async (t) => {
   const database = await testDatabase(t, ["events"]);
   const { change } = await testEvents(t, database, { sink: kafkaInUse });
@@ -234,6 +306,12 @@ test("data that consumers would not know is refused with its change; members of 
   await assert.rejects(
     change(async () => ({ result: undefined, events: [{ ...graphChanged("k", 1), data: { graph_version: "one", kinds: [] } }] })),
     /graph_version/,
+  );
+  const alone = await testEvents(t, database);
+  await assert.rejects(
+    alone.change(async () => ({ result: undefined, events: [{ ...graphChanged("k", 1), data: {} }] })),
+    /graph_version/,
+    "without a sink too",
   );
   assert.equal((await database.run(ROWS)).length, 0);
   const sink = fakeSink({ now: () => undefined });

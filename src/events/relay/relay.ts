@@ -3,6 +3,7 @@ import { startLoop } from "#http/loop.ts";
 import type { Database } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
+import { noTracing, type Tracing } from "#telemetry/tracing.ts";
 import type { Backlog } from "./backlog.ts";
 import { cloudEventOf, deadLetterOf, type CloudEventParts } from "./cloud-event.ts";
 import { RecordRefused, SinkUnavailable, type EventSink, type OutboxRow } from "./event-sink.ts";
@@ -11,9 +12,11 @@ import { createLanes, type Lease } from "./lanes.ts";
 export interface RelayParts extends CloudEventParts {
   readonly database: Database;
   readonly sink: EventSink;
-  readonly backlog: Pick<Backlog, "heard">;
+  readonly backlog: Pick<Backlog, "heard" | "isAwaited">;
   readonly log: Log;
   readonly metrics: Metrics;
+  /** Traces; none unless given. */
+  readonly tracing?: Tracing | undefined;
   /** Tries of a record that is refused for what it is, before it is dead. */
   readonly maxAttempts: number;
   /** Longest send; no send starts with less of the lease left. */
@@ -54,7 +57,7 @@ const batchOf = (rows: readonly OutboxRow[]): readonly OutboxRow[] => {
  */
 export const createRelay = (parts: RelayParts): Relay => {
   const { sink, log, metrics, backlog, maxAttempts } = parts;
-  const { leaseSeconds = LEASE_SECONDS } = parts;
+  const { leaseSeconds = LEASE_SECONDS, tracing = noTracing } = parts;
   const lanes = createLanes({ database: parts.database, owner: randomUUID(), leaseSeconds });
   const spareMs = Math.min(parts.deliveryTimeoutMs + SPARE_MS, (leaseSeconds * 1000) / 2);
   let pauseMs = 0;
@@ -87,6 +90,20 @@ export const createRelay = (parts: RelayParts): Relay => {
     log.warn(isDead ? "outbox_dead" : "outbox_retry", { id: row.id, topic: row.topic, attempts, reason: message });
   };
 
+  /** A span of the sending, linked to the spans that made the rows; named after their topic where they have one together. */
+  const handOver = (rows: readonly OutboxRow[]): Promise<void> => {
+    const work = () => sink.send(rows.map((row) => cloudEventOf(row, parts)));
+    if (!tracing.isRecording) return work();
+    const topics = [...new Set(rows.map(({ topic }) => topic))];
+    const links = rows.flatMap(({ traceparent }) => traceparent ?? []);
+    const name = topics.length === 1 ? `outbox.deliver ${parts.topicPrefix}${topics[0]}` : "outbox.deliver";
+    return tracing.span(
+      name,
+      { kind: "producer", links, facts: { "messaging.system": "kafka", "messaging.batch.message_count": rows.length } },
+      work,
+    );
+  };
+
   /** Sends rows in their order. Which of them is refused is found by halves; later rows of its key wait for it. */
   const send = async (lease: Lease, rows: readonly OutboxRow[], held: Set<string>): Promise<void> => {
     const some = rows.filter((row) => !held.has(keyOf(row)));
@@ -94,7 +111,7 @@ export const createRelay = (parts: RelayParts): Relay => {
     if (first === undefined) return;
     requireTime(lease);
     try {
-      await sink.send(some.map((row) => cloudEventOf(row, parts)));
+      await handOver(some);
     } catch (error) {
       if (!(error instanceof RecordRefused)) {
         count(some, "retried");
@@ -129,7 +146,7 @@ export const createRelay = (parts: RelayParts): Relay => {
   };
 
   const round = async (signal: AbortSignal): Promise<void> => {
-    if (performance.now() < pausedUntil) return;
+    if (!backlog.isAwaited() || performance.now() < pausedUntil) return;
     try {
       for (let lease = await lanes.claim(); lease !== undefined && !signal.aborted; lease = await lanes.claim()) {
         await relayLanes(lease, signal);

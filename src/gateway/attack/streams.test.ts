@@ -178,7 +178,7 @@ test("attack 45: a stream ends with its session, on every replica, and with its 
     may.events = false;
     return here.made.events.change(async () => ({
       result: undefined,
-      events: [{ type: "graph.changed", tenant: "tenant:acme", stream: "config", kind: "graph", key: "k", data: {} }],
+      events: [{ type: "thing.changed", tenant: "tenant:acme", stream: "config", kind: "graph", key: "k", data: {} }],
     }));
   });
   assert.deepEqual(streams.map(reasonOf), ["revoked", "revoked"]);

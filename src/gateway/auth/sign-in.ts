@@ -148,6 +148,7 @@ export const createCallback = (parts: SignInParts): BuiltInHandler => {
     });
     const { sid, record } = await parts.sessions.begin(who, clientOf(inbound), {
       correlationId: inbound.correlationId,
+      isStepUp: transaction.flow === "step_up",
       replaces: [transaction.replaces, heldSession(parts.cookies, inbound)].filter((hash) => hash !== undefined),
     });
     const seconds = Math.max(0, parts.now().getTime() / 1000 - transaction.iat);

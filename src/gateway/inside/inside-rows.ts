@@ -15,6 +15,9 @@ const insideRows = {
   endSessionsOf: ["sessions.end_of"],
   explain: forBoth("routes.explain"),
   reload: forBoth("routes.reload"),
+  listOutbox: forBoth("outbox.list"),
+  retryOutbox: forBoth("outbox.retry"),
+  dropOutbox: forBoth("outbox.drop"),
   /** What has another address, or is for services alone. */
   notThere: ["crud.events", "crud.events.bare", "membership.pip", "membership.pip.bare"],
 } as const satisfies Record<string, readonly string[]>;

@@ -12,7 +12,7 @@ import type { RouteCall } from "#gateway/serve-route.ts";
 const MAX_BODY_BYTES = 262_144;
 
 /** Throws `session_required`, and what an agent's token meets at this endpoint. */
-const known = async ({ agents }: Pick<Endpoint, "agents">, { who }: RouteCall) => {
+export const requireKnown = async ({ agents }: Pick<Endpoint, "agents">, { who }: RouteCall) => {
   if (who.kind === "none") throw new Problem("session_required");
   // Nothing here is an agent's own, so no delegation is looked for.
   if (who.kind === "bearer") await requireAgentMay(agents, who.caller, async () => false);
@@ -27,7 +27,7 @@ export const answerExplain = async (
   parts: { readonly explain: ExplainRoute; readonly decider: Decider },
   call: RouteCall,
 ): Promise<Response> => {
-  const who = await known(explainRoute, call);
+  const who = await requireKnown(explainRoute, call);
   const { inbound } = call;
   const ask = await readJson(inbound, explainRequest, MAX_BODY_BYTES);
   const isOther = ask.subject !== undefined && ask.subject.id !== who.asker.sub;
@@ -37,7 +37,7 @@ export const answerExplain = async (
 
 /** `POST /api/v1/routes/reload`. Throws `routes_invalid` with every fault, `audit_unavailable`. */
 export const answerReload = async (reload: ReloadRoutes, call: RouteCall): Promise<Response> => {
-  const who = await known(reloadRoutes, call);
+  const who = await requireKnown(reloadRoutes, call);
   const done = await reload({
     asker: who.asker,
     sessionRef: who.kind === "session" ? who.record.ref : undefined,

@@ -6,8 +6,10 @@ import { createPointBreaker } from "#decide/point-breaker.ts";
 import { createFacade, type FacadeForm } from "#gateway/facade/facade.ts";
 import type { SearchKind } from "#gateway/facade/parse-search.ts";
 import { createSearchFacade } from "#gateway/facade/search.ts";
+import { createDeadLetters } from "#events/relay/dead-letters.ts";
 import { byInsideRow } from "#gateway/inside/inside-rows.ts";
 import { answerExplain, answerReload } from "#gateway/inside/own-routes.ts";
+import { createOutbox } from "#gateway/inside/outbox.ts";
 import { createSessionList } from "#gateway/inside/session-list.ts";
 import type { HealthCheck } from "#gateway/inside/health-checks.ts";
 import { createStreamHealth } from "#gateway/inside/stream-health.ts";
@@ -75,6 +77,8 @@ export const createInsideHandlers = (
     now: parts.now,
   });
   const sessionList = createSessionList({ ...parts, decider: opened.decider, sessions, cookies });
+  const deadLetters = createDeadLetters({ ...parts, told: () => parts.backlog?.told() });
+  const outbox = createOutbox({ ...parts, deadLetters });
   const evaluating =
     (form: FacadeForm): InsideHandler =>
     ({ inbound, who }) =>
@@ -95,6 +99,9 @@ export const createInsideHandlers = (
     endSessionsOf: sessionList.endOf,
     explain: (call) => answerExplain({ explain: opened.explain, decider: opened.decider }, call),
     reload: (call) => answerReload(opened.reload, call),
+    listOutbox: outbox.list,
+    retryOutbox: outbox.retry,
+    dropOutbox: outbox.drop,
     notThere: async () => {
       throw new Problem("not_found");
     },

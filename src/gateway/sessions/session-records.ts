@@ -10,8 +10,10 @@ export interface BrowserClient {
 }
 
 export interface SessionRecords {
-  /** Throws `audit_unavailable` when the sign-in cannot be recorded: then there is none. */
-  signedIn(record: SessionRecord, client: BrowserClient, correlationId: string): Promise<void>;
+  /** Throws `audit_unavailable` when the sign-in cannot be recorded: then there is none. `isStepUp`: it takes the place of a weaker session. */
+  signedIn(record: SessionRecord, client: BrowserClient, correlationId: string, isStepUp?: boolean): Promise<void>;
+  /** The provider vouched for a session again. No act of a person, so other systems hear of it and the audit log does not. Never throws. */
+  refreshed(record: SessionRecord): Promise<void>;
   /** Never throws: an end is not held up by its record. `by`: whose session ended them, when it was somebody else. */
   ended(records: readonly SessionRecord[], reason: EndReason, correlationId: string, by?: SessionRecord): Promise<void>;
   /** A sign-in that did not succeed; the subject is unknown. Never throws. */
@@ -30,7 +32,7 @@ const via = { service: "gateway" } as const;
 
 /** Audit entries and events of sign-in and sign-out. */
 export const createSessionRecords = (parts: { readonly change: Change; readonly log: Log }): SessionRecords => ({
-  signedIn: async (record, client, correlationId) => {
+  signedIn: async (record, client, correlationId, isStepUp = false) => {
     const work = parts.change(async () => ({
       result: undefined,
       entries: [
@@ -43,7 +45,7 @@ export const createSessionRecords = (parts: { readonly change: Change; readonly 
           resource: { type: "session", id: record.ref },
           correlationId,
           data: {
-            event: "in",
+            event: isStepUp ? "step_up" : "in",
             issuer: record.issuer,
             session_ref: record.ref,
             amr: [...record.amr],
@@ -56,6 +58,12 @@ export const createSessionRecords = (parts: { readonly change: Change; readonly 
     await work.catch((cause: unknown) => {
       throw new Problem("audit_unavailable", { cause, headers: { "retry-after": "5" } });
     });
+  },
+  refreshed: async (record) => {
+    const { tenant, ref, issuer, acr, amr } = record;
+    const data = { op: "refreshed", session_ref: ref, issuer, acr, amr: [...amr] };
+    const work = parts.change(async () => ({ result: undefined, events: [{ type: "session.refreshed", tenant, key: ref, data }] }));
+    await work.catch((cause: unknown) => parts.log.warn("session_refresh_not_told", { session_ref: ref, cause }));
   },
   ended: async (records, reason, correlationId, by) => {
     if (records.length === 0) return;
@@ -83,7 +91,7 @@ export const createSessionRecords = (parts: { readonly change: Change; readonly 
         kind: "session",
         key: record.ref,
         visibleTo: [record.subject],
-        data: { op: "ended", session_ref: record.ref },
+        data: { op: "ended", session_ref: record.ref, reason },
         correlationId,
       })),
     }));

@@ -120,6 +120,26 @@ test("a session begins with a new id, its record holds no token in the clear, an
   assert.deepEqual(entries[0]?.sealed, { ip: client.address, user_agent: client.userAgent });
 });
 
+test("a stronger sign-in in a session's place is told as that, new tokens by their session alone, and an end with its reason", async () => {
+  const { sessions, entries, events, signedIn, clock } = await world();
+  const { sid } = await sessions.begin(signedIn(), client, { correlationId: "c1", isStepUp: true });
+  const replaces = [hashSid(sid)];
+  const strong = await sessions.begin(signedIn({ acr: "strong" }), client, { correlationId: "c2", isStepUp: true, replaces });
+  assert.deepEqual(
+    entries.map(({ data }) => data["event"]),
+    ["in", "step_up", "ended"],
+  );
+  assert.deepEqual([events[0]?.type, events[0]?.data["reason"]], ["session.ended", "replaced"]);
+  clock.now += 250_000;
+  await sessions.recognise(strong.sid, client, "c3");
+  await until(() => events.length === 2);
+  const { ref, issuer } = strong.record;
+  assert.deepEqual(
+    [events[1]?.type, events[1]?.key, events[1]?.data, entries.length],
+    ["session.refreshed", ref, { op: "refreshed", session_ref: ref, issuer, acr: "strong", amr: ["pwd"] }, 3],
+  );
+});
+
 test("a sign-in that cannot be recorded is none", async () => {
   const { sessions, state, signedIn, store, clock } = await world();
   state.auditIsDown = true;

@@ -36,7 +36,7 @@ export interface Sessions {
   begin(
     who: SignedIn,
     client: BrowserClient,
-    more: { readonly replaces?: readonly string[]; readonly correlationId: string },
+    more: { readonly replaces?: readonly string[]; readonly isStepUp?: boolean; readonly correlationId: string },
   ): Promise<{ readonly sid: string; readonly record: SessionRecord }>;
   /**
    * The living session of an id. Throws `unauthenticated` or `session_binding` (401), `session_store_unavailable` or
@@ -81,6 +81,7 @@ export const createSessions = (parts: SessionsParts): Sessions => {
     refreshAheadSeconds: limits.refreshAheadSeconds,
     end: (record, reason) => endOne(record, reason, randomUUID()),
     revoke: (record) => parts.revocations.add([record]),
+    refreshed: (record) => parts.records.refreshed(record),
   });
 
   const expiryOf = (record: SessionRecord): "absolute" | "idle" | undefined => {
@@ -150,8 +151,8 @@ export const createSessions = (parts: SessionsParts): Sessions => {
         ),
         tokenGeneration: 1,
       };
-      await parts.records.signedIn(record, client, more.correlationId);
       const [first, ...others] = new Set(more.replaces ?? []);
+      await parts.records.signedIn(record, client, more.correlationId, more.isStepUp === true && first !== undefined);
       const replaced = await store.create(record, first);
       parts.metrics.count("bff_sessions_created_total", {});
       living.countSoon();

@@ -15,6 +15,8 @@ export interface TokenRefreshParts {
   readonly end: (record: SessionRecord, reason: EndReason) => Promise<void>;
   /** Has the tokens of a record revoked that came when its session had ended: nobody else knows of them. Never throws. */
   readonly revoke: (record: SessionRecord) => Promise<void>;
+  /** Told of each session whose tokens are new. Never throws. */
+  readonly refreshed?: (record: SessionRecord) => Promise<void>;
   readonly refreshAheadSeconds: number;
   readonly now: () => Date;
   readonly metrics: Metrics;
@@ -69,7 +71,10 @@ export const createTokenRefresh = (parts: TokenRefreshParts): ((record: SessionR
       user_id: parts.keys.hashClient(`${record.tenant} ${record.subject}`).slice(0, 16),
     });
     const fresh = { ...record, tokens: sealed, accessExpiresAt, tokenGeneration };
-    if (isKept) return fresh;
+    if (isKept) {
+      await parts.refreshed?.(fresh);
+      return fresh;
+    }
     const newer = await parts.store.read(record.sidHash);
     if (newer !== undefined) return newer;
     await parts.revoke(fresh);

@@ -90,7 +90,7 @@ const world = async (t: TestContext, options: TestGatewayOptions = {}) => {
   const move = () =>
     made.events.change(async () => ({
       result: undefined,
-      events: [{ type: "graph.changed", tenant: "tenant:acme", stream: "config", kind: "graph", key: "k", data: {} }],
+      events: [{ type: "thing.changed", tenant: "tenant:acme", stream: "config", kind: "graph", key: "k", data: {} }],
     }));
   return { made, port, sources, kind, may, pdp, crud, tokenFor, open, raw, move };
 };

@@ -97,20 +97,16 @@ const MOVE_OPS = statement(
 /** Ops that are kept here before they are handed over. */
 const MOST_OPS = 2_000;
 
-const changed = (by: WriteBy, version: bigint, kinds: Iterable<string>): readonly EventDraft[] =>
-  by.tenantId === null
-    ? []
-    : [
-        {
-          type: "graph.changed",
-          tenant: by.tenantId,
-          stream: "config",
-          kind: "graph",
-          key: "graph",
-          data: { graph_version: Number(version), kinds: [...kinds].sort() },
-          correlationId: by.correlationId,
-        },
-      ];
+const changed = (by: WriteBy, version: bigint, kinds: Iterable<string>): readonly EventDraft[] => [
+  {
+    type: "graph.changed",
+    // Of what is no tenant's own no tenant's stream tells; other systems hear of it all the same.
+    ...(by.tenantId === null ? { tenant: "*" } : { tenant: by.tenantId, stream: "config" as const, kind: "graph" }),
+    key: "graph",
+    data: { graph_version: Number(version), kinds: [...kinds].sort() },
+    correlationId: by.correlationId,
+  },
+];
 
 export interface WriteParts {
   readonly change: Change;

@@ -6,13 +6,15 @@ import { cleanUp } from "#testing/clean-up.ts";
 
 export interface CollectedSpan {
   readonly name: string;
-  /** 1 internal, 2 server, 3 client. */
+  /** 1 internal, 2 server, 3 client, 4 producer. */
   readonly kind: number;
   readonly traceId: string;
   readonly spanId: string;
   /** Empty = a root. */
   readonly parentSpanId: string;
   readonly attributes: Readonly<Record<string, unknown>>;
+  /** Ids of the spans that it is linked to. */
+  readonly links: readonly string[];
   readonly failed: boolean;
 }
 
@@ -54,6 +56,7 @@ interface SpanMessage {
   readonly trace_id: Buffer;
   readonly span_id: Buffer;
   readonly parent_span_id: Buffer;
+  readonly links: readonly { readonly span_id: Buffer }[];
   readonly attributes: readonly KeyValue[];
   readonly status: { readonly code: number } | null;
 }
@@ -101,6 +104,7 @@ export const startCollector = async (t: Pick<TestContext, "after">, port = 0): P
           traceId: span.trace_id.toString("hex"),
           spanId: span.span_id.toString("hex"),
           parentSpanId: span.parent_span_id.toString("hex"),
+          links: span.links.map(({ span_id: id }) => id.toString("hex")),
           attributes: factsOf(span.attributes),
           failed: span.status?.code === 2,
         });

@@ -44,7 +44,10 @@ const promised: readonly Promised[] = [
   [["roles:assign", "scim:manage", "links:manage", "credentials:manage"], "S----"],
   [["roles:assign +mfa", "scim:manage +mfa", "links:manage +mfa", "credentials:manage +mfa"], "Y----"],
   [["links:view", "credentials:view"], "Y----"],
-  [["policybindings:edit", ...of("gateway.routes", "explain", "reload"), ...of("policies", "view", "edit", "activate")], "Y----"],
+  [
+    ["policybindings:edit", ...of("gateway.routes", "explain", "reload"), "outbox:manage", ...of("policies", "view", "edit", "activate")],
+    "Y----",
+  ],
   [[...of("audit", "view", "verify"), ...of("sessions", "view_all", "revoke")], "Y----"],
   [["decisions:view_all", "activity:view_all", "tool:explain", "budgets:view_tenant", "budgets:edit"], "Y----"],
   [["identities:view_all"], "YYY-Y"],

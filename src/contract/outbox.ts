@@ -1,0 +1,60 @@
+import { z } from "zod";
+import { endpoint } from "./endpoint.ts";
+import { pageCursor, queryIntegerOr, timestamp } from "./ids.ts";
+
+/** Events on their way to Kafka, as an operator sees them: which, where to and what stands in the way; never their data. */
+
+const outboxItem = z.object({
+  id: z.uuid(),
+  type: z.string(),
+  topic: z.string(),
+  key: z.string(),
+  at: timestamp,
+  attempts: z.int(),
+  /** Not tried again before. */
+  next_at: timestamp.optional(),
+  /** Given up then, and copied to the topic's dead letters. */
+  dead_at: timestamp.optional(),
+  /** Kafka's word for the last fault. */
+  error: z.string().optional(),
+  /** Of its data. */
+  bytes: z.int(),
+});
+
+const common = {
+  auth: "session+bearer",
+  agents: "never",
+  scope: ["outbox.manage"],
+  decision: "outbox/manage",
+} as const;
+
+export const outboxQuery = z.strictObject({
+  state: z.enum(["pending", "dead"]).default("dead"),
+  limit: queryIntegerOr(50, 1, 500),
+  cursor: pageCursor.optional(),
+});
+
+export const listOutbox = endpoint("gateway", "GET", "/api/v1/events/outbox", {
+  ...common,
+  query: outboxQuery,
+  reply: z.object({ items: z.array(outboxItem), next_cursor: z.string().optional() }),
+  problems: ["access_denied", "insufficient_scope", "decision_unavailable", "invalid_cursor", "invalid_query"],
+  summary: "The tenant's events that Kafka has not taken, the oldest first: those that wait, or those that it refused for good.",
+});
+
+const acts = {
+  ...common,
+  params: z.object({ id: z.string() }),
+  reply: outboxItem.pick({ id: true, type: true, topic: true, key: true }),
+  problems: ["access_denied", "insufficient_scope", "csrf_failed", "decision_unavailable", "not_found", "audit_unavailable"],
+} as const;
+
+export const retryOutbox = endpoint("gateway", "POST", "/api/v1/events/outbox/{id}/retry", {
+  ...acts,
+  summary: "Send a refused event once more, with all its tries; what came after it within its key was sent before it.",
+});
+
+export const dropOutbox = endpoint("gateway", "POST", "/api/v1/events/outbox/{id}/drop", {
+  ...acts,
+  summary: "Give a refused event up: it stays in the dead letters' topic and in the audit log alone.",
+});
