@@ -7,6 +7,8 @@ import { benchPdp, pdpOptions } from "./bench/pdp.ts";
 import { benchMembership, membershipOptions } from "./bench/membership.ts";
 import { installPrograms, type Program } from "#testing/programs.ts";
 import { pinSelf } from "./bench/kit/programs.ts";
+import { benchRelay, relayOptions } from "./bench/relay.ts";
+import { benchSecrets, secretsOptions } from "./bench/secrets.ts";
 import { report, type Section } from "./bench/kit/report.ts";
 import { requireOptions } from "./options.ts";
 
@@ -23,6 +25,8 @@ const subjects: Readonly<Record<string, Subject>> = {
   gateway: { measure: benchGateway, options: gatewayOptions, programs: ["nginx", "wrk"] },
   pdp: { measure: benchPdp, options: pdpOptions, programs: ["wrk"] },
   membership: { measure: benchMembership, options: membershipOptions, programs: ["wrk"] },
+  secrets: { measure: benchSecrets, options: secretsOptions, programs: ["bao"] },
+  relay: { measure: benchRelay, options: relayOptions, programs: ["confluent-kafka"] },
 };
 
 const optionsText = Object.entries(subjects)

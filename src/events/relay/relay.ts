@@ -145,14 +145,19 @@ export const createRelay = (parts: RelayParts): Relay => {
     }
   };
 
+  const drain = async (signal: AbortSignal): Promise<void> => {
+    for (let lease = await lanes.claim(); lease !== undefined && !signal.aborted; lease = await lanes.claim()) {
+      await relayLanes(lease, signal);
+      pauseMs = 0;
+      backlog.heard(undefined);
+    }
+  };
   const round = async (signal: AbortSignal): Promise<void> => {
     if (!backlog.isAwaited() || performance.now() < pausedUntil) return;
     try {
-      for (let lease = await lanes.claim(); lease !== undefined && !signal.aborted; lease = await lanes.claim()) {
-        await relayLanes(lease, signal);
-        pauseMs = 0;
-        backlog.heard(undefined);
-      }
+      // Of other lanes, and so of other keys: while one waits for the sink the other has the database.
+      const ends = await Promise.allSettled([drain(signal), drain(signal)]);
+      for (const end of ends) if (end.status === "rejected") throw end.reason;
     } catch (error) {
       if (!(error instanceof SinkUnavailable)) throw error;
       pauseMs = Math.min(Math.max(pauseMs * 2, FIRST_PAUSE_MS), LONGEST_PAUSE_MS);

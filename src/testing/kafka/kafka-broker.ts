@@ -55,7 +55,8 @@ const reader = (library: string, address: () => string): KafkaBroker["read"] => 
   };
 };
 
-const startMock = async (t: TestContext, library: string): Promise<KafkaBroker> => {
+/** librdkafka's mock in a process of its own; `library` is the folder that holds the wheel. */
+export const startMockBroker = async (t: Pick<TestContext, "after">, library: string): Promise<KafkaBroker> => {
   const child = spawn("python3", [script("mock_broker.py"), library], { stdio: ["pipe", "pipe", "inherit"] });
   cleanUp(t, () => kill(child));
   const [port] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
@@ -144,7 +145,7 @@ export const forEachBroker = (name: string, work: (t: TestContext, broker: Kafka
   };
   void test(`${name} (librdkafka's mock)`, async (t) => {
     const library = libraryOf(t);
-    if (library !== undefined) await work(t, await startMock(t, library));
+    if (library !== undefined) await work(t, await startMockBroker(t, library));
   });
   void test(`${name} (Apache Kafka)`, async (t) => {
     const library = libraryOf(t);

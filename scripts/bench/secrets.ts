@@ -1,0 +1,223 @@
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { cpus, loadavg, tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs, type ParseArgsOptionsConfig } from "node:util";
+import { Agent, request } from "undici";
+import { parse } from "yaml";
+import { parseSecretUri } from "#secrets/secret-uri.ts";
+import { parseSchemeAliases } from "#secrets/uri-schemes.ts";
+import { createYamlProvider } from "#secrets/providers/yaml/yaml-provider.ts";
+import { silentLog } from "#telemetry/log.ts";
+import { startOpenBao } from "#testing/openbao.ts";
+import { findProgram } from "#testing/programs.ts";
+import { fetchToken } from "../../e2e/tokens.ts";
+import { pinning } from "./kit/programs.ts";
+import { say } from "./kit/progress.ts";
+import type { Figure, Section } from "./kit/report.ts";
+import { rate, time } from "./membership/plain.ts";
+import { openBench } from "./pdp/world.ts";
+
+export const secretsOptions = {
+  // A person may read 600 values a minute: warming up, one at a time and 32 at once stay below that together.
+  reads: { type: "string", default: "150" },
+  writes: { type: "string", default: "150" },
+} as const satisfies ParseArgsOptionsConfig;
+
+type Timed = Awaited<ReturnType<typeof time>>;
+const agent = new Agent({ connections: 64 });
+const text = ({ p50, p99 }: Timed): string => `p50 ${(p50 / 1000).toFixed(2)} ms, p99 ${(p99 / 1000).toFixed(2)} ms`;
+const figure = (what: string, own: Timed, reference: Timed, most?: number): Figure => {
+  const ratio = own.p50 / reference.p50;
+  const target = most === undefined ? {} : { isMet: ratio <= most };
+  return {
+    what,
+    own: text(own),
+    reference: text(reference),
+    ratio: ratio.toFixed(2),
+    target: most === undefined ? "" : `<= ${most} x`,
+    ...target,
+  };
+};
+
+/** Calls an address until its answer is wrong, which is a fault of the bench. */
+const caller =
+  (url: string, headers: Readonly<Record<string, string>>, body?: (at: number) => unknown) =>
+  async (at: number): Promise<void> => {
+    const sent = body === undefined ? {} : { method: "POST" as const, body: JSON.stringify(body(at)) };
+    const json = body === undefined ? {} : { "content-type": "application/json" };
+    const answer = await request(url, { dispatcher: agent, ...sent, headers: { ...headers, ...json } });
+    const said = await answer.body.text();
+    if (answer.statusCode >= 300) throw new Error(`${url.split("?")[0]} answered ${answer.statusCode}: ${said.slice(0, 300)}`);
+  };
+
+/** Sum and count of a timing over all its labels, from a text of metrics. */
+const timing = (metrics: string, name: string, having = ""): { readonly seconds: number; readonly count: number } => {
+  const of = (part: string): number =>
+    metrics
+      .split("\n")
+      .filter((line) => line.startsWith(`${name}_${part}`) && line.includes(having))
+      .reduce((total, line) => total + Number(line.slice(line.lastIndexOf(" ") + 1)), 0);
+  return { seconds: of("sum"), count: of("count") };
+};
+
+/** The doors of a governed read that have a clock of their own, in the order they are passed. */
+const doors: readonly (readonly [what: string, metric: string, having?: string])[] = [
+  ["decision, at the decision point", "pdp_decision_seconds"],
+  ["of it facts", "pdp_facts_seconds"],
+  ["of it its record", "pdp_record_seconds"],
+  ["audit entry opened (committed)", "audit_append_seconds", 'phase="open"'],
+  ["audit entry and event closed (committed)", "audit_append_seconds", 'phase="close"'],
+  ["the corridor from the decision on, provider included", "secrets_operation_duration_seconds"],
+];
+
+const measureGoverned = async (reads: number, writes: number): Promise<readonly Figure[]> => {
+  const program = findProgram("bao");
+  if (program === undefined) throw new Error("OpenBao is neither on the PATH nor can it be installed with pip");
+  await using stack = new AsyncDisposableStack();
+  const bao = await startOpenBao({ after: (end) => stack.defer(async () => void (await end())) }, program, { storage: "memory" });
+  const bench = stack.use(await openBench());
+  const house = await bench.startHouse([], {
+    VAULT_URL: bao.url,
+    VAULT_TOKEN: bao.rootToken,
+    TENANT_ALLOWED_MOUNTS: '{"tenant:acme":["vaultA+kv2://kv-a","yaml://secret"]}',
+  });
+  stack.defer(() => house.stop());
+  await bao.ask("POST", "kv-a/data/bench/one", { data: { password: "correct horse battery staple" } });
+  const token = await fetchToken(house.base, { user: "ada", acr: "strong" });
+  const own = { authorization: `Bearer ${token}` };
+  const bare = { "x-vault-token": bao.rootToken };
+  const secrets = `http://localhost:${house.base + 5}/api/secrets`;
+  const uri = (path: string): string => encodeURIComponent(`vaultA+kv2://kv-a/bench/${path}`);
+
+  const governed = caller(`${secrets}/value?uri=${uri("one")}`, own);
+  const plain = caller(`${bao.url}/v1/kv-a/data/bench/one`, bare);
+  say("reads, one at a time ...");
+  const plainRead = await time(reads, plain);
+  const metricsOf = async (): Promise<string> => {
+    const answer = await request(`http://localhost:${house.base}/metrics`);
+    return answer.body.text();
+  };
+  const before = await metricsOf();
+  const governedRead = await time(reads, governed);
+  const after = await metricsOf();
+  say("reads, 32 at once ...");
+  const many = Math.min(200, reads * 2);
+  const [governedRate, plainRate] = [await rate(many, governed), await rate(many, plain)];
+  say("writes ...");
+  const value = (at: number) => ({ password: `value ${at}` });
+  const plainWrite = await time(
+    writes,
+    caller(`${bao.url}/v1/kv-a/data/bench/two`, bare, (at) => ({ data: value(at) })),
+  );
+  const governedWrite = await time(
+    writes,
+    caller(secrets, own, (at) => ({ uri: "vaultA+kv2://kv-a/bench/three", value: value(at) })),
+  );
+  const ratio = governedRate / plainRate;
+  return [
+    figure("governed KVv2 read, new decision each, one at a time", governedRead, plainRead, 4),
+    {
+      what: "the same, 32 at once, reads a second",
+      own: governedRate.toFixed(0),
+      reference: plainRate.toFixed(0),
+      ratio: ratio.toFixed(2),
+      target: ">= 0.15",
+      isMet: ratio >= 0.15,
+    },
+    figure("governed KVv2 write, one at a time", governedWrite, plainWrite),
+    ...doors.map(([what, metric, having]): Figure => {
+      const [was, is] = [timing(before, metric, having), timing(after, metric, having)];
+      const milliseconds = ((is.seconds - was.seconds) / (is.count - was.count)) * 1000;
+      const part = (milliseconds * 1000) / governedRead.p50;
+      return {
+        what: `a governed read: ${what}`,
+        own: `mean ${milliseconds.toFixed(2)} ms`,
+        reference: "",
+        ratio: `${part.toFixed(2)} of its p50`,
+        target: "",
+      };
+    }),
+  ];
+};
+
+/** Nanoseconds a call, the best of five rounds: what else the machine does only adds. */
+const nanoseconds = (count: number, act: () => unknown): number => {
+  const rounds = Array.from({ length: 6 }, () => {
+    const started = process.hrtime.bigint();
+    for (let at = 0; at < count; at++) act();
+    return Number(process.hrtime.bigint() - started) / count;
+  });
+  return Math.min(...rounds.slice(1));
+};
+
+const measureParse = (): readonly Figure[] => {
+  const { schemes } = parseSchemeAliases([], "SECRET_SCHEME_ALIASES");
+  const uri = "vaultA+kv2://kv-a/people/payroll/europe/north/database#password!";
+  const refused = (input: string) => () => {
+    try {
+      parseSecretUri(input, schemes);
+    } catch {
+      return;
+    }
+    throw new Error("garbage was taken");
+  };
+  const own = nanoseconds(50_000, () => parseSecretUri(uri.slice(0, -1), schemes));
+  const reference = nanoseconds(50_000, () => new URL(uri.slice(0, -1)));
+  const large = nanoseconds(200, refused(`yaml://${"\u0000%zz/".repeat(262_144).slice(0, 1_048_576)}`));
+  const small = nanoseconds(2_000, refused(`yaml://${"\u0000%zz/".repeat(512).slice(0, 2_041)}`));
+  const row = (what: string, mine: number, other: number, ratio: number, target: string, isMet: boolean): Figure => ({
+    what,
+    own: `${(mine / 1000).toFixed(2)} us`,
+    reference: `${(other / 1000).toFixed(2)} us`,
+    ratio: ratio.toFixed(2),
+    target,
+    isMet,
+  });
+  return [
+    row("parsing a URI of 63 bytes, beside `new URL`", own, reference, reference / own, ">= 2 times as fast", reference / own >= 2),
+    row("refusing 1 MiB of garbage, beside refusing 2 KiB", large, small, large / small, "<= 2 x", large / small <= 2),
+  ];
+};
+
+const measureFile = async (folder: string): Promise<readonly Figure[]> => {
+  const path = join(folder, "secrets.yaml");
+  const lines = Array.from({ length: 1_000 }, (_, at) => `  app${at}:\n    password: "value ${at}"\n    user: "u${at}"`);
+  await writeFile(path, `bench:\n${lines.join("\n")}\n`, { mode: 0o600 });
+  const provider = await createYamlProvider({ path, environment: "test", log: silentLog, now: () => new Date() });
+  const { schemes } = parseSchemeAliases([], "SECRET_SCHEME_ALIASES");
+  const ref = { ...parseSecretUri("yaml://secret/bench/app500", schemes), tenant: "tenant:acme" };
+  const own = await time(5_000, () => provider.read(ref));
+  const reference = await time(20, async () => parse(await readFile(path, "utf8")) as unknown);
+  const ratio = reference.p50 / own.p50;
+  return [
+    {
+      what: "reading of a YAML file of 1,000 secrets, beside parsing it for each read",
+      own: `p50 ${own.p50.toFixed(1)} us`,
+      reference: `p50 ${(reference.p50 / 1000).toFixed(1)} ms`,
+      ratio: ratio.toFixed(0),
+      target: ">= 500 times shorter",
+      isMet: ratio >= 500,
+    },
+  ];
+};
+
+/** A governed read and write beside the bare ones on the same OpenBao, and what the room does alone. `--reads 150`, `--writes 150`. */
+export const benchSecrets = async (argv: readonly string[]): Promise<Section> => {
+  const { values } = parseArgs({ args: [...argv], options: secretsOptions });
+  const folder = await mkdtemp(join(tmpdir(), "sallyport-bench-"));
+  const figures = [...measureParse(), ...(await measureFile(folder))];
+  await rm(folder, { recursive: true });
+  figures.unshift(...(await measureGoverned(Number(values.reads), Number(values.writes))));
+  return {
+    title: "Secrets",
+    conditions: [
+      `Load average of the machine when the run ended: ${loadavg()
+        .map((load) => load.toFixed(1))
+        .join(", ")} on ${cpus().length} cores.`,
+      `The demo house in one process on PostgreSQL, bearer token of an administrator, asked at the secrets service; OpenBao in dev mode on the other cores; ${pinning}.`,
+      `Reference: the same calls of KVv2 by the same client (undici), ${values.reads} reads and ${values.writes} writes each after as many that do not count; writes go to a path of their own.`,
+      "Doors of a read: means of the house's own metrics over the reads that were timed one at a time.",
+    ],
+    figures,
+  };
+};
