@@ -148,6 +148,8 @@ export const problemDetails: Readonly<Record<ProblemCode, string>> = {
   rate_exceeded: "Wait a minute; the delegation allows so many steps in it.",
   cas_mismatch: "Read it again, and write over the version that is there now.",
   target_exists: "Choose another target, or send overwrite: true.",
+  plan_stale:
+    "What was planned is too old, another's, or about something that has changed since: nothing was done. Plan again with dry_run.",
   source_changed: "Somebody wrote the source meanwhile: it stays, and the copy stays. Look at both, then try again.",
   policy_invalid: "Mend the faults that are listed, then try again.",
   cases_failed: "Mend the policies or the cases, until all of them hold.",

@@ -146,6 +146,7 @@ export const problemCodes = {
   cas_mismatch: row(409, "Somebody else wrote first"),
   target_exists: row(409, "There is something at the target"),
   source_changed: row(409, "The source changed meanwhile"),
+  plan_stale: row(409, "The plan no longer fits"),
   policy_invalid: row(409, "The policies have faults"),
   cases_failed: row(409, "Cases of the policies fail"),
   matrix_not_acknowledged: row(409, "The difference of the matrix was not acknowledged"),

@@ -143,8 +143,10 @@ export const bulkSecrets = endpoint("secrets", "POST", `${secretsBase}/bulk`, {
     operations: z.array(operation).min(1).max(100),
     /** False: what follows a failure is skipped. */
     continueOnError: z.boolean().optional(),
-    /** Nothing is done: what each would be permitted is answered. */
+    /** Nothing is done: what each would be permitted is answered, with a plan. */
     dry_run: z.boolean().optional(),
+    /** Of a dry run of the same operations by the same caller in the last 5 minutes: done only if all stands as it stood then. */
+    plan: z.string().max(2048).optional(),
   }),
   reply: z.object({
     results: z.array(
@@ -159,12 +161,13 @@ export const bulkSecrets = endpoint("secrets", "POST", `${secretsBase}/bulk`, {
       }),
     ),
     summary: z.object({ ok: z.number().int(), failed: z.number().int(), skipped: z.number().int() }),
+    plan: z.string().optional(),
   }),
   auth: "bearer",
   agents: "never",
   scope: ["secrets.write", "secrets.delete", "secrets.destroy", "secrets.rotate"],
   decision: "secret/write",
-  problems: ["body_ambiguous", "value_too_deep", ...common, ...keyed, ...ofStore],
+  problems: ["body_ambiguous", "value_too_deep", "plan_stale", ...common, ...keyed, ...ofStore],
   summary: "Up to 100 operations one after the other, each guarded, decided and recorded as if it came alone; each with its own status.",
 });
 

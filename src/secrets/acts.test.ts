@@ -209,7 +209,22 @@ suite("operations on the file and on OpenBao", () => {
     const dry = await on.send("POST", "/bulk", { operations: batch, dry_run: true });
     assert.deepEqual(statuses(dry.reply), ["200", "403 tenant_mount", "200", "200", "501 not_supported", "200"]);
     assert.equal(await on.valueOf(`${A}/one#k`), "404 secret_not_found");
-    const done = await on.send("POST", "/bulk", { operations: batch });
+    const plan = dry.reply["plan"];
+    for (const [said, body, who] of [
+      ["409 plan_stale", { operations: batch.slice(1), plan }, ada],
+      ["409 plan_stale", { operations: batch, plan }, { ...ada, sub: "person:ben" }],
+      ["409 plan_stale", { operations: batch, plan: "made-up" }, ada],
+    ] as const)
+      assert.equal((await on.send("POST", "/bulk", body, who)).said, said);
+    await on.set(`${Y}/two#other`, 1);
+    assert.equal((await on.send("POST", "/bulk", { operations: batch, plan })).said, "409 plan_stale");
+    assert.equal(await on.valueOf(`${A}/one#k`), "404 secret_not_found");
+    const again = await on.send("POST", "/bulk", { operations: batch, dry_run: true });
+    on.at.clock += 301_000;
+    assert.equal((await on.send("POST", "/bulk", { operations: batch, plan: again.reply["plan"] })).said, "409 plan_stale");
+    const fresh = await on.send("POST", "/bulk", { operations: batch, dry_run: true });
+    const done = await on.send("POST", "/bulk", { operations: batch, plan: fresh.reply["plan"] });
+    assert.equal((await on.send("POST", "/bulk", { operations: batch, plan: fresh.reply["plan"] })).said, "409 plan_stale", "once");
     assert.deepEqual(statuses(done.reply), ["201", "403 tenant_mount", "201", "200", "501 not_supported", "404 secret_not_found"]);
     assert.deepEqual(done.reply["summary"], { ok: 3, failed: 3, skipped: 0 });
     assert.equal(await on.valueOf(`${A}/one#k`), 11);

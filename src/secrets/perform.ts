@@ -72,7 +72,7 @@ type Wish = Omit<SecretAsk<unknown>, "act" | "told">;
 export interface Corridor {
   <R>(ask: SecretAsk<R>): Promise<Performed<R>>;
   /** Everything that may refuse, a refusal recorded; nothing is touched. */
-  look(ask: Wish): Promise<{ readonly decisionId: string | undefined }>;
+  look(ask: Wish): Promise<{ readonly decisionId: string | undefined; readonly provider: SecretProvider; readonly ref: SecretRef }>;
 }
 
 const PURPOSE_HEADER = "x-purpose";
@@ -254,8 +254,8 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
 
   const corridor = <R>(ask: SecretAsk<R>): Promise<Performed<R>> => tracing.span(`secret.${ask.operation.op}`, {}, () => perform(ask));
   const look: Corridor["look"] = async (ask) => {
-    const { permit } = await enter(ask, performance.now());
-    return { decisionId: permit.decisionId };
+    const { permit, provider, ref } = await enter(ask, performance.now());
+    return { decisionId: permit.decisionId, provider, ref };
   };
   return Object.assign(corridor, { look });
 };

@@ -9,6 +9,7 @@ import {
 } from "#contract/secret-acts.ts";
 import { writeSecret } from "#contract/secrets.ts";
 import type { Caller } from "#authn/caller.ts";
+import type { SealedCursors } from "#authn/sealed-cursors.ts";
 import { answer, type Router } from "#http/serve.ts";
 import { removeAct, rotateAct, settleAct, writeAct } from "./acts.ts";
 import { performBulk } from "./bulk.ts";
@@ -27,6 +28,7 @@ export interface ActParts {
   readonly policy: SecretsPolicy;
   readonly journal: MoveJournal;
   readonly answers: KeyedAnswers;
+  readonly plans: SealedCursors<string>;
 }
 
 interface From {
@@ -37,7 +39,7 @@ interface From {
 const whoOf = ({ caller, request, correlationId }: From) => ({ caller, headers: request.headers, correlationId });
 
 /** Everything that changes a secret. */
-export const serveActs = ({ router, perform, policy, journal, answers }: ActParts): void => {
+export const serveActs = ({ router, perform, policy, journal, answers, plans }: ActParts): void => {
   const { schemes } = policy;
   /** A changing POST: with an Idempotency-Key it is done once. */
   const serveOnce: Router<Caller>["serve"] = (endpoint, handler) => router.serve(endpoint, answers.keyed(handler));
@@ -89,5 +91,5 @@ export const serveActs = ({ router, perform, policy, journal, answers }: ActPart
     return answer(done, { status: done.created ? 201 : 200 });
   });
 
-  serveOnce(bulkSecrets, ({ body, ...from }) => performBulk({ perform, schemes }, body, whoOf(from)));
+  serveOnce(bulkSecrets, ({ body, ...from }) => performBulk({ perform, schemes, plans }, body, whoOf(from)));
 };

@@ -165,7 +165,14 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
   });
 
   const answers = createKeyedAnswers({ database: parts.database, secrets: parts.secrets });
-  serveActs({ router, perform, policy, journal, answers });
+  const plans = createSealedCursors<string>({
+    secrets: parts.secrets,
+    purpose: "secrets.plan",
+    now: parts.now,
+    lifeMinutes: 5,
+    refusal: "plan_stale",
+  });
+  serveActs({ router, perform, policy, journal, answers, plans });
   serveListings({
     router,
     perform,
