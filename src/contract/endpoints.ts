@@ -6,6 +6,7 @@ import * as configs from "./configs.ts";
 import * as credentials from "./credentials.ts";
 import * as dataScopeRules from "./data-scope-rules.ts";
 import * as decisions from "./decisions.ts";
+import * as definitions from "./definitions.ts";
 import * as delegations from "./delegations.ts";
 import * as diagnostics from "./diagnostics.ts";
 import type { Endpoint } from "./endpoint.ts";
@@ -56,6 +57,7 @@ export const endpointTable: readonly EndpointRow[] = Object.entries({
   credentials,
   "data-scope-rules": dataScopeRules,
   decisions,
+  definitions,
   delegations,
   diagnostics,
   "event-schemas": eventSchemas,

@@ -24,7 +24,8 @@ import { allowedCommands, type CrudConfig } from "./config.ts";
 import { openConfigStore } from "./configs/config-store.ts";
 import { systemKind, toolsKind } from "./configs/kinds.ts";
 import { createToolRegistrar } from "./configs/register-tools.ts";
-import { serveConfigs } from "./configs/serve-configs.ts";
+import { serveConfigs, type ConfigEndpoints } from "./configs/serve-configs.ts";
+import { serveDefinitions } from "./configs/serve-definitions.ts";
 import { loadToolsDocument } from "./documents/tools-document.ts";
 import { loadUiDocument } from "./documents/ui-document.ts";
 import { sweepKeys } from "./mcp/call/idempotency.ts";
@@ -113,7 +114,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     requiresTls: parts.environment === "production",
     withLoopback: !config.loopbackOnlyHealth,
     findCommand,
-    definitions: createDefinitions({ change: parts.change, tenants: parts.tenants }),
+    definitions: createDefinitions({ change: parts.change, database: parts.database, tenants: parts.tenants }),
     lingerMs: config.callTimeoutMs,
     membership: parts.peers.membership,
     membershipAudience: parts.audiences.membership,
@@ -154,6 +155,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     mode: config.configMode,
     requiresIfMatch: config.configRequireIfMatch,
     tenants: parts.tenants,
+    raised: async () => void (await Promise.all(sources.external.map((system) => system.recheck()))),
     log,
   });
   hooks.rebuild = () => catalogue.rebuild();
@@ -199,21 +201,20 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
   });
 
   createContractDialect(router, { desk, maxBodyBytes: config.maxBodyBytes, log, metrics, subjectRef });
-  serveConfigs(router, {
-    store,
-    decider: parts.decider,
-    cursors: createSealedCursors<string>({ secrets: parts.houseSecrets, purpose: "crud.config-cursor", now }),
-    toolsOf: (system, tenant) =>
-      [...catalogue.snapshot.tools.values()].filter(
-        (tool) => `${tool.provider}.${tool.instance}` === system && tool.tenants?.includes(tenant) !== false,
-      ),
-    register: createToolRegistrar({
-      membership: parts.peers.membership,
-      membershipAudience: parts.audiences.membership,
-      identity: parts.identity,
-      decider: parts.decider,
-    }),
+  const { change, database, decider, tenants } = parts;
+  const toolsOf: ConfigEndpoints["toolsOf"] = (system, tenant) =>
+    [...catalogue.snapshot.tools.values()].filter(
+      (tool) => `${tool.provider}.${tool.instance}` === system && tool.tenants?.includes(tenant) !== false,
+    );
+  const register = createToolRegistrar({
+    membership: parts.peers.membership,
+    membershipAudience: parts.audiences.membership,
+    identity: parts.identity,
+    decider,
   });
+  const cursors = createSealedCursors<string>({ secrets: parts.houseSecrets, purpose: "crud.config-cursor", now });
+  serveConfigs(router, { store, decider, cursors, toolsOf, register });
+  serveDefinitions(router, { store, decider, database, change, tenants, toolsOf, register });
   serveExplanation(router, { ...deskParts, catalogue });
   const groupsParts = { membership: parts.peers.membership, membershipAudience: parts.audiences.membership, identity: parts.identity };
   serveUiConfig(router, uiDocument, groupsParts);

@@ -289,7 +289,7 @@ export const crudHouse = async (
     readonly settings?: Record<string, string>;
     readonly tenants?: readonly string[];
     /** Another house whose database this one shares, as a second process would. */
-    readonly beside?: CrudHouse;
+    readonly beside?: Pick<CrudHouse, "database">;
     readonly configFolder?: string;
     readonly now?: () => Date;
     /** The real bus, recorder and changes instead of recorded ones. */

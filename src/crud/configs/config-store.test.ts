@@ -6,6 +6,10 @@ import { fileURLToPath } from "node:url";
 import { test, type TestContext } from "node:test";
 import type { ConfigWritten } from "#contract/configs.ts";
 import { agent, crudHouse, type CrudHouse } from "#testing/crud-house.ts";
+import { cleanUp } from "#testing/clean-up.ts";
+import { startChild } from "#testing/child.ts";
+import { createPglite } from "#store/pglite.ts";
+import { silentLog } from "#telemetry/log.ts";
 import { until } from "#testing/until.ts";
 
 const scopes = ["config.read", "config.write", "mcp.tools.discovery", "mcp.tools.invoke"];
@@ -398,6 +402,39 @@ test("a file that changed is taken up; one that broke keeps its last good versio
   await unlink(file);
   assert.deepEqual((await reload()).taken, []);
   assert.ok(serves());
+});
+
+test("a process that is killed between its commit and taking it up has published: the next start serves it", async (t) => {
+  const dataFolder = await mkdtemp(join(tmpdir(), "sallyport-killed-"));
+  cleanUp(t, () => rm(dataFolder, { recursive: true, force: true }));
+  const child = startChild(`
+    const { createPglite } = await import(new URL("store/pglite.ts", src));
+    const { migrate } = await import(new URL("store/migrate.ts", src));
+    const { silentLog: log } = await import(new URL("telemetry/log.ts", src));
+    const { crudHouse } = await import(new URL("testing/crud-house.ts", src));
+    const database = await createPglite({ dataFolder: ${JSON.stringify(dataFolder)}, log });
+    await migrate(database, [{ room: "crud", folder: new URL("crud/migrations/", src) }]);
+    let isArmed = false;
+    const transaction = async (work, more) => {
+      const result = await database.transaction(work, more);
+      if (isArmed) process.kill(process.pid, "SIGKILL");
+      return isArmed ? new Promise(() => {}) : result;
+    };
+    // No external server: nothing but the write commits.
+    const house = await crudHouse({ after: () => {} }, { beside: { database: { ...database, transaction } }, settings: { MCP_STDIO_ALLOW: "none" } });
+    isArmed = true;
+    await house.request("/config/systems", {
+      raw: ${JSON.stringify(document())}, headers: { "content-type": "application/yaml" }, as: { sub: "person:ada", scopes: ["config.write"] },
+    });
+    console.log("it lives");
+  `);
+  cleanUp(t, () => child.kill());
+  await assert.rejects(child.line(), /the child process ended/);
+  const database = await createPglite({ dataFolder, log: silentLog });
+  cleanUp(t, () => database[Symbol.asyncDispose]());
+  const house = await crudHouse(t, { beside: { database }, settings: { MCP_STDIO_ALLOW: "none" } });
+  assert.ok(house.crud.catalogue.snapshot.tools.has("staff.book.get_one"));
+  assert.deepEqual([(await client(house)("GET", "/config/systems/staff.book")).body.version], [1]);
 });
 
 test("where the folders are the truth the API only reads, tries and takes them up", async (t) => {

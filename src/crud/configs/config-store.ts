@@ -90,6 +90,8 @@ export interface ConfigStore {
   /** Takes up what changed in the folders; answers what it was. */
   takeFiles(by?: Writer): Promise<readonly string[]>;
   readonly degraded: readonly HeldObject[];
+  /** Takes up what others and this process changed; never throws. */
+  follow(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -104,6 +106,8 @@ export interface ConfigStoreParts {
   readonly requiresIfMatch: boolean;
   /** Every tenant of the house now. */
   readonly tenants: () => Promise<readonly string[]>;
+  /** Looks again at what the catalogue hangs on besides, whenever the set was raised. */
+  readonly raised: () => Promise<void>;
   readonly pollMs?: number | undefined;
   readonly log: Log;
 }
@@ -182,6 +186,7 @@ export const openConfigStore = async (parts: ConfigStoreParts): Promise<ConfigSt
     const set = await readSetVersion(database);
     if (set === known) return;
     for (const head of await readHeads(database, known)) await takeUp(head);
+    await parts.raised();
     known = set;
     catalogue.rebuild();
   };
@@ -417,6 +422,7 @@ export const openConfigStore = async (parts: ConfigStoreParts): Promise<ConfigSt
       return { ...version, text };
     },
     write,
+    follow: lookAfter,
     takeFiles,
     get degraded() {
       return [...held.values()].filter(({ faults }) => faults.length > 0);

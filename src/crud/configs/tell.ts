@@ -39,7 +39,7 @@ export type ConfigOp = "created" | "updated" | "deleted" | "rolled_back" | "take
 
 export const configEntry = (
   by: Writer,
-  op: ConfigOp,
+  op: ConfigOp | "approved" | "rejected",
   about: { readonly kind: string; readonly name: string },
   data: Readonly<Record<string, unknown>>,
 ): EntryDraft => ({

@@ -39,7 +39,7 @@ const HEAD = `select ${COLUMNS}, h.taken from crud.config_head h join crud.confi
 export const CONFIG_CHANNEL = "crud_config";
 
 const setVersion = statement<{ readonly version: bigint }>("crud.config.set", "select version from crud.config_set where id = 1");
-const raiseSet = statement<{ readonly version: bigint }>(
+const raise = statement<{ readonly version: bigint }>(
   "crud.config.raise",
   "update crud.config_set set version = version + 1 where id = 1 returning version",
 );
@@ -115,10 +115,18 @@ export interface VersionDraft {
   readonly taken: string | null;
 }
 
+/** Has every process look again, in the caller's transaction: something that serves hangs on was changed. Answers the set's new version. */
+export const raiseSet = async (sql: Sql): Promise<bigint> => {
+  const [set] = await sql.run(raise);
+  if (set === undefined) throw new Error("there is one set");
+  await sql.run(notify, [CONFIG_CHANNEL, String(set.version)]);
+  return set.version;
+};
+
 /** Puts a new version in force, in the caller's transaction; whoever listens hears of it at the commit. */
 export const putVersion = async (sql: Sql, draft: VersionDraft): Promise<StoredVersion> => {
   const { kind, name, text, refs } = draft;
-  const [set] = await sql.run(raiseSet);
+  const set = await raiseSet(sql);
   const values = [
     kind,
     name,
@@ -131,9 +139,8 @@ export const putVersion = async (sql: Sql, draft: VersionDraft): Promise<StoredV
     draft.restoredFrom ?? null,
   ];
   const [row] = await sql.run(insertVersion, values);
-  if (set === undefined || row === undefined) throw new Error("a version that is put gives a row");
-  await sql.run(putHead, [kind, name, row.version, draft.taken, set.version]);
-  await sql.run(notify, [CONFIG_CHANNEL, String(set.version)]);
+  if (row === undefined) throw new Error("a version that is put gives a row");
+  await sql.run(putHead, [kind, name, row.version, draft.taken, set]);
   return read(row);
 };
 

@@ -1,7 +1,7 @@
-import { statement } from "#store/database.ts";
+import { statement, type Sql } from "#store/database.ts";
 import type { Change } from "#events/change.ts";
 import type { EventDraft } from "#events/event-draft.ts";
-import type { Tool } from "./tool.ts";
+import type { Definition, Tool } from "./tool.ts";
 
 type State = "proposed" | "approved" | "drifted" | "rejected";
 
@@ -26,24 +26,95 @@ const SERVED = statement(
   "update crud.tool_definition set state = $2, served_digest = $3, served = $4::jsonb, since = now() where tool = $1",
 );
 
+/** A kept pin. Digests are bytes of SHA-256. */
+export interface StoredDefinition {
+  readonly tool: string;
+  readonly system: string;
+  readonly state: State;
+  readonly approved_digest: Uint8Array | null;
+  readonly served_digest: Uint8Array | null;
+  readonly approved: Definition | null;
+  readonly served: Definition | null;
+  readonly since: string;
+  readonly decided_by: string | null;
+  readonly reason: string | null;
+}
+
+const COLUMNS = "tool, system, state, approved_digest, served_digest, approved, served, since, decided_by, reason";
+const MOST_LISTED = 500;
+const LIST = statement<StoredDefinition>(
+  "crud.definitions_list",
+  `select ${COLUMNS} from crud.tool_definition where system = any($1::text[]) and ($2::text is null or state = $2) order by since, tool limit ${MOST_LISTED}`,
+);
+const ONE = statement<StoredDefinition>("crud.definition", `select ${COLUMNS} from crud.tool_definition where tool = $1`);
+const STATES = statement<Row>(
+  "crud.definition_states",
+  "select tool, state, approved_digest, served_digest from crud.tool_definition where system = $1",
+);
+const APPROVE = statement<{ readonly tool: string }>(
+  "crud.definition_approve",
+  `update crud.tool_definition set state = 'approved', approved_digest = served_digest, approved = served, since = now(), decided_by = $3, reason = $4
+   where tool = $1 and served_digest = $2 returning tool`,
+);
+const REJECT = statement<{ readonly tool: string }>(
+  "crud.definition_reject",
+  `update crud.tool_definition set state = 'rejected', since = now(), decided_by = $2, reason = $3
+   where tool = $1 and state <> 'rejected' returning tool`,
+);
+
+/** Of these systems, of one state or all, those that have waited longest first. */
+export const listStored = (sql: Sql, systems: readonly string[], state: string | undefined): Promise<readonly StoredDefinition[]> =>
+  sql.run(LIST, [systems, state ?? null]);
+export const readStored = async (sql: Sql, tool: string): Promise<StoredDefinition | undefined> => (await sql.run(ONE, [tool]))[0];
+
+/** False: the server serves another definition than `digest` by now, or it is rejected already. */
+export const decideDefinition = async (
+  sql: Sql,
+  asked: {
+    readonly tool: string;
+    readonly to: "approved" | "rejected";
+    readonly digest: string | undefined;
+    readonly by: string;
+    readonly reason: string;
+  },
+): Promise<boolean> => {
+  const { tool, to, digest, by, reason } = asked;
+  const rows =
+    to === "approved" ? await sql.run(APPROVE, [tool, bytes(digest ?? ""), by, reason]) : await sql.run(REJECT, [tool, by, reason]);
+  return rows.length > 0;
+};
+
 export interface Definitions {
+  /** Names of these tools that may not be served now, as they are kept; writes nothing. */
+  refused(system: string, tools: readonly Tool[]): Promise<ReadonlySet<string>>;
   /**
-   * Notes what an external system serves now. Answers the names that may not be served: those whose definition is not the
-   * approved one, and with `quarantineNew` those that were never approved. One transaction with the events that tell of it.
+   * Notes what an external system serves now; with `quarantineNew` what is new waits to be approved. One transaction with the events that
+   * tell of it.
    */
-  note(system: string, tools: readonly Tool[], quarantineNew: boolean): Promise<ReadonlySet<string>>;
+  note(system: string, tools: readonly Tool[], quarantineNew: boolean): Promise<void>;
 }
 
 const bytes = (hex: string): Uint8Array => Buffer.from(hex, "hex");
 const isSame = (held: Uint8Array | null, hex: string): boolean => held !== null && Buffer.from(held).toString("hex") === hex;
 
 /** The kept pins of external definitions. `tenants`: who hears of a tool that all share. */
-export const createDefinitions = (parts: { readonly change: Change; readonly tenants: () => Promise<readonly string[]> }): Definitions => ({
+export const createDefinitions = (parts: {
+  readonly change: Change;
+  readonly database: Sql;
+  readonly tenants: () => Promise<readonly string[]>;
+}): Definitions => ({
+  refused: async (system, tools) => {
+    const held = new Map((await parts.database.run(STATES, [system])).map((row) => [row.tool, row]));
+    const isRefused = ({ name, digest }: Tool): boolean => {
+      const row = held.get(name);
+      return row === undefined || row.state === "rejected" || !isSame(row.approved_digest, digest);
+    };
+    return new Set(tools.filter(isRefused).map(({ name }) => name));
+  },
   note: async (system, tools, quarantineNew) => {
     const all = await parts.tenants();
     return parts.change(async (sql) => {
       const held = new Map((await sql.run(OF_SYSTEM, [system])).map((row) => [row.tool, row]));
-      const refused = new Set<string>();
       const told: { tool: Tool; state: State }[] = [];
       for (const tool of tools) {
         const row = held.get(tool.name);
@@ -63,27 +134,29 @@ export const createDefinitions = (parts: { readonly change: Change; readonly ten
             quarantineNew ? null : "first seen",
           ]);
           told.push({ tool, state });
-          if (quarantineNew) refused.add(tool.name);
           continue;
         }
         const isApproved = row.state !== "rejected" && isSame(row.approved_digest, tool.digest);
         const state: State = isApproved ? "approved" : row.approved_digest === null || row.state === "rejected" ? row.state : "drifted";
-        if (!isApproved) refused.add(tool.name);
         if (isSame(row.served_digest, tool.digest) && row.state === state) continue;
         await sql.run(SERVED, [tool.name, state, bytes(tool.digest), text]);
         told.push({ tool, state });
       }
-      return { result: refused, events: told.flatMap(({ tool, state }) => eventsOf(system, tool, state, tool.tenants ?? all)) };
+      return {
+        result: undefined,
+        events: told.flatMap(({ tool, state }) => definitionEvents(system, tool.name, state, tool.tenants ?? all)),
+      };
     });
   },
 });
 
-const eventsOf = (system: string, tool: Tool, state: State, tenants: readonly string[]): readonly EventDraft[] =>
+/** Told to all who see the tool: it is served again, or is not. */
+export const definitionEvents = (system: string, tool: string, state: State, tenants: readonly string[]): readonly EventDraft[] =>
   tenants.map((tenant) => ({
     type: state === "approved" ? "tool.approved" : "tool.drifted",
     tenant,
     stream: "config",
     kind: "tools",
-    key: tool.name,
-    data: { service: `mcp:${system}`, added: [], removed: [], changed: [tool.name], state: state === "approved" ? "approved" : "drifted" },
+    key: tool,
+    data: { service: `mcp:${system}`, added: [], removed: [], changed: [tool], state: state === "approved" ? "approved" : "drifted" },
   }));

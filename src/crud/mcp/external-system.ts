@@ -29,6 +29,8 @@ export interface ExternalSystem {
   readonly isUp: boolean;
   /** Asks the server for its tools, in the background. Lists never wait for it. */
   refresh(): void;
+  /** Looks again at what was approved; the server is not asked. */
+  recheck(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -70,7 +72,9 @@ export const createExternalSystem = (parts: ExternalSystemParts): ExternalSystem
         client.listTools(undefined, { signal: stop.signal, timeout: LIST_MS, cacheMode: "bypass" }),
       );
       const found = externalTools(document, listed.tools, { children: parts.children, log });
-      quarantined = await parts.definitions.note(name, found, document.quarantineNew);
+      await parts.definitions.note(name, found, document.quarantineNew);
+      // As it is kept by now: somebody may have decided meanwhile.
+      quarantined = await parts.definitions.refused(name, found);
       tools = found;
       failures = 0;
       up(true);
@@ -127,6 +131,9 @@ export const createExternalSystem = (parts: ExternalSystemParts): ExternalSystem
       return isUp;
     },
     refresh,
+    recheck: async () => {
+      if (tools.length > 0) quarantined = await parts.definitions.refused(name, tools);
+    },
     [Symbol.asyncDispose]: async () => {
       stop.abort();
       clearTimeout(again);

@@ -15,7 +15,13 @@ const stepsOf = (facts: Facts, tool: Tool, subject: string, agent: string | unde
   const steps: MissingStep[] = [];
   const isMissing = (kind: string): boolean => facts.edges.some((edge) => edge.kind === kind && !edge.present);
   const system = `${tool.provider}.${tool.instance}`;
-  if (resource === null)
+  if (tool.state === "quarantined")
+    steps.push({
+      step: "approve",
+      who: ADMINISTRATOR,
+      how: `Look at its definition and approve it: GET /config/definitions/${tool.name}, then POST /config/definitions/${tool.name}/approve.`,
+    });
+  else if (resource === null)
     return [
       {
         step: "register",
@@ -23,9 +29,11 @@ const stepsOf = (facts: Facts, tool: Tool, subject: string, agent: string | unde
         how: `The identity graph does not know the tool: publish its system again, PUT /config/systems/${system}.`,
       },
     ];
+  // Approving makes it known to the graph too.
+  if (resource === null) return steps;
   const state = resource.attributes["state"];
   const isApproved = state === "approved";
-  if (typeof state === "string" && !isApproved)
+  if (typeof state === "string" && !isApproved && steps.length === 0)
     steps.push({
       step: "approve",
       who: tool.owner ?? ADMINISTRATOR,

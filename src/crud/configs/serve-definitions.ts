@@ -1,0 +1,116 @@
+import { approveDefinition, listDefinitions, readDefinition, rejectDefinition, type DefinitionRow } from "#contract/definitions.ts";
+import { Problem } from "#contract/problem.ts";
+import type { Caller } from "#authn/caller.ts";
+import type { Decider } from "#decide/decider.ts";
+import type { Change } from "#events/change.ts";
+import type { Router } from "#http/serve.ts";
+import type { Database } from "#store/database.ts";
+import { definitionChanges } from "#crud/mcp/definition-changes.ts";
+import { decideDefinition, definitionEvents, listStored, readStored, type StoredDefinition } from "#crud/mcp/definitions.ts";
+import type { Tool } from "#crud/mcp/tool.ts";
+import type { ConfigStore, HeldObject } from "./config-store.ts";
+import { isOwn } from "./kinds.ts";
+import type { createToolRegistrar } from "./register-tools.ts";
+import { configEntry, writerOf } from "./tell.ts";
+import { raiseSet } from "./version-store.ts";
+
+export interface DefinitionEndpoints {
+  readonly store: Pick<ConfigStore, "list" | "follow">;
+  readonly decider: Pick<Decider, "require">;
+  readonly database: Database;
+  readonly change: Change;
+  readonly tenants: () => Promise<readonly string[]>;
+  readonly toolsOf: (system: string, tenant: string) => readonly Tool[];
+  readonly register: ReturnType<typeof createToolRegistrar>;
+}
+
+const hex = (bytes: Uint8Array | null): string | null => (bytes === null ? null : Buffer.from(bytes).toString("hex"));
+
+const rowOf = (stored: StoredDefinition, system: HeldObject): DefinitionRow => {
+  const owner = system.prepared?.about.owner;
+  const { tool, state, since, decided_by, reason } = stored;
+  return {
+    tool,
+    system: stored.system,
+    state,
+    since,
+    decided_by,
+    reason,
+    ...(owner === undefined ? {} : { owner }),
+    approved_digest: hex(stored.approved_digest),
+    served_digest: hex(stored.served_digest),
+  };
+};
+
+/** Definitions that wait for somebody, and that somebody's word. */
+export const serveDefinitions = (router: Router<Caller>, parts: DefinitionEndpoints): void => {
+  const { store, decider, database, change } = parts;
+  type Asked = { readonly caller: Caller; readonly correlationId: string };
+
+  const enter = async ({ caller, correlationId }: Asked, id: string) => {
+    const { decisionId } = await decider.require(caller, { type: "tool", action: "approve_definition", id }, correlationId);
+    return writerOf(caller, correlationId, decisionId);
+  };
+  /** The definition and the system that it is of, if this tenant sees that. */
+  const find = async (tool: string, { caller }: Asked) => {
+    const stored = await readStored(database, tool);
+    const system = store.list("system", caller.tenant).find(({ name }) => name === stored?.system);
+    if (stored === undefined || system === undefined) throw new Problem("not_found");
+    return { stored, system };
+  };
+
+  router.serve(listDefinitions, async (call) => {
+    await enter(call, "*");
+    const systems = new Map(store.list("system", call.caller.tenant).map((system) => [system.name, system]));
+    const found = await listStored(database, [...systems.keys()], call.query.state);
+    return {
+      definitions: found.flatMap((stored) => {
+        const system = systems.get(stored.system);
+        return system === undefined ? [] : [rowOf(stored, system)];
+      }),
+    };
+  });
+
+  router.serve(readDefinition, async (call) => {
+    await enter(call, call.params.tool);
+    const { stored, system } = await find(call.params.tool, call);
+    const { approved, served } = stored;
+    const diff = approved === null || served === null ? [] : [...definitionChanges(approved, served)];
+    return { ...rowOf(stored, system), approved, served, diff };
+  });
+
+  const decide = async (
+    call: Asked & { readonly params: { readonly tool: string } },
+    to: "approved" | "rejected",
+    reason: string,
+    digest: string | undefined,
+  ) => {
+    const { caller, correlationId } = call;
+    const by = await enter(call, call.params.tool);
+    const { stored, system } = await find(call.params.tool, call);
+    const all = await parts.tenants();
+    const others = all.filter((tenant) => tenant !== caller.tenant);
+    const tenants = system.head?.tenants ?? null;
+    if (!isOwn(tenants, { tenant: caller.tenant, others }))
+      throw new Problem("cross_tenant", { detail: "Its system serves other tenants of this house too." });
+    await change(async (sql) => {
+      const decided = await decideDefinition(sql, { tool: stored.tool, to, digest, by: by.subject, reason });
+      if (!decided)
+        throw new Problem("conflict", {
+          detail: to === "approved" ? "The server serves another definition by now: look again." : "It is rejected already.",
+        });
+      await raiseSet(sql);
+      const entry = configEntry(by, to, { kind: "tool", name: stored.tool }, { digest: digest ?? hex(stored.served_digest) });
+      return { result: undefined, entries: [entry], events: definitionEvents(stored.system, stored.tool, to, tenants ?? all) };
+    });
+    await store.follow();
+    const tools = parts.toolsOf(stored.system, caller.tenant).filter(({ name }) => name === stored.tool);
+    const warnings =
+      to === "rejected"
+        ? []
+        : await parts.register({ caller, correlationId, system: stored.system, about: system.prepared?.about ?? {}, tools, removed: [] });
+    return { tool: stored.tool, state: to, warnings: [...warnings] };
+  };
+  router.serve(approveDefinition, (call) => decide(call, "approved", call.body.reason, call.body.digest));
+  router.serve(rejectDefinition, (call) => decide(call, "rejected", call.body.reason, undefined));
+};
