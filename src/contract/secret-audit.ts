@@ -42,5 +42,5 @@ export const listSecretAudit = endpoint("secrets", "GET", `${secretsBase}/audit`
   scope: ["audit.read"],
   decision: "secret/read_audit",
   problems: [...common, "query_repeated", "query_unknown", "query_encoding", "invalid_cursor"],
-  summary: "Acts on secrets of the tenant, the newest first; secrets and persons by reference, never a value.",
+  summary: "Acts on secrets of the tenant, the newest first; secrets by reference, never a value, and who did it.",
 });

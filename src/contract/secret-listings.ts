@@ -6,6 +6,26 @@ import { common, ofStore, prefixForm, readUri, secretsBase } from "./secrets.ts"
 
 /** What may be known of secrets without their values. */
 
+export const listSecretMounts = endpoint("secrets", "GET", `${secretsBase}/mounts`, {
+  reply: z.object({
+    mounts: z.array(
+      z.object({
+        uri: z.string(),
+        /** It keeps old versions, which can be read, restored and destroyed. */
+        versions: z.boolean(),
+        /** False: nothing can be changed there, whoever asks. */
+        writable: z.boolean(),
+      }),
+    ),
+  }),
+  auth: "bearer",
+  agents: "never",
+  scope: ["secrets.read_metadata"],
+  decision: "secrets/view_all",
+  problems: ["tenant_required", "tenant_mismatch", "access_denied", "step_up_required", "decision_unavailable"],
+  summary: "Places that the caller's tenant may keep secrets at; none where nobody has set any.",
+});
+
 const whole = (least: number, most: number) =>
   z
     .string()
@@ -15,6 +35,8 @@ const whole = (least: number, most: number) =>
     .optional()
     .meta({ type: "integer", minimum: least, maximum: most });
 const prefix = z.string().max(1024).optional().meta(prefixForm);
+/** What kept a list from being whole; it goes on with the cursor where there is one. */
+const truncatedBy = z.enum(["calls", "names", "time", "decisions"]).optional();
 const page = { limit: whole(1, 500), cursor: z.string().max(2048).optional() };
 
 const ofMetadata = {
@@ -30,14 +52,15 @@ const query = z.strictObject({ uri: readUri });
 const lastChange = { updated_by: z.string().optional(), updated_at: timestamp.optional(), rotated_at: timestamp.optional() };
 
 export const listSecretMetadata = endpoint("secrets", "GET", `${secretsBase}/metadata`, {
-  query: z.strictObject({ prefix, ...page }),
+  query: z.strictObject({ prefix, depth: whole(1, 8), ...page }),
   reply: z.object({
     items: z.array(z.object({ uri: z.string(), keys: z.number().int().nullable(), ...lastChange })),
     next_cursor: z.string().optional(),
+    truncated_by: truncatedBy,
   }),
   ...ofMetadata,
   problems: [...asking, "invalid_cursor"],
-  summary: "The secrets below a prefix that you may know of; of a KVv2 mount one level.",
+  summary: "The secrets below a prefix that you may know of; of a KVv2 mount one level, or as many as depth says.",
 });
 
 export const listSecretKeys = endpoint("secrets", "GET", `${secretsBase}/keys`, {
@@ -82,7 +105,7 @@ export const searchSecrets = endpoint("secrets", "GET", `${secretsBase}/search`,
     items: z.array(z.object({ uri: z.string(), match: z.enum(["path", "key"]) })),
     next_cursor: z.string().optional(),
     truncated: z.boolean(),
-    truncated_by: z.enum(["calls", "names", "time", "decisions"]).optional(),
+    truncated_by: truncatedBy,
   }),
   ...ofMetadata,
   problems: [...asking, "invalid_cursor"],

@@ -12,6 +12,8 @@ export const sessionView = z.object({
   acr: z.string().optional(),
   auth_time: z.number().optional(),
   expires_at: z.string().optional(),
+  /** Whether values of secrets are shown in a browser at all. */
+  secret_reveal: z.boolean().optional(),
 });
 export type SessionView = z.infer<typeof sessionView>;
 

@@ -128,8 +128,19 @@ export const explainTool = endpoint("crud", "GET", "/mcp/tools/explain", {
   summary: "Why a tool is, or is not, in somebody's list; nothing is called.",
 });
 
+/** Which systems would be without their credential if a secret went away. */
+export const listSecretUses = endpoint("crud", "GET", "/config/secret-uses", {
+  query: z.strictObject({ uri: z.string().min(1).max(1024) }),
+  reply: z.object({ systems: z.array(z.object({ name: z.string(), title: z.string(), uris: z.array(z.string()) })) }),
+  auth: "bearer",
+  agents: "never",
+  scope: ["config.read"],
+  decision: "system/view",
+  summary: "Systems that name a secret, a key of it, or something below it; those that the caller may see.",
+});
+
 /** Parts of the web client that a house switches on for groups. */
-export const uiModules = ["agents", "pdp"] as const;
+export const uiModules = ["agents", "pdp", "secrets"] as const;
 export type UiModule = (typeof uiModules)[number];
 
 /** Module switches of the web client, computed for the caller; a missing key is off. */

@@ -38,6 +38,7 @@ import { settleDeadCall, type DeadAct } from "./mcp/recover.ts";
 import { serveExplanation } from "./mcp/serve-explanation.ts";
 import { createDefinitions } from "./mcp/definitions.ts";
 import { createSources } from "./mcp/sources.ts";
+import { serveSecretUses } from "./secret-uses.ts";
 import { createStandardEndpoint } from "./mcp/standard/endpoint.ts";
 import { createListChanges } from "./mcp/standard/list-changes.ts";
 import type { Watch } from "./mcp/protocol-log.ts";
@@ -218,6 +219,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
   serveExplanation(router, { ...deskParts, catalogue });
   const groupsParts = { membership: parts.peers.membership, membershipAudience: parts.audiences.membership, identity: parts.identity };
   serveUiConfig(router, uiDocument, groupsParts);
+  serveSecretUses(router, { store, decider: parts.decider });
   serveStreams(router, {
     ...groupsParts,
     authenticate: parts.authenticate,

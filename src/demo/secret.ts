@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { Problem } from "#contract/problem.ts";
+import { deriveKey } from "#authn/seal.ts";
 import type { SecretProvider } from "#secrets/providers/secret-provider.ts";
 import { parseSecretUri } from "#secrets/secret-uri.ts";
 import { StartFaults } from "#contract/start-faults.ts";
@@ -15,6 +16,9 @@ export const demoAllowedMounts = JSON.stringify({
   "tenant:acme": ["yaml://secret"],
   "tenant:globex": ["yaml://secret/globex", "yaml://secret/people"],
 });
+
+/** For TENANT_SALT where nothing is set: records of the demo name secrets, so that one can be looked for. The same at every start of a house. */
+export const demoTenantSalt = (houseSecret: Uint8Array): string => `hex:${deriveKey(houseSecret, "demo.tenant-salt.v1").toString("hex")}`;
 
 /** The house's own reference: it made the secret, so no guard stands between. */
 const demoRef = (): SecretRef =>

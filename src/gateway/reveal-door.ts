@@ -3,6 +3,7 @@ import type { Inbound } from "./front-door/inbound.ts";
 import type { Recognised } from "./recognise.ts";
 
 export interface RevealDoor {
+  readonly isAllowed: boolean;
   /** Keeps secret values out of browsers unless the house allows a person to see them. Throws `reveal_disabled`. */
   guard(inbound: Pick<Inbound, "method" | "target">, who: Pick<Recognised, "kind">): void;
 }
@@ -11,6 +12,7 @@ export interface RevealDoor {
 const values: ReadonlySet<string> = new Set(["/api/secrets", "/api/secrets/value"]);
 
 export const createRevealDoor = (isAllowed: boolean): RevealDoor => ({
+  isAllowed,
   guard: (inbound, who) => {
     const isRead = inbound.method === "GET" || inbound.method === "HEAD";
     if (!isAllowed && who.kind === "session" && isRead && values.has(inbound.target.path)) throw new Problem("reveal_disabled");

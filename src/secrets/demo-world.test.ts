@@ -113,4 +113,24 @@ suite("secrets under the demo's policies", () => {
       assert.equal((await write(login, DEMO)).status, status, login);
     assert.equal((await write("ben", "yaml://secret/payroll#key")).status, 403);
   });
+
+  test("the places of the tenant are told to ada and ben, with what each can; where none is set there are none", async (t) => {
+    const world = await open(t);
+    const mounts = async (login: string): Promise<unknown> => {
+      const who = { ...person(login), scopes: ["secrets.read_metadata"] };
+      const response = await world.secrets.send(who, "GET", "/api/secrets/mounts");
+      return response.status === 200 ? ((await response.json()) as { mounts: unknown }).mounts : await codeOf(response);
+    };
+    const acme = [
+      { uri: "yaml://secret", versions: false, writable: true },
+      { uri: "vaulta+kv2://kv-a", versions: true, writable: true },
+      { uri: "vaultb+kv2://kv-b", versions: true, writable: true },
+    ];
+    assert.deepEqual(await mounts("ada"), acme);
+    assert.deepEqual(await mounts("ben"), acme);
+    for (const login of ["cleo", "dan", "eve"]) assert.equal(await mounts(login), "access_denied", login);
+    const without = await testSecrets(t, { settings: { TENANT_ALLOWED_MOUNTS: "{}" } });
+    const answer = await without.send({ ...person("ada"), scopes: ["secrets.read_metadata"] }, "GET", "/api/secrets/mounts");
+    assert.deepEqual([answer.status, await answer.json()], [200, { mounts: [] }]);
+  });
 });

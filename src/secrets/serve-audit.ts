@@ -27,7 +27,7 @@ export interface AuditParts {
   readonly policy: SecretsPolicy;
   readonly decider: Decider;
   readonly database: Database;
-  readonly references: Pick<References, "find">;
+  readonly references: Pick<References, "find" | "subjectsOf">;
   readonly bus: LiveBus;
   readonly cursors: SealedCursors<string>;
   readonly resourceRef: ResourceRef | undefined;
@@ -52,7 +52,8 @@ const stream = endpoint("secrets", "GET", `${secretsBase}/events`, {
   summary: "Acts on secrets as they happen.",
 });
 
-const itemOf = (act: SecretAct) => ({
+/** Who did it stands beside the reference as long as the person is not erased. */
+const itemOf = (act: SecretAct, subjects: ReadonlyMap<string, string>) => ({
   audit_id: act.act_id,
   at: act.at,
   type: `secrets.${act.outcome === "denied" ? "denied" : String(act.data["op"])}`,
@@ -61,7 +62,7 @@ const itemOf = (act: SecretAct) => ({
     outcome: act.outcome,
     code: act.code ?? undefined,
     decision_id: act.decision_id ?? undefined,
-    actor: act.actor,
+    actor: { ...act.actor, subject_id: subjects.get(String(act.actor["subject_ref"])) },
     correlation_id: act.correlation_id,
   },
 });
@@ -142,8 +143,10 @@ export const serveAudit = (parts: AuditParts): void => {
     const acts = await readSecretActs(database, log, filter, before, limit + 1);
     const page = acts.slice(0, limit);
     const last = page.at(-1);
+    const refs = new Set(page.map((act) => String(act.actor["subject_ref"])));
+    const subjects = await parts.references.subjectsOf(database, log, [...refs]);
     return {
-      items: page.map(itemOf),
+      items: page.map((act) => itemOf(act, subjects)),
       ...(acts.length > limit && last !== undefined ? { next_cursor: parts.cursors.seal(String(last.seq), bound) } : {}),
       source: "log" as const,
       dropped: 0 as const,

@@ -1,6 +1,15 @@
-import { describeSecret, listSecretKeys, listSecretMetadata, listSecretVersions, searchSecrets } from "#contract/secret-listings.ts";
+import {
+  describeSecret,
+  listSecretKeys,
+  listSecretMetadata,
+  listSecretMounts,
+  listSecretVersions,
+  searchSecrets,
+} from "#contract/secret-listings.ts";
+import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { SealedCursors } from "#authn/sealed-cursors.ts";
+import type { Decider } from "#decide/decider.ts";
 import type { Router } from "#http/serve.ts";
 import type { Changes } from "./changes.ts";
 import type { SecretsPolicy } from "./config.ts";
@@ -9,8 +18,9 @@ import { createListing } from "./listing.ts";
 import { operations } from "./operations.ts";
 import type { Corridor } from "./perform.ts";
 import type { SecretDetail } from "./providers/secret-provider.ts";
-import { parseSecretUri, type SecretPrefix } from "./secret-uri.ts";
+import { formatPrefix, parseSecretUri, type SecretPrefix } from "./secret-uri.ts";
 import { isSecretMap, SecretValue } from "./secret-value.ts";
+import { hasVersions } from "./uri-schemes.ts";
 
 export interface ListingParts {
   readonly router: Router<Caller>;
@@ -18,9 +28,11 @@ export interface ListingParts {
   readonly policy: SecretsPolicy;
   readonly decide: ReturnType<typeof createSecretDecision>;
   readonly changes: Changes;
+  readonly decider: Decider;
   readonly cursors: SealedCursors<string>;
   /** Whether a place's provider is here and can list. */
   readonly serves: (place: SecretPrefix) => boolean;
+  readonly isWritable: (place: SecretPrefix) => boolean;
 }
 
 const DEFAULT_LIMIT = 100;
@@ -40,6 +52,26 @@ export const serveListings = (parts: ListingParts): void => {
   const { router, perform, policy } = parts;
   const list = createListing(parts);
 
+  const placesOf = (tenant: string): readonly SecretPrefix[] => {
+    try {
+      return policy.narrow(tenant, undefined);
+    } catch (error) {
+      if (error instanceof Problem && error.code === "tenant_mount") return [];
+      throw error;
+    }
+  };
+
+  router.serve(listSecretMounts, async ({ caller, correlationId }) => {
+    await parts.decider.require(caller, { type: "secrets", action: "view_all" }, correlationId);
+    return {
+      mounts: placesOf(caller.tenant).map((place) => ({
+        uri: formatPrefix(place),
+        versions: hasVersions(place.scheme),
+        writable: parts.isWritable(place),
+      })),
+    };
+  });
+
   router.serve(listSecretMetadata, async ({ query, ...from }) => {
     const page = await list({
       operation: operations.metadata,
@@ -47,7 +79,7 @@ export const serveListings = (parts: ListingParts): void => {
       prefix: query.prefix,
       cursor: query.cursor,
       limit: query.limit ?? DEFAULT_LIMIT,
-      depth: ({ scheme }) => (scheme === "yaml" ? ALL_LEVELS : 1),
+      depth: ({ scheme }) => (scheme === "yaml" ? ALL_LEVELS : (query.depth ?? 1)),
     });
     const last = await parts.changes.last(
       from.caller.tenant,
@@ -56,6 +88,7 @@ export const serveListings = (parts: ListingParts): void => {
     return {
       items: page.items.map(({ uri, keys }) => ({ uri, keys: keys?.length ?? null, ...last.get(uri) })),
       next_cursor: page.nextCursor,
+      truncated_by: page.truncatedBy,
     };
   });
 

@@ -21,9 +21,9 @@ import { readSecretsPolicy, resourceRefOf, type Environment, type SecretsConfig 
 import { createSecretDecision } from "./decide-secret.ts";
 import { bulkSecrets } from "#contract/secret-acts.ts";
 import { listSecretAudit } from "#contract/secret-audit.ts";
-import { listSecretMetadata, searchSecrets } from "#contract/secret-listings.ts";
 import { createChanges } from "./changes.ts";
 import { createKeyedAnswers } from "./keyed-answers.ts";
+import { listSecretMetadata, listSecretMounts, searchSecrets } from "#contract/secret-listings.ts";
 import { createMoveJournal } from "./move-journal.ts";
 import { settleMoves } from "./move.ts";
 import { operations } from "./operations.ts";
@@ -59,7 +59,7 @@ export interface SecretsParts {
   readonly audiences: { readonly pdp: string };
   /** For a whole answer about such a record. */
   readonly pdpTimeoutMs: number;
-  readonly recorder: Recorder & { readonly references: Pick<References, "find"> };
+  readonly recorder: Recorder & { readonly references: Pick<References, "find" | "subjectsOf"> };
   readonly bus: LiveBus;
   /** For the journal of moves. */
   readonly database: Database;
@@ -78,7 +78,9 @@ export interface SecretsParts {
 }
 
 const VALUE_READS_A_MINUTE = 600;
-const ofMany: ReadonlySet<string> = new Set([bulkSecrets, searchSecrets, listSecretMetadata, listSecretAudit].map(({ path }) => path));
+const ofMany: ReadonlySet<string> = new Set(
+  [bulkSecrets, searchSecrets, listSecretMounts, listSecretMetadata, listSecretAudit].map(({ path }) => path),
+);
 const SETTLE_EVERY_MS = 30_000;
 
 /** Whom a request without token is, where dev or test allow it. */
@@ -179,8 +181,10 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
     policy,
     decide,
     changes,
+    decider: parts.decider,
     cursors: createSealedCursors<string>({ secrets: parts.secrets, purpose: "secrets.cursor", now: parts.now, lifeMinutes: 60 }),
     serves: ({ scheme }) => providers.get(scheme)?.can.has("list") === true,
+    isWritable: ({ scheme }) => scheme !== "yaml" || parts.environment !== "production",
   });
 
   const stopping = new AbortController();

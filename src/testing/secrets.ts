@@ -142,8 +142,11 @@ export const testSecrets = async (
     decide: async (asker, ask, correlationId) => (await decideMany(asker, [ask], correlationId))[0]!,
     refusal: (asker, decided, { publicOrigin = "http://localhost:8080", ...here } = {}) =>
       whyRefused(decided, asker, { ...here, publicOrigin, now: now() }),
-    require: async () => {
-      throw new Error("not asked here");
+    require: async (asker, ask, correlationId) => {
+      const decided = await decider.decide(asker, ask, correlationId);
+      const refusal = decider.refusal(asker, decided);
+      if (refusal !== undefined) throw refusal;
+      return decided;
     },
     gained: async () => {
       throw new Error("not asked here");

@@ -4,12 +4,14 @@ import type { BuiltInHandler } from "#gateway/built-in.ts";
 import type { CsrfDoor } from "#gateway/csrf.ts";
 import type { Recogniser } from "#gateway/recognise.ts";
 import { reply } from "#gateway/reply.ts";
+import type { RevealDoor } from "#gateway/reveal-door.ts";
 import type { SessionKeys } from "#gateway/sessions/session-keys.ts";
 
 export interface SessionViewParts {
   readonly recogniser: Recogniser;
   readonly csrf: CsrfDoor;
   readonly keys: SessionKeys;
+  readonly reveal: Pick<RevealDoor, "isAllowed">;
 }
 
 /** `GET /auth/session`: who is signed in; never a token, an id of the session or an e-mail address. */
@@ -28,6 +30,7 @@ export const createSessionView = (parts: SessionViewParts): BuiltInHandler => {
         expires_at: expiresAt.toISOString(),
         acr: record.acr,
         auth_time: record.authTime,
+        secret_reveal: parts.reveal.isAllowed,
       });
     } catch (error) {
       if (!(error instanceof Problem) || error.status !== 401) throw error;
@@ -38,7 +41,7 @@ export const createSessionView = (parts: SessionViewParts): BuiltInHandler => {
 };
 
 /** `GET /auth/csrf`: the token of this session and the headers that carry it. */
-export const createCsrfView = (parts: SessionViewParts): BuiltInHandler => {
+export const createCsrfView = (parts: Omit<SessionViewParts, "reveal">): BuiltInHandler => {
   return async ({ inbound }) => {
     const { record } = await parts.recogniser.session(inbound);
     parts.csrf.guard(inbound, record);

@@ -195,6 +195,7 @@ export const joinGateway = async (parts: GatewayParts, origins: PublicOrigins): 
     csrf,
     decide,
     webClient,
+    reveal,
     isDraining: () => isDraining,
   });
 

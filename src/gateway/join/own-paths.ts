@@ -27,6 +27,7 @@ import type { GatewayParts } from "#gateway/gateway-parts.ts";
 import { sessionAudiences } from "#gateway/routes/route-table.ts";
 import type { WebClient } from "#gateway/web-client/web-client.ts";
 import type { OpenedSessions } from "./open-sessions.ts";
+import type { RevealDoor } from "#gateway/reveal-door.ts";
 import type { RoutesInForce } from "#gateway/routes-in-force/routes-in-force.ts";
 
 export interface OwnPathsParts {
@@ -39,6 +40,7 @@ export interface OwnPathsParts {
   readonly csrf: CsrfDoor;
   readonly decide: DecideRoute;
   readonly webClient: WebClient;
+  readonly reveal: RevealDoor;
   readonly isDraining: () => boolean;
 }
 
@@ -93,7 +95,7 @@ export const createOwnPaths = (parts: GatewayParts, opened: OwnPathsParts): Buil
     builtInList({
       login: createLogin(signIn),
       callback: createCallback(signIn),
-      sessionView: createSessionView({ recogniser, csrf, keys }),
+      sessionView: createSessionView({ recogniser, csrf, keys, reveal: opened.reveal }),
       csrfView: createCsrfView({ recogniser, csrf, keys }),
       signOut: createSignOut(signOut),
       signOutLink: createSignOutLink(signOut),

@@ -1,5 +1,5 @@
 import { createPeopleDirectory } from "#demo/people-directory.ts";
-import { demoAllowedMounts, readDemoSecret, seedDemoSecret } from "#demo/secret.ts";
+import { readDemoSecret, seedDemoSecret } from "#demo/secret.ts";
 import { StartFaults } from "#contract/start-faults.ts";
 import { readCertificates } from "#http/pem-files.ts";
 import { openTrustingFetch } from "#http/trusting-fetch.ts";
@@ -38,7 +38,6 @@ export const openSecrets = async (opening: Opening): Promise<void> => {
     log,
     now,
   });
-  const allowedMounts = settings.secrets.allowedMounts ?? (demo && settings.secrets.tenantId === undefined ? demoAllowedMounts : undefined);
   const { servers } = kvServersOf(settings, environment);
   if (demo) await seedDemoSecret(provider);
   await opening.listen(
@@ -47,7 +46,7 @@ export const openSecrets = async (opening: Opening): Promise<void> => {
       await createSecrets({
         ...common,
         ...opening.callerOf("secrets"),
-        config: { ...settings.secrets, allowedMounts },
+        config: opening.secretsConfig,
         servers,
         providers: [provider, ...(await openStores(opening, servers))],
         pdpTimeoutMs: settings.gateway.pdpTimeoutMs,

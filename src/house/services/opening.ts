@@ -1,3 +1,4 @@
+import { demoAllowedMounts, demoTenantSalt } from "#demo/secret.ts";
 import { CLI_CLIENT } from "#issuer/clients.ts";
 import { createNetworks } from "#gateway/config.ts";
 import type { HouseCallers, ServiceKey } from "#house/callers.ts";
@@ -37,6 +38,7 @@ export const prepareOpening = (parts: HouseServicesParts) => {
   const { publicOrigin, services: audiences, ports } = addresses;
   const { own: tls, ca } = parts.tls;
   const { send } = stack.use(openTrustingFetch(ca));
+  const { tenantId, allowedMounts, tenantSalt } = settings.secrets;
   const { add, peers, ownPeers } = createPeers(addresses, { serve: commandLine.serve, tracing, send, log });
   const listener = { hosts, tls };
   return {
@@ -57,6 +59,12 @@ export const prepareOpening = (parts: HouseServicesParts) => {
       environment,
       version,
       isScraperListed: createNetworks(settings.gateway.metricsAllow),
+    },
+    /** As set, and what the demo world adds where nothing is. */
+    secretsConfig: {
+      ...settings.secrets,
+      allowedMounts: allowedMounts ?? (commandLine.demo && tenantId === undefined ? demoAllowedMounts : undefined),
+      tenantSalt: tenantSalt ?? (commandLine.demo ? demoTenantSalt(secrets[0]) : undefined),
     },
     listener,
     ownPeers,

@@ -16,6 +16,8 @@ export interface SignedIn {
   /** Seconds since 1970. */
   readonly authTime: number | undefined;
   readonly expiresAt: string | undefined;
+  /** Values of secrets may be shown here. */
+  readonly canReveal: boolean;
 }
 
 export interface SessionHolder {
@@ -43,6 +45,7 @@ const signedInOf = (view: SessionView): SignedIn | undefined => {
     acr: view.acr,
     authTime: view.auth_time,
     expiresAt: view.expires_at,
+    canReveal: view.secret_reveal === true,
   };
 };
 
