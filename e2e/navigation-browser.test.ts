@@ -25,6 +25,7 @@ const screens: readonly (readonly [link: string, path: string, shown: string])[]
   ["Delegations", "/delegations", "YYY--"],
   ["Why denied", "/why", "Y----"],
   ["Requests", "/requests", "YYY-Y"],
+  ["Secrets", "/secrets", "YY---"],
   ["Policies", "/policies", "Y----"],
 ];
 

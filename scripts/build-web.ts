@@ -29,7 +29,7 @@ const kB = 1000;
 const budgets: readonly { readonly name: string; readonly entry?: string; readonly most: number }[] = [
   { name: "styles", most: 38 * kB },
   { name: "Tools", entry: "src/pages/tools/tool-list-page.tsx", most: 20 * kB },
-  { name: "Tools, try-it", entry: "src/pages/tools/tool-page.tsx", most: 35 * kB },
+  { name: "Tools, try-it", entry: "src/pages/tools/tool-page.tsx", most: 36 * kB },
   { name: "Delegations", entry: "src/pages/delegations/delegation-list-page.tsx", most: 30 * kB },
   { name: "Delegations, grant", entry: "src/pages/delegations/grant-page.tsx", most: 30 * kB },
   { name: "Delegations, one", entry: "src/pages/delegations/delegation-page.tsx", most: 30 * kB },
@@ -37,6 +37,8 @@ const budgets: readonly { readonly name: string; readonly entry?: string; readon
   { name: "Why denied, one", entry: "src/pages/why/decision-page.tsx", most: 20 * kB },
   { name: "Requests", entry: "src/pages/requests/request-list-page.tsx", most: 15 * kB },
   { name: "Requests, one", entry: "src/pages/requests/request-page.tsx", most: 15 * kB },
+  { name: "Secrets", entry: "src/pages/secrets/secret-list-page.tsx", most: 20 * kB },
+  { name: "Secrets, one", entry: "src/pages/secrets/secret-page.tsx", most: 20 * kB },
   { name: "Policies", entry: "src/pages/policies/policy-list-page.tsx", most: 30 * kB },
   { name: "Policies, rule", entry: "src/pages/policies/policy-page.tsx", most: 130 * kB },
   { name: "Policies, version", entry: "src/pages/policies/version-page.tsx", most: 130 * kB },

@@ -30,7 +30,8 @@ const toQuery = (query: Readonly<Record<string, unknown>> | undefined): string =
   for (const [name, value] of Object.entries(query ?? {})) {
     if (typeof value === "string" || typeof value === "number" || typeof value === "boolean") search.set(name, String(value));
   }
-  const text = search.toString();
+  // A space is written so that it is one for every reader: a plus sign is itself to some.
+  const text = search.toString().replaceAll("+", "%20");
   return text === "" ? "" : `?${text}`;
 };
 

@@ -16,6 +16,7 @@ export const screenGates = {
   delegations: { path: "/delegations", pair: viewAll("delegations"), module: "agents" },
   why: { path: "/why", pair: viewAll("decisions") },
   requests: { path: "/requests", pair: viewAll("tasks") },
+  secrets: { path: "/secrets", pair: viewAll("secrets"), module: "secrets" },
   policies: { path: "/policies", pair: { type: "policies", action: "view" }, module: "pdp" },
 } as const satisfies Readonly<Record<string, PageGate>>;
 
@@ -36,6 +37,8 @@ export const pages = {
   "/why/{decisionId}": undefined,
   "/requests": "requests",
   "/requests/{id}": undefined,
+  "/secrets": "secrets",
+  "/secrets/one": "secrets",
   "/policies": "policies",
   "/policies/{id}": "policies",
   "/policies/versions/new": "policies",

@@ -6,7 +6,7 @@ import { StepUpProvider } from "./session/step-up-provider.tsx";
 import { lazyPage } from "./shell/lazy-page.tsx";
 import { NotFound, ScreenGate } from "./shell/screen-gate.tsx";
 import { screens, type Screen } from "./shell/screens.ts";
-import { freeText, idText, nodeText, parseSearch, searchReader, stringifySearch, type Allowed } from "./shell/search.ts";
+import { freeText, idText, nodeText, parseSearch, searchReader, stringifySearch, uriText, type Allowed } from "./shell/search.ts";
 import { Shell } from "./shell/shell.tsx";
 import { HomePage } from "./pages/home/home-page.tsx";
 import { momentText, spans } from "./pages/why/search-values.ts";
@@ -33,6 +33,9 @@ const PolicyList = lazyPage(async () => await import("./pages/policies/policy-li
 const PolicyPage = lazyPage(async () => await import("./pages/policies/policy-page.tsx"), "PolicyPage");
 const VersionPage = lazyPage(async () => await import("./pages/policies/version-page.tsx"), "VersionPage");
 const DraftPage = lazyPage(async () => await import("./pages/policies/draft-page.tsx"), "DraftPage");
+
+const SecretList = lazyPage(async () => await import("./pages/secrets/secret-list-page.tsx"), "SecretListPage");
+const SecretPage = lazyPage(async () => await import("./pages/secrets/secret-page.tsx"), "SecretPage");
 
 /** A page's path as the router writes it. */
 type RouterPath<Path extends string> = Path extends `${infer Before}{${infer Name}}${infer After}`
@@ -111,6 +114,15 @@ const requestsRoute = page("/requests", RequestList, {
 
 const requestRoute = page("/requests/{id}", RequestPage, {});
 
+const secretsRoute = page("/secrets", SecretList, { q: freeText, under: uriText, act: ["write"] });
+
+const secretRoute = page("/secrets/one", SecretPage, {
+  uri: uriText,
+  key: /^\P{Cc}{1,256}$/u,
+  version: /^[1-9][0-9]{0,9}$/,
+  act: ["write", "rotate", "remove", "copy", "move", "delete", "destroy", "restore"],
+});
+
 const policiesRoute = page("/policies", PolicyList, { q: freeText, status: ["active", "shadow", "draft"], act: ["rollback"] });
 
 const policyRoute = page("/policies/{id}", PolicyPage, { version: idText });
@@ -135,6 +147,8 @@ export const router = createRouter({
     decisionRoute,
     requestsRoute,
     requestRoute,
+    secretsRoute,
+    secretRoute,
     policiesRoute,
     policyRoute,
     draftRoute,

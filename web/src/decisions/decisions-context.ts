@@ -5,6 +5,8 @@ import type { Ask } from "./ask.ts";
 export interface Answered {
   readonly can: "allowed" | "denied";
   readonly decisionId?: string;
+  /** Denied, and a stronger sign-in would be let through. */
+  readonly isStepUp?: boolean;
 }
 
 /** Loads one decision, batched with those asked at the same moment. */

@@ -23,8 +23,8 @@ export const readDecision = (item: unknown, key?: string): Reading => {
 
 const resultsOf = (body: unknown): unknown => (isObject(body) ? (body["evaluations"] ?? body["decisions"] ?? body["results"]) : undefined);
 
-/** Under which id the answer to one question of a batch is on record; `undefined` where it does not say. */
-export const readDecisionId = (body: unknown, key: string, position: number): string | undefined => {
+/** A text that the answer to one question of a batch has beside its yes or no; `undefined` where it does not say. */
+export const readDecisionText = (body: unknown, key: string, position: number, name: "decision_id" | "reason"): string | undefined => {
   const results = resultsOf(body);
   const item: unknown = Array.isArray(results)
     ? results[position]
@@ -32,8 +32,8 @@ export const readDecisionId = (body: unknown, key: string, position: number): st
       ? results[key]
       : undefined;
   const context = isObject(item) ? item["context"] : undefined;
-  const id = isObject(context) ? context["decision_id"] : undefined;
-  return typeof id === "string" && id !== "" ? id : undefined;
+  const text = isObject(context) ? context[name] : undefined;
+  return typeof text === "string" && text !== "" ? text : undefined;
 };
 
 /** One reading a key, in the order of the keys, whatever came: an array in order, or an object by key. */

@@ -2,7 +2,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useCallback, useContext, useSyncExternalStore } from "react";
 import type { Ask } from "./ask.ts";
 import { AUTHZ, canOf, decisionQuery, freshFor, watchExpiry, type Can } from "./decision-query.ts";
-import { DecisionContext } from "./decisions-context.ts";
+import { DecisionContext, type Answered } from "./decisions-context.ts";
 
 export { AUTHZ, type Can } from "./decision-query.ts";
 
@@ -10,7 +10,15 @@ export interface Standing {
   readonly can: Can;
   /** Under which id a denial is on record. */
   readonly decisionId: string | undefined;
+  /** Denied for want of a stronger sign-in alone. */
+  readonly isStepUp: boolean;
 }
+
+export const standingOf = (can: Can, answered: Answered | undefined): Standing => ({
+  can,
+  decisionId: can === "denied" ? answered?.decisionId : undefined,
+  isStepUp: can === "denied" && answered?.isStepUp === true,
+});
 
 /** May the signed-in person do this, and which decision says so? Kept at most a minute, in memory; asked again when the house says things changed. */
 export const useStanding = (ask: Ask): Standing => {
@@ -22,7 +30,7 @@ export const useStanding = (ask: Ask): Standing => {
   const subscribe = useCallback((listener: () => void) => watchExpiry(dataUpdatedAt, listener), [dataUpdatedAt]);
   const isFresh = useSyncExternalStore(subscribe, () => freshFor(dataUpdatedAt) > 0);
   const can = canOf(query, isFresh);
-  return { can, decisionId: can === "denied" ? query.data?.decisionId : undefined };
+  return standingOf(can, query.data);
 };
 
 export const useCan = (ask: Ask): Can => useStanding(ask).can;

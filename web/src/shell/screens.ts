@@ -27,6 +27,7 @@ export const screens: Readonly<Record<ScreenId, Screen>> = {
   delegations: screen("delegations", "delegation", "d"),
   why: screen("why", "why", "w"),
   requests: screen("requests", "request", "r"),
+  secrets: screen("secrets", "lock", "s"),
   policies: screen("policies", "policy", "p"),
 };
 

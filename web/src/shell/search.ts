@@ -49,6 +49,8 @@ export type Allowed = readonly string[] | RegExp;
 export const idText = /^[A-Za-z0-9][A-Za-z0-9._:@+~/|-]{0,199}$/;
 /** As a node of the identity graph is called. */
 export const nodeText = /^[A-Za-z0-9][A-Za-z0-9._:@+~-]{0,199}$/;
+/** As a secret is called. */
+export const uriText = /^[!-~]{1,1024}$/;
 export const freeText = /^\P{Cc}{1,200}$/u;
 
 /** Splits what came into what is allowed and the names of what is not. */

@@ -21,7 +21,7 @@ const isDialogOpen = (): boolean => document.querySelector('[role="dialog"], [ro
 const moveRow = (by: 1 | -1): void => {
   const links = [...document.querySelectorAll<HTMLElement>("main [data-row]")]
     .map((row) => row.querySelector<HTMLElement>("a, button"))
-    .filter((link) => link !== null);
+    .filter((link) => link?.checkVisibility() === true);
   const at = links.findIndex((link) => link === document.activeElement);
   const next = links[at === -1 ? (by === 1 ? 0 : links.length - 1) : Math.min(Math.max(at + by, 0), links.length - 1)];
   next?.focus();

@@ -1,0 +1,278 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type { Browser, Page } from "playwright-core";
+import { startOpenBao, type OpenBao } from "#testing/openbao.ts";
+import { requireProgram } from "#testing/programs.ts";
+import { findingsOf } from "./axe.ts";
+import { launchBrowser, openPage } from "./browser.ts";
+import { takePicture } from "./picture.ts";
+import { signIn } from "./sign-in.ts";
+import { startTestHouse, type TestHouse } from "./test-house.ts";
+
+const CANARY = "canary-value-of-the-page";
+const KV = "vaulta+kv2://kv-a/team/mailer";
+
+let house: TestHouse;
+let browser: Browser;
+let bao: OpenBao | undefined;
+const ends: (() => unknown)[] = [];
+before(async () => {
+  const program = requireProgram({ skip: () => undefined }, "bao");
+  bao = program === undefined ? undefined : await startOpenBao({ after: (end) => void ends.push(end) }, program, { storage: "memory" });
+  const store =
+    bao === undefined
+      ? {}
+      : {
+          VAULT_URL: bao.url,
+          VAULT_TOKEN: bao.rootToken,
+          TENANT_ALLOWED_MOUNTS: '{"tenant:acme":["yaml://secret","vaultA+kv2://kv-a"]}',
+        };
+  [house, browser] = await Promise.all([startTestHouse({ environment: store }), launchBrowser()]);
+});
+after(async () => {
+  await browser?.close();
+  await house?.stop();
+  for (const end of ends) await end();
+});
+
+const pathOf = (uri: string): string => `/secrets/one?uri=${encodeURIComponent(uri)}`;
+const open = async (page: Page, uri: string): Promise<void> => {
+  await page.goto(`${house.origin}${pathOf(uri)}`);
+  await page.getByRole("heading", { level: 1, name: uri.slice(uri.lastIndexOf("/") + 1) }).waitFor();
+};
+/** Focus and Enter: the button as a keyboard has it. */
+const press = async (page: Page, name: string, where: Pick<Page, "getByRole"> = page): Promise<void> => {
+  await where.getByRole("button", { name, exact: true }).press("Enter");
+};
+/** The form of the open dialog may be sent: nothing is on its way, and what was read before is read again. */
+const isReady = async (page: Page): Promise<void> =>
+  await page.getByRole("dialog").locator('button[type="submit"][aria-disabled="false"]:not([data-loading])').waitFor();
+/** Sends the form of the open dialog, reads what will happen, and then does it. */
+const planAndDo = async (page: Page, lines: readonly (RegExp | string)[]): Promise<void> => {
+  const plan = page.getByRole("dialog").getByRole("status", { name: "What will happen" });
+  if ((await page.getByRole("dialog").getByRole("button", { name: "Show what will happen" }).count()) > 0) {
+    await isReady(page);
+    await page.keyboard.press("Control+Enter");
+  }
+  await plan.waitFor();
+  for (const line of lines) await plan.getByText(line).waitFor();
+};
+const act = async (page: Page, fact: RegExp | string): Promise<void> => {
+  await isReady(page);
+  await page.keyboard.press("Control+Enter");
+  await page.getByText(fact).first().waitFor();
+  // It gives the focus back as it goes.
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+};
+
+/** Everything of the page that somebody could find a value in. */
+const everywhereIn = (page: Page): Promise<string> =>
+  page.evaluate(`JSON.stringify([
+    document.documentElement.outerHTML, document.title, location.href, JSON.stringify(history.state), JSON.stringify({ ...sessionStorage }),
+    JSON.stringify({ ...localStorage }), performance.getEntries().map((entry) => entry.name),
+    [...document.querySelectorAll("input, textarea")].map((field) => field.value)])`);
+
+test("by keyboard: find, write, rotate, see a value, copy, move and delete in the file, each with what will happen before", async () => {
+  const { page, faults, close } = await openPage(browser);
+  await signIn(page, house.origin, "ada");
+  await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Secrets" }).waitFor();
+  await page.keyboard.press("g");
+  await page.keyboard.press("s");
+  const file = page.getByRole("region", { name: "yaml://secret" });
+  await file.getByRole("link", { name: "demo" }).waitFor();
+
+  // A search goes over paths and keys, never values.
+  await page.keyboard.press("/");
+  await page.keyboard.type("api_");
+  const found = page.getByRole("region", { name: "Found" });
+  await found.getByRole("link", { name: "secret/people/demo" }).waitFor();
+  assert.match(await found.getByRole("table").innerText(), /key/);
+  await page.keyboard.press("Escape");
+  await page.getByLabel("Find").fill("no such secret");
+  await page.getByText("No path or key that you may know of holds this text.").waitFor();
+  await press(page, "Clear filters");
+  await file.waitFor();
+
+  // A new one: every fault at once, then the plan, then the act.
+  await press(page, "New secret");
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Place").waitFor();
+  await page.keyboard.press("Control+Enter");
+  await dialog.getByText("Give each key a value.").waitFor();
+  await dialog.getByText("Mount and path, without a key, e.g. yaml://secret/team/service.").waitFor();
+  await dialog.getByLabel("Place").fill("yaml://secret/team/mailer");
+  await dialog.getByLabel("Key", { exact: false }).first().fill("password");
+  await dialog.getByRole("textbox", { name: "Value" }).fill(CANARY);
+  await planAndDo(page, ["Nothing is there yet: it is made.", "Keys that are added: password."]);
+  // What is typed anew was not looked at.
+  await dialog.getByRole("textbox", { name: "Value" }).fill(`${CANARY}-2`);
+  assert.equal(await dialog.getByRole("status", { name: "What will happen" }).count(), 0);
+  await planAndDo(page, ["Nothing is there yet: it is made."]);
+  await act(page, "yaml://secret/team/mailer is written.");
+  await page.keyboard.press("j");
+  await open(page, "yaml://secret/team/mailer");
+  assert.ok(!(await everywhereIn(page)).includes(CANARY), "what was written is nowhere on the page");
+
+  // A value is seen with a reason, and is gone when the window is left.
+  await page.getByLabel("What do you need it for?").fill("short");
+  await page.keyboard.press("Enter");
+  await page.getByText("Say what you need it for, in 10 to 200 characters").waitFor();
+  await page.getByLabel("What do you need it for?").fill("To compare it with the mailer");
+  await page.keyboard.press("Enter");
+  await page.getByText(`${CANARY}-2`).waitFor();
+  await page.getByText("Audit entry").waitFor();
+  assert.ok(!(await page.title()).includes(CANARY) && !page.url().includes("canary"));
+  await page.evaluate(`dispatchEvent(new Event("blur"))`);
+  await page.getByText(`${CANARY}-2`).waitFor({ state: "detached" });
+  assert.ok(!(await everywhereIn(page)).includes(CANARY));
+
+  await press(page, "Rotate");
+  await dialog.getByRole("textbox", { name: "New value" }).fill(`${CANARY}-3`);
+  await planAndDo(page, [
+    "What is there now is overwritten and gone: this store keeps no versions.",
+    "No system that you may see names it.",
+  ]);
+  await act(page, "yaml://secret/team/mailer#password has its new value.");
+
+  await press(page, "Copy");
+  await dialog.getByRole("textbox", { name: "To" }).fill("yaml://secret/people/demo");
+  await planAndDo(page, ["refused as target_exists"]);
+  assert.equal(await dialog.getByRole("button", { name: "Copy", exact: true }).count(), 0, "what is refused has no button");
+  await dialog.getByRole("textbox", { name: "To" }).fill("yaml://secret/team/copy");
+  await planAndDo(page, ["It is copied and read back; the source stays as it is.", "Nothing is there yet: it is made."]);
+  await act(page, "Copied to yaml://secret/team/copy.");
+
+  await press(page, "Move");
+  await dialog.getByRole("textbox", { name: "To" }).fill("yaml://secret/team/post");
+  await planAndDo(page, [/^It is copied, read back, and then deleted at its old place/]);
+  await act(page, "Moved here from yaml://secret/team/mailer.");
+  await page.getByRole("heading", { level: 1, name: "post" }).waitFor();
+
+  await press(page, "Delete");
+  await planAndDo(page, ["It is gone for good: this store keeps no versions.", "Keys that go with it: password."]);
+  await act(page, "yaml://secret/team/post is deleted.");
+  await page.getByText("Nothing is stored here now.").first().waitFor();
+
+  // Who names the demo's secret, and who last changed the copy.
+  await open(page, "yaml://secret/people/demo");
+  await page.getByRole("region", { name: "Systems that name it" }).getByText("people.demo").waitFor();
+  await open(page, "yaml://secret/team/copy");
+  const acts = page.getByRole("region", { name: "Who did what" });
+  await page.waitForTimeout(1_000);
+  await press(page, "Check now", acts);
+  await acts.getByText("Last changed").waitFor();
+  assert.match(await acts.innerText(), /by\s+person:ada/);
+  assert.ok(!house.output().includes(CANARY), "and no value is in the house's log");
+  assert.deepEqual(faults, []);
+  await close();
+});
+
+test("versions: written, seen, deleted and restored; destroying asks for the stronger sign-in; a race is told; a store that is away hides no other", async (t) => {
+  requireProgram(t, "bao");
+  if (bao === undefined) return;
+  const { page, faults, close } = await openPage(browser);
+  await signIn(page, house.origin, "ada");
+  await open(page, KV);
+  const dialog = page.getByRole("dialog");
+  for (const version of [1, 2]) {
+    await press(page, "Write");
+    await dialog.getByRole("textbox", { name: "Key" }).fill("password");
+    await dialog.getByRole("textbox", { name: "Value" }).fill(`${CANARY}-v${version}`);
+    await planAndDo(page, [version === 1 ? "Nothing is there yet: it is made." : /It becomes version 2/]);
+    await act(page, `${KV} is written as version ${version}.`);
+  }
+  const versions = page.getByRole("region", { name: "Versions" });
+  await versions.getByRole("link", { name: "Version 1" }).press("Enter");
+  await page.getByText("of version 1").waitFor();
+  await page.getByLabel("What do you need it for?").fill("To see the one before");
+  await page.keyboard.press("Enter");
+  await page.getByText(`${CANARY}-v1`).waitFor();
+  await press(page, "Hide now");
+  await page.getByText(`${CANARY}-v1`).waitFor({ state: "detached" });
+  await page.getByRole("link", { name: "Back to the newest" }).click();
+
+  // Somebody else writes between plan and act: nothing is lost, and the next plan is of what is there then.
+  await press(page, "Rotate");
+  await dialog.getByRole("textbox", { name: "New value" }).fill(`${CANARY}-mine`);
+  await planAndDo(page, [/It becomes version 3/]);
+  await isReady(page);
+  assert.equal((await bao.ask("POST", "kv-a/data/team/mailer", { data: { password: "theirs" } })).status, 200);
+  await page.keyboard.press("Control+Enter");
+  await dialog.getByText("cas_mismatch").waitFor();
+  await isReady(page);
+  await planAndDo(page, [/It becomes version 4/]);
+  await act(page, `${KV}#password has its new value.`);
+
+  await press(page, "Delete");
+  await planAndDo(page, ["Version 4 is deleted. It can be restored from the list of versions."]);
+  await act(page, `${KV} is deleted.`);
+  await page.getByText("The newest version is deleted. Restore it, or write a new one.").waitFor();
+  await press(page, "Restore", versions);
+  await planAndDo(page, ["Version 4 can be read again, as it was."]);
+  await act(page, "Version 4 is there again.");
+  await page.getByRole("region", { name: "Keys" }).getByText("password").waitFor();
+
+  await page
+    .getByRole("row", { name: /^Version 2 / })
+    .getByRole("button", { name: "Destroy" })
+    .focus();
+  await page.keyboard.press("Enter");
+  await dialog
+    .getByRole("button", { name: "Sign in with a second factor" })
+    .or(dialog.getByRole("button", { name: "Stronger sign-in" }))
+    .waitFor();
+  await dialog.getByRole("textbox", { name: "Type the path to go on" }).fill("kv-a/team/mailer");
+  assert.equal(await dialog.getByRole("button", { name: "Destroy", exact: true }).isDisabled(), true);
+  await page.keyboard.press("Escape");
+  await takePicture(page, "secret-versions", true);
+
+  await bao.kill();
+  await page.goto(`${house.origin}/secrets`);
+  await page.getByRole("region", { name: "vaulta+kv2://kv-a" }).getByText("provider_unavailable").waitFor();
+  await page.getByRole("region", { name: "yaml://secret" }).getByRole("link", { name: "demo" }).waitFor();
+  assert.deepEqual(faults, []);
+  await close();
+});
+
+test("ben keeps the secret that is granted to him and is told why he may no more; cleo has no such page", async () => {
+  const { page, faults, close } = await openPage(browser);
+  await signIn(page, house.origin, "ben");
+  await open(page, "yaml://secret/people/demo");
+  await page.getByRole("button", { name: "Write" }).waitFor();
+  assert.equal(await page.getByRole("button", { name: "Delete", exact: true }).count(), 0);
+  await page.getByText("You may not see this value.").waitFor();
+  await page.getByRole("link", { name: "Delete, why" }).click();
+  await page.waitForURL(/\/why\/d_/);
+  const cleo = await openPage(browser);
+  await signIn(cleo.page, house.origin, "cleo");
+  assert.equal(await cleo.page.getByRole("link", { name: "Secrets" }).count(), 0);
+  assert.equal((await cleo.page.goto(`${house.origin}/secrets`))?.status(), 403);
+  assert.deepEqual(faults, []);
+  await close();
+  await cleo.close();
+});
+
+for (const colorScheme of ["light", "dark"] as const)
+  test(`axe finds nothing serious on the pages of secrets, ${colorScheme}, wide and narrow`, async () => {
+    const { page, faults, close } = await openPage(browser, { colorScheme });
+    await signIn(page, house.origin, "ada");
+    for (const [path, ready] of [
+      ["/secrets", "1 key"],
+      ["/secrets?q=people", "Text found in"],
+      ["/secrets?act=write", "Another key"],
+      [pathOf("yaml://secret/people/demo"), "Reveal"],
+      [`${pathOf("yaml://secret/people/demo")}&act=delete`, "What will happen"],
+    ] as const) {
+      await page.goto(`${house.origin}${path}`);
+      await page.getByText(ready).first().waitFor();
+      for (const width of [1280, 375]) {
+        await page.setViewportSize({ width, height: 900 });
+        assert.deepEqual(await findingsOf(page), [], `${path}, ${width} px`);
+        const overflow = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
+        assert.ok(Number(overflow) <= 0, `${path} is ${String(overflow)} px too wide at ${width}`);
+      }
+      await page.setViewportSize({ width: 1280, height: 900 });
+    }
+    assert.deepEqual(faults, []);
+    await close();
+  });

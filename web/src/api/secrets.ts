@@ -1,0 +1,116 @@
+import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import type { ReplyOf, SentBody } from "#contract/endpoint.ts";
+import { bulkSecrets } from "#contract/secret-acts.ts";
+import { listSecretAudit } from "#contract/secret-audit.ts";
+import { describeSecret, listSecretKeys, listSecretMetadata, listSecretMounts, searchSecrets } from "#contract/secret-listings.ts";
+import { readSecretValue } from "#contract/secrets.ts";
+import { listSecretUses } from "#contract/tools.ts";
+import type { Client } from "./client.ts";
+import { GatewayError } from "./gateway-error.ts";
+
+/** Root of every query about secrets. No value is ever in one. */
+export const SECRETS = "secrets";
+
+export type Mount = ReplyOf<typeof listSecretMounts>["mounts"][number];
+export type SecretDetail = ReplyOf<typeof describeSecret>;
+export type SecretAct = ReplyOf<typeof listSecretAudit>["items"][number];
+
+export const mountsQuery = (client: Client) =>
+  queryOptions({
+    queryKey: [SECRETS, "mounts"],
+    queryFn: async ({ signal }) => (await client.ask(listSecretMounts, { signal })).mounts,
+    staleTime: 60_000,
+  });
+
+/** All levels of a place that may be listed. */
+export const placeQuery = (client: Client, prefix: string) =>
+  infiniteQueryOptions({
+    queryKey: [SECRETS, "place", prefix],
+    queryFn: async ({ pageParam, signal }) =>
+      await client.ask(listSecretMetadata, { query: { prefix, depth: "8", limit: "500", cursor: pageParam || undefined }, signal }),
+    initialPageParam: "",
+    getNextPageParam: (page) => page.next_cursor,
+  });
+
+export const searchQuery = (client: Client, q: string, prefix: string | undefined) =>
+  infiniteQueryOptions({
+    queryKey: [SECRETS, "search", q, prefix],
+    queryFn: async ({ pageParam, signal }) =>
+      await client.ask(searchSecrets, { query: { q, prefix, depth: "8", limit: "100", cursor: pageParam || undefined }, signal }),
+    initialPageParam: "",
+    getNextPageParam: (page) => page.next_cursor,
+  });
+
+/** `undefined` instead of a refusal that says that nothing is there. */
+const orAbsent = async <T>(read: Promise<T>): Promise<T | undefined> => {
+  try {
+    return await read;
+  } catch (error) {
+    if (error instanceof GatewayError && error.problem.status === 404) return undefined;
+    throw error;
+  }
+};
+
+export interface ReadSecret {
+  /** Absent: there is nothing, or the newest version is deleted. */
+  readonly content: { readonly keys: readonly string[]; readonly nodes: readonly string[] } | undefined;
+  /** Of stores that keep versions; absent where there never was one. */
+  readonly detail: SecretDetail | undefined;
+}
+
+/** What lies at a place now. */
+export const readSecretAt = async (client: Client, uri: string, keepsVersions: boolean, signal?: AbortSignal): Promise<ReadSecret> => {
+  const options = { query: { uri }, ...(signal === undefined ? {} : { signal }) };
+  const [content, detail] = await Promise.all([
+    orAbsent(client.ask(listSecretKeys, options)),
+    keepsVersions ? orAbsent(client.ask(describeSecret, options)) : undefined,
+  ]);
+  return { content, detail };
+};
+
+export const secretQuery = (client: Client, uri: string, keepsVersions: boolean) =>
+  queryOptions({
+    queryKey: [SECRETS, "one", uri, keepsVersions],
+    queryFn: async ({ signal }) => await readSecretAt(client, uri, keepsVersions, signal),
+  });
+
+/** Systems that name a secret, or a key of it, or one below it; those that one may see. */
+export const readUses = async (client: Client, uri: string, signal?: AbortSignal) =>
+  (await client.ask(listSecretUses, { query: { uri }, ...(signal === undefined ? {} : { signal }) })).systems;
+
+export const usesQuery = (client: Client, uri: string) =>
+  queryOptions({
+    queryKey: [SECRETS, "uses", uri],
+    queryFn: async ({ signal }) => await readUses(client, uri, signal),
+  });
+
+const MOST_ACTS = 100;
+
+/** The last acts on each of these, the newest first; which of them each is of stands beside it. */
+export const actsQuery = (client: Client, uris: readonly string[]) =>
+  queryOptions({
+    queryKey: [SECRETS, "acts", uris],
+    queryFn: async ({ signal }) => {
+      const pages = await Promise.all(
+        uris.map(async (uri) => {
+          const { items } = await client.ask(listSecretAudit, { query: { uri, limit: String(MOST_ACTS) }, signal });
+          return items.map((act) => ({ ...act, uri }));
+        }),
+      );
+      return pages.flat().toSorted((one, other) => (one.at < other.at ? 1 : -1));
+    },
+  });
+
+export type Operation = SentBody<typeof bulkSecrets>["operations"][number];
+export type Looked = ReplyOf<typeof bulkSecrets>["results"][number];
+
+/** Whether each would be let through; nothing is done. */
+export const lookAhead = async (client: Client, operations: readonly Operation[]): Promise<readonly Looked[]> =>
+  (await client.ask(bulkSecrets, { body: { operations: [...operations], dry_run: true } })).results;
+
+/** The one read of a value: kept nowhere but where it is shown. */
+export const reveal = async (client: Client, uri: string, version: string | undefined, purpose: string) =>
+  await client.ask(readSecretValue, {
+    query: { uri, ...(version === undefined ? {} : { version }) },
+    headers: { "x-purpose": purpose },
+  });

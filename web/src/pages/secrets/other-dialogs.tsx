@@ -1,0 +1,249 @@
+import { Checkbox, TextInput } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useState, type ReactElement } from "react";
+import { copySecret, deleteSecret, destroySecretVersions, moveSecret, undeleteSecret } from "#contract/secret-acts.ts";
+import { useClient } from "../../api/client-context.ts";
+import type { Client } from "../../api/client.ts";
+import { lookAhead, readSecretAt, SECRETS, type Operation } from "../../api/secrets.ts";
+import { useStanding } from "../../decisions/use-can.ts";
+import { secretWords } from "../../strings/secrets.ts";
+import { visibleText } from "../../strings/format.ts";
+import { Failure } from "../../ui/failure.tsx";
+import { checkOf, PlannedDialog, type Plan, type PlannedDialogProps } from "./planned-dialog.tsx";
+import { keyUri, mountOf, pathOf } from "./secret-place.ts";
+import { isPlace, usedLine, type DialogProps } from "./write-dialogs.tsx";
+
+const text = secretWords.plan;
+
+/** Copies, or moves, a whole secret to another place. */
+export const CarryDialog = ({
+  uri,
+  isMove,
+  mounts,
+  onDone,
+  onClose,
+}: DialogProps & { readonly uri: string; readonly isMove: boolean }): ReactElement => {
+  const client = useClient();
+  const words = secretWords.carry;
+  const [typed, setTyped] = useState(uri);
+  const [overwrites, setOverwrites] = useState(false);
+  const [isChecked, setChecked] = useState(false);
+  const [plan, setPlan] = useState<Plan>();
+  const reading = useStanding({ type: "secret", id: uri, action: "read" });
+  const to = typed.trim();
+  const hasFault = !isPlace(to) || to === uri;
+  const makePlan = async (): Promise<Plan> => {
+    const keepsVersions = mountOf(mounts, to)?.versions === true;
+    const [there, looked] = await Promise.all([
+      readSecretAt(client, to, keepsVersions),
+      lookAhead(client, [{ op: "set", uri: to, value: {} }, ...(isMove ? [{ op: "delete", uri } as const] : [])]),
+    ]);
+    const isTaken = there.content !== undefined;
+    const isRefused = isTaken && !overwrites;
+    return {
+      lines: [
+        isMove ? text.moved : text.copied,
+        isTaken ? (keepsVersions ? text.next(String((there.detail?.current_version ?? 0) + 1)) : text.overwrites) : text.isNew,
+        ...(isTaken && there.content.keys.length > 0 ? [text.replaced(there.content.keys.join(", "))] : []),
+        ...(isMove ? [await usedLine(client, uri, text.used)] : []),
+      ],
+      checks: [
+        { what: "read", uri, status: reading.can === "denied" ? 403 : 200, decisionId: reading.decisionId },
+        ...looked.map((one) => checkOf(one, one.op === "set" ? to : uri)),
+        ...(isRefused ? [{ what: "set", uri: to, status: 409, code: "target_exists" } as const] : []),
+      ],
+    };
+  };
+  return (
+    <PlannedDialog
+      title={isMove ? words.moveTitle : words.copyTitle}
+      sentence={isMove ? words.moveSentence : words.copySentence}
+      verb={isMove ? secretWords.acts.move : secretWords.acts.copy}
+      plan={plan}
+      makePlan={makePlan}
+      onPlan={setPlan}
+      check={() => {
+        setChecked(true);
+        return !hasFault;
+      }}
+      act={async () => {
+        const { to: target } = await client.ask(isMove ? moveSecret : copySecret, {
+          body: { fromUri: uri, toUri: to, overwrite: overwrites },
+        });
+        return { said: isMove ? words.moved(uri) : words.copied(target), uri: target };
+      }}
+      onDone={onDone}
+      onClose={onClose}
+    >
+      <p className="sp-mono">{visibleText(uri)}</p>
+      <TextInput
+        data-autofocus
+        label={words.to}
+        description={secretWords.write.uriHint}
+        required
+        value={typed}
+        spellCheck={false}
+        autoComplete="off"
+        error={isChecked && hasFault ? words.toFault : undefined}
+        onChange={(event) => {
+          setPlan(undefined);
+          setTyped(event.currentTarget.value);
+        }}
+      />
+      <Checkbox
+        label={words.overwrite}
+        checked={overwrites}
+        onChange={(event) => {
+          setPlan(undefined);
+          setOverwrites(event.currentTarget.checked);
+        }}
+      />
+    </PlannedDialog>
+  );
+};
+
+/** An act for which nothing has to be filled in but what confirms it: its plan is read when it opens. */
+const ReadyDialog = ({
+  read,
+  operation,
+  target,
+  ...rest
+}: Omit<PlannedDialogProps, "plan"> & {
+  readonly read: (client: Client) => Promise<readonly string[]>;
+  readonly operation: Operation;
+  readonly target: string;
+}): ReactElement => {
+  const client = useClient();
+  const plan = useQuery({
+    queryKey: [SECRETS, "plan", operation],
+    queryFn: async (): Promise<Plan> => {
+      const [lines, looked] = await Promise.all([read(client), lookAhead(client, [operation])]);
+      return { lines, checks: looked.map((one) => checkOf(one, target)) };
+    },
+    gcTime: 0,
+    refetchOnWindowFocus: false,
+  });
+  return (
+    <PlannedDialog {...rest} plan={plan.data} planTakesFocus={rest.children === undefined}>
+      {rest.children}
+      {plan.isError ? <Failure error={plan.error} onRetry={() => void plan.refetch()} /> : null}
+    </PlannedDialog>
+  );
+};
+
+/** Deletes a secret or a key of it, so that it can be restored where versions are kept. */
+export const RemoveDialog = ({
+  uri,
+  secretKey,
+  mounts,
+  onDone,
+  onClose,
+}: DialogProps & { readonly uri: string; readonly secretKey?: string }): ReactElement => {
+  const client = useClient();
+  const words = secretWords.remove;
+  const target = secretKey === undefined ? uri : keyUri(uri, secretKey);
+  const keepsVersions = mountOf(mounts, uri)?.versions === true;
+  const read = async (): Promise<readonly string[]> => {
+    const { content, detail } = await readSecretAt(client, uri, keepsVersions);
+    const next = String((detail?.current_version ?? 0) + 1);
+    const isLastKey = content?.keys.length === 1;
+    return [
+      !keepsVersions
+        ? text.forGood
+        : secretKey === undefined || isLastKey
+          ? text.softly(String(detail?.current_version ?? 0))
+          : text.keySoftly(next),
+      ...(secretKey === undefined && content !== undefined && content.keys.length > 0 ? [text.lost(content.keys.join(", "))] : []),
+      ...(secretKey === undefined && content !== undefined && content.nodes.length > 0 ? [text.lostNodes(content.nodes.join(", "))] : []),
+      await usedLine(client, target, text.used),
+    ];
+  };
+  return (
+    <ReadyDialog
+      title={secretKey === undefined ? words.title : words.keyTitle(visibleText(secretKey))}
+      sentence={words.sentence}
+      verb={secretKey === undefined ? secretWords.acts.delete : secretWords.acts.remove}
+      isDangerous
+      read={read}
+      operation={{ op: "delete", uri: target }}
+      target={target}
+      act={async () => {
+        const { uri: gone } = await client.ask(deleteSecret, { query: { uri: target } });
+        return { said: words.done(gone), uri };
+      }}
+      onDone={onDone}
+      onClose={onClose}
+    />
+  );
+};
+
+/** Ends a version, or all of them, for good: the path is typed first. */
+export const DestroyDialog = ({
+  uri,
+  version,
+  count,
+  onDone,
+  onClose,
+}: DialogProps & { readonly uri: string; readonly version: number | undefined; readonly count: number }): ReactElement => {
+  const client = useClient();
+  const words = secretWords.destroy;
+  const [typed, setTyped] = useState("");
+  return (
+    <ReadyDialog
+      title={version === undefined ? words.title : words.versionTitle(String(version))}
+      sentence={words.sentence}
+      verb={secretWords.acts.destroy}
+      isDangerous
+      isReady={typed === pathOf(uri)}
+      read={async () => [
+        version === undefined ? text.allVersions(count) : text.oneVersion(String(version)),
+        ...(version === undefined ? [await usedLine(client, uri, text.used)] : []),
+      ]}
+      operation={{ op: "destroy", uri, ...(version === undefined ? {} : { versions: [version] }) }}
+      target={uri}
+      act={async () => {
+        if (version === undefined) await client.ask(deleteSecret, { query: { uri, destroy: "true" } });
+        else await client.ask(destroySecretVersions, { body: { uri, versions: [version] } });
+        return { said: words.done(version === undefined ? uri : `${secretWords.version.number} ${version}`), uri };
+      }}
+      onDone={onDone}
+      onClose={onClose}
+    >
+      <TextInput
+        data-autofocus
+        label={words.confirm}
+        description={<span className="sp-mono">{visibleText(pathOf(uri))}</span>}
+        value={typed}
+        spellCheck={false}
+        autoComplete="off"
+        onChange={(event) => setTyped(event.currentTarget.value)}
+      />
+    </ReadyDialog>
+  );
+};
+
+export const RestoreDialog = ({
+  uri,
+  version,
+  onDone,
+  onClose,
+}: DialogProps & { readonly uri: string; readonly version: number }): ReactElement => {
+  const client = useClient();
+  const words = secretWords.restore;
+  return (
+    <ReadyDialog
+      title={words.title(String(version))}
+      sentence={words.sentence}
+      verb={secretWords.acts.restore}
+      read={async () => [text.comesBack(String(version))]}
+      operation={{ op: "undelete", uri, versions: [version] }}
+      target={uri}
+      act={async () => {
+        await client.ask(undeleteSecret, { body: { uri, versions: [version] } });
+        return { said: words.done(String(version)), uri };
+      }}
+      onDone={onDone}
+      onClose={onClose}
+    />
+  );
+};
