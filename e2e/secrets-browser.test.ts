@@ -84,13 +84,13 @@ test("by keyboard: find, write, rotate, see a value, copy, move and delete in th
   // A search goes over paths and keys, never values.
   await page.keyboard.press("/");
   await page.keyboard.type("api_");
-  const found = page.getByRole("region", { name: "Found" });
+  const found = page.getByRole("region", { name: "Found in yaml://secret" });
   await found.getByRole("link", { name: "secret/people/demo" }).waitFor();
   assert.match(await found.getByRole("table").innerText(), /key/);
   await page.keyboard.press("Escape");
   await page.getByLabel("Find").fill("no such secret");
-  await page.getByText("No path or key that you may know of holds this text.").waitFor();
-  await press(page, "Clear filters");
+  await found.getByText("No path or key that you may know of holds this text.").waitFor();
+  await press(page, "Clear filters", found);
   await file.waitFor();
 
   // A new one: every fault at once, then the plan, then the act.
@@ -230,6 +230,9 @@ test("versions: written, seen, deleted and restored; destroying asks for the str
   await page.goto(`${house.origin}/secrets`);
   await page.getByRole("region", { name: "vaulta+kv2://kv-a" }).getByText("provider_unavailable").waitFor();
   await page.getByRole("region", { name: "yaml://secret" }).getByRole("link", { name: "demo" }).waitFor();
+  await page.goto(`${house.origin}/secrets?q=people`);
+  await page.getByRole("region", { name: "Found in vaulta+kv2://kv-a" }).getByText("provider_unavailable").waitFor();
+  await page.getByRole("region", { name: "Found in yaml://secret" }).getByRole("link", { name: "secret/people/demo" }).waitFor();
   assert.deepEqual(faults, []);
   await close();
 });

@@ -32,7 +32,7 @@ export const placeQuery = (client: Client, prefix: string) =>
     getNextPageParam: (page) => page.next_cursor,
   });
 
-export const searchQuery = (client: Client, q: string, prefix: string | undefined) =>
+export const searchQuery = (client: Client, q: string, prefix: string) =>
   infiniteQueryOptions({
     queryKey: [SECRETS, "search", q, prefix],
     queryFn: async ({ pageParam, signal }) =>

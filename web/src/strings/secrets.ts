@@ -29,7 +29,12 @@ export const secretWords = {
     decisions: "There is more than is decided at once.",
   },
   narrower: "Look for a part of the path to find the rest.",
-  found: { title: "Found", path: "Secret", where: "Place", match: "Text found in", matches: { path: "path", key: "key" } },
+  found: {
+    title: (place: string): string => `Found in ${place}`,
+    path: "Secret",
+    match: "Text found in",
+    matches: { path: "path", key: "key" },
+  },
   one: {
     facts: "Facts",
     place: "Place",

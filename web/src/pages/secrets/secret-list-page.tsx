@@ -110,21 +110,22 @@ const columns: readonly Column<FoundRow>[] = [
       </Link>
     ),
   },
-  { key: "where", title: text.found.where, cell: ({ uri }) => <span className="sp-mono">{uri.slice(0, uri.indexOf("://") + 3)}</span> },
   { key: "match", title: text.found.match, cell: ({ match }) => text.found.matches[match] },
 ];
 
-const Found = ({ q, under }: { readonly q: string; readonly under: string | undefined }): ReactElement => {
+/** What is found at one place, as `Place`. */
+const Found = ({ q, prefix }: { readonly q: string; readonly prefix: string }): ReactElement => {
   const navigate = route.useNavigate();
-  const query = useInfiniteQuery(searchQuery(useClient(), q, under));
+  const query = useInfiniteQuery(searchQuery(useClient(), q, prefix));
+  const title = text.found.title(visibleText(prefix));
   return (
-    <Panel title={text.found.title}>
+    <Panel title={title}>
       <PagedRows
         query={query}
         service="secrets"
         waiting={4}
         rowsOf={({ items }) => items}
-        caption={text.found.title}
+        caption={title}
         columns={columns}
         keyOf={({ uri }) => uri}
         empty={<Empty text={text.emptyFound} onClear={() => void navigate({ search: {} })} />}
@@ -148,7 +149,9 @@ const Places = ({ mounts }: { readonly mounts: readonly Mount[] }): ReactElement
         <p>{text.noMountsNext}</p>
       </Empty>
     );
-  const shown = mounts.filter((mount) => under === undefined || mountOf([mount], under) !== undefined);
+  const within = under === undefined ? undefined : mountOf(mounts, under);
+  const shown =
+    within === undefined ? mounts.map((mount) => ({ mount, prefix: mount.uri })) : [{ mount: within, prefix: under ?? within.uri }];
   return (
     <div className="sp-stack">
       {fact === undefined ? null : (
@@ -177,12 +180,8 @@ const Places = ({ mounts }: { readonly mounts: readonly Mount[] }): ReactElement
         )}
         {mounts.some(({ writable }) => writable) ? <Button onClick={() => open(true)}>{text.create}</Button> : null}
       </div>
-      {settled !== "" ? (
-        <Found q={settled} under={under} />
-      ) : (
-        (shown.length === 0 ? mounts : shown).map((mount) => (
-          <Place key={mount.uri} mount={mount} prefix={shown.length === 0 ? mount.uri : (under ?? mount.uri)} />
-        ))
+      {shown.map(({ mount, prefix }) =>
+        settled === "" ? <Place key={prefix} mount={mount} prefix={prefix} /> : <Found key={prefix} q={settled} prefix={prefix} />,
       )}
       {act === "write" ? (
         <Late>
