@@ -92,7 +92,7 @@ const graphMoved = (kind: string) => ({
   stream: "config" as const,
   kind,
   key: "k",
-  data: {},
+  data: { graph_version: 1, kinds: ["Tool"] },
 });
 
 test("clients that wait cost no decision, no question and no statement while nothing they see changes", async (t) => {
