@@ -58,7 +58,10 @@ const traceOf = async (house: CrudHouse, name: string, id: string, key: string) 
     upstream: house.people.requests - sent,
     entries: house.entries,
     decisions: house.asked.decisions.map(({ ask }) => [ask.type, ask.action]),
-    membership: house.asked.membership.map(({ method, path }) => [method, path.replace(/reservations\/[^/]+/, "reservations/~")]),
+    // Two of them are asked at once: which comes first is nobody's word.
+    membership: house.asked.membership
+      .map(({ method, path }) => `${method} ${path.replace(/reservations\/[^/]+/, "reservations/~")}`)
+      .toSorted(),
     secrets: house.asked.secrets.length,
     settled: house.membership.settled.map(({ usd, steps, outcome }) => [usd, steps, outcome]),
     released: house.membership.released.length,
