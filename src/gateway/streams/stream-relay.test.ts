@@ -195,7 +195,7 @@ test("a stream ends when its right is gone: asked again when the tenant's graph 
   const move = (kind: string) =>
     made.events.change(async () => ({
       result: undefined,
-      events: [{ type: `${kind}.changed`, tenant: "tenant:acme", stream: "config", kind, key: "k", data: {} }],
+      events: [{ type: `${kind}.changed`, tenant: "tenant:acme", stream: "config", kind, key: "k", data: { graph_version: 1, kinds: [] } }],
     }));
   await move("budget");
   await new Promise((resolve) => setTimeout(resolve, 300));
