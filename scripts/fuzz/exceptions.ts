@@ -30,6 +30,11 @@ export const leftOut: readonly LeftOut[] = [
     reason: "GET of the same path is standard MCP, of a view of that name",
   },
   { operations: ["bulkSecrets"], check: "negative_data_rejection", reason: "an item that is wrong is answered in its place, with 200" },
+  {
+    operations: ["createSystem", "putSystem", "putToolsDocument"],
+    check: "negative_data_rejection",
+    reason: "the body is a document, whose faults a dry run lists with 200",
+  },
   { operations: ["toolRpc", "viewToolRpc"], check: "negative_data_rejection", reason: "an error of JSON-RPC comes with 200" },
 ];
 
@@ -65,6 +70,7 @@ export const allowedRefusals: readonly AllowedRefusal[] = [
     code: "unprocessable",
     operations: [
       "askFactsIf",
+      "createPolicyBinding",
       "changeGraph",
       "deleteGraphEdge",
       "exportGraph",
@@ -89,6 +95,11 @@ export const allowedRefusals: readonly AllowedRefusal[] = [
     reason: "it must name kinds and nodes that are in the graph, and times that lie ahead",
   },
   { code: "invalid_body", operations: ["registerMcpService"], reason: "whether an address is a URL no pattern tells whole" },
+  {
+    code: "unprocessable",
+    operations: ["createSystem", "putSystem", "putToolsDocument"],
+    reason: "the body is a document, which has rules of its own",
+  },
   { code: "import_refused", operations: ["importGraph"], reason: "the body is a file, whose lines have rules of their own" },
   { code: "fragment_not_allowed", reason: "whether a secret's URI may name a key hangs on what is done" },
   {
@@ -97,7 +108,11 @@ export const allowedRefusals: readonly AllowedRefusal[] = [
     reason: "a prefix is a part of a URI, which is counted whole and in bytes",
   },
   { code: "same_resource", operations: ["copySecret", "moveSecret"], reason: "no schema tells that two members differ" },
-  { code: "if_match_required", operations: ["putGraphNode"], reason: "only who replaces a node that is there says which one was read" },
+  {
+    code: "if_match_required",
+    operations: ["putGraphNode", "putDataScopeRule"],
+    reason: "only who replaces what is there says which one was read",
+  },
   { code: "unsupported_media_type", operations: ["importGraph"], reason: "the content type is that of the format in the query" },
   { code: "ambiguous", operations: ["addOwner"], reason: "of two names of one member both must say the same" },
   { code: "reserved_context_member", reason: "some members of the open context are the house's own" },

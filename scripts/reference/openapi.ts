@@ -58,7 +58,10 @@ const repliesOf = (endpoint: Endpoint, refusals: Readonly<Record<string, JsonSch
   const schema = jsonSchemaOf(endpoint.reply, "output");
   const content = {
     "application/json": { schema },
-    ...Object.fromEntries((endpoint.moreMedia ?? []).map((media) => [media, { schema: { type: "string" } }])),
+    // A document is read before it is held against a schema.
+    ...Object.fromEntries(
+      (endpoint.moreMedia ?? []).map((media) => [media, { schema: media === "application/yaml" ? {} : { type: "string" } }]),
+    ),
   };
   return Object.fromEntries(
     [endpoint.status ?? 200, ...(endpoint.moreStatuses ?? [])].map((status) => {

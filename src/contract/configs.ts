@@ -109,7 +109,7 @@ const change = z.strictObject({ dryRun: flag, reason: reason.optional() });
 const ifMatch = { "If-Match": z.string().optional(), "If-None-Match": z.string().optional() };
 const named = z.object({ name: systemName });
 const numbered = z.object({ name: systemName, version: z.string().regex(/^[1-9][0-9]{0,8}$/) });
-const rollbackBody = z.strictObject({ version: z.int().min(1), reason: reason.optional() });
+const rollbackBody = z.strictObject({ version: z.int().min(1).max(999_999_999), reason: reason.optional() });
 const page = z.strictObject({ limit: queryIntegerOr(50, 1, 500), cursor: pageCursor.optional() });
 
 const base = { auth: "bearer" as const, agents: "never" as const };

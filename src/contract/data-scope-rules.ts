@@ -5,9 +5,10 @@ import { reason } from "./graph-edit.ts";
 import { nodeId, plainText } from "./ids.ts";
 
 /** A data scope rule: which column holds the tenant, and which columns are hidden from whom. */
+const column = z.string().refine(isFilterColumn, "is not a plain column name").meta({ pattern: "^[a-z_][a-z0-9_]{0,62}$" });
 const members = {
-  tenant_column: z.string().refine(isFilterColumn, "is not a plain column name").default("tenant_id"),
-  own_column: z.string().refine(isFilterColumn, "is not a plain column name").optional(),
+  tenant_column: column.default("tenant_id"),
+  own_column: column.optional(),
   /** Members see only rows of their own. */
   own_groups: z.array(nodeId).max(100).default([]),
   masks: z

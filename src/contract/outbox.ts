@@ -44,7 +44,7 @@ export const listOutbox = endpoint("gateway", "GET", "/api/v1/events/outbox", {
 
 const acts = {
   ...common,
-  params: z.object({ id: z.string() }),
+  params: z.object({ id: z.string().regex(/^[0-9a-f-]{36}$/) }),
   reply: outboxItem.pick({ id: true, type: true, topic: true, key: true }),
   problems: ["access_denied", "insufficient_scope", "csrf_failed", "decision_unavailable", "not_found", "audit_unavailable"],
 } as const;

@@ -21,6 +21,7 @@ import type { Caller } from "#authn/caller.ts";
 import type { SealedCursors } from "#authn/sealed-cursors.ts";
 import type { Decider } from "#decide/decider.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
+import { tagsOf } from "#http/if-match.ts";
 import { readBytes } from "#http/read-bytes.ts";
 import { answer, type Router } from "#http/serve.ts";
 import type { ConfigStore, ConfigWrite, HeldObject, KindName, Written } from "./config-store.ts";
@@ -125,8 +126,8 @@ export const serveConfigs = (router: Router<Caller>, { store, decider, cursors, 
   ): Pick<ConfigWrite, "by" | "reason" | "ifMatch" | "ifNoneMatch" | "isDryRun"> => ({
     by,
     reason: query.reason,
-    ifMatch: request.headers.get("if-match"),
-    ifNoneMatch: request.headers.get("if-none-match"),
+    ifMatch: tagsOf(request.headers, "if-match"),
+    ifNoneMatch: tagsOf(request.headers, "if-none-match"),
     isDryRun: query.dryRun === "true",
   });
 
