@@ -86,6 +86,7 @@ export const allowedRefusals: readonly AllowedRefusal[] = [
       "createDelegation",
       "getRelationships",
       "putBudgetLimit",
+      "putDataScopeRule",
       "revokeMany",
       "searchNodes",
       "searchNodesWithMetadata",
