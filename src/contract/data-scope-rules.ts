@@ -28,7 +28,7 @@ export type DataScopeRule = z.output<typeof dataScopeRule>;
 const RULES = "/api/v1/data-scope-rules";
 const one = z.object({ resource_type: plainText(1, 64) });
 const shown = z.object({ ...members, resource_type: z.string() });
-const matching = { "If-Match": z.string().min(1).optional(), "If-None-Match": z.string().min(1).optional() };
+const matching = { "If-Match": z.string().optional(), "If-None-Match": z.string().optional() };
 const editing = { auth: "bearer" as const, agents: "never" as const, scope: ["membership.write"], decision: "graph/edit" };
 const reading = { auth: "bearer" as const, agents: "never" as const, scope: ["membership.read"], decision: "graph/diagnose" };
 
