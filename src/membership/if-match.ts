@@ -1,15 +1,14 @@
 import { Problem } from "#contract/problem.ts";
+import { tagsOf as listOf } from "#http/entity-tags.ts";
 
 /** Tag of a row's revision. */
 export const tagOf = ({ rev }: { readonly rev: bigint }): string => `"${rev}"`;
 
-const tagsIn = (header: string): readonly string[] => header.split(",").map((tag) => tag.trim());
-
 /** Tags that the row must still have; `undefined`: none was named, any will do. */
-export const tagsOf = (request: Request): readonly string[] | undefined => {
-  const header = request.headers.get("if-match");
-  return header === null || header.trim() === "" ? undefined : tagsIn(header);
-};
+export const tagsOf = (request: Request): readonly string[] | undefined =>
+  listOf(request.headers, "if-match")
+    ?.split(",")
+    .map((tag) => tag.trim());
 
 /** Throws `if_match_required` where none is named. */
 export const requireTags = (request: Request): readonly string[] => {

@@ -3,7 +3,7 @@ import { Problem, type Fault } from "#contract/problem.ts";
 import type { Change } from "#events/change.ts";
 import type { EventDraft } from "#events/event-draft.ts";
 import { followChannel } from "#events/follow-channel.ts";
-import { namesTag } from "#http/if-match.ts";
+import { namesState, namesTag } from "#http/entity-tags.ts";
 import type { Database, TransactionSql } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { CatalogueKeeper } from "#crud/mcp/catalogue-keeper.ts";
@@ -288,7 +288,7 @@ export const openConfigStore = async (parts: ConfigStoreParts): Promise<ConfigSt
 
   const requireTags = ({ ifMatch, ifNoneMatch, isDryRun }: ConfigWrite, head: StoredVersion | undefined): void => {
     const live = head === undefined || head.text === null ? undefined : etagOf(head);
-    if (ifNoneMatch !== null && namesTag(ifNoneMatch, live)) throw new Problem("already_exists");
+    if (namesState(ifNoneMatch, live)) throw new Problem("already_exists");
     const stale = (detail?: string): Problem =>
       new Problem("stale_version", {
         ...(detail === undefined ? {} : { detail }),

@@ -21,7 +21,7 @@ import type { Caller } from "#authn/caller.ts";
 import type { SealedCursors } from "#authn/sealed-cursors.ts";
 import type { Decider } from "#decide/decider.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
-import { tagsOf } from "#http/if-match.ts";
+import { tagsOf } from "#http/entity-tags.ts";
 import { readBytes } from "#http/read-bytes.ts";
 import { answer, type Router } from "#http/serve.ts";
 import type { ConfigStore, ConfigWrite, HeldObject, KindName, Written } from "./config-store.ts";

@@ -1,3 +1,4 @@
+import { namesState, tagsOf } from "#http/entity-tags.ts";
 import type { Inbound } from "#gateway/front-door/inbound.ts";
 import type { BuiltFile } from "./built-files.ts";
 
@@ -24,8 +25,7 @@ export const assetResponse = (file: BuiltFile, inbound: Inbound): Response => {
     etag,
     vary: "Accept-Encoding",
   });
-  const known = (inbound.headers.get("if-none-match") ?? "").split(",").map((tag) => tag.trim().replace(/^W\//, ""));
-  if (known.includes(etag) || known.includes("*")) return new Response(null, { status: 304, headers });
+  if (namesState(tagsOf(inbound.headers, "if-none-match"), etag)) return new Response(null, { status: 304, headers });
   if (coding !== undefined) headers.set("content-encoding", coding);
   headers.set("content-length", String(content.byteLength));
   return new Response(content, { headers });

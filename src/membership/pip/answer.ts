@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import { graphVersionText } from "#contract/membership.ts";
 import { Problem } from "#contract/problem.ts";
+import { namesState, tagsOf } from "#http/entity-tags.ts";
 import { answer, type Answer } from "#http/serve.ts";
 import type { Answered, GraphReader } from "#membership/graph/graph-reader.ts";
 import type { MembershipRoom } from "#membership/room.ts";
@@ -32,14 +33,9 @@ export const askAtLeast = async <T>(
 export const pipAnswer = <T>(request: Request, answered: Answered<T>): Answer<T> => {
   const text = JSON.stringify(answered.value);
   const etag = `"${hash("sha256", text, "base64url")}"`;
-  const held =
-    request.headers
-      .get("if-none-match")
-      ?.split(",")
-      .map((tag) => tag.trim().replace(/^W\//, "")) ?? [];
   return answer(answered.value, {
     text,
-    ...(held.includes(etag) || held.includes("*") ? { status: 304 } : {}),
+    ...(namesState(tagsOf(request.headers, "if-none-match"), etag) ? { status: 304 } : {}),
     headers: {
       "x-graph-version": String(answered.version),
       "x-graph-source": answered.source ?? "sql",

@@ -1,6 +1,7 @@
 import { isObject } from "#contract/is-object.ts";
 import { Problem } from "#contract/problem.ts";
 import { correlationIdOf } from "#http/correlation-id.ts";
+import { namesState, tagsOf } from "#http/entity-tags.ts";
 import { readBytes } from "#http/read-bytes.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
 import type { MembershipRoom } from "#membership/room.ts";
@@ -162,7 +163,7 @@ export const createScim = (room: Pick<MembershipRoom, "database" | "write" | "lo
     const tags = request.headers.get("if-match");
     if (request.method === "GET") {
       const row = requireResource(await readResource(database, tenant, type, nodeId));
-      if (request.headers.get("if-none-match") === tagOfResource(row))
+      if (namesState(tagsOf(request.headers, "if-none-match"), tagOfResource(row)))
         return new Response(null, { status: 304, headers: { etag: tagOfResource(row) } });
       return shown(call, type, row);
     }

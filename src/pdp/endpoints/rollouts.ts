@@ -8,6 +8,7 @@ import {
   rolloutDifferences,
   rolloutMatrix,
 } from "#contract/rollouts.ts";
+import { tagsOf } from "#http/entity-tags.ts";
 import { answer, type Router } from "#http/serve.ts";
 import type { Caller } from "#authn/caller.ts";
 import { shownFiles } from "#pdp/bundle/policy-files.ts";
@@ -29,7 +30,7 @@ export interface RolloutEndpoints {
 /** Versions over HTTP: drafted, looked at, put in the shadow, made to decide, taken back. */
 export const serveRollouts = (router: Router<Caller>, { guard, rollouts, shadow, cursors }: RolloutEndpoints): void => {
   const tagNow = async (): Promise<{ readonly etag: string }> => ({ etag: epochTag((await rollouts.requirePointer()).epoch) });
-  const ifMatchOf = (request: Request): string | null => request.headers.get("if-match");
+  const ifMatchOf = (request: Request): string | null => tagsOf(request.headers, "if-match");
 
   router.serve(listRollouts, async (call) => {
     await guard(call, "view");

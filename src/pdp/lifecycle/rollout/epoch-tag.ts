@@ -1,5 +1,5 @@
 import { Problem } from "#contract/problem.ts";
-import { namesTag } from "#http/if-match.ts";
+import { namesTag } from "#http/entity-tags.ts";
 import type { Pointer } from "./pointer.ts";
 
 /** ETag of what decides: it changes with every activation, rollback and shadow. */
