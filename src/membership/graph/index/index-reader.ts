@@ -30,7 +30,7 @@ const NO_METERS: Meters = new Map();
 
 /**
  * Answers out of memory while the index is known to be fresh, else by SQL. An answer is made in one go, so it is of one version. What is left
- * of a delegation is read where it is kept, each time: one look-up for all hops of a batch of facts.
+ * of a delegation is read where it is kept, each time: one look-up for all hops of a batch of facts, which says how new the graph must be too.
  */
 export const createIndexReader = ({ feed, sql, database, dataScope, metrics }: IndexReaderParts): GraphReader => {
   const viewFor = (scope: TenantScope): View | undefined => {
@@ -64,11 +64,15 @@ export const createIndexReader = ({ feed, sql, database, dataScope, metrics }: I
       if (view === undefined) return sql.facts(scope, asks);
       const { names } = view.graph.delegations;
       const wanted = new Set(hops.flatMap((hop) => candidatesOf(view, hop)));
-      if (wanted.size > 0)
-        meters = await readMeters(
+      if (wanted.size > 0) {
+        const read = await readMeters(
           database,
           Array.from(wanted, (one) => names.nameOf(one)),
         );
+        // What was revoked by another replica, and answered there, permits nothing here.
+        if (read.head > view.version && !(await feed.reached(read.head, WAIT_MS))) return sql.facts(scope, asks);
+        ({ meters } = read);
+      }
     }
     const view = viewFor(scope);
     // A delegation that came meanwhile has a meter that was not read.

@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
+import type { FactAsk } from "#contract/facts.ts";
 import { silentLog } from "#telemetry/log.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import type { Database } from "#store/database.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { forEachDatabase } from "#testing/database.ts";
-import { graphRooms, graphWorld, servedWorld } from "#testing/membership.ts";
+import { graphRooms, graphWorld, servedWorld, type GraphWorld } from "#testing/membership.ts";
 import { until } from "#testing/until.ts";
 import { recordDelegation } from "#membership/delegations/put-delegation.ts";
 import { createWriteGraph } from "#membership/graph/write.ts";
@@ -76,13 +77,56 @@ const replica = async (t: TestContext, database: Database, timing: { readonly po
   return feed;
 };
 
+const dataScope = { unknownType: "tenants", refused: () => {} } as const;
+
+/** Ends Ben's delegation, as another process does; resolves to the version. */
+const revokeAway = async (world: GraphWorld, written?: (version: bigint) => Promise<void>): Promise<bigint> => {
+  const write = createWriteGraph({ change: world.change, metrics: world.metrics, ...(written === undefined ? {} : { written }) });
+  const { version } = await write({ actor: "person:ben", source: "api", correlationId: "test", tenantId: "tenant:acme" }, async (tx) => {
+    await tx.sql.run({
+      name: "testing.revoke_away",
+      text: "update membership.delegation set status = 'revoked', ended_at = now() where id = 'delegation:ben-hr'",
+    });
+    await recordDelegation(tx, "delegation:ben-hr");
+    return { value: undefined };
+  });
+  return version;
+};
+
+forEachDatabase(
+  "facts of a delegation are of no older graph than the database had when they were asked for",
+  graphRooms,
+  async (t, database) => {
+    const world = await graphWorld(database);
+    const feed = await replica(t, deaf(database), { pollMs: 600_000, boundMs: 600_000 });
+    const index = createIndexReader({ feed, sql: world.reader, database, dataScope, metrics: world.metrics });
+    await until(() => feed.state().version >= 0n);
+    const asks: readonly FactAsk[] = [
+      {
+        subject_id: "person:ben",
+        action: "tools/call",
+        resource: { type: "tool", external_id: "people.demo.list_employees" },
+        agent_ids: ["agent:hr-assistant"],
+      },
+    ];
+    const told = async () => {
+      const { value, source } = await index.facts(wholeGraph, asks);
+      return [value[0]?.delegation?.status, value[0]?.capability, source];
+    };
+    assert.deepEqual(await told(), ["active", true, "index"]);
+    await revokeAway(world);
+    // Nothing was heard of it, and the next look is ten minutes off.
+    assert.deepEqual(await told(), ["revoked", false, "index"]);
+  },
+);
+
 forEachDatabase(
   "a revocation elsewhere holds here, by a hint, by a look, or because an old look counts for nothing",
   graphRooms,
   async (t, database, { second }) => {
     const world = await graphWorld(database);
     const elsewhere = second === undefined ? database : await second();
-    const { metrics, reader, change } = world;
+    const { metrics, reader } = world;
     const timings = {
       // Never looks by itself while the test runs: what it hears of comes by the hint alone.
       hinted: { database: elsewhere, pollMs: 600_000, boundMs: 600_000 },
@@ -95,7 +139,6 @@ forEachDatabase(
       looking: await replica(t, timings.looking.database, timings.looking),
       stopped: await replica(t, timings.stopped.database, timings.stopped),
     };
-    const dataScope = { unknownType: "tenants", refused: () => {} } as const;
     const readers = Object.entries(feeds).map(
       ([name, feed]) => [name, createIndexReader({ feed, sql: reader, database: elsewhere, dataScope, metrics })] as const,
     );
@@ -104,15 +147,7 @@ forEachDatabase(
     for (const [name, index] of readers) assert.equal((await index.capabilities(wholeGraph, ask)).value.length, 3, name);
 
     const writer = await replica(t, database, { pollMs: 50, boundMs: 500 });
-    const write = createWriteGraph({ change, metrics, written: writer.written });
-    const { version } = await write({ actor: "person:ben", source: "api", correlationId: "test", tenantId: "tenant:acme" }, async (tx) => {
-      await tx.sql.run({
-        name: "testing.revoke_away",
-        text: "update membership.delegation set status = 'revoked', ended_at = now() where id = 'delegation:ben-hr'",
-      });
-      await recordDelegation(tx, "delegation:ben-hr");
-      return { value: undefined };
-    });
+    const version = await revokeAway(world, writer.written);
     await pause(timings.stopped.boundMs);
     for (const [name, index] of readers) {
       // The embedded database has one process, which hears of its own writes and sends nobody hints.
