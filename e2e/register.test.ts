@@ -142,6 +142,127 @@ test("governance and diagnostics are reached through the gateway, each by who ma
   assert.equal((await send("ada", "GET", "/diagnostics/pip/membership/step-up?subject_id=person:ben")).status, 404);
 });
 
+interface Row {
+  readonly method: string;
+  readonly path: string;
+  readonly body?: object;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly status?: number;
+  /** A part of what is answered. */
+  readonly says?: string;
+}
+const row = (method: string, path: string, more: Omit<Row, "method" | "path"> = {}): Row => ({ method, path, ...more });
+const NODES = "/identity_nodes";
+const SERVICE = "/mcp/services/mcp:acme.rows";
+const CONTROL = "/agent/agents/agent:reporter/control";
+const OWNERS = "/resources/resource:acme.pages.people/owners";
+const assignment = { actor_label: "Person", actor_id: "person:ben", resource_id: "resource:acme.pages.people", rtr: "rtr:rows" };
+
+/** Every row of the contract, in an order in which each finds what it needs. */
+const contract: Readonly<Record<string, readonly Row[]>> = {
+  "the eight identity searches": [
+    row("GET", `${NODES}/search?search=baker`, { says: "person:ben" }),
+    row("GET", `${NODES}/search/with-metadata?node_type=Person&limit=1`, { says: '"has_more":true' }),
+    row("GET", `${NODES}/count?node_type=Person`, { says: '"count":4' }),
+    row("GET", `${NODES}/systems`, { says: '"systems":' }),
+    row("GET", `${NODES}/person:ben`, { says: '"name":"Ben Baker"' }),
+    row("GET", `${NODES}/person:ben/relationships?direction=out`, { says: "account:ben@acme" }),
+    row("GET", `${NODES}/stats/types`, { says: '"Identity":' }),
+    row("GET", `${NODES}/fulltext-search?q=bakre`, { says: "person:ben" }),
+  ],
+  "the twelve of the registry": [
+    row("POST", "/mcp/services", { body: { name: "rows", service_type: "external" }, status: 201, says: "mcp:acme.rows" }),
+    row("GET", "/mcp/services?search=rows", { says: "mcp:acme.rows" }),
+    row("GET", SERVICE, { says: '"name":"rows"' }),
+    row("GET", "/mcp/services/by-name/rows", { says: "mcp:acme.rows" }),
+    row("POST", `${SERVICE}/tools`, { body: { name: "read", inputSchema: { type: "object" } }, status: 201, says: "rows.read" }),
+    row("GET", `${SERVICE}/tools`, { says: "rows.read" }),
+    row("GET", "/mcp/tools/rows.read", { says: "mcp:acme.rows" }),
+    row("GET", "/mcp/tools/by-name/rows_read", { says: "rows.read" }),
+    row("POST", `${SERVICE}/resources`, { body: { uri: "rows:1" }, status: 201, says: "rows:1" }),
+    row("POST", `${SERVICE}/prompts`, { body: { name: "ask" }, status: 201, says: "ask" }),
+    row("DELETE", "/mcp/tools/rows.read", { status: 204 }),
+    row("DELETE", SERVICE, { status: 204 }),
+  ],
+  "the six of governance": [
+    row("PUT", CONTROL, { body: { controller_id: "person:ben", level: "deputy" }, says: '"level":"deputy"' }),
+    row("GET", "/agent/agents/agent:reporter/controllers", { says: "person:ben" }),
+    row("DELETE", `${CONTROL}?controller_id=person:ben`, { status: 204 }),
+    row("POST", OWNERS, { body: { owner_identity_id: "person:cleo", level: "deputy" }, status: 201, says: "person:cleo" }),
+    row("GET", OWNERS, { says: "person:cleo" }),
+    row("POST", "/rtrs/assign", { body: assignment, status: 201, says: "rtr:rows" }),
+  ],
+  "the seven of diagnostics, and the state of the index": [
+    row("GET", "/health", { says: '"status":"healthy"' }),
+    row("GET", "/node-label-counts", { says: '"Person":4' }),
+    row("GET", "/relationship-type-counts", { says: '"MEMBER_OF":' }),
+    row("GET", "/orphan-node-counts?sample=1", { says: '"total":' }),
+    row("GET", "/relationship-connections?start_id=person:ben&type=BELONGS_TO", { says: "account:ben@acme" }),
+    row("GET", "/related-nodes?id=person:ben", { says: "account:ben@acme" }),
+    row("GET", "/shortest-path?from=person:ben&to=tenant:acme", { says: '"found":true' }),
+    row("GET", "/diagnostics/index", { says: '"reader":"index"' }),
+  ],
+};
+/** What the rows make that the next run of them would find. */
+const undo: readonly Row[] = [
+  row("DELETE", `${OWNERS}/person:cleo`),
+  row("DELETE", "/nodes/rtr:rows?cascade=true", { headers: { "if-match": "*" } }),
+];
+const role = row("PUT", "/nodes/rtr:rows", {
+  body: { kind: "RTR", name: "reader of rows", props: { resource_type: "pages", actions: ["view"] } },
+  headers: fresh,
+});
+
+test("every row of the contract answers directly with a token and through the gateway with a session, and nobody without either", async () => {
+  const [token, other] = [
+    await fetchToken(house.port, { user: "ada", data: house.data }),
+    await fetchToken(house.port, { user: "ada", scope: "mcp.tools.discovery", data: house.data }),
+  ];
+  const direct = async (one: Row, bearer?: string) => {
+    const response = await fetch(`http://localhost:${house.port + 4}/api/v1${one.path}`, {
+      method: one.method,
+      headers: {
+        "content-type": "application/json",
+        ...one.headers,
+        ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }),
+      },
+      ...(one.body === undefined ? {} : { body: JSON.stringify(one.body) }),
+    });
+    return { status: response.status, text: await response.text() };
+  };
+  const through = async (one: Row) => {
+    const { status, body } = await send("ada", one.method, one.path, one.body, one.headers);
+    return { status, text: body === "" ? "" : JSON.stringify(body) };
+  };
+  for (const [way, ask] of [
+    ["directly", (one: Row) => direct(one, token)],
+    ["through the gateway", through],
+  ] as const) {
+    assert.equal((await ask(role)).status, 201);
+    for (const [rows, all] of Object.entries(contract))
+      for (const one of all) {
+        const { status, text } = await ask(one);
+        const seen = [way, rows, one.method, one.path];
+        assert.deepEqual([...seen, status], [...seen, one.status ?? 200], text);
+        assert.ok(one.says === undefined || text.includes(one.says), `${seen.join(" ")}: ${text}`);
+      }
+    for (const one of undo) assert.ok((await ask(one)).status < 300, one.path);
+  }
+  for (const one of Object.values(contract)
+    .flat()
+    .filter(({ path }) => path !== "/health")) {
+    assert.deepEqual([one.path, (await direct(one)).status, (await direct(one, other)).status], [one.path, 401, 403]);
+    const nobody = await fetch(`${house.origin}/api/membership${one.path}`, { method: one.method });
+    assert.deepEqual([one.path, nobody.status], [one.path, 401], await nobody.text());
+    const eve = await send("eve", one.method, one.path, one.body, one.headers);
+    assert.ok(
+      [200, 403, 404].includes(eve.status) &&
+        !/acme|Baker/.test(JSON.stringify(eve.body ?? "").replaceAll(/acme\.pages\.people|mcp:acme\.rows/g, "")),
+      `eve ${one.path}: ${JSON.stringify(eve.body)}`,
+    );
+  }
+});
+
 test("a client of the policy information point asks it directly; no session reaches it", async () => {
   const token = await fetchToken(house.port, { client: "service:pip", data: house.data });
   const step = "pip/membership/step-up?subject_id=person:ben";

@@ -69,3 +69,25 @@ export const relatedNodes = endpoint("membership", "GET", "/api/v1/related-nodes
   problems: ["not_found"],
   summary: "The neighbourhood of a node, nearest first.",
 });
+
+export const indexState = endpoint("membership", "GET", "/api/v1/diagnostics/index", {
+  reply: z.object({
+    reader: z.enum(["index", "sql"]),
+    /** Absent where the database alone answers. */
+    state: z.enum(["ready", "building", "loading", "stale"]).optional(),
+    /** The version that is answered from, and the newest one. */
+    version: z.number().int(),
+    head: z.number().int(),
+    /** Since the last look at the head; null before the first. */
+    staleness_ms: z.number().int().nullable().optional(),
+    /** Those that the caller sees. */
+    nodes: z.number().int(),
+    edges: z.number().int(),
+    /** Of the graphs of all tenants, so for the house's own services alone. */
+    bytes: z.number().int().optional(),
+    /** Answers since the start that the database had to give, by why. */
+    fallbacks: z.record(z.string(), z.number().int()).optional(),
+  }),
+  ...diagnosing,
+  summary: "How the graph in memory stands beside the database.",
+});

@@ -212,6 +212,7 @@ const questions: Readonly<Record<string, readonly Question[]>> = {
   "GET /api/v1/orphan-node-counts": [at(() => "/api/v1/orphan-node-counts?sample=50")],
   "GET /api/v1/relationship-connections": [at((id) => `/api/v1/relationship-connections?start_id=${e(id)}`)],
   "GET /api/v1/related-nodes": [at((id) => `/api/v1/related-nodes?hops=4&id=${e(id)}`)],
+  "GET /api/v1/diagnostics/index": [at(() => "/api/v1/diagnostics/index")],
   "POST /api/v1/imports": [
     at(() => "/api/v1/imports?reason=looking%20around", {
       body: (id) => `${JSON.stringify({ drop: { node: id } })}\n`,

@@ -82,7 +82,7 @@ export const createMembership = async (parts: MembershipParts): Promise<Service>
     config.reader === "sql"
       ? undefined
       : await createFeed({ database, log, metrics, pollMs: config.graphPollMs, boundMs: config.graphStalenessBoundMs });
-  const reader = tracedReader(feed === undefined ? sql : createIndexReader({ feed, sql, database, dataScope, metrics }), tracing);
+  const reader = tracedReader(feed === undefined ? sql : createIndexReader({ feed, sql, database, dataScope }), tracing);
   const write = createWriteGraph({ change, metrics, ...(feed === undefined ? {} : { written: feed.written }) });
   metrics.set("membership_graph_version", {}, Number((await reader.version()).version));
 

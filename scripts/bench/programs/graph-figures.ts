@@ -89,7 +89,7 @@ const held = collect() - empty;
 const seen = feed.look();
 if (typeof seen === "string") throw new Error("the index is not fresh");
 
-const index = createIndexReader({ feed, sql: createSqlReader({ database, dataScope }), database, dataScope, metrics });
+const index = createIndexReader({ feed, sql: createSqlReader({ database, dataScope }), database, dataScope });
 const plain = readerOf(plainOf(client));
 const pooled = readerOf(plainOf(pool));
 const AGENTS = Number((await client.query("select count(*)::int as n from membership.node where kind = 'AIAgent'")).rows[0].n);

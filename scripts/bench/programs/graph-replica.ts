@@ -18,7 +18,7 @@ const database = isDeaf === "deaf" ? { ...opened, listen: async () => async () =
 const metrics = createMetrics();
 const feed = await createFeed({ database, log: silentLog, metrics, pollMs: Number(pollMs), boundMs: Number(boundMs) });
 const dataScope = { unknownType: "tenants", refused: () => {} } as const;
-const reader = createIndexReader({ feed, sql: createSqlReader({ database, dataScope }), database, dataScope, metrics });
+const reader = createIndexReader({ feed, sql: createSqlReader({ database, dataScope }), database, dataScope });
 const change = createChange({ database, bus: { announce: () => {} }, recorder: { writeIn: async () => [], ended: () => {} } });
 const write = createWriteGraph({ change, metrics, written: feed.written });
 while (typeof feed.look() === "string") await new Promise((resolve) => setTimeout(resolve, 5));

@@ -1,10 +1,18 @@
 import type { Caller } from "#authn/caller.ts";
-import { nodeLabelCounts, orphanNodeCounts, relatedNodes, relationshipConnections, relationshipTypeCounts } from "#contract/diagnostics.ts";
+import {
+  indexState,
+  nodeLabelCounts,
+  orphanNodeCounts,
+  relatedNodes,
+  relationshipConnections,
+  relationshipTypeCounts,
+} from "#contract/diagnostics.ts";
 import { graphVersion, listGraphChanges, membershipHealth, shortestPath } from "#contract/membership.ts";
 import { Problem } from "#contract/problem.ts";
 import { answer } from "#http/serve.ts";
 import { edgeKindNames, isEdgeKind } from "#membership/graph/kinds.ts";
 import type { Answered } from "#membership/graph/graph-reader.ts";
+import type { FeedState } from "#membership/graph/index/feed.ts";
 import { readOrphans } from "#membership/graph/sql-counts.ts";
 import { tenantScopeOf, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { MembershipRoom } from "#membership/room.ts";
@@ -93,6 +101,23 @@ export const serveDiagnostics = (room: MembershipRoom): void => {
     return answer({ nodes: [...nodes], edges: [...edges], truncated }, { headers: { "x-graph-version": String(version) } });
   });
 
+  const stalenessOf = ({ stalenessMs }: FeedState): number | null => (Number.isFinite(stalenessMs) ? stalenessMs : null);
+  router.serve(indexState, async (call) => {
+    const scope = await requireScope(call);
+    const index = room.feed?.state();
+    const [nodes, edges] = [await reader.kindCounts(scope), await reader.edgeKindCounts(scope)];
+    const { version } = await reader.version();
+    return {
+      reader: index === undefined ? ("sql" as const) : ("index" as const),
+      version: Number(index?.version ?? version),
+      head: Number(version),
+      nodes: totalOf(nodes.value),
+      edges: totalOf(edges.value),
+      ...(index === undefined ? {} : { state: index.state, staleness_ms: stalenessOf(index), fallbacks: index.fallbacks }),
+      ...(index !== undefined && scope.tenant === "*" ? { bytes: index.bytes } : {}),
+    };
+  });
+
   router.serve(graphVersion, async ({ caller }) => {
     tenantScopeOf(caller);
     const { version, at } = await reader.version();
@@ -134,7 +159,7 @@ export const serveDiagnostics = (room: MembershipRoom): void => {
             index: {
               state: index.state,
               version: Number(index.version),
-              staleness_ms: Number.isFinite(index.stalenessMs) ? index.stalenessMs : null,
+              staleness_ms: stalenessOf(index),
             },
           }),
       database: room.database.kind,

@@ -189,4 +189,12 @@ test("a role on a resource is given by id or name, to whom the label says, for a
     const reply = await call(method, path, body);
     assert.deepEqual([path, reply.status, reply.body.code], [path, status, code]);
   }
+
+  // A role that goes takes along what it gave: another one of its name gives nothing to whoever had it.
+  const role = (cascade: boolean) => call("DELETE", `/api/v1/nodes/rtr:editor?cascade=${cascade}`, undefined, "ada", { "if-match": "*" });
+  const assigned = async () => (await call("GET", "/api/v1/rtrs/assignments?actor_id=person:ben")).body.items.length as number;
+  assert.deepEqual([(await role(false)).body.code, await assigned()], ["has_edges", 1]);
+  assert.deepEqual([(await role(true)).status, await assigned()], [204, 0]);
+  const again = { kind: "RTR", name: "editor", props: { resource_type: "pages", actions: ["delete"] } };
+  assert.deepEqual([(await call("PUT", "/api/v1/nodes/rtr:editor", again, "ada", fresh)).status, await assigned()], [201, 0]);
 });

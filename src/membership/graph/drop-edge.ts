@@ -27,7 +27,7 @@ const FIND = statement<KeptEdge>("membership.edge_of_ends", `${OF_ENDS} for upda
 const AROUND = statement<KeptEdge>(
   "membership.edges_of_node",
   `select ${COLUMNS} from membership.edge e
-   where (e.src = $1 or e.dst = $1) and ($2::text is null or e.kind = $2) order by e.id for update`,
+   where (e.src = $1 or e.dst = $1 or (e.kind = 'HAS_RTR_AT' and e.discr = $1)) and ($2::text is null or e.kind = $2) order by e.id for update`,
 );
 const DELETE = statement("membership.edges_delete", "delete from membership.edge where id = any($1)");
 const CONTROLLED = statement<{ id: string }>(
@@ -75,7 +75,7 @@ export const readEdge = edgeBy(READ);
 /** The same, locked. */
 export const lockEdge = edgeBy(FIND);
 
-/** All edges of a node, or those of one kind, of whatever tenant, locked: whoever spends over one of them waits. */
+/** All edges of a node (of a role also those that give it on something), or those of one kind, of whatever tenant, locked: whoever spends over one of them waits. */
 export const lockEdgesOf = (sql: Sql, id: string, kind?: EdgeKind): Promise<readonly KeptEdge[]> => sql.run(AROUND, [id, kind ?? null]);
 
 /**

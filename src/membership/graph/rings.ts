@@ -14,10 +14,12 @@ const RINGS = statement<{ src: string; dst: string; back: boolean; length: numbe
   `with recursive given(src, dst) as (select s collate "C", d collate "C" from unnest($2::text[], $3::text[]) x(s, d)),
    down(root, id, depth) as (
      select distinct g.dst, g.dst, 0 from given g union
-     select d.root, e.dst, d.depth + 1 from down d join membership.edge e on e.src = d.id and e.kind = $1 where d.depth < 32),
+     select d.root, e.dst, d.depth + 1 from down d
+       cross join lateral (select e.dst from membership.edge e where e.src = d.id and e.kind = $1 offset 0) e where d.depth < 32),
    up(root, id, depth) as (
      select distinct g.src, g.src, 0 from given g union
-     select u.root, e.src, u.depth + 1 from up u join membership.edge e on e.dst = u.id and e.kind = $1 where u.depth < 32),
+     select u.root, e.src, u.depth + 1 from up u
+       cross join lateral (select e.src from membership.edge e where e.dst = u.id and e.kind = $1 offset 0) e where u.depth < 32),
    below as (select root, max(depth) as depth from down group by root),
    above as (select root, max(depth) as depth from up group by root)
    select g.src, g.dst, exists (select 1 from down d where d.root = g.dst and d.id = g.src) as back, a.depth + 1 + b.depth as length

@@ -32,13 +32,14 @@ export class RoleRefused extends Problem {
 /** SQL: the group `n` is marked. */
 export const marked = `(n.kind = 'Group' and (n.props ->> 'provisions_roles') is not distinct from 'true')`;
 
+/** Asked at every write: step by step over the index, also where tables grew since they were last counted and a join would read all edges. */
 const LEADS = statement<{ role: string; start: string; marked: boolean }>(
   "membership.roles_above",
   `with recursive up(start, id, marked) as (
      select n.id, n.id, ${marked} from membership.node n where n.id = any($1)
      union
-     select u.start, n.id, u.marked or ${marked} from up u
-       join membership.edge e on e.src = u.id and e.kind in ('BELONGS_TO', 'MEMBER_OF') and ${unexpired("e")}
+     select u.start, n.id, u.marked or ${marked} from up u cross join lateral (
+       select e.dst from membership.edge e where e.src = u.id and e.kind in ('BELONGS_TO', 'MEMBER_OF') and ${unexpired("e")} offset 0) e
        join membership.node n on n.id = e.dst and n.state = 'active')
    select distinct u.start, u.id as role, u.marked from up u join membership.node n on n.id = u.id
    where n.kind = 'BusinessRole' and n.tenant_id is null order by 1, 2, 3`,

@@ -1,3 +1,4 @@
+import { unexpired } from "#membership/graph/sql-parts.ts";
 import { statement, type Sql } from "#store/database.ts";
 import type { ScimDocument, ScimType } from "./scim-schemas.ts";
 
@@ -95,25 +96,29 @@ export const updateResource = async (sql: Sql, id: string, document: ScimDocumen
   one(await sql.run(UPDATE, [id, JSON.stringify(document)]));
 export const deleteResource = async (sql: Sql, id: string): Promise<void> => void (await sql.run(DELETE, [id]));
 
+/** What SCIM knows of one end of an edge, looked up by its id: a join would read all resources for one group where tables grew since they were last counted. */
+const resourceAt = (id: string): string =>
+  `cross join lateral (select r.id, r.type, r.document ->> 'displayName' as shown, r.document ->> 'userName' as login
+     from membership.scim_resource r where r.id = ${id} limit 1) r`;
 /** $1 groups. Members by SCIM itself: others that somebody put in by hand are not the directory's to see. */
 const MEMBERS = statement<Link>(
   "membership.scim_members",
-  `select e.dst as of, r.id, r.type, coalesce(r.document ->> 'displayName', r.document ->> 'userName') as display
-   from membership.edge e join membership.scim_resource r
-     on r.id = case when e.src like 'account:scim:%' then 'person:scim:' || substr(e.src, 14) else e.src end
-   where e.kind = 'MEMBER_OF' and e.dst = any($1) and (e.expires_at is null or e.expires_at > now()) order by e.dst, r.id`,
+  `select e.dst as of, r.id, r.type, coalesce(r.shown, r.login) as display from membership.edge e
+     ${resourceAt("case when e.src like 'account:scim:%' then 'person:scim:' || substr(e.src, 14) else e.src end")}
+   where e.kind = 'MEMBER_OF' and e.dst = any($1) and ${unexpired("e")} order by e.dst, r.id`,
 );
-/** $1 persons. */
+/** $1 accounts of persons. */
 const GROUPS = statement<Link>(
   "membership.scim_groups",
-  `select 'person:scim:' || substr(e.src, 14) as of, r.id, r.type, r.document ->> 'displayName' as display
-   from membership.edge e join membership.scim_resource r on r.id = e.dst and r.type = 'Group'
-   where e.kind = 'MEMBER_OF' and e.src = any(select 'account:scim:' || substr(p, 13) from unnest($1::text[]) p)
-     and (e.expires_at is null or e.expires_at > now()) order by e.src, r.id`,
+  `select 'person:scim:' || substr(e.src, 14) as of, r.id, r.type, r.shown as display from membership.edge e ${resourceAt("e.dst")}
+   where e.kind = 'MEMBER_OF' and e.src = any($1) and r.type = 'Group' and ${unexpired("e")} order by e.src, r.id`,
 );
 /** Members of groups, or groups of persons, by the id that they are of. Cost: one statement. */
-export const readLinks = async (sql: Sql, type: ScimType, ids: readonly string[]): Promise<ReadonlyMap<string, readonly Link[]>> =>
-  ids.length === 0 ? new Map() : Map.groupBy(await sql.run(type === "Group" ? MEMBERS : GROUPS, [[...ids]]), ({ of }) => of);
+export const readLinks = async (sql: Sql, type: ScimType, ids: readonly string[]): Promise<ReadonlyMap<string, readonly Link[]>> => {
+  if (ids.length === 0) return new Map();
+  const rows = type === "Group" ? await sql.run(MEMBERS, [[...ids]]) : await sql.run(GROUPS, [ids.map((id) => accountIdOf(scimIdOf(id)))]);
+  return Map.groupBy(rows, ({ of }) => of);
+};
 
 const KNOWN = statement<{ id: string; type: ScimType }>(
   "membership.scim_known",

@@ -27,6 +27,15 @@ export interface Seen {
 
 export type FallbackReason = "building" | "stale" | "loading";
 
+export interface FeedState {
+  readonly state: "ready" | FallbackReason;
+  readonly version: bigint;
+  readonly stalenessMs: number;
+  readonly bytes: number;
+  /** Looks since the start that found no graph to answer from, by why. */
+  readonly fallbacks: Readonly<Partial<Record<FallbackReason, number>>>;
+}
+
 export interface Feed {
   /** The graph, or why the database itself must be asked. */
   look(): Seen | FallbackReason;
@@ -34,7 +43,7 @@ export interface Feed {
   reached(version: bigint, withinMs: number): Promise<boolean>;
   /** This process committed the version: it counts here before it is answered, or the index does not. */
   written(version: bigint): Promise<void>;
-  state(): { readonly state: "ready" | FallbackReason; readonly version: bigint; readonly stalenessMs: number };
+  state(): FeedState;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -177,13 +186,19 @@ export const createFeed = async (parts: FeedParts): Promise<Feed> => {
   };
   const why = (): FallbackReason | undefined =>
     graph === undefined ? "building" : !place.isWhole ? "loading" : pulse.isFresh() ? undefined : "stale";
+  const fallbacks: Partial<Record<FallbackReason, number>> = {};
+  const refused = (reason: FallbackReason): FallbackReason => {
+    metrics.count("membership_fallback_total", { reason });
+    fallbacks[reason] = (fallbacks[reason] ?? 0) + 1;
+    return reason;
+  };
   pulse.hurry();
 
   return {
     look: () => {
       pulse.asked();
       const reason = why();
-      if (graph === undefined || reason !== undefined) return reason ?? "building";
+      if (graph === undefined || reason !== undefined) return refused(reason ?? "building");
       return { graph, version: place.version, now: performance.now() + clock };
     },
     reached,
@@ -191,7 +206,13 @@ export const createFeed = async (parts: FeedParts): Promise<Feed> => {
       void hint(version);
       if (!(await reached(version, OWN_WRITE_MS))) pulse.doubt();
     },
-    state: () => ({ state: why() ?? "ready", version: place.version, stalenessMs: Math.round(pulse.stalenessMs()) }),
+    state: () => ({
+      state: why() ?? "ready",
+      version: place.version,
+      stalenessMs: Math.round(pulse.stalenessMs()),
+      bytes: graph?.bytes ?? 0,
+      fallbacks: { ...fallbacks },
+    }),
     [Symbol.asyncDispose]: async () => {
       isStopped = true;
       ending.abort();

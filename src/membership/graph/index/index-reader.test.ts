@@ -49,7 +49,7 @@ const builtWorld = async (database: Database, options?: { readonly demo: boolean
   };
   await settle();
   const feed = { look: () => seen ?? "building", reached: async () => true } as const;
-  return { ...world, settle, reader: createIndexReader({ feed, sql: world.reader, database, dataScope, metrics: world.metrics }) };
+  return { ...world, settle, reader: createIndexReader({ feed, sql: world.reader, database, dataScope }) };
 };
 
 forEachDatabase("the index reads like the rows", graphRooms, async (_t, database) =>
@@ -71,7 +71,7 @@ const followed = async (t: TestContext, database: Database, timing = { pollMs: 2
     ...world,
     feed,
     write: createWriteGraph({ change, metrics, written: feed.written }),
-    index: createIndexReader({ feed, sql: world.reader, database, dataScope, metrics }),
+    index: createIndexReader({ feed, sql: world.reader, database, dataScope }),
   };
 };
 

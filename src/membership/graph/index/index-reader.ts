@@ -5,7 +5,6 @@ import type { Answered, GraphReader } from "#membership/graph/graph-reader.ts";
 import type { DataScopeOptions } from "#membership/graph/sql-data-scope.ts";
 import type { TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { Sql } from "#store/database.ts";
-import type { Metrics } from "#telemetry/metrics.ts";
 import { answerDataScope } from "./answer-data-scope.ts";
 import { answerNear } from "./answer-near.ts";
 import { answerPath } from "./answer-path.ts";
@@ -22,7 +21,6 @@ export interface IndexReaderParts {
   readonly sql: GraphReader;
   readonly database: Sql;
   readonly dataScope: DataScopeOptions;
-  readonly metrics: Metrics;
 }
 
 const WAIT_MS = 250;
@@ -32,12 +30,10 @@ const NO_METERS: Meters = new Map();
  * Answers out of memory while the index is known to be fresh, else by SQL. An answer is made in one go, so it is of one version. What is left
  * of a delegation is read where it is kept, each time: one look-up for all hops of a batch of facts, which says how new the graph must be too.
  */
-export const createIndexReader = ({ feed, sql, database, dataScope, metrics }: IndexReaderParts): GraphReader => {
+export const createIndexReader = ({ feed, sql, database, dataScope }: IndexReaderParts): GraphReader => {
   const viewFor = (scope: TenantScope): View | undefined => {
     const seen = feed.look();
-    if (typeof seen !== "string") return viewOf(seen, scope);
-    metrics.count("membership_fallback_total", { reason: seen });
-    return undefined;
+    return typeof seen === "string" ? undefined : viewOf(seen, scope);
   };
   const ask = async <T>(
     scope: TenantScope,

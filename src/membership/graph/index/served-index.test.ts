@@ -99,7 +99,7 @@ forEachDatabase(
   async (t, database) => {
     const world = await graphWorld(database);
     const feed = await replica(t, deaf(database), { pollMs: 600_000, boundMs: 600_000 });
-    const index = createIndexReader({ feed, sql: world.reader, database, dataScope, metrics: world.metrics });
+    const index = createIndexReader({ feed, sql: world.reader, database, dataScope });
     await until(() => feed.state().version >= 0n);
     const asks: readonly FactAsk[] = [
       {
@@ -126,7 +126,7 @@ forEachDatabase(
   async (t, database, { second }) => {
     const world = await graphWorld(database);
     const elsewhere = second === undefined ? database : await second();
-    const { metrics, reader } = world;
+    const { reader } = world;
     const timings = {
       // Never looks by itself while the test runs: what it hears of comes by the hint alone.
       hinted: { database: elsewhere, pollMs: 600_000, boundMs: 600_000 },
@@ -140,7 +140,7 @@ forEachDatabase(
       stopped: await replica(t, timings.stopped.database, timings.stopped),
     };
     const readers = Object.entries(feeds).map(
-      ([name, feed]) => [name, createIndexReader({ feed, sql: reader, database: elsewhere, dataScope, metrics })] as const,
+      ([name, feed]) => [name, createIndexReader({ feed, sql: reader, database: elsewhere, dataScope })] as const,
     );
     const ask = { userId: "person:ben", agentId: "agent:hr-assistant" };
     for (const feed of Object.values(feeds)) await until(() => feed.state().version >= 0n);
