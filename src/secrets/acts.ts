@@ -46,8 +46,8 @@ export const writeAct = (
     uri,
     change,
     cas,
-    act: (provider, ref, permit) =>
-      provider.write(ref, change, { decided: permit.nodes, cas }).catch((error: unknown) => {
+    act: (provider, ref, permit, { intend }) =>
+      provider.write(ref, change, { decided: permit.nodes, cas, intend }).catch((error: unknown) => {
         if (wanted !== undefined && error instanceof Problem && error.code === "cas_mismatch")
           throw new Problem("stale_version", { cause: error });
         throw error;
@@ -65,9 +65,10 @@ export const rotateAct = (schemes: SchemeTable, body: Valued): Act<WrittenSecret
     uri,
     change,
     cas,
-    act: (provider, ref, permit) =>
+    act: (provider, ref, permit, { intend }) =>
       provider.write(ref, change, {
         decided: permit.nodes,
+        intend,
         mustExist: !provider.can.has("versions"),
         cas,
       }),
@@ -77,7 +78,7 @@ export const rotateAct = (schemes: SchemeTable, body: Valued): Act<WrittenSecret
 export const removeAct = (schemes: SchemeTable, uri: unknown, hard: boolean): Act<RemovedSecret> => ({
   operation: hard ? operations.destroy : operations.delete,
   uri: parseSecretUri(uri, schemes),
-  act: (provider, ref, permit) => provider.remove(ref, { hard, decided: permit.nodes }),
+  act: (provider, ref, permit, { intend }) => provider.remove(ref, { hard, decided: permit.nodes, intend }),
 });
 
 const readVersions = (versions: unknown): readonly number[] => {
@@ -103,6 +104,6 @@ export const settleAct = (
   return {
     operation: how === "undelete" ? operations.undelete : operations.destroyVersions,
     uri,
-    act: (provider, ref) => provider.settle(ref, versions, how),
+    act: (provider, ref, _permit, { intend }) => provider.settle(ref, versions, how, intend),
   };
 };

@@ -51,8 +51,12 @@ export const putAtTarget = async (perform: Corridor, carry: Carry, read: ReadSec
   return perform({
     ...writeTo(carry),
     change,
-    act: async (provider, ref, permit) => {
-      const written = await provider.write(ref, change, { decided: permit.nodes, ...(carry.overwrite ? {} : { mustNotExist: true }) });
+    act: async (provider, ref, permit, { intend }) => {
+      const written = await provider.write(ref, change, {
+        decided: permit.nodes,
+        intend,
+        ...(carry.overwrite ? {} : { mustNotExist: true }),
+      });
       const pinned = written.version === undefined ? ref : { ...ref, version: written.version };
       const there = SecretValue.reveal((await provider.read(pinned)).value);
       const isWhole = ref.key === undefined && !change.replace && isSecretMap(there) && isSecretMap(change.value);

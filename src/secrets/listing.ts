@@ -83,7 +83,7 @@ export const createListing =
         headers,
         correlationId,
         isPlace: true,
-        act: async (provider, ref, _permit, asker) => {
+        act: async (provider, ref, _permit, { asker }) => {
           const listing = await provider.list(place, ask.depth(place), after);
           truncatedBy ??= listing.truncatedBy;
           const candidates = listing.items.flatMap((item) => {

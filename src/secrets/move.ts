@@ -9,7 +9,7 @@ import type { Move, MoveJournal } from "./move-journal.ts";
 import { operations } from "./operations.ts";
 import type { Corridor } from "./perform.ts";
 import type { ReadSecret, SecretProvider } from "./providers/secret-provider.ts";
-import { settledMove } from "./secret-record.ts";
+import { settledAct } from "./secret-record.ts";
 import { formatPrefix, parseSecretUri } from "./secret-uri.ts";
 import { isSameData, isSecretMap, SecretValue } from "./secret-value.ts";
 import type { SecretRef } from "./tenant-guard.ts";
@@ -30,7 +30,7 @@ export const moveSecretTo = async (perform: Corridor, journal: MoveJournal, carr
     caller,
     headers,
     correlationId,
-    act: async (provider, ref, permit) => {
+    act: async (provider, ref, permit, { intend }) => {
       const read = await provider.read(ref);
       const id = await journal.begin({
         tenant: ref.tenant,
@@ -45,7 +45,7 @@ export const moveSecretTo = async (perform: Corridor, journal: MoveJournal, carr
       try {
         const copied = await putAtTarget(perform, carry, read);
         await journal.mark(id, "verified");
-        await provider.remove(ref, { hard: false, decided: permit.nodes, onlyIf: read });
+        await provider.remove(ref, { hard: false, decided: permit.nodes, onlyIf: read, intend });
         await journal.mark(id, "source_deleted");
         await journal.mark(id, "done");
         return { id, written: copied.result };
@@ -109,8 +109,10 @@ const settleOne = async (parts: SettleParts, move: Move): Promise<"done" | "fail
 /** What a process left open is in the audit log as unknown: how it ended is told by an entry of its own, with its event. */
 const record = (parts: SettleParts, move: Move, state: "done" | "failed", code?: string): Promise<void> =>
   parts.change(async () => {
-    const { entry, event } = settledMove(move, parseSecretUri(move.from_uri, parts.schemes), { state, code }, parts.resourceRef);
-    return { result: undefined, entries: [entry], events: event === undefined ? [] : [event] };
+    const from = parseSecretUri(move.from_uri, parts.schemes);
+    const end = { outcome: state === "done" ? "ok" : "refused", code } as const;
+    const operation = { ...operations.move, purposes: ["delete"] } as const;
+    return { result: undefined, ...settledAct(move, operation, from, "move_id", end, parts.resourceRef) };
   });
 
 /** Ends the moves that a process left: the source is deleted where the target holds the same, else both stay as they are. */

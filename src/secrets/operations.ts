@@ -27,8 +27,8 @@ export interface Operation {
   readonly takesKey: boolean;
   /** The value leaves: agents are refused, persons state a purpose, reads of one caller are limited in rate. */
   readonly showsValue: boolean;
-  /** The secret that the URI names is another afterwards. */
-  readonly changes?: true;
+  /** It has a journal of its own, by which it is ended for a process that died. */
+  readonly isJournaled?: true;
   /** Told of it; what only looks is in the audit log alone. */
   readonly event?: string;
 }
@@ -47,7 +47,6 @@ export const operations = {
     scope: "secrets.write",
     purposes: ["write"],
     ability: "write",
-    changes: true,
     event: "secrets.updated",
   },
   read: { ...value, op: "read", endpoint: readSecret, purposes: ["read"], schemes: ["yaml"], ability: "read_plain" },
@@ -59,7 +58,6 @@ export const operations = {
     scope: "secrets.delete",
     purposes: ["delete"],
     ability: "remove",
-    changes: true,
     event: "secrets.deleted",
   },
   destroy: {
@@ -71,7 +69,6 @@ export const operations = {
     also: [{ purpose: "destroy_versions", scope: "secrets.destroy" }],
     ability: "remove",
     takesKey: false,
-    changes: true,
     event: "secrets.destroyed",
   },
   rotate: {
@@ -81,7 +78,6 @@ export const operations = {
     scope: "secrets.rotate",
     purposes: ["rotate"],
     ability: "write",
-    changes: true,
     event: "secrets.rotated",
   },
   metadata: { ...metadata, op: "metadata", endpoint: listSecretMetadata, ability: "list" },
@@ -95,7 +91,6 @@ export const operations = {
     endpoint: undeleteSecret,
     scope: "secrets.delete",
     purposes: ["undelete"],
-    changes: true,
     event: "secrets.undeleted",
   },
   destroyVersions: {
@@ -104,7 +99,6 @@ export const operations = {
     endpoint: destroySecretVersions,
     scope: "secrets.destroy",
     purposes: ["destroy_versions"],
-    changes: true,
     event: "secrets.destroyed",
   },
   copy: {
@@ -125,7 +119,7 @@ export const operations = {
     purposes: ["read"],
     also: [{ purpose: "delete", scope: "secrets.delete" }],
     ability: "remove",
-    changes: true,
+    isJournaled: true,
     event: "secrets.moved",
   },
 } as const satisfies Record<string, Operation>;

@@ -11,8 +11,9 @@ import type { Asker, createAskers } from "./asker.ts";
 import type { SecretsPolicy } from "./config.ts";
 import type { Changes } from "./changes.ts";
 import type { createSecretDecision, SecretPermit } from "./decide-secret.ts";
+import type { IntentEnd, Intents } from "./intents.ts";
 import type { Operation, Purpose } from "./operations.ts";
-import type { SecretChange, SecretProvider } from "./providers/secret-provider.ts";
+import type { Intend, SecretChange, SecretProvider } from "./providers/secret-provider.ts";
 import { entryOf, eventOf, refOf, type Recorded } from "./secret-record.ts";
 import type { SecretUri } from "./secret-uri.ts";
 import type { SecretRef } from "./tenant-guard.ts";
@@ -28,6 +29,7 @@ export interface CorridorParts {
   readonly change: Change;
   readonly resourceRef: ResourceRef | undefined;
   readonly changes: Changes;
+  readonly intents: Intents;
   readonly metrics: Metrics;
   readonly tracing?: Tracing;
   readonly log: Log;
@@ -51,7 +53,12 @@ export interface SecretAsk<R> {
   /** Members of the record that only the result tells. */
   readonly told?: (result: R) => Readonly<Record<string, unknown>>;
   /** The act itself; runs only after guard, decision and a committed audit entry. */
-  readonly act: (provider: SecretProvider, ref: SecretRef, permit: SecretPermit, asker: Asker) => Promise<R>;
+  readonly act: (provider: SecretProvider, ref: SecretRef, permit: SecretPermit, more: ActMore) => Promise<R>;
+}
+export interface ActMore {
+  readonly asker: Asker;
+  /** To be handed to the provider by whatever changes something. */
+  readonly intend: Intend;
 }
 
 export interface Performed<R> {
@@ -196,27 +203,59 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
   };
 
   const unmarked = (cause: unknown): void => log.warn("secret_change_unmarked", { cause });
-  /** The act, between two marks where it changes something: what processes keep of it is worth nothing from the first one on. */
-  const act = async <R>(ask: SecretAsk<R>, provider: SecretProvider, ref: SecretRef, permit: SecretPermit, asker: Asker): Promise<R> => {
-    if (ask.operation.changes !== true) return ask.act(provider, ref, permit, asker);
+  /**
+   * The act. Before a store is touched it is marked and kept what is about to be done: what processes keep of it is worth nothing from then
+   * on, and whoever comes after this process looks how it ended.
+   */
+  const act = async <R>(
+    ask: SecretAsk<R>,
+    provider: SecretProvider,
+    ref: SecretRef,
+    permit: SecretPermit,
+    recorded: Recorded,
+  ): Promise<R> => {
+    const { asker } = recorded;
+    const { operation } = ask;
     const uris = [...new Set([ref.id, ...permit.nodes].map((id) => id.split("#", 1)[0] ?? id))];
-    await parts.changes.begin(ref.tenant, uris);
+    let isMarked = false;
+    let intentId: string | undefined;
+    const of = {
+      tenant: ref.tenant,
+      uri: ref.id,
+      op: operation.op,
+      subject: asker.caller.sub,
+      decision_id: permit.decisionId ?? null,
+      correlation_id: ask.correlationId,
+    };
+    const intend: Intend = async (intent) => {
+      const keep = async (): Promise<void> => void (intentId = await parts.intents.keep(intentId, of, intent));
+      const mark = () => parts.changes.begin(ref.tenant, uris);
+      await Promise.all([isMarked ? undefined : mark(), operation.isJournaled === true ? undefined : keep()]);
+      isMarked = true;
+    };
+    const end = async (state: IntentEnd, done: Parameters<Changes["end"]>[1]): Promise<void> => {
+      if (!isMarked) return;
+      await Promise.all([parts.changes.end(uris, done), intentId === undefined ? undefined : parts.intents.end(intentId, state)]).catch(
+        unmarked,
+      );
+    };
     let result: R;
     try {
-      result = await ask.act(provider, ref, permit, asker);
+      result = await ask.act(provider, ref, permit, { asker, intend });
     } catch (error) {
-      // Of what is not known to have failed the mark stays until nobody keeps an older value.
-      if (asProblem(error).status < 500) await parts.changes.end(uris, undefined).catch(unmarked);
-      throw error;
+      const problem = asProblem(error);
+      // Of what is not known to have failed mark and intent stay, until somebody has looked.
+      if (problem.status < 500) await end("failed", undefined);
+      if (problem.code !== "outcome_unknown" || intentId === undefined) throw error;
+      throw new Problem("outcome_unknown", { cause: error, members: { ...problem.options.members, intent_id: intentId } });
     }
     const version = (result as { readonly version?: unknown } | undefined)?.version;
-    const done = {
+    await end("completed", {
       tenant: ref.tenant,
       by: asker.caller.sub,
-      isRotation: ask.operation.op === "rotate",
+      isRotation: operation.op === "rotate",
       ...(typeof version === "number" ? { version } : {}),
-    };
-    await parts.changes.end(uris, done).catch(unmarked);
+    });
     return result;
   };
   const perform = async <R>(ask: SecretAsk<R>): Promise<Performed<R>> => {
@@ -227,12 +266,13 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
     const audit: typeof opened = { ...opened, close: (...how) => tracing.span("audit.close", {}, () => opened.close(...how)) };
     let result: R;
     try {
-      result = await tracing.span(`provider.${provider.name}`, { kind: "client" }, () => act(ask, provider, ref, permit, recorded.asker));
+      result = await tracing.span(`provider.${provider.name}`, { kind: "client" }, () => act(ask, provider, ref, permit, recorded));
     } catch (error) {
       const problem = asProblem(error);
-      const outcome = problem.status < 500 ? "refused" : "error";
+      const outcome = problem.code === "outcome_unknown" ? "unknown" : problem.status < 500 ? "refused" : "error";
+      const { intent_id } = problem.options.members ?? {};
       const durationMs = observe(recorded, outcome, started, problem.code);
-      await audit.close(outcome, { ...draft.data, duration_ms: durationMs }, { code: problem.code });
+      await audit.close(outcome, { ...draft.data, duration_ms: durationMs, intent_id }, { code: problem.code });
       throw error;
     }
     const durationMs = observe(recorded, "ok", started);

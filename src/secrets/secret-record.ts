@@ -2,8 +2,7 @@ import type { EventDraft } from "#events/event-draft.ts";
 import type { EntryActor, EntryDraft } from "#events/audit/entry.ts";
 import type { ResourceRef } from "#events/resource-ref.ts";
 import type { Asker } from "./asker.ts";
-import type { Move } from "./move-journal.ts";
-import { operations, type Operation } from "./operations.ts";
+import type { Operation } from "./operations.ts";
 import type { SecretUri } from "./secret-uri.ts";
 
 /** What one operation is, for its records: no path, no key, no value, no stated purpose. */
@@ -95,56 +94,59 @@ export const eventOf = (
   };
 };
 
-/** Record and event of a move that the house ended for a process that died: its act, on behalf of whoever had asked for it. */
-export const settledMove = (
-  move: Move,
-  from: SecretUri,
-  end: { readonly state: "done" | "failed"; readonly code?: string | undefined },
+/** An act that another process began, for somebody. */
+export interface LeftAct {
+  readonly id: string;
+  readonly tenant: string;
+  readonly subject: string | null;
+  readonly decision_id: string | null;
+  readonly correlation_id: string | null;
+}
+export interface LeftEnd {
+  readonly outcome: "ok" | "refused" | "unknown";
+  readonly code?: string | undefined;
+}
+
+/** Record and event of an act whose end the house found out for a process that died: its own, on behalf of whoever had asked for it. */
+export const settledAct = (
+  left: LeftAct,
+  operation: Pick<Operation, "op" | "purposes" | "event">,
+  uri: SecretUri,
+  named: "move_id" | "intent_id",
+  { outcome, code }: LeftEnd,
   resourceRef: ResourceRef | undefined,
-): { readonly entry: EntryDraft; readonly event: EventDraft | undefined } => {
-  const ref = resourceRef?.(move.tenant, from);
-  const correlationId = move.correlation_id ?? move.id;
+): { readonly entries: readonly EntryDraft[]; readonly events: readonly EventDraft[] } => {
+  const ref = resourceRef?.(left.tenant, uri);
+  const correlationId = left.correlation_id ?? left.id;
+  const { tenant } = left;
+  const decisionId = left.decision_id ?? undefined;
   const data = {
-    op: operations.move.op,
-    purpose: "delete",
-    provider: from.scheme,
+    op: operation.op,
+    purpose: operation.purposes[0],
+    provider: uri.scheme,
     resource_ref: ref,
-    fragment_present: from.key !== undefined,
+    fragment_present: uri.key !== undefined,
     versions: [],
     cached: false,
   };
-  const outcome = end.state === "done" ? "ok" : "refused";
   const entry: EntryDraft = {
-    tenant: move.tenant,
+    tenant,
     category: "secret",
     outcome,
-    code: end.code,
+    code,
     actor: { subject: "service:secrets", kind: "system" },
     via: { service: "secrets" },
     resource: { type: "secret", ref },
-    decisionId: move.decision_id ?? undefined,
+    decisionId,
     correlationId,
-    data: { ...data, move_id: move.id, on_behalf_of: move.subject ?? undefined },
+    data: { ...data, [named]: left.id, on_behalf_of: left.subject ?? undefined },
   };
-  if (end.state === "failed") return { entry, event: undefined };
-  const { event: type } = operations.move;
+  const { event: type } = operation;
+  if (outcome !== "ok" || type === undefined) return { entries: [entry], events: [] };
+  const actor = { kind: "service", id: "service:secrets" };
+  const told = { ...data, outcome, decision_id: decisionId, actor, correlation_id: correlationId, duration_ms: 0 };
   return {
-    entry,
-    event: {
-      type,
-      tenant: move.tenant,
-      stream: "secret",
-      kind: `${type}.v1`,
-      key: ref ?? move.tenant,
-      data: {
-        ...data,
-        outcome,
-        decision_id: move.decision_id ?? undefined,
-        actor: { kind: "service", id: "service:secrets" },
-        correlation_id: correlationId,
-        duration_ms: 0,
-      },
-      correlationId,
-    },
+    entries: [entry],
+    events: [{ type, tenant, stream: "secret", kind: `${type}.v1`, key: ref ?? tenant, data: told, correlationId }],
   };
 };

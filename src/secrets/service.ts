@@ -24,6 +24,7 @@ import { listSecretAudit } from "#contract/secret-audit.ts";
 import { createChanges } from "./changes.ts";
 import { createKeyedAnswers } from "./keyed-answers.ts";
 import { listSecretMetadata, listSecretMounts, searchSecrets } from "#contract/secret-listings.ts";
+import { createIntents } from "./intents.ts";
 import { createMoveJournal } from "./move-journal.ts";
 import { settleMoves } from "./move.ts";
 import { operations } from "./operations.ts";
@@ -35,6 +36,7 @@ import { parseSecretBody, readSecretQuery } from "./secret-request.ts";
 import { parseSecretUri, parseVersion, type SecretUri } from "./secret-uri.ts";
 import type { Scheme } from "./uri-schemes.ts";
 import { StartFaults } from "#contract/start-faults.ts";
+import { settleIntents } from "./settle-intents.ts";
 import { serveActs } from "./serve-acts.ts";
 import { serveAudit } from "./serve-audit.ts";
 import { serveListings } from "./serve-listings.ts";
@@ -127,6 +129,7 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
   const journal = createMoveJournal(parts.database);
   const keepSeconds = parts.config.cacheSeconds;
   const changes = createChanges(parts.database, keepSeconds);
+  const intents = createIntents({ database: parts.database, secrets: parts.secrets });
   const readValue = createReadValue({ changes, keepSeconds, metrics: parts.metrics, now: parts.now });
   const perform = createCorridor({
     policy,
@@ -145,6 +148,7 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
     tracing: parts.tracing,
     resourceRef,
     changes,
+    intents,
     metrics: parts.metrics,
     log: parts.log,
   });
@@ -234,7 +238,10 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
     everyMs: SETTLE_EVERY_MS,
     work: async () => {
       await answers.forget();
-      await settleMoves({ journal, providers, schemes: policy.schemes, changes, change: parts.change, resourceRef, log: parts.log });
+      await intents.forget();
+      const settling = { providers, schemes: policy.schemes, changes, change: parts.change, resourceRef, log: parts.log };
+      await settleMoves({ ...settling, journal });
+      await settleIntents({ ...settling, intents });
     },
     failed: (cause) => parts.log.error("secret_moves_unsettled", { cause }),
   });

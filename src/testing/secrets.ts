@@ -88,6 +88,8 @@ export const testSecrets = async (
     /** In place of the rule: a real decision point, and the identity whose tokens it knows. */
     readonly parts?: Partial<Pick<SecretsParts, "decider" | "peers" | "pdpTimeoutMs">>;
     readonly identity?: TestIdentity;
+    /** Random unless given. */
+    readonly houseSecrets?: SecretsParts["secrets"];
     /** Providers beside the file's. */
     readonly more?: readonly SecretProvider[];
     /** Around the service's own database, for what a test does between two statements. */
@@ -102,7 +104,7 @@ export const testSecrets = async (
   const path = join(folder, "secrets.yaml");
   const database = await sharedDatabase();
   await database.script(
-    "delete from events.audit_queue; delete from events.outbox; delete from secrets.move; delete from secrets.change; delete from secrets.keyed_answer",
+    "delete from events.audit_queue; delete from events.outbox; delete from secrets.move; delete from secrets.change; delete from secrets.keyed_answer; delete from secrets.intent",
   );
   const metrics = createMetrics();
   const lines: string[] = [];
@@ -198,7 +200,7 @@ export const testSecrets = async (
   const service = await createSecrets({
     config: values,
     database: options.wrap?.(database) ?? database,
-    secrets: [randomBytes(32)],
+    secrets: options.houseSecrets ?? [randomBytes(32)],
     providers: options.providers ?? [provider, ...(options.more ?? [])],
     authenticate: identity.authenticateFor(testAudiences.secrets),
     identity: identity.identityOf("secrets"),

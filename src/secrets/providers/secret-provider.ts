@@ -1,6 +1,6 @@
 import type { Scheme } from "#secrets/uri-schemes.ts";
 import type { SecretPrefix, SecretUri } from "#secrets/secret-uri.ts";
-import type { SecretData, SecretValue } from "#secrets/secret-value.ts";
+import type { SecretData, SecretMap, SecretValue } from "#secrets/secret-value.ts";
 import type { SecretRef } from "#secrets/tenant-guard.ts";
 
 /** What a provider may be able to do; the operations of the API name these. `versions`: it keeps old ones. */
@@ -14,6 +14,17 @@ export interface SecretChange {
   readonly value: SecretData;
   readonly replace: boolean;
 }
+
+/** What is about to be done to a store: whoever comes after a process that died in between looks whether it was. */
+export interface Intent {
+  /** How the versions named stand then; without versions, the secret itself. */
+  readonly wanted: "written" | "deleted" | "destroyed" | "active";
+  readonly versions?: readonly number[];
+  /** The whole map that is written. */
+  readonly map?: SecretMap;
+}
+/** Called before the store is touched, anew for each other try; where it throws, nothing is touched. */
+export type Intend = (intent: Intent) => Promise<void>;
 
 export interface ReadSecret {
   readonly value: SecretValue;
@@ -41,6 +52,7 @@ export interface WriteExpectation {
   readonly mustNotExist?: boolean;
   /** Ids that were decided: a write that would touch a node outside is `busy` and writes nothing. */
   readonly decided: ReadonlySet<string>;
+  readonly intend?: Intend;
 }
 
 export interface Removal {
@@ -49,6 +61,7 @@ export interface Removal {
   readonly decided: ReadonlySet<string>;
   /** Removes only what is still as it was read; else `source_changed`. */
   readonly onlyIf?: ReadSecret;
+  readonly intend?: Intend;
 }
 
 export interface RemovedSecret {
@@ -112,6 +125,7 @@ export interface SecretProvider {
     ref: SecretRef,
     versions: readonly number[],
     how: "undelete" | "destroy",
+    intend?: Intend,
   ): Promise<readonly (SecretVersion & { readonly changed: boolean })[]>;
   describe(ref: SecretRef): Promise<SecretDetail>;
   /** Secrets at and below a place, so many levels down, in the order of their ids; those up to `after` may be left out. */

@@ -28,7 +28,7 @@ export interface KvClient {
   /**
    * One call below `/v1/`, the path sent as it is. `again`: it may be repeated when no answer came. 403 brings one new
    * sign-in. Throws `provider_unavailable` (sealed, silent, untrusted; 503), `provider_denied` (403), `provider_error`,
-   * `provider_redirect` (502); answers 200, 204, 404 and 400 with `cas` come back. Text of the server never leaves here.
+   * `provider_redirect` (502), see `mayBeDone`; answers 200, 204, 404 and 400 with `cas` come back. Text of the server never leaves here.
    */
   call(verb: KvVerb, path: string, body?: unknown, again?: boolean): Promise<KvAnswer>;
   /** What the server says of itself: `up`, `sealed`, `standby`, ... or `unreachable`. */
@@ -54,6 +54,17 @@ const healthWords: Readonly<Record<number, string>> = {
 
 const unavailable = (detail: string, cause?: unknown): Problem =>
   new Problem("provider_unavailable", { detail, headers: { "retry-after": "2" }, ...(cause === undefined ? {} : { cause }) });
+
+/** Faults from before anything was sent. */
+const unsent: ReadonlySet<string> = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "UND_ERR_CONNECT_TIMEOUT"]);
+
+/** Whether a call that failed so may have been done all the same: it was sent, and nothing of an answer came. */
+export const mayBeDone = (error: unknown): boolean => {
+  if (!(error instanceof Problem) || error.code !== "provider_unavailable" || error.options.cause === undefined) return false;
+  for (let cause: unknown = error.options.cause; cause instanceof Error; cause = cause.cause)
+    if (unsent.has(String((cause as NodeJS.ErrnoException).code))) return false;
+  return untrustedCode(error.options.cause) === undefined;
+};
 
 /** The data and the refusals of an answer; a body that is no JSON is none of this server. */
 const readBody = async (response: Response): Promise<{ data: KvAnswer["data"]; errors: string; whole: Record<string, unknown> }> => {
@@ -140,12 +151,15 @@ export const createKvClient = (parts: KvClientParts): KvClient => {
 
   const repeat = async <T>(work: () => Promise<T>, again: boolean): Promise<T> => {
     const ends = performance.now() + TRY_FOR_MS;
+    let lost: unknown;
     for (let tries = 1; ; tries++) {
       try {
         return await breaker.run(work);
       } catch (error) {
+        // Of several tries the one that may have been done is what is to be told.
+        if (mayBeDone(error)) lost = error;
         const mayPass = again && error instanceof Problem && error.code === "provider_unavailable";
-        if (!mayPass || tries >= MOST_TRIES || performance.now() > ends) throw error;
+        if (!mayPass || tries >= MOST_TRIES || performance.now() > ends) throw lost ?? error;
         await sleep(50 * 2 ** tries * (0.5 + Math.random()));
       }
     }

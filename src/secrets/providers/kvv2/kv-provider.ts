@@ -3,6 +3,7 @@ import { Problem } from "#contract/problem.ts";
 import { formatPrefix, type SecretPrefix } from "#secrets/secret-uri.ts";
 import { isSameData, isSecretMap, SecretValue, type SecretData, type SecretMap, wireOf } from "#secrets/secret-value.ts";
 import type {
+  Intend,
   ReadSecret,
   Removal,
   RemovedSecret,
@@ -14,7 +15,7 @@ import type {
 import type { SecretRef } from "#secrets/tenant-guard.ts";
 import type { Scheme } from "#secrets/uri-schemes.ts";
 import { isRawNumber } from "#secrets/lossless-json.ts";
-import type { KvClient } from "./kv-client.ts";
+import { mayBeDone, type KvClient } from "./kv-client.ts";
 import { createKvListing, nodeOf, pathOf } from "./kv-listing.ts";
 import { readDetail, readVersion, type KvVersion } from "./kv-versions.ts";
 
@@ -41,6 +42,9 @@ const changed = (present: SecretMap | undefined, ref: SecretRef, change: SecretC
   if (!isSecretMap(named)) throw new Problem("value_shape", { detail: "Without a key in the URI the value is a map." });
   return change.replace || present === undefined ? named : new Map([...present, ...named]);
 };
+
+const unknownOutcome = (cause: unknown, current: number | undefined): Problem =>
+  new Problem("outcome_unknown", { cause, members: { current_version: current } });
 
 /**
  * Secrets of a KVv2 server (OpenBao, Vault). Every write names the version that it was made from, so nobody's is lost; a write whose
@@ -101,7 +105,14 @@ export const createKvProvider = (parts: KvProviderParts): SecretProvider => {
   };
 
   /** Writes the map as the version after `base`; `undefined`: somebody else was first. */
-  const put = async (ref: SecretRef, map: SecretMap, base: number): Promise<{ version: number; createdTime: string } | undefined> => {
+  const put = async (
+    ref: SecretRef,
+    map: SecretMap,
+    base: number,
+    intend: Intend | undefined,
+  ): Promise<{ version: number; createdTime: string } | undefined> => {
+    await intend?.({ wanted: "written", versions: [base + 1], map });
+    let isSent = false;
     for (let tries = 0; ; tries++) {
       try {
         const { data } = await call("POST", pathOf(ref, "data"), { data: wireOf(map), options: { cas: base } });
@@ -114,13 +125,15 @@ export const createKvProvider = (parts: KvProviderParts): SecretProvider => {
           if (error.code === "cas_mismatch") return undefined;
           throw error;
         }
+        isSent ||= mayBeDone(error);
         // The answer was lost, or an earlier one of ours: what stands there now tells.
         const landed = await fetchVersion(ref, base + 1).catch((cause: unknown) => {
-          throw new Problem("outcome_unknown", { cause });
+          throw isSent ? unknownOutcome(cause, base) : error;
         });
         if (landed?.data !== undefined && isSameData(landed.data, map)) return { version: landed.version, createdTime: landed.createdTime };
         if (landed !== undefined) return undefined;
-        if (tries >= 2) throw error;
+        // It may come yet: a store that is slow does what nobody waits for any more.
+        if (tries >= 2) throw isSent ? unknownOutcome(error, base) : error;
       }
     }
   };
@@ -138,10 +151,10 @@ export const createKvProvider = (parts: KvProviderParts): SecretProvider => {
   };
 
   /** Reads, makes the next version of it, writes; from the start again when somebody else was first. */
-  const alter = async (ref: SecretRef, next: (present: KvVersion | undefined) => SecretMap) => {
+  const alter = async (ref: SecretRef, intend: Intend | undefined, next: (present: KvVersion | undefined) => SecretMap) => {
     for (let races = 0; ; races++) {
       const present = await fetchVersion(ref);
-      const written = await put(ref, next(present), present?.version ?? 0);
+      const written = await put(ref, next(present), present?.version ?? 0, intend);
       if (written !== undefined) return { written, present };
       if (races >= MOST_RACES) throw new Problem("cas_mismatch");
       await sleep(Math.random() * 10 * (races + 1));
@@ -151,7 +164,7 @@ export const createKvProvider = (parts: KvProviderParts): SecretProvider => {
   const write = async (ref: SecretRef, change: SecretChange, expect: WriteExpectation): Promise<WrittenSecret> => {
     requireKept(change.value);
     if (!expect.decided.has(ref.id)) throw new Problem("busy", { detail: "The secret was not decided." });
-    const { written, present } = await alter(ref, (now) => {
+    const { written, present } = await alter(ref, expect.intend, (now) => {
       // What is deleted is not there; its number is still the one to write after.
       if (expect.cas === 0 ? now?.data !== undefined : expect.cas !== undefined && expect.cas !== (now?.version ?? 0))
         throw new Problem("cas_mismatch");
@@ -164,11 +177,38 @@ export const createKvProvider = (parts: KvProviderParts): SecretProvider => {
     return { created: !existed, ...written, ...(present === undefined ? {} : { oldVersion: present.version }) };
   };
 
-  const settle: SecretProvider["settle"] = async (ref, versions, how) => {
-    const before = (await describe(ref)).versions.filter(({ version }) => versions.includes(version));
+  /** Deletes, restores or destroys versions, and says how all of them stand then. What was not answered, or not looked at again, may have been done. */
+  const mark = async (
+    ref: SecretRef,
+    how: "delete" | "undelete" | "destroy",
+    versions: readonly number[],
+    current: number | undefined,
+    intend?: Intend,
+  ) => {
+    const wanted = { delete: "deleted", undelete: "active", destroy: "destroyed" } as const;
+    await intend?.({ wanted: wanted[how], versions });
+    let isDone = false;
+    try {
+      await call("POST", pathOf(ref, how), { versions }, true);
+      isDone = true;
+      return (await describe(ref)).versions;
+    } catch (error) {
+      throw isDone || mayBeDone(error) ? unknownOutcome(error, current) : error;
+    }
+  };
+
+  const settle: SecretProvider["settle"] = async (ref, versions, how, intend) => {
+    const { versions: all, current_version: current } = await describe(ref);
+    const before = all.filter(({ version }) => versions.includes(version));
     if (before.length === 0) throw new Problem("version_not_found");
-    await call("POST", pathOf(ref, how), { versions: before.map(({ version }) => version) }, true);
-    const after = new Map((await describe(ref)).versions.map((one) => [one.version, one]));
+    const settled = await mark(
+      ref,
+      how,
+      before.map(({ version }) => version),
+      current,
+      intend,
+    );
+    const after = new Map(settled.map((one) => [one.version, one]));
     return before.flatMap((one) => {
       const now = after.get(one.version);
       return now === undefined ? [] : [{ ...now, changed: now.state !== one.state }];
@@ -186,7 +226,7 @@ export const createKvProvider = (parts: KvProviderParts): SecretProvider => {
     if (present?.data === undefined) throw new Problem("secret_not_found");
     if (!present.data.has(key)) throw new Problem("key_not_found");
     if (present.data.size === 1) return "last";
-    await alter(ref, (now) => {
+    await alter(ref, how.intend, (now) => {
       requireUnchanged(now, how.onlyIf);
       return new Map([...(now?.data ?? [])].filter(([name]) => name !== key));
     });
@@ -203,8 +243,7 @@ export const createKvProvider = (parts: KvProviderParts): SecretProvider => {
     if (how.hard) {
       const left = versions.filter(({ state }) => state !== "destroyed").map(({ version }) => version);
       if (left.length === 0) return { result: "unchanged", versions };
-      await call("POST", pathOf(ref, "destroy"), { versions: left }, true);
-      return { result: "destroyed", versions: (await describe(ref)).versions };
+      return { result: "destroyed", versions: await mark(ref, "destroy", left, versions[0]?.version, how.intend) };
     }
     const newest = versions[0];
     requireUnchanged(
@@ -213,10 +252,9 @@ export const createKvProvider = (parts: KvProviderParts): SecretProvider => {
     );
     if (newest === undefined || newest.state !== "active") return { result: "unchanged", versions };
     // By its number: what is written meanwhile is another version, and stays.
-    await call("POST", pathOf(ref, "delete"), { versions: [newest.version] }, true);
-    const after = (await describe(ref)).versions;
+    const after = await mark(ref, "delete", [newest.version], newest.version, how.intend);
     if (how.onlyIf !== undefined && after[0]?.version !== newest.version) {
-      await call("POST", pathOf(ref, "undelete"), { versions: [newest.version] }, true);
+      await mark(ref, "undelete", [newest.version], after[0]?.version);
       throw new Problem("source_changed");
     }
     return { result: ref.key === undefined ? "deleted" : "key_removed", versions: after };
@@ -230,7 +268,7 @@ export const createKvProvider = (parts: KvProviderParts): SecretProvider => {
     read,
     write: (ref, change, expect) => inTurn(ref, () => write(ref, change, expect)),
     remove: (ref, how) => inTurn(ref, () => remove(ref, how)),
-    settle: (ref, versions, how) => inTurn(ref, () => settle(ref, versions, how)),
+    settle: (ref, versions, how, intend) => inTurn(ref, () => settle(ref, versions, how, intend)),
     describe,
     list: createKvListing(call),
     state: async () => {

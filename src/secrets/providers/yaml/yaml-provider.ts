@@ -1,14 +1,14 @@
 import { lstat } from "node:fs/promises";
 import { Problem } from "#contract/problem.ts";
 import { StartFaults } from "#contract/start-faults.ts";
-import type { RemovedSecret, SecretProvider, WrittenSecret } from "#secrets/providers/secret-provider.ts";
-import { SecretValue, type SecretMap } from "#secrets/secret-value.ts";
+import type { Intend, RemovedSecret, SecretProvider, WrittenSecret } from "#secrets/providers/secret-provider.ts";
+import { isSecretMap, SecretValue, type SecretMap } from "#secrets/secret-value.ts";
 import type { Log } from "#telemetry/log.ts";
 import { valueAt, type VaultDone, type VaultWish } from "./vault-alter.ts";
 import { VaultFault } from "./vault-fault.ts";
 import { readVaultFile, removeLeftovers, replaceVaultFile } from "./vault-file.ts";
 import { acquireVaultLock } from "./vault-lock.ts";
-import { nodesChanged, nodesRead, secretsBelow } from "./vault-tree.ts";
+import { lookUp, nodesChanged, nodesRead, secretsBelow } from "./vault-tree.ts";
 import { createAlterVault } from "./vault-work.ts";
 
 export interface YamlProviderParts {
@@ -77,7 +77,7 @@ export const createYamlProvider = async (parts: YamlProviderParts): Promise<Secr
   };
 
   /** Reads the file under its lock, makes the new one of it, and puts that in place; throws what must not happen. */
-  const alterLocked = async (wish: VaultWish): Promise<VaultDone> => {
+  const alterLocked = async (wish: VaultWish, intend: Intend | undefined): Promise<VaultDone> => {
     if (!isOpen) throw new Problem("provider_readonly");
     await using lock = await acquireVaultLock({ path: `${path}.lock` });
     const invalid = (cause: unknown): never => {
@@ -87,6 +87,10 @@ export const createYamlProvider = async (parts: YamlProviderParts): Promise<Secr
     const bytes = await readBytes().catch(invalid);
     if (bytes === undefined && root.size > 0) throw new Problem("file_invalid", { detail: "The secrets file is gone." });
     const done = await alter(bytes?.text ?? "", wish).catch(invalid);
+    if (wish.kind !== "read") {
+      const map = lookUp(done.root, wish.ref.segments);
+      await intend?.(wish.kind === "write" && isSecretMap(map) ? { wanted: "written", map } : { wanted: "deleted" });
+    }
     await replaceVaultFile(path, done.text ?? "", async () => {
       await lock.requireHeld();
       if ((await readVaultFile(fileOptions))?.digest !== bytes?.digest)
@@ -100,8 +104,8 @@ export const createYamlProvider = async (parts: YamlProviderParts): Promise<Secr
     lookedAt = Number.NEGATIVE_INFINITY;
     return done;
   };
-  const inTurn = (wish: VaultWish): Promise<VaultDone> => {
-    const done = queue.then(() => alterLocked(wish));
+  const inTurn = (wish: VaultWish, intend: Intend | undefined): Promise<VaultDone> => {
+    const done = queue.then(() => alterLocked(wish, intend));
     queue = done.catch(() => undefined);
     return done;
   };
@@ -122,10 +126,13 @@ export const createYamlProvider = async (parts: YamlProviderParts): Promise<Secr
       await refresh();
       return { value: new SecretValue(valueAt(root, ref)), nodes: nodesRead(root, ref) };
     },
-    write: async (ref, change, expect) => (await inTurn({ kind: "write", ref, change, expect })).result as WrittenSecret,
-    remove: async (ref, { decided, onlyIf }) => {
+    write: async (ref, change, expect) => {
+      const { intend, ...rest } = expect;
+      return (await inTurn({ kind: "write", ref, change, expect: rest }, intend)).result as WrittenSecret;
+    },
+    remove: async (ref, { decided, onlyIf, intend }) => {
       const wish = { kind: "remove", ref, decided, ...(onlyIf === undefined ? {} : { onlyIf: SecretValue.reveal(onlyIf.value) }) } as const;
-      return (await inTurn(wish)).result as RemovedSecret;
+      return (await inTurn(wish, intend)).result as RemovedSecret;
     },
     settle: async () => noVersions(),
     describe: async () => noVersions(),

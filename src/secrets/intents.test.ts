@@ -1,0 +1,198 @@
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { suite, test } from "node:test";
+import { Problem } from "#contract/problem.ts";
+import { refOf } from "#secrets/providers/secret-provider.contract.ts";
+import type { SecretProvider } from "#secrets/providers/secret-provider.ts";
+import { statement } from "#store/database.ts";
+import { createLog } from "#telemetry/log.ts";
+import { startKvDouble } from "#testing/kv-double.ts";
+import { kvProvider, kvServer } from "#testing/kv-provider.ts";
+import { testSecrets } from "#testing/secrets.ts";
+import { until } from "#testing/until.ts";
+import { createChanges } from "./changes.ts";
+import { createIntents } from "./intents.ts";
+import { isSameData, SecretValue, toSecretData } from "./secret-value.ts";
+import { settleIntents } from "./settle-intents.ts";
+import { parseSchemeAliases, type Scheme } from "./uri-schemes.ts";
+
+const scopes = ["read", "write", "rotate", "delete", "destroy", "read_metadata"].map((name) => `secrets.${name}`);
+const ada = { sub: "person:ada", tenant: "tenant:acme", scopes };
+const { schemes } = parseSchemeAliases([], "SECRETS_SCHEME_ALIASES");
+const log = createLog({ level: "silent", service: "secrets", version: "0", environment: "test", write: () => undefined });
+const ROWS = statement<{ id: string; uri: string; op: string; state: string; row: string }>(
+  "testing.intent_rows",
+  "select id, uri, op, state, intent::text as row from secrets.intent order by created_at",
+);
+
+/** The service on the file and a double, whose acts its "process" may not survive; and whoever comes after it. */
+const open = async (t: Parameters<typeof testSecrets>[0]) => {
+  const store = await startKvDouble(t, "openbao");
+  const secrets = [randomBytes(32)] as const;
+  const at = await testSecrets(t);
+  const kv = kvProvider(kvServer({ URL: store.url, TOKEN: store.rootToken, TIMEOUT_MS: "300" }));
+  const inner = new Map<Scheme, SecretProvider>([
+    ["yaml", at.provider],
+    ["vaulta+kv2", kv],
+  ]);
+  // Dies as soon as it has said what it is about to do, or when that is done.
+  const life: { dies?: "before" | "after"; intended?: () => void } = {};
+  const dead = (): never => {
+    throw new Problem("provider_unavailable");
+  };
+  const intending = <M extends { readonly intend?: Parameters<SecretProvider["settle"]>[3] }>(more: M): M => ({
+    ...more,
+    intend: async (intent) => {
+      await more.intend?.(intent);
+      life.intended?.();
+      if (life.dies === "before") dead();
+    },
+  });
+  const dying = async <T>(work: Promise<T>): Promise<T> => {
+    const done = await work;
+    return life.dies === "after" ? dead() : done;
+  };
+  const mortal = [...inner.values()].map((one): SecretProvider => ({
+    ...one,
+    write: (ref, change, expect) => dying(one.write(ref, change, intending(expect))),
+    remove: (ref, how) => dying(one.remove(ref, intending(how))),
+    settle: (ref, versions, how, intend) => dying(one.settle(ref, versions, how, intending({ intend }).intend)),
+  }));
+  const house = await testSecrets(t, { providers: mortal, houseSecrets: secrets });
+  const parts = {
+    intents: createIntents({ database: house.database, secrets }, 0),
+    providers: inner,
+    schemes,
+    changes: createChanges(house.database, 30),
+    change: house.change,
+    resourceRef: undefined,
+    log,
+  };
+  const send = async (method: string, path: string, body?: unknown) => {
+    const response = await house.send(ada, method, `/api/secrets${path}`, body === undefined ? {} : { body });
+    return { status: response.status, reply: (await response.json()) as Record<string, unknown> };
+  };
+  /** Entries of acts that were ended for somebody else. */
+  const ended = async () =>
+    (await house.entries()).filter(
+      (entry) => "intent_id" in (entry["data"] as object) && (entry["actor"] as { kind: string }).kind === "system",
+    );
+  return { store, house, inner, life, send, ended, rows: () => house.database.run(ROWS), settle: () => settleIntents(parts) };
+};
+
+const stateOf = async (provider: SecretProvider, uri: string): Promise<string> => {
+  try {
+    const { value, version } = await provider.read(refOf(uri));
+    return `${isSameData(SecretValue.reveal(value), toSecretData({ k: "new" })) ? "new" : "old"} ${version ?? ""}`.trim();
+  } catch (error) {
+    assert.ok(error instanceof Problem);
+    return error.code;
+  }
+};
+
+suite("what is about to be done to a store", () => {
+  const acts: readonly [what: string, schemes: readonly string[], send: (uri: string) => [string, string, unknown?]][] = [
+    ["write", ["yaml", "kv"], (uri) => ["POST", "", { uri, value: { k: "new" } }]],
+    ["rotate", ["yaml", "kv"], (uri) => ["POST", "/rotate", { uri, value: { k: "new" } }]],
+    ["bulk", ["yaml", "kv"], (uri) => ["POST", "/bulk", { operations: [{ op: "set", uri, value: { k: "new" } }] }]],
+    ["delete", ["yaml", "kv"], (uri) => ["DELETE", `?uri=${encodeURIComponent(uri)}`]],
+    ["destroy", ["kv"], (uri) => ["DELETE", `?uri=${encodeURIComponent(uri)}&destroy=true`]],
+    ["undelete", ["kv"], (uri) => ["POST", "/undelete", { uri, versions: [1] }]],
+  ];
+  test("is told by the store when its process is gone: each that was done is told as done, no other is", async (t) => {
+    const { house, inner, life, send, ended, rows, settle } = await open(t);
+    let count = 0;
+    for (const [what, where, request] of acts)
+      for (const scheme of where)
+        for (const dies of ["before", "after"] as const) {
+          const uri = `${scheme === "kv" ? "vaulta+kv2://kv-a" : "yaml://secret"}/i${++count}`;
+          const provider = inner.get(scheme === "kv" ? "vaulta+kv2" : "yaml")!;
+          life.dies = undefined;
+          assert.equal((await send("POST", "", { uri, value: { k: "old" } })).status, 201);
+          if (what === "undelete") await send("DELETE", `?uri=${encodeURIComponent(uri)}`);
+          const before = await stateOf(provider, uri);
+          life.dies = dies;
+          const { status, reply } = await send(...request(uri));
+          if (what === "bulk") assert.match(JSON.stringify(reply), /"status":503/);
+          else assert.equal(status, 503, `${what} ${JSON.stringify(reply)}`);
+          const after = await stateOf(provider, uri);
+          assert.equal(before === after, dies === "before", `${what} of ${scheme}: ${before}, ${after}`);
+          const left = (await rows()).filter((row) => row.state === "open");
+          assert.deepEqual(
+            left.map((row) => row.uri),
+            [uri],
+            `${what} of ${scheme}`,
+          );
+          const known = (await ended()).length;
+          assert.equal(await settle(), 1);
+          // Of a file nobody can tell whether a write was never there or is there no more.
+          const state = dies === "after" ? "completed" : scheme === "yaml" && what !== "delete" ? "superseded" : "failed";
+          assert.equal(
+            (await rows()).find((row) => row.uri === uri && row.id === left[0]!.id)?.state,
+            state,
+            `${what} of ${scheme}, ${dies}`,
+          );
+          const told = (await ended()).slice(known);
+          assert.deepEqual(
+            told.map(({ outcome, data }) => [outcome, (data as { intent_id: string }).intent_id]),
+            [[{ completed: "ok", failed: "refused", superseded: "unknown" }[state], left[0]!.id]],
+          );
+          const events = (await house.events()).filter(
+            ({ data }) => data["correlation_id"] === told[0]!["correlation_id"] && data["outcome"] === "ok",
+          );
+          assert.equal(events.length, state === "completed" ? 1 : 0, `${what} of ${scheme}, ${dies}`);
+          assert.equal(await settle(), 0);
+          assert.equal(await stateOf(provider, uri), after, "looking changes nothing");
+        }
+    assert.ok(
+      (await rows()).every(({ row }) => !/\bold\b|\bnew\b/.test(row)),
+      "no row holds a value",
+    );
+  });
+
+  test("is 504 with its id and the newest version known when the answer and every look are lost, and settled when the store is back", async (t) => {
+    const { store, house, inner, life, send, ended, rows, settle } = await open(t);
+    const uri = "vaulta+kv2://kv-a/lost";
+    assert.equal((await send("POST", "", { uri, value: { k: "old" } })).status, 201);
+    for (const [fault, expected] of [
+      ["cutAfter", "completed"],
+      ["cutBefore", "failed"],
+    ] as const) {
+      life.intended = () => void (store.faults[fault] = 1000);
+      const { status, reply } = await send("POST", "", { uri, value: { k: "new" } });
+      life.intended = undefined;
+      store.faults[fault] = 0;
+      assert.deepEqual([status, reply["code"]], [504, "outcome_unknown"]);
+      const base = expected === "completed" ? 1 : 2;
+      assert.equal(reply["current_version"], base, "as it was before");
+      const row = (await rows()).at(-1)!;
+      assert.deepEqual([row.id, row.state], [reply["intent_id"], "open"]);
+      const closed = (await house.entries()).at(-1)!;
+      assert.deepEqual([closed["outcome"], (closed["data"] as { intent_id: string }).intent_id], ["unknown", row.id]);
+      await until(
+        () => stateOf(inner.get("vaulta+kv2")!, uri),
+        (state) => state === "new 2",
+      );
+      assert.equal(await settle(), 1);
+      assert.equal((await rows()).at(-1)!.state, expected);
+      assert.equal((await ended()).at(-1)!["outcome"], expected === "completed" ? "ok" : "refused");
+      assert.equal((await send("GET", `/metadata/detail?uri=${encodeURIComponent(uri)}`)).reply["updated_by"], "person:ada");
+    }
+  });
+
+  test("is not there when the store is never reached or refuses, and is over when it is done", async (t) => {
+    const { house, store, send, rows } = await open(t);
+    const uri = "vaulta+kv2://kv-a/plain";
+    assert.equal((await send("POST", "", { uri, value: { k: "v" } })).status, 201);
+    assert.equal((await send("POST", "", { uri, value: { k: "v" }, cas: 7 })).reply["code"], "cas_mismatch");
+    house.rule = () => false;
+    assert.equal((await send("POST", "", { uri, value: { k: "v" } })).status, 403);
+    house.rule = () => true;
+    store.faults.sealed = true;
+    assert.equal((await send("POST", "", { uri, value: { k: "v" } })).status, 503);
+    assert.deepEqual(
+      (await rows()).map(({ op, state }) => `${op} ${state}`),
+      ["write completed"],
+    );
+  });
+});

@@ -1,0 +1,83 @@
+import { createHmac, randomUUID } from "node:crypto";
+import { canonicalJson } from "#contract/canonical-json.ts";
+import { deriveKey, type HouseSecrets } from "#authn/seal.ts";
+import { statement, type Database } from "#store/database.ts";
+import type { Intent } from "./providers/secret-provider.ts";
+import { wireOf, type SecretData } from "./secret-value.ts";
+
+/** Whose act it is that a store is touched for. */
+export interface IntentOf {
+  readonly tenant: string;
+  /** Without version. */
+  readonly uri: string;
+  readonly op: string;
+  readonly subject: string;
+  readonly decision_id: string | null;
+  readonly correlation_id: string;
+}
+export type IntentEnd = "completed" | "failed" | "superseded";
+export interface OpenIntent extends IntentOf {
+  readonly id: string;
+  readonly wanted: Intent["wanted"];
+  readonly versions: readonly bigint[];
+  readonly map_mac: string | null;
+}
+
+/** What is done to stores, kept from before it is done until somebody knows how it ended. */
+export interface Intents {
+  /** Keeps what is about to be done; of a further try of the same act in the place of the one before. Answers its id. */
+  keep(id: string | undefined, of: IntentOf, intent: Intent): Promise<string>;
+  end(id: string, state: IntentEnd): Promise<void>;
+  /** Those that nobody has ended for a minute, taken by this process for another. */
+  takeAbandoned(): Promise<readonly OpenIntent[]>;
+  /** Whether this is the map that was to be written. */
+  isOf(intent: OpenIntent, map: SecretData): boolean;
+  /** Deletes those that ended 24 hours ago. */
+  forget(): Promise<void>;
+}
+
+const KEEP = statement(
+  "secrets.intent_keep",
+  `insert into secrets.intent (id, tenant, uri, op, wanted, versions, map_mac, subject, decision_id, correlation_id)
+   values ($1, $2, $3, $4, $5, $6::bigint[], $7, $8, $9, $10)
+   on conflict (id) do update set wanted = excluded.wanted, versions = excluded.versions, map_mac = excluded.map_mac, updated_at = now()`,
+);
+const END = statement("secrets.intent_end", "update secrets.intent set state = $2, updated_at = now() where id = $1");
+const TAKE = statement<OpenIntent>(
+  "secrets.intent_take",
+  `update secrets.intent set updated_at = now()
+   where id in (select id from secrets.intent where state = 'open' and updated_at < now() - make_interval(secs => $1)
+                order by updated_at limit 50 for update skip locked)
+   returning id, tenant, uri, op, wanted, versions, map_mac, subject, decision_id, correlation_id`,
+);
+const FORGET = statement(
+  "secrets.intent_forget",
+  "delete from secrets.intent where state <> 'open' and updated_at < now() - interval '24 hours'",
+);
+
+/** Longer than a store is waited for: what was sent is done by then, or never. */
+const ABANDONED_SECONDS = 60;
+
+export const createIntents = (
+  parts: { readonly database: Database; readonly secrets: HouseSecrets },
+  abandonedSeconds = ABANDONED_SECONDS,
+): Intents => {
+  const { database } = parts;
+  const keys = parts.secrets.map((secret) => deriveKey(secret, "secrets.intents.v1"));
+  const macsOf = (of: Pick<IntentOf, "tenant" | "uri">, map: SecretData): readonly string[] => {
+    const text = canonicalJson([of.tenant, of.uri, wireOf(map)]) ?? "";
+    return keys.map((key) => createHmac("sha256", key).update(text).digest("base64url"));
+  };
+  return {
+    keep: async (id = randomUUID(), of, { wanted, versions = [], map }) => {
+      const mac = map === undefined ? null : (macsOf(of, map)[0] ?? null);
+      const { tenant, uri, op, subject, decision_id, correlation_id } = of;
+      await database.run(KEEP, [id, tenant, uri, op, wanted, versions, mac, subject, decision_id, correlation_id]);
+      return id;
+    },
+    end: async (id, state) => void (await database.run(END, [id, state])),
+    takeAbandoned: () => database.run(TAKE, [abandonedSeconds]),
+    isOf: (intent, map) => intent.map_mac !== null && macsOf(intent, map).includes(intent.map_mac),
+    forget: async () => void (await database.run(FORGET)),
+  };
+};

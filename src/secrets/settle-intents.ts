@@ -1,0 +1,94 @@
+import { asProblem } from "#http/problem-body.ts";
+import { Problem } from "#contract/problem.ts";
+import type { Change } from "#events/change.ts";
+import type { ResourceRef } from "#events/resource-ref.ts";
+import type { Log } from "#telemetry/log.ts";
+import type { Changes } from "./changes.ts";
+import type { IntentEnd, Intents, OpenIntent } from "./intents.ts";
+import { operations } from "./operations.ts";
+import type { SecretProvider } from "./providers/secret-provider.ts";
+import { settledAct } from "./secret-record.ts";
+import { formatPrefix, parseSecretUri } from "./secret-uri.ts";
+import { SecretValue } from "./secret-value.ts";
+import type { SecretRef } from "./tenant-guard.ts";
+import type { Scheme, SchemeTable } from "./uri-schemes.ts";
+
+export interface SettleIntentParts {
+  readonly intents: Intents;
+  readonly providers: ReadonlyMap<Scheme, SecretProvider>;
+  readonly schemes: SchemeTable;
+  readonly changes: Changes;
+  readonly change: Change;
+  readonly resourceRef: ResourceRef | undefined;
+  readonly log: Log;
+}
+
+const ends = {
+  completed: { outcome: "ok" },
+  failed: { outcome: "refused", code: "not_done" },
+  superseded: { outcome: "unknown", code: "outcome_unknown" },
+} as const;
+
+const orAbsent = async <T>(work: Promise<T>): Promise<T | undefined> => {
+  try {
+    return await work;
+  } catch (error) {
+    if (asProblem(error).status === 404) return undefined;
+    throw error;
+  }
+};
+
+/** How it ended, by what stands in the store: a process that does it any more there is none. */
+const lookAt = async (parts: SettleIntentParts, intent: OpenIntent): Promise<IntentEnd> => {
+  const uri = parseSecretUri(intent.uri, parts.schemes);
+  const provider = parts.providers.get(uri.scheme);
+  if (provider === undefined) throw new Problem("provider_not_configured");
+  const ref: SecretRef = Object.freeze({ ...uri, tenant: intent.tenant });
+  const whole: SecretRef = { ...ref, key: undefined, id: formatPrefix(uri) };
+  if (!provider.can.has("versions")) {
+    const read = await orAbsent(provider.read(intent.wanted === "written" ? whole : ref));
+    if (intent.wanted === "deleted") return read === undefined ? "completed" : "failed";
+    // Of a store without versions nobody can tell whether ours was never there or is there no more.
+    return read !== undefined && parts.intents.isOf(intent, SecretValue.reveal(read.value)) ? "completed" : "superseded";
+  }
+  const wanted = intent.versions.map(Number);
+  const versions = (await orAbsent(provider.describe(whole)))?.versions.filter(({ version }) => wanted.includes(version)) ?? [];
+  if (intent.wanted !== "written") {
+    const isSo = (state: string): boolean => state === intent.wanted || (intent.wanted === "deleted" && state === "destroyed");
+    return versions.length === 0 ? "superseded" : versions.every(({ state }) => isSo(state)) ? "completed" : "failed";
+  }
+  const [made] = versions;
+  if (made === undefined) return "failed";
+  if (made.state !== "active") return "superseded";
+  const read = await provider.read({ ...whole, version: made.version });
+  return parts.intents.isOf(intent, SecretValue.reveal(read.value)) ? "completed" : "failed";
+};
+
+const settleOne = async (parts: SettleIntentParts, intent: OpenIntent): Promise<void> => {
+  const { intents, changes, log, resourceRef } = parts;
+  const state = await lookAt(parts, intent);
+  const uri = parseSecretUri(intent.uri, parts.schemes);
+  const operation = Object.values(operations).find(({ op }) => op === intent.op) ?? operations.write;
+  const [version] = intent.versions;
+  if (state === "completed")
+    await changes.end([formatPrefix(uri)], {
+      tenant: intent.tenant,
+      by: intent.subject,
+      isRotation: operation.op === "rotate",
+      ...(intent.wanted === "written" && version !== undefined ? { version: Number(version) } : {}),
+    });
+  // Recorded first: told twice after a crash in between, never not at all.
+  await parts.change(async () => ({ result: undefined, ...settledAct(intent, operation, uri, "intent_id", ends[state], resourceRef) }));
+  await intents.end(intent.id, state);
+  log.warn("secret_intent_settled", { intent_id: intent.id, state });
+};
+
+/** Ends the acts that a process left, or whose answer was lost, by looking at the store. */
+export const settleIntents = async (parts: SettleIntentParts): Promise<number> => {
+  const left = await parts.intents.takeAbandoned();
+  for (const intent of left)
+    await settleOne(parts, intent).catch((error: unknown) =>
+      parts.log.warn("secret_intent_unsettled", { intent_id: intent.id, code: asProblem(error).code }),
+    );
+  return left.length;
+};
