@@ -3,6 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { serverUpstream } from "#testing/http-upstream.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { formBrowser } from "#testing/form-browser.ts";
 import { findFreePorts } from "#testing/free-port.ts";
@@ -48,6 +49,7 @@ test("from an empty folder to an agent's permitted call, without the demo, at a 
       OIDC_CLIENT_SECRET: provider.clientSecret,
       OIDC_DEFAULT_TENANT: "tenant:acme",
       OIDC_PROVISION: "create",
+      TENANT_ALLOWED_MOUNTS: '{"tenant:acme":["yaml://secret"]}',
       OIDC_GROUPS_CLAIM: "groups",
       OIDC_ACR_MAP: '{"strong":{"acr":["gold"],"amr":[]},"phishing_resistant":{"acr":[],"amr":[]}}',
       // A setting that was left from another start.
@@ -136,6 +138,71 @@ test("from an empty folder to an agent's permitted call, without the demo, at a 
   const decided = await call(ben.headers, "GET", `/access/v1/decisions?agent=agent:helper&resource=${tool}`);
   const record = decided.body.decisions?.[0];
   assert.deepEqual([record?.decision, record?.subject?.id], [true, "person:oidc:ben-1"], JSON.stringify(decided.body).slice(0, 500));
+
+  // A secret of their own: written, rotated, shown with a purpose; a tool uses it once an administrator has said so.
+  const upstream = await serverUpstream(t);
+  const secret = (who: typeof ada, method: string, path: string, body?: unknown) => call(who.headers, method, `/api/secrets${path}`, body);
+  const uri = "yaml://secret/billing#key";
+  assert.equal((await secret(ada, "POST", "", { uri, value: "canary-first" })).status, 201);
+  assert.equal((await secret(ada, "POST", "/rotate", { uri, value: "canary-second" })).status, 200);
+  const shown = await secret(ada, "GET", `/value?uri=${encodeURIComponent(uri)}`);
+  assert.deepEqual([shown.status, shown.body.value], [200, "canary-second"]);
+  const hidden = await secret(ben, "GET", `/value?uri=${encodeURIComponent(uri)}`);
+  assert.deepEqual([hidden.status, hidden.body.code], [403, "secret_authz_failed"]);
+  assert.deepEqual(
+    hidden.body.details.failures.map((one: Record<string, unknown>) => [one["code"], one["reason"], typeof one["remedy"]]),
+    [["access_denied", "not_granted", "string"]],
+    "his own decision may be explained to him",
+  );
+  const system = {
+    apiVersion: "systems/v1",
+    provider: "billing",
+    instance: "main",
+    env: "dev",
+    title: "Billing",
+    owner: "person:oidc:ada-1",
+    kind: "http",
+    baseUrl: upstream.url,
+    network: { allow: ["127.0.0.1/32"] },
+    auth: { type: "api_key", in: "header", name: "X-Api-Key", value: uri },
+    operations: {
+      show: {
+        title: "Show",
+        description: "Shows the name of the billing server.",
+        request: { method: "GET", path: "/" },
+        input: { type: "object" },
+        annotations: { readOnlyHint: true, idempotentHint: true, destructiveHint: false },
+        scopes: ["billing.read"],
+        dataScope: "none",
+      },
+    },
+  };
+  const published = await call(ada.headers, "POST", "/api/crud/config/systems", system);
+  assert.equal(published.status, 201, JSON.stringify(published.body));
+  await administer("PUT", "/edges/GRANTS_ACCESS/person:oidc:ben-1/billing.main.show", {});
+  const show = () =>
+    call(ben.headers, "POST", "/api/crud/mcp/jsonrpc", {
+      jsonrpc: "2.0",
+      id: "1",
+      method: "tools/call",
+      params: { name: "billing.main.show", arguments: {} },
+    });
+  assert.match(JSON.stringify((await show()).body), /"error"/);
+  assert.equal(upstream.seen.length, 0, "nobody has said that this system may use it");
+  const place = {
+    kind: "Resource",
+    name: "Key of billing",
+    system: "sallyport",
+    external_id: "yaml://secret/billing",
+  };
+  const named = (system_id: string) => ({ type: "secret", attributes: { used_by: system_id } });
+  await administer("PUT", "/nodes/resource:secret.billing", { ...place, props: named("billing.main") }, fresh);
+  const used = await show();
+  assert.equal(used.body.error, undefined, JSON.stringify(used.body));
+  assert.equal(upstream.seen.at(-1)?.headers["x-api-key"], "canary-second");
+  await administer("PATCH", "/nodes/resource:secret.billing", { props: named("billing.other") }, { "if-match": "*" });
+  assert.match(JSON.stringify((await show()).body), /"error"/);
+  assert.equal(upstream.seen.length, 1, "taken back");
 
   // What has ended is worth nothing at once.
   await administer("DELETE", `/credentials/${made.credential_id}`);

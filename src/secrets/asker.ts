@@ -43,7 +43,11 @@ const kindOf = (caller: Caller, workloads: ReadonlySet<string>): Asker["kind"] =
 };
 
 /** A refusal in the form of the API's 403: which argument, which purpose, and no more. */
-export const refuseSecret = (argument: string, purpose: Purpose, more: { decisionId?: string; resourceRef?: string } = {}): Problem =>
+export const refuseSecret = (
+  argument: string,
+  purpose: Purpose,
+  more: { decisionId?: string; resourceRef?: string; reason?: string; remedy?: string } = {},
+): Problem =>
   new Problem("secret_authz_failed", {
     members: {
       decision_id: more.decisionId,
@@ -55,6 +59,8 @@ export const refuseSecret = (argument: string, purpose: Purpose, more: { decisio
             code: "access_denied",
             decision_id: more.decisionId,
             resource_ref: more.resourceRef,
+            reason: more.reason,
+            remedy: more.remedy,
           },
         ],
       },

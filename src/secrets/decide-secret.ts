@@ -1,7 +1,7 @@
 import { Problem } from "#contract/problem.ts";
 import type { ResourceRef } from "#events/resource-ref.ts";
 import type { DecideAsk, Decider } from "#decide/decider.ts";
-import type { Meetable } from "#decide/obligations.ts";
+import type { Decided, Meetable } from "#decide/obligations.ts";
 import { refuseSecret, type Asker } from "./asker.ts";
 import { actionOf } from "./operations.ts";
 import type { SecretNode } from "./providers/secret-provider.ts";
@@ -41,6 +41,15 @@ const askOf = (asker: Asker, ref: SecretRef, node: SecretNode): DecideAsk => ({
   },
 });
 
+/** What would change a denial; the decision's own page computes the exact change. */
+const remedies: Readonly<Record<string, string>> = {
+  not_granted: "An administrator does it, or grants the secret to a group that may; the decision's page computes the smallest change.",
+  resource_unresolved: "Nothing in the identity graph stands for this secret: an administrator makes its Resource node.",
+  subject_unresolved: "The identity graph does not know who asks: an administrator adds or links them.",
+  forbidden: "A policy forbids it; the decision's page names the policy.",
+  approval_required: "Ask for an approval on the decision's page.",
+};
+
 /** Each read is decided anew, which is narrower than any grant. */
 const meets: readonly Meetable[] = ["secret_grant"];
 
@@ -49,6 +58,19 @@ const meets: readonly Meetable[] = ["secret_grant"];
  * Throws `secret_authz_failed`, `obligation_unsupported` (403), `step_up_required` (401), `decision_unavailable` (503).
  */
 export const createSecretDecision = (parts: DecideParts) => {
+  /** Why, for whom may have this decision explained: policies and graph tell more than the refused need know. */
+  const whyOf = async (
+    asker: Asker,
+    { decisionId, reason }: Decided,
+    correlationId: string,
+  ): Promise<{ reason?: string; remedy?: string }> => {
+    if (reason === undefined) return {};
+    const explain = { type: "decisions", action: "explain", id: decisionId, context: { showing: true } } as const;
+    const answer = await parts.decider.decide(asker.caller, explain, correlationId).catch(() => undefined);
+    if (answer === undefined || parts.decider.refusal(asker.caller, answer) !== undefined) return {};
+    const remedy = remedies[reason];
+    return { reason, ...(remedy === undefined ? {} : { remedy }) };
+  };
   const require = async (
     asker: Asker,
     ref: SecretRef,
@@ -70,6 +92,7 @@ export const createSecretDecision = (parts: DecideParts) => {
         throw refuseSecret(argument, asker.purpose, {
           decisionId: decided.decisionId,
           ...(parts.resourceRef === undefined ? {} : { resourceRef: parts.resourceRef(ref.tenant, ref) }),
+          ...(await whyOf(asker, decided, correlationId)),
         });
       }
       if (answers.length !== asks.length)

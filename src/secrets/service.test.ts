@@ -160,7 +160,10 @@ suite("secrets service", () => {
     await post(at, ada, { uri: DEMO, value: "k-1" });
     at.touched.length = 0;
     at.rule = ({ ask }) =>
-      ask.id === "yaml://secret/people/demo" ? { decision: false, decisionId: "dec-child", reason: "forbidden" } : true;
+      ask.id === "yaml://secret/people/demo"
+        ? { decision: false, decisionId: "dec-child", reason: "forbidden" }
+        : ask.type !== "decisions" || mayKnowWhy;
+    let mayKnowWhy = false;
     const response = await get(at, ada, "yaml://secret/people");
     assert.equal(response.status, 403);
     assert.equal(response.headers.get("x-decision-id"), "dec-child");
@@ -179,6 +182,19 @@ suite("secrets service", () => {
     });
     assert.ok(!JSON.stringify(body).includes("demo"));
     assert.deepEqual(at.touched, []);
+    assert.deepEqual(
+      at.asked.filter(({ ask }) => ask.type === "decisions").map(({ sub, ask }) => [sub, ask.action, ask.id, ask.context]),
+      [["person:ada", "explain", "dec-child", { showing: true }]],
+    );
+    mayKnowWhy = true;
+    const told = await json(await get(at, ada, "yaml://secret/people"));
+    const [failure] = (told["details"] as { failures: Record<string, string>[] }).failures;
+    assert.deepEqual(
+      [failure?.["reason"], typeof failure?.["remedy"]],
+      ["forbidden", "string"],
+      "for whom may have the decision explained",
+    );
+    assert.ok(!JSON.stringify(told).includes("demo"));
     at.rule = () => false;
     const [there, absent] = [await json(await getValue(at, ada, DEMO)), await json(await getValue(at, ada, "yaml://secret/nowhere#k"))];
     const shape = (one: Record<string, unknown>) => [one["code"], one["status"], one["title"], one["detail"]];
