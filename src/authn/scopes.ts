@@ -18,6 +18,7 @@ export const personScopes = [
   "secrets.read_metadata",
   "secrets.delete",
   "secrets.destroy",
+  "secrets.set_owner",
   "secrets.rotate",
   "audit.read",
   "pdp.decisions.read",

@@ -60,6 +60,22 @@ export const rotateSecret = endpoint("secrets", "POST", `${secretsBase}/rotate`,
   summary: "Put a new value in the place of the present one; readers have it at once.",
 });
 
+/** Whose it is said to be; who may do what goes by grants. */
+export const secretOwner = z.string().regex(/^[a-z]+:[A-Za-z0-9._@-]{1,120}$/, "must be kind:name, e.g. group:payments");
+const writtenOwner = z.unknown().optional().meta({ needed: true, type: "string", pattern: "^[a-z]+:[A-Za-z0-9._@-]{1,120}$" });
+
+export const setSecretOwner = endpoint("secrets", "POST", `${secretsBase}/metadata/owner`, {
+  headers: once,
+  body: z.strictObject({ uri: writtenUri, owner: writtenOwner }),
+  reply: z.object({ uri: z.string(), owner: z.string() }),
+  auth: "bearer",
+  agents: "never",
+  scope: ["secrets.set_owner"],
+  decision: "secret/owner_update",
+  problems: [...writing, ...keyed, ...absent, "version_deleted", "version_destroyed", "fragment_not_allowed"],
+  summary: "Say whose a secret is; metadata tells it. It gives nobody a right.",
+});
+
 const settled = {
   headers: once,
   body: z.strictObject({ uri: writtenUri, versions: versionNumbers }),

@@ -48,8 +48,15 @@ const ofMetadata = {
 const asking = [...common, ...ofStore, "query_repeated", "query_unknown", "query_encoding"] as const;
 const ofOne = [...asking, "secret_not_found", "key_not_found", "uri_version_not_allowed", "fragment_not_allowed"] as const;
 const query = z.strictObject({ uri: readUri });
-/** Who last changed it through the house, and when; absent where nobody did. */
-const lastChange = { updated_by: z.string().optional(), updated_at: timestamp.optional(), rotated_at: timestamp.optional() };
+/** Whose it is said to be; who made and who last changed it through the house, and when; absent where nobody did. */
+const lastChange = {
+  owner: z.string().optional(),
+  created_by: z.string().optional(),
+  created_at: timestamp.optional(),
+  updated_by: z.string().optional(),
+  updated_at: timestamp.optional(),
+  rotated_at: timestamp.optional(),
+};
 
 export const listSecretMetadata = endpoint("secrets", "GET", `${secretsBase}/metadata`, {
   query: z.strictObject({ prefix, depth: whole(1, 8), ...page }),

@@ -10,7 +10,7 @@ import { operations } from "./operations.ts";
 
 const openBaoA = sharedOpenBao((t) => requireProgram(t, "bao"), { storage: "memory" });
 const openBaoB = sharedOpenBao((t) => requireProgram(t, "bao"), { storage: "memory" });
-const scopes = ["read", "write", "delete", "destroy", "rotate", "read_metadata"].map((name) => `secrets.${name}`);
+const scopes = ["read", "write", "delete", "destroy", "rotate", "read_metadata", "set_owner"].map((name) => `secrets.${name}`);
 const ada = { sub: "person:ada", tenant: "tenant:acme", scopes };
 const eve = { ...ada, sub: "person:eve", tenant: "tenant:globex" };
 type Json = Record<string, unknown>;
@@ -77,6 +77,7 @@ const rows: readonly [
   ["value", "GET", (uri) => `/value?uri=${uri}`, () => undefined, "200", "200"],
   ["rotate", "POST", () => "/rotate", (uri) => ({ uri, value: { k: 3 } }), "200", "200"],
   ["metadata", "GET", (uri) => `/metadata?prefix=${uri}`, () => undefined, "200", "200"],
+  ["owner", "POST", () => "/metadata/owner", (uri) => ({ uri, owner: "group:payments" }), "200", "200"],
   ["keys", "GET", (uri) => `/keys?uri=${uri}`, () => undefined, "200", "200"],
   ["detail", "GET", (uri) => `/metadata/detail?uri=${uri}`, () => undefined, "501 not_supported", "200"],
   ["versions", "GET", (uri) => `/versions?uri=${uri}`, () => undefined, "501 not_supported", "200"],
@@ -182,6 +183,9 @@ suite("operations on the file and on OpenBao", () => {
     ["a foreign prefix", "GET", "/search?q=a&prefix=vaultA%2Bkv2://kv-z/", undefined, "403 tenant_mount"],
     ["a cursor of nobody's", "GET", "/search?q=a&cursor=abc", undefined, "400 invalid_cursor"],
     ["too many of them", "GET", "/search?q=a&limit=501", undefined, "422 unprocessable"],
+    ["an owner that is none", "POST", "/metadata/owner", { uri: "yaml://secret/x", owner: "somebody" }, "422 invalid_body"],
+    ["an owner of what is not there", "POST", "/metadata/owner", { uri: "yaml://secret/never", owner: "group:a" }, "404 secret_not_found"],
+    ["an owner of a key", "POST", "/metadata/owner", { uri: "yaml://secret/x#k", owner: "group:a" }, "422 fragment_not_allowed"],
     ["a stale If-Match", "POST", "", { uri: "vaultA+kv2://kv-a/ifmatch#k", value: 1 }, "412 stale_version"],
   ];
   test("what cannot be meant is refused by its own code", async (t) => {

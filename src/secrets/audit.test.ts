@@ -163,6 +163,38 @@ test("acts on secrets are told as they happen, by operation, and again from wher
   );
 });
 
+test("acts below a place are told alone, and the place stands in no frame", async (t) => {
+  const { at } = await open(t);
+  const set = (uri: string) => at.send(ada, "POST", "/api/secrets", { body: { uri, value: { k: 1 } } });
+  for (const [prefix, told, untold] of [
+    ["audit", "yaml://secret/audit/two", "yaml://secret/audit2/two"],
+    ["yaml%3A%2F%2Fsecret%2Faudit%2Fdeep%2F", "yaml://secret/audit/deep", "yaml://secret/audit/other"],
+    ["yaml://secret", "yaml://secret/anything", ""],
+  ] as const) {
+    const live = await at.send(ada, "GET", `/api/secrets/events?prefix=${prefix}&op=write`);
+    if (untold !== "") await set(untold);
+    await set(told);
+    const frames = (await framesOf(live, "secrets.updated.v1", 1)).filter((frame) => frame.includes("secrets.updated"));
+    assert.equal(frames.length, 1, prefix);
+    const { data } = (await at.events()).at(-1)!;
+    const [frame = ""] = frames;
+    assert.ok(frame.includes(String(data["correlation_id"])) && !frame.includes("places"), frame);
+  }
+});
+
+test("what was recorded under an earlier salt is found by its URI after the salt was changed", async (t) => {
+  const first = await open(t);
+  const old = (await first.page({ uri: URI })).items.length;
+  assert.ok(old > 0);
+  const later = await testSecrets(t, {
+    keepsRecords: true,
+    settings: { TENANT_SALT: "another-salt-of-32-bytes-at-least", TENANT_SALT_KID: "2", TENANT_SALT_PREVIOUS: `1=${SALT}` },
+  });
+  const found = async (query: string) =>
+    ((await (await later.send(ada, "GET", `/api/secrets/audit?${query}`)).json()) as Page).items.length;
+  assert.equal(await found(`uri=${encodeURIComponent(URI)}`), old);
+});
+
 test("the stream of secrets is for whoever may read their audit, and in production only where it is wanted", async (t) => {
   const { at } = await open(t);
   const said = async (who: Parameters<typeof at.send>[0], query = "") => {
@@ -173,7 +205,10 @@ test("the stream of secrets is for whoever may read their audit, and in producti
   assert.deepEqual(await said({ ...ada, scopes: ["audit.read"] }), [403, "insufficient_scope"]);
   assert.deepEqual(await said(ben), [403, "access_denied"]);
   assert.deepEqual(await said({ ...ada, agent: "agent:hr-assistant" }), [403, "person_required"]);
-  assert.deepEqual(await said(ada, "?prefix=x"), [400, "query_unknown"]);
+  assert.deepEqual(await said(ada, "?who=x"), [400, "query_unknown"]);
+  assert.deepEqual(await said(ada, "?prefix=x&prefix=y"), [400, "query_repeated"]);
+  assert.deepEqual(await said(ada, "?prefix=vaultA%2Bkv2://kv-other/x"), [403, "tenant_mount"]);
+  assert.deepEqual(await said(ada, "?prefix=a/../b"), [400, "uri_dot_segment"]);
   assert.deepEqual(await said(ada, "?op=steal"), [422, "unprocessable"]);
   const production = await open(t, { TENANT_SALT: SALT }, "production");
   const response = await production.at.send(ada, "GET", "/api/secrets/events");

@@ -1,10 +1,13 @@
 import { statement, type Database } from "#store/database.ts";
 import { formatPrefix, type SecretPrefix } from "./secret-uri.ts";
 
-/** The house's last change of a secret. */
+/** What the house knows of a secret beside its store: whose it is, who made it and who changed it last. */
 export interface LastChange {
-  readonly updated_by: string;
-  readonly updated_at: string;
+  readonly owner?: string;
+  readonly created_by?: string;
+  readonly created_at?: string;
+  readonly updated_by?: string;
+  readonly updated_at?: string;
   readonly rotated_at?: string;
 }
 
@@ -14,14 +17,25 @@ export interface Changes {
   /** `done`: who did it, and the version it made; `undefined`: nothing was changed. */
   end(
     uris: readonly string[],
-    done: { readonly tenant: string; readonly by: string; readonly isRotation: boolean; readonly version?: number } | undefined,
+    done:
+      | {
+          readonly tenant: string;
+          readonly by: string;
+          readonly isRotation: boolean;
+          readonly isFirst?: boolean;
+          readonly version?: number;
+        }
+      | undefined,
   ): Promise<void>;
+  /** Says whose it is; of a URI without key and version. */
+  own(tenant: string, uri: string, owner: string): Promise<void>;
   /** Names the state of a secret: another one after every change of any process. `undefined`: a change is under way. */
   stampOf(place: SecretPrefix): Promise<string | undefined>;
   /** By URI; one whose newest version is not the house's is left out where `version` is told. */
   last(tenant: string, uris: readonly string[], version?: number): Promise<ReadonlyMap<string, LastChange>>;
 }
 
+// A place may be of two tenants: who did what there is told to the tenant of whoever did something last, and nothing of the other's.
 const BEGIN = statement(
   "secrets.change_begin",
   `insert into secrets.change (uri, tenant, stamp, changing_until)
@@ -33,24 +47,46 @@ const END = statement(
   `update secrets.change set stamp = nextval('secrets.change_stamp'), changing_until = null,
      tenant = coalesce($5, tenant), updated_by = coalesce($2, updated_by),
      updated_at = case when $2::text is null then updated_at else now() end,
-     rotated_at = case when $3 then now() else rotated_at end, version = coalesce($4, version)
+     rotated_at = case when $3 then now() when $6 then null else rotated_at end, version = coalesce($4, version),
+     created_by = case when $6 then $2 when tenant = coalesce($5, tenant) then created_by end,
+     created_at = case when $6 then now() when tenant = coalesce($5, tenant) then created_at end,
+     owner = case when tenant = coalesce($5, tenant) then owner end
    where uri = any($1)`,
 );
 const STAMP = statement<{ stamp: string; changing: boolean }>(
   "secrets.change_stamp",
   "select stamp::text as stamp, coalesce(changing_until > now(), false) as changing from secrets.change where uri = $1",
 );
-const LAST = statement<{ uri: string; updated_by: string; updated_at: string; rotated_at: string | null }>(
+const OWN = statement(
+  "secrets.change_own",
+  `insert into secrets.change as known (uri, tenant, stamp, owner) values ($2, $1, nextval('secrets.change_stamp'), $3)
+   on conflict (uri) do update set owner = excluded.owner, tenant = excluded.tenant,
+     created_by = case when known.tenant = excluded.tenant then known.created_by end,
+     created_at = case when known.tenant = excluded.tenant then known.created_at end,
+     updated_by = case when known.tenant = excluded.tenant then known.updated_by end,
+     updated_at = case when known.tenant = excluded.tenant then known.updated_at end`,
+);
+type Row = { readonly uri: string } & { readonly [name in keyof LastChange]-?: string | null };
+const LAST = statement<Row & { readonly is_last: boolean }>(
   "secrets.change_last",
-  `select uri, updated_by, updated_at, rotated_at from secrets.change
-   where tenant = $1 and uri = any($2) and updated_by is not null and ($3::bigint is null or version is null or version = $3)`,
+  `select uri, owner, created_by, created_at, updated_by, updated_at, rotated_at,
+     ($3::bigint is null or version is null or version = $3) as is_last
+   from secrets.change where tenant = $1 and uri = any($2)`,
 );
 
 /** `keepSeconds`: how long any process keeps a value at most; for so long an unfinished change stands in the way. */
 export const createChanges = (database: Database, keepSeconds: number): Changes => ({
   begin: async (tenant, uris) => void (await database.run(BEGIN, [tenant, uris, keepSeconds + 1])),
   end: async (uris, done) =>
-    void (await database.run(END, [uris, done?.by ?? null, done?.isRotation ?? false, done?.version ?? null, done?.tenant ?? null])),
+    void (await database.run(END, [
+      uris,
+      done?.by ?? null,
+      done?.isRotation ?? false,
+      done?.version ?? null,
+      done?.tenant ?? null,
+      done?.isFirst ?? false,
+    ])),
+  own: async (tenant, uri, owner) => void (await database.run(OWN, [tenant, uri, owner])),
   stampOf: async (place) => {
     const [row] = await database.run(STAMP, [formatPrefix(place)]);
     return row === undefined ? "0" : row.changing ? undefined : row.stamp;
@@ -58,14 +94,11 @@ export const createChanges = (database: Database, keepSeconds: number): Changes 
   last: async (tenant, uris, version) => {
     const rows = uris.length === 0 ? [] : await database.run(LAST, [tenant, uris, version ?? null]);
     return new Map(
-      rows.map(({ uri, updated_by, updated_at, rotated_at }) => [
-        uri,
-        {
-          updated_by,
-          updated_at,
-          ...(rotated_at === null ? {} : { rotated_at }),
-        },
-      ]),
+      rows.map(({ uri, is_last: isLast, ...row }) => {
+        // Nobody is named for a version that was made beside the house.
+        const { updated_by: _by, updated_at: _at, ...rest } = row;
+        return [uri, Object.fromEntries(Object.entries(isLast ? row : rest).filter(([, value]) => value !== null))];
+      }),
     );
   },
 });

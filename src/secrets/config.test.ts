@@ -21,6 +21,7 @@ suite("settings of the secrets service", () => {
     }
   });
 
+  const SALT = "0123456789abcdef0123456789abcdef";
   const open = { SECRETS_API_REQUIRE_AUTH: "false", SECRETS_ENFORCE_SCOPES: "false", TENANT_ID: "tenant:acme" };
   const rows: readonly (readonly [what: string, variables: Record<string, string>, environment: Environment, faults: readonly string[]])[] =
     [
@@ -32,6 +33,10 @@ suite("settings of the secrets service", () => {
       ["a misspelt switch", { SECRETS_ENFORCE_SCOPES: "no" }, "test", ["SECRETS_ENFORCE_SCOPES"]],
       ["a short salt", { TENANT_SALT: "too short" }, "test", ["TENANT_SALT"]],
       ["a salt that is no hex", { TENANT_SALT: "hex:xyz" }, "test", ["TENANT_SALT"]],
+      ["an earlier salt without a name", { TENANT_SALT: SALT, TENANT_SALT_PREVIOUS: SALT }, "test", ["TENANT_SALT_PREVIOUS"]],
+      ["a short earlier salt", { TENANT_SALT: SALT, TENANT_SALT_PREVIOUS: "0=short" }, "test", ["TENANT_SALT_PREVIOUS"]],
+      ["an earlier salt of the present name", { TENANT_SALT: SALT, TENANT_SALT_PREVIOUS: `1=${SALT}` }, "test", ["TENANT_SALT_PREVIOUS"]],
+      ["earlier salts alone", { TENANT_SALT_PREVIOUS: `0=${SALT}` }, "test", ["TENANT_SALT"]],
       ["a bad key id", { TENANT_SALT_KID: "k-1" }, "test", ["TENANT_SALT_KID"]],
       ["an encrypted file", { YAML_VAULT_PATH: "/data/secrets.yaml.age" }, "test", ["YAML_VAULT_PATH"]],
       ["a list without tenant", { TENANT_ALLOWED_MOUNTS: "yaml://secret" }, "dev", ["TENANT_ALLOWED_MOUNTS"]],

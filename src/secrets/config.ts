@@ -8,6 +8,21 @@ import { createNarrowPlaces, createTenantGuard, type NarrowPlaces, type TenantGu
 import { placeOf, type KvServer } from "./providers/kvv2/kv-settings.ts";
 import { parseSchemeAliases, type Scheme, type SchemeTable } from "./uri-schemes.ts";
 
+/** `kid=salt,...`; the salt as TENANT_SALT, without a comma. */
+const previousSalts = (): z.ZodType<readonly { readonly kid: string; readonly salt: Buffer }[]> =>
+  commaList().transform((items, context) =>
+    items.map((item) => {
+      const [, kid, text] = /^([A-Za-z0-9]{1,8})=(.*)$/s.exec(item) ?? [];
+      try {
+        if (kid === undefined) throw new RangeError("is not kid=salt");
+        return { kid, salt: parseTenantSalt(text ?? "") };
+      } catch (error) {
+        context.addIssue(error instanceof RangeError ? `${kid ?? "an item"} ${error.message}` : "cannot be read");
+        return z.NEVER;
+      }
+    }),
+  );
+
 const salt = (): z.ZodType<string | undefined> =>
   z
     .string()
@@ -76,6 +91,11 @@ export const secretsSettings = {
     description: "Name of TENANT_SALT inside the references.",
     default: "1",
   }),
+  previousSalts: setting("TENANT_SALT_PREVIOUS", previousSalts(), {
+    description: "Salts that TENANT_SALT took the place of, kid=salt,...: what was recorded under them is still found by its URI.",
+    secret: true,
+    default: "",
+  }),
 } satisfies SettingTable;
 
 export type { Environment };
@@ -120,6 +140,9 @@ export const readSecretsPolicy = (
   );
   const salt = config.tenantSalt?.replace(/^(?:base64|hex):/, "");
   faults.push(...weakSecret("TENANT_SALT", salt, secretWeakness, environment));
+  const kids = [config.tenantSaltKid, ...config.previousSalts.map(({ kid }) => kid)];
+  need(new Set(kids).size === kids.length, "TENANT_SALT_PREVIOUS", "names each kid once, and not TENANT_SALT_KID");
+  need(config.tenantSalt !== undefined || config.previousSalts.length === 0, "TENANT_SALT", "is needed with TENANT_SALT_PREVIOUS");
   const { schemes, faults: aliasFaults } = parseSchemeAliases(config.schemeAliases, "SECRETS_SCHEME_ALIASES");
   const tenantId = config.tenantId;
   const places = new Map([...servers].map(([scheme, server]) => [scheme, placeOf(server)]));
@@ -144,3 +167,6 @@ export const readSecretsPolicy = (
 /** How records name a secret; `undefined` without TENANT_SALT. */
 export const resourceRefOf = (config: SecretsConfig): ResourceRef | undefined =>
   config.tenantSalt === undefined ? undefined : createResourceRef({ salt: parseTenantSalt(config.tenantSalt), kid: config.tenantSaltKid });
+
+/** How records named secrets under earlier salts. */
+export const previousRefsOf = (config: SecretsConfig): readonly ResourceRef[] => config.previousSalts.map(createResourceRef);

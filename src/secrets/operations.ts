@@ -1,13 +1,30 @@
 import type { z } from "zod";
 import type { Endpoint } from "#contract/endpoint.ts";
-import { copySecret, deleteSecret, destroySecretVersions, moveSecret, rotateSecret, undeleteSecret } from "#contract/secret-acts.ts";
+import {
+  copySecret,
+  deleteSecret,
+  destroySecretVersions,
+  moveSecret,
+  rotateSecret,
+  setSecretOwner,
+  undeleteSecret,
+} from "#contract/secret-acts.ts";
 import { describeSecret, listSecretKeys, listSecretMetadata, listSecretVersions, searchSecrets } from "#contract/secret-listings.ts";
 import { readSecret, readSecretValue, writeSecret } from "#contract/secrets.ts";
 import type { ProviderAbility } from "./providers/secret-provider.ts";
 import { schemeNames, type Scheme } from "./uri-schemes.ts";
 
 /** What somebody wants of a secret: `execute` = a service of the house uses the value and shows it to nobody. */
-export type Purpose = "read" | "execute" | "write" | "rotate" | "delete" | "undelete" | "destroy_versions" | "read_metadata";
+export type Purpose =
+  | "read"
+  | "execute"
+  | "write"
+  | "rotate"
+  | "delete"
+  | "undelete"
+  | "destroy_versions"
+  | "read_metadata"
+  | "owner_update";
 
 /** One row an operation: who may ask for what, and who can do it. */
 export interface Operation {
@@ -85,6 +102,15 @@ export const operations = {
   keys: { ...metadata, op: "keys", endpoint: listSecretKeys, ability: "read_value" },
   detail: { ...metadata, ...ofVersions, op: "detail", endpoint: describeSecret },
   versions: { ...metadata, ...ofVersions, op: "versions", endpoint: listSecretVersions },
+  owner: {
+    ...plain,
+    op: "owner",
+    endpoint: setSecretOwner,
+    scope: "secrets.set_owner",
+    purposes: ["owner_update"],
+    ability: "read_value",
+    takesKey: false,
+  },
   undelete: {
     ...ofVersions,
     op: "undelete",

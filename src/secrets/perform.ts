@@ -249,11 +249,12 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
       if (problem.code !== "outcome_unknown" || intentId === undefined) throw error;
       throw new Problem("outcome_unknown", { cause: error, members: { ...problem.options.members, intent_id: intentId } });
     }
-    const version = (result as { readonly version?: unknown } | undefined)?.version;
+    const { version, isFirst } = (result ?? {}) as { readonly version?: unknown; readonly isFirst?: unknown };
     await end("completed", {
       tenant: ref.tenant,
       by: asker.caller.sub,
       isRotation: operation.op === "rotate",
+      isFirst: isFirst === true,
       ...(typeof version === "number" ? { version } : {}),
     });
     return result;

@@ -60,6 +60,10 @@ export const entryOf = (recorded: Recorded, resourceRef: ResourceRef | undefined
   };
 };
 
+/** References of a secret's path and of every place above it, so that a stream finds what lies below one of them. */
+const placeRefs = (resourceRef: ResourceRef, tenant: string, { scheme, mount, segments }: SecretUri): readonly string[] =>
+  [...segments, ""].map((_segment, length) => resourceRef(tenant, { scheme, mount, segments: segments.slice(0, length) }));
+
 /** The event that tells of it. Persons stand in the audit log only, by reference. */
 export const eventOf = (
   recorded: Recorded,
@@ -67,7 +71,7 @@ export const eventOf = (
   end: { readonly type: string; readonly outcome: string; readonly durationMs: number; readonly code?: string; readonly told?: object },
 ): EventDraft => {
   const ref = refOf(recorded, resourceRef);
-  const { asker } = recorded;
+  const { asker, uri } = recorded;
   return {
     type: end.type,
     tenant: asker.tenant,
@@ -77,6 +81,8 @@ export const eventOf = (
     data: {
       ...about(recorded, ref),
       ...end.told,
+      // In the house alone: the type that leaves it does not declare them.
+      places: ref === undefined || resourceRef === undefined ? undefined : placeRefs(resourceRef, asker.tenant, uri),
       outcome: end.outcome,
       code: end.code,
       decision_id: recorded.decisionId,
@@ -144,7 +150,8 @@ export const settledAct = (
   const { event: type } = operation;
   if (outcome !== "ok" || type === undefined) return { entries: [entry], events: [] };
   const actor = { kind: "service", id: "service:secrets" };
-  const told = { ...data, outcome, decision_id: decisionId, actor, correlation_id: correlationId, duration_ms: 0 };
+  const places = ref === undefined || resourceRef === undefined ? undefined : placeRefs(resourceRef, tenant, uri);
+  const told = { ...data, places, outcome, decision_id: decisionId, actor, correlation_id: correlationId, duration_ms: 0 };
   return {
     entries: [entry],
     events: [{ type, tenant, stream: "secret", kind: `${type}.v1`, key: ref ?? tenant, data: told, correlationId }],

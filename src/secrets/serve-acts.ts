@@ -5,19 +5,24 @@ import {
   destroySecretVersions,
   moveSecret,
   rotateSecret,
+  secretOwner,
+  setSecretOwner,
   undeleteSecret,
 } from "#contract/secret-acts.ts";
+import { Problem } from "#contract/problem.ts";
 import { writeSecret } from "#contract/secrets.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { SealedCursors } from "#authn/sealed-cursors.ts";
 import { answer, type Router } from "#http/serve.ts";
 import { removeAct, rotateAct, settleAct, writeAct } from "./acts.ts";
 import { performBulk } from "./bulk.ts";
+import type { Changes } from "./changes.ts";
 import type { SecretsPolicy } from "./config.ts";
 import type { KeyedAnswers } from "./keyed-answers.ts";
 import { copySecretTo } from "./copy.ts";
 import { moveSecretTo } from "./move.ts";
 import type { MoveJournal } from "./move-journal.ts";
+import { operations } from "./operations.ts";
 import type { Corridor } from "./perform.ts";
 import { writeReply } from "./reply.ts";
 import { parseSecretUri } from "./secret-uri.ts";
@@ -28,6 +33,7 @@ export interface ActParts {
   readonly policy: SecretsPolicy;
   readonly journal: MoveJournal;
   readonly answers: KeyedAnswers;
+  readonly changes: Changes;
   readonly plans: SealedCursors<string>;
 }
 
@@ -39,7 +45,7 @@ interface From {
 const whoOf = ({ caller, request, correlationId }: From) => ({ caller, headers: request.headers, correlationId });
 
 /** Everything that changes a secret. */
-export const serveActs = ({ router, perform, policy, journal, answers, plans }: ActParts): void => {
+export const serveActs = ({ router, perform, policy, journal, answers, changes, plans }: ActParts): void => {
   const { schemes } = policy;
   /** A changing POST: with an Idempotency-Key it is done once. */
   const serveOnce: Router<Caller>["serve"] = (endpoint, handler) => router.serve(endpoint, answers.keyed(handler));
@@ -62,6 +68,24 @@ export const serveActs = ({ router, perform, policy, journal, answers, plans }: 
       new_version: result.version,
       stage: "current" as const,
     };
+  });
+
+  serveOnce(setSecretOwner, async ({ body, ...from }) => {
+    const uri = parseSecretUri(body.uri, schemes);
+    const { data: owner } = secretOwner.safeParse(body.owner);
+    if (owner === undefined)
+      throw new Problem("invalid_body", { errors: [{ path: "/owner", message: "must be kind:name, e.g. group:payments" }] });
+    const { ref } = await perform({
+      operation: operations.owner,
+      uri,
+      ...whoOf(from),
+      act: async (provider, at) => {
+        // Of what is not there nobody is the owner; deleted versions are there.
+        await (provider.can.has("versions") ? provider.describe(at) : provider.read(at));
+        await changes.own(at.tenant, at.id, owner);
+      },
+    });
+    return { uri: ref.canonical, owner };
   });
 
   for (const [endpoint, how] of [

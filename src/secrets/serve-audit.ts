@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { endpoint } from "#contract/endpoint.ts";
 import { Problem } from "#contract/problem.ts";
+import { listSecretMetadata } from "#contract/secret-listings.ts";
 import { listSecretAudit } from "#contract/secret-audit.ts";
 import { secretsBase } from "#contract/secrets.ts";
 import type { Authenticate } from "#authn/authenticate.ts";
@@ -19,7 +20,8 @@ import type { Decider } from "#decide/decider.ts";
 import type { Database } from "#store/database.ts";
 import type { SecretsPolicy } from "./config.ts";
 import { operations } from "./operations.ts";
-import { formatPrefix, parseSecretUri } from "./secret-uri.ts";
+import { readSecretQuery } from "./secret-request.ts";
+import { formatPrefix, parseSecretPrefix, parseSecretUri } from "./secret-uri.ts";
 
 export interface AuditParts {
   readonly router: Router<Caller>;
@@ -31,6 +33,8 @@ export interface AuditParts {
   readonly bus: LiveBus;
   readonly cursors: SealedCursors<string>;
   readonly resourceRef: ResourceRef | undefined;
+  /** Under earlier salts. */
+  readonly previousRefs: readonly ResourceRef[];
   /** The stream is there at all. */
   readonly hasStream: boolean;
   /** Ends the streams. */
@@ -67,9 +71,14 @@ const itemOf = (act: SecretAct, subjects: ReadonlyMap<string, string>) => ({
   },
 });
 
+const unsalted = (name: string): Problem =>
+  new Problem("unprocessable", {
+    errors: [{ path: `query.${name}`, message: "cannot be looked for: TENANT_SALT is unset, and records name no secret" }],
+  });
+
 const readOps = (url: URL): ReadonlySet<string> | undefined => {
   for (const name of url.searchParams.keys())
-    if (name !== "op" && name !== "last_event_id")
+    if (name !== "op" && name !== "prefix" && name !== "last_event_id")
       throw new Problem("query_unknown", { errors: [{ path: `query.${name}`, message: "is not known here" }] });
   const wanted = url.searchParams.getAll("op");
   if (wanted.length > MOST_OPS || !wanted.every((op) => ops.has(op)))
@@ -111,12 +120,9 @@ export const serveAudit = (parts: AuditParts): void => {
     const refs = query.resource_ref === undefined ? undefined : [query.resource_ref];
     if (query.uri === undefined) return refs;
     const ref = policy.guard(caller.tenant, parseSecretUri(query.uri, policy.schemes));
-    if (resourceRef === undefined)
-      throw new Problem("unprocessable", {
-        errors: [{ path: "query.uri", message: "cannot be looked for: TENANT_SALT is unset, and records name no secret" }],
-      });
-    const own = resourceRef(caller.tenant, ref);
-    return refs === undefined || refs.includes(own) ? [own] : [];
+    if (resourceRef === undefined) throw unsalted("uri");
+    const own = [resourceRef, ...parts.previousRefs].map((refOf) => refOf(caller.tenant, ref));
+    return refs === undefined ? own : own.filter((one) => refs.includes(one));
   };
 
   router.serve(listSecretAudit, async ({ query, caller, correlationId }) => {
@@ -153,6 +159,20 @@ export const serveAudit = (parts: AuditParts): void => {
     };
   });
 
+  /** References of the places below which it happened; once each, percent-decoded as every query of this service is. */
+  const readPlaces = (caller: Caller, url: URL): ReadonlySet<string> | undefined => {
+    const given = url.search
+      .slice(1)
+      .split("&")
+      .filter((part) => part.startsWith("prefix="));
+    if (given.length === 0) return undefined;
+    if (given.length > 1) throw new Problem("query_repeated", { errors: [{ path: "query.prefix", message: "is given twice" }] });
+    const { prefix } = readSecretQuery(new URL(`${url.origin}${url.pathname}?${given[0]}`), listSecretMetadata);
+    const places = policy.narrow(caller.tenant, parseSecretPrefix(prefix ?? "", policy.schemes));
+    if (resourceRef === undefined) throw unsalted("prefix");
+    return new Set(places.map((place) => resourceRef(caller.tenant, place)));
+  };
+
   const share = createStreamShare();
   router.raw("GET", stream.path, async (request) => {
     if (!parts.hasStream) throw new Problem("not_found");
@@ -160,6 +180,7 @@ export const serveAudit = (parts: AuditParts): void => {
     const caller = await parts.authenticate(request, stream);
     const url = new URL(request.url);
     const wanted = readOps(url);
+    const places = readPlaces(caller, url);
     await requireReader(caller, correlationId);
     const ended = share.claim(caller);
     try {
@@ -170,7 +191,9 @@ export const serveAudit = (parts: AuditParts): void => {
         subject: caller.sub,
         seesAll: true,
         lastEventId: request.headers.get("last-event-id") ?? url.searchParams.get("last_event_id") ?? undefined,
-        only: ({ data }) => wanted === undefined || wanted.has(String(data["op"])),
+        only: ({ data: { op, places: at } }) =>
+          (wanted?.has(String(op)) ?? true) && (places === undefined || (Array.isArray(at) && at.some((one) => places.has(String(one))))),
+        present: async ({ data: { places: _places, ...shown } }) => shown,
         signal: AbortSignal.any([request.signal, parts.stopping]),
         recheck: async () => (await refusalOf(caller, correlationId, true)) === undefined,
         reload: [listSecretAudit.path],

@@ -17,7 +17,7 @@ import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Tracing } from "#telemetry/tracing.ts";
 import { createAskers } from "./asker.ts";
-import { readSecretsPolicy, resourceRefOf, type Environment, type SecretsConfig } from "./config.ts";
+import { previousRefsOf, readSecretsPolicy, resourceRefOf, type Environment, type SecretsConfig } from "./config.ts";
 import { createSecretDecision } from "./decide-secret.ts";
 import { bulkSecrets } from "#contract/secret-acts.ts";
 import { listSecretAudit } from "#contract/secret-audit.ts";
@@ -178,7 +178,7 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
     lifeMinutes: 5,
     refusal: "plan_stale",
   });
-  serveActs({ router, perform, policy, journal, answers, plans });
+  serveActs({ router, perform, policy, journal, answers, changes, plans });
   serveListings({
     router,
     perform,
@@ -202,6 +202,7 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
     bus: parts.bus,
     cursors: createSealedCursors<string>({ secrets: parts.secrets, purpose: "secrets.audit", now: parts.now, lifeMinutes: 60 }),
     resourceRef,
+    previousRefs: previousRefsOf(parts.config),
     hasStream: parts.config.eventsStream ?? parts.environment !== "production",
     stopping: stopping.signal,
   });

@@ -144,6 +144,15 @@ suite("values kept in memory", () => {
     const [first] = (await get(`/metadata?prefix=${encodeURIComponent(uri)}`))["items"] as Json[];
     assert.equal(first?.["updated_by"], "person:ada");
     assert.equal(first?.["rotated_at"], undefined);
+    assert.deepEqual([first?.["created_by"], first?.["created_at"], first?.["owner"]], ["person:ada", first?.["updated_at"], undefined]);
+    const own = async (who: typeof ada, of: string, owner: string) =>
+      (
+        await one.send({ ...who, scopes: [...who.scopes, "secrets.set_owner"] }, "POST", "/api/secrets/metadata/owner", {
+          body: { uri: of, owner },
+        })
+      ).status;
+    assert.equal(await own(ada, uri, "group:payments"), 200);
+    assert.deepEqual([(await detail())["owner"], (await detail())["updated_by"]], ["group:payments", "person:ada"]);
     await one.send({ ...ada, sub: "person:ben" }, "POST", "/api/secrets/rotate", { body: { uri, value: { k: 2 } } });
     const rotated = await detail();
     assert.equal(rotated["updated_by"], "person:ben");
@@ -158,6 +167,13 @@ suite("values kept in memory", () => {
     assert.equal((await one.send(eve, "POST", "/api/secrets", { body: { uri: shared, value: { k: 2 } } })).status, 200);
     const [ofBoth] = (await get("/metadata?prefix=people/of-both"))["items"] as Json[];
     assert.deepEqual([ofBoth?.["uri"], ofBoth?.["updated_by"]], [shared, undefined]);
+    const asEve = async () => {
+      const response = await one.send(eve, "GET", `/api/secrets/metadata?prefix=${encodeURIComponent(shared)}`);
+      return ((await response.json()) as { items: Json[] }).items[0];
+    };
+    assert.deepEqual([(await asEve())?.["created_by"], (await asEve())?.["updated_by"]], [undefined, "person:eve"]);
+    assert.equal(await own(ada, shared, "group:payments"), 200);
+    assert.deepEqual(await asEve(), { uri: shared, keys: 1 }, "nor whose they say it is");
     const items = (await get("/metadata?prefix=who"))["items"] as Json[];
     assert.deepEqual(
       items.map(({ uri: id, updated_by }) => [id, updated_by]),

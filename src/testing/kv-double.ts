@@ -11,6 +11,8 @@ export interface KvDoubleFaults {
   quota429: number;
   answer412: number;
   answer500: number;
+  /** A standby that is behind: 412 to requests that name an index. */
+  behind: number;
   /** 403 although the token is good. */
   deny: number;
   redirectTo: string | undefined;
@@ -24,7 +26,12 @@ export interface KvDouble {
   readonly rootToken: string;
   readonly faults: KvDoubleFaults;
   /** `METHOD path` of each request, and whether it carried a token. */
-  readonly journal: { readonly line: string; readonly hasToken: boolean; readonly namespace: string | undefined }[];
+  readonly journal: {
+    readonly line: string;
+    readonly hasToken: boolean;
+    readonly namespace: string | undefined;
+    readonly waits?: string | undefined;
+  }[];
   /** As whoever administers the server: path without `/v1/`. */
   ask(method: string, path: string, body?: unknown): Promise<{ readonly status: number; readonly data: Record<string, unknown> }>;
 }
@@ -71,13 +78,15 @@ export const startKvDouble = async (t: { after(end: () => unknown): void }, flav
   const say = texts[flavour];
   const rootToken = randomUUID();
   const secrets = new Map<string, Entry>();
-  const journal: { line: string; hasToken: boolean; namespace: string | undefined }[] = [];
+  const journal: { line: string; hasToken: boolean; namespace: string | undefined; waits?: string | undefined }[] = [];
+  let writes = 0;
   const faults: KvDoubleFaults = {
     cutBefore: 0,
     cutAfter: 0,
     quota429: 0,
     answer412: 0,
     answer500: 0,
+    behind: 0,
     deny: 0,
     redirectTo: undefined,
     sealed: false,
@@ -192,7 +201,7 @@ export const startKvDouble = async (t: { after(end: () => unknown): void }, flav
     return NONE;
   };
 
-  const takes = (name: "cutBefore" | "cutAfter" | "quota429" | "answer412" | "answer500" | "deny"): boolean => {
+  const takes = (name: "cutBefore" | "cutAfter" | "quota429" | "answer412" | "answer500" | "behind" | "deny"): boolean => {
     if (faults[name] === 0) return false;
     faults[name]--;
     return true;
@@ -213,6 +222,7 @@ export const startKvDouble = async (t: { after(end: () => unknown): void }, flav
     if (takes("cutBefore")) return "cut";
     if (takes("quota429")) return [429, { errors: [`request path "${place}": rate limit quota exceeded`] }];
     if (takes("answer412")) return [412, { errors: ["required index state not present"] }];
+    if (request.headers["x-vault-index"] !== undefined && takes("behind")) return [412, { errors: ["required index state not present"] }];
     if (takes("answer500")) return [500, { errors: ["1 error occurred:\n\t* internal error\n\n"] }];
     if (takes("deny")) return [403, { errors: [say.denied] }];
     const said = inMount(request.method ?? "", url, body);
@@ -225,16 +235,23 @@ export const startKvDouble = async (t: { after(end: () => unknown): void }, flav
       line: `${request.method} ${request.url}`,
       hasToken: request.headers["x-vault-token"] !== undefined,
       namespace: request.headers["x-vault-namespace"] as string | undefined,
+      waits: [request.headers["x-vault-index"], request.headers["x-vault-inconsistent"]].filter((one) => one !== undefined).join(" "),
     });
     if (faults.redirectTo !== undefined) {
-      response.writeHead(307, { location: faults.redirectTo }).end();
+      // An origin alone: there, for the same path.
+      const isOrigin = new URL(faults.redirectTo).pathname === "/";
+      response.writeHead(307, { location: `${faults.redirectTo}${isOrigin ? request.url : ""}` }).end();
       return;
     }
     void answer(request, url).then((said) => {
       if (said === "cut") return void request.socket.destroy();
       const [status, body] = said;
       setTimeout(() => {
-        response.writeHead(status, { "content-type": "application/json" }).end(body === undefined ? "" : JSON.stringify(body));
+        const isWrite = request.method !== "GET" && status < 300;
+        const index = Buffer.from(`v1:cluster:${isWrite ? ++writes : writes}:0:mac`).toString("base64");
+        response
+          .writeHead(status, { "content-type": "application/json", ...(isWrite ? { "x-vault-index": index } : {}) })
+          .end(body === undefined ? "" : JSON.stringify(body));
       }, faults.slowMs);
     });
   }).listen(0, "127.0.0.1");

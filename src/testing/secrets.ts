@@ -88,6 +88,8 @@ export const testSecrets = async (
     /** In place of the rule: a real decision point, and the identity whose tokens it knows. */
     readonly parts?: Partial<Pick<SecretsParts, "decider" | "peers" | "pdpTimeoutMs">>;
     readonly identity?: TestIdentity;
+    /** What an earlier service of this file has left stays. */
+    readonly keepsRecords?: boolean;
     /** Random unless given. */
     readonly houseSecrets?: SecretsParts["secrets"];
     /** Providers beside the file's. */
@@ -103,9 +105,10 @@ export const testSecrets = async (
   t.after(() => rm(folder, { recursive: true, force: true }));
   const path = join(folder, "secrets.yaml");
   const database = await sharedDatabase();
-  await database.script(
-    "delete from events.audit_queue; delete from events.outbox; delete from secrets.move; delete from secrets.change; delete from secrets.keyed_answer; delete from secrets.intent",
-  );
+  if (options.keepsRecords !== true)
+    await database.script(
+      "delete from events.audit_queue; delete from events.outbox; delete from secrets.move; delete from secrets.change; delete from secrets.keyed_answer; delete from secrets.intent",
+    );
   const metrics = createMetrics();
   const lines: string[] = [];
   const log = createLog({ level: "debug", service: "secrets", version: "0", environment, write: (line) => void lines.push(line) });

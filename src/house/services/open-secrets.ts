@@ -1,9 +1,11 @@
 import { createPeopleDirectory } from "#demo/people-directory.ts";
 import { readDemoSecret, seedDemoSecret } from "#demo/secret.ts";
+import { Problem } from "#contract/problem.ts";
 import { StartFaults } from "#contract/start-faults.ts";
 import { readCertificates } from "#http/pem-files.ts";
 import { openTrustingFetch } from "#http/trusting-fetch.ts";
 import { createKvClient } from "#secrets/providers/kvv2/kv-client.ts";
+import type { KvMemory } from "#secrets/providers/kvv2/kv-session.ts";
 import { createKvProvider } from "#secrets/providers/kvv2/kv-provider.ts";
 import { kvServersOf, type KvServer } from "#secrets/providers/kvv2/kv-settings.ts";
 import type { SecretProvider } from "#secrets/providers/secret-provider.ts";
@@ -14,13 +16,23 @@ import type { Opening } from "./opening.ts";
 
 /** A provider for each scheme that a KVv2 server is configured for. Throws `StartFaults` for authorities that cannot be read. */
 const openStores = async ({ common, stack }: Opening, servers: ReadonlyMap<Scheme, KvServer>): Promise<readonly SecretProvider[]> => {
-  const { metrics, now } = common;
+  const { metrics, now, log } = common;
+  const memories = new Map<KvServer, KvMemory>();
   const opened: SecretProvider[] = [];
   for (const [scheme, server] of servers) {
     const authority = server.caFile === undefined ? undefined : await readCertificates(server.caFile);
     if (authority !== undefined && "fault" in authority) throw new StartFaults([{ path: "VAULT_CACERT", message: authority.fault }]);
+    const memory = memories.get(server) ?? {};
+    memories.set(server, memory);
     const { send } = stack.use(openTrustingFetch(authority === undefined ? undefined : [authority.text]));
-    const client = createKvClient({ server, name: scheme, send, metrics, now });
+    const client = createKvClient({ server, name: scheme, send, metrics, now, memory });
+    // A wrapped secret id that somebody else has opened is an alarm; a store that is away may come.
+    if (server.secretIdWrapped !== undefined)
+      await client.signIn().catch((error: unknown) => {
+        if (!(error instanceof Problem) || error.code !== "provider_denied") return;
+        log.error("secrets_wrapped_id_refused", { provider: scheme, cause: error });
+        throw new StartFaults([{ path: "VAULT_SECRET_ID_WRAPPED", message: error.message }]);
+      });
     opened.push(createKvProvider({ scheme, client, now }));
   }
   return opened;

@@ -37,6 +37,8 @@ export interface ReadSecret {
 export interface WrittenSecret {
   /** What was addressed did not exist before. */
   readonly created: boolean;
+  /** Nothing at all was at the path before. */
+  readonly isFirst: boolean;
   readonly version?: number;
   readonly createdTime?: string;
   /** The version before; absent where there was none, or none are kept. */

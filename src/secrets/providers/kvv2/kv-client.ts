@@ -5,7 +5,7 @@ import { createBreaker } from "#http/breaker.ts";
 import { untrustedCode, type Send } from "#http/trusting-fetch.ts";
 import { parseLosslessJson } from "#secrets/lossless-json.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
-import { createKvSession } from "./kv-session.ts";
+import { createKvSession, type KvMemory } from "./kv-session.ts";
 import type { KvServer } from "./kv-settings.ts";
 
 export interface KvClientParts {
@@ -16,6 +16,8 @@ export interface KvClientParts {
   readonly send: Send;
   readonly metrics: Metrics;
   readonly now: () => Date;
+  /** What is kept of the server; of this client alone unless given. */
+  readonly memory?: KvMemory;
 }
 
 export interface KvAnswer {
@@ -31,6 +33,8 @@ export interface KvClient {
    * `provider_redirect` (502), see `mayBeDone`; answers 200, 204, 404 and 400 with `cas` come back. Text of the server never leaves here.
    */
   call(verb: KvVerb, path: string, body?: unknown, again?: boolean): Promise<KvAnswer>;
+  /** Signs in now, so that a credential which is good for nothing is known at once. Throws as `call`. */
+  signIn(): Promise<void>;
   /** What the server says of itself: `up`, `sealed`, `standby`, ... or `unreachable`. */
   health(): Promise<string>;
 }
@@ -41,8 +45,17 @@ const MAX_BYTES = 32 * 1024 * 1024;
 const MOST_TRIES = 3;
 const TRY_FOR_MS = 2000;
 const CAS = "check-and-set";
-/** A fresh mount, and a standby that is behind: both pass. */
-const passing = ["Upgrading from non-versioned", "replicated state"];
+/** A fresh mount passes. */
+const passing = "Upgrading from non-versioned";
+/** A standby that has not come so far yet has done nothing: whatever it was is asked again, a little longer than other faults. */
+const BEHIND = "The store's standby is behind.";
+const MOST_TRIES_BEHIND = 6;
+const isBehind = (error: unknown): boolean => error instanceof Problem && error.options.detail === BEHIND;
+/** What a standby shall do that is behind. */
+const whenBehind = { auto: "forward-active-node", vault: "forward-active-node", openbao: "await-state, forward-active-node" } as const;
+
+/** How far a server's index says that it has come: base64 of `v1:<cluster>:<index>:...`; of another form nothing is known. */
+const placeIn = (index: string): number => Number(Buffer.from(index, "base64").toString("latin1").split(":")[2] ?? Number.NaN);
 const healthWords: Readonly<Record<number, string>> = {
   200: "up",
   429: "standby",
@@ -85,7 +98,7 @@ const readBody = async (response: Response): Promise<{ data: KvAnswer["data"]; e
 };
 
 export const createKvClient = (parts: KvClientParts): KvClient => {
-  const { server, name, metrics } = parts;
+  const { server, name, metrics, memory = {} } = parts;
   const breaker = createBreaker({
     name: `secrets.${name}`,
     metrics,
@@ -107,6 +120,12 @@ export const createKvClient = (parts: KvClientParts): KvClient => {
     { timeoutMs: server.timeoutMs, maxBytes: MAX_BYTES, unavailable: "provider_unavailable" },
   );
 
+  /** Where it was sent on to: the same path at an origin that the settings name, else nowhere. */
+  const sentTo = (response: Response, target: string): string | undefined => {
+    const location = response.headers.get("location") ?? "";
+    return server.allowedOrigins.find((origin) => location === `${origin}/v1/${target}`);
+  };
+
   /** One request; what it throws says that nobody usable answered. */
   const exchange = async (verb: KvVerb | "HEALTH", path: string, body: unknown, token: string | undefined): Promise<Response> => {
     // LIST is a method of its own that not every intermediary knows.
@@ -115,12 +134,18 @@ export const createKvClient = (parts: KvClientParts): KvClient => {
       "x-vault-request": "true",
       ...(token === undefined ? {} : { "x-vault-token": token }),
       ...(server.namespace === undefined ? {} : { "x-vault-namespace": server.namespace }),
+      ...(memory.index === undefined ? {} : { "x-vault-index": memory.index, "x-vault-inconsistent": whenBehind[server.flavor] }),
       ...(body === undefined ? {} : { "content-type": "application/json" }),
     };
+    const ask = (origin: string): Promise<Response> =>
+      reach(new Request(`${origin}/v1/${target}`, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) }));
     try {
-      const response = await reach(
-        new Request(`${server.url}/v1/${target}`, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) }),
-      );
+      let response = await ask(server.url);
+      const elsewhere = response.status === 307 ? sentTo(response, target) : undefined;
+      if (elsewhere !== undefined) response = await ask(elsewhere);
+      const index = response.headers.get("x-vault-index");
+      // Answers may overtake one another.
+      if (index !== null && !(placeIn(index) < placeIn(memory.index ?? ""))) memory.index = index;
       metrics.count("secrets_provider_requests_total", { provider: name, verb: verb.toLowerCase(), status: String(response.status) });
       return response;
     } catch (cause) {
@@ -140,9 +165,9 @@ export const createKvClient = (parts: KvClientParts): KvClient => {
       throw new Problem("provider_redirect", { detail: "The store sends elsewhere, which is not followed." });
     const { data, errors, whole } = await readBody(response);
     if (status === 503) throw unavailable(errors.includes("sealed") ? "The store is sealed." : "The store is not ready.");
-    if (status === 429 || status === 412 || status === 500 || status === 502 || status === 504)
-      throw unavailable("The store cannot answer now.");
-    if (passing.some((words) => errors.includes(words))) throw unavailable("The store is being prepared.");
+    if (status === 412 || errors.includes("replicated state")) throw unavailable(BEHIND);
+    if (status === 429 || status === 500 || status === 502 || status === 504) throw unavailable("The store cannot answer now.");
+    if (errors.includes(passing)) throw unavailable("The store is being prepared.");
     if (status === 400 && errors.includes(CAS)) throw new Problem("cas_mismatch");
     if (status === 400 && errors.includes("invalid role or secret ID")) return { status: 403, data: undefined, whole };
     if (![200, 204, 403, 404].includes(status)) throw new Problem("provider_error", { detail: `The store answered ${status}.` });
@@ -158,8 +183,9 @@ export const createKvClient = (parts: KvClientParts): KvClient => {
       } catch (error) {
         // Of several tries the one that may have been done is what is to be told.
         if (mayBeDone(error)) lost = error;
-        const mayPass = again && error instanceof Problem && error.code === "provider_unavailable";
-        if (!mayPass || tries >= MOST_TRIES || performance.now() > ends) throw lost ?? error;
+        const mayPass = isBehind(error) || (again && error instanceof Problem && error.code === "provider_unavailable");
+        const most = isBehind(error) ? MOST_TRIES_BEHIND : MOST_TRIES;
+        if (!mayPass || tries >= most || performance.now() > ends) throw lost ?? error;
         await sleep(50 * 2 ** tries * (0.5 + Math.random()));
       }
     }
@@ -176,6 +202,7 @@ export const createKvClient = (parts: KvClientParts): KvClient => {
       return answer?.status === 200 ? answer.whole : undefined;
     },
     () => parts.now().getTime(),
+    memory,
   );
 
   const call: KvClient["call"] = async (verb, path, body, again = verb === "GET" || verb === "LIST") => {
@@ -190,6 +217,7 @@ export const createKvClient = (parts: KvClientParts): KvClient => {
 
   return {
     call,
+    signIn: async () => void (await session.token()),
     health: async () => {
       try {
         const { status } = await exchange("HEALTH", "sys/health?standbyok=true&perfstandbyok=true", undefined, undefined);

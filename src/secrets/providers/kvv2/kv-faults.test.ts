@@ -160,6 +160,38 @@ for (const [what, faults, read, written, versions] of faulty)
     if (faults.slowMs === undefined) assert.equal(current_version, versions);
   });
 
+for (const flavor of ["vault", "openbao"] as const)
+  test(`what ${flavor} was told is waited for by whoever reads next, at a standby too, and one sent on goes where the settings say`, async (t) => {
+    const store = await startKvDouble(t, flavor);
+    const provider = kvProvider(kvServer({ URL: store.url, TOKEN: store.rootToken, FLAVOR: flavor }));
+    const uri = "vaultA+kv2://kv-a/a#k";
+    await write(provider, uri, "1");
+    await write(provider, uri, "2");
+    store.faults.behind = 4;
+    assert.equal(await readText(provider, uri), "2");
+    const waited = store.journal.at(-1)?.waits ?? "";
+    const index = Buffer.from("v1:cluster:2:0:mac").toString("base64");
+    assert.equal(waited, `${index} ${flavor === "openbao" ? "await-state, " : ""}forward-active-node`);
+    store.faults.behind = 4;
+    await write(provider, uri, "3");
+    assert.equal(await readText(provider, uri), "3");
+    store.faults.behind = 1000;
+    assert.equal(await refusal(provider.read(refOf(uri))), "provider_unavailable");
+    store.faults.behind = 0;
+
+    const standby = await startKvDouble(t, flavor);
+    const settings = { URL: standby.url, TOKEN: store.rootToken };
+    const sentOn = kvProvider(kvServer({ ...settings, ALLOWED_ORIGINS: store.url }));
+    standby.faults.redirectTo = store.url;
+    assert.equal(await readText(sentOn, uri), "3");
+    assert.equal(await refusal(kvProvider(kvServer(settings)).read(refOf(uri))), "provider_redirect", "only where the settings say");
+    standby.faults.redirectTo = `${store.url}/v1/kv-a/data/b`;
+    assert.equal(await refusal(sentOn.read(refOf(uri))), "provider_redirect", "only the same path");
+    store.faults.redirectTo = standby.url;
+    standby.faults.redirectTo = store.url;
+    assert.equal(await refusal(sentOn.read(refOf(uri))), "provider_redirect", "only once");
+  });
+
 test("answers that are lost after the write was made: one version each, and no second one", async (t) => {
   const store = await startKvDouble(t, "openbao");
   const provider = kvProvider(kvServer({ URL: store.url, TOKEN: store.rootToken, NAMESPACE: "team/one" }));

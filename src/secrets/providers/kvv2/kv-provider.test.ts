@@ -213,6 +213,33 @@ suite("signing in at OpenBao", () => {
     assert.equal(await readText(provider, uri), "1");
   });
 
+  test("a wrapped secret id is opened once; one that was opened before, or is something else, is an alarm", async (t) => {
+    const bao = await openBao(t);
+    if (bao === undefined) return;
+    const role = await bao.role("wrapped");
+    const wrap = async (path: string, body?: unknown) => {
+      const response = await fetch(`${bao.url}/v1/${path}`, {
+        method: "POST",
+        headers: { "x-vault-token": bao.rootToken, "x-vault-wrap-ttl": "60s" },
+        body: JSON.stringify(body ?? {}),
+      });
+      return ((await response.json()) as { wrap_info: { token: string } }).wrap_info.token;
+    };
+    const path = "auth/approle/role/wrapped/secret-id";
+    const server = async (token: string) => kvServer({ URL: bao.url, ROLE_ID: role.roleId, SECRET_ID_WRAPPED: token });
+    const own = await server(await wrap(path));
+    const memory = {};
+    const [one, other] = [kvProvider(own, { memory }), kvProvider(own, { memory, scheme: "vaultb+kv2" })];
+    const uri = `vaultA+kv2://kv-a/t${++place}/a#k`;
+    await Promise.all([write(one, uri, "1"), write(other, uri.replace("vaultA", "vaultB"), "1")]);
+    await bao.ask("POST", "sys/leases/revoke-prefix/auth/approle/login");
+    assert.equal(await readText(one, uri), "1", "signed in anew with what was wrapped");
+    const told = async (settings: ReturnType<typeof kvServer>) => refusal(kvProvider(settings).read(refOf(uri)));
+    assert.equal(await told(own), "provider_denied", "opened already");
+    assert.equal(await told(await server(await wrap("sys/wrapping/wrap", { secret_id: "planted" }))), "provider_denied");
+    assert.equal(await told(await server("nonsense")), "provider_denied");
+  });
+
   test("a fixed token that is revoked is refused in words, and its file is read again", async (t) => {
     const bao = await openBao(t);
     if (bao === undefined) return;

@@ -174,7 +174,12 @@ export const createKvProvider = (parts: KvProviderParts): SecretProvider => {
       return changed(now?.data, ref, change);
     });
     const existed = ref.key === undefined ? present?.data !== undefined : present?.data?.has(ref.key) === true;
-    return { created: !existed, ...written, ...(present === undefined ? {} : { oldVersion: present.version }) };
+    return {
+      created: !existed,
+      isFirst: present?.data === undefined,
+      ...written,
+      ...(present === undefined ? {} : { oldVersion: present.version }),
+    };
   };
 
   /** Deletes, restores or destroys versions, and says how all of them stand then. What was not answered, or not looked at again, may have been done. */

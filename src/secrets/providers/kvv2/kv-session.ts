@@ -5,6 +5,14 @@ import type { KvServer } from "./kv-settings.ts";
 /** What signing in and renewing ask the server; `undefined` = it refused. Throws `provider_unavailable`. */
 export type AskForToken = (path: string, body: unknown, token: string | undefined) => Promise<Record<string, unknown> | undefined>;
 
+/** What is kept of one server, whichever scheme it is asked by. */
+export interface KvMemory {
+  /** Of the newest write that it told: a standby must have come so far before it answers. */
+  index?: string;
+  /** Had once from its wrapping token. */
+  secretId?: Promise<string>;
+}
+
 /** The token of one server: had by whatever the settings name, renewed in time, had anew when it is refused. */
 export interface KvSession {
   token(): Promise<string>;
@@ -37,9 +45,36 @@ const readSecretFile = async (path: string): Promise<string> => {
 };
 
 /** One sign-in or renewal at a time: whoever needs a token meanwhile waits for that one. */
-export const createKvSession = (server: KvServer, ask: AskForToken, now: () => number): KvSession => {
+export const createKvSession = (server: KvServer, ask: AskForToken, now: () => number, memory: KvMemory = {}): KvSession => {
   let lease: Lease | undefined;
   let underWay: Promise<Lease> | undefined;
+
+  /** A wrapping token that says another origin was made by somebody else; one that is gone was opened by somebody else. */
+  const unwrap = async (wrapped: string): Promise<string> => {
+    const refuse = (detail: string): never => {
+      throw new Problem("provider_denied", { detail });
+    };
+    const origin = (await ask("sys/wrapping/lookup", { token: wrapped }, undefined))?.["data"] as { creation_path?: unknown } | undefined;
+    if (origin === undefined) return refuse("The wrapped secret id was opened already, or is too old.");
+    const path = `auth/${server.approleMount}/role/`;
+    const made = typeof origin.creation_path === "string" ? origin.creation_path : "";
+    if (!made.startsWith(path) || !/^[^/]+\/secret-id$/.test(made.slice(path.length)))
+      return refuse("What is wrapped is no secret id of this AppRole.");
+    const { secret_id: id } = ((await ask("sys/wrapping/unwrap", {}, wrapped))?.["data"] ?? {}) as { secret_id?: unknown };
+    return typeof id === "string" ? id : refuse("The wrapped secret id was opened already, or is too old.");
+  };
+  const unwrapOnce = (wrapped: string): Promise<string> => {
+    const opened = memory.secretId ?? unwrap(wrapped);
+    memory.secretId = opened;
+    // A store that did not answer may be asked again; what was refused stays so.
+    opened.catch((error: unknown) => {
+      if (!(error instanceof Problem) || error.code !== "provider_denied") delete memory.secretId;
+    });
+    return opened;
+  };
+  const secretIdOf = (): Promise<string> | string =>
+    server.secretId ??
+    (server.secretIdWrapped === undefined ? readSecretFile(server.secretIdFile ?? "") : unwrapOnce(server.secretIdWrapped));
 
   const signIn = async (): Promise<Lease> => {
     if (server.roleId === undefined) {
@@ -48,7 +83,7 @@ export const createKvSession = (server: KvServer, ask: AskForToken, now: () => n
       // A token that cannot be renewed, a root token among them, is used as it is.
       return readLease(renewed?.["auth"], now()) ?? { token, canRenew: false, renewAt: Number.POSITIVE_INFINITY };
     }
-    const secretId = server.secretId ?? (await readSecretFile(server.secretIdFile ?? ""));
+    const secretId = await secretIdOf();
     const answer = await ask(`auth/${server.approleMount}/login`, { role_id: server.roleId, secret_id: secretId }, undefined);
     const made = readLease(answer?.["auth"], now());
     if (made === undefined) throw new Problem("provider_unavailable", { detail: "The store refused the house's sign-in." });

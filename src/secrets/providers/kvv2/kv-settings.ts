@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { isTlsOrLoopback } from "#contract/loopback.ts";
 import type { Fault } from "#contract/problem.ts";
-import { integer, setting, type Environment, type SettingsOf, type SettingTable } from "#contract/setting.ts";
+import { integer, originList, setting, type Environment, type SettingsOf, type SettingTable } from "#contract/setting.ts";
 import type { Scheme } from "#secrets/uri-schemes.ts";
 
 /** The rows of one KVv2 server, OpenBao or Vault: `VAULT_*` of both schemes, `VAULTA_*` and `VAULTB_*` of one. */
@@ -27,6 +27,11 @@ export const kvSettings = (prefix: "VAULT" | "VAULTA" | "VAULTB") => {
     roleId: text("ROLE_ID", "Role id of AppRole, in place of a token"),
     secretId: text("SECRET_ID", "Secret id of AppRole", true),
     secretIdFile: text("SECRET_ID_FILE", "File with the secret id, read at each sign-in: so it can be rotated"),
+    secretIdWrapped: text(
+      "SECRET_ID_WRAPPED",
+      "Wrapping token of a secret id, good for one start: one that was used already stops it",
+      true,
+    ),
     approleMount: setting(`${prefix}_APPROLE_MOUNT`, z.string().regex(/^[A-Za-z0-9._-]{1,128}$/, "must be the name of a mount"), {
       description: `Where AppRole is mounted (server of ${which})`,
       default: "approle",
@@ -41,6 +46,14 @@ export const kvSettings = (prefix: "VAULT" | "VAULTA" | "VAULTB") => {
         description: `Namespace of all calls (server of ${which})`,
       },
     ),
+    allowedOrigins: setting(`${prefix}_ALLOWED_ORIGINS`, originList("https://bao-2.example:8200"), {
+      description: `Origins, beside its own address, that it may send a call on to, once, for the same path (server of ${which})`,
+      default: "",
+    }),
+    flavor: setting(`${prefix}_FLAVOR`, z.enum(["auto", "openbao", "vault"]), {
+      description: `Who made it: a standby of OpenBao waits for what was written, one of Vault forwards; auto: what both understand (server of ${which})`,
+      default: "auto",
+    }),
     caFile: text("CACERT", "PEM file of the authorities that its certificate may have; unset: the system's"),
     timeoutMs: setting(`${prefix}_TIMEOUT_MS`, integer(100, 60_000), {
       description: `Longest wait for one answer (server of ${which})`,
@@ -64,7 +77,8 @@ const faultsOf = (prefix: string, config: KvConfig, environment: Environment): r
   const faults: Fault[] = [];
   const need = (holds: boolean, name: string, message: string): void => void (holds || faults.push({ path: `${prefix}_${name}`, message }));
   const hasToken = config.token !== undefined || config.tokenFile !== undefined;
-  const hasRole = config.roleId !== undefined || config.secretId !== undefined || config.secretIdFile !== undefined;
+  const secretIds = [config.secretId, config.secretIdFile, config.secretIdWrapped].filter((one) => one !== undefined);
+  const hasRole = config.roleId !== undefined || secretIds.length > 0;
   if (config.url === undefined) {
     need(!hasToken && !hasRole, "URL", "is needed with a token or an AppRole");
     return faults;
@@ -74,21 +88,19 @@ const faultsOf = (prefix: string, config: KvConfig, environment: Environment): r
     "URL",
     "must be https unless on loopback, where ENVIRONMENT is production",
   );
-  need(hasToken || hasRole, "TOKEN", "or TOKEN_FILE, or ROLE_ID with SECRET_ID or SECRET_ID_FILE is needed");
+  need(hasToken || hasRole, "TOKEN", "or TOKEN_FILE, or ROLE_ID with SECRET_ID, SECRET_ID_FILE or SECRET_ID_WRAPPED is needed");
   need(!(hasToken && hasRole), "TOKEN", "and an AppRole exclude each other");
   need(config.token === undefined || config.tokenFile === undefined, "TOKEN", "and TOKEN_FILE exclude each other");
-  need(config.secretId === undefined || config.secretIdFile === undefined, "SECRET_ID", "and SECRET_ID_FILE exclude each other");
+  need(secretIds.length < 2, "SECRET_ID", "SECRET_ID_FILE and SECRET_ID_WRAPPED exclude each other");
   need(!hasRole || config.roleId !== undefined, "ROLE_ID", "is needed with a secret id");
-  need(
-    !hasRole || config.secretId !== undefined || config.secretIdFile !== undefined,
-    "SECRET_ID",
-    "or SECRET_ID_FILE is needed with ROLE_ID",
-  );
+  need(!hasRole || secretIds.length > 0, "SECRET_ID", "or SECRET_ID_FILE or SECRET_ID_WRAPPED is needed with ROLE_ID");
   return faults;
 };
 
 const isSet = (config: KvConfig): boolean =>
-  [config.url, config.token, config.tokenFile, config.roleId, config.secretId, config.secretIdFile].some((value) => value !== undefined);
+  [config.url, config.token, config.tokenFile, config.roleId, config.secretId, config.secretIdFile, config.secretIdWrapped].some(
+    (value) => value !== undefined,
+  );
 
 /** The server of each scheme that has one; a scheme's own group stands in place of the whole common one. */
 export const kvServersOf = (
@@ -96,12 +108,17 @@ export const kvServersOf = (
   environment: Environment,
 ): { readonly servers: ReadonlyMap<Scheme, KvServer>; readonly faults: readonly Fault[] } => {
   const servers = new Map<Scheme, KvServer>();
+  // One object a group: what is kept of a server is kept of both schemes that it serves.
+  const made = new Map<KvConfig, KvServer>();
   for (const [scheme, own] of [
     ["vaulta+kv2", configs.vaultA],
     ["vaultb+kv2", configs.vaultB],
   ] as const) {
     const config = isSet(own) ? own : configs.vault;
-    if (config.url !== undefined) servers.set(scheme, { ...config, url: config.url.replace(/\/$/, "") });
+    if (config.url === undefined) continue;
+    const server = made.get(config) ?? { ...config, url: config.url.replace(/\/$/, "") };
+    made.set(config, server);
+    servers.set(scheme, server);
   }
   const faults = (["VAULT", "VAULTA", "VAULTB"] as const).flatMap((prefix, at) =>
     faultsOf(prefix, [configs.vault, configs.vaultA, configs.vaultB][at] as KvConfig, environment),

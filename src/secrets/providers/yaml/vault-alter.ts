@@ -70,7 +70,7 @@ const write = (vault: Vault, { ref, change, expect }: VaultWish & { kind: "write
   if (expect.mustNotExist === true && existed) throw new Problem("target_exists");
   if (expect.mustExist === true && !isSecretMap(node)) throw new Problem("secret_not_found");
   applyChange(vault.document, ref, change);
-  return { created: !existed };
+  return { created: !existed, isFirst: !isSecretMap(node) };
 };
 
 const remove = (vault: Vault, { ref, decided, onlyIf }: VaultWish & { kind: "remove" }): RemovedSecret => {
