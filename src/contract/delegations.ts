@@ -21,6 +21,43 @@ const draftProblems = [
   "unprocessable",
 ] as const;
 
+const isTimeZone = (name: string): boolean => {
+  try {
+    new Intl.DateTimeFormat("en", { timeZone: name }).format();
+    return true;
+  } catch {
+    return false;
+  }
+};
+/** A name of the IANA database. */
+const timeZone = z
+  .string()
+  .max(64)
+  .regex(/^[A-Z][A-Za-z0-9_+-]*(?:\/[A-Za-z0-9_+-]+){0,2}$/, "is no time zone")
+  .refine(isTimeZone, "is no time zone");
+const hour = (pattern: RegExp) => z.string().regex(pattern, "is no time of the day");
+
+/** When, and how fast and how dear one call may be; what lies above a delegation holds for it too. */
+export const delegationConstraints = z.strictObject({
+  /** Most that one call may be priced at. */
+  per_call_usd: sentUsd(10_000).optional(),
+  /** Steps in any 60 seconds. */
+  per_minute_steps: z.number().int().min(1).max(100_000).optional(),
+  /** By the clock of the time zone; `to` no later than `from` = until the next morning, which belongs to the day before. */
+  hours: z
+    .strictObject({
+      tz: timeZone,
+      days: z
+        .array(z.enum(["mon", "tue", "wed", "thu", "fri", "sat", "sun"]))
+        .min(1)
+        .max(7),
+      from: hour(/^(?:[01][0-9]|2[0-3]):[0-5][0-9]$/),
+      to: hour(/^(?:(?:[01][0-9]|2[0-3]):[0-5][0-9]|24:00)$/),
+    })
+    .optional(),
+});
+export type DelegationConstraints = z.infer<typeof delegationConstraints>;
+
 export const delegation = z.object({
   delegation_id: z.string(),
   delegator_id: z.string(),
@@ -33,7 +70,7 @@ export const delegation = z.object({
   exhausted: z.boolean(),
   /** null = all that the agent has, now and later. */
   capabilities: z.array(z.string()).nullable(),
-  constraints: z.record(z.string(), z.unknown()),
+  constraints: delegationConstraints,
   budget_usd: usd,
   max_steps: z.number().int(),
   used_usd: usd,
@@ -59,6 +96,7 @@ export const delegationDraft = z.strictObject({
   /** Handed on by the agent of this delegation, out of what is left of it. */
   parent_id: nodeId.optional(),
   capabilities: z.array(plainText(1, 200)).max(500).nullable(),
+  constraints: delegationConstraints.optional(),
   budget_usd: sentUsd(10_000),
   max_steps: z.number().int().min(1).max(100_000),
   valid_from: timestamp.optional(),
@@ -136,6 +174,38 @@ export const getDelegation = endpoint("membership", "GET", `${BASE}/{id}`, {
   summary: "One delegation with its meter.",
 });
 
+/** Merge patch (RFC 7396): what is not named stays; null ends a constraint. */
+export const delegationPatch = z.strictObject({
+  capabilities: delegationDraft.shape.capabilities.optional(),
+  constraints: z
+    .strictObject({
+      per_call_usd: delegationConstraints.shape.per_call_usd.nullable(),
+      per_minute_steps: delegationConstraints.shape.per_minute_steps.nullable(),
+      hours: delegationConstraints.shape.hours.nullable(),
+    })
+    .optional(),
+  budget_usd: delegationDraft.shape.budget_usd.optional(),
+  max_steps: delegationDraft.shape.max_steps.optional(),
+  expires_at: timestamp.optional(),
+  purpose: delegationDraft.shape.purpose.optional(),
+  reason: reason.optional(),
+});
+export type DelegationPatch = z.infer<typeof delegationPatch>;
+
+export const patchDelegation = endpoint("membership", "PATCH", `${BASE}/{id}`, {
+  headers: { "If-Match": z.string().min(1) },
+  params: id,
+  body: delegationPatch,
+  reply: delegation,
+  auth: "bearer",
+  agents: "never",
+  scope: ["membership.delegate"],
+  decision: "delegations/revoke",
+  problems: [...problems, "delegation_ended", "if_match_required", "stale_version", "budget_in_use", ...draftProblems],
+  summary:
+    "Change its terms (merge patch). To widen any of them is to give it anew, which its giver alone may do: delegations/create. Needs If-Match.",
+});
+
 const stopped = delegation.extend({ graph_version: z.number().int(), running_calls: z.array(z.string()) });
 
 export const revokeDelegation = endpoint("membership", "POST", `${BASE}/{id}/revoke`, {
@@ -188,14 +258,14 @@ export const revokeMany = endpoint("membership", "POST", `${BASE}/revoke-many`, 
 });
 
 export const whatIfDelegation = endpoint("membership", "POST", `${BASE}/what-if`, {
-  body: delegationDraft.or(z.strictObject({ revoke: nodeId })),
+  body: delegationDraft.or(z.strictObject({ revoke: nodeId })).or(z.strictObject({ id: nodeId, patch: delegationPatch })),
   reply: whatIf,
   auth: "bearer",
   agents: "never",
   scope: ["membership.delegate"],
   decision: "delegations/create",
-  problems: [...problems, ...draftProblems],
-  summary: "What a delegation would add or take, by the enforcing code; nothing is written.",
+  problems: [...problems, "delegation_ended", "budget_in_use", ...draftProblems],
+  summary: "What a delegation, a change of one or its end would add or take, by the enforcing code; nothing is written.",
 });
 
 export const delegationImpact = endpoint("membership", "GET", `${BASE}/{id}/impact`, {

@@ -148,7 +148,7 @@ const routeTable = z.object({
 const typesOf = (topic: string, service: string, data: z.ZodObject, types: readonly string[]): Record<string, EventType> =>
   Object.fromEntries(types.map((type) => [type, { topic, service, data }]));
 
-const delegationOps = ["granted", "paused", "resumed", "revoked", "expired"];
+const delegationOps = ["granted", "narrowed", "extended", "paused", "resumed", "revoked", "expired"];
 const secretOps = ["read", "updated", "deleted", "undeleted", "destroyed", "rotated", "copied", "moved", "denied"];
 
 const policyActs = ["imported", "drafted", "dropped", "shadowed", "unshadowed", "activated", "rolled_back"];

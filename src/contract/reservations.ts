@@ -44,7 +44,16 @@ export const reservation = z.object({
 export type Reservation = z.infer<typeof reservation>;
 
 const budgetScope = { auth: "bearer" as const, agents: "never" as const, scope: ["membership.budget"] };
-const refusals = ["delegation_inactive", "capability_missing", "steps_exhausted", "budget_exhausted"] as const;
+/** Codes with which nothing is held. */
+export const reserveRefusals = [
+  "delegation_inactive",
+  "capability_missing",
+  "steps_exhausted",
+  "budget_exhausted",
+  "rate_exceeded",
+  "call_limit_exceeded",
+  "outside_hours",
+] as const;
 
 export const reserve = endpoint("membership", "POST", RESERVATIONS, {
   body: reservationAsk,
@@ -52,7 +61,7 @@ export const reserve = endpoint("membership", "POST", RESERVATIONS, {
   status: 201,
   ...budgetScope,
   problems: ["idempotency_conflict", "busy"],
-  conflicts: refusals,
+  conflicts: reserveRefusals,
   summary: "Hold steps and money for one call; the same call_id gets the first answer again.",
 });
 

@@ -231,6 +231,9 @@ const questions: Readonly<Record<string, readonly Question[]>> = {
   ],
   [`GET ${DELEGATIONS}`]: [at((id) => `${DELEGATIONS}?user_id=${e(id)}`), at((id) => `${DELEGATIONS}?whose=all&agent_id=${e(id)}`)],
   [`GET ${DELEGATIONS}/{id}`]: [at((id) => `${DELEGATIONS}/${e(id)}`)],
+  [`PATCH ${DELEGATIONS}/{id}`]: [
+    at((id) => `${DELEGATIONS}/${e(id)}`, { body: () => ({ purpose: "Another one" }), headers: { "if-match": '"1"' } }),
+  ],
   [`POST ${DELEGATIONS}/{id}/revoke`]: [at((id) => `${DELEGATIONS}/${e(id)}/revoke`, { body: reason })],
   [`POST ${DELEGATIONS}/{id}/pause`]: [at((id) => `${DELEGATIONS}/${e(id)}/pause`, { body: reason })],
   [`POST ${DELEGATIONS}/{id}/resume`]: [at((id) => `${DELEGATIONS}/${e(id)}/resume`, { body: reason, headers: { "if-match": '"1"' } })],
@@ -241,6 +244,7 @@ const questions: Readonly<Record<string, readonly Question[]>> = {
   [`POST ${DELEGATIONS}/what-if`]: [
     at(() => `${DELEGATIONS}/what-if`, { body: draft }),
     at(() => `${DELEGATIONS}/what-if`, { body: (id) => ({ revoke: id }) }),
+    at(() => `${DELEGATIONS}/what-if`, { body: (id) => ({ id, patch: { max_steps: 1 } }) }),
   ],
   [`GET ${DELEGATIONS}/{id}/impact`]: [at((id) => `${DELEGATIONS}/${e(id)}/impact`)],
   [`GET ${DELEGATIONS}/{id}/usage`]: [at((id) => `${DELEGATIONS}/${e(id)}/usage`)],

@@ -83,11 +83,7 @@ export const isUpstreamCode = (code: ProblemCode): boolean => upstream.has(code)
 export const isRefusal = (problem: Problem): boolean => rpcCodeOf(problem) === rpcCodes.refused;
 
 /** JSON-RPC code in the contract's dialect. */
-export const rpcCodeOf = (problem: Problem): number => {
-  if (invalidParams.has(problem.code)) return rpcCodes.invalidParams;
-  if (problem.code === "rate_exceeded") return rpcCodes.refused;
-  return problem.rpcCode;
-};
+export const rpcCodeOf = (problem: Problem): number => (invalidParams.has(problem.code) ? rpcCodes.invalidParams : problem.rpcCode);
 
 /** HTTP status of the contract's dialect: an error is a 200, but for want of a part of the house, of room, or of a scope. */
 export const contractStatus = (problem: Problem): 200 | (typeof rpcStatuses)[number] => {

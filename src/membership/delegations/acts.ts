@@ -31,7 +31,7 @@ export const sweeperOf = (correlationId: string): Actor => ({
   entry: { subject: "service:membership", kind: "system" },
 });
 
-export type DelegationOp = "granted" | "paused" | "resumed" | "revoked" | "expired";
+export type DelegationOp = "granted" | "narrowed" | "extended" | "paused" | "resumed" | "revoked" | "expired";
 
 /** What became of one delegation, and who hears of it. */
 export interface DelegationAct {
@@ -48,6 +48,7 @@ const terms = (delegation: Delegation): Record<string, unknown> => ({
   budget_usd: usdText(microFromUsd(delegation.budget_usd)),
   expires_at: delegation.expires_at,
   capabilities: delegation.capabilities,
+  constraints: delegation.constraints,
 });
 
 export const eventOf = (act: DelegationAct, correlationId: string): EventDraft => ({

@@ -44,7 +44,12 @@ const PARENT = statement<Parent>(
    from membership.delegation d join membership.delegation t on t.id = d.path[1] where d.id = $2 and t.delegator_id = $3 and ${visible("d")}`,
 );
 
-const handedOnFaults = (draft: DelegationDraft, parent: Parent, maxDepth: number): readonly Fault[] => {
+/** Of terms that lie below others. */
+export const handedOnFaults = (
+  draft: DelegationDraft,
+  parent: Pick<Parent, "capabilities" | "expires_at" | "path">,
+  maxDepth: number,
+): readonly Fault[] => {
   const { capabilities, expires_at: ends } = parent;
   const faults: Fault[] = [];
   if (parent.path.length >= maxDepth)
@@ -67,10 +72,16 @@ export const readAgent = async (sql: Sql, scope: TenantScope, agentId: string): 
 const DAY_MS = 86_400_000;
 const DEFAULT_DAYS = 30;
 
-const faultsOf = (draft: DelegationDraft, agent: AgentRow, config: SettingsOf<typeof membershipSettings>, now: Date): Fault[] => {
+/** Of terms as they are asked for; `tools` may be named. */
+export const faultsOfTerms = (
+  draft: DelegationDraft,
+  tools: readonly string[],
+  config: SettingsOf<typeof membershipSettings>,
+  now: Date,
+): Fault[] => {
   const faults: Fault[] = [];
   draft.capabilities?.forEach((tool, index) => {
-    if (!agent.tools.includes(tool))
+    if (!tools.includes(tool))
       faults.push({ path: `/capabilities/${index}`, message: "is not a capability of this agent", code: "capability_missing" });
   });
   if (draft.max_steps > config.delegationMaxSteps)
@@ -114,7 +125,7 @@ export const checkDraft = async (
     throw new Problem("cycle", { errors: [{ path: "/agent_id", message: "holds it already, further up" }] });
   const delegatorId = parent?.agent_id ?? given.delegatorId;
   const [delegator] = await sql.run(DELEGATOR, [scope.tenant, delegatorId, parent === undefined ? "Person" : "AIAgent"]);
-  const faults = faultsOf(draft, agent, config, now);
+  const faults = faultsOfTerms(draft, agent.tools, config, now);
   if (parent !== undefined) faults.push(...handedOnFaults(draft, parent, config.delegationMaxDepth));
   const limitMicro = microOf(draft.budget_usd);
   if (limitMicro === undefined) faults.push({ path: "/budget_usd", message: AMOUNT_FAULT });
@@ -134,6 +145,7 @@ export const checkDraft = async (
     delegatorId,
     agentId: draft.agent_id,
     capabilities: draft.capabilities,
+    constraints: draft.constraints,
     limitMicro,
     limitSteps: draft.max_steps,
     purpose: draft.purpose,

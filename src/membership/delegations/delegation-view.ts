@@ -1,4 +1,4 @@
-import type { Delegation } from "#contract/delegations.ts";
+import type { Delegation, DelegationConstraints } from "#contract/delegations.ts";
 import { usdFromMicro } from "#contract/ids.ts";
 import { statement, type Sql } from "#store/database.ts";
 import { effectiveStatus, HEAD } from "#membership/graph/sql-parts.ts";
@@ -18,7 +18,7 @@ export interface DelegationRow {
   readonly status: Delegation["status"];
   readonly hold: string | null;
   readonly capabilities: string[] | null;
-  readonly constraints: Record<string, unknown>;
+  readonly constraints: DelegationConstraints;
   readonly limit_micro: bigint;
   readonly used_micro: bigint;
   readonly held_micro: bigint;

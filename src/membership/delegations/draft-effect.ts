@@ -1,9 +1,11 @@
-import type { DelegationDraft, WhatIf } from "#contract/delegations.ts";
+import type { DelegationDraft, DelegationPatch, WhatIf } from "#contract/delegations.ts";
 import type { Database, Sql } from "#store/database.ts";
 import type { DataScopeOptions } from "#membership/graph/sql-data-scope.ts";
 import type { Reach } from "#membership/graph/sql-pip.ts";
 import { unrecorded } from "#membership/graph/write.ts";
 import type { TenantScope } from "#membership/graph/tenant-scope.ts";
+import type { MembershipRoom } from "#membership/room.ts";
+import { changeTerms } from "./change-terms.ts";
 import { changeStatus } from "./change-status.ts";
 import type { DelegationRow } from "./delegation-view.ts";
 import { insertDelegation, type NewDelegation } from "./put-delegation.ts";
@@ -77,6 +79,31 @@ export const endEffect = (sql: Sql, scope: TenantScope, row: DelegationRow, data
     },
   );
 };
+
+/** What other terms would add and take. */
+export const patchEffect = (
+  sql: Sql,
+  scope: TenantScope,
+  row: DelegationRow,
+  patch: DelegationPatch,
+  room: Pick<MembershipRoom, "config" | "now" | "dataScope">,
+): Promise<WhatIf> =>
+  compareReach(
+    sql,
+    scope,
+    { userId: row.delegator_id, agentId: row.agent_id },
+    {
+      draft: { id: row.id, patch },
+      change: async () => void (await changeTerms(unrecorded(sql), scope, row, patch, room)),
+      dataScope: room.dataScope,
+      // What is left unread here is told as hidden.
+      lifts: noLifts,
+      warn: (before, after) =>
+        before.tools.join() === after.tools.join()
+          ? [{ code: "same_tools", message: "It gives and takes no tool; other live delegations count too." }]
+          : [],
+    },
+  );
 
 class Undone<T> extends Error {
   readonly value: T;

@@ -1,3 +1,4 @@
+import type { DelegationConstraints } from "#contract/delegations.ts";
 import { usdFromMicro } from "#contract/ids.ts";
 import { Problem } from "#contract/problem.ts";
 import { statement, type Sql } from "#store/database.ts";
@@ -12,6 +13,7 @@ export interface NewDelegation {
   readonly agentId: string;
   /** null = all that the agent has, now and later. */
   readonly capabilities: readonly string[] | null;
+  readonly constraints?: DelegationConstraints | undefined;
   readonly limitMicro: bigint;
   readonly limitSteps: number;
   readonly purpose: string;
@@ -31,11 +33,11 @@ const INSERT = statement(
      insert into membership.edge (id, kind, src, dst, discr, tenant_id) values ($1, 'DELEGATES_TO', $2, $3, $1, $4) returning id),
    d as (
      insert into membership.delegation (id, delegator_id, agent_id, tenant_id, parent_id, path, status, hold, capabilities, purpose, valid_from,
-       expires_at, created_by, ended_at, end_reason)
+       expires_at, created_by, ended_at, end_reason, constraints)
      select e.id, $2, $3, $4, ($14::text[])[cardinality($14::text[])], $14::text[] || e.id,
        case when $10::timestamptz is not null then 'revoked' when $7::timestamptz > now() then 'paused' else 'active' end,
        case when $10::timestamptz is null and $7::timestamptz > now() then 'not_yet_valid' end,
-       $5::text[], $6, coalesce($7::timestamptz, now()), $8, $9, $10, $11 from e returning id)
+       $5::text[], $6, coalesce($7::timestamptz, now()), $8, $9, $10, $11, $15::jsonb from e returning id)
    insert into membership.meter (delegation_id, limit_micro, limit_steps) select d.id, $12, $13 from d`,
 );
 
@@ -69,17 +71,19 @@ const LIVING = statement(
   `select 1 from membership.delegation d where d.id = any($1::text[]) and ${begun("d")} order by d.id for share`,
 );
 
-/** Takes the limits out of what the last of the path has free. Throws `budget_exhausted`, `steps_exhausted` with what that is, `unprocessable`. */
-const lend = async (sql: Sql, path: readonly string[], draft: NewDelegation): Promise<void> => {
-  const parent = path.at(-1) ?? "";
-  if ((await sql.run(LEND, [parent, draft.limitMicro, draft.limitSteps])).length === 0) {
-    const [free] = await sql.run(FREE, [parent]);
-    const [steps, micro] = [free?.steps ?? 0n, free?.micro ?? 0n];
-    throw new Problem(steps < BigInt(draft.limitSteps) ? "steps_exhausted" : "budget_exhausted", {
-      status: 409,
-      members: { delegation_id: parent, steps_left: Number(steps), budget_left_usd: usdFromMicro(micro) },
-    });
-  }
+/** Takes so much more out of what one has free, or gives it back. Throws `budget_exhausted`, `steps_exhausted` with what is free. */
+export const lendMore = async (sql: Sql, parent: string, micro: bigint, steps: bigint): Promise<void> => {
+  if ((await sql.run(LEND, [parent, micro, steps])).length > 0) return;
+  const [free] = await sql.run(FREE, [parent]);
+  const left = { steps: free?.steps ?? 0n, micro: free?.micro ?? 0n };
+  throw new Problem(left.steps < steps ? "steps_exhausted" : "budget_exhausted", {
+    status: 409,
+    members: { delegation_id: parent, steps_left: Number(left.steps), budget_left_usd: usdFromMicro(left.micro) },
+  });
+};
+
+/** That all of the path live, kept so. Throws `unprocessable`. */
+export const requireLiving = async (sql: Sql, path: readonly string[]): Promise<void> => {
   if ((await sql.run(LIVING, [path])).length < path.length)
     throw new Problem("unprocessable", { errors: [{ path: "/parent_id", message: "is not active, or one above it is not" }] });
 };
@@ -90,7 +94,10 @@ const lend = async (sql: Sql, path: readonly string[], draft: NewDelegation): Pr
  */
 export const insertDelegation = async (sql: Sql, draft: NewDelegation): Promise<void> => {
   const tenantId = await requireJoinable(sql, { kind: "DELEGATES_TO", src: draft.delegatorId, dst: draft.agentId });
-  if (draft.parentPath !== undefined) await lend(sql, draft.parentPath, draft);
+  if (draft.parentPath !== undefined) {
+    await lendMore(sql, draft.parentPath.at(-1) ?? "", draft.limitMicro, BigInt(draft.limitSteps));
+    await requireLiving(sql, draft.parentPath);
+  }
   await sql.run(INSERT, [
     draft.id,
     draft.delegatorId,
@@ -106,6 +113,7 @@ export const insertDelegation = async (sql: Sql, draft: NewDelegation): Promise<
     draft.limitMicro,
     draft.limitSteps,
     draft.parentPath ?? [],
+    JSON.stringify(draft.constraints ?? {}),
   ]);
 };
 

@@ -7,6 +7,7 @@ import {
   delegationUsage,
   getDelegation,
   listDelegations as listEndpoint,
+  patchDelegation,
   pauseDelegation,
   resumeDelegation,
   revokeDelegation,
@@ -14,6 +15,7 @@ import {
   whatIfDelegation,
   type Delegation,
   type DelegationDraft,
+  type DelegationPatch,
 } from "#contract/delegations.ts";
 import { Problem } from "#contract/problem.ts";
 import { answer } from "#http/serve.ts";
@@ -24,10 +26,12 @@ import { tenantScopeOf, type TenantScope } from "#membership/graph/tenant-scope.
 import { listOpen, readUsage } from "#membership/meter/read-ledger.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 import { actorOf } from "./acts.ts";
+import { requireStanding } from "./change-status.ts";
+import { changeDelegation, isWidened } from "./change-terms.ts";
 import { checkDraft, readAgent } from "./check-draft.ts";
 import { createDelegation, delegatorOf } from "./create-delegation.ts";
 import { delegationView, readDelegation, type DelegationRow } from "./delegation-view.ts";
-import { draftEffect, endEffect, undone } from "./draft-effect.ts";
+import { draftEffect, endEffect, patchEffect, undone } from "./draft-effect.ts";
 import type { Lifts } from "./lifts.ts";
 import { listDelegations } from "./list-delegations.ts";
 import type { NewDelegation } from "./put-delegation.ts";
@@ -127,11 +131,42 @@ export const serveDelegations = (room: MembershipRoom): void => {
     );
   });
 
+  /** Who widens it is who might give it anew; who narrows it, who might end it. */
+  const requireChange = async (caller: Caller, row: DelegationRow, patch: DelegationPatch, more: object, correlationId: string) => {
+    const mayWiden = isWidened(row, patch);
+    const ask = mayWiden ? { action: "create", id: row.agent_id } : { action: "revoke", id: row.id };
+    const { decisionId } = await decider.require(caller, { type: "delegations", ...ask, ...more }, correlationId);
+    if (mayWiden) delegatorOf(caller, { delegator_id: row.person_id });
+    return { decisionId, mayWiden };
+  };
+
+  router.serve(patchDelegation, async ({ caller, params, body: patch, request, correlationId }) => {
+    const tags = requireTags(request);
+    const { row, scope } = await requireRow(caller, params.id);
+    const { decisionId, mayWiden } = await requireChange(caller, row, patch, {}, correlationId);
+    const { body, etag, version } = await changeDelegation(room, {
+      id: row.id,
+      scope,
+      tenantId: row.tenant_id,
+      patch,
+      mayWiden,
+      actor: actorOf(caller, patch.reason, correlationId, decisionId),
+      tags,
+    });
+    return answer(body, { headers: { etag, "x-graph-version": String(version) } });
+  });
+
   router.serve(whatIfDelegation, async ({ caller, body, correlationId }) => {
     if ("revoke" in body) {
       const { scope, row } = await requireRow(caller, body.revoke);
       await decider.require(caller, { type: "delegations", action: "revoke", id: row.id, ...shown }, correlationId);
       return undone(database, (sql) => endEffect(sql, scope, row, room.dataScope));
+    }
+    if ("patch" in body) {
+      const { scope, row } = await requireRow(caller, body.id);
+      requireStanding(row);
+      await requireChange(caller, row, body.patch, shown, correlationId);
+      return undone(database, (sql) => patchEffect(sql, scope, row, body.patch, room));
     }
     const scope = tenantScopeOf(caller);
     const agent = await readAgent(database, scope, body.agent_id);

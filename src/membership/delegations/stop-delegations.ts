@@ -7,21 +7,15 @@ import { scopeOfTenant, type TenantScope } from "#membership/graph/tenant-scope.
 import type { MembershipRoom } from "#membership/room.ts";
 import { entryOf, eventOf, type Actor, type DelegationAct } from "./acts.ts";
 import { readAgent } from "./check-draft.ts";
-import { changeStatus, lockDelegations, type StatusChange } from "./change-status.ts";
+import { changeStatus, isFinal, lockDelegations, requireStanding, type StatusChange } from "./change-status.ts";
 import { delegationView, type DelegationRow } from "./delegation-view.ts";
 
 export type Stop = "pause" | "revoke" | "resume";
 
-const isFinal = (row: DelegationRow): boolean => row.status === "revoked" || row.status === "expired";
-
 /** What is to be written, or `undefined` when it is so already. Throws `delegation_ended` where the end was another one. */
 const changeOf = (stop: Stop, row: DelegationRow, reason: string, now: Date): StatusChange | undefined => {
-  if (isFinal(row)) {
-    if (stop === "revoke" && row.status === "revoked") return undefined;
-    throw new Problem("delegation_ended", {
-      members: { delegation_status: row.status, ended_at: row.ended_at ?? undefined },
-    });
-  }
+  if (stop === "revoke" && row.status === "revoked") return undefined;
+  requireStanding(row);
   switch (stop) {
     case "revoke":
       return { op: "revoked", status: "revoked", endReason: reason };

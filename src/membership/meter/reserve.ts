@@ -44,6 +44,9 @@ const handedOn = (row: string): string =>
      where h.id = any(${row}.path) and not (hu.state = 'active' and ha.state = 'active' and ${covers("h")} and exists (
        select 1 from membership.edge hc where hc.src = h.agent_id and hc.dst = $4 and hc.kind = 'HAS_CAPABILITY' and ${unexpired("hc")}))))`;
 
+/** What a delegation, or one above it, says of calls at all: hours, price, steps a minute. Null where nothing stands against it. */
+const heldBack = (id: string): string => `membership.held_back(${id}, $7, $6::int)`;
+
 /**
  * One statement holds one call's steps and money, or holds nothing.
  *
@@ -66,6 +69,7 @@ const RESERVE = statement<HeldRow>(
      where m.delegation_id = coalesce($5::text, (
        select d.id from membership.delegation d join membership.meter m on m.delegation_id = d.id
        where d.delegator_id = $2 and d.agent_id = $3 and ${live("d")} and ${covers("d")} and ${handedOn("d")} and ${isOf("d")} and ${room("m")}
+         and ${heldBack("d.id")} is null
        order by d.expires_at nulls last, d.id limit 1))
      for update),
    d as materialized (
@@ -75,7 +79,7 @@ const RESERVE = statement<HeldRow>(
        join membership.node a on a.id = d.agent_id and a.state = 'active'
        join membership.edge c on c.src = d.agent_id and c.dst = $4 and c.kind = 'HAS_CAPABILITY' and ${unexpired("c")}
        join membership.node t on t.id = c.dst and t.state = 'approved' and (c.digest is null or c.digest = t.digest)
-     where ${begun("d")} and ${covers("d")} and ${isOf("d")}
+     where ${begun("d")} and ${covers("d")} and ${isOf("d")} and ${heldBack("k.delegation_id")} is null
        and not exists (select 1 from membership.reservation x where x.tenant_id = d.tenant_id and x.call_id = $8)
      for share of d, u, a, c, t),
    p as materialized (
@@ -98,6 +102,10 @@ const RESERVE = statement<HeldRow>(
    select * from r`,
 );
 
+/** Codes of what holds a call back. */
+const heldBackCodes = { per_call_usd: "call_limit_exceeded", per_minute_steps: "rate_exceeded", hours: "outside_hours" } as const;
+const MINUTE_S = "60";
+
 type Status = "active" | "paused" | "revoked" | "expired";
 interface WhyRow {
   readonly id: string | null;
@@ -108,6 +116,7 @@ interface WhyRow {
   readonly steps_left: bigint;
   readonly micro_left: bigint;
   readonly has_room: boolean;
+  readonly held_back: keyof typeof heldBackCodes | null;
   // the reservation that the call already has
   readonly held: HeldRow | null;
   readonly same: boolean | null;
@@ -127,12 +136,12 @@ const WHY = statement<WhyRow>(
          select 1 from membership.edge c join membership.node t on t.id = c.dst and t.state = 'approved' and (c.digest is null or c.digest = t.digest)
          where c.src = $3 and c.dst = $4 and c.kind = 'HAS_CAPABILITY' and ${unexpired("c")}) as capable,
        m.limit_steps - m.used_steps - m.held_steps - m.lent_steps as steps_left,
-       m.limit_micro - m.used_micro - m.held_micro - m.lent_micro as micro_left, ${room("m")} as has_room, d.expires_at
+       m.limit_micro - m.used_micro - m.held_micro - m.lent_micro as micro_left, ${room("m")} as has_room, ${heldBack("d.id")} as held_back, d.expires_at
      from membership.delegation d join membership.meter m on m.delegation_id = d.id
        join membership.node u on u.id = d.delegator_id join membership.node a on a.id = d.agent_id
      where d.delegator_id = $2 and d.agent_id = $3 and ($5::text is null or d.id = $5) and ${isOf("d")} and ${visible("d")}
-     order by live desc, covered desc, has_room desc, d.expires_at nulls last, d.id limit 1)
-   select best.id, best.status, best.live, best.covered, best.capable, best.steps_left, best.micro_left, best.has_room,
+     order by live desc, covered desc, has_room desc, held_back nulls first, d.expires_at nulls last, d.id limit 1)
+   select best.id, best.status, best.live, best.covered, best.capable, best.steps_left, best.micro_left, best.has_room, best.held_back,
      (select json_build_object('id', id, 'delegation_id', delegation_id, 'left_steps', left_steps::text, 'left_micro', left_micro::text,
        'ends_at', to_char(ends_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) from prior) as held,
      (select same from prior) as same
@@ -158,6 +167,12 @@ const refusalOf = (row: WhyRow, ask: ReserveAsk): Problem => {
   };
   if (!row.live) return new Problem("delegation_inactive", { status: 409, members });
   if (!row.covered || !row.capable) return new Problem("capability_missing", { status: 409, members });
+  if (row.has_room && row.held_back !== null)
+    return new Problem(heldBackCodes[row.held_back], {
+      status: 409,
+      members,
+      headers: row.held_back === "per_minute_steps" ? { "retry-after": MINUTE_S } : {},
+    });
   return new Problem(row.steps_left < BigInt(ask.steps) ? "steps_exhausted" : "budget_exhausted", { status: 409, members });
 };
 
@@ -173,8 +188,7 @@ const MOST_TRIES = 5;
 
 /**
  * Holds steps and money for one call. The same call id with the same content gets the first answer again, with other
- * content 409 `idempotency_conflict`. Refuses with 409 `delegation_inactive`, `capability_missing`, `steps_exhausted` or
- * `budget_exhausted`, with what is left. Not for use inside a transaction: recover by the call id.
+ * content 409 `idempotency_conflict`. Refuses with 409 and one of `reserveRefusals`, with what is left. Not for use inside a transaction: recover by the call id.
  */
 export const reserve = async (sql: Sql, scope: TenantScope, ask: ReserveAsk): Promise<{ reply: Reservation; isNew: boolean }> => {
   const values = [
@@ -203,7 +217,7 @@ export const reserve = async (sql: Sql, scope: TenantScope, ask: ReserveAsk): Pr
       return { reply: replyOf(why.held), isNew: false };
     }
     // There was room a moment later: another delegation of the pair, or one that was released. Ask again.
-    const mayGoOn = why.id !== null && why.live && why.covered && why.capable && why.has_room;
+    const mayGoOn = why.id !== null && why.live && why.covered && why.capable && why.has_room && why.held_back === null;
     if (!mayGoOn) throw refusalOf(why, ask);
     if (attempt === MOST_TRIES) throw new Problem("busy", { detail: "Too many calls at once." });
   }

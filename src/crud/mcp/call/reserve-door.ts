@@ -1,5 +1,5 @@
 import { ask } from "#contract/ask.ts";
-import { release, reserve, settle, type Reservation } from "#contract/reservations.ts";
+import { release, reserve, reserveRefusals, settle, type Reservation } from "#contract/reservations.ts";
 import { usdFromMicro } from "#contract/ids.ts";
 import { Problem } from "#contract/problem.ts";
 import type { DecidedCall } from "./chain-door.ts";
@@ -27,16 +27,15 @@ const headersOf = async (parts: MoneyParts, correlationId: string): Promise<Reco
   "x-correlation-id": correlationId,
 });
 
-/** Codes with which membership refuses to hold; the same words on our wire. */
-const refusals = new Set(["delegation_inactive", "capability_missing", "steps_exhausted", "budget_exhausted", "rate_exceeded"]);
+/** What membership refuses to hold for has the same words on our wire. */
+const refusals: ReadonlySet<string> = new Set(reserveRefusals);
 
 const isBudgetRefusal = (error: unknown): error is Problem => error instanceof Problem && refusals.has(error.code);
 
 /**
  * Holds one step and the tool's price for this call, or nothing. Whatever was cached before, this is true now: after a revocation has
  * answered, nothing is held. What is refused here was permitted a moment ago, so the decision point is asked once more: its record then
- * says why. Throws `steps_exhausted`, `budget_exhausted`, `delegation_inactive`, `capability_missing`, `rate_exceeded`, or
- * `membership_unavailable`.
+ * says why. Throws one of `reserveRefusals`, or `membership_unavailable`.
  */
 export const requireReservation = async (
   decided: DecidedCall,

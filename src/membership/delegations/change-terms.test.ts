@@ -1,0 +1,223 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { forEachDatabase, testDatabase } from "#testing/database.ts";
+import { graphRooms, servedWorld, type Rule, type ServedWorld } from "#testing/membership.ts";
+
+const BASE = "/api/v1/delegations";
+const ROOT = "delegation:ben-hr";
+const [LIST, GET, UPDATE] = ["people.demo.list_employees", "people.demo.get_employee", "people.demo.update_salary"] as const;
+const HOURS = { tz: "Europe/Berlin", days: ["mon"], from: "09:00", to: "17:00" };
+const DAYS_MS = 86_400_000;
+const inDays = (days: number): string => new Date(Date.now() + days * DAYS_MS).toISOString();
+
+/** Ben gives and takes, ada takes alone; of cleo's, cleo. */
+const giverAlone: Rule = ({ sub, type, action }) => {
+  if (type !== "delegations" || action === "view") return true;
+  return action === "create" ? sub === "person:ben" : sub === "person:ben" || sub === "person:ada";
+};
+const change = (world: ServedWorld, body: object, more: { as?: string; id?: string; tag?: string } = {}) =>
+  world.call(more.as ?? "ben", "PATCH", `${BASE}/${more.id ?? ROOT}`, { body, headers: { "if-match": more.tag ?? "*" } });
+const read = async (world: ServedWorld, id = ROOT) => world.call("ben", "GET", `${BASE}/${id}`);
+const reserve = (world: ServedWorld, more: object = {}) =>
+  world.call("service:crud", "POST", `${BASE}/reservations`, {
+    body: { call_id: crypto.randomUUID(), user_id: "person:ben", agent_id: "agent:hr-assistant", tool_id: LIST, usd: 0, ...more },
+  });
+
+test("what is named changes and the rest stays, in one version with its event and its audit row", async (t) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule: giverAlone });
+  const before = await read(world);
+  const told = (await world.told()).length;
+  const entries = world.entries.length;
+  const reply = await change(
+    world,
+    { capabilities: [LIST, GET], budget_usd: 2.25, constraints: { per_call_usd: 0.5, hours: HOURS }, reason: "less is enough" },
+    { tag: before.headers.get("etag") ?? "" },
+  );
+  assert.equal(reply.status, 200, JSON.stringify(reply.body));
+  assert.deepEqual(reply.body, {
+    ...before.body,
+    capabilities: [GET, LIST],
+    budget_usd: 2.25,
+    constraints: { per_call_usd: 0.5, hours: HOURS },
+  });
+  assert.notEqual(reply.headers.get("etag"), before.headers.get("etag"));
+  assert.deepEqual((await read(world)).body, reply.body);
+  assert.deepEqual(
+    (await world.told()).slice(told).map(({ type }) => type),
+    ["delegation.narrowed", "graph.changed"],
+  );
+  assert.deepEqual(
+    world.entries.slice(entries).map(({ data }) => [data?.["op"], data?.["reason"]]),
+    [["narrowed", "less is enough"]],
+  );
+  const history = (await world.call("ben", "GET", `${BASE}/${ROOT}/history`)).body.items;
+  assert.deepEqual([history.at(-1).reason, history.at(-1).after.constraints.per_call_usd], ["less is enough", 0.5]);
+
+  const version = (await world.call("ben", "GET", "/api/v1/graph/version")).body.version;
+  const same = await change(world, { budget_usd: 2.25, constraints: { hours: HOURS } });
+  assert.deepEqual([same.status, same.headers.get("x-graph-version")], [200, String(version)], "nothing changed: no version");
+  const loosened = await change(world, { constraints: { hours: null } });
+  assert.deepEqual(loosened.body.constraints, { per_call_usd: 0.5 });
+  assert.equal((await world.told()).at(-2)?.type, "delegation.extended");
+});
+
+test("to widen it is to give it anew, and its giver's alone", async (t) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule: giverAlone });
+  const set = {
+    capabilities: [LIST],
+    budget_usd: 1,
+    max_steps: 10,
+    expires_at: inDays(5),
+    constraints: { per_call_usd: 0.2, per_minute_steps: 5, hours: HOURS },
+  };
+  assert.equal((await change(world, set, { as: "ada" })).status, 200, "whoever may end it may narrow it");
+  for (const [what, patch] of Object.entries({
+    "another tool": { capabilities: [LIST, GET] },
+    "every tool": { capabilities: null },
+    "more money": { budget_usd: 1.000001 },
+    "more steps": { max_steps: 11 },
+    "a later end": { expires_at: inDays(6) },
+    "dearer calls": { constraints: { per_call_usd: 0.21 } },
+    "calls of any price": { constraints: { per_call_usd: null } },
+    "more steps a minute": { constraints: { per_minute_steps: 6 } },
+    "other hours": { constraints: { hours: { ...HOURS, to: "16:00" } } },
+    "any hour": { constraints: { hours: null } },
+  })) {
+    const whatIf = await world.call("ada", "POST", `${BASE}/what-if`, { body: { id: ROOT, patch } });
+    const refused = await change(world, patch, { as: "ada" });
+    assert.deepEqual([what, refused.status, refused.body.code, whatIf.status], [what, 403, "access_denied", 403]);
+    const given = await change(world, patch);
+    assert.deepEqual([what, given.status], [what, 200], JSON.stringify(given.body));
+    assert.equal((await change(world, set)).status, 200);
+  }
+});
+
+test("a patch is refused with every fault, and nothing of it holds", async (t) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule: giverAlone });
+  await reserve(world, { usd: 0.75 });
+  const before = (await read(world)).body;
+  for (const [what, patch, status, at] of [
+    ["an unknown member", { agent_id: "agent:reporter" }, 422, undefined],
+    ["a tool that the agent has not", { capabilities: [LIST, "people.demo.other"] }, 422, "/capabilities/1"],
+    ["seven decimals", { budget_usd: 1.0000001 }, 422, "/budget_usd"],
+    ["more than anybody may give", { budget_usd: 10_001 }, 422, "/budget_usd"],
+    ["no step", { max_steps: 0 }, 422, "/max_steps"],
+    ["an end in the past", { expires_at: inDays(-1) }, 422, "/expires_at"],
+    ["an end in two years", { expires_at: inDays(730) }, 422, "/expires_at"],
+    ["a constraint that nobody knows", { constraints: { per_day_usd: 1 } }, 422, undefined],
+    ["a place that is no time zone", { constraints: { hours: { ...HOURS, tz: "Mars/Olympus" } } }, 422, undefined],
+    ["an hour that no day has", { constraints: { hours: { ...HOURS, to: "24:01" } } }, 422, undefined],
+    ["no day", { constraints: { hours: { ...HOURS, days: [] } } }, 422, undefined],
+    ["a purpose of one letter", { purpose: "x" }, 422, undefined],
+    ["less money than is held", { budget_usd: 0.5 }, 409, undefined],
+  ] as const) {
+    const reply = await change(world, patch);
+    assert.deepEqual([what, reply.status], [what, status], JSON.stringify(reply.body));
+    if (at !== undefined) assert.equal(reply.body.errors?.[0]?.path, at, what);
+    if (status === 409) assert.deepEqual([reply.body.code, reply.body.held_usd, reply.body.least_usd], ["budget_in_use", 0.75, 0.75]);
+  }
+  assert.deepEqual((await read(world)).body, before);
+  for (const [headers, status, code] of [
+    [{}, 400, "if_match_required"],
+    [{ "if-match": '"77"' }, 412, "stale_version"],
+  ] as const) {
+    const reply = await world.call("ben", "PATCH", `${BASE}/${ROOT}`, { body: { budget_usd: 1 }, headers });
+    assert.deepEqual([reply.status, reply.body.code], [status, code]);
+  }
+  assert.equal((await change(world, { purpose: "Once more" }, { id: "delegation:ben-old" })).body.code, "delegation_ended");
+  assert.equal((await change(world, { purpose: "Once more" }, { id: "delegation:never" })).status, 404);
+  assert.equal((await change(world, { purpose: "Once more" }, { as: "eve" })).status, 404, "another tenant's is not there");
+});
+
+forEachDatabase("of two changes at once one is stale", graphRooms, async (t, database) => {
+  const world = await servedWorld(t, database, { rule: giverAlone });
+  const tag = (await read(world)).headers.get("etag") ?? "";
+  const replies = await Promise.all([1, 2, 3, 4].map((budget_usd) => change(world, { budget_usd }, { tag })));
+  assert.deepEqual(
+    replies.map(({ status }) => status).toSorted((one, other) => one - other),
+    [200, 412, 412, 412],
+  );
+});
+
+forEachDatabase(
+  "what lies below is narrowed with it, and its limits are lent and given back to the micro-dollar",
+  graphRooms,
+  async (t, database) => {
+    const world = await servedWorld(t, database, { rule: giverAlone });
+    await world.put(
+      { id: "agent:a", kind: "AIAgent", name: "A", tenant_id: "tenant:acme" },
+      ...[LIST, GET].map((dst) => ({ kind: "HAS_CAPABILITY", src: "agent:a", dst, props: { granted_by: "person:ben" } }) as const),
+      { kind: "CONTROLLED_BY", src: "agent:a", dst: "person:ben", props: { level: "primary" } },
+    );
+    const made = await world.call("ben", "POST", BASE, {
+      body: { agent_id: "agent:a", parent_id: ROOT, capabilities: [LIST, GET], budget_usd: 1, max_steps: 10, purpose: "Handed on" },
+      headers: { "idempotency-key": "below" },
+    });
+    assert.equal(made.status, 201, JSON.stringify(made.body));
+    const below = String(made.body.delegation_id);
+    const lent = async () => {
+      const { lent_usd, lent_steps } = (await read(world)).body;
+      return [lent_usd, lent_steps];
+    };
+    assert.deepEqual(await lent(), [1, 10]);
+    assert.equal((await change(world, { budget_usd: 1.500001, max_steps: 4 }, { id: below })).status, 200);
+    assert.deepEqual(await lent(), [1.500001, 4]);
+    const tooMuch = await change(world, { budget_usd: 5.1 }, { id: below });
+    assert.deepEqual([tooMuch.status, tooMuch.body.code], [409, "budget_exhausted"]);
+    const inUse = await change(world, { budget_usd: 1.5 });
+    assert.deepEqual([inUse.status, inUse.body.code, inUse.body.lent_usd], [409, "budget_in_use", 1.500001]);
+    const foreign = await change(world, { capabilities: [LIST, UPDATE] }, { id: below });
+    assert.equal(foreign.status, 422, "no tool that the agent has not");
+    assert.equal((await change(world, { capabilities: null }, { id: below })).status, 422, "nor all, where the one above names some");
+
+    const version = (await world.call("ben", "GET", "/api/v1/graph/version")).body.version as number;
+    const end = inDays(3);
+    const narrowed = await change(world, { capabilities: [LIST], expires_at: end });
+    assert.deepEqual([narrowed.status, narrowed.headers.get("x-graph-version")], [200, String(version + 1)], "in one version");
+    const after = (await read(world, below)).body;
+    assert.deepEqual([after.capabilities, after.expires_at], [[LIST], end]);
+    assert.equal((await change(world, { expires_at: inDays(4) }, { id: below })).status, 422, "no later than the one above");
+  },
+);
+
+forEachDatabase(
+  "calls are held back by price, by the minute and by the hour, of it and of the one above",
+  graphRooms,
+  async (t, database) => {
+    const world = await servedWorld(t, database, { rule: giverAlone });
+    const told = async (more: object = {}) => {
+      const { status, body, headers } = await reserve(world, more);
+      return status === 201 ? "held" : `${status} ${String(body.code)}${headers.has("retry-after") ? " later" : ""}`;
+    };
+    await change(world, { constraints: { per_call_usd: 0.25 } });
+    assert.deepEqual([await told({ usd: 0.25 }), await told({ usd: 0.250001 })], ["held", "409 call_limit_exceeded"]);
+    await change(world, { constraints: { per_call_usd: null, per_minute_steps: 3 } });
+    const many = await Promise.all(Array.from({ length: 6 }, () => told()));
+    assert.deepEqual(many.toSorted(), [...Array<string>(4).fill("409 rate_exceeded later"), "held", "held"], "one was held before");
+    await world.sql("update membership.reservation set created_at = created_at - interval '61 seconds'");
+    assert.equal(await told(), "held", "what was a minute ago counts no more");
+
+    // The hours are set around the present one: no test waits for a clock.
+    const [{ day, hour } = { day: "", hour: 0 }] = await world.sql<{ day: string; hour: number }>(
+      "select to_char(now() at time zone 'Asia/Tokyo', 'dy') as day, extract(hour from now() at time zone 'Asia/Tokyo')::int as hour",
+    );
+    const at = (from: number, to: number): { from: string; to: string } => {
+      const text = (n: number): string => `${String((n + 24) % 24).padStart(2, "0")}:00`;
+      return { from: text(from), to: text(to) };
+    };
+    const week = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
+    const yesterday = week[(week.indexOf(day) + 6) % 7] ?? "";
+    const others = week.filter((one) => one !== day && one !== yesterday);
+    for (const [what, hours, expected] of [
+      ["around now", { days: week, ...at(hour - 1, hour + 2) }, "held"],
+      ["later", { days: week, ...at(hour + 2, hour + 4) }, "409 outside_hours"],
+      ["on other days", { days: others, from: "00:00", to: "24:00" }, "409 outside_hours"],
+      ["this day", { days: [day], from: "00:00", to: "24:00" }, "held"],
+      ["the night that began yesterday", { days: [yesterday], from: "23:59", to: "23:58" }, hour === 23 ? undefined : "held"],
+    ] as const) {
+      const changed = await change(world, { constraints: { per_minute_steps: null, hours: { tz: "Asia/Tokyo", ...hours } } });
+      assert.equal(changed.status, 200, JSON.stringify(changed.body));
+      if (expected !== undefined) assert.deepEqual([what, await told()], [what, expected]);
+    }
+  },
+);
