@@ -127,6 +127,21 @@ test("governance and diagnostics are reached through the gateway, each by who ma
   ] as const)
     for (const login of ["ben", "eve"])
       assert.deepEqual([login, path, (await send(login, method, path, body)).body.code], [login, path, "access_denied"]);
+  // The decision point itself is asked what would become of each call.
+  const effective = await send("ben", "GET", "/agent/agents/agent:hr-assistant/effective-tools");
+  assert.deepEqual(
+    effective.body.tools?.map(({ tool_id, works, blocked_by }: Record<string, unknown>) => [tool_id, works, blocked_by]),
+    [
+      ["people.demo.get_employee", "yes", []],
+      ["people.demo.list_employees", "yes", []],
+      ["people.demo.update_salary", "step_up", []],
+      ["sallyport.local.search_identities", "no", ["capability_missing"]],
+    ],
+    JSON.stringify(effective.body),
+  );
+  const impact = await send("ada", "GET", "/agent/agents/agent:hr-assistant/impact");
+  assert.equal(impact.body.tools_lost?.length, 3, JSON.stringify(impact.body));
+  for (const login of ["ben", "eve"]) assert.equal((await send(login, "GET", "/agent/agents/agent:hr-assistant/impact")).status, 403);
   for (const path of [
     "node-label-counts",
     "relationship-type-counts",

@@ -1,7 +1,8 @@
 import { z } from "zod";
+import { delegationImpact } from "./delegations.ts";
 import { endpoint } from "./endpoint.ts";
 import { reason } from "./graph-edit.ts";
-import { nodeId, plainText, prose, queryIntegerOr, timestamp } from "./ids.ts";
+import { nodeId, pageCursor, plainText, prose, queryIntegerOr, timestamp } from "./ids.ts";
 
 /** Who controls an agent, who owns a thing, who has which role on it. */
 
@@ -79,6 +80,43 @@ export const suspendAgent = endpoint("membership", "POST", "/api/v1/agent/agents
 export const resumeAgent = endpoint("membership", "POST", "/api/v1/agent/agents/{agent_id}/resume", {
   ...switching,
   summary: "Let a suspended agent go on with what it holds.",
+});
+
+export const agentImpact = endpoint("membership", "GET", "/api/v1/agent/agents/{agent_id}/impact", {
+  params: agent,
+  reply: delegationImpact.reply,
+  ...reading,
+  decision: "agents/suspend",
+  problems: ["not_found"],
+  summary: "What switching an agent off would take away, and from whom.",
+});
+
+export const effectiveTools = endpoint("membership", "GET", "/api/v1/agent/agents/{agent_id}/effective-tools", {
+  params: agent,
+  query: z.strictObject({
+    /** The caller unless given; others' are told to whoever may see all decisions. */
+    user_id: nodeId.optional(),
+    limit: queryIntegerOr(50, 1, 500),
+    cursor: pageCursor.optional(),
+  }),
+  reply: z.object({
+    tools: z.array(
+      z.object({
+        tool_id: z.string(),
+        works: z.enum(["yes", "no", "step_up"]),
+        /** The one that a call would go by. */
+        delegation_id: z.string().optional(),
+        /** Codes that a call would be refused with, of the graph, the ledger and the decision. */
+        blocked_by: z.array(z.string()),
+      }),
+    ),
+    graph_version: version,
+    next_cursor: z.string().optional(),
+  }),
+  ...reading,
+  decision: "agents/view_all",
+  problems: ["not_found", "invalid_cursor"],
+  summary: "Which of an agent's tools work for somebody now, and what stands in the way of the others.",
 });
 
 const owner = z.object({

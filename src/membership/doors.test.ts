@@ -196,6 +196,11 @@ const questions: Readonly<Record<string, readonly Question[]>> = {
   ],
   [`POST ${AGENTS}/{agent_id}/suspend`]: [at((id) => `${AGENTS}/${e(id)}/suspend`, { body: reason })],
   [`POST ${AGENTS}/{agent_id}/resume`]: [at((id) => `${AGENTS}/${e(id)}/resume`, { body: reason })],
+  [`GET ${AGENTS}/{agent_id}/impact`]: [at((id) => `${AGENTS}/${e(id)}/impact`)],
+  [`GET ${AGENTS}/{agent_id}/effective-tools`]: [
+    at((id) => `${AGENTS}/${e(id)}/effective-tools`),
+    at((id) => `${AGENTS}/agent:none/effective-tools?user_id=${e(id)}`),
+  ],
   "DELETE /api/v1/resources/{resource_id}/owners/{owner_id}": [
     at((id) => `/api/v1/resources/${e(id)}/owners/person:eve`),
     at((id) => `/api/v1/resources/people.demo/owners/${e(id)}`),

@@ -22,6 +22,7 @@ import { serveDelegations } from "./delegations/serve-delegations.ts";
 import { serveDiagnostics } from "./diagnostics/serve-diagnostics.ts";
 import { serveGraphChanges } from "./graph-edit/serve-graph-changes.ts";
 import { serveGraphEdit } from "./graph-edit/serve-graph-edit.ts";
+import { serveAgents } from "./governance/serve-agents.ts";
 import { serveGovernance } from "./governance/serve-governance.ts";
 import { seedHouse } from "./graph/house-nodes.ts";
 import { tracedReader } from "./graph/traced-reader.ts";
@@ -123,6 +124,7 @@ export const createMembership = async (parts: MembershipParts): Promise<Service>
   serveDataScopeRules(room);
   serveTransfer(room);
   serveGovernance(room);
+  serveAgents(room);
   serveLinks(room);
   serveCredentials(room);
   serveSignIns(room, parts.signIns ?? { provision: "off", system: "oidc", subjectPrefix: "", groups: new Map() });

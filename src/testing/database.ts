@@ -70,12 +70,22 @@ export interface EachDatabase {
 
 let server: TestServer | undefined;
 
+/** Of a test that takes its time. */
+interface TestMore {
+  readonly timeout?: number;
+}
+
 /** Declares a test that needs PostgreSQL and is given the url of a fresh migrated database. See `forEachDatabase`. */
-export const forPostgres = (name: string, rooms: Rooms, work: (t: TestContext, url: string) => void | Promise<void>): void => {
+export const forPostgres = (
+  name: string,
+  rooms: Rooms,
+  work: (t: TestContext, url: string) => void | Promise<void>,
+  more: TestMore = {},
+): void => {
   // One server for all tests of a file; it is stopped after the last of them.
   server ??= testServer();
   const { url, why } = server;
-  void test(name, async (t) => {
+  void test(name, more, async (t) => {
     const address = await url();
     if (address !== undefined) return work(t, await freshDatabase(t, address, rooms));
     if (process.env["REQUIRE_REAL"] === "1") throw new Error(`PostgreSQL is required: ${why()}`);
@@ -92,14 +102,16 @@ export const forEachDatabase = (
   name: string,
   rooms: Rooms,
   work: (t: TestContext, database: Database, more: EachDatabase) => void | Promise<void>,
+  more: TestMore = {},
 ): void => {
-  void test(`${name} (embedded)`, async (t) => work(t, await testDatabase(t, rooms), { second: undefined }));
-  forPostgres(`${name} (PostgreSQL)`, rooms, async (t, url) => {
+  void test(`${name} (embedded)`, more, async (t) => work(t, await testDatabase(t, rooms), { second: undefined }));
+  const onServer = async (t: TestContext, url: string): Promise<void> => {
     const open = async (): Promise<Database> => {
       const opened = await openPostgres(url);
       cleanUp(t, () => opened[Symbol.asyncDispose]());
       return opened;
     };
     await work(t, await open(), { second: open });
-  });
+  };
+  forPostgres(`${name} (PostgreSQL)`, rooms, onServer, more);
 };

@@ -198,3 +198,69 @@ test("a role on a resource is given by id or name, to whom the label says, for a
   const again = { kind: "RTR", name: "editor", props: { resource_type: "pages", actions: ["delete"] } };
   assert.deepEqual([(await call("PUT", "/api/v1/nodes/rtr:editor", again, "ada", fresh)).status, await assigned()], [201, 0]);
 });
+
+test("what an agent's absence would take away is told to whoever may switch it off, and nothing is switched", async (t) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms), {
+    rule: ({ sub, action }) => action !== "suspend" || sub === "person:ada",
+  });
+  const impact = (as: string, id = "agent:hr-assistant") => world.call(as, "GET", `/api/v1/agent/agents/${id}/impact`, { scopes });
+  const held = await world.call("service:crud", "POST", "/api/v1/delegations/reservations", {
+    body: { call_id: "runs", user_id: "person:ben", agent_id: "agent:hr-assistant", tool_id: "people.demo.list_employees", usd: 0 },
+  });
+  assert.equal(held.status, 201, JSON.stringify(held.body));
+  const { status, body } = await impact("ada");
+  assert.equal(status, 200, JSON.stringify(body));
+  assert.deepEqual(
+    body.tools_lost.map(({ user_id, tool_id }: { user_id: string; tool_id: string }) => [user_id, tool_id]),
+    ["get_employee", "list_employees", "update_salary"].map((name) => ["person:ben", `people.demo.${name}`]),
+  );
+  assert.deepEqual([body.running_calls.map(({ call_id }: { call_id: string }) => call_id), body.children], [["runs"], []]);
+  assert.deepEqual((await impact("ada")).body.tools_lost.length, 3, "it is still there");
+  assert.equal((await impact("ben")).body.code, "access_denied");
+  for (const [as, id] of [
+    ["ada", "agent:none"],
+    ["ada", "person:ben"],
+  ] as const)
+    assert.equal((await impact(as, id)).status, 404);
+});
+
+test("effective tools say of each whether it works for somebody, and what stands in the way", async (t) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms), {
+    rule: ({ sub, type, id }) => (type === "decisions" ? sub === "person:ada" : id === "people.demo.update_salary" ? "not_granted" : true),
+  });
+  const tools = async (as: string, query = "", id = "agent:hr-assistant") => {
+    const { status, body } = await world.call(as, "GET", `/api/v1/agent/agents/${id}/effective-tools${query}`, { scopes });
+    return status === 200
+      ? body.tools.map(({ tool_id, works, delegation_id, blocked_by }: Record<string, unknown>) => [
+          tool_id,
+          works,
+          delegation_id,
+          blocked_by,
+        ])
+      : [status, body.code];
+  };
+  const ben = [
+    ["people.demo.get_employee", "yes", "delegation:ben-hr", []],
+    ["people.demo.list_employees", "yes", "delegation:ben-hr", []],
+    ["people.demo.update_salary", "no", "delegation:ben-hr", ["not_granted"]],
+    ["sallyport.local.search_identities", "no", "delegation:ben-hr", ["capability_missing"]],
+  ];
+  assert.deepEqual(await tools("ben"), ben);
+  assert.deepEqual(await tools("ada", "?user_id=person:ben"), ben);
+  assert.deepEqual(await tools("ada", "?user_id=person:ben&limit=2"), ben.slice(0, 2));
+  assert.deepEqual(await tools("cleo", "?user_id=person:ben"), [403, "access_denied"]);
+  const none = (await tools("cleo")) as readonly (readonly unknown[])[];
+  assert.ok(
+    none.every(
+      ([, works, delegation, blocks]) => works === "no" && delegation === undefined && String(blocks).startsWith("delegation_required"),
+    ),
+  );
+  await world.sql("update membership.delegation set status = 'paused', hold = 'manual' where id = 'delegation:ben-hr'");
+  assert.deepEqual((await tools("ben"))[0], ["people.demo.get_employee", "no", "delegation:ben-hr", ["delegation_inactive"]]);
+  for (const [query, id] of [
+    ["?user_id=person:nobody", "agent:hr-assistant"],
+    ["?user_id=agent:reporter", "agent:hr-assistant"],
+    ["", "person:ben"],
+  ] as const)
+    assert.deepEqual(await tools("ada", query, id), [404, "not_found"]);
+});
