@@ -15,9 +15,9 @@ export const leftOut: readonly LeftOut[] = [
     reason: "GET of the same path reads a policy of that id",
   },
   {
-    operations: ["revokeMany", "whatIfDelegation"],
+    operations: ["findReservation", "spend", "reserve", "revokeMany", "whatIfDelegation"],
     check: "allow_header_conformance",
-    reason: "GET of the same path reads a delegation of that id",
+    reason: "GET and PATCH of the same path are of a delegation of that id",
   },
   {
     operations: ["ingestMetrics", "explainRoute", "logout"],
@@ -85,6 +85,7 @@ export const allowedRefusals: readonly AllowedRefusal[] = [
       "countNodes",
       "createDelegation",
       "getRelationships",
+      "patchDelegation",
       "putBudgetLimit",
       "putDataScopeRule",
       "revokeMany",

@@ -105,7 +105,7 @@ test("a patch is refused with every fault, and nothing of it holds", async (t) =
     ["an end in the past", { expires_at: inDays(-1) }, 422, "/expires_at"],
     ["an end in two years", { expires_at: inDays(730) }, 422, "/expires_at"],
     ["a constraint that nobody knows", { constraints: { per_day_usd: 1 } }, 422, undefined],
-    ["a place that is no time zone", { constraints: { hours: { ...HOURS, tz: "Mars/Olympus" } } }, 422, undefined],
+    ["a place that is no time zone", { constraints: { hours: { ...HOURS, tz: "Mars/Olympus" } } }, 422, "/constraints/hours/tz"],
     ["an hour that no day has", { constraints: { hours: { ...HOURS, to: "24:01" } } }, 422, undefined],
     ["no day", { constraints: { hours: { ...HOURS, days: [] } } }, 422, undefined],
     ["a purpose of one letter", { purpose: "x" }, 422, undefined],

@@ -122,6 +122,7 @@ const requireFitting = async (
     capabilities: after.capabilities === null ? null : [...after.capabilities],
     budget_usd: patch.budget_usd ?? 0,
     max_steps: patch.max_steps ?? 1,
+    constraints: after.constraints,
     purpose: after.purpose,
     ...(patch.expires_at === undefined ? {} : { expires_at: patch.expires_at, valid_from: row.valid_from }),
   };

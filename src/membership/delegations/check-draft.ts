@@ -69,6 +69,15 @@ export const handedOnFaults = (
 export const readAgent = async (sql: Sql, scope: TenantScope, agentId: string): Promise<AgentRow | undefined> =>
   (await sql.run(AGENT, [scope.tenant, agentId]))[0];
 
+const isTimeZone = (name: string): boolean => {
+  try {
+    new Intl.DateTimeFormat("en", { timeZone: name }).format();
+    return true;
+  } catch {
+    return false;
+  }
+};
+
 const DAY_MS = 86_400_000;
 const DEFAULT_DAYS = 30;
 
@@ -88,6 +97,8 @@ export const faultsOfTerms = (
     faults.push({ path: "/max_steps", message: `must be at most ${config.delegationMaxSteps}` });
   if (draft.budget_usd > config.delegationMaxUsd)
     faults.push({ path: "/budget_usd", message: `must be at most ${config.delegationMaxUsd}` });
+  const zone = draft.constraints?.hours?.tz;
+  if (zone !== undefined && !isTimeZone(zone)) faults.push({ path: "/constraints/hours/tz", message: "is no time zone" });
   const begins = draft.valid_from === undefined ? now.getTime() : Date.parse(draft.valid_from);
   if (draft.expires_at !== undefined) {
     const ends = Date.parse(draft.expires_at);
