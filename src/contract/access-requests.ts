@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { action, entityId, resource, subject } from "./authzen.ts";
-import { endpoint } from "./endpoint.ts";
-import { idempotencyKey, pageCursor, plainText, prose, queryIntegerOr, timestamp } from "./ids.ts";
+import { endpoint, withoutAgents } from "./endpoint.ts";
+import { cursorPage, idempotencyKey, plainText, prose, timestamp } from "./ids.ts";
 import { jsonMembers } from "./json-members.ts";
 
 /**
@@ -118,8 +118,7 @@ export const createAccessRequest = endpoint("pdp", "POST", BASE, {
   body: accessRequestDraft,
   reply: accessRequestReply,
   status: 202,
-  auth: "bearer",
-  agents: "never",
+  ...withoutAgents(),
   problems: ["idempotency_key_required", "invalid_denial_binding", "duplicate_request", "too_many", "access_denied"],
   summary: "Ask that a denial be lifted. Needs Idempotency-Key; the same key with the same body is the same task.",
 });
@@ -129,8 +128,7 @@ export const listAccessRequests = endpoint("pdp", "GET", BASE, {
     /** Those that the caller asked for or is the subject of, or those that the caller may answer or has answered. */
     as: z.enum(["requester", "approver"]).default("requester"),
     status: accessRequestStatus.optional(),
-    limit: queryIntegerOr(50, 1, 500),
-    cursor: pageCursor.optional(),
+    ...cursorPage,
   }),
   reply: z.object({ requests: z.array(accessRequestTask), nextCursor: z.string().optional() }),
   auth: "bearer",
@@ -152,8 +150,7 @@ export const getAccessRequest = endpoint("pdp", "GET", `${BASE}/{id}`, {
 export const cancelAccessRequest = endpoint("pdp", "POST", `${BASE}/{id}/cancel`, {
   params: id,
   reply: accessRequestReply,
-  auth: "bearer",
-  agents: "never",
+  ...withoutAgents(),
   problems: ["unknown_task", "invalid_task_state", "access_denied", "step_up_required"],
   summary: "Take a pending request back.",
 });
@@ -162,8 +159,7 @@ export const answerAccessRequest = endpoint("pdp", "POST", `${BASE}/{id}/answer`
   params: id,
   body: z.strictObject({ outcome: z.enum(["approve", "deny"]), comment: prose(1, 1000).optional() }),
   reply: accessRequestReply,
-  auth: "bearer",
-  agents: "never",
+  ...withoutAgents(),
   problems: ["unknown_task", "task_expired", "invalid_task_state", "access_denied", "step_up_required"],
   summary: "Approve or deny a pending request, as one of its approvers; nobody answers a request of their own.",
 });

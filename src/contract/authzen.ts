@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { endpoint } from "./endpoint.ts";
+import { endpoint, withoutAgents } from "./endpoint.ts";
 import { plainText, timestamp } from "./ids.ts";
 import { jsonMembers } from "./json-members.ts";
 
@@ -94,9 +94,7 @@ export type EvaluationsReply = z.infer<typeof evaluationsReply>;
 export const evaluate = endpoint("pdp", "POST", "/access/v1/evaluation", {
   body: evaluationRequest,
   reply: evaluationReply,
-  auth: "bearer",
-  agents: "never",
-  scope: ["authzen.pep"],
+  ...withoutAgents({ scope: ["authzen.pep"] }),
   problems: ["reserved_context_member"],
   summary: "Decide one request.",
 });
@@ -106,9 +104,7 @@ export const evaluateMany = endpoint("pdp", "POST", "/access/v1/evaluations", {
   // 1,000 evaluations, each with all that the house says of one.
   maxMembers: 25_000,
   reply: z.object({ evaluations: z.array(evaluationReply) }).or(evaluationReply),
-  auth: "bearer",
-  agents: "never",
-  scope: ["authzen.pep"],
+  ...withoutAgents({ scope: ["authzen.pep"] }),
   problems: ["reserved_context_member", "too_many_evaluations"],
   summary: "Decide a batch, in order, with the standard's three semantics.",
 });

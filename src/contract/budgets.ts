@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { endpoint } from "./endpoint.ts";
+import { endpoint, withoutAgents } from "./endpoint.ts";
 import { nodeId, plainText, prose, sentUsd, timestamp, usd } from "./ids.ts";
 
 /** What may be spent: effective budgets for people and their pages, and the limits of a day or a month. */
@@ -66,10 +66,7 @@ export type BudgetLimit = z.infer<typeof budgetLimit>;
 
 export const listBudgetLimits = endpoint("membership", "GET", BASE, {
   reply: z.object({ items: z.array(budgetLimit) }),
-  auth: "bearer",
-  agents: "never",
-  scope: ["membership.read"],
-  decision: "budgets/view_tenant",
+  ...withoutAgents({ scope: ["membership.read"], decision: "budgets/view_tenant" }),
   summary: "The tenant's limits with what is spent of them in this period.",
 });
 
@@ -86,10 +83,7 @@ export const budgetLimitDraft = z.strictObject({
 export const putBudgetLimit = endpoint("membership", "PUT", BASE, {
   body: budgetLimitDraft,
   reply: budgetLimit,
-  auth: "bearer",
-  agents: "never",
-  scope: ["membership.write"],
-  decision: "budgets/edit",
+  ...withoutAgents({ scope: ["membership.write"], decision: "budgets/edit" }),
   problems: [...problems, "unprocessable"],
   summary: "Sets the limit of a person's, a group's or the tenant's agents for a day or a month; in force when it is answered.",
 });
@@ -97,10 +91,7 @@ export const putBudgetLimit = endpoint("membership", "PUT", BASE, {
 export const dropBudgetLimit = endpoint("membership", "DELETE", `${BASE}/{id}`, {
   params: z.object({ id: plainText(1, 64) }),
   reply: z.object({ dropped: z.literal(true) }),
-  auth: "bearer",
-  agents: "never",
-  scope: ["membership.write"],
-  decision: "budgets/edit",
+  ...withoutAgents({ scope: ["membership.write"], decision: "budgets/edit" }),
   problems,
   summary: "Takes a limit away.",
 });
@@ -124,8 +115,6 @@ export const budgetSnapshot = endpoint("membership", "GET", "/api/v1/budgets/sna
     ),
     limits: z.array(budgetLimit),
   }),
-  auth: "bearer",
-  agents: "never",
-  scope: ["membership.budget"],
+  ...withoutAgents({ scope: ["membership.budget"] }),
   summary: "For the decision point: delegations that have not ended (of scope user) and the limits of this scope, at one moment.",
 });

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { endpoint } from "./endpoint.ts";
-import { pageCursor, plainText, queryIntegerOr, timestamp } from "./ids.ts";
+import { endpoint, withoutAgents } from "./endpoint.ts";
+import { cursorPage, plainText, timestamp } from "./ids.ts";
 
 /**
  * The configuration store: systems and the tools document as objects with versions. A person needs the pair of the endpoint and the scope
@@ -110,9 +110,9 @@ const ifMatch = { "If-Match": z.string().optional(), "If-None-Match": z.string()
 const named = z.object({ name: systemName });
 const numbered = z.object({ name: systemName, version: z.string().regex(/^[1-9][0-9]{0,8}$/) });
 const rollbackBody = z.strictObject({ version: z.int().min(1).max(999_999_999), reason: reason.optional() });
-const page = z.strictObject({ limit: queryIntegerOr(50, 1, 500), cursor: pageCursor.optional() });
+const page = z.strictObject(cursorPage);
 
-const base = { auth: "bearer" as const, agents: "never" as const };
+const base = withoutAgents();
 const mayRead = (decision: string) => ({ ...base, scope: ["config.read"], decision });
 const mayWrite = (decision: string) => ({ ...base, scope: ["config.write"], decision });
 const writeProblems = [
@@ -124,6 +124,15 @@ const writeProblems = [
   "cross_tenant",
   "not_found",
 ] as const;
+
+const publishing = {
+  query: change,
+  textBody: documentMedia,
+  headers: ifMatch,
+  reply: written,
+  moreStatuses: [201],
+  problems: writeProblems,
+};
 
 export const listConfiguredSystems = endpoint("crud", "GET", "/config/systems", {
   query: page.extend({ state: state.optional() }),
@@ -150,13 +159,8 @@ export const listConfiguredSystems = endpoint("crud", "GET", "/config/systems", 
 });
 
 export const createSystem = endpoint("crud", "POST", "/config/systems", {
-  query: change,
-  textBody: documentMedia,
-  headers: ifMatch,
-  reply: written,
-  moreStatuses: [201],
+  ...publishing,
   ...mayWrite("system/edit"),
-  problems: writeProblems,
   summary: "Publish a new system, named by its provider and instance; its tools can be called at once.",
 });
 
@@ -172,13 +176,8 @@ export const readSystem = endpoint("crud", "GET", "/config/systems/{name}", {
 
 export const putSystem = endpoint("crud", "PUT", "/config/systems/{name}", {
   params: named,
-  query: change,
-  textBody: documentMedia,
-  headers: ifMatch,
-  reply: written,
-  moreStatuses: [201],
+  ...publishing,
   ...mayWrite("system/edit"),
-  problems: writeProblems,
   summary: "Publish a system's next version; with dryRun=true only say what it would change.",
 });
 
@@ -231,13 +230,8 @@ export const readToolsDocument = endpoint("crud", "GET", "/config/tools", {
 });
 
 export const putToolsDocument = endpoint("crud", "PUT", "/config/tools", {
-  query: change,
-  textBody: documentMedia,
-  headers: ifMatch,
-  reply: written,
-  moreStatuses: [201],
+  ...publishing,
   ...mayWrite("config/write"),
-  problems: writeProblems,
   summary: "Publish the tools document's next version; views and overrides change at once.",
 });
 

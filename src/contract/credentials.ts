@@ -1,13 +1,13 @@
 import { z } from "zod";
-import { endpoint } from "./endpoint.ts";
+import { endpoint, withoutAgents } from "./endpoint.ts";
 import { reason } from "./graph-edit.ts";
-import { nodeId, pageCursor, plainText, queryIntegerOr, timestamp } from "./ids.ts";
+import { cursorPage, nodeId, plainText, timestamp } from "./ids.ts";
 
 /** How agents and service clients prove who they are at the house's token endpoints: secrets that are shown once. */
 
 const CREDENTIALS = "/api/v1/credentials";
 const one = z.object({ credential_id: plainText(1, 64) });
-const managing = { auth: "bearer" as const, agents: "never" as const, scope: ["membership.write"], decision: "credentials/manage" };
+const managing = withoutAgents({ scope: ["membership.write"], decision: "credentials/manage" });
 
 const credential = z.object({
   credential_id: z.string(),
@@ -39,12 +39,9 @@ export const createCredential = endpoint("membership", "POST", CREDENTIALS, {
 });
 
 export const listCredentials = endpoint("membership", "GET", CREDENTIALS, {
-  query: z.strictObject({ client_id: nodeId.optional(), limit: queryIntegerOr(50, 1, 500), cursor: pageCursor.optional() }),
+  query: z.strictObject({ client_id: nodeId.optional(), ...cursorPage }),
   reply: z.object({ items: z.array(credential), next_cursor: z.string().optional() }),
-  auth: "bearer",
-  agents: "never",
-  scope: ["membership.read"],
-  decision: "credentials/view",
+  ...withoutAgents({ scope: ["membership.read"], decision: "credentials/view" }),
   problems: ["invalid_cursor"],
   summary: "Credentials of the tenant's agents and services that have not ended, oldest first; never a secret.",
 });

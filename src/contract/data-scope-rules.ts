@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { isFilterColumn } from "./data-scope.ts";
-import { endpoint } from "./endpoint.ts";
+import { endpoint, withoutAgents } from "./endpoint.ts";
 import { reason } from "./graph-edit.ts";
 import { nodeId, plainText } from "./ids.ts";
 
@@ -29,8 +29,8 @@ const RULES = "/api/v1/data-scope-rules";
 const one = z.object({ resource_type: plainText(1, 64) });
 const shown = z.object({ ...members, resource_type: z.string() });
 const matching = { "If-Match": z.string().optional(), "If-None-Match": z.string().optional() };
-const editing = { auth: "bearer" as const, agents: "never" as const, scope: ["membership.write"], decision: "graph/edit" };
-const reading = { auth: "bearer" as const, agents: "never" as const, scope: ["membership.read"], decision: "graph/diagnose" };
+const editing = withoutAgents({ scope: ["membership.write"], decision: "graph/edit" });
+const reading = withoutAgents({ scope: ["membership.read"], decision: "graph/diagnose" });
 
 export const listDataScopeRules = endpoint("membership", "GET", RULES, {
   reply: z.object({ items: z.array(shown) }),

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { obligation, reasons } from "./authzen.ts";
-import { endpoint } from "./endpoint.ts";
-import { decisionId, pageCursor, plainText, queryIntegerOr, timestamp } from "./ids.ts";
+import { endpoint, withoutAgents } from "./endpoint.ts";
+import { cursorPage, decisionId, plainText, queryIntegerOr, timestamp } from "./ids.ts";
 
 /** What was decided, why, and what would change it. */
 
@@ -150,8 +150,7 @@ export const listDecisions = endpoint("pdp", "GET", "/access/v1/decisions", {
     /** By anything but `time` the newest 5,000 calls are sorted; `searched_to` then says how far back they go. */
     sort: z.enum(decisionSorts).default("time"),
     order: z.enum(["asc", "desc"]).default("desc"),
-    limit: queryIntegerOr(50, 1, 500),
-    cursor: pageCursor.optional(),
+    ...cursorPage,
   }),
   reply: z.object({
     decisions: z.array(decisionRecord),
@@ -174,9 +173,7 @@ export const decisionValues = endpoint("pdp", "GET", "/access/v1/decisions/value
     limit: queryIntegerOr(8, 1, 50),
   }),
   reply: z.object({ values: z.array(z.object({ value: z.string(), name: z.string().optional() })) }),
-  auth: "bearer",
-  agents: "never",
-  decision: "decisions/view_all",
+  ...withoutAgents({ decision: "decisions/view_all" }),
   problems: [],
   summary: "What a list of decisions can be filtered by: values of the newest 5,000 calls that the caller may see, the last used first.",
 });

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { definitionChange } from "./configs.ts";
-import { endpoint } from "./endpoint.ts";
+import { endpoint, withoutAgents } from "./endpoint.ts";
 import { plainText, timestamp } from "./ids.ts";
 
 /**
@@ -26,7 +26,7 @@ const row = z.object({
 export type DefinitionRow = z.infer<typeof row>;
 
 const named = z.object({ tool: z.string().regex(/^[A-Za-z][A-Za-z0-9._-]{0,127}$/) });
-const base = { auth: "bearer" as const, agents: "never" as const, decision: "tool/approve_definition" };
+const base = withoutAgents({ decision: "tool/approve_definition" });
 const decided = z.object({ tool: z.string(), state, warnings: z.array(z.string()) });
 
 export const listDefinitions = endpoint("crud", "GET", "/config/definitions", {

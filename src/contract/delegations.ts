@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { endpoint } from "./endpoint.ts";
-import { idempotencyKey, nodeId, pageCursor, plainText, prose, queryIntegerOr, sentUsd, timestamp, usd } from "./ids.ts";
+import { endpoint, withoutAgents } from "./endpoint.ts";
+import { cursorPage, idempotencyKey, nodeId, plainText, prose, sentUsd, timestamp, usd } from "./ids.ts";
 import { delegationStatus } from "./membership.ts";
 import { reservationView } from "./reservations.ts";
 
@@ -117,10 +117,7 @@ export const createDelegation = endpoint("membership", "POST", BASE, {
   body: delegationDraft,
   reply: delegation,
   status: 201,
-  auth: "bearer",
-  agents: "never",
-  scope: ["membership.delegate"],
-  decision: "delegations/create",
+  ...withoutAgents({ scope: ["membership.delegate"], decision: "delegations/create" }),
   problems: [
     ...problems,
     "idempotency_key_required",
@@ -142,14 +139,10 @@ export const listDelegations = endpoint("membership", "GET", BASE, {
     attention: z.enum(["true", "false"]).optional(),
     /** `own` = those that the caller gave. `all` adds those of others that the caller may view, each by a decision of its own. */
     whose: z.enum(["own", "all"]).default("own"),
-    limit: queryIntegerOr(50, 1, 500),
-    cursor: pageCursor.optional(),
+    ...cursorPage,
   }),
   reply: z.object({ items: z.array(delegation), next_cursor: z.string().optional(), stream_seq: z.number().int().optional() }),
-  auth: "bearer",
-  agents: "never",
-  scope: ["membership.delegate", "membership.read"],
-  decision: "delegations/view_all",
+  ...withoutAgents({ scope: ["membership.delegate", "membership.read"], decision: "delegations/view_all" }),
   problems: [...problems, "invalid_cursor"],
   summary: "Delegations that the caller may see.",
 });
@@ -157,10 +150,7 @@ export const listDelegations = endpoint("membership", "GET", BASE, {
 export const getDelegation = endpoint("membership", "GET", `${BASE}/{id}`, {
   params: id,
   reply: delegation,
-  auth: "bearer",
-  agents: "never",
-  scope: ["membership.delegate", "membership.read"],
-  decision: "delegations/view",
+  ...withoutAgents({ scope: ["membership.delegate", "membership.read"], decision: "delegations/view" }),
   problems,
   summary: "One delegation with its meter.",
 });
@@ -188,10 +178,7 @@ export const patchDelegation = endpoint("membership", "PATCH", `${BASE}/{id}`, {
   params: id,
   body: delegationPatch,
   reply: delegation,
-  auth: "bearer",
-  agents: "never",
-  scope: ["membership.delegate"],
-  decision: "delegations/revoke",
+  ...withoutAgents({ scope: ["membership.delegate"], decision: "delegations/revoke" }),
   problems: [...problems, "delegation_ended", "if_match_required", "stale_version", "budget_in_use", ...draftProblems],
   summary:
     "Change its terms (merge patch). To widen any of them is to give it anew, which its giver alone may do: delegations/create. Needs If-Match.",
@@ -203,10 +190,7 @@ export const revokeDelegation = endpoint("membership", "POST", `${BASE}/{id}/rev
   params: id,
   body: z.strictObject({ reason }),
   reply: stopped,
-  auth: "bearer",
-  agents: "never",
-  scope: ["membership.delegate"],
-  decision: "delegations/revoke",
+  ...withoutAgents({ scope: ["membership.delegate"], decision: "delegations/revoke" }),
   problems: [...problems, "delegation_ended"],
   summary: "End it for good. No call is reserved after this answers, on any node.",
 });
@@ -215,10 +199,7 @@ export const pauseDelegation = endpoint("membership", "POST", `${BASE}/{id}/paus
   params: id,
   body: z.strictObject({ reason }),
   reply: stopped,
-  auth: "bearer",
-  agents: "never",
-  scope: ["membership.delegate"],
-  decision: "delegations/revoke",
+  ...withoutAgents({ scope: ["membership.delegate"], decision: "delegations/revoke" }),
   problems: [...problems, "delegation_ended"],
   summary: "Hold it.",
 });
@@ -228,10 +209,7 @@ export const resumeDelegation = endpoint("membership", "POST", `${BASE}/{id}/res
   params: id,
   body: z.strictObject({ reason }),
   reply: stopped,
-  auth: "bearer",
-  agents: "never",
-  scope: ["membership.delegate"],
-  decision: "delegations/create",
+  ...withoutAgents({ scope: ["membership.delegate"], decision: "delegations/create" }),
   problems: ["agent_uncontrolled", ...problems, "delegation_ended", "if_match_required", "stale_version"],
   summary: "Let it go on. Needs If-Match.",
 });
@@ -240,10 +218,7 @@ export const revokeMany = endpoint("membership", "POST", `${BASE}/revoke-many`, 
   headers: { "Idempotency-Key": idempotencyKey },
   body: z.strictObject({ agent_id: nodeId.optional(), delegator_id: nodeId.optional(), mode: z.enum(["pause", "revoke"]), reason }),
   reply: z.object({ delegations: z.array(z.string()), graph_version: z.number().int(), running_calls: z.array(z.string()) }),
-  auth: "bearer",
-  agents: "never",
-  scope: ["membership.delegate"],
-  decision: "delegations/revoke",
+  ...withoutAgents({ scope: ["membership.delegate"], decision: "delegations/revoke" }),
   problems: [...problems, "idempotency_key_required", "idempotency_conflict", "in_progress", "reply_withheld", "unprocessable"],
   summary: "Revoke or pause all that an agent holds from a delegator, in one version. Needs Idempotency-Key.",
 });
@@ -251,10 +226,7 @@ export const revokeMany = endpoint("membership", "POST", `${BASE}/revoke-many`, 
 export const whatIfDelegation = endpoint("membership", "POST", `${BASE}/what-if`, {
   body: delegationDraft.or(z.strictObject({ revoke: nodeId })).or(z.strictObject({ id: nodeId, patch: delegationPatch })),
   reply: whatIf,
-  auth: "bearer",
-  agents: "never",
-  scope: ["membership.delegate"],
-  decision: "delegations/create",
+  ...withoutAgents({ scope: ["membership.delegate"], decision: "delegations/create" }),
   problems: [...problems, "delegation_ended", "budget_in_use", ...draftProblems],
   summary: "What a delegation, a change of one or its end would add or take, by the enforcing code; nothing is written.",
 });
@@ -266,10 +238,7 @@ export const delegationImpact = endpoint("membership", "GET", `${BASE}/{id}/impa
     running_calls: z.array(z.object({ call_id: z.string(), tool_id: z.string(), since: timestamp })),
     children: z.array(z.string()),
   }),
-  auth: "bearer",
-  agents: "never",
-  scope: ["membership.delegate", "membership.read"],
-  decision: "delegations/view",
+  ...withoutAgents({ scope: ["membership.delegate", "membership.read"], decision: "delegations/view" }),
   problems,
   summary: "What ending it would take away.",
 });
@@ -282,10 +251,7 @@ export const delegationUsage = endpoint("membership", "GET", `${BASE}/{id}/usage
     series: z.array(z.object({ at: timestamp, steps: z.number().int(), usd })),
     open: z.array(reservationView),
   }),
-  auth: "bearer",
-  agents: "never",
-  scope: ["membership.delegate", "membership.read"],
-  decision: "delegations/view",
+  ...withoutAgents({ scope: ["membership.delegate", "membership.read"], decision: "delegations/view" }),
   problems,
   summary: "What it has used, by tool and over time.",
 });
@@ -305,10 +271,7 @@ export const delegationHistory = endpoint("membership", "GET", `${BASE}/{id}/his
       }),
     ),
   }),
-  auth: "bearer",
-  agents: "never",
-  scope: ["membership.delegate", "membership.read"],
-  decision: "delegations/view",
+  ...withoutAgents({ scope: ["membership.delegate", "membership.read"], decision: "delegations/view" }),
   problems,
   summary: "Who changed it, when and why.",
 });

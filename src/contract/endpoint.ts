@@ -88,6 +88,13 @@ export const endpoint = <
   shape: EndpointShape<Params, Query, Body, Reply> & Entry,
 ): Endpoint<Params, Query, Body, Reply> => ({ service, method, path, ...shape });
 
+/**
+ * Who may call most endpoints: whoever has a token that is no agent's, with one of these scopes, where any is named; the service then
+ * asks for the `resource/action` pair of `decision`.
+ */
+export const withoutAgents = <By extends { readonly scope?: readonly string[]; readonly decision?: string }>(by?: By) =>
+  ({ auth: "bearer", agents: "never", ...by }) as const;
+
 export type ParamsOf<E> = E extends Endpoint<infer P, z.ZodType, z.ZodType, z.ZodType> ? z.output<P> : never;
 export type QueryOf<E> = E extends Endpoint<z.ZodType, infer Q, z.ZodType, z.ZodType> ? z.output<Q> : never;
 export type BodyOf<E> = E extends Endpoint<z.ZodType, z.ZodType, infer B, z.ZodType> ? z.output<B> : never;

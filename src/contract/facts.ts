@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { endpoint } from "./endpoint.ts";
+import { endpoint, withoutAgents } from "./endpoint.ts";
 import { plainText } from "./ids.ts";
 
 /** What the decision point wants to know of the graph: one bounded question, one snapshot. */
@@ -86,9 +86,7 @@ export type FactEdge = z.infer<typeof factEdge>;
 export const askFacts = endpoint("membership", "POST", "/api/v1/pip/membership/facts", {
   body: z.strictObject({ asks: z.array(factAsk).min(1).max(1000) }),
   reply: z.object({ graph_version: z.number().int(), facts: z.array(facts) }),
-  auth: "bearer",
-  agents: "never",
-  scope: ["pip.read"],
+  ...withoutAgents({ scope: ["pip.read"] }),
   problems: ["graph_behind", "too_many"],
   summary: "Facts for decisions, of one snapshot of the graph.",
 });
@@ -111,9 +109,7 @@ export type CandidateAsk = z.infer<typeof candidateAsk>;
 export const listCandidates = endpoint("membership", "POST", "/api/v1/pip/membership/candidates", {
   body: candidateAsk,
   reply: z.object({ ids: z.array(z.string()) }),
-  auth: "bearer",
-  agents: "never",
-  scope: ["pip.read"],
+  ...withoutAgents({ scope: ["pip.read"] }),
   summary: "Ids that a search of the decision point has to look at, in byte order.",
 });
 
@@ -140,9 +136,7 @@ export const askFactsIf = endpoint("membership", "POST", "/api/v1/pip/membership
       after: z.array(z.object({ audience: z.string(), scopes: z.array(z.string()) })),
     }),
   }),
-  auth: "bearer",
-  agents: "never",
-  scope: ["pip.read"],
+  ...withoutAgents({ scope: ["pip.read"] }),
   problems: ["graph_behind", "too_many", "unprocessable", "edge_not_allowed", "cycle", "cross_tenant"],
   summary: "Facts as they would be after edges were added or removed.",
 });

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { delegationImpact } from "./delegations.ts";
-import { endpoint } from "./endpoint.ts";
+import { endpoint, withoutAgents } from "./endpoint.ts";
 import { reason } from "./graph-edit.ts";
-import { nodeId, pageCursor, plainText, prose, queryIntegerOr, timestamp } from "./ids.ts";
+import { cursorPage, nodeId, plainText, prose, skipPage, skippedPage, timestamp } from "./ids.ts";
 
 /** Who controls an agent, who owns a thing, who has which role on it. */
 
@@ -12,8 +12,8 @@ const resource = z.object({ resource_id: plainText(1, 1024) });
 const version = z.number().int();
 const CONTROL = "/api/v1/agent/agents/{agent_id}/control";
 const OWNERS = "/api/v1/resources/{resource_id}/owners";
-const writing = { auth: "bearer" as const, agents: "never" as const, scope: ["membership.write"] };
-const reading = { auth: "bearer" as const, agents: "never" as const, scope: ["membership.read"] };
+const writing = withoutAgents({ scope: ["membership.write"] });
+const reading = withoutAgents({ scope: ["membership.read"] });
 const problems = ["not_found", "already_exists", "unprocessable", "edge_not_allowed", "cross_tenant", "access_denied"] as const;
 
 const controller = z.object({
@@ -96,8 +96,7 @@ export const effectiveTools = endpoint("membership", "GET", "/api/v1/agent/agent
   query: z.strictObject({
     /** The caller unless given; others' are told to whoever may see all decisions. */
     user_id: nodeId.optional(),
-    limit: queryIntegerOr(50, 1, 500),
-    cursor: pageCursor.optional(),
+    ...cursorPage,
   }),
   reply: z.object({
     tools: z.array(
@@ -198,10 +197,9 @@ export const listRtrAssignments = endpoint("membership", "GET", "/api/v1/rtrs/as
   query: z.strictObject({
     actor_id: nodeId.optional(),
     resource_id: nodeId.optional(),
-    limit: queryIntegerOr(50, 1, 500),
-    skip: queryIntegerOr(0, 0),
+    ...skipPage,
   }),
-  reply: z.object({ items: z.array(assignment), limit: z.number().int(), skip: z.number().int(), has_more: z.boolean() }),
+  reply: z.object({ items: z.array(assignment), ...skippedPage }),
   ...reading,
   decision: "identities/view_all",
   summary: "Who has which role on which resource; those that have ended are none.",

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { endpoint } from "./endpoint.ts";
+import { endpoint, withoutAgents } from "./endpoint.ts";
 import { idempotencyKey, nodeId, plainText, prose, timestamp } from "./ids.ts";
 
 /** Writing the identity graph: every kind of node and edge, each write one version of the change log. */
@@ -71,7 +71,7 @@ export const graphEdge = z.object({
   expires_at: timestamp.nullable(),
 });
 
-const editing = { auth: "bearer" as const, agents: "never" as const, scope: ["membership.write"], decision: "graph/edit" };
+const editing = withoutAgents({ scope: ["membership.write"], decision: "graph/edit" });
 const rowProblems = ["not_found", "already_exists", "conflict", "unprocessable", "access_denied", "last_administrator"] as const;
 const nodeProblems = [...rowProblems, "if_match_required", "stale_version"] as const;
 const edgeProblems = [...rowProblems, "edge_not_allowed", "cross_tenant", "cycle", "stale_version"] as const;
@@ -116,10 +116,7 @@ export const getGraphEdge = endpoint("membership", "GET", EDGE, {
   params: ends,
   query: z.strictObject({ discr: nodeId.optional() }),
   reply: graphEdge,
-  auth: "bearer",
-  agents: "never",
-  scope: ["membership.read"],
-  decision: "graph/diagnose",
+  ...withoutAgents({ scope: ["membership.read"], decision: "graph/diagnose" }),
   problems: ["not_found"],
   summary: "The edge between two nodes, with its ETag.",
 });

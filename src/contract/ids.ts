@@ -41,6 +41,12 @@ export const queryIntegerOr = (standard: number, least: number, most = Number.MA
 
 /** Where a page begins: what the page before gave. */
 export const pageCursor = plainText(0, 4096);
+/** Of a query for a page of a list: how many items, and where it begins. */
+export const cursorPage = { limit: queryIntegerOr(50, 1, 500), cursor: pageCursor.optional() };
+/** The same where pages are told by how many items lie before them. */
+export const skipPage = { limit: queryIntegerOr(50, 1, 500), skip: queryIntegerOr(0, 0) };
+/** What the reply says of such a page. */
+export const skippedPage = { limit: z.number().int(), skip: z.number().int(), has_more: z.boolean() };
 
 /** Id of a decision: of the call, and behind a dot the place in a batch. */
 export const decisionIdPattern = /^(d_[0-7][0-9A-HJKMNP-TV-Z]{25})(?:\.(0|[1-9][0-9]{0,3}))?$/;

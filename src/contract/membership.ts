@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { endpoint } from "./endpoint.ts";
-import { nodeId, pageCursor, plainText, queryInteger, queryIntegerOr, timestamp, usd } from "./ids.ts";
+import { endpoint, withoutAgents } from "./endpoint.ts";
+import { cursorPage, nodeId, plainText, queryInteger, queryIntegerOr, skipPage, timestamp, usd } from "./ids.ts";
 
 /** The policy information point, identity search and the graph's questions. */
 
@@ -103,33 +103,25 @@ const filters = {
   search: plainText(1, 200).optional(),
   system: plainText(1, 64).optional(),
 };
-const page = {
-  limit: queryIntegerOr(50, 1, 500),
-  skip: queryIntegerOr(0, 0),
-};
+const paged = { total: z.number(), limit: z.number(), skip: z.number(), has_more: z.boolean() };
+
 const nodeShape = {
-  auth: "bearer" as const,
-  agents: "never" as const,
-  scope: ["membership.read"],
-  decision: "identities/view_all",
+  ...withoutAgents({ scope: ["membership.read"], decision: "identities/view_all" }),
   problems: ["not_supported"] as const,
 };
 
 export const searchNodes = endpoint("membership", "GET", `${NODES}/search`, {
-  query: z.strictObject({ ...filters, ...page }),
+  query: z.strictObject({ ...filters, ...skipPage }),
   reply: z.array(identityNode),
   ...nodeShape,
   summary: "Identity nodes by kind, system and a substring.",
 });
 
 export const searchNodesWithMetadata = endpoint("membership", "GET", `${NODES}/search/with-metadata`, {
-  query: z.strictObject({ ...filters, ...page, use_fulltext: z.enum(["true", "false"]).optional() }),
+  query: z.strictObject({ ...filters, ...skipPage, use_fulltext: z.enum(["true", "false"]).optional() }),
   reply: z.object({
     nodes: z.array(identityNode),
-    total: z.number(),
-    limit: z.number(),
-    skip: z.number(),
-    has_more: z.boolean(),
+    ...paged,
     relationships: relationshipCounts,
   }),
   ...nodeShape,
@@ -137,13 +129,10 @@ export const searchNodesWithMetadata = endpoint("membership", "GET", `${NODES}/s
 });
 
 export const fulltextSearch = endpoint("membership", "GET", `${NODES}/fulltext-search`, {
-  query: z.strictObject({ q: plainText(1, 200), node_type: filters.node_type, system: filters.system, ...page }),
+  query: z.strictObject({ q: plainText(1, 200), node_type: filters.node_type, system: filters.system, ...skipPage }),
   reply: z.object({
     nodes: z.array(identityNode.extend({ score: z.number() })),
-    total: z.number(),
-    limit: z.number(),
-    skip: z.number(),
-    has_more: z.boolean(),
+    ...paged,
   }),
   ...nodeShape,
   summary: "Identity nodes that have all words, typing errors forgiven, best first.",
@@ -171,17 +160,14 @@ export const nodeTypeStats = endpoint("membership", "GET", `${NODES}/stats/types
 export const getNode = endpoint("membership", "GET", `${NODES}/{node_id}`, {
   params: z.object({ node_id: z.string() }),
   reply: identityNode,
-  auth: "bearer",
-  agents: "never",
-  scope: ["membership.read"],
-  decision: "identities/view",
+  ...withoutAgents({ scope: ["membership.read"], decision: "identities/view" }),
   problems: ["not_found"],
   summary: "One node.",
 });
 
 export const getRelationships = endpoint("membership", "GET", `${NODES}/{node_id}/relationships`, {
   params: z.object({ node_id: z.string() }),
-  query: z.strictObject({ type: plainText(1, 64).optional(), direction: z.enum(["in", "out", "both"]).default("both"), ...page }),
+  query: z.strictObject({ type: plainText(1, 64).optional(), direction: z.enum(["in", "out", "both"]).default("both"), ...skipPage }),
   reply: z.object({
     node_id: z.string(),
     relationships: z.array(
@@ -193,15 +179,9 @@ export const getRelationships = endpoint("membership", "GET", `${NODES}/{node_id
         properties: z.record(z.string(), z.unknown()),
       }),
     ),
-    total: z.number(),
-    limit: z.number(),
-    skip: z.number(),
-    has_more: z.boolean(),
+    ...paged,
   }),
-  auth: "bearer",
-  agents: "never",
-  scope: ["membership.read"],
-  decision: "identities/view",
+  ...withoutAgents({ scope: ["membership.read"], decision: "identities/view" }),
   problems: ["not_found"],
   summary: "A node's edges and the nodes at their other ends.",
 });
@@ -223,19 +203,14 @@ export const shortestPath = endpoint("membership", "GET", "/api/v1/shortest-path
     explored: z.number(),
     truncated: z.boolean(),
   }),
-  auth: "bearer",
-  agents: "never",
-  scope: ["membership.read"],
-  decision: "graph/diagnose",
+  ...withoutAgents({ scope: ["membership.read"], decision: "graph/diagnose" }),
   problems: ["not_found"],
   summary: "The shortest path between two nodes.",
 });
 
 export const graphVersion = endpoint("membership", "GET", "/api/v1/graph/version", {
   reply: z.object({ version: z.number().int(), at: timestamp }),
-  auth: "bearer",
-  agents: "never",
-  scope: ["membership.read", "pip.read"],
+  ...withoutAgents({ scope: ["membership.read", "pip.read"] }),
   summary: "The graph's version.",
 });
 
@@ -253,8 +228,7 @@ export const listGraphChanges = endpoint("membership", "GET", "/api/v1/graph/cha
     node_id: nodeId.optional(),
     actor: plainText(1, 200).optional(),
     source: z.enum(["api", "import", "sync", "sweeper", "discovery", "demo", "undo"]).optional(),
-    limit: queryIntegerOr(50, 1, 500),
-    cursor: pageCursor.optional(),
+    ...cursorPage,
   }),
   reply: z.object({
     items: z.array(
@@ -272,10 +246,7 @@ export const listGraphChanges = endpoint("membership", "GET", "/api/v1/graph/cha
     ),
     next_cursor: z.string().optional(),
   }),
-  auth: "bearer",
-  agents: "never",
-  scope: ["membership.read"],
-  decision: "graph/diagnose",
+  ...withoutAgents({ scope: ["membership.read"], decision: "graph/diagnose" }),
   problems: ["invalid_cursor"],
   summary: "The graph's change log, oldest first.",
 });

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { endpoint } from "./endpoint.ts";
-import { pageCursor, queryIntegerOr, timestamp } from "./ids.ts";
+import { cursorPage, timestamp } from "./ids.ts";
 
 /** Events on their way to Kafka, as an operator sees them: which, where to and what stands in the way; never their data. */
 
@@ -30,8 +30,7 @@ const common = {
 
 export const outboxQuery = z.strictObject({
   state: z.enum(["pending", "dead"]).default("dead"),
-  limit: queryIntegerOr(50, 1, 500),
-  cursor: pageCursor.optional(),
+  ...cursorPage,
 });
 
 export const listOutbox = endpoint("gateway", "GET", "/api/v1/events/outbox", {

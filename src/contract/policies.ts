@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { endpoint } from "./endpoint.ts";
+import { endpoint, withoutAgents } from "./endpoint.ts";
 
 /**
  * Policies and what can be said of their texts; their versions are in `rollouts.ts`. A person needs the pair
@@ -63,9 +63,9 @@ export const policyRow = z.object({
 });
 
 /** Whom the endpoints about policies let in. */
-export const mayView = { auth: "bearer", agents: "never", decision: "policies/view" } as const;
-export const mayEdit = { auth: "bearer", agents: "never", decision: "policies/edit" } as const;
-export const mayActivate = { auth: "bearer", agents: "never", decision: "policies/activate" } as const;
+export const mayView = withoutAgents({ decision: "policies/view" });
+export const mayEdit = withoutAgents({ decision: "policies/edit" });
+export const mayActivate = withoutAgents({ decision: "policies/activate" });
 export const policyRefusals = ["insufficient_scope", "not_supported"] as const;
 /** Policies are looked at one after the other: beyond so many that wait, `busy`. */
 export const examinedRefusals = [...policyRefusals, "busy"] as const;

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { endpoint } from "./endpoint.ts";
+import { endpoint, withoutAgents } from "./endpoint.ts";
 import { reason } from "./graph-edit.ts";
-import { nodeId, plainText, queryIntegerOr } from "./ids.ts";
+import { nodeId, plainText, skipPage, skippedPage } from "./ids.ts";
 
 /** Policies bound to services, tools, resources and prompts: a policy may ask which are bound to what is called. */
 
@@ -27,8 +27,8 @@ export const policyBinding = z.object({
 });
 export type PolicyBinding = z.output<typeof policyBinding>;
 
-const reading = { auth: "bearer" as const, agents: "never" as const, scope: ["membership.read"], decision: "registry/view" };
-const editing = { auth: "bearer" as const, agents: "never" as const, scope: ["membership.registry"], decision: "policybindings/edit" };
+const reading = withoutAgents({ scope: ["membership.read"], decision: "registry/view" });
+const editing = withoutAgents({ scope: ["membership.registry"], decision: "policybindings/edit" });
 const one = z.object({ binding_id: plainText(1, 1024) });
 const matching = { "If-Match": z.string().min(1) };
 
@@ -48,10 +48,9 @@ export const listPolicyBindings = endpoint("membership", "GET", BINDINGS, {
     action: action.optional(),
     /** Of a tool: what takes part when it is called, its service's bindings among it. */
     effective: z.enum(["true", "false"]).default("false"),
-    limit: queryIntegerOr(50, 1, 500),
-    skip: queryIntegerOr(0, 0),
+    ...skipPage,
   }),
-  reply: z.object({ items: z.array(policyBinding), limit: z.number().int(), skip: z.number().int(), has_more: z.boolean() }),
+  reply: z.object({ items: z.array(policyBinding), ...skippedPage }),
   ...reading,
   summary: "Bindings of the tenant, by priority.",
 });

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { endpoint } from "./endpoint.ts";
+import { endpoint, withoutAgents } from "./endpoint.ts";
 import { reason } from "./graph-edit.ts";
-import { nodeId, plainText, prose, queryIntegerOr, timestamp } from "./ids.ts";
+import { nodeId, plainText, prose, skipPage, skippedPage, timestamp } from "./ids.ts";
 
 /** The registry of MCP services, their tools, resources and prompts. */
 
@@ -118,8 +118,8 @@ const provided = z.object({
   properties: z.record(z.string(), z.unknown()),
 });
 
-const reading = { auth: "bearer" as const, agents: "never" as const, scope: ["membership.read"], decision: "registry/view" };
-const editing = { auth: "bearer" as const, agents: "never" as const, scope: ["membership.registry"], decision: "registry/edit" };
+const reading = withoutAgents({ scope: ["membership.read"], decision: "registry/view" });
+const editing = withoutAgents({ scope: ["membership.registry"], decision: "registry/edit" });
 const writeProblems = [
   "not_found",
   "already_exists",
@@ -131,8 +131,7 @@ const writeProblems = [
   "managed_elsewhere",
 ] as const;
 const definitionProblems = [...writeProblems, "digest_mismatch", "schema_refused"] as const;
-const page = { limit: queryIntegerOr(50, 1, 500), skip: queryIntegerOr(0, 0) };
-const paged = { total: z.number().int(), limit: z.number().int(), skip: z.number().int(), has_more: z.boolean() };
+const paged = { total: z.number().int(), ...skippedPage };
 const service = z.object({ service_id: plainText(1, 1024) });
 const tool = z.object({ tool_id: plainText(1, 1024) });
 /** One, or up to 500 at once under the name of the list. */
@@ -158,7 +157,7 @@ export const listMcpServices = endpoint("membership", "GET", `${MCP}/services`, 
     is_backend: z.enum(["true", "false"]).optional(),
     search: plainText(1, 200).optional(),
     state: plainText(1, 32).optional(),
-    ...page,
+    ...skipPage,
   }),
   reply: z.object({ services: z.array(mcpService), ...paged }),
   ...reading,
@@ -204,7 +203,7 @@ export const putMcpTools = endpoint("membership", "POST", `${MCP}/services/{serv
 
 export const listMcpTools = endpoint("membership", "GET", `${MCP}/services/{service_id}/tools`, {
   params: service,
-  query: z.strictObject(page),
+  query: z.strictObject(skipPage),
   reply: z.object({ tools: z.array(mcpTool), ...paged }),
   ...reading,
   problems: ["not_found"],
@@ -250,7 +249,7 @@ export const putMcpResources = endpoint("membership", "POST", `${MCP}/services/{
 
 const provides = {
   params: service,
-  query: z.strictObject(page),
+  query: z.strictObject(skipPage),
   ...reading,
   problems: ["not_found"] as const,
 };

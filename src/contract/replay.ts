@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { reasons } from "./authzen.ts";
-import { endpoint } from "./endpoint.ts";
+import { endpoint, withoutAgents } from "./endpoint.ts";
 import { decisionId, plainText, timestamp } from "./ids.ts";
 import { mayEdit, mayView, POLICIES, examinedRefusals, policyRefusals, policyVersion } from "./policies.ts";
 
@@ -109,9 +109,7 @@ export const replayDecision = endpoint("pdp", "POST", "/access/v1/decisions/{id}
     now: ruled,
     changed: z.array(z.enum(["decision", "reason", "obligations", "policies"])),
   }),
-  auth: "bearer",
-  agents: "never",
-  decision: "decisions/explain",
+  ...withoutAgents({ decision: "decisions/explain" }),
   problems: ["not_found", "access_denied", "step_up_required", "not_replayable", "not_supported", "policy_invalid", "busy"],
   summary: "Decide a recorded decision again on the facts it had.",
 });

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { endpoint } from "./endpoint.ts";
+import { endpoint, withoutAgents } from "./endpoint.ts";
 import { nodeId, plainText, sentUsd, timestamp, usd } from "./ids.ts";
 
 /** The money of one tool call, held before it and charged after it: reserve, settle, release. */
@@ -43,7 +43,7 @@ export const reservation = z.object({
 });
 export type Reservation = z.infer<typeof reservation>;
 
-const budgetScope = { auth: "bearer" as const, agents: "never" as const, scope: ["membership.budget"] };
+const budgetScope = withoutAgents({ scope: ["membership.budget"] });
 /** Codes with which nothing is held. */
 export const reserveRefusals = [
   "delegation_inactive",

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { endpoint } from "./endpoint.ts";
-import { nodeId, pageCursor, queryIntegerOr } from "./ids.ts";
+import { endpoint, withoutAgents } from "./endpoint.ts";
+import { cursorPage, nodeId } from "./ids.ts";
 
 /** Who holds which role. */
 
@@ -8,8 +8,7 @@ export const listRoleHolders = endpoint("membership", "GET", "/api/v1/roles/hold
   query: z.strictObject({
     role_id: nodeId.optional(),
     holder_id: nodeId.optional(),
-    limit: queryIntegerOr(50, 1, 500),
-    cursor: pageCursor.optional(),
+    ...cursorPage,
   }),
   reply: z.object({
     items: z.array(
@@ -28,10 +27,7 @@ export const listRoleHolders = endpoint("membership", "GET", "/api/v1/roles/hold
     ),
     next_cursor: z.string().optional(),
   }),
-  auth: "bearer",
-  agents: "never",
-  scope: ["membership.read"],
-  decision: "identities/view_all",
+  ...withoutAgents({ scope: ["membership.read"], decision: "identities/view_all" }),
   problems: ["invalid_cursor"],
   summary: "Which persons, agents and services hold which role, and by which path.",
 });

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { action, entityId, resource, subject, word } from "./authzen.ts";
-import { endpoint } from "./endpoint.ts";
+import { endpoint, withoutAgents } from "./endpoint.ts";
 import { jsonMembers } from "./json-members.ts";
 
 /** The searches of OpenID AuthZEN: who may, what one may do it to, what one may do. */
@@ -30,9 +30,7 @@ const searchProblems = ["invalid_page_token", "reserved_context_member", "not_su
 export const searchSubject = endpoint("pdp", "POST", "/access/v1/search/subject", {
   body: z.object({ subject: searchedSubject, action, resource: wholeResource, ...given }),
   reply: entityResults,
-  auth: "bearer",
-  agents: "never",
-  scope: ["authzen.search"],
+  ...withoutAgents({ scope: ["authzen.search"] }),
   problems: searchProblems,
   summary: "Who may do this to that, in byte order of ids.",
 });
@@ -40,9 +38,7 @@ export const searchSubject = endpoint("pdp", "POST", "/access/v1/search/subject"
 export const searchResource = endpoint("pdp", "POST", "/access/v1/search/resource", {
   body: z.object({ subject, action, resource: searchedResource, ...given }),
   reply: entityResults,
-  auth: "bearer",
-  agents: "never",
-  scope: ["authzen.pep", "authzen.search"],
+  ...withoutAgents({ scope: ["authzen.pep", "authzen.search"] }),
   problems: searchProblems,
   summary: "What a subject may do this to, in byte order of ids.",
 });
@@ -50,9 +46,7 @@ export const searchResource = endpoint("pdp", "POST", "/access/v1/search/resourc
 export const searchAction = endpoint("pdp", "POST", "/access/v1/search/action", {
   body: z.object({ subject, resource: wholeResource, ...given }),
   reply: actionResults,
-  auth: "bearer",
-  agents: "never",
-  scope: ["authzen.pep", "authzen.search"],
+  ...withoutAgents({ scope: ["authzen.pep", "authzen.search"] }),
   problems: searchProblems,
   summary: "What a subject may do to a resource, in byte order of names.",
 });

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { endpoint } from "./endpoint.ts";
+import { endpoint, withoutAgents } from "./endpoint.ts";
 import { timestamp } from "./ids.ts";
 import { common, keyed, ofStore, once, readUri, secretsBase, writing, writtenUri } from "./secrets.ts";
 
@@ -35,10 +35,7 @@ export const deleteSecret = endpoint("secrets", "DELETE", secretsBase, {
     result: z.enum(["deleted", "removed", "key_removed", "destroyed", "unchanged"]),
     versions: z.array(version).optional(),
   }),
-  auth: "bearer",
-  agents: "never",
-  scope: ["secrets.delete", "secrets.destroy"],
-  decision: "secret/delete",
+  ...withoutAgents({ scope: ["secrets.delete", "secrets.destroy"], decision: "secret/delete" }),
   problems: [...writing, ...absent, "query_repeated", "query_unknown", "query_encoding", "fragment_not_allowed"],
   summary: "Delete a secret or a key of it; with versions it can be restored, unless destroy=true, which ends all versions for good.",
 });
@@ -52,10 +49,7 @@ export const rotateSecret = endpoint("secrets", "POST", `${secretsBase}/rotate`,
     new_version: z.number().int().optional(),
     stage: z.literal("current"),
   }),
-  auth: "bearer",
-  agents: "never",
-  scope: ["secrets.rotate"],
-  decision: "secret/rotate",
+  ...withoutAgents({ scope: ["secrets.rotate"], decision: "secret/rotate" }),
   problems: [...writing, ...keyed, ...absent],
   summary: "Put a new value in the place of the present one; readers have it at once.",
 });
@@ -80,8 +74,7 @@ const settled = {
   headers: once,
   body: z.strictObject({ uri: writtenUri, versions: versionNumbers }),
   reply: z.object({ uri: z.string(), versions: z.array(version.extend({ changed: z.boolean() })) }),
-  auth: "bearer",
-  agents: "never",
+  ...withoutAgents(),
   problems: [...writing, ...keyed, ...absent, "version_not_found", "versions_required", "fragment_not_allowed"],
 } as const;
 
@@ -103,8 +96,7 @@ const carried = {
   headers: once,
   body: z.strictObject({ fromUri: writtenUri, toUri: writtenUri, overwrite: z.boolean().optional() }),
   moreStatuses: [201],
-  auth: "bearer",
-  agents: "never",
+  ...withoutAgents(),
 } as const;
 const carrying = [
   ...writing,
@@ -179,10 +171,7 @@ export const bulkSecrets = endpoint("secrets", "POST", `${secretsBase}/bulk`, {
     summary: z.object({ ok: z.number().int(), failed: z.number().int(), skipped: z.number().int() }),
     plan: z.string().optional(),
   }),
-  auth: "bearer",
-  agents: "never",
-  scope: ["secrets.write", "secrets.delete", "secrets.destroy", "secrets.rotate"],
-  decision: "secret/write",
+  ...withoutAgents({ scope: ["secrets.write", "secrets.delete", "secrets.destroy", "secrets.rotate"], decision: "secret/write" }),
   problems: ["body_ambiguous", "value_too_deep", "plan_stale", ...common, ...keyed, ...ofStore],
   summary: "Up to 100 operations one after the other, each guarded, decided and recorded as if it came alone; each with its own status.",
 });

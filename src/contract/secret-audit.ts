@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { endpoint } from "./endpoint.ts";
+import { endpoint, withoutAgents } from "./endpoint.ts";
 import { auditOutcomes } from "./events.ts";
 import { timestamp } from "./ids.ts";
 import { common, secretsBase, soughtUri } from "./secrets.ts";
@@ -37,10 +37,7 @@ export const listSecretAudit = endpoint("secrets", "GET", `${secretsBase}/audit`
     source: z.literal("log"),
     dropped: z.literal(0),
   }),
-  auth: "bearer",
-  agents: "never",
-  scope: ["audit.read"],
-  decision: "secret/read_audit",
+  ...withoutAgents({ scope: ["audit.read"], decision: "secret/read_audit" }),
   problems: [...common, "query_repeated", "query_unknown", "query_encoding", "invalid_cursor"],
   summary: "Acts on secrets of the tenant, the newest first; secrets by reference, never a value, and who did it.",
 });

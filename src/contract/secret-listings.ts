@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { endpoint } from "./endpoint.ts";
+import { endpoint, withoutAgents } from "./endpoint.ts";
 import { timestamp } from "./ids.ts";
 import { secretVersion } from "./secret-acts.ts";
 import { common, ofStore, prefixForm, readUri, secretsBase } from "./secrets.ts";
@@ -18,10 +18,7 @@ export const listSecretMounts = endpoint("secrets", "GET", `${secretsBase}/mount
       }),
     ),
   }),
-  auth: "bearer",
-  agents: "never",
-  scope: ["secrets.read_metadata"],
-  decision: "secrets/view_all",
+  ...withoutAgents({ scope: ["secrets.read_metadata"], decision: "secrets/view_all" }),
   problems: ["tenant_required", "tenant_mismatch", "access_denied", "step_up_required", "decision_unavailable"],
   summary: "Places that the caller's tenant may keep secrets at; none where nobody has set any.",
 });
@@ -39,12 +36,7 @@ const prefix = z.string().max(1024).optional().meta(prefixForm);
 const truncatedBy = z.enum(["calls", "names", "time", "decisions"]).optional();
 const page = { limit: whole(1, 500), cursor: z.string().max(2048).optional() };
 
-const ofMetadata = {
-  auth: "bearer",
-  agents: "never",
-  scope: ["secrets.read_metadata"],
-  decision: "secret/read_metadata",
-} as const;
+const ofMetadata = withoutAgents({ scope: ["secrets.read_metadata"], decision: "secret/read_metadata" });
 const asking = [...common, ...ofStore, "query_repeated", "query_unknown", "query_encoding"] as const;
 const ofOne = [...asking, "secret_not_found", "key_not_found", "uri_version_not_allowed", "fragment_not_allowed"] as const;
 const query = z.strictObject({ uri: readUri });

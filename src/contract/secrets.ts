@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { endpoint } from "./endpoint.ts";
+import { endpoint, withoutAgents } from "./endpoint.ts";
 import { idempotencyKey, timestamp } from "./ids.ts";
 
 /** The secrets API. Values are any JSON; `uri` is always the canonical form in answers. */
@@ -130,10 +130,7 @@ export const writeSecret = endpoint("secrets", "POST", secretsBase, {
     resource_ref: z.string().optional(),
   }),
   moreStatuses: [201],
-  auth: "bearer",
-  agents: "never",
-  scope: ["secrets.write"],
-  decision: "secret/write",
+  ...withoutAgents({ scope: ["secrets.write"], decision: "secret/write" }),
   problems: [...writing, ...keyed, "stale_version"],
   summary: "Create (201) or update (200) a secret. With a key in the URI that key is set and its siblings stay.",
 });

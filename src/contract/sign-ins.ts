@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { endpoint } from "./endpoint.ts";
+import { endpoint, withoutAgents } from "./endpoint.ts";
 import { reason } from "./graph-edit.ts";
-import { nodeId, pageCursor, plainText, queryIntegerOr, timestamp } from "./ids.ts";
+import { cursorPage, nodeId, plainText, timestamp } from "./ids.ts";
 
 /** Who somebody is here who signs in at an OpenID provider: subjects of issuers, linked to persons. */
 
@@ -25,9 +25,7 @@ export const settleSignIn = endpoint("membership", "POST", "/api/v1/sign-ins", {
     groups: z.array(plainText(1, 256)).max(5000).optional(),
   }),
   reply: z.object({ person: z.object({ id: z.string(), tenant: z.string() }).nullable() }),
-  auth: "bearer",
-  agents: "never",
-  scope: ["membership.sign_in"],
+  ...withoutAgents({ scope: ["membership.sign_in"] }),
   problems: ["unknown_person", "access_denied"],
   summary:
     "For the gateway alone: who somebody is who has just signed in. Links, makes and regroups persons as the settings say; null = subjects are node ids.",
@@ -49,14 +47,10 @@ export const listIdentityLinks = endpoint("membership", "GET", LINKS, {
   query: z.strictObject({
     person_id: nodeId.optional(),
     subject: subject.optional(),
-    limit: queryIntegerOr(50, 1, 500),
-    cursor: pageCursor.optional(),
+    ...cursorPage,
   }),
   reply: z.object({ items: z.array(link), next_cursor: z.string().optional() }),
-  auth: "bearer",
-  agents: "never",
-  scope: ["membership.read"],
-  decision: "links/view",
+  ...withoutAgents({ scope: ["membership.read"], decision: "links/view" }),
   problems: ["invalid_cursor"],
   summary: "Which subjects of which issuers are whom, oldest first.",
 });
@@ -65,10 +59,7 @@ export const addIdentityLink = endpoint("membership", "POST", LINKS, {
   body: z.strictObject({ issuer, subject, person_id: nodeId, reason }),
   reply: link,
   status: 201,
-  auth: "bearer",
-  agents: "never",
-  scope: ["membership.write"],
-  decision: "links/manage",
+  ...withoutAgents({ scope: ["membership.write"], decision: "links/manage" }),
   problems: ["not_found", "already_exists"],
   summary: "Say who a subject of an issuer is: a person of this tenant.",
 });
@@ -78,10 +69,7 @@ export const dropIdentityLink = endpoint("membership", "DELETE", `${LINKS}/{link
   query: z.strictObject({ reason }),
   reply: z.undefined(),
   status: 204,
-  auth: "bearer",
-  agents: "never",
-  scope: ["membership.write"],
-  decision: "links/manage",
+  ...withoutAgents({ scope: ["membership.write"], decision: "links/manage" }),
   problems: ["not_found"],
   summary:
     "Unlink a subject: from its next sign-in, and with each token that names it, it is nobody. Sessions that it has go on until they are ended.",

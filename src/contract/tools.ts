@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { endpoint } from "./endpoint.ts";
+import { endpoint, withoutAgents } from "./endpoint.ts";
 import { queryNumber } from "./ids.ts";
 import { reasons, type Reason } from "./authzen.ts";
 import { isProblemCode, type ProblemCode } from "./problem.ts";
@@ -132,10 +132,7 @@ export const explainTool = endpoint("crud", "GET", "/mcp/tools/explain", {
 export const listSecretUses = endpoint("crud", "GET", "/config/secret-uses", {
   query: z.strictObject({ uri: z.string().min(1).max(1024) }),
   reply: z.object({ systems: z.array(z.object({ name: z.string(), title: z.string(), uris: z.array(z.string()) })) }),
-  auth: "bearer",
-  agents: "never",
-  scope: ["config.read"],
-  decision: "system/view",
+  ...withoutAgents({ scope: ["config.read"], decision: "system/view" }),
   summary: "Systems that name a secret, a key of it, or something below it; those that the caller may see.",
 });
 
@@ -146,8 +143,7 @@ export type UiModule = (typeof uiModules)[number];
 /** Module switches of the web client, computed for the caller; a missing key is off. */
 export const uiConfig = endpoint("crud", "GET", "/configs/ui", {
   reply: z.object({ modules: z.record(z.string(), z.boolean()), brand: z.record(z.string(), z.string()) }),
-  auth: "bearer",
-  agents: "never",
+  ...withoutAgents(),
   problems: ["membership_unavailable"],
   summary: "Which modules the signed-in person's client shows.",
 });

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { endpoint } from "./endpoint.ts";
+import { endpoint, withoutAgents } from "./endpoint.ts";
 import { sentEdge, sentNode } from "./graph-edit.ts";
 import { idempotencyKey, nodeId, plainText, prose } from "./ids.ts";
 
@@ -46,10 +46,7 @@ export const importGraph = endpoint("membership", "POST", "/api/v1/imports", {
     graph_version: z.number().int(),
     dry_run: z.boolean(),
   }),
-  auth: "bearer",
-  agents: "never",
-  scope: ["membership.write"],
-  decision: "graph/edit",
+  ...withoutAgents({ scope: ["membership.write"], decision: "graph/edit" }),
   problems: [
     "last_administrator",
     "not_found",
@@ -80,10 +77,7 @@ export const exportGraph = endpoint("membership", "GET", "/api/v1/export", {
   }),
   reply: z.unknown(),
   moreMedia: ["application/x-ndjson", "text/csv"],
-  auth: "bearer",
-  agents: "never",
-  scope: ["membership.export"],
-  decision: "graph/export",
+  ...withoutAgents({ scope: ["membership.export"], decision: "graph/export" }),
   problems: ["graph_busy"],
   summary: "The tenant's nodes and edges at one version, in the order of ids; importing it gives the same.",
 });

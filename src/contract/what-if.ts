@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { endpoint } from "./endpoint.ts";
+import { endpoint, withoutAgents } from "./endpoint.ts";
 import { plainText } from "./ids.ts";
 import { examinedRefusals, policyVersion } from "./policies.ts";
 
@@ -57,9 +57,7 @@ export const whatIf = endpoint("pdp", "POST", "/access/v1/what-if", {
     audiences: z.object({ gained: z.array(audience), lost: z.array(audience) }),
     truncated: z.boolean(),
   }),
-  auth: "bearer",
-  agents: "never",
-  decision: "decisions/view_all",
+  ...withoutAgents({ decision: "decisions/view_all" }),
   problems: [...examinedRefusals, "not_found", "policy_invalid", "unprocessable", "edge_not_allowed", "cycle", "cross_tenant"],
   summary: "What a change of edges, circumstances or policies gives to and takes from somebody; nothing is written.",
 });
