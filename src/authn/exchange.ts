@@ -11,6 +11,7 @@ import { OAuthError } from "./oauth-error.ts";
 import { provesClient, type FindClient, type RegisteredClient } from "./registered-clients.ts";
 import { agentScopes } from "./scopes.ts";
 import { CLIENT_GRANT, ownToken } from "./own-token.ts";
+import { gatherBytes } from "#http/read-bytes.ts";
 
 const MAX_FORM_BYTES = 32_768;
 const ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
@@ -38,14 +39,9 @@ export interface TokenExchangeParts {
 const readForm = async (request: Request): Promise<URLSearchParams> => {
   if (!/^application\/x-www-form-urlencoded\s*(;|$)/i.test(request.headers.get("content-type") ?? ""))
     throw new OAuthError("invalid_request", "send a form: application/x-www-form-urlencoded");
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of request.body ?? []) {
-    size += chunk.byteLength;
-    if (size > MAX_FORM_BYTES) throw new OAuthError("invalid_request", "the form is too large");
-    chunks.push(chunk);
-  }
-  return new URLSearchParams(Buffer.concat(chunks).toString("utf8"));
+  const tooLarge = () => new OAuthError("invalid_request", "the form is too large");
+  const bytes = request.body === null ? undefined : await gatherBytes(request.body, MAX_FORM_BYTES, tooLarge);
+  return new URLSearchParams(bytes?.toString("utf8"));
 };
 
 const one = (form: URLSearchParams, name: string): string | undefined => {

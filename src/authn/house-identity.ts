@@ -13,15 +13,10 @@ export interface HouseIdentity {
   onBehalfOf(audience: string, subject: OnBehalfOf): Promise<string>;
 }
 
-export interface OnBehalfOf {
-  readonly sub: string;
-  readonly tenant: string;
+/** What of a caller a token says that is made for somebody else. */
+export interface OnBehalfOf
+  extends Pick<Caller, "sub" | "tenant" | "clientId" | "acr" | "authTime">, Partial<Pick<Caller, "actors" | "amr">> {
   readonly scopes: Iterable<string>;
-  readonly actors?: readonly string[];
-  readonly clientId?: string;
-  readonly acr?: string;
-  readonly amr?: readonly string[];
-  readonly authTime?: number;
 }
 
 /** Checks a bearer token for one service: signature, issuer, audience, expiry, type. Throws `unauthenticated` or `invalid_token`. */

@@ -2,9 +2,7 @@ import type { JWTPayload } from "jose";
 import * as openid from "openid-client";
 import { Problem } from "#contract/problem.ts";
 import { boundPeer } from "#http/bounded-peer.ts";
-import type { Metrics } from "#telemetry/metrics.ts";
-import type { Fetch } from "./issuer-keys.ts";
-import { createProviderConnection } from "./provider-connection.ts";
+import { createProviderConnection, type ProviderConnectionParts } from "./provider-connection.ts";
 
 /** An issuer that is asked what a token is which does not say so itself (RFC 7662). */
 export interface Introspector {
@@ -14,16 +12,6 @@ export interface Introspector {
    * Throws `identity_provider_unavailable` (503) when it gives no clear answer. Cost: one request.
    */
   claimsOf(token: string): Promise<JWTPayload | undefined>;
-}
-
-export interface IntrospectorParts {
-  readonly issuer: string;
-  /** As whom we ask: the confidential client of sign-in. */
-  readonly clientId: string;
-  readonly clientSecret: string;
-  readonly now: () => Date;
-  readonly metrics: Metrics;
-  readonly fetch?: Fetch;
 }
 
 const TIMEOUT_MS = 5000;
@@ -38,7 +26,7 @@ const unavailable = (cause: unknown): Problem =>
     headers: { "retry-after": "5" },
   });
 
-export const createIntrospector = (parts: IntrospectorParts): Introspector => {
+export const createIntrospector = (parts: ProviderConnectionParts): Introspector => {
   const send = parts.fetch ?? ((url, init) => fetch(url, init));
   const provider = createProviderConnection({
     ...parts,

@@ -36,7 +36,7 @@ export interface OidcSignInParts {
   /** Whether the provider is told what the session's token is for (RFC 8707). */
   readonly sendsResources: boolean;
   readonly mapping: IdentityMapping;
-  /** Without it subjects are node ids. */
+  /** Who somebody is who has signed in; without it subjects are node ids. */
   readonly settle?: SettlePerson | undefined;
   readonly tokensOf: (answer: openid.TokenEndpointResponse) => ProviderTokens;
   readonly now: () => Date;

@@ -1,52 +1,32 @@
 import * as openid from "openid-client";
-import type { Metrics } from "#telemetry/metrics.ts";
-import type { IdentityMapping } from "./claims.ts";
 import type { OidcClient, ProviderTokens } from "./oidc-client.ts";
 import { createOidcGrants } from "./oidc-grants.ts";
-import { createOidcSignIn, type SettlePerson } from "./oidc-sign-in.ts";
-import { createProviderConnection } from "./provider-connection.ts";
+import { createOidcSignIn, type OidcSignInParts } from "./oidc-sign-in.ts";
+import { createProviderConnection, type ProviderConnectionParts } from "./provider-connection.ts";
 
-export interface OidcClientParts {
-  readonly issuer: string;
-  readonly clientId: string;
-  readonly clientSecret: string;
-  /** Asked of the provider at sign-in. */
-  readonly scopes: readonly string[];
+export interface OidcClientParts extends ProviderConnectionParts, Omit<OidcSignInParts, "provider" | "tokensOf" | "sendsResources"> {
   /** Whether the provider is told what the session's token is for (RFC 8707): the embedded issuer is; not every other takes it. */
   readonly sendsResources?: boolean;
-  readonly mapping: IdentityMapping;
-  /** Who somebody is who has signed in; without it subjects are node ids. */
-  readonly settle?: SettlePerson | undefined;
-  readonly now: () => Date;
-  readonly metrics: Metrics;
-  readonly fetch?: (url: string, init?: RequestInit) => Promise<Response>;
 }
 
 const DEFAULT_LIFE_SECONDS = 300;
 
 /** The gateway's side of OpenID Connect: a confidential client at one provider. */
 export const createOidcClient = (parts: OidcClientParts): OidcClient => {
-  const { issuer, mapping, metrics, now } = parts;
+  const { issuer, mapping, now } = parts;
   const provider = createProviderConnection(parts);
   const tokensOf = (answer: openid.TokenEndpointResponse): ProviderTokens => ({
     accessToken: answer.access_token,
     accessExpiresAt: Math.floor(now().getTime() / 1000) + (answer.expires_in ?? DEFAULT_LIFE_SECONDS),
-    ...(answer.refresh_token === undefined ? {} : { refreshToken: answer.refresh_token }),
-    ...(answer.id_token === undefined ? {} : { idToken: answer.id_token }),
-    ...(answer.scope === undefined ? {} : { scope: answer.scope }),
+    refreshToken: answer.refresh_token,
+    idToken: answer.id_token,
+    scope: answer.scope,
   });
 
-  const shared = { provider, tokensOf, metrics, now };
+  const shared = { ...parts, provider, tokensOf };
   return {
     issuer,
-    ...createOidcSignIn({
-      ...shared,
-      issuer,
-      mapping,
-      settle: parts.settle,
-      scopes: parts.scopes,
-      sendsResources: parts.sendsResources ?? false,
-    }),
+    ...createOidcSignIn({ ...shared, sendsResources: parts.sendsResources ?? false }),
     ...createOidcGrants(shared),
     subjectOf: (claims) => {
       const found = claims[mapping.subjectClaim];

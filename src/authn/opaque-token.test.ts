@@ -6,13 +6,14 @@ import { testIdentity } from "#testing/identity.ts";
 import { opaqueProvider, type OpaqueTokenOf } from "#testing/opaque-provider.ts";
 import { defaultAssuranceMap } from "./assurance.ts";
 import { createBearerVerifier } from "./bearer.ts";
-import { createIntrospector, type IntrospectorParts } from "./introspection.ts";
+import { createIntrospector } from "./introspection.ts";
+import type { ProviderConnectionParts } from "./provider-connection.ts";
 import { isOpaque } from "./opaque-token.ts";
 
 const AUDIENCE = "http://localhost:8080";
 const BEN: OpaqueTokenOf = { sub: "person:ben", scope: "tools.read", audience: AUDIENCE, claims: { tenant: "tenant:acme" } };
 
-const verifierOf = (issuer: string, parts: { fetch?: IntrospectorParts["fetch"]; clientSecret: string; clientId: string }) => {
+const verifierOf = (issuer: string, parts: { fetch?: ProviderConnectionParts["fetch"]; clientSecret: string; clientId: string }) => {
   const clock = { offset: 0 };
   const now = () => new Date(Date.now() + clock.offset);
   const metrics = createMetrics();

@@ -1,15 +1,17 @@
 import * as openid from "openid-client";
 import { Problem } from "#contract/problem.ts";
-import { createBreaker } from "#http/breaker.ts";
+import type { Send } from "#http/trusting-fetch.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
+import { createProviderRequests, type ProviderEndpoint } from "./provider-requests.ts";
 
 export interface ProviderConnectionParts {
   readonly issuer: string;
+  /** As whom we ask: the confidential client of sign-in. */
   readonly clientId: string;
   readonly clientSecret: string;
   readonly now: () => Date;
   readonly metrics: Metrics;
-  readonly fetch?: (url: string, init?: RequestInit) => Promise<Response>;
+  readonly fetch?: Send;
 }
 
 export interface ProviderConnection {
@@ -52,14 +54,12 @@ export const providerAway = (cause: unknown): Problem =>
 const KEPT_MS = 3_600_000;
 const TIMEOUT_SECONDS = 10;
 
-type EndpointName = "discovery" | "jwks" | "par" | "token" | "revocation" | "introspection" | "other";
-
 /** Connection to an OpenID provider that may start later than we do, or be away for a while. */
 export const createProviderConnection = (parts: ProviderConnectionParts): ProviderConnection => {
   let kept: { readonly config: Promise<openid.Configuration>; readonly at: number } | undefined;
   let metadata: Readonly<openid.ServerMetadata> | undefined;
 
-  const nameOf = (url: string): EndpointName => {
+  const nameOf = (url: string): ProviderEndpoint => {
     if (url.includes("/.well-known/")) return "discovery";
     if (url === metadata?.jwks_uri) return "jwks";
     if (url === metadata?.token_endpoint) return "token";
@@ -67,30 +67,13 @@ export const createProviderConnection = (parts: ProviderConnectionParts): Provid
     if (url === metadata?.introspection_endpoint) return "introspection";
     return url === metadata?.revocation_endpoint ? "revocation" : "other";
   };
-  const tokenBreaker = createBreaker({
-    name: "idp.token",
+  const request = createProviderRequests({
+    send: parts.fetch ?? ((url, init) => fetch(url, init)),
+    resting: "token",
+    refuse: providerAway,
+    isGood: (response) => response.status < 500,
     metrics: parts.metrics,
-    isFailure: () => true,
-    isFailedAnswer: (answer) => (answer as Response).status >= 500,
-    refuse: () => providerAway(new Error("it rests after failures")),
   });
-  const measured: openid.CustomFetch = async (url, init) => {
-    const endpoint = nameOf(url);
-    const started = performance.now();
-    const done = (status: string): void => {
-      parts.metrics.count("bff_idp_requests_total", { endpoint, status });
-      parts.metrics.observe("bff_idp_latency_seconds", { endpoint }, (performance.now() - started) / 1000);
-    };
-    try {
-      const send = () => (parts.fetch ?? fetch)(url, init as RequestInit);
-      const response = endpoint === "token" ? await tokenBreaker.run(send) : await send();
-      done(response.status < 500 ? "ok" : "error");
-      return response;
-    } catch (cause) {
-      done((cause as Error).name === "TimeoutError" ? "timeout" : "error");
-      throw cause;
-    }
-  };
 
   const discover = async (): Promise<openid.Configuration> => {
     const url = new URL(parts.issuer);
@@ -100,7 +83,7 @@ export const createProviderConnection = (parts: ProviderConnectionParts): Provid
       { client_secret: parts.clientSecret },
       openid.ClientSecretBasic(parts.clientSecret),
       {
-        [openid.customFetch]: measured,
+        [openid.customFetch]: (url, init) => request(nameOf(url), url, init as RequestInit),
         timeout: TIMEOUT_SECONDS,
         // Which issuers may be reached without TLS is settled where the settings are read.
         execute: [openid.enableNonRepudiationChecks, ...(url.protocol === "http:" ? [openid.allowInsecureRequests] : [])],

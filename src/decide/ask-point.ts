@@ -4,6 +4,7 @@ import { Problem } from "#contract/problem.ts";
 import { MAX_ANSWER_BYTES } from "./bounded-decision-point.ts";
 import type { PointBreaker } from "./point-breaker.ts";
 import type { ReadAnswer } from "./point-answers.ts";
+import { gatherBytes } from "#http/read-bytes.ts";
 
 /** What came of a call to the decision point; `headers` are those worth passing on. */
 export interface PointAnswer<T> {
@@ -37,14 +38,8 @@ const unavailable = (cause: unknown): Problem => new Problem("pdp_unavailable", 
 const badAnswer = (cause: unknown): Problem => new Problem("pdp_bad_answer", { cause });
 
 const readText = async (response: Response): Promise<string> => {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of response.body ?? []) {
-    size += chunk.byteLength;
-    if (size > MAX_ANSWER_BYTES) throw badAnswer("too large");
-    chunks.push(chunk);
-  }
-  return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(chunks));
+  const bytes = response.body === null ? undefined : await gatherBytes(response.body, MAX_ANSWER_BYTES, () => badAnswer("too large"));
+  return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
 };
 
 /** What whoever asked is to be told beside the answer: its id, and that everything is permitted while it is tried out. */

@@ -1,17 +1,15 @@
 import { Problem } from "#contract/problem.ts";
 import type { Recorder } from "#events/audit/entry.ts";
 import type { Decided } from "#decide/obligations.ts";
-import type { Asker, DecideAsk, Decider } from "#decide/decider.ts";
+import type { DecideAsk, Decider } from "#decide/decider.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import { noTracing, type Tracing } from "#telemetry/tracing.ts";
 import type { EndByDecision } from "./end-by-decision.ts";
-import type { Inbound, InboundMethod } from "./front-door/inbound.ts";
 import { readBody } from "./read-body.ts";
 import { clientOf } from "./recognise.ts";
+import { createRecordDenial, type AskingRequest } from "./record-denial.ts";
 import { askOfRoute, mappingOf, metByRow } from "./route-question.ts";
-import type { Route } from "./routes/route-table.ts";
-import type { SessionRecord } from "./sessions/session-store.ts";
 
 export interface DecideRouteParts {
   readonly decider: Decider;
@@ -23,14 +21,8 @@ export interface DecideRouteParts {
 }
 
 /** The part of a request that a decision is asked for. */
-export interface RouteRequest {
-  readonly inbound: Inbound;
-  readonly route: Route;
+export interface RouteRequest extends AskingRequest {
   readonly captures: ReadonlyMap<string, string>;
-  readonly asker: Asker;
-  readonly record: SessionRecord | undefined;
-  /** The method decided on; that of the request, unless the request asks for another one. */
-  readonly method: InboundMethod;
 }
 
 /** A permit, and the body if the decision had to read it: those bytes are what goes on. */
@@ -54,29 +46,9 @@ export type DecideRoute = (request: RouteRequest) => Promise<RoutePermit>;
  */
 export const createDecideRoute = (parts: DecideRouteParts): DecideRoute => {
   const { tracing = noTracing } = parts;
-  const recordDenial = async (request: RouteRequest, ask: DecideAsk, decided: Decided): Promise<void> => {
-    const { asker, inbound, route } = request;
-    const work = parts.recorder.one({
-      tenant: asker.tenant,
-      category: "decision",
-      outcome: "denied",
-      code: decided.reason ?? "access_denied",
-      actor: {
-        subject: asker.sub,
-        kind: asker.agent === undefined ? (asker.sub.startsWith("service:") ? "service" : "person") : "agent",
-        agent_id: asker.agent,
-        client_id: asker.clientId,
-        session_ref: request.record?.ref,
-      },
-      via: { service: "gateway", route_id: route.id },
-      resource: { type: ask.type, id: ask.id },
-      decisionId: decided.decisionId,
-      correlationId: inbound.correlationId,
-      data: { action: ask.action, method: request.method, reason: decided.reason ?? "access_denied" },
-    });
-    // The refusal stands whether or not it can be recorded here; the decision point has its own record.
-    await work.catch((cause: unknown) => parts.log.warn("denial_not_recorded", { correlation_id: inbound.correlationId, cause }));
-  };
+  const recordDenial = createRecordDenial(parts);
+  const deny = (request: RouteRequest, ask: DecideAsk, decided: Decided): Promise<void> =>
+    recordDenial(request, ask, decided, decided.reason ?? "access_denied");
 
   const ask = async (request: RouteRequest, question: DecideAsk): Promise<Decided> => {
     const started = performance.now();
@@ -100,12 +72,12 @@ export const createDecideRoute = (parts: DecideRouteParts): DecideRoute => {
     const { inbound } = request;
     const decided = await ask(request, question);
     if (await parts.endByDecision(request.record, decided.obligations, inbound.correlationId)) {
-      await recordDenial(request, question, decided);
+      await deny(request, question, decided);
       throw new Problem("unauthenticated", { members: { decision_id: decided.decisionId } });
     }
     const refusal = parts.decider.refusal(request.asker, decided, { meets: metByRow, publicOrigin: inbound.origin });
     if (refusal === undefined) return;
-    await recordDenial(request, question, decided);
+    await deny(request, question, decided);
     throw refusal;
   };
 

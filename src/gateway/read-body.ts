@@ -5,6 +5,7 @@ import { faultsOf } from "#contract/shape-faults.ts";
 import { guardPlainBody } from "#http/plain-body.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
 import type { Inbound } from "./front-door/inbound.ts";
+import { gatherBytes } from "#http/read-bytes.ts";
 
 const TYPE = /^([a-z0-9!#$&^_.+-]+\/[a-z0-9!#$&^_.+-]+)[ \t]*(?:;(.*))?$/i;
 const CHARSET = /^[ \t]*charset[ \t]*=[ \t]*"?utf-8"?[ \t]*$/i;
@@ -61,15 +62,13 @@ export const readBody = async (inbound: Inbound, most: number): Promise<Uint8Arr
   if (inbound.body.length !== undefined && inbound.body.length <= LARGE_BODY_BYTES) return inbound.body.whole();
   const isLarge = (bytes: number): boolean => bytes > LARGE_BODY_BYTES;
   if (isLarge(inbound.body.length ?? 0)) await inbound.body.share?.take();
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of inbound.body.stream()) {
-    size += chunk.byteLength;
-    if (size > limit) throw new Problem("body_too_large");
-    if (isLarge(size)) await inbound.body.share?.take();
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
+  const { share } = inbound.body;
+  return gatherBytes(
+    inbound.body.stream(),
+    limit,
+    () => new Problem("body_too_large"),
+    (bytes) => (isLarge(bytes) ? share?.take() : undefined),
+  );
 };
 
 /** Reads a JSON body for the gateway's own endpoints; without a body the shape is held against `undefined`. */

@@ -1,6 +1,7 @@
 import { webClientOf } from "#authn/client-secret.ts";
 import { openIssuerFetch } from "#authn/issuer-fetch.ts";
-import { remoteIssuer, type Fetch, type TrustedIssuer } from "#authn/issuer-keys.ts";
+import { remoteIssuer, type TrustedIssuer } from "#authn/issuer-keys.ts";
+import type { Send } from "#http/trusting-fetch.ts";
 import type { HouseSecrets } from "#authn/seal.ts";
 import type { HouseTls } from "#http/tls-files.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
@@ -12,7 +13,7 @@ export interface HouseProvider {
   /** The house's own, served in this process or in another one of the house. */
   readonly isEmbedded: boolean;
   /** How it is reached. */
-  readonly ask: Fetch;
+  readonly ask: Send;
   /** Who this house is there. */
   readonly client: { readonly clientId: string; readonly clientSecret: string };
   /** Its keys, for whatever it signed. */

@@ -19,17 +19,29 @@ export const markFromSocket = (request: Request, peerAddress: string | undefined
 /** Address of the other end of the connection; `undefined` for a request of this process to itself. */
 export const peerAddressOf = (request: Request): string | undefined => (request as Request & Marked)[fromSocket]?.peerAddress;
 
-const readPieces = async (request: Request, body: AsyncIterable<Uint8Array>, limit: number): Promise<Uint8Array> => {
-  const pieces: Uint8Array[] = [];
+/**
+ * All pieces as one, of at most `limit` bytes. With the piece that goes beyond them it throws what `tooLarge` makes, and wants no more.
+ * `arrived` is told how many there are so far, and may hold up the reading.
+ */
+export const gatherBytes = async (
+  pieces: AsyncIterable<Uint8Array>,
+  limit: number,
+  tooLarge: () => Error,
+  arrived?: (bytes: number) => Promise<void> | undefined,
+): Promise<Buffer<ArrayBuffer>> => {
+  const gathered: Uint8Array[] = [];
   let size = 0;
-  for await (const piece of body) {
+  for await (const piece of pieces) {
     size += piece.byteLength;
-    if (size > limit) throw new Problem("body_too_large");
-    if (size > LARGE_BODY_BYTES) await takeShare(request);
-    pieces.push(piece);
+    if (size > limit) throw tooLarge();
+    const wait = arrived?.(size);
+    if (wait !== undefined) await wait;
+    gathered.push(piece);
   }
-  return Buffer.concat(pieces);
+  return Buffer.concat(gathered);
 };
+
+const bodyTooLarge = (): Problem => new Problem("body_too_large");
 
 /**
  * Reads at most `limit` bytes, whatever Content-Length says. From a socket a body of a length that is known comes as a whole,
@@ -45,7 +57,8 @@ export const readBytes = async (request: Request, limit: number): Promise<Uint8A
   const isWhole = length !== null && (request as Request & Marked)[fromSocket] !== undefined && !request.headers.has("transfer-encoding");
   try {
     if (isWhole) return new Uint8Array(await request.arrayBuffer());
-    return request.body === null ? new Uint8Array() : await readPieces(request, request.body, limit);
+    const share = (bytes: number): Promise<void> | undefined => (bytes > LARGE_BODY_BYTES ? takeShare(request) : undefined);
+    return request.body === null ? new Uint8Array() : await gatherBytes(request.body, limit, bodyTooLarge, share);
   } catch (cause) {
     if (cause instanceof Problem) throw cause;
     throw new Problem("body_unreadable", { detail: "The body broke off.", cause });

@@ -8,6 +8,7 @@ import type { Checked, Factors } from "./factors.ts";
 import { codePage, messagePage, passwordPage, sendPage } from "./page.ts";
 import { asksStrong } from "./sign-in-policy.ts";
 import type { Person, SignIns } from "./sign-ins.ts";
+import { gatherBytes } from "#http/read-bytes.ts";
 
 const PATH = /^\/sign-in\/([A-Za-z0-9_-]{10,64})(\/code|\/cancel)?$/;
 const MAX_FORM_BYTES = 8192;
@@ -34,14 +35,8 @@ const faultText = (why: Exclude<Checked<unknown>, { ok: true }>["why"], wrong: s
 };
 
 const readForm = async (request: IncomingMessage): Promise<URLSearchParams> => {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    size += chunk.byteLength;
-    if (size > MAX_FORM_BYTES) throw new Problem("body_too_large");
-    chunks.push(chunk);
-  }
-  return new URLSearchParams(Buffer.concat(chunks).toString("utf8"));
+  const bytes = await gatherBytes(request, MAX_FORM_BYTES, () => new Problem("body_too_large"));
+  return new URLSearchParams(bytes.toString("utf8"));
 };
 
 /**

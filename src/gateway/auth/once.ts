@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { Problem } from "#contract/problem.ts";
 import { statement, type Database, type SqlValue, type Statement } from "#store/database.ts";
+import { guardStore } from "#gateway/sessions/guard-store.ts";
 
 /** A sign-in waits no longer for it. */
 const ANSWER_MS = 2000;
@@ -31,13 +31,8 @@ export interface Once {
 const hashOf = (id: string): string => createHash("sha256").update(id).digest("base64url");
 
 export const createOnce = (database: Pick<Database, "run">, now: () => Date): Once => {
-  const isAnswered = async (wanted: Statement<{ id_hash: string }>, values: readonly SqlValue[]): Promise<boolean> => {
-    try {
-      return (await database.run(wanted, values)).length > 0;
-    } catch (cause) {
-      throw new Problem("session_store_unavailable", { cause, headers: { "retry-after": "5" } });
-    }
-  };
+  const isAnswered = (wanted: Statement<{ id_hash: string }>, values: readonly SqlValue[]): Promise<boolean> =>
+    guardStore(async () => (await database.run(wanted, values)).length > 0);
   return {
     isFirstUse: (kind, id, expiresAt) => isAnswered(ADD, [kind, hashOf(id), expiresAt, new Date(now().getTime() - 60_000)]),
     isUsed: (kind, id) => isAnswered(FIND, [kind, hashOf(id)]),

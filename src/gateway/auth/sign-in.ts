@@ -6,7 +6,7 @@ import { Problem } from "#contract/problem.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { BuiltInHandler } from "#gateway/built-in.ts";
-import type { Inbound } from "#gateway/front-door/inbound.ts";
+import { requireOrigin, type Inbound } from "#gateway/front-door/inbound.ts";
 import { problemPage, wantsHtml } from "#gateway/plain-page.ts";
 import { clientOf } from "#gateway/recognise.ts";
 import { redirect } from "#gateway/reply.ts";
@@ -59,11 +59,6 @@ const least = (values: string | undefined): Assurance | undefined => {
   return asked.find((one) => asked.every((other) => satisfies(other, one)));
 };
 
-const originOf = (inbound: Inbound): string => {
-  if (inbound.origin === undefined) throw new Problem("misdirected_host");
-  return inbound.origin;
-};
-
 /** Hash of the session that the browser holds now, living or not. */
 const heldSession = (cookies: SessionCookies, inbound: Inbound): string | undefined => {
   const sid = cookies.readSid(inbound.headers.get("cookie"));
@@ -74,7 +69,7 @@ const heldSession = (cookies: SessionCookies, inbound: Inbound): string | undefi
 export const createLogin = (parts: SignInParts): BuiltInHandler => {
   const begin = async (inbound: Inbound): Promise<Response> => {
     const query = parseQuery(loginQuery, inbound.target.query);
-    const redirectUri = `${originOf(inbound)}/auth/callback`;
+    const redirectUri = `${requireOrigin(inbound)}/auth/callback`;
     const returnTo = parseReturnTo(query.return_to);
     // Nobody should give a password for a session that could not begin.
     await parts.requireStore();
@@ -131,7 +126,7 @@ export const createCallback = (parts: SignInParts): BuiltInHandler => {
     const cookie = parts.cookies.readTxn(inbound.headers.get("cookie"));
     const transaction = cookie.kind === "one" ? await parts.transactions.open(cookie.value) : undefined;
     if (transaction === undefined) throw new Problem("login_failed", { detail: "This browser has no sign-in under way." });
-    if (new URL(transaction.redirect_uri).origin !== originOf(inbound)) throw new Problem("login_failed");
+    if (new URL(transaction.redirect_uri).origin !== requireOrigin(inbound)) throw new Problem("login_failed");
     if (!(await parts.isFirstUse("transaction", transaction.jti, new Date(transaction.exp * 1000))))
       throw new Problem("login_failed", { detail: "This sign-in was used already." });
     return transaction;

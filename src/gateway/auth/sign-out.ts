@@ -40,7 +40,7 @@ const sessionOf = async (parts: SignOutParts, inbound: Inbound): Promise<Session
 /** Where the browser goes to end what it has at the provider; that may live though its session here does not. */
 const endSessionUrlOf = (parts: SignOutParts, inbound: Inbound): Promise<string | undefined> =>
   // No id_token_hint: it would be a token in the browser. The provider knows the client by its id and may ask the person.
-  parts.oidc.endSessionUrl(inbound.origin === undefined ? {} : { postLogoutRedirectUri: `${inbound.origin}${parts.postLogoutPath}` });
+  parts.oidc.endSessionUrl({ postLogoutRedirectUri: inbound.origin && `${inbound.origin}${parts.postLogoutPath}` });
 
 const endAll = async (parts: SignOutParts, inbound: Inbound, record: SessionRecord, everywhere: boolean) => {
   const started = performance.now();

@@ -8,7 +8,7 @@ import { canonicalise, guardMarks } from "#gateway/canonical-path.ts";
 import type { CsrfDoor } from "#gateway/csrf.ts";
 import type { DecideRoute } from "#gateway/decide-route.ts";
 import { hasForwarding } from "#http/forwarding-names.ts";
-import type { Inbound } from "#gateway/front-door/inbound.ts";
+import { requireOrigin, type Inbound } from "#gateway/front-door/inbound.ts";
 import type { PublicOrigins } from "#gateway/front-door/public-origins.ts";
 import type { RateDoor } from "#gateway/limits/rate-door.ts";
 import { isForeignNavigation, isNavigation, refreshPage } from "#gateway/plain-page.ts";
@@ -51,7 +51,7 @@ const allowed = (who: Recognised): Answer => {
  */
 export const createVerify = (parts: VerifyParts): BuiltInHandler => {
   const verifyOwn = async (inbound: Inbound): Promise<Answer> => {
-    if (inbound.origin === undefined) throw new Problem("misdirected_host");
+    requireOrigin(inbound);
     const who = await parts.rate.requireByCaller(inbound, "session", () => parts.recogniser.session(inbound));
     parts.csrf.guardOrigin(inbound);
     return allowed(who);

@@ -1,4 +1,3 @@
-import type { HouseIdentity } from "#authn/house-identity.ts";
 import { evaluateMany, type EvaluationReply } from "#contract/authzen.ts";
 import { Problem } from "#contract/problem.ts";
 import { isHeaderText } from "#http/problem-body.ts";
@@ -9,17 +8,14 @@ import type { Metrics } from "#telemetry/metrics.ts";
 import type { Inbound } from "#gateway/front-door/inbound.ts";
 import type { EndByDecision } from "#gateway/end-by-decision.ts";
 import type { Recognised } from "#gateway/recognise.ts";
-import type { AskPoint, PointCall } from "#decide/ask-point.ts";
+import type { PointCall } from "#decide/ask-point.ts";
 import { completeItem, type Completed } from "./complete-item.ts";
 import { parseEvaluation, parseEvaluations, type Entry, type FacadeAsk, type FacadeItem, type FacadeLimits } from "./parse-evaluations.ts";
 import { answerFacade, isEnforcementPoint, type Asked } from "./facade-answer.ts";
 import { isLast, readEvaluation, readEvaluations } from "#decide/point-answers.ts";
-import { createTransparent } from "./transparent.ts";
+import { createTransparent, type TransparentParts } from "./transparent.ts";
 
-export interface FacadeParts {
-  readonly askPoint: AskPoint;
-  readonly identity: HouseIdentity;
-  readonly pdpAudience: string;
+export interface FacadeParts extends TransparentParts {
   readonly endByDecision: EndByDecision;
   readonly limits: FacadeLimits & { readonly bodyBytes: number; readonly depth: number };
   readonly metrics: Metrics;

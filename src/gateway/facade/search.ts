@@ -1,21 +1,17 @@
-import type { HouseIdentity } from "#authn/house-identity.ts";
 import type { SearchReply } from "#contract/searches.ts";
 import type { Asker, Decider } from "#decide/decider.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Inbound } from "#gateway/front-door/inbound.ts";
 import type { Recognised } from "#gateway/recognise.ts";
-import { questionRefusals, type AskPoint } from "#decide/ask-point.ts";
+import { questionRefusals } from "#decide/ask-point.ts";
 import { completeContext, subjectOf } from "./complete-item.ts";
 import { answerFacade, isEnforcementPoint, type Asked } from "./facade-answer.ts";
 import { MOST_RESULTS, parseSearchQuestion, type FacadeSearch, type SearchKind } from "./parse-search.ts";
 import { readSearch } from "#decide/point-answers.ts";
-import { createTransparent } from "./transparent.ts";
+import { createTransparent, type TransparentParts } from "./transparent.ts";
 
-export interface SearchFacadeParts {
-  readonly askPoint: AskPoint;
+export interface SearchFacadeParts extends TransparentParts {
   readonly decider: Decider;
-  readonly identity: HouseIdentity;
-  readonly pdpAudience: string;
   readonly limits: { readonly items: number; readonly itemBytes: number; readonly bodyBytes: number; readonly depth: number };
   readonly metrics: Metrics;
 }

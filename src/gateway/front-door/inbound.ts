@@ -1,4 +1,4 @@
-import type { Problem } from "#contract/problem.ts";
+import { Problem } from "#contract/problem.ts";
 import type { BodyShare } from "#http/body-shares.ts";
 import type { CanonicalTarget } from "#gateway/canonical-path.ts";
 
@@ -27,6 +27,12 @@ export interface InboundBody {
   /** Why the stream failed, once it has. */
   failure(): Problem | undefined;
 }
+
+/** The public origin that a request addresses. Throws `misdirected_host` where it is none of ours. */
+export const requireOrigin = ({ origin }: Pick<Inbound, "origin">): string => {
+  if (origin === undefined) throw new Problem("misdirected_host");
+  return origin;
+};
 
 /** A request that has one reading: what the corridor works on. */
 export interface Inbound {

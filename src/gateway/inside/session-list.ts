@@ -5,6 +5,7 @@ import { Problem } from "#contract/problem.ts";
 import type { Recorder } from "#events/audit/entry.ts";
 import { parseQuery } from "#gateway/auth/query.ts";
 import type { Recognised } from "#gateway/recognise.ts";
+import { createRecordDenial } from "#gateway/record-denial.ts";
 import { reply } from "#gateway/reply.ts";
 import type { InsideHandler, RouteCall } from "#gateway/serve-route.ts";
 import type { SessionCookies } from "#gateway/sessions/session-cookies.ts";
@@ -51,32 +52,16 @@ export const createSessionList = (
   parts: SessionListParts,
 ): { readonly list: InsideHandler; readonly endOne: InsideHandler; readonly endOf: InsideHandler } => {
   const cursors = createSealedCursors<readonly [createdMs: number, ref: string]>({ ...parts, purpose: "gateway.session-list" });
+  const recordDenial = createRecordDenial(parts);
 
   /** Asks for a right over the tenant's sessions; why it is not there is recorded and handed back. */
   const refusalOf = async (call: RouteCall, who: SessionCaller, action: "view_all" | "revoke"): Promise<Problem | undefined> => {
-    const { correlationId } = call.inbound;
-    const decided = await parts.decider.decide(
-      who.asker,
-      { type: "sessions", action, context: { route: call.route.id, method: call.inbound.method } },
-      correlationId,
-    );
-    const refusal = parts.decider.refusal(who.asker, decided, { publicOrigin: call.inbound.origin });
+    const { inbound, route } = call;
+    const ask = { type: "sessions", action, context: { route: route.id, method: inbound.method } };
+    const decided = await parts.decider.decide(who.asker, ask, inbound.correlationId);
+    const refusal = parts.decider.refusal(who.asker, decided, { publicOrigin: inbound.origin });
     if (refusal === undefined) return undefined;
-    const reason = decided.reason ?? refusal.code;
-    const recorded = parts.recorder.one({
-      tenant: who.record.tenant,
-      category: "decision",
-      outcome: "denied",
-      code: reason,
-      actor: { subject: who.record.subject, kind: "person", session_ref: who.record.ref },
-      via: { service: "gateway", route_id: call.route.id },
-      resource: { type: "sessions" },
-      decisionId: decided.decisionId,
-      correlationId,
-      data: { action, method: call.inbound.method, reason },
-    });
-    // The refusal stands whether or not it can be recorded here; the decision point has its own record.
-    await recorded.catch((cause: unknown) => parts.log.warn("denial_not_recorded", { correlation_id: correlationId, cause }));
+    await recordDenial({ ...who, inbound, route, method: inbound.method }, ask, decided, decided.reason ?? refusal.code);
     return refusal;
   };
   /** The right to end what is another's. Without it there is nothing there; with a stronger sign-in there might be. */

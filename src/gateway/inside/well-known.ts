@@ -3,7 +3,7 @@ import type { metadata } from "#contract/authzen.ts";
 import type { ReplyOf } from "#contract/endpoint.ts";
 import { Problem } from "#contract/problem.ts";
 import type { BuiltInHandler } from "#gateway/built-in.ts";
-import type { Inbound } from "#gateway/front-door/inbound.ts";
+import { requireOrigin, type Inbound } from "#gateway/front-door/inbound.ts";
 import { createKeptAnswer } from "./kept-answer.ts";
 
 export interface WellKnownParts {
@@ -35,11 +35,6 @@ const json = (value: unknown, cacheControl: string): Response =>
     headers: { "content-type": "application/json", "cache-control": cacheControl, "access-control-allow-origin": "*" },
   });
 
-const originOf = (inbound: Inbound): string => {
-  if (inbound.origin === undefined) throw new Problem("misdirected_host");
-  return inbound.origin;
-};
-
 /** Public documents about this house: its keys, its decision point, and what a token for it must name. */
 export const createWellKnown = (parts: WellKnownParts): Readonly<Record<"jwks" | "authzen" | "resource" | "mcp", BuiltInHandler>> => {
   // What it served a while ago is a better word than none.
@@ -52,7 +47,7 @@ export const createWellKnown = (parts: WellKnownParts): Readonly<Record<"jwks" |
   const resource = (inbound: Inbound, path: string, more: Readonly<Record<string, unknown>>): Response =>
     json(
       {
-        resource: `${originOf(inbound)}${path}`,
+        resource: `${requireOrigin(inbound)}${path}`,
         authorization_servers: parts.authorizationServers,
         bearer_methods_supported: ["header"],
         ...more,
@@ -62,7 +57,7 @@ export const createWellKnown = (parts: WellKnownParts): Readonly<Record<"jwks" |
   return {
     jwks: async () => json(await parts.jwks(), "public, max-age=300"),
     authzen: async ({ inbound }) => {
-      const origin = originOf(inbound);
+      const origin = requireOrigin(inbound);
       const point = await pointMetadata();
       const endpoints = Object.entries(endpointPaths).filter(
         ([member, path]) => point[member as keyof typeof endpointPaths] !== undefined && parts.isRouted(path),

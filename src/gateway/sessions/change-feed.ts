@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { SessionChange, SessionFeed } from "./session-store.ts";
+import type { EndReason, SessionChange, SessionFeed, SessionRecord } from "./session-store.ts";
 
 /** What carries changes between processes; a message is heard by every process, the sender's own among them. */
 export interface ChangeCarrier {
@@ -23,6 +23,8 @@ const message = z.union([
 export interface ChangeFeed {
   /** Tells this process at once; others hear it from the carrier, where the store itself has put it. */
   spread(changes: readonly SessionChange[]): void;
+  /** The same of sessions that have ended. */
+  spreadEnds(records: readonly SessionRecord[], reasonOf: (record: SessionRecord) => EndReason): void;
   changes(heard: (change: SessionChange) => void, regained?: () => void): Promise<SessionFeed>;
 }
 
@@ -33,10 +35,12 @@ export interface ChangeFeed {
  */
 export const createChangeFeed = (carrier: ChangeCarrier): ChangeFeed => {
   const listeners = new Set<(change: SessionChange) => void>();
+  const spread: ChangeFeed["spread"] = (changes) => {
+    for (const change of changes) for (const listener of listeners) listener(change);
+  };
   return {
-    spread: (changes) => {
-      for (const change of changes) for (const listener of listeners) listener(change);
-    },
+    spread,
+    spreadEnds: (records, reasonOf) => spread(records.map((record) => ({ ref: record.ref, kind: "ended", reason: reasonOf(record) }))),
     changes: async (heard, regained = () => {}) => {
       listeners.add(heard);
       let heardAt = performance.now();

@@ -1,7 +1,7 @@
 import DataLoader from "dataloader";
-import { Problem } from "#contract/problem.ts";
 import { statement, type Database, type SqlValue, type Statement } from "#store/database.ts";
 import { createChangeFeed } from "./change-feed.ts";
+import { guardStore } from "./guard-store.ts";
 import { recordOf, columnsOf, type SessionRow } from "./session-row.ts";
 import { isRef, reasonOfExpiry, type EndReason, type SessionRecord, type SessionStore } from "./session-store.ts";
 
@@ -99,14 +99,7 @@ const COUNT = statement<{ living: bigint }>(
 
 /** Sessions in the house's database. Changes are told through its notifications, with the commit that makes them. */
 export const createDatabaseSessionStore = (database: Database): SessionStore => {
-  const guarded = async <T>(work: () => Promise<T>): Promise<T> => {
-    try {
-      return await work();
-    } catch (cause) {
-      throw new Problem("session_store_unavailable", { cause, headers: { "retry-after": "5" } });
-    }
-  };
-  const ask = <Row>(wanted: Statement<Row>, values: readonly SqlValue[]) => guarded(() => database.run(wanted, values));
+  const ask = <Row>(wanted: Statement<Row>, values: readonly SqlValue[]) => guardStore(() => database.run(wanted, values));
   const run = <Row>(wanted: Statement<Row>, values: readonly SqlValue[]) => ask({ ...wanted, withinMs: ANSWER_MS }, values);
   const feed = createChangeFeed({
     publish: (message) => database.notify(CHANNEL, message),
@@ -114,8 +107,6 @@ export const createDatabaseSessionStore = (database: Database): SessionStore => 
     isConnected: () => database.isListening(),
     isAlone: database.kind === "pglite",
   });
-  const spreadEnds = (records: readonly SessionRecord[], reasonOf: (record: SessionRecord) => EndReason): void =>
-    feed.spread(records.map((record) => ({ ref: record.ref, kind: "ended", reason: reasonOf(record) })));
 
   const endRows = (which: Parameters<SessionStore["end"]>[0], reason: EndReason): Promise<readonly SessionRow[]> => {
     if ("sidHash" in which) return run(END_ONE, [which.sidHash, reason]);
@@ -141,7 +132,7 @@ export const createDatabaseSessionStore = (database: Database): SessionStore => 
 
   return {
     create: async (record, replaces) => {
-      const replaced = await guarded(() =>
+      const replaced = await guardStore(() =>
         database.transaction(
           async (sql) => {
             const [old] = replaces === undefined ? [] : await sql.run(END_ONE, [replaces, "replaced"]);
@@ -151,13 +142,13 @@ export const createDatabaseSessionStore = (database: Database): SessionStore => 
           { withinMs: ANSWER_MS },
         ),
       );
-      if (replaced) spreadEnds([replaced], () => "replaced");
+      if (replaced) feed.spreadEnds([replaced], () => "replaced");
       return replaced;
     },
     end: async (which, reason) => {
       if ("ref" in which && which.ref !== undefined && !isRef(which.ref)) return [];
       const records = (await endRows(which, reason)).map(recordOf);
-      spreadEnds(records, () => reason);
+      feed.spreadEnds(records, () => reason);
       return records;
     },
     read: (sidHash) => reads.load(sidHash),
@@ -178,7 +169,7 @@ export const createDatabaseSessionStore = (database: Database): SessionStore => 
     },
     endExpired: async (now) => {
       const records = (await ask(END_EXPIRED, [now])).map(recordOf);
-      spreadEnds(records, (record) => reasonOfExpiry(record, now));
+      feed.spreadEnds(records, (record) => reasonOfExpiry(record, now));
       return records.map((record) => ({ record, reason: reasonOfExpiry(record, now) }));
     },
     list: async (of, { now, limit, after }) => {
@@ -188,7 +179,7 @@ export const createDatabaseSessionStore = (database: Database): SessionStore => 
     },
     isShared: async ({ issuer, idpSid, idpSub }, now) => (await run(SHARED, [issuer, idpSid ?? null, idpSub ?? null, now])).length > 0,
     count: async (now) => Number((await ask(COUNT, [now]))[0]?.living ?? 0n),
-    changes: (heard, regained) => guarded(() => feed.changes(heard, regained)),
-    ready: () => guarded(() => database.ready()),
+    changes: (heard, regained) => guardStore(() => feed.changes(heard, regained)),
+    ready: () => guardStore(() => database.ready()),
   };
 };

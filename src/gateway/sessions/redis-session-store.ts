@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { Problem } from "#contract/problem.ts";
 import type { Redis, RedisReply } from "#store/redis.ts";
 import { createChangeFeed } from "./change-feed.ts";
+import { guardStore } from "./guard-store.ts";
 import * as scripts from "./redis-session-scripts.ts";
-import { isRef, reasonOfExpiry, type EndReason, type SessionRecord, type SessionStore, type SessionsWhere } from "./session-store.ts";
+import { isRef, reasonOfExpiry, type SessionRecord, type SessionStore, type SessionsWhere } from "./session-store.ts";
 
 /** The part of a session that never changes, as Redis keeps it. */
 const fixed = z.object({
@@ -28,11 +28,8 @@ const FIELDS = ["r", "seen", "idle", "absolute", "access", "tokens", "generation
 const KEPT_AFTER_MS = 86_400_000;
 const SWEPT_AT_ONCE = 500;
 
-const encodeFixed = (record: SessionRecord): string => {
-  const { ref, generation, subject, tenant, issuer, idpSid, idpSub, acr, amr, authTime, claims, uaHash, netHash, createdAt } = record;
-  const value = { ref, generation, subject, tenant, issuer, idpSid, idpSub, acr, authTime, claims, uaHash, netHash };
-  return JSON.stringify({ ...value, amr: [...amr], createdAt: createdAt.getTime() });
-};
+/** The shape leaves out every other member: never a token beside them. */
+const encodeFixed = (record: SessionRecord): string => JSON.stringify(fixed.parse({ ...record, createdAt: record.createdAt.getTime() }));
 
 const msOf = (date: Date): string => String(date.getTime());
 
@@ -40,24 +37,12 @@ const msOf = (date: Date): string => String(date.getTime());
 const recordOf = (sidHash: string, reply: RedisReply): SessionRecord | undefined => {
   const [r, seen, idle, absolute, access, tokens, generation] = reply as readonly (string | null)[];
   if (r === undefined || r === null) return undefined;
-  const read = fixed.parse(JSON.parse(r));
+  const { createdAt, ...kept } = fixed.parse(JSON.parse(r));
   const dateOf = (text: string | null | undefined): Date => new Date(Number(text));
   return {
     sidHash,
-    ref: read.ref,
-    generation: read.generation,
-    subject: read.subject,
-    tenant: read.tenant,
-    issuer: read.issuer,
-    idpSid: read.idpSid,
-    idpSub: read.idpSub,
-    acr: read.acr,
-    amr: read.amr,
-    authTime: read.authTime,
-    claims: read.claims,
-    uaHash: read.uaHash,
-    netHash: read.netHash,
-    createdAt: new Date(read.createdAt),
+    ...kept,
+    createdAt: new Date(createdAt),
     lastSeenAt: dateOf(seen),
     idleExpiresAt: dateOf(idle),
     absoluteExpiresAt: dateOf(absolute),
@@ -81,31 +66,22 @@ const whereOf = (which: SessionsWhere): readonly string[] => {
 
 /** Sessions in a Redis that all replicas share. Each change is one script, which also tells it. */
 export const createRedisSessionStore = (redis: Redis): SessionStore => {
-  const guarded = async <T>(work: () => Promise<T>): Promise<T> => {
-    try {
-      return await work();
-    } catch (cause) {
-      throw new Problem("session_store_unavailable", { cause, headers: { "retry-after": "5" } });
-    }
-  };
   const run = (script: Parameters<Redis["script"]>[0], values: readonly (string | number)[]) =>
-    guarded(() => redis.script(script, [], values));
+    guardStore(() => redis.script(script, [], values));
   const feed = createChangeFeed({
     publish: (message) => redis.publish(scripts.CHANNEL, message),
     subscribe: (heard, regained) => redis.subscribe(scripts.CHANNEL, heard, regained),
     isConnected: () => redis.isListening(),
     isAlone: false,
   });
-  const spreadEnds = (records: readonly SessionRecord[], reasonOf: (record: SessionRecord) => EndReason): void =>
-    feed.spread(records.map((record) => ({ ref: record.ref, kind: "ended", reason: reasonOf(record) })));
   const endExpired: SessionStore["endExpired"] = async (now) => {
     const records = recordsOf(await run(scripts.END_EXPIRED, [msOf(now)]));
-    spreadEnds(records, (record) => reasonOfExpiry(record, now));
+    feed.spreadEnds(records, (record) => reasonOfExpiry(record, now));
     const ended = records.map((record) => ({ record, reason: reasonOfExpiry(record, now) }));
     return records.length < SWEPT_AT_ONCE ? ended : [...ended, ...(await endExpired(now))];
   };
   const read: SessionStore["read"] = async (sidHash) =>
-    recordOf(sidHash, await guarded(() => redis.run("read", ["HMGET", `${scripts.PREFIX}at:${sidHash}`, ...FIELDS])));
+    recordOf(sidHash, await guardStore(() => redis.run("read", ["HMGET", `${scripts.PREFIX}at:${sidHash}`, ...FIELDS])));
 
   return {
     read,
@@ -124,7 +100,7 @@ export const createRedisSessionStore = (redis: Redis): SessionStore => {
         replaces ?? "",
       ]);
       const replaced = reply === null || replaces === undefined ? undefined : recordOf(replaces, reply);
-      if (replaced !== undefined) spreadEnds([replaced], () => "replaced");
+      if (replaced !== undefined) feed.spreadEnds([replaced], () => "replaced");
       return replaced;
     },
     touch: async (sidHash, lastSeenAt, idleExpiresAt) => {
@@ -148,14 +124,14 @@ export const createRedisSessionStore = (redis: Redis): SessionStore => {
     end: async (which, reason) => {
       if ("ref" in which && which.ref !== undefined && !isRef(which.ref)) return [];
       const records = recordsOf(await run(scripts.END, [reason, ...whereOf(which)]));
-      spreadEnds(records, () => reason);
+      feed.spreadEnds(records, () => reason);
       return records;
     },
     endExpired,
     list: async (of, { now, limit, after }) => {
       if (of.ref !== undefined) {
         if (!isRef(of.ref)) return [];
-        const sidHash = await guarded(() => redis.run("read_ref", ["GET", `${scripts.PREFIX}ref:${of.ref}`]));
+        const sidHash = await guardStore(() => redis.run("read_ref", ["GET", `${scripts.PREFIX}ref:${of.ref}`]));
         const record = typeof sidHash === "string" ? await read(sidHash) : undefined;
         const isLiving = record !== undefined && record.idleExpiresAt > now && record.absoluteExpiresAt > now;
         const isMeant = record?.tenant === of.tenant && (of.subject === undefined || record.subject === of.subject);
@@ -168,8 +144,9 @@ export const createRedisSessionStore = (redis: Redis): SessionStore => {
       const indexes = [idpSid && whereOf({ issuer, idpSid })[1], idpSub && whereOf({ issuer, idpSub })[1]];
       return (await run(scripts.SHARED, [msOf(now), ...indexes.map((index) => index ?? "")])) === 1;
     },
-    count: async (now) => Number(await guarded(() => redis.run("count", ["ZCOUNT", `${scripts.PREFIX}expiry`, `(${msOf(now)}`, "+inf"]))),
-    changes: (heard, regained) => guarded(() => feed.changes(heard, regained)),
-    ready: () => guarded(() => redis.ready()),
+    count: async (now) =>
+      Number(await guardStore(() => redis.run("count", ["ZCOUNT", `${scripts.PREFIX}expiry`, `(${msOf(now)}`, "+inf"]))),
+    changes: (heard, regained) => guardStore(() => feed.changes(heard, regained)),
+    ready: () => guardStore(() => redis.ready()),
   };
 };

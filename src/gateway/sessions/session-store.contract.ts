@@ -284,4 +284,6 @@ export const sessionStoreContract: readonly (readonly [
   ],
 ];
 
-const normal = (record: SessionRecord | undefined) => record && { ...record, tokens: [...record.tokens] };
+/** Bytes as numbers, and members that are undefined left out: that is the same as absent. */
+const normal = (record: SessionRecord | undefined) =>
+  record && Object.fromEntries(Object.entries({ ...record, tokens: [...record.tokens] }).filter(([, value]) => value !== undefined));

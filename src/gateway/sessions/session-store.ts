@@ -24,17 +24,17 @@ export interface SessionRecord {
   readonly tenant: string;
   readonly issuer: string;
   /** The provider's own name of its session. */
-  readonly idpSid: string | undefined;
+  readonly idpSid?: string;
   /** The provider's own name of the person. */
-  readonly idpSub: string | undefined;
-  readonly acr: string | undefined;
+  readonly idpSub?: string;
+  readonly acr?: string;
   readonly amr: readonly string[];
   /** Seconds since 1970. */
-  readonly authTime: number | undefined;
+  readonly authTime?: number;
   readonly claims: { readonly name: string; readonly user_agent: string };
   /** Keyed hashes of the client and its network. */
-  readonly uaHash: string | undefined;
-  readonly netHash: string | undefined;
+  readonly uaHash?: string;
+  readonly netHash?: string;
   readonly createdAt: Date;
   readonly lastSeenAt: Date;
   readonly idleExpiresAt: Date;

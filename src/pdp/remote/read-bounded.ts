@@ -1,3 +1,5 @@
+import { gatherBytes } from "#http/read-bytes.ts";
+
 /** Asks an address outside the house: in time, without following anybody elsewhere, and no more than so many bytes of answer. */
 export const fetchBounded = async (
   address: URL,
@@ -5,12 +7,7 @@ export const fetchBounded = async (
   bounds: { readonly timeoutMs: number; readonly maxBytes: number },
 ): Promise<{ readonly status: number; readonly type: string; readonly text: string }> => {
   const response = await fetch(address, { ...init, redirect: "manual", signal: AbortSignal.timeout(bounds.timeoutMs) });
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of response.body ?? []) {
-    size += chunk.byteLength;
-    if (size > bounds.maxBytes) throw new RangeError(`${address.href} answered with more than ${bounds.maxBytes} bytes`);
-    chunks.push(chunk);
-  }
-  return { status: response.status, type: response.headers.get("content-type") ?? "", text: Buffer.concat(chunks).toString("utf8") };
+  const tooLarge = () => new RangeError(`${address.href} answered with more than ${bounds.maxBytes} bytes`);
+  const bytes = response.body === null ? undefined : await gatherBytes(response.body, bounds.maxBytes, tooLarge);
+  return { status: response.status, type: response.headers.get("content-type") ?? "", text: bytes?.toString("utf8") ?? "" };
 };

@@ -1,0 +1,51 @@
+import type { DecideAsk, Asker } from "#decide/decider.ts";
+import type { Decided } from "#decide/obligations.ts";
+import type { Recorder } from "#events/audit/entry.ts";
+import type { Log } from "#telemetry/log.ts";
+import type { Inbound, InboundMethod } from "./front-door/inbound.ts";
+import type { Route } from "./routes/route-table.ts";
+import type { SessionRecord } from "./sessions/session-store.ts";
+
+/** A request of a row, and who it comes from. */
+export interface AskingRequest {
+  readonly inbound: Inbound;
+  readonly route: Route;
+  readonly asker: Asker;
+  readonly record: SessionRecord | undefined;
+  /** The method decided on; that of the request, unless the request asks for another one. */
+  readonly method: InboundMethod;
+}
+
+/** Records that a question of a request was denied. `reason`: the decision's, or what is said in its place. Never throws. */
+export type RecordDenial = (
+  request: AskingRequest,
+  ask: Pick<DecideAsk, "type" | "id" | "action">,
+  decided: Pick<Decided, "decisionId">,
+  reason: string,
+) => Promise<void>;
+
+export const createRecordDenial =
+  (parts: { readonly recorder: Pick<Recorder, "one">; readonly log: Log }): RecordDenial =>
+  async ({ inbound, route, asker, record, method }, ask, { decisionId }, reason) => {
+    const { correlationId } = inbound;
+    const work = parts.recorder.one({
+      tenant: asker.tenant,
+      category: "decision",
+      outcome: "denied",
+      code: reason,
+      actor: {
+        subject: asker.sub,
+        kind: asker.agent === undefined ? (asker.sub.startsWith("service:") ? "service" : "person") : "agent",
+        agent_id: asker.agent,
+        client_id: asker.clientId,
+        session_ref: record?.ref,
+      },
+      via: { service: "gateway", route_id: route.id },
+      resource: { type: ask.type, id: ask.id },
+      decisionId,
+      correlationId,
+      data: { action: ask.action, method, reason },
+    });
+    // The refusal stands whether or not it can be recorded here; the decision point has its own record.
+    await work.catch((cause: unknown) => parts.log.warn("denial_not_recorded", { correlation_id: correlationId, cause }));
+  };
