@@ -8,8 +8,8 @@ const MOST_CHARACTERS = 1_000;
 export interface ScimFilter {
   /** The whole filter is this one comparison, which the database makes. */
   readonly lookup?: { readonly by: Lookup; readonly value: string };
-  /** Those of the resources that it lets through. */
-  match(resources: readonly object[]): readonly object[];
+  /** Whether it lets the resource through. */
+  match(resource: object): boolean;
 }
 
 /** Every comparison has what it compares with; the library lets an unfinished one pass. */
@@ -33,14 +33,13 @@ export const readFilter = (text: string): ScimFilter => {
   const branches = [...(filter as unknown as Iterable<Readonly<Record<string, unknown>>>)];
   if (branches.length === 0 || !branches.every(isWhole)) throw refused;
   // What lacks a complex attribute that the filter names the library cannot look at: it does not fit.
-  const fits = (resource: object): boolean => {
+  const match = (resource: object): boolean => {
     try {
       return filter.match([resource]).length > 0;
     } catch {
       return false;
     }
   };
-  const match = (resources: readonly object[]): readonly object[] => resources.filter(fits);
   const [only] = branches.length === 1 ? branches : [];
   const [attribute, more] = only === undefined ? [] : Object.entries(only);
   const by = attribute === undefined || more !== undefined ? undefined : lookups[attribute[0].toLowerCase()];

@@ -203,6 +203,55 @@ test("a group's members come and go; who somebody else put in stays, and whose g
   assert.equal((await scim("DELETE", `/Groups/${id}`)).status, 204);
 });
 
+test("members are added, taken away and replaced in all the ways that directories say it, many at once", async (t) => {
+  const { scim } = await openWorld(t);
+  const ids: string[] = [];
+  for (let n = 0; n < 6; n++) ids.push(await made(scim, "/Users", user(`m${n}`)));
+  const [a = "", b = "", c = "", d = ""] = ids;
+  const id = await made(scim, "/Groups", group("Many", [a]));
+  const after = async (...operations: readonly object[]): Promise<unknown> => {
+    const { status, body } = await scim("PATCH", `/Groups/${id}`, patch(...operations));
+    if (status !== 200) return [status, body.scimType];
+    return [body.displayName, ...(body.members ?? []).map(({ value }: { value: string }) => ids.indexOf(value)).toSorted()];
+  };
+  const named = (...values: readonly string[]) => values.map((value) => ({ value }));
+  for (const [operation, expected] of [
+    [{ op: "add", path: "members", value: named(b, c) }, ["Many", 0, 1, 2]],
+    [{ op: "Add", path: "members", value: { value: d } }, ["Many", 0, 1, 2, 3]],
+    [{ op: "remove", path: `members[value eq "${a}"]` }, ["Many", 1, 2, 3]],
+    [{ op: "Remove", path: "members", value: named(b) }, ["Many", 2, 3]],
+    [{ op: "remove", path: `urn:ietf:params:scim:schemas:core:2.0:Group:members[value eq "${c}"]` }, ["Many", 3]],
+    [{ op: "add", value: { members: named(a), displayName: "More" } }, ["More", 0, 3]],
+    [{ op: "replace", value: { members: named(b) } }, ["More", 1]],
+    [{ op: "replace", path: "members", value: named(c, d) }, ["More", 2, 3]],
+    [{ op: "remove", path: "members" }, ["More"]],
+    [{ op: "remove", path: `members[value eq "${a}"]` }, ["More"]],
+    [{ op: "replace", path: `members[value eq "${a}"].display`, value: "x" }, [400, "invalidPath"]],
+    [{ op: "remove", path: 'members[display sw "m"]' }, [400, "invalidPath"]],
+    [{ op: "add", path: "members", value: ["x"] }, [400, "invalidValue"]],
+    [{ op: "add", path: "members", value: named("z".repeat(26)) }, [400, "invalidValue"]],
+    [{ op: "shuffle", path: "members" }, [400, "invalidSyntax"]],
+  ] as const)
+    assert.deepEqual([operation, await after(operation)], [operation, expected]);
+  const many = Array.from({ length: 996 }, (_none, n) => ({
+    op: n % 2 === 0 ? "add" : "remove",
+    path: "members",
+    value: named(ids[n % 6] ?? ""),
+  }));
+  assert.deepEqual(await after(...many, { op: "add", path: "members", value: named(a) }), ["More", 0, 2, 4]);
+  assert.deepEqual(await after(...many, ...many), [400, "invalidSyntax"]);
+  const renames = Array.from({ length: 101 }, (_none, n) => ({ op: "replace", path: "displayName", value: `n${n}` }));
+  assert.deepEqual(
+    [await after(...renames), await after(...renames.slice(1))],
+    [
+      [400, "invalidSyntax"],
+      ["n100", 0, 2, 4],
+    ],
+  );
+  const emails = Array.from({ length: 101 }, (_none, n) => ({ value: `${n}@acme.example` }));
+  assert.equal((await scim("POST", "/Users", user("mails", { emails }))).body.scimType, "invalidValue");
+});
+
 test("who is deactivated is refused at the next call, through agents too, and comes back; what an administrator switched off stays off", async (t) => {
   const { world, scim } = await openWorld(t);
   const id = await made(scim, "/Users", user("gina"));

@@ -4,6 +4,7 @@ import { correlationIdOf } from "#http/correlation-id.ts";
 import { namesState, tagsOf } from "#http/entity-tags.ts";
 import { readBytes } from "#http/read-bytes.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
+import { createTurns } from "#http/turns.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
 import { readAttributes, readFilter } from "./scim-filter.ts";
@@ -11,7 +12,7 @@ import { scimErrorOf, ScimError } from "./scim-error.ts";
 import { listOf, MOST_RESULTS, resourceTypes, schemaList, serviceProviderConfig, type ScimType } from "./scim-schemas.ts";
 import { countResources, lockResource, nodeIdOf, readLinks, readPage, readResource, type ScimRow, type Sought } from "./scim-store.ts";
 import { requireScimTenant } from "./scim-tokens.ts";
-import { documentOf, patchedDocument, tagOfResource, viewOf } from "./scim-view.ts";
+import { documentOf, filteredOf, patchedDocument, tagOfResource, viewOf } from "./scim-view.ts";
 import { createResource, removeResource, replaceResource } from "./write-resource.ts";
 
 const PREFIX = "/scim/v2";
@@ -20,6 +21,7 @@ const MOST_MEMBERS = 50_000;
 /** Resources that one filter which the database cannot answer looks through, and how many at a stretch. */
 const MOST_SCANNED = 20_000;
 const AT_ONCE = 250;
+const pause = createTurns(5);
 
 interface Call {
   readonly tenant: string;
@@ -72,8 +74,14 @@ export const createScim = (room: Pick<MembershipRoom, "database" | "write" | "lo
 
   const attributesOf = ({ url }: Call) => readAttributes(url.searchParams.get("attributes"), url.searchParams.get("excludedAttributes"));
   /** Members are not even read where nobody wants them. */
-  const wantsLinks = ({ url }: Call): boolean =>
-    !/(?:^|,)\s*(?:members|groups)\s*(?:,|$)/i.test(url.searchParams.get("excludedAttributes") ?? "");
+  const wantsLinks = ({ url }: Call): boolean => {
+    const names = (parameter: string): boolean | undefined =>
+      url.searchParams
+        .get(parameter)
+        ?.split(",")
+        .some((name) => /^(?:urn:.*:)?(?:members|groups)(?:\.|$)/i.test(name.trim()));
+    return names("attributes") ?? names("excludedAttributes") !== true;
+  };
   const viewsOf = async (call: Call, type: ScimType, rows: readonly ScimRow[], attributes = attributesOf(call)) => {
     const links = wantsLinks(call)
       ? await readLinks(
@@ -82,7 +90,12 @@ export const createScim = (room: Pick<MembershipRoom, "database" | "write" | "lo
           rows.map(({ id }) => id),
         )
       : new Map();
-    return rows.map((row) => viewOf(type, row, links.get(row.id) ?? [], call.base, attributes));
+    const views: object[] = [];
+    for (const row of rows) {
+      views.push(viewOf(type, row, links.get(row.id) ?? [], call.base, attributes));
+      await pause();
+    }
+    return views;
   };
   const shown = async (call: Call, type: ScimType, row: ScimRow, status = 200): Promise<Response> => {
     const [view] = await viewsOf(call, type, [row]);
@@ -115,9 +128,10 @@ export const createScim = (room: Pick<MembershipRoom, "database" | "write" | "lo
         type,
         rows.map(({ id }) => id),
       );
-      const views = rows.map((row): object => JSON.parse(JSON.stringify(viewOf(type, row, links.get(row.id) ?? [], call.base))));
-      const fitting = new Set(filter.match(views));
-      found.push(...rows.filter((_row, at) => fitting.has(views[at] ?? {})));
+      for (const row of rows) {
+        if (filter.match(filteredOf(type, row, links.get(row.id) ?? [], call.base))) found.push(row);
+        await pause();
+      }
       if (rows.length < AT_ONCE) break;
       after = rows.at(-1)?.id ?? after;
     }

@@ -52,9 +52,9 @@ const settleMembers = async (tx: GraphTransaction, tenant: string, id: string, d
   if (unknown !== undefined) throw new ScimError(400, "invalidValue", `There is no user or group ${unknown} that could be a member.`);
   const srcOf = (member: string, type: ScimType): string => (type === "User" ? accountIdOf(member) : nodeIdOf("Group", member));
   const present = new Map(((await readLinks(tx.sql, "Group", [id])).get(id) ?? []).map((link) => [scimIdOf(link.id), link.type]));
-  const gone = [...present].flatMap(([member, type]) => (known.has(member) ? [] : [srcOf(member, type)]));
-  if (gone.length > 0) {
-    const edges = (await lockEdgesOf(tx.sql, id, "MEMBER_OF")).filter(({ src, dst }) => dst === id && gone.includes(src));
+  const gone = new Set([...present].flatMap(([member, type]) => (known.has(member) ? [] : [srcOf(member, type)])));
+  if (gone.size > 0) {
+    const edges = (await lockEdgesOf(tx.sql, id, "MEMBER_OF")).filter(({ src, dst }) => dst === id && gone.has(src));
     await dropEdges(tx, scopeOfTenant(tenant), edges);
   }
   const added = [...known].filter(([member]) => !present.has(member));
