@@ -115,5 +115,5 @@ const equalWhileWriting = async (t: TestContext, database: Database): Promise<vo
   t.diagnostic(`${WORLDS} worlds equal at two versions each: ${((performance.now() - started) / 1000).toFixed(1)} s`);
 };
 forEachDatabase("the index equals the database at every version, while others write", graphRooms, equalWhileWriting, {
-  timeout: 240_000 + WORLDS * 3_000,
+  timeout: 240_000 + WORLDS * 15_000,
 });
