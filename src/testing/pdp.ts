@@ -12,6 +12,7 @@ import { pdpSettings } from "#pdp/config.ts";
 import type { FactSource } from "#pdp/facts/fact-source.ts";
 
 import type { CandidateSource } from "#pdp/search/candidate-source.ts";
+import { createExaminer, type Examiner } from "#pdp/lifecycle/examine/examiner.ts";
 import { createPdp, type PdpParts } from "#pdp/service.ts";
 import type { Database } from "#store/database.ts";
 import { silentLog } from "#telemetry/log.ts";
@@ -68,6 +69,17 @@ export const pdpConfig = (environment: Readonly<Record<string, string>> = {}): S
   return values;
 };
 
+let examinerOfFile: Examiner | undefined;
+// Outside of the test runner nobody runs hooks.
+if (process.env["NODE_TEST_CONTEXT"] !== undefined) after(() => examinerOfFile?.[Symbol.asyncDispose]());
+
+/** One thread for all worlds of a file: starting another takes seconds of a processor, for the engine is compiled anew. */
+const sharedExaminer = (): Examiner => {
+  if (process.env["NODE_TEST_CONTEXT"] === undefined) return createExaminer();
+  examinerOfFile ??= createExaminer();
+  return { ask: examinerOfFile.ask, [Symbol.asyncDispose]: async () => {} };
+};
+
 export interface PdpWorldOptions {
   readonly settings?: Readonly<Record<string, string>>;
   readonly parts?: Partial<PdpParts>;
@@ -109,6 +121,7 @@ export const pdpWorld = async (t: Pick<TestContext, "after">, options: PdpWorldO
     facts: readerFacts(world),
     candidates: readerCandidates(database),
     follow: { isWarmed: false },
+    examiner: options.parts?.examiner ?? sharedExaminer(),
     ...options.parts,
   });
   cleanUp(t, () => service[Symbol.asyncDispose]().catch(() => {}));

@@ -18,7 +18,7 @@ import { createDecisionCache } from "#pdp/decision-cache.ts";
 import type { DecisionPoint } from "#pdp/decision-point.ts";
 import { createPeerFacts, type FactSource } from "#pdp/facts/fact-source.ts";
 import { readFactsFile } from "#pdp/facts/facts-file.ts";
-import { createExaminer, type Examiner, type ExaminerLimits } from "#pdp/lifecycle/examine/examiner.ts";
+import { createExaminer, type Examiner } from "#pdp/lifecycle/examine/examiner.ts";
 import { followPointer, type Follower, type FollowerParts } from "#pdp/lifecycle/rollout/follow-pointer.ts";
 import { importBundle } from "#pdp/lifecycle/rollout/import-bundle.ts";
 import { auditOfflineActs } from "#pdp/lifecycle/rollout/offline-rollback.ts";
@@ -52,8 +52,8 @@ export interface DecidingParts {
   readonly candidates?: CandidateSource;
   /** How what decides is followed; for tests. */
   readonly follow?: Pick<FollowerParts, "pollMs" | "blindMs" | "elapsedMs" | "isWarmed">;
-  /** How policies are looked at beside the decisions; for tests. */
-  readonly examine?: Partial<ExaminerLimits>;
+  /** What looks at policies beside the decisions, and ends with them; for tests. */
+  readonly examiner?: Examiner;
 }
 
 /** Takes in the policy files of this start, tells of what was done while nothing ran, and follows what decides. */
@@ -121,7 +121,7 @@ export interface Deciding extends OpenedFacts {
  */
 export const openDeciding = async (parts: DecidingParts, switches: PdpConfiguration): Promise<Deciding> => {
   const { config, now } = parts;
-  const examiner = createExaminer(parts.examine);
+  const { examiner = createExaminer() } = parts;
   const follower = await openPolicies(parts, switches, examiner);
   const { engines } = follower;
   const records = openRecords(parts);

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { test } from "node:test";
 import type { PolicyReport } from "#contract/policies.ts";
 import type { ProblemBody } from "#contract/problem.ts";
+import { createExaminer } from "#pdp/lifecycle/examine/examiner.ts";
 import { pdpWorld } from "#testing/pdp.ts";
 import { administer, askFor, opensOperations, policyText, readJson } from "#testing/rollout.ts";
 import { until } from "#testing/until.ts";
@@ -36,7 +37,7 @@ test("while large policies are validated, the health and decisions are answered"
 
 test("whatever looks at policies waits its turn for the thread, and is busy where too many wait", async (t) => {
   const limits = { mostWaiting: 8 };
-  const world = await pdpWorld(t, { parts: { examine: limits } });
+  const world = await pdpWorld(t, { parts: { examiner: createExaminer(limits) } });
   const admin = administer(world);
   const whileBusy = async (call: () => Promise<Response>): Promise<string> => {
     limits.mostWaiting = 0;
@@ -79,7 +80,7 @@ test("whatever looks at policies waits its turn for the thread, and is busy wher
 test("a version that another process activated is read in the thread, and looked for again where that did not answer", async (t) => {
   const one = await pdpWorld(t);
   const limits = { mostWaiting: 0 };
-  const other = await pdpWorld(t, { over: one, parts: { examine: limits, follow: { pollMs: 20, blindMs: 600_000 } } });
+  const other = await pdpWorld(t, { over: one, parts: { examiner: createExaminer(limits), follow: { pollMs: 20, blindMs: 600_000 } } });
   const opens = async (): Promise<boolean> => (await askFor(other, "cleo", "pages", "view", "operations")).decision;
   const admin = administer(one);
   await admin.activate((await admin.draft(opensOperations)).rollout.version);
@@ -91,7 +92,7 @@ test("a version that another process activated is read in the thread, and looked
 test("a shadow that could not be read for want of room is looked for again", async (t) => {
   const one = await pdpWorld(t);
   const limits = { mostWaiting: 0 };
-  const other = await pdpWorld(t, { over: one, parts: { examine: limits, follow: { pollMs: 20, blindMs: 600_000 } } });
+  const other = await pdpWorld(t, { over: one, parts: { examiner: createExaminer(limits), follow: { pollMs: 20, blindMs: 600_000 } } });
   const admin = administer(one);
   await admin.shadow((await admin.draft(opensOperations)).rollout.version);
   for (let round = 0; round < 5; round++) await askFor(other, "cleo", "pages", "view", "operations");
