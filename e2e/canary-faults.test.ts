@@ -13,7 +13,7 @@ import { cleanUp } from "#testing/clean-up.ts";
 import { startCollector } from "#testing/otlp/collector.ts";
 import { openPostgres, testServer } from "#testing/postgres-database.ts";
 import { until } from "#testing/until.ts";
-import { formsOf } from "./canary.ts";
+import { formsOf } from "#testing/canary.ts";
 import { requirePostgresGround } from "./postgres-ground.ts";
 import { signInPerson } from "./sign-in.ts";
 import { startTestHouse } from "./test-house.ts";

@@ -3,7 +3,8 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { parse } from "yaml";
-import { formsOf } from "./canary.ts";
+import { formsOf } from "#testing/canary.ts";
+import { startCollector } from "#testing/otlp/collector.ts";
 import { signInPerson } from "./sign-in.ts";
 import { liveTheStory } from "./story.ts";
 import { startTestHouse } from "./test-house.ts";
@@ -14,8 +15,11 @@ const filesOf = async (folder: string): Promise<readonly string[]> =>
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name));
 
-test("the people directory's key is in no log line, event, metric, audit row, file, answer or page of a whole story", async () => {
-  const house = await startTestHouse({ environment: { LOG_LEVEL: "debug", TENANT_SALT: "0123456789abcdef0123456789abcdef" } });
+test("the people directory's key is in no log line, event, metric, audit row, file, answer or trace or page of a whole story", async (t) => {
+  const collector = await startCollector(t);
+  const house = await startTestHouse({
+    environment: { LOG_LEVEL: "debug", TENANT_SALT: "0123456789abcdef0123456789abcdef", OTLP_ENDPOINT: collector.url },
+  });
   const heard: string[] = [];
   const seen = new AbortController();
   try {
@@ -100,11 +104,16 @@ test("the people directory's key is in no log line, event, metric, audit row, fi
       house.process.kill("SIGTERM");
     });
     assert.equal(stopped, 0);
+    assert.ok(
+      collector.spans.some(({ name }) => name === "secret.value"),
+      "traces of secret reads have left",
+    );
 
     const places: (readonly [place: string, text: string])[] = [
       ["output", house.output()],
       ["streams", heard.join("")],
       ["answers", answers.join("\n")],
+      ["traces and metrics that left", Buffer.concat(collector.raw).toString("latin1")],
     ];
     for (const file of await filesOf(house.data)) {
       if (!file.endsWith("secrets.yaml")) places.push([file, await readFile(file, "latin1")]);

@@ -1,16 +1,18 @@
 import assert from "node:assert/strict";
-import { createHash } from "node:crypto";
 import { test } from "node:test";
-import { statement } from "#store/database.ts";
+import { openTelemetry } from "#telemetry/open-telemetry.ts";
+import { formsOf, textOfDatabase } from "#testing/canary.ts";
+import { startKvDouble } from "#testing/kv-double.ts";
+import { startCollector } from "#testing/otlp/collector.ts";
 import { kvProvider, kvServer, sharedOpenBao } from "#testing/kv-provider.ts";
 import { requireProgram } from "#testing/programs.ts";
+import { silentLog } from "#telemetry/log.ts";
 import { testSecrets } from "#testing/secrets.ts";
 
 const openBao = sharedOpenBao((t) => requireProgram(t, "bao"), { storage: "memory" });
 const scopes = ["read", "write", "delete", "destroy", "rotate", "read_metadata"].map((name) => `secrets.${name}`);
 const ada = { sub: "person:ada", tenant: "tenant:acme", scopes };
-const MOVES = statement<{ row: string }>("testing.move_rows", "select move::text as row from secrets.move");
-
+const PURPOSE = "canary of a purpose that was stated";
 const values = [
   "canary-plain-4711",
   'canary "quoted" \\ value',
@@ -20,35 +22,40 @@ const values = [
   "47114711471147",
 ];
 
-/** How a value may have been written down: as it is, in JSON, percent, hex, base64 at each of three offsets, as its hash. */
-const formsOf = (value: string): readonly string[] => {
-  const bytes = Buffer.from(value);
-  const encoded = [0, 1, 2].map((offset) =>
-    Buffer.concat([Buffer.alloc(offset), bytes])
-      .toString("base64")
-      .slice(offset === 0 ? 0 : 4, -4),
-  );
-  const hash = createHash("sha256").update(bytes);
-  return [value, JSON.stringify(value).slice(1, -1), encodeURIComponent(value), bytes.toString("hex"), ...encoded, hash.digest("hex")];
-};
-
-test("a value is in the answers of two endpoints, and nowhere else: in no refusal, log, event, record, metric or journal, in no encoding", async (t) => {
+test("a value is in the answers of two endpoints, and nowhere else: in no refusal, log, trace, metric or row of any table, in no encoding", async (t) => {
   const bao = await openBao(t);
   if (bao === undefined) return;
   const store = kvProvider(kvServer({ URL: bao.url, TOKEN: bao.rootToken }));
-  const away = kvProvider(kvServer({ URL: "http://127.0.0.1:9", TOKEN: "canary-token-4711" }), { scheme: "vaultb+kv2" });
-  const at = await testSecrets(t, { more: [store, away] });
+  // Breaks off what it is sent, before and after it was done.
+  const broken = await startKvDouble(t, "vault");
+  const away = kvProvider(kvServer({ URL: broken.url, TOKEN: broken.rootToken, TIMEOUT_MS: "300" }), { scheme: "vaultb+kv2" });
+  const collector = await startCollector(t);
+  const telemetry = await openTelemetry({
+    endpoint: collector.url,
+    service: "secrets-service",
+    version: "0",
+    environment: "test",
+    sampleRatio: 1,
+    log: silentLog,
+  });
+  const at = await testSecrets(t, {
+    more: [store, away],
+    settings: { TENANT_SALT: "0123456789abcdef0123456789abcdef" },
+    parts: { tracing: telemetry.tracing },
+  });
+  broken.faults.cutBefore = Number.POSITIVE_INFINITY;
+  let keys = 0;
   const said: string[] = [];
   let shown = 0;
   const send = async (method: string, path: string, body?: unknown) => {
-    const response = await at.send(ada, method, `/api/secrets${path}`, body === undefined ? {} : { body });
+    const headers = { "x-purpose": PURPOSE, ...(method === "POST" ? { "idempotency-key": `key-${++keys}` } : {}) };
+    const response = await at.send(ada, method, `/api/secrets${path}`, { headers, ...(body === undefined ? {} : { body }) });
     const text = await response.text();
     const isShown = response.ok && method === "GET" && /^\/?(?:value)?\?uri=/.test(path);
     if (isShown) shown++;
     else said.push(text, JSON.stringify([...response.headers]));
   };
   for (const [index, value] of values.entries())
-    // One value is enough where nobody answers.
     for (const base of ["yaml://secret", "vaultA+kv2://kv-a", ...(index === 0 ? ["vaultB+kv2://kv-b"] : [])]) {
       const uri = `${base}/c${index}`;
       const q = `uri=${encodeURIComponent(uri)}`;
@@ -76,14 +83,31 @@ test("a value is in the answers of two endpoints, and nowhere else: in no refusa
       await send("DELETE", `?${q}&destroy=true`);
     }
   assert.equal(shown, values.length * 3, "each value was read where it may be");
-  const kept = [
-    ...said,
-    ...at.lines,
-    JSON.stringify(await at.entries()),
-    JSON.stringify(await at.events()),
-    JSON.stringify(await at.database.run(MOVES)),
-    await (await at.service.fetch(new Request("http://127.0.0.1/metrics"))).text(),
-  ].join("\n");
-  for (const value of [...values, "canary-token-4711", bao.rootToken])
-    for (const form of formsOf(value)) assert.ok(!kept.includes(form), `${value} as ${form}`);
+  // A write that was sent and whose answer is lost.
+  const lost = "vaultB+kv2://kv-b/lost";
+  broken.faults.cutBefore = 0;
+  await send("POST", "", { uri: lost, value: { k: values[0] } });
+  for (let reads = 1; reads < 3; reads++) {
+    const writing = send("POST", "", { uri: lost, value: { k: values[0], [`n${reads}`]: values[1] } });
+    broken.faults.cutAfter = reads * 2;
+    await writing;
+    broken.faults.cutAfter = 0;
+  }
+  await telemetry[Symbol.asyncDispose]();
+  assert.ok(
+    collector.spans.some(({ name }) => name === "provider.vaulta+kv2"),
+    "traces have left",
+  );
+  const kept = new Map([
+    ["answers", said.join("\n")],
+    ["log", at.lines.join("\n")],
+    ["traces", Buffer.concat(collector.raw).toString("utf8")],
+    ["metrics", await (await at.service.fetch(new Request("http://127.0.0.1/metrics"))).text()],
+    ...(await textOfDatabase(at.database)),
+  ]);
+  for (const table of ["secrets.intent", "secrets.keyed_answer", "secrets.move", "secrets.change", "events.outbox", "events.audit_queue"])
+    assert.ok((kept.get(table) ?? "") !== "", `${table} was searched`);
+  for (const value of [...values, PURPOSE, broken.rootToken, bao.rootToken])
+    for (const [form, text] of formsOf(value))
+      for (const [place, held] of kept) assert.ok(!held.includes(text), `${value} as ${form} in ${place}`);
 });

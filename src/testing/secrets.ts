@@ -86,7 +86,7 @@ export const testSecrets = async (
     readonly settings?: Readonly<Record<string, string>>;
     readonly environment?: Environment;
     /** In place of the rule: a real decision point, and the identity whose tokens it knows. */
-    readonly parts?: Partial<Pick<SecretsParts, "decider" | "peers" | "pdpTimeoutMs">>;
+    readonly parts?: Partial<Pick<SecretsParts, "decider" | "peers" | "pdpTimeoutMs" | "tracing">>;
     readonly identity?: TestIdentity;
     /** What an earlier service of this file has left stays. */
     readonly keepsRecords?: boolean;
