@@ -9,6 +9,8 @@ const outboxItem = z.object({
   type: z.string(),
   topic: z.string(),
   key: z.string(),
+  /** Told to who runs the house alone; `*`: of no tenant. */
+  tenant: z.string().optional(),
   at: timestamp,
   attempts: z.int(),
   /** Not tried again before. */

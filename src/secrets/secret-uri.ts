@@ -169,8 +169,35 @@ export const isSegment = (name: string): boolean =>
 /** Canonical text of a place. */
 export const formatPrefix = (prefix: SecretPrefix): string => [`${prefix.scheme}://${prefix.mount}`, ...prefix.segments].join("/");
 
+/** What nearly every URI is: canonical but for the letters of its scheme. Each character has one place to go, so it is read once. */
+const PLAIN =
+  /^([A-Za-z][A-Za-z0-9+.-]{0,31}):\/\/([A-Za-z0-9._-]{1,128})((?:\/[A-Za-z0-9_~@-][A-Za-z0-9._~@-]{0,127}){1,32})(?:#([A-Za-z0-9._~/@:!$&'()*+,;=-]{1,256}))?(?:\?version=([1-9][0-9]{0,9}))?$/;
+
+/** A URI of that form; of all else `undefined`, whether it is one or not. */
+const parsePlain = (text: string, schemes: SchemeTable): SecretUri | undefined => {
+  const found = text.length <= MAX_BYTES ? PLAIN.exec(text) : null;
+  if (found === null) return undefined;
+  const [, name = "", mount = "", path = "", key, digits] = found;
+  const scheme = schemes.get(name) ?? schemes.get(lowerAscii(name));
+  if (scheme === undefined || mount === "." || mount === "..") return undefined;
+  const segments = path.slice(1).split("/");
+  if (scheme === "yaml" && (mount !== YAML_MOUNT || digits !== undefined || (key !== undefined && reserved.has(key)))) return undefined;
+  if (scheme === "yaml") for (const segment of segments) if (reserved.has(segment)) return undefined;
+  const place = `${scheme}://${mount}${path}`;
+  const id = key === undefined ? place : `${place}#${key}`;
+  const canonical = digits === undefined ? id : `${id}?version=${digits}`;
+  if (canonical.length > MAX_BYTES) return undefined;
+  Object.freeze(segments);
+  const version = digits === undefined ? undefined : Number(digits);
+  return Object.freeze(
+    key === undefined ? { scheme, mount, segments, version, canonical, id } : { scheme, mount, segments, key, version, canonical, id },
+  );
+};
+
 /** Parses a secret URI. Throws a `uri_*` problem (400) for the first fault; cost O(n), n at most 1,024. */
 export const parseSecretUri = (input: unknown, schemes: SchemeTable): SecretUri => {
+  const plain = typeof input === "string" ? parsePlain(input, schemes) : undefined;
+  if (plain !== undefined) return plain;
   const { text, scheme, start } = openText(input, schemes);
   const tail = splitTail(text, start);
   const { mount, segments } = parsePath(text, start, tail.pathEnd, scheme, false);

@@ -10,6 +10,8 @@ export interface Untaken {
   readonly type: string;
   readonly topic: string;
   readonly key: string;
+  /** `*`: of the house, and no tenant's. */
+  readonly tenant: string;
   readonly at: string;
   readonly attempts: number;
   readonly next_at: string;
@@ -24,7 +26,7 @@ const ofTenant = "($1 = '*' or tenant = $1)";
 const listed = (name: string, state: string) =>
   statement<Untaken>(
     name,
-    `select seq, id, type, topic, key, at, attempts, next_at, dead_at, error, octet_length(data::text) as bytes
+    `select seq, id, type, topic, key, tenant, at, attempts, next_at, dead_at, error, octet_length(data::text) as bytes
      from events.outbox where sink is not null and sent_at is null and ${state} and ${ofTenant} and seq > $2 order by seq limit $3`,
   );
 const LIST = {

@@ -1,5 +1,9 @@
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
+import { Validator, type Schema } from "@cfworker/json-schema";
+import type { z } from "zod";
+import { eventSchemaOf } from "#contract/event-schemas.ts";
+import { eventTypes } from "#contract/event-types.ts";
 import { statement, type Database } from "#store/database.ts";
 import { silentLog } from "#telemetry/log.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
@@ -10,6 +14,7 @@ import { graphChanged, kafkaInUse, testEvents } from "#testing/events.ts";
 import { forEachBroker, mostBatchBytes, type KafkaBroker, type ReadRecord } from "#testing/kafka/kafka-broker.ts";
 import { until } from "#testing/until.ts";
 import { createBacklog } from "./backlog.ts";
+import { createDeadLetters } from "./dead-letters.ts";
 import { createKafkaSink } from "./kafka-sink.ts";
 import { createRelay } from "./relay.ts";
 
@@ -110,6 +115,70 @@ forEachBroker("an event arrives as a CloudEvent that a consumer of another make 
   });
 });
 
+/** Data of a type as its shape says, with every member or those alone that may not be absent. A kind of shape that is new here is a fault. */
+const sampleOf = (shape: z.ZodType, isWhole: boolean): unknown => {
+  const { def } = (shape as unknown as z.core.$ZodTypes)._zod;
+  switch (def.type) {
+    case "string":
+      return "caf\u00e9 \u{1f986}";
+    case "number":
+      return 7;
+    case "boolean":
+      return true;
+    case "unknown":
+      return { any: [null, "thing"] };
+    case "enum":
+      return Object.values(def.entries)[0];
+    case "literal":
+      return def.values[0];
+    case "array":
+      return isWhole ? [sampleOf(def.element as z.ZodType, true)] : [];
+    case "optional":
+    case "nullable":
+      return isWhole ? sampleOf(def.innerType as z.ZodType, true) : def.type === "nullable" ? null : undefined;
+    case "object":
+      return Object.fromEntries(
+        Object.entries(def.shape).flatMap(([name, member]) => {
+          const value = sampleOf(member as z.ZodType, isWhole);
+          return value === undefined ? [] : [[name, value]];
+        }),
+      );
+    default:
+      throw new TypeError(`no sample of ${def.type}`);
+  }
+};
+
+forEachBroker("every type of event arrives on its topic as its served schema says, and brings no member besides", async (t, broker) => {
+  const { database, change } = await open(t);
+  relayTo(t, database, broker);
+  const rows = Object.entries(eventTypes);
+  const told = rows.flatMap(([type, { data }]) =>
+    [true, false].map((isWhole): EventDraft => {
+      const sample = sampleOf(data, isWhole) as Record<string, unknown>;
+      return { type, tenant: "tenant:acme", key: `${type} ${isWhole}`, data: { ...sample, leak: "canary-of-a-member" } };
+    }),
+  );
+  await change(async () => ({ result: undefined, events: told }));
+  await allSent(database);
+  const records = await broker.read(...new Set(rows.map(([, { topic }]) => topic)));
+  // At least once: a topic that is being made may take a batch twice.
+  assert.equal(new Set(records.map(idOf)).size, told.length);
+  const byKey = new Map(records.map((record) => [record.key, record]));
+  for (const [type, { topic, service, data }] of rows)
+    for (const isWhole of [true, false]) {
+      const { headers, value, ...record } = byKey.get(`${type} ${isWhole}`)!;
+      const wireType = `${type}.v1`;
+      assert.deepEqual(
+        [record.topic, headers["ce_type"], headers["ce_source"], headers["ce_dataschema"]],
+        [topic, wireType, `urn:sallyport:acme.example:${service}`, `https://acme.example/api/v1/events/schemas/${wireType}`],
+      );
+      assert.deepEqual(JSON.parse(value), sampleOf(data, isWhole), type);
+      const judge = new Validator(eventSchemaOf(wireType) as Schema, "2020-12", false);
+      assert.deepEqual(judge.validate(JSON.parse(value)).errors, [], wireType);
+      assert.equal(judge.validate({ wrong: true }).valid, Object.keys(sampleOf(data, false) as object).length === 0, wireType);
+    }
+});
+
 forEachBroker("a broker that is away while 10,000 events are made gets each of them, per key in order", async (t, broker) => {
   const { database, change } = await open(t);
   if (broker.isMock) broker.freeze();
@@ -151,12 +220,12 @@ forEachBroker("two relays share the lanes: nothing is lost, each key in its orde
 });
 
 forEachBroker(
-  "a record that the broker finds too large goes to the dead letters without its value, and its key goes on",
+  "a record that the broker finds too large goes to the dead letters without its value, its key goes on, and it arrives when it is sent again",
   async (t, broker) => {
     // The mock takes records of any size; what the relay does then is in relay.test.ts.
     if (broker.isMock) return t.skip("the mock has no limit");
     const { database, change } = await open(t);
-    relayTo(t, database, broker);
+    const { backlog } = relayTo(t, database, broker);
     // So much of them is chance that no compression brings it under the limit; the outbox itself keeps 64 KiB.
     const kinds = Array.from({ length: mostBatchBytes / 12.5 }, () => crypto.randomUUID());
     const large = { ...graphChanged("k", 2), data: { graph_version: 2, kinds } };
@@ -171,5 +240,21 @@ forEachBroker(
     const [copy, ...more] = await broker.read("graph.events.v1.dlq");
     assert.deepEqual([copy?.headers["ce_id"], more], [dead?.id, []]);
     assert.equal((JSON.parse(copy?.value ?? "{}") as { truncated?: boolean }).truncated, true);
+
+    await broker.takeUpTo("graph.events.v1", 1_000_000);
+    const letters = createDeadLetters({ database, change, told: () => backlog.told() });
+    const who = {
+      tenant: "tenant:acme",
+      actor: { subject: "person:ada", kind: "person" },
+      via: { service: "test" },
+      correlationId: "again",
+    } as const;
+    await letters.act("retried", dead?.id ?? "", who);
+    await until(
+      () => broker.read("graph.events.v1"),
+      (records) => records.some((record) => idOf(record) === dead?.id && numberOf(record) === 2),
+      60_000,
+    );
+    assert.deepEqual(await database.run(DEAD), []);
   },
 );

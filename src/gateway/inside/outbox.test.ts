@@ -10,6 +10,7 @@ interface Item {
   readonly id: string;
   readonly key: string;
   readonly error?: string;
+  readonly tenant?: string;
   readonly dead_at?: string;
   readonly next_at?: string;
 }
@@ -117,6 +118,24 @@ test("a dead letter is sent again or given up once, on record, and the relay hea
     assert.deepEqual([category, data], ["system", { event, type: "graph.changed", topic: "graph.events.v1" }]);
     assert.equal(typeof actor.session_ref, "string");
   }
+});
+
+test("what is of no tenant is seen and tended by who runs the house, with what is of every tenant", async (t) => {
+  const { made, tenant, get, post } = await world(t, (subject) => subject === "service:operator" || subject === "person:ada");
+  const { change } = await testEvents(t, made.database, { sink: kafkaInUse });
+  await change(async () => ({ result: undefined, events: [{ ...graphChanged("dead-of-the-house", 9), tenant: "*" }] }));
+  await made.database.run(KILL, ["*"]);
+  const operator = {
+    authorization: `Bearer ${await made.identity.tokenFor({ sub: "service:operator", tenant: "*", scopes: ["outbox.manage"] }, made.origin)}`,
+  };
+  assert.ok(!keysOf((await get("?limit=500")).body).includes("dead-of-the-house"), "an administrator of a tenant does not");
+  const { items } = (await get("?limit=500", operator)).body;
+  const mine = items.find(({ key }) => key === "dead-of-the-house");
+  assert.deepEqual([mine?.tenant, items.find(({ tenant: of }) => of === tenant)?.key], ["*", "dead-1"]);
+  assert.equal((await post(mine?.id ?? "", "retry", operator)).status, 200);
+  assert.deepEqual(await made.database.run(STATE, [mine?.id ?? ""]), [{ dead: false, sent: false, attempts: 0 }]);
+  await made.database.run(KILL, ["*"]);
+  assert.equal((await post(mine?.id ?? "", "drop", operator)).status, 200);
 });
 
 test("nobody without the right, of another tenant, without the scope, with an agent's token or without CSRF sees or does anything", async (t) => {

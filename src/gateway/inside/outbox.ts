@@ -51,8 +51,9 @@ export const createOutbox = (parts: {
       const found = await parts.deadLetters.list(state, asker.tenant, after, limit + 1);
       const last = found.length > limit ? found[limit - 1] : undefined;
       return reply(listOutbox, {
-        items: found.slice(0, limit).map(({ seq: _seq, next_at: nextAt, dead_at: deadAt, error, ...row }) => ({
+        items: found.slice(0, limit).map(({ seq: _seq, next_at: nextAt, dead_at: deadAt, error, tenant, ...row }) => ({
           ...row,
+          ...(asker.tenant === "*" ? { tenant } : {}),
           ...(deadAt === null ? { next_at: nextAt } : { dead_at: deadAt }),
           ...(error === null ? {} : { error }),
         })),

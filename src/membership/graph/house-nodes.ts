@@ -3,7 +3,8 @@ import type { NodeDraft } from "./put-node.ts";
 import { seedWorld, type SeedWorld } from "./seed.ts";
 import type { WriteGraph } from "./write.ts";
 
-const services = ["gateway", "pdp", "crud", "membership", "secrets"] as const;
+/** Those that serve, and `operator`: the client of whoever runs the house, of no tenant as they are. */
+const services = ["gateway", "pdp", "crud", "membership", "secrets", "operator"] as const;
 
 /** This house's own API as tools: `config/systems/sallyport.local.yaml`. */
 const LOCAL = "sallyport.local";

@@ -250,7 +250,7 @@ test("without the demo there is the house, and nothing else", async (t) => {
     ]),
     [
       ...["administrator", "auditor", "member", "operator", "security"].map((name) => `role:${name}`),
-      ...["crud", "gateway", "membership", "pdp", "secrets"].map((name) => `service:${name}`),
+      ...["crud", "gateway", "membership", "operator", "pdp", "secrets"].map((name) => `service:${name}`),
       "sallyport.local",
       "sallyport.local.search_identities",
       "sallyport.local.shortest_path",

@@ -32,6 +32,8 @@ export interface KafkaBroker {
   kill(): Promise<void>;
   /** Again on its port with what it has on disk; a mock has neither. */
   start(): Promise<void>;
+  /** Lets a topic take batches of so many bytes; not of a mock. */
+  takeUpTo(topic: string, bytes: number): Promise<void>;
   /** All records of these topics, in the order of each partition. */
   read(...topics: string[]): Promise<readonly ReadRecord[]>;
 }
@@ -68,6 +70,7 @@ export const startMockBroker = async (t: Pick<TestContext, "after">, library: st
     thaw: () => void child.kill("SIGCONT"),
     kill: () => kill(child),
     start: () => Promise.reject(new Error("a mock does not come back")),
+    takeUpTo: () => Promise.reject(new Error("a mock has no limit")),
     read: reader(library, () => address),
   };
 };
@@ -130,6 +133,10 @@ const startReal = async (t: TestContext, library: string, jar: string): Promise<
     thaw: () => void child?.kill("SIGCONT"),
     kill: () => kill(child),
     start,
+    takeUpTo: async (topic, bytes) => {
+      const command = ["kafka.admin.ConfigCommand", "--bootstrap-server", address, "--alter", "--entity-type", "topics"];
+      await run("java", [...java, ...command, "--entity-name", topic, "--add-config", `max.message.bytes=${bytes}`]);
+    },
     read: reader(library, () => address),
   };
 };

@@ -57,6 +57,8 @@ export interface ReadSecret {
   /** Of stores that keep versions; absent where there never was one. */
   readonly detail: SecretDetail | undefined;
 }
+/** Whose it is, and who made and last changed it through the house. */
+export type SecretStory = Pick<ReplyOf<typeof listSecretMetadata>["items"][number], "owner" | "created_by" | "updated_by" | "updated_at">;
 
 /** What lies at a place now. */
 export const readSecretAt = async (client: Client, uri: string, keepsVersions: boolean, signal?: AbortSignal): Promise<ReadSecret> => {
@@ -71,7 +73,14 @@ export const readSecretAt = async (client: Client, uri: string, keepsVersions: b
 export const secretQuery = (client: Client, uri: string, keepsVersions: boolean) =>
   queryOptions({
     queryKey: [SECRETS, "one", uri, keepsVersions],
-    queryFn: async ({ signal }) => await readSecretAt(client, uri, keepsVersions, signal),
+    queryFn: async ({ signal }): Promise<ReadSecret & { readonly story: SecretStory | undefined }> => {
+      const [read, listed] = await Promise.all([
+        readSecretAt(client, uri, keepsVersions, signal),
+        // What keeps versions says it of the newest one.
+        keepsVersions ? undefined : client.ask(listSecretMetadata, { query: { prefix: uri, limit: "1" }, signal }),
+      ]);
+      return { ...read, story: read.detail ?? listed?.items.find((item) => item.uri === uri) };
+    },
   });
 
 /** Systems that name a secret, or a key of it, or one below it; those that one may see. */
@@ -84,7 +93,8 @@ export const usesQuery = (client: Client, uri: string) =>
     queryFn: async ({ signal }) => await readUses(client, uri, signal),
   });
 
-const MOST_ACTS = 100;
+/** More than are shown, for looking at the page is on record too. */
+const MOST_ACTS = 50;
 
 /** The last acts on each of these, the newest first; which of them each is of stands beside it. */
 export const actsQuery = (client: Client, uris: readonly string[]) =>

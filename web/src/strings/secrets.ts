@@ -40,6 +40,8 @@ export const secretWords = {
     place: "Place",
     current: "Newest version",
     created: "Created",
+    createdBy: "Made by",
+    owner: "Owner",
     updated: "Last version",
     most: "Versions kept",
     ends: "Versions end after",
@@ -70,7 +72,7 @@ export const secretWords = {
   changes: {
     title: "Who did what",
     lastChange: "Last changed",
-    noChange: "No change is among the last acts on record.",
+    noChange: "Nobody has changed it through this house.",
     when: "When",
     what: "What",
     who: "Who",

@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactElement } from "react";
 import { useClient } from "../../api/client-context.ts";
-import { actsQuery, usesQuery, type SecretAct } from "../../api/secrets.ts";
+import { actsQuery, usesQuery, type SecretAct, type SecretStory } from "../../api/secrets.ts";
 import { GatewayError } from "../../api/gateway-error.ts";
 import { words } from "../../strings/en.ts";
 import { secretWords } from "../../strings/secrets.ts";
@@ -23,7 +23,6 @@ type Act = SecretAct & { readonly uri: string };
 const textOf = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined);
 const actorOf = ({ data }: Act): Readonly<Record<string, unknown>> => (data["actor"] ?? {}) as Readonly<Record<string, unknown>>;
 const looking: ReadonlySet<string> = new Set(["keys", "detail", "versions", "metadata", "search"]);
-const changing: ReadonlySet<string> = new Set(["write", "rotate", "delete", "destroy", "undelete", "destroy_versions", "move"]);
 
 const Actor = ({ act }: { readonly act: Act }): ReactElement => {
   const actor = actorOf(act);
@@ -78,7 +77,7 @@ const columns: readonly Column<Act>[] = [
 const SHOWN = 12;
 
 /** Who last changed it, and the last acts on it. */
-export const ActsPanel = ({ uris }: { readonly uris: readonly string[] }): ReactElement => {
+export const ActsPanel = ({ uris, story }: { readonly uris: readonly string[]; readonly story: SecretStory | undefined }): ReactElement => {
   const query = useQuery(actsQuery(useClient(), uris));
   const now = useClock(10_000);
   const isUnnamed = query.error instanceof GatewayError && query.error.problem.code === "unprocessable";
@@ -91,6 +90,15 @@ export const ActsPanel = ({ uris }: { readonly uris: readonly string[] }): React
         </Button>
       }
     >
+      <p>
+        {story?.updated_by === undefined || story.updated_at === undefined ? (
+          <span className="sp-dim">{text.noChange}</span>
+        ) : (
+          <>
+            {text.lastChange} <strong>{formatRelative(story.updated_at, now)}</strong> {text.by} <Who id={story.updated_by} />
+          </>
+        )}
+      </p>
       {isUnnamed ? (
         <p className="sp-dim">{text.unnamed}</p>
       ) : (
@@ -98,22 +106,10 @@ export const ActsPanel = ({ uris }: { readonly uris: readonly string[] }): React
           {(all) => {
             // Looking at this very page is on record too; it would hide what counts.
             const acts = all.filter(({ data }) => !looking.has(String(data["op"])));
-            const last = acts.find(({ data }) => changing.has(String(data["op"])) && data["outcome"] === "ok");
             return acts.length === 0 ? (
               <p className="sp-dim">{text.empty}</p>
             ) : (
-              <div className="sp-stack">
-                <p>
-                  {last === undefined ? (
-                    <span className="sp-dim">{text.noChange}</span>
-                  ) : (
-                    <>
-                      {text.lastChange} <strong>{formatRelative(last.at, now)}</strong> {text.by} <Actor act={last} />
-                    </>
-                  )}
-                </p>
-                <Rows caption={text.title} columns={columns} rows={acts.slice(0, SHOWN)} keyOf={({ audit_id: id, at }) => `${id} ${at}`} />
-              </div>
+              <Rows caption={text.title} columns={columns} rows={acts.slice(0, SHOWN)} keyOf={({ audit_id: id, at }) => `${id} ${at}`} />
             );
           }}
         </QueryView>

@@ -3,7 +3,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, lazyRouteComponent, Link } from "@tanstack/react-router";
 import { useState, type ReactElement } from "react";
 import { useClient } from "../../api/client-context.ts";
-import { mountsQuery, SECRETS, secretQuery, type Mount, type ReadSecret } from "../../api/secrets.ts";
+import { mountsQuery, SECRETS, secretQuery, type Mount, type ReadSecret, type SecretStory } from "../../api/secrets.ts";
 import { words } from "../../strings/en.ts";
 import { secretWords } from "../../strings/secrets.ts";
 import { formatMoment, visibleText } from "../../strings/format.ts";
@@ -15,6 +15,7 @@ import { Late } from "../../ui/late.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Panel } from "../../ui/panel.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
+import { Who } from "../../ui/who.tsx";
 import { ActsPanel, UsesPanel } from "./acts-panel.tsx";
 import { KeyPanel } from "./key-panel.tsx";
 import type { Done } from "./planned-dialog.tsx";
@@ -81,12 +82,30 @@ const Keys = ({
   );
 };
 
-const Facts = ({ mount, read: { detail } }: { readonly mount: Mount | undefined; readonly read: ReadSecret }): ReactElement => (
+const Facts = ({
+  mount,
+  detail,
+  story,
+}: {
+  readonly mount: Mount | undefined;
+  readonly detail: ReadSecret["detail"];
+  readonly story: SecretStory | undefined;
+}): ReactElement => (
   <Panel title={text.facts}>
     <FactList>
       <Fact name={text.place}>
         <Foreign text={mount?.uri ?? words.common.unknown} isCode />
       </Fact>
+      {story?.owner === undefined ? null : (
+        <Fact name={text.owner}>
+          <Who id={story.owner} />
+        </Fact>
+      )}
+      {story?.created_by === undefined ? null : (
+        <Fact name={text.createdBy}>
+          <Who id={story.created_by} />
+        </Fact>
+      )}
       {detail === undefined ? null : (
         <>
           <Fact name={text.current}>{detail.current_version}</Fact>
@@ -113,7 +132,7 @@ const Secret = ({
 }: {
   readonly uri: string;
   readonly mounts: readonly Mount[];
-  readonly read: ReadSecret;
+  readonly read: ReadSecret & { readonly story: SecretStory | undefined };
 }): ReactElement => {
   const { key, version, act } = route.useSearch();
   const navigate = route.useNavigate();
@@ -171,11 +190,11 @@ const Secret = ({
             <KeyPanel uri={uri} secretKey={chosen} version={version} isWritable={isWritable} onOpen={open} />
           )}
           {detail === undefined ? null : <VersionsPanel uri={uri} detail={detail} acts={ofVersions} onOpen={open} />}
-          <ActsPanel uris={[uri, ...(chosen === undefined ? [] : [keyUri(uri, chosen)])]} />
+          <ActsPanel uris={[uri, ...(chosen === undefined ? [] : [keyUri(uri, chosen)])]} story={read.story} />
         </div>
         <div className="sp-stack">
           <UsesPanel uri={uri} />
-          <Facts mount={mount} read={read} />
+          <Facts mount={mount} detail={detail} story={read.story} />
         </div>
       </div>
       {act === undefined ? null : (

@@ -1,0 +1,137 @@
+import assert from "node:assert/strict";
+import { dirname } from "node:path";
+import { test } from "node:test";
+import { Validator, type Schema } from "@cfworker/json-schema";
+import { eventTypes } from "#contract/event-types.ts";
+import { cleanUp } from "#testing/clean-up.ts";
+import { startMockBroker } from "#testing/kafka/kafka-broker.ts";
+import { startKvDouble } from "#testing/kv-double.ts";
+import { requireProgram } from "#testing/programs.ts";
+import { until } from "#testing/until.ts";
+import { signInPerson } from "./sign-in.ts";
+import { liveTheStory } from "./story.ts";
+import { startTestHouse } from "./test-house.ts";
+import { fetchToken } from "./tokens.ts";
+
+/** Types that come from the acts below; the others are told by acts that take more than a story (`kafka.test.ts` has every type). */
+const lived = [
+  "secrets.updated",
+  "secrets.read",
+  "secrets.rotated",
+  "secrets.copied",
+  "secrets.moved",
+  "secrets.deleted",
+  "secrets.undeleted",
+  "secrets.destroyed",
+  "secrets.denied",
+  "authz.decision",
+  "tool.started",
+  "tool.called",
+  "tool.refused",
+  "graph.changed",
+  "delegation.granted",
+  "delegation.revoked",
+  "budget.moved",
+  "session.created",
+  "session.ended",
+  "config.published",
+  "config.deleted",
+  "config.rolled_back",
+] as const;
+
+test("what a house lives through is read off Kafka by a consumer of another make, each as its served schema says, with nothing that is secret", async (t) => {
+  const library = requireProgram(t, "confluent-kafka");
+  if (library === undefined) return;
+  const broker = await startMockBroker(t, dirname(dirname(library)));
+  const store = await startKvDouble(t, "openbao");
+  const house = await startTestHouse({
+    environment: {
+      KAFKA_BROKERS: broker.address,
+      KAFKA_TLS: "false",
+      KAFKA_IDEMPOTENT: "false",
+      VAULTA_URL: store.url,
+      VAULTA_TOKEN: store.rootToken,
+      TENANT_ALLOWED_MOUNTS: '{"tenant:acme":["yaml://secret","vaultA+kv2://kv-a"]}',
+      TENANT_SALT: "0123456789abcdef0123456789abcdef",
+    },
+  });
+  cleanUp(t, () => house.stop());
+  await liveTheStory(house.port);
+
+  const strong = await fetchToken(house.port, { user: "ada", acr: "strong" });
+  const ada = { headers: { authorization: `Bearer ${strong}`, "content-type": "application/json" } };
+  const send = async (who: { readonly headers: Readonly<Record<string, string>> }, method: string, path: string, body?: unknown) => {
+    const at = path.startsWith("/config/") ? 3 : 5;
+    const response = await fetch(`http://localhost:${house.port + ("cookie" in who ? 0 : at)}${path}`, {
+      method,
+      headers: { ...who.headers, "x-purpose": "canary of a purpose" },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+  };
+  const secret = (method: string, path: string, body?: unknown) => send(ada, method, `/api/secrets${path}`, body);
+  const uri = "vaultA+kv2://kv-a/canary-path/one";
+  for (const [method, path, body] of [
+    ["POST", "", { uri, value: { k: "canary-value" } }],
+    ["GET", `/value?uri=${encodeURIComponent(uri)}`],
+    ["POST", "/rotate", { uri, value: { k: "canary-value-2" } }],
+    ["POST", "/copy", { fromUri: uri, toUri: `${uri}-copy` }],
+    ["POST", "/move", { fromUri: `${uri}-copy`, toUri: "yaml://secret/canary-path/moved" }],
+    ["DELETE", `?uri=${encodeURIComponent(uri)}`],
+    ["POST", "/undelete", { uri, versions: [2] }],
+    ["POST", "/destroy-versions", { uri, versions: [1] }],
+  ] as const) {
+    const { status, body: said } = await secret(method, path, body);
+    assert.ok(status < 300, `${method} ${path} ${status} ${JSON.stringify(said)}`);
+  }
+  const cleo = await signInPerson(house.origin, "cleo");
+  assert.equal((await send(cleo, "GET", `/api/secrets/value?uri=${encodeURIComponent(uri)}`)).status, 403);
+  const tools = await send(ada, "GET", "/config/systems/people.demo");
+  const system = { ...(tools.body["document"] as object), provider: "story", instance: "one", tenants: ["tenant:acme"] };
+  for (const title of ["Story", "Story again"]) {
+    const { status, body } = await send(
+      ada,
+      title === "Story" ? "POST" : "PUT",
+      `/config/systems${title === "Story" ? "" : "/story.one"}`,
+      { ...system, title },
+    );
+    assert.ok(status < 300, JSON.stringify(body));
+  }
+  assert.ok((await send(ada, "POST", "/config/systems/story.one/rollback", { version: 1 })).status < 300);
+  assert.ok((await send(ada, "DELETE", "/config/systems/story.one")).status < 300);
+  await fetch(`${house.origin}/auth/logout`, { method: "POST", headers: cleo.headers, redirect: "manual" });
+
+  const operator = await fetchToken(house.port, { client: "service:operator", data: house.data });
+  const outbox = async (state: string) => {
+    const response = await fetch(`${house.origin}/api/v1/events/outbox?state=${state}`, {
+      headers: { authorization: `Bearer ${operator}` },
+    });
+    assert.equal(response.status, 200, "who runs the house sees what waits");
+    return ((await response.json()) as { items: { readonly type: string; readonly tenant: string }[] }).items;
+  };
+  await until(
+    () => outbox("pending"),
+    // Each look is a decision of its own.
+    (items) => items.every(({ type, tenant }) => type === "authz.decision" && tenant === "*"),
+    60_000,
+  );
+  assert.deepEqual(await outbox("dead"), []);
+  const records = await broker.read(...new Set(Object.values(eventTypes).map(({ topic }) => topic)));
+  const seen = new Set<string>();
+  const judges = new Map<string, Validator>();
+  for (const { topic, value, headers } of records) {
+    const type = headers["ce_type"] ?? "";
+    seen.add(type.replace(/\.v1$/, ""));
+    assert.equal(topic, eventTypes[type.replace(/\.v1$/, "")]?.topic);
+    const known =
+      judges.get(type) ?? new Validator((await (await fetch(headers["ce_dataschema"] ?? "")).json()) as Schema, "2020-12", false);
+    judges.set(type, known);
+    assert.deepEqual(known.validate(JSON.parse(value)).errors, [], `${type} ${value}`);
+    for (const word of ["canary", "person:", "people/demo", "api_key"])
+      assert.ok(!value.includes(word) && !JSON.stringify(headers).includes(word), `${word} in ${type} ${value}`);
+  }
+  assert.deepEqual(
+    lived.filter((type) => !seen.has(type)),
+    [],
+  );
+});
