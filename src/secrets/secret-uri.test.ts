@@ -302,6 +302,39 @@ suite("secret URI", () => {
     );
   });
 
+  const part = (characters: string) =>
+    fc.oneof(
+      fc.string({ unit: fc.constantFrom(...characters.split("")), minLength: 1, maxLength: 6 }),
+      fc.constantFrom(".", "..", "...", "-", "~", "@", "__proto__", "constructor", "secret", "a".repeat(128), "a".repeat(129)),
+    );
+  test("what is read in one pass is read as what must be read piece by piece: a URI alike but for one encoded letter", () => {
+    const outcome = (text: string): unknown => {
+      try {
+        return parse(text);
+      } catch (error) {
+        return (error as Problem).code;
+      }
+    };
+    const encoded = (letter: string): string => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`;
+    fc.assert(
+      fc.property(
+        fc.constantFrom("yaml", "YAML", "vaultA+kv2", "vaulta+kv2", "openbao+kv2", "http"),
+        part("aB0._-"),
+        fc.array(part("aB0._~@-"), { minLength: 1, maxLength: 34 }),
+        part("aZ9_-.~/@:!$&'()*+,;="),
+        fc.constantFrom("", "?version=1", "?version=9999999999", "?version=0", "?version=10000000000"),
+        (scheme, mount, segments, name, version) => {
+          const place = `${scheme}://${mount}/${segments.join("/")}`;
+          const letter = /[A-Za-z0-9]/.exec(name)?.[0];
+          fc.pre(letter !== undefined);
+          const other = name.replace(letter ?? "", encoded(letter ?? ""));
+          assert.deepEqual(outcome(`${place}#${name}${version}`), outcome(`${place}#${other}${version}`));
+        },
+      ),
+      { numRuns: 5_000 },
+    );
+  });
+
   test("equal texts after parsing are equal structs, and different structs have different texts", () => {
     fc.assert(
       fc.property(wild, wild, (one, other) => {
