@@ -241,7 +241,7 @@ forEachBroker(
     assert.deepEqual([copy?.headers["ce_id"], more], [dead?.id, []]);
     assert.equal((JSON.parse(copy?.value ?? "{}") as { truncated?: boolean }).truncated, true);
 
-    await broker.takeUpTo("graph.events.v1", 1_000_000);
+    await broker.takeUpTo(1_000_000);
     const letters = createDeadLetters({ database, change, told: () => backlog.told() });
     const who = {
       tenant: "tenant:acme",

@@ -32,8 +32,8 @@ export interface KafkaBroker {
   kill(): Promise<void>;
   /** Again on its port with what it has on disk; a mock has neither. */
   start(): Promise<void>;
-  /** Lets a topic take batches of so many bytes; not of a mock. */
-  takeUpTo(topic: string, bytes: number): Promise<void>;
+  /** Starts it again, from now on taking batches of so many bytes; not a mock. */
+  takeUpTo(bytes: number): Promise<void>;
   /** All records of these topics, in the order of each partition. */
   read(...topics: string[]): Promise<readonly ReadRecord[]>;
 }
@@ -103,10 +103,12 @@ const startReal = async (t: TestContext, library: string, jar: string): Promise<
     "message.max.bytes": String(mostBatchBytes),
   };
   const file = join(folder, "server.properties");
-  await writeFile(
-    file,
-    Object.entries(settings).map(([name, value]) => `${name}=${value}\n`),
-  );
+  const write = (more: Readonly<Record<string, string>> = {}): Promise<void> =>
+    writeFile(
+      file,
+      Object.entries({ ...settings, ...more }).map(([name, value]) => `${name}=${value}\n`),
+    );
+  await write();
   const java = ["-Xmx384m", "-XX:TieredStopAtLevel=1", "-cp", `${dirname(jar)}/*`];
   await run("java", [...java, "kafka.tools.StorageTool", "format", "--standalone", "-t", "c2FsbHlwb3J0LXRlc3QtMQ", "-c", file]);
   let child: ChildProcess | undefined;
@@ -133,9 +135,10 @@ const startReal = async (t: TestContext, library: string, jar: string): Promise<
     thaw: () => void child?.kill("SIGCONT"),
     kill: () => kill(child),
     start,
-    takeUpTo: async (topic, bytes) => {
-      const command = ["kafka.admin.ConfigCommand", "--bootstrap-server", address, "--alter", "--entity-type", "topics"];
-      await run("java", [...java, ...command, "--entity-name", topic, "--add-config", `max.message.bytes=${bytes}`]);
+    takeUpTo: async (bytes) => {
+      await kill(child);
+      await write({ "message.max.bytes": String(bytes) });
+      await start();
     },
     read: reader(library, () => address),
   };

@@ -74,6 +74,9 @@ const columns: readonly Column<Act>[] = [
   },
 ];
 
+/** The page's clock stands still for some seconds: what has just been done is not ahead of it. */
+const notBefore = (at: string, now: Date): Date => new Date(Math.max(Date.parse(at), now.getTime()));
+
 const SHOWN = 12;
 
 /** Who last changed it, and the last acts on it. */
@@ -90,30 +93,33 @@ export const ActsPanel = ({ uris, story }: { readonly uris: readonly string[]; r
         </Button>
       }
     >
-      <p>
-        {story?.updated_by === undefined || story.updated_at === undefined ? (
-          <span className="sp-dim">{text.noChange}</span>
+      <div className="sp-stack">
+        <p>
+          {story?.updated_by === undefined || story.updated_at === undefined ? (
+            <span className="sp-dim">{text.noChange}</span>
+          ) : (
+            <>
+              {text.lastChange} <strong>{formatRelative(story.updated_at, notBefore(story.updated_at, now))}</strong> {text.by}{" "}
+              <Who id={story.updated_by} />
+            </>
+          )}
+        </p>
+        {isUnnamed ? (
+          <p className="sp-dim">{text.unnamed}</p>
         ) : (
-          <>
-            {text.lastChange} <strong>{formatRelative(story.updated_at, now)}</strong> {text.by} <Who id={story.updated_by} />
-          </>
+          <QueryView query={query} service="secrets" rows={3}>
+            {(all) => {
+              // Looking at this very page is on record too; it would hide what counts.
+              const acts = all.filter(({ data }) => !looking.has(String(data["op"])));
+              return acts.length === 0 ? (
+                <p className="sp-dim">{text.empty}</p>
+              ) : (
+                <Rows caption={text.title} columns={columns} rows={acts.slice(0, SHOWN)} keyOf={({ audit_id: id, at }) => `${id} ${at}`} />
+              );
+            }}
+          </QueryView>
         )}
-      </p>
-      {isUnnamed ? (
-        <p className="sp-dim">{text.unnamed}</p>
-      ) : (
-        <QueryView query={query} service="secrets" rows={3}>
-          {(all) => {
-            // Looking at this very page is on record too; it would hide what counts.
-            const acts = all.filter(({ data }) => !looking.has(String(data["op"])));
-            return acts.length === 0 ? (
-              <p className="sp-dim">{text.empty}</p>
-            ) : (
-              <Rows caption={text.title} columns={columns} rows={acts.slice(0, SHOWN)} keyOf={({ audit_id: id, at }) => `${id} ${at}`} />
-            );
-          }}
-        </QueryView>
-      )}
+      </div>
     </Panel>
   );
 };
