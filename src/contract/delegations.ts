@@ -46,6 +46,10 @@ export const delegationConstraints = z.strictObject({
       to: hour(/^(?:(?:[01][0-9]|2[0-3]):[0-5][0-9]|24:00)$/),
     })
     .optional(),
+  /** Rows of these tenants alone. */
+  tenant_ids: z.array(nodeId).max(100).optional(),
+  /** JSON Schemas that the arguments of a tool must fit, by the tool's id. */
+  args: z.record(plainText(1, 200), z.record(z.string(), z.unknown())).optional(),
 });
 export type DelegationConstraints = z.infer<typeof delegationConstraints>;
 
@@ -163,6 +167,8 @@ export const delegationPatch = z.strictObject({
       per_call_usd: delegationConstraints.shape.per_call_usd.nullable(),
       per_minute_steps: delegationConstraints.shape.per_minute_steps.nullable(),
       hours: delegationConstraints.shape.hours.nullable(),
+      tenant_ids: delegationConstraints.shape.tenant_ids.nullable(),
+      args: delegationConstraints.shape.args.nullable(),
     })
     .optional(),
   budget_usd: delegationDraft.shape.budget_usd.optional(),

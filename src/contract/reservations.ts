@@ -40,6 +40,8 @@ export const reservation = z.object({
   steps_left: z.number().int(),
   budget_left_usd: usd,
   ends_at: timestamp,
+  /** What the arguments of this call must fit, as its delegation and those above it demand; absent = anything. */
+  argument_schemas: z.array(z.record(z.string(), z.unknown())).optional(),
 });
 export type Reservation = z.infer<typeof reservation>;
 

@@ -42,6 +42,8 @@ export interface MembershipDouble {
   dataScope: { tenant_ids: readonly string[]; row_filter_sql: string; column_mask: Record<string, string> };
   /** A code: the reservation is refused with it. */
   reserve: "ok" | ProblemCode;
+  /** What the delegation that pays demands of the arguments. */
+  argumentSchemas: readonly Readonly<Record<string, unknown>>[];
   groups: readonly string[];
   /** What the held reservation of a call is, by call id. */
   readonly reservations: Map<string, { id: string; usd: number; steps: number; state: string }>;
@@ -201,6 +203,7 @@ const membershipPeer =
           steps_left: 49,
           budget_left_usd: 4.9,
           ends_at: "2030-01-01T00:00:00.000Z",
+          ...(double.argumentSchemas.length === 0 ? {} : { argument_schemas: double.argumentSchemas }),
         },
         201,
       );
@@ -333,6 +336,7 @@ export const crudHouse = async (
     chain: [{ audience: "https://people.demo", scopes: ["people.read", "people.write"] }],
     dataScope: { tenant_ids: ["tenant:acme"], row_filter_sql: "tenant_id IN ('tenant:acme')", column_mask: {} },
     reserve: "ok",
+    argumentSchemas: [],
     groups: ["group:people-ops"],
     reservations: new Map(),
     settled: [],

@@ -6,7 +6,7 @@ import { buildTool } from "#crud/systems/build-tool.ts";
 import type { McpDocument } from "#crud/systems/system-document.ts";
 import type { Children } from "#crud/upstream/mcp-children.ts";
 import { createMcpConnector } from "#crud/upstream/mcp-connector.ts";
-import { prepareSchema } from "./foreign-schema.ts";
+import { prepareSchema } from "#documents/foreign-schema.ts";
 import { externalBasePattern, MAX_NAME } from "./names.ts";
 import type { Definition, Tool } from "./tool.ts";
 

@@ -1,4 +1,4 @@
-import { prepareSchema } from "./foreign-schema.ts";
+import { prepareSchema } from "#documents/foreign-schema.ts";
 import { sha256Of } from "./digest.ts";
 import { HEALTH, underscoreOf } from "./names.ts";
 import type { Definition, Tool } from "./tool.ts";

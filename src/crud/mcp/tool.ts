@@ -2,7 +2,7 @@ import type { MaskKind } from "#contract/data-scope.ts";
 import type { DecideAsk } from "#decide/decider.ts";
 import type { Caller, SignInDemand } from "#authn/caller.ts";
 import type { Template } from "#crud/systems/template.ts";
-import type { SchemaCheck } from "./foreign-schema.ts";
+import type { SchemaCheck } from "#documents/foreign-schema.ts";
 import type { Pointer } from "#contract/json-pointer.ts";
 
 /** What a tool says of itself; its digest is taken over exactly this. */

@@ -1,4 +1,4 @@
-import { prepareSchema } from "#crud/mcp/foreign-schema.ts";
+import { prepareSchema } from "#documents/foreign-schema.ts";
 import { sha256Of } from "#crud/mcp/digest.ts";
 import { MAX_NAME, underscoreOf } from "#crud/mcp/names.ts";
 import type { CallRules, Connector, Definition, Tool } from "#crud/mcp/tool.ts";

@@ -1,5 +1,5 @@
 import { microFromUsd } from "#contract/ids.ts";
-import { prepareSchema } from "#crud/mcp/foreign-schema.ts";
+import { prepareSchema } from "#documents/foreign-schema.ts";
 import { parsePointer } from "#contract/json-pointer.ts";
 import { relaxSchema } from "#crud/mcp/relax-schema.ts";
 import type { CallRules, Definition, RowRules, Tool } from "#crud/mcp/tool.ts";

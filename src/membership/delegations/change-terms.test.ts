@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { forEachDatabase, testDatabase } from "#testing/database.ts";
+import { wholeGraph } from "#membership/graph/tenant-scope.ts";
 import { graphRooms, servedWorld, type Rule, type ServedWorld } from "#testing/membership.ts";
 
 const BASE = "/api/v1/delegations";
@@ -221,3 +222,66 @@ forEachDatabase(
     }
   },
 );
+
+test("arguments and tenants are bound by the delegation and by all above it; what binds nobody is refused", async (t) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule: giverAlone });
+  const own = { type: "object", properties: { department: { enum: ["sales"] } } };
+  for (const [what, constraints, path] of [
+    ["a tool that the agent has not", { args: { "people.demo.lst": own } }, "/constraints/args/people.demo.lst"],
+    ["a schema that refers elsewhere", { args: { [LIST]: { $ref: "https://elsewhere.example/s" } } }, `/constraints/args/${LIST}`],
+    ["no list of tenants", { tenant_ids: "tenant:acme" }, "/constraints/tenant_ids"],
+  ] as const) {
+    const { status, body } = await change(world, { constraints });
+    assert.deepEqual([what, status, body.errors?.[0].path], [what, 422, path], JSON.stringify(body));
+  }
+  const scopeOf = async () => {
+    const ask = {
+      subject_id: "person:ben",
+      agent_ids: ["agent:hr-assistant"],
+      action: "tools/call",
+      resource: { type: "tool", external_id: LIST },
+    };
+    return (await world.reader.facts(wholeGraph, [ask])).value[0]?.data_scope;
+  };
+  assert.deepEqual((await scopeOf())?.tenant_ids, ["tenant:acme"]);
+  assert.equal("argument_schemas" in (await reserve(world)).body, false);
+
+  // Who may take may bind; to loosen is to give.
+  const bound = await change(world, { constraints: { args: { [LIST]: own }, tenant_ids: ["tenant:other"] } }, { as: "ada" });
+  assert.equal(bound.status, 200, JSON.stringify(bound.body));
+  assert.deepEqual([(await scopeOf())?.tenant_ids, (await scopeOf())?.row_filter_sql], [[], "1=0"]);
+  const call_id = crypto.randomUUID();
+  for (const _twice of [1, 2]) assert.deepEqual((await reserve(world, { call_id })).body.argument_schemas, [own]);
+  assert.equal("argument_schemas" in (await reserve(world, { tool_id: GET })).body, false, "of another tool nothing is demanded");
+  for (const constraints of [
+    { args: null },
+    { args: { [LIST]: {} } },
+    { tenant_ids: null },
+    { tenant_ids: ["tenant:other", "tenant:acme"] },
+  ])
+    assert.equal((await change(world, { constraints }, { as: "ada" })).body.code, "access_denied", JSON.stringify(constraints));
+  assert.equal((await change(world, { constraints: { args: { [LIST]: own, [GET]: own } } }, { as: "ada" })).status, 200);
+
+  // What was handed on demands its own beside it.
+  await world.put(
+    { id: "agent:below", kind: "AIAgent", name: "Below", tenant_id: "tenant:acme" },
+    { kind: "CONTROLLED_BY", src: "agent:below", dst: "person:ben", props: { level: "primary" } },
+    { kind: "HAS_CAPABILITY", src: "agent:below", dst: LIST, props: { granted_by: "person:ben" } },
+  );
+  const further = { type: "object", required: ["department"] };
+  const below = await world.call("ben", "POST", BASE, {
+    body: {
+      agent_id: "agent:below",
+      parent_id: ROOT,
+      capabilities: [LIST],
+      constraints: { args: { [LIST]: further } },
+      budget_usd: 0,
+      max_steps: 1,
+      purpose: "Less of it",
+    },
+    headers: { "idempotency-key": "below" },
+  });
+  assert.equal(below.status, 201, JSON.stringify(below.body));
+  const held = await reserve(world, { user_id: "agent:hr-assistant", agent_id: "agent:below" });
+  assert.deepEqual(held.body.argument_schemas, [own, further], JSON.stringify(held.body));
+});

@@ -79,7 +79,10 @@ const isWider = (before: Terms, after: Terms): boolean => {
     isMore(had.per_call_usd, has.per_call_usd) ||
     isMore(had.per_minute_steps, has.per_minute_steps) ||
     // Other hours hold at some hour at which the former did not, or are taken to.
-    (had.hours !== undefined && !isDeepStrictEqual(had.hours, has.hours))
+    (had.hours !== undefined && !isDeepStrictEqual(had.hours, has.hours)) ||
+    (had.tenant_ids !== undefined && has.tenant_ids?.every((id) => had.tenant_ids?.includes(id)) !== true) ||
+    // Another schema is taken to let something else through.
+    Object.entries(had.args ?? {}).some(([tool, schema]) => !isDeepStrictEqual(schema, has.args?.[tool]))
   );
 };
 

@@ -1,6 +1,8 @@
 import type { SettingsOf } from "#contract/setting.ts";
-import type { DelegationDraft } from "#contract/delegations.ts";
+import type { DelegationConstraints, DelegationDraft } from "#contract/delegations.ts";
+import { pointerText } from "#contract/json-pointer.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
+import { prepareSchema } from "#documents/foreign-schema.ts";
 import { statement, type Sql } from "#store/database.ts";
 import { AMOUNT_FAULT, microOf } from "#membership/amount.ts";
 import type { membershipSettings } from "#membership/config.ts";
@@ -81,6 +83,19 @@ const isTimeZone = (name: string): boolean => {
 const DAY_MS = 86_400_000;
 const DEFAULT_DAYS = 30;
 
+/** A misspelt tool would be bound by nothing, and a schema that cannot be read lets nothing through. */
+const schemaFaults = (args: NonNullable<DelegationConstraints["args"]>, tools: readonly string[]): readonly Fault[] =>
+  Object.entries(args).flatMap(([tool, schema]): Fault[] => {
+    const path = pointerText(["constraints", "args", tool]);
+    if (!tools.includes(tool)) return [{ path, message: "is not a capability of this agent", code: "capability_missing" }];
+    try {
+      prepareSchema(schema);
+      return [];
+    } catch (error) {
+      return [{ path, message: error instanceof Error ? error.message : "is no schema", code: "schema_refused" }];
+    }
+  });
+
 /** Of terms as they are asked for; `tools` may be named. */
 export const faultsOfTerms = (
   draft: DelegationDraft,
@@ -99,6 +114,7 @@ export const faultsOfTerms = (
     faults.push({ path: "/budget_usd", message: `must be at most ${config.delegationMaxUsd}` });
   const zone = draft.constraints?.hours?.tz;
   if (zone !== undefined && !isTimeZone(zone)) faults.push({ path: "/constraints/hours/tz", message: "is no time zone" });
+  faults.push(...schemaFaults(draft.constraints?.args ?? {}, tools));
   const begins = draft.valid_from === undefined ? now.getTime() : Date.parse(draft.valid_from);
   if (draft.expires_at !== undefined) {
     const ends = Date.parse(draft.expires_at);

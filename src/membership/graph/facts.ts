@@ -122,13 +122,17 @@ const scopeFact = (
   tool: FactNode | undefined,
   standing: Standing,
   agents: readonly FactNode[],
+  hops: readonly (FactHop | undefined)[],
   batch: FactBatch,
   options: DataScopeOptions,
 ): Facts["data_scope"] => {
   const type = tool === undefined ? ask.resource.type : tool.props["resource_type"];
   const rule = typeof type === "string" ? batch.rule(standing.node.tenant_id, type) : null;
   if (tool === undefined && rule === null) return undefined;
-  const tenantIds = standing.membership.tenantIds.filter((id) => agents.every((agent) => batch.membership(agent).tenantIds.includes(id)));
+  const lists = hops.flatMap((hop) => hop?.tenants ?? []);
+  const tenantIds = standing.membership.tenantIds.filter(
+    (id) => agents.every((agent) => batch.membership(agent).tenantIds.includes(id)) && lists.every((list) => list.includes(id)),
+  );
   const scope = dataScopeOf({ subjectId: standing.id, tenantIds, groups: [...standing.membership.circles], rule }, options);
   return { tenant_ids: [...scope.tenant_ids], row_filter_sql: scope.row_filter_sql, column_mask: { ...scope.column_mask } };
 };
@@ -170,7 +174,15 @@ export const factsOf = (ask: FactAsk, batch: FactBatch, options: DataScopeOption
     return !Array.isArray(actions) || actions.includes(ask.action);
   });
   const controlled = delegationRow?.agent_id ?? (node?.kind === "AIAgent" ? node.id : undefined);
-  const scope = scopeFact(ask, tool, standing, agents, batch, options);
+  const scope = scopeFact(
+    ask,
+    tool,
+    standing,
+    agents,
+    hops.map(({ row: held }) => held),
+    batch,
+    options,
+  );
 
   return {
     subject: subjectFact(standing.node, membership),

@@ -47,6 +47,8 @@ export interface FactHop {
   readonly micro_left: string;
   readonly expires_at: string | null;
   readonly path: readonly string[];
+  /** Tenants whose rows alone count, of it and of each above that says so. */
+  readonly tenants: readonly (readonly string[])[];
 }
 export interface FactDelegationRow {
   readonly id: string;
@@ -129,7 +131,8 @@ export const FACTS = statement<FactRows>(
          h.tool = '' or d.capabilities is null or h.tool = any(d.capabilities) as covers,
          m.limit_steps - m.used_steps - m.held_steps - m.lent_steps as steps_left,
          least(m.limit_micro - m.used_micro - m.held_micro - m.lent_micro, membership.budget_left(d.id, d.tenant_id)) as micro,
-         d.expires_at, d.path
+         d.expires_at, d.path, coalesce((select json_agg(p.constraints -> 'tenant_ids' order by cardinality(p.path))
+           from membership.delegation p where p.id = any(d.path) and p.constraints ? 'tenant_ids'), '[]') as tenants
        from membership.delegation d join membership.meter m on m.delegation_id = d.id
          join membership.node u on u.id = d.delegator_id join membership.node a on a.id = d.agent_id
        where d.delegator_id = h.delegator and d.agent_id = h.agent and (h.pin = '' or d.id = h.pin) and ${visible("d")}
@@ -139,7 +142,7 @@ export const FACTS = statement<FactRows>(
      ${rows("select * from walk", "x.depth, x.src, x.kind, x.dst")} as steps,
      ${rows("select * from links", "x.kind, x.src, x.dst")} as links,
      ${rows(
-       `select distinct on (n) n, id, status, live, covers, steps_left, micro::text as micro_left, path,
+       `select distinct on (n) n, id, status, live, covers, steps_left, micro::text as micro_left, path, tenants,
           to_char(expires_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as expires_at
         from hops order by n, live desc, covers desc, steps_left > 0 desc, ${statusRank("status")}, hops.expires_at nulls last, id`,
        "x.n",

@@ -28,6 +28,7 @@ interface HeldRow {
   readonly left_steps: bigint;
   readonly left_micro: bigint;
   readonly ends_at: string;
+  readonly schemas: Record<string, unknown>[] | null;
 }
 
 const room = (meter: string): string =>
@@ -44,6 +45,10 @@ const handedOn = (row: string): string =>
      where h.id = any(${row}.path) and not (hu.state = 'active' and ha.state = 'active' and ${covers("h")} and exists (
        select 1 from membership.edge hc where hc.src = h.agent_id and hc.dst = $4 and hc.kind = 'HAS_CAPABILITY' and ${unexpired("hc")}))))`;
 
+/** What it and those above it demand of the arguments of the tool. */
+const schemasOf = (path: string): string =>
+  `(select jsonb_agg(sp.constraints -> 'args' -> $4::text order by cardinality(sp.path)) from membership.delegation sp
+    where sp.id = any(${path}) and sp.constraints -> 'args' ? $4::text)`;
 /** What a delegation, or one above it, says of calls at all: hours, price, steps a minute. Null where nothing stands against it. */
 const heldBack = (id: string): string => `membership.held_back(${id}, $7, $6::int)`;
 
@@ -99,7 +104,7 @@ const RESERVE = statement<HeldRow>(
      select $10::uuid, $8, d.tenant_id, d.id, $4, $6, $7, m.left_steps, m.left_micro, 'held', now() + make_interval(secs => $11)
      from m join d on d.id = m.delegation_id
      returning id, delegation_id, left_steps, left_micro, ends_at)
-   select * from r`,
+   select r.*, ${schemasOf("d.path")} as schemas from r cross join d`,
 );
 
 /** Codes of what holds a call back. */
@@ -126,7 +131,7 @@ interface WhyRow {
 const WHY = statement<WhyRow>(
   "membership.reserve_refusal",
   `with prior as (
-     select x.*, d.delegator_id = $2 and d.agent_id = $3 and x.tool_id = $4 and x.steps = $6 and x.micro = $7
+     select x.*, d.path, d.delegator_id = $2 and d.agent_id = $3 and x.tool_id = $4 and x.steps = $6 and x.micro = $7
        and ($5::text is null or x.delegation_id = $5) as same
      from membership.reservation x join membership.delegation d on d.id = x.delegation_id
      where x.call_id = $8 and x.tenant_id = (select n.tenant_id from membership.node n where n.id = $2) and ${visible("x")}),
@@ -143,7 +148,7 @@ const WHY = statement<WhyRow>(
      order by live desc, covered desc, has_room desc, held_back nulls first, d.expires_at nulls last, d.id limit 1)
    select best.id, best.status, best.live, best.covered, best.capable, best.steps_left, best.micro_left, best.has_room, best.held_back,
      (select json_build_object('id', id, 'delegation_id', delegation_id, 'left_steps', left_steps::text, 'left_micro', left_micro::text,
-       'ends_at', to_char(ends_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) from prior) as held,
+       'ends_at', to_char(ends_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'schemas', ${schemasOf("prior.path")}) from prior) as held,
      (select same from prior) as same
    from (select 1) one left join best on true`,
 );
@@ -154,6 +159,7 @@ const replyOf = (row: HeldRow): Reservation => ({
   steps_left: Number(row.left_steps),
   budget_left_usd: usdFromMicro(BigInt(row.left_micro)),
   ends_at: row.ends_at,
+  ...(row.schemas === null ? {} : { argument_schemas: row.schemas }),
 });
 
 /** A refusal at the reservation is a conflict with what is there: 409, whatever the code means at a door. */

@@ -9,7 +9,7 @@ import { requireCall } from "./decide-door.ts";
 import { parseHops } from "./delegation-door.ts";
 import { claimKey, type KeptReply, type KeyHold } from "./idempotency.ts";
 import { invokeUpstream, type Invoked } from "./invoke-door.ts";
-import { releaseHeld, requireReservation, type Held } from "./reserve-door.ts";
+import { releaseHeld, requireAllowed, requireReservation, type Held } from "./reserve-door.ts";
 import { shapeKept, shapeMark, shapeOutput, type Shaped } from "./shape-door.ts";
 import { requireServing } from "./state-door.ts";
 import type { CallParts, KnownCall, ToolCall, ToolReply } from "./tool-call.ts";
@@ -103,6 +103,7 @@ const openCall = async (decided: DecidedCall, key: KeyHold | undefined, parts: C
   let held: Held | undefined;
   try {
     held = await timed("reserve", () => requireReservation(decided, parts));
+    requireAllowed(held, decided);
     const act = await timed("audit", () => openRecord(decided, held, parts));
     return { ...decided, held, act, openedAt: performance.now() };
   } catch (error) {

@@ -161,6 +161,23 @@ const cases: readonly Case[] = [
     standard: -32001,
     entry: "denied",
   })),
+  ...(
+    [
+      ["arguments that the delegation does not cover", [{}, { properties: { id: { enum: ["e9"] } } }]],
+      ["a schema of the delegation that cannot be read", [{ $ref: "https://elsewhere.example/s" }]],
+    ] as const
+  ).map(([door, schemas]): Case => ({
+    door: `reserve: ${door}`,
+    ...none,
+    ...employee,
+    set: (house) => {
+      house.membership.argumentSchemas = schemas;
+    },
+    code: "capability_missing",
+    contract: [200, -32001],
+    standard: -32001,
+    entry: "denied",
+  })),
   {
     door: "audit",
     ...none,
@@ -297,6 +314,7 @@ describe("each door refuses with its code, before anything is sent or charged", 
     Object.assign(house.membership, {
       isDown: false,
       reserve: "ok",
+      argumentSchemas: [],
       chain: [{ audience: "https://people.demo", scopes: ["people.read", "people.write"] }],
       dataScope: { tenant_ids: ["tenant:acme"], row_filter_sql: "tenant_id IN ('tenant:acme')", column_mask: {} },
     });

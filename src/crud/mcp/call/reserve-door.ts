@@ -1,7 +1,8 @@
 import { ask } from "#contract/ask.ts";
 import { release, reserve, reserveRefusals, settle, type Reservation } from "#contract/reservations.ts";
 import { usdFromMicro } from "#contract/ids.ts";
-import { Problem } from "#contract/problem.ts";
+import { Problem, type Fault } from "#contract/problem.ts";
+import { prepareSchema } from "#documents/foreign-schema.ts";
 import type { DecidedCall } from "./chain-door.ts";
 import { requireStill } from "./decide-door.ts";
 import type { CallParts } from "./tool-call.ts";
@@ -12,6 +13,8 @@ export interface Held {
   readonly delegationId: string;
   readonly steps: number;
   readonly micro: bigint;
+  /** What the delegation demands of the arguments. */
+  readonly argumentSchemas: readonly unknown[];
 }
 
 export interface Charged {
@@ -65,7 +68,35 @@ export const requireReservation = async (
     await requireStill(decided, parts);
     throw new Problem(error.code, { members: { decision_id: permit.decisionId }, headers: error.options.headers ?? {} });
   }
-  return { reservationId: held.reservation_id, delegationId: held.delegation_id, steps: 1, micro };
+  return {
+    reservationId: held.reservation_id,
+    delegationId: held.delegation_id,
+    steps: 1,
+    micro,
+    argumentSchemas: held.argument_schemas ?? [],
+  };
+};
+
+const argumentFaults = (schemas: readonly unknown[], value: unknown): readonly Fault[] => {
+  try {
+    return schemas.flatMap((schema) => prepareSchema(schema)(value));
+  } catch {
+    return [{ path: "", message: "cannot be compared with what the delegation demands" }];
+  }
+};
+
+/**
+ * The delegation that pays, or one above it, may demand more of the arguments than the tool does. A schema that cannot be read lets nothing
+ * through. Throws `capability_missing`.
+ */
+export const requireAllowed = (held: Held | undefined, { given, permit }: DecidedCall): void => {
+  const faults = held === undefined ? [] : argumentFaults(held.argumentSchemas, given.value);
+  if (faults.length > 0)
+    throw new Problem("capability_missing", {
+      detail: "The delegation does not cover these arguments.",
+      members: { decision_id: permit.decisionId },
+      errors: [...faults],
+    });
 };
 
 export const releaseHeld = async (held: Held, parts: MoneyParts, correlationId: string): Promise<void> => {

@@ -32,6 +32,8 @@ export class Delegations {
   #purposes = new Uint32Array(64);
   #steps = new Float64Array(64);
   #usd = new Float64Array(64);
+  #tenantLists = new Uint32Array(64);
+  readonly #tenantListWords = new Words<readonly string[]>();
   /** Numbers of tools, in order. */
   readonly #listWords = new Words<Uint32Array>();
 
@@ -42,7 +44,17 @@ export class Delegations {
   }
 
   get bytes(): number {
-    const small = [this.#users, this.#agents, this.#tenants, this.#statuses, this.#isWaiting, this.#above, this.#lists, this.#purposes];
+    const small = [
+      this.#users,
+      this.#agents,
+      this.#tenants,
+      this.#statuses,
+      this.#isWaiting,
+      this.#above,
+      this.#lists,
+      this.#purposes,
+      this.#tenantLists,
+    ];
     const columns = [...small, this.#begins, this.#ends, this.#steps, this.#usd];
     return this.names.bytes + columns.reduce((sum, { byteLength }) => sum + byteLength, 0);
   }
@@ -62,6 +74,7 @@ export class Delegations {
     this.#purposes = withRoom(this.#purposes, size);
     this.#steps = withRoom(this.#steps, size);
     this.#usd = withRoom(this.#usd, size);
+    this.#tenantLists = withRoom(this.#tenantLists, size);
     const status = (statuses as readonly string[]).indexOf(row.status);
     if (status === -1) throw new Error(`the graph has delegations of status ${row.status}, which nobody knows`);
     const parent = row.path.at(-2);
@@ -77,6 +90,11 @@ export class Delegations {
     this.#purposes[one] = this.#texts.put(row.purpose, this.#purposes[one]);
     this.#steps[one] = row.max_steps;
     this.#usd[one] = row.budget_usd;
+    const { tenant_ids } = row.constraints;
+    this.#tenantLists[one] = this.#tenantListWords.add(
+      tenant_ids === undefined ? null : JSON.stringify(tenant_ids),
+      () => tenant_ids ?? [],
+    );
     return one;
   }
 
@@ -120,6 +138,14 @@ export class Delegations {
       else high = middle;
     }
     return list[low] === tool;
+  }
+
+  /** Tenants whose rows alone count, of it and of each above that says so. */
+  tenantLists(one: number): readonly (readonly string[])[] {
+    return this.path(one).flatMap((above) => {
+      const list = this.#tenantListWords.at(this.#tenantLists[above] as number);
+      return list === undefined ? [] : [list];
+    });
   }
 
   /** From the first one down to this. */

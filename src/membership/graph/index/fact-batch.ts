@@ -114,6 +114,7 @@ export const indexFactBatch = (view: View, meters: Meters): FactBatch => {
       ...meter,
       expires_at: delegations.endsAt(one),
       path: delegations.path(one).map((above) => delegations.names.nameOf(above)),
+      tenants: delegations.tenantLists(one),
     };
   };
 

@@ -173,6 +173,7 @@ const delegate = async (tx: GraphTransaction, world: RandomWorld, pick: Pick): P
     validFrom: pick([null, null, new Date(Date.now() + hour)]),
     expiresAt: someTime(pick) ?? null,
     createdBy: "person:x",
+    constraints: [{}, { tenant_ids: [world.tenants[0]] }, { per_call_usd: 1 }, {}, { tenant_ids: [] }][world.delegations.length],
   });
   if (parent !== undefined) await tx.sql.run(BELOW, [id, parent]);
   await recordDelegation(tx, id);

@@ -1,4 +1,5 @@
 import { statement } from "#store/database.ts";
+import type { DelegationConstraints } from "#contract/delegations.ts";
 import type { DataScopeRule } from "#contract/data-scope-rules.ts";
 import { RULE_JSON } from "#membership/graph/sql-data-scope.ts";
 
@@ -40,6 +41,7 @@ export interface IndexedDelegation {
   readonly expires_at: string | null;
   readonly budget_usd: number;
   readonly max_steps: number;
+  readonly constraints: DelegationConstraints;
 }
 
 /** One altered row of the change log. Of what was dropped only the ids. */
@@ -94,7 +96,7 @@ export const EDGES = statement<IndexedEdge>(
 export const DELEGATIONS = statement<IndexedDelegation>(
   "membership.index_delegations",
   `select d.id, d.delegator_id, d.agent_id, d.tenant_id, d.path, d.status, d.hold, d.capabilities, d.purpose, d.valid_from, d.expires_at,
-     m.limit_micro / 1e6::float8 as budget_usd, m.limit_steps::float8 as max_steps
+     d.constraints, m.limit_micro / 1e6::float8 as budget_usd, m.limit_steps::float8 as max_steps
    from membership.delegation d join membership.meter m on m.delegation_id = d.id where d.id > $1 order by d.id limit $2`,
 );
 
