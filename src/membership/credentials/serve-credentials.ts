@@ -6,7 +6,7 @@ import { Problem } from "#contract/problem.ts";
 import { answer } from "#http/serve.ts";
 import { statement, type Sql } from "#store/database.ts";
 import { requireOwnNode } from "#membership/graph-edit/edits.ts";
-import { writeAs, type GraphAct } from "#membership/graph-edit/write-as.ts";
+import { actOn, writeAs } from "#membership/graph-edit/write-as.ts";
 import type { NodeRow } from "#membership/graph/put-node.ts";
 import { tenantScopeOf } from "#membership/graph/tenant-scope.ts";
 import type { MembershipRoom } from "#membership/room.ts";
@@ -69,13 +69,7 @@ const scopesFor = (kind: string, asked: readonly string[] | undefined): readonly
 /** Secrets of agents and service clients: made, shown once, put in each other's place, ended. All token endpoints take them at once. */
 export const serveCredentials = (room: MembershipRoom): void => {
   const { router, database, decider } = room;
-  const act = (call: Pick<GraphAct, "caller" | "correlationId">, op: string, id: string, reason: string | undefined): GraphAct => ({
-    ...call,
-    pair: ["credentials", "manage"],
-    op: `credential_${op}`,
-    about: { type: "credentials", id },
-    reason,
-  });
+  const act = actOn(["credentials", "manage"], "credentials");
 
   const endOf = (asked: string | undefined): Date => {
     const now = room.now().getTime();
@@ -101,7 +95,7 @@ export const serveCredentials = (room: MembershipRoom): void => {
 
   router.serve(createCredential, async ({ caller, body, correlationId }) => {
     const { client_id: clientId, reason } = body;
-    const { value } = await writeAs(room, act({ caller, correlationId }, "created", clientId, reason), async (tx, scope) => {
+    const { value } = await writeAs(room, act({ caller, correlationId }, "credential_created", clientId, reason), async (tx, scope) => {
       const node = await requireOwnNode(tx.sql, scope, clientId);
       requireClient(node);
       const scopes = scopesFor(node.kind, body.scopes);
@@ -134,7 +128,7 @@ export const serveCredentials = (room: MembershipRoom): void => {
 
   router.serve(rotateCredential, async ({ caller, params, body, correlationId }) => {
     const { credential_id: id } = params;
-    const { value } = await writeAs(room, act({ caller, correlationId }, "rotated", id, body.reason), async (tx, scope) => {
+    const { value } = await writeAs(room, act({ caller, correlationId }, "credential_rotated", id, body.reason), async (tx, scope) => {
       const { client_id: clientId } = await requireCredential(tx.sql, scope.tenant, id);
       // The client's row first, as whoever makes one takes it: two at a time stay two.
       await requireOwnNode(tx.sql, scope, clientId);
@@ -149,7 +143,7 @@ export const serveCredentials = (room: MembershipRoom): void => {
 
   router.serve(dropCredential, async ({ caller, params, query, correlationId }) => {
     const { credential_id: id } = params;
-    await writeAs(room, act({ caller, correlationId }, "ended", id, query.reason), async (tx, scope) => {
+    await writeAs(room, act({ caller, correlationId }, "credential_ended", id, query.reason), async (tx, scope) => {
       await requireCredential(tx.sql, scope.tenant, id);
       await tx.sql.run(DROP, [id]);
       return { value: undefined };

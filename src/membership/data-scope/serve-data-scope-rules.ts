@@ -9,7 +9,7 @@ import {
 import { Problem } from "#contract/problem.ts";
 import { answer } from "#http/serve.ts";
 import { statement } from "#store/database.ts";
-import { writeAs, type GraphAct } from "#membership/graph-edit/write-as.ts";
+import { actOn, writeAs, type GraphAct } from "#membership/graph-edit/write-as.ts";
 import { RULE_JSON } from "#membership/graph/sql-data-scope.ts";
 import { tenantScopeOf, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import { requireTag, requireTags, tagOf } from "#membership/if-match.ts";
@@ -55,19 +55,7 @@ export const serveDataScopeRules = (room: MembershipRoom): void => {
     await decider.require(caller, { type: "graph", action: "diagnose" }, correlationId);
     return tenant;
   };
-  const act = (
-    { caller, correlationId }: Pick<GraphAct, "caller" | "correlationId">,
-    op: string,
-    id: string,
-    reason?: string,
-  ): GraphAct => ({
-    caller,
-    correlationId,
-    pair: ["graph", "edit"],
-    op,
-    about: { type: "data_scope_rules", id },
-    reason,
-  });
+  const act = actOn(["graph", "edit"], "data_scope_rules");
 
   router.serve(listDataScopeRules, async (call) => ({ items: (await database.run(LIST, [await requireView(call)])).map(viewOf) }));
 

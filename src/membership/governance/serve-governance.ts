@@ -14,10 +14,10 @@ import {
 import { nodeId } from "#contract/ids.ts";
 import { Problem } from "#contract/problem.ts";
 import { answer } from "#http/serve.ts";
-import type { Caller } from "#authn/caller.ts";
-import { requireOwnNode } from "#membership/graph-edit/edits.ts";
+import { draftOfRow, requireOwnNode } from "#membership/graph-edit/edits.ts";
 import { dropHolder, putHolder } from "#membership/graph-edit/holders.ts";
-import { writeAs, type GraphAct } from "#membership/graph-edit/write-as.ts";
+import { gone, statusOf, versioned } from "#membership/graph-edit/graph-answers.ts";
+import { actOn, writeAs } from "#membership/graph-edit/write-as.ts";
 import { dropEdges, lockEdge } from "#membership/graph/drop-edge.ts";
 import { identityKinds, labelsOfKind } from "#membership/graph/kinds.ts";
 import { edgeIdOf, putEdge } from "#membership/graph/put-edge.ts";
@@ -50,13 +50,10 @@ const requireSeen = async (sql: Sql, scope: TenantScope, id: string, kinds: read
 /** Who answers for agents and things. Each act is one version, with its audit entry. */
 export const serveGovernance = (room: MembershipRoom): void => {
   const { router, decider, database } = room;
-  const act = (
-    call: { readonly caller: Caller; readonly correlationId: string },
-    pair: GraphAct["pair"],
-    op: string,
-    about: GraphAct["about"],
-    reason: string | undefined,
-  ): GraphAct => ({ caller: call.caller, correlationId: call.correlationId, pair, op, about, reason });
+  const controlling = actOn(["agents", "control"], "agents");
+  const switching = actOn(["agents", "suspend"], "agents");
+  const owning = actOn(["resources", "assign_owner"], "resources");
+  const assigning = actOn(["rtrs", "assign"], "rtrs");
   const requireNode = async (scope: TenantScope, id: string, kinds: readonly string[]): Promise<void> => {
     const { value } = nodeId.safeParse(id).success ? await room.reader.node(scope, id) : { value: undefined };
     if (value === undefined || !kinds.includes(value.kind)) throw new Problem("not_found");
@@ -65,7 +62,7 @@ export const serveGovernance = (room: MembershipRoom): void => {
   router.serve(controlAgent, async (call) => {
     const { agent_id } = call.params;
     const { controller_id, level, reason } = call.body;
-    const asked = act(call, ["agents", "control"], "agent_controlled", { type: "agents", id: agent_id }, reason);
+    const asked = controlling(call, "agent_controlled", agent_id, reason);
     const { value, version } = await writeAs(room, asked, async (tx, scope) => {
       await requireSeen(tx.sql, scope, agent_id, controlled);
       const outcome = await putHolder(tx, scope, { kind: "CONTROLLED_BY", thing: agent_id, holder: controller_id, level });
@@ -76,7 +73,7 @@ export const serveGovernance = (room: MembershipRoom): void => {
     if (value === undefined) throw new Error("a controller is there once it is named");
     const { since, granted_by } = value;
     const reply = { agent_id, controller_id, level: value.level, since, granted_by, graph_version: Number(version) };
-    return answer(reply, { headers: { "x-graph-version": String(version) } });
+    return answer(reply, { headers: versioned(version) });
   });
 
   router.serve(listControllers, async ({ caller, params, correlationId }) => {
@@ -90,7 +87,7 @@ export const serveGovernance = (room: MembershipRoom): void => {
   router.serve(dropController, async (call) => {
     const { agent_id } = call.params;
     const { reason, force } = call.query;
-    const asked = act(call, ["agents", "control"], "agent_released", { type: "agents", id: agent_id }, reason);
+    const asked = controlling(call, "agent_released", agent_id, reason);
     const { version } = await writeAs(room, asked, async (tx, scope, actor) => {
       await requireSeen(tx.sql, scope, agent_id, controlled);
       const held = await readHolders(tx.sql, scope, agent_id, "CONTROLLED_BY");
@@ -104,25 +101,23 @@ export const serveGovernance = (room: MembershipRoom): void => {
       const paused = await pauseUncontrolled(tx, scope, agent_id, actor);
       return { value: undefined, events: paused.events, also: paused.entries };
     });
-    return new Response(null, { status: 204, headers: { "x-graph-version": String(version) } });
+    return gone(version);
   });
 
   const serveSwitch = (endpoint: typeof suspendAgent, op: "agent_suspended" | "agent_resumed", state: string): void =>
     router.serve(endpoint, async (call) => {
       const { agent_id } = call.params;
-      const asked = act(call, ["agents", "suspend"], op, { type: "agents", id: agent_id }, call.body.reason);
+      const asked = switching(call, op, agent_id, call.body.reason);
       const { value, version } = await writeAs(room, asked, async (tx, scope) => {
-        const { rev: _rev, display_name, system, external_id, digest, ...row } = await requireOwnNode(tx.sql, scope, agent_id);
+        const row = await requireOwnNode(tx.sql, scope, agent_id);
         if (row.kind !== "AIAgent") throw new Problem("not_found");
-        const kept = { display_name, system, external_id, digest };
-        const given = Object.fromEntries(Object.entries(kept).filter(([, held]) => held !== null));
-        await putNode(tx, { ...row, ...given, state }, scope);
+        await putNode(tx, { ...draftOfRow(row), state }, scope);
         const stopped = state === "active" ? [] : (await tx.sql.run(LIVE_OF_AGENT, [agent_id])).map(({ id }) => id);
         return { value: { stopped, running: (await listOpen(tx.sql, scope, stopped)).map(({ call_id }) => call_id) } };
       });
       return answer(
         { agent_id, state, graph_version: Number(version), delegations_stopped: value.stopped.length, running_calls: value.running },
-        { headers: { "x-graph-version": String(version) } },
+        { headers: versioned(version) },
       );
     });
   serveSwitch(suspendAgent, "agent_suspended", "suspended");
@@ -134,7 +129,7 @@ export const serveGovernance = (room: MembershipRoom): void => {
     if (level !== undefined && role !== undefined && level !== role)
       throw new Problem("ambiguous", { detail: "level and role are two names of one thing, and differ." });
     const wanted = level ?? role ?? "primary";
-    const asked = act(call, ["resources", "assign_owner"], "owner_assigned", { type: "resources", id: resource_id }, reason);
+    const asked = owning(call, "owner_assigned", resource_id, reason);
     const { value, version } = await writeAs(room, asked, async (tx, scope) => {
       await requireSeen(tx.sql, scope, resource_id, owned);
       const outcome = await putHolder(tx, scope, { kind: "OWNS_RESOURCE", thing: resource_id, holder: owner_identity_id, level: wanted });
@@ -143,7 +138,7 @@ export const serveGovernance = (room: MembershipRoom): void => {
     });
     return answer(
       { resource_id, owner_identity_id, level: wanted, role: wanted, since: value.since, graph_version: Number(version) },
-      { status: value.outcome === "new" ? 201 : 200, headers: { "x-graph-version": String(version) } },
+      { status: statusOf(value.outcome), headers: versioned(version) },
     );
   });
 
@@ -165,13 +160,13 @@ export const serveGovernance = (room: MembershipRoom): void => {
 
   router.serve(dropOwner, async (call) => {
     const { resource_id, owner_id } = call.params;
-    const asked = act(call, ["resources", "assign_owner"], "owner_dropped", { type: "resources", id: resource_id }, call.query.reason);
+    const asked = owning(call, "owner_dropped", resource_id, call.query.reason);
     const { version } = await writeAs(room, asked, async (tx, scope) => {
       await requireSeen(tx.sql, scope, resource_id, owned);
       if (!(await dropHolder(tx, scope, { kind: "OWNS_RESOURCE", thing: resource_id, holder: owner_id }))) throw new Problem("not_found");
       return { value: undefined };
     });
-    return new Response(null, { status: 204, headers: { "x-graph-version": String(version) } });
+    return gone(version);
   });
 
   router.serve(listRtrAssignments, async ({ caller, query, correlationId }) => {
@@ -192,7 +187,7 @@ export const serveGovernance = (room: MembershipRoom): void => {
 
   router.serve(dropRtrAssignment, async (call) => {
     const { assignment_id: id } = call.params;
-    const asked = act(call, ["rtrs", "assign"], "rtr_withdrawn", { type: "rtrs", id }, call.query.reason);
+    const asked = assigning(call, "rtr_withdrawn", id, call.query.reason);
     const { version } = await writeAs(room, asked, async (tx, scope) => {
       const [row] = await readAssignments(tx.sql, scope, { id }, { limit: 1, skip: 0 });
       const held = row === undefined ? undefined : await lockEdge(tx.sql, scope, row);
@@ -200,12 +195,12 @@ export const serveGovernance = (room: MembershipRoom): void => {
       await dropEdges(tx, scope, [held]);
       return { value: undefined };
     });
-    return new Response(null, { status: 204, headers: { "x-graph-version": String(version) } });
+    return gone(version);
   });
 
   router.serve(assignRtr, async (call) => {
     const { actor_label, actor_id, resource_id, rtr, expires_at, reason } = call.body;
-    const asked = act(call, ["rtrs", "assign"], "rtr_assigned", { type: "rtrs", id: `${actor_id} ${resource_id}` }, reason);
+    const asked = assigning(call, "rtr_assigned", `${actor_id} ${resource_id}`, reason);
     const { value, version } = await writeAs(room, asked, async (tx, scope) => {
       const actor = await requireSeen(tx.sql, scope, actor_id, [...identityKinds, "Group", "BusinessRole"]);
       if (!labelsOfKind(actor.kind).includes(actor_label))
@@ -222,7 +217,7 @@ export const serveGovernance = (room: MembershipRoom): void => {
     });
     return answer(
       { assignment_id: value.id, actor_id, resource_id, rtr: value.found.name, rtr_id: value.found.id, graph_version: Number(version) },
-      { status: value.outcome === "new" ? 201 : 200, headers: { "x-graph-version": String(version) } },
+      { status: statusOf(value.outcome), headers: versioned(version) },
     );
   });
 };

@@ -36,6 +36,12 @@ export const nodeDraftOf = (sent: SentNode, tenantId: string | null): NodeDraft 
   return { ...sent, kind: sent.kind, tenant_id: tenantId };
 };
 
+/** A kept node as it would be written again: what it does not have is left out. */
+export const draftOfRow = ({ rev: _rev, tenant_id, ...row }: NodeRow & { readonly rev: bigint }): NodeDraft => {
+  const held = Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as Omit<NodeDraft, "tenant_id">;
+  return { ...held, tenant_id };
+};
+
 export const edgeKindOf = (kind: string): EdgeKind => {
   if (!isEdgeKind(kind)) throw unknownKind(edgeKindNames);
   return kind;
@@ -44,7 +50,7 @@ export const edgeKindOf = (kind: string): EdgeKind => {
 export const edgeDraftOf = ({ expires_at, ...sent }: SentEdge): EdgeDraft => ({
   ...sent,
   kind: edgeKindOf(sent.kind),
-  ...(expires_at === undefined ? {} : { expires_at: new Date(expires_at) }),
+  expires_at: expires_at === undefined ? undefined : new Date(expires_at),
 });
 
 /** The writer's own node, locked. Throws `not_found` for what is not there or not theirs to see, `access_denied` for what is shared. */

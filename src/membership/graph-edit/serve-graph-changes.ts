@@ -1,12 +1,11 @@
 import type { z } from "zod";
 import { changeGraph } from "#contract/graph-edit.ts";
 import { Problem } from "#contract/problem.ts";
-import { answer } from "#http/serve.ts";
-import { findAnswer, requireKeyedCall, saveAnswer, type KeyedAnswer } from "#membership/idempotency.ts";
-import { OnlyTried } from "#membership/only-tried.ts";
+import { requireKeyedCall } from "#membership/idempotency.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 import { applyEdit } from "./edits.ts";
-import { writeAs } from "./write-as.ts";
+import { actOn } from "./write-as.ts";
+import { writeOnce } from "./write-once.ts";
 
 type Reply = z.output<typeof changeGraph.reply>;
 
@@ -29,19 +28,12 @@ const atChange = (error: unknown, index: number, op: keyof typeof rowOf): unknow
 export const serveGraphChanges = (room: MembershipRoom): void =>
   room.router.serve(changeGraph, async ({ caller, body, request, correlationId }) => {
     const key = requireKeyedCall(request, caller, body);
-    const act = {
-      caller,
-      correlationId,
-      pair: ["graph", "edit"],
-      op: "graph_changes",
-      about: { type: "graph" },
-      reason: body.reason,
-    } as const;
-    let kept: KeyedAnswer | undefined;
-    try {
-      await writeAs(room, act, async (tx, scope) => {
-        kept = body.dry_run ? undefined : await findAnswer(tx.sql, key);
-        if (kept !== undefined) return { value: undefined, entries: () => [] };
+    const act = actOn(["graph", "edit"], "graph")({ caller, correlationId }, "graph_changes", undefined, body.reason);
+    return writeOnce(
+      room,
+      act,
+      { key, isTried: body.dry_run },
+      async (tx, scope) => {
         let written = 0;
         for (const [index, edit] of body.changes.entries()) {
           const outcome = await applyEdit(tx, scope, edit).catch((error: unknown) => {
@@ -49,24 +41,8 @@ export const serveGraphChanges = (room: MembershipRoom): void =>
           });
           if (outcome !== "same") written += 1;
         }
-        if (body.dry_run) {
-          await tx.requireRoles();
-          throw new OnlyTried(written);
-        }
-        return {
-          value: undefined,
-          finish: async (version) => {
-            const reply: Reply = { graph_version: Number(version), written, dry_run: false };
-            kept = { status: 200, headers: { "x-graph-version": String(version) }, body: reply };
-            await saveAnswer(tx.sql, key, kept);
-          },
-        };
-      });
-    } catch (error) {
-      if (!(error instanceof OnlyTried)) throw error;
-      const { version } = await room.reader.version();
-      return { graph_version: Number(version), written: error.outcome as number, dry_run: true };
-    }
-    if (kept === undefined) throw new Error("a write that ended has an answer");
-    return answer(kept.body as Reply, { headers: kept.headers });
+        return written;
+      },
+      (written, version): Reply => ({ graph_version: Number(version), written, dry_run: body.dry_run }),
+    );
   });

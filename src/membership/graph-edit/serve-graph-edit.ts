@@ -8,11 +8,11 @@ import { tenantScopeOf } from "#membership/graph/tenant-scope.ts";
 import { requireTag, requireTags, tagOf, tagsOf } from "#membership/if-match.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 import { applyEdit, edgeKindOf, nodeDraftOf, requireEdge, requireOwnNode, tenantOfWriter } from "./edits.ts";
-import { writeAs, type GraphAct } from "./write-as.ts";
+import { gone, statusOf, versioned } from "./graph-answers.ts";
+import { actOn, writeAs } from "./write-as.ts";
 
 const written = <R extends { readonly rev: bigint }>({ rev, ...row }: R, version: bigint | undefined, status = 200) =>
-  answer(row, { status, headers: { etag: tagOf({ rev }), ...(version === undefined ? {} : { "x-graph-version": String(version) }) } });
-const gone = (version: bigint): Response => new Response(null, { status: 204, headers: { "x-graph-version": String(version) } });
+  answer(row, { status, headers: { etag: tagOf({ rev }), ...(version === undefined ? {} : versioned(version)) } });
 
 /** What a merge patch leaves of a node. */
 const patched = (row: NodeRow, patch: object): unknown => {
@@ -24,14 +24,7 @@ const patched = (row: NodeRow, patch: object): unknown => {
 /** Writing the graph by hand: nodes and edges of every kind, alone or many at once. */
 export const serveGraphEdit = (room: MembershipRoom): void => {
   const { router } = room;
-  const act = (call: { caller: GraphAct["caller"]; correlationId: string }, op: string, id: string, reason?: string): GraphAct => ({
-    caller: call.caller,
-    correlationId: call.correlationId,
-    pair: ["graph", "edit"],
-    op: `graph_${op}`,
-    about: { type: "graph", id },
-    reason,
-  });
+  const act = actOn(["graph", "edit"], "graph");
 
   router.serve(putGraphNode, async (call) => {
     const { params, request } = call;
@@ -39,7 +32,7 @@ export const serveGraphEdit = (room: MembershipRoom): void => {
     if (!nodeId.safeParse(params.id).success) throw new Problem("unprocessable", { errors: [{ path: "/id", message: "is not an id" }] });
     const isNew = request.headers.get("if-none-match")?.trim() === "*";
     const tags = isNew ? undefined : requireTags(request);
-    const { value, version } = await writeAs(room, act(call, "put_node", params.id, reason), async (tx, scope) => {
+    const { value, version } = await writeAs(room, act(call, "graph_put_node", params.id, reason), async (tx, scope) => {
       if (tags !== undefined) requireTag(tags, await requireOwnNode(tx.sql, scope, params.id));
       else {
         const held = (await lockNodes(tx.sql, [params.id])).get(params.id);
@@ -48,13 +41,13 @@ export const serveGraphEdit = (room: MembershipRoom): void => {
       const outcome = await putNode(tx, nodeDraftOf({ ...body, id: params.id }, tenantOfWriter(scope)), scope);
       return { value: { outcome, row: await requireOwnNode(tx.sql, scope, params.id) } };
     });
-    return written(value.row, version, value.outcome === "new" ? 201 : 200);
+    return written(value.row, version, statusOf(value.outcome));
   });
 
   router.serve(patchGraphNode, async (call) => {
     const tags = requireTags(call.request);
     const { reason, ...patch } = call.body;
-    const { value, version } = await writeAs(room, act(call, "put_node", call.params.id, reason), async (tx, scope) => {
+    const { value, version } = await writeAs(room, act(call, "graph_put_node", call.params.id, reason), async (tx, scope) => {
       const { rev, ...row } = await requireOwnNode(tx.sql, scope, call.params.id);
       requireTag(tags, { rev });
       const { tenant_id: _tenant, ...draft } = patched(row, patch) as Parameters<typeof nodeDraftOf>[0] & { tenant_id?: unknown };
@@ -67,7 +60,7 @@ export const serveGraphEdit = (room: MembershipRoom): void => {
   router.serve(deleteGraphNode, async (call) => {
     const tags = requireTags(call.request);
     const { cascade, reason } = call.query;
-    const { version } = await writeAs(room, act(call, "drop_node", call.params.id, reason), async (tx, scope) => {
+    const { version } = await writeAs(room, act(call, "graph_drop_node", call.params.id, reason), async (tx, scope) => {
       requireTag(tags, await requireOwnNode(tx.sql, scope, call.params.id));
       await applyEdit(tx, scope, { op: "drop_node", id: call.params.id, cascade: cascade === "true" });
       return { value: undefined };
@@ -91,7 +84,7 @@ export const serveGraphEdit = (room: MembershipRoom): void => {
     const isNew = request.headers.get("if-none-match")?.trim() === "*";
     const { value, version } = await writeAs(
       room,
-      act(call, "put_edge", `${params.src} ${params.kind} ${params.dst}`, reason),
+      act(call, "graph_put_edge", `${params.src} ${params.kind} ${params.dst}`, reason),
       async (tx, scope) => {
         const held = await lockEdge(tx.sql, scope, ends);
         if (held === undefined && tags !== undefined) throw new Problem("not_found");
@@ -100,7 +93,7 @@ export const serveGraphEdit = (room: MembershipRoom): void => {
         return { value: { outcome, row: await requireEdge(tx.sql, scope, ends) } };
       },
     );
-    return written(value.row, version, value.outcome === "new" ? 201 : 200);
+    return written(value.row, version, statusOf(value.outcome));
   });
 
   router.serve(deleteGraphEdge, async (call) => {
@@ -108,7 +101,7 @@ export const serveGraphEdit = (room: MembershipRoom): void => {
     const ends = { ...params, discr: query.discr };
     const { version } = await writeAs(
       room,
-      act(call, "drop_edge", `${params.src} ${params.kind} ${params.dst}`, query.reason),
+      act(call, "graph_drop_edge", `${params.src} ${params.kind} ${params.dst}`, query.reason),
       async (tx, scope) => {
         requireTag(tagsOf(call.request), await requireEdge(tx.sql, scope, ends));
         await applyEdit(tx, scope, { op: "drop_edge", edge: ends });

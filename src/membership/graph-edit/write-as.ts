@@ -19,6 +19,16 @@ export interface GraphAct {
   readonly source?: "import";
 }
 
+/** Acts on things of one type, each by its call: `const act = actOn(["graph", "edit"], "graph")`. */
+export const actOn =
+  (pair: GraphAct["pair"], type: string) =>
+  (
+    { caller, correlationId }: Pick<GraphAct, "caller" | "correlationId">,
+    op: string,
+    id: string | undefined,
+    reason: string | undefined,
+  ): GraphAct => ({ caller, correlationId, pair, op, about: { type, id }, reason });
+
 const entryOf = (act: GraphAct, actor: Actor, tenant: string): EntryDraft => ({
   tenant,
   category: "governance",
@@ -55,8 +65,7 @@ export const writeAs = async <T>(
   const write = async (pair: GraphAct["pair"], roles: RoleRight) => {
     const { scope, actor } = await requireAct(room, act, pair);
     const tenantId = tenantOfWriter(scope);
-    const source = act.source === undefined ? {} : { source: act.source };
-    return room.write({ ...actor.by, ...source, tenantId, roles }, async (tx) => {
+    return room.write({ ...actor.by, source: act.source ?? actor.by.source, tenantId, roles }, async (tx) => {
       const { also = () => [], ...written } = await work(tx, scope, actor);
       return { entries: (version) => [...(tenantId === null ? [] : [entryOf(act, actor, tenantId)]), ...also(version)], ...written };
     });

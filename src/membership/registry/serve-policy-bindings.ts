@@ -9,8 +9,8 @@ import {
 import { Problem } from "#contract/problem.ts";
 import { answer } from "#http/serve.ts";
 import { statement, type Sql } from "#store/database.ts";
-import { requireOwnNode, tenantOfWriter } from "#membership/graph-edit/edits.ts";
-import { writeAs, type GraphAct } from "#membership/graph-edit/write-as.ts";
+import { draftOfRow, requireOwnNode, tenantOfWriter } from "#membership/graph-edit/edits.ts";
+import { actOn, writeAs, type GraphAct } from "#membership/graph-edit/write-as.ts";
 import { dropNode } from "#membership/graph/drop-node.ts";
 import { shortHash } from "#membership/graph/foreign-id.ts";
 import { lockNodes, putNode } from "#membership/graph/put-node.ts";
@@ -54,14 +54,7 @@ const requireBinding = async (sql: Sql, scope: TenantScope, id: string): Promise
 /** Which policies are bound to what is called. Each binding is a node between its target and its policy. */
 export const servePolicyBindings = (room: MembershipRoom): void => {
   const { router, database, decider } = room;
-  const act = (call: Pick<GraphAct, "caller" | "correlationId">, op: string, id: string, reason?: string): GraphAct => ({
-    caller: call.caller,
-    correlationId: call.correlationId,
-    pair: ["policybindings", "edit"],
-    op,
-    about: { type: "policybindings", id },
-    reason,
-  });
+  const act = actOn(["policybindings", "edit"], "policybindings");
   const requireView = async ({ caller, correlationId }: Pick<GraphAct, "caller" | "correlationId">): Promise<TenantScope> => {
     const scope = tenantScopeOf(caller);
     await decider.require(caller, { type: "registry", action: "view" }, correlationId);
@@ -99,20 +92,9 @@ export const servePolicyBindings = (room: MembershipRoom): void => {
     const { reason, ...terms } = call.body;
     const { value } = await writeAs(room, act(call, "policy_binding_changed", id, reason), async (tx, scope) => {
       const { props: held } = await requireBinding(tx.sql, scope, id);
-      const { rev, display_name, system, external_id, digest, ...node } = await requireOwnNode(tx.sql, scope, id);
-      requireTag(tags, { rev });
-      await putNode(
-        tx,
-        {
-          ...node,
-          display_name: display_name ?? undefined,
-          system: system ?? undefined,
-          external_id: external_id ?? undefined,
-          digest: digest ?? undefined,
-          props: { action: held.action, ...terms },
-        },
-        scope,
-      );
+      const node = await requireOwnNode(tx.sql, scope, id);
+      requireTag(tags, node);
+      await putNode(tx, { ...draftOfRow(node), props: { action: held.action, ...terms } }, scope);
       return { value: await requireBinding(tx.sql, scope, id) };
     });
     return shown(value);

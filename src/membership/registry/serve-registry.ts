@@ -17,8 +17,9 @@ import {
   listMcpResources,
 } from "#contract/registry.ts";
 import { answer } from "#http/serve.ts";
-import { writeAs, type GraphAct } from "#membership/graph-edit/write-as.ts";
-import { lockNodes, type NodeRow, type Outcome } from "#membership/graph/put-node.ts";
+import { gone, statusOf, versioned } from "#membership/graph-edit/graph-answers.ts";
+import { actOn, writeAs } from "#membership/graph-edit/write-as.ts";
+import { lockNodes, type NodeRow } from "#membership/graph/put-node.ts";
 import { tenantScopeOf, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
 import { tagOf } from "#membership/if-match.ts";
@@ -32,10 +33,6 @@ interface Call {
   readonly correlationId: string;
 }
 
-const statusOf = (outcomes: readonly Outcome[]): number => (outcomes.includes("new") ? 201 : 200);
-const versioned = (version: bigint): Record<string, string> => ({ "x-graph-version": String(version) });
-const gone = (version: bigint): Response => new Response(null, { status: 204, headers: versioned(version) });
-
 /** MCP services and what they provide: who may be asked for what, by whom it is owned, and which definition is in force. */
 export const serveRegistry = (room: MembershipRoom): void => {
   const { router, decider, database } = room;
@@ -45,14 +42,7 @@ export const serveRegistry = (room: MembershipRoom): void => {
     await decider.require(caller, { type: "registry", action: "view", id }, correlationId);
     return scope;
   };
-  const act = ({ caller, correlationId }: Call, op: string, id: string, reason: string | undefined): GraphAct => ({
-    caller,
-    correlationId,
-    pair: ["registry", "edit"],
-    op: `registry_${op}`,
-    about: { type: "registry", id },
-    reason,
-  });
+  const act = actOn(["registry", "edit"], "registry");
   const requireService = async (scope: TenantScope, by: Parameters<typeof findService>[2]) => {
     const found = await findService(database, scope, by);
     if (found === undefined) throw new Problem("not_found");
@@ -62,13 +52,13 @@ export const serveRegistry = (room: MembershipRoom): void => {
 
   router.serve(registerMcpService, async (call) => {
     const { body, caller } = call;
-    const { value, version } = await writeAs(room, act(call, "put_service", body.name, body.reason), async (tx, scope) => {
+    const { value, version } = await writeAs(room, act(call, "registry_put_service", body.name, body.reason), async (tx, scope) => {
       const put = await putService(tx, scope, body, caller.sub);
       return { value: { ...put, ...(await findService(tx.sql, scope, { id: put.id })) } };
     });
     if (value.service === undefined || value.rev === undefined) throw new Error("a service is there once it is written");
     return answer(value.service, {
-      status: statusOf([value.outcome]),
+      status: statusOf(value.outcome),
       headers: { ...versioned(version), etag: tagOf({ rev: value.rev }) },
     });
   });
@@ -90,7 +80,7 @@ export const serveRegistry = (room: MembershipRoom): void => {
   });
   router.serve(deleteMcpService, async (call) => {
     const { params, query } = call;
-    const { version } = await writeAs(room, act(call, "drop_service", params.service_id, query.reason), async (tx, scope) => {
+    const { version } = await writeAs(room, act(call, "registry_drop_service", params.service_id, query.reason), async (tx, scope) => {
       await dropService(tx, scope, params.service_id, query.force === "true");
       return { value: undefined };
     });
@@ -100,14 +90,14 @@ export const serveRegistry = (room: MembershipRoom): void => {
   router.serve(putMcpTools, async (call) => {
     const { body, params } = call;
     const list = "tools" in body ? body : undefined;
-    const { value, version } = await writeAs(room, act(call, "put_tools", params.service_id, list?.reason), async (tx, scope) => {
+    const { value, version } = await writeAs(room, act(call, "registry_put_tools", params.service_id, list?.reason), async (tx, scope) => {
       const put = await putProvided(tx, scope, params.service_id, list?.tools ?? [body as never], definedTool, list && "tools");
       const tools = (await findTools(tx.sql, scope, { ids: put.ids })).map(({ tool }) => tool);
       return { value: { outcomes: put.outcomes, tools } };
     });
     const [one] = value.tools;
     const reply = list === undefined && one !== undefined ? one : { tools: value.tools };
-    return answer(reply, { status: statusOf(value.outcomes), headers: versioned(version) });
+    return answer(reply, { status: statusOf(...value.outcomes), headers: versioned(version) });
   });
   router.serve(listMcpTools, async (call) => {
     const { limit, skip } = call.query;
@@ -130,7 +120,7 @@ export const serveRegistry = (room: MembershipRoom): void => {
   });
   router.serve(deleteMcpTool, async (call) => {
     const { params, query } = call;
-    const { version } = await writeAs(room, act(call, "drop_tool", params.tool_id, query.reason), async (tx, scope) => {
+    const { version } = await writeAs(room, act(call, "registry_drop_tool", params.tool_id, query.reason), async (tx, scope) => {
       await dropTool(tx, scope, params.tool_id, query.purge === "true");
       return { value: undefined };
     });
@@ -166,23 +156,38 @@ export const serveRegistry = (room: MembershipRoom): void => {
   router.serve(putMcpResources, async (call) => {
     const { body, params } = call;
     const list = "resources" in body ? body : undefined;
-    const { value, version } = await writeAs(room, act(call, "put_resources", params.service_id, list?.reason), async (tx, scope) => {
-      const put = await putProvided(tx, scope, params.service_id, list?.resources ?? [body as never], definedResource, list && "resources");
-      return { value: { outcomes: put.outcomes, resources: await provided(tx, put.ids, put.service) } };
-    });
+    const { value, version } = await writeAs(
+      room,
+      act(call, "registry_put_resources", params.service_id, list?.reason),
+      async (tx, scope) => {
+        const put = await putProvided(
+          tx,
+          scope,
+          params.service_id,
+          list?.resources ?? [body as never],
+          definedResource,
+          list && "resources",
+        );
+        return { value: { outcomes: put.outcomes, resources: await provided(tx, put.ids, put.service) } };
+      },
+    );
     const [one] = value.resources;
     const reply = list === undefined && one !== undefined ? one : { resources: value.resources };
-    return answer(reply, { status: statusOf(value.outcomes), headers: versioned(version) });
+    return answer(reply, { status: statusOf(...value.outcomes), headers: versioned(version) });
   });
   router.serve(putMcpPrompts, async (call) => {
     const { body, params } = call;
     const list = "prompts" in body ? body : undefined;
-    const { value, version } = await writeAs(room, act(call, "put_prompts", params.service_id, list?.reason), async (tx, scope) => {
-      const put = await putProvided(tx, scope, params.service_id, list?.prompts ?? [body as never], definedPrompt, list && "prompts");
-      return { value: { outcomes: put.outcomes, prompts: await provided(tx, put.ids, put.service) } };
-    });
+    const { value, version } = await writeAs(
+      room,
+      act(call, "registry_put_prompts", params.service_id, list?.reason),
+      async (tx, scope) => {
+        const put = await putProvided(tx, scope, params.service_id, list?.prompts ?? [body as never], definedPrompt, list && "prompts");
+        return { value: { outcomes: put.outcomes, prompts: await provided(tx, put.ids, put.service) } };
+      },
+    );
     const [one] = value.prompts;
     const reply = list === undefined && one !== undefined ? one : { prompts: value.prompts };
-    return answer(reply, { status: statusOf(value.outcomes), headers: versioned(version) });
+    return answer(reply, { status: statusOf(...value.outcomes), headers: versioned(version) });
   });
 };

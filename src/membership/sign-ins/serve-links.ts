@@ -1,7 +1,7 @@
 import { addIdentityLink, dropIdentityLink, listIdentityLinks, type IdentityLinkView } from "#contract/sign-ins.ts";
 import { Problem } from "#contract/problem.ts";
 import { statement } from "#store/database.ts";
-import { writeAs } from "#membership/graph-edit/write-as.ts";
+import { actOn, writeAs } from "#membership/graph-edit/write-as.ts";
 import { requireOwnNode } from "#membership/graph-edit/edits.ts";
 import { tenantScopeOf, visible } from "#membership/graph/tenant-scope.ts";
 import type { MembershipRoom } from "#membership/room.ts";
@@ -25,6 +25,7 @@ const viewOf = ({ id, ...row }: LinkRow): IdentityLinkView => ({ link_id: id, ..
 /** Links as administrators see, make and end them. */
 export const serveLinks = (room: MembershipRoom): void => {
   const { router, database, decider } = room;
+  const act = actOn(["links", "manage"], "links");
 
   router.serve(listIdentityLinks, async ({ caller, query, correlationId }) => {
     const scope = tenantScopeOf(caller);
@@ -42,9 +43,7 @@ export const serveLinks = (room: MembershipRoom): void => {
 
   router.serve(addIdentityLink, async ({ caller, body, correlationId }) => {
     const { reason, person_id: personId, issuer, subject } = body;
-    const about = { type: "links", id: personId };
-    const act = { caller, correlationId, pair: ["links", "manage"] as const, op: "person_linked", about, reason };
-    const { value } = await writeAs(room, act, async (tx, scope) => {
+    const { value } = await writeAs(room, act({ caller, correlationId }, "person_linked", personId, reason), async (tx, scope) => {
       if ((await requireOwnNode(tx.sql, scope, personId)).kind !== "Person") throw new Problem("not_found");
       const id = await addLink(tx.sql, { issuer, subject, personId, how: "administrator", by: caller.sub });
       if (id === undefined) throw new Problem("already_exists", { detail: "This subject is somebody's already: unlink it first." });
@@ -56,9 +55,7 @@ export const serveLinks = (room: MembershipRoom): void => {
   });
 
   router.serve(dropIdentityLink, async ({ caller, params, query, correlationId }) => {
-    const about = { type: "links", id: params.link_id };
-    const act = { caller, correlationId, pair: ["links", "manage"] as const, op: "person_unlinked", about, reason: query.reason };
-    await writeAs(room, act, async (tx, scope) => {
+    await writeAs(room, act({ caller, correlationId }, "person_unlinked", params.link_id, query.reason), async (tx, scope) => {
       const [row] = await tx.sql.run(ONE, [scope.tenant, params.link_id]);
       if (row === undefined) throw new Problem("not_found");
       await tx.sql.run(DROP, [row.id]);

@@ -2,12 +2,11 @@ import type { z } from "zod";
 import { Problem } from "#contract/problem.ts";
 import { exportGraph as exportEndpoint, importGraph } from "#contract/transfer.ts";
 import { readBytes } from "#http/read-bytes.ts";
-import { answer } from "#http/serve.ts";
-import { writeAs } from "#membership/graph-edit/write-as.ts";
+import { actOn } from "#membership/graph-edit/write-as.ts";
+import { writeOnce } from "#membership/graph-edit/write-once.ts";
 import { isEdgeKind, isNodeKind } from "#membership/graph/kinds.ts";
 import { tenantScopeOf } from "#membership/graph/tenant-scope.ts";
-import { findAnswer, requireKeyedCall, saveAnswer, type KeyedAnswer } from "#membership/idempotency.ts";
-import { OnlyTried } from "#membership/only-tried.ts";
+import { requireKeyedCall } from "#membership/idempotency.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 import { applyImport } from "./apply-import.ts";
 import type { CsvFile } from "./csv-lines.ts";
@@ -41,45 +40,14 @@ export const serveTransfer = (room: MembershipRoom): void => {
     const isTried = query.dry_run === "true";
     const plan = await readImport(pieces(await readBytes(request, room.config.importMaxBytes)), { scope, csv });
     const key = requireKeyedCall(request, caller, { digest: plan.digest, query });
-    const act = {
-      caller,
-      correlationId,
-      pair: ["graph", "edit"],
-      op: "graph_import",
-      about: { type: "graph" },
-      reason: query.reason,
-      source: "import",
-    } as const;
-    let kept: KeyedAnswer | undefined;
-    const replyOf = (done: Omit<Reply, "lines" | "graph_version" | "dry_run">, version: bigint): Reply => ({
-      lines: plan.lines,
-      ...done,
-      graph_version: Number(version),
-      dry_run: isTried,
-    });
-    try {
-      await writeAs(room, act, async (tx, writer) => {
-        kept = isTried ? undefined : await findAnswer(tx.sql, key);
-        if (kept !== undefined) return { value: undefined, entries: () => [] };
-        const done = await applyImport(tx, writer, plan, { mode: query.on_conflict });
-        if (isTried) {
-          await tx.requireRoles();
-          throw new OnlyTried(done);
-        }
-        return {
-          value: undefined,
-          finish: async (version) => {
-            kept = { status: 200, headers: { "x-graph-version": String(version) }, body: replyOf(done, version) };
-            await saveAnswer(tx.sql, key, kept);
-          },
-        };
-      });
-    } catch (error) {
-      if (!(error instanceof OnlyTried)) throw error;
-      return replyOf(error.outcome as Omit<Reply, "lines" | "graph_version" | "dry_run">, (await room.reader.version()).version);
-    }
-    if (kept === undefined) throw new Error("a write that ended has an answer");
-    return answer(kept.body as Reply, { headers: kept.headers });
+    const act = actOn(["graph", "edit"], "graph")({ caller, correlationId }, "graph_import", undefined, query.reason);
+    return writeOnce(
+      room,
+      { ...act, source: "import" },
+      { key, isTried },
+      (tx, writer) => applyImport(tx, writer, plan, { mode: query.on_conflict }),
+      (done, version): Reply => ({ lines: plan.lines, ...done, graph_version: Number(version), dry_run: isTried }),
+    );
   });
 
   room.router.serve(exportEndpoint, async ({ caller, query, correlationId }) => {
