@@ -157,7 +157,7 @@ export const createTokenExchange = (parts: TokenExchangeParts): ((request: Reque
     const claims = { ...token.claims, aud: [...token.audiences], client_id: client.clientId, scope };
     return answer(200, {
       access_token: await parts.houseKeys.sign("gateway", claims, token.lifeSeconds),
-      ...(grant === EXCHANGE_GRANT ? { issued_token_type: ACCESS_TOKEN_TYPE } : {}),
+      issued_token_type: grant === EXCHANGE_GRANT ? ACCESS_TOKEN_TYPE : undefined,
       token_type: "Bearer",
       expires_in: token.lifeSeconds,
       scope,

@@ -89,7 +89,7 @@ export const createOidcSignIn = (parts: OidcSignInParts): Pick<OidcClient, "begi
     // The library read an answer of the provider and did not take it: what stands in it is the ID token.
     if (cause instanceof openid.ClientError) idTokenChecked("invalid_token");
     const isCancelled = cause instanceof openid.AuthorizationResponseError && cause.error === "access_denied";
-    throw new Problem("login_failed", { cause, ...(isCancelled ? { detail: "The sign-in was cancelled." } : {}) });
+    throw new Problem("login_failed", { cause, detail: isCancelled ? "The sign-in was cancelled." : undefined });
   };
 
   return {
@@ -128,14 +128,13 @@ export const createOidcSignIn = (parts: OidcSignInParts): Pick<OidcClient, "begi
       // Whoever did not sign in as was asked changes nothing here.
       requireAssurance(assuranceOfProvider(claims, parts.mapping), given);
       const who = await identityOf(claims);
-      const idpSession = text(claims["sid"]);
       return {
         ...who,
         name: text(claims["name"]) ?? text(claims["preferred_username"]) ?? who.sub,
         issuer: parts.issuer,
         tokens: tokensOf(answer),
         idpSubject: claims.sub,
-        ...(idpSession === undefined ? {} : { idpSession }),
+        idpSession: text(claims["sid"]),
       };
     },
   };

@@ -9,6 +9,12 @@ export interface SealedCursors<Position> {
   open(cursor: string, bound: unknown): Position;
 }
 
+/** A page out of rows of which one more than `limit` was asked for, and its last row where others follow. */
+export const pageOf = <Row>(rows: readonly Row[], limit: number): { readonly page: readonly Row[]; readonly last: Row | undefined } => ({
+  page: rows.slice(0, limit),
+  last: rows.length > limit ? rows[limit - 1] : undefined,
+});
+
 export interface SealedCursorsParts {
   readonly secrets: HouseSecrets;
   /** Whose cursors: those of another purpose do not open. */

@@ -57,12 +57,12 @@ export const readProblem = async (response: Response): Promise<Problem> => {
     if (value !== null) headers[name] = value;
   }
   return new Problem(code as never, {
-    ...(typeof detail === "string" ? { detail } : {}),
-    ...(Array.isArray(errors) ? { errors: errors as readonly Fault[] } : {}),
-    ...(type === undefined || type === `urn:sallyport:problem:${code}` ? {} : { type }),
+    detail: typeof detail === "string" ? detail : undefined,
+    errors: Array.isArray(errors) ? (errors as readonly Fault[]) : undefined,
+    type: type === `urn:sallyport:problem:${code}` ? undefined : type,
     members,
     headers,
-    ...(response.status === 409 ? { status: 409 } : {}),
+    status: response.status === 409 ? 409 : undefined,
   });
 };
 
@@ -95,7 +95,7 @@ export const askAnswer = async <E extends Endpoint<z.ZodType, z.ZodType, z.ZodTy
     new Request(url, {
       method: endpoint.method,
       headers,
-      ...(options.body === undefined ? {} : { body: JSON.stringify(options.body) }),
+      body: options.body === undefined ? undefined : JSON.stringify(options.body),
       signal: options.signal,
     }),
   );

@@ -92,7 +92,7 @@ export const mergeRowFilters = (one: string, other: string): string => {
   const [listed, own, ...more] = [...columns].toSorted((a, b) => b[1].length - a[1].length);
   if (listed === undefined || more.length > 0 || (own !== undefined && own[1].length !== 1)) return "1=0";
   const [column, values] = listed;
-  return writeRowFilter({ kind: "in", column, values, ...(own === undefined ? {} : { own: { column: own[0], value: own[1][0] ?? "" } }) });
+  return writeRowFilter({ kind: "in", column, values, own: own && { column: own[0], value: own[1][0] ?? "" } });
 };
 
 /** True when the filter keeps the row; a row without the column, or with anything but text in it, is not kept. */

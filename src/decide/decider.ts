@@ -180,7 +180,7 @@ export const createDecider = (parts: {
     },
     require: async (asker, item, correlationId) => {
       const decided = await decide(asker, item, correlationId);
-      const refused = refusal(asker, decided, item.meets === undefined ? {} : { meets: item.meets });
+      const refused = refusal(asker, decided, { meets: item.meets });
       if (refused !== undefined) throw refused;
       return decided;
     },

@@ -35,7 +35,7 @@ export const readKeyPair = async (
 ): Promise<{ readonly cert: string; readonly key: string } | { readonly faults: Readonly<Partial<Record<"cert" | "key", string>>> }> => {
   const [cert, key] = await Promise.all([readCertificates(certFile), readPrivateKey(keyFile)]);
   if ("fault" in cert || "fault" in key)
-    return { faults: { ...("fault" in cert ? { cert: cert.fault } : {}), ...("fault" in key ? { key: key.fault } : {}) } };
+    return { faults: { cert: "fault" in cert ? cert.fault : undefined, key: "fault" in key ? key.fault : undefined } };
   if (cert.value[0]?.checkPrivateKey(key.value) !== true) return { faults: { key: `${keyFile} is not the key of ${certFile}` } };
   return { cert: cert.text, key: key.text };
 };

@@ -77,7 +77,7 @@ export const createSignIn = (parts: SignInParts): ((request: IncomingMessage, re
         login,
         persons: parts.signIns.persons,
         formTargets: targets(interaction),
-        ...(isStepUp ? { why: "Confirm who you are." } : {}),
+        why: isStepUp ? "Confirm who you are." : undefined,
         fault,
         passwordHint: parts.signIns.passwordHint,
       }),

@@ -84,7 +84,7 @@ export const createMembership = async (parts: MembershipParts): Promise<Service>
       ? undefined
       : await createFeed({ database, log, metrics, pollMs: config.graphPollMs, boundMs: config.graphStalenessBoundMs });
   const reader = tracedReader(feed === undefined ? sql : createIndexReader({ feed, sql, database, dataScope }), tracing);
-  const write = createWriteGraph({ change, metrics, ...(feed === undefined ? {} : { written: feed.written }) });
+  const write = createWriteGraph({ change, metrics, written: feed?.written });
   metrics.set("membership_graph_version", {}, Number((await reader.version()).version));
 
   const router = createRouter<Caller>({

@@ -34,6 +34,12 @@ export interface Verdict {
   readonly cached?: boolean;
 }
 
+/** A verdict that no policy of the house made. */
+export const bareVerdict = (
+  seen: Pick<Verdict, "ask" | "tenant" | "facts" | "inputs">,
+  outcome: Pick<Verdict, "decision" | "reason"> & { readonly obligations?: readonly Obligation[] },
+): Verdict => ({ ...seen, obligations: [], policies: [], errors: [], requestable: false, ...outcome });
+
 export interface DecidedBatch {
   readonly policyVersion: string;
   readonly graphVersion: number | undefined;

@@ -2,7 +2,7 @@ import type { Reason } from "#contract/authzen.ts";
 import type { Facts } from "#contract/facts.ts";
 import { hasSignIn, strongSignIn } from "#authn/caller.ts";
 import type { Ask, Inputs } from "./ask.ts";
-import type { Verdict } from "./decision-point.ts";
+import { bareVerdict, type Verdict } from "./decision-point.ts";
 import type { Informed } from "./facts/gather.ts";
 import { healthTool, type Pair } from "#decide/pairs.ts";
 import type { Question } from "./question.ts";
@@ -79,18 +79,7 @@ export const createPlacing = (parts: PlacingParts): ((informed: Informed, knows?
     // What is refused before the policies is recorded without what the asker may not know: whose the subject or the
     // resource is, if it is another tenant's. To the asker both look as if they did not exist.
     const refused = (reason: Reason, seen: Facts | undefined = facts): Placed => ({
-      refused: {
-        ask,
-        decision: false,
-        reason,
-        obligations: [],
-        policies: [],
-        errors: [],
-        requestable: false,
-        tenant,
-        facts: seen,
-        inputs,
-      },
+      refused: bareVerdict({ ask, tenant, facts: seen, inputs }, { decision: false, reason }),
     });
     const { subject } = facts;
     if (subject === null || tenant === undefined || !parts.vocabulary.isSubject(ask.subject.type, subject.kind)) {

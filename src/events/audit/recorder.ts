@@ -142,7 +142,7 @@ export const createRecorder = async (parts: RecorderParts): Promise<AuditRecorde
     return {
       actId,
       close: (outcome, data, more = {}) => {
-        const closed: EntryDraft = { ...draft, outcome, data, ...(more.code === undefined ? {} : { code: more.code }) };
+        const closed: EntryDraft = { ...draft, outcome, data, code: more.code ?? draft.code };
         closing ??= close(itemOf("close", closed, actId, more.events), () => countOpen(-1)).then((done) => (done ? "closed" : "pending"));
         return closing;
       },

@@ -1,17 +1,13 @@
+import { isRequestId, requestIdFault } from "#contract/ids.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Answer } from "#gateway/answer.ts";
 import type { Inbound } from "#gateway/front-door/inbound.ts";
 
-/** 1-256 printable ASCII characters, as AuthZEN has it. */
-const isFit = (id: string): boolean => /^[\x20-\x7e]{1,256}$/.test(id);
-
 /** The request's own id, to be passed on. Throws `invalid_request`. */
 export const parseRequestId = (inbound: Inbound): string | undefined => {
   const id = inbound.headers.get("x-request-id");
-  if (id === undefined || isFit(id)) return id;
-  throw new Problem("invalid_request", {
-    errors: [{ path: "header.x-request-id", message: "must be 1 to 256 printable ASCII characters" }],
-  });
+  if (id === undefined || isRequestId(id)) return id;
+  throw new Problem("invalid_request", { errors: [requestIdFault] });
 };
 
 const isAuthzen = (path: string): boolean =>
@@ -20,6 +16,6 @@ const isAuthzen = (path: string): boolean =>
 /** Gives `X-Request-ID` back unchanged on every answer of an AuthZEN path, whatever door it came from. */
 export const echoRequestId = (inbound: Inbound, answer: Answer): Answer => {
   const id = inbound.headers.get("x-request-id");
-  if (id !== undefined && isFit(id) && isAuthzen(inbound.target.path)) answer.headers.set("x-request-id", id);
+  if (id !== undefined && isRequestId(id) && isAuthzen(inbound.target.path)) answer.headers.set("x-request-id", id);
   return answer;
 };

@@ -1,6 +1,6 @@
 import { requireScope } from "#authn/caller.ts";
 import type { HouseSecrets } from "#authn/seal.ts";
-import { createSealedCursors } from "#authn/sealed-cursors.ts";
+import { createSealedCursors, pageOf } from "#authn/sealed-cursors.ts";
 import { dropOutbox, listOutbox, outboxQuery, retryOutbox } from "#contract/outbox.ts";
 import type { DeadLetters } from "#events/relay/dead-letters.ts";
 import { parseQuery } from "#gateway/auth/query.ts";
@@ -48,16 +48,16 @@ export const createOutbox = (parts: {
       const { state, limit, cursor } = parseQuery(outboxQuery, call.inbound.target.query);
       const bound = [asker.tenant, asker.sub, state];
       const after = cursor === undefined ? 0n : BigInt(cursors.open(cursor, bound));
-      const found = await parts.deadLetters.list(state, asker.tenant, after, limit + 1);
-      const last = found.length > limit ? found[limit - 1] : undefined;
+      const { page, last } = pageOf(await parts.deadLetters.list(state, asker.tenant, after, limit + 1), limit);
       return reply(listOutbox, {
-        items: found.slice(0, limit).map(({ seq: _seq, next_at: nextAt, dead_at: deadAt, error, tenant, ...row }) => ({
+        items: page.map(({ seq: _seq, next_at: nextAt, dead_at: deadAt, error, tenant, ...row }) => ({
           ...row,
-          ...(asker.tenant === "*" ? { tenant } : {}),
-          ...(deadAt === null ? { next_at: nextAt } : { dead_at: deadAt }),
-          ...(error === null ? {} : { error }),
+          tenant: asker.tenant === "*" ? tenant : undefined,
+          next_at: deadAt === null ? nextAt : undefined,
+          dead_at: deadAt ?? undefined,
+          error: error ?? undefined,
         })),
-        ...(last === undefined ? {} : { next_cursor: cursors.seal(String(last.seq), bound) }),
+        next_cursor: last && cursors.seal(String(last.seq), bound),
       });
     },
     retry: acting("retried", retryOutbox),

@@ -1,5 +1,5 @@
 import type { HouseSecrets } from "#authn/seal.ts";
-import { createSealedCursors } from "#authn/sealed-cursors.ts";
+import { createSealedCursors, pageOf } from "#authn/sealed-cursors.ts";
 import { endSession, endSessionsOf, listSessions, sessionListQuery, sessionsOfQuery } from "#contract/session.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Recorder } from "#events/audit/entry.ts";
@@ -85,9 +85,7 @@ export const createSessionList = (
       const [createdMs, ref] = query.cursor === undefined ? [] : cursors.open(query.cursor, bound);
       const after = createdMs === undefined || ref === undefined ? undefined : { createdAt: new Date(createdMs), ref };
       const of = { tenant: own.tenant, subject };
-      const found = await parts.sessions.list(of, { limit: limit + 1, after });
-      const page = found.slice(0, limit);
-      const last = found.length > limit ? page.at(-1) : undefined;
+      const { page, last } = pageOf(await parts.sessions.list(of, { limit: limit + 1, after }), limit);
       return reply(listSessions, {
         sessions: page.map((record) => viewOf(record, own)),
         nextCursor: last && cursors.seal([last.createdAt.getTime(), last.ref], bound),

@@ -1,3 +1,4 @@
+import { pageOf } from "#authn/sealed-cursors.ts";
 import { randomBytes, randomUUID } from "node:crypto";
 import { secretDigest } from "#authn/client-secret.ts";
 import { agentScopes, serviceScopes } from "#authn/scopes.ts";
@@ -113,11 +114,8 @@ export const serveCredentials = (room: MembershipRoom): void => {
     const binding = ["credentials", caller.sub, scope.tenant, clientId ?? ""];
     const after = cursor === undefined ? null : room.cursors.open(cursor, binding);
     const rows = await database.run(LIST, [scope.tenant, clientId ?? null, after, limit + 1]);
-    const last = rows.length > limit ? rows[limit - 1] : undefined;
-    return {
-      items: rows.slice(0, limit).map(viewOf),
-      ...(last === undefined ? {} : { next_cursor: room.cursors.seal(last.id, binding) }),
-    };
+    const { page, last } = pageOf(rows, limit);
+    return { items: page.map(viewOf), next_cursor: last && room.cursors.seal(last.id, binding) };
   });
 
   const requireCredential = async (sql: Sql, tenant: string, id: string): Promise<CredentialRow> => {

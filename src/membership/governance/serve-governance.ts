@@ -212,7 +212,7 @@ export const serveGovernance = (room: MembershipRoom): void => {
         throw new Problem("unprocessable", { errors: [{ path: "/rtr", message: `is no role on ${type ?? "a location"} that is there` }] });
       if (other !== undefined && found.id !== rtr) throw new Problem("ambiguous", { detail: "Several roles have this name: send its id." });
       const ends = { kind: "HAS_RTR_AT", src: actor_id, dst: resource_id, discr: found.id } as const;
-      const outcome = await putEdge(tx, { ...ends, ...(expires_at === undefined ? {} : { expires_at: new Date(expires_at) }) }, scope);
+      const outcome = await putEdge(tx, { ...ends, expires_at: expires_at === undefined ? undefined : new Date(expires_at) }, scope);
       return { value: { outcome, found, id: edgeIdOf(ends.kind, ends.src, ends.dst, ends.discr) } };
     });
     return answer(

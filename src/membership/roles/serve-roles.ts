@@ -1,3 +1,4 @@
+import { pageOf } from "#authn/sealed-cursors.ts";
 import { listRoleHolders } from "#contract/roles.ts";
 import { statement } from "#store/database.ts";
 import { unexpired } from "#membership/graph/sql-parts.ts";
@@ -42,6 +43,6 @@ export const serveRoles = (room: MembershipRoom): void =>
     const binding = ["role-holders", caller.sub, scope.tenant, role, holder];
     const skip = cursor === undefined ? 0 : Number(room.cursors.open(cursor, binding));
     const rows = await room.database.run(HOLDERS, [scope.tenant, role, holder, limit + 1, skip]);
-    const items = rows.slice(0, limit);
-    return { items, ...(rows.length > limit ? { next_cursor: room.cursors.seal(String(skip + limit), binding) } : {}) };
+    const { page, last } = pageOf(rows, limit);
+    return { items: [...page], next_cursor: last && room.cursors.seal(String(skip + limit), binding) };
   });

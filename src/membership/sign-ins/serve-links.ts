@@ -1,3 +1,4 @@
+import { pageOf } from "#authn/sealed-cursors.ts";
 import { addIdentityLink, dropIdentityLink, listIdentityLinks, type IdentityLinkView } from "#contract/sign-ins.ts";
 import { Problem } from "#contract/problem.ts";
 import { statement } from "#store/database.ts";
@@ -34,11 +35,8 @@ export const serveLinks = (room: MembershipRoom): void => {
     const binding = ["identity-links", caller.sub, scope.tenant, filters];
     const after = cursor === undefined ? null : room.cursors.open(cursor, binding);
     const rows = await database.run(LIST, [scope.tenant, filters.person_id ?? null, filters.subject ?? null, after, limit + 1]);
-    const last = rows.length > limit ? rows[limit - 1] : undefined;
-    return {
-      items: rows.slice(0, limit).map(viewOf),
-      ...(last === undefined ? {} : { next_cursor: room.cursors.seal(last.id, binding) }),
-    };
+    const { page, last } = pageOf(rows, limit);
+    return { items: page.map(viewOf), next_cursor: last && room.cursors.seal(last.id, binding) };
   });
 
   router.serve(addIdentityLink, async ({ caller, body, correlationId }) => {

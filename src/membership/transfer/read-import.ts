@@ -52,7 +52,7 @@ export const createFaults = () => {
 const problemFaults = (problem: Problem, line: number): readonly Fault[] => {
   const { errors, detail } = problem.options;
   const placed = errors ?? [{ path: "/", message: detail ?? problem.title }];
-  return placed.map((fault) => ({ ...fault, line, ...(fault.code === undefined ? { code: problem.code } : {}) }));
+  return placed.map((fault) => ({ ...fault, line, code: fault.code ?? problem.code }));
 };
 
 const keyOf = ({ kind, src, dst, discr = "" }: EdgeEnds): string => `${kind}\n${src}\n${dst}\n${discr}`;

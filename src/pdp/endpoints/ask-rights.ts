@@ -31,7 +31,7 @@ export const verdictRefusal = (
   parts: Pick<AskRightsParts, "publicOrigin" | "now">,
 ): Problem | undefined => {
   const { decision, reason = "not_granted", obligations } = verdict;
-  return whyRefused({ decision, decisionId, obligations, ...(decision ? {} : { reason }) }, caller, {
+  return whyRefused({ decision, decisionId, obligations, reason: decision ? undefined : reason }, caller, {
     publicOrigin: parts.publicOrigin,
     now: parts.now(),
     meets: ["notification"],

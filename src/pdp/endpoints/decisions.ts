@@ -21,6 +21,7 @@ import type { Metrics } from "#telemetry/metrics.ts";
 import type { SealedCursors } from "#authn/sealed-cursors.ts";
 import type { ListPosition } from "#pdp/records/list-calls.ts";
 import type { Pep } from "./parse-ask.ts";
+import { given } from "./given.ts";
 
 export interface DecisionsParts {
   readonly records: DecisionLog;
@@ -148,23 +149,20 @@ export const serveDecisions = (router: Router<Caller>, parts: DecisionsParts): v
     });
     return {
       decisions: found.recorded.map((recorded) => listed(recorded, caller.tenant)),
-      ...(found.next === undefined ? {} : { nextCursor: parts.cursors.seal(found.next, bound) }),
+      nextCursor: found.next && parts.cursors.seal(found.next, bound),
       searched_to: found.searchedTo,
     };
   });
 };
-
-const given = <Values extends Readonly<Record<string, string | undefined>>>(values: Values): Partial<Values> =>
-  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Partial<Values>;
 
 const listed = (recorded: Recorded, within: string): DecisionRecord => {
   const { subject, agent, names } = recorded;
   const nameOf = (id: string): string => (id === subject ? names.subject : names.agent) ?? id;
   return {
     ...coarseRecord(recorded, nameOf),
-    ...(within === "*" ? { tenant: recorded.tenant } : {}),
+    tenant: within === "*" ? recorded.tenant : undefined,
     subject: { id: subject, name: names.subject },
-    ...(agent === undefined ? {} : { agent: { id: agent, name: names.agent } }),
+    agent: agent === undefined ? undefined : { id: agent, name: names.agent },
     policy_version: recorded.policy_version,
     enforced: recorded.item.showing !== true,
   };

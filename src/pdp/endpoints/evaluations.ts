@@ -108,7 +108,7 @@ export const serveEvaluations = (router: Router<Caller>, parts: EvaluationParts)
         throw error;
       }
       parts.shadow.offer(
-        kept.map(({ index, verdict }) => ({ decisionId: formatDecisionId({ callId, ...(batch ? { index } : {}) }), verdict })),
+        kept.map(({ index, verdict }) => ({ decisionId: formatDecisionId({ callId, index: batch ? index : undefined }), verdict })),
         parts.now(),
       );
     }
@@ -123,7 +123,7 @@ export const serveEvaluations = (router: Router<Caller>, parts: EvaluationParts)
       const reply =
         verdict === undefined
           ? errorReply(item as readonly Fault[])
-          : await verdictReply(verdict, formatDecisionId({ callId, ...(batch ? { index } : {}) }), decidedAt, pep);
+          : await verdictReply(verdict, formatDecisionId({ callId, index: batch ? index : undefined }), decidedAt, pep);
       replies.push(reply);
       const others = index + 1 < items.length ? turn() : undefined;
       if (others !== undefined) await others;

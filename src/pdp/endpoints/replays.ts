@@ -11,6 +11,7 @@ import type { Replays } from "#pdp/lifecycle/replay/replays.ts";
 import type { GuardAdministration } from "#pdp/lifecycle/rollout/guard-administration.ts";
 import type { Rollouts } from "#pdp/lifecycle/rollout/rollouts.ts";
 import type { Pep } from "./parse-ask.ts";
+import { given } from "./given.ts";
 
 export interface ReplayEndpoints {
   readonly guard: GuardAdministration;
@@ -90,7 +91,3 @@ export const serveReplays = (router: Router<Caller>, parts: ReplayEndpoints): vo
     };
   });
 };
-
-/** Without the members that were not sent. */
-const given = <T extends Readonly<Record<string, unknown>>>(values: T): { [K in keyof T]: Exclude<T[K], undefined> } =>
-  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as { [K in keyof T]: Exclude<T[K], undefined> };

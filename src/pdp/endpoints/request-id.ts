@@ -1,3 +1,4 @@
+import { isRequestId, requestIdFault } from "#contract/ids.ts";
 import { Problem } from "#contract/problem.ts";
 import { correlationIdOf } from "#http/correlation-id.ts";
 import { problemResponse } from "#http/problem-body.ts";
@@ -12,13 +13,11 @@ export const withRequestId =
   (fetch: Fetch, more: Readonly<Record<string, string>>): Fetch =>
   async (request) => {
     const id = request.headers.get("x-request-id");
-    const isFit = id === null || /^[\x20-\x7e]{1,256}$/.test(id);
+    const isFit = id === null || isRequestId(id);
     const response = isFit
       ? await fetch(request)
       : problemResponse(
-          new Problem("invalid_request", {
-            errors: [{ path: "header.x-request-id", message: "must be 1 to 256 printable ASCII characters" }],
-          }),
+          new Problem("invalid_request", { errors: [requestIdFault] }),
           correlationIdOf(request.headers.get("x-correlation-id")),
         );
     if (isFit && id !== null) response.headers.set("x-request-id", id);

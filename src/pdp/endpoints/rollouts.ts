@@ -17,7 +17,7 @@ import type { GuardAdministration } from "#pdp/lifecycle/rollout/guard-administr
 import type { Rollouts } from "#pdp/lifecycle/rollout/rollouts.ts";
 import { shownVersion } from "#pdp/lifecycle/rollout/version-store.ts";
 import type { Shadow } from "#pdp/lifecycle/shadow/shadow.ts";
-import type { SealedCursors } from "#authn/sealed-cursors.ts";
+import { type SealedCursors, pageOf } from "#authn/sealed-cursors.ts";
 import type { ListPosition } from "#pdp/records/list-calls.ts";
 
 export interface RolloutEndpoints {
@@ -37,17 +37,9 @@ export const serveRollouts = (router: Router<Caller>, { guard, rollouts, shadow,
     const { state, limit, cursor } = call.query;
     const bound = `rollouts ${call.caller.sub} ${state ?? ""}`;
     const before = cursor === undefined ? undefined : BigInt(cursors.open(cursor, bound).index);
-    const found = await rollouts.list(state, before, limit + 1);
-    const page = found.slice(0, limit);
-    const last = page.at(-1);
-    const more = found.length > limit && last !== undefined;
-    return answer(
-      {
-        rollouts: page.map(shownVersion),
-        ...(more ? { nextCursor: cursors.seal({ callId: "rollouts", index: Number(last.seq) }, bound) } : {}),
-      },
-      { headers: await tagNow() },
-    );
+    const { page, last } = pageOf(await rollouts.list(state, before, limit + 1), limit);
+    const nextCursor = last && cursors.seal({ callId: "rollouts", index: Number(last.seq) }, bound);
+    return answer({ rollouts: page.map(shownVersion), nextCursor }, { headers: await tagNow() });
   });
 
   router.serve(createRollout, async (call) => {

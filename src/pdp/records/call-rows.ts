@@ -205,7 +205,7 @@ const createRows = (draft: CallDraft, parts: RowParts) => {
     events.push(...noticesOf(draft, index, verdict));
     const { approval } = verdict;
     if (approval === undefined || !approval.singleUse) return;
-    const decisionId = formatDecisionId({ callId: draft.callId, ...(draft.batch ? { index } : {}) });
+    const decisionId = formatDecisionId({ callId: draft.callId, index: draft.batch ? index : undefined });
     takes.push({ approvalId: approval.id, decisionId, correlationId: draft.correlationId });
   };
 

@@ -147,7 +147,7 @@ export const createDecisionLog = (parts: DecisionLogParts): DecisionLog => {
     const last = calls.at(-1);
     return {
       recorded: calls.flatMap(({ items, ...call }) => items.map((item) => recordedOf({ ...call, item }))),
-      ...(last === undefined || calls.length < ask.limit ? {} : { next: { callId: last.call_id, part: last.part } }),
+      next: last === undefined || calls.length < ask.limit ? undefined : { callId: last.call_id, part: last.part },
     };
   };
 

@@ -15,7 +15,7 @@ const audienceOf = (audience: string, { ask, facts }: Verdict): readonly string[
 /** The events by which the decision point meets its own obligation `notify`: no subject, no id, only where to look. */
 export const noticesOf = (draft: CallDraft, index: number, verdict: Verdict): readonly EventDraft[] =>
   verdict.obligations.filter(isMetHere).map(({ properties = {} }) => {
-    const decisionId = formatDecisionId({ callId: draft.callId, ...(draft.batch ? { index } : {}) });
+    const decisionId = formatDecisionId({ callId: draft.callId, index: draft.batch ? index : undefined });
     const visibleTo = audienceOf(String(properties["audience"]), verdict);
     return {
       type: "decision.notice",

@@ -1,7 +1,8 @@
 import { Problem } from "#contract/problem.ts";
 import type { Change } from "#events/change.ts";
 import { takeApproval } from "#pdp/requests/request-store.ts";
-import { requestEntry, requestEvent, theHouse } from "#pdp/requests/tell-request.ts";
+import { requestEntry, requestEvent } from "#pdp/requests/tell-request.ts";
+import { theHouse } from "#pdp/records/act-actor.ts";
 import type { CallRows } from "./call-rows.ts";
 import { writeRows } from "./record-store.ts";
 

@@ -75,7 +75,7 @@ export const createDiscovery = (parts: { readonly identifier: string; readonly t
     const many = said.data.access_evaluations_endpoint;
     return {
       evaluation: endpoint("access_evaluation_endpoint", said.data.access_evaluation_endpoint),
-      ...(many === undefined ? {} : { evaluations: endpoint("access_evaluations_endpoint", many) }),
+      evaluations: many === undefined ? undefined : endpoint("access_evaluations_endpoint", many),
     };
   };
 

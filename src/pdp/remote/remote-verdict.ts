@@ -2,7 +2,7 @@ import { reasons, type EvaluationReply, type Obligation, type Reason } from "#co
 import { Problem } from "#contract/problem.ts";
 import { isWellFormed } from "#pdp/bundle/obligation-kinds.ts";
 import type { Ask } from "#pdp/ask.ts";
-import type { Verdict } from "#pdp/decision-point.ts";
+import { bareVerdict, type Verdict } from "#pdp/decision-point.ts";
 import { areSupported, dataScopeOf, joinObligations } from "#pdp/obligations.ts";
 import { healthTool } from "#decide/pairs.ts";
 import { isViaAgent, type Question } from "#pdp/question.ts";
@@ -11,20 +11,10 @@ import { lackingOf } from "#pdp/ruling.ts";
 const MAX_OBLIGATIONS = 16;
 const known: ReadonlySet<string> = new Set(reasons);
 
-type Outcome = { readonly decision: boolean; readonly reason?: Reason; readonly obligations?: readonly Obligation[] };
+type Outcome = Parameters<typeof bareVerdict>[1];
 
-export const verdictOf = (ask: Ask, tenant: string, question: Question, outcome: Outcome): Verdict => ({
-  ask,
-  decision: outcome.decision,
-  reason: outcome.reason,
-  obligations: outcome.obligations ?? [],
-  policies: [],
-  errors: [],
-  requestable: false,
-  tenant,
-  facts: question.facts,
-  inputs: question.inputs,
-});
+export const verdictOf = (ask: Ask, tenant: string, question: Question, outcome: Outcome): Verdict =>
+  bareVerdict({ ask, tenant, facts: question.facts, inputs: question.inputs }, outcome);
 
 /**
  * What no other decision point is asked about, because the graph alone says no: a disabled identity, an agent that
@@ -78,7 +68,7 @@ export const readVerdict = (ask: Ask, tenant: string, question: Question, reply:
     ) || !obligations.every((one) => isMeetable(one, ask));
   return verdictOf(ask, tenant, question, {
     decision: !unmet,
-    ...(unmet ? { reason: "obligation_unsupported" as const } : {}),
+    reason: unmet ? "obligation_unsupported" : undefined,
     obligations: unmet ? [] : obligations,
   });
 };

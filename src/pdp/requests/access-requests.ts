@@ -1,3 +1,4 @@
+import { pageOf } from "#authn/sealed-cursors.ts";
 import { createHash } from "node:crypto";
 import { canonicalJson } from "#contract/canonical-json.ts";
 import type { AccessRequestDraft, AccessRequestReply, AccessRequestTask } from "#contract/access-requests.ts";
@@ -19,7 +20,8 @@ import { createRequireDenial, type DenialParts } from "./require-denial.ts";
 import * as store from "./request-store.ts";
 import type { RequestRow } from "./request-store.ts";
 import { replyOf, requestStatus, taskOf, taskProblem, type Rights } from "./task.ts";
-import { requestEntry, requestEvent, theHouse, type RequestAct, type RequestActor } from "./tell-request.ts";
+import { requestEntry, requestEvent, type RequestAct } from "./tell-request.ts";
+import { theHouse, type ActActor } from "#pdp/records/act-actor.ts";
 
 /** One call of somebody about requests. */
 export interface RequestVisit {
@@ -43,7 +45,7 @@ const MOST_OPEN = 50;
 
 const inPerson = ({ agent }: Caller): boolean => agent === undefined;
 
-const actorOf = ({ caller, correlationId }: RequestVisit): RequestActor => ({
+const actorOf = ({ caller, correlationId }: RequestVisit): ActActor => ({
   subject: caller.sub,
   kind: isService(caller) ? "service" : "person",
   clientId: caller.clientId,
@@ -51,7 +53,7 @@ const actorOf = ({ caller, correlationId }: RequestVisit): RequestActor => ({
   correlationId,
 });
 
-const told = <T>(result: T, row: RequestRow, act: RequestAct, by: RequestActor): Changed<T> => ({
+const told = <T>(result: T, row: RequestRow, act: RequestAct, by: ActActor): Changed<T> => ({
   result,
   events: [requestEvent(row, act, by.correlationId)],
   entries: [requestEntry(row, act, by)],
@@ -161,7 +163,7 @@ export const createAccessRequests = (parts: AccessRequestsParts) => {
     const same = await repeated(row.tenant);
     if (same !== undefined) return same;
     const open = await store.findOpenRequest(database, row);
-    throw taskProblem("duplicate_request", "The same is asked for already.", open === undefined ? {} : { request_id: open.id });
+    throw taskProblem("duplicate_request", "The same is asked for already.", open && { request_id: open.id });
   };
 
   /** Why nothing came of a change of a pending request. */
@@ -234,21 +236,20 @@ export const createAccessRequests = (parts: AccessRequestsParts) => {
         tenant: caller.tenant,
         caller: caller.sub,
         agent: caller.agent,
-        ...(query.as === "approver" ? { answering: names } : {}),
+        answering: query.as === "approver" ? names : undefined,
         before: query.before,
         status: query.status,
         limit: query.limit + 1,
         now: at,
       });
-      const page = await asTheyAre(found.slice(0, query.limit));
-      const last = page.at(-1);
-      const tasks = page.flatMap((row) => {
+      const { page, last } = pageOf(found, query.limit);
+      const tasks = (await asTheyAre(page)).flatMap((row) => {
         if (query.status !== undefined && requestStatus(row, at) !== query.status) return [];
         const answer = query.as === "approver" && row.approvers.some((id) => names.includes(id));
         const words = inPerson(caller);
         return [taskOf(row, { cancel: words && caller.sub === row.requester, answer, names: caller.sub === row.answered_by, words }, at)];
       });
-      return { tasks, ...(found.length > page.length && last !== undefined ? { next: last.id } : {}) };
+      return { tasks, next: last?.id };
     },
   };
 };

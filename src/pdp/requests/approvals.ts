@@ -6,7 +6,8 @@ import type { Question } from "#pdp/question.ts";
 import type { Recorded, StoredItem } from "#pdp/records/record.ts";
 import type { ActBinder, ActBinding } from "./act-binding.ts";
 import { findLiveApprovals, isLiveApproval, voidApproval, type RequestRow } from "./request-store.ts";
-import { requestEntry, requestEvent, theHouse } from "./tell-request.ts";
+import { requestEntry, requestEvent } from "./tell-request.ts";
+import { theHouse } from "#pdp/records/act-actor.ts";
 
 export interface Approval {
   readonly id: string;

@@ -34,7 +34,7 @@ export const serveRequests = (
     const bound = ["requests", call.caller.sub, call.caller.agent, call.caller.tenant, as, status];
     const before = cursor === undefined ? undefined : cursors.open(cursor, bound).callId;
     const { tasks, next } = await requests.list(call, { as, status, before, limit });
-    return { requests: [...tasks], ...(next === undefined ? {} : { nextCursor: cursors.seal({ callId: next, index: 0 }, bound) }) };
+    return { requests: [...tasks], nextCursor: next && cursors.seal({ callId: next, index: 0 }, bound) };
   });
   router.serve(getAccessRequest, (call) => requests.read(call, call.params.id));
   router.serve(cancelAccessRequest, (call) => requests.cancel(call, call.params.id));

@@ -6,7 +6,8 @@ import type { FactSource } from "#pdp/facts/fact-source.ts";
 import { findEnded } from "./ended-delegations.ts";
 import { endOutdated } from "./outdated-requests.ts";
 import { failRequest, listOpenOfAgents, voidApproval, type RequestRow } from "./request-store.ts";
-import { requestEntry, requestEvent, theHouse, type RequestAct } from "./tell-request.ts";
+import { requestEntry, requestEvent, type RequestAct } from "./tell-request.ts";
+import { theHouse } from "#pdp/records/act-actor.ts";
 
 export interface RequestSweeper {
   /** Ends now what is due. Throws what the database throws. */

@@ -51,23 +51,22 @@ export const taskOf = (row: RequestRow, rights: Rights, now: Date): AccessReques
     expires_at: row.expires_at,
     display: displayOf({ action: row.action, ...resource }, { ...row, approvers: row.approver_rule }),
     links: {
-      ...(isOpen && rights.cancel ? { cancel: `${path}/cancel` } : {}),
-      ...(isOpen && rights.answer ? { review: `${path}/answer` } : {}),
+      cancel: isOpen && rights.cancel ? `${path}/cancel` : undefined,
+      review: isOpen && rights.answer ? `${path}/answer` : undefined,
     },
     created_at: row.created_at,
     evaluation_id: row.evaluation_id,
     template: row.template,
     subject: someone(row.subject, row.subject_name),
-    ...(agent === undefined ? {} : { agent: someone(agent, row.agent_name) }),
+    agent: agent === undefined ? undefined : someone(agent, row.agent_name),
     action: { name: row.action },
     resource: { ...resource, ref: row.resource_ref ?? undefined },
-    ...(row.justification === null || !rights.words ? {} : { justification: row.justification }),
+    justification: rights.words ? (row.justification ?? undefined) : undefined,
     approvers: [...new Set(row.approvers.map((id) => (isHidden(id) ? "someone" : id)))],
     answered_at: row.answered_at ?? undefined,
-    ...(row.answered_by === null
-      ? {}
-      : { answered_by: isHidden(row.answered_by) ? { id: "someone" } : someone(row.answered_by, row.answered_name) }),
-    ...(row.comment === null || !rights.words ? {} : { comment: row.comment }),
+    answered_by:
+      row.answered_by === null ? undefined : isHidden(row.answered_by) ? { id: "someone" } : someone(row.answered_by, row.answered_name),
+    comment: rights.words ? (row.comment ?? undefined) : undefined,
     failure: failure ?? undefined,
   };
 };

@@ -1,19 +1,9 @@
 import type { EntryDraft } from "#events/audit/entry.ts";
 import type { EventDraft } from "#events/event-draft.ts";
+import { entryActor, type ActActor } from "#pdp/records/act-actor.ts";
 import type { RequestRow } from "./request-store.ts";
 
 export type RequestAct = "created" | "approved" | "denied" | "cancelled" | "expired" | "failed" | "voided" | "used";
-
-/** Who did it, and in which call; the house itself where time or other policies did. */
-export interface RequestActor {
-  readonly subject: string;
-  readonly kind: EntryDraft["actor"]["kind"];
-  readonly clientId?: string;
-  readonly acr?: string;
-  readonly correlationId: string;
-}
-
-export const theHouse = (correlationId: string): RequestActor => ({ subject: "service:pdp", kind: "system", correlationId });
 
 /** Of an approval that was used or voided these are about the approval; of all others about the request. */
 const aboutOf = (row: RequestRow, act: RequestAct): Readonly<Record<string, unknown>> => ({
@@ -31,16 +21,11 @@ const aboutOf = (row: RequestRow, act: RequestAct): Readonly<Record<string, unkn
   ...(act === "voided" ? { reason: row.void_reason } : {}),
 });
 
-export const requestEntry = (row: RequestRow, act: RequestAct, by: RequestActor): EntryDraft => ({
+export const requestEntry = (row: RequestRow, act: RequestAct, by: ActActor): EntryDraft => ({
   tenant: row.tenant,
   category: "task",
   outcome: act === "denied" ? "denied" : act === "failed" ? "error" : "ok",
-  actor: {
-    subject: by.subject,
-    kind: by.kind,
-    client_id: by.clientId,
-    acr: by.acr,
-  },
+  actor: entryActor(by),
   via: { service: "pdp" },
   resource: { type: "access_request", id: row.id },
   decisionId: act === "used" && row.used_by !== null ? row.used_by : row.evaluation_id,

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { replayState, type DifferenceClass } from "#contract/replay.ts";
+import { replayState } from "#contract/replay.ts";
 import { storedClasses } from "#pdp/lifecycle/compare/difference-classes.ts";
 import { statement, type Database, type Sql } from "#store/database.ts";
 
@@ -29,12 +29,7 @@ const progressSchema = z.object({
   /** How often it was begun since it last came further. */
   tries: z.number().default(0),
 });
-export interface ReplayProgress extends Readonly<Record<keyof typeof counts, number>> {
-  readonly classes: Readonly<Record<string, DifferenceClass>>;
-  readonly truncated: boolean;
-  readonly before: { readonly callId: string; readonly part: number };
-  readonly tries: number;
-}
+export type ReplayProgress = Readonly<z.infer<typeof progressSchema>>;
 
 /** Before every call that can be: ids of calls begin with `d_` and a digit. */
 export const beginning: ReplayProgress = {
@@ -65,15 +60,7 @@ export interface Replay {
   readonly progress: ReplayProgress;
 }
 
-interface Row {
-  readonly id: string;
-  readonly tenant: string;
-  readonly version: string;
-  readonly filter: unknown;
-  readonly most: number;
-  readonly state: string;
-  readonly progress: unknown;
-}
+type Row = Omit<Replay, "filter" | "state" | "progress"> & Readonly<Record<"filter" | "state" | "progress", unknown>>;
 
 const COLUMNS = "id, tenant, version, filter, most, state, progress";
 const insert = statement(

@@ -1,19 +1,15 @@
 import type { EntryDraft } from "#events/audit/entry.ts";
 import type { EventDraft } from "#events/event-draft.ts";
+import { entryActor, theHouse, type ActActor } from "#pdp/records/act-actor.ts";
 import { statement, type Sql } from "#store/database.ts";
 
 /** Who changes policies: a person or service by request, or the house itself. */
-export interface Changer {
-  readonly subject: string;
+export interface Changer extends ActActor {
   readonly tenant: string;
-  readonly kind: EntryDraft["actor"]["kind"];
-  readonly clientId?: string;
-  readonly acr?: string;
   readonly decisionId?: string;
-  readonly correlationId: string;
 }
 
-export const houseChanger = (correlationId: string): Changer => ({ subject: "service:pdp", tenant: "*", kind: "system", correlationId });
+export const houseChanger = (correlationId: string): Changer => ({ ...theHouse(correlationId), tenant: "*" });
 
 export type PolicyAct =
   | "imported"
@@ -40,12 +36,7 @@ export const policyEntry = (by: Changer, act: PolicyAct, version: string, data: 
   tenant: by.tenant,
   category: "policy",
   outcome: "ok",
-  actor: {
-    subject: by.subject,
-    kind: by.kind,
-    client_id: by.clientId,
-    acr: by.acr,
-  },
+  actor: entryActor(by),
   via: { service: "pdp" },
   resource: { type: "policies", id: version },
   decisionId: by.decisionId,

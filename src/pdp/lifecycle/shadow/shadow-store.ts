@@ -17,17 +17,8 @@ export interface ShadowSeen extends ShadowTotals {
   readonly decisions: readonly ShadowedDecision[];
 }
 
-interface Row {
-  readonly class: string;
-  readonly resource_type: string;
-  readonly action: string;
-  readonly active: unknown;
-  readonly other: unknown;
-  readonly count: bigint;
-  readonly first_seen: string;
-  readonly last_seen: string;
-  readonly sample: unknown;
-}
+/** A class as it is kept: with its key, and not yet read. */
+type Row = Readonly<Record<Exclude<keyof DifferenceClass, "count">, unknown>> & { readonly class: string; readonly count: bigint };
 
 // Also the lock that makes the writers of one version wait for one another.
 const addTotals = statement(
