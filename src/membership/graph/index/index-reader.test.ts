@@ -106,7 +106,9 @@ const equalWhileWriting = async (t: TestContext, database: Database): Promise<vo
     isOver = true;
     await writing;
   }
-  for (const word of WORDS) assert.ok((told.get(word) ?? 0) >= WORLDS / 2, `${word} was told ${told.get(word) ?? 0} times`);
+  // The first few tell much of everything; over very many a chain is told in every fifth.
+  const least = Math.min(WORLDS / 2, 3 + WORLDS / 10);
+  for (const word of WORDS) assert.ok((told.get(word) ?? 0) >= least, `${word} was told ${told.get(word) ?? 0} times`);
   // What followed the log is what the rows themselves make.
   const seen = feed.look();
   assert.ok(typeof seen !== "string");
