@@ -5,12 +5,10 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { serverUpstream } from "#testing/http-upstream.ts";
 import { cleanUp } from "#testing/clean-up.ts";
-import { formBrowser } from "#testing/form-browser.ts";
 import { findFreePorts } from "#testing/free-port.ts";
 import { startForeignProvider } from "./foreign-provider.ts";
+import { startOwnHouse } from "./own-house.ts";
 import { runScript } from "./run-script.ts";
-import { sessionOf } from "./sign-in.ts";
-import { startTestHouse } from "./test-house.ts";
 
 test("from an empty folder to an agent's permitted call, without the demo, at a provider of one's own", async (t) => {
   const data = await mkdtemp(join(tmpdir(), "sallyport-first-"));
@@ -39,57 +37,19 @@ test("from an empty folder to an agent's permitted call, without the demo, at a 
   const second = await appoint("mallory");
   assert.deepEqual([second.code, /once|already/.test(second.err)], [77, true], second.err);
 
-  const house = await startTestHouse({
-    port,
-    data,
-    arguments: ["--no-demo"],
-    environment: {
-      OIDC_ISSUER: provider.issuer,
-      OIDC_CLIENT_ID: provider.clientId,
-      OIDC_CLIENT_SECRET: provider.clientSecret,
-      OIDC_DEFAULT_TENANT: "tenant:acme",
-      OIDC_PROVISION: "create",
-      TENANT_ALLOWED_MOUNTS: '{"tenant:acme":["yaml://secret"]}',
-      OIDC_GROUPS_CLAIM: "groups",
-      OIDC_ACR_MAP: '{"strong":{"acr":["gold"],"amr":[]},"phishing_resistant":{"acr":[],"amr":[]}}',
-      // A setting that was left from another start.
-      BOOTSTRAP_ADMIN: `${provider.issuer}|mallory|mine`,
-    },
-  });
-  cleanUp(t, () => house.stop());
+  const environment = {
+    TENANT_ALLOWED_MOUNTS: '{"tenant:acme":["yaml://secret"]}',
+    // A setting that was left from another start.
+    BOOTSTRAP_ADMIN: `${provider.issuer}|mallory|mine`,
+  };
+  const { house, come, signIn, call, as, exchange } = await startOwnHouse(t, { port, data, provider, environment });
   assert.match(house.output(), /bootstrap_admin_ignored/);
   const held = await appoint("mallory");
   assert.deepEqual([held.code, /Stop the house first/.test(held.err)], [73, true], held.err);
 
-  /** Who comes from the provider under this name, with these claims; what the gateway then shows. */
-  const come = async (sub: string, claims: Readonly<Record<string, unknown>> = {}) => {
-    provider.person = { sub, claims };
-    const browser = formBrowser();
-    const landed = await browser.open(`${origin}/auth/login?return_to=/auth-done&acr_values=strong`, (at) => at.pathname === "/auth-done");
-    return { landed, browser };
-  };
-  const signIn = async (sub: string, claims: Readonly<Record<string, unknown>> = {}) => {
-    const { landed, browser } = await come(sub, claims);
-    assert.ok(landed.stopped, landed.html);
-    const [name, value] = [...browser.cookies].find(([cookie]) => cookie.includes("_sid_")) ?? [];
-    return sessionOf(origin, `${name}=${value}`);
-  };
   const ada = await signIn("ada-1");
-  const call = async (headers: Readonly<Record<string, string>>, method: string, path: string, body?: unknown) => {
-    const response = await fetch(`${origin}${path}`, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
-    const text = await response.text();
-    // oxlint-disable-next-line typescript/no-explicit-any -- bodies of many shapes
-    return { status: response.status, body: (text === "" ? undefined : JSON.parse(text)) as any };
-  };
   const who = async (person: typeof ada) => (await call(person.headers, "GET", "/auth/session")).body.subject?.id;
   assert.equal(await who(ada), "person:oidc:ada-1");
-  const as =
-    (person: typeof ada) =>
-    async (method: string, path: string, body?: unknown, more: Readonly<Record<string, string>> = {}) => {
-      const reply = await call({ ...person.headers, ...more }, method, `/api/membership${path}`, body);
-      assert.ok(reply.status < 300, `${method} ${path} ${reply.status} ${JSON.stringify(reply.body)}`);
-      return reply.body;
-    };
   const administer = as(ada);
   const fresh = { "if-none-match": "*" };
 
@@ -117,19 +77,7 @@ test("from an empty folder to an agent's permitted call, without the demo, at a 
   // A delegation, and the agent's call.
   const day = { capabilities: [tool], budget_usd: 1, max_steps: 3, purpose: "Find colleagues" };
   await as(ben)("POST", "/delegations", { agent_id: "agent:helper", ...day }, { "idempotency-key": "one" });
-  const exchange = async (secret: string) => {
-    const form = new URLSearchParams({
-      grant_type: "urn:ietf:params:oauth:grant-type:token-exchange",
-      subject_token: await provider.accessToken(origin, { sub: "ben-1", scope: "mcp.tools.discovery mcp.tools.invoke membership.read" }),
-      subject_token_type: "urn:ietf:params:oauth:token-type:access_token",
-    });
-    const authorization = `Basic ${Buffer.from(`${encodeURIComponent("agent:helper")}:${encodeURIComponent(secret)}`).toString("base64")}`;
-    return (await (await fetch(`${origin}/oauth/token`, { method: "POST", body: form, headers: { authorization } })).json()) as {
-      access_token?: string;
-      error?: string;
-    };
-  };
-  const { access_token: token } = await exchange(made.client_secret);
+  const { access_token: token } = await exchange("agent:helper", made.client_secret, "ben-1");
   const agent = { authorization: `Bearer ${token}`, "content-type": "application/json" };
   const ask = { jsonrpc: "2.0", id: "1", method: "tools/call", params: { name: tool, arguments: { search: "helper" } } };
   const done = await call(agent, "POST", "/api/crud/mcp/jsonrpc", ask);
@@ -206,5 +154,5 @@ test("from an empty folder to an agent's permitted call, without the demo, at a 
 
   // What has ended is worth nothing at once.
   await administer("DELETE", `/credentials/${made.credential_id}`);
-  assert.equal((await exchange(made.client_secret)).error, "invalid_client");
+  assert.equal((await exchange("agent:helper", made.client_secret, "ben-1")).error, "invalid_client");
 });

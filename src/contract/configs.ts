@@ -7,12 +7,14 @@ import { cursorPage, plainText, timestamp } from "./ids.ts";
  * `config.read` or `config.write`. The ETag of an object is `"<version>-<12 hex of the SHA-256 of its bytes>"`; `If-Match` is honoured.
  */
 
-const systemName = z.string().regex(/^[a-z][a-z0-9-]{0,24}\.[a-z][a-z0-9-]{0,24}$/, "must be <provider>.<instance>");
+export const systemName = z.string().regex(/^[a-z][a-z0-9-]{0,24}\.[a-z][a-z0-9-]{0,24}$/, "must be <provider>.<instance>");
 /** As it is taken and given: YAML, or JSON, which is YAML. Kept byte for byte. */
 const documentMedia = ["application/yaml", "application/json"] as const;
 
 /** Most bytes of one document. */
 export const MOST_CONFIG_BYTES = 262_144;
+/** Most bytes of a system as JSON with one blank a level, as an import of a large document writes it. */
+export const MOST_SYSTEM_BYTES = 8_388_608;
 
 export const configFault = z.object({
   path: z.string(),
@@ -64,7 +66,7 @@ export const configDiff = z.object({
 });
 export type ConfigDiff = z.infer<typeof configDiff>;
 
-const written = z.object({
+export const configWritten = z.object({
   name: z.string(),
   version: z.number().int(),
   etag: z.string(),
@@ -74,7 +76,7 @@ const written = z.object({
   valid: z.boolean().optional(),
   errors: z.array(configFault).optional(),
 });
-export type ConfigWritten = z.infer<typeof written>;
+export type ConfigWritten = z.infer<typeof configWritten>;
 
 const state = z.enum(["serving", "degraded", "off"]);
 const degraded = z.object({ errors: z.array(configFault), serving_version: z.number().int().nullable() });
@@ -104,7 +106,7 @@ const versionRow = z.object({
 });
 
 const reason = plainText(1, 500);
-const flag = z.enum(["true", "false"]).default("false");
+export const flag = z.enum(["true", "false"]).default("false");
 const change = z.strictObject({ dryRun: flag, reason: reason.optional() });
 const ifMatch = { "If-Match": z.string().optional(), "If-None-Match": z.string().optional() };
 const named = z.object({ name: systemName });
@@ -129,7 +131,7 @@ const publishing = {
   query: change,
   textBody: documentMedia,
   headers: ifMatch,
-  reply: written,
+  reply: configWritten,
   moreStatuses: [201],
   problems: writeProblems,
 };
@@ -185,7 +187,7 @@ export const deleteSystem = endpoint("crud", "DELETE", "/config/systems/{name}",
   params: named,
   query: change,
   headers: ifMatch,
-  reply: written,
+  reply: configWritten,
   ...mayWrite("system/delete"),
   problems: writeProblems,
   summary: "Take a system away; its versions stay, and it can be rolled back to one.",
@@ -214,7 +216,7 @@ export const rollBackSystem = endpoint("crud", "POST", "/config/systems/{name}/r
   query: z.strictObject({ dryRun: flag }),
   body: rollbackBody,
   headers: ifMatch,
-  reply: written,
+  reply: configWritten,
   ...mayWrite("system/edit"),
   problems: [...writeProblems, "version_not_found"],
   summary: "Publish an earlier version's bytes as a new version.",
@@ -256,7 +258,7 @@ export const rollBackToolsDocument = endpoint("crud", "POST", "/config/tools/rol
   query: z.strictObject({ dryRun: flag }),
   body: rollbackBody,
   headers: ifMatch,
-  reply: written,
+  reply: configWritten,
   ...mayWrite("config/write"),
   problems: [...writeProblems, "not_found", "version_not_found"],
   summary: "Publish an earlier version of the tools document as a new version.",

@@ -3,6 +3,7 @@ import * as accessRequests from "./access-requests.ts";
 import * as authzen from "./authzen.ts";
 import * as budgets from "./budgets.ts";
 import * as configs from "./configs.ts";
+import * as imports from "./imports.ts";
 import * as credentials from "./credentials.ts";
 import * as dataScopeRules from "./data-scope-rules.ts";
 import * as decisions from "./decisions.ts";
@@ -54,6 +55,7 @@ export const endpointTable: readonly EndpointRow[] = Object.entries({
   authzen,
   budgets,
   configs,
+  imports,
   credentials,
   "data-scope-rules": dataScopeRules,
   decisions,

@@ -24,8 +24,11 @@ import { allowedCommands, type CrudConfig } from "./config.ts";
 import { openConfigStore } from "./configs/config-store.ts";
 import { systemKind, toolsKind } from "./configs/kinds.ts";
 import { createToolRegistrar } from "./configs/register-tools.ts";
-import { serveConfigs, type ConfigEndpoints } from "./configs/serve-configs.ts";
+import { createConfigPublisher, type PublisherParts } from "./configs/publish-config.ts";
+import { serveConfigs } from "./configs/serve-configs.ts";
 import { serveDefinitions } from "./configs/serve-definitions.ts";
+import { serveImports } from "./imports/serve-imports.ts";
+import { createDocumentReader } from "./documents/document-reader.ts";
 import { loadToolsDocument } from "./documents/tools-document.ts";
 import { loadUiDocument } from "./documents/ui-document.ts";
 import { sweepKeys } from "./mcp/call/idempotency.ts";
@@ -144,12 +147,13 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     log,
     metrics,
   });
+  const reader = createDocumentReader();
   const store = await openConfigStore({
     database: parts.database,
     change: parts.change,
     kinds: {
-      system: systemKind({ sources, catalogue, findCommand }),
-      tools: toolsKind({ catalogue, layer, hold: (document) => (toolsDocument = document), held: () => toolsDocument }),
+      system: systemKind({ sources, catalogue, findCommand, reader }),
+      tools: toolsKind({ catalogue, layer, hold: (document) => (toolsDocument = document), held: () => toolsDocument, reader }),
     },
     catalogue,
     folders: parts.configFolders,
@@ -203,7 +207,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
 
   createContractDialect(router, { desk, maxBodyBytes: config.maxBodyBytes, log, metrics, subjectRef });
   const { change, database, decider, tenants } = parts;
-  const toolsOf: ConfigEndpoints["toolsOf"] = (system, tenant) =>
+  const toolsOf: PublisherParts["toolsOf"] = (system, tenant) =>
     [...catalogue.snapshot.tools.values()].filter(
       (tool) => `${tool.provider}.${tool.instance}` === system && tool.tenants?.includes(tenant) !== false,
     );
@@ -214,7 +218,9 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     decider,
   });
   const cursors = createSealedCursors<string>({ secrets: parts.houseSecrets, purpose: "crud.config-cursor", now });
-  serveConfigs(router, { store, decider, cursors, toolsOf, register });
+  const publisher = createConfigPublisher({ store, decider, cursors, toolsOf, register });
+  serveConfigs(router, publisher);
+  serveImports(router, { publisher, database, housePorts: new Set(parts.housePorts), stopping: stop.signal });
   serveDefinitions(router, { store, decider, database, change, tenants, toolsOf, register });
   serveExplanation(router, { ...deskParts, catalogue });
   const groupsParts = { membership: parts.peers.membership, membershipAudience: parts.audiences.membership, identity: parts.identity };

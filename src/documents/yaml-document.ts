@@ -1,4 +1,4 @@
-import { isMap, isNode, isScalar, isSeq, LineCounter, parseDocument, visit, type Document, type Node, type Pair } from "yaml";
+import { isMap, isNode, isScalar, isSeq, LineCounter, parseDocument, visit, type Document } from "yaml";
 import type { Fault } from "#contract/problem.ts";
 import { placeOf as placeInValue } from "#contract/shape-faults.ts";
 import { refusedTokens, type Place } from "./yaml-tokens.ts";
@@ -21,6 +21,8 @@ export interface YamlDocument {
 export interface YamlLimits {
   /** 1 unless said. */
   readonly mebibytes?: number;
+  /** As much as a text may have that `printJson` made; none may be larger unless said. */
+  readonly printedMebibytes?: number;
   /** Nesting of maps and lists together; 40 unless said. */
   readonly depth?: number;
   /** How many values aliases and merge keys may stand for; none unless said. */
@@ -37,8 +39,10 @@ export type ReadYaml =
  */
 export const readYaml = (text: string, file: string, limits: YamlLimits = {}): ReadYaml => {
   const { mebibytes = 1, depth = 40, aliases = 0 } = limits;
-  if (Buffer.byteLength(text) > mebibytes * 1_048_576)
-    return { faults: [{ path: "", message: `is larger than ${mebibytes} MiB`, file, line: 1, column: 1 }] };
+  const isLarge = Buffer.byteLength(text) > mebibytes * 1_048_576;
+  const printed = isLarge && text.length <= (limits.printedMebibytes ?? 0) * 1_048_576 ? asPrinted(text, depth) : undefined;
+  if (printed !== undefined) return { faults: [], document: withPlaces(file, printed, () => new Map()) };
+  if (isLarge) return { faults: [{ path: "", message: `is larger than ${mebibytes} MiB`, file, line: 1, column: 1 }] };
   const refused = refusedTokens(text, { depth, aliases: aliases > 0 });
   if (refused.length > 0) return { faults: refused.map((fault) => ({ path: "", file, ...fault })) };
   const lineCounter = new LineCounter();
@@ -67,11 +71,62 @@ export const readYaml = (text: string, file: string, limits: YamlLimits = {}): R
     const message = error instanceof Error ? error.message : "cannot be read";
     return { faults: [{ path: "", message, code: "yaml", file, ...place(findAlias(document, "any")) }] };
   }
-  const placeOf = (path: Path): Place => place(find(document, path).node?.range?.[0]);
-  const keyPlaceOf = (path: Path): Place => {
-    const key = find(document, path).pair?.key;
-    return isNode(key) ? place(key.range?.[0]) : placeOf(path);
+  return { faults: [], document: withPlaces(file, value, () => placesOf(document, lineCounter)) };
+};
+
+/**
+ * A text that is exactly what `printJson` makes of its value has one reading, and needs no reader of YAML, which takes a hundred times
+ * as long; its faults have a path and no line.
+ */
+const asPrinted = (text: string, depth: number): unknown => {
+  if (!text.startsWith("{")) return undefined;
+  try {
+    const value: unknown = JSON.parse(text);
+    return printJson(value) === text && !isDeeper(value, depth) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+/** JSON as large documents are written and read: with line breaks, one blank a level. */
+export const printJson = (value: unknown): string => `${JSON.stringify(value, null, 1)}\n`;
+
+/** True for what is nested deeper; no recursion. Cost: O(n). */
+export const isDeeper = (value: unknown, depth: number): boolean => {
+  let level: unknown[] = [value];
+  for (let at = 0; level.length > 0; at++) {
+    const next: unknown[] = [];
+    for (const one of level) if (typeof one === "object" && one !== null) for (const inner of Object.values(one)) next.push(inner);
+    if (next.length > 0 && at >= depth && next.some((one) => typeof one === "object" && one !== null)) return true;
+    level = next;
+  }
+  return false;
+};
+
+/** Line and column of a part's value, then of its name, by its path. */
+type Places = ReadonlyMap<string, readonly [number, number, number, number]>;
+
+/** A document on its way from another thread: the value, and the places as one text, which costs nothing until somebody asks for one. */
+export interface PackedYaml {
+  readonly file: string;
+  readonly value: unknown;
+  readonly places: string;
+}
+
+const keyOf = (path: Path): string => JSON.stringify(path.map(String));
+
+const withPlaces = (file: string, value: unknown, look: () => Places): YamlDocument & { readonly places: () => Places } => {
+  let known: Places | undefined;
+  const places = (): Places => (known ??= look());
+  const at = (path: Path): Places extends ReadonlyMap<string, infer Entry> ? Entry : never => {
+    for (let length = path.length; length >= 0; length--) {
+      const found = places().get(keyOf(path.slice(0, length)));
+      if (found !== undefined) return found;
+    }
+    return [1, 1, 1, 1];
   };
+  const placeOf = (path: Path): Place => ({ line: at(path)[0], column: at(path)[1] });
+  const keyPlaceOf = (path: Path): Place => ({ line: at(path)[2], column: at(path)[3] });
   const fault: YamlDocument["fault"] = (path, message, { onKey = false, ...more } = {}) => ({
     path: placeInValue(path),
     message,
@@ -79,29 +134,37 @@ export const readYaml = (text: string, file: string, limits: YamlLimits = {}): R
     file,
     ...(onKey ? keyPlaceOf(path) : placeOf(path)),
   });
-  return { faults: [], document: { file, value, placeOf, keyPlaceOf, fault } };
+  return { file, value, placeOf, keyPlaceOf, fault, places };
 };
 
-interface Found {
-  readonly node: Node | undefined;
-  readonly pair?: Pair | undefined;
-}
+/** For another thread, which unpacks it. */
+export const packYaml = (document: YamlDocument): PackedYaml => {
+  const { file, value, places } = document as ReturnType<typeof withPlaces>;
+  return { file, value, places: JSON.stringify([...places()]) };
+};
+export const unpackYaml = ({ file, value, places }: PackedYaml): YamlDocument =>
+  withPlaces(file, value, () => new Map(JSON.parse(places) as [string, [number, number, number, number]][]));
 
-/** What stands at a path, or the nearest thing that holds it. */
-const find = ({ contents }: Document, path: Path): Found => {
-  let found: Found = { node: contents ?? undefined };
-  for (const part of path) {
-    const holder: unknown = found.pair === undefined ? found.node : found.pair.value;
-    let value: unknown;
-    let pair: Pair | undefined;
-    if (isMap(holder)) {
-      pair = holder.items.find(({ key }) => isScalar(key) && String(key.value) === String(part));
-      value = pair?.value;
-    } else if (isSeq(holder)) value = holder.items[Number(part)];
-    if (value === undefined && pair === undefined) break;
-    found = { node: isNode(value) ? value : found.node, pair };
-  }
-  return found;
+/** Where each part stands. */
+const placesOf = ({ contents }: Document, lines: LineCounter): Places => {
+  const places = new Map<string, readonly [number, number, number, number]>();
+  const place = (node: unknown): readonly [number, number] | undefined => {
+    if (!isNode(node)) return undefined;
+    const { line, col } = lines.linePos(node.range?.[0] ?? 0);
+    return [Math.max(line, 1), Math.max(col, 1)];
+  };
+  const enter = (path: readonly string[], node: unknown, key: readonly [number, number], holder: readonly [number, number]): void => {
+    const own = place(node) ?? holder;
+    places.set(keyOf(path), [...own, ...key]);
+    if (isMap(node))
+      for (const pair of node.items) {
+        if (!isScalar(pair.key)) continue;
+        enter([...path, String(pair.key.value)], pair.value, place(pair.key) ?? own, own);
+      }
+    else if (isSeq(node)) for (const [index, item] of node.items.entries()) enter([...path, String(index)], item, place(item) ?? own, own);
+  };
+  enter([], contents, place(contents) ?? [1, 1], [1, 1]);
+  return places;
 };
 
 /** Where the first alias stands, of those that stand within what they stand for or of all. */

@@ -16,6 +16,7 @@ import {
   CONFIG_CHANNEL,
   digestOf,
   etagOf,
+  listVersionRows,
   listVersions,
   lockConfig,
   markTaken,
@@ -26,6 +27,7 @@ import {
   readVersion,
   type StoredHead,
   type StoredVersion,
+  type VersionRow,
 } from "./version-store.ts";
 
 export type KindName = "system" | "tools";
@@ -82,7 +84,7 @@ export interface ConfigStore {
     name: string,
     tenant: string,
     page: { readonly before?: number | undefined; readonly limit: number },
-  ): Promise<readonly StoredVersion[]>;
+  ): Promise<readonly VersionRow[]>;
   /** Throws `version_not_found`. */
   version(kind: KindName, name: string, version: number, tenant: string): Promise<StoredVersion & { readonly text: string }>;
   /** Throws `unprocessable` with every fault, `stale_version`, `already_exists`, `not_found`, `managed_elsewhere`, `cross_tenant`. */
@@ -413,7 +415,7 @@ export const openConfigStore = async (parts: ConfigStoreParts): Promise<ConfigSt
     require: requireObject,
     versions: async (kind, name, tenant, { before, limit }) => {
       if (find(kind, name, tenant)?.head === undefined) throw new Problem("not_found");
-      return (await listVersions(database, kind, name, { before, limit })).filter((version) => sees(version.tenants, tenant));
+      return (await listVersionRows(database, kind, name, { before, limit })).filter((version) => sees(version.tenants, tenant));
     },
     version: async (kind, name, number, tenant) => {
       const version = find(kind, name, tenant) === undefined ? undefined : await readVersion(database, kind, name, number);

@@ -1,6 +1,7 @@
 import type { Fault } from "#contract/problem.ts";
 import type { YamlDocument } from "#documents/yaml-document.ts";
-import { emptyToolsDocument, joinToolsDocuments, readToolsDocument, type ToolsDocument } from "#crud/documents/tools-document.ts";
+import type { DocumentReader } from "#crud/documents/document-reader.ts";
+import { emptyToolsDocument, joinToolsDocuments, type ToolsDocument } from "#crud/documents/tools-document.ts";
 import type { CatalogueKeeper } from "#crud/mcp/catalogue-keeper.ts";
 import type { Snapshot } from "#crud/mcp/catalogue.ts";
 import type { PreparedSystem, Sources } from "#crud/mcp/sources.ts";
@@ -73,6 +74,7 @@ export const systemKind = (parts: {
   readonly sources: Sources;
   readonly catalogue: Pick<CatalogueKeeper, "preview">;
   readonly findCommand: FindCommand;
+  readonly reader: DocumentReader;
 }): ConfigKind => {
   const { sources, catalogue } = parts;
   const fileOf = (name: string): string => `systems/${name}.yaml`;
@@ -87,10 +89,11 @@ export const systemKind = (parts: {
     fileOf,
     absent: (name) => place(name, undefined),
     prepare: async ({ name: given, text, read }) => {
-      const file = await readSystem({ name: given, text, shown: given === undefined ? "system.yaml" : fileOf(given), read });
+      const shown = given === undefined ? "system.yaml" : fileOf(given);
+      const file = await readSystem({ name: given, text, shown, read, readText: parts.reader.system });
       if ("faults" in file) return file;
       const { name, document, yaml, refs } = file;
-      const compiled = sources.compile(file);
+      const compiled = await sources.compile(file);
       if (compiled.kind === "degraded") return { name, faults: compiled.faults };
       const prepared: PreparedSystem = { name, compiled, file };
       const tenants = document.tenants ?? null;
@@ -139,6 +142,7 @@ export const toolsKind = (parts: {
   readonly layer: ToolsDocument;
   readonly hold: (document: ToolsDocument) => void;
   readonly held: () => ToolsDocument;
+  readonly reader: DocumentReader;
 }): ConfigKind => {
   const { catalogue, layer } = parts;
   const place = (own: ToolsDocument): Place => {
@@ -149,7 +153,7 @@ export const toolsKind = (parts: {
     fileOf: () => "tools.yaml",
     absent: () => place(emptyToolsDocument),
     prepare: async ({ text }) => {
-      const read = readToolsDocument(text, "tools.yaml");
+      const read = await parts.reader.tools(text, "tools.yaml");
       if ("faults" in read) return { name: "tools", faults: read.faults };
       const { value, yaml } = read;
       // Views of the further folders come first here: it is this document that names one of them twice.

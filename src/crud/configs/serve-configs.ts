@@ -4,6 +4,7 @@ import {
   deleteSystem,
   listConfiguredSystems,
   MOST_CONFIG_BYTES,
+  MOST_SYSTEM_BYTES,
   putSystem,
   putToolsDocument,
   readSystem,
@@ -18,40 +19,23 @@ import {
 } from "#contract/configs.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
-import type { SealedCursors } from "#authn/sealed-cursors.ts";
-import type { Decider } from "#decide/decider.ts";
-import type { Tool } from "#crud/mcp/tool.ts";
 import { tagsOf } from "#http/entity-tags.ts";
 import { readBytes } from "#http/read-bytes.ts";
 import { answer, type Router } from "#http/serve.ts";
-import type { ConfigStore, ConfigWrite, HeldObject, KindName, Written } from "./config-store.ts";
-import type { createToolRegistrar } from "./register-tools.ts";
-import { writerOf, type Writer } from "./tell.ts";
-import { etagOf, type StoredVersion } from "./version-store.ts";
-
-export interface ConfigEndpoints {
-  readonly store: ConfigStore;
-  readonly decider: Pick<Decider, "require">;
-  /** The last name, or version, of the page before. */
-  readonly cursors: SealedCursors<string>;
-  /** Tools of a system that the tenant sees. */
-  readonly toolsOf: (system: string, tenant: string) => readonly Tool[];
-  readonly register: ReturnType<typeof createToolRegistrar>;
-}
-
-interface Asked {
-  readonly caller: Caller;
-  readonly correlationId: string;
-}
+import type { ConfigWrite, HeldObject, KindName } from "./config-store.ts";
+import type { Asked, ConfigPublisher } from "./publish-config.ts";
+import type { Writer } from "./tell.ts";
+import { etagOf, type StoredVersion, type VersionRow } from "./version-store.ts";
 
 const YAML = "application/yaml";
 const mediaOf = (request: Request): string => (request.headers.get("content-type") ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
 
 /** A text as it was sent, byte for byte. */
-const readText = async (request: Request): Promise<string> => {
+const readText = async (request: Request, kind: KindName): Promise<string> => {
   if (![YAML, "application/json", "text/yaml"].includes(mediaOf(request)))
     throw new Problem("unsupported_media_type", { detail: `Send ${YAML} or application/json.` });
-  const bytes = await readBytes(request, MOST_CONFIG_BYTES);
+  const most = kind === "system" && mediaOf(request) === "application/json" ? MOST_SYSTEM_BYTES : MOST_CONFIG_BYTES;
+  const bytes = await readBytes(request, most);
   try {
     const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
     if (!text.includes("\0")) return text;
@@ -88,38 +72,22 @@ const shown = (object: HeldObject) => ({
   ...(object.faults.length > 0 ? { degraded: { errors: [...object.faults], serving_version: object.serving } } : {}),
 });
 
-const versionRow = ({ version, digest, author, reason, at, text, restored_from }: StoredVersion) => ({
+const versionRow = ({ version, digest, author, reason, at, deleted, restored_from }: VersionRow) => ({
   version,
   hash: digest,
   author,
   reason,
   at,
-  ...(text === null ? { deleted: true } : {}),
+  ...(deleted ? { deleted } : {}),
   ...(restored_from === null ? {} : { restored_from }),
 });
 
 /** Whether the reader asks for the document's bytes; without a word it gets what a program reads. */
 const wantsBytes = (request: Request): boolean => /\byaml\b/i.test(request.headers.get("accept") ?? "");
 
-const replyTo = ({ name, version, etag, diff, warnings, isNew, faults }: Written) =>
-  answer(
-    {
-      name,
-      version,
-      etag,
-      diff,
-      warnings: [...warnings],
-      ...(faults === undefined ? {} : { valid: faults.length === 0, errors: [...faults] }),
-    },
-    { status: isNew ? 201 : 200, headers: { etag } },
-  );
-
 /** Configuration over HTTP: each pair is asked for, the tenant's wall is the store's. */
-export const serveConfigs = (router: Router<Caller>, { store, decider, cursors, toolsOf, register }: ConfigEndpoints): void => {
-  const require = async ({ caller, correlationId }: Asked, type: "system" | "config", action: string, id: string): Promise<Writer> => {
-    const { decisionId } = await decider.require(caller, { type, action, id }, correlationId);
-    return writerOf(caller, correlationId, decisionId);
-  };
+export const serveConfigs = (router: Router<Caller>, publisher: ConfigPublisher): void => {
+  const { store, cursors, toolsOf, require } = publisher;
   const writeOf = (
     { request, query }: { readonly request: Request; readonly query: { readonly dryRun: string; readonly reason?: string | undefined } },
     by: Writer,
@@ -131,20 +99,9 @@ export const serveConfigs = (router: Router<Caller>, { store, decider, cursors, 
     isDryRun: query.dryRun === "true",
   });
 
-  /** Writes, and has the graph know what serves now. */
-  const publish = async ({ caller, correlationId }: Asked, change: ConfigWrite) => {
-    const written = await store.write(change);
-    if (change.isDryRun || change.kind !== "system") return replyTo(written);
-    const about = store.list("system", caller.tenant).find(({ name }) => name === written.name)?.prepared?.about ?? {};
-    const told = await register({
-      caller,
-      correlationId,
-      about,
-      system: written.name,
-      removed: written.diff.tools_removed,
-      tools: toolsOf(written.name, caller.tenant),
-    });
-    return replyTo({ ...written, warnings: [...written.warnings, ...told] });
+  const publish = async (asked: Asked, change: ConfigWrite) => {
+    const written = await publisher.publish(asked, change);
+    return answer(publisher.reply(written), { status: written.isNew ? 201 : 200, headers: { etag: written.etag } });
   };
 
   const read = async (request: Request, kind: KindName, name: string, tenant: string) => {
@@ -208,7 +165,7 @@ export const serveConfigs = (router: Router<Caller>, { store, decider, cursors, 
   });
   router.serve(createSystem, async (call) => {
     const by = await require(call, "system", "edit", "*");
-    return publish(call, { kind: "system", name: undefined, text: await readText(call.request), ...writeOf(call, by) });
+    return publish(call, { kind: "system", name: undefined, text: await readText(call.request, "system"), ...writeOf(call, by) });
   });
   router.serve(readSystem, async (call) => {
     const { name } = call.params;
@@ -218,7 +175,7 @@ export const serveConfigs = (router: Router<Caller>, { store, decider, cursors, 
   router.serve(putSystem, async (call) => {
     const { name } = call.params;
     const by = await require(call, "system", "edit", name);
-    return publish(call, { kind: "system", name, text: await readText(call.request), ...writeOf(call, by) });
+    return publish(call, { kind: "system", name, text: await readText(call.request, "system"), ...writeOf(call, by) });
   });
   router.serve(deleteSystem, async (call) => {
     const { name } = call.params;
@@ -245,7 +202,7 @@ export const serveConfigs = (router: Router<Caller>, { store, decider, cursors, 
   });
   router.serve(putToolsDocument, async (call) => {
     const by = await require(call, "config", "write", "tools");
-    return publish(call, { kind: "tools", name: "tools", text: await readText(call.request), ...writeOf(call, by) });
+    return publish(call, { kind: "tools", name: "tools", text: await readText(call.request, "tools"), ...writeOf(call, by) });
   });
   router.serve(toolsDocumentVersions, async (call) => {
     await require(call, "config", "read", "tools");

@@ -55,6 +55,11 @@ const versionsBefore = statement<Row>(
   `select ${COLUMNS}, null as taken from crud.config_version v where v.kind = $1 and v.name = $2 and ($3::int is null or v.version < $3)
    order by v.version desc limit $4`,
 );
+const versionRows = statement<VersionRow>(
+  "crud.config.version_rows",
+  `select v.kind, v.name, v.version, v.digest, v.tenants, v.author, v.reason, v.at, v.restored_from, v.text is null as deleted
+   from crud.config_version v where v.kind = $1 and v.name = $2 and ($3::int is null or v.version < $3) order by v.version desc limit $4`,
+);
 const insertVersion = statement<Row>(
   "crud.config.insert",
   `insert into crud.config_version as v (kind, name, version, text, refs, digest, tenants, author, reason, restored_from)
@@ -101,6 +106,17 @@ export const listVersions = async (
   page: { readonly before: number | undefined; readonly limit: number },
 ): Promise<readonly StoredVersion[]> =>
   (await sql.run(versionsBefore, [kind, name, page.before ?? null, page.limit])).map((row) => read(row));
+
+/** What a list shows of a version. */
+export type VersionRow = Omit<StoredVersion, "text" | "refs"> & { readonly deleted: boolean };
+
+/** The same without their texts, which may be some MiB each. */
+export const listVersionRows = (
+  sql: Sql,
+  kind: string,
+  name: string,
+  page: { readonly before: number | undefined; readonly limit: number },
+): Promise<readonly VersionRow[]> => sql.run(versionRows, [kind, name, page.before ?? null, page.limit]);
 
 export interface VersionDraft {
   readonly kind: string;

@@ -30,7 +30,7 @@ export interface PreparedSystem {
 export interface Sources {
   readonly tools: readonly Tool[];
   readonly external: readonly ExternalSystem[];
-  compile(file: SystemFile): CompiledSystem;
+  compile(file: SystemFile): Promise<CompiledSystem>;
   /** Takes the place of what serves under the name; nothing prepared takes it away. Calls that are under way go on in what was there. */
   place(name: string, prepared: PreparedSystem | undefined): void;
   /** Tools and external systems as they would be with that in place. */

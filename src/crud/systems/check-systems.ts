@@ -33,7 +33,7 @@ export const checkSystems = async (parts: {
   const faulty: DegradedFile[] = [...degraded];
   const nobody = { clientId: "", asService: unasked, onBehalfOf: unasked };
   for (const file of files) {
-    const compiled = compileSystem(file, {
+    const compiled = await compileSystem(file, {
       ...parts.settings,
       metrics: createMetrics(),
       now: () => new Date(),

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { isTlsOrLoopback } from "#contract/loopback.ts";
 import type { Fault } from "#contract/problem.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
@@ -74,8 +75,11 @@ const compileOperation = (document: HttpDocument, base: string, operation: Opera
   };
 };
 
+/** Longest at a stretch: a large system is compiled in pieces, other requests between them. */
+const STRETCH_MS = 8;
+
 /** Turns an HTTP system into tools. Every fault of the file is collected; one fault and the system serves nothing. */
-export const compileHttp = (file: SystemFile & { readonly document: HttpDocument }, parts: CompileParts): Compiled => {
+export const compileHttp = async (file: SystemFile & { readonly document: HttpDocument }, parts: CompileParts): Promise<Compiled> => {
   const { document, yaml } = file;
   const faults: Fault[] = [];
   const tell: TemplateFault = (path, message) => faults.push(yaml.fault(path, message));
@@ -88,6 +92,13 @@ export const compileHttp = (file: SystemFile & { readonly document: HttpDocument
   if (parts.requiresTls && !isTlsOrLoopback(base.url.href)) tell(["baseUrl"], "must be https unless on loopback");
   const networks = parseNetworks(document.network.allow);
   for (const index of networks.faults) tell(["network", "allow", index], "is no network: write it as address/bits");
+
+  const { auth } = document;
+  const isCredential = (row: { readonly in: string; readonly name: string }): boolean =>
+    auth.type === "api_key" && row.in === auth.in && row.name.toLowerCase() === auth.name.toLowerCase();
+  for (const [name, operation] of Object.entries(document.operations))
+    for (const [index, row] of (operation.request.parameters ?? []).entries())
+      if (isCredential(row)) tell(["operations", name, "request", "parameters", index], "is the credential, which no caller sends");
 
   const agent = createGuardedAgent({ rules: { allow: networks.blocks, housePorts: parts.housePorts }, maxHeaderBytes: MAX_HEADER_BYTES });
   const system: HttpSystem = {
@@ -105,7 +116,12 @@ export const compileHttp = (file: SystemFile & { readonly document: HttpDocument
     }),
   };
   const tools = new Map<string, Tool>();
+  let began = performance.now();
   for (const [name, operation] of Object.entries(document.operations)) {
+    if (performance.now() - began > STRETCH_MS) {
+      await nextTurn();
+      began = performance.now();
+    }
     const path = ["operations", name];
     const compiled = compileOperation(document, name, operation, tell);
     const rules = callRules(operation, document, (other) => tools.get(other), path, tell);

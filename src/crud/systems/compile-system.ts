@@ -31,7 +31,7 @@ const fillTransport = (file: SystemFile, document: McpDocument, placeholders: Pl
 };
 
 /** Turns a file that was read into what gives its tools; the same for a start and for whoever asks what a start would do. */
-export const compileSystem = (file: SystemFile, parts: SystemParts): CompiledSystem => {
+export const compileSystem = async (file: SystemFile, parts: SystemParts): Promise<CompiledSystem> => {
   const { document } = file;
   if (document.kind === "http") return compileHttp({ ...file, document }, parts);
   if (document.kind === "mcp") return fillTransport(file, document, parts.placeholders);

@@ -166,7 +166,7 @@ test("what only compiling can tell is told with its place too", async (t) => {
     const folder = await folderWith(t, { "a.b.yaml": small("", base) });
     const [file] = (await loadSystems(folder)).files;
     if (file?.document.kind !== "http") continue;
-    const result = compileHttp({ ...file, document: file.document }, parts);
+    const result = await compileHttp({ ...file, document: file.document }, parts);
     assert.equal(result.kind, "degraded", base);
   }
   assert.equal((await compiled(small("", '"${KNOWN}/api"'))).kind, "tools");

@@ -1,10 +1,10 @@
 import { readdir, readFile, realpath } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
 import type { Fault } from "#contract/problem.ts";
-import { shapeFaults } from "#documents/shape-faults.ts";
-import { readYaml, type YamlDocument } from "#documents/yaml-document.ts";
+import type { YamlDocument } from "#documents/yaml-document.ts";
 import type { DegradedFile } from "#crud/documents/degraded-lines.ts";
-import { documentKinds, plannedKinds, type SystemDocument } from "./system-document.ts";
+import { readSystemText, type ReadSystemText } from "./read-system-text.ts";
+import type { SystemDocument } from "./system-document.ts";
 
 /** Texts of the files that a document names, by the path that it names them with. */
 export type References = Readonly<Record<string, string>>;
@@ -23,16 +23,6 @@ export interface LoadedFiles {
   /** Files that do not load; the others are untouched. */
   readonly degraded: readonly DegradedFile[];
 }
-
-/** More is a fault, not a slow start. */
-const MAX_MEBIBYTES = 0.25;
-
-const known = (kind: keyof typeof documentKinds): readonly string[] => Object.keys(documentKinds[kind].shape);
-
-const kindOf = (value: unknown): unknown =>
-  typeof value === "object" && value !== null ? (value as { readonly kind?: unknown }).kind : undefined;
-
-const isKind = (kind: unknown): kind is keyof typeof documentKinds => typeof kind === "string" && Object.hasOwn(documentKinds, kind);
 
 /** The text of a file that a document names; undefined where it names none that it may. */
 export type ReadReference = (path: string) => Promise<string | undefined>;
@@ -77,21 +67,14 @@ export const readSystem = async (given: {
   readonly text: string;
   readonly shown: string;
   readonly read: ReadReference;
+  /** Where the text is read; here unless said. */
+  readonly readText?: ReadSystemText;
 }): Promise<SystemFile | DegradedFile> => {
   const { text } = given;
   const name = given.name ?? "";
-  const read = readYaml(text, given.shown, { mebibytes: MAX_MEBIBYTES });
-  const yaml = read.document;
-  if (yaml === undefined) return { name, faults: read.faults };
-  const kind = kindOf(yaml.value);
-  if (!isKind(kind)) {
-    const isPlanned = typeof kind === "string" && plannedKinds.includes(kind);
-    const message = isPlanned ? `${kind} has no connector in this version` : `must be one of ${Object.keys(documentKinds).join(", ")}`;
-    return { name, faults: [yaml.fault(["kind"], message, isPlanned ? { code: "connector_not_available" } : {})] };
-  }
-  const parsed = documentKinds[kind].safeParse(yaml.value);
-  if (!parsed.success) return { name, faults: shapeFaults(yaml, parsed.error, { words: known(kind) }) };
-  const document: SystemDocument = parsed.data;
+  const found = await (given.readText ?? readSystemText)(text, given.shown);
+  if ("faults" in found) return { name, faults: found.faults };
+  const { document, yaml } = found;
   const faults: Fault[] = [];
   const refs = await readReferences(document, yaml, given.read, faults);
   const ownName = `${document.provider}.${document.instance}`;

@@ -1,10 +1,16 @@
 import { z } from "zod";
 import { duration } from "#crud/documents/duration.ts";
 import { basePattern, externalBasePattern, isInstance, isProvider } from "#crud/mcp/names.ts";
+import { styles, type Style } from "./parameter-styles.ts";
 import { circuit, concurrency, rateLimit, responseLimits, retry } from "./system-limits.ts";
 
 /** The shape of `config/systems/<provider>.<instance>.yaml`. Strict: an unknown key is a fault, a wrong word too. */
 
+const stylesOf: Readonly<Record<"path" | "query" | "header", readonly Style[]>> = {
+  path: ["simple", "label", "matrix"],
+  query: ["form", "spaceDelimited", "pipeDelimited", "deepObject"],
+  header: ["simple"],
+};
 const text = (least: number, most: number) =>
   z.string().min(least, `must have at least ${least} characters`).max(most, `must have at most ${most} characters`);
 const pointer = z.string().regex(/^(?:\/(?:[^~/]|~[01])*)*$/, "must be a JSON Pointer");
@@ -104,11 +110,62 @@ const common = {
   approval: z.literal("none", { error: "approvals are not available; the decision point alone decides" }).default("none"),
 };
 
+/** Headers that the house sends itself, or that are no caller's to choose. */
+const ownHeaders =
+  /^(?:accept|accept-encoding|authorization|connection|content-.*|cookie|expect|host|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|user-agent|x-correlation-id)$/i;
+const style = z.enum(styles);
+const mediaType = z.string().regex(/^[a-z]+\/[A-Za-z0-9!#$&^_.+-]{1,100}(?:; ?[a-z-]+=[A-Za-z0-9_.-]{1,60})?$/, "must be a media type");
+
+/** Where a member of the input goes, as OpenAPI says it. */
+const parameter = z
+  .strictObject({
+    name: text(1, 200),
+    in: z.enum(["path", "query", "header"]),
+    /** Member of the input; of the same name unless said. */
+    input: text(1, 200).optional(),
+    /** `simple` in paths and headers, `form` in queries unless said. */
+    style: style.optional(),
+    /** True for `form` unless said, else false. */
+    explode: z.boolean().optional(),
+    allowReserved: z.boolean().default(false),
+  })
+  .refine(
+    ({ in: where, style: how }) => how === undefined || how === "json" || stylesOf[where].includes(how),
+    "has a style that does not stand there",
+  )
+  .refine(({ in: where, name }) => where !== "header" || (/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/.test(name) && !ownHeaders.test(name)), {
+    error: "is a header that a caller may not send",
+    path: ["name"],
+  });
+
+const requestBody = z.strictObject({
+  media: mediaType.default("application/json"),
+  /** The member that is the whole body; unless said the members that no parameter takes are its members. */
+  input: text(1, 200).optional(),
+  /** The text is base64 of the bytes that are sent. */
+  base64: z.boolean().default(false),
+  /** Members of a form, or of any body those that have another name in the input. */
+  encoding: z
+    .record(
+      text(1, 200),
+      z.strictObject({
+        input: text(1, 200).optional(),
+        style: style.optional(),
+        explode: z.boolean().optional(),
+        media: mediaType.optional(),
+        base64: z.boolean().optional(),
+      }),
+    )
+    .default({}),
+});
+
 const httpOperation = z.strictObject({
   ...common,
   request: z.strictObject({
     method: z.enum(["GET", "POST", "PUT", "PATCH", "DELETE"]),
-    path: z.string().regex(/^\/[A-Za-z0-9._~/{}-]*$/, "must be a path without query"),
+    path: z.string().regex(/^\/(?:[A-Za-z0-9._~!$&'()*+,;=:@/-]|\{[^{}/?#\s]{1,200}\})*$/, "must be a path without query"),
+    parameters: z.array(parameter).max(200).optional(),
+    body: requestBody.optional(),
     idempotencyHeader: z
       .string()
       .regex(/^[A-Za-z][A-Za-z0-9-]{0,60}$/)

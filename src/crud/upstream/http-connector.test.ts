@@ -70,7 +70,7 @@ describe("an HTTP system", () => {
   const compile = async (): Promise<void> => {
     const [file] = (await loadSystems(folder)).files;
     assert.ok(file?.document.kind === "http");
-    const compiled = compileHttp(
+    const compiled = await compileHttp(
       { ...file, document: file.document },
       { placeholders: {}, requiresTls: false, housePorts: new Set(), metrics: createMetrics(), now: () => new Date(), version: "1" },
     );

@@ -6,6 +6,7 @@ import type { Connector, Invocation, UpstreamAnswer } from "#crud/mcp/tool.ts";
 import { ABSENT, celInputs } from "#documents/cel.ts";
 import { type Expression, type ExpressionInputs } from "#crud/systems/expression.ts";
 import type { BindRequest, BoundRequest } from "#crud/systems/http-request.ts";
+import { encode } from "#crud/systems/parameter-styles.ts";
 import type { AuthRules } from "#crud/systems/system-document.ts";
 import type { RetryRules } from "#crud/systems/system-limits.ts";
 import { credentialsOf } from "./credentials.ts";
@@ -74,12 +75,14 @@ export const createHttpConnector = (system: HttpSystem, operation: HttpOperation
 
   const send = async (call: Invocation, inputs: ExpressionInputs, bound: BoundRequest, page: Page): Promise<ExchangeReply> => {
     const credentials = await credentialsOf(system.auth, call.secret);
-    const query = new URLSearchParams([...bound.query, ...page, ...credentials.query].map(([name, value]) => [name, value])).toString();
+    const own = [...page, ...credentials.query].map(([name, value]) => [encode(name), encode(value)] as const);
+    const query = [...bound.query, ...own].map((pair) => pair.join("=")).join("&");
     const headers: Record<string, string> = {
+      ...bound.headers,
       accept: "application/json",
       "user-agent": system.userAgent,
       "x-correlation-id": call.correlationId,
-      ...(bound.body === undefined ? {} : { "content-type": "application/json" }),
+      ...(bound.body === undefined ? {} : { "content-type": bound.body.type }),
       ...(operation.idempotencyHeader === undefined ? {} : { [operation.idempotencyHeader]: call.callId }),
       ...credentials.headers,
     };
@@ -94,7 +97,7 @@ export const createHttpConnector = (system: HttpSystem, operation: HttpOperation
           path: `${base}${bound.path}${query === "" ? "" : `?${query}`}`,
           method: bound.method,
           headers,
-          ...(bound.body === undefined ? {} : { body: JSON.stringify(bound.body) }),
+          ...(bound.body === undefined ? {} : { body: bound.body.content }),
           timeoutMs: operation.timeoutMs,
           maxBytes: operation.maxBytes,
           isReadOnly: operation.isReadOnly,

@@ -10,7 +10,7 @@ export interface Exchange {
   readonly path: string;
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string;
+  readonly body?: string | Uint8Array;
   readonly timeoutMs: number;
   readonly maxBytes: number;
   /** Nothing is changed by it: a lost answer is a failure, not an unknown outcome. */
@@ -88,7 +88,7 @@ const parseBody = (bytes: Buffer, type: string, encoding: string | undefined): u
       throw new Problem("output_invalid", { detail: "The answer is not readable JSON.", cause });
     }
   }
-  if (/^text\//i.test(type)) return bytes.toString("utf8");
+  if (/^text\/|^application\/(?:[a-z0-9.+-]+\+)?(?:xml|yaml)\b/i.test(type)) return bytes.toString("utf8");
   throw new Problem("output_invalid", { detail: "The answer is neither JSON nor text." });
 };
 

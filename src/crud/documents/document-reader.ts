@@ -1,0 +1,49 @@
+import { Problem, type Fault } from "#contract/problem.ts";
+import { unpackYaml, type PackedYaml } from "#documents/yaml-document.ts";
+import { createWorkThread } from "#documents/work-thread.ts";
+import { readSystemText, type SystemText } from "#crud/systems/read-system-text.ts";
+import type { SystemDocument } from "#crud/systems/system-document.ts";
+import { readToolsDocument, type ToolsDocument } from "./tools-document.ts";
+
+export interface DocumentQuestion {
+  readonly kind: "system" | "tools";
+  readonly text: string;
+  readonly shown: string;
+}
+export type DocumentAnswer =
+  | { readonly document: SystemDocument; readonly yaml: PackedYaml }
+  | { readonly value: ToolsDocument; readonly yaml: PackedYaml }
+  | { readonly faults: readonly Fault[] };
+
+/** Reads configuration documents, small ones here and large ones in a thread. Throws `busy` where that ended before it answered. */
+export interface DocumentReader {
+  system(text: string, shown: string): Promise<SystemText>;
+  tools(text: string, shown: string): Promise<ReturnType<typeof readToolsDocument>>;
+}
+
+/** A text of so many characters is read within some ten milliseconds. */
+const SMALL = 8192;
+
+export const createDocumentReader = (): DocumentReader => {
+  const thread = createWorkThread<DocumentQuestion, DocumentAnswer>({
+    module: new URL("./document-thread.ts", import.meta.url),
+    name: "documents",
+    ended: (cause) => new Problem("busy", { detail: "The document could not be read now.", cause }),
+  });
+  return {
+    system: async (text, shown) => {
+      if (text.length <= SMALL) return readSystemText(text, shown);
+      const read = await thread.ask({ kind: "system", text, shown });
+      if ("faults" in read) return read;
+      if (!("document" in read)) throw new TypeError("the thread answers what it is asked");
+      return { document: read.document, yaml: unpackYaml(read.yaml) };
+    },
+    tools: async (text, shown) => {
+      if (text.length <= SMALL) return readToolsDocument(text, shown);
+      const read = await thread.ask({ kind: "tools", text, shown });
+      if ("faults" in read) return read;
+      if (!("value" in read)) throw new TypeError("the thread answers what it is asked");
+      return { value: read.value, yaml: unpackYaml(read.yaml) };
+    },
+  };
+};

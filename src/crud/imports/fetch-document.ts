@@ -1,0 +1,54 @@
+import { MOST_IMPORT_BYTES } from "#contract/imports.ts";
+import { Problem } from "#contract/problem.ts";
+import { AddressRefused, createGuardedAgent } from "#crud/upstream/guarded-agent.ts";
+import { parseNetworks } from "#crud/upstream/network-rules.ts";
+
+const DEADLINE_MS = 30_000;
+const wrongUrl = (message: string): Problem => new Problem("unprocessable", { errors: [{ path: "/url", message }] });
+
+/**
+ * Fetches a document under the rules of a system's network: the address that is dialled is the one that was judged, no redirect, nothing but bytes.
+ * Throws `unprocessable`, `upstream_error`, `upstream_timeout`, `body_too_large`.
+ */
+export const fetchDocument = async (
+  text: string,
+  options: { readonly allow: readonly string[]; readonly housePorts: ReadonlySet<number>; readonly signal: AbortSignal },
+): Promise<Uint8Array> => {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol)) throw wrongUrl("must be an https URL");
+  if (url.username !== "" || url.password !== "" || text.includes("@")) throw wrongUrl("names a user");
+  const { blocks, faults } = parseNetworks(options.allow);
+  if (faults.length > 0)
+    throw new Problem("unprocessable", { errors: [{ path: "/allow", message: "is no network: write it as address/bits" }] });
+  const agent = createGuardedAgent({ rules: { allow: blocks, housePorts: options.housePorts }, maxHeaderBytes: 32_768 });
+  const signal = AbortSignal.any([options.signal, AbortSignal.timeout(DEADLINE_MS)]);
+  try {
+    const response = await agent.request({
+      origin: url.origin,
+      path: `${url.pathname}${url.search}`,
+      method: "GET",
+      headers: { accept: "application/json, application/yaml;q=0.9, */*;q=0.5", "accept-encoding": "identity" },
+      signal,
+    });
+    if (response.statusCode !== 200) {
+      await response.body.dump({ limit: 65_536 });
+      throw wrongUrl(response.statusCode < 400 ? "redirects: name the address that it leads to" : `answers ${response.statusCode}`);
+    }
+    const chunks: Uint8Array[] = [];
+    let size = 0;
+    for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
+      size += chunk.byteLength;
+      if (size > MOST_IMPORT_BYTES) throw new Problem("body_too_large", { detail: "The document has more than 32 MiB." });
+      chunks.push(chunk);
+    }
+    return Buffer.concat(chunks);
+  } catch (cause) {
+    if (cause instanceof Problem) throw cause;
+    if (cause instanceof AddressRefused)
+      throw wrongUrl(cause.reason === "not_found" ? "has a name that is not known" : `may not be dialled (${cause.reason})`);
+    if (signal.aborted) throw new Problem("upstream_timeout", { cause });
+    throw new Problem("upstream_error", { detail: "The document cannot be fetched.", cause });
+  } finally {
+    void agent.close().catch(() => undefined);
+  }
+};

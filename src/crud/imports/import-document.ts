@@ -1,0 +1,237 @@
+import { createHash } from "node:crypto";
+import { gunzipSync, gzipSync } from "node:zlib";
+import { stringify } from "yaml";
+import { canonicalJson } from "#contract/canonical-json.ts";
+import type { ImportedOperation } from "#contract/imports.ts";
+import type { Fault } from "#contract/problem.ts";
+import { printJson, readYaml } from "#documents/yaml-document.ts";
+import { systemLimits } from "#crud/systems/read-system-text.ts";
+import { ImportFault, listOf, nodeOf, readOpenApi, wordOf, type Node, type OpenApi } from "./openapi-document.ts";
+import { makeOperation, type Made, type MadeOperation } from "./make-operation.ts";
+import { operationNames } from "./operation-names.ts";
+import { operationsOf, type OperationPlace } from "./read-operation.ts";
+
+/** What the thread of imports is asked: to look at a document, or to make system operations of what was picked of it. */
+export type ImportQuestion =
+  | { readonly kind: "inspect"; readonly bytes: Uint8Array; readonly prefix: string }
+  | {
+      readonly kind: "make";
+      readonly packed: Uint8Array;
+      readonly prefix: string;
+      readonly picks: readonly string[];
+      /** The system's document but for its operations. */
+      readonly head: Readonly<Record<string, unknown>>;
+    }
+  | {
+      readonly kind: "remake";
+      readonly packed: Uint8Array;
+      readonly prefix: string;
+      readonly picks: readonly string[];
+      /** The system's text, and the one that the import before wrote, where there is one. */
+      readonly current: string;
+      readonly written: string | undefined;
+    };
+
+export interface Inspected {
+  readonly title: string;
+  readonly openapi: string;
+  readonly servers: readonly string[];
+  /** How the document says that its callers are known. */
+  readonly security: readonly { readonly name: string; readonly type: string; readonly in?: string; readonly parameter?: string }[];
+  readonly operations: readonly ImportedOperation[];
+  readonly sha256: string;
+  /** gzip of the document. */
+  readonly packed: Uint8Array;
+}
+export interface MadeSystem {
+  readonly text: string;
+  readonly faults: readonly Fault[];
+  readonly warnings: readonly string[];
+  /** Of a system that was there: keys that the document has no more, and keys that the system has not. */
+  readonly gone: readonly string[];
+  readonly fresh: readonly string[];
+}
+export type ImportAnswer = Inspected | MadeSystem | { readonly faults: readonly Fault[] };
+
+interface Named {
+  readonly place: OperationPlace;
+  readonly name: string;
+  readonly made: Made | { readonly problem: string };
+}
+
+const makeOne = (document: OpenApi, place: OperationPlace): Named["made"] => {
+  try {
+    return makeOperation(document, place);
+  } catch (error) {
+    if (error instanceof ImportFault) return { problem: error.message };
+    // Whatever else a document is wrong in costs this operation alone.
+    return { problem: error instanceof RangeError ? "is nested too deeply" : "is not of the form that OpenAPI says" };
+  }
+};
+
+/** Every operation with its name; made are those that are asked for. */
+const nameAll = (document: OpenApi, prefix: string, isWanted: (key: string) => boolean): readonly Named[] => {
+  const places = operationsOf(document);
+  const names = operationNames(
+    places.map(({ key, operation }) => ({ key, id: wordOf(operation["operationId"]) })),
+    prefix,
+  );
+  return places
+    .filter(({ key }) => isWanted(key))
+    .map((place) => ({ place, name: names.get(place.key) ?? "", made: makeOne(document, place) }));
+};
+
+const securityOf = ({ version, root }: OpenApi): Inspected["security"] =>
+  Object.entries(nodeOf(version === "2.0" ? root["securityDefinitions"] : nodeOf(root["components"])["securitySchemes"]))
+    .slice(0, 20)
+    .map(([name, one]) => {
+      const { type, in: where, name: parameter, scheme } = nodeOf(one);
+      return {
+        name: name.slice(0, 100),
+        type: String(type === "http" ? (scheme ?? type) : type).slice(0, 40),
+        ...(typeof where === "string" && typeof parameter === "string"
+          ? { in: where.slice(0, 20), parameter: parameter.slice(0, 100) }
+          : {}),
+      };
+    });
+
+const rowOf = ({ place, name, made }: Named, prefix: string): ImportedOperation => {
+  const id = wordOf(place.operation["operationId"]);
+  const about = "operation" in made ? made.operation : {};
+  return {
+    key: place.key.slice(0, 500),
+    ...(id === undefined ? {} : { operation_id: id.slice(0, 200) }),
+    name: `${prefix}${name}`,
+    ...(typeof about["title"] === "string" ? { title: about["title"] } : {}),
+    tags: listOf(place.operation["tags"])
+      .flatMap((tag) => (typeof tag === "string" ? [tag.slice(0, 100)] : []))
+      .slice(0, 20),
+    hints: {
+      read_only: place.method === "GET",
+      destructive: place.method === "DELETE",
+      idempotent: ["GET", "PUT", "DELETE"].includes(place.method),
+    },
+    importable: "operation" in made,
+    problems: "operation" in made ? [...made.warnings] : [made.problem],
+  };
+};
+
+/** Looks at a document: what each operation would be, and why others cannot be one. Cost: three times its parsing. */
+export const inspectDocument = (bytes: Uint8Array, prefix: string): Inspected | { readonly faults: readonly Fault[] } => {
+  let text: string;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return { faults: [{ path: "", message: "is no UTF-8 text" }] };
+  }
+  const document = readOpenApi(text);
+  if ("faults" in document) return document;
+  try {
+    return {
+      title: document.title.slice(0, 200),
+      openapi: document.declared.slice(0, 20),
+      servers: document.servers.slice(0, 20).map((server) => server.slice(0, 500)),
+      security: securityOf(document),
+      operations: nameAll(document, prefix, () => true).map((row) => rowOf(row, prefix)),
+      sha256: createHash("sha256").update(bytes).digest("hex"),
+      packed: gzipSync(bytes, { level: 6 }),
+    };
+  } catch (error) {
+    if (error instanceof ImportFault) return { faults: [{ path: "/paths", message: error.message }] };
+    throw error;
+  }
+};
+
+/** Below this a person can read it as YAML; above it reading YAML takes seconds. */
+const MOST_YAML = 150_000;
+
+const printSystem = (value: Readonly<Record<string, unknown>>): string => {
+  const json = printJson(value);
+  return json.length > MOST_YAML ? json : stringify(value, { lineWidth: 140, aliasDuplicateObjects: false, version: "1.2" });
+};
+
+type Question<Kind> = Extract<ImportQuestion, { readonly kind: Kind }>;
+
+const unpack = (packed: Uint8Array): OpenApi => {
+  const document = readOpenApi(gunzipSync(packed).toString("utf8"));
+  if ("faults" in document) throw new TypeError("it was readable before");
+  return document;
+};
+
+/** Why picks cannot be taken. */
+const pickFaults = (picks: readonly string[], named: readonly Named[]): readonly Fault[] => {
+  const found = new Map(named.map((row) => [row.place.key, row.made]));
+  return picks.flatMap((key, index) => {
+    const made = found.get(key);
+    const message = made === undefined ? "is no operation of the document" : "problem" in made ? `${key} ${made.problem}` : undefined;
+    return message === undefined ? [] : [{ path: `/pick/${index}`, message: message.slice(0, 500) }];
+  });
+};
+const madeOf = (named: readonly Named[]): readonly (readonly [string, MadeOperation])[] =>
+  named.flatMap(({ name, made }) => ("operation" in made ? [[name, made.operation] as const] : []));
+const warningsOf = (named: readonly Named[]): readonly string[] =>
+  named.flatMap(({ place, made }) => ("operation" in made ? made.warnings.map((warning) => `${place.key}: ${warning}`) : [])).slice(0, 50);
+
+/** Makes a system of what is picked, operations in the order of the document; the same picks of the same document give the same bytes. */
+export const makeSystem = ({ packed, prefix, picks, head }: Omit<Question<"make">, "kind">): MadeSystem => {
+  const wanted = new Set(picks);
+  const named = nameAll(unpack(packed), prefix, (key) => wanted.has(key));
+  const text = printSystem({ ...head, operations: Object.fromEntries(madeOf(named)) });
+  return { text, faults: pickFaults(picks, named), warnings: warningsOf(named), gone: [], fresh: [] };
+};
+
+const keyOfOperation = (operation: Node): string => {
+  const { method, path } = nodeOf(operation["request"]);
+  return `${String(method)} ${String(path)}`;
+};
+const isSame = (one: unknown, other: unknown): boolean => canonicalJson(one) === canonicalJson(other);
+
+/** What was written last, what stands there and what is new: what a person changed stays, the rest follows the document. */
+const merge = (written: Node | undefined, current: Node, made: Node): Node => {
+  const { body: _body, parameters: _parameters, ...ownRequest } = nodeOf(current["request"]);
+  const members = [...new Set([...Object.keys(current), ...Object.keys(made)])].map((name): [string, unknown] => {
+    if (name === "request") return [name, { ...ownRequest, ...nodeOf(made["request"]) }];
+    if (name === "input") return [name, made["input"]];
+    return [name, written !== undefined && isSame(written[name], current[name]) ? made[name] : current[name]];
+  });
+  return Object.fromEntries(members.filter(([, value]) => value !== undefined));
+};
+
+/** Brings a system up to a document. Its text stays as it is where nothing changes. */
+export const remakeSystem = ({ packed, prefix, picks, current, written }: Omit<Question<"remake">, "kind">): MadeSystem => {
+  const system = nodeOf(readYaml(current, "system", systemLimits).document?.value);
+  const before = nodeOf(
+    nodeOf(written === undefined ? undefined : readYaml(written, "system", systemLimits).document?.value)["operations"],
+  );
+  const own = Object.entries(nodeOf(system["operations"])).map(([name, value]) => [name, nodeOf(value)] as const);
+  const ownKeys = new Set(own.map(([, operation]) => keyOfOperation(operation)));
+  const wrote = new Map(Object.values(before).map((one) => [keyOfOperation(nodeOf(one)), nodeOf(one)]));
+  const document = unpack(packed);
+  const wanted = new Set([...picks, ...ownKeys]);
+  const all = new Set(operationsOf(document).map(({ key }) => key));
+  const named = nameAll(document, prefix, (key) => wanted.has(key));
+  const made = new Map(named.map((row) => [row.place.key, row]));
+  const kept = own.flatMap(([name, operation]) => {
+    const key = keyOfOperation(operation);
+    const row = made.get(key);
+    if (row === undefined) return [];
+    return [[name, "operation" in row.made ? merge(wrote.get(key), operation, row.made.operation) : operation] as const];
+  });
+  const taken = new Set(kept.map(([name]) => name));
+  const added = named.filter(({ place }) => picks.includes(place.key) && !ownKeys.has(place.key));
+  const clash = madeOf(added).filter(([name]) => taken.has(name));
+  const value = { ...system, operations: Object.fromEntries([...kept, ...madeOf(added)]) };
+  const stale = named.flatMap(({ place, made: one }) =>
+    "problem" in one && ownKeys.has(place.key) ? [`${place.key} stays as it is: it ${one.problem}`] : [],
+  );
+  return {
+    text: isSame(value, system) ? current : printSystem(value),
+    faults: [
+      ...pickFaults(picks, named),
+      ...clash.map(([name]) => ({ path: "/pick", message: `${name} is a tool of this system already, of another operation` })),
+    ],
+    warnings: [...stale, ...warningsOf(added)].slice(0, 50),
+    gone: [...ownKeys].filter((key) => !all.has(key)),
+    fresh: [...all].filter((key) => !ownKeys.has(key) && !picks.includes(key)).slice(0, 500),
+  };
+};

@@ -1,0 +1,211 @@
+import { isObject } from "#contract/is-object.ts";
+import { prepareSchema } from "#documents/foreign-schema.ts";
+import { FORM, MULTIPART, isJsonMedia, type PropertyEncoding } from "#crud/systems/request-body.ts";
+import { createSchemaShelf, withoutDescriptions, type Schema } from "./import-schema.ts";
+import { follow, ImportFault, listOf, wordOf, type Node, type OpenApi } from "./openapi-document.ts";
+import { readOperation, type OperationPlace, type ReadBody, type ReadParameter } from "./read-operation.ts";
+
+/** An operation as it stands in a system's document. */
+export type MadeOperation = Readonly<Record<string, unknown>>;
+
+export interface Made {
+  readonly operation: MadeOperation;
+  /** What was left out, in words. */
+  readonly warnings: readonly string[];
+}
+
+/** Most bytes of a tool's input schema: what a model has to read of it. */
+const MOST_INPUT_BYTES = 24_576;
+
+const plain = (text: string): string =>
+  text
+    .replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, " ")
+    .replaceAll(/ {2,}/g, " ")
+    .trim();
+const cut = (text: string, most: number): string => {
+  const whole = text.toWellFormed();
+  return whole.length <= most
+    ? whole
+    : `${whole
+        .slice(0, most - 1)
+        .toWellFormed()
+        .replace(/\ufffd$/, "")
+        .trimEnd()}…`;
+};
+
+const aboutOf = ({ operation, item, key, method }: OperationPlace): Node => {
+  const summary = plain(wordOf(operation["summary"]) ?? wordOf(item["summary"]) ?? "");
+  const description = plain(wordOf(operation["description"]) ?? "") || summary;
+  const tags = listOf(operation["tags"]).flatMap((tag) => (typeof tag === "string" && plain(tag) !== "" ? [cut(plain(tag), 40)] : []));
+  return {
+    ...(summary === "" ? {} : { title: cut(summary, 80) }),
+    description: cut(
+      description.length >= 10 ? description : `${description === "" ? "Calls" : `${description}:`} ${key}`.padEnd(10, "."),
+      1024,
+    ),
+    annotations: {
+      ...(method === "GET" ? { readOnlyHint: true } : {}),
+      ...(method === "PUT" || method === "DELETE" ? { idempotentHint: true } : {}),
+      ...(method === "DELETE" ? { destructiveHint: true } : {}),
+      ...(tags.length === 0 ? {} : { tags: tags.slice(0, 20) }),
+    },
+  };
+};
+
+/** Names that a model may be asked to write. */
+const inputName = (name: string): string => name.replaceAll(/[^A-Za-z0-9_.-]+/g, "_").slice(0, 64) || "value";
+
+/** The body's members, where they can stand beside the parameters: those of a plain object that is always sent, or has none that must be. */
+const memberSchema = (document: OpenApi, body: ReadBody): Node | undefined => {
+  if (!isJsonMedia(body.media) && body.media !== FORM && body.media !== MULTIPART) return undefined;
+  const schema = follow(document, body.schema);
+  const isPlain = ["allOf", "anyOf", "oneOf", "not", "if", "patternProperties", "enum", "const"].every(
+    (word) => schema[word] === undefined,
+  );
+  const isOpen = schema["additionalProperties"] !== undefined && schema["additionalProperties"] !== false;
+  const isObjectType = schema["type"] === "object" || (schema["type"] === undefined && isObject(schema["properties"]));
+  if (!isPlain || isOpen || !isObjectType || schema["nullable"] === true) return undefined;
+  if (Object.keys(isObject(schema["properties"]) ? schema["properties"] : {}).length === 0) return undefined;
+  return body.isRequired || listOf(schema["required"]).length === 0 ? schema : undefined;
+};
+
+interface Drawn {
+  readonly properties: Record<string, Schema>;
+  readonly required: string[];
+}
+
+const withDescription = (schema: Schema, description: string | undefined): Schema =>
+  description === undefined || schema === false ? schema : schema === true ? { description } : { ...schema, description };
+
+/** Bytes of what are sent as base64, for a model. */
+const asBase64 = (schema: Schema): Schema => {
+  if (typeof schema === "boolean") return { type: "string", contentEncoding: "base64" };
+  if (schema["type"] === "array") return { ...schema, items: asBase64((schema["items"] as Schema | undefined) ?? true) };
+  const { format: _format, contentMediaType: _media, $ref: _ref, ...rest } = schema;
+  return { ...rest, type: "string", contentEncoding: "base64" };
+};
+
+const jsonBytes = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
+
+/** Why a schema cannot be served, if so. */
+const faultOf = (schema: unknown): string | undefined => {
+  const size = jsonBytes(schema);
+  if (size > MOST_INPUT_BYTES) return `has an input of ${size} bytes`;
+  try {
+    prepareSchema(schema);
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error.message : "has an input that is no schema";
+  }
+};
+
+/**
+ * Makes a tool's operation of one of the document. Parameters and the members of a plain body stand in one flat object; what would share a name gets
+ * `_query`, `_header`, `_body`. Where the input is too large its descriptions go first, then the body becomes one open object. Throws `ImportFault`.
+ */
+export const makeOperation = (document: OpenApi, place: OperationPlace): Made => {
+  const read = readOperation(document, place);
+  const warnings = read.left.map((what) => `left out ${what}`);
+  const inPath = new Set([...place.path.matchAll(/\{([^{}]*)\}/g)].map((match) => match[1] ?? ""));
+  const parameters = read.parameters.filter(({ in: where, name }) => where !== "path" || inPath.has(name));
+  const members = read.body === undefined ? undefined : memberSchema(document, read.body);
+
+  const draw = (isOpen: boolean): { readonly input: Node; readonly request: Node; readonly dropped: ReadonlySet<string> } => {
+    const shelf = createSchemaShelf(document);
+    const drawn: Drawn = { properties: {}, required: [] };
+    const own = (name: string, where: string): string => {
+      let found = inputName(name);
+      if (Object.hasOwn(drawn.properties, found)) found = `${found.slice(0, 57)}_${where}`;
+      for (let n = 2; Object.hasOwn(drawn.properties, found); n++) found = `${inputName(name).slice(0, 54)}_${where}${n}`;
+      return found;
+    };
+    const put = (name: string, schema: Schema, isRequired: boolean): void => {
+      Object.defineProperty(drawn.properties, name, { value: schema, enumerable: true, configurable: true, writable: true });
+      if (isRequired) drawn.required.push(name);
+    };
+    const rows = parameters.map((parameter: ReadParameter) => {
+      const { name, in: where, style, explode, allowReserved } = parameter;
+      const input = own(name, where);
+      put(input, withDescription(shelf.take(parameter.schema ?? true), parameter.description), parameter.isRequired);
+      return {
+        name,
+        in: where,
+        ...(input === name ? {} : { input }),
+        ...(style === undefined ? {} : { style }),
+        ...(explode === undefined ? {} : { explode }),
+        ...(allowReserved === true ? { allowReserved } : {}),
+      };
+    });
+    const body = read.body === undefined ? undefined : isOpen ? openBody(read.body) : drawBody(read.body);
+    function openBody({ media, description, isRequired, encoding }: ReadBody): Node {
+      const input = own("body", "body");
+      put(input, { type: "object", ...(description === undefined ? {} : { description: cut(description, 500) }) }, isRequired);
+      return { media, input, ...(Object.keys(encoding).length === 0 ? {} : { encoding }) };
+    }
+    function drawBody(given: ReadBody): Node {
+      const { media, isRequired, description, encoding } = given;
+      const isBytes = !isJsonMedia(media) && media !== FORM && media !== MULTIPART && !media.startsWith("text/");
+      if (members === undefined) {
+        const input = own("body", "body");
+        const schema = isBytes ? asBase64({}) : shelf.take(given.schema);
+        put(input, withDescription(schema, description), isRequired);
+        return { media, input, ...(isBytes ? { base64: true } : {}), ...(Object.keys(encoding).length === 0 ? {} : { encoding }) };
+      }
+      const taken = shelf.take(members);
+      const all = typeof taken === "boolean" ? {} : taken;
+      const rules: Record<string, PropertyEncoding & { readonly input?: string }> = { ...encoding };
+      for (const [name, schema] of Object.entries(isObject(all["properties"]) ? all["properties"] : {})) {
+        const input = own(name, "body");
+        const rule = Object.hasOwn(rules, name) ? rules[name] : undefined;
+        put(input, rule?.["base64"] === true ? asBase64(schema as Schema) : (schema as Schema), listOf(all["required"]).includes(name));
+        if (input !== name) rules[name] = { ...rule, input };
+      }
+      return { media, ...(Object.keys(rules).length === 0 ? {} : { encoding: rules }) };
+    }
+    const defs = shelf.defs();
+    const input = {
+      type: "object",
+      ...(drawn.required.length === 0 ? {} : { required: drawn.required }),
+      properties: drawn.properties,
+      ...(Object.keys(defs).length === 0 ? {} : { $defs: defs }),
+    };
+    return { input, dropped: shelf.dropped, request: { parameters: rows, ...(body === undefined ? {} : { body }) } };
+  };
+
+  let { input, request, dropped } = draw(false);
+  let fault = faultOf(input);
+  if (fault !== undefined) {
+    input = withoutDescriptions(input) as Node;
+    const first = fault;
+    fault = faultOf(input);
+    if (fault === undefined) warnings.push(`left out descriptions: it ${first}`);
+  }
+  if (fault !== undefined && read.body !== undefined && isBodyObject(document, read.body)) {
+    const first = fault;
+    ({ input, request, dropped } = draw(true));
+    fault = faultOf(input);
+    if (fault !== undefined) {
+      input = withoutDescriptions(input) as Node;
+      fault = faultOf(input);
+    }
+    if (fault === undefined) warnings.push(`the body is one open object: it ${first}`);
+  }
+  if (fault !== undefined) throw new ImportFault(`${fault}${largest(input)}`);
+  for (const one of dropped) warnings.push(`left out ${one}`);
+  const { method, path } = place;
+  return { operation: { ...aboutOf(place), request: { method, path, ...request }, input }, warnings };
+};
+
+const isBodyObject = (document: OpenApi, body: ReadBody): boolean => {
+  if (!isJsonMedia(body.media) && body.media !== FORM && body.media !== MULTIPART) return false;
+  const schema = follow(document, body.schema);
+  return schema["type"] !== "array" && schema["type"] !== "string";
+};
+
+/** The member that takes most of an input. */
+const largest = (input: Node): string => {
+  const [found] = Object.entries({ ...(isObject(input["properties"]) ? input["properties"] : {}) })
+    .map(([name, value]) => [name, jsonBytes(value)] as const)
+    .toSorted((a, b) => b[1] - a[1]);
+  return found === undefined ? "" : `; most of it is ${found[0].slice(0, 60)}`;
+};

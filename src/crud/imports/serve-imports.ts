@@ -1,0 +1,179 @@
+import { acceptImport, importedOperations, importOpenApi, MOST_IMPORT_BYTES, reimportSystem } from "#contract/imports.ts";
+import { Problem } from "#contract/problem.ts";
+import { createWorkThread } from "#documents/work-thread.ts";
+import { readBytes } from "#http/read-bytes.ts";
+import { answer, type Router } from "#http/serve.ts";
+import type { Caller } from "#authn/caller.ts";
+import type { Database } from "#store/database.ts";
+import type { ConfigPublisher } from "#crud/configs/publish-config.ts";
+import { fetchDocument } from "./fetch-document.ts";
+import type { ImportAnswer, ImportQuestion, MadeSystem } from "./import-document.ts";
+import { keepImport, readImport, readImportedDocument, type StoredImport } from "./import-store.ts";
+
+export interface ImportEndpoints {
+  readonly publisher: ConfigPublisher;
+  readonly database: Database;
+  readonly housePorts: ReadonlySet<number>;
+  readonly stopping: AbortSignal;
+}
+
+/** A document of 32 MiB is read in a second as JSON, in a minute as YAML. */
+const MOST_MS = 120_000;
+const HEAP_MEBIBYTES = 2048;
+/** Begins the reason of a version that an import wrote: a later one tells by it what a person changed since. */
+const MARK = "OpenAPI import: ";
+
+const reasonOf = ({ title, sha256 }: StoredImport): string =>
+  `${MARK}${title.replaceAll(/[\p{Cc}]/gu, " ").slice(0, 200)}, ${sha256.slice(0, 12)}`;
+
+/** Import of OpenAPI documents: looked at, picked from, brought up to date. Everything that costs is done in a thread. */
+export const serveImports = (router: Router<Caller>, parts: ImportEndpoints): void => {
+  const { publisher, database } = parts;
+  const { store } = publisher;
+  const thread = createWorkThread<ImportQuestion, ImportAnswer>({
+    module: new URL("./import-thread.ts", import.meta.url),
+    name: "openapi-import",
+    mostMs: MOST_MS,
+    heapMebibytes: HEAP_MEBIBYTES,
+    ended: (cause) =>
+      new Problem("unprocessable", { errors: [{ path: "", message: "takes too long, or too much memory, to be read" }], cause }),
+  });
+
+  const requireImport = async (id: string, tenant: string): Promise<StoredImport> => {
+    const found = await readImport(database, id, tenant);
+    if (found === undefined) throw new Problem("not_found");
+    return found;
+  };
+  const make = async (id: string, tenant: string, question: (packed: Uint8Array) => ImportQuestion): Promise<MadeSystem> => {
+    const packed = await readImportedDocument(database, id, tenant);
+    if (packed === undefined) throw new Problem("not_found");
+    const made = await thread.ask(question(packed));
+    if (!("text" in made)) throw new TypeError("the thread answers what it is asked");
+    if (made.faults.length > 0) throw new Problem("unprocessable", { errors: made.faults });
+    return made;
+  };
+
+  router.serve(importOpenApi, async (call) => {
+    const { request, query, caller } = call;
+    await publisher.require(call, "system", "edit", "*");
+    const bytes =
+      query.url === undefined
+        ? await readBytes(request, MOST_IMPORT_BYTES)
+        : await fetchDocument(query.url, {
+            allow: query.allow === undefined ? [] : [query.allow],
+            housePorts: parts.housePorts,
+            signal: parts.stopping,
+          });
+    const prefix = `${query.provider}.${query.instance}.`;
+    const found = await thread.ask({ kind: "inspect", bytes, prefix });
+    if (!("packed" in found)) throw new Problem("unprocessable", { errors: "faults" in found ? found.faults.slice(0, 50) : [] });
+    const kept = await keepImport(database, { tenant: caller.tenant, by: caller.sub, prefix, found });
+    const counts = new Map<string, number>();
+    for (const { tags } of found.operations) for (const tag of tags) counts.set(tag, (counts.get(tag) ?? 0) + 1);
+    const { title, openapi, servers, security, sha256, operations } = found;
+    return {
+      import_id: kept.id,
+      title,
+      openapi,
+      servers: [...servers],
+      security: [...security],
+      operations: operations.length,
+      importable: operations.filter(({ importable }) => importable).length,
+      tags: [...counts].map(([name, count]) => ({ name, operations: count })).slice(0, 1000),
+      sha256,
+      expires_at: kept.expiresAt,
+    };
+  });
+
+  router.serve(importedOperations, async (call) => {
+    const { params, query, caller } = call;
+    await publisher.require(call, "system", "view", "*");
+    const { operations } = await requireImport(params.id, caller.tenant);
+    const bound = ["import", params.id, caller.sub, query.tag ?? "", query.q ?? ""];
+    const from = query.cursor === undefined ? 0 : Number(publisher.cursors.open(query.cursor, bound));
+    const wanted = query.q?.toLowerCase();
+    const found = operations.filter(
+      ({ key, name, title, operation_id: id, tags }) =>
+        (query.tag === undefined || tags.includes(query.tag)) &&
+        (wanted === undefined || `${key}\n${name}\n${title ?? ""}\n${id ?? ""}`.toLowerCase().includes(wanted)),
+    );
+    const page = found.slice(from, from + query.limit);
+    const next = from + page.length;
+    return {
+      operations: page,
+      total: found.length,
+      ...(next < found.length ? { nextCursor: publisher.cursors.seal(String(next), bound) } : {}),
+    };
+  });
+
+  router.serve(acceptImport, async (call) => {
+    const { params, query, body, caller } = call;
+    const by = await publisher.require(call, "system", "edit", "*");
+    const imported = await requireImport(params.id, caller.tenant);
+    const { pick, tags } = body;
+    const fits = ({ importable, tags: own }: StoredImport["operations"][number]): boolean =>
+      importable && (tags === undefined ? pick === undefined : own.some((tag) => tags.includes(tag)));
+    const picks = [...new Set([...(pick ?? []), ...imported.operations.filter(fits).map(({ key }) => key)])];
+    if (picks.length === 0)
+      throw new Problem("unprocessable", { errors: [{ path: "/pick", message: "picks nothing that can be imported" }] });
+    const [provider = "", instance = ""] = imported.prefix.split(".");
+    const head = {
+      apiVersion: "systems/v1",
+      provider,
+      instance,
+      title: body.title ?? imported.title.slice(0, 80),
+      owner: body.owner ?? caller.sub,
+      tenants: body.tenants ?? [caller.tenant],
+      kind: "http",
+      baseUrl: requireBase(body.baseUrl ?? imported.servers[0]),
+      ...(body.allow === undefined ? {} : { network: { allow: body.allow } }),
+      auth: body.auth ?? { type: "none" },
+      defaults: { dataScope: "none" },
+    };
+    const made = await make(params.id, caller.tenant, (packed) => ({ kind: "make", packed, prefix: imported.prefix, picks, head }));
+    const write = {
+      kind: "system" as const,
+      name: undefined,
+      text: made.text,
+      by,
+      reason: reasonOf(imported),
+      ifMatch: null,
+      ifNoneMatch: null,
+      isDryRun: query.dryRun === "true",
+    };
+    const written = await publisher.publish(call, write);
+    const warnings = [...written.warnings, ...made.warnings];
+    return answer(publisher.reply({ ...written, warnings }), { status: written.isNew ? 201 : 200, headers: { etag: written.etag } });
+  });
+
+  router.serve(reimportSystem, async (call) => {
+    const { params, query, body, caller, request } = call;
+    const { name } = params;
+    const by = await publisher.require(call, "system", "edit", name);
+    const imported = await requireImport(body.import_id, caller.tenant);
+    const current = store.require("system", name, caller.tenant).head?.text ?? undefined;
+    if (current === undefined) throw new Problem("not_found");
+    if (imported.prefix !== `${name}.`)
+      throw new Problem("unprocessable", { errors: [{ path: "/import_id", message: `is an import for ${imported.prefix.slice(0, -1)}` }] });
+    const versions = await store.versions("system", name, caller.tenant, { limit: 100 });
+    const last = versions.find(({ reason, deleted }) => !deleted && reason.startsWith(MARK));
+    const written = last === undefined ? undefined : (await store.version("system", name, last.version, caller.tenant)).text;
+    const { prefix } = imported;
+    const picks = body.pick ?? [];
+    const made = await make(imported.id, caller.tenant, (packed) => ({ kind: "remake", packed, prefix, picks, current, written }));
+    const change = { kind: "system" as const, name, text: made.text, by, reason: reasonOf(imported), isDryRun: query.dryRun === "true" };
+    const done = await publisher.publish(call, { ...change, ifMatch: request.headers.get("if-match"), ifNoneMatch: null });
+    const warnings = [...done.warnings, ...made.warnings];
+    return answer(
+      { ...publisher.reply({ ...done, warnings }), gone: [...made.gone], fresh: [...made.fresh] },
+      { headers: { etag: done.etag } },
+    );
+  });
+};
+
+const requireBase = (url: string | undefined): string => {
+  if (url !== undefined && /^https?:\/\/[^{}]+$/.test(url)) return url.replace(/\/$/, "");
+  const message =
+    url === undefined ? "is needed: the document names no server" : "is needed: the document's server is relative or has variables";
+  throw new Problem("unprocessable", { errors: [{ path: "/baseUrl", message }] });
+};

@@ -1,0 +1,31 @@
+import { MOST_CONFIG_BYTES, MOST_SYSTEM_BYTES } from "#contract/configs.ts";
+import type { Fault } from "#contract/problem.ts";
+import { shapeFaults } from "#documents/shape-faults.ts";
+import { readYaml, type YamlDocument } from "#documents/yaml-document.ts";
+import { documentKinds, plannedKinds, type SystemDocument } from "./system-document.ts";
+
+export type SystemText = { readonly document: SystemDocument; readonly yaml: YamlDocument } | { readonly faults: readonly Fault[] };
+export type ReadSystemText = (text: string, shown: string) => SystemText | Promise<SystemText>;
+
+const known = (kind: keyof typeof documentKinds): readonly string[] => Object.keys(documentKinds[kind].shape);
+const kindOf = (value: unknown): unknown =>
+  typeof value === "object" && value !== null ? (value as { readonly kind?: unknown }).kind : undefined;
+const isKind = (kind: unknown): kind is keyof typeof documentKinds => typeof kind === "string" && Object.hasOwn(documentKinds, kind);
+
+/** A hand writes YAML; what is larger was written by an import, as JSON. */
+export const systemLimits = { mebibytes: MOST_CONFIG_BYTES / 1_048_576, printedMebibytes: MOST_SYSTEM_BYTES / 1_048_576 };
+
+/** Reads a system's text up to its shape; `shown` is how faults name it. Cost: half a second for 256 kB of YAML, which `createDocumentReader` spends in a thread. */
+export const readSystemText = (text: string, shown: string): SystemText => {
+  const read = readYaml(text, shown, systemLimits);
+  const yaml = read.document;
+  if (yaml === undefined) return { faults: read.faults };
+  const kind = kindOf(yaml.value);
+  if (!isKind(kind)) {
+    const isPlanned = typeof kind === "string" && plannedKinds.includes(kind);
+    const message = isPlanned ? `${kind} has no connector in this version` : `must be one of ${Object.keys(documentKinds).join(", ")}`;
+    return { faults: [yaml.fault(["kind"], message, isPlanned ? { code: "connector_not_available" } : {})] };
+  }
+  const parsed = documentKinds[kind].safeParse(yaml.value);
+  return parsed.success ? { document: parsed.data, yaml } : { faults: shapeFaults(yaml, parsed.error, { words: known(kind) }) };
+};
