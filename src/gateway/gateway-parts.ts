@@ -2,23 +2,18 @@ import type { JSONWebKeySet } from "jose";
 import type { HouseIdentity, VerifyBearer } from "#authn/house-identity.ts";
 import type { LogoutToken } from "#authn/logout-token.ts";
 import type { OidcClient } from "#authn/oidc-client.ts";
-import type { HouseSecrets } from "#authn/seal.ts";
+import type { ServiceParts } from "#authn/service-parts.ts";
 import type { Peer } from "#contract/ask.ts";
 import type { ServiceName } from "#contract/endpoint.ts";
 import type { Recorder } from "#events/audit/entry.ts";
-import type { Change } from "#events/change.ts";
 import type { LiveBus } from "#events/live-bus.ts";
 import type { Backlog } from "#events/relay/backlog.ts";
 import type { Tls } from "#http/create-server.ts";
-import type { Database } from "#store/database.ts";
 import type { Redis } from "#store/redis.ts";
-import type { Log } from "#telemetry/log.ts";
-import type { Metrics } from "#telemetry/metrics.ts";
-import type { Tracing } from "#telemetry/tracing.ts";
 import type { GatewayConfig } from "./config.ts";
 
 /** What the gateway is made of: its settings, and what the house lends it. */
-export interface GatewayParts {
+export interface GatewayParts extends Omit<ServiceParts, "authenticate" | "isScraperListed"> {
   readonly config: GatewayConfig;
   /** Never empty. Where PUBLIC_ORIGINS is unset: localhost, 127.0.0.1 and [::1] at the gateway's port. */
   readonly publicOrigins: readonly string[];
@@ -26,10 +21,8 @@ export interface GatewayParts {
   readonly pdpConfigFile: string;
   /** Folder of the built web client. */
   readonly webFolder: string;
-  readonly database: Database;
   /** What replicas share besides the database; sessions lie there with SESSION_STORE=redis. */
   readonly redis?: Redis | undefined;
-  readonly change: Change;
   readonly recorder: Recorder;
   readonly bus: LiveBus;
   /** What waits for Kafka, where one is configured. */
@@ -45,7 +38,6 @@ export interface GatewayParts {
   /** `POST /oauth/token`; see `createTokenExchange`. */
   readonly tokenExchange: (request: Request) => Promise<Response>;
   readonly firstPartyClients: readonly string[];
-  readonly secrets: HouseSecrets;
   /** Services in this process; the others are reached at their address. */
   readonly peers: Partial<Record<ServiceName, Peer>>;
   /** Token audience of each service. */
@@ -56,12 +48,6 @@ export interface GatewayParts {
   readonly schemaActions: (text: string) => ReadonlySet<string>;
   /** Audiences that count as the house's own. */
   readonly houseAudiences: readonly string[];
-  readonly log: Log;
-  readonly metrics: Metrics;
-  /** Traces; none unless given. */
-  readonly tracing?: Tracing | undefined;
-  readonly now: () => Date;
-  readonly environment: "dev" | "test" | "production";
   readonly version: string;
   /** Absent = plain HTTP. */
   readonly tls?: Tls | undefined;

@@ -17,6 +17,7 @@ import { examineStart, refusalOf } from "./start/examine-start.ts";
 import type { StartPlan } from "./start/start-plan.ts";
 import { StartRefused } from "./start-refused.ts";
 import { tellOfProvider } from "./tell-of-provider.ts";
+import type { StartParts } from "./start-parts.ts";
 
 /** A running house: it stops accepting, finishes what is under way and closes everything, last opened first. */
 export interface House {
@@ -117,6 +118,7 @@ export const startHouse = async ({ commandLine, environment, say, prepare }: Sta
     const { tracing } = telemetry;
     const metrics: Metrics = createMetrics(telemetry.mirror);
     const now = (): Date => new Date();
+    const shared: StartParts = { log, metrics, tracing, now, say, stack };
     await makeFolder(dataFolder);
 
     const tls = await readTls(settings.http);
@@ -127,29 +129,12 @@ export const startHouse = async ({ commandLine, environment, say, prepare }: Sta
       publicOrigin: addresses.publicOrigin,
       service,
       servesGateway: commandLine.serve.has("gateway"),
-      log,
-      metrics,
-      tracing,
-      now,
-      say,
-      stack,
+      ...shared,
     });
     const provider = stack.use(await openProvider(plan, { tls, secrets: store.secrets, metrics }));
     const callers = createHouseCallers({ settings, store, addresses, provider, metrics, now });
     await callers.houseKeys.prepare("gateway");
-    const served = await openHouseServices({
-      plan,
-      store,
-      provider,
-      callers,
-      tls,
-      log,
-      metrics,
-      tracing,
-      now,
-      say,
-      stack,
-    });
+    const served = await openHouseServices({ plan, store, provider, callers, tls, ...shared });
     log.info("service_started", { serve: [...commandLine.serve], port: commandLine.port, database: store.database.kind });
     const seconds = (performance.now() - started) / 1000;
     for (const line of bannerLines({

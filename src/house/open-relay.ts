@@ -5,10 +5,8 @@ import { createKafkaSink, type KafkaOptions } from "#events/relay/kafka-sink.ts"
 import { createRelay } from "#events/relay/relay.ts";
 import { readCertificates } from "#http/pem-files.ts";
 import type { Database } from "#store/database.ts";
-import type { Log } from "#telemetry/log.ts";
-import type { Metrics } from "#telemetry/metrics.ts";
-import type { Tracing } from "#telemetry/tracing.ts";
 import type { HouseSettings } from "./settings.ts";
+import type { StartParts } from "./start-parts.ts";
 
 /** How Kafka is reached, its files read; undefined where none is configured. Throws `StartFaults` for files that cannot be read. */
 export const readKafkaOptions = async ({ events, house }: HouseSettings): Promise<KafkaOptions | undefined> => {
@@ -44,16 +42,12 @@ export const readKafkaOptions = async ({ events, house }: HouseSettings): Promis
   };
 };
 
-export interface OpenRelayParts {
+export interface OpenRelayParts extends Pick<StartParts, "log" | "metrics" | "tracing" | "stack"> {
   readonly database: Database;
   readonly settings: HouseSettings;
   readonly publicOrigin: string;
   /** Host of the audit origin. */
   readonly houseId: string;
-  readonly log: Log;
-  readonly metrics: Metrics;
-  readonly tracing: Tracing;
-  readonly stack: AsyncDisposableStack;
 }
 
 /** The relay to Kafka, where one is configured; Kafka need not be there yet. */

@@ -15,12 +15,10 @@ import type { Database } from "#store/database.ts";
 import { migrate } from "#store/migrate.ts";
 import { createPglite } from "#store/pglite.ts";
 import { openRedis, RedisFault, type Redis } from "#store/redis.ts";
-import type { Log } from "#telemetry/log.ts";
-import type { Metrics } from "#telemetry/metrics.ts";
-import type { Tracing } from "#telemetry/tracing.ts";
 import { openRelay } from "./open-relay.ts";
 import type { HouseSettings } from "./settings.ts";
 import { StartRefused } from "./start-refused.ts";
+import type { StartParts } from "./start-parts.ts";
 
 /** What is kept and what happened: the walls every service stands on. */
 export interface HouseStore {
@@ -35,7 +33,7 @@ export interface HouseStore {
   readonly backlog: Backlog | undefined;
 }
 
-export interface HouseStoreParts {
+export interface HouseStoreParts extends StartParts {
   /** The one that was there; the embedded one is made where there was none. */
   readonly database: Database | undefined;
   readonly settings: HouseSettings;
@@ -44,13 +42,6 @@ export interface HouseStoreParts {
   /** Names this process in the audit log: its parts. */
   readonly service: string;
   readonly servesGateway: boolean;
-  readonly log: Log;
-  readonly metrics: Metrics;
-  readonly tracing: Tracing;
-  readonly now: () => Date;
-  readonly say: (line: string) => void;
-  /** What is opened here is closed by it, last first. */
-  readonly stack: AsyncDisposableStack;
 }
 
 /** Rooms that keep tables of their own, in the order in which theirs are made. */

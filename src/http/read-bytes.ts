@@ -57,8 +57,8 @@ export const readBytes = async (request: Request, limit: number): Promise<Uint8A
   const isWhole = length !== null && (request as Request & Marked)[fromSocket] !== undefined && !request.headers.has("transfer-encoding");
   try {
     if (isWhole) return new Uint8Array(await request.arrayBuffer());
-    const share = (bytes: number): Promise<void> | undefined => (bytes > LARGE_BODY_BYTES ? takeShare(request) : undefined);
-    return request.body === null ? new Uint8Array() : await gatherBytes(request.body, limit, bodyTooLarge, share);
+    if (request.body === null) return new Uint8Array();
+    return await gatherBytes(request.body, limit, bodyTooLarge, (bytes) => (bytes > LARGE_BODY_BYTES ? takeShare(request) : undefined));
   } catch (cause) {
     if (cause instanceof Problem) throw cause;
     throw new Problem("body_unreadable", { detail: "The body broke off.", cause });

@@ -1,18 +1,13 @@
-import type { Authenticate } from "#authn/authenticate.ts";
 import { bodyShareOf, type Caller } from "#authn/caller.ts";
 import { createMetricsReader } from "#authn/metrics-reader.ts";
-import type { HouseSecrets } from "#authn/seal.ts";
+import type { ServiceParts } from "#authn/service-parts.ts";
 import type { SettingsOf } from "#contract/setting.ts";
-import type { Change } from "#events/change.ts";
 import type { LiveBus } from "#events/live-bus.ts";
 import { withOwnPages } from "#http/own-pages.ts";
 import { createRouter } from "#http/serve.ts";
 import type { Service } from "#http/service.ts";
 import type { Decider } from "#decide/decider.ts";
-import type { Database } from "#store/database.ts";
-import type { Log } from "#telemetry/log.ts";
-import type { Metrics } from "#telemetry/metrics.ts";
-import { noTracing, type Tracing } from "#telemetry/tracing.ts";
+import { noTracing } from "#telemetry/tracing.ts";
 import type { membershipSettings } from "./config.ts";
 import { createSealedCursors } from "#authn/sealed-cursors.ts";
 import { serveCredentials } from "./credentials/serve-credentials.ts";
@@ -46,26 +41,13 @@ import { serveSignIns } from "./sign-ins/serve-sign-ins.ts";
 import type { SignInRules } from "./sign-ins/settle-person.ts";
 import { createSweeper } from "./sweeper.ts";
 
-export interface MembershipParts {
+export interface MembershipParts extends ServiceParts {
   readonly config: SettingsOf<typeof membershipSettings>;
   /** Who somebody may become who signs in; subjects are node ids unless given. */
   readonly signIns?: SignInRules;
-  readonly database: Database;
-  readonly change: Change;
   /** For `stream_seq` of lists; without it they carry none. */
   readonly bus?: Pick<LiveBus, "head">;
-  readonly authenticate: Authenticate;
   readonly decider: Decider;
-  /** Seals list cursors. */
-  readonly secrets: HouseSecrets;
-  readonly log: Log;
-  readonly metrics: Metrics;
-  /** Traces; none unless given. */
-  readonly tracing?: Tracing;
-  readonly now: () => Date;
-  readonly environment: "dev" | "test" | "production";
-  /** Whether an address may read the metrics without a token; this machine always may. */
-  readonly isScraperListed?: (address: string) => boolean;
   readonly version: string;
 }
 

@@ -1,12 +1,11 @@
 import { withOwnPages } from "#http/own-pages.ts";
 import { createRouter, type Router } from "#http/serve.ts";
 import type { Service } from "#http/service.ts";
-import type { Authenticate } from "#authn/authenticate.ts";
+import type { ServiceParts } from "#authn/service-parts.ts";
 import { bodyShareOf, type Caller } from "#authn/caller.ts";
 import { createMetricsReader } from "#authn/metrics-reader.ts";
 import { createSealer } from "#authn/seal.ts";
 import { createSealedCursors } from "#authn/sealed-cursors.ts";
-import type { Tracing } from "#telemetry/tracing.ts";
 import { serveBudgets } from "./budgets/serve-budgets.ts";
 import { createCedar } from "./cedar.ts";
 import type { DecisionPoint } from "./decision-point.ts";
@@ -42,14 +41,9 @@ import { joinRequests } from "./requests/join-requests.ts";
 import type { Vocabulary } from "./vocabulary.ts";
 
 /** What the service is made of. */
-export interface PdpParts extends DecidingParts {
-  readonly authenticate: Authenticate;
+export interface PdpParts extends DecidingParts, ServiceParts {
   /** Where persons sign in: the gateway's first origin. */
   readonly publicOrigin: string;
-  /** Traces; none unless given. */
-  readonly tracing?: Tracing | undefined;
-  /** Whether an address may read the metrics without a token; this machine always may. */
-  readonly isScraperListed?: (address: string) => boolean;
 }
 
 const MAX_BODY_BYTES = 2 * 1_048_576;

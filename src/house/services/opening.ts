@@ -11,22 +11,14 @@ import type { Service } from "#http/service.ts";
 import type { HouseTls } from "#http/tls-files.ts";
 import { openTrustingFetch } from "#http/trusting-fetch.ts";
 import { createDecider } from "#decide/decider.ts";
-import type { Log } from "#telemetry/log.ts";
-import type { Metrics } from "#telemetry/metrics.ts";
-import type { Tracing } from "#telemetry/tracing.ts";
+import type { StartParts } from "#house/start-parts.ts";
 
-export interface HouseServicesParts {
+export interface HouseServicesParts extends StartParts {
   readonly plan: StartPlan;
   readonly store: HouseStore;
   readonly provider: HouseProvider;
   readonly callers: HouseCallers;
   readonly tls: HouseTls;
-  readonly log: Log;
-  readonly metrics: Metrics;
-  readonly tracing: Tracing;
-  readonly now: () => Date;
-  readonly say: (line: string) => void;
-  readonly stack: AsyncDisposableStack;
 }
 
 /** What every service is opened with: what they share, a caller each, and the way in. */

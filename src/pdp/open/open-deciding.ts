@@ -2,12 +2,9 @@ import { dirname, resolve } from "node:path";
 import type { Peer } from "#contract/ask.ts";
 import type { SettingsOf } from "#contract/setting.ts";
 import type { HouseIdentity } from "#authn/house-identity.ts";
-import { createSealer, deriveKey, type HouseSecrets } from "#authn/seal.ts";
-import type { Change } from "#events/change.ts";
+import { createSealer, deriveKey } from "#authn/seal.ts";
+import type { ServiceParts } from "#authn/service-parts.ts";
 import type { ResourceRef } from "#events/resource-ref.ts";
-import type { Database } from "#store/database.ts";
-import type { Log } from "#telemetry/log.ts";
-import type { Metrics } from "#telemetry/metrics.ts";
 import { createDisabled } from "#pdp/authorization-disabled.ts";
 import type { Schema } from "#pdp/bundle/schema.ts";
 import { readPoliciesOf } from "#pdp/bundle/policy-files.ts";
@@ -32,21 +29,13 @@ import { createPeerCandidates, type CandidateSource } from "#pdp/search/candidat
 import { houseVocabulary, vocabularyOf, type Vocabulary } from "#pdp/vocabulary.ts";
 
 /** What decisions are made of and kept in. */
-export interface DecidingParts {
+export interface DecidingParts extends Omit<ServiceParts, "authenticate"> {
   readonly config: SettingsOf<typeof pdpSettings>;
-  readonly database: Database;
-  readonly change: Change;
   readonly identity: HouseIdentity;
   readonly peers: { readonly membership: Peer };
   readonly audiences: { readonly membership: string };
-  /** Root secrets of the house: ids of secrets in records and page cursors are sealed with keys made from them. */
-  readonly secrets: HouseSecrets;
   /** Absent without a tenant salt: records then name no secret at all. */
   readonly resourceRef?: ResourceRef | undefined;
-  readonly log: Log;
-  readonly metrics: Metrics;
-  readonly now: () => Date;
-  readonly environment: "dev" | "test" | "production";
   /** Instead of membership; for tests. */
   readonly facts?: FactSource;
   readonly candidates?: CandidateSource;
