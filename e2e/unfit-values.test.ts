@@ -268,7 +268,7 @@ test("secrets take or refuse every value", async (t) => {
   const ada = {
     sub: "person:ada",
     tenant: "tenant:acme",
-    scopes: ["read", "write", "delete", "destroy", "rotate", "read_metadata"].map((name) => `secrets.${name}`),
+    scopes: ["read", "write", "delete", "destroy", "rotate", "read_metadata", "set_owner"].map((name) => `secrets.${name}`),
   };
   await walk("secrets", ({ endpoint }, path, raw) => world.send(ada, endpoint.method, path, raw === undefined ? {} : { raw }));
 });

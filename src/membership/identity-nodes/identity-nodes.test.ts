@@ -59,7 +59,7 @@ test("with metadata: total, has_more and the page's sums; count, systems and typ
     systems: ["directory", "memory.demo", "people.demo", "sallyport", "sallyport.local"],
   });
   const stats = (await world.call("ben", "GET", `${NODES}/stats/types`)).body;
-  assert.deepEqual([stats.types.Person, stats.types.AIAgent, stats.types.Tenant, stats.types.Identity], [4, 2, 1, 4 + 4 + 2 + 5 + 3]);
+  assert.deepEqual([stats.types.Person, stats.types.AIAgent, stats.types.Tenant, stats.types.Identity], [4, 2, 1, 4 + 4 + 2 + 6 + 3]);
   assert.equal(
     stats.total,
     Object.entries(stats.types as Record<string, number>).reduce((sum, [label, n]) => (label === "Identity" ? sum : sum + n), 0),
