@@ -107,6 +107,7 @@ const samples: Readonly<Record<string, Json>> = {
   readSecret: { uri: "yaml://secret/people/demo#api_key" },
   readSecretValue: { uri: "yaml://secret/people/demo#api_key" },
   deleteSecret: { uri: "yaml://secret/people/demo#api_key" },
+  setSecretOwner: { uri: "yaml://secret/people/demo", owner: "group:payments" },
   rotateSecret: { uri: "yaml://secret/people/demo#api_key", value: "x" },
   undeleteSecret: { uri: "vaultA+kv2://kv-a/demo", versions: [1] },
   destroySecretVersions: { uri: "vaultA+kv2://kv-a/demo", versions: [1] },
