@@ -99,8 +99,8 @@ export const allowedRefusals: readonly AllowedRefusal[] = [
   { code: "invalid_body", operations: ["registerMcpService"], reason: "whether an address is a URL no pattern tells whole" },
   {
     code: "unprocessable",
-    operations: ["createSystem", "putSystem", "putToolsDocument"],
-    reason: "the body is a document, which has rules of its own",
+    operations: ["acceptImport", "createSystem", "importOpenApi", "putSystem", "putToolsDocument", "reimportSystem"],
+    reason: "the body, or what it speaks of, is a document, which has rules of its own",
   },
   { code: "import_refused", operations: ["importGraph"], reason: "the body is a file, whose lines have rules of their own" },
   { code: "fragment_not_allowed", reason: "whether a secret's URI may name a key hangs on what is done" },
