@@ -33,9 +33,11 @@ const formatOf = (pattern: string): string => {
   return name;
 };
 
-const schemaLists = new Set(["allOf", "anyOf", "oneOf", "prefixItems"]);
+/** Keywords whose value is a list of schemas. */
+export const schemaLists: ReadonlySet<string> = new Set(["allOf", "anyOf", "oneOf", "prefixItems"]);
 const schemaMaps = new Set(["properties", "$defs", "definitions", "dependentSchemas", "patternProperties"]);
-const schemaMembers = new Set([
+/** Keywords whose value is one schema. */
+export const schemaMembers: ReadonlySet<string> = new Set([
   "items",
   "contains",
   "additionalProperties",

@@ -1,5 +1,6 @@
 import { RE2JS } from "re2js";
 import { isObject } from "#contract/is-object.ts";
+import { schemaLists, schemaMembers } from "#documents/foreign-schema.ts";
 import { follow, ImportFault, listOf, lookUp, nodeOf, type Node, type OpenApi } from "./openapi-document.ts";
 
 export type Schema = Record<string, unknown> | boolean;
@@ -14,19 +15,6 @@ export interface SchemaShelf {
 }
 
 const TYPES = new Set(["string", "number", "integer", "boolean", "object", "array", "null"]);
-const SCHEMA_MEMBERS = [
-  "items",
-  "contains",
-  "additionalProperties",
-  "unevaluatedProperties",
-  "unevaluatedItems",
-  "propertyNames",
-  "not",
-  "if",
-  "then",
-  "else",
-] as const;
-const SCHEMA_LISTS = ["allOf", "anyOf", "oneOf", "prefixItems"] as const;
 const COUNTS = ["minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains"] as const;
 const NUMBERS = ["minimum", "maximum", "multipleOf", "exclusiveMinimum", "exclusiveMaximum"] as const;
 
@@ -117,12 +105,12 @@ export const createSchemaShelf = (document: OpenApi): SchemaShelf => {
       else dropped.add("a pattern that cannot be held in linear time");
     }
     if (isObject(node["patternProperties"])) dropped.add("patternProperties");
-    for (const word of SCHEMA_MEMBERS) {
+    for (const word of schemaMembers) {
       if (Array.isArray(node[word]) && word === "items") copy["prefixItems"] = node[word].map(take);
       else if (isObject(node[word]) || typeof node[word] === "boolean") copy[word] = take(node[word]);
     }
     if (isObject(node["patternProperties"]) && copy["additionalProperties"] === false) delete copy["additionalProperties"];
-    for (const word of SCHEMA_LISTS) if (listOf(node[word]).length > 0) copy[word] = listOf(node[word]).map(take);
+    for (const word of schemaLists) if (listOf(node[word]).length > 0) copy[word] = listOf(node[word]).map(take);
     if (isObject(node["dependentSchemas"]))
       copy["dependentSchemas"] = Object.fromEntries(Object.entries(node["dependentSchemas"]).map(([name, one]) => [name, take(one)]));
     if (isObject(node["properties"])) {
