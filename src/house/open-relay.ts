@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { StartFaults } from "#contract/start-faults.ts";
 import { createBacklog, type Backlog } from "#events/relay/backlog.ts";
-import { createKafkaSink, type KafkaOptions } from "#events/relay/kafka-sink.ts";
+import type { KafkaOptions } from "#events/relay/kafka-sink.ts";
 import { createRelay } from "#events/relay/relay.ts";
 import { readCertificates } from "#http/pem-files.ts";
 import type { Database } from "#store/database.ts";
@@ -55,6 +55,8 @@ export const openRelay = async ({ settings, stack, ...parts }: OpenRelayParts): 
   const options = await readKafkaOptions(settings);
   if (options === undefined) return undefined;
   const backlog = stack.use(createBacklog({ ...parts, maxRows: settings.events.outboxMaxRows }));
+  // Only a house that has a broker waits for its library, which is as large as half of the house.
+  const { createKafkaSink } = await import("#events/relay/kafka-sink.ts");
   const sink = stack.use(createKafkaSink(options));
   stack.use(
     createRelay({

@@ -1,6 +1,5 @@
 import { readFile } from "node:fs/promises";
 import { createHash } from "node:crypto";
-import { createClient } from "redis";
 import type { StoreLog } from "./database.ts";
 
 export interface RedisOptions {
@@ -78,6 +77,8 @@ export const openRedis = async (options: RedisOptions): Promise<Redis> => {
   const answerMs = options.answerTimeoutMs ?? ANSWER_MS;
   const authority = options.caFile === undefined ? {} : { ca: await readFile(options.caFile, "utf8") };
   const isTls = url.startsWith("rediss:");
+  // Only a house that has a Redis server waits for its library, which is as large as half of the house.
+  const { createClient } = await import("redis");
 
   const makeClient = (use: string) => {
     let isDown = false;
