@@ -83,24 +83,42 @@ export const testIdentity = (
   const metrics = options.metrics ?? createMetrics();
   const secrets: HouseSecrets = [randomBytes(32)];
   const houseKeys = createHouseKeys({ store: memoryKeyStore(), secrets, issuer: testAudiences.gateway, now });
-  let made: Promise<{ key: CryptoKey; jwk: JWK }> | undefined;
+  let made: Promise<{ key: CryptoKey; jwk: JWK; keys: ReturnType<typeof createLocalJWKSet> }> | undefined;
   const issuerKey = () => {
-    made ??= generateKeyPair("ES256").then(async (pair) => ({
-      key: pair.privateKey,
-      jwk: { ...(await exportJWK(pair.publicKey)), kid: "test", alg: "ES256" },
-    }));
+    made ??= generateKeyPair("ES256").then(async (pair) => {
+      const jwk = { ...(await exportJWK(pair.publicKey)), kid: "test", alg: "ES256" };
+      return { key: pair.privateKey, jwk, keys: createLocalJWKSet({ keys: [jwk] }) };
+    });
     return made;
   };
   const verifierFor = (audience: string | readonly string[]): VerifyBearer =>
     createBearerVerifier({
       audience,
-      issuers: [{ issuer: ISSUER, keys: async (header, token) => createLocalJWKSet({ keys: [(await issuerKey()).jwk] })(header, token) }],
+      issuers: [{ issuer: ISSUER, keys: async (header, token) => (await issuerKey()).keys(header, token) }],
       mapping: { subjectPrefix: "", subjectClaim: "sub", tenantClaim: "tenant", assurance: defaultAssuranceMap },
       houseKeys,
       now,
       metrics,
       ...(options.agentOfClient === undefined ? {} : { agentOfClient: options.agentOfClient }),
     });
+  const signToken = async (who: TestTokenOf, audience: string | readonly string[], seconds: number): Promise<string> =>
+    new SignJWT({
+      iss: ISSUER,
+      aud: typeof audience === "string" ? audience : [...audience],
+      sub: who.sub,
+      scope: who.scopes.join(" "),
+      client_id: who.clientId ?? who.agent ?? (who.sub.startsWith("service:") ? who.sub : "sallyport-web"),
+      jti: randomUUID(),
+      iat: seconds,
+      exp: seconds + (who.life ?? 300),
+      ...(who.tenant === undefined ? {} : { tenant: who.tenant }),
+      ...(who.agent === undefined ? {} : { act: { sub: who.agent } }),
+      ...(who.acr === undefined ? {} : { acr: who.acr === "phishing_resistant" ? "phr" : who.acr, amr: ["pwd", "otp"] }),
+      ...(who.authTime === undefined && who.acr === undefined ? {} : { auth_time: who.authTime ?? seconds }),
+    })
+      .setProtectedHeader({ alg: "ES256", typ: "at+jwt", kid: "test" })
+      .sign((await issuerKey()).key);
+  let tokens: { readonly seconds: number; readonly of: Map<string, Promise<string>> } = { seconds: 0, of: new Map() };
   const { lives = async () => true } = options;
   const verify = verifierFor(Object.values(testAudiences));
   return {
@@ -114,24 +132,14 @@ export const testIdentity = (
     secrets,
     sign: async (claims, header) => new SignJWT(claims).setProtectedHeader({ ...header, alg: "ES256" }).sign((await issuerKey()).key),
     publicJwk: async () => (await issuerKey()).jwk,
-    tokenFor: async (who, audience = Object.values(testAudiences)) => {
+    tokenFor: (who, audience = Object.values(testAudiences)) => {
       const seconds = Math.floor(now().getTime() / 1000);
-      return new SignJWT({
-        iss: ISSUER,
-        aud: typeof audience === "string" ? audience : [...audience],
-        sub: who.sub,
-        scope: who.scopes.join(" "),
-        client_id: who.clientId ?? who.agent ?? (who.sub.startsWith("service:") ? who.sub : "sallyport-web"),
-        jti: randomUUID(),
-        iat: seconds,
-        exp: seconds + (who.life ?? 300),
-        ...(who.tenant === undefined ? {} : { tenant: who.tenant }),
-        ...(who.agent === undefined ? {} : { act: { sub: who.agent } }),
-        ...(who.acr === undefined ? {} : { acr: who.acr === "phishing_resistant" ? "phr" : who.acr, amr: ["pwd", "otp"] }),
-        ...(who.authTime === undefined && who.acr === undefined ? {} : { auth_time: who.authTime ?? seconds }),
-      })
-        .setProtectedHeader({ alg: "ES256", typ: "at+jwt", kid: "test" })
-        .sign((await issuerKey()).key);
+      // Whoever asks a hundred times in one second asks with one token, as clients do.
+      if (seconds !== tokens.seconds) tokens = { seconds, of: new Map() };
+      const key = JSON.stringify([who, audience]);
+      const known = tokens.of.get(key) ?? signToken(who, audience, seconds);
+      tokens.of.set(key, known);
+      return known;
     },
   };
 };
