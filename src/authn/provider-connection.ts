@@ -1,6 +1,7 @@
 import * as openid from "openid-client";
 import { Problem } from "#contract/problem.ts";
 import type { Send } from "#http/trusting-fetch.ts";
+import { wasNeverSent } from "#http/was-never-sent.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import { createProviderRequests, type ProviderEndpoint } from "./provider-requests.ts";
 
@@ -24,24 +25,6 @@ export interface ProviderConnection {
   /** Whether what was to be sent surely had no effect there: it was never sent, or it was plainly refused. */
   isUntaken(fault: unknown): boolean;
 }
-
-/** Faults of a connection that was never made. */
-const neverSent: ReadonlySet<unknown> = new Set([
-  "ECONNREFUSED",
-  "ENOTFOUND",
-  "EAI_AGAIN",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-  "UND_ERR_CONNECT_TIMEOUT",
-]);
-
-const wasNeverSent = (fault: unknown): boolean => {
-  for (let at: unknown = fault, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++) {
-    if (neverSent.has((at as { code?: unknown }).code)) return true;
-    if (at instanceof AggregateError && at.errors.length > 0 && at.errors.every(wasNeverSent)) return true;
-  }
-  return false;
-};
 
 /** The provider is not there: nobody's fault who asks. */
 export const providerAway = (cause: unknown): Problem =>

@@ -2,6 +2,7 @@ import type { Dispatcher } from "undici";
 import { Problem } from "#contract/problem.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
 import { untrustedCode } from "#http/trusting-fetch.ts";
+import { wasNeverSent } from "#http/was-never-sent.ts";
 import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
 import { AddressRefused } from "./guarded-agent.ts";
 
@@ -24,18 +25,6 @@ export interface ExchangeReply {
   readonly body: unknown;
 }
 
-/** The connection was never made, so nothing was sent. */
-const BEFORE_SENDING = new Set([
-  "ECONNREFUSED",
-  "ENOTFOUND",
-  "EAI_AGAIN",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-  "EADDRNOTAVAIL",
-  "UND_ERR_CONNECT_TIMEOUT",
-  "UND_ERR_INVALID_ARG",
-]);
-
 const codeOf = (error: unknown): string => {
   const code = (error as { code?: unknown } | null)?.code;
   return typeof code === "string" ? code : "";
@@ -51,7 +40,7 @@ const transportFault = (error: unknown, exchange: Exchange): UpstreamFault => {
   const code = codeOf(error);
   if (untrustedCode(error) !== undefined)
     return new UpstreamFault(new Problem("upstream_tls_failed", { cause: error }), "not_sent", { isFinal: true });
-  if (BEFORE_SENDING.has(code))
+  if (wasNeverSent(error))
     return new UpstreamFault(new Problem("upstream_error", { detail: "The upstream cannot be reached.", cause: error }), "not_sent");
   if (!exchange.isReadOnly) return new UpstreamFault(new Problem("outcome_unknown", { cause: error }), "unknown");
   const isLate = exchange.signal.aborted || /Timeout|Abort/.test((error as Error).name) || code.endsWith("_TIMEOUT");

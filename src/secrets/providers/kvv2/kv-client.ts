@@ -3,6 +3,7 @@ import { Problem } from "#contract/problem.ts";
 import { boundPeer } from "#http/bounded-peer.ts";
 import { createBreaker } from "#http/breaker.ts";
 import { untrustedCode, type Send } from "#http/trusting-fetch.ts";
+import { wasNeverSent } from "#http/was-never-sent.ts";
 import { parseLosslessJson } from "#secrets/lossless-json.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import { createKvSession, type KvMemory } from "./kv-session.ts";
@@ -68,15 +69,10 @@ const healthWords: Readonly<Record<number, string>> = {
 const unavailable = (detail: string, cause?: unknown): Problem =>
   new Problem("provider_unavailable", { detail, headers: { "retry-after": "2" }, ...(cause === undefined ? {} : { cause }) });
 
-/** Faults from before anything was sent. */
-const unsent: ReadonlySet<string> = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "UND_ERR_CONNECT_TIMEOUT"]);
-
 /** Whether a call that failed so may have been done all the same: it was sent, and nothing of an answer came. */
 export const mayBeDone = (error: unknown): boolean => {
   if (!(error instanceof Problem) || error.code !== "provider_unavailable" || error.options.cause === undefined) return false;
-  for (let cause: unknown = error.options.cause; cause instanceof Error; cause = cause.cause)
-    if (unsent.has(String((cause as NodeJS.ErrnoException).code))) return false;
-  return untrustedCode(error.options.cause) === undefined;
+  return !wasNeverSent(error.options.cause) && untrustedCode(error.options.cause) === undefined;
 };
 
 /** The data and the refusals of an answer; a body that is no JSON is none of this server. */
