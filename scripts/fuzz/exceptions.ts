@@ -88,6 +88,7 @@ export const allowedRefusals: readonly AllowedRefusal[] = [
       "patchDelegation",
       "putBudgetLimit",
       "putDataScopeRule",
+      "putKillSwitch",
       "revokeMany",
       "searchNodes",
       "searchNodesWithMetadata",

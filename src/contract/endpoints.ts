@@ -4,6 +4,7 @@ import * as authzen from "./authzen.ts";
 import * as budgets from "./budgets.ts";
 import * as configs from "./configs.ts";
 import * as imports from "./imports.ts";
+import * as killSwitches from "./kill-switches.ts";
 import * as credentials from "./credentials.ts";
 import * as dataScopeRules from "./data-scope-rules.ts";
 import * as decisions from "./decisions.ts";
@@ -56,6 +57,7 @@ export const endpointTable: readonly EndpointRow[] = Object.entries({
   budgets,
   configs,
   imports,
+  "kill-switches": killSwitches,
   credentials,
   "data-scope-rules": dataScopeRules,
   decisions,

@@ -165,6 +165,7 @@ export const eventTypes: Readonly<Record<string, EventType>> = {
   ...typesOf("authz.decisions.v1", "pdp", notice, ["decision.notice"]),
   ...typesOf("tools.calls.v1", "crud", toolCall, ["tool.started", "tool.called", "tool.refused", "tool.unknown"]),
   ...typesOf("tools.calls.v1", "crud", definition, ["tool.approved", "tool.drifted"]),
+  ...typesOf("tools.calls.v1", "crud", z.object({ scope: text, op: text, reason: text }), ["kill.changed"]),
   ...typesOf("graph.events.v1", "membership", z.object({ graph_version: count, kinds: z.array(text) }), ["graph.changed"]),
   ...typesOf(
     "graph.events.v1",

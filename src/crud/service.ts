@@ -27,6 +27,7 @@ import { createToolRegistrar } from "./configs/register-tools.ts";
 import { createConfigPublisher, type PublisherParts } from "./configs/publish-config.ts";
 import { serveConfigs } from "./configs/serve-configs.ts";
 import { serveDefinitions } from "./configs/serve-definitions.ts";
+import { serveKillSwitches } from "./configs/serve-kill-switches.ts";
 import { serveImports } from "./imports/serve-imports.ts";
 import { createDocumentReader } from "./documents/document-reader.ts";
 import { loadToolsDocument } from "./documents/tools-document.ts";
@@ -35,6 +36,7 @@ import { sweepKeys } from "./mcp/call/idempotency.ts";
 import { createCatalogueKeeper, type CatalogueKeeper } from "./mcp/catalogue-keeper.ts";
 import { createContractDialect } from "./mcp/contract-dialect.ts";
 import { createHealthTool } from "./mcp/health-tool.ts";
+import { openKillSwitches } from "./mcp/kill-switches.ts";
 import { createHouseChecks, isUp } from "./mcp/house-checks.ts";
 import { createSealedCursors } from "#authn/sealed-cursors.ts";
 import { settleDeadCall, type DeadAct } from "./mcp/recover.ts";
@@ -168,7 +170,9 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
 
   const { references } = parts.recorder;
   const subjectRef: Watch["subjectRef"] = ({ tenant, sub }) => references.refOf(parts.database, logOf(tenant), sub).catch(() => undefined);
+  const kills = await openKillSwitches({ database: parts.database, change: parts.change, log, now });
   const deskParts: ToolDeskParts = {
+    kills,
     subjectRef,
     membership: parts.peers.membership,
     membershipAudience: parts.audiences.membership,
@@ -222,6 +226,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
   serveConfigs(router, publisher);
   serveImports(router, { publisher, database, housePorts: new Set(parts.housePorts), stopping: stop.signal });
   serveDefinitions(router, { store, decider, database, change, tenants, toolsOf, register });
+  serveKillSwitches(router, { kills, decider, now });
   serveExplanation(router, { ...deskParts, catalogue });
   const groupsParts = { membership: parts.peers.membership, membershipAudience: parts.audiences.membership, identity: parts.identity };
   serveUiConfig(router, uiDocument, groupsParts);
@@ -242,7 +247,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     tools: catalogue.snapshot.tools.size,
     degraded: store.degraded.length,
   }));
-  const changes = createListChanges({ ...deskParts, bus: parts.bus });
+  const changes = createListChanges({ ...deskParts, kills, bus: parts.bus });
   const standard = createStandardEndpoint(router, {
     desk,
     subjectRef,
@@ -271,6 +276,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     stop.abort();
     changes[Symbol.dispose]();
     await standard[Symbol.asyncDispose]();
+    await kills[Symbol.asyncDispose]();
     await store[Symbol.asyncDispose]();
     await sources[Symbol.asyncDispose]();
     await sweep[Symbol.asyncDispose]();

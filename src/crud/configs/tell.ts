@@ -39,7 +39,7 @@ export type ConfigOp = "created" | "updated" | "deleted" | "rolled_back" | "take
 
 export const configEntry = (
   by: Writer,
-  op: ConfigOp | "approved" | "rejected",
+  op: ConfigOp | "approved" | "rejected" | "killed" | "lifted",
   about: { readonly kind: string; readonly name: string },
   data: Readonly<Record<string, unknown>>,
 ): EntryDraft => ({

@@ -57,12 +57,19 @@ const scopeDoor = (ask: ExplainAsk): Door => {
   return ask.subject.scopes.has(scopes.call) ? pass("scope") : fail("scope", "insufficient_scope");
 };
 
-const stateDoor = (tool: Tool): Door => {
+const stateDoor = ({ subject: caller, view }: ExplainAsk, tool: Tool, parts: Pick<CallParts, "kills">): Door => {
   try {
-    requireServing(tool);
+    requireServing({ caller, view, tool }, parts.kills);
     return pass("state");
   } catch (error) {
-    return fail("state", asProblem(error).code);
+    const killed = parts.kills.of({ caller, view, tool });
+    return fail(
+      "state",
+      asProblem(error).code,
+      killed === undefined
+        ? {}
+        : { remedy: `${killed.by} has switched ${killed.scope} off: ${killed.reason}. An administrator can lift it.` },
+    );
   }
 };
 
@@ -115,7 +122,7 @@ export const explainDoors = async (ask: ExplainAsk, parts: CallParts): Promise<T
   if (tool === undefined || root === undefined || !isInView(tool, root, subject.tenant)) throw new Problem("unknown_tool");
   const doors: Door[] = [scopeDoor(ask)];
   const inView = isInView(tool, view, subject.tenant);
-  doors.push(inView ? pass("view") : fail("view", "unknown_tool"), stateDoor(tool));
+  doors.push(inView ? pass("view") : fail("view", "unknown_tool"), stateDoor(ask, tool, parts));
   const reach = tool.isBuiltIn ? { hops: [], capabilities: undefined } : await gatherReach(subject, parts, ask.correlationId);
   doors.push(delegationDoor(tool, reach));
   const decided = await parts.decider.decide(subject, toolAsk(tool, "tools/list", { could: true, view: view.name }), ask.correlationId);

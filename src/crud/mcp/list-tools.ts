@@ -28,7 +28,7 @@ export interface ListedTools {
 
 export type ListParts = Pick<
   CallParts,
-  "membership" | "membershipAudience" | "identity" | "decider" | "maxDelegationDepth" | "publicOrigin"
+  "membership" | "membershipAudience" | "identity" | "decider" | "kills" | "maxDelegationDepth" | "publicOrigin"
 > & {
   readonly cursor: SealedCursors<string>;
 };
@@ -86,6 +86,7 @@ export const listPermitted = async (ask: ListAsk, parts: ListParts): Promise<Lis
       !tool.isBuiltIn &&
       isInView(tool, view, caller.tenant) &&
       tool.state === "serving" &&
+      parts.kills.of({ caller, view, tool }) === undefined &&
       (reach.capabilities?.has(tool.name) ?? true) &&
       (after === undefined || tool.name > after || builtIn.some((other) => other.name === after)),
   );

@@ -30,7 +30,13 @@ export const callTool = async (call: ToolCall, parts: CallParts): Promise<ToolRe
     throw withCall(error, call);
   }
   const { tracing = noTracing } = parts;
-  return tracing.span(`tools/call ${known.tool.name}`, { facts: { "mcp.dialect": call.dialect } }, () => callKnown(known, parts, count));
+  const what = { caller: call.caller, view: call.view, tool: known.tool };
+  return parts.kills.guard(what, (killed) => {
+    const guarded = { ...known, call: { ...call, signal: AbortSignal.any([call.signal, killed]) } };
+    return tracing.span(`tools/call ${known.tool.name}`, { facts: { "mcp.dialect": call.dialect } }, () =>
+      callKnown(guarded, parts, count),
+    );
+  });
 };
 
 const callKnown = async (known: KnownCall, parts: CallParts, count: (outcome: string) => void): Promise<ToolReply> => {
@@ -42,7 +48,7 @@ const callKnown = async (known: KnownCall, parts: CallParts, count: (outcome: st
 
   // Whatever stops here charged nothing and sent nothing.
   try {
-    await timed("state", () => requireServing(tool));
+    await timed("state", () => requireServing({ caller: call.caller, view: call.view, tool }, parts.kills));
     const fitting = await timed("arguments", () => parseArguments(known, parts));
     ({ given } = fitting);
     const hops = tool.isBuiltIn ? [] : await timed("delegation", () => parseHops(call.caller, parts.maxDelegationDepth));

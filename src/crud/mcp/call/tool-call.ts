@@ -10,6 +10,7 @@ import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Tracing } from "#telemetry/tracing.ts";
 import type { Snapshot } from "#crud/mcp/catalogue.ts";
+import type { KillSwitches } from "#crud/mcp/kill-switches.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
 import type { View } from "#crud/mcp/views.ts";
 
@@ -62,6 +63,7 @@ export interface CallParts {
   readonly secretsAudience: string;
   readonly identity: HouseIdentity;
   readonly decider: Decider;
+  readonly kills: Pick<KillSwitches, "of" | "guard">;
   readonly recorder: Pick<Recorder, "open" | "one">;
   readonly database: Database;
   readonly publicOrigin: string;

@@ -75,7 +75,7 @@ const costOf = (house: CrudHouse) => ({
   statements: house.statements.filter((name) => !clocked.has(name)).length,
 });
 /** The process's own clocks: as many without a client. */
-const clocked = new Set(["events.heads", "events.integrate", "events.audit_writer_seen", "crud.config.set"]);
+const clocked = new Set(["events.heads", "events.integrate", "events.audit_writer_seen", "crud.config.set", "crud.kill.all"]);
 
 /** Waits until nothing was asked for a while. */
 const settled = async (house: CrudHouse) => {

@@ -3,12 +3,14 @@ import type { LiveBus } from "#events/live-bus.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { CatalogueKeeper } from "#crud/mcp/catalogue-keeper.ts";
 import { sha256Of } from "#crud/mcp/digest.ts";
+import type { KillSwitches } from "#crud/mcp/kill-switches.ts";
 import { listPermitted, principalOf, type ListParts } from "#crud/mcp/list-tools.ts";
 import type { Visit } from "#crud/mcp/tool-desk.ts";
 
 export interface ListChangesParts extends ListParts {
   readonly bus: Pick<LiveBus, "subscribe">;
   readonly catalogue: CatalogueKeeper;
+  readonly kills: Pick<KillSwitches, "of" | "guard" | "subscribe">;
   readonly now: () => Date;
   readonly log: Log;
 }
@@ -57,7 +59,7 @@ const groupKey = ({ caller, view }: Visit): string =>
   JSON.stringify([view.name, principalOf(caller), caller.clientId ?? "", [...caller.scopes].toSorted()]);
 
 /**
- * The tenant's configuration stream tells of delegations, graph, policies and tools; the catalogue of its own swaps. Then
+ * The tenant's configuration stream tells of delegations, graph, policies and tools; the catalogue and the kill switches of their own changes. Then
  * each list that somebody waits for is computed anew, once for all who have the same one and one after the other, and
  * compared by digest, so only those are told whose own list changed. While nothing moves nothing is computed.
  */
@@ -134,9 +136,10 @@ export const createListChanges = (parts: ListChangesParts): ListChanges => {
     if (tenants.get(tenant) === held) tenants.delete(tenant);
   };
 
-  const unsubscribeCatalogue = parts.catalogue.subscribe(() => {
+  const lookAll = (): void => {
     for (const held of tenants.values()) look(held);
-  });
+  };
+  const unsubscribe = [parts.catalogue.subscribe(lookAll), parts.kills.subscribe(lookAll)];
 
   return {
     subscribe: (visit, changed) => {
@@ -158,7 +161,7 @@ export const createListChanges = (parts: ListChangesParts): ListChanges => {
       };
     },
     [Symbol.dispose]: () => {
-      unsubscribeCatalogue();
+      for (const end of unsubscribe) end();
       for (const [tenant, held] of tenants) leave(tenant, held);
     },
   };

@@ -1,0 +1,62 @@
+import { z } from "zod";
+import { endpoint, withoutAgents } from "./endpoint.ts";
+import { plainText, timestamp } from "./ids.ts";
+
+/** Kill switches: what is switched off at once, on every node within a second, for callers of the tenant that says so. */
+
+const scope = z
+  .string()
+  .regex(
+    /^(?:all|view:[a-z][a-z0-9-]{0,30}|system:[a-z][a-z0-9-]{0,24}\.[a-z][a-z0-9-]{0,24}|tool:[A-Za-z][A-Za-z0-9._-]{0,127}|agent:[A-Za-z0-9][A-Za-z0-9._:@+~-]{0,190})$/,
+    "must be all, view:<name>, system:<name>, tool:<name> or the id of an agent",
+  );
+const killSwitch = z.object({
+  scope: z.string(),
+  reason: z.string(),
+  by: z.string(),
+  at: timestamp,
+  /** Null: until it is lifted. */
+  until: timestamp.nullable(),
+});
+export type KillSwitch = z.output<typeof killSwitch>;
+
+const base = withoutAgents({ decision: "kill_switch/set" });
+const named = z.object({ scope });
+
+export const listKillSwitches = endpoint("crud", "GET", "/config/kill-switches", {
+  reply: z.object({ kill_switches: z.array(killSwitch) }),
+  ...base,
+  scope: ["config.read"],
+  summary: "What is switched off in the caller's tenant, by scope.",
+});
+
+export const readKillSwitch = endpoint("crud", "GET", "/config/kill-switches/{scope}", {
+  params: named,
+  reply: killSwitch,
+  ...base,
+  scope: ["config.read"],
+  problems: ["not_found"],
+  summary: "One kill switch.",
+});
+
+export const putKillSwitch = endpoint("crud", "PUT", "/config/kill-switches/{scope}", {
+  params: named,
+  body: z.strictObject({
+    reason: plainText(1, 500),
+    until: timestamp.optional().describe("It ends by itself then; unless said it stays until it is lifted."),
+  }),
+  reply: killSwitch,
+  ...base,
+  scope: ["config.write"],
+  problems: ["unprocessable"],
+  summary: "Switch something off at once: new calls are refused, running ones are cancelled, lists change.",
+});
+
+export const deleteKillSwitch = endpoint("crud", "DELETE", "/config/kill-switches/{scope}", {
+  params: named,
+  reply: killSwitch,
+  ...base,
+  scope: ["config.write"],
+  problems: ["not_found"],
+  summary: "Lift a kill switch.",
+});

@@ -1,0 +1,36 @@
+import { deleteKillSwitch, listKillSwitches, putKillSwitch, readKillSwitch } from "#contract/kill-switches.ts";
+import { Problem } from "#contract/problem.ts";
+import type { Caller } from "#authn/caller.ts";
+import type { Decider } from "#decide/decider.ts";
+import type { Router } from "#http/serve.ts";
+import type { KillSwitches } from "#crud/mcp/kill-switches.ts";
+import { writerOf } from "./tell.ts";
+
+/** Kill switches of the caller's tenant. While the decision point is away none can be set, and nothing can be called either. */
+export const serveKillSwitches = (
+  router: Router<Caller>,
+  { kills, decider, now }: { readonly kills: KillSwitches; readonly decider: Pick<Decider, "require">; readonly now: () => Date },
+): void => {
+  const enter = async ({ caller, correlationId }: { readonly caller: Caller; readonly correlationId: string }) => {
+    const { decisionId } = await decider.require(caller, { type: "kill_switch", action: "set" }, correlationId);
+    return writerOf(caller, correlationId, decisionId);
+  };
+  router.serve(listKillSwitches, async (call) => {
+    await enter(call);
+    return { kill_switches: [...kills.list(call.caller.tenant)] };
+  });
+  router.serve(readKillSwitch, async (call) => {
+    await enter(call);
+    const found = kills.list(call.caller.tenant).find(({ scope }) => scope === call.params.scope);
+    if (found === undefined) throw new Problem("not_found");
+    return found;
+  });
+  router.serve(putKillSwitch, async (call) => {
+    const by = await enter(call);
+    const { reason, until } = call.body;
+    if (until !== undefined && Date.parse(until) <= now().getTime())
+      throw new Problem("unprocessable", { errors: [{ path: "/until", message: "is over already" }] });
+    return kills.set(by, call.params.scope, reason, until);
+  });
+  router.serve(deleteKillSwitch, async (call) => kills.lift(await enter(call), call.params.scope));
+};

@@ -1,0 +1,113 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { cleanUp } from "#testing/clean-up.ts";
+import { agent, crudHouse } from "#testing/crud-house.ts";
+import { serverUpstream } from "#testing/http-upstream.ts";
+import { until } from "#testing/until.ts";
+import { statement } from "#store/database.ts";
+import { silentLog } from "#telemetry/log.ts";
+import { openKillSwitches } from "./kill-switches.ts";
+
+const TOLD = statement<{ key: string; op: string }>(
+  "test.told",
+  "select data->>'scope' as key, data->>'op' as op from events.outbox where type = 'kill.changed'",
+);
+const ON_RECORD = statement<{ count: number }>(
+  "test.on_record",
+  `select count(*)::int as count from (select leaf from events.audit_queue union all select leaf from events.audit_entry) entries
+   where convert_from(leaf, 'utf8') like '%kill_switch%killed%' or convert_from(leaf, 'utf8') like '%killed%kill_switch%'`,
+);
+const scopes = ["config.read", "config.write", "mcp.tools.discovery", "mcp.tools.invoke"];
+const ada = { sub: "person:ada", scopes };
+const eve = { sub: "person:eve", tenant: "tenant:globex", scopes };
+
+test("what is switched off is listed and called by nobody of the tenant, on every process, until it is lifted", async (t) => {
+  const house = await crudHouse(t, { realEvents: true });
+  const upstream = await serverUpstream(t);
+  const document = `{apiVersion: systems/v1, provider: slow, instance: one, title: Slow, owner: "group:people-ops", kind: http,
+    tenants: ["tenant:acme"], baseUrl: "${upstream.url}", network: {allow: [127.0.0.1/32]}, defaults: {dataScope: none},
+    operations: {wait: {description: Waits for a long time., request: {method: GET, path: /wait}}}}`;
+  const made = await house.request("/config/systems", {
+    as: ada,
+    raw: document,
+    method: "POST",
+    headers: { "content-type": "application/yaml" },
+  });
+  assert.equal(made.status, 201, await made.text());
+  house.membership.capabilities = ["slow.one.wait"];
+  const elsewhere = await openKillSwitches({ database: house.database, change: house.change, log: silentLog, now: () => new Date() });
+  cleanUp(t, () => elsewhere[Symbol.asyncDispose]());
+  const beside = await crudHouse(t, { realEvents: true, beside: house });
+  await until(() => beside.crud.catalogue.snapshot.tools.has("slow.one.wait"));
+  const set = async (scope: string, body: object = { reason: "leaks" }, method = "PUT") => {
+    const response = await house.request(`/config/kill-switches/${encodeURIComponent(scope)}`, {
+      as: ada,
+      method,
+      ...(method === "PUT" ? { body } : {}),
+    });
+    return { status: response.status, body: (await response.json()) as { scope: string; code?: string } };
+  };
+  const call = async (as: object = ada, one = house) =>
+    (await one.rpc({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "slow.one.wait", arguments: {} } }, { as })).body;
+  const listed = async (as: object = ada) =>
+    (await house.rpc({ jsonrpc: "2.0", id: 1, method: "tools/list" }, { as })).body.result.tools.map(({ name }) => name);
+
+  const answerNow = upstream.answer;
+  assert.equal((await call()).error, undefined);
+  const others = await listed(eve);
+  const agentId = "agent:hr-assistant";
+  for (const scope of ["all", "system:slow.one", "tool:slow.one.wait"]) {
+    assert.equal((await set(scope)).status, 200);
+    const refused = await call();
+    assert.deepEqual([refused.error?.code, refused.error?.data.code], [-32001, "tool_disabled"], scope);
+    assert.equal((await listed()).includes("slow.one.wait"), false, scope);
+    assert.equal((await listed()).includes("system.health"), true, scope);
+    assert.deepEqual(await listed(eve), others, "another tenant's tools are its own");
+    await until(() => elsewhere.list("tenant:acme").some((row) => row.scope === scope));
+    assert.deepEqual((await set(scope, {}, "DELETE")).body.scope, scope);
+    assert.equal((await listed()).includes("slow.one.wait"), true, scope);
+  }
+  // An agent's switch stops the agent, and not the person.
+  await set(agentId);
+  assert.equal((await call(agent)).error?.data.code, "tool_disabled");
+  assert.equal((await call()).error, undefined);
+  await set(agentId, {}, "DELETE");
+  assert.equal((await set(agentId, {}, "DELETE")).status, 404);
+
+  // A call that is under way ends on whichever process it is, and its upstream hears of it.
+  let gone = 0;
+  upstream.answer = (_request, response) => void response.on("close", () => (gone += 1));
+  const seen = upstream.seen.length;
+  const running = [call(), call(ada, beside)];
+  await until(() => upstream.seen.length === seen + 2);
+  await set("view:slow");
+  assert.equal(gone, 0, "it was called at the root");
+  await set("tool:slow.one.wait");
+  assert.deepEqual(
+    (await Promise.all(running)).map(({ error }) => error?.data.code),
+    ["tool_disabled", "tool_disabled"],
+  );
+  await until(() => gone === 2);
+  upstream.answer = answerNow;
+
+  const explained = await house.request("/mcp/tools/explain?tool=slow.one.wait", { as: ada });
+  const { doors } = (await explained.json()) as { doors: { door: string; reason?: string; remedy?: string }[] };
+  assert.deepEqual(
+    doors.filter(({ door }) => door === "state").map(({ reason, remedy }) => [reason, remedy]),
+    [["tool_disabled", "person:ada has switched tool:slow.one.wait off: leaks. An administrator can lift it."]],
+  );
+  // Each change is told of and on record, in the commit of the change.
+  const [record] = await house.database.run(ON_RECORD);
+  assert.ok((record?.count ?? 0) > 0);
+  const kept = await house.database.run(TOLD);
+  assert.ok(kept.some(({ key, op }) => key === "tool:slow.one.wait" && op === "killed") && kept.some(({ op }) => op === "lifted"));
+  // One with an end ends by itself, and other processes hear of that; one that is over is none.
+  let told = 0;
+  elsewhere.subscribe(() => told++);
+  await set("tool:slow.one.wait", { reason: "for a moment", until: new Date(Date.now() + 300).toISOString() });
+  await until(async () => (await call()).error === undefined);
+  await until(() => told >= 2);
+  assert.equal((await set("all", { reason: "late", until: "2020-01-01T00:00:00Z" })).status, 422);
+  house.verdicts.set("kill_switch:set", false);
+  assert.equal((await set("all")).status, 403);
+});

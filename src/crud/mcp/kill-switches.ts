@@ -1,0 +1,150 @@
+import { isDeepStrictEqual } from "node:util";
+import type { KillSwitch } from "#contract/kill-switches.ts";
+import { Problem } from "#contract/problem.ts";
+import type { Change } from "#events/change.ts";
+import { followChannel } from "#events/follow-channel.ts";
+import { statement, type Database } from "#store/database.ts";
+import type { Log } from "#telemetry/log.ts";
+import { configEntry, type Writer } from "#crud/configs/tell.ts";
+import type { Tool } from "./tool.ts";
+
+interface Row extends KillSwitch {
+  readonly tenant_id: string;
+}
+
+/** What a switch may be about. */
+export interface Killable {
+  readonly caller: { readonly tenant: string; readonly agent?: string | undefined; readonly actors: readonly string[] };
+  readonly view: { readonly name: string };
+  readonly tool: Pick<Tool, "name" | "provider" | "instance" | "isBuiltIn">;
+}
+
+export interface KillSwitches {
+  list(tenant: string): readonly KillSwitch[];
+  /** The switch that is in the way, if one is; nothing switches off what is built in. */
+  of(what: Killable): KillSwitch | undefined;
+  /** Runs the work with a signal that is aborted as soon as a switch is in its way. */
+  guard<T>(what: Killable, work: (signal: AbortSignal) => Promise<T>): Promise<T>;
+  set(by: Writer, scope: string, reason: string, until: string | undefined): Promise<KillSwitch>;
+  /** Answers what was lifted. Throws `not_found`. */
+  lift(by: Writer, scope: string): Promise<KillSwitch>;
+  /** Tells when other switches are in force, one that has ended by itself included. The returned function ends it. */
+  subscribe(changed: () => void): () => void;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+const CHANNEL = "crud_kill";
+const COLUMNS = "tenant_id, scope, reason, by_sub as by, at, until";
+const ALL = statement<Row>(
+  "crud.kill.all",
+  `select ${COLUMNS} from crud.kill_switch where until is null or until > now() order by tenant_id, scope`,
+);
+const PUT = statement<Row>(
+  "crud.kill.put",
+  `insert into crud.kill_switch (tenant_id, scope, reason, by_sub, until) values ($1, $2, $3, $4, $5)
+   on conflict (tenant_id, scope) do update set reason = excluded.reason, by_sub = excluded.by_sub, until = excluded.until, at = clock_timestamp()
+   returning ${COLUMNS}`,
+);
+const LIFT = statement<Row>("crud.kill.lift", `delete from crud.kill_switch where tenant_id = $1 and scope = $2 returning ${COLUMNS}`);
+const NOTIFY = statement("crud.kill.notify", "select pg_notify($1, '')");
+
+const shown = ({ scope, reason, by, at, until }: Row): KillSwitch => ({ scope, reason, by, at, until });
+
+/**
+ * What is switched off. Every process keeps all switches in memory, is told of changes and looks once a second besides. A process that cannot
+ * read them cannot open the record of a call either, so it calls nothing.
+ */
+export const openKillSwitches = async (parts: {
+  readonly database: Database;
+  readonly change: Change;
+  readonly log: Log;
+  readonly now: () => Date;
+}): Promise<KillSwitches> => {
+  const { database, change, now } = parts;
+  let rows: readonly Row[] = [];
+  const running = new Map<AbortController, Killable>();
+  const subscribers = new Set<() => void>();
+
+  const isNow = ({ until }: Row): boolean => until === null || Date.parse(until) > now().getTime();
+  const of = ({ caller, view, tool }: Killable): KillSwitch | undefined => {
+    if (rows.length === 0 || tool.isBuiltIn) return undefined;
+    const scopes = new Set([
+      "all",
+      `view:${view.name}`,
+      `system:${tool.provider}.${tool.instance}`,
+      `tool:${tool.name}`,
+      ...caller.actors,
+      ...(caller.agent === undefined ? [] : [caller.agent]),
+    ]);
+    return rows.find((row) => row.tenant_id === caller.tenant && scopes.has(row.scope) && isNow(row));
+  };
+  const readNow = async (): Promise<void> => {
+    const held = rows;
+    rows = await database.run(ALL);
+    if (isDeepStrictEqual(held, rows)) return;
+    for (const [stop, what] of running) if (of(what) !== undefined) stop.abort(new Problem("tool_disabled"));
+    for (const changed of subscribers) changed();
+  };
+  // One look after the other: what was read earlier never takes the place of what was read later.
+  let looking: Promise<void> = Promise.resolve();
+  const look = (): Promise<void> => (looking = looking.then(readNow, readNow));
+  const write = async (
+    by: Writer,
+    op: "killed" | "lifted",
+    scope: string,
+    work: (sql: Parameters<Parameters<Change>[0]>[0]) => Promise<Row | undefined>,
+  ) => {
+    const row = await change(async (sql) => {
+      const result = await work(sql);
+      if (result === undefined) throw new Problem("not_found");
+      await sql.run(NOTIFY, [CHANNEL]);
+      const about = { scope, op, reason: result.reason };
+      return {
+        result,
+        entries: [configEntry(by, op, { kind: "kill_switch", name: scope }, { reason: result.reason, until: result.until })],
+        events: [
+          {
+            type: "kill.changed",
+            tenant: by.tenant,
+            stream: "config",
+            kind: "tools",
+            key: scope,
+            data: about,
+            correlationId: by.correlationId,
+          },
+        ],
+      };
+    });
+    await look();
+    return shown(row);
+  };
+
+  await look();
+  const following = await followChannel({
+    database,
+    channel: CHANNEL,
+    look,
+    failed: (cause) => parts.log.warn("kill_switches_unread", { cause }),
+  });
+  return {
+    list: (tenant) => rows.filter((row) => row.tenant_id === tenant && isNow(row)).map(shown),
+    of,
+    guard: async (what, work) => {
+      const stop = new AbortController();
+      running.set(stop, what);
+      try {
+        return await work(stop.signal);
+      } finally {
+        running.delete(stop);
+      }
+    },
+    set: (by, scope, reason, until) =>
+      write(by, "killed", scope, async (sql) => (await sql.run(PUT, [by.tenant, scope, reason, by.subject, until ?? null]))[0]),
+    lift: (by, scope) => write(by, "lifted", scope, async (sql) => (await sql.run(LIFT, [by.tenant, scope]))[0]),
+    subscribe: (changed) => {
+      subscribers.add(changed);
+      return () => void subscribers.delete(changed);
+    },
+    [Symbol.asyncDispose]: async () => following[Symbol.asyncDispose](),
+  };
+};
