@@ -26,6 +26,7 @@ const screens: readonly (readonly [link: string, path: string, shown: string])[]
   ["Why denied", "/why", "Y----"],
   ["Requests", "/requests", "YYY-Y"],
   ["Secrets", "/secrets", "YY---"],
+  ["Systems", "/systems", "Y----"],
   ["Policies", "/policies", "Y----"],
 ];
 
@@ -78,6 +79,8 @@ const pagesBehind: readonly (readonly [path: string, screen: string])[] = [
   ["/tools/people.demo.update_salary", "/tools"],
   ["/delegations/new", "/delegations"],
   ["/delegations/delegation:ben-hr", "/delegations"],
+  ["/systems/new", "/systems"],
+  ["/systems/people.demo", "/systems"],
   ["/policies/page-granted", "/policies"],
 ];
 

@@ -1,94 +1,23 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { test } from "node:test";
-import { gunzipSync } from "node:zlib";
-import { cleanUp } from "#testing/clean-up.ts";
-import { findFreePorts } from "#testing/free-port.ts";
-import { serverUpstream } from "#testing/http-upstream.ts";
-import { startForeignProvider } from "./foreign-provider.ts";
-import { startOwnHouse } from "./own-house.ts";
-import { runScript } from "./run-script.ts";
-
-const examples = new URL("../src/crud/imports/documents/oas-examples.json.gz", import.meta.url);
-const petstore = JSON.stringify((JSON.parse(gunzipSync(readFileSync(examples)).toString()) as Record<string, unknown>)["3.0/petstore"]);
+import { petstore, startOwnTools, wallClock } from "./own-tools.ts";
 
 /** As docs/bring-your-own-tools.md walks it. */
 test("from a published document, and from a system written by hand, to an agent's governed call, without the demo and without a restart", async (t) => {
-  const data = await mkdtemp(join(tmpdir(), "sallyport-own-"));
-  cleanUp(t, () => rm(data, { recursive: true, force: true }));
-  const port = await findFreePorts();
-  const provider = await startForeignProvider([`http://localhost:${port}`]);
-  cleanUp(t, () => provider.stop());
-  const who = ["--issuer", provider.issuer, "--subject", "ada-1", "--tenant", "acme", "--name", "Ada"];
-  assert.equal((await runScript("admin.ts", ["first", ...who, "--data", data])).code, 0);
-  const { signIn, call, as, exchange } = await startOwnHouse(t, { port, data, provider });
-  const upstream = await serverUpstream(t);
-  upstream.answer = (_request, response) =>
-    void response.writeHead(200, { "content-type": "application/json" }).end('{"id":7,"name":"Rex"}');
-  const ada = await signIn("ada-1");
-  const ben = await signIn("ben-1", { name: "Ben" });
-  const graph = as(ada);
-  const config = as(ada, "crud");
-  await graph("PUT", "/edges/MEMBER_OF/person:oidc:ben-1/role:member", {});
-  await graph("PUT", "/nodes/agent:helper", { kind: "AIAgent", name: "Helper" }, { "if-none-match": "*" });
-  await graph("PUT", "/agent/agents/agent:helper/control", { controller_id: "person:oidc:ben-1" });
-  const { client_secret: secret } = await graph("POST", "/credentials", { client_id: "agent:helper" });
-
+  const { upstream, config, give, walk } = await startOwnTools(t);
   const looked = await config("POST", "/config/imports/openapi?provider=pets&instance=store", petstore);
   assert.deepEqual([looked.operations, looked.importable], [20, 20], JSON.stringify(looked));
   const choice = { pick: ["GET /pet/{petId}", "POST /pet"], baseUrl: `${upstream.url}/v2`, allow: ["127.0.0.1/32"], title: "Pet store" };
   const made = await config("POST", `/config/imports/${looked.import_id}/accept`, choice);
   assert.deepEqual([made.warnings, made.diff.tools_added], [[], ["pets.store.add_pet", "pets.store.get_pet_by_id"]]);
-  const written = `apiVersion: systems/v1
-provider: clock
-instance: wall
-title: Wall clock
-owner: person:oidc:ada-1
-tenants: [tenant:acme]
-kind: http
-baseUrl: ${upstream.url}
-network: { allow: [127.0.0.1/32] }
-defaults: { dataScope: none }
-operations:
-  now:
-    description: Tells what time it is on the wall.
-    request: { method: GET, path: /now }
-`;
-  await config("POST", "/config/systems", written, { "content-type": "application/yaml" });
+  await config("POST", "/config/systems", wallClock(upstream.url), { "content-type": "application/yaml" });
 
-  const tools = ["pets.store.get_pet_by_id", "clock.wall.now"];
-  const steps = async (tool: string): Promise<readonly string[]> => {
-    const path = `/mcp/tools/explain?tool=${tool}&user_id=person:oidc:ben-1&agent_id=agent:helper`;
-    return (await config("GET", path)).missing.map((row: { step: string; who: string }) => `${row.step} ${row.who}`);
-  };
-  const admin = "an administrator (role:administrator)";
-  for (const tool of tools) {
-    assert.deepEqual(await steps(tool), [`grant ${admin}`, `capability ${admin}`, "delegate person:oidc:ben-1"]);
-    await graph("PUT", `/edges/GRANTS_ACCESS/person:oidc:ben-1/${tool}`, {});
-    assert.deepEqual(await steps(tool), [`capability ${admin}`, "delegate person:oidc:ben-1"]);
-    await graph("PUT", `/edges/HAS_CAPABILITY/agent:helper/${tool}`, { props: { granted_by: "person:oidc:ada-1" } });
-    assert.deepEqual(await steps(tool), ["delegate person:oidc:ben-1"]);
-  }
-  const delegation = { agent_id: "agent:helper", capabilities: tools, budget_usd: 1, max_steps: 5, purpose: "Look after the pets" };
-  await as(ben)("POST", "/delegations", delegation, { "idempotency-key": "one" });
-  const { access_token: token } = await exchange("agent:helper", secret, "ben-1");
-  const agent = { authorization: `Bearer ${token}`, "content-type": "application/json" };
-  const use = (name: string, args: unknown) =>
-    call(agent, "POST", "/api/crud/mcp/jsonrpc", { jsonrpc: "2.0", id: "1", method: "tools/call", params: { name, arguments: args } });
-  for (const [tool, args, url] of [
-    ["pets.store.get_pet_by_id", { petId: 7 }, "/v2/pet/7"],
-    ["clock.wall.now", {}, "/now"],
-  ] as const) {
-    assert.deepEqual(await steps(tool), []);
-    const done = await use(tool, args);
-    assert.match(JSON.stringify(done.body), /Rex/, tool);
-    assert.equal(upstream.seen.at(-1)?.url, url);
-  }
-  // What nobody gave is still refused, and nothing is asked of the upstream.
-  const before = upstream.seen.length;
-  assert.notEqual((await use("pets.store.add_pet", { name: "Rex", photoUrls: [] })).body.error, undefined);
-  assert.equal(upstream.seen.length, before);
+  await give(["pets.store.get_pet_by_id", "clock.wall.now"]);
+  await walk(
+    [
+      ["pets.store.get_pet_by_id", { petId: 7 }, "/v2/pet/7"],
+      ["clock.wall.now", {}, "/now"],
+    ],
+    "pets.store.add_pet",
+  );
 });

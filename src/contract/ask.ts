@@ -10,6 +10,8 @@ export interface AskOptions<E> {
   readonly params?: SentParams<E>;
   readonly query?: SentQuery<E>;
   readonly body?: SentBody<E>;
+  /** Sent as it is, to an endpoint that takes a text; its media type is the header `content-type`. */
+  readonly text?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
   /** Address that the path is put on; only its origin and prefix count. */
@@ -95,14 +97,15 @@ export const askAnswer = async <E extends Endpoint<z.ZodType, z.ZodType, z.ZodTy
     new Request(url, {
       method: endpoint.method,
       headers,
-      body: options.body === undefined ? undefined : JSON.stringify(options.body),
+      body: options.text ?? (options.body === undefined ? undefined : JSON.stringify(options.body)),
       signal: options.signal,
     }),
   );
   const response = await (options.signal === undefined ? sent : orAborted(sent, options.signal));
   // A redirect or a cache's word is no answer either, whatever stands in its body.
   if (!response.ok) throw await readProblem(response);
-  const body: unknown = response.status === 204 ? undefined : await response.json().catch(() => undefined);
+  const isYaml = response.headers.get("content-type")?.startsWith("application/yaml") === true;
+  const body: unknown = response.status === 204 ? undefined : await (isYaml ? response.text() : response.json()).catch(() => undefined);
   const read = endpoint.reply.safeParse(body);
   if (!read.success) throw new Problem("upstream_bad_response", { cause: read.error });
   return { value: read.data as ReplyOf<E>, status: response.status, headers: response.headers };

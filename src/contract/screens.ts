@@ -17,6 +17,7 @@ export const screenGates = {
   why: { path: "/why", pair: viewAll("decisions") },
   requests: { path: "/requests", pair: viewAll("tasks") },
   secrets: { path: "/secrets", pair: viewAll("secrets"), module: "secrets" },
+  systems: { path: "/systems", pair: { type: "system", action: "view" } },
   policies: { path: "/policies", pair: { type: "policies", action: "view" }, module: "pdp" },
 } as const satisfies Readonly<Record<string, PageGate>>;
 
@@ -39,6 +40,10 @@ export const pages = {
   "/requests/{id}": undefined,
   "/secrets": "secrets",
   "/secrets/one": "secrets",
+  "/systems": "systems",
+  "/systems/new": "systems",
+  "/systems/import": "systems",
+  "/systems/{name}": "systems",
   "/policies": "policies",
   "/policies/{id}": "policies",
   "/policies/versions/new": "policies",

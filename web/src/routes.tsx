@@ -29,6 +29,10 @@ const DecisionList = lazyPage(async () => await import("./pages/why/decision-lis
 const DecisionPage = lazyPage(async () => await import("./pages/why/decision-page.tsx"), "DecisionPage");
 const RequestList = lazyPage(async () => await import("./pages/requests/request-list-page.tsx"), "RequestListPage");
 const RequestPage = lazyPage(async () => await import("./pages/requests/request-page.tsx"), "RequestPage");
+const SystemList = lazyPage(async () => await import("./pages/systems/system-list-page.tsx"), "SystemListPage");
+const NewSystem = lazyPage(async () => await import("./pages/systems/new-system-page.tsx"), "NewSystemPage");
+const SystemPage = lazyPage(async () => await import("./pages/systems/system-page.tsx"), "SystemPage");
+const ImportPage = lazyPage(async () => await import("./pages/imports/import-page.tsx"), "ImportPage");
 const PolicyList = lazyPage(async () => await import("./pages/policies/policy-list-page.tsx"), "PolicyListPage");
 const PolicyPage = lazyPage(async () => await import("./pages/policies/policy-page.tsx"), "PolicyPage");
 const VersionPage = lazyPage(async () => await import("./pages/policies/version-page.tsx"), "VersionPage");
@@ -123,6 +127,23 @@ const secretRoute = page("/secrets/one", SecretPage, {
   act: ["write", "rotate", "remove", "copy", "move", "delete", "destroy", "restore"],
 });
 
+const systemsRoute = page("/systems", SystemList, { q: freeText, state: ["serving", "degraded", "off"] });
+
+const newSystemRoute = page("/systems/new", NewSystem, {});
+
+const importRoute = page("/systems/import", ImportPage, {
+  step: ["document", "pick", "connect", "check"],
+  system: idText,
+  q: freeText,
+  tag: freeText,
+});
+
+const systemRoute = page("/systems/{name}", SystemPage, {
+  version: /^[1-9][0-9]{0,8}$/,
+  tool: idText,
+  act: ["delete", "rollback"],
+});
+
 const policiesRoute = page("/policies", PolicyList, { q: freeText, status: ["active", "shadow", "draft"], act: ["rollback"] });
 
 const policyRoute = page("/policies/{id}", PolicyPage, { version: idText });
@@ -149,6 +170,10 @@ export const router = createRouter({
     requestRoute,
     secretsRoute,
     secretRoute,
+    systemsRoute,
+    newSystemRoute,
+    importRoute,
+    systemRoute,
     policiesRoute,
     policyRoute,
     draftRoute,

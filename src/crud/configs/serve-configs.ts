@@ -60,16 +60,19 @@ const stateOf = ({ faults, prepared }: HeldObject): "serving" | "degraded" | "of
   faults.length > 0 ? "degraded" : prepared?.isOff === true ? "off" : "serving";
 const tagOf = ({ head }: HeldObject): string => (head === undefined ? "" : etagOf(head));
 
-const shown = (object: HeldObject) => ({
+const rowOf = (object: HeldObject) => ({
   name: object.name,
   version: object.head?.version ?? 0,
   etag: tagOf(object),
   state: stateOf(object),
   author: object.head?.author ?? "",
-  reason: object.head?.reason ?? "",
   at: object.head?.at ?? new Date(0).toISOString(),
-  document: object.prepared?.yaml.value ?? null,
   ...(object.faults.length > 0 ? { degraded: { errors: [...object.faults], serving_version: object.serving } } : {}),
+});
+const shown = (object: HeldObject) => ({
+  ...rowOf(object),
+  reason: object.head?.reason ?? "",
+  document: object.prepared?.yaml.value ?? null,
 });
 
 const versionRow = ({ version, digest, author, reason, at, deleted, restored_from }: VersionRow) => ({
@@ -152,10 +155,7 @@ export const serveConfigs = (router: Router<Caller>, publisher: ConfigPublisher)
     const last = found.length > page.length ? page.at(-1) : undefined;
     return {
       systems: page.map((object) => ({
-        name: object.name,
-        state: stateOf(object),
-        version: object.head?.version ?? 0,
-        etag: tagOf(object),
+        ...rowOf(object),
         ...object.prepared?.about,
         tools: toolsOf(object.name, caller.tenant).length,
       })),

@@ -53,7 +53,8 @@ export const createBrowserPeer = (parts: BrowserPeerParts): Peer => {
     headers.set("x-requested-with", "XMLHttpRequest");
     if (!headers.has("x-correlation-id")) headers.set("x-correlation-id", parts.newId());
     if (SAFE.has(request.method)) return headers;
-    headers.set("content-type", "application/json");
+    // A request says this of a text whose type nobody named.
+    if (headers.get("content-type")?.startsWith("text/plain") !== false) headers.set("content-type", "application/json");
     if (!headers.has("idempotency-key")) headers.set("idempotency-key", idempotencyKey);
     const token = parts.session.csrfToken();
     if (token !== undefined) {

@@ -8,7 +8,7 @@ import { createRereader, touched } from "./reread.ts";
 import { browser, createStream, type Stream, type StreamEvent, type StreamState } from "./stream.ts";
 
 const PATH = "/api/v1/events/config";
-const KINDS = ["delegation", "budget", "policy", "graph", "tools", "session"] as const;
+const KINDS = ["delegation", "budget", "policy", "graph", "tools", "config", "session"] as const;
 const HIDDEN_MS = 30_000;
 
 const take = (event: StreamEvent, meters: LiveMeters, reread: (names: readonly string[]) => void, recheck: () => void): void => {

@@ -10,6 +10,7 @@ export const touched: Readonly<Record<string, readonly string[]>> = {
   policy: [AUTHZ, "tools", "policies", "requests"],
   graph: [AUTHZ, "tools", "nodes"],
   tools: ["tools"],
+  config: ["systems", "tools"],
   session: [AUTHZ],
 };
 

@@ -28,6 +28,7 @@ export const screens: Readonly<Record<ScreenId, Screen>> = {
   why: screen("why", "why", "w"),
   requests: screen("requests", "request", "r"),
   secrets: screen("secrets", "lock", "s"),
+  systems: screen("systems", "system", "y"),
   policies: screen("policies", "policy", "p"),
 };
 

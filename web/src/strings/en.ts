@@ -28,6 +28,7 @@ export const words = {
     clearFilters: "Clear filters",
     reason: "Reason",
     filters: "Filters",
+    sameText: "Nothing differs.",
     skip: "Skip to the content",
     droppedParameters: (names: string) => `The address held something this page does not know, and it was left out: ${names}.`,
     pageTitle: (page: string) => `${page} - Sallyport`,
@@ -78,6 +79,7 @@ export const words = {
     why: "Why denied",
     requests: "Requests",
     secrets: "Secrets",
+    systems: "Systems",
     policies: "Policies",
   },
   palette: {

@@ -22,6 +22,9 @@ export interface SuggestInputProps {
   readonly label: string;
   readonly value: string;
   readonly placeholder?: string;
+  readonly id?: string;
+  readonly description?: string;
+  readonly error?: string | undefined;
   /** The first filter of its page: `/` goes there. */
   readonly isFirst?: boolean;
   /** Absent: nothing is offered. */
@@ -45,7 +48,7 @@ const hasText = ({ value, label = "" }: Suggestion, text: string): boolean =>
   [value, label].some((one) => one.toLowerCase().includes(text.trim().toLowerCase()));
 
 /** A text field that knows what there is: names and ids are offered, and parts of them are a value too. */
-export const SuggestInput = ({ label, value, placeholder, isFirst = false, suggest, onChange }: SuggestInputProps): ReactElement => {
+export const SuggestInput = ({ label, value, isFirst = false, suggest, onChange, ...field }: SuggestInputProps): ReactElement => {
   const id = useId();
   const [text, setText] = useState(value);
   const [isOpen, setOpen] = useState(false);
@@ -102,9 +105,9 @@ export const SuggestInput = ({ label, value, placeholder, isFirst = false, sugge
   return (
     <div className="sp-suggest">
       <TextInput
+        {...field}
         data-filter={isFirst ? "" : undefined}
         label={label}
-        placeholder={placeholder}
         value={text}
         role="combobox"
         aria-expanded={isShown}

@@ -15,7 +15,7 @@ import { Foreign } from "../../ui/foreign.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
 import { choiceOf, agentStateOf } from "./agent-choice.ts";
 import type { StepProps } from "./step-props.ts";
-import { StepForm } from "./step-form.tsx";
+import { StepForm } from "../../ui/step-form.tsx";
 
 const nameOf = (agent: IdentityNode): string => visibleText(agent.display_name ?? agent.name);
 

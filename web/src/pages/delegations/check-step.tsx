@@ -16,7 +16,7 @@ import { Icon } from "../../ui/icon.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
 import { draftOf } from "./grant-draft.ts";
 import type { StepProps } from "./step-props.ts";
-import { StepForm } from "./step-form.tsx";
+import { StepForm } from "../../ui/step-form.tsx";
 import { WhatIfView } from "./what-if-view.tsx";
 
 const codeOf = (error: unknown): string | undefined => (error instanceof GatewayError ? error.problem.code : undefined);

@@ -11,7 +11,7 @@ import { CheckStep } from "./check-step.tsx";
 import { emptyForm, furthestStep, grantForm, steps, type GrantForm, type Step } from "./grant-draft.ts";
 import { LimitsStep } from "./limits-step.tsx";
 import type { StepProps } from "./step-props.ts";
-import { StepsBar } from "./steps-bar.tsx";
+import { StepsBar } from "../../ui/steps-bar.tsx";
 import { ToolsStep } from "./tools-step.tsx";
 
 const route = getRouteApi("/delegations/new");
@@ -82,7 +82,7 @@ export const GrantPage = (): ReactElement => {
           {grantWords.restored}
         </div>
       ) : null}
-      <StepsBar current={step} reached={reached} onGo={go} />
+      <StepsBar steps={steps} labels={grantWords.steps} current={step} reached={reached} onGo={go} />
       <section ref={panel} className="sp-panel" tabIndex={-1} aria-label={grantWords.steps[step]}>
         {step === "agent" ? <AgentStep {...props} /> : null}
         {step === "tools" ? <ToolsStep {...props} /> : null}

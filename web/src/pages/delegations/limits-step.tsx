@@ -4,7 +4,7 @@ import { words } from "../../strings/en.ts";
 import { grantWords } from "../../strings/grant.ts";
 import { faultyFields, type GrantField, type GrantForm } from "./grant-draft.ts";
 import type { StepProps } from "./step-props.ts";
-import { StepForm } from "./step-form.tsx";
+import { StepForm } from "../../ui/step-form.tsx";
 
 const texts: Readonly<Record<"maxSteps" | "budget" | "end" | "purpose", { label: string; hint: string; fault: string }>> = {
   maxSteps: { label: grantWords.maxSteps, hint: grantWords.maxStepsHint, fault: grantWords.maxStepsFault },

@@ -11,7 +11,7 @@ import { Foreign } from "../../ui/foreign.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
 import { faultyFields } from "./grant-draft.ts";
 import type { StepProps } from "./step-props.ts";
-import { StepForm } from "./step-form.tsx";
+import { StepForm } from "../../ui/step-form.tsx";
 
 /** Tools of mine that the agent is not able to use: named, so that nobody searches for them in vain. */
 const Lacking = ({ able }: { readonly able: ReadonlySet<string> }): ReactElement | null => {

@@ -4,7 +4,7 @@ import { visibleText } from "../../strings/format.ts";
 import { policyWords } from "../../strings/policies.ts";
 import { isPolicyPath, pathsOf, fileStateOf, withText, withoutChange, withoutFile, type PolicyDraft } from "./draft-files.ts";
 import { FileList } from "./file-list.tsx";
-import { SourceEditor, type Mark } from "./source-editor.tsx";
+import { SourceEditor, type Mark } from "../../ui/source-editor.tsx";
 
 const text = policyWords.draft;
 const notes = { same: undefined, changed: text.changed, added: text.added, removed: text.removed } as const;

@@ -19,7 +19,7 @@ import { QueryView } from "../../ui/query-view.tsx";
 import { DraftEditor } from "./draft-editor.tsx";
 import { emptyDraft, pathsOf, readPolicyDraft } from "./draft-files.ts";
 import { DraftReport } from "./draft-report.tsx";
-import type { Mark } from "./source-editor.tsx";
+import type { Mark } from "../../ui/source-editor.tsx";
 
 const route = getRouteApi("/policies/versions/new");
 const text = policyWords.draft;

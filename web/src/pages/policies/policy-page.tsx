@@ -15,7 +15,7 @@ import { Foreign } from "../../ui/foreign.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Panel } from "../../ui/panel.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
-import { SourceEditor } from "./source-editor.tsx";
+import { SourceEditor } from "../../ui/source-editor.tsx";
 import { EffectChip } from "./state-chip.tsx";
 
 const route = getRouteApi("/policies/$id");

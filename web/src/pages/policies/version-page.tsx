@@ -19,7 +19,7 @@ import { MatrixView } from "./matrix-view.tsx";
 import { VersionReplayPanel } from "./replay-panel.tsx";
 import { ReportView } from "./report-view.tsx";
 import { ShadowPanel } from "./shadow-panel.tsx";
-import { SourceEditor } from "./source-editor.tsx";
+import { SourceEditor } from "../../ui/source-editor.tsx";
 import { StateChip } from "./state-chip.tsx";
 import { VersionActs } from "./version-acts.tsx";
 

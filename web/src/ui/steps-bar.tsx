@@ -1,14 +1,16 @@
 import type { ReactElement } from "react";
-import { grantWords } from "../../strings/grant.ts";
-import { Icon } from "../../ui/icon.tsx";
-import { steps, type Step } from "./grant-draft.ts";
+import { Icon } from "./icon.tsx";
 
 /** Where the person is; steps that were reached can be gone back to. */
-export const StepsBar = ({
+export const StepsBar = <Step extends string>({
+  steps,
+  labels,
   current,
   reached,
   onGo,
 }: {
+  readonly steps: readonly Step[];
+  readonly labels: Readonly<Record<Step, string>>;
   readonly current: Step;
   readonly reached: Step;
   readonly onGo: (step: Step) => void;
@@ -19,7 +21,7 @@ export const StepsBar = ({
       const text = (
         <>
           <span aria-hidden="true">{index + 1}</span>
-          {grantWords.steps[step]}
+          {labels[step]}
           {state === "done" && index < steps.indexOf(reached) ? <Icon name="check" size={13} /> : null}
         </>
       );

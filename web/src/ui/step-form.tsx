@@ -1,7 +1,7 @@
 import { Button } from "@mantine/core";
 import { useEffect, useRef, type ReactElement, type ReactNode } from "react";
-import { words } from "../../strings/en.ts";
-import { grantWords } from "../../strings/grant.ts";
+import { words } from "../strings/en.ts";
+import { grantWords } from "../strings/grant.ts";
 
 export interface StepFault {
   /** Id of the field. */

@@ -1,0 +1,99 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import { gunzipSync } from "node:zlib";
+import { cleanUp } from "#testing/clean-up.ts";
+import { findFreePorts } from "#testing/free-port.ts";
+import { serverUpstream } from "#testing/http-upstream.ts";
+import { startForeignProvider } from "./foreign-provider.ts";
+import { startOwnHouse } from "./own-house.ts";
+import { runScript } from "./run-script.ts";
+
+const examples = new URL("../src/crud/imports/documents/oas-examples.json.gz", import.meta.url);
+
+/** The published example, as a text. */
+export const petstore = JSON.stringify(
+  (JSON.parse(gunzipSync(readFileSync(examples)).toString()) as Record<string, unknown>)["3.0/petstore"],
+);
+
+/** A system as somebody writes it by hand. */
+export const wallClock = (baseUrl: string): string => `apiVersion: systems/v1
+provider: clock
+instance: wall
+title: Wall clock
+owner: person:oidc:ada-1
+tenants: [tenant:acme]
+kind: http
+baseUrl: ${baseUrl}
+network: { allow: [127.0.0.1/32] }
+defaults: { dataScope: none }
+operations:
+  now:
+    description: Tells what time it is on the wall.
+    request: { method: GET, path: /now }
+`;
+
+/** A house without the demo: Ada is its administrator, Ben a member who controls `agent:helper`, and something answers where tools lead. */
+export const startOwnTools = async (t: TestContext) => {
+  const data = await mkdtemp(join(tmpdir(), "sallyport-own-"));
+  cleanUp(t, () => rm(data, { recursive: true, force: true }));
+  const port = await findFreePorts();
+  const provider = await startForeignProvider([`http://localhost:${port}`]);
+  cleanUp(t, () => provider.stop());
+  const who = ["--issuer", provider.issuer, "--subject", "ada-1", "--tenant", "acme", "--name", "Ada"];
+  assert.equal((await runScript("admin.ts", ["first", ...who, "--data", data])).code, 0);
+  const { origin, signIn, call, as, exchange } = await startOwnHouse(t, { port, data, provider });
+  const upstream = await serverUpstream(t);
+  upstream.answer = (_request, response) =>
+    void response.writeHead(200, { "content-type": "application/json" }).end('{"id":7,"name":"Rex"}');
+  const ada = await signIn("ada-1");
+  const ben = await signIn("ben-1", { name: "Ben" });
+  const graph = as(ada);
+  const config = as(ada, "crud");
+  await graph("PUT", "/edges/MEMBER_OF/person:oidc:ben-1/role:member", {});
+  await graph("PUT", "/nodes/agent:helper", { kind: "AIAgent", name: "Helper" }, { "if-none-match": "*" });
+  await graph("PUT", "/agent/agents/agent:helper/control", { controller_id: "person:oidc:ben-1" });
+  const { client_secret: secret } = await graph("POST", "/credentials", { client_id: "agent:helper" });
+
+  const steps = async (tool: string): Promise<readonly string[]> => {
+    const path = `/mcp/tools/explain?tool=${tool}&user_id=person:oidc:ben-1&agent_id=agent:helper`;
+    return (await config("GET", path)).missing.map((row: { step: string; who: string }) => `${row.step} ${row.who}`);
+  };
+  /** Each step that is left between a published tool and the agent's call is named, then taken. */
+  const give = async (tools: readonly string[]): Promise<void> => {
+    const admin = "an administrator (role:administrator)";
+    for (const tool of tools) {
+      assert.deepEqual(await steps(tool), [`grant ${admin}`, `capability ${admin}`, "delegate person:oidc:ben-1"]);
+      await graph("PUT", `/edges/GRANTS_ACCESS/person:oidc:ben-1/${tool}`, {});
+      assert.deepEqual(await steps(tool), [`capability ${admin}`, "delegate person:oidc:ben-1"]);
+      await graph("PUT", `/edges/HAS_CAPABILITY/agent:helper/${tool}`, { props: { granted_by: "person:oidc:ada-1" } });
+      assert.deepEqual(await steps(tool), ["delegate person:oidc:ben-1"]);
+    }
+    const delegation = { agent_id: "agent:helper", capabilities: tools, budget_usd: 1, max_steps: 5, purpose: "Look after the pets" };
+    await as(ben)("POST", "/delegations", delegation, { "idempotency-key": "one" });
+    for (const tool of tools) assert.deepEqual(await steps(tool), []);
+  };
+  /** How the agent calls, with its own token for what Ben delegated. */
+  const agent = async () => {
+    const { access_token: token } = await exchange("agent:helper", secret, "ben-1");
+    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+    return (name: string, args: unknown) =>
+      call(headers, "POST", "/api/crud/mcp/jsonrpc", { jsonrpc: "2.0", id: "1", method: "tools/call", params: { name, arguments: args } });
+  };
+  /** Its calls reach the upstream; what nobody gave is refused before anything is asked there. */
+  const walk = async (calls: readonly (readonly [tool: string, args: unknown, url: string])[], refused: string): Promise<void> => {
+    const use = await agent();
+    for (const [tool, args, url] of calls) {
+      const done = await use(tool, args);
+      assert.match(JSON.stringify(done.body), /Rex/, tool);
+      assert.equal(upstream.seen.at(-1)?.url, url);
+    }
+    const before = upstream.seen.length;
+    assert.notEqual((await use(refused, { name: "Rex", photoUrls: [] })).body.error, undefined);
+    assert.equal(upstream.seen.length, before);
+  };
+  return { origin, provider, upstream, config, give, walk };
+};

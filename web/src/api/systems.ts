@@ -1,0 +1,193 @@
+import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import {
+  createSystem,
+  deleteSystem,
+  listConfiguredSystems,
+  putSystem,
+  readSystem,
+  rollBackSystem,
+  systemVersion,
+  systemVersions,
+  type ConfigWritten,
+} from "#contract/configs.ts";
+import type { ReplyOf, SentBody } from "#contract/endpoint.ts";
+import { acceptImport, importedOperations, importOpenApi, reimportSystem } from "#contract/imports.ts";
+import type { Client } from "./client.ts";
+
+/** Root of every query about systems. */
+export const SYSTEMS = "systems";
+
+export type SystemRow = ReplyOf<typeof listConfiguredSystems>["systems"][number];
+export type ReadSystem = ReplyOf<typeof readSystem>;
+export type VersionRow = ReplyOf<typeof systemVersions>["versions"][number];
+export type ConfigFault = NonNullable<ConfigWritten["errors"]>[number];
+
+/** All systems that the person may see. */
+export const systemListQuery = (client: Client) =>
+  queryOptions({
+    queryKey: [SYSTEMS, "list"],
+    queryFn: async ({ signal }): Promise<{ readonly systems: readonly SystemRow[] }> => {
+      const systems: SystemRow[] = [];
+      let cursor: string | undefined;
+      do {
+        const page = await client.ask(listConfiguredSystems, { query: { limit: 500, cursor }, signal });
+        systems.push(...page.systems);
+        cursor = page.nextCursor;
+      } while (cursor !== undefined && systems.length < 5_000);
+      return { systems };
+    },
+  });
+
+export const systemQuery = (client: Client, name: string) =>
+  queryOptions({
+    queryKey: [SYSTEMS, "one", name],
+    queryFn: async ({ signal }) => await client.ask(readSystem, { params: { name }, headers: { accept: "application/json" }, signal }),
+  });
+
+/** The bytes of a version, which never change. */
+export const versionTextQuery = (client: Client, name: string, version: number) =>
+  queryOptions({
+    queryKey: [SYSTEMS, "text", name, version],
+    queryFn: async ({ signal }) => await client.ask(systemVersion, { params: { name, version: String(version) }, signal }),
+    staleTime: Infinity,
+  });
+
+export const versionPagesQuery = (client: Client, name: string) =>
+  infiniteQueryOptions({
+    queryKey: [SYSTEMS, "versions", name],
+    queryFn: async ({ pageParam, signal }) =>
+      await client.ask(systemVersions, { params: { name }, query: { limit: 20, cursor: pageParam || undefined }, signal }),
+    initialPageParam: "",
+    getNextPageParam: (page) => page.nextCursor,
+  });
+
+const textOptions = (text: string, etag?: string) => ({
+  text,
+  // What an import writes is JSON, and may be larger than YAML may.
+  headers: {
+    "content-type": text.startsWith("{") ? "application/json" : "application/yaml",
+    ...(etag === undefined ? {} : { "if-match": etag }),
+  },
+});
+const conditional = (etag: string | undefined) => (etag === undefined ? {} : { headers: { "if-match": etag } });
+
+/** Faults and effects of a text; nothing is stored. Without a name it is a new system. */
+export const tryQuery = (client: Client, name: string | undefined, text: string) =>
+  queryOptions({
+    queryKey: [SYSTEMS, "try", name, text],
+    queryFn: async ({ signal }): Promise<ConfigWritten> =>
+      name === undefined
+        ? await client.ask(createSystem, { query: { dryRun: "true" }, ...textOptions(text), signal })
+        : await client.ask(putSystem, { params: { name }, query: { dryRun: "true" }, ...textOptions(text), signal }),
+    staleTime: 30_000,
+    gcTime: 30_000,
+  });
+
+export const publishNew = async (client: Client, text: string, reason: string) =>
+  await client.ask(createSystem, { query: { reason }, ...textOptions(text) });
+
+/** Refused with `stale_version` when it is not over the version of this tag. */
+export const publishOver = async (client: Client, name: string, text: string, reason: string, etag: string) =>
+  await client.ask(putSystem, { params: { name }, query: { reason }, ...textOptions(text, etag) });
+
+export const removalQuery = (client: Client, name: string) =>
+  queryOptions({
+    queryKey: [SYSTEMS, "removal", name],
+    queryFn: async ({ signal }) => await client.ask(deleteSystem, { params: { name }, query: { dryRun: "true" }, signal }),
+  });
+
+export const removeSystem = async (client: Client, name: string, reason: string, etag: string) =>
+  await client.ask(deleteSystem, { params: { name }, query: { reason }, ...conditional(etag) });
+
+export const rollbackQuery = (client: Client, name: string, version: number) =>
+  queryOptions({
+    queryKey: [SYSTEMS, "rollback", name, version],
+    queryFn: async ({ signal }) =>
+      await client.ask(rollBackSystem, { params: { name }, query: { dryRun: "true" }, body: { version }, signal }),
+  });
+
+/** `etag` of the version that is put aside; none where the system was taken away. */
+export const rollBackTo = async (client: Client, name: string, version: number, reason: string, etag: string | undefined) =>
+  await client.ask(rollBackSystem, { params: { name }, query: {}, body: { version, reason }, ...conditional(etag) });
+
+export type Looked = ReplyOf<typeof importOpenApi>;
+
+export interface ImportSource {
+  readonly provider: string;
+  readonly instance: string;
+  /** One of both. */
+  readonly text?: string;
+  readonly url?: string;
+  /** A network that is not public and may be dialled for `url`. */
+  readonly allow?: string;
+}
+
+/** Reads an OpenAPI document; nothing becomes a tool yet. */
+export const lookAt = async (client: Client, { provider, instance, text, url, allow }: ImportSource): Promise<Looked> =>
+  await client.ask(importOpenApi, { query: { provider, instance, url, allow }, ...(text === undefined ? {} : textOptions(text)) });
+
+const askOperations = async (
+  client: Client,
+  id: string,
+  filter: OperationFilter,
+  cursor: string | undefined,
+  limit: number,
+  signal?: AbortSignal,
+) =>
+  await client.ask(importedOperations, {
+    params: { id },
+    query: { q: filter.q || undefined, tag: filter.tag || undefined, limit, cursor },
+    ...(signal === undefined ? {} : { signal }),
+  });
+
+export interface OperationFilter {
+  readonly q: string;
+  readonly tag: string;
+}
+
+export const operationPagesQuery = (client: Client, id: string, filter: OperationFilter) =>
+  infiniteQueryOptions({
+    queryKey: [SYSTEMS, "operations", id, filter.q, filter.tag],
+    queryFn: async ({ pageParam, signal }) => await askOperations(client, id, filter, pageParam || undefined, 50, signal),
+    initialPageParam: "",
+    getNextPageParam: (page) => page.nextCursor,
+  });
+
+/** Keys of all that fit the filter and can be imported. */
+export const importableKeys = async (client: Client, id: string, filter: OperationFilter): Promise<readonly string[]> => {
+  const keys: string[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await askOperations(client, id, filter, cursor, 500);
+    keys.push(...page.operations.filter(({ importable }) => importable).map(({ key }) => key));
+    cursor = page.nextCursor;
+  } while (cursor !== undefined);
+  return keys;
+};
+
+export type AcceptBody = SentBody<typeof acceptImport>;
+export type ImportWritten = ReplyOf<typeof acceptImport>;
+
+/** Where an import goes: it becomes a system, or brings one up to date. */
+export type ImportTarget =
+  | { readonly id: string; readonly body: AcceptBody }
+  | { readonly id: string; readonly system: string; readonly etag: string; readonly pick: readonly string[] };
+
+const runImport = async (client: Client, target: ImportTarget, dryRun: "true" | "false", signal?: AbortSignal): Promise<ImportWritten> => {
+  const options = { query: { dryRun }, ...(signal === undefined ? {} : { signal }) };
+  if ("body" in target) return await client.ask(acceptImport, { params: { id: target.id }, body: target.body, ...options });
+  const { id, system, etag, pick } = target;
+  const body = { import_id: id, ...(pick.length === 0 ? {} : { pick: [...pick] }) };
+  return await client.ask(reimportSystem, { params: { name: system }, body, headers: { "if-match": etag }, ...options });
+};
+
+/** What an import would make, or change; nothing is stored. */
+export const importTryQuery = (client: Client, target: ImportTarget) =>
+  queryOptions({
+    queryKey: [SYSTEMS, "import-try", target],
+    queryFn: async ({ signal }) => await runImport(client, target, "true", signal),
+    staleTime: 30_000,
+  });
+
+export const publishImport = async (client: Client, target: ImportTarget): Promise<ImportWritten> =>
+  await runImport(client, target, "false");

@@ -1,0 +1,132 @@
+import { FileInput, SegmentedControl, Textarea, TextInput } from "@mantine/core";
+import { useMutation } from "@tanstack/react-query";
+import { useState, type ReactElement } from "react";
+import { MOST_IMPORT_BYTES } from "#contract/imports.ts";
+import { useClient } from "../../api/client-context.ts";
+import { lookAt } from "../../api/systems.ts";
+import { systemWords } from "../../strings/systems.ts";
+import { ActButton } from "../../ui/act-button.tsx";
+import { Failure } from "../../ui/failure.tsx";
+import { StepForm } from "../../ui/step-form.tsx";
+import { faultyFields, withLooked, type ImportFields } from "./import-draft.ts";
+import type { StepProps } from "./step-props.ts";
+
+const text = systemWords.importing;
+const faults: Readonly<Record<string, string>> = {
+  provider: text.partFault,
+  instance: text.partFault,
+  text: text.pasteFault,
+  file: text.fileFault,
+  url: text.urlFault,
+};
+
+/** Which document, and what its tools are called. */
+export const DocumentStep = ({ draft, present, onChange, onFields, onNext }: StepProps): ReactElement => {
+  const client = useClient();
+  const { fields } = draft;
+  const [file, setFile] = useState<File | null>(null);
+  const [hasTried, setTried] = useState(false);
+  const wrong = faultyFields("document", draft, file !== null && file.size <= MOST_IMPORT_BYTES, present !== undefined);
+  const looking = useMutation({
+    mutationFn: async () => {
+      const { provider, instance, how, url, network } = fields;
+      if (how === "url")
+        return await lookAt(client, { provider, instance, url: url.trim(), ...(network === "" ? {} : { allow: network.trim() }) });
+      return await lookAt(client, { provider, instance, text: how === "file" ? ((await file?.text()) ?? "") : fields.text });
+    },
+    onSuccess: (looked) => {
+      onChange(withLooked(draft, looked));
+      onNext();
+    },
+  });
+  const faultOf = (name: string): string | undefined => (hasTried && wrong.includes(name) ? faults[name] : undefined);
+  const part = (name: "provider" | "instance", label: string, description: string): ReactElement => (
+    <TextInput
+      id={name}
+      label={label}
+      description={description}
+      required
+      spellCheck={false}
+      autoComplete="off"
+      maxLength={25}
+      value={fields[name]}
+      error={faultOf(name)}
+      onChange={(event) => onFields({ [name]: event.currentTarget.value } satisfies Partial<ImportFields>)}
+    />
+  );
+  return (
+    <StepForm
+      faults={wrong.map((field) => ({ field, text: faults[field] ?? field }))}
+      hasTried={hasTried}
+      onSubmit={() => {
+        setTried(true);
+        if (wrong.length === 0 && !looking.isPending) looking.mutate();
+      }}
+      submit={
+        <ActButton type="submit" isBusy={looking.isPending}>
+          {text.look}
+        </ActButton>
+      }
+    >
+      <div className="sp-form">
+        {part("provider", text.provider, text.providerHint)}
+        {part("instance", text.instance, text.instanceHint)}
+        {present === undefined ? null : <p role="status">{text.updates(present.name)}</p>}
+        <SegmentedControl
+          aria-label={text.how}
+          value={fields.how}
+          data={(["paste", "file", "url"] as const).map((value) => ({ value, label: text.hows[value] }))}
+          onChange={(how) => onFields({ how })}
+        />
+        {fields.how === "paste" ? (
+          <Textarea
+            id="text"
+            className="sp-json"
+            label={text.paste}
+            description={text.pasteHint}
+            required
+            rows={12}
+            spellCheck={false}
+            value={fields.text}
+            error={faultOf("text")}
+            onChange={(event) => onFields({ text: event.currentTarget.value })}
+          />
+        ) : null}
+        {fields.how === "file" ? (
+          <FileInput
+            id="file"
+            label={text.file}
+            description={text.fileHint}
+            required
+            accept=".json,.yaml,.yml,application/json,application/yaml"
+            placeholder={text.fileFault}
+            value={file}
+            error={faultOf("file")}
+            onChange={setFile}
+          />
+        ) : null}
+        {fields.how === "url" ? (
+          <>
+            <TextInput
+              id="url"
+              type="url"
+              label={text.url}
+              description={text.urlHint}
+              required
+              value={fields.url}
+              error={faultOf("url")}
+              onChange={(event) => onFields({ url: event.currentTarget.value })}
+            />
+            <TextInput
+              label={text.network}
+              description={text.networkHint}
+              value={fields.network}
+              onChange={(event) => onFields({ network: event.currentTarget.value })}
+            />
+          </>
+        ) : null}
+      </div>
+      {looking.isError ? <Failure error={looking.error} /> : null}
+    </StepForm>
+  );
+};

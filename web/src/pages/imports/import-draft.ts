@@ -1,0 +1,173 @@
+import { importOpenApi } from "#contract/imports.ts";
+import type { AcceptBody, Looked } from "../../api/systems.ts";
+import type { DraftShape } from "../../session/use-draft.ts";
+
+export const steps = ["document", "pick", "connect", "check"] as const;
+export type Step = (typeof steps)[number];
+
+/** All that is typed or chosen; texts, so that they may be kept as they are. */
+export interface ImportFields {
+  readonly provider: string;
+  readonly instance: string;
+  /** paste, file, url */
+  readonly how: string;
+  readonly text: string;
+  readonly url: string;
+  readonly network: string;
+  /** all, some */
+  readonly takes: string;
+  readonly title: string;
+  readonly baseUrl: string;
+  readonly networks: string;
+  /** none, bearer, api_key, basic */
+  readonly auth: string;
+  readonly in: string;
+  readonly name: string;
+  readonly token: string;
+  readonly value: string;
+  readonly username: string;
+  readonly password: string;
+}
+
+export interface ImportDraft {
+  readonly fields: ImportFields;
+  readonly picks: readonly string[];
+  /** What the house said of the document. */
+  readonly looked?: Looked;
+}
+
+const noFields: ImportFields = {
+  provider: "",
+  instance: "",
+  how: "paste",
+  text: "",
+  url: "",
+  network: "",
+  takes: "all",
+  title: "",
+  baseUrl: "",
+  networks: "",
+  auth: "none",
+  in: "header",
+  name: "",
+  token: "",
+  value: "",
+  username: "",
+  password: "",
+};
+
+/** An empty form; for a system that is there its name stands already. */
+export const emptyImport = (system: string | undefined): ImportDraft => {
+  const [provider = "", instance = ""] = system?.split(".") ?? [];
+  return { fields: { ...noFields, provider, instance }, picks: [] };
+};
+
+/** A larger document is not kept: what was found of it is, and it lies with the house. */
+const MOST_KEPT = 500_000;
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === "object" && value !== null;
+
+export const importShape: DraftShape<ImportDraft> = {
+  read: (kept) => {
+    if (!isRecord(kept) || !isRecord(kept["fields"]) || !Array.isArray(kept["picks"])) return undefined;
+    const found = kept["fields"];
+    const texts = Object.keys(noFields).flatMap((name) => (typeof found[name] === "string" ? [[name, found[name]]] : []));
+    const looked = importOpenApi.reply.safeParse(kept["looked"]).data;
+    // An import is gone after some days.
+    const isThere = looked !== undefined && new Date(looked.expires_at) > new Date();
+    return {
+      fields: { ...noFields, ...(Object.fromEntries(texts) as Partial<ImportFields>) },
+      picks: kept["picks"].filter((key) => typeof key === "string"),
+      ...(isThere ? { looked } : {}),
+    };
+  },
+  keep: (draft) => (draft.fields.text.length > MOST_KEPT ? { ...draft, fields: { ...draft.fields, text: "" } } : draft),
+};
+
+/** An address that paths can be put after. */
+const isBase = (url: string): boolean => /^https?:\/\/[^{}\s]+$/.test(url);
+
+/** What the document says of address and sign-in is where the person begins. */
+export const withLooked = ({ fields }: ImportDraft, looked: Looked): ImportDraft => {
+  const [server = ""] = looked.servers;
+  const key = looked.security.find(({ type, in: where, parameter }) => type === "apiKey" && where !== "cookie" && parameter !== undefined);
+  const basic = looked.security.some(({ type }) => type === "basic");
+  const signs = looked.security.length > 0;
+  return {
+    fields: {
+      ...fields,
+      takes: "all",
+      title: looked.title.slice(0, 80),
+      baseUrl: isBase(server) ? server : "",
+      auth: key !== undefined ? "api_key" : basic ? "basic" : signs ? "bearer" : "none",
+      in: key?.in === "query" ? "query" : "header",
+      name: key?.parameter ?? "",
+    },
+    picks: [],
+    looked,
+  };
+};
+
+const PART = /^[a-z][a-z0-9-]{0,24}$/;
+const SECRET = /^[a-z][A-Za-z0-9+]*:\/\/[^\s#?]+#[^\s#?]+(?:\?version=\d+)?$/;
+const KEY_NAME = /^[A-Za-z][A-Za-z0-9_-]{0,60}$/;
+
+const credentialsOf = {
+  none: [],
+  bearer: ["token"],
+  api_key: ["value"],
+  basic: ["username", "password"],
+} as const satisfies Readonly<Record<string, readonly (keyof ImportFields)[]>>;
+export type AuthKind = keyof typeof credentialsOf;
+export type Credential = (typeof credentialsOf)[AuthKind][number];
+
+export const authKindOf = ({ auth }: ImportFields): AuthKind => (auth in credentialsOf ? (auth as AuthKind) : "none");
+/** Secrets that a kind of sign-in needs. */
+export const credentialFields = (kind: AuthKind): readonly Credential[] => credentialsOf[kind];
+
+/** Fields of a step that are not right yet. */
+export const faultyFields = (step: Step, { fields, picks }: ImportDraft, hasFile: boolean, isUpdate: boolean): readonly string[] => {
+  const wrong = (checks: Readonly<Record<string, boolean>>): readonly string[] =>
+    Object.keys(checks).filter((name) => checks[name] !== true);
+  switch (step) {
+    case "document":
+      return wrong({
+        provider: PART.test(fields.provider),
+        instance: PART.test(fields.instance),
+        text: fields.how !== "paste" || fields.text.trim() !== "",
+        file: fields.how !== "file" || hasFile,
+        url: fields.how !== "url" || /^https?:\/\/\S+$/.test(fields.url.trim()),
+      });
+    case "pick":
+      return wrong({ picks: fields.takes !== "some" || picks.length > 0 });
+    case "connect": {
+      if (isUpdate) return [];
+      const kind = authKindOf(fields);
+      return wrong({
+        baseUrl: isBase(fields.baseUrl.trim()),
+        name: kind !== "api_key" || KEY_NAME.test(fields.name),
+        ...Object.fromEntries(credentialsOf[kind].map((name) => [name, SECRET.test(fields[name].trim())])),
+      });
+    }
+    case "check":
+      return [];
+  }
+};
+
+/** What is sent for a new system. */
+export const acceptBody = ({ fields, picks }: ImportDraft): AcceptBody => {
+  const kind = authKindOf(fields);
+  const networks = fields.networks.split(/[\s,]+/).filter((network) => network !== "");
+  const title = fields.title.trim();
+  return {
+    ...(fields.takes === "some" ? { pick: [...picks] } : {}),
+    baseUrl: fields.baseUrl.trim(),
+    ...(title === "" ? {} : { title }),
+    ...(networks.length === 0 ? {} : { allow: networks }),
+    auth: {
+      type: kind,
+      ...(kind === "api_key" ? { in: fields.in, name: fields.name } : {}),
+      ...Object.fromEntries(credentialsOf[kind].map((name) => [name, fields[name].trim()])),
+    },
+  };
+};

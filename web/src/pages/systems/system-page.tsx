@@ -1,0 +1,241 @@
+import { Button } from "@mantine/core";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { useState, type ReactElement } from "react";
+import { useClient } from "../../api/client-context.ts";
+import { publishOver, removalQuery, removeSystem, systemQuery, versionTextQuery, type ReadSystem } from "../../api/systems.ts";
+import { Gate } from "../../decisions/gate.tsx";
+import { useCan } from "../../decisions/use-can.ts";
+import { useDraft } from "../../session/use-draft.ts";
+import { formatMoment, visibleText } from "../../strings/format.ts";
+import { words } from "../../strings/en.ts";
+import { systemWords } from "../../strings/systems.ts";
+import { ActButton } from "../../ui/act-button.tsx";
+import { CopyButton } from "../../ui/copy-button.tsx";
+import { Fact, FactList } from "../../ui/fact-list.tsx";
+import { Foreign } from "../../ui/foreign.tsx";
+import { Page } from "../../ui/page.tsx";
+import { Panel } from "../../ui/panel.tsx";
+import { QueryView } from "../../ui/query-view.tsx";
+import { ConfigFaults } from "./config-faults.tsx";
+import { ConflictPanel } from "./conflict-panel.tsx";
+import { EffectsView } from "./effects-view.tsx";
+import { PublishDialog } from "./publish-dialog.tsx";
+import { ReasonedDialog } from "./reasoned-dialog.tsx";
+import { RestoredNotice } from "./restored-notice.tsx";
+import { StateChip } from "./state-chip.tsx";
+import { draftShape, emptyDraft, isOverOlder, withText } from "./system-draft.ts";
+import { SystemEditor } from "./system-editor.tsx";
+import { ToolsPanel } from "./tools-panel.tsx";
+import type { Tried } from "./try-report.tsx";
+import { VersionPanel, VersionView } from "./version-panel.tsx";
+
+const route = getRouteApi("/systems/$name");
+const text = systemWords.one;
+const edit = { type: "system", action: "edit" };
+
+const ownerOf = (document: unknown): string | undefined => {
+  const owner = typeof document === "object" && document !== null && "owner" in document ? document.owner : undefined;
+  return typeof owner === "string" ? owner : undefined;
+};
+
+const Facts = ({ system: { state, version, author, at, reason, degraded, document } }: { readonly system: ReadSystem }): ReactElement => {
+  const owner = ownerOf(document);
+  const serving = degraded?.serving_version ?? undefined;
+  return (
+    <Panel title={text.facts} aside={<StateChip state={state} />}>
+      <FactList>
+        <Fact name={systemWords.version}>{version}</Fact>
+        <Fact name={text.author}>
+          <Foreign text={author} isCode />
+        </Fact>
+        <Fact name={text.at}>
+          <time dateTime={at}>{formatMoment(at)}</time>
+        </Fact>
+        <Fact name={text.reason}>{reason === "" ? undefined : <Foreign text={reason} />}</Fact>
+        <Fact name={text.owner}>{owner === undefined ? undefined : <Foreign text={owner} isCode />}</Fact>
+      </FactList>
+      {state === "off" ? <p className="sp-dim">{text.off}</p> : null}
+      {degraded === undefined ? null : (
+        <div>
+          <h3>{text.degraded}</h3>
+          <p>{serving === undefined ? text.degradedNone : text.degradedServing(serving)}</p>
+          <ConfigFaults faults={degraded.errors} />
+        </div>
+      )}
+    </Panel>
+  );
+};
+
+const Editing = ({
+  system,
+  bytes,
+  onFact,
+}: {
+  readonly system: ReadSystem;
+  readonly bytes: string;
+  readonly onFact: (fact: string) => void;
+}): ReactElement => {
+  const client = useClient();
+  const queries = useQueryClient();
+  const mayEdit = useCan(edit) === "allowed";
+  const { name, version, etag } = system;
+  const draft = useDraft(`system.${name}`, emptyDraft, draftShape);
+  const [tried, setTried] = useState<Tried>();
+  const [isPublishing, setPublishing] = useState(false);
+  const { value } = draft;
+  const shown = value.text ?? bytes;
+  const hasConflict = isOverOlder(value, etag);
+  const isFit = value.text !== undefined && !hasConflict && tried?.text === value.text && tried.written.valid === true;
+  return (
+    <>
+      {draft.wasRestored && value.text !== undefined ? <RestoredNotice onDiscard={draft.forget} /> : null}
+      {hasConflict ? (
+        <ConflictPanel
+          system={system}
+          from={value.version ?? version}
+          present={bytes}
+          onKeep={() => draft.change({ ...value, version, etag })}
+          onDrop={draft.forget}
+        />
+      ) : null}
+      <SystemEditor
+        name={name}
+        label={text.editorOf(name)}
+        text={shown}
+        isDraft={value.text !== undefined}
+        tried={tried}
+        onTried={setTried}
+        onChange={mayEdit ? (changed) => draft.change(withText(value, { version, etag, text: bytes }, changed)) : undefined}
+      />
+      {mayEdit ? (
+        <div className="sp-actions">
+          <ActButton isBusy={false} disabled={!isFit} onClick={() => setPublishing(true)}>
+            {text.publish}
+          </ActButton>
+          {value.text === undefined ? null : (
+            <Button variant="default" onClick={draft.forget}>
+              {text.discard}
+            </Button>
+          )}
+        </div>
+      ) : null}
+      {isPublishing && isFit ? (
+        <PublishDialog
+          tried={tried}
+          publish={async (document, reason) => {
+            const written = await publishOver(client, name, document, reason, value.etag ?? etag);
+            queries.setQueryData(versionTextQuery(client, name, written.version).queryKey, document);
+            return written;
+          }}
+          onDone={(written) => {
+            draft.forget();
+            onFact(text.published(name, written.version));
+          }}
+          onClose={() => setPublishing(false)}
+        />
+      ) : null}
+    </>
+  );
+};
+
+const Removal = ({ system, onFact }: { readonly system: ReadSystem; readonly onFact: (fact: string) => void }): ReactElement => {
+  const { name, etag } = system;
+  const client = useClient();
+  const { act } = route.useSearch();
+  const navigate = route.useNavigate();
+  const open = (next: string): void => void navigate({ search: (before) => ({ ...before, act: next }), replace: true });
+  const query = useQuery({ ...removalQuery(client, name), enabled: act === "delete" });
+  return (
+    <>
+      <Button variant="default" onClick={() => open("delete")}>
+        {text.remove}
+      </Button>
+      {act === "delete" ? (
+        <ReasonedDialog
+          title={text.removeTitle(name)}
+          sentence={text.removeSentence}
+          verb={text.remove}
+          isDangerous
+          isReady={query.data !== undefined}
+          act={async (reason) => await removeSystem(client, name, reason, etag)}
+          onDone={() => {
+            open("");
+            onFact(text.removed(name));
+          }}
+          onClose={() => open("")}
+        >
+          <QueryView query={query} service="crud">
+            {(written) => <EffectsView written={written} />}
+          </QueryView>
+        </ReasonedDialog>
+      ) : null}
+    </>
+  );
+};
+
+/** One system: what serves, its document to be changed, its tools to be tried, its versions to be gone back to. */
+export const SystemPage = (): ReactElement => {
+  const { name } = route.useParams();
+  const { version } = route.useSearch();
+  const client = useClient();
+  const query = useQuery(systemQuery(client, name));
+  // What was taken away is not there any more, though what was read of it before still is in memory.
+  const system = query.isError ? undefined : query.data;
+  const bytes = useQuery({ ...versionTextQuery(client, name, system?.version ?? 0), enabled: system !== undefined });
+  const [fact, setFact] = useState<string>();
+  const document = system?.document;
+  const title = typeof document === "object" && document !== null && "title" in document ? document.title : undefined;
+  return (
+    <Page
+      title={typeof title === "string" ? visibleText(title) : text.title}
+      lead={<span className="sp-mono">{visibleText(name)}</span>}
+      actions={
+        <>
+          <Link className="sp-link" to="/systems">
+            {systemWords.toList}
+          </Link>
+          {system === undefined ? null : (
+            <>
+              <Gate ask={edit}>
+                <Link className="sp-link" to="/systems/import" search={{ system: name }}>
+                  {text.reimport}
+                </Link>
+              </Gate>
+              <Gate ask={{ type: "system", action: "delete" }}>
+                <Removal system={system} onFact={setFact} />
+              </Gate>
+            </>
+          )}
+          <CopyButton label={words.common.copyLink} text={() => location.href} />
+        </>
+      }
+    >
+      {fact === undefined ? null : (
+        <div className="sp-notice" data-tone="allow" role="status">
+          {fact}
+        </div>
+      )}
+      <div className="sp-stack">
+        <QueryView query={query} service="crud" rows={4}>
+          {(read) => (
+            <>
+              <Facts system={read} />
+              {version === undefined ? null : (
+                <VersionView key={version} name={name} system={read} version={Number(version)} onFact={setFact} />
+              )}
+              <ToolsPanel system={read} />
+              <QueryView query={bytes} service="crud" rows={8}>
+                {(whole) => <Editing key={name} system={read} bytes={whole} onFact={setFact} />}
+              </QueryView>
+            </>
+          )}
+        </QueryView>
+        {system === undefined && version !== undefined ? (
+          <VersionView key={version} name={name} system={undefined} version={Number(version)} onFact={setFact} />
+        ) : null}
+        <VersionPanel name={name} system={system} />
+      </div>
+    </Page>
+  );
+};

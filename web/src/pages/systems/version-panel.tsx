@@ -1,0 +1,163 @@
+import { Button } from "@mantine/core";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import type { ReactElement } from "react";
+import { useClient } from "../../api/client-context.ts";
+import { rollBackTo, rollbackQuery, versionPagesQuery, versionTextQuery, type ReadSystem, type VersionRow } from "../../api/systems.ts";
+import { Gate } from "../../decisions/gate.tsx";
+import { words } from "../../strings/en.ts";
+import { formatCount, formatMoment } from "../../strings/format.ts";
+import { systemWords } from "../../strings/systems.ts";
+import { DiffView } from "../../ui/diff-view.tsx";
+import { Empty } from "../../ui/empty.tsx";
+import { Foreign } from "../../ui/foreign.tsx";
+import { PagedRows } from "../../ui/paged-rows.tsx";
+import { Panel } from "../../ui/panel.tsx";
+import { QueryView } from "../../ui/query-view.tsx";
+import type { Column } from "../../ui/rows.tsx";
+import { SourceEditor } from "../../ui/source-editor.tsx";
+import { ConfigFaults } from "./config-faults.tsx";
+import { EffectsView } from "./effects-view.tsx";
+import { ReasonedDialog } from "./reasoned-dialog.tsx";
+
+const route = getRouteApi("/systems/$name");
+const text = systemWords.versions;
+
+export interface VersionsProps {
+  readonly name: string;
+  /** Absent: it was taken away. */
+  readonly system: ReadSystem | undefined;
+  readonly onFact: (fact: string) => void;
+}
+
+const noteOf = ({ deleted, restored_from: from }: VersionRow): string =>
+  [deleted === true ? text.deleted : "", from === undefined ? "" : text.restoredFrom(from)].filter((part) => part !== "").join(", ");
+
+const RollBackDialog = ({
+  name,
+  system,
+  version,
+  onFact,
+  onClose,
+}: VersionsProps & { readonly version: number; readonly onClose: () => void }): ReactElement => {
+  const client = useClient();
+  const query = useQuery(rollbackQuery(client, name, version));
+  return (
+    <ReasonedDialog
+      title={text.rollbackTitle(version)}
+      sentence={text.rollbackSentence}
+      verb={text.rollback}
+      isDangerous
+      isReady={query.data !== undefined}
+      act={async (reason) => await rollBackTo(client, name, version, reason, system?.etag)}
+      onDone={(written) => {
+        onClose();
+        onFact(text.rolledBack(version, written.version));
+      }}
+      onClose={onClose}
+    >
+      <QueryView query={query} service="crud">
+        {(tried) => (tried.valid === false ? <ConfigFaults faults={tried.errors ?? []} /> : <EffectsView written={tried} />)}
+      </QueryView>
+    </ReasonedDialog>
+  );
+};
+
+/** One version: how the newest differs from it, and the way back to it. */
+export const VersionView = ({ version, ...props }: VersionsProps & { readonly version: number }): ReactElement => {
+  const { name, system } = props;
+  const client = useClient();
+  const { act } = route.useSearch();
+  const navigate = route.useNavigate();
+  const query = useQuery(versionTextQuery(client, name, version));
+  const newest = useQuery({ ...versionTextQuery(client, name, system?.version ?? version), enabled: system !== undefined });
+  const isNewest = system?.version === version;
+  const open = (next: string): void => void navigate({ search: (before) => ({ ...before, act: next }), replace: true });
+  const close = (): void => void navigate({ search: {}, replace: true });
+  return (
+    <Panel
+      title={text.shown(version)}
+      aside={
+        <div className="sp-actions">
+          {isNewest ? null : (
+            <Gate ask={{ type: "system", action: "edit" }}>
+              <Button variant="default" onClick={() => open("rollback")}>
+                {text.rollback}
+              </Button>
+            </Gate>
+          )}
+          <Button variant="default" onClick={close}>
+            {text.close}
+          </Button>
+        </div>
+      }
+    >
+      <QueryView query={query} service="crud">
+        {(before) => (
+          <div className="sp-stack">
+            {isNewest || system === undefined || newest.data === undefined ? null : (
+              <>
+                <p className="sp-dim">{text.diff(version, system.version)}</p>
+                <DiffView label={text.diffLabel} before={before} after={newest.data} />
+              </>
+            )}
+            <details open={isNewest || system === undefined}>
+              <summary>{text.whole}</summary>
+              <SourceEditor key={version} label={text.whole} path={`${name}.yaml`} text={before} />
+            </details>
+          </div>
+        )}
+      </QueryView>
+      {act === "rollback" ? <RollBackDialog {...props} version={version} onClose={close} /> : null}
+    </Panel>
+  );
+};
+
+/** All versions, newest first. */
+export const VersionPanel = ({ name, system }: Omit<VersionsProps, "onFact">): ReactElement => {
+  const query = useInfiniteQuery(versionPagesQuery(useClient(), name));
+  const columns: readonly Column<VersionRow>[] = [
+    {
+      key: "version",
+      title: text.version,
+      cell: ({ version, deleted }) =>
+        deleted === true ? (
+          formatCount(version)
+        ) : (
+          <Link className="sp-link" to="/systems/$name" params={{ name }} search={{ version: String(version) }}>
+            {formatCount(version)}
+          </Link>
+        ),
+    },
+    { key: "by", title: text.by, cell: ({ author }) => <Foreign text={author} isCode /> },
+    { key: "reason", title: text.reason, wraps: true, cell: ({ reason }) => <Foreign text={reason} /> },
+    {
+      key: "at",
+      title: text.at,
+      cell: ({ at }) => (
+        <time className="sp-nowrap" dateTime={at}>
+          {formatMoment(at)}
+        </time>
+      ),
+    },
+    {
+      key: "note",
+      title: text.note,
+      cell: (row) => words.common.facts(noteOf(row), row.version === system?.version ? text.current : ""),
+    },
+  ];
+  return (
+    <Panel title={text.title}>
+      <PagedRows
+        query={query}
+        service="crud"
+        waiting={3}
+        rowsOf={({ versions }) => versions}
+        empty={<Empty text={text.empty} />}
+        caption={text.title}
+        columns={columns}
+        keyOf={({ version }) => String(version)}
+      />
+    </Panel>
+  );
+};
