@@ -267,6 +267,33 @@ export const rollBackToolsDocument = endpoint("crud", "POST", "/config/tools/rol
   summary: "Publish an earlier version of the tools document as a new version.",
 });
 
+/** Most bytes of an archive of configuration. */
+export const MOST_ARCHIVE_BYTES = 33_554_432;
+
+export const exportConfig = endpoint("crud", "GET", "/config/export", {
+  reply: z.unknown(),
+  moreMedia: ["application/x-tar"],
+  ...mayRead("config/read"),
+  summary:
+    "Systems and tools document of the caller's tenant and those that it shares as a tar archive of a configuration folder; of the same configuration the same bytes.",
+});
+
+export const importConfig = endpoint("crud", "POST", "/config/import", {
+  query: change,
+  textBody: ["application/x-tar"],
+  reply: z.object({
+    /** Objects that are not as the archive has them, by kind and name. */
+    changed: z.array(configWritten.extend({ kind: z.enum(["system", "tools"]) })),
+    unchanged: z.number().int(),
+    /** Of a dry run alone. */
+    valid: z.boolean().optional(),
+    errors: z.array(configFault).optional(),
+  }),
+  ...mayWrite("config/write"),
+  problems: ["managed_elsewhere", "unprocessable", "connector_not_available"],
+  summary: "Publish the systems and the tools document of a tar archive (at most 32 MiB), all or nothing. What the archive lacks stays.",
+});
+
 export const reloadConfig = endpoint("crud", "POST", "/config/reload", {
   reply: z.object({
     set_version: z.number().int(),

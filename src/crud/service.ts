@@ -25,6 +25,7 @@ import { openConfigStore } from "./configs/config-store.ts";
 import { systemKind, toolsKind } from "./configs/kinds.ts";
 import { createToolRegistrar } from "./configs/register-tools.ts";
 import { createConfigPublisher, type PublisherParts } from "./configs/publish-config.ts";
+import { serveArchive } from "./configs/serve-archive.ts";
 import { serveConfigs } from "./configs/serve-configs.ts";
 import { serveDefinitions } from "./configs/serve-definitions.ts";
 import { serveKillSwitches } from "./configs/serve-kill-switches.ts";
@@ -224,6 +225,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
   const cursors = createSealedCursors<string>({ secrets: parts.houseSecrets, purpose: "crud.config-cursor", now });
   const publisher = createConfigPublisher({ store, decider, cursors, toolsOf, register });
   serveConfigs(router, publisher);
+  serveArchive(router, publisher);
   serveImports(router, { publisher, database, housePorts: new Set(parts.housePorts), stopping: stop.signal });
   serveDefinitions(router, { store, decider, database, change, tenants, toolsOf, register });
   serveKillSwitches(router, { kills, decider, now });

@@ -1,6 +1,7 @@
 import type { ConfigDiff } from "#contract/configs.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
 import type { Change } from "#events/change.ts";
+import type { EntryDraft } from "#events/audit/entry.ts";
 import type { EventDraft } from "#events/event-draft.ts";
 import { followChannel } from "#events/follow-channel.ts";
 import { namesState, namesTag } from "#http/entity-tags.ts";
@@ -54,6 +55,8 @@ export interface ConfigWrite {
   readonly text: string | null;
   /** Of an earlier version, which is put in force again. */
   readonly restored?: StoredVersion;
+  /** Reads what came with it, which is all that it may refer to; absent: files of the version before and of the folders. */
+  readonly read?: ReadReference;
   readonly by: Writer;
   readonly reason: string | undefined;
   readonly ifMatch: string | null;
@@ -68,6 +71,8 @@ export interface Written {
   readonly diff: ConfigDiff;
   readonly warnings: readonly string[];
   readonly isNew: boolean;
+  /** It was so already: nothing was written. */
+  readonly isSame: boolean;
   /** Of a dry run alone. */
   readonly faults?: readonly Fault[];
 }
@@ -89,6 +94,8 @@ export interface ConfigStore {
   version(kind: KindName, name: string, version: number, tenant: string): Promise<StoredVersion & { readonly text: string }>;
   /** Throws `unprocessable` with every fault, `stale_version`, `already_exists`, `not_found`, `managed_elsewhere`, `cross_tenant`. */
   write(change: ConfigWrite): Promise<Written>;
+  /** All of them in one commit, or nothing: throws as `write`, with the faults of every one by its file. Each is looked at beside what serves now. */
+  writeAll(changes: readonly ConfigWrite[]): Promise<readonly Written[]>;
   /** Takes up what changed in the folders; answers what it was. */
   takeFiles(by?: Writer): Promise<readonly string[]>;
   readonly degraded: readonly HeldObject[];
@@ -122,6 +129,10 @@ const refuse = (faults: readonly Fault[]): Problem =>
   new Problem(faults.some(({ code }) => code === "connector_not_available") ? "connector_not_available" : "unprocessable", {
     errors: faults,
   });
+
+/** The faults of a refusal, each with the file that it is of. */
+const faultsIn = ({ code, title, options: { detail, errors } }: Problem, file: string): readonly Fault[] =>
+  errors === undefined ? [{ path: "", message: detail ?? title, code, file }] : errors.map((fault) => ({ file, ...fault }));
 
 /**
  * The versions of every object, and what of them serves in this process. A write is one commit of version, audit entry and events; every
@@ -301,26 +312,37 @@ export const openConfigStore = async (parts: ConfigStoreParts): Promise<ConfigSt
       throw stale("Send If-Match with the ETag that you read.");
   };
 
-  const write = async (asked: ConfigWrite): Promise<Written> => {
+  /** A change that was looked at and may be made. */
+  interface Planned {
+    readonly asked: ConfigWrite;
+    readonly written: Written;
+    readonly op: ConfigOp;
+    /** Undefined: it is taken away. */
+    readonly good: Prepared | undefined;
+  }
+
+  /** What a change would do. Throws as `write`; what it read is let go then. */
+  const plan = async (asked: ConfigWrite, others: readonly string[]): Promise<Planned> => {
     const { kind, text, by, restored, isDryRun } = asked;
-    await look();
-    const others = (await parts.tenants()).filter((tenant) => tenant !== by.tenant);
     const wall = { tenant: by.tenant, others };
     const known = asked.name === undefined ? undefined : held.get(keyOf(kind, asked.name));
     const refs = restored?.refs ?? known?.head?.refs ?? {};
-    const read: ReadReference = async (path) => (await readFrom(refs)(path)) ?? (restored === undefined ? fromFolders(path) : undefined);
+    const read: ReadReference =
+      asked.read ?? (async (path) => (await readFrom(refs)(path)) ?? (restored === undefined ? fromFolders(path) : undefined));
     const prepared = text === null ? undefined : await kinds[kind].prepare({ name: asked.name, text, read });
-    const faults = prepared === undefined ? [] : isPrepared(prepared) ? [...(await prepared.check(wall))] : [...prepared.faults];
     const good = prepared !== undefined && isPrepared(prepared) ? prepared : undefined;
     const name = asked.name ?? good?.name ?? "";
     const before = held.get(keyOf(kind, name));
+    const live = before?.head?.text === null ? undefined : before?.head;
+    const digest = digestOf(text, good?.refs ?? {});
+    const isSame = live !== undefined && text !== null && live.digest === digest;
+    const faults = prepared === undefined || isSame ? [] : isPrepared(prepared) ? await prepared.check(wall) : prepared.faults;
     // Of another tenant's object nothing is said: not even that the name is taken, where a change is asked for.
     if (asked.name !== undefined && text === null) requireObject(kind, name, by.tenant);
     try {
-      const live = before?.head?.text === null ? undefined : before?.head;
       if (asked.name === undefined && live !== undefined) throw new Problem("already_exists");
       if (live !== undefined && !sees(live.tenants, by.tenant)) throw new Problem("not_found");
-      if (live !== undefined && kind !== "tools" && !isOwn(live.tenants, wall))
+      if (live !== undefined && kind !== "tools" && !isSame && !isOwn(live.tenants, wall))
         throw new Problem("cross_tenant", {
           detail: "It serves other tenants of this house too: its file in the configuration folder changes it.",
         });
@@ -333,38 +355,89 @@ export const openConfigStore = async (parts: ConfigStoreParts): Promise<ConfigSt
         after: good,
       });
       const warnings = good?.isOff === true ? ["One of its settings has no value here: it serves nothing until it has one."] : [];
-      const digest = digestOf(text, good?.refs ?? {});
-      const isSame = live !== undefined && text !== null && live.digest === digest;
       const planned = isSame && live !== undefined ? live : { version: (before?.head?.version ?? 0) + 1, digest };
-      if (isDryRun || isSame) {
-        good?.discard();
-        return { name, version: planned.version, etag: etagOf(planned), diff, warnings, isNew: false, ...(isDryRun ? { faults } : {}) };
-      }
-      if (parts.mode === "files")
-        throw new Problem("managed_elsewhere", {
-          detail: `CONFIG_MODE is files: change ${kinds[kind].fileOf(name)} in the configuration folder, then POST /config/reload. With CONFIG_MODE=database it is changed here.`,
-        });
       const op: ConfigOp = text === null ? "deleted" : restored !== undefined ? "rolled_back" : live === undefined ? "created" : "updated";
-      const version = await change(async (sql) => commit(sql, asked, name, op, good, diff, others));
-      if (good !== undefined) ready.set(`${keyOf(kind, name)}@${version.version}`, good);
-      await lookAfter();
-      return { name, version: version.version, etag: etagOf(version), diff, warnings, isNew: op === "created" };
+      const told = { diff, warnings, isSame, isNew: op === "created" && !isDryRun, ...(isDryRun ? { faults } : {}) };
+      return { asked, op, good, written: { name, version: planned.version, etag: etagOf(planned), ...told } };
     } catch (error) {
       good?.discard();
       throw error;
     }
   };
 
-  const commit = async (
-    sql: TransactionSql,
-    asked: ConfigWrite,
-    name: string,
-    op: ConfigOp,
-    good: Prepared | undefined,
-    diff: ConfigDiff,
-    others: readonly string[],
-  ) => {
+  /** Makes the changes that are any. */
+  const make = async (plans: readonly Planned[], others: readonly string[]): Promise<readonly Written[]> => {
+    const made = plans.filter(({ asked, written }) => !asked.isDryRun && !written.isSame);
+    const placed = new Set(made);
+    const [first] = made;
+    try {
+      if (first !== undefined && parts.mode === "files")
+        throw new Problem("managed_elsewhere", {
+          detail: `CONFIG_MODE is files: change ${kinds[first.asked.kind].fileOf(first.written.name)} in the configuration folder, then POST /config/reload. With CONFIG_MODE=database it is changed here.`,
+        });
+      const versions = new Map<Planned, StoredVersion>();
+      if (first !== undefined)
+        await change(async (sql) => {
+          versions.clear();
+          const all = { entries: [] as EntryDraft[], events: [] as EventDraft[] };
+          for (const one of made) {
+            const { version, entries, events } = await commit(sql, one, others);
+            versions.set(one, version);
+            all.entries.push(...entries);
+            all.events.push(...events);
+          }
+          return { result: undefined, ...all };
+        });
+      for (const [{ asked, good }, { name, version }] of versions)
+        if (good !== undefined) ready.set(`${keyOf(asked.kind, name)}@${version}`, good);
+      if (first !== undefined) await lookAfter();
+      return plans.map((one) => {
+        const version = versions.get(one);
+        return version === undefined ? one.written : { ...one.written, version: version.version, etag: etagOf(version) };
+      });
+    } catch (error) {
+      placed.clear();
+      throw error;
+    } finally {
+      for (const one of plans) if (!placed.has(one)) one.good?.discard();
+    }
+  };
+
+  const othersOf = async ({ tenant }: Writer): Promise<readonly string[]> => (await parts.tenants()).filter((one) => one !== tenant);
+  const write = async (asked: ConfigWrite): Promise<Written> => {
+    await look();
+    const others = await othersOf(asked.by);
+    const [written] = await make([await plan(asked, others)], others);
+    if (written === undefined) throw new TypeError("what is planned is written");
+    return written;
+  };
+
+  const writeAll = async (changes: readonly ConfigWrite[]): Promise<readonly Written[]> => {
+    const [first] = changes;
+    if (first === undefined) return [];
+    await look();
+    const others = await othersOf(first.by);
+    const plans: Planned[] = [];
+    const faults: Fault[] = [];
+    for (const asked of changes) {
+      try {
+        plans.push(await plan(asked, others));
+      } catch (error) {
+        if (!(error instanceof Problem) || error.status >= 500) {
+          for (const { good } of plans) good?.discard();
+          throw error;
+        }
+        faults.push(...faultsIn(error, kinds[asked.kind].fileOf(asked.name ?? "")));
+      }
+    }
+    if (faults.length === 0) return make(plans, others);
+    for (const { good } of plans) good?.discard();
+    throw refuse(faults);
+  };
+
+  const commit = async (sql: TransactionSql, { asked, op, good, written }: Planned, others: readonly string[]) => {
     const { kind, text, by, restored } = asked;
+    const { name, diff } = written;
     await lockConfig(sql);
     const head = await readHead(sql, kind, name);
     requireTags(asked, head);
@@ -384,15 +457,9 @@ export const openConfigStore = async (parts: ConfigStoreParts): Promise<ConfigSt
     });
     const counts = { added: diff.tools_added.length, removed: diff.tools_removed.length, changed: diff.tools_changed.length };
     const about = { version: version.version, digest: version.digest, restored_from: restored?.version ?? null, ...counts };
-    const events = configEvents(
-      by,
-      op,
-      version,
-      head === undefined || head.text === null ? tenants : head.tenants,
-      [by.tenant, ...others],
-      diff,
-    );
-    return { result: version, entries: [configEntry(by, op, { kind, name }, about)], events };
+    const before = head === undefined || head.text === null ? tenants : head.tenants;
+    const events = configEvents(by, op, version, before, [by.tenant, ...others], diff);
+    return { version, entries: [configEntry(by, op, { kind, name }, about)], events };
   };
 
   await takeFiles();
@@ -424,6 +491,7 @@ export const openConfigStore = async (parts: ConfigStoreParts): Promise<ConfigSt
       return { ...version, text };
     },
     write,
+    writeAll,
     follow: lookAfter,
     takeFiles,
     get degraded() {

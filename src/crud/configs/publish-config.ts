@@ -28,24 +28,36 @@ export interface ConfigPublisher extends PublisherParts {
   require(asked: Asked, type: "system" | "config", action: string, id: string): Promise<Writer>;
   /** Throws as the store's `write`. */
   publish(asked: Asked, change: ConfigWrite): Promise<Written>;
+  /** Throws as the store's `writeAll`. */
+  publishAll(asked: Asked, changes: readonly ConfigWrite[]): Promise<readonly Written[]>;
   reply(written: Written): ConfigWritten;
 }
 
 export const createConfigPublisher = (parts: PublisherParts): ConfigPublisher => {
   const { store, decider, toolsOf, register } = parts;
+  /** Makes the tools of a system known to the graph. */
+  const tell = async ({ caller, correlationId }: Asked, change: ConfigWrite, written: Written): Promise<Written> => {
+    if (change.isDryRun || change.kind !== "system") return written;
+    const about = store.list("system", caller.tenant).find(({ name }) => name === written.name)?.prepared?.about ?? {};
+    const tools = toolsOf(written.name, caller.tenant);
+    const told = await register({ caller, correlationId, about, system: written.name, removed: written.diff.tools_removed, tools });
+    return { ...written, warnings: [...written.warnings, ...told] };
+  };
   return {
     ...parts,
     require: async ({ caller, correlationId }, type, action, id) => {
       const { decisionId } = await decider.require(caller, { type, action, id }, correlationId);
       return writerOf(caller, correlationId, decisionId);
     },
-    publish: async ({ caller, correlationId }, change) => {
-      const written = await store.write(change);
-      if (change.isDryRun || change.kind !== "system") return written;
-      const about = store.list("system", caller.tenant).find(({ name }) => name === written.name)?.prepared?.about ?? {};
-      const tools = toolsOf(written.name, caller.tenant);
-      const told = await register({ caller, correlationId, about, system: written.name, removed: written.diff.tools_removed, tools });
-      return { ...written, warnings: [...written.warnings, ...told] };
+    publish: async (asked, change) => tell(asked, change, await store.write(change)),
+    publishAll: async (asked, changes) => {
+      const written = await store.writeAll(changes);
+      const told: Written[] = [];
+      for (const [at, change] of changes.entries()) {
+        const one = written[at];
+        if (one !== undefined) told.push(one.isSame ? one : await tell(asked, change, one));
+      }
+      return told;
     },
     reply: ({ name, version, etag, diff, warnings, faults }) => ({
       name,

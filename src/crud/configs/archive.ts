@@ -1,0 +1,131 @@
+import { MOST_CONFIG_BYTES, MOST_SYSTEM_BYTES, systemName } from "#contract/configs.ts";
+import { Problem, type Fault } from "#contract/problem.ts";
+
+/** A file of an archive of configuration, as it lies in a configuration folder: `tools.yaml`, `systems/<name>.yaml`, and below `systems/` what systems refer to. */
+export interface ArchivedFile {
+  readonly path: string;
+  readonly text: string;
+}
+
+/** https://pubs.opengroup.org/onlinepubs/9799919799/utilities/pax.html, ustar interchange format: a head of 512 bytes, then the bytes, filled up to 512. */
+const BLOCK = 512;
+const NAME = { at: 0, length: 100 };
+const SIZE = { at: 124, length: 12 };
+const SUM = { at: 148, length: 8 };
+const TYPE = 156;
+const MAGIC = { at: 257, length: 5 };
+const PREFIX = { at: 345, length: 155 };
+const MOST_FILES = 5_000;
+
+const blocksOf = (bytes: number): number => Math.ceil(bytes / BLOCK) * BLOCK;
+
+/** Sum of a head's bytes, its own field read as blanks. */
+const sumOf = (head: Uint8Array): number => {
+  let sum = 0;
+  for (const [at, byte] of head.entries()) sum += at >= SUM.at && at < SUM.at + SUM.length ? 0x20 : byte;
+  return sum;
+};
+
+const headOf = (path: string, size: number): Buffer => {
+  const head = Buffer.alloc(BLOCK);
+  // A long path is parted at a slash; what cannot be parted so is no path of a configuration folder.
+  const slash = Buffer.byteLength(path) <= NAME.length ? -1 : path.indexOf("/", path.length - NAME.length - 1);
+  if (Buffer.byteLength(path) > NAME.length && (slash === -1 || slash > PREFIX.length))
+    throw new Problem("unprocessable", { errors: [{ path: "", file: path, message: "is a path too long for an archive" }] });
+  head.write(path.slice(slash + 1), NAME.at);
+  if (slash !== -1) head.write(path.slice(0, slash), PREFIX.at);
+  head.write("0000644\0" + "0000000\0".repeat(2), 100);
+  head.write(`${size.toString(8).padStart(11, "0")}\0`, SIZE.at);
+  head.write(`${"0".repeat(11)}\0`, 136);
+  head.write("0", TYPE);
+  head.write("ustar\0" + "00", MAGIC.at);
+  head.write(`${sumOf(head).toString(8).padStart(6, "0")}\0 `, SUM.at);
+  return head;
+};
+
+/** The files as one archive: by path, of no time and nobody's, so that the same configuration is the same bytes. Throws `unprocessable` for a path that is too long. */
+export const packArchive = (files: readonly ArchivedFile[]): Buffer => {
+  const parts: Buffer[] = [];
+  for (const { path, text } of files.toSorted((one, other) => (one.path < other.path ? -1 : 1))) {
+    const bytes = Buffer.from(text);
+    parts.push(headOf(path, bytes.length), bytes, Buffer.alloc(blocksOf(bytes.length) - bytes.length));
+  }
+  return Buffer.concat([...parts, Buffer.alloc(2 * BLOCK)]);
+};
+
+const broken = (message: string): Problem => new Problem("unprocessable", { errors: [{ path: "", message, code: "archive" }] });
+const textAt = (head: Buffer, { at, length }: { readonly at: number; readonly length: number }): string => {
+  const end = head.indexOf(0, at);
+  return head.toString("latin1", at, end === -1 || end > at + length ? at + length : end);
+};
+const numberAt = (head: Buffer, field: { readonly at: number; readonly length: number }): number => {
+  const text = textAt(head, field).trim();
+  if (!/^[0-7]{1,11}$/.test(text)) throw broken("is no tar archive: a number of a head is not octal");
+  return Number.parseInt(text, 8);
+};
+
+/** What a pax head may say without changing which file follows. */
+const HARMLESS = /^(?:[acm]time|comment|hdrcharset|[A-Z]+\..+)=/;
+const isHarmless = (records: string): boolean =>
+  records.split("\n").every((line) => line === "" || HARMLESS.test(line.replace(/^\d+ /, "")));
+
+const PATH = /^(?:tools\.yaml|systems(?:\/[A-Za-z0-9_-][A-Za-z0-9._-]*)+)$/;
+const nameFault = (path: string): string | undefined => {
+  if (!PATH.test(path))
+    return "is no file of a configuration folder: tools.yaml, systems/<provider>.<instance>.yaml, and below systems/ what they refer to";
+  const [, file] = /^systems\/([^/]+)\.yaml$/.exec(path) ?? [];
+  return file === undefined || systemName.safeParse(file).success ? undefined : "is named as no system can be: <provider>.<instance>.yaml";
+};
+
+const readText = (bytes: Uint8Array): string | undefined => {
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+    return text.includes("\0") ? undefined : text;
+  } catch {
+    return undefined;
+  }
+};
+/** As of one document: JSON may be larger, as an import of a large API writes it. */
+const mostOf = (path: string, bytes: Uint8Array): number =>
+  path.startsWith("systems/") && bytes[0] === 0x7b ? MOST_SYSTEM_BYTES : MOST_CONFIG_BYTES;
+
+/**
+ * The files of an archive, in its order. Directories are passed over. Throws `unprocessable` for what is no archive, and with a fault for
+ * each member that is no file of a configuration folder, a link, there twice, too large or no UTF-8 text. Nothing is written anywhere.
+ */
+export const unpackArchive = (archive: Buffer): readonly ArchivedFile[] => {
+  const files = new Map<string, ArchivedFile>();
+  const faults: Fault[] = [];
+  for (let at = 0; ;) {
+    const head = archive.subarray(at, at + BLOCK);
+    if (head.length < BLOCK) throw broken(at === 0 ? "is no tar archive" : "is a tar archive that was cut off");
+    if (head.every((byte) => byte === 0)) break;
+    if (textAt(head, MAGIC) !== "ustar" || numberAt(head, SUM) !== sumOf(head))
+      throw broken("is no tar archive: a head is not what its sum says");
+    const size = numberAt(head, SIZE);
+    const bytes = archive.subarray(at + BLOCK, at + BLOCK + size);
+    if (bytes.length < size) throw broken("is a tar archive that was cut off");
+    at += BLOCK + blocksOf(size);
+    const prefix = textAt(head, PREFIX);
+    const path = `${prefix === "" ? "" : `${prefix}/`}${textAt(head, NAME)}`.replace(/^\.\//, "");
+    const type = String.fromCharCode(head[TYPE] ?? 0);
+    const tell = (message: string): void => void faults.push({ path: "", file: path.slice(0, 200), message, code: "archive" });
+    if (type === "5") continue;
+    if (type === "x" || type === "g") {
+      if (!isHarmless(bytes.toString())) tell("has a name or size of its own form: write the archive with tar --format=ustar");
+      continue;
+    }
+    const text = readText(bytes);
+    const name = nameFault(path);
+    if (type !== "0" && type !== "\0") tell("is no plain file");
+    else if (name !== undefined) tell(name);
+    else if (files.has(path)) tell("is there twice");
+    else if (size > mostOf(path, bytes)) tell(`has more than ${mostOf(path, bytes)} bytes`);
+    else if (text === undefined) tell("is no UTF-8 text");
+    else files.set(path, { path, text });
+    if (files.size > MOST_FILES) throw broken(`has more than ${MOST_FILES} files`);
+    if (faults.length >= 50) break;
+  }
+  if (faults.length > 0) throw new Problem("unprocessable", { errors: faults });
+  return [...files.values()];
+};

@@ -1,0 +1,148 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test, type TestContext } from "node:test";
+import { cleanUp } from "#testing/clean-up.ts";
+import { crudHouse, type CrudHouse } from "#testing/crud-house.ts";
+import { packArchive, unpackArchive, type ArchivedFile } from "./archive.ts";
+
+const scopes = ["config.read", "config.write"];
+const ada = { sub: "person:ada", scopes };
+
+const system = (instance: string, more = ""): ArchivedFile => ({
+  path: `systems/staff.${instance}.yaml`,
+  text: `# Written by hand; this line stays.
+apiVersion: systems/v1
+provider: staff
+instance: ${instance}
+title: Staff ${instance}
+owner: group:people-ops
+tenants: [tenant:acme]
+kind: http
+baseUrl: "\${DEMO_UPSTREAM_URL}/api"
+network: { allow: [127.0.0.1/32] }
+auth: { type: api_key, in: header, name: X-Api-Key, value: "yaml://secret/people/demo#api_key" }
+defaults: { dataScope: none }
+operations:
+  get_one:
+    description: Shows one employee by id.
+    request: { method: GET, path: "/employees/{id}" }
+    input: { type: object, required: [id], properties: { id: { type: string } } }
+    ${more === "" ? "" : `output: { schema: { $ref: ${more} } }`}
+`,
+});
+const schema: ArchivedFile = { path: "systems/schemas/one.json", text: '{ "type": "object" }' };
+
+const emptyHouse = async (t: TestContext, more: Parameters<typeof crudHouse>[1] = {}): Promise<CrudHouse> => {
+  const configFolder = await mkdtemp(join(tmpdir(), "sallyport-config-"));
+  cleanUp(t, () => rm(configFolder, { recursive: true }));
+  return crudHouse(t, { realEvents: true, configFolder, ...more });
+};
+const send = async (house: CrudHouse, method: string, path: string, bytes?: Uint8Array<ArrayBuffer>, as: object = ada) => {
+  const headers = {
+    authorization: `Bearer ${await house.token(as)}`,
+    ...(bytes === undefined ? {} : { "content-type": "application/x-tar" }),
+  };
+  const response = await house.crud.fetch(new Request(`http://localhost:8083${path}`, { method, headers, body: bytes ?? null }));
+  const body = Buffer.from(await response.arrayBuffer());
+  // oxlint-disable-next-line typescript/no-explicit-any -- a test looks into what it expects
+  return { status: response.status, headers: response.headers, bytes: body, json: (): any => JSON.parse(body.toString()) };
+};
+const put = (house: CrudHouse, files: readonly ArchivedFile[], query = "", as?: object) =>
+  send(house, "POST", `/config/import${query}`, Uint8Array.from(packArchive(files)), as);
+const namesOf = async (house: CrudHouse): Promise<readonly string[]> =>
+  (await send(house, "GET", "/config/systems")).json().systems.map(({ name }: { name: string }) => name);
+
+test("what a house exports an empty house imports, and exports the same bytes; the same again changes nothing", async (t) => {
+  const alone = { tenants: ["tenant:acme"] };
+  const [from, to] = [await crudHouse(t, { realEvents: true, ...alone }), await emptyHouse(t, alone)];
+  const exported = await send(from, "GET", "/config/export");
+  assert.deepEqual([exported.status, exported.headers.get("content-type")], [200, "application/x-tar"]);
+  const paths = unpackArchive(exported.bytes).map(({ path }) => path);
+  assert.ok(paths.includes("systems/people.demo.yaml") && paths.includes("systems/schemas/employees.json"), paths.join());
+
+  assert.deepEqual(await namesOf(to), []);
+  const tried = await send(to, "POST", "/config/import?dryRun=true", Uint8Array.from(exported.bytes));
+  assert.deepEqual([tried.status, tried.json().valid, tried.json().errors], [200, true, []], tried.bytes.toString());
+  assert.deepEqual(await namesOf(to), []);
+
+  const made = await send(to, "POST", "/config/import?reason=moved", Uint8Array.from(exported.bytes));
+  assert.equal(made.status, 200, made.bytes.toString());
+  assert.ok((await send(to, "GET", "/config/export")).bytes.equals(exported.bytes), "another archive came out than went in");
+  const row = (await send(to, "GET", "/config/systems/people.demo/versions")).json().versions[0];
+  assert.deepEqual([row.author, row.reason, row.version], ["person:ada", "moved", 1]);
+  assert.ok(to.crud.catalogue.snapshot.tools.has("people.demo.get_employee"));
+
+  const again = (await send(to, "POST", "/config/import", Uint8Array.from(exported.bytes))).json();
+  assert.deepEqual([again.changed, again.unchanged], [[], made.json().changed.length]);
+});
+
+test("all of an archive is published or nothing, and what it lacks stays", async (t) => {
+  const house = await emptyHouse(t);
+  assert.equal((await put(house, [system("kept")])).status, 200);
+  const bad = { ...system("bad"), text: system("bad").text.replace("kind: http", "kind: htp") };
+  const refused = await put(house, [system("good", "./schemas/one.json"), schema, bad]);
+  assert.equal(refused.status, 422, refused.bytes.toString());
+  const [fault] = refused.json().errors;
+  assert.deepEqual([fault.file, fault.line, fault.path], ["systems/staff.bad.yaml", 8, "/kind"], refused.bytes.toString());
+  assert.deepEqual(await namesOf(house), ["staff.kept"]);
+
+  const tried = (await put(house, [system("good", "./schemas/one.json"), schema, bad], "?dryRun=true")).json();
+  assert.deepEqual([tried.valid, tried.errors[0].file], [false, "systems/staff.bad.yaml"]);
+
+  const made = await put(house, [system("good", "./schemas/one.json"), schema]);
+  assert.equal(made.status, 200, made.bytes.toString());
+  assert.deepEqual([made.json().changed[0].name, made.json().changed[0].version], ["staff.good", 1]);
+  assert.deepEqual(await namesOf(house), ["staff.good", "staff.kept"]);
+  const files = unpackArchive((await send(house, "GET", "/config/export")).bytes);
+  assert.deepEqual(
+    files,
+    [schema, system("good", "./schemas/one.json"), system("kept")].toSorted((one, other) => (one.path < other.path ? -1 : 1)),
+  );
+});
+
+const rows: readonly (readonly [what: string, files: readonly ArchivedFile[], status: number, code: string, fault: RegExp])[] = [
+  ["a system under another's name", [{ ...system("one"), path: "systems/staff.two.yaml" }], 422, "unprocessable", /staff\.two/],
+  ["a file that nothing refers to", [system("one"), schema], 422, "unprocessable", /is referred to by nothing here/],
+  ["a system whose file is missing", [system("one", "./schemas/one.json")], 422, "unprocessable", /must name a file of this folder/],
+  [
+    "a system for everybody",
+    [{ ...system("one"), text: system("one").text.replace("tenants: [tenant:acme]\n", "") }],
+    422,
+    "unprocessable",
+    /other tenants/,
+  ],
+];
+for (const [what, files, status, code, fault] of rows)
+  test(`an archive is refused: ${what}`, async (t) => {
+    const house = await emptyHouse(t, { tenants: ["tenant:acme", "tenant:globex"] });
+    const answer = await put(house, files);
+    assert.deepEqual([answer.status, answer.json().code], [status, code], answer.bytes.toString());
+    assert.match(JSON.stringify(answer.json().errors), fault);
+    assert.deepEqual(await namesOf(house), []);
+  });
+
+test("who may neither read nor write configuration, another media type, and a house whose folders are the truth", async (t) => {
+  const house = await emptyHouse(t);
+  house.verdicts.set("config:write import", false);
+  assert.equal((await put(house, [system("one")])).status, 403);
+  house.verdicts.set("config:read export", false);
+  assert.equal((await send(house, "GET", "/config/export")).status, 403);
+  assert.equal((await put(house, [system("one")], "", { sub: "person:ada", scopes: ["config.read"] })).status, 403);
+  house.verdicts.clear();
+  const response = await house.request("/config/import", {
+    method: "POST",
+    as: ada,
+    raw: "x",
+    headers: { "content-type": "application/yaml" },
+  });
+  assert.equal(response.status, 415);
+  const folders = await emptyHouse(t, { settings: { CONFIG_MODE: "files" } });
+  assert.equal((await put(folders, [system("one")])).json().code, "managed_elsewhere");
+  assert.equal((await put(folders, [system("one")], "?dryRun=true")).json().valid, true);
+  // Another tenant's is neither exported nor said to be there.
+  assert.equal((await put(house, [system("one")])).status, 200);
+  const eve = { sub: "person:eve", tenant: "tenant:globex", scopes };
+  assert.deepEqual(unpackArchive((await send(house, "GET", "/config/export", undefined, eve)).bytes), []);
+});

@@ -1,0 +1,104 @@
+import { basename, posix } from "node:path";
+import { exportConfig, importConfig, MOST_ARCHIVE_BYTES } from "#contract/configs.ts";
+import { Problem, type Fault } from "#contract/problem.ts";
+import type { Caller } from "#authn/caller.ts";
+import { readBytes } from "#http/read-bytes.ts";
+import type { Router } from "#http/serve.ts";
+import type { ReadReference } from "#crud/systems/load-systems.ts";
+import { packArchive, unpackArchive, type ArchivedFile } from "./archive.ts";
+import type { ConfigStore, ConfigWrite, KindName } from "./config-store.ts";
+import type { ConfigPublisher } from "./publish-config.ts";
+
+const TAR = "application/x-tar";
+/** Where systems lie, and below it what they refer to. */
+const FOLDER = "systems";
+const kinds: readonly KindName[] = ["system", "tools"];
+const pathOf = (kind: KindName, name: string): string => (kind === "tools" ? "tools.yaml" : `${FOLDER}/${name}.yaml`);
+
+/** What a tenant sees as files of a folder. Throws `unprocessable` where two systems hold different files under one name, which no folder can. */
+const filesOf = (store: ConfigStore, tenant: string): readonly ArchivedFile[] => {
+  const files = new Map<string, string>();
+  const faults: Fault[] = [];
+  const add = (path: string, text: string): void => {
+    const held = files.get(path);
+    if (held !== undefined && held !== text)
+      faults.push({
+        path: "",
+        file: path,
+        message: "is not the same for every system that refers to it: publish them anew with one of them",
+      });
+    files.set(path, text);
+  };
+  for (const kind of kinds)
+    for (const { name, head } of store.list(kind, tenant)) {
+      if (head === undefined || head.text === null) continue;
+      add(pathOf(kind, name), head.text);
+      for (const [path, text] of Object.entries(head.refs)) add(posix.join(FOLDER, path), text);
+    }
+  if (faults.length > 0) throw new Problem("unprocessable", { errors: faults });
+  return [...files].map(([path, text]) => ({ path, text }));
+};
+
+/** The objects of an archive, and how they read what lies beside them. Throws `unprocessable` for a file that nothing refers to. */
+const objectsOf = (files: readonly ArchivedFile[]) => {
+  const refs = new Map<string, string>();
+  const objects: { readonly kind: KindName; readonly name: string; readonly text: string }[] = [];
+  for (const { path, text } of files) {
+    const [, system] = /^systems\/([^/]+)\.yaml$/.exec(path) ?? [];
+    if (path === "tools.yaml") objects.push({ kind: "tools", name: "tools", text });
+    else if (system !== undefined) objects.push({ kind: "system", name: system, text });
+    else refs.set(path, text);
+  }
+  const errors = [...refs.keys()]
+    .filter((path) => !objects.some(({ text }) => text.includes(basename(path))))
+    .map((file) => ({ path: "", file, message: "is referred to by nothing here: it would be lost" }));
+  if (errors.length > 0) throw new Problem("unprocessable", { errors });
+  const read: ReadReference = async (path) => (path.startsWith("./") ? refs.get(posix.join(FOLDER, path)) : undefined);
+  return { read, objects };
+};
+
+/** The whole configuration as one file: taken away from here, brought there. */
+export const serveArchive = (router: Router<Caller>, publisher: ConfigPublisher): void => {
+  const { store } = publisher;
+
+  router.serve(exportConfig, async (call) => {
+    await publisher.require(call, "config", "read", "export");
+    await publisher.require(call, "system", "view", "*");
+    await store.follow();
+    return new Response(Uint8Array.from(packArchive(filesOf(store, call.caller.tenant))), {
+      headers: {
+        "content-type": TAR,
+        "cache-control": "no-store",
+        "x-content-type-options": "nosniff",
+        "content-disposition": 'attachment; filename="configuration.tar"',
+      },
+    });
+  });
+
+  router.serve(importConfig, async (call) => {
+    const { request, query } = call;
+    const by = await publisher.require(call, "config", "write", "import");
+    await publisher.require(call, "system", "edit", "*");
+    if ((request.headers.get("content-type") ?? "").split(";")[0]?.trim().toLowerCase() !== TAR)
+      throw new Problem("unsupported_media_type", { detail: `Send ${TAR}.` });
+    const { read, objects } = objectsOf(unpackArchive(Buffer.from(await readBytes(request, MOST_ARCHIVE_BYTES))));
+    const isDryRun = query.dryRun === "true";
+    const change = { by, reason: query.reason, read, ifMatch: null, ifNoneMatch: null, isDryRun };
+    // The tools document speaks of systems, so it comes behind them.
+    const changes: readonly ConfigWrite[] = objects
+      .toSorted((one, other) => (one.kind < other.kind ? -1 : 1))
+      .map((object) => ({ ...object, ...change }));
+    try {
+      const written = await publisher.publishAll(call, changes);
+      const changed = written.flatMap((one, at) => (one.isSame ? [] : [{ kind: changes[at]?.kind ?? "system", ...publisher.reply(one) }]));
+      const errors = written.flatMap((one, at) =>
+        (one.faults ?? []).map((fault) => ({ file: pathOf(changes[at]?.kind ?? "system", one.name), ...fault })),
+      );
+      return { changed, unchanged: written.length - changed.length, ...(isDryRun ? { valid: errors.length === 0, errors } : {}) };
+    } catch (error) {
+      // A dry run answers what a change would be refused for.
+      if (!isDryRun || !(error instanceof Problem) || error.options.errors === undefined) throw error;
+      return { changed: [], unchanged: 0, valid: false, errors: [...error.options.errors] };
+    }
+  });
+};
