@@ -18,7 +18,8 @@ import type { Client } from "./client.ts";
 export const SYSTEMS = "systems";
 
 export type SystemRow = ReplyOf<typeof listConfiguredSystems>["systems"][number];
-export type ReadSystem = ReplyOf<typeof readSystem>;
+/** A system with the bytes of its newest version. */
+export type ReadSystem = ReplyOf<typeof readSystem> & { readonly text: string };
 export type VersionRow = ReplyOf<typeof systemVersions>["versions"][number];
 export type ConfigFault = NonNullable<ConfigWritten["errors"]>[number];
 
@@ -38,17 +39,24 @@ export const systemListQuery = (client: Client) =>
     },
   });
 
+const readText = async (client: Client, name: string, version: number, signal: AbortSignal): Promise<string> =>
+  await client.ask(systemVersion, { params: { name, version: String(version) }, signal });
+
 export const systemQuery = (client: Client, name: string) =>
   queryOptions({
     queryKey: [SYSTEMS, "one", name],
-    queryFn: async ({ signal }) => await client.ask(readSystem, { params: { name }, headers: { accept: "application/json" }, signal }),
+    queryFn: async ({ signal }): Promise<ReadSystem> => {
+      const read = await client.ask(readSystem, { params: { name }, headers: { accept: "application/json" }, signal });
+      // A file that never loaded has no version.
+      return { ...read, text: read.version === 0 ? "" : await readText(client, name, read.version, signal) };
+    },
   });
 
 /** The bytes of a version, which never change. */
 export const versionTextQuery = (client: Client, name: string, version: number) =>
   queryOptions({
     queryKey: [SYSTEMS, "text", name, version],
-    queryFn: async ({ signal }) => await client.ask(systemVersion, { params: { name, version: String(version) }, signal }),
+    queryFn: async ({ signal }) => await readText(client, name, version, signal),
     staleTime: Infinity,
   });
 

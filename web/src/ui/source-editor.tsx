@@ -72,6 +72,14 @@ const typedOver = EditorView.domEventHandlers({
   },
 });
 
+/** The same of a text for reading only, which nothing typed may reach. */
+const typedNowhere = EditorView.domEventHandlers({
+  beforeinput: (event) => {
+    event.preventDefault();
+    return true;
+  },
+});
+
 /** Sends the form, as everywhere on the page, instead of opening a line. */
 const keys = defaultKeymap.filter((binding) => binding.key !== "Mod-Enter");
 
@@ -86,7 +94,7 @@ const extensionsOf = ({ label, path, firstLine = 1, onChange }: SourceEditorProp
   EditorView.lineWrapping,
   EditorView.contentAttributes.of({ "aria-label": label, "aria-multiline": "true", tabindex: "0" }),
   onChange === undefined
-    ? [EditorState.readOnly.of(true), EditorView.contentAttributes.of({ "aria-readonly": "true" })]
+    ? [EditorState.readOnly.of(true), typedNowhere, EditorView.contentAttributes.of({ "aria-readonly": "true" })]
     : [
         history(),
         typedOver,

@@ -88,14 +88,7 @@ export const ImportPage = (): ReactElement => {
         </>
       }
     >
-      {draft.wasRestored && draft.value !== initial ? (
-        <RestoredNotice
-          onDiscard={() => {
-            draft.forget();
-            go("document");
-          }}
-        />
-      ) : null}
+      {draft.wasRestored && draft.value !== initial ? <RestoredNotice /> : null}
       <StepsBar steps={own} labels={text.steps} current={step} reached={reached} onGo={go} />
       <section ref={panel} className="sp-panel" tabIndex={-1} aria-label={text.steps[step]}>
         {step === "document" || looked === undefined ? <DocumentStep {...props} /> : null}

@@ -68,7 +68,7 @@ const Operations = ({
   const chosen = new Set(picks);
   const choice: Column<ImportedOperation> = {
     key: "pick",
-    title: text.choice,
+    title: text.pickTitle,
     cell: ({ key, importable }) =>
       importable ? (
         <Checkbox

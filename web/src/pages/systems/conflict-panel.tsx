@@ -15,15 +15,12 @@ const text = systemWords.conflict;
 export const ConflictPanel = ({
   system,
   from,
-  present,
   onKeep,
   onDrop,
 }: {
   readonly system: ReadSystem;
   /** The version that the draft is over. */
   readonly from: number;
-  /** The text that serves now. */
-  readonly present: string;
   readonly onKeep: () => void;
   readonly onDrop: () => void;
 }): ReactElement => {
@@ -36,7 +33,7 @@ export const ConflictPanel = ({
           <Foreign text={text.by(system.author, system.reason)} />
         </p>
         <QueryView query={query} service="crud">
-          {(before) => <DiffView label={text.diff(from, system.version)} before={before} after={present} />}
+          {(before) => <DiffView label={text.diff(from, system.version)} before={before} after={system.text} />}
         </QueryView>
         <div className="sp-actions">
           <Button onClick={onKeep}>{text.keep(system.version)}</Button>

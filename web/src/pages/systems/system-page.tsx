@@ -1,9 +1,9 @@
 import { Button } from "@mantine/core";
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useState, type ReactElement } from "react";
 import { useClient } from "../../api/client-context.ts";
-import { publishOver, removalQuery, removeSystem, systemQuery, versionTextQuery, type ReadSystem } from "../../api/systems.ts";
+import { publishOver, removalQuery, removeSystem, systemQuery, type ReadSystem } from "../../api/systems.ts";
 import { Gate } from "../../decisions/gate.tsx";
 import { useCan } from "../../decisions/use-can.ts";
 import { useDraft } from "../../session/use-draft.ts";
@@ -16,7 +16,7 @@ import { Fact, FactList } from "../../ui/fact-list.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Panel } from "../../ui/panel.tsx";
-import { QueryView } from "../../ui/query-view.tsx";
+import { QueryView, Waiting } from "../../ui/query-view.tsx";
 import { ConfigFaults } from "./config-faults.tsx";
 import { ConflictPanel } from "./conflict-panel.tsx";
 import { EffectsView } from "./effects-view.tsx";
@@ -67,34 +67,28 @@ const Facts = ({ system: { state, version, author, at, reason, degraded, documen
   );
 };
 
-const Editing = ({
-  system,
-  bytes,
-  onFact,
-}: {
-  readonly system: ReadSystem;
-  readonly bytes: string;
-  readonly onFact: (fact: string) => void;
-}): ReactElement => {
+const Editing = ({ system, onFact }: { readonly system: ReadSystem; readonly onFact: (fact: string) => void }): ReactElement => {
   const client = useClient();
-  const queries = useQueryClient();
-  const mayEdit = useCan(edit) === "allowed";
-  const { name, version, etag } = system;
+  const can = useCan(edit);
+  const mayEdit = can === "allowed";
+  const { name, version, etag, text: bytes } = system;
   const draft = useDraft(`system.${name}`, emptyDraft, draftShape);
   const [tried, setTried] = useState<Tried>();
   const [isPublishing, setPublishing] = useState(false);
   const { value } = draft;
   const shown = value.text ?? bytes;
-  const hasConflict = isOverOlder(value, etag);
+  // What this page publishes itself is heard of before its own answer is there.
+  const hasConflict = !isPublishing && isOverOlder(value, etag);
   const isFit = value.text !== undefined && !hasConflict && tried?.text === value.text && tried.written.valid === true;
+  // Not one editor to read in, and a moment later another one to write in.
+  if (can === "pending") return <Waiting rows={8} />;
   return (
     <>
-      {draft.wasRestored && value.text !== undefined ? <RestoredNotice onDiscard={draft.forget} /> : null}
+      {draft.wasRestored && value.text !== undefined ? <RestoredNotice /> : null}
       {hasConflict ? (
         <ConflictPanel
           system={system}
           from={value.version ?? version}
-          present={bytes}
           onKeep={() => draft.change({ ...value, version, etag })}
           onDrop={draft.forget}
         />
@@ -123,12 +117,9 @@ const Editing = ({
       {isPublishing && isFit ? (
         <PublishDialog
           tried={tried}
-          publish={async (document, reason) => {
-            const written = await publishOver(client, name, document, reason, value.etag ?? etag);
-            queries.setQueryData(versionTextQuery(client, name, written.version).queryKey, document);
-            return written;
-          }}
+          publish={async (document, reason) => await publishOver(client, name, document, reason, value.etag ?? etag)}
           onDone={(written) => {
+            setPublishing(false);
             draft.forget();
             onFact(text.published(name, written.version));
           }}
@@ -182,7 +173,6 @@ export const SystemPage = (): ReactElement => {
   const query = useQuery(systemQuery(client, name));
   // What was taken away is not there any more, though what was read of it before still is in memory.
   const system = query.isError ? undefined : query.data;
-  const bytes = useQuery({ ...versionTextQuery(client, name, system?.version ?? 0), enabled: system !== undefined });
   const [fact, setFact] = useState<string>();
   const document = system?.document;
   const title = typeof document === "object" && document !== null && "title" in document ? document.title : undefined;
@@ -225,9 +215,7 @@ export const SystemPage = (): ReactElement => {
                 <VersionView key={version} name={name} system={read} version={Number(version)} onFact={setFact} />
               )}
               <ToolsPanel system={read} />
-              <QueryView query={bytes} service="crud" rows={8}>
-                {(whole) => <Editing key={name} system={read} bytes={whole} onFact={setFact} />}
-              </QueryView>
+              <Editing key={name} system={read} onFact={setFact} />
             </>
           )}
         </QueryView>

@@ -69,7 +69,7 @@ export const ToolsPanel = ({ system }: { readonly system: ReadSystem }): ReactEl
                   columns={[
                     {
                       key: "name",
-                      title: systemWords.name,
+                      title: systemWords.importing.tool,
                       cell: ({ tool }) => (
                         <Link className="sp-link sp-mono" to="/tools/$name" params={{ name: tool.name }}>
                           {tool.name}

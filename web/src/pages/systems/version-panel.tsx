@@ -70,7 +70,6 @@ export const VersionView = ({ version, ...props }: VersionsProps & { readonly ve
   const { act } = route.useSearch();
   const navigate = route.useNavigate();
   const query = useQuery(versionTextQuery(client, name, version));
-  const newest = useQuery({ ...versionTextQuery(client, name, system?.version ?? version), enabled: system !== undefined });
   const isNewest = system?.version === version;
   const open = (next: string): void => void navigate({ search: (before) => ({ ...before, act: next }), replace: true });
   const close = (): void => void navigate({ search: {}, replace: true });
@@ -95,10 +94,10 @@ export const VersionView = ({ version, ...props }: VersionsProps & { readonly ve
       <QueryView query={query} service="crud">
         {(before) => (
           <div className="sp-stack">
-            {isNewest || system === undefined || newest.data === undefined ? null : (
+            {isNewest || system === undefined ? null : (
               <>
                 <p className="sp-dim">{text.diff(version, system.version)}</p>
-                <DiffView label={text.diffLabel} before={before} after={newest.data} />
+                <DiffView label={text.diffLabel} before={before} after={system.text} />
               </>
             )}
             <details open={isNewest || system === undefined}>

@@ -1,0 +1,188 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { cleanUp } from "#testing/clean-up.ts";
+import { findingsOf } from "./axe.ts";
+import { launchBrowser, openPage } from "./browser.ts";
+import { petstore, startOwnTools, wallClock } from "./own-tools.ts";
+
+const looks = [
+  ["light", 1280],
+  ["dark", 375],
+] as const;
+
+test("an administrator imports a document and writes a system in the browser, and a delegated agent calls both without a restart", async (t) => {
+  const [own, browser] = await Promise.all([startOwnTools(t), launchBrowser()]);
+  cleanUp(t, () => browser.close());
+  const { origin, provider, upstream, config, give, walk } = own;
+  const { page, faults } = await openPage(browser);
+  /** Nothing serious for axe, nothing too wide. */
+  const look = async (name: string): Promise<void> => {
+    for (const [colorScheme, width] of looks) {
+      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+      await page.setViewportSize({ width, height: 900 });
+      assert.deepEqual(await findingsOf(page), [], `${name}, ${colorScheme}, ${width} px`);
+      const overflow = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
+      assert.ok(Number(overflow) <= 0, `${name} is ${String(overflow)} px too wide at ${width}`);
+    }
+    await page.emulateMedia({ colorScheme: "light" });
+    await page.setViewportSize({ width: 1280, height: 900 });
+  };
+  const dialog = page.getByRole("dialog");
+  const region = (name: string) => page.getByRole("region", { name, exact: true });
+  const button = (name: string) => page.getByRole("button", { name, exact: true });
+  const effects = region("What it would change");
+  const publish = async (reason: string): Promise<void> => {
+    await page.locator("button:not([disabled])", { hasText: /^Publish$/ }).click();
+    await dialog.getByLabel("Why").fill(reason);
+    await page.keyboard.press("Control+Enter");
+    await dialog.waitFor({ state: "detached" });
+  };
+  const write = async (label: string, text: string): Promise<void> => {
+    await page.getByRole("textbox", { name: label }).focus();
+    await page.keyboard.press("Control+a");
+    await page.keyboard.insertText(text);
+  };
+
+  provider.person = { sub: "ada-1", claims: {} };
+  await page.goto(`${origin}/auth/login?return_to=/systems&acr_values=strong`);
+  await page.getByRole("heading", { level: 1, name: "Systems" }).waitFor();
+
+  // The wizard: a name that is none, a document that is none, then the published one.
+  await page.getByRole("link", { name: "Import OpenAPI" }).click();
+  await page.getByLabel("Provider").fill("Pets");
+  await page.getByLabel("Instance").fill("store");
+  await page.getByRole("textbox", { name: "Document" }).fill("nothing: to see");
+  await page.keyboard.press("Control+Enter");
+  await page.getByText("Please correct:").waitFor();
+  await page.getByLabel("Provider").fill("pets");
+  await button("Look at it").click();
+  await page.getByText("Code", { exact: true }).waitFor();
+  await look("import-document");
+  await page.getByRole("textbox", { name: "Document" }).fill(petstore);
+  await page.keyboard.press("Control+Enter");
+  await page.getByText("20 of 20 operations can be imported").waitFor();
+  await page.getByRole("radio", { name: "What I pick" }).focus();
+  await page.keyboard.press("Space");
+  await page.getByLabel("Tag", { exact: true }).selectOption("pet");
+  await page.getByRole("checkbox", { name: "Pick GET /pet/{petId}" }).focus();
+  await page.keyboard.press("Space");
+  await page.getByLabel("Find an operation").fill("add");
+  await page.getByRole("row", { name: /GET/ }).first().waitFor({ state: "detached" });
+  await button("Pick all that fit").click();
+  await page.getByText("2 operations are picked").waitFor();
+  await look("import-pick");
+  await button("Next").click();
+  await button("Next").click();
+  await page.getByText("Please correct:").waitFor();
+  await look("import-connect");
+  await page.getByLabel("Address of the system").fill(`${upstream.url}/v2`);
+  await page.getByLabel("Networks that may be dialled").fill("127.0.0.1/32");
+  await page.getByLabel("How the house signs in there").selectOption("none");
+  // What was chosen outlives a reload.
+  await page.reload();
+  await page.getByText("Your unsaved changes were restored.").waitFor();
+  await button("Next").click();
+  await page.getByText("2 new tools").waitFor();
+  await look("import-check");
+  await button("Publish").click();
+  await page.waitForURL(/\/systems\/pets\.store$/);
+  await region("Versions")
+    .getByRole("row", { name: /OpenAPI import/ })
+    .waitFor();
+
+  // A newer document: what goes and what changes is shown before it is published.
+  const { paths, ...rest } = JSON.parse(petstore) as { paths: Record<string, Record<string, Record<string, unknown>>> };
+  const { post: _gone, ...pet } = paths["/pet"] ?? {};
+  const one = { ...paths["/pet/{petId}"], get: { ...paths["/pet/{petId}"]?.["get"], description: "Finds one pet by its number." } };
+  await page.getByRole("link", { name: "Import a newer document" }).click();
+  await page.getByText("pets.store is there already").waitFor();
+  await page
+    .getByRole("textbox", { name: "Document" })
+    .fill(JSON.stringify({ ...rest, paths: { ...paths, "/pet": pet, "/pet/{petId}": one } }));
+  await page.keyboard.press("Control+Enter");
+  await button("Next").click();
+  await page.getByText("1 tool goes").waitFor();
+  await page.getByText("text changed /description").waitFor();
+  await look("reimport-check");
+  await page.keyboard.press("Escape");
+
+  // A system by hand: its fault stands at its line; what is written outlives a reload.
+  await page.goto(`${origin}/systems/new`);
+  await effects.getByText("Valid", { exact: true }).waitFor();
+  await write("Document of the new system", wallClock(upstream.url).replace("method: GET", "method: GOT"));
+  await page.locator(".cm-content .sp-fault-line").waitFor();
+  await effects.getByRole("button", { name: /^line 14/ }).click();
+  await page.locator(".cm-editor.cm-focused").waitFor();
+  await look("system-new");
+  await write("Document of the new system", wallClock(upstream.url));
+  await effects.getByText("clock.wall.now").waitFor();
+  await page.reload();
+  await page.getByText("Your unsaved changes were restored.").waitFor();
+  await effects.getByText("clock.wall.now").waitFor();
+  await publish("The clock on the wall");
+  await page.getByRole("heading", { level: 1, name: "Wall clock" }).waitFor();
+
+  // Somebody else publishes while she writes: she sees what, and goes on with hers.
+  const editor = "Document of clock.wall";
+  await write(editor, wallClock(upstream.url).replace("Wall clock", "The wall's clock"));
+  await effects.getByText("Valid", { exact: true }).waitFor();
+  await config("PUT", "/config/systems/clock.wall?reason=Theirs", wallClock(upstream.url).replace("on the wall", "by the wall"), {
+    "content-type": "application/yaml",
+  });
+  await page.getByText("Somebody else changed it meanwhile").waitFor();
+  await page.locator("ins", { hasText: "by the wall" }).waitFor();
+  await look("system-conflict");
+  await button("Go on with mine, over version 2").click();
+  await publish("Its proper name");
+  await page.getByText("clock.wall serves as version 3.").waitFor();
+
+  // And back to an earlier version, its difference shown.
+  await region("Versions").getByRole("link", { name: "1", exact: true }).click();
+  await page.locator("ins", { hasText: "wall's clock" }).waitFor();
+  await look("system-version");
+  await button("Roll back to it").click();
+  await dialog.getByLabel("Why").fill("It was right before");
+  await dialog.getByRole("button", { name: "Roll back to it" }).click();
+  await page.getByText("Version 1 serves again, as version 4.").waitFor();
+  await page.getByRole("heading", { level: 1, name: "Wall clock" }).waitFor();
+
+  // A call as herself goes the whole way, and is refused with the way to why: nobody granted her the tool.
+  await button("Test a call of clock.wall.now").click();
+  await page.getByText("This tool is not in your own list").waitFor();
+  await button("Call").click();
+  const why = page.locator("a[href^='/why/']");
+  const confirm = dialog.getByRole("button", { name: /^Call/ });
+  await why.or(confirm).first().waitFor();
+  if (await confirm.isVisible()) await confirm.click();
+  await why.first().waitFor();
+  assert.equal(upstream.seen.length, 0);
+  await look("system-test");
+
+  await give(["pets.store.get_pet_by_id", "clock.wall.now"]);
+  await walk(
+    [
+      ["pets.store.get_pet_by_id", { petId: 7 }, "/v2/pet/7"],
+      ["clock.wall.now", {}, "/now"],
+    ],
+    "pets.store.add_pet",
+  );
+
+  // What is deleted is gone, and can be brought back.
+  await page.goto(`${origin}/systems`);
+  await page.getByRole("link", { name: "clock.wall" }).waitFor();
+  await look("systems");
+  await page.getByRole("link", { name: "clock.wall" }).click();
+  await button("Delete").click();
+  await dialog.getByText("1 tool goes").waitFor();
+  await dialog.getByLabel("Why").fill("No longer needed");
+  await dialog.getByRole("button", { name: "Delete" }).click();
+  await page.getByText("clock.wall is deleted.").waitFor();
+  await region("Versions").getByRole("link", { name: "4", exact: true }).click();
+  await look("system-deleted");
+  await button("Roll back to it").click();
+  await dialog.getByLabel("Why").fill("It was needed");
+  await dialog.getByRole("button", { name: "Roll back to it" }).click();
+  await page.getByText("Version 4 serves again, as version 6.").waitFor();
+  await button("Test a call of clock.wall.now").waitFor();
+  assert.deepEqual(faults, []);
+});
