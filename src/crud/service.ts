@@ -239,6 +239,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     decider: parts.decider,
     bus: parts.bus,
     database: parts.database,
+    store,
     references,
     stopping: stop.signal,
     now,

@@ -9,6 +9,8 @@ import { activityResponse } from "#events/activity.ts";
 import type { References } from "#events/audit/references.ts";
 import type { LiveBus } from "#events/live-bus.ts";
 import { streamResponse } from "#events/stream.ts";
+import { watchConfigs } from "./configs/watch-configs.ts";
+import type { ConfigStore } from "./configs/config-store.ts";
 import { correlationIdOf } from "#http/correlation-id.ts";
 import type { Router } from "#http/serve.ts";
 import type { Decider } from "#decide/decider.ts";
@@ -20,14 +22,19 @@ export interface StreamsParts extends GroupsParts {
   readonly decider: Decider;
   readonly bus: LiveBus;
   readonly database: Database;
+  readonly store: ConfigStore;
   readonly references: References;
   readonly stopping: AbortSignal;
   readonly now: () => Date;
 }
 
-const shape = endpoint("crud", "GET", "/events", { reply: z.unknown(), auth: "bearer", agents: "never", summary: "Live events." });
+const told = { reply: z.unknown(), auth: "bearer", agents: "never", summary: "Live events." } as const;
+const shape = endpoint("crud", "GET", "/events", told);
+/** Configuration itself, not only that it changed. */
+const configShape = endpoint("crud", "GET", "/configs/stream", { ...told, scope: ["config.read"] });
 
 const configKinds: ReadonlySet<string> = new Set(["config", "tools", "delegation", "budget", "graph", "policy", "plugin", "session"]);
+const objectKinds: ReadonlySet<string> = new Set(["system", "tools"]);
 const categories: ReadonlySet<string> = new Set(auditCategories);
 const MOST_VALUES = 20;
 const MOST_CHARACTERS = 256;
@@ -55,19 +62,25 @@ const readFilter = (url: URL, names: readonly string[], known?: ReadonlySet<stri
 
 /** Streams are decided like everything else, and again while they are open. */
 export const serveStreams = (router: Router<Caller>, parts: StreamsParts): void => {
-  const enter = async (request: Request, action: "config" | "workflow" | "activity") => {
+  const enter = async (request: Request, action: "config" | "workflow" | "activity", what = shape) => {
     const correlationId = correlationIdOf(request.headers.get("x-correlation-id"));
-    const caller = await parts.authenticate(request, shape);
+    const caller = await parts.authenticate(request, what);
+    const readsConfig = { type: "system", action: "view", id: "*" };
     const may = async (): Promise<boolean> => {
       // The gateway's token is for opening the stream; the session behind it is the gateway's to watch, and it cuts the stream.
       if (caller.isHouseCall !== true && caller.expiresAt * 1000 <= parts.now().getTime()) return false;
       const asked = { type: "streams", action, context: { background: true } };
       const decided = await parts.decider.decide(caller, asked, correlationId);
       if (parts.decider.refusal(caller, decided) !== undefined) return false;
+      if (what === configShape) {
+        const read = await parts.decider.decide(caller, { ...readsConfig, context: { background: true } }, correlationId);
+        if (parts.decider.refusal(caller, read) !== undefined) return false;
+      }
       // Whoever may not see everybody's any more comes back to a stream of their own.
       return !all || (await seesAll(caller, correlationId, { background: true }));
     };
     await parts.decider.require(caller, { type: "streams", action }, correlationId);
+    if (what === configShape) await parts.decider.require(caller, readsConfig, correlationId);
     const all = await seesAll(caller, correlationId, { showing: true });
     const url = new URL(request.url);
     return {
@@ -91,9 +104,13 @@ export const serveStreams = (router: Router<Caller>, parts: StreamsParts): void 
 
   const share = createStreamShare();
   type Entered = Awaited<ReturnType<typeof enter>> & { readonly ended: () => void };
-  const serve = (action: "config" | "workflow" | "activity", open: (entered: Entered) => Promise<Response>): void =>
-    router.raw("GET", `/events/${action}`, async (request) => {
-      const entered = await enter(request, action);
+  const serve = (
+    action: "config" | "workflow" | "activity",
+    open: (entered: Entered) => Promise<Response>,
+    [path, what]: readonly [string, typeof shape] = [`/events/${action}`, shape],
+  ): void =>
+    router.raw("GET", path, async (request) => {
+      const entered = await enter(request, action, what);
       const ended = share.claim(entered.caller);
       try {
         return await open({ ...entered, ended });
@@ -120,6 +137,28 @@ export const serveStreams = (router: Router<Caller>, parts: StreamsParts): void 
       reload: ["/api/membership/delegations", "/api/crud/mcp/tools/list"],
     });
   });
+
+  serve(
+    "config",
+    async ({ caller, url, all, recheck, lastEventId, signal, ended }) => {
+      guardNames(url, ["kind"]);
+      const kinds = readFilter(url, ["kind"], objectKinds) ?? objectKinds;
+      return streamResponse({
+        bus: parts.bus,
+        stream: "config",
+        tenant: caller.tenant,
+        subject: caller.sub,
+        seesAll: all,
+        lastEventId,
+        only: ({ kind, data }) => kind === "config" && kinds.has(String(data["kind"])),
+        watch: watchConfigs(parts.store, caller.tenant, kinds),
+        signal,
+        recheck,
+        ended,
+      });
+    },
+    ["/configs/stream", configShape],
+  );
 
   // Whatever writes runs and tasks tells of them here; until something does, the stream is open and says only that it is.
   serve("workflow", async ({ caller, url, all, recheck, lastEventId, signal, ended }) => {

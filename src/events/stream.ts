@@ -26,10 +26,26 @@ export interface StreamOptions {
   readonly present?: ((event: StreamEvent) => Promise<Readonly<Record<string, unknown>>>) | undefined;
   /** Which events are shown at all, beyond `kinds` and who they are addressed to. */
   readonly only?: ((event: StreamEvent) => boolean) | undefined;
+  /** Makes it list-and-watch: what there is, then what becomes of it. */
+  readonly watch?: Watched | undefined;
   readonly now?: (() => Date) | undefined;
   /** Milliseconds between bookmarks; default 15 s. For tests. */
   readonly bookmarkMs?: number | undefined;
   readonly recheckMs?: number | undefined;
+}
+
+/** A frame of what a list-and-watch stream is of. */
+export interface Told {
+  readonly event: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** Of a list-and-watch stream. */
+export interface Watched {
+  /** All that there is, told to a reader that names no place and to one whose window is lost; `synced` with their number follows. One frame is made at a time. */
+  list(): Promise<readonly (() => Told)[]>;
+  /** What became of the object that an event is about: told instead of the event. */
+  now(event: StreamEvent): Promise<Told>;
 }
 
 export type ByeReason = "signed_out" | "expired" | "revoked" | "step_up" | "drain" | "slow" | "limit" | "upstream";
@@ -63,7 +79,7 @@ const eventText = (event: StreamEvent, shown: Readonly<Record<string, unknown>>)
  * Throws `store_unavailable` rather than answering with a stream that cannot begin.
  */
 export const streamResponse = async (options: StreamOptions): Promise<Response> => {
-  const { bus, stream, kinds, only } = options;
+  const { bus, stream, kinds, only, watch } = options;
   const now = options.now ?? (() => new Date());
   const leave = new AbortController();
   const signal = options.signal === undefined ? leave.signal : AbortSignal.any([options.signal, leave.signal]);
@@ -84,22 +100,39 @@ export const streamResponse = async (options: StreamOptions): Promise<Response> 
       data: JSON.stringify({ type, seq: Number(seq), at: now().toISOString(), ...members }),
     });
 
-  const textOf = async (frame: BusFrame): Promise<string> => {
+  const toldText = ({ event, data }: Told, id?: bigint): string =>
+    sseFrame({ event, id: id === undefined ? undefined : String(id), data: JSON.stringify(data) });
+  /** Without ids: a reader that is cut in the middle of the list begins it anew. */
+  const listTexts = async function* ({ list }: Watched, seq: bigint): AsyncGenerator<string> {
+    const objects = await list();
+    for (const object of objects) yield toldText(object());
+    yield control("synced", { count: objects.length }, seq, true);
+  };
+
+  const textsOf = async function* (frame: BusFrame): AsyncGenerator<string> {
     switch (frame.kind) {
-      case "start":
+      case "start": {
+        const isListed = watch !== undefined && options.lastEventId === undefined;
         // With its place: a reader that is cut before its first event comes back to here, not to whatever is newest then.
-        return sseFrame({ retry: retryMs() }) + control("hello", { stream, replaying: frame.replaying }, frame.seq, true);
+        yield sseFrame({ retry: retryMs() }) + control("hello", { stream, replaying: frame.replaying }, frame.seq, !isListed);
+        if (isListed) yield* listTexts(watch, frame.seq);
+        return;
+      }
       case "event": {
         const { event } = frame;
-        if (kinds?.has(event.kind ?? "") === false || only?.(event) === false) return "";
-        return eventText(event, options.present === undefined ? event.data : await options.present(event));
+        if (kinds?.has(event.kind ?? "") === false || only?.(event) === false) return;
+        if (watch !== undefined) yield toldText(await watch.now(event), event.seq);
+        else yield eventText(event, options.present === undefined ? event.data : await options.present(event));
+        return;
       }
       case "caught_up":
-        return control("bookmark", {}, frame.seq, true);
+        return yield control("bookmark", {}, frame.seq, true);
       case "resync":
-        return control("resync", { reason: frame.reason, reload: options.reload ?? [] }, frame.seq, true);
+        yield control("resync", { reason: frame.reason, reload: options.reload ?? [] }, frame.seq, watch === undefined);
+        if (watch !== undefined) yield* listTexts(watch, frame.seq);
+        return;
       case "bye":
-        return control("bye", { reason: frame.reason, retry_ms: retryMs() }, subscription.position, false);
+        return yield control("bye", { reason: frame.reason, retry_ms: retryMs() }, subscription.position, false);
     }
   };
 
@@ -145,15 +178,21 @@ export const streamResponse = async (options: StreamOptions): Promise<Response> 
       ];
       signal.addEventListener("abort", close, { once: true });
 
+      /** Until the reader takes more. */
+      const room = async (): Promise<void> => {
+        while (open && (controller.desiredSize ?? 0) <= 0) {
+          const taken = Promise.withResolvers<void>();
+          wake = taken.resolve;
+          await taken.promise;
+        }
+      };
       const pump = async (): Promise<void> => {
         for (let step: IteratorResult<BusFrame> = first; open && step.done !== true; step = await frames.next()) {
-          write(await textOf(step.value));
-          if (step.value.kind === "event" && RECHECK_KINDS.has(step.value.event.kind ?? "")) recheck();
-          while (open && (controller.desiredSize ?? 0) <= 0) {
-            const room = Promise.withResolvers<void>();
-            wake = room.resolve;
-            await room.promise;
+          for await (const text of textsOf(step.value)) {
+            write(text);
+            await room();
           }
+          if (step.value.kind === "event" && RECHECK_KINDS.has(step.value.event.kind ?? "")) recheck();
         }
         close();
       };

@@ -22,8 +22,9 @@ import type { Caller } from "#authn/caller.ts";
 import { tagsOf } from "#http/entity-tags.ts";
 import { readBytes } from "#http/read-bytes.ts";
 import { answer, type Router } from "#http/serve.ts";
-import type { ConfigWrite, HeldObject, KindName } from "./config-store.ts";
+import type { ConfigWrite, KindName } from "./config-store.ts";
 import type { Asked, ConfigPublisher } from "./publish-config.ts";
+import { rowOf, showObject, stateOf, tagOf } from "./show-object.ts";
 import type { Writer } from "./tell.ts";
 import { etagOf, type StoredVersion, type VersionRow } from "./version-store.ts";
 
@@ -55,25 +56,6 @@ const bytesOf = (version: StoredVersion & { readonly text: string }): Response =
       "content-disposition": `attachment; filename="${version.name}.yaml"`,
     },
   });
-
-const stateOf = ({ faults, prepared }: HeldObject): "serving" | "degraded" | "off" =>
-  faults.length > 0 ? "degraded" : prepared?.isOff === true ? "off" : "serving";
-const tagOf = ({ head }: HeldObject): string => (head === undefined ? "" : etagOf(head));
-
-const rowOf = (object: HeldObject) => ({
-  name: object.name,
-  version: object.head?.version ?? 0,
-  etag: tagOf(object),
-  state: stateOf(object),
-  author: object.head?.author ?? "",
-  at: object.head?.at ?? new Date(0).toISOString(),
-  ...(object.faults.length > 0 ? { degraded: { errors: [...object.faults], serving_version: object.serving } } : {}),
-});
-const shown = (object: HeldObject) => ({
-  ...rowOf(object),
-  reason: object.head?.reason ?? "",
-  document: object.prepared?.yaml.value ?? null,
-});
 
 const versionRow = ({ version, digest, author, reason, at, deleted, restored_from }: VersionRow) => ({
   version,
@@ -111,7 +93,7 @@ export const serveConfigs = (router: Router<Caller>, publisher: ConfigPublisher)
     const object = store.require(kind, name, tenant);
     const { head } = object;
     if (head !== undefined && head.text !== null && wantsBytes(request)) return bytesOf({ ...head, text: head.text });
-    return answer(shown(object), { headers: { etag: tagOf(object) } });
+    return answer(showObject(object), { headers: { etag: tagOf(object) } });
   };
   const versions = async (
     kind: KindName,

@@ -1,0 +1,123 @@
+import assert from "node:assert/strict";
+import { test, type TestContext } from "node:test";
+import { createSseParser, type SsePart } from "#http/sse.ts";
+import { cleanUp } from "#testing/clean-up.ts";
+import { crudHouse, type CrudHouse } from "#testing/crud-house.ts";
+import { until } from "#testing/until.ts";
+
+const scopes = ["config.read", "config.write"];
+const ada = { sub: "person:ada", scopes };
+const eve = { sub: "person:eve", tenant: "tenant:globex", scopes };
+
+const document = (instance: string, title = "Staff"): string => `apiVersion: systems/v1
+provider: staff
+instance: ${instance}
+title: ${title}
+owner: group:people-ops
+tenants: [tenant:acme]
+kind: http
+baseUrl: "\${DEMO_UPSTREAM_URL}/api"
+network: { allow: [127.0.0.1/32] }
+auth: { type: none }
+defaults: { dataScope: none }
+operations:
+  get_one: { description: Shows one employee by id., request: { method: GET, path: "/employees" }, input: { type: object } }
+`;
+
+type Message = Extract<SsePart, { kind: "message" }>;
+const watch = async (t: TestContext, house: CrudHouse, path = "/configs/stream", as: object = ada, lastEventId?: string) => {
+  const response = await house.request(path, { as, ...(lastEventId === undefined ? {} : { headers: { "last-event-id": lastEventId } }) });
+  assert.equal(response.status, 200, await (response.ok ? "" : response.text()));
+  const reader = (response.body as ReadableStream<Uint8Array>).getReader();
+  cleanUp(t, () => reader.cancel());
+  const messages: Message[] = [];
+  const parser = createSseParser();
+  void (async () => {
+    for (let step = await reader.read(); !step.done; step = await reader.read())
+      messages.push(...parser.push(step.value).filter((part): part is Message => part.kind === "message"));
+  })().catch(() => undefined);
+  // oxlint-disable-next-line typescript/no-explicit-any -- a test looks into what it expects
+  const told = (): readonly { readonly event: string; readonly id: string; readonly data: any }[] =>
+    messages.map(({ event, lastEventId: id, data }) => ({ event, id, data: JSON.parse(data) }));
+  return { told, stop: () => reader.cancel() };
+};
+const send = async (house: CrudHouse, method: string, path: string, raw?: string): Promise<void> => {
+  const headers: Record<string, string> = raw === undefined ? {} : { "content-type": "application/yaml" };
+  const response = await house.request(path, { method, as: ada, headers, ...(raw === undefined ? {} : { raw }) });
+  assert.ok(response.ok, await response.text());
+};
+
+/** What a reader holds that believes the stream. */
+const heldBy = (told: ReturnType<Awaited<ReturnType<typeof watch>>["told"]>): ReadonlyMap<string, number> => {
+  const held = new Map<string, number>();
+  for (const { event, data } of told) {
+    if (event === "object") held.set(`${data.kind}/${data.id}`, data.version);
+    if (event === "removed") held.delete(`${data.kind}/${data.id}`);
+  }
+  return held;
+};
+const thereNow = async (house: CrudHouse): Promise<ReadonlyMap<string, number>> => {
+  const response = await house.request("/config/systems?limit=500", { as: ada });
+  const { systems } = (await response.json()) as { systems: { name: string; version: number }[] };
+  return new Map(systems.map(({ name, version }) => [`system/${name}`, version]));
+};
+
+test("who watches configuration is told all of it, then what becomes of it, in every process; list and changes are what there is", async (t) => {
+  const house = await crudHouse(t, { realEvents: true });
+  const other = await crudHouse(t, { realEvents: true, beside: house });
+  const [here, there] = [await watch(t, house), await watch(t, other, "/configs/stream?kind=system")];
+  await until(() => here.told().some(({ event }) => event === "synced") && there.told().some(({ event }) => event === "synced"));
+  const first = here.told();
+  const synced = first.find(({ event }) => event === "synced");
+  assert.deepEqual(first[0]?.event, "hello");
+  assert.equal(synced?.data.count, first.filter(({ event }) => event === "object").length);
+  assert.ok(first.some(({ event, data }) => event === "object" && data.kind === "tools"));
+  assert.ok(!there.told().some(({ data }) => data.kind === "tools"));
+  // A list that is cut begins anew: nothing of it has a place of its own.
+  assert.deepEqual(new Set(first.slice(0, first.indexOf(synced as (typeof first)[number])).map(({ id }) => id)), new Set([""]));
+
+  await send(house, "POST", "/config/systems", document("one"));
+  await send(other, "POST", "/config/systems", document("two"));
+  await send(house, "PUT", "/config/systems/staff.one", document("one", "Changed"));
+  await send(other, "DELETE", "/config/systems/staff.two");
+  const isTold = ({ told }: typeof here): boolean => told().some(({ event, data }) => event === "removed" && data.id === "staff.two");
+  await until(() => isTold(here) && isTold(there));
+  const changed = here.told().findLast(({ event, data }) => event === "object" && data.id === "staff.one");
+  assert.deepEqual([changed?.data.version, changed?.data.state, changed?.data.body.title], [2, "serving", "Changed"]);
+  for (const { told } of [here, there]) {
+    const held = new Map([...heldBy(told())].filter(([key]) => key.startsWith("system/")));
+    assert.deepEqual(held, await thereNow(house));
+  }
+
+  // From the place of the list on, all that came since is told again, as it is now.
+  const again = await watch(t, other, "/configs/stream", ada, synced?.id);
+  await until(() => isTold(again));
+  assert.ok(!again.told().some(({ event }) => event === "synced"));
+  assert.equal(heldBy(again.told()).get("system/staff.one"), 2);
+
+  // Another tenant's eyes, and a place that is no place.
+  const foreign = await watch(t, house, "/configs/stream", eve);
+  await until(() => foreign.told().some(({ event }) => event === "synced"));
+  assert.ok(!foreign.told().some(({ data }) => String(data.id).startsWith("staff.")));
+  const lost = await watch(t, house, "/configs/stream", ada, "999999");
+  await until(() => lost.told().some(({ event }) => event === "synced"));
+  assert.ok(lost.told().some(({ event }) => event === "resync"));
+});
+
+const refusals: readonly (readonly [what: string, path: string, as: object, verdict: string | undefined, status: number])[] = [
+  ["without the scope", "/configs/stream", { sub: "person:ada", scopes: ["mcp.tools.discovery"] }, undefined, 403],
+  ["who may have the stream and not read systems", "/configs/stream", ada, "system:view", 403],
+  ["who may read systems and not have the stream", "/configs/stream", ada, "streams:config", 403],
+  ["of a kind that is none", "/configs/stream?kind=secret", ada, undefined, 422],
+  ["with a filter that is none", "/configs/stream?kinds=system", ada, undefined, 422],
+];
+test("a stream of configuration is refused", async (t) => {
+  const house = await crudHouse(t, { realEvents: true });
+  for (const [what, path, as, verdict, status] of refusals) {
+    house.verdicts.clear();
+    if (verdict !== undefined) house.verdicts.set(verdict, false);
+    const response = await house.request(path, { as });
+    await response.body?.cancel();
+    assert.equal(response.status, status, what);
+  }
+});
