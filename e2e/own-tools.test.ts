@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { until } from "#testing/until.ts";
 import { petstore, startOwnTools, wallClock } from "./own-tools.ts";
 
 /** As docs/bring-your-own-tools.md walks it. */
 test("from a published document, and from a system written by hand, to an agent's governed call, without the demo and without a restart", async (t) => {
-  const { upstream, config, give, walk } = await startOwnTools(t);
+  const { upstream, config, ben, as, call, steps, give, walk } = await startOwnTools(t);
   const looked = await config("POST", "/config/imports/openapi?provider=pets&instance=store", petstore);
   assert.deepEqual([looked.operations, looked.importable], [20, 20], JSON.stringify(looked));
   const choice = { pick: ["GET /pet/{petId}", "POST /pet"], baseUrl: `${upstream.url}/v2`, allow: ["127.0.0.1/32"], title: "Pet store" };
@@ -20,4 +21,33 @@ test("from a published document, and from a system written by hand, to an agent'
     ],
     "pets.store.add_pet",
   );
+
+  // A server's definitions wait for who owns the system; what they approve is known to the graph, whatever they may do there.
+  const notes = (instance: string, owner: string) => `apiVersion: systems/v1
+provider: notes
+instance: ${instance}
+title: Notes
+owner: ${owner}
+tenants: [tenant:acme]
+kind: mcp
+transport: { type: stdio, command: mcp-server-memory, env: { MEMORY_FILE_PATH: "\${TENANT_FOLDER}/memory.jsonl" } }
+quarantineNew: true
+defaults: { timeout: PT10S, dataScope: none }
+`;
+  for (const [instance, owner] of [
+    ["own", "person:oidc:ben-1"],
+    ["other", "person:oidc:ada-1"],
+  ] as const)
+    await config("POST", "/config/systems", notes(instance, owner), { "content-type": "application/yaml" });
+  await until(async () => (await config("GET", "/config/definitions?state=proposed")).definitions.length === 18);
+  const own = as(ben, "crud");
+  const waiting: { tool: string; served_digest: string }[] = (await own("GET", "/config/definitions")).definitions;
+  assert.deepEqual([waiting.length, waiting.every(({ tool }) => tool.startsWith("notes.own."))], [9, true]);
+  const read = waiting.find(({ tool }) => tool === "notes.own.read_graph");
+  const answer = { digest: read?.served_digest, reason: "read it" };
+  assert.equal((await call(ben.headers, "POST", "/api/crud/config/definitions/notes.other.read_graph/approve", answer)).status, 403);
+  const approved = await own("POST", "/config/definitions/notes.own.read_graph/approve", answer);
+  assert.deepEqual(approved, { tool: "notes.own.read_graph", state: "approved", warnings: [] });
+  const admin = "an administrator (role:administrator)";
+  assert.deepEqual(await steps("notes.own.read_graph"), [`grant ${admin}`, `capability ${admin}`]);
 });

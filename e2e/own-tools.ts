@@ -95,5 +95,5 @@ export const startOwnTools = async (t: TestContext) => {
     assert.notEqual((await use(refused, { name: "Rex", photoUrls: [] })).body.error, undefined);
     assert.equal(upstream.seen.length, before);
   };
-  return { origin, provider, upstream, config, give, walk };
+  return { origin, provider, upstream, config, ben, as, call, steps, give, walk };
 };

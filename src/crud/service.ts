@@ -227,10 +227,10 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
   serveConfigs(router, publisher);
   serveArchive(router, publisher);
   serveImports(router, { publisher, database, housePorts: new Set(parts.housePorts), stopping: stop.signal });
-  serveDefinitions(router, { store, decider, database, change, tenants, toolsOf, register });
+  const groupsParts = { membership: parts.peers.membership, membershipAudience: parts.audiences.membership, identity: parts.identity };
+  serveDefinitions(router, { store, decider, groups: groupsParts, database, change, tenants, toolsOf, register });
   serveKillSwitches(router, { kills, decider, now });
   serveExplanation(router, { ...deskParts, catalogue });
-  const groupsParts = { membership: parts.peers.membership, membershipAudience: parts.audiences.membership, identity: parts.identity };
   serveUiConfig(router, uiDocument, groupsParts);
   serveSecretUses(router, { store, decider: parts.decider });
   serveStreams(router, {

@@ -85,7 +85,7 @@ interface MembershipBody {
 }
 
 /** A text is the reason of a denial, obligations are those of a permit; `down`: the decision point does not answer. */
-export type Verdict = boolean | string | { readonly obligations: readonly Obligation[] };
+export type Verdict = boolean | string | ((ask: DecideAsk) => boolean) | { readonly obligations: readonly Obligation[] };
 
 export interface CrudHouse {
   readonly crud: CrudService;
@@ -248,8 +248,9 @@ const deciderDouble = (
   let number = 0;
   const one = (asker: Asker, ask: DecideAsk): Decided => {
     asked.decisions.push({ asker, ask });
-    const verdict =
+    const said =
       house.verdicts.get(`${ask.type}:${ask.action} ${ask.id ?? "*"}`) ?? house.verdicts.get(`${ask.type}:${ask.action}`) ?? true;
+    const verdict = typeof said === "function" ? said(ask) : said;
     if (verdict === "down") throw new Problem("decision_unavailable");
     const decisionId = `d_${++number}`;
     if (typeof verdict === "object") return { decision: true, decisionId, ...verdict };

@@ -1,6 +1,6 @@
 import { ask, type Peer } from "#contract/ask.ts";
 import { Problem } from "#contract/problem.ts";
-import { deleteMcpTool, putMcpTools, registerMcpService } from "#contract/registry.ts";
+import { deleteMcpTool, getMcpServiceByName, putMcpTools, registerMcpService } from "#contract/registry.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { HouseIdentity } from "#authn/house-identity.ts";
 import type { Decider } from "#decide/decider.ts";
@@ -9,7 +9,7 @@ import type { Tool } from "#crud/mcp/tool.ts";
 export interface RegisterParts {
   readonly membership: Peer;
   readonly membershipAudience: string;
-  readonly identity: Pick<HouseIdentity, "onBehalfOf">;
+  readonly identity: Pick<HouseIdentity, "asService" | "onBehalfOf">;
   readonly decider: Pick<Decider, "decide" | "refusal">;
 }
 
@@ -21,7 +21,14 @@ export interface Published {
   readonly about: { readonly kind?: string | undefined; readonly title?: string | undefined; readonly owner?: string | undefined };
   readonly tools: readonly Tool[];
   readonly removed: readonly string[];
+  /** The caller has approved these definitions. */
+  readonly isApproved?: boolean;
 }
+
+const absent = (error: unknown): undefined => {
+  if (error instanceof Problem && error.code === "not_found") return undefined;
+  throw error;
+};
 
 /** As many as the registry takes at once. */
 const MOST_TOOLS = 500;
@@ -34,32 +41,44 @@ const MOST_TOOLS = 500;
 export const createToolRegistrar =
   (parts: RegisterParts) =>
   async (published: Published): Promise<readonly string[]> => {
-    const { caller, correlationId, system, about, tools, removed } = published;
+    const { caller, correlationId, system, about, tools, removed, isApproved = false } = published;
     const warnings: string[] = [];
+    const mayApproveDefinitions = async (): Promise<boolean> => {
+      const decided = await parts.decider.decide(caller, { type: "tool", action: "approve_definition", id: system }, correlationId);
+      return parts.decider.refusal(caller, decided) === undefined;
+    };
     try {
-      const { decider } = parts;
-      const token = await parts.identity.onBehalfOf(parts.membershipAudience, { ...caller, scopes: ["membership.registry"] });
-      const headers = { authorization: `Bearer ${token}`, "x-correlation-id": correlationId };
-      const reason = "Published by its system";
-      for (const tool of removed)
-        await ask(parts.membership, deleteMcpTool, { params: { tool_id: tool }, query: { reason }, headers }).catch((error: unknown) => {
-          if (!(error instanceof Problem) || error.code !== "not_found") throw error;
-        });
-      if (tools.length === 0) return warnings;
-      const decided = await decider.decide(caller, { type: "tool", action: "approve_definition", id: system }, correlationId);
-      const mayApprove = decider.refusal(caller, decided) === undefined;
-      if (!mayApprove) warnings.push(`Its tools are proposed: ${about.owner ?? "its owner"} or an administrator approves them.`);
-      const service = await ask(parts.membership, registerMcpService, {
-        body: {
-          name: system,
-          display_name: about.title,
-          service_type: about.kind === "mcp" ? "mcp" : "external",
-          owner_id: about.owner,
-          trust: "pinned",
-          reason,
-        },
-        headers,
+      const own = await parts.identity.onBehalfOf(parts.membershipAudience, {
+        ...caller,
+        scopes: ["membership.read", "membership.registry"],
       });
+      const headers = { authorization: `Bearer ${own}`, "x-correlation-id": correlationId };
+      const reason = isApproved ? `Approved by ${caller.sub}` : "Published by its system";
+      for (const tool of removed)
+        await ask(parts.membership, deleteMcpTool, { params: { tool_id: tool }, query: { reason }, headers }).catch(absent);
+      // Tools of a server come later, and are then made known as somebody approves them.
+      if (tools.length === 0 && about.kind !== "mcp") return warnings;
+      const mayApprove = isApproved || tools.length === 0 || (await mayApproveDefinitions());
+      if (!mayApprove) warnings.push(`Its tools are proposed: ${about.owner ?? "its owner"} or an administrator approves them.`);
+      const known = isApproved
+        ? await ask(parts.membership, getMcpServiceByName, { params: { name: system }, headers }).catch(absent)
+        : undefined;
+      const service =
+        known ??
+        (await ask(parts.membership, registerMcpService, {
+          body: {
+            name: system,
+            display_name: about.title,
+            service_type: about.kind === "mcp" ? "mcp" : "external",
+            owner_id: about.owner,
+            trust: "pinned",
+            reason,
+          },
+          headers,
+        }));
+      // Who owns a system need not be who keeps the registry: what they approved is said in the house's own name.
+      const house = known === undefined ? own : await parts.identity.asService(parts.membershipAudience, ["membership.registry"]);
+      const said = { ...headers, authorization: `Bearer ${house}` };
       for (let from = 0; from < tools.length; from += MOST_TOOLS) {
         const drafts = tools.slice(from, from + MOST_TOOLS).map(({ definition, digest }) => ({
           name: definition.name,
@@ -71,7 +90,7 @@ export const createToolRegistrar =
           definition_digest: digest,
           state: mayApprove ? ("approved" as const) : ("proposed" as const),
         }));
-        await ask(parts.membership, putMcpTools, { params: { service_id: service.id }, body: { tools: drafts, reason }, headers });
+        await ask(parts.membership, putMcpTools, { params: { service_id: service.id }, body: { tools: drafts, reason }, headers: said });
       }
       return warnings;
     } catch (error) {

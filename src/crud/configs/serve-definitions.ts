@@ -5,6 +5,7 @@ import type { Decider } from "#decide/decider.ts";
 import type { Change } from "#events/change.ts";
 import type { Router } from "#http/serve.ts";
 import type { Database } from "#store/database.ts";
+import { readSubject, type GroupsParts } from "#crud/ui-config.ts";
 import { definitionChanges } from "#crud/mcp/definition-changes.ts";
 import { decideDefinition, definitionEvents, listStored, readStored, type StoredDefinition } from "#crud/mcp/definitions.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
@@ -16,7 +17,8 @@ import { raiseSet } from "./version-store.ts";
 
 export interface DefinitionEndpoints {
   readonly store: Pick<ConfigStore, "list" | "follow">;
-  readonly decider: Pick<Decider, "require">;
+  readonly decider: Pick<Decider, "decide" | "refusal" | "require">;
+  readonly groups: GroupsParts;
   readonly database: Database;
   readonly change: Change;
   readonly tenants: () => Promise<readonly string[]>;
@@ -42,26 +44,37 @@ const rowOf = (stored: StoredDefinition, system: HeldObject): DefinitionRow => {
   };
 };
 
-/** Definitions that wait for somebody, and that somebody's word. */
+/** Definitions that wait for somebody, and that somebody's word: who owns the system, or an administrator. */
 export const serveDefinitions = (router: Router<Caller>, parts: DefinitionEndpoints): void => {
   const { store, decider, database, change } = parts;
   type Asked = { readonly caller: Caller; readonly correlationId: string };
 
-  const enter = async ({ caller, correlationId }: Asked, id: string) => {
-    const { decisionId } = await decider.require(caller, { type: "tool", action: "approve_definition", id }, correlationId);
-    return writerOf(caller, correlationId, decisionId);
+  const askOf = (id: string, assigned: boolean) => ({ type: "tool", action: "approve_definition", id, properties: { assigned } });
+  /** Which systems are the caller's own, or a group's of theirs. */
+  const ownership = async ({ caller, correlationId }: Asked): Promise<(system: HeldObject | undefined) => boolean> => {
+    const subject = await readSubject(caller.sub, caller.tenant, parts.groups, correlationId);
+    const selves = new Set([caller.sub, ...(subject?.groups ?? [])]);
+    return (system) => selves.has(system?.prepared?.about.owner ?? "");
   };
-  /** The definition and the system that it is of, if this tenant sees that. */
-  const find = async (tool: string, { caller }: Asked) => {
-    const stored = await readStored(database, tool);
+  /** The definition and the system that it is of, if this tenant sees that; whether it is there is said only to who may answer it. */
+  const enter = async (call: Asked & { readonly params: { readonly tool: string } }) => {
+    const { caller, correlationId, params } = call;
+    const stored = await readStored(database, params.tool);
     const system = store.list("system", caller.tenant).find(({ name }) => name === stored?.system);
+    const isOwner = await ownership(call);
+    const { decisionId } = await decider.require(caller, askOf(params.tool, isOwner(system)), correlationId);
     if (stored === undefined || system === undefined) throw new Problem("not_found");
-    return { stored, system };
+    return { stored, system, by: writerOf(caller, correlationId, decisionId) };
   };
 
   router.serve(listDefinitions, async (call) => {
-    await enter(call, "*");
-    const systems = new Map(store.list("system", call.caller.tenant).map((system) => [system.name, system]));
+    const { caller, correlationId } = call;
+    const seen = store.list("system", caller.tenant);
+    const ofAll = await decider.decide(caller, { ...askOf("*", false), context: { showing: true } }, correlationId);
+    const seesAll = decider.refusal(caller, ofAll) === undefined;
+    const shown = seesAll ? seen : seen.filter(await ownership(call));
+    if (!seesAll) await decider.require(caller, askOf("*", shown.length > 0), correlationId);
+    const systems = new Map(shown.map((system) => [system.name, system]));
     const found = await listStored(database, [...systems.keys()], call.query.state);
     return {
       definitions: found.flatMap((stored) => {
@@ -72,8 +85,7 @@ export const serveDefinitions = (router: Router<Caller>, parts: DefinitionEndpoi
   });
 
   router.serve(readDefinition, async (call) => {
-    await enter(call, call.params.tool);
-    const { stored, system } = await find(call.params.tool, call);
+    const { stored, system } = await enter(call);
     const { approved, served } = stored;
     const diff = approved === null || served === null ? [] : [...definitionChanges(approved, served)];
     return { ...rowOf(stored, system), approved, served, diff };
@@ -86,8 +98,7 @@ export const serveDefinitions = (router: Router<Caller>, parts: DefinitionEndpoi
     digest: string | undefined,
   ) => {
     const { caller, correlationId } = call;
-    const by = await enter(call, call.params.tool);
-    const { stored, system } = await find(call.params.tool, call);
+    const { stored, system, by } = await enter(call);
     const all = await parts.tenants();
     const others = all.filter((tenant) => tenant !== caller.tenant);
     const tenants = system.head?.tenants ?? null;
@@ -108,7 +119,15 @@ export const serveDefinitions = (router: Router<Caller>, parts: DefinitionEndpoi
     const warnings =
       to === "rejected"
         ? []
-        : await parts.register({ caller, correlationId, system: stored.system, about: system.prepared?.about ?? {}, tools, removed: [] });
+        : await parts.register({
+            caller,
+            correlationId,
+            system: stored.system,
+            about: system.prepared?.about ?? {},
+            tools,
+            removed: [],
+            isApproved: true,
+          });
     return { tool: stored.tool, state: to, warnings: [...warnings] };
   };
   router.serve(approveDefinition, (call) => decide(call, "approved", call.body.reason, call.body.digest));

@@ -188,7 +188,19 @@ test("with quarantineNew nothing is served before it was approved", async (t) =>
   assert.deepEqual((await ask("", undefined, eve)).body.definitions, []);
   assert.equal((await ask("/memory.demo.nothing")).status, 404);
 
-  const approved = await ask("/memory.demo.read_graph/approve", { digest: one.body.served_digest, reason: "read it" });
+  // Who is no administrator sees and answers what is their own, or a group's of theirs, and nothing else.
+  house.verdicts.set("tool:approve_definition", ({ properties }) => properties?.["assigned"] === true);
+  const dan = { ...ada, sub: "person:dan" };
+  assert.deepEqual((await ask("", undefined, dan)).body.definitions, [], "of the people directory, which serves none");
+  for (const path of ["/memory.demo.read_graph", "/memory.demo.nothing"]) assert.equal((await ask(path, undefined, dan)).status, 403, path);
+  assert.equal((await ask("/memory.demo.read_graph/reject", { reason: "not mine" }, dan)).status, 403);
+  house.membership.groups = ["group:platform-admins"];
+  assert.equal((await ask("", undefined, dan)).body.definitions.length, memoryTools(house).length);
+  assert.equal((await ask("/memory.demo.read_graph", undefined, dan)).body.state, "proposed");
+  assert.equal((await ask("/memory.demo.nothing", undefined, dan)).status, 403);
+
+  const approved = await ask("/memory.demo.read_graph/approve", { digest: one.body.served_digest, reason: "read it" }, dan);
+  house.verdicts.clear();
   assert.deepEqual([approved.status, approved.body.state], [200, "approved"], JSON.stringify(approved.body));
   assert.equal(stateIn(house), "serving");
   await until(

@@ -40,6 +40,7 @@ const promised: readonly Promised[] = [
   [of("workflows", "view_runs", "operate", "signal"), "Y----"],
   [["plugins:view_all", "plugins:manage", "registry:edit", ...of("system", "view", "edit", "delete", "test")], "Y----"],
   [["config:read", "config:write", "configs:view_all", "tool:approve_definition", "kill_switch:set"], "Y----"],
+  [["tool:approve_definition of a system of their own"], "YYYYY"],
   [["agents:control", "agents:suspend", "graph:edit", "graph:export", "resources:assign_owner", "rtrs:assign"], "Y----"],
   [["roles:assign", "scim:manage", "links:manage", "credentials:manage"], "S----"],
   [["roles:assign +mfa", "scim:manage +mfa", "links:manage +mfa", "credentials:manage +mfa"], "Y----"],

@@ -59,6 +59,7 @@ const instances = (known: KnownDecisions): Readonly<Record<string, readonly Omit
     { id: "t2", label: "another kind", props: { kind: "form" } },
     { id: "t3", label: "another kind, assigned", props: { kind: "form" }, assigned: true },
   ],
+  "tool:approve_definition": [{ id: "*" }, { id: "memory.demo.read_graph", label: "of a system of their own", assigned: true }],
   "workflows:start": [{ id: "grant_access" }, { id: "offboard" }],
   "delegations:view": [{ id: "delegation:ben-hr" }, { id: "delegation:cleo-rep" }],
   "delegations:revoke": [{ id: "delegation:ben-hr" }, { id: "delegation:cleo-rep" }],
