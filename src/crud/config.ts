@@ -12,14 +12,11 @@ import {
   type SettingTable,
 } from "#contract/setting.ts";
 
-/** Not part of this version: a switch that did nothing would mislead. */
-const notYet = (): z.ZodType<boolean> =>
-  z.enum(["false"], { error: "is not available yet: false is all it may be" }).transform(() => false) as unknown as z.ZodType<boolean>;
-
 /** Settings of systems, tools and the tool protocol. */
 export const crudSettings = {
-  enableRouter: setting("MCP_ENABLE_ROUTER", notYet(), {
-    description: "Not yet. To list short names with one oneOf schema each.",
+  enableRouter: setting("MCP_ENABLE_ROUTER", flag(), {
+    description:
+      "List tools by their short names, one entry for all of a name: {tool, arguments}, with one schema of oneOf for each. Calls may name either form.",
     default: "false",
   }),
   maxTools: setting("MCP_MAX_TOOLS", integer(1, 100_000).optional(), {

@@ -190,6 +190,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     callTimeoutMs: config.callTimeoutMs,
     maxDelegationDepth: config.maxDelegationDepth,
     maxCalls: config.maxCalls,
+    enableRouter: config.enableRouter,
     firstPartyClients: parts.firstPartyClients,
     node: randomUUID(),
     stopping: stop.signal,

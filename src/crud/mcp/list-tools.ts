@@ -47,7 +47,8 @@ export const endpointAsk = (method: string, publicOrigin: string): DecideAsk => 
   id: `${publicOrigin}/mcp`,
 });
 
-const parseLimit = (limit: number | undefined): number | undefined => {
+/** Throws `invalid_limit`. */
+export const parseLimit = (limit: number | undefined): number | undefined => {
   if (limit === undefined) return undefined;
   if (!Number.isInteger(limit) || limit < 1 || limit > MOST) throw new Problem("invalid_limit", { detail: `1 to ${MOST}.` });
   return limit;

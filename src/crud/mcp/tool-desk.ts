@@ -10,6 +10,7 @@ import type { Snapshot } from "./catalogue.ts";
 import { guardClient } from "./guard-client.ts";
 import type { SealedCursors } from "#authn/sealed-cursors.ts";
 import { listPermitted, type ListedTools } from "./list-tools.ts";
+import { listRouters, resolveRouted } from "./tool-router.ts";
 import { watchList, type Watch } from "./protocol-log.ts";
 import type { View } from "./views.ts";
 
@@ -46,11 +47,14 @@ export interface ToolDeskParts extends CallParts, Watch {
   readonly cursor: SealedCursors<string>;
   readonly firstPartyClients: readonly string[];
   readonly maxCalls: number;
+  /** Tools are listed by their short names, and may be called by them. */
+  readonly enableRouter: boolean;
 }
 
 /** Both dialects meet here: one way to list and one way to call. */
 export const createToolDesk = (parts: ToolDeskParts): ToolDesk => {
   const enterCall = createCallLimits(parts.maxCalls);
+  const listOf = parts.enableRouter ? listRouters : listPermitted;
   return {
     enter: (caller, viewName, dialect, correlationId) => {
       guardClient(caller, parts.firstPartyClients);
@@ -60,14 +64,15 @@ export const createToolDesk = (parts: ToolDeskParts): ToolDesk => {
     hasView: (viewName) => parts.catalogue.snapshot.views.has(viewName),
     list: (visit, page) => {
       requireScope(visit.caller, [scopes.list]);
-      return watchList({ ...visit, view: visit.view.name }, page.limit, parts, () => listPermitted({ ...visit, ...page }, parts));
+      return watchList({ ...visit, view: visit.view.name }, page.limit, parts, () => listOf({ ...visit, ...page }, parts));
     },
     call: async (visit, ask) => {
       requireScope(visit.caller, [scopes.call]);
       const idempotencyKey = parseIdempotencyKey(ask.idempotencyKey);
       const leave = enterCall(visit.caller);
       try {
-        return await callTool({ ...visit, ...ask, idempotencyKey, callId: randomUUID() }, parts);
+        const resolved = parts.enableRouter ? resolveRouted(visit.snapshot, ask) : ask;
+        return await callTool({ ...visit, ...resolved, idempotencyKey, callId: randomUUID() }, parts);
       } finally {
         leave();
       }
