@@ -29,7 +29,7 @@ const kB = 1000;
 const budgets: readonly { readonly name: string; readonly entry?: string; readonly most: number }[] = [
   { name: "styles", most: 38 * kB },
   { name: "Tools", entry: "src/pages/tools/tool-list-page.tsx", most: 20 * kB },
-  { name: "Tools, try-it", entry: "src/pages/tools/tool-page.tsx", most: 36 * kB },
+  { name: "Tools, try-it", entry: "src/pages/tools/tool-page.tsx", most: 40 * kB },
   { name: "Delegations", entry: "src/pages/delegations/delegation-list-page.tsx", most: 30 * kB },
   { name: "Delegations, grant", entry: "src/pages/delegations/grant-page.tsx", most: 30 * kB },
   { name: "Delegations, one", entry: "src/pages/delegations/delegation-page.tsx", most: 30 * kB },

@@ -1,4 +1,5 @@
 import { pointerText } from "./json-pointer.ts";
+import { secretSchemePattern } from "./secret-schemes.ts";
 import { foldKey, secretParts, secretWords } from "./sensitive-keys.ts";
 
 /**
@@ -30,7 +31,7 @@ const secretTexts: readonly RegExp[] = [
   /-----BEGIN [A-Z ]+-----/,
   /\b(?:bearer|basic)\s+\S{8,}/i,
   /:\/\/[^\s/?#@]*:[^\s/?#@]*@/,
-  /\b(?:yaml|(?:vault[a-z]*|kv2?|bao|openbao)(?:\+kv2)?):\/\//i,
+  new RegExp(String.raw`\b(?:${secretSchemePattern}|(?:vault[a-z]*|kv2?|bao|openbao)(?:\+kv2)?)://`, "i"),
 ];
 
 const isSecretKey = (key: string): boolean => {

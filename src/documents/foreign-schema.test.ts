@@ -87,3 +87,48 @@ test("a schema beyond its limits is refused", () => {
 test("a format named like an inner pattern does not run foreign text as a pattern", () => {
   assert.deepEqual(prepareSchema({ type: "string", format: "regex" })("(("), []);
 });
+
+const doubling = {
+  $ref: "#/$defs/A0",
+  $defs: Object.fromEntries(
+    Array.from({ length: 40 }, (_none, at) => [
+      `A${at}`,
+      at === 39 ? { type: "string" } : { allOf: [{ $ref: `#/$defs/A${at + 1}` }, { $ref: `#/$defs/A${at + 1}` }] },
+    ]),
+  ),
+};
+/** Each level of the value is looked at twice as often as the one above. */
+const branching = {
+  $ref: "#/$defs/A",
+  $defs: {
+    A: { anyOf: ["one", "two"].map((kind) => ({ type: "object", properties: { kind: { const: kind }, next: { $ref: "#/$defs/A" } } })) },
+  },
+};
+const chain = (depth: number): unknown => (depth === 0 ? { kind: "one" } : { kind: "one", next: chain(depth - 1) });
+
+for (const [what, schema] of [
+  ["itself", { $ref: "#" }],
+  ["itself through a definition", { $ref: "#/$defs/A", $defs: { A: { allOf: [{ $ref: "#/$defs/A" }] } } }],
+  ["itself through another", { $defs: { A: { anyOf: [{ $ref: "#/$defs/B" }] }, B: { not: { if: { $ref: "#/$defs/A" } } } } }],
+  ["itself where another member is", { dependentSchemas: { x: { $ref: "#" } } }],
+] as const)
+  test(`a schema that refers to ${what} at the same place is refused`, () => {
+    assert.throws(() => prepareSchema(schema), /refers to itself at the same place/);
+  });
+
+test("a schema that refers to itself deeper in the value is taken, and so is one that many values lead through", () => {
+  const tree = prepareSchema({
+    type: "object",
+    required: ["name"],
+    properties: { name: { type: "string" }, parts: { type: "array", items: { $ref: "#" } } },
+  });
+  assert.deepEqual(tree({ name: "a", parts: [{ name: "b", parts: [] }] }), []);
+  assert.deepEqual(tree({ name: "a", parts: Array.from({ length: 20_000 }, () => ({ name: "b" })) }), []);
+  assert.equal(tree({ name: "a", parts: [{}] })[0]?.path, "/parts/0/name");
+  assert.deepEqual(prepareSchema(branching)(chain(6)), []);
+});
+
+test("work that doubles with each reference ends with a fault", () => {
+  assert.match(prepareSchema(doubling)("x")[0]?.message ?? "", /takes too much work/);
+  assert.match(prepareSchema(branching)(chain(40))[0]?.message ?? "", /takes too much work/);
+});

@@ -84,10 +84,20 @@ export const prepareSchema = (schema: unknown): SchemaCheck => {
   if (Buffer.byteLength(JSON.stringify(schema) ?? "") > schemaLimits.bytes)
     throw new Error(`the schema is larger than ${schemaLimits.bytes} bytes`);
   const adopted = adopt(schema, 0, { left: schemaLimits.subschemas });
-  const validator = new Validator(adopted, "2020-12", false);
-  requireReferences(adopted, validator);
+  const validator = new Validator(adopted, "2020-12", false) as unknown as Prepared;
+  requireReferences(adopted, validator.lookup);
+  const budget = { left: 0 };
+  validator.lookup = new Proxy(validator.lookup, {
+    get: (known, name) => {
+      if (--budget.left < 0) throw new TooMuchWork();
+      return Reflect.get(known, name) as unknown;
+    },
+  });
   return (value) => {
-    const { valid, errors } = validator.validate(value);
+    budget.left = MOST_REFERENCES + REFERENCES_A_PART * partsOf(value);
+    const found = validated(validator, value);
+    if (found === undefined) return [{ path: "", message: "takes too much work to be held against the schema: its references multiply" }];
+    const { valid, errors } = found;
     if (valid) return [];
     const faults = errors.filter((error) => !umbrellas.has(error.keyword)).map(faultOf);
     const unique = new Map(faults.map((fault) => [`${fault.path} ${fault.message}`, fault]));
@@ -95,15 +105,65 @@ export const prepareSchema = (schema: unknown): SchemaCheck => {
   };
 };
 
-/** An unresolved reference shows only when it is met; it is looked for now. */
-const requireReferences = (schema: Schema | boolean, validator: Validator): void => {
-  const known = (validator as unknown as { readonly lookup: Readonly<Record<string, unknown>> }).lookup;
+/** The library's validator: what a reference leads to it looks up here, each time that it meets one. */
+interface Prepared {
+  lookup: Readonly<Record<string, unknown>>;
+  validate(value: unknown): ReturnType<Validator["validate"]>;
+}
+
+/**
+ * References that a value may lead through, and how many more for each part of it. Without references the work is bounded by the sizes of schema and
+ * value; with them it can double at each step (`A0: allOf [A1, A1]`, `A1: allOf [A2, A2]`), or never end.
+ */
+const MOST_REFERENCES = 20_000;
+const REFERENCES_A_PART = 50;
+class TooMuchWork extends Error {}
+
+const validated = (validator: Prepared, value: unknown): ReturnType<Validator["validate"]> | undefined => {
+  try {
+    return validator.validate(value);
+  } catch (error) {
+    if (error instanceof TooMuchWork || error instanceof RangeError) return undefined;
+    throw error;
+  }
+};
+
+const partsOf = (value: unknown): number => {
+  if (typeof value !== "object" || value === null) return 1;
+  let parts = 1;
+  for (const item of Object.values(value)) parts += partsOf(item);
+  return parts;
+};
+
+const referenceOf = (schema: unknown): string | undefined => (schema as { readonly __absolute_ref__?: string }).__absolute_ref__;
+
+/** Schemas that speak of the very value that this one speaks of. */
+const inPlace = (schema: Readonly<Record<string, unknown>>, known: Prepared["lookup"]): readonly unknown[] => [
+  ...["allOf", "anyOf", "oneOf"].flatMap((word) => (Array.isArray(schema[word]) ? (schema[word] as unknown[]) : [])),
+  ...["not", "if", "then", "else"].map((word) => schema[word]),
+  ...(isObject(schema["dependentSchemas"]) ? Object.values(schema["dependentSchemas"]) : []),
+  known[referenceOf(schema) ?? ""],
+];
+
+/** An unresolved reference shows only when it is met, and one that leads back to itself at the same value never ends: both are looked for now. */
+const requireReferences = (schema: Schema | boolean, known: Prepared["lookup"]): void => {
+  const ended = new Set<unknown>();
+  const under = new Set<unknown>();
+  const follow = (at: unknown): void => {
+    if (!isObject(at) || ended.has(at)) return;
+    if (under.has(at)) throw new Error("the schema refers to itself at the same place");
+    under.add(at);
+    inPlace(at, known).forEach(follow);
+    under.delete(at);
+    ended.add(at);
+  };
   const visit = (at: unknown): void => {
     if (Array.isArray(at)) at.forEach(visit);
     if (!isObject(at)) return;
-    const reference = (at as { readonly __absolute_ref__?: string }).__absolute_ref__;
+    const reference = referenceOf(at);
     if (typeof at["$ref"] === "string" && reference !== undefined && known[reference] === undefined)
       throw new Error(`${at["$ref"]} is not there`);
+    follow(at);
     Object.values(at).forEach(visit);
   };
   visit(schema);

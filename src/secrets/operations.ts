@@ -12,7 +12,8 @@ import {
 import { describeSecret, listSecretKeys, listSecretMetadata, listSecretVersions, searchSecrets } from "#contract/secret-listings.ts";
 import { readSecret, readSecretValue, writeSecret } from "#contract/secrets.ts";
 import type { ProviderAbility } from "./providers/secret-provider.ts";
-import { schemeNames, type Scheme } from "./uri-schemes.ts";
+import { secretSchemes } from "#contract/secret-schemes.ts";
+import type { Scheme } from "./uri-schemes.ts";
 
 /** What somebody wants of a secret: `execute` = a service of the house uses the value and shows it to nobody. */
 export type Purpose =
@@ -51,7 +52,7 @@ export interface Operation {
 }
 
 const versioned = ["vaulta+kv2", "vaultb+kv2"] as const;
-const plain = { schemes: schemeNames, takesVersion: false, takesKey: true, showsValue: false } as const;
+const plain = { schemes: secretSchemes, takesVersion: false, takesKey: true, showsValue: false } as const;
 const metadata = { ...plain, scope: "secrets.read_metadata", purposes: ["read_metadata"] } as const;
 const ofVersions = { ...plain, schemes: versioned, ability: "versions", takesKey: false } as const;
 const value = { scope: "secrets.read", takesVersion: true, takesKey: true, showsValue: true, event: "secrets.read" } as const;
@@ -67,7 +68,7 @@ export const operations = {
     event: "secrets.updated",
   },
   read: { ...value, op: "read", endpoint: readSecret, purposes: ["read"], schemes: ["yaml"], ability: "read_plain" },
-  value: { ...value, op: "value", endpoint: readSecretValue, purposes: ["read", "execute"], schemes: schemeNames, ability: "read_value" },
+  value: { ...value, op: "value", endpoint: readSecretValue, purposes: ["read", "execute"], schemes: secretSchemes, ability: "read_value" },
   delete: {
     ...plain,
     op: "delete",

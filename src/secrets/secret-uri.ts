@@ -181,7 +181,8 @@ const parsePlain = (text: string, schemes: SchemeTable): SecretUri | undefined =
   const scheme = schemes.get(name) ?? schemes.get(lowerAscii(name));
   if (scheme === undefined || mount === "." || mount === "..") return undefined;
   const segments = path.slice(1).split("/");
-  if (scheme === "yaml" && (mount !== YAML_MOUNT || digits !== undefined || (key !== undefined && reserved.has(key)))) return undefined;
+  if (digits !== undefined && !hasVersions(scheme)) return undefined;
+  if (scheme === "yaml" && (mount !== YAML_MOUNT || (key !== undefined && reserved.has(key)))) return undefined;
   if (scheme === "yaml") for (const segment of segments) if (reserved.has(segment)) return undefined;
   const place = `${scheme}://${mount}${path}`;
   const id = key === undefined ? place : `${place}#${key}`;

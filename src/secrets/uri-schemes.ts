@@ -1,8 +1,7 @@
 import type { Fault } from "#contract/problem.ts";
+import { secretSchemes } from "#contract/secret-schemes.ts";
 
-/** The canonical, lower-case schemes. */
-export const schemeNames = ["yaml", "vaulta+kv2", "vaultb+kv2"] as const;
-export type Scheme = (typeof schemeNames)[number];
+export type Scheme = (typeof secretSchemes)[number];
 
 /** Lower-case name, alias or scheme itself, to the scheme it stands for. */
 export type SchemeTable = ReadonlyMap<string, Scheme>;
@@ -24,16 +23,16 @@ export const parseSchemeAliases = (
   pairs: readonly string[],
   variable: string,
 ): { readonly schemes: SchemeTable; readonly faults: readonly Fault[] } => {
-  const schemes = new Map<string, Scheme>(schemeNames.map((name) => [name, name]));
+  const schemes = new Map<string, Scheme>(secretSchemes.map((name) => [name, name]));
   const faults: Fault[] = [];
   const fault = (message: string): void => void faults.push({ path: variable, message });
-  const isScheme = (name: string): boolean => (schemeNames as readonly string[]).includes(name);
+  const isScheme = (name: string): boolean => (secretSchemes as readonly string[]).includes(name);
   const named = new Set(pairs.map((pair) => lowerAscii(pair.split("=", 1)[0] ?? "")).filter((name) => !isScheme(name)));
   for (const pair of pairs) {
     const cut = pair.indexOf("=");
     const name = lowerAscii(cut < 0 ? pair : pair.slice(0, cut));
     const target = cut < 0 ? "" : lowerAscii(pair.slice(cut + 1));
-    const scheme = schemeNames.find((known) => known === target);
+    const scheme = secretSchemes.find((known) => known === target);
     if (cut < 0 || !aliasName.test(name)) fault(`"${pair}" is not name=scheme`);
     else if (isScheme(name)) fault(`"${name}" is a scheme itself`);
     else if (schemes.has(name)) fault(`"${name}" is given twice`);

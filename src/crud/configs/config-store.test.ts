@@ -456,3 +456,26 @@ test("where the folders are the truth the API only reads, tries and takes them u
   assert.deepEqual((await ask("POST", "/config/reload")).body.taken, ["system/staff.book"]);
   assert.equal((await ask("GET", "/config/systems/staff.book")).status, 404);
 });
+
+test("a change of what a call may see or meet shows in what publishing would do, where the definition stays as it is", async (t) => {
+  const house = await crudHouse(t, { realEvents: true });
+  const ask = client(house);
+  const masked = (rules: string): string => document({ extra: `    ${rules}\n` });
+  const first = 'mask: [{ path: /salary, action: "null" }]';
+  assert.equal((await ask("POST", "/config/systems", { raw: masked(first) })).status, 201);
+  for (const [rules, isChange] of [
+    [first, false],
+    ['mask: [{ path: /salary, action: "null", unlessAllowed: read_salary }]', true],
+    ["mask: [{ path: /salary, action: last4 }]", true],
+    ["mask: []", true],
+  ] as const) {
+    const tried = await ask("PUT", "/config/systems/staff.book?dryRun=true", { raw: `${masked(rules)}# said again\n` });
+    assert.deepEqual([tried.status, tried.body.errors], [200, []], JSON.stringify(tried.body));
+    const { diff } = tried.body as ConfigWritten;
+    assert.deepEqual(
+      diff.tools_changed.map(({ name }) => name),
+      isChange ? ["staff.book.get_one"] : [],
+      rules,
+    );
+  }
+});

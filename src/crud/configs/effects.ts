@@ -7,7 +7,7 @@ import type { Prepared } from "./kinds.ts";
 
 type Reach = Pick<Prepared, "hosts" | "secrets">;
 
-/** What a call meets besides the definition. */
+/** What a call meets besides the definition: every member of its rules that is data. */
 const rulesOf = ({ state, rules }: Tool): string =>
   sha256Of([
     state,
@@ -16,6 +16,11 @@ const rulesOf = ({ state, rules }: Tool): string =>
     rules.scopes,
     rules.app ?? null,
     rules.stepUp ? { ...rules.stepUp } : null,
+    rules.mappings.map(({ pairs }) => pairs),
+    rules.masks.map(({ pointer, kind, unlessAllowed }) => [pointer, kind, unlessAllowed ?? null]),
+    rules.rows === undefined ? null : [rules.rows.resourceType, rules.rows.rows, [...rules.rows.columns], rules.rows.guard !== undefined],
+    [rules.isReadOnly, rules.isDestructive],
+    rules.wantedRows ?? null,
   ]);
 const added = (before: readonly string[] = [], after: readonly string[] = []): string[] =>
   [...new Set(after)].filter((one) => !before.includes(one));

@@ -3,6 +3,13 @@ import { isObject } from "#contract/is-object.ts";
 import { schemaLists, schemaMembers } from "#documents/foreign-schema.ts";
 import { follow, ImportFault, listOf, lookUp, nodeOf, type Node, type OpenApi } from "./openapi-document.ts";
 
+/** Words for a model without what nobody sees: control and format characters, which may turn or hide what stands beside them. */
+export const plain = (text: string): string =>
+  text
+    .replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, " ")
+    .replaceAll(/ {2,}/g, " ")
+    .trim();
+
 export type Schema = Record<string, unknown> | boolean;
 
 /** What the schemas of one operation are made with: each schema that is referred to once, and what was left out. */
@@ -74,14 +81,14 @@ export const createSchemaShelf = (document: OpenApi): SchemaShelf => {
     if (typeof node["$ref"] === "string") {
       lookUp(document, node["$ref"]);
       const own = { $ref: `#/$defs/${nameOf(node["$ref"])}` };
-      const about = typeof node["description"] === "string" ? { description: node["description"] } : {};
+      const about = typeof node["description"] === "string" ? { description: plain(node["description"]) } : {};
       return isNullable ? { ...about, anyOf: [own, { type: "null" }] } : { ...about, ...own };
     }
     const copy: Record<string, unknown> = {};
     const type = typeOf(node, isNullable);
     if (type !== undefined) copy["type"] = type;
     for (const word of ["description", "contentEncoding", "contentMediaType"] as const)
-      if (typeof node[word] === "string" && node[word] !== "") copy[word] = node[word];
+      if (typeof node[word] === "string" && node[word] !== "") copy[word] = word === "description" ? plain(node[word]) : node[word];
     if (typeof node["format"] === "string" && /^[a-z0-9-]{1,40}$/i.test(node["format"])) copy["format"] = node["format"];
     for (const word of ["default", "const"] as const) if (node[word] !== undefined) copy[word] = node[word];
     if (Array.isArray(node["enum"]) && node["enum"].length > 0)

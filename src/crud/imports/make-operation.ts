@@ -1,7 +1,7 @@
 import { isObject } from "#contract/is-object.ts";
 import { prepareSchema } from "#documents/foreign-schema.ts";
 import { FORM, MULTIPART, isJsonMedia, type PropertyEncoding } from "#crud/systems/request-body.ts";
-import { createSchemaShelf, withoutDescriptions, type Schema } from "./import-schema.ts";
+import { createSchemaShelf, plain, withoutDescriptions, type Schema } from "./import-schema.ts";
 import { follow, ImportFault, listOf, wordOf, type Node, type OpenApi } from "./openapi-document.ts";
 import { readOperation, type OperationPlace, type ReadBody, type ReadParameter } from "./read-operation.ts";
 
@@ -17,11 +17,6 @@ export interface Made {
 /** Most bytes of a tool's input schema: what a model has to read of it. */
 const MOST_INPUT_BYTES = 24_576;
 
-const plain = (text: string): string =>
-  text
-    .replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, " ")
-    .replaceAll(/ {2,}/g, " ")
-    .trim();
 const cut = (text: string, most: number): string => {
   const whole = text.toWellFormed();
   return whole.length <= most
@@ -75,7 +70,7 @@ interface Drawn {
 }
 
 const withDescription = (schema: Schema, description: string | undefined): Schema =>
-  description === undefined || schema === false ? schema : schema === true ? { description } : { ...schema, description };
+  description === undefined || schema === false ? schema : { ...(schema === true ? {} : schema), description: plain(description) };
 
 /** Bytes of what are sent as base64, for a model. */
 const asBase64 = (schema: Schema): Schema => {

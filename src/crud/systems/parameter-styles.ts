@@ -1,3 +1,4 @@
+import { isObject } from "#contract/is-object.ts";
 import { Problem } from "#contract/problem.ts";
 
 /** How a value is written where a parameter stands: the styles of OpenAPI 3, which are those of RFC 6570. `json` is a parameter with content. */
@@ -18,8 +19,6 @@ export const textOf = (value: unknown, name: string): string => {
   return text;
 };
 
-const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 const given = (map: Readonly<Record<string, unknown>>): readonly (readonly [string, unknown])[] =>
   Object.entries(map).filter(([, item]) => item !== undefined && item !== null);
 
@@ -27,7 +26,7 @@ const given = (map: Readonly<Record<string, unknown>>): readonly (readonly [stri
 export const pathText = (name: string, value: unknown, style: Style, isExploded: boolean): string => {
   const write = (item: unknown): string => encode(textOf(item, name));
   if (style === "json") return encode(JSON.stringify(value));
-  const parts = isMap(value) ? given(value).map(([key, item]) => [encode(key), write(item)] as const) : undefined;
+  const parts = isObject(value) ? given(value).map(([key, item]) => [encode(key), write(item)] as const) : undefined;
   const items = Array.isArray(value) ? value.map(write) : undefined;
   const pairs = (between: string): string[] => (parts ?? []).map(([key, item]) => `${key}${between}${item}`);
   const flat = (): string => items?.join(",") ?? (parts === undefined ? write(value) : pairs(",").join(","));
@@ -48,7 +47,7 @@ export const headerText = (name: string, value: unknown, style: Style, isExplode
   const text = ((): string => {
     if (style === "json") return JSON.stringify(value);
     if (Array.isArray(value)) return value.map(write).join(",");
-    if (isMap(value))
+    if (isObject(value))
       return given(value)
         .map(([key, item]) => `${key}${isExploded ? "=" : ","}${write(item)}`)
         .join(",");
@@ -82,7 +81,7 @@ export const queryPairs = (name: string, value: unknown, style: Style, isExplode
     if (value.length === 0) return [];
     return isExploded ? value.map((item) => [own, write(item)]) : [[own, value.map(write).join(delimiter)]];
   }
-  if (!isMap(value)) return [[own, write(value)]];
+  if (!isObject(value)) return [[own, write(value)]];
   const parts = given(value).map(([key, item]) => [encode(key), write(item)] as const);
   if (isExploded) return parts;
   return parts.length === 0 ? [] : [[own, parts.map((pair) => pair.join(delimiter)).join(delimiter)]];

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { secretSchemePattern } from "#contract/secret-schemes.ts";
 import { duration } from "#crud/documents/duration.ts";
 import { basePattern, externalBasePattern, isInstance, isProvider } from "#crud/mcp/names.ts";
 import { styles, type Style } from "./parameter-styles.ts";
@@ -14,7 +15,7 @@ const stylesOf: Readonly<Record<"path" | "query" | "header", readonly Style[]>> 
 const text = (least: number, most: number) =>
   z.string().min(least, `must have at least ${least} characters`).max(most, `must have at most ${most} characters`);
 const pointer = z.string().regex(/^(?:\/(?:[^~/]|~[01])*)*$/, "must be a JSON Pointer");
-const secretUri = z.string().regex(/^(?:yaml|vaultA\+kv2|vaultB\+kv2):\/\/[^\s#?]+#[^\s#?]+(?:\?version=\d+)?$/, {
+const secretUri = z.string().regex(new RegExp(String.raw`^(?:${secretSchemePattern})://[^\s#?]+#[^\s#?]+(?:\?version=\d+)?$`, "i"), {
   error: "must be a secret URI with a key: a credential is never written here",
 });
 const template = z.unknown();

@@ -6,7 +6,16 @@ const rules = (...allow: string[]) => ({ allow: parseNetworks(allow).blocks, hou
 
 test("addresses that are not public are refused in every spelling", () => {
   const refused = {
-    metadata: ["169.254.169.254", "::ffff:169.254.169.254", "::ffff:a9fe:a9fe", "fd00:ec2::254", "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::1"],
+    metadata: [
+      "169.254.169.254",
+      "::ffff:169.254.169.254",
+      "::ffff:a9fe:a9fe",
+      "fd00:ec2::254",
+      "64:ff9b::a9fe:a9fe",
+      "2002:a9fe:a9fe::1",
+      "100.100.100.200",
+      "::ffff:100.100.100.200",
+    ],
     not_public: [
       "127.0.0.1",
       "127.9.9.9",

@@ -1,4 +1,5 @@
 import { BlockList, isIP } from "node:net";
+import { metadataNetworks } from "#http/metadata-networks.ts";
 
 /**
  * Where systems may be dialled. Addresses that are not public are refused unless the system's file allows them; addresses
@@ -20,10 +21,7 @@ const ranges = (list: readonly (readonly [string, number])[]): BlockList => {
   return blocks;
 };
 
-const metadata = ranges([
-  ["169.254.0.0", 16],
-  ["fd00:ec2::254", 128],
-]);
+const metadata = ranges(metadataNetworks);
 
 const notPublic = ranges([
   ["0.0.0.0", 8],

@@ -1,12 +1,11 @@
 import { isIP, BlockList } from "node:net";
+import { metadataNetworks } from "#http/metadata-networks.ts";
 
 /** Addresses that hand out a machine's own credentials, or that only look like a name. */
 const refused = new BlockList();
-refused.addSubnet("169.254.0.0", 16, "ipv4");
+for (const [network, prefix] of metadataNetworks) refused.addSubnet(network, prefix, isIP(network) === 6 ? "ipv6" : "ipv4");
 refused.addSubnet("0.0.0.0", 8, "ipv4");
-refused.addAddress("100.100.100.200", "ipv4");
 refused.addSubnet("fe80::", 10, "ipv6");
-refused.addAddress("fd00:ec2::254", "ipv6");
 refused.addAddress("::", "ipv6");
 
 const metadataNames: ReadonlySet<string> = new Set(["metadata", "metadata.google.internal", "instance-data", "instance-data.ec2.internal"]);

@@ -1,3 +1,4 @@
+import { isObject } from "#contract/is-object.ts";
 import { Problem } from "#contract/problem.ts";
 import type { SecretDetail, SecretVersion } from "#secrets/providers/secret-provider.ts";
 import { isSecretMap, toSecretData, type SecretMap } from "#secrets/secret-value.ts";
@@ -11,7 +12,6 @@ export interface KvVersion {
 }
 
 type Wire = Readonly<Record<string, unknown>>;
-const isWire = (value: unknown): value is Wire => typeof value === "object" && value !== null && !Array.isArray(value);
 
 const bad = (): Problem => new Problem("provider_error", { detail: "The store's answer is not that of a KVv2 mount." });
 const numberOf = (value: unknown): number => {
@@ -26,13 +26,13 @@ const textOf = (value: unknown): string => {
 /** `{data, metadata}` of a read. */
 export const readVersion = (answer: Wire): KvVersion => {
   const { data, metadata } = answer;
-  if (!isWire(metadata)) throw bad();
+  if (!isObject(metadata)) throw bad();
   const head = {
     version: numberOf(metadata["version"]),
     createdTime: textOf(metadata["created_time"]),
     destroyed: metadata["destroyed"] === true,
   };
-  if (!isWire(data)) return head;
+  if (!isObject(data)) return head;
   const read = toSecretData(data);
   return isSecretMap(read) ? { ...head, data: read } : head;
 };
@@ -62,7 +62,7 @@ const DEFAULT_VERSIONS = 10;
 /** What `metadata/<path>` and the mount's `config` say together: the larger number of versions, the shorter life. */
 export const readDetail = (metadata: Wire, mount: Wire, now: Date): SecretDetail => {
   const { versions, custom_metadata: custom } = metadata;
-  if (!isWire(versions)) throw bad();
+  if (!isObject(versions)) throw bad();
   const lives = [textOf(metadata["delete_version_after"]), textOf(mount["delete_version_after"] ?? "0s")].filter(
     (life) => seconds(life) > 0,
   );
@@ -74,10 +74,10 @@ export const readDetail = (metadata: Wire, mount: Wire, now: Date): SecretDetail
     max_versions: Math.max(numberOf(metadata["max_versions"]), numberOf(mount["max_versions"] ?? 0)) || DEFAULT_VERSIONS,
     cas_required: metadata["cas_required"] === true || mount["cas_required"] === true,
     delete_version_after: lives.toSorted((one, other) => seconds(one) - seconds(other))[0] ?? "0s",
-    custom_metadata: isWire(custom) ? Object.fromEntries(Object.entries(custom).map(([name, value]) => [name, textOf(value)])) : {},
+    custom_metadata: isObject(custom) ? Object.fromEntries(Object.entries(custom).map(([name, value]) => [name, textOf(value)])) : {},
     versions: Object.entries(versions)
       .map(([version, wire]) => {
-        if (!isWire(wire)) throw bad();
+        if (!isObject(wire)) throw bad();
         return versionOf(Number(version), wire, now);
       })
       .toSorted((one, other) => other.version - one.version),

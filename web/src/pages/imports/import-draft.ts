@@ -1,3 +1,4 @@
+import { isObject } from "#contract/is-object.ts";
 import { importOpenApi } from "#contract/imports.ts";
 import type { AcceptBody, Looked } from "../../api/systems.ts";
 import type { DraftShape } from "../../session/use-draft.ts";
@@ -65,11 +66,9 @@ export const emptyImport = (system: string | undefined): ImportDraft => {
 /** A larger document is not kept: what was found of it is, and it lies with the house. */
 const MOST_KEPT = 500_000;
 
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === "object" && value !== null;
-
 export const importShape: DraftShape<ImportDraft> = {
   read: (kept) => {
-    if (!isRecord(kept) || !isRecord(kept["fields"]) || !Array.isArray(kept["picks"])) return undefined;
+    if (!isObject(kept) || !isObject(kept["fields"]) || !Array.isArray(kept["picks"])) return undefined;
     const found = kept["fields"];
     const texts = Object.keys(noFields).flatMap((name) => (typeof found[name] === "string" ? [[name, found[name]]] : []));
     const looked = importOpenApi.reply.safeParse(kept["looked"]).data;

@@ -1,3 +1,4 @@
+import { isObject } from "#contract/is-object.ts";
 import type { DraftShape } from "../../session/use-draft.ts";
 
 /** What is written over a system and not published. */
@@ -11,11 +12,9 @@ export interface SystemDraft {
 
 export const emptyDraft: SystemDraft = {};
 
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === "object" && value !== null;
-
 export const draftShape: DraftShape<SystemDraft> = {
   read: (kept) => {
-    if (!isRecord(kept) || typeof kept["text"] !== "string") return undefined;
+    if (!isObject(kept) || typeof kept["text"] !== "string") return undefined;
     const { text, version, etag } = kept;
     return { text, ...(typeof version === "number" && typeof etag === "string" ? { version, etag } : {}) };
   },

@@ -1,3 +1,4 @@
+import { isObject } from "#contract/is-object.ts";
 import type { ToolDescriptor } from "#contract/tools.ts";
 import type { ReadSystem } from "../../api/systems.ts";
 
@@ -8,8 +9,7 @@ export interface SystemTool {
 }
 
 type Fields = Readonly<Record<string, unknown>>;
-const fieldsOf = (value: unknown): Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : {};
+const fieldsOf = (value: unknown): Fields => (isObject(value) ? value : {});
 
 /** Tools that a system has: those that the person may call, and those that its document alone names. */
 export const toolsOf = (

@@ -1,0 +1,5 @@
+/** Schemes of secret URIs, lower-case as they are canonical: the one list, by which addresses of secrets are parsed, written in a system's file, and hidden. */
+export const secretSchemes = ["yaml", "vaulta+kv2", "vaultb+kv2"] as const;
+
+/** The schemes as alternatives of a regular expression, which ignores case. */
+export const secretSchemePattern = secretSchemes.map((scheme) => scheme.replaceAll("+", String.raw`\+`)).join("|");
