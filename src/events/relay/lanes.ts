@@ -29,7 +29,10 @@ const RELEASE = statement(
    from unnest($2::int[], $3::bigint[]) as mine (lane, epoch)
    where l.lane = mine.lane and l.epoch = mine.epoch and l.lease_by = $1`,
 );
-/** A row that is not due yet holds back its own key and nothing else. */
+/**
+ * A row that is not due yet holds back its own key and nothing else. By the time at which the statement began: by a clock that goes on, a row could
+ * become due between two rows of its key, and the later one would go ahead of it.
+ */
 const DUE = statement<OutboxRow>(
   "events.outbox_due",
   `select o.seq, o.id, o.tenant, o.version, o.topic, o.key, o.lane, o.type, o.subject, o.data::text as data, o.traceparent, o.correlation_id,
@@ -40,7 +43,7 @@ const DUE = statement<OutboxRow>(
      where o.lane = mine.lane and o.sink is not null and o.sent_at is null and o.dead_at is null
        and not exists (select 1 from events.outbox w
          where w.lane = o.lane and w.sink is not null and w.sent_at is null and w.dead_at is null and w.attempts > 0
-           and w.next_at > clock_timestamp() and w.topic = o.topic and w.key = o.key and w.seq <= o.seq)
+           and w.next_at > statement_timestamp() and w.topic = o.topic and w.key = o.key and w.seq <= o.seq)
      order by o.seq limit $2) o
    order by o.seq`,
 );
