@@ -48,7 +48,14 @@ export const CarryDialog = ({
         ...(isMove ? [await usedLine(client, uri, text.used)] : []),
       ],
       checks: [
-        { what: "read", uri, status: reading.can === "denied" ? 403 : 200, decisionId: reading.decisionId },
+        {
+          what: "read",
+          uri,
+          // What could not be decided is not shown as permitted.
+          status: reading.can === "denied" || reading.can === "unknown" ? 403 : 200,
+          decisionId: reading.decisionId,
+          ...(reading.isStepUp ? { code: "step_up_required" } : {}),
+        },
         ...looked.map((one) => checkOf(one, one.op === "set" ? to : uri)),
         ...(isRefused ? [{ what: "set", uri: to, status: 409, code: "target_exists" } as const] : []),
       ],
