@@ -31,7 +31,7 @@ export const leftOut: readonly LeftOut[] = [
   },
   { operations: ["bulkSecrets"], check: "negative_data_rejection", reason: "an item that is wrong is answered in its place, with 200" },
   {
-    operations: ["createSystem", "putSystem", "putToolsDocument"],
+    operations: ["createSystem", "importConfig", "putSystem", "putToolsDocument"],
     check: "negative_data_rejection",
     reason: "the body is a document, whose faults a dry run lists with 200",
   },
@@ -100,7 +100,7 @@ export const allowedRefusals: readonly AllowedRefusal[] = [
   { code: "invalid_body", operations: ["registerMcpService"], reason: "whether an address is a URL no pattern tells whole" },
   {
     code: "unprocessable",
-    operations: ["acceptImport", "createSystem", "importOpenApi", "putSystem", "putToolsDocument", "reimportSystem"],
+    operations: ["acceptImport", "createSystem", "importConfig", "importOpenApi", "putSystem", "putToolsDocument", "reimportSystem"],
     reason: "the body, or what it speaks of, is a document, which has rules of its own",
   },
   { code: "import_refused", operations: ["importGraph"], reason: "the body is a file, whose lines have rules of their own" },
