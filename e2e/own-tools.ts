@@ -80,19 +80,30 @@ export const startOwnTools = async (t: TestContext) => {
   const agent = async () => {
     const { access_token: token } = await exchange("agent:helper", secret, "ben-1");
     const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
-    return (name: string, args: unknown) =>
-      call(headers, "POST", "/api/crud/mcp/jsonrpc", { jsonrpc: "2.0", id: "1", method: "tools/call", params: { name, arguments: args } });
+    return {
+      use: (name: string, args: unknown) =>
+        call(headers, "POST", "/api/crud/mcp/jsonrpc", {
+          jsonrpc: "2.0",
+          id: "1",
+          method: "tools/call",
+          params: { name, arguments: args },
+        }),
+      execute: (name: string, args: unknown) => call(headers, "POST", "/api/crud/execute", { tool: name, arguments: args }),
+    };
   };
   /** Its calls reach the upstream; what nobody gave is refused before anything is asked there. */
   const walk = async (calls: readonly (readonly [tool: string, args: unknown, url: string])[], refused: string): Promise<void> => {
-    const use = await agent();
+    const { use, execute } = await agent();
     for (const [tool, args, url] of calls) {
-      const done = await use(tool, args);
-      assert.match(JSON.stringify(done.body), /Rex/, tool);
-      assert.equal(upstream.seen.at(-1)?.url, url);
+      for (const way of [use, execute]) assert.match(JSON.stringify((await way(tool, args)).body), /Rex/, tool);
+      assert.deepEqual(
+        upstream.seen.slice(-2).map((seen) => seen.url),
+        [url, url],
+      );
     }
     const before = upstream.seen.length;
     assert.notEqual((await use(refused, { name: "Rex", photoUrls: [] })).body.error, undefined);
+    assert.deepEqual((await execute(refused, { name: "Rex", photoUrls: [] })).status, 403);
     assert.equal(upstream.seen.length, before);
   };
   return { origin, provider, upstream, config, ben, as, call, steps, give, walk };

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { endpoint, withoutAgents } from "./endpoint.ts";
 import { queryNumber } from "./ids.ts";
 import { reasons, type Reason } from "./authzen.ts";
+import { reserveRefusals } from "./reservations.ts";
 import { isProblemCode, type ProblemCode } from "./problem.ts";
 import { rpcRequest, rpcResponse, rpcStatuses } from "./json-rpc.ts";
 
@@ -37,16 +38,16 @@ const list = {
   headers: { "If-None-Match": z.string().optional() },
   moreStatuses: [304],
 };
-/** A view may be closed to the caller: the tool protocol says a decision's reason as the code. */
-const listProblems = [
+/** The tool protocol says a decision's reason as the code. */
+const decided = [
   "unknown_client",
-  "invalid_limit",
-  "invalid_cursor",
   "pdp_unavailable",
   "decision_unavailable",
   "access_denied",
   ...reasons.filter((reason): reason is Reason & ProblemCode => isProblemCode(reason)),
 ] as const;
+/** A view may be closed to the caller. */
+const listProblems = ["invalid_limit", "invalid_cursor", ...decided] as const;
 /** Faults of the envelope are answered as JSON-RPC, so the handler reads the body. Scopes depend on the method. */
 const call = {
   auth: "bearer" as const,
@@ -86,6 +87,77 @@ export const viewToolRpc = endpoint("crud", "POST", "/mcp/{view}/jsonrpc", {
   ...call,
   problems: ["unknown_view"],
   summary: "The same within one view.",
+});
+
+const toolArguments = z.record(z.string(), z.unknown()).optional();
+/** A tool by its name, or an operation by its system, the kind of object that it is about, and the action. */
+const executeAsk = z.union([
+  z.strictObject({ tool: z.string().min(1).max(128), arguments: toolArguments }),
+  z.strictObject({
+    system: z.string().min(1).max(128),
+    object_type: z.string().min(1).max(64).optional(),
+    action: z.string().min(1).max(64),
+    params: toolArguments,
+  }),
+]);
+export type ExecuteAsk = z.infer<typeof executeAsk>;
+
+const executeReply = z.object({
+  /** False where the upstream, not the house, did not do it: `error` says why. */
+  success: z.boolean(),
+  data: z.unknown().optional(),
+  error: z
+    .object({
+      code: z.string(),
+      message: z.string(),
+      /** What the upstream answered, where it did. */
+      status: z.int().optional(),
+      /** Nothing was done; the same call may go better later. */
+      retryable: z.boolean(),
+    })
+    .optional(),
+  call_id: z.string(),
+  decision_id: z.string(),
+  /** Charged to the delegation, US dollars. */
+  cost_usd: z.number(),
+  duration_ms: z.int(),
+  /** There is more than `data` holds. */
+  truncated: z.boolean(),
+  /** What the tool itself calls its next page. */
+  next_cursor: z.string().optional(),
+});
+
+export const execute = endpoint("crud", "POST", "/execute", {
+  body: executeAsk,
+  reply: executeReply,
+  auth: "bearer",
+  agents: "decided",
+  scope: ["mcp.tools.invoke"],
+  headers: { "Idempotency-Key": z.string().max(256).optional() },
+  problems: [
+    ...decided,
+    ...reserveRefusals,
+    "audit_unavailable",
+    "data_scope_unavailable",
+    "idempotency_conflict",
+    "in_progress",
+    "invalid_arguments",
+    "invalid_params",
+    "mapping_error",
+    "membership_unavailable",
+    "outcome_unknown",
+    "output_invalid",
+    "output_too_large",
+    "overloaded",
+    "pdp_bad_answer",
+    "reply_withheld",
+    "secrets_unavailable",
+    "stopping",
+    "tool_disabled",
+    "tool_quarantined",
+    "unknown_tool",
+  ],
+  summary: "One call of one tool without JSON-RPC, through every door; a refusal is a problem, a failure of the upstream an answer.",
 });
 
 export const explainedDoor = z.object({

@@ -41,6 +41,7 @@ import { openKillSwitches } from "./mcp/kill-switches.ts";
 import { createHouseChecks, isUp } from "./mcp/house-checks.ts";
 import { createSealedCursors } from "#authn/sealed-cursors.ts";
 import { settleDeadCall, type DeadAct } from "./mcp/recover.ts";
+import { serveExecute } from "./mcp/serve-execute.ts";
 import { serveExplanation } from "./mcp/serve-explanation.ts";
 import { createDefinitions } from "./mcp/definitions.ts";
 import { createSources } from "./mcp/sources.ts";
@@ -212,6 +213,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
   });
 
   createContractDialect(router, { desk, maxBodyBytes: config.maxBodyBytes, log, metrics, subjectRef });
+  serveExecute(router, { desk, log, metrics, subjectRef });
   const { change, database, decider, tenants } = parts;
   const toolsOf: PublisherParts["toolsOf"] = (system, tenant) =>
     [...catalogue.snapshot.tools.values()].filter(

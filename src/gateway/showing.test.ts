@@ -48,6 +48,8 @@ const open = async (t: TestContext) => {
     database: await database(),
     routes,
     parts: { webFolder },
+    // The first 200 answers of an engine that has just been made may take longer than a person would wait, beside other work.
+    settings: { PDP_TIMEOUT_MS: "60000" },
     identity: point.identity,
     peers: { pdp: (request) => point.service.fetch(request), crud: crud.peer },
   });

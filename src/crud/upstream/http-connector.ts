@@ -64,7 +64,8 @@ const refusalOf = (operation: HttpOperation, reply: ExchangeReply, inputs: Expre
   if ((reply.status === 502 || reply.status === 504) && !operation.isReadOnly)
     return new UpstreamFault(new Problem("outcome_unknown"), "unknown", more);
   const detail = reply.status < 400 ? "The upstream redirected." : `The upstream answered ${reply.status}.`;
-  return new UpstreamFault(new Problem("upstream_error", { detail }), "failed", more);
+  const isPassing = reply.status >= 500 || [408, 425, 429].includes(reply.status) || operation.retry?.on.includes(reply.status) === true;
+  return new UpstreamFault(new Problem("upstream_error", { detail }), "failed", { ...more, isFinal: !isPassing });
 };
 
 /** Makes the connector of one operation: bind, authenticate, exchange (pages), select. */

@@ -14,7 +14,7 @@ import { shapeKept, shapeMark, shapeOutput, type Shaped } from "./shape-door.ts"
 import { requireServing } from "./state-door.ts";
 import type { CallParts, KnownCall, ToolCall, ToolReply } from "./tool-call.ts";
 import { requireTool } from "./tool-door.ts";
-import { UpstreamFault, type Effect } from "./upstream-fault.ts";
+import { FailedCall, UpstreamFault, type Effect } from "./upstream-fault.ts";
 
 /**
  * The corridor of one call, read downwards; each door is a file of its own, and what it gives is what the next one takes. Throws a
@@ -60,7 +60,7 @@ const callKnown = async (known: KnownCall, parts: CallParts, count: (outcome: st
       const shown = await timed("shape", () => shapeKept(kept, decided));
       await recordReplay(decided, parts);
       count("ok");
-      return replyOf(decided, { ...shown, media: kept.upstream.media }, { isAuditPending: false, isReplay: true });
+      return replyOf(decided, { ...shown, media: kept.upstream.media }, { isAuditPending: false, costMicro: 0n, isReplay: true });
     }
     opened = await openCall(decided, key, parts, timed);
   } catch (error) {
@@ -80,7 +80,7 @@ const callKnown = async (known: KnownCall, parts: CallParts, count: (outcome: st
     const fault = error instanceof UpstreamFault ? error : new UpstreamFault(asProblem(error), "done");
     const { effect, problem } = fault;
     await keepOutcome(key, effect, parts, call.callId);
-    await timed("close", () =>
+    const { costMicro } = await timed("close", () =>
       closeCall(
         opened,
         {
@@ -94,14 +94,14 @@ const callKnown = async (known: KnownCall, parts: CallParts, count: (outcome: st
       ),
     );
     count(effect === "unknown" ? "unknown" : "error");
-    throw withCall(fault, call, opened.permit.decisionId);
+    throw new FailedCall(withCall(fault, call, opened.permit.decisionId), fault, costMicro);
   }
   const { upstream, secrets } = invoked;
   const { value, media, status, costMicro, isCut = false } = upstream;
   await keepOutcome(key, { upstream: { value, isCut, media }, mark: shapeMark(tool) }, parts, call.callId);
   const closed = await timed("close", () => closeCall(opened, { effect: "ok", shaped, upstreamStatus: status, costMicro, secrets }, parts));
   count("ok");
-  return replyOf(opened, { ...shaped, media }, { isAuditPending: closed === "pending", isReplay: false });
+  return replyOf(opened, { ...shaped, media }, { ...closed, isReplay: false });
 };
 
 /** Money, then the record that the act begins: what was held for a call that is not opened is given back. */
@@ -138,7 +138,7 @@ const keepOutcome = async (key: KeyHold | undefined, effect: Effect | KeptReply,
 const replyOf = (
   { call, tool, permit }: DecidedCall,
   shown: Pick<Shaped, "value" | "masked"> & { readonly media: ToolReply["media"] | undefined },
-  more: Pick<ToolReply, "isAuditPending" | "isReplay">,
+  more: Pick<ToolReply, "isAuditPending" | "costMicro" | "isReplay">,
 ): ToolReply => ({
   callId: call.callId,
   decisionId: permit.decisionId,

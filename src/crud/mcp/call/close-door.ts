@@ -102,10 +102,14 @@ const settlementData = (charged: Charged | "released" | "pending" | undefined): 
   return { settle: { steps: charged.steps, usd: text(charged.usd) }, left: { steps: charged.left.steps, usd: text(charged.left.usd) } };
 };
 
-/**
- * Settles the money, then closes the record; never refuses and never undoes the act. Answers whether the close has landed.
- */
-export const closeCall = async (opened: OpenedCall, ending: Ending, parts: CloseParts): Promise<"closed" | "pending"> => {
+/** What came of closing: whether the record has landed, and what the call costs, also where the charge is still to be written. */
+export interface ClosedCall {
+  readonly isAuditPending: boolean;
+  readonly costMicro: bigint;
+}
+
+/** Settles the money, then closes the record; never refuses and never undoes the act. */
+export const closeCall = async (opened: OpenedCall, ending: Ending, parts: CloseParts): Promise<ClosedCall> => {
   const { call, act, held, audience, openedAt } = opened;
   const { tracing = noTracing } = parts;
   const charged =
@@ -127,5 +131,7 @@ export const closeCall = async (opened: OpenedCall, ending: Ending, parts: Close
     secrets: ending.secrets,
     audience,
   };
-  return tracing.span("audit.close", {}, () => act.close(auditOutcome[ending.effect], end, { code: ending.code }));
+  const closed = await tracing.span("audit.close", {}, () => act.close(auditOutcome[ending.effect], end, { code: ending.code }));
+  const costMicro = held === undefined || charged === "released" ? 0n : settleBy(ending, held).micro;
+  return { isAuditPending: closed === "pending", costMicro };
 };

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { before, after, test, describe } from "node:test";
-import type { ProblemCode } from "#contract/problem.ts";
+import { problemCodes, type ProblemCode } from "#contract/problem.ts";
 import type { TestTokenOf } from "#testing/identity.ts";
 import { agent, crudHouse, type CrudHouse, type RpcBody } from "#testing/crud-house.ts";
 
 /**
- * One case for each door that refuses, in both dialects: the code, no request at the upstream, nothing charged, one entry
- * of the record.
+ * One case for each door that refuses, in both dialects and as a plain request: the code, no request at the upstream, nothing
+ * charged, one entry of the record.
  */
 
 interface Case {
@@ -382,6 +382,61 @@ describe("each door refuses with its code, before anything is sent or charged", 
       requireUntouched(one, before);
     });
   }
+
+  for (const one of cases) {
+    test(`${one.door}: /execute`, async () => {
+      reset();
+      one.set?.(house);
+      const before = { requests: house.people.requests, changes: house.people.changes };
+      const response = await house.request("/execute", {
+        body: { tool: one.name, arguments: one.args },
+        ...(one.as === undefined ? {} : { as: one.as }),
+      });
+      const answer = (await response.json()) as Record<string, unknown> & { readonly error?: { readonly code: string } };
+      // What failed after it was opened is the upstream's, but where a part of the house was away.
+      const isAnswer = one.entry === "error" && one.code !== "secrets_unavailable";
+      assert.deepEqual(
+        [response.status, isAnswer ? [answer["success"], answer.error?.code] : answer["code"]],
+        isAnswer ? [200, [false, one.code]] : [problemCodes[one.code].status, one.code],
+        JSON.stringify(answer),
+      );
+      assert.match(String(answer["call_id"]), /^[0-9a-f-]{36}$/);
+      requireUntouched(one, before);
+    });
+  }
+
+  test("/execute answers with what was done, charged and kept, and finds an operation by its system", async () => {
+    reset();
+    const send = async (body: unknown, headers: Record<string, string> = {}) => {
+      const response = await house.request("/execute", { body, headers, as: agent });
+      return { status: response.status, answer: (await response.json()) as Record<string, unknown> };
+    };
+    const whole = await send({ tool: employee.name, arguments: employee.args }, { "idempotency-key": "once" });
+    const { call_id, decision_id, duration_ms, data, ...rest } = whole.answer;
+    assert.deepEqual(rest, { success: true, cost_usd: 0.001, truncated: false });
+    assert.deepEqual([whole.status, (data as { id: string }).id], [200, "e1"]);
+    assert.match(`${String(call_id)} ${String(decision_id)} ${String(duration_ms)}`, /^[0-9a-f-]{36} d_\d+ \d+$/);
+    const again = await send({ tool: employee.name, arguments: employee.args }, { "idempotency-key": "once" });
+    assert.deepEqual([again.answer["data"], again.answer["cost_usd"]], [data, 0]);
+    const other = await send({ tool: employee.name, arguments: { id: "e2" } }, { "idempotency-key": "once" });
+    assert.deepEqual([other.status, other.answer["code"]], [409, "idempotency_conflict"]);
+    for (const named of [{ action: "get_employee" }, { object_type: "get", action: "employee" }]) {
+      const { answer } = await send({ system: "people.demo", ...named, params: employee.args });
+      assert.deepEqual(answer["data"], data, JSON.stringify(named));
+    }
+    for (const [body, status, code] of [
+      [{}, 422, "invalid_body"],
+      [{ tool: employee.name, system: "people.demo", action: "get_employee" }, 422, "invalid_body"],
+      [{ tool: employee.name, arguments: [] }, 422, "invalid_body"],
+      [{ tool: employee.name, params: {} }, 422, "unknown_member"],
+      [{ system: "people.demo", action: "get", params: {} }, 404, "unknown_tool"],
+    ] as const) {
+      const refused = await send(body);
+      assert.deepEqual([refused.status, refused.answer["code"]], [status, code], JSON.stringify(refused.answer));
+    }
+    const without = await house.request("/execute", { body: { tool: employee.name }, as: { ...agent, scopes: ["mcp.tools.discovery"] } });
+    assert.equal(without.status, 403);
+  });
 
   test("a reservation refused after a permit asks once more, and that decision is the one named", async () => {
     reset();

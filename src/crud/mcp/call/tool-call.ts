@@ -14,14 +14,14 @@ import type { KillSwitches } from "#crud/mcp/kill-switches.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
 import type { View } from "#crud/mcp/views.ts";
 
-export type Dialect = "contract" | "standard";
+export type Dialect = "contract" | "standard" | "execute";
 
 /** One call as it enters: who, where, and what was sent. Nothing of it changes on the way. */
 export interface ToolCall {
   readonly callId: string;
   readonly correlationId: string;
   readonly dialect: Dialect;
-  /** As the client spelt it: `tools/call` or `tools/invoke`. */
+  /** As the client spelt it: `tools/call`, `tools/invoke` or `execute`. */
   readonly method: string;
   /** As the client spelt it; may be the underscore form. */
   readonly name: string;
@@ -49,6 +49,8 @@ export interface ToolReply {
   readonly outputSchema: Readonly<Record<string, unknown>> | undefined;
   /** What was hidden in the value. */
   readonly masked: readonly MaskedPlace[];
+  /** What the call cost whoever's delegation it used. */
+  readonly costMicro: bigint;
   /** The record of the call could not be closed yet. */
   readonly isAuditPending: boolean;
   /** Kept from an earlier call with the same idempotency key. */

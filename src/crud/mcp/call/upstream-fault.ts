@@ -40,6 +40,22 @@ export class UpstreamFault extends Error {
   }
 }
 
+/** The problem of a call that was opened and then failed, with what is known of that. */
+export class FailedCall extends Problem {
+  /** What the upstream answered, where it did. */
+  readonly upstreamStatus: number | undefined;
+  /** Nothing was done, and another try may be answered otherwise. */
+  readonly isRetryable: boolean;
+  readonly costMicro: bigint;
+
+  constructor(problem: Problem, fault: UpstreamFault, costMicro: bigint) {
+    super(problem.code, problem.options);
+    this.upstreamStatus = fault.status;
+    this.isRetryable = !fault.isFinal && (fault.effect === "not_sent" || fault.effect === "failed");
+    this.costMicro = costMicro;
+  }
+}
+
 /**
  * What is heard of a row that is not there, and of one that is another's: the same answer at the same price, with no status of
  * the upstream on record, or either would tell which of the two it was.

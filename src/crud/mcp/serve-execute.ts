@@ -1,0 +1,60 @@
+import { usdFromMicro } from "#contract/ids.ts";
+import { isObject } from "#contract/is-object.ts";
+import { execute, type ExecuteAsk } from "#contract/tools.ts";
+import type { Caller } from "#authn/caller.ts";
+import type { Router } from "#http/serve.ts";
+import { FailedCall } from "./call/upstream-fault.ts";
+import { watchRpc, type Watch } from "./protocol-log.ts";
+import { isUpstreamCode, messageOf } from "./rpc-fault.ts";
+import type { ToolDesk } from "./tool-desk.ts";
+
+const callOf = (asked: ExecuteAsk): { readonly name: string; readonly arguments: unknown } => {
+  if ("tool" in asked) return { name: asked.tool, arguments: asked.arguments };
+  const base = asked.object_type === undefined ? asked.action : `${asked.object_type}_${asked.action}`;
+  return { name: `${asked.system}.${base}`, arguments: asked.params };
+};
+
+/** One call as one request, for programs that speak no JSON-RPC: through the same corridor as both dialects, in the view of all tools. */
+export const serveExecute = (router: Router<Caller>, { desk, ...watch }: Watch & { readonly desk: ToolDesk }): void => {
+  router.serve(execute, async ({ caller, body, request, correlationId }) => {
+    const started = performance.now();
+    const call = callOf(body);
+    const visit = desk.enter(caller, "", "execute", correlationId);
+    const idempotencyKey = request.headers.get("idempotency-key") ?? undefined;
+    const since = (): number => Math.round(performance.now() - started);
+    try {
+      const done = await watchRpc({ ...visit, view: "" }, "execute", call.name, watch, () =>
+        desk.call(visit, { method: "execute", ...call, idempotencyKey, signal: request.signal }),
+      );
+      const shown = isObject(done.value) ? done.value : {};
+      const next = shown["next_cursor"] ?? shown["nextCursor"];
+      return {
+        success: true,
+        data: done.value,
+        call_id: done.callId,
+        decision_id: done.decisionId,
+        cost_usd: usdFromMicro(done.costMicro),
+        duration_ms: since(),
+        truncated: shown["truncated"] === true,
+        ...(typeof next === "string" ? { next_cursor: next } : {}),
+      };
+    } catch (error) {
+      if (!(error instanceof FailedCall) || !isUpstreamCode(error.code)) throw error;
+      const { call_id, decision_id } = error.options.members ?? {};
+      return {
+        success: false,
+        error: {
+          code: error.code,
+          message: messageOf(error),
+          ...(error.upstreamStatus === undefined ? {} : { status: error.upstreamStatus }),
+          retryable: error.isRetryable,
+        },
+        call_id: String(call_id),
+        decision_id: String(decision_id),
+        cost_usd: usdFromMicro(error.costMicro),
+        duration_ms: since(),
+        truncated: false,
+      };
+    }
+  });
+};
