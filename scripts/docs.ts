@@ -1,7 +1,8 @@
-// `npm run docs`: writes docs/reference/ from the contract and the settings. With --check it compares and changes nothing.
+// `npm run docs`: writes docs/reference/ from the contract, the settings and the shapes of configuration files. With --check it compares and changes nothing.
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { configurationFiles } from "./reference/configuration.ts";
+import { documentFiles } from "./reference/documents.ts";
 import { eventSchemaFiles } from "./reference/event-schemas.ts";
 import { openApiFiles } from "./reference/openapi.ts";
 import { requireOptions } from "./options.ts";
@@ -9,14 +10,14 @@ import { requireOptions } from "./options.ts";
 const { values } = requireOptions(
   `npm run docs [-- --check]
 
-Writes docs/reference/ from the contract and the settings.
+Writes docs/reference/ from the contract, the settings and the shapes of configuration files.
   --check    compares, changes nothing and ends with 1 on a difference
 `,
   { check: { type: "boolean" } },
 );
 
 const folder = join(import.meta.dirname, "..", "docs", "reference");
-const made = new Map([...configurationFiles(), ...openApiFiles(), ...eventSchemaFiles()]);
+const made = new Map([...configurationFiles(), ...documentFiles(), ...openApiFiles(), ...eventSchemaFiles()]);
 
 const read = (name: string): string | undefined => {
   try {

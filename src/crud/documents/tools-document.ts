@@ -1,53 +1,90 @@
 import { z } from "zod";
 import type { Fault } from "#contract/problem.ts";
 import { StartFaults } from "#contract/start-faults.ts";
-import { isView } from "#crud/mcp/names.ts";
+import { viewPattern } from "#crud/mcp/names.ts";
 import { readConfigFiles } from "#documents/config-files.ts";
+import { said } from "#documents/said.ts";
 import { shapeFaults } from "#documents/shape-faults.ts";
 import { readYaml, type YamlDocument } from "#documents/yaml-document.ts";
 
 const texts = z.array(z.string().min(1).max(200)).default([]);
 
 const filters = z.strictObject({
-  source: z.array(z.enum(["system", "workflow"])).default([]),
-  provider: texts,
-  instance: texts,
-  name_prefix: texts,
-  tags_include: texts,
-  tags_exclude: texts,
-  names: texts,
+  source: said(z.array(z.enum(["system", "workflow"])).default([]), "Where tools come from.", ["system"]),
+  provider: said(texts, "Providers.", ["people"]),
+  instance: said(texts, "Instances.", ["demo"]),
+  name_prefix: said(texts, "What names begin with.", ["people.demo.get_"]),
+  tags_include: said(texts, "Tags of which a tool has one.", ["hr"]),
+  tags_exclude: said(texts, "Tags of which a tool has none.", ["internal"]),
+  names: said(texts, "Whole names.", ["people.demo.get_employee"]),
 });
 
 const view = z.strictObject({
-  name: z.string().refine(isView, "must be [a-z][a-z0-9-]{0,30} and not jsonrpc, tools, mcp or config"),
-  title: z.string().min(1).max(80).optional(),
-  tenants: texts,
-  nameForm: z.enum(["dotted", "underscore"]).default("dotted"),
-  denial: z.enum(["error", "result"]).default("error"),
-  instructions: z.string().max(4096).optional(),
-  filters: filters.prefault({}),
+  name: said(
+    z.string().regex(viewPattern, "must be [a-z][a-z0-9-]{0,30} and not jsonrpc, tools, mcp or config"),
+    "Its name in addresses: `/mcp/<name>`; not `jsonrpc`, `tools`, `mcp` or `config`. One that exists by itself is replaced.",
+    "hr",
+  ),
+  title: said(z.string().min(1).max(80).optional(), "What people read as its name.", "People tools"),
+  tenants: said(texts, "Tenants that it is there for; empty: all.", ["tenant:acme"]),
+  nameForm: said(
+    z.enum(["dotted", "underscore"]).default("dotted"),
+    "How standard MCP lists names; `underscore` for clients that refuse dots. Calls may use either.",
+    "underscore",
+  ),
+  denial: said(
+    z.enum(["error", "result"]).default("error"),
+    "How a denial leaves on standard MCP: as a JSON-RPC error, or as a result that says so.",
+    "result",
+  ),
+  instructions: said(z.string().max(4096).optional(), "What clients are told of the view as a whole.", "Ask before you change anything."),
+  filters: said(
+    filters.prefault({}),
+    "Which tools it holds: each filter by any of its words, all filters together; an empty one is none.",
+    { tags_include: ["hr"] },
+  ),
 });
 
 const override = z.strictObject({
-  enabled: z.boolean().default(true),
-  title: z.string().min(1).max(80).nullish(),
-  description: z.string().min(10).max(1024).nullish(),
-  annotations: z.record(z.string(), z.unknown()).default({}),
-  cost_usd: z.number().min(0).max(10_000).multipleOf(0.000001).nullish(),
+  enabled: said(z.boolean().default(true), "False takes the tool away from everybody.", false),
+  title: said(z.string().min(1).max(80).nullish(), "Instead of the tool's own; null: as it is.", "Change a salary"),
+  description: said(
+    z.string().min(10).max(1024).nullish(),
+    "Instead of the tool's own; null: as it is.",
+    "Sets the yearly salary of one employee.",
+  ),
+  annotations: said(z.record(z.string(), z.unknown()).default({}), "Put over the tool's own, each by its name.", { tags: ["hr", "pay"] }),
+  cost_usd: said(
+    z.number().min(0).max(10_000).multipleOf(0.000001).nullish(),
+    "Price of a call in US dollars, at most 6 decimals; null: the tool's own.",
+    0.01,
+  ),
 });
 
-const document = z.strictObject({
-  apiVersion: z.literal("tools/v1"),
-  views: z.array(view).max(200).default([]),
-  overrides: z.record(z.string(), override).default({}),
+/** The shape of `tools.yaml`. */
+export const toolsDocument = z.strictObject({
+  apiVersion: said(z.literal("tools/v1"), "The version of this format.", "tools/v1"),
+  views: said(
+    z.array(view).max(200).default([]),
+    "Named parts of the catalogue. Views of workflows, of each provider and of each provider-instance exist by themselves.",
+    [{ name: "hr", filters: { tags_include: ["hr"] } }],
+  ),
+  overrides: said(z.record(z.string(), override).default({}), "What is said otherwise of a tool, by its name.", {
+    "people.demo.update_salary": { enabled: false },
+  }),
 });
 
-export type ToolsDocument = z.output<typeof document>;
+export type ToolsDocument = z.output<typeof toolsDocument>;
 export type ViewFilters = z.output<typeof filters>;
 
 export const emptyToolsDocument: ToolsDocument = { apiVersion: "tools/v1", views: [], overrides: {} };
 
-const words = [...Object.keys(document.shape), ...Object.keys(view.shape), ...Object.keys(filters.shape), ...Object.keys(override.shape)];
+const words = [
+  ...Object.keys(toolsDocument.shape),
+  ...Object.keys(view.shape),
+  ...Object.keys(filters.shape),
+  ...Object.keys(override.shape),
+];
 
 /** Reads one document; every fault at its place. */
 export const readToolsDocument = (
@@ -56,7 +93,7 @@ export const readToolsDocument = (
 ): { readonly value: ToolsDocument; readonly yaml: YamlDocument } | { readonly faults: readonly Fault[] } => {
   const { document: yaml, faults } = readYaml(text, file, { mebibytes: 0.25 });
   if (yaml === undefined) return { faults };
-  const parsed = document.safeParse(yaml.value);
+  const parsed = toolsDocument.safeParse(yaml.value);
   return parsed.success ? { value: parsed.data, yaml } : { faults: shapeFaults(yaml, parsed.error, { words }) };
 };
 
@@ -84,7 +121,7 @@ export const joinToolsDocuments = (
 
 /** Reads the `tools.yaml` of each folder: views and overrides, one after the other. Throws `StartFaults` with every fault. */
 export const loadToolsDocument = async (folders: readonly string[]): Promise<ToolsDocument> => {
-  const { files, faults } = await readConfigFiles(folders, "tools.yaml", document, words);
+  const { files, faults } = await readConfigFiles(folders, "tools.yaml", toolsDocument, words);
   const joined = joinToolsDocuments(files);
   if (faults.length + joined.faults.length > 0) throw new StartFaults([...faults, ...joined.faults]);
   return joined.document;

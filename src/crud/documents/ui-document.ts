@@ -2,14 +2,29 @@ import { z } from "zod";
 import { StartFaults } from "#contract/start-faults.ts";
 import { uiModules, type UiModule } from "#contract/tools.ts";
 import { readConfigFiles } from "#documents/config-files.ts";
+import { said } from "#documents/said.ts";
 
-const groups = z.strictObject({ groups: z.array(z.string().min(1).max(200)).min(1) }).optional();
+const groups = said(
+  z
+    .strictObject({
+      groups: said(z.array(z.string().min(1).max(200)).min(1), "Groups and roles; one of them is enough.", ["role:administrator"]),
+    })
+    .optional(),
+  "Who sees this module; what it shows is decided where it is served. Not named: nobody.",
+  { groups: ["role:administrator"] },
+);
 
-const document = z.strictObject({
-  apiVersion: z.literal("ui/v1"),
-  brand: z.record(z.string().min(1).max(40), z.string().max(200)).default({}),
-  /** A module is on for whoever is in one of its groups. */
-  modules: z.strictObject(Object.fromEntries(uiModules.map((name) => [name, groups])) as Record<UiModule, typeof groups>).default({}),
+/** The shape of `ui.yaml`. */
+export const uiDocument = z.strictObject({
+  apiVersion: said(z.literal("ui/v1"), "The version of this format.", "ui/v1"),
+  brand: said(z.record(z.string().min(1).max(40), z.string().max(200)).default({}), "Texts that the web client shows of the house.", {
+    name: "Sallyport",
+  }),
+  modules: said(
+    z.strictObject(Object.fromEntries(uiModules.map((name) => [name, groups])) as Record<UiModule, typeof groups>).default({}),
+    "Modules of the web client that are on.",
+    { pdp: { groups: ["role:administrator"] } },
+  ),
 });
 
 /** What the web client shows of itself, and for which groups. */
@@ -20,8 +35,8 @@ export interface UiDocument {
 
 /** Reads the `ui.yaml` of each folder; a later one adds to an earlier. Without any, every module is off. Throws `StartFaults` with every fault. */
 export const loadUiDocument = async (folders: readonly string[]): Promise<UiDocument> => {
-  const words = [...Object.keys(document.shape), ...uiModules, "groups"];
-  const { files, faults } = await readConfigFiles(folders, "ui.yaml", document, words);
+  const words = [...Object.keys(uiDocument.shape), ...uiModules, "groups"];
+  const { files, faults } = await readConfigFiles(folders, "ui.yaml", uiDocument, words);
   if (faults.length > 0) throw new StartFaults(faults);
   return {
     brand: Object.assign({}, ...files.map(({ value }) => value.brand)) as Record<string, string>,

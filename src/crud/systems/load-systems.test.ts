@@ -62,7 +62,7 @@ test("all faults of a file are told at once, each with its place and the nearest
   assert.deepEqual(faults.map((fault) => `${fault.path} ${fault.file ?? ""}:${fault.line ?? 0}`).toSorted(), [
     `/auth/value systems/people.demo.yaml:${lineOf("plain-text-key")}`,
     `/defaults/timeout systems/people.demo.yaml:${lineOf("timeout: 10s")}`,
-    "/owner systems/people.demo.yaml:2",
+    "/owner systems/people.demo.yaml:3",
     `/ownr systems/people.demo.yaml:${lineOf("ownr:")}`,
     `/provider systems/people.demo.yaml:${lineOf("provider: People")}`,
   ]);

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { secretSchemePattern } from "#contract/secret-schemes.ts";
 import { duration } from "#crud/documents/duration.ts";
-import { basePattern, externalBasePattern, isInstance, isProvider } from "#crud/mcp/names.ts";
+import { basePattern, externalBasePattern, instancePattern, providerPattern } from "#crud/mcp/names.ts";
+import { said } from "#documents/said.ts";
 import { styles, type Style } from "./parameter-styles.ts";
 import { circuit, concurrency, rateLimit, responseLimits, retry } from "./system-limits.ts";
 
@@ -23,92 +24,212 @@ const identity = text(1, 200);
 const schema = z.record(z.string(), z.unknown());
 const usd = z.number().min(0).max(10_000).multipleOf(0.000001, "has at most 6 decimals");
 
-const dataScope = z.literal("none").or(
-  z.strictObject({
-    resourceType: text(1, 64),
-    rows: pointer.default(""),
-    columns: z.record(z.string().regex(/^[a-z_][a-z0-9_]{0,62}$/, "is no column name"), pointer),
-    guard: z.strictObject({ operation: text(1, 64), input: template }).optional(),
-  }),
+const dataScope = said(
+  z.literal("none").or(
+    z.strictObject({
+      resourceType: said(text(1, 64), "What a row is: the data scope of this type walls the rows.", "employee"),
+      rows: said(pointer.default(""), "Where the rows lie in the output; empty: it is one row, or a list of them.", "/items"),
+      columns: said(
+        z.record(z.string().regex(/^[a-z_][a-z0-9_]{0,62}$/, "is no column name"), pointer),
+        "Where each column that a data scope may name lies in a row.",
+        { tenant_id: "/tenant", salary: "/salary" },
+      ),
+      guard: said(
+        z
+          .strictObject({
+            operation: said(text(1, 64), "An operation of this system that reads the row, with rows of its own.", "get_employee"),
+            input: said(template, "Its input, with `${ ... }` over the input of this call.", { id: "${ input.id }" }),
+          })
+          .optional(),
+        "A read that runs before a write: what the caller may not see is `not_found`, and the write is never sent.",
+        { operation: "get_employee", input: { id: "${ input.id }" } },
+      ),
+    }),
+  ),
+  "Which rows of the answer a caller sees: `none`, or where rows and columns lie. Said here or in `defaults`.",
+  { resourceType: "employee", rows: "/items", columns: { tenant_id: "/tenant" } },
 );
 const timeout = duration(100, 300_000);
+const retried = "How failures are tried again.";
+const answered = "How much an answer may be.";
 
-const defaults = z.strictObject({
-  timeout: timeout.prefault("PT10S"),
-  retry: retry.prefault({}),
-  rateLimit: rateLimit.optional(),
-  concurrency: concurrency.prefault({ max: 32 }),
-  circuit: circuit.prefault({}),
-  response: responseLimits.prefault({}),
-  dataScope: dataScope.optional(),
-});
+const defaults = said(
+  z
+    .strictObject({
+      timeout: said(timeout.prefault("PT10S"), "Longest time of one try.", "PT30S"),
+      retry: said(retry.prefault({}), retried, { max: 3 }),
+      rateLimit: said(rateLimit.optional(), "How often the system may be called; without it, as often as one likes.", {
+        rate: 50,
+        per: "second",
+        burst: 100,
+      }),
+      concurrency: said(concurrency.prefault({ max: 32 }), "How many calls of a tenant run at once.", { max: 16, queue: 256 }),
+      circuit: said(circuit.prefault({}), "When a failing system is left alone for a while.", { failures: 10 }),
+      response: said(responseLimits.prefault({}), answered, { maxBytes: 1_048_576 }),
+      dataScope: dataScope.optional(),
+    })
+    .prefault({}),
+  "What holds for each operation that says nothing else.",
+  { timeout: "PT30S", dataScope: "none" },
+);
 
 const annotations = z.strictObject({
-  title: text(1, 80).optional(),
-  readOnlyHint: z.boolean().optional(),
-  destructiveHint: z.boolean().optional(),
-  idempotentHint: z.boolean().optional(),
-  openWorldHint: z.boolean().optional(),
-  tags: z.array(text(1, 40)).max(20).optional(),
+  title: said(text(1, 80).optional(), "A title for clients that read it here.", "Change a salary"),
+  readOnlyHint: said(z.boolean().optional(), "It changes nothing. Unless said: true for GET.", true),
+  destructiveHint: said(z.boolean().optional(), "It may destroy what was. Unless said: false.", false),
+  idempotentHint: said(z.boolean().optional(), "Twice does no more than once: it may be tried again.", true),
+  openWorldHint: said(z.boolean().optional(), "It reaches things outside of the system.", false),
+  tags: said(z.array(text(1, 40)).max(20).optional(), "Words by which views choose tools.", ["hr"]),
 });
+const annotationsSaid = "What clients are told of its effects, and tags for views.";
 
-const cost = usd.or(z.strictObject({ reserve: usd, actual: z.string() }));
-const stepUp = z.strictObject({ level: z.enum(["strong", "phishing_resistant"]), maxAge: duration(1000, 3_600_000).prefault("PT5M") });
+const price = "Price of a call in US dollars, at most 6 decimals.";
+const cost = usd.or(
+  z.strictObject({
+    reserve: said(usd, "What is reserved before the call.", 0.05),
+    actual: said(z.string(), "What it came to, as `${ ... }` over the response.", "${ response.body.usage.usd }"),
+  }),
+);
+const stepUp = said(
+  z.strictObject({
+    level: said(z.enum(["strong", "phishing_resistant"]), "How the person must have shown who they are.", "strong"),
+    maxAge: said(duration(1000, 3_600_000).prefault("PT5M"), "How long ago at most.", "PT5M"),
+  }),
+  "A proof of identity that a call needs.",
+  { level: "strong", maxAge: "PT5M" },
+);
 
-const mappedResource = z.strictObject({
-  type: text(1, 64),
-  id: z.string().optional(),
-  properties: z.record(z.string(), template).optional(),
+const claimed = "What the question says of it, with expressions.";
+const mappedResource = said(
+  z.strictObject({
+    type: said(text(1, 64), "Type of the resource.", "employee"),
+    id: said(z.string().optional(), "Its id, with CEL after `$`.", "$params.arguments.id"),
+    properties: said(z.record(z.string(), template).optional(), claimed, { salary: "$params.arguments.salary" }),
+  }),
+  "What is acted on.",
+  { type: "employee", id: "$params.arguments.id" },
+);
+const mappedAction = said(
+  z.strictObject({
+    name: said(text(1, 64), "Name of the action.", "update_salary"),
+    properties: said(z.record(z.string(), template).optional(), claimed, { reason: "$params.arguments.reason" }),
+  }),
+  "What is done.",
+  { name: "update_salary" },
+);
+const mappedContext = said(z.record(z.string(), template).optional(), "Circumstances of the question.", {
+  reason: "$params.arguments.reason",
 });
-const mappedAction = z.strictObject({ name: text(1, 64), properties: z.record(z.string(), template).optional() });
-const mappedContext = z.record(z.string(), template).optional();
-// The subject of a call is that of its token; a mapping may say so, and nothing else.
-const mappedSubject = z.strictObject({ type: z.literal("identity"), id: z.string() }).optional();
+const mappedSubject = said(
+  z
+    .strictObject({
+      type: said(z.literal("identity"), "Always `identity`.", "identity"),
+      id: said(z.string(), "The subject of the call's token.", "$token.sub"),
+    })
+    .optional(),
+  "The subject of a call is that of its token; a mapping may say so, and nothing else.",
+  { type: "identity", id: "$token.sub" },
+);
 const mappedItem = { action: mappedAction, resource: mappedResource, context: mappedContext };
 
 /** AuthZEN's profile for MCP: one question or several, with CEL after `$`. */
 const authzenMapping = z
-  .strictObject({ evaluation: z.strictObject({ subject: mappedSubject, ...mappedItem }) })
-  .or(z.strictObject({ subject: mappedSubject, evaluations: z.array(z.strictObject(mappedItem)).min(1).max(20) }));
+  .strictObject({
+    evaluation: said(z.strictObject({ subject: mappedSubject, ...mappedItem }), "One question.", {
+      action: { name: "list" },
+      resource: { type: "employee" },
+    }),
+  })
+  .or(
+    z.strictObject({
+      subject: mappedSubject,
+      evaluations: said(z.array(z.strictObject(mappedItem)).min(1).max(20), "Several questions; all must be permitted.", [
+        { action: { name: "list" }, resource: { type: "employee" } },
+      ]),
+    }),
+  );
 export type AuthzenMapping = z.output<typeof authzenMapping>;
 
+const title = said(text(1, 80).optional(), "What people read as its name.", "List employees");
+const described = text(10, 1024);
+
 const common = {
-  title: text(1, 80).optional(),
-  description: text(10, 1024),
-  input: schema.optional(),
-  output: z.strictObject({ select: z.string().optional(), schema: schema.optional() }).prefault({}),
+  title,
+  description: said(described, "What it does and when to use it, for people and models.", "Lists employees of your tenant, newest first."),
+  input: said(schema.optional(), "JSON Schema of the arguments; an object that says nothing of `additionalProperties` takes no others.", {
+    type: "object",
+    properties: { limit: { type: "integer", minimum: 1 } },
+  }),
+  output: said(
+    z
+      .strictObject({
+        select: said(z.string().optional(), "What of the response is the output; the whole body unless said.", "${ response.body.items }"),
+        schema: said(schema.optional(), "JSON Schema that the output must meet, or a file beside this one.", {
+          $ref: "./schemas/employee.json",
+        }),
+      })
+      .prefault({}),
+    "What becomes of the response.",
+    { select: "${ response.body.items }" },
+  ),
   dataScope: dataScope.optional(),
-  mask: z
-    .array(
-      z.strictObject({ path: pointer, action: z.enum(["drop", "null", "hash", "last4", "year"]), unlessAllowed: text(1, 64).optional() }),
-    )
-    .max(50)
-    .default([]),
-  annotations: annotations.prefault({}),
-  scopes: z.array(text(1, 100)).max(50).default([]),
-  authz: z
-    .strictObject({
-      resource: text(1, 64),
-      action: text(1, 64),
-      id: z.string().optional(),
-      properties: z.record(z.string(), template).optional(),
-    })
-    .optional(),
-  "x-authzen-mapping": authzenMapping.optional(),
-  cost_usd: cost.default(0),
-  errors: z
-    .array(
-      z.strictObject({
-        when: z.string(),
-        as: z.enum(["not_found", "conflict", "invalid_arguments", "rate_limited", "upstream_error"]),
-        retryable: z.boolean().default(false),
-      }),
-    )
-    .max(20)
-    .default([]),
+  mask: said(
+    z
+      .array(
+        z.strictObject({
+          path: said(pointer, "A member of the output; `*` stands for every item.", "/items/*/salary"),
+          action: said(z.enum(["drop", "null", "hash", "last4", "year"]), "What is shown instead.", "null"),
+          unlessAllowed: said(text(1, 64).optional(), "The action on the data scope's resource type that lifts the mask.", "read_salary"),
+        }),
+      )
+      .max(50)
+      .default([]),
+    "Members of the output that are hidden.",
+    [{ path: "/items/*/salary", action: "null", unlessAllowed: "read_salary" }],
+  ),
+  annotations: said(annotations.prefault({}), annotationsSaid, { readOnlyHint: true, tags: ["hr"] }),
+  scopes: said(z.array(text(1, 100)).max(50).default([]), "Scopes that the call's token must hold.", ["people.read"]),
+  authz: said(
+    z
+      .strictObject({
+        resource: said(text(1, 64), "Type of the resource.", "employee"),
+        action: said(text(1, 64), "Name of the action.", "list"),
+        id: said(z.string().optional(), "Id of the resource, as `${ ... }` over the call.", "${ input.id }"),
+        properties: said(z.record(z.string(), template).optional(), claimed, { salary: "${ input.salary }" }),
+      })
+      .optional(),
+    "A question that is decided beside the one about the call.",
+    { resource: "employee", action: "list" },
+  ),
+  "x-authzen-mapping": said(authzenMapping.optional(), "The same by AuthZEN's profile for MCP, with CEL after `$`.", {
+    evaluation: { action: { name: "list" }, resource: { type: "employee" } },
+  }),
+  cost_usd: said(cost.default(0), `${price} A number, or what is reserved and what it came to.`, 0.002),
+  errors: said(
+    z
+      .array(
+        z.strictObject({
+          when: said(z.string(), "A condition on the response.", "${ response.status == 404 }"),
+          as: said(
+            z.enum(["not_found", "conflict", "invalid_arguments", "rate_limited", "upstream_error"]),
+            "The code that callers get.",
+            "not_found",
+          ),
+          retryable: said(z.boolean().default(false), "Whether a caller may try again.", false),
+        }),
+      )
+      .max(20)
+      .default([]),
+    "What refusals of the upstream mean, the first that fits.",
+    [{ when: "${ response.status == 404 }", as: "not_found" }],
+  ),
   stepUp: stepUp.optional(),
-  timeout: timeout.optional(),
-  approval: z.literal("none", { error: "approvals are not available; the decision point alone decides" }).default("none"),
+  timeout: said(timeout.optional(), "As in `defaults`.", "PT30S"),
+  approval: said(
+    z.literal("none", { error: "approvals are not available; the decision point alone decides" }).default("none"),
+    "Who must approve a call: nobody; the decision point alone decides.",
+    "none",
+  ),
 };
 
 /** Headers that the house sends itself, or that are no caller's to choose. */
@@ -120,15 +241,16 @@ const mediaType = z.string().regex(/^[a-z]+\/[A-Za-z0-9!#$&^_.+-]{1,100}(?:; ?[a
 /** Where a member of the input goes, as OpenAPI says it. */
 const parameter = z
   .strictObject({
-    name: text(1, 200),
-    in: z.enum(["path", "query", "header"]),
-    /** Member of the input; of the same name unless said. */
-    input: text(1, 200).optional(),
-    /** `simple` in paths and headers, `form` in queries unless said. */
-    style: style.optional(),
-    /** True for `form` unless said, else false. */
-    explode: z.boolean().optional(),
-    allowReserved: z.boolean().default(false),
+    name: said(text(1, 200), "Its name in the request.", "dept"),
+    in: said(z.enum(["path", "query", "header"]), "Where it goes.", "query"),
+    input: said(text(1, 200).optional(), "The member of the input; of the same name unless said.", "department"),
+    style: said(
+      style.optional(),
+      "How its value is written: `simple` in paths and headers, `form` in queries unless said.",
+      "pipeDelimited",
+    ),
+    explode: said(z.boolean().optional(), "Items one by one. Unless said: true for `form`, else false.", false),
+    allowReserved: said(z.boolean().default(false), "Reserved characters of a query stay as they are.", true),
   })
   .refine(
     ({ in: where, style: how }) => how === undefined || how === "json" || stylesOf[where].includes(how),
@@ -140,142 +262,264 @@ const parameter = z
   });
 
 const requestBody = z.strictObject({
-  media: mediaType.default("application/json"),
-  /** The member that is the whole body; unless said the members that no parameter takes are its members. */
-  input: text(1, 200).optional(),
-  /** The text is base64 of the bytes that are sent. */
-  base64: z.boolean().default(false),
-  /** Members of a form, or of any body those that have another name in the input. */
-  encoding: z
-    .record(
-      text(1, 200),
-      z.strictObject({
-        input: text(1, 200).optional(),
-        style: style.optional(),
-        explode: z.boolean().optional(),
-        media: mediaType.optional(),
-        base64: z.boolean().optional(),
-      }),
-    )
-    .default({}),
+  media: said(mediaType.default("application/json"), "Its media type.", "application/x-www-form-urlencoded"),
+  input: said(
+    text(1, 200).optional(),
+    "The member of the input that is the whole body; unless said, the members that no parameter takes are its members.",
+    "document",
+  ),
+  base64: said(z.boolean().default(false), "The text is base64 of the bytes that are sent.", true),
+  encoding: said(
+    z
+      .record(
+        text(1, 200),
+        z.strictObject({
+          input: said(text(1, 200).optional(), "The member of the input; of the same name unless said.", "picture"),
+          style: said(style.optional(), "How its value is written in a form.", "form"),
+          explode: said(z.boolean().optional(), "Items one by one. Unless said: true for `form`.", true),
+          media: said(mediaType.optional(), "Media type of this part.", "image/png"),
+          base64: said(z.boolean().optional(), "The text is base64 of the bytes that are sent.", true),
+        }),
+      )
+      .default({}),
+    "Members of a form, or of any body those that have another name in the input.",
+    { file: { input: "picture", base64: true } },
+  ),
 });
 
 const httpOperation = z.strictObject({
   ...common,
-  request: z.strictObject({
-    method: z.enum(["GET", "POST", "PUT", "PATCH", "DELETE"]),
-    path: z.string().regex(/^\/(?:[A-Za-z0-9._~!$&'()*+,;=:@/-]|\{[^{}/?#\s]{1,200}\})*$/, "must be a path without query"),
-    parameters: z.array(parameter).max(200).optional(),
-    body: requestBody.optional(),
-    idempotencyHeader: z
-      .string()
-      .regex(/^[A-Za-z][A-Za-z0-9-]{0,60}$/)
+  request: said(
+    z.strictObject({
+      method: said(z.enum(["GET", "POST", "PUT", "PATCH", "DELETE"]), "The method.", "GET"),
+      path: said(
+        z.string().regex(/^\/(?:[A-Za-z0-9._~!$&'()*+,;=:@/-]|\{[^{}/?#\s]{1,200}\})*$/, "must be a path without query"),
+        "The path below `baseUrl`, with `{placeholders}`.",
+        "/employees/{id}",
+      ),
+      parameters: said(
+        z.array(parameter).max(200).optional(),
+        "Where members of the input go. Without it, without `body` and without `bind` they go by name: placeholders of the path, then the query (GET, DELETE) or the JSON body.",
+        [{ name: "dept", in: "query", input: "department" }],
+      ),
+      body: said(requestBody.optional(), "How the body is made.", { media: "application/x-www-form-urlencoded" }),
+      idempotencyHeader: said(
+        z
+          .string()
+          .regex(/^[A-Za-z][A-Za-z0-9-]{0,60}$/)
+          .optional(),
+        "A header that carries the call's id in every try: the call may then be tried again.",
+        "Idempotency-Key",
+      ),
+    }),
+    "What is sent.",
+    { method: "GET", path: "/employees/{id}" },
+  ),
+  bind: said(
+    z
+      .strictObject({
+        path: said(z.record(z.string(), template).optional(), "Values of the path's placeholders.", { id: "${ input.id }" }),
+        query: said(z.record(z.string(), template).optional(), "Members of the query.", { dept: "${ input.department }" }),
+        body: said(template.optional(), "The JSON body.", { salary: "${ input.salary }" }),
+      })
       .optional(),
-  }),
-  bind: z
-    .strictObject({
-      path: z.record(z.string(), template).optional(),
-      query: z.record(z.string(), template).optional(),
-      body: template.optional(),
-    })
-    .optional(),
-  paginate: z
-    .strictObject({
-      style: z.literal("cursor", { error: "only cursor is available" }),
-      param: text(1, 64),
-      next: z.string(),
-      items: z.string(),
-      size: z.strictObject({ param: text(1, 64), default: z.int().min(1), max: z.int().min(1) }).optional(),
-      maxPages: z.int().min(1).max(100).default(5),
-    })
-    .optional(),
-  retry: retry.optional(),
-  response: responseLimits.optional(),
+    "How the input becomes the request, by expressions.",
+    { query: { dept: "${ input.department }" } },
+  ),
+  paginate: said(
+    z
+      .strictObject({
+        style: said(z.literal("cursor", { error: "only cursor is available" }), "How pages follow each other.", "cursor"),
+        param: said(text(1, 64), "The member of the query that takes the cursor.", "after"),
+        next: said(z.string(), "The next cursor; null or empty at the end.", "${ response.body.next }"),
+        items: said(z.string(), "The items of a page.", "${ response.body.items }"),
+        size: said(
+          z
+            .strictObject({
+              param: said(text(1, 64), "The member of the query that takes the size of a page.", "limit"),
+              default: said(z.int().min(1), "The size that is asked for.", 100),
+              max: said(z.int().min(1), "The largest size that the upstream takes.", 200),
+            })
+            .optional(),
+          "How large a page is.",
+          { param: "limit", default: 100, max: 200 },
+        ),
+        maxPages: said(z.int().min(1).max(100).default(5), "Most pages that are read.", 10),
+      })
+      .optional(),
+    "Reads further pages into one answer.",
+    { style: "cursor", param: "after", next: "${ response.body.next }", items: "${ response.body.items }" },
+  ),
+  retry: said(retry.optional(), "As in `defaults`, for this operation.", { max: 0 }),
+  response: said(responseLimits.optional(), "As in `defaults`, for this operation.", { maxBytes: 1_048_576 }),
 });
 
-const loopbackOperation = z.strictObject({ ...common, request: z.strictObject({ endpoint: text(1, 64) }) });
+const loopbackOperation = z.strictObject({
+  ...common,
+  request: said(
+    z.strictObject({ endpoint: said(text(1, 64), "Name of an endpoint of this house.", "search_identities") }),
+    "What is called, as the caller.",
+    { endpoint: "search_identities" },
+  ),
+});
 
 const override = z.strictObject({
-  base: z.string().regex(externalBasePattern).optional(),
-  title: text(1, 80).optional(),
-  description: text(10, 1024).optional(),
-  cost_usd: usd.optional(),
+  base: said(z.string().regex(externalBasePattern).optional(), "The last part of its name here.", "search"),
+  title,
+  description: said(described.optional(), "What it does, instead of what the server says.", "Searches the notes of your tenant."),
+  cost_usd: said(usd.optional(), price, 0.001),
   stepUp: stepUp.optional(),
-  timeout: timeout.optional(),
-  annotations: annotations.optional(),
+  timeout: said(timeout.optional(), "As in `defaults`.", "PT30S"),
+  annotations: said(annotations.optional(), annotationsSaid, { readOnlyHint: true }),
 });
 
 const head = {
-  apiVersion: z.literal("systems/v1"),
-  provider: z.string().refine(isProvider, "must be [a-z][a-z0-9-]{0,24} and not workflow, system or tools"),
-  instance: z.string().refine(isInstance, "must be [a-z][a-z0-9-]{0,24}"),
-  env: z.enum(["dev", "test", "prod"]).optional(),
-  title: text(1, 80),
-  owner: identity,
-  tenants: z.array(identity).min(1).optional(),
+  apiVersion: said(z.literal("systems/v1"), "The version of this format.", "systems/v1"),
+  provider: said(
+    z.string().regex(providerPattern, "must be [a-z][a-z0-9-]{0,24} and not workflow, system or tools"),
+    "First part of its tools' names; not `workflow`, `system` or `tools`. With the instance it is the file's name.",
+    "people",
+  ),
+  instance: said(z.string().regex(instancePattern, "must be [a-z][a-z0-9-]{0,24}"), "Second part of its tools' names.", "demo"),
+  env: said(z.enum(["dev", "test", "prod"]).optional(), "Which of its environments it is; shown with each tool.", "prod"),
+  title: said(text(1, 80), "What people read as its name.", "People directory"),
+  owner: said(identity, "Who answers for it: an id of the graph.", "group:people-ops"),
+  tenants: said(z.array(identity).min(1).optional(), "Tenants that it is there for; without it, all.", ["tenant:acme"]),
 };
+const kind = <T extends string>(name: T, description: string) => said(z.literal(name), description, name);
 
 const auth = z.discriminatedUnion("type", [
-  z.strictObject({ type: z.literal("none") }),
-  z.strictObject({ type: z.literal("bearer"), token: secretUri }),
+  z.strictObject({ type: said(z.literal("none"), "How the house shows who it is.", "none") }),
   z.strictObject({
-    type: z.literal("api_key"),
-    in: z.enum(["header", "query"]),
-    name: z.string().regex(/^[A-Za-z][A-Za-z0-9-_]{0,60}$/),
-    value: secretUri,
+    type: said(z.literal("bearer"), "How the house shows who it is.", "bearer"),
+    token: said(secretUri, "Secret URI of the token.", "yaml://secret/people/demo#token"),
   }),
-  z.strictObject({ type: z.literal("basic"), username: secretUri, password: secretUri }),
+  z.strictObject({
+    type: said(z.literal("api_key"), "How the house shows who it is.", "api_key"),
+    in: said(z.enum(["header", "query"]), "Where the key goes.", "header"),
+    name: said(z.string().regex(/^[A-Za-z][A-Za-z0-9-_]{0,60}$/), "Name of the header, or of the member of the query.", "X-Api-Key"),
+    value: said(secretUri, "Secret URI of the key.", "yaml://secret/people/demo#api_key"),
+  }),
+  z.strictObject({
+    type: said(z.literal("basic"), "How the house shows who it is.", "basic"),
+    username: said(secretUri, "Secret URI of the name.", "yaml://secret/people/demo#user"),
+    password: said(secretUri, "Secret URI of the password.", "yaml://secret/people/demo#password"),
+  }),
 ]);
 
-const operations = <T extends z.ZodType>(operation: T) =>
-  z
-    .record(z.string().regex(basePattern, "must be [a-z][a-z0-9_-]*"), operation)
-    .refine((map) => Object.keys(map).length > 0, "needs an operation");
+const operations = <T extends z.ZodType>(operation: T, example: unknown) =>
+  said(
+    z
+      .record(z.string().regex(basePattern, "must be [a-z][a-z0-9_-]*"), operation)
+      .refine((map) => Object.keys(map).length > 0, "needs an operation")
+      .meta({ minProperties: 1 }),
+    "Its tools, by the last part of their names; a whole name has at most 64 characters.",
+    example,
+  );
 
 const httpDocument = z.strictObject({
   ...head,
-  kind: z.literal("http"),
-  baseUrl: z.string(),
-  network: z
-    .strictObject({
-      allow: z.array(z.string()).default([]),
-      redirects: z.literal("none", { error: "only none is available" }).default("none"),
-    })
-    .prefault({}),
-  requires: z.strictObject({ app: identity }).optional(),
-  auth: auth.prefault({ type: "none" }),
-  defaults: defaults.prefault({}),
-  operations: operations(httpOperation),
+  kind: kind("http", "Operations over HTTP."),
+  baseUrl: said(
+    z.string(),
+    "What paths stand below: scheme, host and port, without user, query and fragment; `${SETTING}` stands for a setting. In production https, unless on loopback.",
+    "https://people.example/api",
+  ),
+  network: said(
+    z
+      .strictObject({
+        allow: said(z.array(z.string()).default([]), "Networks (CIDR) that may be dialled though they are not public.", ["10.1.0.0/16"]),
+        redirects: said(
+          z.literal("none", { error: "only none is available" }).default("none"),
+          "Which redirects are followed: none.",
+          "none",
+        ),
+      })
+      .prefault({}),
+    "Where it may lead to.",
+    { allow: ["10.1.0.0/16"] },
+  ),
+  requires: said(
+    z.strictObject({ app: said(identity, "The application of the graph that a caller needs an account of.", "saas:people") }).optional(),
+    "What a caller needs beside the right to the tool.",
+    { app: "saas:people" },
+  ),
+  auth: said(auth.prefault({ type: "none" }), "The system's own credential, by secret URI; never written here.", {
+    type: "bearer",
+    token: "yaml://secret/people/demo#token",
+  }),
+  defaults,
+  operations: operations(httpOperation, {
+    now: { description: "Tells what time it is.", request: { method: "GET", path: "/now" }, dataScope: "none" },
+  }),
 });
 
 const loopbackDocument = z.strictObject({
   ...head,
-  kind: z.literal("loopback"),
-  defaults: defaults.prefault({}),
-  operations: operations(loopbackOperation),
+  kind: kind("loopback", "Endpoints of this house, always as the person who calls."),
+  defaults,
+  operations: operations(loopbackOperation, {
+    search_identities: { description: "Searches the identity graph.", request: { endpoint: "search_identities" }, dataScope: "none" },
+  }),
 });
 
 const mcpDocument = z.strictObject({
   ...head,
-  kind: z.literal("mcp"),
-  transport: z.strictObject({
-    type: z.literal("stdio", { error: "only stdio is available" }),
-    command: text(1, 200),
-    args: z.array(z.string().max(1000)).max(50).default([]),
-    env: z.record(z.string().regex(/^[A-Z][A-Z0-9_]{0,60}$/), z.string().max(2000)).default({}),
-  }),
-  tools: z
-    .strictObject({
-      include: z.array(text(1, 128)).default(["*"]),
-      exclude: z.array(text(1, 128)).default([]),
-      overrides: z.record(z.string(), override).default({}),
-    })
-    .prefault({}),
-  isolation: z.enum(["shared", "per_tenant", "per_principal"]).default("per_tenant"),
-  interaction: z.strictObject({ elicitation: z.literal(false).default(false), sampling: z.literal(false).default(false) }).prefault({}),
-  trustAnnotations: z.boolean().default(false),
-  quarantineNew: z.boolean().default(true),
-  defaults: defaults.prefault({}),
+  kind: kind("mcp", "Tools of an MCP server."),
+  transport: said(
+    z.strictObject({
+      type: said(z.literal("stdio", { error: "only stdio is available" }), "A process of this machine.", "stdio"),
+      command: said(text(1, 200), "An installed program.", "mcp-server-memory"),
+      args: said(z.array(z.string().max(1000)).max(50).default([]), "Its arguments; `${TENANT_FOLDER}` is a folder of its own.", [
+        "--root",
+        "${TENANT_FOLDER}",
+      ]),
+      env: said(
+        z.record(z.string().regex(/^[A-Z][A-Z0-9_]{0,60}$/), z.string().max(2000)).default({}),
+        "Variables that it gets; no others of the house.",
+        { MEMORY_FILE_PATH: "${TENANT_FOLDER}/memory.jsonl" },
+      ),
+    }),
+    "How the server is reached.",
+    { type: "stdio", command: "mcp-server-memory" },
+  ),
+  tools: said(
+    z
+      .strictObject({
+        include: said(z.array(text(1, 128)).default(["*"]), "Tools that are taken, by the server's names; `*` stands for any text.", [
+          "read_*",
+        ]),
+        exclude: said(z.array(text(1, 128)).default([]), "Of these, tools that are left out.", ["*_raw"]),
+        overrides: said(z.record(z.string(), override).default({}), "What is said otherwise, by the server's name of the tool.", {
+          search_nodes: { base: "search" },
+        }),
+      })
+      .prefault({}),
+    "Which of its tools are served, and what is said of them.",
+    { include: ["read_*"] },
+  ),
+  isolation: said(
+    z.enum(["shared", "per_tenant", "per_principal"]).default("per_tenant"),
+    "Who shares a process and its folder.",
+    "per_principal",
+  ),
+  interaction: said(
+    z
+      .strictObject({
+        elicitation: said(z.literal(false).default(false), "Questions of the server to the person: not available.", false),
+        sampling: said(z.literal(false).default(false), "Questions of the server to the client's model: not available.", false),
+      })
+      .prefault({}),
+    "What the server may ask of its client.",
+    {},
+  ),
+  trustAnnotations: said(z.boolean().default(false), "Whether hints of the server count; else those of `overrides` alone.", true),
+  quarantineNew: said(
+    z.boolean().default(true),
+    "Tools that were never seen wait for an approval; false takes their first definition for approved. A changed definition always waits.",
+    false,
+  ),
+  defaults,
 });
 
 export type HttpDocument = z.output<typeof httpDocument>;
