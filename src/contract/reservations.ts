@@ -32,6 +32,8 @@ export const reservationAsk = z.strictObject({
   steps: z.number().int().min(1).max(1000).default(1),
   usd: sentUsd(10_000),
   ttl_s: z.number().int().min(5).max(3600).default(120),
+  /** Whether it would be held, by the very rules that would hold it: nothing is kept, and the answer is 200. */
+  dry_run: z.boolean().default(false),
 });
 
 export const reservation = z.object({
@@ -61,6 +63,7 @@ export const reserve = endpoint("membership", "POST", RESERVATIONS, {
   body: reservationAsk,
   reply: reservation,
   status: 201,
+  moreStatuses: [200],
   ...budgetScope,
   problems: ["idempotency_conflict", "busy"],
   conflicts: reserveRefusals,

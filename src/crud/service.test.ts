@@ -57,7 +57,7 @@ test("why a tool is or is not there is answered by the doors themselves", async 
       ["chain", "pass"],
       ["arguments", "depends"],
       ["mapping", "depends"],
-      ["reserve", "depends"],
+      ["reserve", "pass"],
     ],
   );
   // The graph of this house knows no tool at all.
@@ -66,6 +66,15 @@ test("why a tool is or is not there is answered by the doors themselves", async 
     [["register", "an administrator (role:administrator)"]],
   );
   const requests = house.people.requests;
+
+  // What the delegation would not pay for now is listed all the same: it may be paid for in an hour.
+  house.membership.reserve = "outside_hours";
+  const late = await explain("tool=people.demo.list_employees");
+  const { remedy, ...door } = late.doors.at(-1) ?? {};
+  assert.deepEqual([late.listed, late.callable, door], [true, "no", { door: "reserve", outcome: "fail", reason: "outside_hours" }]);
+  assert.match(String(remedy), /hours/);
+  house.membership.reserve = "ok";
+  assert.equal(house.membership.reservations.size, 0, "asking holds nothing");
 
   house.membership.capabilities = ["people.demo.list_employees"];
   house.verdicts.set("tool:tools/list people.demo.update_salary", "capability_missing");

@@ -82,6 +82,7 @@ interface MembershipBody {
   readonly usd: number;
   readonly steps: number;
   readonly outcome: string;
+  readonly dry_run?: boolean;
 }
 
 /** A text is the reason of a denial, obligations are those of a permit; `down`: the decision point does not answer. */
@@ -195,7 +196,7 @@ const membershipPeer =
     if (seen.path.endsWith("/reservations") && seen.method === "POST") {
       if (double.reserve !== "ok") return refuse(double.reserve);
       const id = `r-${body.call_id}`;
-      double.reservations.set(body.call_id, { id, usd: body.usd, steps: body.steps, state: "held" });
+      if (body.dry_run !== true) double.reservations.set(body.call_id, { id, usd: body.usd, steps: body.steps, state: "held" });
       return json(
         {
           reservation_id: id,

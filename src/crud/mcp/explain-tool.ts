@@ -3,6 +3,7 @@ import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
 import { asProblem } from "#http/problem-body.ts";
 import { requireChain } from "./call/chain-door.ts";
+import { requireRoom } from "./call/reserve-door.ts";
 import type { CallParts } from "./call/tool-call.ts";
 import { codeOf, toolAsk } from "./call/decide-door.ts";
 import { gatherReach, type Reach } from "./gather-reach.ts";
@@ -89,7 +90,7 @@ const delegationDoor = (tool: Tool, reach: Reach): Door => {
 };
 
 /** What is decided only with a call's own arguments and sign-in. */
-const openDoors = (tool: Tool, reach: Reach): readonly Door[] => [
+const openDoors = (tool: Tool): readonly Door[] => [
   { door: "arguments", outcome: "depends", reason: "on the call's arguments" },
   ...tool.rules.mappings.map((mapping) => ({
     door: "mapping",
@@ -106,10 +107,24 @@ const openDoors = (tool: Tool, reach: Reach): readonly Door[] => [
           remedy: remedies["step_up_required"],
         },
       ]),
-  reach.hops.length === 0 || tool.isBuiltIn
-    ? { door: "reserve", outcome: "skipped", reason: "no agent" }
-    : { door: "reserve", outcome: "depends", reason: "on the steps and money that are left" },
 ];
+
+/** Whether the delegation would pay for a call at this moment. */
+const reserveDoor = async (tool: Tool, reach: Reach, parts: CallParts, correlationId: string): Promise<Door> => {
+  if (reach.hops.length === 0 || tool.isBuiltIn) return { door: "reserve", outcome: "skipped", reason: "no agent" };
+  if (reach.capabilities?.has(tool.name) !== true) return { door: "reserve", outcome: "skipped", reason: "no delegation reaches it" };
+  try {
+    await requireRoom(reach.hops, tool, parts, correlationId);
+    return pass("reserve");
+  } catch (error) {
+    const { code, options } = asProblem(error);
+    if (code === "membership_unavailable") throw error;
+    return fail("reserve", code, options.detail === undefined ? {} : { remedy: options.detail });
+  }
+};
+
+/** Doors that a call meets and a list does not. */
+const isOfCallsAlone: ReadonlySet<string> = new Set(["chain", "scope", "reserve"]);
 
 /**
  * Why a tool is, or is not, in a list and callable: each door's own code is asked, nothing is called, reserved or sent.
@@ -142,9 +157,9 @@ export const explainDoors = async (ask: ExplainAsk, parts: CallParts): Promise<T
     );
     doors.push(chain);
   }
-  doors.push(...openDoors(tool, reach));
+  doors.push(...openDoors(tool), await reserveDoor(tool, reach, parts, ask.correlationId));
   const hasFailed = doors.some((door) => door.outcome === "fail");
-  const isListed = inView && doors.every((door) => door.outcome !== "fail" || door.door === "chain" || door.door === "scope");
+  const isListed = inView && doors.every((door) => door.outcome !== "fail" || isOfCallsAlone.has(door.door));
   return {
     tool: tool.name,
     listed: tool.isBuiltIn || isListed,

@@ -2,6 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { forEachDatabase, testDatabase } from "#testing/database.ts";
 import { statement } from "#store/database.ts";
+import { until } from "#testing/until.ts";
+import { wholeGraph } from "#membership/graph/tenant-scope.ts";
+import { reserve } from "#membership/meter/reserve.ts";
 import { graphRooms, servedWorld, type Rule, type ServedWorld } from "#testing/membership.ts";
 
 const BASE = "/api/v1/delegations";
@@ -747,6 +750,48 @@ forEachDatabase(
       422,
       "of what has ended nothing is handed on",
     );
+  },
+);
+
+forEachDatabase(
+  "what a minute allows holds for a delegation and all below it together, at one instant too",
+  graphRooms,
+  async (t, database, { second }) => {
+    const world = await servedWorld(t, database);
+    await world.put(...["agent:a", "agent:b"].flatMap(agentOf));
+    const [one = "", other = ""] = await Promise.all(
+      ["agent:a", "agent:b"].map(async (agent) => (await create(world, handOn(ROOT, agent))).body.delegation_id as string),
+    );
+    const allow = (steps: number) =>
+      world.sql(`update membership.delegation set constraints = '{"per_minute_steps": ${steps}}' where id = '${ROOT}'`);
+    await allow(1);
+    const ask = {
+      callId: "first",
+      userId: "agent:hr-assistant",
+      agentId: "agent:a",
+      toolId: people[0] ?? "",
+      steps: 1,
+      micro: 1n,
+      ttlSeconds: 60,
+    };
+    const meanwhile = async () => (await spend(world, "agent:hr-assistant", "agent:b", other, 0.000001)).body.code;
+    if (second === undefined) {
+      await reserve(database, wholeGraph, { ...ask, delegationId: one });
+      assert.equal(await meanwhile(), "rate_exceeded");
+      return;
+    }
+    // The first is held and not committed yet: the second waits for it, and only then counts.
+    const elsewhere = await second();
+    let late: Promise<unknown> | undefined;
+    await elsewhere.transaction(async (sql) => {
+      await reserve(sql, wholeGraph, { ...ask, delegationId: one });
+      let isOver = false;
+      late ??= meanwhile().finally(() => (isOver = true));
+      await until(async () => isOver || (await world.sql("select 1 from pg_locks where locktype = 'advisory' and not granted")).length > 0);
+    });
+    assert.equal(await late, "rate_exceeded");
+    await allow(2);
+    assert.equal(await meanwhile(), undefined);
   },
 );
 

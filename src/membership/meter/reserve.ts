@@ -1,9 +1,11 @@
 import { randomUUID } from "node:crypto";
+import type { DelegationConstraints } from "#contract/delegations.ts";
 import { usdFromMicro } from "#contract/ids.ts";
 import type { Reservation } from "#contract/reservations.ts";
 import { Problem } from "#contract/problem.ts";
 import { isSqlFault } from "#store/sql-fault.ts";
-import { statement, type Sql } from "#store/database.ts";
+import { statement, type Database, type Sql } from "#store/database.ts";
+import { OnlyTried } from "#membership/only-tried.ts";
 import { begun, effectiveStatus, live, unexpired } from "#membership/graph/sql-parts.ts";
 import { visible, type TenantScope } from "#membership/graph/tenant-scope.ts";
 
@@ -49,8 +51,15 @@ const handedOn = (row: string): string =>
 const schemasOf = (path: string): string =>
   `(select jsonb_agg(sp.constraints -> 'args' -> $4::text order by cardinality(sp.path)) from membership.delegation sp
     where sp.id = any(${path}) and sp.constraints -> 'args' ? $4::text)`;
-/** What a delegation, or one above it, says of calls at all: hours, price, steps a minute. Null where nothing stands against it. */
-const heldBack = (id: string): string => `membership.held_back(${id}, $7, $6::int)`;
+/**
+ * What a delegation, or one above it, says of calls at all: hours, price, steps a minute. Null where nothing stands against it. `waits`
+ * only behind the meter's lock, or two calls could wait for each other.
+ */
+const heldBack = (id: string, waits = false): string => `membership.held_back(${id}, $7, $6::int, ${waits})`;
+/** The hours of a delegation and of all above it. */
+const hoursOf = (path: string): string =>
+  `(select jsonb_agg(hp.constraints -> 'hours' order by cardinality(hp.path)) from membership.delegation hp
+    where hp.id = any(${path}) and hp.constraints ? 'hours')`;
 
 /**
  * One statement holds one call's steps and money, or holds nothing.
@@ -84,7 +93,7 @@ const RESERVE = statement<HeldRow>(
        join membership.node a on a.id = d.agent_id and a.state = 'active'
        join membership.edge c on c.src = d.agent_id and c.dst = $4 and c.kind = 'HAS_CAPABILITY' and ${unexpired("c")}
        join membership.node t on t.id = c.dst and t.state = 'approved' and (c.digest is null or c.digest = t.digest)
-     where ${begun("d")} and ${covers("d")} and ${isOf("d")} and ${heldBack("k.delegation_id")} is null
+     where ${begun("d")} and ${covers("d")} and ${isOf("d")} and ${heldBack("k.delegation_id", true)} is null
        and not exists (select 1 from membership.reservation x where x.tenant_id = d.tenant_id and x.call_id = $8)
      for share of d, u, a, c, t),
    p as materialized (
@@ -111,6 +120,9 @@ const RESERVE = statement<HeldRow>(
 const heldBackCodes = { per_call_usd: "call_limit_exceeded", per_minute_steps: "rate_exceeded", hours: "outside_hours" } as const;
 const MINUTE_S = "60";
 
+type Hours = NonNullable<DelegationConstraints["hours"]>;
+const hoursText = ({ days, from, to, tz }: Hours): string => `${days.join(", ")} from ${from} to ${to} (${tz})`;
+
 type Status = "active" | "paused" | "revoked" | "expired";
 interface WhyRow {
   readonly id: string | null;
@@ -122,6 +134,7 @@ interface WhyRow {
   readonly micro_left: bigint;
   readonly has_room: boolean;
   readonly held_back: keyof typeof heldBackCodes | null;
+  readonly hours: readonly Hours[] | null;
   // the reservation that the call already has
   readonly held: HeldRow | null;
   readonly same: boolean | null;
@@ -141,12 +154,13 @@ const WHY = statement<WhyRow>(
          select 1 from membership.edge c join membership.node t on t.id = c.dst and t.state = 'approved' and (c.digest is null or c.digest = t.digest)
          where c.src = $3 and c.dst = $4 and c.kind = 'HAS_CAPABILITY' and ${unexpired("c")}) as capable,
        m.limit_steps - m.used_steps - m.held_steps - m.lent_steps as steps_left,
-       m.limit_micro - m.used_micro - m.held_micro - m.lent_micro as micro_left, ${room("m")} as has_room, ${heldBack("d.id")} as held_back, d.expires_at
+       m.limit_micro - m.used_micro - m.held_micro - m.lent_micro as micro_left, ${room("m")} as has_room, ${heldBack("d.id")} as held_back,
+       ${hoursOf("d.path")} as hours, d.expires_at
      from membership.delegation d join membership.meter m on m.delegation_id = d.id
        join membership.node u on u.id = d.delegator_id join membership.node a on a.id = d.agent_id
      where d.delegator_id = $2 and d.agent_id = $3 and ($5::text is null or d.id = $5) and ${isOf("d")} and ${visible("d")}
      order by live desc, covered desc, has_room desc, held_back nulls first, d.expires_at nulls last, d.id limit 1)
-   select best.id, best.status, best.live, best.covered, best.capable, best.steps_left, best.micro_left, best.has_room, best.held_back,
+   select best.id, best.status, best.live, best.covered, best.capable, best.steps_left, best.micro_left, best.has_room, best.held_back, best.hours,
      (select json_build_object('id', id, 'delegation_id', delegation_id, 'left_steps', left_steps::text, 'left_micro', left_micro::text,
        'ends_at', to_char(ends_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'schemas', ${schemasOf("prior.path")}) from prior) as held,
      (select same from prior) as same
@@ -177,6 +191,9 @@ const refusalOf = (row: WhyRow, ask: ReserveAsk): Problem => {
     return new Problem(heldBackCodes[row.held_back], {
       status: 409,
       members,
+      ...(row.held_back === "hours"
+        ? { detail: `It holds ${(row.hours ?? []).map(hoursText).join(" and ")}; wait until then, or ask its giver.` }
+        : {}),
       headers: row.held_back === "per_minute_steps" ? { "retry-after": MINUTE_S } : {},
     });
   return new Problem(row.steps_left < BigInt(ask.steps) ? "steps_exhausted" : "budget_exhausted", { status: 409, members });
@@ -226,5 +243,17 @@ export const reserve = async (sql: Sql, scope: TenantScope, ask: ReserveAsk): Pr
     const mayGoOn = why.id !== null && why.live && why.covered && why.capable && why.has_room && why.held_back === null;
     if (!mayGoOn) throw refusalOf(why, ask);
     if (attempt === MOST_TRIES) throw new Problem("busy", { detail: "Too many calls at once." });
+  }
+};
+
+/** What `reserve` would answer now, by the same statements; nothing is kept. Refuses as it does. */
+export const tryReserve = async (database: Database, scope: TenantScope, ask: Omit<ReserveAsk, "callId">): Promise<Reservation> => {
+  try {
+    return await database.transaction(async (sql) => {
+      throw new OnlyTried((await reserve(sql, scope, { ...ask, callId: randomUUID() })).reply);
+    });
+  } catch (error) {
+    if (error instanceof OnlyTried) return error.outcome as Reservation;
+    throw error;
   }
 };

@@ -7,12 +7,13 @@ import {
   spend,
 } from "#contract/reservations.ts";
 import { Problem } from "#contract/problem.ts";
+import { answer } from "#http/serve.ts";
 import { AMOUNT_FAULT, microOf } from "#membership/amount.ts";
 import { tenantScopeOf } from "#membership/graph/tenant-scope.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 import { extend, release, settle } from "./close-reservation.ts";
 import { findByCall, readSpend } from "./read-ledger.ts";
-import { reserve } from "./reserve.ts";
+import { reserve, tryReserve } from "./reserve.ts";
 
 const requireMicro = (usd: number): bigint => {
   const micro = microOf(usd);
@@ -36,6 +37,7 @@ export const serveReservations = (room: MembershipRoom): void => {
       micro: requireMicro(body.usd),
       ttlSeconds: body.ttl_s,
     };
+    if (body.dry_run) return answer(await tryReserve(database, tenantScopeOf(caller), ask), { status: 200 });
     try {
       const { reply, isNew } = await reserve(database, tenantScopeOf(caller), ask);
       metrics.count("membership_reservations_total", { result: isNew ? "held" : "replayed" });

@@ -2,7 +2,9 @@ import { ask } from "#contract/ask.ts";
 import { release, reserve, reserveRefusals, settle, type Reservation } from "#contract/reservations.ts";
 import { usdFromMicro } from "#contract/ids.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
+import type { Hop } from "#authn/agent-rule.ts";
 import { prepareSchema } from "#documents/foreign-schema.ts";
+import type { Tool } from "#crud/mcp/tool.ts";
 import type { DecidedCall } from "./chain-door.ts";
 import { requireStill } from "./decide-door.ts";
 import type { CallParts } from "./tool-call.ts";
@@ -30,6 +32,28 @@ const headersOf = async (parts: MoneyParts, correlationId: string): Promise<Reco
   "x-correlation-id": correlationId,
 });
 
+/** What is asked to be held for a call of a tool by whoever stands at the end of these hops. */
+const heldFor = (hops: readonly Hop[], hop: Hop, tool: Tool) => ({
+  user_id: hop.userId,
+  agent_id: hop.agentId,
+  ...(hops.length === 1 ? {} : { person_id: hops[0]?.userId }),
+  tool_id: tool.name,
+  steps: 1,
+  usd: usdFromMicro(tool.rules.reserveMicro),
+});
+
+/** Whether a call would be held for now; nothing is held. Throws as `requireReservation`, but asks nobody why. */
+export const requireRoom = async (hops: readonly Hop[], tool: Tool, parts: MoneyParts, correlationId: string): Promise<void> => {
+  const hop = hops.at(-1);
+  if (hop === undefined || tool.isBuiltIn) return;
+  try {
+    const body = { ...heldFor(hops, hop, tool), call_id: correlationId, dry_run: true };
+    await ask(parts.membership, reserve, { body, headers: await headersOf(parts, correlationId) });
+  } catch (error) {
+    throw isBudgetRefusal(error) ? error : new Problem("membership_unavailable", { cause: error });
+  }
+};
+
 /** What membership refuses to hold for has the same words on our wire. */
 const refusals: ReadonlySet<string> = new Set(reserveRefusals);
 
@@ -52,13 +76,8 @@ export const requireReservation = async (
   try {
     held = await ask(parts.membership, reserve, {
       body: {
+        ...heldFor(hops, hop, tool),
         call_id: call.callId,
-        user_id: hop.userId,
-        agent_id: hop.agentId,
-        ...(hops.length === 1 ? {} : { person_id: hops[0]?.userId }),
-        tool_id: tool.name,
-        steps: 1,
-        usd: usdFromMicro(micro),
         ttl_s: Math.min(3600, Math.ceil(parts.callTimeoutMs / 1000) + 30),
       },
       headers: await headersOf(parts, call.correlationId),
@@ -66,7 +85,8 @@ export const requireReservation = async (
   } catch (error) {
     if (!isBudgetRefusal(error)) throw new Problem("membership_unavailable", { cause: error });
     await requireStill(decided, parts);
-    throw new Problem(error.code, { members: { decision_id: permit.decisionId }, headers: error.options.headers ?? {} });
+    const { detail, headers = {} } = error.options;
+    throw new Problem(error.code, { detail, members: { decision_id: permit.decisionId }, headers });
   }
   return {
     reservationId: held.reservation_id,
