@@ -36,6 +36,7 @@ import { loadUiDocument } from "./documents/ui-document.ts";
 import { sweepKeys } from "./mcp/call/idempotency.ts";
 import { createCatalogueKeeper, type CatalogueKeeper } from "./mcp/catalogue-keeper.ts";
 import { createContractDialect } from "./mcp/contract-dialect.ts";
+import { createFindTool } from "./mcp/find-tool.ts";
 import { createHealthTool } from "./mcp/health-tool.ts";
 import { openKillSwitches } from "./mcp/kill-switches.ts";
 import { createHouseChecks, isUp } from "./mcp/house-checks.ts";
@@ -49,7 +50,7 @@ import { serveSecretUses } from "./secret-uses.ts";
 import { createStandardEndpoint } from "./mcp/standard/endpoint.ts";
 import { createListChanges } from "./mcp/standard/list-changes.ts";
 import type { Watch } from "./mcp/protocol-log.ts";
-import { createToolDesk, type ToolDeskParts } from "./mcp/tool-desk.ts";
+import { createToolDesk, scopes, type ToolDeskParts } from "./mcp/tool-desk.ts";
 import { serveStreams } from "./streams.ts";
 import type { Placeholders } from "./systems/placeholders.ts";
 import { createCommandFinder } from "./upstream/installed-command.ts";
@@ -142,8 +143,9 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
       systems: () => (store.degraded.length === 0 && sources.external.every((system) => system.isUp) ? "up" : "down"),
     }),
   });
+  const find = createFindTool({ scope: scopes.list, parts: () => deskParts });
   const catalogue = createCatalogueKeeper({
-    builtIn: [health],
+    builtIn: [health, find],
     tools: () => sources.tools,
     external: () => sources.external,
     document: () => toolsDocument,

@@ -113,5 +113,8 @@ const byKey: ReadonlyMap<string, Pair> = new Map(pairs.map((pair) => [pair.key, 
 /** The pair of these two words, if it is one of ours. */
 export const pairOf = (type: string, action: string): Pair | undefined => byKey.get(`${type}:${action}`);
 
-/** The tool that every house has and everybody may call. */
-export const healthTool = "system.health";
+/** Tools of the house itself: every house has them, everybody may call them, and no graph need know them. */
+export const houseTools = { health: "system.health", find: "system.find_tools" } as const;
+const houseToolNames: ReadonlySet<string> = new Set(Object.values(houseTools));
+
+export const isHouseTool = ({ type }: Pick<Pair, "type">, id: string): boolean => type === "tool" && houseToolNames.has(id);

@@ -3,7 +3,7 @@ import type { Properties } from "./ask.ts";
 import type { Policy } from "./bundle/policies.ts";
 import type { Schema, Shape } from "./bundle/schema.ts";
 import { isRoleId } from "#contract/ids.ts";
-import { healthTool } from "#decide/pairs.ts";
+import { isHouseTool } from "#decide/pairs.ts";
 import { isViaAgent, standingOf, type Question } from "./question.ts";
 
 /** The policies that can apply to one action, and what they read. */
@@ -88,7 +88,7 @@ const parentsOf = (question: Question, slice: PolicySlice | undefined): EntityJs
 /** Whose the resource is. A collection, and what the graph does not hold, belongs to the tenant that asks. */
 const tenantsOf = (question: Question): readonly string[] => {
   if (question.pair.of === "all") return [question.tenant];
-  if (question.resourceId === healthTool && question.pair.type === "tool") return [];
+  if (isHouseTool(question.pair, question.resourceId)) return [];
   return question.facts.resource?.tenant_ids ?? [question.tenant];
 };
 
@@ -101,7 +101,9 @@ const resourceEntity = (question: Question, standing: Standing, schema: Schema, 
     restricted: standing.restricted,
     controlled: standing.controlled,
     step_up: standing.stepUp,
-    health: question.pair.type === "tool" && question.resourceId === healthTool,
+    house: isHouseTool(question.pair, question.resourceId),
+    // What a policy set that was activated earlier calls it.
+    health: isHouseTool(question.pair, question.resourceId),
   };
   const attrs = attributesOf(type, made, question.facts.resource?.attributes, schema);
   return { uid: resourceUid(question), attrs, parents: parentsOf(question, slice) };

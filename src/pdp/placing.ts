@@ -4,7 +4,7 @@ import { hasSignIn, strongSignIn } from "#authn/caller.ts";
 import type { Ask, Inputs } from "./ask.ts";
 import { bareVerdict, type Verdict } from "./decision-point.ts";
 import type { Informed } from "./facts/gather.ts";
-import { healthTool, type Pair } from "#decide/pairs.ts";
+import { isHouseTool, type Pair } from "#decide/pairs.ts";
 import type { Question } from "./question.ts";
 import type { DecisionFacts } from "./records/decision-facts.ts";
 import type { Vocabulary } from "./vocabulary.ts";
@@ -117,7 +117,7 @@ export const isForeign = (resource: Facts["resource"], tenant: string): boolean 
 /** What the graph does not hold although policies may speak of it: a thing that a service of the house vouches for. */
 const withVouched = ({ ask, pair, facts, resourceId }: Informed): Facts => {
   const tenant = ask.vouched.resourceTenant;
-  if (facts.resource !== null || tenant === undefined || pair?.of !== "named" || resourceId === healthTool) return facts;
+  if (facts.resource !== null || tenant === undefined || pair?.of !== "named" || isHouseTool(pair, resourceId)) return facts;
   return {
     ...facts,
     resource: { node_id: resourceId, kind: "Resource", name: resourceId, tenant_ids: [tenant], owners: [], granted: false, attributes: {} },

@@ -24,6 +24,7 @@ const kindOf: Readonly<Record<string, string>> = {
 };
 const resourceIds = [
   "system.health",
+  "system.find_tools",
   "people.demo.update_salary",
   "sallyport.local.search_identities",
   "yaml://secret/people/demo",

@@ -37,6 +37,11 @@ const view = z.strictObject({
     "How a denial leaves on standard MCP: as a JSON-RPC error, or as a result that says so.",
     "result",
   ),
+  search: said(
+    z.boolean().optional(),
+    "Whether it has `system.find_tools`, which looks for tools by words; unless said, it has from 101 tools on.",
+    true,
+  ),
   instructions: said(z.string().max(4096).optional(), "What clients are told of the view as a whole.", "Ask before you change anything."),
   filters: said(
     filters.prefault({}),

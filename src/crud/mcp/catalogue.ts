@@ -48,8 +48,11 @@ const withOverride = (tool: Tool, document: ToolsDocument): Tool => {
   };
 };
 
-const byName = (a: Tool, b: Tool): number =>
-  a.isBuiltIn === b.isBuiltIn ? (a.name < b.name ? -1 : a.name > b.name ? 1 : 0) : a.isBuiltIn ? -1 : 1;
+/** Tools of the house stay in the order in which they are given, before all others. */
+const byName = (a: Tool, b: Tool): number => {
+  if (a.isBuiltIn || b.isBuiltIn) return Number(b.isBuiltIn) - Number(a.isBuiltIn);
+  return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
+};
 
 /** Builds a snapshot; pure. A tool whose name or underscore form is taken is dropped, never the catalogue. */
 export const buildSnapshot = (input: CatalogueInput): Snapshot => {
@@ -67,9 +70,11 @@ export const buildSnapshot = (input: CatalogueInput): Snapshot => {
     });
   const builtIn = unique.filter((tool) => tool.isBuiltIn);
   const others = unique.filter((tool) => !tool.isBuiltIn);
-  const kept = [...builtIn, ...others.slice(0, input.maxTools ?? others.length)];
+  const all = [...builtIn, ...others.slice(0, input.maxTools ?? others.length)];
   for (const tool of others.slice(input.maxTools ?? others.length)) dropped.push({ name: tool.name, reason: "max_tools" });
-  const views = buildViews(kept, input.document, input.systems);
+  const views = buildViews(all, input.document, input.systems);
+  // A tool of the house that no view has is none.
+  const kept = all.filter((tool) => !tool.isBuiltIn || [...views.values()].some((view) => view.tools.has(tool.name)));
   return {
     revision: sha256Of({
       tools: kept.map((tool) => [tool.name, tool.digest, tool.state, tool.tenants ?? null, Number(tool.rules.reserveMicro)]),

@@ -134,7 +134,8 @@ export const explainDoors = async (ask: ExplainAsk, parts: CallParts): Promise<T
   const { subject, snapshot, view } = ask;
   const tool = findTool(snapshot, ask.name);
   const root = snapshot.views.get("");
-  if (tool === undefined || root === undefined || !isInView(tool, root, subject.tenant)) throw new Problem("unknown_tool");
+  if (tool === undefined || root === undefined || !(tool.isBuiltIn || isInView(tool, root, subject.tenant)))
+    throw new Problem("unknown_tool");
   const doors: Door[] = [scopeDoor(ask)];
   const inView = isInView(tool, view, subject.tenant);
   doors.push(inView ? pass("view") : fail("view", "unknown_tool"), stateDoor(ask, tool, parts));
@@ -162,7 +163,7 @@ export const explainDoors = async (ask: ExplainAsk, parts: CallParts): Promise<T
   const isListed = inView && doors.every((door) => door.outcome !== "fail" || isOfCallsAlone.has(door.door));
   return {
     tool: tool.name,
-    listed: tool.isBuiltIn || isListed,
+    listed: tool.isBuiltIn ? inView : isListed,
     callable: hasFailed ? "no" : doors.some((door) => door.outcome === "depends" && door.door !== "arguments") ? "depends" : "yes",
     revision: snapshot.revision,
     doors,

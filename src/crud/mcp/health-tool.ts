@@ -1,12 +1,11 @@
-import { prepareSchema } from "#documents/foreign-schema.ts";
-import { sha256Of } from "./digest.ts";
-import { HEALTH, underscoreOf } from "./names.ts";
+import { houseTools } from "#decide/pairs.ts";
+import { createHouseTool } from "./house-tool.ts";
 import type { Definition, Tool } from "./tool.ts";
 
 export type HealthChecks = () => Promise<Readonly<Record<string, "up" | "down">>>;
 
-const definition: Definition = {
-  name: HEALTH,
+const definition: Omit<Definition, "annotations"> = {
+  name: houseTools.health,
   title: "Health",
   description: "Says whether the tool server is well; verbose adds its parts.",
   inputSchema: {
@@ -24,27 +23,14 @@ const definition: Definition = {
       checks: { type: "object", additionalProperties: { type: "string" } },
     },
   },
-  annotations: { readOnlyHint: true, idempotentHint: true, destructiveHint: false, openWorldHint: false },
 };
 
 /** The tool that is in every view and costs nothing. */
-export const createHealthTool = (parts: { readonly version: string; readonly checks: HealthChecks }): Tool => ({
-  name: HEALTH,
-  underscore: underscoreOf(HEALTH),
-  definition,
-  digest: sha256Of(definition),
-  source: "system",
-  provider: "system",
-  instance: "health",
-  state: "serving",
-  isBuiltIn: true,
-  checkArguments: prepareSchema(definition.inputSchema),
-  rules: { scopes: [], mappings: [], masks: [], timeoutMs: 5000, reserveMicro: 0n, isReadOnly: true, isDestructive: false },
-  connector: async (call) => {
+export const createHealthTool = (parts: { readonly version: string; readonly checks: HealthChecks }): Tool =>
+  createHouseTool(definition, async (call) => {
     const checks = await parts.checks();
     const status = Object.values(checks).every((state) => state === "up") ? "ok" : "degraded";
     return {
       value: { status, version: parts.version, time: call.now.toISOString(), ...(call.arguments["verbose"] === true ? { checks } : {}) },
     };
-  },
-});
+  });

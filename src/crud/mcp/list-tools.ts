@@ -68,37 +68,64 @@ const decideTools = async (ask: ListAsk, tools: readonly Tool[], parts: ListPart
   return tools.filter((_tool, index) => answers[index + enter.length]?.decision === true);
 };
 
-/**
- * One page of the caller's tools: view AND tenant AND state AND (no agent OR within every hop's capabilities) AND could be
- * permitted. Health is the first entry of the first page. Nothing is kept between pages: each goes on after the last name
- * in the catalogue of the moment. Cost: one batch of decisions a hundred candidates.
- * Throws `invalid_limit`, `invalid_cursor`, `decision_unavailable`, `membership_unavailable`.
- */
-export const listPermitted = async (ask: ListAsk, parts: ListParts): Promise<ListedTools> => {
-  const { caller, view, snapshot } = ask;
-  const limit = parseLimit(ask.limit);
-  const place = { view: view.name, principal: principalOf(caller) };
-  const after = ask.cursor === undefined ? undefined : parts.cursor.open(ask.cursor, place);
-  const reach = await gatherReach(caller, parts, ask.correlationId);
-  const listed = snapshot.order.map((name) => snapshot.tools.get(name)).filter((tool) => tool !== undefined);
-  const builtIn = listed.filter((tool) => tool.isBuiltIn);
-  const candidates = listed.filter(
+/** Of the catalogue, in its order, what some call of this caller could reach: view AND tenant AND state AND (no agent OR within every hop's capabilities). */
+const candidatesOf = async ({ caller, view, snapshot, correlationId }: ListAsk, parts: ListParts): Promise<readonly Tool[]> => {
+  const reach = await gatherReach(caller, parts, correlationId);
+  return [...snapshot.tools.values()].filter(
     (tool) =>
       !tool.isBuiltIn &&
       isInView(tool, view, caller.tenant) &&
       tool.state === "serving" &&
       parts.kills.of({ caller, view, tool }) === undefined &&
-      (reach.capabilities?.has(tool.name) ?? true) &&
-      (after === undefined || tool.name > after || builtIn.some((other) => other.name === after)),
+      (reach.capabilities?.has(tool.name) ?? true),
   );
-  const found: Tool[] = after === undefined ? [...builtIn] : [];
-  const wanted = limit === undefined ? Number.POSITIVE_INFINITY : limit;
-  // One more than wanted tells whether there is a next page.
-  for (let at = 0; at === 0 || (at < candidates.length && found.length <= wanted); at += BATCH) {
-    found.push(...(await decideTools(ask, candidates.slice(at, at + BATCH), parts, at === 0)));
+};
+
+/** The first permitted of these, in their order: as many as wanted, and at least one more if there is one. */
+const firstPermitted = async (
+  ask: ListAsk,
+  candidates: readonly Tool[],
+  wanted: number,
+  parts: ListParts,
+  batch = BATCH,
+): Promise<readonly Tool[]> => {
+  const found: Tool[] = [];
+  for (let at = 0; at === 0 || (at < candidates.length && found.length <= wanted); at += batch) {
+    found.push(...(await decideTools(ask, candidates.slice(at, at + batch), parts, at === 0)));
   }
+  return found;
+};
+
+/**
+ * One page of the caller's tools: those of the house that the view has, then what could be permitted. Health is the first entry of
+ * the first page. Nothing is kept between pages: each goes on after the last name in the catalogue of the moment. Cost: one batch
+ * of decisions a hundred candidates. Throws `invalid_limit`, `invalid_cursor`, `decision_unavailable`, `membership_unavailable`.
+ */
+export const listPermitted = async (ask: ListAsk, parts: ListParts): Promise<ListedTools> => {
+  const { caller, view, snapshot } = ask;
+  const wanted = parseLimit(ask.limit) ?? Number.POSITIVE_INFINITY;
+  const place = { view: view.name, principal: principalOf(caller) };
+  const after = ask.cursor === undefined ? undefined : parts.cursor.open(ask.cursor, place);
+  const house = [...snapshot.tools.values()].filter((tool) => tool.isBuiltIn && isInView(tool, view, caller.tenant));
+  const last = house.findIndex((tool) => tool.name === after);
+  const isWithinHouse = after === undefined || last >= 0;
+  const first = isWithinHouse ? house.slice(last + 1) : [];
+  const candidates = (await candidatesOf(ask, parts)).filter((tool) => isWithinHouse || tool.name > after);
+  const found = [...first, ...(await firstPermitted(ask, candidates, wanted - first.length, parts))];
   if (found.length <= wanted) return { tools: found };
   const tools = found.slice(0, wanted);
-  const last = tools.at(-1);
-  return last === undefined ? { tools } : { tools, nextCursor: parts.cursor.seal(last.name, place) };
+  const end = tools.at(-1);
+  return end === undefined ? { tools } : { tools, nextCursor: parts.cursor.seal(end.name, place) };
+};
+
+/**
+ * Of what a list would hold the first ones in another order, at most `limit`, and whether there are more. Only as many are decided as
+ * it takes. `order` leaves out what does not fit. Throws as `listPermitted`.
+ */
+export const findPermitted = async (
+  ask: Omit<ListAsk, "limit" | "cursor"> & { readonly limit: number; readonly order: (tools: readonly Tool[]) => readonly Tool[] },
+  parts: ListParts,
+): Promise<{ readonly tools: readonly Tool[]; readonly hasMore: boolean }> => {
+  const found = await firstPermitted(ask, ask.order(await candidatesOf(ask, parts)), ask.limit, parts, Math.min(BATCH, ask.limit + 1));
+  return { tools: found.slice(0, ask.limit), hasMore: found.length > ask.limit };
 };

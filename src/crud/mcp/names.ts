@@ -13,7 +13,5 @@ export const externalBasePattern = /^[A-Za-z][A-Za-z0-9_-]*$/;
 export const viewPattern = /^(?!(?:jsonrpc|tools|mcp|config)$)[a-z][a-z0-9-]{0,30}$/;
 export const MAX_NAME = 64;
 
-export const HEALTH = "system.health";
-
 /** Dots become `_`; both forms are accepted for invocation. */
 export const underscoreOf = (name: string): string => name.replaceAll(".", "_");

@@ -98,6 +98,8 @@ export interface Invocation {
   readonly delegationId?: string | undefined;
   readonly decisionId: string;
   readonly toolName: string;
+  /** The view that it was called in. */
+  readonly viewName: string;
   readonly arguments: Readonly<Record<string, unknown>>;
   /** Ends with the call's deadline, the client's hang-up and the house's stop. */
   readonly signal: AbortSignal;

@@ -1,3 +1,4 @@
+import { houseTools } from "#decide/pairs.ts";
 import type { ToolsDocument, ViewFilters } from "#crud/documents/tools-document.ts";
 import type { Tool } from "./tool.ts";
 
@@ -10,6 +11,8 @@ export interface View {
   readonly nameForm: "dotted" | "underscore";
   /** How a denial leaves on standard MCP: a JSON-RPC error, or a result that says so. */
   readonly denial: "error" | "result";
+  /** It has the tool that looks for tools. */
+  readonly search: boolean;
   /** Empty = for all tenants. */
   readonly tenants: readonly string[];
   readonly tools: ReadonlySet<string>;
@@ -38,7 +41,10 @@ export interface NamedSystem {
   readonly instance: string;
 }
 
-/** Implicit views (root, `workflows`, each provider, each provider-instance) and those of the tools document. Health is in all. */
+/** Above so many tools nobody reads the list: a view that does not say otherwise is searched. */
+const LARGE = 100;
+
+/** Implicit views (root, `workflows`, each provider, each provider-instance) and those of the tools document. Health is in all, the search in those that are large or say so. */
 export const buildViews = (
   tools: readonly Tool[],
   document: ToolsDocument,
@@ -46,14 +52,22 @@ export const buildViews = (
 ): ReadonlyMap<string, View> => {
   const named = [...systems, ...tools.filter((tool) => !tool.isBuiltIn)];
   const views = new Map<string, View>();
-  const add = (name: string, holds: (tool: Tool) => boolean, more: Partial<View> = {}): void => {
+  const add = (
+    name: string,
+    holds: (tool: Tool) => boolean,
+    more: Partial<Omit<View, "search">> & { readonly search?: boolean | undefined } = {},
+  ): void => {
+    const held = tools.filter((tool) => !tool.isBuiltIn && holds(tool));
+    const search = more.search ?? held.length > LARGE;
+    const own = tools.filter((tool) => tool.isBuiltIn && (search || tool.name !== houseTools.find));
     views.set(name, {
       name,
       nameForm: "dotted",
       denial: "error",
       tenants: [],
       ...more,
-      tools: new Set(tools.filter((tool) => tool.isBuiltIn || holds(tool)).map((tool) => tool.name)),
+      search,
+      tools: new Set([...own, ...held].map((tool) => tool.name)),
     });
   };
   add("", () => true);
@@ -69,6 +83,7 @@ export const buildViews = (
       tenants: row.tenants,
       title: row.title,
       instructions: row.instructions,
+      search: row.search,
     });
   }
   return views;

@@ -188,7 +188,11 @@ const common = {
     [{ path: "/items/*/salary", action: "null", unlessAllowed: "read_salary" }],
   ),
   annotations: said(annotations.prefault({}), annotationsSaid, { readOnlyHint: true, tags: ["hr"] }),
-  scopes: said(z.array(text(1, 100)).max(50).default([]), "Scopes that the call's token must hold.", ["people.read"]),
+  scopes: said(
+    z.array(text(1, 100)).max(50).default([]),
+    "Scopes that the caller's chain to the application of `requires` must hold; without `requires` they ask for nothing.",
+    ["people.read"],
+  ),
   authz: said(
     z
       .strictObject({

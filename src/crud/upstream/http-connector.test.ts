@@ -103,6 +103,7 @@ describe("an HTTP system", () => {
       caller,
       decisionId: "d_1",
       toolName: tool.name,
+      viewName: "",
       arguments: args,
       signal: new AbortController().signal,
       secret: async () => "s3cret-key",

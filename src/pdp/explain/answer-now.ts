@@ -3,7 +3,7 @@ import type { Facts } from "#contract/facts.ts";
 import type { Inputs } from "#pdp/ask.ts";
 import type { Engine } from "#pdp/engine.ts";
 import { isForeign } from "#pdp/placing.ts";
-import { healthTool } from "#decide/pairs.ts";
+import { isHouseTool } from "#decide/pairs.ts";
 import type { Recorded } from "#pdp/records/record.ts";
 import { ruleOn, withInputs } from "#pdp/ruling.ts";
 import type { Vocabulary } from "#pdp/vocabulary.ts";
@@ -53,7 +53,7 @@ export const answerNow = (recorded: Recorded, present: Present, parts: NowParts)
   if (pair.of !== "all" && question.resourceId === "*") return refused("resource_id_required");
   if (isForeign(facts.resource, recorded.tenant)) return refused("resource_unresolved");
   const mustBeThere = pair.of === "node" || pair.entity === "PageWidget" || pair.entity === "Decision";
-  if (facts.resource === null && mustBeThere && question.resourceId !== healthTool) return refused("resource_unresolved");
+  if (facts.resource === null && mustBeThere && !isHouseTool(pair, question.resourceId)) return refused("resource_unresolved");
   if (readsNotKept(recorded, question, engine, parts.emptyContext)) return undefined;
   const asked = withInputs(question, { approved: present.approved });
   const ruling = ruleOn(engine, asked);

@@ -1,7 +1,7 @@
 import { factAsk as factAskSchema, type FactAsk, type Facts } from "#contract/facts.ts";
 import type { Ask } from "#pdp/ask.ts";
 import type { FactSource } from "./fact-source.ts";
-import { healthTool, type Pair } from "#decide/pairs.ts";
+import { isHouseTool, type Pair } from "#decide/pairs.ts";
 import type { DecisionFacts } from "#pdp/records/decision-facts.ts";
 import { houseVocabulary, type Vocabulary } from "#pdp/vocabulary.ts";
 
@@ -79,13 +79,13 @@ const widgetFacts = (widget: Facts, page: Facts): Facts => {
   return { ...page, resource: { ...page.resource, attributes: { ...page.resource.attributes, restricted: false } }, edges: page.edges };
 };
 
-/** The house's own health tool needs no node in the graph. */
-const healthFacts = (facts: Facts): Facts => ({
+/** A tool of the house needs no node in the graph. */
+const houseToolFacts = (facts: Facts, id: string): Facts => ({
   ...facts,
   resource: {
-    node_id: healthTool,
+    node_id: id,
     kind: "Tool",
-    name: healthTool,
+    name: id,
     tenant_ids: [],
     owners: [],
     granted: false,
@@ -130,7 +130,7 @@ export const informAsks = async (
     const pageFacts = page === undefined ? undefined : gathered.facts[page];
     let facts = own;
     if (pageFacts !== undefined) facts = widgetFacts(own, pageFacts);
-    else if (pair?.entity === "Tool" && resourceId === healthTool) facts = healthFacts(own);
+    else if (pair !== undefined && isHouseTool(pair, resourceId)) facts = houseToolFacts(own, resourceId);
     else if (pair?.entity === "Decision") facts = { ...own, resource: decisions.get(resourceId) ?? null };
     return { ask, pair, resourceId, facts };
   });

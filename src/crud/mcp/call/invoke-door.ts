@@ -71,6 +71,7 @@ export const invokeUpstream = async (decided: DecidedCall, held: Held | undefine
     delegationId: held?.delegationId,
     decisionId: permit.decisionId,
     toolName: tool.name,
+    viewName: call.view.name,
     arguments: given.value,
     signal: AbortSignal.any([call.signal, parts.stopping, AbortSignal.timeout(parts.callTimeoutMs)]),
     secret: (uri) => secrets.read(uri),

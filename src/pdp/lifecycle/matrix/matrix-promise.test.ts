@@ -65,6 +65,7 @@ const promised: readonly Promised[] = [
   [["idplatform:view"], "YY---"],
   [["idplatform:execute"], "-Y---"],
   ...tool("system.health", "YYYYY", "YYY"),
+  ...tool("system.find_tools", "YYYYY", "YYY"),
   ...tool("people.demo.list_employees", "-YY-Y", "Y-Y"),
   ...tool("people.demo.get_employee", "-Y---", "Y--"),
   ...tool("people.demo.update_salary", "-S---", "S--", "-Y---"),

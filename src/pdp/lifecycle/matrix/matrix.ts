@@ -1,6 +1,6 @@
 import type { Ask, Properties } from "#pdp/ask.ts";
 import type { DecisionPoint, Verdict } from "#pdp/decision-point.ts";
-import { healthTool, pairs } from "#decide/pairs.ts";
+import { houseTools, pairs } from "#decide/pairs.ts";
 
 /** Who asks, by column: the five persons of the demo world, and three of them through an agent. */
 export const columns = [
@@ -38,7 +38,7 @@ export interface KnownDecisions {
 }
 
 const tools = [
-  healthTool,
+  ...Object.values(houseTools),
   "people.demo.list_employees",
   "people.demo.get_employee",
   "people.demo.update_salary",

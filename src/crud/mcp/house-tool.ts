@@ -1,0 +1,26 @@
+import { prepareSchema } from "#documents/foreign-schema.ts";
+import { sha256Of } from "./digest.ts";
+import { underscoreOf } from "./names.ts";
+import type { Connector, Definition, Tool } from "./tool.ts";
+
+/** A tool of the house itself: it reads, costs nothing, and is no system's. Its name stands in `houseTools`. */
+export const createHouseTool = (said: Omit<Definition, "annotations">, connector: Connector): Tool => {
+  const definition: Definition = {
+    ...said,
+    annotations: { readOnlyHint: true, idempotentHint: true, destructiveHint: false, openWorldHint: false },
+  };
+  return {
+    name: definition.name,
+    underscore: underscoreOf(definition.name),
+    definition,
+    digest: sha256Of(definition),
+    source: "system",
+    provider: "system",
+    instance: definition.name.slice("system.".length),
+    state: "serving",
+    isBuiltIn: true,
+    checkArguments: prepareSchema(definition.inputSchema),
+    rules: { scopes: [], mappings: [], masks: [], timeoutMs: 5000, reserveMicro: 0n, isReadOnly: true, isDestructive: false },
+    connector,
+  };
+};
