@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
-import { dirname } from "node:path";
+import { copyFile, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { Validator, type Schema } from "@cfworker/json-schema";
 import { eventTypes } from "#contract/event-types.ts";
@@ -9,46 +11,26 @@ import { startKvDouble } from "#testing/kv-double.ts";
 import { requireProgram } from "#testing/programs.ts";
 import { until } from "#testing/until.ts";
 import { signInPerson } from "./sign-in.ts";
+import { livedSettings, liveOtherActs } from "./lived-acts.ts";
 import { liveTheStory } from "./story.ts";
 import { startTestHouse } from "./test-house.ts";
 import { fetchToken } from "./tokens.ts";
-
-/** Types that come from the acts below; the others are told by acts that take more than a story (`kafka.test.ts` has every type). */
-const lived = [
-  "secrets.updated",
-  "secrets.read",
-  "secrets.rotated",
-  "secrets.copied",
-  "secrets.moved",
-  "secrets.deleted",
-  "secrets.undeleted",
-  "secrets.destroyed",
-  "secrets.denied",
-  "authz.decision",
-  "tool.started",
-  "tool.called",
-  "tool.refused",
-  "graph.changed",
-  "delegation.granted",
-  "delegation.revoked",
-  "budget.moved",
-  "session.created",
-  "session.ended",
-  "config.published",
-  "config.deleted",
-  "config.rolled_back",
-] as const;
 
 test("what a house lives through is read off Kafka by a consumer of another make, each as its served schema says, with nothing that is secret", async (t) => {
   const library = requireProgram(t, "confluent-kafka");
   if (library === undefined) return;
   const broker = await startMockBroker(t, dirname(dirname(library)));
   const store = await startKvDouble(t, "openbao");
+  const folder = await mkdtemp(join(tmpdir(), "sallyport-routes-"));
+  cleanUp(t, () => rm(folder, { recursive: true, force: true }));
+  const routesFile = join(folder, "routes.yaml");
+  await copyFile(new URL("../config/routes.yaml", import.meta.url), routesFile);
   const house = await startTestHouse({
     environment: {
       KAFKA_BROKERS: broker.address,
       KAFKA_TLS: "false",
       KAFKA_IDEMPOTENT: "false",
+      ...livedSettings(routesFile),
       VAULTA_URL: store.url,
       VAULTA_TOKEN: store.rootToken,
       TENANT_ALLOWED_MOUNTS: '{"tenant:acme":["yaml://secret","vaultA+kv2://kv-a"]}',
@@ -57,6 +39,7 @@ test("what a house lives through is read off Kafka by a consumer of another make
   });
   cleanUp(t, () => house.stop());
   await liveTheStory(house.port);
+  await liveOtherActs(t, house, routesFile);
 
   const strong = await fetchToken(house.port, { user: "ada", acr: "strong" });
   const ada = { headers: { authorization: `Bearer ${strong}`, "content-type": "application/json" } };
@@ -131,7 +114,7 @@ test("what a house lives through is read off Kafka by a consumer of another make
       assert.ok(!value.includes(word) && !JSON.stringify(headers).includes(word), `${word} in ${type} ${value}`);
   }
   assert.deepEqual(
-    lived.filter((type) => !seen.has(type)),
+    Object.keys(eventTypes).filter((type) => !seen.has(type)),
     [],
   );
 });

@@ -151,7 +151,7 @@ const typesOf = (topic: string, service: string, data: z.ZodObject, types: reado
 const delegationOps = ["granted", "narrowed", "extended", "paused", "resumed", "revoked", "expired"];
 const secretOps = ["read", "updated", "deleted", "undeleted", "destroyed", "rotated", "copied", "moved", "denied"];
 
-const policyActs = ["imported", "drafted", "dropped", "shadowed", "unshadowed", "activated", "rolled_back"];
+const policyActs = ["drafted", "dropped", "shadowed", "unshadowed", "activated", "rolled_back"];
 
 /** By type, without its version. What has no row here is told on live streams alone. */
 export const eventTypes: Readonly<Record<string, EventType>> = {

@@ -32,7 +32,7 @@ export const readJson = async <T>(response: Response, status = 200): Promise<T> 
 const POLICIES = "/access/v1/policies";
 
 /** The administration of policies as ada uses it. */
-export const administer = (world: PdpWorld) => {
+export const administer = (world: Pick<PdpWorld, "ask" | "personToken">) => {
   const call = async (path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Response> =>
     world.ask(`${POLICIES}${path}`, await world.personToken("ada", { acr: "strong" }), body, headers);
   const version = (name: string): string => `/rollouts/${encodeURIComponent(name)}`;
