@@ -34,7 +34,7 @@ export const kvServer = (given: Readonly<Record<string, string>>): KvServer => {
   const variables = Object.fromEntries(Object.entries(given).map(([name, value]) => [`VAULT_${name}`, value]));
   const { values, faults } = readSettings(kvSettings("VAULT"), variables);
   if (faults.length > 0 || values.url === undefined) throw new Error(JSON.stringify(faults));
-  return { ...values, url: values.url };
+  return { ...values, url: values.url, prefix: "VAULT" };
 };
 
 export interface KvProviderOptions {

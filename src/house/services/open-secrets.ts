@@ -14,14 +14,26 @@ import { createYamlProvider } from "#secrets/providers/yaml/yaml-provider.ts";
 import { createSecrets } from "#secrets/service.ts";
 import type { Opening } from "./opening.ts";
 
-/** A provider for each scheme that a KVv2 server is configured for. Throws `StartFaults` for authorities that cannot be read. */
-const openStores = async ({ common, stack }: Opening, servers: ReadonlyMap<Scheme, KvServer>): Promise<readonly SecretProvider[]> => {
+interface StoresOpening {
+  readonly common: Pick<Opening["common"], "metrics" | "now" | "log">;
+  readonly stack: Pick<Opening["stack"], "use">;
+}
+
+/**
+ * A provider for each scheme that a KVv2 server is configured for. Throws `StartFaults` for authorities that cannot be read, and for a
+ * wrapped secret id that somebody else has opened.
+ */
+export const openStores = async (
+  { common, stack }: StoresOpening,
+  servers: ReadonlyMap<Scheme, KvServer>,
+): Promise<readonly SecretProvider[]> => {
   const { metrics, now, log } = common;
   const memories = new Map<KvServer, KvMemory>();
   const opened: SecretProvider[] = [];
   for (const [scheme, server] of servers) {
     const authority = server.caFile === undefined ? undefined : await readCertificates(server.caFile);
-    if (authority !== undefined && "fault" in authority) throw new StartFaults([{ path: "VAULT_CACERT", message: authority.fault }]);
+    if (authority !== undefined && "fault" in authority)
+      throw new StartFaults([{ path: `${server.prefix}_CACERT`, message: authority.fault }]);
     const memory = memories.get(server) ?? {};
     memories.set(server, memory);
     const { send } = stack.use(openTrustingFetch(authority === undefined ? undefined : [authority.text]));
@@ -31,7 +43,7 @@ const openStores = async ({ common, stack }: Opening, servers: ReadonlyMap<Schem
       await client.signIn().catch((error: unknown) => {
         if (!(error instanceof Problem) || error.code !== "provider_denied") return;
         log.error("secrets_wrapped_id_refused", { provider: scheme, cause: error });
-        throw new StartFaults([{ path: "VAULT_SECRET_ID_WRAPPED", message: error.message }]);
+        throw new StartFaults([{ path: `${server.prefix}_SECRET_ID_WRAPPED`, message: error.message }]);
       });
     opened.push(createKvProvider({ scheme, client, now }));
   }

@@ -70,8 +70,9 @@ export interface KvConfigs {
   readonly vaultB: KvConfig;
 }
 
-/** A server that is configured. */
-export type KvServer = KvConfig & { readonly url: string };
+type Prefix = Parameters<typeof kvSettings>[0];
+/** A server that is configured, and what its settings begin with. */
+export type KvServer = KvConfig & { readonly url: string; readonly prefix: Prefix };
 
 const faultsOf = (prefix: string, config: KvConfig, environment: Environment): readonly Fault[] => {
   const faults: Fault[] = [];
@@ -110,13 +111,13 @@ export const kvServersOf = (
   const servers = new Map<Scheme, KvServer>();
   // One object a group: what is kept of a server is kept of both schemes that it serves.
   const made = new Map<KvConfig, KvServer>();
-  for (const [scheme, own] of [
-    ["vaulta+kv2", configs.vaultA],
-    ["vaultb+kv2", configs.vaultB],
+  for (const [scheme, own, ownPrefix] of [
+    ["vaulta+kv2", configs.vaultA, "VAULTA"],
+    ["vaultb+kv2", configs.vaultB, "VAULTB"],
   ] as const) {
-    const config = isSet(own) ? own : configs.vault;
+    const [config, prefix]: [KvConfig, Prefix] = isSet(own) ? [own, ownPrefix] : [configs.vault, "VAULT"];
     if (config.url === undefined) continue;
-    const server = made.get(config) ?? { ...config, url: config.url.replace(/\/$/, "") };
+    const server = made.get(config) ?? { ...config, url: config.url.replace(/\/$/, ""), prefix };
     made.set(config, server);
     servers.set(scheme, server);
   }
