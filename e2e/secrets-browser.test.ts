@@ -167,7 +167,7 @@ test("by keyboard: find, write, rotate, see a value, copy, move and delete in th
   await close();
 });
 
-test("versions: written, seen, deleted and restored; destroying asks for the stronger sign-in; a race is told; a store that is away hides no other", async (t) => {
+test("versions: written, seen, deleted and restored; destroying asks for the stronger sign-in; a race is told", async (t) => {
   requireProgram(t, "bao");
   if (bao === undefined) return;
   const { page, faults, close } = await openPage(browser);
@@ -205,6 +205,23 @@ test("versions: written, seen, deleted and restored; destroying asks for the str
   await planAndDo(page, [/It becomes version 4/]);
   await act(page, `${KV}#password has its new value.`);
 
+  // Nor is what somebody wrote where a copy is to go.
+  const target = KV.replace("mailer", "taken");
+  const theirs = () => bao?.ask("POST", "kv-a/data/team/taken", { data: { other: "theirs" } });
+  await theirs();
+  await press(page, "Copy");
+  await dialog.getByRole("textbox", { name: "To" }).fill(target);
+  await dialog.getByRole("checkbox").press("Space");
+  await planAndDo(page, [/It becomes version 2/]);
+  await isReady(page);
+  await theirs();
+  await page.keyboard.press("Control+Enter");
+  await dialog.getByText("cas_mismatch").waitFor();
+  await isReady(page);
+  await planAndDo(page, [/It becomes version 3/]);
+  await act(page, `Copied to ${target}.`);
+  await open(page, KV);
+
   await press(page, "Delete");
   await planAndDo(page, ["Version 4 is deleted. It can be restored from the list of versions."]);
   await act(page, `${KV} is deleted.`);
@@ -227,14 +244,6 @@ test("versions: written, seen, deleted and restored; destroying asks for the str
   assert.equal(await dialog.getByRole("button", { name: "Destroy", exact: true }).isDisabled(), true);
   await page.keyboard.press("Escape");
   await takePicture(page, "secret-versions", true);
-
-  await bao.kill();
-  await page.goto(`${house.origin}/secrets`);
-  await page.getByRole("region", { name: "vaulta+kv2://kv-a" }).getByText("provider_unavailable").waitFor();
-  await page.getByRole("region", { name: "yaml://secret" }).getByRole("link", { name: "demo" }).waitFor();
-  await page.goto(`${house.origin}/secrets?q=people`);
-  await page.getByRole("region", { name: "Found in vaulta+kv2://kv-a" }).getByText("provider_unavailable").waitFor();
-  await page.getByRole("region", { name: "Found in yaml://secret" }).getByRole("link", { name: "secret/people/demo" }).waitFor();
   assert.deepEqual(faults, []);
   await close();
 });
@@ -267,10 +276,21 @@ for (const colorScheme of ["light", "dark"] as const)
       ["/secrets?act=write", "Another key"],
       [pathOf("yaml://secret/people/demo"), "Reveal"],
       [`${pathOf("yaml://secret/people/demo")}&act=delete`, "What will happen"],
+      [`${pathOf("yaml://secret/people/demo")}&act=copy`, "Show what will happen"],
+      [`${pathOf("yaml://secret/people/demo")}&act=move`, "Show what will happen"],
+      [`${pathOf("yaml://secret/people/demo")}&key=api_key&act=rotate`, "New value"],
+      [`${pathOf("yaml://secret/people/demo")}&key=api_key&act=remove`, "What will happen"],
+      ...(bao === undefined
+        ? []
+        : ([
+            [`${pathOf(KV)}&version=1&act=destroy`, "Type the path to go on"],
+            [`${pathOf(KV)}&version=1&act=restore`, "What will happen"],
+          ] as const)),
     ] as const) {
       await page.goto(`${house.origin}${path}`);
       await page.getByText(ready).first().waitFor();
-      for (const width of [1280, 375]) {
+      // A dialog has one form for both schemes: each is looked at in one width.
+      for (const width of path.includes("act=") ? [colorScheme === "light" ? 1280 : 375] : [1280, 375]) {
         await page.setViewportSize({ width, height: 900 });
         assert.deepEqual(await findingsOf(page), [], `${path}, ${width} px`);
         const overflow = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
@@ -281,3 +301,19 @@ for (const colorScheme of ["light", "dark"] as const)
     assert.deepEqual(faults, []);
     await close();
   });
+
+test("a store that is away hides no other", async (t) => {
+  requireProgram(t, "bao");
+  if (bao === undefined) return;
+  const { page, faults, close } = await openPage(browser);
+  await signIn(page, house.origin, "ada");
+  await bao.kill();
+  await page.goto(`${house.origin}/secrets`);
+  await page.getByRole("region", { name: "vaulta+kv2://kv-a" }).getByText("provider_unavailable").waitFor();
+  await page.getByRole("region", { name: "yaml://secret" }).getByRole("link", { name: "demo" }).waitFor();
+  await page.goto(`${house.origin}/secrets?q=people`);
+  await page.getByRole("region", { name: "Found in vaulta+kv2://kv-a" }).getByText("provider_unavailable").waitFor();
+  await page.getByRole("region", { name: "Found in yaml://secret" }).getByRole("link", { name: "secret/people/demo" }).waitFor();
+  assert.deepEqual(faults, []);
+  await close();
+});

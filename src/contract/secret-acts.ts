@@ -94,7 +94,13 @@ export const destroySecretVersions = endpoint("secrets", "POST", `${secretsBase}
 
 const carried = {
   headers: once,
-  body: z.strictObject({ fromUri: writtenUri, toUri: writtenUri, overwrite: z.boolean().optional() }),
+  body: z.strictObject({
+    fromUri: writtenUri,
+    toUri: writtenUri,
+    overwrite: z.boolean().optional(),
+    /** The version at the target that is overwritten: with another one there by now nothing is. */
+    cas: z.number().int().min(0).optional(),
+  }),
   moreStatuses: [201],
   ...withoutAgents(),
 } as const;

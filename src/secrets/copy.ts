@@ -11,6 +11,8 @@ export interface Carry {
   readonly from: SecretUri;
   readonly to: SecretUri;
   readonly overwrite: boolean;
+  /** The version at the target that is overwritten, where one was looked at before. */
+  readonly cas: number | undefined;
   readonly caller: Caller;
   readonly headers: Headers;
   readonly correlationId: string;
@@ -32,9 +34,10 @@ const changeOf = ({ from, to }: Carry, read: ReadSecret): SecretChange => {
     : { value, replace: from.key === undefined };
 };
 
-const writeTo = ({ to, caller, headers, correlationId }: Carry) => ({
+const writeTo = ({ to, cas, caller, headers, correlationId }: Carry) => ({
   operation: operations.write,
   uri: to,
+  cas,
   argument: "toUri",
   caller,
   headers,
@@ -55,7 +58,7 @@ export const putAtTarget = async (perform: Corridor, carry: Carry, read: ReadSec
       const written = await provider.write(ref, change, {
         decided: permit.nodes,
         intend,
-        ...(carry.overwrite ? {} : { mustNotExist: true }),
+        ...(carry.overwrite ? { cas: carry.cas } : { mustNotExist: true }),
       });
       const pinned = written.version === undefined ? ref : { ...ref, version: written.version };
       const there = SecretValue.reveal((await provider.read(pinned)).value);

@@ -183,5 +183,13 @@ suite("moving a secret", () => {
       ((await (await house.send(ada, "GET", `/api/secrets/value?uri=${encodeURIComponent(uri)}`)).json()) as { value: unknown }).value;
     assert.deepEqual([await value(`${other}/b`), await value(`${one}/c`)], [{ k: "v", l: "w" }, { renamed: "w" }]);
     assert.equal(await send("/copy", { fromUri: `${one}/none`, toUri: `${other}/d` }), "404 secret_not_found");
+
+    // Over the version that was looked at, and no other: who wrote it meanwhile loses nothing, and what is moved stays where it was.
+    const over = { fromUri: `${other}/b`, toUri: `${one}/c`, overwrite: true };
+    for (const path of ["/copy", "/move"]) assert.equal(await send(path, { ...over, cas: 2 }), "409 cas_mismatch");
+    assert.deepEqual([await value(`${other}/b`), await value(`${one}/c`)], [{ k: "v", l: "w" }, { renamed: "w" }]);
+    assert.equal(await send("/move", { ...over, cas: 1 }), "200");
+    assert.deepEqual(await value(`${one}/c`), { k: "v", l: "w" });
+    assert.equal(await send("/copy", { fromUri: `${one}/c`, toUri: `${other}/e`, overwrite: true, cas: 1 }), "501 not_supported");
   });
 });

@@ -100,10 +100,11 @@ export const serveActs = ({ router, perform, policy, journal, answers, changes, 
   const carryOf = ({
     body,
     ...from
-  }: From & { readonly body: { fromUri?: unknown; toUri?: unknown; overwrite?: boolean | undefined } }) => ({
+  }: From & { readonly body: { fromUri?: unknown; toUri?: unknown; overwrite?: boolean | undefined; cas?: number | undefined } }) => ({
     from: parseSecretUri(body.fromUri, schemes),
     to: parseSecretUri(body.toUri, schemes),
     overwrite: body.overwrite ?? false,
+    cas: body.cas,
     ...whoOf(from),
   });
   serveOnce(copySecret, async (call) => {

@@ -41,6 +41,7 @@ export const CarryDialog = ({
     const isTaken = there.content !== undefined;
     const isRefused = isTaken && !overwrites;
     return {
+      ...(isTaken && keepsVersions ? { cas: there.detail?.current_version } : {}),
       lines: [
         isMove ? text.moved : text.copied,
         isTaken ? (keepsVersions ? text.next(String((there.detail?.current_version ?? 0) + 1)) : text.overwrites) : text.isNew,
@@ -75,7 +76,8 @@ export const CarryDialog = ({
       }}
       act={async () => {
         const { to: target } = await client.ask(isMove ? moveSecret : copySecret, {
-          body: { fromUri: uri, toUri: to, overwrite: overwrites },
+          // What came to the target since the plan was made is not overwritten unseen.
+          body: { fromUri: uri, toUri: to, overwrite: overwrites, ...(plan?.cas === undefined ? {} : { cas: plan.cas }) },
         });
         return { said: isMove ? words.moved(uri) : words.copied(target), uri: target };
       }}
