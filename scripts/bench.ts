@@ -10,6 +10,7 @@ import { pinSelf } from "./bench/kit/programs.ts";
 import { benchRelay, relayOptions } from "./bench/relay.ts";
 import { benchSecrets, secretsOptions } from "./bench/secrets.ts";
 import { report, type Section } from "./bench/kit/report.ts";
+import { benchTools, toolsOptions } from "./bench/tools.ts";
 import { requireOptions } from "./options.ts";
 
 interface Subject {
@@ -26,6 +27,7 @@ const subjects: Readonly<Record<string, Subject>> = {
   pdp: { measure: benchPdp, options: pdpOptions, programs: ["wrk"] },
   membership: { measure: benchMembership, options: membershipOptions, programs: ["wrk"] },
   secrets: { measure: benchSecrets, options: secretsOptions, programs: ["bao"] },
+  tools: { measure: benchTools, options: toolsOptions },
   relay: { measure: benchRelay, options: relayOptions, programs: ["confluent-kafka"] },
 };
 

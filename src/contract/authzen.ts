@@ -57,6 +57,8 @@ export const decisionContext = z.looseObject({
   reason: z.string().optional(),
   obligations: z.array(obligation).optional(),
   evaluation_id: z.string().optional(),
+  /** To services of the house, of a question about an endpoint of the tool protocol: the same word, the same policies and the same graph. */
+  moment: z.string().optional(),
   evaluated_at: timestamp.optional(),
   /** Only where an approval would lift the denial: how to ask for one (`access-requests.ts`). */
   access_request: z

@@ -12,6 +12,7 @@ import { logOf } from "#events/audit/leaf.ts";
 import type { References } from "#events/audit/references.ts";
 import type { Change } from "#events/change.ts";
 import type { LiveBus } from "#events/live-bus.ts";
+import { createRecent } from "#http/recent.ts";
 import { withOwnPages } from "#http/own-pages.ts";
 import { createRouter } from "#http/serve.ts";
 import type { Service } from "#http/service.ts";
@@ -38,6 +39,7 @@ import { createCatalogueKeeper, type CatalogueKeeper } from "./mcp/catalogue-kee
 import { createContractDialect } from "./mcp/contract-dialect.ts";
 import { createFindTool } from "./mcp/find-tool.ts";
 import { createHealthTool } from "./mcp/health-tool.ts";
+import { MOST_LISTS } from "./mcp/list-tools.ts";
 import { openKillSwitches } from "./mcp/kill-switches.ts";
 import { createHouseChecks, isUp } from "./mcp/house-checks.ts";
 import { createSealedCursors } from "#authn/sealed-cursors.ts";
@@ -189,6 +191,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     publicOrigin: publicUrl,
     digestKey: deriveKey(parts.houseSecrets[0], "crud.digest.v1"),
     replySealer: createSealer(parts.houseSecrets, "crud.tool-reply"),
+    decided: createRecent(MOST_LISTS, now),
     cursor: createSealedCursors<string>({ secrets: parts.houseSecrets, purpose: "crud.page-cursor", now, lifeMinutes: 15 }),
     callTimeoutMs: config.callTimeoutMs,
     maxDelegationDepth: config.maxDelegationDepth,

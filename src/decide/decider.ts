@@ -109,6 +109,7 @@ const read = (reply: EvaluationReply): Decided => {
     decisionId: id,
     reason: reply.context?.reason,
     obligations: reply.context?.obligations ?? [],
+    moment: reply.context?.moment,
     accessRequest: reply.context?.access_request,
   };
 };

@@ -12,6 +12,8 @@ export interface Decided {
   readonly decisionId: string;
   readonly reason?: string | undefined;
   readonly obligations: readonly Obligation[];
+  /** Of an endpoint of the tool protocol: answers of the same moment were given by the same policies and the same graph. */
+  readonly moment?: string | undefined;
   /** Of a denial that an approval would lift: how to ask for one. */
   readonly accessRequest?: AccessRequestOffer | undefined;
 }

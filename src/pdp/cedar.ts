@@ -108,7 +108,8 @@ export const createCedar = (parts: CedarParts): DecisionPoint => {
       const others = verdicts.length < items.length ? turn() : undefined;
       if (others !== undefined) await others;
     }
-    return { policyVersion: current.version, graphVersion, verdicts };
+    const moment = parts.cache === undefined ? {} : { moment: `${current.version} ${graphVersion}` };
+    return { policyVersion: current.version, graphVersion, ...moment, verdicts };
   };
 
   return {

@@ -43,6 +43,8 @@ export const bareVerdict = (
 export interface DecidedBatch {
   readonly policyVersion: string;
   readonly graphVersion: number | undefined;
+  /** The same word again: the same policies and the same graph. Absent where that cannot be said, or nothing is to be remembered. */
+  readonly moment?: string;
   /** In the order asked; shorter after a short circuit. */
   readonly verdicts: readonly Verdict[];
 }

@@ -408,6 +408,26 @@ test("a foreign enforcement point must say which obligations it can meet; detail
   assert.notEqual(house.context?.decision_id, undefined);
 });
 
+test("services of the house are told the moment at which an endpoint of the tool protocol was decided, which the next graph ends; nobody else is", async (t) => {
+  let graphVersion = 1;
+  const plain = await pdpWorld(t);
+  const own = readerFacts(plain.world);
+  const facts: FactSource = { ...own, gather: async (asks) => ({ ...(await own.gather(asks)), graphVersion }) };
+  const world = await pdpWorld(t, { over: plain, parts: { facts } });
+  const entry = { subject: ben, action: { name: "tools/list" }, resource: { type: "mcp_server", id: "http://localhost:8080/mcp" } };
+  const house = await world.houseToken("crud");
+  const momentOf = async (token: string, body: object): Promise<unknown> =>
+    (await read<EvaluationReply>(await world.ask(SINGLE, token, body))).context?.moment;
+  const moment = await momentOf(house, entry);
+  assert.equal(typeof moment, "string");
+  assert.equal(await momentOf(house, entry), moment);
+  assert.equal(await momentOf(house, allowed), undefined, "of nothing else");
+  const foreign = await world.identity.tokenFor({ sub: "service:pep", tenant: "tenant:acme", scopes: ["authzen.pep"] });
+  assert.equal(await momentOf(foreign, entry), undefined);
+  graphVersion = 2;
+  assert.notEqual(await momentOf(house, entry), moment);
+});
+
 test("a foreign enforcement point is limited in rate, services of the house are not", async (t) => {
   const world = await pdpWorld(t, { settings: { PDP_CALLS_PER_SECOND: "1" } });
   const foreign = await world.identity.tokenFor({ sub: "service:pep", tenant: "tenant:acme", scopes: ["authzen.pep"] });

@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { TestContext } from "node:test";
 import type { Peer } from "#contract/ask.ts";
-import type { Obligation } from "#contract/authzen.ts";
 import type { MaskedPlace } from "#contract/masked-places.ts";
 import { Problem, type ProblemCode } from "#contract/problem.ts";
 import { readSettings } from "#contract/setting.ts";
@@ -86,7 +85,7 @@ interface MembershipBody {
 }
 
 /** A text is the reason of a denial, obligations are those of a permit; `down`: the decision point does not answer. */
-export type Verdict = boolean | string | ((ask: DecideAsk) => boolean) | { readonly obligations: readonly Obligation[] };
+export type Verdict = boolean | string | ((ask: DecideAsk) => boolean) | Pick<Decided, "obligations" | "moment">;
 
 export interface CrudHouse {
   readonly crud: CrudService;

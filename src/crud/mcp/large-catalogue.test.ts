@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { agent, crudHouse, type CrudHouse } from "#testing/crud-house.ts";
 
 const ada = { sub: "person:ada", scopes: ["config.write", "mcp.tools.discovery", "mcp.tools.invoke"] };
@@ -148,4 +149,106 @@ test("an agent finds what its delegation reaches; nobody finds without the scope
   assert.deepEqual(await foundBy(house, { query: "invoice" }, { ...ben, sub: "person:eve", tenant: "tenant:globex" }), []);
   assert.deepEqual(await find(house, { query: "" }), { refused: "invalid_arguments" });
   assert.deepEqual(await find(house, { query: "invoice", limit: 21 }), { refused: "invalid_arguments" });
+});
+
+const MANY = 1200;
+const everything = Array.from({ length: MANY }, (_unused, index) => nameOf(index)).toSorted();
+/** What the decision point says of the endpoint: all that it answers is true at this moment. */
+const at = (moment: string) => ({ obligations: [], moment });
+const isAboutTools = (item: string): boolean => item === "tool:tools/list";
+
+test("1,200 tools are listed whole, in one page or in many, in both dialects", async (t) => {
+  const house = await houseOf(t, MANY);
+  const ofMany = (names: readonly string[]): readonly string[] => names.filter((name) => name.startsWith("many."));
+  assert.deepEqual(ofMany(namesOf(await list(house, ""))), everything);
+  for (const moment of [undefined, "m1"]) {
+    if (moment !== undefined) house.verdicts.set("mcp_server:tools/list", at(moment));
+    const found = await pages(house, "", 170);
+    assert.deepEqual(ofMany(found.flat()), everything);
+    assert.ok(found.slice(0, -1).every(({ length }) => length === 170));
+    assert.equal(found.flat().filter((name) => name === "system.health").length, 1);
+  }
+  const listening = await house.listen();
+  const client = new Client({ name: "test", version: "1" });
+  t.after(async () => {
+    await client.close();
+    await listening.close();
+  });
+  const headers = { authorization: `Bearer ${await house.token(ben)}` };
+  await client.connect(new StreamableHTTPClientTransport(new URL(`http://localhost:${listening.port}/mcp`), { requestInit: { headers } }));
+  const standard: string[] = [];
+  for (let cursor: string | undefined; ;) {
+    const page = await client.request({ method: "tools/list", params: cursor === undefined ? {} : { cursor } });
+    standard.push(...page.tools.map(({ name }) => name));
+    assert.ok(page.tools.length <= 200);
+    cursor = page.nextCursor;
+    if (cursor === undefined) break;
+  }
+  assert.deepEqual(ofMany(standard), everything);
+});
+
+test("what was decided at the present moment is not asked again; another moment, person, sign-in, view or catalogue is asked anew", async (t) => {
+  const house = await houseOf(t, MANY);
+  const asked = async (work: () => Promise<unknown>): Promise<number> => {
+    house.asked.batches.length = 0;
+    await work();
+    return house.asked.batches.flat().filter(isAboutTools).length;
+  };
+  const whole = (as: As = ben, view = "") => asked(() => list(house, view, {}, as));
+  const all = await whole();
+  assert.ok(all > MANY);
+  assert.equal(await whole(), all, "a decision point that names no moment is asked each time");
+
+  house.verdicts.set("mcp_server:tools/list", at("policies 1"));
+  assert.equal(await whole(), all);
+  assert.equal(await whole(), 0);
+  assert.equal(await asked(() => pages(house, "", 200)), 0, "pages of it");
+  assert.equal(await asked(() => find(house, { query: "invoice" })), 0, "a search in it");
+  assert.equal(await whole({ ...ben, sub: "person:cleo" }), all, "another person");
+  assert.equal(await whole({ ...ben, acr: "strong" }), all, "another sign-in");
+  assert.equal(await whole(ben, "many"), MANY, "another view");
+
+  const gone = nameOf(700);
+  house.verdicts.set(`tool:tools/list ${gone}`, false);
+  house.verdicts.set("mcp_server:tools/list", at("policies 2"));
+  const after = namesOf(await list(house, ""));
+  assert.deepEqual(
+    after.filter((name) => name.startsWith("many.")),
+    everything.filter((name) => name !== gone),
+  );
+  assert.equal(await whole(), 0);
+  house.verdicts.set("mcp_server:tools/list", "not_granted");
+  const { body } = await house.rpc({ jsonrpc: "2.0", id: 1, method: "tools/list" }, { as: ben });
+  assert.equal(body.error?.data.code, "not_granted", "whoever may not enter gets nothing that is remembered");
+
+  house.verdicts.set("mcp_server:tools/list", at("policies 2"));
+  const headers = { "content-type": "application/json" };
+  const changed = await house.request("/config/systems/many.tools", { method: "PUT", as: ada, headers, raw: many(MANY - 1) });
+  assert.ok(changed.ok, await changed.text());
+  assert.equal(await whole(), all - 1, "another catalogue");
+});
+
+test("where the decision point moves on in the middle of a list nothing of it is remembered", async (t) => {
+  const house = await houseOf(t, MANY);
+  let moment = 0;
+  house.verdicts.set("mcp_server:tools/list", {
+    obligations: [],
+    get moment() {
+      return `m${(moment += 1)}`;
+    },
+  });
+  assert.equal(namesOf(await list(house, "")).filter((name) => name.startsWith("many.")).length, MANY);
+  house.verdicts.set("mcp_server:tools/list", at("m1"));
+  house.asked.batches.length = 0;
+  await list(house, "");
+  assert.ok(house.asked.batches.flat().filter(isAboutTools).length >= MANY);
+});
+
+test("a list of many pages leaves one record: later pages and questions are asked as the house's own", async (t) => {
+  const house = await houseOf(t, MANY);
+  house.asked.decisions.length = 0;
+  await pages(house, "", 300);
+  const entries = house.asked.decisions.filter(({ ask }) => ask.type === "mcp_server");
+  assert.ok(entries.length > 4);
+  assert.equal(entries.filter(({ ask }) => ask.context?.background !== true).length, 1);
 });

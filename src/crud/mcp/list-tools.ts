@@ -1,6 +1,8 @@
 import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { DecideAsk } from "#decide/decider.ts";
+import type { Decided } from "#decide/obligations.ts";
+import type { Recent } from "#http/recent.ts";
 import { requireEntry, toolAsk } from "./call/decide-door.ts";
 import type { CallParts } from "./call/tool-call.ts";
 import { isInView } from "./call/tool-door.ts";
@@ -31,9 +33,22 @@ export type ListParts = Pick<
   "membership" | "membershipAudience" | "identity" | "decider" | "kills" | "maxDelegationDepth" | "publicOrigin"
 > & {
   readonly cursor: SealedCursors<string>;
+  readonly decided: Recent<DecidedTools>;
+  readonly now: () => Date;
 };
 
-const BATCH = 100;
+/** What was answered about tools, and the moment of the decision point that all of it is true at. */
+export interface DecidedTools {
+  readonly moment: string;
+  readonly permitted: ReadonlyMap<string, boolean>;
+}
+
+/** How many lists are remembered. */
+export const MOST_LISTS = 100;
+/** As long as clients are told that they may keep a list. It bounds what time alone ends: a right that expires moves no graph. */
+export const LIST_TTL_MS = 30_000;
+/** Most and fewest that a list asks at once. */
+const BATCH = { most: 500, least: 100 };
 const MOST = 500;
 
 /** Whose list it is: the person with all that act for them. */
@@ -54,18 +69,24 @@ export const parseLimit = (limit: number | undefined): number | undefined => {
   return limit;
 };
 
+/** Those for whom, where and of what the same is decided. */
+const keyOf = ({ caller, view, snapshot }: ListAsk): string => {
+  const { tenant, sub, actors, agent, clientId, acr, amr, authTime, scopes } = caller;
+  return JSON.stringify([tenant, sub, actors, agent, clientId, acr, amr, authTime, [...scopes].toSorted(), view.name, snapshot.revision]);
+};
+
 /**
- * Those of the tools that some call of this caller could be permitted: the same policies as the call, with arguments,
- * assurance and approval taken as met. The first batch also asks whether the endpoint may be listed at all.
+ * Asks about some tools whether a call of this caller could be permitted: the same policies as the call, with arguments, assurance and
+ * approval taken as met. Each question also asks whether the endpoint may be listed at all; the first of a list is its record.
  */
-const decideTools = async (ask: ListAsk, tools: readonly Tool[], parts: ListParts, isFirst: boolean): Promise<readonly Tool[]> => {
-  const entry = endpointAsk("tools/list", parts.publicOrigin);
-  const enter = isFirst ? [ask.isBackground === true ? { ...entry, context: { background: true } } : entry] : [];
-  const asks = [...enter, ...tools.map((tool) => toolAsk(tool, "tools/list", { could: true, view: ask.view.name }))];
-  const answers = await parts.decider.decideMany(ask.caller, asks, ask.correlationId);
-  const entered = isFirst ? answers[0] : undefined;
-  if (entered !== undefined) requireEntry(entered, ask.caller, parts);
-  return tools.filter((_tool, index) => answers[index + enter.length]?.decision === true);
+const decideTools = async (ask: ListAsk, tools: readonly Tool[], parts: ListParts, isFirst: boolean): Promise<readonly Decided[]> => {
+  const isRecorded = isFirst && ask.isBackground !== true && ask.cursor === undefined;
+  const entry = { ...endpointAsk("tools/list", parts.publicOrigin), ...(isRecorded ? {} : { context: { background: true } }) };
+  const asks = tools.map((tool) => toolAsk(tool, "tools/list", { could: true, view: ask.view.name }));
+  const [entered, ...answers] = await parts.decider.decideMany(ask.caller, [entry, ...asks], ask.correlationId);
+  if (entered === undefined || answers.length !== tools.length) throw new Problem("decision_unavailable");
+  requireEntry(entered, ask.caller, parts);
+  return [entered, ...answers];
 };
 
 /** Of the catalogue, in its order, what some call of this caller could reach: view AND tenant AND state AND (no agent OR within every hop's capabilities). */
@@ -81,25 +102,48 @@ const candidatesOf = async ({ caller, view, snapshot, correlationId }: ListAsk, 
   );
 };
 
-/** The first permitted of these, in their order: as many as wanted, and at least one more if there is one. */
+/**
+ * The first permitted of these, in their order: as many as wanted, and at least one more if there is one. What was answered at the
+ * decision point's present moment is not asked again: it says the moment each time, so a change of rights or policies is seen at once.
+ */
 const firstPermitted = async (
   ask: ListAsk,
   candidates: readonly Tool[],
   wanted: number,
   parts: ListParts,
-  batch = BATCH,
+  start = Math.max(BATCH.least, Math.min(BATCH.most, wanted + 1)),
 ): Promise<readonly Tool[]> => {
-  const found: Tool[] = [];
-  for (let at = 0; at === 0 || (at < candidates.length && found.length <= wanted); at += batch) {
-    found.push(...(await decideTools(ask, candidates.slice(at, at + batch), parts, at === 0)));
+  const key = keyOf(ask);
+  const held = parts.decided.get(key);
+  let permitted = new Map(held?.permitted);
+  let moment = held?.moment;
+  let isFirst = true;
+  let size = start;
+  const unanswered = (): readonly Tool[] => candidates.filter(({ name }) => !permitted.has(name));
+  const found = (): readonly Tool[] => {
+    const first = candidates.findIndex(({ name }) => !permitted.has(name));
+    return (first < 0 ? candidates : candidates.slice(0, first)).filter(({ name }) => permitted.get(name) === true);
+  };
+  while (isFirst || (found().length <= wanted && unanswered().length > 0)) {
+    // Where something is remembered the first question is only whether it still holds.
+    const asked = isFirst && held !== undefined ? [] : unanswered().slice(0, size);
+    const [entered, ...answers] = await decideTools(ask, asked, parts, isFirst);
+    // What was answered at another moment is asked anew; but within one list only what it began with, or it might never end.
+    if (entered?.moment !== moment && isFirst) permitted = new Map();
+    moment = isFirst || entered?.moment === moment ? entered?.moment : undefined;
+    asked.forEach(({ name }, index) => permitted.set(name, answers[index]?.decision === true));
+    isFirst = false;
+    // Whoever may use little is not asked about in many small questions.
+    size = Math.min(BATCH.most, size * 2);
   }
-  return found;
+  if (moment !== undefined) parts.decided.set(key, { moment, permitted }, parts.now().getTime() + LIST_TTL_MS);
+  return found();
 };
 
 /**
  * One page of the caller's tools: those of the house that the view has, then what could be permitted. Health is the first entry of
- * the first page. Nothing is kept between pages: each goes on after the last name in the catalogue of the moment. Cost: one batch
- * of decisions a hundred candidates. Throws `invalid_limit`, `invalid_cursor`, `decision_unavailable`, `membership_unavailable`.
+ * the first page. Pages hang on nothing that is kept: each goes on after the last name in the catalogue of the moment. Cost: one
+ * question to the decision point; where it has moved since, one more for some hundred candidates each. Throws `invalid_limit`, `invalid_cursor`, `decision_unavailable`, `membership_unavailable`.
  */
 export const listPermitted = async (ask: ListAsk, parts: ListParts): Promise<ListedTools> => {
   const { caller, view, snapshot } = ask;
@@ -126,6 +170,6 @@ export const findPermitted = async (
   ask: Omit<ListAsk, "limit" | "cursor"> & { readonly limit: number; readonly order: (tools: readonly Tool[]) => readonly Tool[] },
   parts: ListParts,
 ): Promise<{ readonly tools: readonly Tool[]; readonly hasMore: boolean }> => {
-  const found = await firstPermitted(ask, ask.order(await candidatesOf(ask, parts)), ask.limit, parts, Math.min(BATCH, ask.limit + 1));
+  const found = await firstPermitted(ask, ask.order(await candidatesOf(ask, parts)), ask.limit, parts, ask.limit + 1);
   return { tools: found.slice(0, ask.limit), hasMore: found.length > ask.limit };
 };

@@ -9,7 +9,7 @@ import type { CatalogueKeeper } from "./catalogue-keeper.ts";
 import type { Snapshot } from "./catalogue.ts";
 import { guardClient } from "./guard-client.ts";
 import type { SealedCursors } from "#authn/sealed-cursors.ts";
-import { listPermitted, type ListedTools } from "./list-tools.ts";
+import { listPermitted, type ListedTools, type ListParts } from "./list-tools.ts";
 import { listRouters, resolveRouted } from "./tool-router.ts";
 import { watchList, type Watch } from "./protocol-log.ts";
 import type { View } from "./views.ts";
@@ -45,6 +45,7 @@ export interface ToolDesk {
 export interface ToolDeskParts extends CallParts, Watch {
   readonly catalogue: CatalogueKeeper;
   readonly cursor: SealedCursors<string>;
+  readonly decided: ListParts["decided"];
   readonly firstPartyClients: readonly string[];
   readonly maxCalls: number;
   /** Tools are listed by their short names, and may be called by them. */

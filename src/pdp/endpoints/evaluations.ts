@@ -123,7 +123,7 @@ export const serveEvaluations = (router: Router<Caller>, parts: EvaluationParts)
       const reply =
         verdict === undefined
           ? errorReply(item as readonly Fault[])
-          : await verdictReply(verdict, formatDecisionId({ callId, index: batch ? index : undefined }), decidedAt, pep);
+          : await verdictReply(verdict, formatDecisionId({ callId, index: batch ? index : undefined }), decidedAt, pep, decided?.moment);
       replies.push(reply);
       const others = index + 1 < items.length ? turn() : undefined;
       if (others !== undefined) await others;
@@ -132,7 +132,13 @@ export const serveEvaluations = (router: Router<Caller>, parts: EvaluationParts)
     return { replies, headers: { "x-decision-id": callId } };
   };
 
-  const verdictReply = async (verdict: Verdict, decisionId: string, decidedAt: Date, pep: Pep): Promise<EvaluationReply> => {
+  const verdictReply = async (
+    verdict: Verdict,
+    decisionId: string,
+    decidedAt: Date,
+    pep: Pep,
+    moment: string | undefined,
+  ): Promise<EvaluationReply> => {
     const asked = verdict.obligations.filter((obligation) => !isMetHere(obligation));
     const obligations = asked.length === 0 ? {} : { obligations: asked };
     const offer = verdict.request === undefined ? undefined : await parts.makeOffer(verdict, decisionId, decidedAt);
@@ -145,6 +151,7 @@ export const serveEvaluations = (router: Router<Caller>, parts: EvaluationParts)
       context: {
         decision_id: decisionId,
         reason: verdict.reason,
+        ...(pep.isHouse && verdict.ask.resource.type === "mcp_server" ? { moment } : {}),
         ...obligations,
         ...offer,
       },

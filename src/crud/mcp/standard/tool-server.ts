@@ -4,6 +4,7 @@ import type { Problem } from "#contract/problem.ts";
 import { MASKED_META } from "#contract/masked-places.ts";
 import { asProblem } from "#http/problem-body.ts";
 import type { ToolReply } from "#crud/mcp/call/tool-call.ts";
+import { LIST_TTL_MS } from "#crud/mcp/list-tools.ts";
 import { watchRpc, type Watch } from "#crud/mcp/protocol-log.ts";
 import { errorData, isRefusal, isUpstreamCode, messageOf, rpcCodeOf } from "#crud/mcp/rpc-fault.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
@@ -16,7 +17,6 @@ export interface ToolServerParts extends Watch {
 }
 
 const PAGE = 200;
-const TTL_MS = 30_000;
 const hints = ["title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] as const;
 
 const wireTool = (tool: Tool, visit: Visit): WireTool => {
@@ -112,8 +112,8 @@ export const createToolServer = (view: Visit["view"], parts: ToolServerParts, co
       capabilities: { tools: { listChanged: true } },
       instructions: view.instructions,
       cacheHints: {
-        "tools/list": { ttlMs: TTL_MS, cacheScope: "private" },
-        "server/discover": { ttlMs: TTL_MS, cacheScope: "private" },
+        "tools/list": { ttlMs: LIST_TTL_MS, cacheScope: "private" },
+        "server/discover": { ttlMs: LIST_TTL_MS, cacheScope: "private" },
       },
     },
   );
