@@ -72,10 +72,11 @@ export const buildViews = (
   };
   add("", () => true);
   add("workflows", (tool) => tool.source === "workflow");
-  for (const { provider, instance } of named)
-    add(`${provider}-${instance}`, (tool) => tool.provider === provider && tool.instance === instance);
+  // Each system once, however many tools it has.
+  for (const [name, system] of new Map(named.map((one) => [`${one.provider}-${one.instance}`, one])))
+    add(name, ({ provider, instance }) => provider === system.provider && instance === system.instance);
   // A provider's view wins over a provider-instance view of the same name.
-  for (const { provider } of named) add(provider, (tool) => tool.provider === provider);
+  for (const provider of new Set(named.map((one) => one.provider))) add(provider, (tool) => tool.provider === provider);
   for (const row of document.views) {
     add(row.name, (tool) => fits(tool, row.filters), {
       nameForm: row.nameForm,
