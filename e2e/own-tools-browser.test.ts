@@ -167,6 +167,11 @@ test("an administrator imports a document and writes a system in the browser, an
     "pets.store.add_pet",
   );
 
+  // Secrets of a house in which there are none yet.
+  await page.goto(`${origin}/secrets`);
+  await page.getByText("Nothing lies here that you may know of. Write the first secret.").first().waitFor();
+  await look("secrets-empty");
+
   // What is deleted is gone, and can be brought back.
   await page.goto(`${origin}/systems`);
   await page.getByRole("link", { name: "clock.wall" }).waitFor();

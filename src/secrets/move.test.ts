@@ -132,10 +132,15 @@ suite("moving a secret", () => {
       assert.equal(states.at(-1), "done");
     });
 
-  test("a source that somebody writes meanwhile stays, as does the copy", async (t) => {
+  test("a source that somebody writes meanwhile stays, as does the copy; one that somebody takes away is no secret that was never there", async (t) => {
     const on = await open(t);
     if (on === undefined) return;
-    for (const from of ["yaml", "vaulta+kv2"] as const) {
+    for (const [from, isTaken] of [
+      ["yaml", false],
+      ["yaml", true],
+      ["vaulta+kv2", false],
+      ["vaulta+kv2", true],
+    ] as const) {
       const provider = on.inner.get(from)!;
       place++;
       const [fromUri, toUri] = [`${bases[from]}/m${place}/a`, `vaultb+kv2://kv-b/m${place}/b`];
@@ -146,7 +151,8 @@ suite("moving a secret", () => {
       const meddling: SecretProvider = {
         ...provider,
         remove: async (...how) => {
-          await put(2);
+          if (isTaken) await provider.remove(how[0], { hard: false, decided: how[1].decided });
+          else await put(2);
           return provider.remove(...how);
         },
       };
@@ -156,7 +162,7 @@ suite("moving a secret", () => {
       assert.equal(`${response.status} ${((await response.json()) as { code: string }).code}`, "409 source_changed");
       const valueOf = async (uri: string) =>
         ((await (await house.send(ada, "GET", `/api/secrets/value?uri=${encodeURIComponent(uri)}`)).json()) as { value: unknown }).value;
-      assert.deepEqual([await valueOf(fromUri), await valueOf(toUri)], [{ n: 2 }, { n: 1 }]);
+      assert.deepEqual([await valueOf(fromUri), await valueOf(toUri)], [isTaken ? undefined : { n: 2 }, { n: 1 }]);
       assert.deepEqual(
         (await house.database.run(STATES)).map(({ state }) => state),
         ["failed"],

@@ -15,6 +15,18 @@ import { isSameData, isSecretMap, SecretValue } from "./secret-value.ts";
 import type { SecretRef } from "./tenant-guard.ts";
 import type { Scheme, SchemeTable } from "./uri-schemes.ts";
 
+const GONE: ReadonlySet<string> = new Set(["secret_not_found", "key_not_found", "version_deleted", "version_destroyed"]);
+
+/** What somebody else took away meanwhile was not moved by us: they may have it elsewhere. Throws `source_changed`. */
+const removeSource = async (provider: SecretProvider, ref: SecretRef, how: Parameters<SecretProvider["remove"]>[1]): Promise<void> => {
+  const removed = await provider.remove(ref, how).catch((error: unknown) => {
+    if (error instanceof Problem && GONE.has(error.code)) return { result: "unchanged" };
+    throw error;
+  });
+  if (removed.result === "unchanged")
+    throw new Problem("source_changed", { detail: "Somebody else took the source away meanwhile; the copy stays." });
+};
+
 /**
  * Copies, verifies, then deletes the source if it is still what was read, else `source_changed` and both stay. Every step is in the
  * journal before it is taken: at no moment is the secret nowhere.
@@ -45,7 +57,7 @@ export const moveSecretTo = async (perform: Corridor, journal: MoveJournal, carr
       try {
         const copied = await putAtTarget(perform, carry, read);
         await journal.mark(id, "verified");
-        await provider.remove(ref, { hard: false, decided: permit.nodes, onlyIf: read, intend });
+        await removeSource(provider, ref, { hard: false, decided: permit.nodes, onlyIf: read, intend });
         await journal.mark(id, "source_deleted");
         await journal.mark(id, "done");
         return { id, written: copied.result };
@@ -69,8 +81,6 @@ export interface SettleParts {
   readonly resourceRef: ResourceRef | undefined;
   readonly log: Log;
 }
-
-const GONE: ReadonlySet<string> = new Set(["secret_not_found", "key_not_found", "version_deleted", "version_destroyed"]);
 
 const readOrNone = async (provider: SecretProvider, ref: SecretRef): Promise<ReadSecret | undefined> => {
   try {
