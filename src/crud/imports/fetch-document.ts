@@ -4,6 +4,8 @@ import { AddressRefused, createGuardedAgent } from "#crud/upstream/guarded-agent
 import { parseNetworks } from "#crud/upstream/network-rules.ts";
 
 const DEADLINE_MS = 30_000;
+/** Somebody before the host, or a place where they would stand; an `@` in the path names nobody. */
+const namesUser = (text: string): boolean => /^https?:[\\/]*[^\\/?#]*@/i.test(text.trim());
 const wrongUrl = (message: string): Problem => new Problem("unprocessable", { errors: [{ path: "/url", message }] });
 
 /**
@@ -12,16 +14,21 @@ const wrongUrl = (message: string): Problem => new Problem("unprocessable", { er
  */
 export const fetchDocument = async (
   text: string,
-  options: { readonly allow: readonly string[]; readonly housePorts: ReadonlySet<number>; readonly signal: AbortSignal },
+  options: {
+    readonly allow: readonly string[];
+    readonly housePorts: ReadonlySet<number>;
+    readonly signal: AbortSignal;
+    readonly deadlineMs?: number;
+  },
 ): Promise<Uint8Array> => {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol)) throw wrongUrl("must be an https URL");
-  if (url.username !== "" || url.password !== "" || text.includes("@")) throw wrongUrl("names a user");
+  if (url.username !== "" || url.password !== "" || namesUser(text)) throw wrongUrl("names a user");
   const { blocks, faults } = parseNetworks(options.allow);
   if (faults.length > 0)
     throw new Problem("unprocessable", { errors: [{ path: "/allow", message: "is no network: write it as address/bits" }] });
   const agent = createGuardedAgent({ rules: { allow: blocks, housePorts: options.housePorts }, maxHeaderBytes: 32_768 });
-  const signal = AbortSignal.any([options.signal, AbortSignal.timeout(DEADLINE_MS)]);
+  const signal = AbortSignal.any([options.signal, AbortSignal.timeout(options.deadlineMs ?? DEADLINE_MS)]);
   try {
     const response = await agent.request({
       origin: url.origin,
@@ -33,6 +40,11 @@ export const fetchDocument = async (
     if (response.statusCode !== 200) {
       await response.body.dump({ limit: 65_536 });
       throw wrongUrl(response.statusCode < 400 ? "redirects: name the address that it leads to" : `answers ${response.statusCode}`);
+    }
+    const encoding = response.headers["content-encoding"] ?? "identity";
+    if (encoding !== "identity") {
+      await response.body.dump({ limit: 65_536 });
+      throw wrongUrl("answers compressed, which nobody asked for: name an address that does not");
     }
     const chunks: Uint8Array[] = [];
     let size = 0;
