@@ -3,7 +3,9 @@ import { test } from "node:test";
 import { cleanUp } from "#testing/clean-up.ts";
 import { findingsOf } from "./axe.ts";
 import { launchBrowser, openPage } from "./browser.ts";
-import { petstore, startOwnTools, wallClock } from "./own-tools.ts";
+import { until } from "#testing/until.ts";
+import { takePicture } from "./picture.ts";
+import { memoryServer, petstore, startOwnTools, wallClock } from "./own-tools.ts";
 
 const looks = [
   ["light", 1280],
@@ -13,7 +15,7 @@ const looks = [
 test("an administrator imports a document and writes a system in the browser, and a delegated agent calls both without a restart", async (t) => {
   const [own, browser] = await Promise.all([startOwnTools(t), launchBrowser()]);
   cleanUp(t, () => browser.close());
-  const { origin, provider, upstream, config, give, walk } = own;
+  const { origin, provider, upstream, config, grant, delegate, walk } = own;
   const { page, faults } = await openPage(browser);
   /** Nothing serious for axe, nothing too wide. */
   const look = async (name: string): Promise<void> => {
@@ -158,7 +160,32 @@ test("an administrator imports a document and writes a system in the browser, an
   assert.equal(upstream.seen.length, 0);
   await look("system-test");
 
-  await give(["pets.store.get_pet_by_id", "clock.wall.now"]);
+  // What is missing for Ben's agent is named, and done from there; what is Ben's own to do is said.
+  await page.goto(`${origin}/tools/clock.wall.now`);
+  await page.getByRole("combobox", { name: "Person" }).fill("person:oidc:ben-1");
+  await page.keyboard.press("Enter");
+  await page.getByRole("combobox", { name: "Agent" }).fill("agent:helper");
+  await page.keyboard.press("Enter");
+  const missing = region("What is still missing");
+  for (const [verb, reason] of [
+    ["Grant it", "Ben looks after the wall"],
+    ["Give it", "The helper reads the clock"],
+  ] as const) {
+    await missing.getByRole("button", { name: verb }).focus();
+    await page.keyboard.press("Enter");
+    await dialog.getByLabel("Why").fill(reason);
+    if (verb === "Grant it") await look("tool-grant");
+    await page.keyboard.press("Control+Enter");
+    await dialog.waitFor({ state: "detached" });
+    await missing.getByRole("button", { name: verb }).waitFor({ state: "detached" });
+  }
+  await missing.getByText("person:oidc:ben-1", { exact: true }).waitFor();
+  assert.match((await missing.getByRole("link", { name: "Delegate" }).getAttribute("href")) ?? "", /tool=clock\.wall\.now/);
+  await look("tool-missing");
+  await takePicture(page, "tool-missing", true);
+
+  await grant(["pets.store.get_pet_by_id"]);
+  await delegate(["pets.store.get_pet_by_id", "clock.wall.now"]);
   await walk(
     [
       ["pets.store.get_pet_by_id", { petId: 7 }, "/v2/pet/7"],
@@ -169,7 +196,7 @@ test("an administrator imports a document and writes a system in the browser, an
 
   // Secrets of a house in which there are none yet.
   await page.goto(`${origin}/secrets`);
-  await page.getByText("Nothing lies here that you may know of. Write the first secret.").first().waitFor();
+  await page.getByText("No place for secrets is set for your organisation.").waitFor();
   await look("secrets-empty");
 
   // What is deleted is gone, and can be brought back.
@@ -189,5 +216,30 @@ test("an administrator imports a document and writes a system in the browser, an
   await dialog.getByRole("button", { name: "Roll back to it" }).click();
   await page.getByText("Version 4 serves again, as version 6.").waitFor();
   await button("Test a call of clock.wall.now").waitFor();
+
+  // A server of others: what it says of its tools waits, is looked at, approved, and rejected again.
+  await config("POST", "/config/systems", memoryServer("own", "person:oidc:ben-1"), { "content-type": "application/yaml" });
+  await until(async () => (await config("GET", "/config/definitions?state=proposed")).definitions.length === 9);
+  await page.goto(`${origin}/systems`);
+  await page.getByRole("link", { name: "Definitions" }).click();
+  await page.getByRole("link", { name: "Look at notes.own.read_graph" }).press("Enter");
+  await region("Look at notes.own.read_graph").getByText("What the server says now").first().waitFor();
+  await look("definitions");
+  await takePicture(page, "definitions", true);
+  for (const [verb, state] of [
+    ["Approve", "Approved"],
+    ["Reject", "Rejected"],
+  ] as const) {
+    await page.goto(`${origin}/definitions?tool=notes.own.read_graph`);
+    await button(verb).press("Enter");
+    await dialog.getByLabel("Why").fill("Read it");
+    if (verb === "Approve") await look("definition-approve");
+    await page.keyboard.press("Control+Enter");
+    await page.getByText(`notes.own.read_graph is ${state.toLowerCase()}.`).waitFor();
+    await page
+      .getByRole("row", { name: /notes\.own\.read_graph/ })
+      .getByText(state)
+      .waitFor();
+  }
   assert.deepEqual(faults, []);
 });

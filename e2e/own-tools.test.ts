@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { until } from "#testing/until.ts";
-import { petstore, startOwnTools, wallClock } from "./own-tools.ts";
+import { memoryServer, petstore, startOwnTools, wallClock } from "./own-tools.ts";
 
 /** As docs/bring-your-own-tools.md walks it. */
 test("from a published document, and from a system written by hand, to an agent's governed call, without the demo and without a restart", async (t) => {
@@ -23,22 +23,11 @@ test("from a published document, and from a system written by hand, to an agent'
   );
 
   // A server's definitions wait for who owns the system; what they approve is known to the graph, whatever they may do there.
-  const notes = (instance: string, owner: string) => `apiVersion: systems/v1
-provider: notes
-instance: ${instance}
-title: Notes
-owner: ${owner}
-tenants: [tenant:acme]
-kind: mcp
-transport: { type: stdio, command: mcp-server-memory, env: { MEMORY_FILE_PATH: "\${TENANT_FOLDER}/memory.jsonl" } }
-quarantineNew: true
-defaults: { timeout: PT10S, dataScope: none }
-`;
   for (const [instance, owner] of [
     ["own", "person:oidc:ben-1"],
     ["other", "person:oidc:ada-1"],
   ] as const)
-    await config("POST", "/config/systems", notes(instance, owner), { "content-type": "application/yaml" });
+    await config("POST", "/config/systems", memoryServer(instance, owner), { "content-type": "application/yaml" });
   await until(async () => (await config("GET", "/config/definitions?state=proposed")).definitions.length === 18);
   const own = as(ben, "crud");
   const waiting: { tool: string; served_digest: string }[] = (await own("GET", "/config/definitions")).definitions;

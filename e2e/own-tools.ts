@@ -36,6 +36,19 @@ operations:
     request: { method: GET, path: /now }
 `;
 
+/** A server of somebody else, nine tools, each of which waits to be approved. */
+export const memoryServer = (instance: string, owner: string): string => `apiVersion: systems/v1
+provider: notes
+instance: ${instance}
+title: Notes
+owner: ${owner}
+tenants: [tenant:acme]
+kind: mcp
+transport: { type: stdio, command: mcp-server-memory, env: { MEMORY_FILE_PATH: "\${TENANT_FOLDER}/memory.jsonl" } }
+quarantineNew: true
+defaults: { timeout: PT10S, dataScope: none }
+`;
+
 /** A house without the demo: Ada is its administrator, Ben a member who controls `agent:helper`, and something answers where tools lead. */
 export const startOwnTools = async (t: TestContext) => {
   const data = await mkdtemp(join(tmpdir(), "sallyport-own-"));
@@ -63,7 +76,7 @@ export const startOwnTools = async (t: TestContext) => {
     return (await config("GET", path)).missing.map((row: { step: string; who: string }) => `${row.step} ${row.who}`);
   };
   /** Each step that is left between a published tool and the agent's call is named, then taken. */
-  const give = async (tools: readonly string[]): Promise<void> => {
+  const grant = async (tools: readonly string[]): Promise<void> => {
     const admin = "an administrator (role:administrator)";
     for (const tool of tools) {
       assert.deepEqual(await steps(tool), [`grant ${admin}`, `capability ${admin}`, "delegate person:oidc:ben-1"]);
@@ -72,9 +85,15 @@ export const startOwnTools = async (t: TestContext) => {
       await graph("PUT", `/edges/HAS_CAPABILITY/agent:helper/${tool}`, { props: { granted_by: "person:oidc:ada-1" } });
       assert.deepEqual(await steps(tool), ["delegate person:oidc:ben-1"]);
     }
+  };
+  const delegate = async (tools: readonly string[]): Promise<void> => {
     const delegation = { agent_id: "agent:helper", capabilities: tools, budget_usd: 1, max_steps: 5, purpose: "Look after the pets" };
     await as(ben)("POST", "/delegations", delegation, { "idempotency-key": "one" });
     for (const tool of tools) assert.deepEqual(await steps(tool), []);
+  };
+  const give = async (tools: readonly string[]): Promise<void> => {
+    await grant(tools);
+    await delegate(tools);
   };
   /** How the agent calls, with its own token for what Ben delegated. */
   const agent = async () => {
@@ -106,5 +125,5 @@ export const startOwnTools = async (t: TestContext) => {
     assert.deepEqual((await execute(refused, { name: "Rex", photoUrls: [] })).status, 403);
     assert.equal(upstream.seen.length, before);
   };
-  return { origin, provider, upstream, config, ben, as, call, steps, give, walk };
+  return { origin, provider, upstream, config, ben, as, call, steps, grant, delegate, give, walk };
 };

@@ -24,8 +24,8 @@ export const screenGates = {
 export type ScreenId = keyof typeof screenGates;
 
 /**
- * The pages that there are (`{name}` is one segment), and the screen whose gate each has. Home, one decision and one request may be opened by
- * anybody signed in: the server says how much of it they see. The gateway answers these paths with the client, which has a route for each.
+ * The pages that there are (`{name}` is one segment), and the screen whose gate each has. Home, one decision, one request and
+ * the definitions of what one owns may be opened by anybody signed in: the server says how much of it they see. The gateway answers these paths with the client, which has a route for each.
  */
 export const pages = {
   "/": undefined,
@@ -44,6 +44,7 @@ export const pages = {
   "/systems/new": "systems",
   "/systems/import": "systems",
   "/systems/{name}": "systems",
+  "/definitions": undefined,
   "/policies": "policies",
   "/policies/{id}": "policies",
   "/policies/versions/new": "policies",

@@ -31,6 +31,7 @@ const RequestList = lazyPage(async () => await import("./pages/requests/request-
 const RequestPage = lazyPage(async () => await import("./pages/requests/request-page.tsx"), "RequestPage");
 const SystemList = lazyPage(async () => await import("./pages/systems/system-list-page.tsx"), "SystemListPage");
 const NewSystem = lazyPage(async () => await import("./pages/systems/new-system-page.tsx"), "NewSystemPage");
+const DefinitionList = lazyPage(async () => await import("./pages/definitions/definition-list-page.tsx"), "DefinitionListPage");
 const SystemPage = lazyPage(async () => await import("./pages/systems/system-page.tsx"), "SystemPage");
 const ImportPage = lazyPage(async () => await import("./pages/imports/import-page.tsx"), "ImportPage");
 const PolicyList = lazyPage(async () => await import("./pages/policies/policy-list-page.tsx"), "PolicyListPage");
@@ -144,6 +145,8 @@ const systemRoute = page("/systems/{name}", SystemPage, {
   act: ["delete", "rollback"],
 });
 
+const definitionsRoute = page("/definitions", DefinitionList, { state: ["proposed", "approved", "drifted", "rejected"], tool: idText });
+
 const policiesRoute = page("/policies", PolicyList, { q: freeText, status: ["active", "shadow", "draft"], act: ["rollback"] });
 
 const policyRoute = page("/policies/{id}", PolicyPage, { version: idText });
@@ -174,6 +177,7 @@ export const router = createRouter({
     newSystemRoute,
     importRoute,
     systemRoute,
+    definitionsRoute,
     policiesRoute,
     policyRoute,
     draftRoute,

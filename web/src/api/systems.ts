@@ -10,6 +10,7 @@ import {
   systemVersions,
   type ConfigWritten,
 } from "#contract/configs.ts";
+import { approveDefinition, listDefinitions, readDefinition, rejectDefinition, type DefinitionRow } from "#contract/definitions.ts";
 import type { ReplyOf, SentBody } from "#contract/endpoint.ts";
 import { acceptImport, importedOperations, importOpenApi, reimportSystem } from "#contract/imports.ts";
 import type { Client } from "./client.ts";
@@ -199,3 +200,25 @@ export const importTryQuery = (client: Client, target: ImportTarget) =>
 
 export const publishImport = async (client: Client, target: ImportTarget): Promise<ImportWritten> =>
   await runImport(client, target, "false");
+
+/** Definitions of external servers that the person may answer, by state; `undefined`: all. */
+export const definitionListQuery = (client: Client, state = "") =>
+  queryOptions({
+    queryKey: [SYSTEMS, "definitions", state],
+    queryFn: async ({ signal }) =>
+      await client.ask(listDefinitions, { query: { state: (state || undefined) as DefinitionRow["state"] | undefined }, signal }),
+  });
+
+export type ReadDefinition = ReplyOf<typeof readDefinition>;
+
+export const definitionQuery = (client: Client, tool: string) =>
+  queryOptions({
+    queryKey: [SYSTEMS, "definition", tool],
+    queryFn: async ({ signal }) => await client.ask(readDefinition, { params: { tool }, signal }),
+  });
+
+/** With a digest what is served is approved, and refused where another is served by now; without one it is rejected. */
+export const answerDefinition = async (client: Client, tool: string, reason: string, digest: string | undefined) =>
+  digest === undefined
+    ? await client.ask(rejectDefinition, { params: { tool }, body: { reason } })
+    : await client.ask(approveDefinition, { params: { tool }, body: { digest, reason } });

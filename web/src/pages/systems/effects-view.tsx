@@ -1,5 +1,5 @@
 import type { ReactElement, ReactNode } from "react";
-import type { ConfigDiff, ConfigWritten } from "#contract/configs.ts";
+import type { ConfigDiff, ConfigWritten, DefinitionChange } from "#contract/configs.ts";
 import { systemWords } from "../../strings/systems.ts";
 import { Chip } from "../../ui/chip.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
@@ -35,6 +35,17 @@ export const NameList = ({ title, names }: { readonly title: string; readonly na
     </Part>
   );
 
+/** What differs between two definitions of a tool, with what that means for whoever calls it. */
+export const ChangeList = ({ changes }: { readonly changes: readonly DefinitionChange[] }): ReactElement => (
+  <ul className="sp-fault-list">
+    {changes.map(({ path, kind, risk }) => (
+      <li key={`${kind} ${path}`}>
+        {text.kinds[kind]} <Foreign text={path} isCode /> <Chip {...risks[risk]} text={text.risks[risk]} />
+      </li>
+    ))}
+  </ul>
+);
+
 const Altered = ({ tools }: { readonly tools: ConfigDiff["tools_changed"] }): ReactElement | null =>
   tools.length === 0 ? null : (
     <Part title={text.altered(tools.length)}>
@@ -43,13 +54,7 @@ const Altered = ({ tools }: { readonly tools: ConfigDiff["tools_changed"] }): Re
           <li key={name}>
             <Foreign text={name} isCode />
             {changes.length === 0 ? <span className="sp-dim"> {text.rules}</span> : null}
-            <ul className="sp-fault-list">
-              {changes.map(({ path, kind, risk }) => (
-                <li key={`${kind} ${path}`}>
-                  {text.kinds[kind]} <Foreign text={path} isCode /> <Chip {...risks[risk]} text={text.risks[risk]} />
-                </li>
-              ))}
-            </ul>
+            <ChangeList changes={changes} />
           </li>
         ))}
       </ul>

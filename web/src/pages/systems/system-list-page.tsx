@@ -73,6 +73,9 @@ export const SystemListPage = (): ReactElement => {
       lead={systemWords.lead}
       actions={
         <Gate ask={{ type: "system", action: "edit" }}>
+          <Link className="sp-link" to="/definitions" search={{ state: "proposed" }}>
+            {systemWords.definitions.title}
+          </Link>
           <Link className="sp-link" to="/systems/new">
             {systemWords.write}
           </Link>

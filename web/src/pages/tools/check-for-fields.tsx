@@ -1,22 +1,10 @@
 import type { ReactElement } from "react";
 import { useClient } from "../../api/client-context.ts";
 import { agentSuggestions, personSuggestions } from "../../api/nodes.ts";
-import type { ExplainAsk } from "../../api/tools.ts";
-import { idText } from "../../shell/search.ts";
 import { words } from "../../strings/en.ts";
 import { toolWords } from "../../strings/tools.ts";
+import type { CheckFor } from "./check-for.ts";
 import { SuggestInput } from "../../ui/suggest-input.tsx";
-
-/** For whom the doors are asked; empty = for oneself, without an agent. */
-export interface CheckFor {
-  readonly userId: string;
-  readonly agentId: string;
-}
-
-export const askOf = (checkFor: CheckFor): Omit<ExplainAsk, "tool"> => ({
-  ...(idText.test(checkFor.userId) ? { user_id: checkFor.userId } : {}),
-  ...(idText.test(checkFor.agentId) ? { agent_id: checkFor.agentId } : {}),
-});
 
 /** Who may explain to others can ask the doors for any person and agent. */
 export const CheckForFields = ({

@@ -1,11 +1,15 @@
-import { Link } from "@tanstack/react-router";
+import { lazyRouteComponent, Link } from "@tanstack/react-router";
 import type { ReactElement } from "react";
 import type { ToolExplanation } from "#contract/tools.ts";
 import { words } from "../../strings/en.ts";
 import { toolWords } from "../../strings/tools.ts";
 import { Chip, Verdict } from "../../ui/chip.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
+import { Late } from "../../ui/late.tsx";
 import { Rows } from "../../ui/rows.tsx";
+import type { ExplainFor } from "./check-for.ts";
+
+const MissingSteps = lazyRouteComponent(async () => await import("./missing-steps.tsx"), "MissingSteps");
 
 type Door = ToolExplanation["doors"][number];
 
@@ -39,12 +43,27 @@ const callableIcon = {
 } as const;
 
 /** The doors of a call in their order: which let it through, which do not, and the way out. */
-export const ExplanationView = ({ explanation }: { readonly explanation: ToolExplanation }): ReactElement => (
+export const ExplanationView = ({
+  explanation,
+  asked = {},
+  onDone,
+}: {
+  readonly explanation: ToolExplanation;
+  /** For whom it was asked. */
+  readonly asked?: ExplainFor;
+  /** A missing step was done: what stands here is of before. */
+  readonly onDone: () => void;
+}): ReactElement => (
   <div className="sp-stack">
     <div className="sp-actions">
       <Chip {...callableIcon[explanation.callable]} text={toolWords.callable[explanation.callable]} />
       <span className="sp-dim">{explanation.listed ? toolWords.listed : toolWords.notListed}</span>
     </div>
+    {explanation.missing.length === 0 ? null : (
+      <Late>
+        <MissingSteps explanation={explanation} asked={asked} onDone={onDone} />
+      </Late>
+    )}
     <Rows
       caption={toolWords.checkTitle}
       rows={explanation.doors}

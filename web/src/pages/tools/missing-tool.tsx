@@ -1,21 +1,39 @@
 import { Button, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
+import { lazyRouteComponent } from "@tanstack/react-router";
 import { useState, type ReactElement } from "react";
 import { useClient } from "../../api/client-context.ts";
 import { explain } from "../../api/tools.ts";
+import { Gate } from "../../decisions/gate.tsx";
 import { idText } from "../../shell/search.ts";
 import { toolWords } from "../../strings/tools.ts";
+import { Late } from "../../ui/late.tsx";
 import { Panel } from "../../ui/panel.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
+import { askOf, type CheckFor } from "./check-for.ts";
 import { ExplanationView } from "./explanation-view.tsx";
+
+const CheckForFields = lazyRouteComponent(async () => await import("./check-for-fields.tsx"), "CheckForFields");
 
 const Answer = ({ tool }: { readonly tool: string }): ReactElement => {
   const client = useClient();
-  const query = useQuery({ queryKey: ["tools", "explain", tool, ""], queryFn: async () => await explain(client, { tool }) });
+  const [checkFor, setCheckFor] = useState<CheckFor>({ userId: "", agentId: "" });
+  const asked = askOf(checkFor);
+  const query = useQuery({
+    queryKey: ["tools", "explain", tool, checkFor.userId, checkFor.agentId],
+    queryFn: async () => await explain(client, { tool, ...asked }),
+  });
   return (
-    <QueryView query={query} service="crud">
-      {(explanation) => <ExplanationView explanation={explanation} />}
-    </QueryView>
+    <div className="sp-stack">
+      <Gate ask={{ type: "tool", action: "explain" }}>
+        <Late>
+          <CheckForFields value={checkFor} onChange={setCheckFor} />
+        </Late>
+      </Gate>
+      <QueryView query={query} service="crud">
+        {(explanation) => <ExplanationView explanation={explanation} asked={asked} onDone={() => void query.refetch()} />}
+      </QueryView>
+    </div>
   );
 };
 

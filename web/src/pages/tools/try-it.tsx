@@ -17,7 +17,8 @@ import { Failure } from "../../ui/failure.tsx";
 import { Panel } from "../../ui/panel.tsx";
 import { ArgumentsForm } from "./arguments-form.tsx";
 import { readOutcome } from "./call-result.ts";
-import { askOf, CheckForFields, type CheckFor } from "./check-for-fields.tsx";
+import { askOf, type CheckFor } from "./check-for.ts";
+import { CheckForFields } from "./check-for-fields.tsx";
 import { asClientEntry, asCurl, asRpc } from "./copy-as.ts";
 import { ExplanationView } from "./explanation-view.tsx";
 import { ResultView } from "./result-view.tsx";
@@ -135,7 +136,7 @@ export const TryIt = ({ tool }: { readonly tool: ToolDescriptor }): ReactElement
       {checking.isError ? <Failure error={checking.error} onRetry={() => checking.mutate()} /> : null}
       {checking.data === undefined ? null : (
         <Panel title={toolWords.checkTitle}>
-          <ExplanationView explanation={checking.data} />
+          <ExplanationView explanation={checking.data} asked={askOf(checkFor)} onDone={() => checking.mutate()} />
         </Panel>
       )}
       <div aria-live="polite" className="sp-stack">

@@ -1,0 +1,15 @@
+import type { ExplainAsk } from "../../api/tools.ts";
+import { idText } from "../../shell/search.ts";
+
+/** For whom the doors are asked; empty = for oneself, without an agent. */
+export interface CheckFor {
+  readonly userId: string;
+  readonly agentId: string;
+}
+
+export type ExplainFor = Omit<ExplainAsk, "tool">;
+
+export const askOf = (checkFor: CheckFor): ExplainFor => ({
+  ...(idText.test(checkFor.userId) ? { user_id: checkFor.userId } : {}),
+  ...(idText.test(checkFor.agentId) ? { agent_id: checkFor.agentId } : {}),
+});
