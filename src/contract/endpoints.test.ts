@@ -40,7 +40,7 @@ test("every endpoint says who may call it, and parameters in its path are those 
 /** What an agent's token gets more than nothing at: each for a reason, and none by oversight. */
 const forAgents = {
   // Tools are what agents are for. A secret's value is refused to them by a word of its own, unless the policies are to decide.
-  decided: ["explainTool", "listTools", "listViewTools", "readSecret", "readSecretValue", "toolRpc", "viewToolRpc"],
+  decided: ["execute", "explainTool", "listTools", "listViewTools", "readSecret", "readSecretValue", "toolRpc", "viewToolRpc"],
   // What that agent took part in.
   own: [
     "capabilities",

@@ -48,12 +48,14 @@ const decided = [
 ] as const;
 /** A view may be closed to the caller. */
 const listProblems = ["invalid_limit", "invalid_cursor", ...decided] as const;
+/** What a client calls one call by, so that it is done once. */
+export const callKey = z.string().regex(/^[\x21-\x7e]{1,128}$/);
 /** Faults of the envelope are answered as JSON-RPC, so the handler reads the body. Scopes depend on the method. */
 const call = {
   auth: "bearer" as const,
   agents: "decided" as const,
   ownBody: { statuses: rpcStatuses },
-  headers: { "Idempotency-Key": z.string().max(256).optional() },
+  headers: { "Idempotency-Key": callKey.optional() },
 };
 
 export const listTools = endpoint("crud", "GET", "/mcp/tools/list", {
@@ -133,7 +135,7 @@ export const execute = endpoint("crud", "POST", "/execute", {
   auth: "bearer",
   agents: "decided",
   scope: ["mcp.tools.invoke"],
-  headers: { "Idempotency-Key": z.string().max(256).optional() },
+  headers: { "Idempotency-Key": callKey.optional() },
   problems: [
     ...decided,
     ...reserveRefusals,

@@ -13,10 +13,10 @@ const filters = z.strictObject({
   source: said(z.array(z.enum(["system", "workflow"])).default([]), "Where tools come from.", ["system"]),
   provider: said(texts, "Providers.", ["people"]),
   instance: said(texts, "Instances.", ["demo"]),
-  name_prefix: said(texts, "What names begin with.", ["people.demo.get_"]),
+  name_prefix: said(texts, "What names begin with.", ["staff.book.get_"]),
   tags_include: said(texts, "Tags of which a tool has one.", ["hr"]),
   tags_exclude: said(texts, "Tags of which a tool has none.", ["internal"]),
-  names: said(texts, "Whole names.", ["people.demo.get_employee"]),
+  names: said(texts, "Whole names.", ["staff.book.get_one"]),
 });
 
 const view = z.strictObject({
@@ -26,7 +26,7 @@ const view = z.strictObject({
     "hr",
   ),
   title: said(z.string().min(1).max(80).optional(), "What people read as its name.", "People tools"),
-  tenants: said(texts, "Tenants that it is there for; empty: all.", ["tenant:acme"]),
+  tenants: said(texts, "Tenants that it is there for; empty: all.", ["tenant:example"]),
   nameForm: said(
     z.enum(["dotted", "underscore"]).default("dotted"),
     "How standard MCP lists names; `underscore` for clients that refuse dots. Calls may use either.",
@@ -75,7 +75,7 @@ export const toolsDocument = z.strictObject({
     [{ name: "hr", filters: { tags_include: ["hr"] } }],
   ),
   overrides: said(z.record(z.string(), override).default({}), "What is said otherwise of a tool, by its name.", {
-    "people.demo.update_salary": { enabled: false },
+    "staff.book.update_salary": { enabled: false },
   }),
 });
 

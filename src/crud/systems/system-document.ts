@@ -387,8 +387,8 @@ const head = {
   instance: said(z.string().regex(instancePattern, "must be [a-z][a-z0-9-]{0,24}"), "Second part of its tools' names.", "demo"),
   env: said(z.enum(["dev", "test", "prod"]).optional(), "Which of its environments it is; shown with each tool.", "prod"),
   title: said(text(1, 80), "What people read as its name.", "People directory"),
-  owner: said(identity, "Who answers for it: an id of the graph.", "group:people-ops"),
-  tenants: said(z.array(identity).min(1).optional(), "Tenants that it is there for; without it, all.", ["tenant:acme"]),
+  owner: said(identity, "Who answers for it: an id of the graph.", "group:hr"),
+  tenants: said(z.array(identity).min(1).optional(), "Tenants that it is there for; without it, all.", ["tenant:example"]),
 };
 const kind = <T extends string>(name: T, description: string) => said(z.literal(name), description, name);
 
@@ -444,9 +444,9 @@ const httpDocument = z.strictObject({
     { allow: ["10.1.0.0/16"] },
   ),
   requires: said(
-    z.strictObject({ app: said(identity, "The application of the graph that a caller needs an account of.", "saas:people") }).optional(),
+    z.strictObject({ app: said(identity, "The application of the graph that a caller needs an account of.", "saas:hr") }).optional(),
     "What a caller needs beside the right to the tool.",
-    { app: "saas:people" },
+    { app: "saas:hr" },
   ),
   auth: said(auth.prefault({ type: "none" }), "The system's own credential, by secret URI; never written here.", {
     type: "bearer",

@@ -1,3 +1,4 @@
+import { callKey } from "#contract/tools.ts";
 import { Problem } from "#contract/problem.ts";
 import { statement, type Database } from "#store/database.ts";
 import type { UpstreamAnswer } from "#crud/mcp/tool.ts";
@@ -24,7 +25,6 @@ export interface KeyHold {
 
 const KEPT_HOURS = 24;
 const MAX_REPLY_BYTES = 1_048_576;
-const keyPattern = /^[\x21-\x7e]{1,128}$/;
 
 const CLAIM = statement<{ call_id: string }>(
   "crud.call_claim",
@@ -54,7 +54,8 @@ const EXPIRED = statement("crud.calls_expired", "delete from crud.tool_call wher
 /** 1 to 128 visible ASCII characters. Throws `invalid_params`. */
 export const parseIdempotencyKey = (given: unknown): string | undefined => {
   if (given === undefined || given === null) return undefined;
-  if (typeof given === "string" && keyPattern.test(given)) return given;
+  const { data } = callKey.safeParse(given);
+  if (data !== undefined) return data;
   throw new Problem("invalid_params", { errors: [{ path: "idempotencyKey", message: "must be 1 to 128 visible ASCII characters" }] });
 };
 
