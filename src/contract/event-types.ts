@@ -127,6 +127,8 @@ const policy = z.object({
 const configuration = z.object({
   kind: text,
   id: text,
+  /** The same; on a live stream `id` is the event's own. */
+  name: text,
   version: count,
   etag: text,
   op: text,

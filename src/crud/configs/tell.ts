@@ -81,6 +81,7 @@ export const configEvents = (
     data: {
       kind,
       id,
+      name: id,
       version: version.version,
       etag: etagOf(version),
       op,

@@ -69,6 +69,8 @@ test("who watches configuration is told all of it, then what becomes of it, in e
   await until(() => here.told().some(({ event }) => event === "synced") && there.told().some(({ event }) => event === "synced"));
   const first = here.told();
   const synced = first.find(({ event }) => event === "synced");
+  const acts = await watch(t, other, "/events/config?event=config");
+  await until(() => acts.told().length > 0);
   assert.deepEqual(first[0]?.event, "hello");
   assert.equal(synced?.data.count, first.filter(({ event }) => event === "object").length);
   assert.ok(first.some(({ event, data }) => event === "object" && data.kind === "tools"));
@@ -82,6 +84,19 @@ test("who watches configuration is told all of it, then what becomes of it, in e
   await send(other, "DELETE", "/config/systems/staff.two");
   const isTold = ({ told }: typeof here): boolean => told().some(({ event, data }) => event === "removed" && data.id === "staff.two");
   await until(() => isTold(here) && isTold(there));
+  await until(() => acts.told().filter(({ event }) => event === "config").length === 4);
+  assert.deepEqual(
+    acts
+      .told()
+      .flatMap(({ event, data }) => (event === "config" ? [`${data.type} ${data.kind} ${data.name} ${data.version} ${data.op}`] : [])),
+    [
+      "config.published system staff.one 1 created",
+      "config.published system staff.two 1 created",
+      "config.published system staff.one 2 updated",
+      "config.deleted system staff.two 2 deleted",
+    ],
+    "an event has an id of its own: the object goes by its name",
+  );
   const changed = here.told().findLast(({ event, data }) => event === "object" && data.id === "staff.one");
   assert.deepEqual([changed?.data.version, changed?.data.state, changed?.data.body.title], [2, "serving", "Changed"]);
   for (const { told } of [here, there]) {
