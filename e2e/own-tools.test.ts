@@ -5,7 +5,7 @@ import { memoryServer, petstore, startOwnTools, wallClock } from "./own-tools.ts
 
 /** As docs/bring-your-own-tools.md walks it. */
 test("from a published document, and from a system written by hand, to an agent's governed call, without the demo and without a restart", async (t) => {
-  const { upstream, config, ben, as, call, steps, give, walk } = await startOwnTools(t);
+  const { upstream, config, ben, as, call, agent, ada, steps, give: giveAll, walk } = await startOwnTools(t);
   const looked = await config("POST", "/config/imports/openapi?provider=pets&instance=store", petstore);
   assert.deepEqual([looked.operations, looked.importable], [20, 20], JSON.stringify(looked));
   const choice = { pick: ["GET /pet/{petId}", "POST /pet"], baseUrl: `${upstream.url}/v2`, allow: ["127.0.0.1/32"], title: "Pet store" };
@@ -13,7 +13,7 @@ test("from a published document, and from a system written by hand, to an agent'
   assert.deepEqual([made.warnings, made.diff.tools_added], [[], ["pets.store.add_pet", "pets.store.get_pet_by_id"]]);
   await config("POST", "/config/systems", wallClock(upstream.url), { "content-type": "application/yaml" });
 
-  await give(["pets.store.get_pet_by_id", "clock.wall.now"]);
+  await giveAll(["pets.store.get_pet_by_id", "clock.wall.now"]);
   await walk(
     [
       ["pets.store.get_pet_by_id", { petId: 7 }, "/v2/pet/7"],
@@ -21,6 +21,26 @@ test("from a published document, and from a system written by hand, to an agent'
     ],
     "pets.store.add_pet",
   );
+
+  // An agent that was given a tool for one definition stays without it for another, until it is given again.
+  const graph = as(ada);
+  const give = async () => {
+    const { definition_digest: digest } = await graph("GET", "/mcp/tools/clock.wall.now");
+    await graph("PUT", "/edges/HAS_CAPABILITY/agent:helper/clock.wall.now", { props: { granted_by: "person:oidc:ada-1" }, digest });
+  };
+  const { execute } = await agent();
+  const told = async () => {
+    const { status, body } = await execute("clock.wall.now", {});
+    return `${status} ${body.code ?? body.success}`;
+  };
+  await give();
+  assert.equal(await told(), "200 true");
+  const changed = wallClock(upstream.url).replace("Tells what time it is", "Tells the time that it is");
+  await config("PUT", "/config/systems/clock.wall", changed, { "content-type": "application/yaml" });
+  assert.equal(await told(), "403 definition_drifted");
+  assert.deepEqual(await steps("clock.wall.now"), ["capability an administrator (role:administrator)"]);
+  await give();
+  assert.equal(await told(), "200 true");
 
   // A server's definitions wait for who owns the system; what they approve is known to the graph, whatever they may do there.
   for (const [instance, owner] of [

@@ -87,7 +87,7 @@ export const startOwnTools = async (t: TestContext) => {
     }
   };
   const delegate = async (tools: readonly string[]): Promise<void> => {
-    const delegation = { agent_id: "agent:helper", capabilities: tools, budget_usd: 1, max_steps: 5, purpose: "Look after the pets" };
+    const delegation = { agent_id: "agent:helper", capabilities: tools, budget_usd: 1, max_steps: 9, purpose: "Look after the pets" };
     await as(ben)("POST", "/delegations", delegation, { "idempotency-key": "one" });
     for (const tool of tools) assert.deepEqual(await steps(tool), []);
   };
@@ -125,5 +125,5 @@ export const startOwnTools = async (t: TestContext) => {
     assert.deepEqual((await execute(refused, { name: "Rex", photoUrls: [] })).status, 403);
     assert.equal(upstream.seen.length, before);
   };
-  return { origin, provider, upstream, config, ben, as, call, steps, grant, delegate, give, walk };
+  return { origin, provider, upstream, config, ada, ben, as, call, agent, steps, grant, delegate, give, walk };
 };
