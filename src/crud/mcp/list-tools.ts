@@ -48,7 +48,7 @@ export const MOST_LISTS = 100;
 /** As long as clients are told that they may keep a list. It bounds what time alone ends: a right that expires moves no graph. */
 export const LIST_TTL_MS = 30_000;
 /** Most and fewest that a list asks at once. */
-const BATCH = { most: 500, least: 100 };
+const BATCH = { most: 200, least: 100 };
 const MOST = 500;
 
 /** Whose list it is: the person with all that act for them. */
