@@ -138,6 +138,22 @@ operations:
   await done(asBen("membership", "POST", `${path}/resume`, { reason: "back" }, { "if-match": "*" }));
   await give({ expires_at: new Date(Date.now() + 1_500).toISOString() });
 
+  // An agent is switched off and on; a file of nodes comes in. The system above has told of the registry.
+  for (const act of ["suspend", "resume"])
+    await done(asAda("membership", "POST", `/api/v1/agent/agents/agent:reporter/${act}`, { reason: "look at it" }));
+  await done(
+    asAda(
+      "membership",
+      "POST",
+      "/api/v1/imports?reason=story",
+      `${JSON.stringify({ node: { id: "group:story", kind: "Group", name: "Story" } })}\n`,
+      {
+        "idempotency-key": crypto.randomUUID(),
+        "content-type": "application/x-ndjson",
+      },
+    ),
+  );
+
   // A session: its tokens are renewed as it is used, it is stepped up, and somebody does not get in.
   const browser = formBrowser();
   const enter = async (query: string): Promise<void> => {

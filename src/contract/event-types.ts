@@ -169,6 +169,13 @@ export const eventTypes: Readonly<Record<string, EventType>> = {
   ...typesOf("tools.calls.v1", "crud", definition, ["tool.approved", "tool.drifted"]),
   ...typesOf("tools.calls.v1", "crud", z.object({ scope: text, op: text, reason: text }), ["kill.changed"]),
   ...typesOf("graph.events.v1", "membership", z.object({ graph_version: count, kinds: z.array(text) }), ["graph.changed"]),
+  ...typesOf("graph.events.v1", "membership", z.object({ agent_id: text, op: text, graph_version: count }), [
+    "agent.suspended",
+    "agent.resumed",
+  ]),
+  // At most 50 ids: the change log has all.
+  ...typesOf("graph.events.v1", "membership", z.object({ graph_version: count, ids: z.array(text) }), ["registry.changed"]),
+  ...typesOf("graph.events.v1", "membership", z.object({ graph_version: count, written: count }), ["import.finished"]),
   ...typesOf(
     "graph.events.v1",
     "membership",

@@ -5,6 +5,7 @@ import type { Change } from "#events/change.ts";
 import type { EventDraft } from "#events/event-draft.ts";
 import { createRoleWatch, type RoleRight } from "#membership/roles/role-watch.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
+import { createWriteEvents } from "./write-events.ts";
 
 export type GraphSource = "api" | "import" | "sync" | "sweeper" | "discovery" | "demo" | "undo";
 
@@ -97,17 +98,6 @@ const MOVE_OPS = statement(
 /** Ops that are kept here before they are handed over. */
 const MOST_OPS = 2_000;
 
-const changed = (by: WriteBy, version: bigint, kinds: Iterable<string>): readonly EventDraft[] => [
-  {
-    type: "graph.changed",
-    // Of what is no tenant's own no tenant's stream tells; other systems hear of it all the same.
-    ...(by.tenantId === null ? { tenant: "*" } : { tenant: by.tenantId, stream: "config" as const, kind: "graph" }),
-    key: "graph",
-    data: { graph_version: Number(version), kinds: [...kinds].sort() },
-    correlationId: by.correlationId,
-  },
-];
-
 export interface WriteParts {
   readonly change: Change;
   readonly metrics: Metrics;
@@ -117,9 +107,9 @@ export interface WriteParts {
 
 export const createWriteGraph = (parts: WriteParts): WriteGraph => {
   return async (by, work) => {
-    const kinds = new Set<string>();
+    let hasChanged = false;
     const done = await parts.change(async (sql) => {
-      kinds.clear();
+      const news = createWriteEvents();
       const draft = randomUUID();
       let ops: GraphOp[] = [];
       let spilt = 0;
@@ -129,7 +119,7 @@ export const createWriteGraph = (parts: WriteParts): WriteGraph => {
       const written = await work({
         sql,
         record: (op) => {
-          kinds.add(op.kind);
+          news.note(op);
           watch.note(op);
           ops.push(op);
         },
@@ -142,7 +132,8 @@ export const createWriteGraph = (parts: WriteParts): WriteGraph => {
         requireRoles,
       });
       await requireRoles();
-      if (kinds.size === 0) {
+      hasChanged = news.kinds.size > 0;
+      if (!hasChanged) {
         const [head] = await sql.run(HEAD);
         const version = head?.version ?? 0n;
         await written.finish?.(version);
@@ -161,11 +152,11 @@ export const createWriteGraph = (parts: WriteParts): WriteGraph => {
       await written.finish?.(version);
       return {
         result: { value: written.value, version },
-        events: [...(written.events?.(version) ?? []), ...changed(by, version, kinds)],
+        events: [...(written.events?.(version) ?? []), ...news.draft(by, version)],
         entries: written.entries?.(version) ?? [],
       };
     });
-    if (kinds.size > 0) {
+    if (hasChanged) {
       parts.metrics.count("membership_writes_total", { source: by.source });
       parts.metrics.set("membership_graph_version", {}, Number(done.version));
       await parts.written?.(done.version);

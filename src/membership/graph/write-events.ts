@@ -1,0 +1,53 @@
+import type { EventDraft } from "#events/event-draft.ts";
+import type { GraphOp, WriteBy } from "./write.ts";
+
+/** Ids that one event names; how many there are besides is not told: who wants to know reads the change log. */
+const MOST_IDS = 50;
+const registryKinds: ReadonlySet<string> = new Set(["MCPService", "Tool", "MCPResource", "MCPPrompt"]);
+
+const isActive = (row: Readonly<Record<string, unknown>> | undefined): boolean => row?.["state"] === "active";
+
+/** What of the ops of one version other systems hear by a word of its own, whatever door it came through. */
+export interface WriteEvents {
+  note(op: GraphOp): void;
+  /** Kinds of nodes and edges that the version changes; empty: there is none. */
+  readonly kinds: ReadonlySet<string>;
+  draft(by: WriteBy, version: bigint): readonly EventDraft[];
+}
+
+export const createWriteEvents = (): WriteEvents => {
+  const kinds = new Set<string>();
+  const registry = new Set<string>();
+  const agents = new Map<string, "suspended" | "resumed">();
+  let ops = 0;
+  return {
+    kinds,
+    note: ({ op, subject, kind, before, after }) => {
+      kinds.add(kind);
+      ops += 1;
+      if (registryKinds.has(kind) && registry.size < MOST_IDS) registry.add(subject);
+      if (kind !== "AIAgent" || before === undefined || op !== "put_node" || isActive(before) === isActive(after)) return;
+      // Off and on again in one version is neither.
+      if (!agents.delete(subject)) agents.set(subject, isActive(after) ? "resumed" : "suspended");
+    },
+    draft: (by, version) => {
+      const graph_version = Number(version);
+      // Of what is no tenant's own no tenant's stream tells; other systems hear of it all the same.
+      const told = { tenant: by.tenantId ?? "*", correlationId: by.correlationId };
+      return [
+        ...Array.from(agents, ([agent_id, op]) => ({ ...told, type: `agent.${op}`, key: agent_id, data: { agent_id, op, graph_version } })),
+        ...(registry.size === 0
+          ? []
+          : [{ ...told, type: "registry.changed", key: "registry", data: { graph_version, ids: [...registry].sort() } }]),
+        ...(by.source === "import" ? [{ ...told, type: "import.finished", key: "import", data: { graph_version, written: ops } }] : []),
+        {
+          ...told,
+          type: "graph.changed",
+          ...(by.tenantId === null ? {} : { stream: "config" as const, kind: "graph" }),
+          key: "graph",
+          data: { graph_version, kinds: [...kinds].sort() },
+        },
+      ];
+    },
+  };
+};
