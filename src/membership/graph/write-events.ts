@@ -1,18 +1,31 @@
 import type { EventDraft } from "#events/event-draft.ts";
-import type { GraphOp, WriteBy } from "./write.ts";
 
 /** Ids that one event names; how many there are besides is not told: who wants to know reads the change log. */
 const MOST_IDS = 50;
 const registryKinds: ReadonlySet<string> = new Set(["MCPService", "Tool", "MCPResource", "MCPPrompt"]);
 
-const isActive = (row: Readonly<Record<string, unknown>> | undefined): boolean => row?.["state"] === "active";
+type Row = Readonly<Record<string, unknown>>;
+interface Noted {
+  readonly op: string;
+  readonly subject: string;
+  readonly kind: string;
+  readonly before?: Row;
+  readonly after?: Row;
+}
+interface By {
+  readonly tenantId: string | null;
+  readonly source: string;
+  readonly correlationId: string;
+}
+
+const isActive = (row: Row | undefined): boolean => row?.["state"] === "active";
 
 /** What of the ops of one version other systems hear by a word of its own, whatever door it came through. */
 export interface WriteEvents {
-  note(op: GraphOp): void;
+  note(op: Noted): void;
   /** Kinds of nodes and edges that the version changes; empty: there is none. */
   readonly kinds: ReadonlySet<string>;
-  draft(by: WriteBy, version: bigint): readonly EventDraft[];
+  draft(by: By, version: bigint): readonly EventDraft[];
 }
 
 export const createWriteEvents = (): WriteEvents => {
