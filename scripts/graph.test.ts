@@ -13,7 +13,7 @@ import { silentLog } from "#telemetry/log.ts";
 
 const TOLD = statement<{ type: string; sink: string | null; tenant: string; version: number }>(
   "test.told",
-  "select type, sink, tenant, (data ->> 'graph_version')::int as version from events.outbox",
+  "select type, sink, tenant, (data ->> 'graph_version')::int as version from events.outbox order by type",
 );
 const script = fileURLToPath(new URL("graph.ts", import.meta.url));
 
@@ -71,7 +71,11 @@ test("a graph is made up, imported, exported and imported again, by a command on
   const renamed = await runWith({ KAFKA_BROKERS: "127.0.0.1:1" }, "import", at("renamed.ndjson"), ...data);
   assert.match(renamed.said, /version 2\./, renamed.said);
   await using told = await createPglite({ dataFolder: at("data"), log: silentLog });
-  assert.deepEqual(await told.run(TOLD), [{ type: "graph.changed", sink: "kafka", tenant: "*", version: 2 }]);
+  const toKafka = { sink: "kafka", tenant: "*", version: 2 };
+  assert.deepEqual(await told.run(TOLD), [
+    { type: "graph.changed", ...toKafka },
+    { type: "import.finished", ...toKafka },
+  ]);
   for (const wrong of [
     ["import"],
     ["nonsense", "x"],
