@@ -136,6 +136,11 @@ operations:
   await change({ budget_usd: 1 });
   await done(asBen("membership", "POST", `${path}/pause`, { reason: "a break" }));
   await done(asBen("membership", "POST", `${path}/resume`, { reason: "back" }, { "if-match": "*" }));
+  // One that its first call uses up, for what ends soonest pays; and one that ends by itself.
+  await give({ max_steps: 1, expires_at: new Date(Date.now() + 60_000).toISOString() });
+  const agent = await fetchToken(port, { user: "ben", agent: "agent:hr-assistant" });
+  const called = await done(send(agent)("crud", "POST", "/execute", { tool: "people.demo.get_employee", arguments: { id: "e1" } }));
+  assert.equal(called.success, true, JSON.stringify(called));
   await give({ expires_at: new Date(Date.now() + 1_500).toISOString() });
 
   // An agent is switched off and on; a file of nodes comes in. The system above has told of the registry.

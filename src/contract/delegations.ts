@@ -95,7 +95,8 @@ export const delegationDraft = z.strictObject({
   budget_usd: sentUsd(10_000),
   max_steps: z.number().int().min(1).max(100_000),
   valid_from: timestamp.optional(),
-  expires_at: timestamp.optional(),
+  /** Absent: 30 days from now, or the end of the delegation above. null: none, where the house allows that. */
+  expires_at: timestamp.nullable().optional(),
   purpose: prose(3, 500),
   what_if_digest: plainText(1, 128).optional(),
 });
@@ -173,7 +174,7 @@ export const delegationPatch = z.strictObject({
     .optional(),
   budget_usd: delegationDraft.shape.budget_usd.optional(),
   max_steps: delegationDraft.shape.max_steps.optional(),
-  expires_at: timestamp.optional(),
+  expires_at: delegationDraft.shape.expires_at,
   purpose: delegationDraft.shape.purpose.optional(),
   reason: reason.optional(),
 });

@@ -110,6 +110,8 @@ const budget = z.object({
   used_usd: z.number().optional(),
   held_steps: z.number().optional(),
   held_usd: z.number().optional(),
+  /** Of its limits used up: 80 or 100. */
+  percent: z.number().optional(),
   op: text.optional(),
   limit_id: text.optional(),
   scope: text.optional(),
@@ -150,7 +152,7 @@ const routeTable = z.object({
 const typesOf = (topic: string, service: string, data: z.ZodObject, types: readonly string[]): Record<string, EventType> =>
   Object.fromEntries(types.map((type) => [type, { topic, service, data }]));
 
-const delegationOps = ["granted", "narrowed", "extended", "paused", "resumed", "revoked", "expired"];
+const delegationOps = ["granted", "narrowed", "extended", "paused", "resumed", "revoked", "expired", "exhausted"];
 const secretOps = ["read", "updated", "deleted", "undeleted", "destroyed", "rotated", "copied", "moved", "denied"];
 
 const policyActs = ["drafted", "dropped", "shadowed", "unshadowed", "activated", "rolled_back"];
@@ -182,7 +184,7 @@ export const eventTypes: Readonly<Record<string, EventType>> = {
     z.object({ delegation_id: text, agent_id: text, op: text, status: text }),
     delegationOps.map((op) => `delegation.${op}`),
   ),
-  ...typesOf("graph.events.v1", "membership", budget, ["budget.moved", "budget.limit_changed"]),
+  ...typesOf("graph.events.v1", "membership", budget, ["budget.moved", "budget.threshold", "budget.limit_changed"]),
   ...typesOf(
     "policy.events.v1",
     "pdp",

@@ -247,7 +247,7 @@ export const listGraphChanges = endpoint("membership", "GET", "/api/v1/graph/cha
     next_cursor: z.string().optional(),
   }),
   ...withoutAgents({ scope: ["membership.read"], decision: "graph/diagnose" }),
-  problems: ["invalid_cursor"],
+  problems: ["invalid_cursor", "too_old"],
   summary: "The graph's change log, oldest first.",
 });
 

@@ -178,6 +178,7 @@ export const problemDetails: Readonly<Record<ProblemCode, string>> = {
   unknown_parameter: "Leave out the parameters that the endpoint does not document.",
   unknown_member: "Leave out the members that the endpoint does not document.",
   routes_invalid: "Mend the faults in errors and load the table again.",
+  too_old: "Ask from oldest_version on. Older changes are only kept as the last word about each node and edge (GRAPH_LOG_DAYS).",
   unprocessable: "Compare the request with the endpoint's documentation; what is wrong with it is listed in errors, where it is known.",
   invalid_denial_binding: "Repeat the refused call, and ask within ten minutes with what the new refusal says.",
   agent_uncontrolled: "Somebody must control the agent first.",
@@ -228,6 +229,8 @@ export const problemDetails: Readonly<Record<ProblemCode, string>> = {
   store_unavailable: notNow,
   graph_unavailable: notNow,
   graph_behind: afterPause,
+  ledger_inconsistent:
+    "What was charged and held differs from what its meter says, so nothing more is held for it. Ask an administrator: the log names it, and it is checked again every hour and at a start.",
   budget_unavailable: notNow,
   provider_unavailable: notNow,
   event_backlog_full: notNow,

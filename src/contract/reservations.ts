@@ -65,7 +65,7 @@ export const reserve = endpoint("membership", "POST", RESERVATIONS, {
   status: 201,
   moreStatuses: [200],
   ...budgetScope,
-  problems: ["idempotency_conflict", "busy"],
+  problems: ["idempotency_conflict", "busy", "ledger_inconsistent"],
   conflicts: reserveRefusals,
   summary: "Hold steps and money for one call; the same call_id gets the first answer again.",
 });

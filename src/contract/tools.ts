@@ -145,6 +145,7 @@ export const execute = endpoint("crud", "POST", "/execute", {
     "in_progress",
     "invalid_arguments",
     "invalid_params",
+    "ledger_inconsistent",
     "mapping_error",
     "membership_unavailable",
     "outcome_unknown",

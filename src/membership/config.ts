@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { commaList, integer, setting, type SettingTable } from "#contract/setting.ts";
+import { commaList, flag, integer, setting, type SettingTable } from "#contract/setting.ts";
 import { readFirstAdministrator, type FirstAdministrator } from "./sign-ins/first-administrator.ts";
 import { nodeLabels } from "./graph/kinds.ts";
 
@@ -46,6 +46,10 @@ export const membershipSettings = {
     unit: "days",
     default: "365",
   }),
+  delegationAllowEndless: setting("DELEGATION_ALLOW_ENDLESS", flag(), {
+    description: "Whether a delegation may be given without an end (`expires_at: null`).",
+    default: "false",
+  }),
   delegationMaxDepth: setting("DELEGATION_MAX_DEPTH", integer(1, 3), {
     description: "How many delegations one below the other there may be: 1 = no agent hands on what it holds.",
     default: "3",
@@ -55,6 +59,11 @@ export const membershipSettings = {
       "How often ended delegations are written down as such and abandoned reservations are charged. Answers do not wait for it: they go by the clock.",
     unit: "ms",
     default: "5000",
+  }),
+  graphLogDays: setting("GRAPH_LOG_DAYS", integer(1, 36_500), {
+    description: "How long the log of changes of the graph is kept. The last word about each node and edge is kept for ever.",
+    unit: "days",
+    default: "400",
   }),
   reader: setting("MEMBERSHIP_READER", z.enum(["auto", "sql"]), {
     description:

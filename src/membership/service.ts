@@ -117,7 +117,7 @@ export const createMembership = async (parts: MembershipParts): Promise<Service>
   serveBudgets(room);
   serveDelegations(room);
   const scim = createScim(room);
-  const sweeper = createSweeper({ database, write, teller, log, everyMs: config.delegationSweepMs });
+  const sweeper = createSweeper({ database, write, teller, log, everyMs: config.delegationSweepMs, logDays: config.graphLogDays });
 
   const ready = (): Promise<readonly string[]> =>
     database.ready().then(

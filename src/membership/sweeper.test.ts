@@ -4,7 +4,7 @@ import { test, type TestContext } from "node:test";
 import type { Database } from "#store/database.ts";
 import { silentLog } from "#telemetry/log.ts";
 import { forEachDatabase, testDatabase } from "#testing/database.ts";
-import { graphRooms, graphWorld, type GraphWorld } from "#testing/membership.ts";
+import { graphRooms, graphWorld, servedWorld, type GraphWorld } from "#testing/membership.ts";
 import { createBudgetTeller } from "./meter/budget-teller.ts";
 import { reserve } from "./meter/reserve.ts";
 import { wholeGraph } from "./graph/tenant-scope.ts";
@@ -13,7 +13,7 @@ import { createSweeper, type Sweeper } from "./sweeper.ts";
 const HOUR = 3_600_000;
 const sweeperOver = (t: Pick<TestContext, "after">, world: GraphWorld, database: Database = world.database): Sweeper => {
   const teller = createBudgetTeller({ change: world.change, log: silentLog });
-  const sweeper = createSweeper({ database, write: world.write, teller, log: silentLog, everyMs: HOUR });
+  const sweeper = createSweeper({ database, write: world.write, teller, log: silentLog, everyMs: HOUR, logDays: 400 });
   t.after(async () => {
     await sweeper.stop();
     await teller.stop();
@@ -146,3 +146,78 @@ test("a meter's moves are told at once, then at most every half second, the last
   assert.equal((await told()).length, 5, "each delegation has its own pace, and the second move follows");
   await later.stop();
 });
+
+test("that most of the limits are used up, and all of them, is told once each time it comes to that", async (t) => {
+  const world = await graphWorld(await testDatabase(t, graphRooms));
+  const told = async (used: string): Promise<readonly unknown[]> => {
+    const before = (await world.told()).length;
+    await world.sql(`update membership.meter set ${used} where delegation_id = 'delegation:ben-hr'`);
+    // Two processes saw it move.
+    const tellers = [1, 2].map(() => createBudgetTeller({ change: world.change, log: silentLog }));
+    for (const teller of tellers) teller.moved("delegation:ben-hr");
+    for (const teller of tellers) await teller.stop();
+    return (await world.told())
+      .slice(before)
+      .filter(({ type }) => type !== "budget.moved")
+      .map(({ type, kind, visible_to, data }) => [type, kind, visible_to, data["percent"] ?? data["op"]]);
+  };
+  const [ben] = [["person:ben"]];
+  const threshold = (percent: number) => ["budget.threshold", "budget", ben, percent];
+  assert.deepEqual(await told("used_steps = 39"), []);
+  assert.deepEqual(await told("used_steps = 40"), [threshold(80)]);
+  assert.deepEqual(await told("used_steps = 49"), []);
+  assert.deepEqual(await told("used_steps = 50"), [threshold(100), ["delegation.exhausted", "delegation", ben, "exhausted"]]);
+  assert.deepEqual(await told("used_steps = 50"), []);
+  assert.deepEqual(await told("limit_steps = 100"), [], "more was given");
+  assert.deepEqual(await told("used_steps = 80"), [threshold(80)], "and used up again");
+  assert.deepEqual(await told("used_micro = limit_micro"), [threshold(100), ["delegation.exhausted", "delegation", ben, "exhausted"]]);
+});
+
+forEachDatabase(
+  "the change log goes back so many days, and keeps the last word about each node and edge",
+  graphRooms,
+  async (t, database) => {
+    const world = await servedWorld(t, database);
+    const rename = (name: string) => world.put({ id: "group:renamed", kind: "Group", name, tenant_id: "tenant:acme" });
+    for (const name of ["one", "two"]) await rename(name);
+    await world.sql("update membership.graph_change set at = now() - interval '401 days'");
+    const old = Number((await world.reader.version()).version);
+    await rename("three");
+    const sweeper = createSweeper({
+      ...world,
+      teller: createBudgetTeller({ ...world, log: silentLog }),
+      log: silentLog,
+      everyMs: HOUR,
+      logDays: 400,
+      keepEveryMs: 0,
+    });
+    t.after(() => sweeper.stop());
+    const log = (query = "") => world.call("ada", "GET", `/api/v1/graph/changes?limit=500${query}`);
+    const before = (await log()).body.items.length;
+    assert.ok(before > 3);
+    assert.equal((await log("&since=0")).status, 200);
+    await sweeper.sweep();
+    await sweeper.sweep();
+    assert.deepEqual(
+      (await log()).body.items.map(({ version }: { version: number }) => version),
+      [old + 1],
+    );
+    assert.equal((await log(`&since=${old + 1}`)).body.items.length, 1);
+    for (const since of [0, 1, old]) {
+      const reply = await log(`&since=${since}`);
+      assert.deepEqual([reply.status, reply.body.code, reply.body.oldest_version], [422, "too_old", old + 1]);
+    }
+    const ops = await world.sql<{ subject: string; count: number }>(
+      "select subject, count(*)::int as count from membership.graph_change_op group by subject having count(*) > 1",
+    );
+    assert.deepEqual(ops, [], "one word about each");
+    const [{ nodes } = { nodes: 0 }] = await world.sql<{ nodes: number }>(
+      "select count(*)::int as nodes from membership.node n where not exists (select 1 from membership.graph_change_op o where o.subject = n.id)",
+    );
+    assert.equal(nodes, 0, "a word about every one");
+    const empty = await world.sql(
+      "select 1 from membership.graph_change c where not exists (select 1 from membership.graph_change_op o where o.version = c.version)",
+    );
+    assert.deepEqual(empty, []);
+  },
+);

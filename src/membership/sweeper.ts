@@ -8,8 +8,10 @@ import { changeStatus, lockDelegations } from "./delegations/change-status.ts";
 import { forgetAnswers } from "./idempotency.ts";
 import { begun } from "./graph/sql-parts.ts";
 import { scopeOfTenant } from "./graph/tenant-scope.ts";
+import { trimLog } from "./graph/trim-log.ts";
 import type { WriteGraph } from "./graph/write.ts";
 import type { BudgetTeller } from "./meter/budget-teller.ts";
+import { checkLedger } from "./meter/check-ledger.ts";
 import { lapseOne } from "./meter/close-reservation.ts";
 
 export interface SweeperParts {
@@ -18,6 +20,9 @@ export interface SweeperParts {
   readonly teller: BudgetTeller;
   readonly log: Log;
   readonly everyMs: number;
+  readonly logDays: number;
+  /** How often the ledger is checked and what is old is forgotten: each hour. */
+  readonly keepEveryMs?: number;
 }
 
 /** Writes down what the clock did. Answers never wait for it: they go by the clock themselves. */
@@ -26,6 +31,8 @@ export interface Sweeper {
   sweep(): Promise<boolean>;
   stop(): Promise<void>;
 }
+
+const HOUR_MS = 3_600_000;
 
 const LEASE = statement<{ holder: string }>(
   "membership.sweeper_lease",
@@ -83,19 +90,31 @@ export const createSweeper = (parts: SweeperParts): Sweeper => {
     }
   };
 
+  let keptAt = performance.now();
+  const keepHouse = async (): Promise<void> => {
+    if (performance.now() - keptAt < (parts.keepEveryMs ?? HOUR_MS)) return;
+    keptAt = performance.now();
+    await checkLedger(parts, loop.signal);
+    await trimLog(database, parts.logDays, loop.signal);
+  };
+
   const sweep = async (): Promise<boolean> => {
     const [lease] = await database.run(LEASE, [holder, Math.max(30, (parts.everyMs * 3) / 1000)]);
     if (lease === undefined) return false;
     await sweepDelegations();
     await sweepReservations();
     await forgetAnswers(database);
+    await keepHouse();
     return true;
   };
   const loop = startLoop({ everyMs: parts.everyMs, work: sweep, failed: (cause) => log.error("sweep_failed", { cause }) });
+  // Whoever starts checks, whoever sweeps.
+  const checked = checkLedger(parts, loop.signal).catch((cause: unknown) => log.error("ledger_not_checked", { cause }));
   return {
     sweep,
     stop: async () => {
       await loop[Symbol.asyncDispose]();
+      await checked;
       await database.run(GIVE_UP, [holder]).catch(() => undefined);
     },
   };

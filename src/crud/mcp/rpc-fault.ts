@@ -14,6 +14,7 @@ const unavailable: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
   "store_unavailable",
   "graph_unavailable",
   "budget_unavailable",
+  "ledger_inconsistent",
   "event_backlog_full",
   "stopping",
 ]);

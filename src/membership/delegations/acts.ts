@@ -31,7 +31,7 @@ export const sweeperOf = (correlationId: string): Actor => ({
   entry: { subject: "service:membership", kind: "system" },
 });
 
-export type DelegationOp = "granted" | "narrowed" | "extended" | "paused" | "resumed" | "revoked" | "expired";
+export type DelegationOp = "granted" | "narrowed" | "extended" | "paused" | "resumed" | "revoked" | "expired" | "exhausted";
 
 /** What became of one delegation, and who hears of it. */
 export interface DelegationAct {

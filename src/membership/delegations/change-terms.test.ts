@@ -292,3 +292,28 @@ test("arguments and tenants are bound by the delegation and by all above it; wha
   const held = await reserve(world, { user_id: "agent:hr-assistant", agent_id: "agent:below" });
   assert.deepEqual(held.body.argument_schemas, [own, further], JSON.stringify(held.body));
 });
+
+forEachDatabase("without an end only where the house allows it, and never below one that has an end", graphRooms, async (t, database) => {
+  const world = await servedWorld(t, database, { environment: { DELEGATION_ALLOW_ENDLESS: "true" } });
+  const draft = { agent_id: "agent:hr-assistant", capabilities: [LIST], budget_usd: 0, max_steps: 5, purpose: "always", expires_at: null };
+  const create = (body: object) => world.call("ben", "POST", BASE, { body, headers: { "idempotency-key": crypto.randomUUID() } });
+  const made = await create(draft);
+  assert.deepEqual([made.status, made.body.expires_at, made.body.status], [201, null, "active"], JSON.stringify(made.body));
+  assert.equal((await reserve(world, { delegation_id: made.body.delegation_id })).status, 201);
+  await world.put(
+    { id: "agent:below", kind: "AIAgent", name: "below", tenant_id: "tenant:acme" },
+    { kind: "CONTROLLED_BY", src: "agent:below", dst: "person:ben", props: { level: "primary" } },
+    { kind: "HAS_CAPABILITY", src: "agent:below", dst: LIST, props: { granted_by: "person:ben" } },
+  );
+  const handOn = (parent: string) => create({ ...draft, agent_id: "agent:below", parent_id: parent, max_steps: 1 });
+  assert.deepEqual((await handOn(made.body.delegation_id)).body.expires_at, null);
+  const tooLong = await handOn(ROOT);
+  assert.deepEqual([tooLong.status, tooLong.body.errors?.[0]?.path], [422, "/expires_at"], JSON.stringify(tooLong.body));
+
+  const ended = await change(world, { expires_at: inDays(3) }, { id: made.body.delegation_id });
+  assert.equal(ended.status, 200, JSON.stringify(ended.body));
+  const endless = await change(world, { expires_at: null }, { id: made.body.delegation_id });
+  assert.deepEqual([endless.status, endless.body.expires_at], [200, null], "which gives more, and is decided so");
+  const not = await servedWorld(t, await testDatabase(t, graphRooms));
+  assert.deepEqual((await change(not, { expires_at: null })).body.errors?.[0]?.path, "/expires_at");
+});

@@ -60,7 +60,7 @@ const patched = (before: Terms, patch: DelegationPatch): Terms => {
     constraints: withoutNull({ ...before.constraints, ...patch.constraints }),
     limitMicro,
     limitSteps: patch.max_steps === undefined ? before.limitSteps : BigInt(patch.max_steps),
-    expiresAt: patch.expires_at ?? before.expiresAt,
+    expiresAt: patch.expires_at === undefined ? before.expiresAt : patch.expires_at,
     purpose: patch.purpose ?? before.purpose,
   };
 };

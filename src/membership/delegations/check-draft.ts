@@ -62,7 +62,8 @@ export const handedOnFaults = (
     if (capabilities !== null && !capabilities.includes(tool))
       faults.push({ path: `/capabilities/${index}`, message: "is not in the delegation above", code: "capability_missing" });
   });
-  if (ends !== null && draft.expires_at !== undefined && Date.parse(draft.expires_at) > Date.parse(ends))
+  const { expires_at: asked } = draft;
+  if (ends !== null && (asked === null || (asked !== undefined && Date.parse(asked) > Date.parse(ends))))
     faults.push({ path: "/expires_at", message: "lies after the end of the delegation above" });
   return faults;
 };
@@ -116,7 +117,10 @@ export const faultsOfTerms = (
   if (zone !== undefined && !isTimeZone(zone)) faults.push({ path: "/constraints/hours/tz", message: "is no time zone" });
   faults.push(...schemaFaults(draft.constraints?.args ?? {}, tools));
   const begins = draft.valid_from === undefined ? now.getTime() : Date.parse(draft.valid_from);
-  if (draft.expires_at !== undefined) {
+  if (draft.expires_at === null) {
+    if (!config.delegationAllowEndless)
+      faults.push({ path: "/expires_at", message: "must be named: a delegation without an end is not allowed here" });
+  } else if (draft.expires_at !== undefined) {
     const ends = Date.parse(draft.expires_at);
     if (ends <= Math.max(begins, now.getTime()))
       faults.push({ path: "/expires_at", message: "must lie after its beginning and in the future" });
@@ -164,9 +168,8 @@ export const checkDraft = async (
     });
   if (faults.length > 0 || limitMicro === undefined) throw new Problem("unprocessable", { errors: faults });
   if (!agent.controlled) throw new Problem("agent_uncontrolled");
-  const days = Math.min(DEFAULT_DAYS, config.delegationMaxDays);
-  const standard = now.getTime() + days * DAY_MS;
-  const aboveEnds = parent?.expires_at ?? null;
+  const standard = now.getTime() + Math.min(DEFAULT_DAYS, config.delegationMaxDays) * DAY_MS;
+  const aboveEnds = Date.parse(parent?.expires_at ?? "") || Number.POSITIVE_INFINITY;
   return {
     id: given.id,
     delegatorId,
@@ -177,9 +180,7 @@ export const checkDraft = async (
     limitSteps: draft.max_steps,
     purpose: draft.purpose,
     validFrom: draft.valid_from === undefined || Date.parse(draft.valid_from) <= now.getTime() ? null : new Date(draft.valid_from),
-    expiresAt: new Date(
-      draft.expires_at !== undefined ? draft.expires_at : aboveEnds === null ? standard : Math.min(standard, Date.parse(aboveEnds)),
-    ),
+    expiresAt: draft.expires_at === null ? null : new Date(draft.expires_at ?? Math.min(standard, aboveEnds)),
     createdBy: given.createdBy,
     parentPath: parent?.path,
   };

@@ -1,7 +1,7 @@
 import type { Delegation, DelegationConstraints } from "#contract/delegations.ts";
 import { usdFromMicro } from "#contract/ids.ts";
 import { statement, type Sql } from "#store/database.ts";
-import { effectiveStatus, HEAD } from "#membership/graph/sql-parts.ts";
+import { effectiveStatus, HEAD, usedUp } from "#membership/graph/sql-parts.ts";
 import { visible, type TenantScope } from "#membership/graph/tenant-scope.ts";
 
 /** A delegation with its meter, as the statements give it. `status` is the effective one. */
@@ -27,6 +27,9 @@ export interface DelegationRow {
   readonly used_steps: bigint;
   readonly held_steps: bigint;
   readonly lent_steps: bigint;
+  /** In percent, and what of it was told last. */
+  readonly used_up: 0 | 80 | 100;
+  readonly told: number;
   readonly valid_from: string;
   readonly expires_at: string | null;
   readonly purpose: string;
@@ -41,7 +44,7 @@ export interface DelegationRow {
 export const DELEGATION = `d.id, d.tenant_id, d.delegator_id, u.name as delegator_name,
    (select t.delegator_id from membership.delegation t where t.id = d.path[1]) as person_id, d.agent_id, a.name as agent_name, d.parent_id,
    ${effectiveStatus("d")} as status, d.hold, d.capabilities, d.constraints, m.limit_micro, m.used_micro, m.held_micro, m.lent_micro,
-   m.limit_steps, m.used_steps, m.held_steps, m.lent_steps, d.valid_from, d.expires_at, d.purpose, d.created_by, d.created_at, d.ended_at,
+   m.limit_steps, m.used_steps, m.held_steps, m.lent_steps, ${usedUp("m")} as used_up, m.told, d.valid_from, d.expires_at, d.purpose, d.created_by, d.created_at, d.ended_at,
    d.end_reason, d.rev`;
 export const DELEGATION_FROM = `membership.delegation d join membership.meter m on m.delegation_id = d.id
    join membership.node u on u.id = d.delegator_id join membership.node a on a.id = d.agent_id`;
@@ -72,8 +75,7 @@ export const delegationView = (row: DelegationRow): Delegation => {
     parent_id: row.parent_id ?? undefined,
     status: row.status,
     ...(row.status === "paused" ? { hold: row.hold ?? "parent" } : {}),
-    exhausted:
-      row.used_steps + row.lent_steps >= row.limit_steps || (row.limit_micro > 0n && row.used_micro + row.lent_micro >= row.limit_micro),
+    exhausted: row.used_up === 100,
     capabilities: row.capabilities,
     constraints: row.constraints,
     budget_usd: usdFromMicro(row.limit_micro),

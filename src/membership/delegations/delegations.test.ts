@@ -147,6 +147,7 @@ test("a create body is refused with every fault, and nothing is written", async 
       ["/budget_usd", "/expires_at"],
     ],
     ["an end too far", draft({ expires_at: "2999-01-01T00:00:00Z" }), 422, "unprocessable", ["/expires_at"]],
+    ["no end at all", draft({ expires_at: null }), 422, "unprocessable", ["/expires_at"]],
     [
       "an end before its beginning",
       draft({ valid_from: new Date(Date.now() + 9e8).toISOString(), expires_at: new Date(Date.now() + 8e8).toISOString() }),

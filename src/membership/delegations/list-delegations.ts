@@ -12,9 +12,8 @@ export interface ListAsk {
   readonly limit: number;
 }
 
-/** Over 80 % of steps or money used, or ending within 7 days. */
-const ATTENTION = `(l.status in ('active', 'paused') and (
-   l.used_steps * 5 > l.limit_steps * 4 or (l.limit_micro > 0 and l.used_micro * 5 > l.limit_micro * 4) or l.expires_at < now() + interval '7 days'))`;
+/** 80 % of steps or money used up, or ending within 7 days. */
+const ATTENTION = "(l.status in ('active', 'paused') and (l.used_up >= 80 or l.expires_at < now() + interval '7 days'))";
 
 const LIST = statement<DelegationRow>(
   "membership.delegation_list",

@@ -14,6 +14,7 @@ import { edgeKindNames, isEdgeKind } from "#membership/graph/kinds.ts";
 import type { Answered } from "#membership/graph/graph-reader.ts";
 import type { FeedState } from "#membership/graph/index/feed.ts";
 import { readOrphans } from "#membership/graph/sql-counts.ts";
+import { oldestLogged } from "#membership/graph/trim-log.ts";
 import { tenantScopeOf, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 import { readChanges } from "./list-changes.ts";
@@ -128,8 +129,12 @@ export const serveDiagnostics = (room: MembershipRoom): void => {
     const scope = tenantScopeOf(caller);
     const { limit, cursor, ...filters } = query;
     await decider.require(caller, { type: "graph", action: "diagnose" }, correlationId);
+    const oldest = await oldestLogged(room.database);
+    if (query.since !== undefined && oldest > 1n && BigInt(query.since) < oldest)
+      throw new Problem("too_old", { members: { oldest_version: Number(oldest) } });
     const binding = ["changes", caller.sub, scope.tenant, filters];
-    const after = cursor === undefined ? BigInt(query.since ?? 0) - 1n : BigInt(room.cursors.open(cursor, binding));
+    const from = BigInt(query.since ?? 0) > oldest ? BigInt(query.since ?? 0) : oldest;
+    const after = cursor === undefined ? from - 1n : BigInt(room.cursors.open(cursor, binding));
     const items = await readChanges(room.database, scope, {
       after,
       until: query.until,

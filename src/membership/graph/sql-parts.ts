@@ -31,6 +31,13 @@ export const nextTurn = (row: string): string =>
      filter (where ${row}.status in ('active', 'paused'))`;
 
 /** The version that a statement's answer is true at. */
+/** How much of its limits a meter has used up or handed on, in percent: 100 = all, 80 = that much at least, else 0. */
+export const usedUp = (meter: string): string => {
+  const share = (of: number): string => `((${meter}.used_steps + ${meter}.lent_steps) * 5 >= ${meter}.limit_steps * ${of}
+     or (${meter}.limit_micro > 0 and (${meter}.used_micro + ${meter}.lent_micro) * 5 >= ${meter}.limit_micro * ${of}))`;
+  return `(case when ${share(5)} then 100 when ${share(4)} then 80 else 0 end)`;
+};
+
 export const HEAD = "(select h.version from membership.graph_head h)";
 
 /** A term as a LIKE pattern that finds it literally. */

@@ -1,12 +1,18 @@
+import { randomUUID } from "node:crypto";
 import { usdFromMicro } from "#contract/ids.ts";
 import type { Change } from "#events/change.ts";
 import type { EventDraft } from "#events/event-draft.ts";
 import { statement, type Sql } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
-import type { DelegationRow } from "#membership/delegations/delegation-view.ts";
+import { eventOf as delegationEvent } from "#membership/delegations/acts.ts";
+import { delegationView, readDelegation, type DelegationRow } from "#membership/delegations/delegation-view.ts";
 import { listWatchers } from "#membership/delegations/watchers.ts";
+import { wholeGraph } from "#membership/graph/tenant-scope.ts";
 
-/** Tells the live stream that a delegation's meter moved: at most twice a second each, and always of the last move. */
+/**
+ * Tells that a delegation's meter moved: at most twice a second each, and always of the last move; and, once each time it comes to that, that
+ * 80 % of its limits are used up, or all of them.
+ */
 export interface BudgetTeller {
   /** Returns at once; the answer that moved the meter does not wait for the telling. */
   moved(delegationId: string): void;
@@ -16,39 +22,40 @@ export interface BudgetTeller {
 
 const GAP_MS = 500;
 
-type MeterRow = Pick<
-  DelegationRow,
-  "tenant_id" | "delegator_id" | "agent_id" | `${"limit" | "used" | "held" | "lent"}_${"micro" | "steps"}`
->;
-const METER = statement<MeterRow>(
-  "membership.meter_told",
-  `select d.tenant_id, d.delegator_id, d.agent_id, m.limit_micro, m.used_micro, m.held_micro, m.lent_micro, m.limit_steps, m.used_steps,
-     m.held_steps, m.lent_steps
-   from membership.delegation d join membership.meter m on m.delegation_id = d.id where d.id = $1`,
+// Of several that tell of the same meter one tells of the threshold.
+const MARK = statement(
+  "membership.meter_mark",
+  "update membership.meter set told = $2 where delegation_id = $1 and told <> $2 returning 1",
 );
 
-const eventOf = async (sql: Sql, delegationId: string): Promise<EventDraft[]> => {
-  const [row] = await sql.run(METER, [delegationId]);
+const metersOf = (row: DelegationRow) => ({
+  delegation_id: row.id,
+  steps_left: Number(row.limit_steps - row.used_steps - row.held_steps - row.lent_steps),
+  budget_left_usd: usdFromMicro(row.limit_micro - row.used_micro - row.held_micro - row.lent_micro),
+  used_steps: Number(row.used_steps),
+  used_usd: usdFromMicro(row.used_micro),
+  held_steps: Number(row.held_steps),
+  held_usd: usdFromMicro(row.held_micro),
+});
+
+const eventsOf = async (sql: Sql, delegationId: string): Promise<EventDraft[]> => {
+  const row = await readDelegation(sql, wholeGraph, delegationId);
   if (row === undefined) return [];
-  return [
-    {
-      type: "budget.moved",
-      tenant: row.tenant_id,
-      stream: "config",
-      kind: "budget",
-      key: delegationId,
-      visibleTo: await listWatchers(sql, row.delegator_id, row.agent_id),
-      data: {
-        delegation_id: delegationId,
-        steps_left: Number(row.limit_steps - row.used_steps - row.held_steps - row.lent_steps),
-        budget_left_usd: usdFromMicro(row.limit_micro - row.used_micro - row.held_micro - row.lent_micro),
-        used_steps: Number(row.used_steps),
-        used_usd: usdFromMicro(row.used_micro),
-        held_steps: Number(row.held_steps),
-        held_usd: usdFromMicro(row.held_micro),
-      },
-    },
-  ];
+  const watchers = await listWatchers(sql, row.person_id, row.agent_id);
+  const told = {
+    tenant: row.tenant_id,
+    stream: "config" as const,
+    kind: "budget",
+    key: delegationId,
+    visibleTo: watchers,
+    data: metersOf(row),
+  };
+  const events: EventDraft[] = [{ ...told, type: "budget.moved" }];
+  if (row.used_up === row.told || (await sql.run(MARK, [delegationId, row.used_up])).length === 0 || row.used_up < row.told) return events;
+  events.push({ ...told, type: "budget.threshold", data: { ...told.data, percent: row.used_up } });
+  if (row.used_up === 100)
+    events.push(delegationEvent({ op: "exhausted", after: delegationView(row), tenantId: row.tenant_id, watchers }, randomUUID()));
+  return events;
 };
 
 export const createBudgetTeller = (parts: { readonly change: Change; readonly log: Log }): BudgetTeller => {
@@ -59,7 +66,7 @@ export const createBudgetTeller = (parts: { readonly change: Change; readonly lo
 
   const tell = (delegationId: string): void => {
     const work = parts
-      .change(async (sql) => ({ result: undefined, events: await eventOf(sql, delegationId) }))
+      .change(async (sql) => ({ result: undefined, events: await eventsOf(sql, delegationId) }))
       // A meter that nobody hears of is still right; the next move tells it.
       .catch((error: unknown) => parts.log.warn("budget_not_told", { delegation_id: delegationId, cause: error }))
       .finally(() => telling.delete(work));

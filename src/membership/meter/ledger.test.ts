@@ -1,17 +1,20 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import { Problem } from "#contract/problem.ts";
 import { statement, type Database } from "#store/database.ts";
 import { forEachDatabase, testDatabase } from "#testing/database.ts";
-import { graphRooms, graphWorld } from "#testing/membership.ts";
+import { graphRooms, graphWorld, servedWorld } from "#testing/membership.ts";
 import { wholeGraph, scopeOfTenant } from "#membership/graph/tenant-scope.ts";
+import { silentLog } from "#telemetry/log.ts";
 import { releaseAbandoned } from "./abandoned.ts";
+import { checkLedger } from "./check-ledger.ts";
 import { extend, lapseOne, release, settle } from "./close-reservation.ts";
 import { findByCall, readSpend, readUsage } from "./read-ledger.ts";
 import { reserve, type ReserveAsk } from "./reserve.ts";
 
-const GET = "people.demo.get_employee";
+const [LIST, GET] = ["people.demo.list_employees", "people.demo.get_employee"];
 const ask = (more: Partial<ReserveAsk> = {}): ReserveAsk => ({
   callId: crypto.randomUUID(),
   userId: "person:ben",
@@ -34,16 +37,12 @@ const meter = async (database: Database, id = "delegation:ben-hr") => {
   assert.ok(row);
   return { used: Number(row.used), held: Number(row.held), usedSteps: Number(row.used_steps), heldSteps: Number(row.held_steps) };
 };
-/** The meter holds exactly what the reservations say. */
-const SUMS = statement<{ wrong: string }>(
-  "testing.sums",
-  `select m.delegation_id as wrong from membership.meter m left join lateral (
-     select coalesce(sum(x.micro) filter (where x.state = 'held'), 0) as held, coalesce(sum(x.charged_micro), 0) as used,
-       coalesce(sum(x.steps) filter (where x.state = 'held'), 0) as held_steps, coalesce(sum(x.charged_steps), 0) as used_steps
-     from membership.reservation x where x.delegation_id = m.delegation_id) s on true
-   where (m.held_micro, m.used_micro, m.held_steps, m.used_steps) <> (s.held, s.used, s.held_steps, s.used_steps)`,
-);
-const sumsHold = async (database: Database): Promise<void> => assert.deepEqual(await database.run(SUMS), []);
+const WRONG = statement<{ id: string }>("testing.wrong", "select delegation_id as id from membership.meter where is_wrong");
+/** Meters hold exactly what their reservations and those below them say: by the check that the house makes. */
+const sumsHold = async (database: Database): Promise<void> => {
+  await checkLedger({ database, log: silentLog });
+  assert.deepEqual(await database.run(WRONG), []);
+};
 
 forEachDatabase("a reservation holds, a settlement charges what was used, and both are replayed", graphRooms, async (_t, database) => {
   await graphWorld(database);
@@ -434,5 +433,44 @@ forEachDatabase(
     assert.deepEqual(await meter(database), { used: 0, held: 2_000, usedSteps: 0, heldSteps: 1 });
     assert.equal(await releaseAbandoned(database, before), 0);
     await sumsHold(database);
+  },
+);
+
+forEachDatabase(
+  "a meter that differs from its reservations holds nothing more until they agree; all else goes on",
+  graphRooms,
+  async (t, database) => {
+    const world = await graphWorld(database);
+    const kept = await reserve(database, wholeGraph, ask());
+    for (const [what, spoil, mend] of [
+      ["money used", "used_micro = used_micro + 1", "used_micro = used_micro - 1"],
+      ["steps used", "used_steps = used_steps + 1", "used_steps = used_steps - 1"],
+      ["money held", "held_micro = held_micro + 1", "held_micro = held_micro - 1"],
+      ["steps held", "held_steps = held_steps + 1", "held_steps = held_steps - 1"],
+      ["money handed on", "lent_micro = lent_micro + 1", "lent_micro = lent_micro - 1"],
+      ["steps handed on", "lent_steps = lent_steps + 1", "lent_steps = lent_steps - 1"],
+    ] as const) {
+      const set = (to: string) => world.sql(`update membership.meter set ${to} where delegation_id = 'delegation:ben-hr'`);
+      await set(spoil);
+      const said: unknown[] = [];
+      const log = { ...silentLog, error: (...line: unknown[]) => void said.push(line), info: (...line: unknown[]) => void said.push(line) };
+      await checkLedger({ database, log });
+      assert.deepEqual(said, [["ledger_inconsistent", { delegation_id: "delegation:ben-hr" }]], what);
+      assert.equal(await refused(reserve(database, wholeGraph, ask())), "503 ledger_inconsistent", what);
+      const other = await reserve(database, wholeGraph, ask({ userId: "person:cleo", agentId: "agent:reporter", toolId: LIST }));
+      await release(database, wholeGraph, other.reply.reservation_id);
+      await set(mend);
+      await checkLedger({ database, log });
+      assert.deepEqual(said.slice(1), [["ledger_consistent", { delegation_id: "delegation:ben-hr" }]], what);
+      assert.equal(await refused(reserve(database, wholeGraph, ask())), "done", what);
+    }
+    await world.sql("update membership.meter set used_steps = used_steps + 1 where delegation_id = 'delegation:ben-hr'");
+    const served = await servedWorld(t, database);
+    for (let waited = 0; (await database.run(WRONG)).length === 0 && waited < 200; waited++) await sleep(25);
+    const body = { call_id: "after-start", user_id: "person:ben", agent_id: "agent:hr-assistant", tool_id: GET, usd: 0 };
+    const reply = await served.call("service:crud", "POST", "/api/v1/delegations/reservations", { body });
+    assert.deepEqual([reply.status, reply.body.code], [503, "ledger_inconsistent"], "found at the start");
+    assert.equal((await settle(database, wholeGraph, kept.reply.reservation_id, { steps: 1, micro: 1n, outcome: "ok" })).charged_steps, 1);
+    assert.equal((await served.call("ben", "GET", "/api/v1/delegations/delegation:ben-hr")).status, 200);
   },
 );

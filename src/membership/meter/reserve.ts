@@ -35,7 +35,7 @@ interface HeldRow {
 
 const room = (meter: string): string =>
   `${meter}.used_micro + ${meter}.held_micro + ${meter}.lent_micro + $7 <= ${meter}.limit_micro
-   and ${meter}.used_steps + ${meter}.held_steps + ${meter}.lent_steps + $6 <= ${meter}.limit_steps`;
+   and ${meter}.used_steps + ${meter}.held_steps + ${meter}.lent_steps + $6 <= ${meter}.limit_steps and not ${meter}.is_wrong`;
 const covers = (delegation: string): string => `(${delegation}.capabilities is null or $4 = any(${delegation}.capabilities))`;
 /** Who stands at the top of it is the one that was named. */
 const isOf = (row: string): string =>
@@ -133,6 +133,7 @@ interface WhyRow {
   readonly steps_left: bigint;
   readonly micro_left: bigint;
   readonly has_room: boolean;
+  readonly is_wrong: boolean;
   readonly held_back: keyof typeof heldBackCodes | null;
   readonly hours: readonly Hours[] | null;
   // the reservation that the call already has
@@ -154,13 +155,13 @@ const WHY = statement<WhyRow>(
          select 1 from membership.edge c join membership.node t on t.id = c.dst and t.state = 'approved' and (c.digest is null or c.digest = t.digest)
          where c.src = $3 and c.dst = $4 and c.kind = 'HAS_CAPABILITY' and ${unexpired("c")}) as capable,
        m.limit_steps - m.used_steps - m.held_steps - m.lent_steps as steps_left,
-       m.limit_micro - m.used_micro - m.held_micro - m.lent_micro as micro_left, ${room("m")} as has_room, ${heldBack("d.id")} as held_back,
+       m.limit_micro - m.used_micro - m.held_micro - m.lent_micro as micro_left, ${room("m")} as has_room, m.is_wrong, ${heldBack("d.id")} as held_back,
        ${hoursOf("d.path")} as hours, d.expires_at
      from membership.delegation d join membership.meter m on m.delegation_id = d.id
        join membership.node u on u.id = d.delegator_id join membership.node a on a.id = d.agent_id
      where d.delegator_id = $2 and d.agent_id = $3 and ($5::text is null or d.id = $5) and ${isOf("d")} and ${visible("d")}
      order by live desc, covered desc, has_room desc, held_back nulls first, d.expires_at nulls last, d.id limit 1)
-   select best.id, best.status, best.live, best.covered, best.capable, best.steps_left, best.micro_left, best.has_room, best.held_back, best.hours,
+   select best.id, best.status, best.live, best.covered, best.capable, best.steps_left, best.micro_left, best.has_room, best.is_wrong, best.held_back, best.hours,
      (select json_build_object('id', id, 'delegation_id', delegation_id, 'left_steps', left_steps::text, 'left_micro', left_micro::text,
        'ends_at', to_char(ends_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'schemas', ${schemasOf("prior.path")}) from prior) as held,
      (select same from prior) as same
@@ -187,6 +188,7 @@ const refusalOf = (row: WhyRow, ask: ReserveAsk): Problem => {
   };
   if (!row.live) return new Problem("delegation_inactive", { status: 409, members });
   if (!row.covered || !row.capable) return new Problem("capability_missing", { status: 409, members });
+  if (row.is_wrong) throw new Problem("ledger_inconsistent", { members });
   if (row.has_room && row.held_back !== null)
     return new Problem(heldBackCodes[row.held_back], {
       status: 409,

@@ -55,14 +55,14 @@ export const requireRoom = async (hops: readonly Hop[], tool: Tool, parts: Money
 };
 
 /** What membership refuses to hold for has the same words on our wire. */
-const refusals: ReadonlySet<string> = new Set(reserveRefusals);
+const refusals: ReadonlySet<string> = new Set([...reserveRefusals, "ledger_inconsistent"]);
 
 const isBudgetRefusal = (error: unknown): error is Problem => error instanceof Problem && refusals.has(error.code);
 
 /**
  * Holds one step and the tool's price for this call, or nothing. Whatever was cached before, this is true now: after a revocation has
  * answered, nothing is held. What is refused here was permitted a moment ago, so the decision point is asked once more: its record then
- * says why. Throws one of `reserveRefusals`, or `membership_unavailable`.
+ * says why. Throws one of `reserveRefusals`, `ledger_inconsistent`, or `membership_unavailable`.
  */
 export const requireReservation = async (
   decided: DecidedCall,

@@ -88,7 +88,7 @@ export const CheckStep = ({ form, onBack, onCreated }: StepProps & { readonly on
             {words.common.facts(
               words.delegations.stepCount(draft.max_steps),
               formatMoney(draft.budget_usd),
-              draft.expires_at === undefined ? "" : formatMoment(draft.expires_at),
+              draft.expires_at === undefined || draft.expires_at === null ? "" : formatMoment(draft.expires_at),
             )}
           </Fact>
           <Fact name={grantWords.purpose}>
