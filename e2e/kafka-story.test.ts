@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { copyFile, mkdtemp, rm } from "node:fs/promises";
+import { cp, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
@@ -21,16 +21,19 @@ test("what a house lives through is read off Kafka by a consumer of another make
   if (library === undefined) return;
   const broker = await startMockBroker(t, dirname(dirname(library)));
   const store = await startKvDouble(t, "openbao");
-  const folder = await mkdtemp(join(tmpdir(), "sallyport-routes-"));
+  const folder = await mkdtemp(join(tmpdir(), "sallyport-config-"));
   cleanUp(t, () => rm(folder, { recursive: true, force: true }));
   const routesFile = join(folder, "routes.yaml");
-  await copyFile(new URL("../config/routes.yaml", import.meta.url), routesFile);
+  const config = join(import.meta.dirname, "../config");
+  await cp(config, folder, { recursive: true });
   const house = await startTestHouse({
+    arguments: ["--config", folder],
     environment: {
       KAFKA_BROKERS: broker.address,
       KAFKA_TLS: "false",
       KAFKA_IDEMPOTENT: "false",
-      ...livedSettings(routesFile),
+      ...livedSettings,
+      PDP_CONFIG_FILE: join(config, "pdp.yaml"),
       VAULTA_URL: store.url,
       VAULTA_TOKEN: store.rootToken,
       TENANT_ALLOWED_MOUNTS: '{"tenant:acme":["yaml://secret","vaultA+kv2://kv-a"]}',

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { appendFile } from "node:fs/promises";
+import { appendFile, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { demoPassword } from "#demo/sign-ins.ts";
 import { formBrowser } from "#testing/form-browser.ts";
 import { administer, policyText } from "#testing/rollout.ts";
@@ -11,17 +12,17 @@ import type { TestHouse } from "./test-house.ts";
 import { fetchCode, fetchToken } from "./tokens.ts";
 
 /** Settings of a house whose persons' tokens are renewed at each request, and whose delegations end soon after their time. */
-export const livedSettings = (routesFile: string) => ({
+export const livedSettings = {
   REFRESH_AHEAD_S: "3600",
   DELEGATION_SWEEP_MS: "200",
-  ROUTES_FILE: routesFile,
-});
+};
 
 const offsets = { gateway: 0, pdp: 2, crud: 3, membership: 4 } as const;
 
 /**
  * One act of each sort that takes more than a story: policies, kill switches, limits, routes, definitions, the life of a delegation and of
- * a session, a call of which nobody can tell what came of it. For a house with the demo and `livedSettings`.
+ * a session, a call of which nobody can tell what came of it. For a house with the demo and `livedSettings`, on a copy of the configuration
+ * folder that holds this routes file.
  */
 export const liveOtherActs = async (t: TestContext, { port, origin }: TestHouse, routesFile: string): Promise<void> => {
   const strong = await fetchToken(port, { user: "ada", acr: "strong" });
@@ -76,6 +77,13 @@ permit (principal in BusinessRole::"role:administrator", action == Action::"page
   await done(asAda("membership", "PUT", "/api/v1/budget-limits", { scope: "tenant", period: "daily", limit_usd: 1000 }));
   await appendFile(routesFile, "# One more line.\n");
   await done(asAda("gateway", "POST", "/api/v1/routes/reload"));
+
+  // A system's file that does not load, and is taken away again.
+  const broken = join(dirname(routesFile), "systems", "broken.one.yaml");
+  await writeFile(broken, "nonsense: 1\n");
+  await done(asAda("crud", "POST", "/config/reload"));
+  await rm(broken);
+  await done(asAda("crud", "POST", "/config/reload"));
 
   // Somebody else's server: its definition is rejected and approved.
   const definition = (await done(asAda("crud", "GET", "/config/definitions"))).definitions.find(

@@ -198,7 +198,13 @@ export const eventTypes: Readonly<Record<string, EventType>> = {
     "session.ended",
     "signin.failed",
   ]),
-  ...typesOf("config.events.v1", "crud", configuration, ["config.published", "config.deleted", "config.rolled_back"]),
+  ...typesOf("config.events.v1", "crud", configuration, [
+    "config.published",
+    "config.deleted",
+    "config.rolled_back",
+    "config.degraded",
+    "config.repaired",
+  ]),
   ...typesOf("config.events.v1", "gateway", routeTable, ["config.reloaded"]),
 };
 

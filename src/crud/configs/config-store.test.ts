@@ -8,10 +8,15 @@ import type { ConfigWritten } from "#contract/configs.ts";
 import { agent, crudHouse, type CrudHouse } from "#testing/crud-house.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { startChild } from "#testing/child.ts";
+import { statement } from "#store/database.ts";
 import { createPglite } from "#store/pglite.ts";
 import { silentLog } from "#telemetry/log.ts";
 import { until } from "#testing/until.ts";
 
+const STATES_TOLD = statement<{ type: string; data: Record<string, unknown> }>(
+  "testing.states_told",
+  "select type, data from events.outbox where tenant = 'tenant:acme' and type in ('config.degraded', 'config.repaired') order by seq",
+);
 const scopes = ["config.read", "config.write", "mcp.tools.discovery", "mcp.tools.invoke"];
 const ada = { sub: "person:ada", scopes };
 const eve = { sub: "person:eve", tenant: "tenant:globex", scopes };
@@ -363,7 +368,7 @@ test("a second process on the same database serves what the first one published,
 
 test("a file that changed is taken up; one that broke keeps its last good version serving and says what is wrong", async (t) => {
   const configFolder = await folderOf(t);
-  const house = await crudHouse(t, { configFolder });
+  const house = await crudHouse(t, { configFolder, realEvents: true });
   const ask = client(house);
   const file = join(configFolder, "systems", "staff.book.yaml");
   const serves = (): boolean => house.crud.catalogue.snapshot.tools.has("staff.book.get_one");
@@ -391,12 +396,30 @@ test("a file that changed is taken up; one that broke keeps its last good versio
   assert.ok(house.lines.some((line) => line["event"] === "config_object_degraded" && line["name"] === "staff.book"));
 
   // A start finds the same: the version in the database serves.
-  const again = await crudHouse(t, { configFolder, beside: house });
+  const again = await crudHouse(t, { configFolder, beside: house, realEvents: true });
   assert.ok(again.crud.catalogue.snapshot.tools.has("staff.book.get_one"));
   assert.equal((await client(again)("GET", "/config/systems/staff.book")).body.state, "degraded");
 
   await writeFile(file, document());
   assert.deepEqual((await reload()).degraded, []);
+  assert.deepEqual((await client(again)("POST", "/config/reload")).body.degraded, []);
+  assert.deepEqual(
+    (await house.database.run(STATES_TOLD)).map(({ type, data: { kind, name, version, state } }) => [type, kind, name, version, state]),
+    [
+      ["config.degraded", "system", "staff.book", 1, "degraded"],
+      ["config.repaired", "system", "staff.book", 1, "ok"],
+    ],
+    "once, though two processes saw it",
+  );
+  const other = join(configFolder, "systems", "staff.other.yaml");
+  await writeFile(other, "nonsense: 1\n");
+  assert.deepEqual(
+    (await reload()).degraded.map(({ name }) => name),
+    ["staff.other"],
+  );
+  await unlink(other);
+  assert.deepEqual((await reload()).degraded, [], "what never loaded is gone with its file");
+  assert.equal((await ask("GET", "/config/systems/staff.other")).status, 404);
   // What the API wrote since stays when the file is taken away, until somebody takes it away there too.
   assert.equal((await ask("PUT", "/config/systems/staff.book", { raw: document({ description: "Changed by the API." }) })).body.version, 2);
   await unlink(file);

@@ -20,8 +20,10 @@ import {
   listVersionRows,
   listVersions,
   lockConfig,
+  markState,
   markTaken,
   putVersion,
+  readDegraded,
   readHead,
   readHeads,
   readSetVersion,
@@ -170,6 +172,31 @@ export const openConfigStore = async (parts: ConfigStoreParts): Promise<ConfigSt
       log.error("config_object_degraded", { kind: object.kind, name: object.name, errors: object.faults, serving: object.serving });
   };
 
+  const degraded = (): readonly HeldObject[] => [...held.values()].filter(({ faults }) => faults.length > 0);
+  /** Degraded objects as others were told, by key; undefined: as the database says. */
+  let told: ReadonlySet<string> | undefined;
+  /** Tells what is degraded now and was not, or was and is not: once, however many processes find it. */
+  const tellStates = async (): Promise<void> => {
+    const now = new Map(degraded().map((object) => [keyOf(object.kind, object.name), object]));
+    const before = told ?? new Set((await readDegraded(database)).map(({ kind, name }) => keyOf(kind, name)));
+    const news = [...now.keys(), ...before].filter((key) => now.has(key) !== before.has(key));
+    if (news.length > 0) {
+      const all = await parts.tenants();
+      await change(async (sql) => {
+        const events: EventDraft[] = [];
+        for (const key of news) {
+          const [kind = "", name = ""] = key.split(/\/(.*)/s);
+          const op = now.has(key) ? "degraded" : "repaired";
+          const { version = 0, digest = "", tenants = null } = held.get(key)?.head ?? {};
+          if (await markState(sql, op, kind, name))
+            events.push(...configEvents(houseWriter("state"), op, { kind, name, version, digest, tenants }, tenants, all));
+        }
+        return { result: undefined, events };
+      });
+    }
+    told = new Set(now.keys());
+  };
+
   const takeUp = async (head: StoredHead): Promise<void> => {
     const { kind, name, version, text } = head;
     if (!isKind(kind)) return;
@@ -202,6 +229,7 @@ export const openConfigStore = async (parts: ConfigStoreParts): Promise<ConfigSt
     await parts.raised();
     known = set;
     catalogue.rebuild();
+    if (told !== undefined) await tellStates();
   };
   /** One look after the other: a later one sees what an earlier one took up. */
   const look = (): Promise<void> => {
@@ -280,10 +308,14 @@ export const openConfigStore = async (parts: ConfigStoreParts): Promise<ConfigSt
       const before = held.get(keyOf(file.kind, file.name));
       hold({ serving: null, ...before, kind: file.kind, name: file.name, faults });
     }
-    // A file that is well again, and is what serves already.
-    for (const [key, object] of held)
-      if (object.faults.length > 0 && good.has(key) && object.serving === object.head?.version) hold({ ...object, faults: [] });
+    // A file that is well again and is what serves already, or that is gone.
+    for (const [key, object] of held) {
+      if (object.faults.length === 0 || (named.has(key) && !good.has(key)) || object.serving !== (object.head?.version ?? null)) continue;
+      if (object.head === undefined) held.delete(key);
+      else hold({ ...object, faults: [] });
+    }
     catalogue.rebuild();
+    await tellStates();
     return taken;
   };
 
@@ -495,7 +527,7 @@ export const openConfigStore = async (parts: ConfigStoreParts): Promise<ConfigSt
     follow: lookAfter,
     takeFiles,
     get degraded() {
-      return [...held.values()].filter(({ faults }) => faults.length > 0);
+      return degraded();
     },
     [Symbol.asyncDispose]: async () => {
       await following[Symbol.asyncDispose]();

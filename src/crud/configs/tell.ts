@@ -35,7 +35,7 @@ export const writerOf = ({ sub, tenant, clientId, acr }: Caller, correlationId: 
   kind: sub.startsWith("service:") ? "service" : "person",
 });
 
-export type ConfigOp = "created" | "updated" | "deleted" | "rolled_back" | "taken";
+export type ConfigOp = "created" | "updated" | "deleted" | "rolled_back" | "taken" | "degraded" | "repaired";
 
 export const configEntry = (
   by: Writer,
@@ -60,7 +60,7 @@ const MOST_NAMES = 50;
 export const configEvents = (
   by: Writer,
   op: ConfigOp,
-  version: StoredVersion,
+  version: Pick<StoredVersion, "kind" | "name" | "version" | "digest" | "tenants">,
   before: readonly string[] | null,
   all: readonly string[],
   diff?: ConfigDiff,
@@ -85,7 +85,7 @@ export const configEvents = (
       version: version.version,
       etag: etagOf(version),
       op,
-      state: "ok",
+      state: op === "degraded" ? "degraded" : "ok",
       affects: tenant === by.tenant ? affects : { added: [], removed: [], changed: [] },
     },
     correlationId: by.correlationId,

@@ -43,6 +43,15 @@ const raise = statement<{ readonly version: bigint }>(
   "crud.config.raise",
   "update crud.config_set set version = version + 1 where id = 1 returning version",
 );
+const markDegraded = statement(
+  "crud.config.degraded",
+  "insert into crud.config_degraded (kind, name) values ($1, $2) on conflict do nothing returning 1",
+);
+const markRepaired = statement("crud.config.repaired", "delete from crud.config_degraded where kind = $1 and name = $2 returning 1");
+const degradedOnes = statement<{ readonly kind: string; readonly name: string }>(
+  "crud.config.degraded_ones",
+  "select kind, name from crud.config_degraded",
+);
 const lockSet = statement("crud.config.lock", "select version from crud.config_set where id = 1 for update");
 const headsSince = statement<Row>("crud.config.heads", `${HEAD} where h.changed > $1 order by v.kind, v.name`);
 const oneHead = statement<Row>("crud.config.head", `${HEAD} where v.kind = $1 and v.name = $2`);
@@ -163,3 +172,10 @@ export const putVersion = async (sql: Sql, draft: VersionDraft): Promise<StoredV
 /** Notes which file an object was taken from, where nothing else changes. */
 export const markTaken = (sql: Sql, kind: string, name: string, taken: string | null): Promise<unknown> =>
   sql.run(noteTaken, [kind, name, taken]);
+
+/** Objects that others were told of as degraded. */
+export const readDegraded = (sql: Sql): Promise<readonly { readonly kind: string; readonly name: string }[]> => sql.run(degradedOnes);
+
+/** Notes that others are told of an object's state; false: they were told already. */
+export const markState = async (sql: Sql, state: "degraded" | "repaired", kind: string, name: string): Promise<boolean> =>
+  (await sql.run(state === "degraded" ? markDegraded : markRepaired, [kind, name])).length > 0;
