@@ -194,6 +194,34 @@ test("an administrator imports a document and writes a system in the browser, an
     "pets.store.add_pet",
   );
 
+  // The tool's own page: how it stands, who called and who may; it goes to somebody else, off, and on again.
+  await page.goto(`${origin}/tools/clock.wall.now`);
+  const stands = region("Where it stands");
+  for (const fact of ["Serving", "free", "reads only", "as you are signed in", "clock.wall"])
+    await stands.getByText(fact, { exact: true }).waitFor();
+  await region("Last calls").getByRole("link").first().waitFor();
+  await region("Who may call it").getByText("person:oidc:ben-1").first().waitFor();
+  await region("Who may call it").getByText("agent:helper", { exact: true }).waitFor();
+  await look("tool-standing");
+  await takePicture(page, "tool-standing", true);
+  await button("Grant to ...").press("Enter");
+  await dialog.getByRole("combobox", { name: "Person, group or agent" }).fill("person:oidc:ada-1");
+  await page.keyboard.press("Enter");
+  await dialog.getByLabel("Why").fill("To see the time");
+  await look("tool-grant-to");
+  await page.keyboard.press("Control+Enter");
+  await page.getByText("person:oidc:ada-1 has it now.").waitFor();
+  await region("Try it").waitFor();
+  await region("Who may call it").getByText("person:oidc:ada-1").first().waitFor();
+  await button("Switch off").press("Enter");
+  await dialog.getByLabel("Why").fill("It leaks");
+  await page.keyboard.press("Control+Enter");
+  await stands.getByText("person:oidc:ada-1 switched tool:clock.wall.now off: It leaks").waitFor();
+  await look("tool-off");
+  await button("Switch on again").press("Enter");
+  await dialog.getByRole("button", { name: "Switch on again" }).press("Enter");
+  await stands.getByText("Serving", { exact: true }).waitFor();
+
   // Secrets of a house in which there are none yet.
   await page.goto(`${origin}/secrets`);
   await page.getByText("No place for secrets is set for your organisation.").waitFor();

@@ -184,6 +184,20 @@ export type MissingStep = z.infer<typeof missingStep>;
 
 export const toolExplanation = z.object({
   tool: z.string(),
+  /** What holds for whoever calls it. */
+  about: z.object({
+    state: z.enum(["serving", "disabled", "quarantined"]),
+    digest: z.string(),
+    system: z.string().optional(),
+    owner: z.string().optional(),
+    /** Held for a call of an agent and at most charged for it, US dollars. */
+    price_usd: z.number(),
+    read_only: z.boolean(),
+    /** Absent: no stronger sign-in than the session's own. */
+    step_up: z.object({ acr_value: z.string(), max_age_seconds: z.int() }).optional(),
+    /** The kill switch that is in the way. */
+    switched_off: z.object({ scope: z.string(), by: z.string(), reason: z.string(), until: z.string().nullable() }).optional(),
+  }),
   listed: z.boolean(),
   callable: z.enum(["yes", "no", "depends"]),
   revision: z.string(),

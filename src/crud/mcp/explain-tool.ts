@@ -1,4 +1,5 @@
 import type { ToolExplanation } from "#contract/tools.ts";
+import { usdFromMicro } from "#contract/ids.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
 import { asProblem } from "#http/problem-body.ts";
@@ -123,6 +124,21 @@ const reserveDoor = async (tool: Tool, reach: Reach, parts: CallParts, correlati
   }
 };
 
+const aboutOf = ({ subject: caller, view }: ExplainAsk, tool: Tool, parts: Pick<CallParts, "kills">): ToolExplanation["about"] => {
+  const { reserveMicro, isReadOnly, stepUp } = tool.rules;
+  const killed = parts.kills.of({ caller, view, tool });
+  return {
+    state: tool.state,
+    digest: tool.digest,
+    ...(tool.isBuiltIn ? {} : { system: `${tool.provider}.${tool.instance}` }),
+    ...(tool.owner === undefined ? {} : { owner: tool.owner }),
+    price_usd: usdFromMicro(reserveMicro),
+    read_only: isReadOnly,
+    ...(stepUp === undefined ? {} : { step_up: { acr_value: stepUp.level, max_age_seconds: stepUp.maxAgeSeconds } }),
+    ...(killed === undefined ? {} : { switched_off: { scope: killed.scope, by: killed.by, reason: killed.reason, until: killed.until } }),
+  };
+};
+
 /** Doors that a call meets and a list does not. */
 const isOfCallsAlone: ReadonlySet<string> = new Set(["chain", "scope", "reserve"]);
 
@@ -163,6 +179,7 @@ export const explainDoors = async (ask: ExplainAsk, parts: CallParts): Promise<T
   const isListed = inView && doors.every((door) => door.outcome !== "fail" || isOfCallsAlone.has(door.door));
   return {
     tool: tool.name,
+    about: aboutOf(ask, tool, parts),
     listed: tool.isBuiltIn ? inView : isListed,
     callable: hasFailed ? "no" : doors.some((door) => door.outcome === "depends" && door.door !== "arguments") ? "depends" : "yes",
     revision: snapshot.revision,

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { ToolExplanation } from "#contract/tools.ts";
 import { test } from "node:test";
 import { cleanUp } from "#testing/clean-up.ts";
 import { agent, crudHouse } from "#testing/crud-house.ts";
@@ -91,7 +92,8 @@ test("what is switched off is listed and called by nobody of the tenant, on ever
   upstream.answer = answerNow;
 
   const explained = await house.request("/mcp/tools/explain?tool=slow.one.wait", { as: ada });
-  const { doors } = (await explained.json()) as { doors: { door: string; reason?: string; remedy?: string }[] };
+  const { about, doors } = (await explained.json()) as ToolExplanation;
+  assert.deepEqual(about.switched_off, { scope: "tool:slow.one.wait", by: "person:ada", reason: "leaks", until: null });
   assert.deepEqual(
     doors.filter(({ door }) => door === "state").map(({ reason, remedy }) => [reason, remedy]),
     [["tool_disabled", "person:ada has switched tool:slow.one.wait off: leaks. An administrator can lift it."]],

@@ -11,17 +11,21 @@ export const agentsQuery = (client: Client) =>
     staleTime: 30_000,
   });
 
-const suggestNodes = (client: Client, kind: "AIAgent" | "Person", text: string): Suggestions => ({
-  key: ["nodes", "suggestions", kind, text],
+const suggestNodes = (client: Client, kinds: readonly ("AIAgent" | "Person" | "Group")[], text: string): Suggestions => ({
+  key: ["nodes", "suggestions", kinds.join(), text],
   read: async (signal) => {
-    const found = await client.ask(searchNodes, { query: { node_type: kind, limit: 8, search: text || undefined }, signal });
-    return found.map((node) => ({ value: node.id, label: node.display_name ?? node.name }));
+    const found = await Promise.all(
+      kinds.map(async (kind) => await client.ask(searchNodes, { query: { node_type: kind, limit: 8, search: text || undefined }, signal })),
+    );
+    return found.flat().map((node) => ({ value: node.id, label: node.display_name ?? node.name }));
   },
 });
 
 /** Agents and persons to choose from, by a part of name or id. */
-export const agentSuggestions = (client: Client, text: string) => suggestNodes(client, "AIAgent", text);
-export const personSuggestions = (client: Client, text: string) => suggestNodes(client, "Person", text);
+export const agentSuggestions = (client: Client, text: string) => suggestNodes(client, ["AIAgent"], text);
+export const personSuggestions = (client: Client, text: string) => suggestNodes(client, ["Person"], text);
+/** Persons and groups, to whom a tool is granted. */
+export const holderSuggestions = (client: Client, text: string) => suggestNodes(client, ["Person", "Group"], text);
 
 /** Names of those who control an agent. */
 export const controllersQuery = (client: Client, agentId: string) =>

@@ -20,6 +20,8 @@ export const toolWords = {
   tags: "Tags",
   empty: "There is no tool that you may use.",
   emptyFiltered: "No tool fits the filters.",
+  notMine: "Not among your tools",
+  notMineSentence: "It is not there, or a door keeps it from you: which one stands below.",
   missing: "Something missing?",
   missingHint: "Type the full name of a tool to see which door keeps it from you.",
   missingLabel: "Full name",

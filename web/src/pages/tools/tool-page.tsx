@@ -1,17 +1,21 @@
 import { useQuery } from "@tanstack/react-query";
-import { getRouteApi } from "@tanstack/react-router";
+import { getRouteApi, lazyRouteComponent } from "@tanstack/react-router";
 import type { ReactElement } from "react";
 import type { ToolDescriptor } from "#contract/tools.ts";
 import { useClient } from "../../api/client-context.ts";
 import { toolListQuery } from "../../api/tools.ts";
 import { words } from "../../strings/en.ts";
+import { toolWords } from "../../strings/tools.ts";
 import { visibleText } from "../../strings/format.ts";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import { Page } from "../../ui/page.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
+import { Late } from "../../ui/late.tsx";
 import { MissingTool } from "./missing-tool.tsx";
 import { ToolFacts } from "./tool-facts.tsx";
 import { TryIt } from "./try-it.tsx";
+
+const ToolStanding = lazyRouteComponent(async () => await import("./tool-standing.tsx"), "ToolStanding");
 
 const route = getRouteApi("/tools/$name");
 
@@ -38,8 +42,8 @@ export const ToolPage = (): ReactElement => {
           tool === undefined ? (
             <div className="sp-stack">
               <div className="sp-state sp-failure" data-tone="quiet">
-                <strong>{words.failure.absentTitle}</strong>
-                <p>{words.failure.absentSentence}</p>
+                <strong>{toolWords.notMine}</strong>
+                <p>{toolWords.notMineSentence}</p>
               </div>
               <MissingTool asked={name} onAsk={() => undefined} />
             </div>
@@ -48,6 +52,9 @@ export const ToolPage = (): ReactElement => {
           )
         }
       </QueryView>
+      <Late>
+        <ToolStanding key={name} tool={name} />
+      </Late>
     </Page>
   );
 };

@@ -1,0 +1,240 @@
+import { Button } from "@mantine/core";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link, lazyRouteComponent } from "@tanstack/react-router";
+import { useState, type ReactElement } from "react";
+import type { ToolExplanation } from "#contract/tools.ts";
+import { useClient } from "../../api/client-context.ts";
+import { lastDecisionsQuery } from "../../api/decisions.ts";
+import { switchOff, switchOn, toolCallersQuery, toolHoldersQuery, toolStandingQuery } from "../../api/tool-standing.ts";
+import { Gate } from "../../decisions/gate.tsx";
+import { words } from "../../strings/en.ts";
+import { formatMoment, formatMoney, formatRelative, visibleText } from "../../strings/format.ts";
+import { standingWords } from "../../strings/tool-standing.ts";
+import { ActDialog } from "../../ui/act-dialog.tsx";
+import { Chip } from "../../ui/chip.tsx";
+import { Fact, FactList } from "../../ui/fact-list.tsx";
+import { Foreign } from "../../ui/foreign.tsx";
+import { Late } from "../../ui/late.tsx";
+import { Panel } from "../../ui/panel.tsx";
+import { QueryView } from "../../ui/query-view.tsx";
+import { useClock } from "../../ui/use-clock.ts";
+import { ReasonedDialog } from "../systems/reasoned-dialog.tsx";
+
+const GrantDialog = lazyRouteComponent(async () => await import("./grant-dialog.tsx"), "GrantDialog");
+
+const text = standingWords;
+const looks = {
+  serving: { tone: "allow", icon: "check" },
+  disabled: { tone: "quiet", icon: "cross" },
+  quarantined: { tone: "stepup", icon: "warning" },
+} as const;
+
+type About = ToolExplanation["about"];
+
+const Facts = ({ tool, about }: { readonly tool: string; readonly about: About }): ReactElement => {
+  const { switched_off: off, step_up: stepUp, system, owner } = about;
+  return (
+    <FactList>
+      <Fact name={text.state}>
+        {off === undefined ? (
+          <Chip {...looks[about.state]} text={text.states[about.state]} />
+        ) : (
+          <>
+            <Chip tone="deny" icon="cross" text={text.off} /> <Foreign text={text.offBy(off.by, off.scope, off.reason)} />
+            {off.until === null ? null : ` ${words.common.aside(`${text.until} ${formatMoment(off.until)}`)}`}
+          </>
+        )}
+      </Fact>
+      <Fact name={text.price}>{about.price_usd === 0 ? text.free : formatMoney(about.price_usd)}</Fact>
+      <Fact name={text.effect}>{about.read_only ? text.readOnly : text.writes}</Fact>
+      <Fact name={text.stepUp}>{stepUp === undefined ? text.stepUpNone : text.stepUpAs(stepUp.acr_value, stepUp.max_age_seconds)}</Fact>
+      <Fact name={text.system}>
+        {system === undefined ? undefined : (
+          <Link className="sp-link sp-mono" to="/systems/$name" params={{ name: system }}>
+            {visibleText(system)}
+          </Link>
+        )}
+      </Fact>
+      <Fact name={text.owner}>{owner === undefined ? undefined : <Foreign text={owner} isCode />}</Fact>
+      <Fact name={text.digest}>
+        <Foreign text={about.digest} isCode />{" "}
+        {about.state === "quarantined" ? (
+          <Link className="sp-link" to="/definitions" search={{ tool }}>
+            {text.definition}
+          </Link>
+        ) : null}
+      </Fact>
+    </FactList>
+  );
+};
+
+/** What an administrator does with it: off and on, and who else is to have it. */
+const Acts = ({ tool, about }: { readonly tool: string; readonly about: About }): ReactElement => {
+  const client = useClient();
+  const queries = useQueryClient();
+  const [open, setOpen] = useState<"off" | "on" | "grant">();
+  const [said, setSaid] = useState("");
+  const done = (sentence: string): void => {
+    setOpen(undefined);
+    setSaid(sentence);
+    void queries.invalidateQueries({ queryKey: ["tools"] });
+  };
+  const isOffItself = about.switched_off?.scope === `tool:${tool}`;
+  return (
+    <>
+      <div className="sp-actions">
+        <Gate ask={{ type: "graph", action: "edit" }}>
+          <Button variant="default" onClick={() => setOpen("grant")}>
+            {text.grant}
+          </Button>
+        </Gate>
+        <Link className="sp-link" to="/delegations/new" search={{ tool }}>
+          {text.delegate}
+        </Link>
+        <Gate ask={{ type: "kill_switch", action: "set" }}>
+          {isOffItself ? (
+            <Button variant="default" onClick={() => setOpen("on")}>
+              {text.switchOn}
+            </Button>
+          ) : about.switched_off === undefined ? (
+            <Button variant="default" className="sp-dangerous" onClick={() => setOpen("off")}>
+              {text.switchOff}
+            </Button>
+          ) : null}
+        </Gate>
+      </div>
+      <div role="status">{said === "" ? null : <p>{said}</p>}</div>
+      {open === "grant" ? (
+        <Late>
+          <GrantDialog tool={tool} onDone={(to) => done(text.granted(to))} onClose={() => setOpen(undefined)} />
+        </Late>
+      ) : null}
+      {open === "off" ? (
+        <ReasonedDialog
+          title={text.switchOffTitle(tool)}
+          sentence={text.switchOffSentence}
+          verb={text.switchOff}
+          isDangerous
+          act={async (reason) => await switchOff(client, tool, reason)}
+          onDone={() => done(text.switchedOff)}
+          onClose={() => setOpen(undefined)}
+        />
+      ) : null}
+      {open === "on" ? (
+        <ActDialog
+          title={text.switchOnTitle(tool)}
+          sentence={text.switchOnSentence}
+          verb={text.switchOn}
+          rereads="tools"
+          act={async () => await switchOn(client, tool)}
+          onDone={() => done(text.switchedOn)}
+          onClose={() => setOpen(undefined)}
+        />
+      ) : null}
+    </>
+  );
+};
+
+const LastCalls = ({ tool }: { readonly tool: string }): ReactElement => {
+  const now = useClock(30_000);
+  const query = useQuery(lastDecisionsQuery(useClient(), { resource_type: "tool", resource: tool, action: "tools/call" }, 5));
+  return (
+    <Panel title={text.last}>
+      <QueryView query={query} service="pdp">
+        {({ decisions }) =>
+          decisions.length === 0 ? (
+            <p className="sp-dim">{text.lastNone}</p>
+          ) : (
+            <ul className="sp-list">
+              {decisions.map((decision) => (
+                <li key={decision.decision_id}>
+                  <Link className="sp-link" to="/why/$decisionId" params={{ decisionId: decision.decision_id }}>
+                    {visibleText(decision.sentence)}
+                  </Link>{" "}
+                  <time className="sp-small sp-dim" dateTime={decision.decided_at} title={formatMoment(decision.decided_at)}>
+                    {formatRelative(decision.decided_at, now)}
+                  </time>
+                </li>
+              ))}
+            </ul>
+          )
+        }
+      </QueryView>
+    </Panel>
+  );
+};
+
+const Ids = ({ ids, more = false }: { readonly ids: readonly string[]; readonly more?: boolean }): ReactElement =>
+  ids.length === 0 ? (
+    <span className="sp-dim">{text.whoNobody}</span>
+  ) : (
+    <>
+      {ids.map((id, index) => (
+        <span key={id}>
+          {index === 0 ? null : ", "}
+          <Foreign text={id} isCode />
+        </span>
+      ))}
+      {more ? ` ${text.whoMore}` : null}
+    </>
+  );
+
+const Callers = ({ tool }: { readonly tool: string }): ReactElement => (
+  <QueryView query={useQuery(toolCallersQuery(useClient(), tool))} service="pdp">
+    {({ persons, hasMore }) => (
+      <FactList>
+        <Fact name={text.whoNow}>
+          <Ids ids={persons} more={hasMore} />
+        </Fact>
+      </FactList>
+    )}
+  </QueryView>
+);
+
+const Holders = ({ tool }: { readonly tool: string }): ReactElement => (
+  <Panel title={text.whoTitle}>
+    <QueryView query={useQuery(toolHoldersQuery(useClient(), tool))} service="membership">
+      {({ granted, capable }) => (
+        <FactList>
+          <Fact name={text.whoGranted}>
+            <Ids ids={granted} />
+          </Fact>
+          <Fact name={text.whoCapable}>
+            <Ids ids={capable} />
+          </Fact>
+        </FactList>
+      )}
+    </QueryView>
+    <Gate ask={{ type: "decisions", action: "view_all" }}>
+      <Callers tool={tool} />
+    </Gate>
+  </Panel>
+);
+
+/** State, price, sign-in, last calls and who may call it; nothing where the tool is not the person's to know of. */
+export const ToolStanding = ({ tool }: { readonly tool: string }): ReactElement | null => {
+  const query = useQuery(toolStandingQuery(useClient(), tool));
+  if (query.isError) return null;
+  return (
+    <div className="sp-stack sp-below">
+      <Panel title={text.title}>
+        <QueryView query={query} service="crud" rows={4}>
+          {({ about }) => (
+            <div className="sp-stack">
+              <Facts tool={tool} about={about} />
+              <Acts tool={tool} about={about} />
+            </div>
+          )}
+        </QueryView>
+      </Panel>
+      {query.data?.about.system === undefined ? null : (
+        <>
+          <LastCalls tool={tool} />
+          <Gate ask={{ type: "graph", action: "diagnose" }}>
+            <Holders tool={tool} />
+          </Gate>
+        </>
+      )}
+    </div>
+  );
+};
