@@ -231,7 +231,8 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     decider,
   });
   const cursors = createSealedCursors<string>({ secrets: parts.houseSecrets, purpose: "crud.config-cursor", now });
-  const publisher = createConfigPublisher({ store, decider, cursors, toolsOf, register });
+  const secretLook = { secrets: parts.peers.secrets, secretsAudience: parts.audiences.secrets, identity: parts.identity };
+  const publisher = createConfigPublisher({ store, decider, cursors, toolsOf, register, secretLook });
   serveConfigs(router, publisher);
   serveArchive(router, publisher);
   serveImports(router, { publisher, database, housePorts: new Set(parts.housePorts), stopping: stop.signal });

@@ -502,3 +502,20 @@ test("a change of what a call may see or meet shows in what publishing would do,
     );
   }
 });
+
+test("a secret that is not there is a warning to who publishes: it may be written later", async (t) => {
+  const house = await crudHouse(t);
+  const ask = client(house);
+  const uri = "yaml://secret/people/demo#api_key";
+  for (const [status, warned] of [
+    ["secret_not_found", [`${uri} is not there (secret_not_found): calls are refused until it is written.`]],
+    ["key_not_found", [`${uri} is not there (key_not_found): calls are refused until it is written.`]],
+    ["access_denied", []],
+    ["secrets_unavailable", []],
+  ] as const) {
+    house.secrets.status = status;
+    const put = await ask("PUT", "/config/systems/staff.book", { raw: document({ description: `With ${status}.` }) });
+    assert.deepEqual([put.status < 300, put.body.warnings], [true, warned], status);
+  }
+  assert.deepEqual([...new Set(house.asked.secrets.map(({ path }) => path))], ["/api/secrets/keys"], "no value is read");
+});

@@ -4,6 +4,7 @@ import type { ConfigWritten } from "#contract/configs.ts";
 import type { Decider } from "#decide/decider.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
 import type { ConfigStore, ConfigWrite, Written } from "./config-store.ts";
+import { missingSecrets, type SecretLookParts } from "./missing-secrets.ts";
 import type { createToolRegistrar } from "./register-tools.ts";
 import { writerOf, type Writer } from "./tell.ts";
 
@@ -15,6 +16,7 @@ export interface PublisherParts {
   /** Tools of a system that the tenant sees. */
   readonly toolsOf: (system: string, tenant: string) => readonly Tool[];
   readonly register: ReturnType<typeof createToolRegistrar>;
+  readonly secretLook: SecretLookParts;
 }
 
 export interface Asked {
@@ -38,10 +40,11 @@ export const createConfigPublisher = (parts: PublisherParts): ConfigPublisher =>
   /** Makes the tools of a system known to the graph. */
   const tell = async ({ caller, correlationId }: Asked, change: ConfigWrite, written: Written): Promise<Written> => {
     if (change.isDryRun || change.kind !== "system") return written;
-    const about = store.list("system", caller.tenant).find(({ name }) => name === written.name)?.prepared?.about ?? {};
+    const { about = {}, secrets = [] } = store.list("system", caller.tenant).find(({ name }) => name === written.name)?.prepared ?? {};
     const tools = toolsOf(written.name, caller.tenant);
     const told = await register({ caller, correlationId, about, system: written.name, removed: written.diff.tools_removed, tools });
-    return { ...written, warnings: [...written.warnings, ...told] };
+    const missing = change.text === null ? [] : await missingSecrets(parts.secretLook, { caller, correlationId }, secrets);
+    return { ...written, warnings: [...written.warnings, ...told, ...missing] };
   };
   return {
     ...parts,
