@@ -100,6 +100,13 @@ test("health needs no credential and says what the graph is at", async (t) => {
     { status: "healthy", graph_version: 0, reader: "sql", database: "pglite", version: "test" },
   );
   assert.deepEqual(await world.service.ready(), []);
+  const off = await servedWorld(t, await testDatabase(t, graphRooms), { now: () => new Date(Date.now() - 60_000) });
+  const { body } = await off.call(undefined, "GET", "/api/v1/health");
+  assert.deepEqual(
+    [body.status, Math.round(body.clock_off_ms / 10_000)],
+    ["degraded", -6],
+    "this process's clock and the database's differ",
+  );
 });
 
 test("a database that is away is said so, and nothing is answered from memory", async (t) => {

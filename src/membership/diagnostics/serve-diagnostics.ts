@@ -14,6 +14,7 @@ import { edgeKindNames, isEdgeKind } from "#membership/graph/kinds.ts";
 import type { Answered } from "#membership/graph/graph-reader.ts";
 import type { FeedState } from "#membership/graph/index/feed.ts";
 import { readOrphans } from "#membership/graph/sql-counts.ts";
+import { readClock } from "#membership/graph/sql-parts.ts";
 import { oldestLogged } from "#membership/graph/trim-log.ts";
 import { tenantScopeOf, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { MembershipRoom } from "#membership/room.ts";
@@ -60,6 +61,8 @@ export const serveDiagnostics = (room: MembershipRoom): void => {
     await decider.require(caller, { type: "graph", action: "diagnose" }, correlationId);
     return scope;
   };
+  const MOST_CLOCK_OFF_MS = 5000;
+
   const totalOf = (counts: Readonly<Record<string, number>>): number => Object.values(counts).reduce((sum, count) => sum + count, 0);
   const counted = ({ version, value }: Answered<Readonly<Record<string, number>>>) =>
     answer({ counts: { ...value }, total: totalOf(value) }, { headers: { "x-graph-version": String(version) } });
@@ -154,8 +157,12 @@ export const serveDiagnostics = (room: MembershipRoom): void => {
   router.serve(membershipHealth, async () => {
     const { version } = await reader.version();
     const index = room.feed?.state();
+    // Tokens end by this process's clock, delegations by the database's.
+    const offMs = room.now().getTime() - Date.parse(await readClock(room.database));
+    const isOff = Math.abs(offMs) > MOST_CLOCK_OFF_MS;
     return {
-      status: "healthy",
+      status: isOff ? "degraded" : "healthy",
+      ...(isOff ? { clock_off_ms: offMs } : {}),
       graph_version: Number(version),
       reader: index === undefined ? "sql" : "index",
       ...(index === undefined

@@ -1,3 +1,5 @@
+import { statement, type Sql } from "#store/database.ts";
+
 /** Pieces of SQL that more than one statement says, so that all say them alike. The clock is the database's. */
 
 /** An edge past its end counts as absent. */
@@ -36,6 +38,14 @@ export const usedUp = (meter: string): string => {
   const share = (of: number): string => `((${meter}.used_steps + ${meter}.lent_steps) * 5 >= ${meter}.limit_steps * ${of}
      or (${meter}.limit_micro > 0 and (${meter}.used_micro + ${meter}.lent_micro) * 5 >= ${meter}.limit_micro * ${of}))`;
   return `(case when ${share(5)} then 100 when ${share(4)} then 80 else 0 end)`;
+};
+
+const CLOCK = statement<{ now: string }>("membership.clock", "select clock_timestamp() as now");
+/** The database's clock, by which everything ends and begins. */
+export const readClock = async (sql: Sql): Promise<string> => {
+  const [row] = await sql.run(CLOCK);
+  if (row === undefined) throw new TypeError("a clock has a time");
+  return row.now;
 };
 
 export const HEAD = "(select h.version from membership.graph_head h)";

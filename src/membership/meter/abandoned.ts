@@ -1,13 +1,12 @@
 import { statement, type Database } from "#store/database.ts";
 import { wholeGraph } from "#membership/graph/tenant-scope.ts";
+import { readClock } from "#membership/graph/sql-parts.ts";
 import { release } from "./close-reservation.ts";
 
 const HELD_BEFORE = statement<{ id: string }>(
   "membership.held_before",
   "select id from membership.reservation where state = 'held' and created_at < $1::timestamptz order by created_at, id",
 );
-
-const CLOCK = statement<{ now: string }>("membership.clock", "select clock_timestamp() as now");
 
 /** Gives back what was held before then (RFC 3339, by the database's clock). Answers how many. */
 export const releaseAbandoned = async (database: Database, before: string): Promise<number> => {
@@ -25,6 +24,6 @@ export const releaseAbandoned = async (database: Database, before: string): Prom
  * was recorded as begun has been settled.
  */
 export const noteAbandoned = async (database: Database): Promise<() => Promise<number>> => {
-  const [clock] = await database.run(CLOCK);
-  return async () => (clock === undefined ? 0 : releaseAbandoned(database, clock.now));
+  const now = await readClock(database);
+  return async () => releaseAbandoned(database, now);
 };

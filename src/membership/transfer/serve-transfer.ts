@@ -30,6 +30,12 @@ async function* pieces(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 
 /** The graph from a file and into one. */
 export const serveTransfer = (room: MembershipRoom): void => {
+  const count = (result: "written" | "tried" | "refused", lines: number): void =>
+    room.metrics.count("membership_import_lines_total", { result }, lines);
+  const countRefused = (error: unknown): never => {
+    if (error instanceof Problem && error.code === "import_refused") count("refused", Number(error.options.members?.["faults"] ?? 0));
+    throw error;
+  };
   room.router.serve(importGraph, async ({ caller, query, request, correlationId }) => {
     const csv = csvOf(query);
     const type = (request.headers.get("content-type") ?? "").split(";")[0]?.trim().toLowerCase();
@@ -38,7 +44,8 @@ export const serveTransfer = (room: MembershipRoom): void => {
     // Before a byte of it is read: what nobody may write nobody has read.
     await room.decider.require(caller, { type: "graph", action: "edit" }, correlationId);
     const isTried = query.dry_run === "true";
-    const plan = await readImport(pieces(await readBytes(request, room.config.importMaxBytes)), { scope, csv });
+    const read = async () => readImport(pieces(await readBytes(request, room.config.importMaxBytes)), { scope, csv });
+    const plan = await read().catch(countRefused);
     const key = requireKeyedCall(request, caller, { digest: plan.digest, query });
     const act = actOn(["graph", "edit"], "graph")({ caller, correlationId }, "graph_import", undefined, query.reason);
     return writeOnce(
@@ -46,8 +53,11 @@ export const serveTransfer = (room: MembershipRoom): void => {
       { ...act, source: "import" },
       { key, isTried },
       (tx, writer) => applyImport(tx, writer, plan, { mode: query.on_conflict }),
-      (done, version): Reply => ({ lines: plan.lines, ...done, graph_version: Number(version), dry_run: isTried }),
-    );
+      (done, version): Reply => {
+        count(isTried ? "tried" : "written", plan.lines);
+        return { lines: plan.lines, ...done, graph_version: Number(version), dry_run: isTried };
+      },
+    ).catch(countRefused);
   });
 
   room.router.serve(exportEndpoint, async ({ caller, query, correlationId }) => {

@@ -137,6 +137,12 @@ test("an import is one version that says who and why, in any order of lines, and
       ],
     ],
   );
+  const counted = (await world.metrics.text()).split("\n").filter((line) => line.startsWith("membership_import_lines_total"));
+  assert.deepEqual(counted.map((line) => /result="([a-z]+)"\} (\d+)/.exec(line)?.slice(1)).toSorted(), [
+    ["refused", "2"],
+    ["tried", "5"],
+    ["written", "7"],
+  ]);
 });
 
 test("whatever is wrong is named with line, place and code, and nothing is written", async (t: TestContext) => {

@@ -126,6 +126,8 @@ export const createFeed = async (parts: FeedParts): Promise<Feed> => {
   /** What the head says is applied, from the rows themselves where the log does not lead there. */
   const look = async (): Promise<void> => {
     const sent = performance.now();
+    const staleMs = pulse.stalenessMs();
+    if (Number.isFinite(staleMs)) metrics.set("membership_index_staleness_seconds", {}, staleMs / 1000);
     const [head] = await database.run(HEAD);
     if (head === undefined) throw new Error("the graph has no head");
     clock = Date.parse(head.now) - (sent + performance.now()) / 2;
