@@ -67,6 +67,7 @@ const open = async (t: Parameters<typeof testSecrets>[0]) => {
     change: house.change,
     resourceRef: undefined,
     log,
+    metrics: house.metrics,
   };
   const send = async (method: string, path: string, body?: unknown) => {
     const response = await house.send(ada, method, `/api/secrets${path}`, body === undefined ? {} : { body });
@@ -161,6 +162,8 @@ suite("what is about to be done to a store", () => {
       life.intended = () => void (store.faults[fault] = 1000);
       const { status, reply } = await send("POST", "", { uri, value: { k: "new" } });
       life.intended = undefined;
+      assert.equal(await settle(), 1);
+      assert.match(await house.metrics.text(), /^secrets_open_intents 1$/m);
       store.faults[fault] = 0;
       assert.deepEqual([status, reply["code"]], [504, "outcome_unknown"]);
       const base = expected === "completed" ? 1 : 2;
@@ -174,6 +177,7 @@ suite("what is about to be done to a store", () => {
         (state) => state === "new 2",
       );
       assert.equal(await settle(), 1);
+      assert.match(await house.metrics.text(), /^secrets_open_intents 0$/m);
       assert.equal((await rows()).at(-1)!.state, expected);
       assert.equal((await ended()).at(-1)!["outcome"], expected === "completed" ? "ok" : "refused");
       assert.equal((await send("GET", `/metadata/detail?uri=${encodeURIComponent(uri)}`)).reply["updated_by"], "person:ada");

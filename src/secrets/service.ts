@@ -242,7 +242,7 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
       await intents.forget();
       const settling = { providers, schemes: policy.schemes, changes, change: parts.change, resourceRef, log: parts.log };
       await settleMoves({ ...settling, journal });
-      await settleIntents({ ...settling, intents });
+      await settleIntents({ ...settling, intents, metrics: parts.metrics });
     },
     failed: (cause) => parts.log.error("secret_moves_unsettled", { cause }),
   });

@@ -3,6 +3,7 @@ import { Problem } from "#contract/problem.ts";
 import type { Change } from "#events/change.ts";
 import type { ResourceRef } from "#events/resource-ref.ts";
 import type { Log } from "#telemetry/log.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
 import type { Changes } from "./changes.ts";
 import type { IntentEnd, Intents, OpenIntent } from "./intents.ts";
 import { operations } from "./operations.ts";
@@ -21,6 +22,7 @@ export interface SettleIntentParts {
   readonly change: Change;
   readonly resourceRef: ResourceRef | undefined;
   readonly log: Log;
+  readonly metrics: Pick<Metrics, "set">;
 }
 
 const ends = {
@@ -86,9 +88,12 @@ const settleOne = async (parts: SettleIntentParts, intent: OpenIntent): Promise<
 /** Ends the acts that a process left, or whose answer was lost, by looking at the store. */
 export const settleIntents = async (parts: SettleIntentParts): Promise<number> => {
   const left = await parts.intents.takeAbandoned();
+  let open = 0;
   for (const intent of left)
-    await settleOne(parts, intent).catch((error: unknown) =>
-      parts.log.warn("secret_intent_unsettled", { intent_id: intent.id, code: asProblem(error).code }),
-    );
+    await settleOne(parts, intent).catch((error: unknown) => {
+      open += 1;
+      parts.log.warn("secret_intent_unsettled", { intent_id: intent.id, code: asProblem(error).code });
+    });
+  parts.metrics.set("secrets_open_intents", {}, open);
   return left.length;
 };

@@ -93,6 +93,7 @@ export const metricTable = {
   secrets_operation_duration_seconds: timing(["op", "provider"], "Time of a secret operation."),
   secrets_provider_requests_total: counter(["provider", "verb", "status"], "Calls of a store of secrets; status none: no answer."),
   secrets_cache_total: counter(["result"], "Values looked for in memory before the store is asked."),
+  secrets_open_intents: gauge([], "Acts on stores that were left over a minute ago and whose end nobody could find out yet."),
   secrets_denied_total: counter(["purpose", "code"], "Secret operations refused."),
   gateway_connections: gauge([], "Open connections at the gateway."),
   gateway_connections_refused_total: counter(["reason"], "Connections closed as they came: too many of their address, or of all."),

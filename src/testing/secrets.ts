@@ -21,7 +21,7 @@ import { createYamlProvider } from "#secrets/providers/yaml/yaml-provider.ts";
 import { createSecrets, type SecretsParts } from "#secrets/service.ts";
 import { statement, type Database } from "#store/database.ts";
 import { createLog } from "#telemetry/log.ts";
-import { createMetrics } from "#telemetry/metrics.ts";
+import { createMetrics, type Metrics } from "#telemetry/metrics.ts";
 import { testDatabase } from "./database.ts";
 import { testAudiences, testIdentity, type TestIdentity } from "./identity.ts";
 
@@ -35,6 +35,7 @@ export interface Asked {
 export type Rule = (asked: Asked) => boolean | Partial<Decided> | Problem;
 
 export interface TestSecrets {
+  readonly metrics: Metrics;
   readonly service: Service;
   readonly provider: SecretProvider;
   readonly path: string;
@@ -223,6 +224,7 @@ export const testSecrets = async (
   });
 
   return Object.assign(made, {
+    metrics,
     service,
     provider,
     path,
