@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { LRUCache } from "lru-cache";
 import { Problem } from "#contract/problem.ts";
 import { createSealer } from "#authn/seal.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
@@ -18,7 +19,6 @@ export type ReadValue = (provider: SecretProvider, ref: SecretRef, isFresh: bool
 
 interface Kept {
   readonly stamp: string;
-  readonly until: number;
   readonly sealed: Uint8Array;
 }
 
@@ -39,31 +39,28 @@ export const createReadValue = (parts: {
 }): ReadValue => {
   const { changes, metrics } = parts;
   const sealer = createSealer([randomBytes(32)], "secrets.values");
-  const kept = new Map<string, Kept>();
+  const kept = new LRUCache<string, Kept>({
+    max: MOST,
+    maxSize: MOST_BYTES,
+    sizeCalculation: ({ sealed }) => sealed.length,
+    // The library keeps what it holds through the last millisecond.
+    ttl: Math.max(1, parts.keepSeconds * 1000 - 1),
+    ttlResolution: 0,
+    perf: { now: () => parts.now().getTime() },
+  });
   const underWay = new Map<string, Promise<ReadSecret>>();
-  let bytes = 0;
 
-  const drop = (key: string): void => {
-    bytes -= kept.get(key)?.sealed.length ?? 0;
-    kept.delete(key);
-  };
   const keep = (key: string, stamp: string, { value, version, createdTime }: ReadSecret): void => {
     const sealed = sealer.seal(JSON.stringify([wireOf(SecretValue.reveal(value)), version, createdTime]), key);
-    drop(key);
-    kept.set(key, { stamp, until: parts.now().getTime() + parts.keepSeconds * 1000, sealed });
-    bytes += sealed.length;
-    for (const oldest of kept.keys()) {
-      if (kept.size <= MOST && bytes <= MOST_BYTES) break;
-      drop(oldest);
-    }
+    kept.set(key, { stamp, sealed });
   };
   const find = (key: string, stamp: string): ReadSecret | undefined => {
     const found = kept.get(key);
     if (found === undefined) return undefined;
-    drop(key);
-    if (found.stamp !== stamp || found.until <= parts.now().getTime()) return undefined;
-    kept.set(key, found);
-    bytes += found.sealed.length;
+    if (found.stamp !== stamp) {
+      kept.delete(key);
+      return undefined;
+    }
     const text = sealer.open(found.sealed, key);
     if (text === undefined) return undefined;
     const [value, version, createdTime] = parseLosslessJson(text) as [unknown, number, string];

@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import type { ProviderTokens } from "#authn/oidc-client.ts";
 
 export interface TokenCacheParts {
@@ -32,35 +33,29 @@ const MOST_KEPT = 10_000;
 /** A token on its way to an upstream must still be good when it gets there. */
 const EARLY_MS = 30_000;
 
-/** Tokens for upstreams: 10,000 at most, the longest kept goes first; whoever asks for one being fetched waits for that. */
+/** Tokens for upstreams: 10,000 at most, what was not asked for longest goes first; whoever asks for one being fetched waits for that. */
 export const createTokenCache = (parts: TokenCacheParts): TokenCache => {
-  const kept = new Map<string, Kept>();
   const keysOf = new Map<string, Set<string>>();
+  const kept = new LRUCache<string, Kept>({
+    max: MOST_KEPT,
+    dispose: ({ sessionRef = "" }, key) => {
+      const keys = keysOf.get(sessionRef);
+      keys?.delete(key);
+      if (keys?.size === 0) keysOf.delete(sessionRef);
+    },
+  });
   const flights = new Map<string, { readonly token: Promise<string>; readonly sessionRef: string | undefined; isForgotten: boolean }>();
 
-  const drop = (key: string): void => {
-    const held = kept.get(key);
-    if (held === undefined) return;
-    kept.delete(key);
-    if (held.sessionRef === undefined) return;
-    const keys = keysOf.get(held.sessionRef);
-    keys?.delete(key);
-    if (keys?.size === 0) keysOf.delete(held.sessionRef);
-  };
   const keep = (key: string, order: TokenOrder, tokens: ProviderTokens): void => {
     const now = parts.now().getTime();
     const life = order.ttlSeconds === undefined ? Number.POSITIVE_INFINITY : now + order.ttlSeconds * 1000;
     const until = Math.min(tokens.accessExpiresAt * 1000 - EARLY_MS, life);
     if (until <= now) return;
-    drop(key);
     kept.set(key, { token: tokens.accessToken, until, sessionRef: order.sessionRef });
     if (order.sessionRef !== undefined) {
       const keys = keysOf.get(order.sessionRef) ?? new Set<string>();
       keysOf.set(order.sessionRef, keys.add(key));
     }
-    if (kept.size <= MOST_KEPT) return;
-    const [oldest] = kept.keys();
-    if (oldest !== undefined) drop(oldest);
   };
 
   return {
@@ -71,7 +66,7 @@ export const createTokenCache = (parts: TokenCacheParts): TokenCache => {
       const under = flights.get(key);
       if (under !== undefined) return under.token;
       if (held !== undefined) {
-        drop(key);
+        kept.delete(key);
         parts.onExpired(order.service);
       }
       const bring = async (): Promise<string> => {
@@ -90,7 +85,7 @@ export const createTokenCache = (parts: TokenCacheParts): TokenCache => {
       return promise;
     },
     forget: (sessionRef) => {
-      for (const key of keysOf.get(sessionRef) ?? []) drop(key);
+      for (const key of keysOf.get(sessionRef) ?? []) kept.delete(key);
       for (const flight of flights.values()) if (flight.sessionRef === sessionRef) flight.isForgotten = true;
     },
   };

@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import type { SessionChange, SessionRecord, SessionStore } from "./session-store.ts";
 
 const MAX_RECORDS = 10_000;
@@ -32,17 +33,16 @@ const seen = (record: SessionRecord, lastSeenAt: Date, idleExpiresAt: Date): Ses
  * What is in use is read anew before its time is over, each session at its own moment, so that no request waits for it.
  */
 export const createCachedSessionStore = async (store: SessionStore, now: () => Date): Promise<CachedSessionStore> => {
-  const byHash = new Map<string, Held>();
   const hashOf = new Map<string, string>();
+  const byHash = new LRUCache<string, Held>({
+    max: MAX_RECORDS,
+    noDisposeOnSet: true,
+    dispose: ({ record }) => void hashOf.delete(record.ref),
+  });
   /** A read under way must not bring back what was forgotten while it ran. */
   let epoch = 0;
 
-  const forget = (sidHash: string): void => {
-    const held = byHash.get(sidHash);
-    if (held === undefined) return;
-    byHash.delete(sidHash);
-    hashOf.delete(held.record.ref);
-  };
+  const forget = (sidHash: string): void => void byHash.delete(sidHash);
   const heard = (change: SessionChange): void => {
     epoch += 1;
     const sidHash = hashOf.get(change.ref);
@@ -51,19 +51,14 @@ export const createCachedSessionStore = async (store: SessionStore, now: () => D
   const forgetAll = (): void => {
     epoch += 1;
     byHash.clear();
-    hashOf.clear();
   };
   // What was told while nobody heard it may have been about any of them.
   const feed = await store.changes(heard, forgetAll);
 
   const keep = (record: SessionRecord): void => {
-    forget(record.sidHash);
     const at = now().getTime();
     byHash.set(record.sidHash, { record, at, aheadAt: at + AHEAD_MS + Math.random() * SPREAD_MS });
     hashOf.set(record.ref, record.sidHash);
-    if (byHash.size <= MAX_RECORDS) return;
-    const [oldest] = byHash.keys();
-    if (oldest !== undefined) forget(oldest);
   };
 
   const readAnew = async (sidHash: string): Promise<SessionRecord | undefined> => {

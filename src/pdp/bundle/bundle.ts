@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { LRUCache } from "lru-cache";
 import { readCases, type PolicyCase } from "#pdp/lifecycle/cases/case.ts";
 import { BundleRefused } from "./bundle-refused.ts";
 import { noFindings, type Findings } from "./findings.ts";
@@ -52,8 +53,7 @@ const inspect = (files: PolicyFiles, digest: string): Inspected => {
 };
 
 /** A start looks at the same files several times: before it, as a version, as what decides. */
-const RECENT = 4;
-const recent = new Map<string, Inspected>();
+const recent = new LRUCache<string, Inspected>({ max: 4 });
 
 /**
  * Parses, validates strictly and lints the files of a bundle, and says all that is wrong with them. Cost: up to a second, once for the
@@ -62,9 +62,7 @@ const recent = new Map<string, Inspected>();
 export const inspectBundle = (files: PolicyFiles): Inspected => {
   const digest = digestOf(files);
   const inspected = recent.get(digest) ?? inspect(files, digest);
-  recent.delete(digest);
   recent.set(digest, inspected);
-  for (const oldest of [...recent.keys()].slice(0, -RECENT)) recent.delete(oldest);
   return inspected;
 };
 
