@@ -1,4 +1,4 @@
-import { BlockList, isIP } from "node:net";
+import { isIP } from "node:net";
 import { LRUCache } from "lru-cache";
 import { z } from "zod";
 import { personScopes } from "#authn/scopes.ts";
@@ -6,34 +6,24 @@ import { isLoopbackHost } from "#contract/loopback.ts";
 import type { Fault } from "#contract/problem.ts";
 import { commaList, flag, integer, originList, setting, weakSecret, type SettingsOf, type SettingTable } from "#contract/setting.ts";
 import { exampleWeakness } from "#contract/weak-secret.ts";
+import { isIn, listOf, networkList, readNetwork } from "#http/addresses.ts";
 import { ratesSchema } from "./limits/rate-classes.ts";
 
 /** The widest ranges that belong to one owner: 10.0.0.0/8 and fc00::/7. Wider ones, also in halves, trust the internet. */
 const WIDEST = { 4: 8, 6: 7 } as const;
 /** IPv4 as IPv6 writes it: a range of these is one of IPv4 addresses. */
-const MAPPED = { base: "::ffff:0:0", bits: 96 } as const;
-
-const isInSubnet = (address: string, base: string, bits: number): boolean => {
-  const list = new BlockList();
-  list.addSubnet(base, bits, "ipv6");
-  return list.check(address, "ipv6");
-};
+const MAPPED = { address: "::ffff:0:0", family: 6, bits: 96 } as const;
 
 /** An address, or a range that one owner may have. */
-const isNetwork = (text: string): boolean => {
-  const [address = "", bits, ...rest] = text.split("/");
-  const family = isIP(address);
-  if (family === 0 || rest.length > 0) return false;
-  if (bits === undefined) return true;
-  if (!/^[0-9]{1,3}$/.test(bits)) return false;
-  const length = Number(bits);
-  if (family === 4) return length >= WIDEST[4] && length <= 32;
-  if (length < WIDEST[6] || length > 128) return false;
-  const isOfMapped = length <= MAPPED.bits ? isInSubnet(MAPPED.base, address, length) : isInSubnet(address, MAPPED.base, MAPPED.bits);
-  return !isOfMapped || length >= MAPPED.bits + WIDEST[4];
+const isOwned = (text: string): boolean => {
+  const network = readNetwork(text);
+  if (network === undefined || network.bits < WIDEST[network.family]) return false;
+  const [wide, narrow] = network.bits <= MAPPED.bits ? [network, MAPPED] : [MAPPED, network];
+  const isOfMapped = network.family === 6 && networkList([wide]).check(narrow.address, "ipv6");
+  return !isOfMapped || network.bits >= MAPPED.bits + WIDEST[4];
 };
 const networks = () =>
-  commaList().refine((items) => items.every(isNetwork), "must be addresses or CIDR ranges of at least /8 (IPv4) or /7 (IPv6)");
+  commaList().refine((items) => items.every(isOwned), "must be addresses or CIDR ranges of at least /8 (IPv4) or /7 (IPv6)");
 
 const MOST_KNOWN = 1000;
 
@@ -41,21 +31,14 @@ const MOST_KNOWN = 1000;
 export const createNetworks = (ranges: readonly string[]): ((address: string) => boolean) => {
   // Asked of every request, and mostly there is none.
   if (ranges.length === 0) return () => false;
-  const list = new BlockList();
-  for (const range of ranges) {
-    const [address = "", bits] = range.split("/");
-    const family = isIP(address) === 6 ? "ipv6" : "ipv4";
-    if (bits === undefined) list.addAddress(address, family);
-    else list.addSubnet(address, Number(bits), family);
-  }
+  const list = listOf(...ranges);
   // The list makes an object of each address that it is asked about; the same few peers ask again and again.
   const known = new LRUCache<string, boolean>({ max: MOST_KNOWN });
   return (address) => {
     const held = known.get(address);
     if (held !== undefined) return held;
-    const family = isIP(address);
-    if (family === 0) return false;
-    const isInside = list.check(address, family === 6 ? "ipv6" : "ipv4");
+    if (isIP(address) === 0) return false;
+    const isInside = isIn(list, address);
     known.set(address, isInside);
     return isInside;
   };

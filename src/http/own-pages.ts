@@ -1,7 +1,7 @@
-import { isIP } from "node:net";
 import { isLoopbackHost } from "#contract/loopback.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
+import { isLoopbackAddress } from "./addresses.ts";
 import { correlationIdOf } from "./correlation-id.ts";
 import { hasForwarding } from "./forwarding-names.ts";
 import { asProblem, problemResponse } from "./problem-body.ts";
@@ -14,8 +14,6 @@ export interface Scraper {
   readonly host: string;
   readonly headerNames: Iterable<string>;
 }
-
-const isLoopbackAddress = (address: string): boolean => (isIP(address) === 4 ? address.startsWith("127.") : address === "::1");
 
 /**
  * Whether metrics are open to it without a token: this machine by a loopback name, or a listed network, and nobody whom somebody else

@@ -15,10 +15,11 @@ const stepsOf = (facts: Facts, tool: Tool, subject: string, agent: string | unde
   const steps: MissingStep[] = [];
   const isMissing = (kind: string): boolean => facts.edges.some((edge) => edge.kind === kind && !edge.present);
   const system = `${tool.provider}.${tool.instance}`;
+  const approver = tool.owner === undefined ? ADMINISTRATOR : `${tool.owner} or ${ADMINISTRATOR}`;
   if (tool.state === "quarantined")
     steps.push({
       step: "approve",
-      who: ADMINISTRATOR,
+      who: approver,
       how: `Look at its definition and approve it: GET /config/definitions/${tool.name}, then POST /config/definitions/${tool.name}/approve.`,
     });
   else if (resource === null)
@@ -36,7 +37,7 @@ const stepsOf = (facts: Facts, tool: Tool, subject: string, agent: string | unde
   if (typeof state === "string" && !isApproved && steps.length === 0)
     steps.push({
       step: "approve",
-      who: tool.owner ?? ADMINISTRATOR,
+      who: approver,
       how: `Its definition is ${state}: approve it by publishing its system, PUT /config/systems/${system}, as who may approve definitions.`,
     });
   if (!resource.granted)

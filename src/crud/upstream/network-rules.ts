@@ -1,4 +1,5 @@
-import { BlockList, isIP } from "node:net";
+import { isIP, type BlockList } from "node:net";
+import { isIn, listOf, networkList, readNetwork, wordsOf, type Network } from "#http/addresses.ts";
 import { metadataNetworks } from "#http/metadata-networks.ts";
 
 /**
@@ -15,51 +16,34 @@ export interface NetworkRules {
 /** What a target is refused for; `undefined` = it may be dialled. */
 export type NetworkRefusal = "metadata" | "not_public" | "house_port" | "plain_http" | "not_an_address";
 
-const ranges = (list: readonly (readonly [string, number])[]): BlockList => {
-  const blocks = new BlockList();
-  for (const [network, prefix] of list) blocks.addSubnet(network, prefix, network.includes(":") ? "ipv6" : "ipv4");
-  return blocks;
-};
+const metadata = listOf(...metadataNetworks);
 
-const metadata = ranges(metadataNetworks);
-
-const notPublic = ranges([
-  ["0.0.0.0", 8],
-  ["10.0.0.0", 8],
-  ["100.64.0.0", 10],
-  ["127.0.0.0", 8],
-  ["172.16.0.0", 12],
-  ["192.0.0.0", 24],
-  ["192.0.2.0", 24],
-  ["192.88.99.0", 24],
-  ["192.168.0.0", 16],
-  ["198.18.0.0", 15],
-  ["198.51.100.0", 24],
-  ["203.0.113.0", 24],
-  ["224.0.0.0", 4],
-  ["240.0.0.0", 4],
-  ["::", 128],
-  ["::1", 128],
-  ["64:ff9b:1::", 48],
-  ["100::", 64],
-  ["2001::", 32],
-  ["2001:db8::", 32],
-  ["fc00::", 7],
-  ["fe80::", 10],
-  ["fec0::", 10],
-  ["ff00::", 8],
-]);
-
-/** The 16 bytes of an IPv6 address in any spelling. */
-const bytesOf = (address: string): number[] => {
-  const host = new URL(`http://[${address.split("%")[0] ?? ""}]`).hostname.slice(1, -1);
-  const [head = "", tail] = host.split("::");
-  const words = (text: string): number[] => (text === "" ? [] : text.split(":").map((word) => Number.parseInt(word, 16)));
-  const front = words(head);
-  const back = tail === undefined ? [] : words(tail);
-  const all = tail === undefined ? front : [...front, ...Array.from({ length: 8 - front.length - back.length }, () => 0), ...back];
-  return all.flatMap((word) => [word >> 8, word & 0xff]);
-};
+const notPublic = listOf(
+  "0.0.0.0/8",
+  "10.0.0.0/8",
+  "100.64.0.0/10",
+  "127.0.0.0/8",
+  "172.16.0.0/12",
+  "192.0.0.0/24",
+  "192.0.2.0/24",
+  "192.88.99.0/24",
+  "192.168.0.0/16",
+  "198.18.0.0/15",
+  "198.51.100.0/24",
+  "203.0.113.0/24",
+  "224.0.0.0/4",
+  "240.0.0.0/4",
+  "::",
+  "::1",
+  "64:ff9b:1::/48",
+  "100::/64",
+  "2001::/32",
+  "2001:db8::/32",
+  "fc00::/7",
+  "fe80::/10",
+  "fec0::/10",
+  "ff00::/8",
+);
 
 const embedded: readonly { readonly prefix: readonly number[]; readonly at: number }[] = [
   { prefix: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff], at: 12 },
@@ -71,36 +55,31 @@ const embedded: readonly { readonly prefix: readonly number[]; readonly at: numb
 /** The address that is judged: an embedded IPv4 one, else itself without its zone. */
 const judgedAddress = (address: string): string => {
   if (isIP(address) !== 6) return address;
-  const bytes = bytesOf(address);
+  const bytes = wordsOf(address).flatMap((word) => [word >> 8, word & 0xff]);
   const found = embedded.find(({ prefix }) => prefix.every((byte, index) => bytes[index] === byte));
   const v4 = found === undefined ? undefined : bytes.slice(found.at, found.at + 4).join(".");
   const isLowest = bytes.slice(0, 15).every((byte) => byte === 0);
   return v4 === undefined || isLowest ? (address.split("%")[0] ?? address) : v4;
 };
 
-const has = (blocks: BlockList, address: string): boolean => blocks.check(address, isIP(address) === 6 ? "ipv6" : "ipv4");
-
 export const refuseAddress = (address: string, port: number, protocol: string, rules: NetworkRules): NetworkRefusal | undefined => {
   if (isIP(address) === 0) return "not_an_address";
   const judged = judgedAddress(address);
-  if (has(metadata, judged)) return "metadata";
-  const isAllowed = has(rules.allow, judged);
-  const isPrivate = has(notPublic, judged);
+  if (isIn(metadata, judged)) return "metadata";
+  const isAllowed = isIn(rules.allow, judged);
+  const isPrivate = isIn(notPublic, judged);
   if (isPrivate && rules.housePorts.has(port)) return "house_port";
   if (isPrivate && !isAllowed) return "not_public";
   return protocol === "http:" && !(isPrivate && isAllowed) ? "plain_http" : undefined;
 };
 
+/** The widest that a file may allow. */
+const WIDEST = { 4: 8, 6: 16 } as const;
+
+const isFit = (network: Network | undefined): network is Network => network !== undefined && network.bits >= WIDEST[network.family];
+
 /** CIDRs of a file; a fault is the text that is none. */
 export const parseNetworks = (texts: readonly string[]): { readonly blocks: BlockList; readonly faults: readonly number[] } => {
-  const blocks = new BlockList();
-  const faults: number[] = [];
-  texts.forEach((text, index) => {
-    const [address = "", prefix = ""] = text.split("/");
-    const family = isIP(address);
-    const bits = /^\d{1,3}$/.test(prefix) ? Number(prefix) : -1;
-    if (family === 0 || bits < (family === 4 ? 8 : 16) || bits > (family === 4 ? 32 : 128)) faults.push(index);
-    else blocks.addSubnet(address, bits, family === 4 ? "ipv4" : "ipv6");
-  });
-  return { blocks, faults };
+  const read = texts.map((text) => (text.includes("/") ? readNetwork(text) : undefined));
+  return { blocks: networkList(read.filter(isFit)), faults: read.flatMap((network, index) => (isFit(network) ? [] : [index])) };
 };

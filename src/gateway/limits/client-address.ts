@@ -1,4 +1,5 @@
-import { isIP, SocketAddress } from "node:net";
+import { isIP } from "node:net";
+import { firstWords } from "#http/addresses.ts";
 import type { Inbound } from "#gateway/front-door/inbound.ts";
 
 /** An IPv4 address that a dual-stack socket shows as IPv6. */
@@ -28,12 +29,4 @@ export const createClientAddress =
   };
 
 /** What one client holds: an IPv4 address, or the /64 that every IPv6 network gives to one site. */
-export const siteOf = (address: string): string => {
-  if (isIP(address) !== 6) return address;
-  const { address: short } = new SocketAddress({ address, family: "ipv6" });
-  const [left = "", right] = short.split("%")[0]?.split("::") ?? [];
-  const head = left === "" ? [] : left.split(":");
-  const tail = right === undefined || right === "" ? [] : right.split(":");
-  const zeros = right === undefined ? [] : Array.from({ length: Math.max(0, 8 - head.length - tail.length) }, () => "0");
-  return `${[...head, ...zeros, ...tail].slice(0, 4).join(":")}::/64`;
-};
+export const siteOf = (address: string): string => (isIP(address) === 6 ? `${firstWords(address, 4)}::/64` : address);

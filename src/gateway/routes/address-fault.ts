@@ -1,21 +1,11 @@
-import { isIP, BlockList } from "node:net";
+import { isIP } from "node:net";
+import { isIn, listOf } from "#http/addresses.ts";
 import { metadataNetworks } from "#http/metadata-networks.ts";
 
 /** Addresses that hand out a machine's own credentials, or that only look like a name. */
-const refused = new BlockList();
-for (const [network, prefix] of metadataNetworks) refused.addSubnet(network, prefix, isIP(network) === 6 ? "ipv6" : "ipv4");
-refused.addSubnet("0.0.0.0", 8, "ipv4");
-refused.addSubnet("fe80::", 10, "ipv6");
-refused.addAddress("::", "ipv6");
+const refused = listOf(...metadataNetworks, "0.0.0.0/8", "fe80::/10", "::");
 
 const metadataNames: ReadonlySet<string> = new Set(["metadata", "metadata.google.internal", "instance-data", "instance-data.ec2.internal"]);
-
-const isRefusedAddress = (host: string): boolean => {
-  const kind = isIP(host);
-  if (kind === 4) return refused.check(host, "ipv4");
-  // A BlockList looks through IPv4-mapped addresses by itself.
-  return kind === 6 && refused.check(host, "ipv6");
-};
 
 /**
  * What is wrong with the address of an upstream, or `undefined`: only http or https, no user, query or fragment, no
@@ -30,7 +20,7 @@ export const addressFault = (text: string): string | undefined => {
   const written = /^https?:\/\/(\[[^\]]*\]|[^/:]*)/i.exec(text)?.[1] ?? "";
   const host = url.hostname.replace(/^\[|\]$/g, "");
   if (isIP(host) === 4 && written !== host) return "must write an IPv4 address as four decimal numbers";
-  if (isRefusedAddress(host)) return "is a link-local or metadata address";
+  if (isIn(refused, host)) return "is a link-local or metadata address";
   if (metadataNames.has(host.toLowerCase().replace(/\.$/, ""))) return "is a metadata address";
   return undefined;
 };

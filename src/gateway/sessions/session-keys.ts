@@ -1,6 +1,7 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { isIPv4, isIPv6 } from "node:net";
 import { createSealer, deriveKey, type HouseSecrets } from "#authn/seal.ts";
+import { firstWords } from "#http/addresses.ts";
 import type { SessionRecord } from "./session-store.ts";
 
 /** Tokens of the identity provider that a session holds, sealed at rest. */
@@ -34,15 +35,7 @@ const withoutVersions = (userAgent: string): string => userAgent.replace(/[0-9][
 export const coarseNetworkOf = (address: string): string | undefined => {
   const plain = address.replace(/^::ffff:/i, "");
   if (isIPv4(plain)) return plain.split(".").slice(0, 3).join(".");
-  if (!isIPv6(plain)) return undefined;
-  const [head = "", tail] = plain.split("%")[0]?.split("::") ?? [];
-  const groups = head.split(":").filter((group) => group !== "");
-  const rest = tail === undefined ? [] : tail.split(":").filter((group) => group !== "");
-  const all = [...groups, ...Array.from({ length: Math.max(0, 8 - groups.length - rest.length) }, () => "0"), ...rest];
-  return all
-    .slice(0, 3)
-    .map((group) => Number.parseInt(group, 16).toString(16))
-    .join(":");
+  return isIPv6(plain) ? firstWords(plain, 3) : undefined;
 };
 
 export const createSessionKeys = (secrets: HouseSecrets): SessionKeys => {
