@@ -232,7 +232,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
   });
   const cursors = createSealedCursors<string>({ secrets: parts.houseSecrets, purpose: "crud.config-cursor", now });
   const secretLook = { secrets: parts.peers.secrets, secretsAudience: parts.audiences.secrets, identity: parts.identity };
-  const publisher = createConfigPublisher({ store, decider, cursors, toolsOf, register, secretLook });
+  const publisher = createConfigPublisher({ store, decider, cursors, toolsOf, external: () => sources.external, register, secretLook });
   serveConfigs(router, publisher);
   serveArchive(router, publisher);
   serveImports(router, { publisher, database, housePorts: new Set(parts.housePorts), stopping: stop.signal });

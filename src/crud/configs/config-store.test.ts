@@ -503,6 +503,34 @@ test("a change of what a call may see or meet shows in what publishing would do,
   }
 });
 
+test("an edit that no definition shows is in force with the answer, here and in a second process", async (t) => {
+  const house = await crudHouse(t);
+  const beside = await crudHouse(t, { beside: house });
+  const ask = client(house);
+  const text = document();
+  assert.equal((await ask("POST", "/config/systems", { raw: text })).status, 201);
+  const revision = (): string => house.crud.catalogue.snapshot.revision;
+  const first = revision();
+  for (const [edit, seen] of [
+    [text.replace("/employees/{id}", "/nowhere/{id}"), "upstream_error"],
+    [`${text}    mask: [{ path: /salary, action: "null" }]\n`, '"salary":null'],
+    [text.replace("#api_key", "#nothing"), "people/demo#nothing"],
+    [text.replace("network: { allow: [127.0.0.1/32] }\n", ""), "may not be dialled"],
+  ] as const) {
+    const put = await ask("PUT", "/config/systems/staff.book", { raw: edit });
+    assert.deepEqual([put.status, put.body.warnings], [200, []], JSON.stringify(put.body));
+    assert.equal(revision(), first, "its lists read as before");
+    for (const one of [house, beside]) {
+      one.membership.capabilities = ["staff.book.get_one"];
+      const called = async (): Promise<string> => {
+        const { result, error } = (await callOf(one, "staff.book.get_one")).body;
+        return `${result?.content[0]?.text} ${JSON.stringify(error)} ${JSON.stringify(one.asked.secrets.at(-1) ?? null)}`;
+      };
+      await until(called, (text) => text.includes(seen));
+    }
+  }
+});
+
 test("a secret that is not there is a warning to who publishes: it may be written later", async (t) => {
   const house = await crudHouse(t);
   const ask = client(house);

@@ -2,6 +2,7 @@ import type { Caller } from "#authn/caller.ts";
 import type { SealedCursors } from "#authn/sealed-cursors.ts";
 import type { ConfigWritten } from "#contract/configs.ts";
 import type { Decider } from "#decide/decider.ts";
+import type { ExternalSystem } from "#crud/mcp/external-system.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
 import type { ConfigStore, ConfigWrite, Written } from "./config-store.ts";
 import { missingSecrets, type SecretLookParts } from "./missing-secrets.ts";
@@ -15,6 +16,8 @@ export interface PublisherParts {
   readonly cursors: SealedCursors<string>;
   /** Tools of a system that the tenant sees. */
   readonly toolsOf: (system: string, tenant: string) => readonly Tool[];
+  /** Those that answer by themselves. */
+  readonly external: () => readonly ExternalSystem[];
   readonly register: ReturnType<typeof createToolRegistrar>;
   readonly secretLook: SecretLookParts;
 }
@@ -23,6 +26,9 @@ export interface Asked {
   readonly caller: Caller;
   readonly correlationId: string;
 }
+
+/** How long who publishes a server waits to hear what it offers, milliseconds. */
+const MOST_ASKED_MS = 5000;
 
 /** How every endpoint changes configuration: asked for by its pair, written, made known to the graph. */
 export interface ConfigPublisher extends PublisherParts {
@@ -36,15 +42,28 @@ export interface ConfigPublisher extends PublisherParts {
 }
 
 export const createConfigPublisher = (parts: PublisherParts): ConfigPublisher => {
-  const { store, decider, toolsOf, register } = parts;
+  const { store, decider, register } = parts;
+  /** The tools that serve, and what its publisher is to know of the others. */
+  const servedTools = async (system: string, tenant: string): Promise<{ tools: readonly Tool[]; unheard: readonly string[] }> => {
+    const external = parts.external().find(({ name }) => name === system);
+    await external?.asked(MOST_ASKED_MS);
+    const all = parts.toolsOf(system, tenant);
+    const tools = all.filter(({ state }) => state !== "quarantined");
+    const waiting = all.length - tools.length;
+    const unheard = [
+      ...(external?.isUp === false ? ["Its server has not answered yet: publish the same document again when it does."] : []),
+      ...(waiting > 0 ? [`${waiting} of its tools wait for an approval: GET /config/definitions.`] : []),
+    ];
+    return { tools, unheard };
+  };
   /** Makes the tools of a system known to the graph. */
   const tell = async ({ caller, correlationId }: Asked, change: ConfigWrite, written: Written): Promise<Written> => {
     if (change.isDryRun || change.kind !== "system") return written;
     const { about = {}, secrets = [] } = store.list("system", caller.tenant).find(({ name }) => name === written.name)?.prepared ?? {};
-    const tools = toolsOf(written.name, caller.tenant);
+    const { tools, unheard } = await servedTools(written.name, caller.tenant);
     const told = await register({ caller, correlationId, about, system: written.name, removed: written.diff.tools_removed, tools });
     const missing = change.text === null ? [] : await missingSecrets(parts.secretLook, { caller, correlationId }, secrets);
-    return { ...written, warnings: [...written.warnings, ...told, ...missing] };
+    return { ...written, warnings: [...written.warnings, ...unheard, ...told, ...missing] };
   };
   return {
     ...parts,

@@ -8,7 +8,7 @@ import type { Tool } from "./tool.ts";
 /** Holds the present snapshot and swaps it whole. */
 export interface CatalogueKeeper {
   readonly snapshot: Snapshot;
-  /** Builds anew; a snapshot equal to the present one changes nothing and tells nobody. */
+  /** Builds anew and serves that: an edit need not show in any definition. Where lists read as before nobody is told. */
   rebuild(): void;
   /** What a rebuild would give with these in place of their own; serves nothing. */
   preview(other: Partial<Pick<CatalogueKeeperParts, "tools" | "external" | "document">>): Snapshot;
@@ -62,10 +62,10 @@ export const createCatalogueKeeper = (parts: CatalogueKeeperParts): CatalogueKee
       return snapshot;
     },
     rebuild: () => {
-      const next = build();
-      if (next.revision === snapshot.revision) return;
-      snapshot = next;
-      report(next);
+      const before = snapshot;
+      snapshot = build();
+      if (snapshot.revision === before.revision) return;
+      report(snapshot);
       for (const listener of listeners) listener();
     },
     preview: (other) => build({ ...parts, ...other }),

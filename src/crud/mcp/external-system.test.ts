@@ -265,3 +265,51 @@ test("a command that is not allowed is never started", async (t) => {
   await until(() => house.lines.some((line) => line["event"] === "mcp_upstream_unreachable"));
   assert.deepEqual(pids(house), []);
 });
+
+test("who publishes a server hears what it offers; edited, it serves what was listed, by the new document, until it answers", async (t) => {
+  const house = await crudHouse(t);
+  const beside = await crudHouse(t, { beside: house });
+  const text = (await readFile(join(shipped, "demo/systems/memory.demo.yaml"), "utf8"))
+    .replace("provider: memory", "provider: notes")
+    .replace("transport:", "tools: { exclude: [delete_*] }\ntransport:");
+  const put = async (raw: string, as = "person:ada"): Promise<readonly string[]> => {
+    const response = await house.request("/config/systems/notes.demo", {
+      method: "PUT",
+      raw,
+      headers: { "content-type": "application/yaml" },
+      as: { sub: as, scopes: ["config.read", "config.write"] },
+    });
+    const { warnings } = (await response.json()) as { warnings?: readonly string[] };
+    return warnings ?? [String(response.status)];
+  };
+  const notes = (one: CrudHouse): readonly string[] =>
+    [...one.crud.catalogue.snapshot.tools.values()].flatMap(({ name, state }) =>
+      /^notes\..*_(graph|nodes)/.test(name) ? [`${name} ${state}`] : [],
+    );
+  const all = ["notes.demo.open_nodes serving", "notes.demo.read_graph serving", "notes.demo.search_nodes serving"];
+  const told = (): readonly { name: string; state: string }[] =>
+    (
+      house.asked.membership.findLast(({ path }) => path.endsWith("/tools"))?.body as
+        | { tools: { name: string; state: string }[] }
+        | undefined
+    )?.tools ?? [];
+
+  assert.deepEqual(await put(text), []);
+  assert.deepEqual(notes(house), all);
+  assert.deepEqual([told().length, new Set(told().map(({ state }) => state))], [6, new Set(["approved"])], "the graph knows them");
+  await until(() => notes(beside).length === all.length);
+
+  const dead = text.replace("delete_*", "delete_*, search_*").replace("env: {", "env: { NODE_OPTIONS: --require=/nowhere.js,");
+  assert.deepEqual(await put(dead), ["Its server has not answered yet: publish the same document again when it does."]);
+  for (const one of [house, beside]) await until(() => notes(one).join() === all.slice(0, 2).join());
+  house.membership.capabilities = ["notes.demo.read_graph"];
+  assert.equal((await house.rpc(call("notes.demo.read_graph"), { as: agent })).body.error?.data.code, "upstream_error");
+
+  const reworded = text.replace("exclude:", "overrides: { read_graph: { description: Reads all. } }, exclude:");
+  assert.deepEqual(await put(reworded), ["1 of its tools wait for an approval: GET /config/definitions."]);
+  for (const one of [house, beside])
+    await until(() => notes(one).join() === all.join().replace("read_graph serving", "read_graph quarantined"));
+  assert.equal(told().length, 5, "and of that one nothing is said");
+  assert.deepEqual(await put(text), []);
+  assert.deepEqual(notes(house), all);
+});

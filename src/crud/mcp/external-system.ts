@@ -4,7 +4,7 @@ import type { Metrics } from "#telemetry/metrics.ts";
 import type { McpDocument } from "#crud/systems/system-document.ts";
 import type { Children } from "#crud/upstream/mcp-children.ts";
 import type { Definitions } from "./definitions.ts";
-import { externalTools } from "./external-tools.ts";
+import { externalTools, type ForeignTool } from "./external-tools.ts";
 import type { Tool } from "./tool.ts";
 
 export interface ExternalSystemParts {
@@ -12,6 +12,8 @@ export interface ExternalSystemParts {
   /** Its children; told of the hook that hears their `list_changed`. */
   readonly children: Children;
   readonly definitions: Definitions;
+  /** What this is another version of: what its server listed serves on, by the new document, until the server answers. */
+  readonly before?: Pick<ExternalSystem, "listed" | "tools" | "quarantined"> | undefined;
   /** The tools changed; the catalogue is to be built anew. */
   readonly changed: () => void;
   readonly log: Log;
@@ -23,12 +25,16 @@ export interface ExternalSystem {
   readonly name: string;
   readonly provider: string;
   readonly instance: string;
-  /** As last heard of the server; empty before it has answered and when it is gone for a minute. */
+  /** As the server said it last. */
+  readonly listed: readonly ForeignTool[];
+  /** Made of what was listed; empty before anything was and when the server is gone for a minute. */
   readonly tools: readonly Tool[];
   readonly quarantined: ReadonlySet<string>;
   readonly isUp: boolean;
   /** Asks the server for its tools, in the background. Lists never wait for it. */
   refresh(): void;
+  /** Waits until the server was asked once, at most so long, milliseconds. */
+  asked(most: number): Promise<void>;
   /** Looks again at what was approved; the server is not asked. */
   recheck(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
@@ -48,8 +54,15 @@ export const createExternalSystem = (parts: ExternalSystemParts): ExternalSystem
   const { document, log, now } = parts;
   const name = `${document.provider}.${document.instance}`;
   const stop = new AbortController();
-  let tools: readonly Tool[] = [];
-  let quarantined: ReadonlySet<string> = new Set();
+  const { listed: listedBefore = [], tools: toolsBefore = [], quarantined: quarantinedBefore = new Set() } = parts.before ?? {};
+  let listed = listedBefore;
+  let tools = externalTools(document, listed, { children: parts.children, log });
+  // What was refused, or reads otherwise by this document, waits for the look at what is kept.
+  const servedBefore = new Map(toolsBefore.filter((tool) => !quarantinedBefore.has(tool.name)).map((tool) => [tool.name, tool.digest]));
+  let quarantined: ReadonlySet<string> = new Set(
+    tools.filter((tool) => servedBefore.get(tool.name) !== tool.digest).map((tool) => tool.name),
+  );
+  const first = Promise.withResolvers<void>();
   let isUp = false;
   let downSince = now().getTime();
   let failures = 0;
@@ -68,13 +81,14 @@ export const createExternalSystem = (parts: ExternalSystemParts): ExternalSystem
 
   const probe = async (): Promise<void> => {
     try {
-      const listed = await parts.children.use(key, (client) =>
+      const answer = await parts.children.use(key, (client) =>
         client.listTools(undefined, { signal: stop.signal, timeout: LIST_MS, cacheMode: "bypass" }),
       );
-      const found = externalTools(document, listed.tools, { children: parts.children, log });
+      const found = externalTools(document, answer.tools, { children: parts.children, log });
       await parts.definitions.note(name, found, document.quarantineNew);
       // As it is kept by now: somebody may have decided meanwhile.
       quarantined = await parts.definitions.refused(name, found);
+      listed = answer.tools;
       tools = found;
       failures = 0;
       up(true);
@@ -89,6 +103,8 @@ export const createExternalSystem = (parts: ExternalSystemParts): ExternalSystem
         tools = [];
         parts.changed();
       }
+    } finally {
+      first.resolve();
     }
   };
 
@@ -121,6 +137,9 @@ export const createExternalSystem = (parts: ExternalSystemParts): ExternalSystem
     name,
     provider: document.provider,
     instance: document.instance,
+    get listed() {
+      return listed;
+    },
     get tools() {
       return tools;
     },
@@ -131,6 +150,7 @@ export const createExternalSystem = (parts: ExternalSystemParts): ExternalSystem
       return isUp;
     },
     refresh,
+    asked: (most) => Promise.race([first.promise, sleep(most, undefined, { ref: false })]),
     recheck: async () => {
       if (tools.length > 0) quarantined = await parts.definitions.refused(name, tools);
     },

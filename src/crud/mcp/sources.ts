@@ -58,7 +58,7 @@ export const createSources = (parts: SourcesParts): Sources => {
   const leaving = new Map<NodeJS.Timeout, () => Promise<void>>();
   const places = { taken: 0, most: MAX_CHILDREN };
 
-  const startExternal = (name: string, document: McpDocument): Placed => {
+  const startExternal = (name: string, document: McpDocument, before: ExternalSystem | undefined): Placed => {
     const children = createChildren({
       system: name,
       transport: document.transport,
@@ -74,6 +74,7 @@ export const createSources = (parts: SourcesParts): Sources => {
       document,
       children,
       definitions: parts.definitions,
+      before,
       changed: parts.changed,
       log,
       metrics: parts.metrics,
@@ -83,8 +84,8 @@ export const createSources = (parts: SourcesParts): Sources => {
     return { tools: [], external, close: () => external[Symbol.asyncDispose]() };
   };
 
-  const start = ({ name, compiled }: PreparedSystem): Placed => {
-    if (compiled.kind === "external") return startExternal(name, compiled.document);
+  const start = ({ name, compiled }: PreparedSystem, before: Placed | undefined): Placed => {
+    if (compiled.kind === "external") return startExternal(name, compiled.document, before?.external);
     if (compiled.kind === "tools") return compiled;
     log.info("system_off", { system: name, setting: compiled.name });
     return nothing;
@@ -110,7 +111,7 @@ export const createSources = (parts: SourcesParts): Sources => {
     place: (name, prepared) => {
       const before = placed.get(name);
       placed.delete(name);
-      if (prepared !== undefined) placed.set(name, start(prepared));
+      if (prepared !== undefined) placed.set(name, start(prepared, before));
       if (before !== undefined) leave(before.close);
     },
     preview: (name, prepared) => {
