@@ -1,5 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { format } from "@cfworker/json-schema";
+import { until } from "#testing/until.ts";
 import { prepareSchema } from "./foreign-schema.ts";
 
 const employee = {
@@ -58,6 +62,20 @@ test("a pattern that would backtrack for years answers at once", () => {
   const started = performance.now();
   assert.deepEqual(check({ text: `${"a".repeat(20_000)}!` }), [{ path: "/text", message: "must match ^(a+)+$" }]);
   assert.ok(performance.now() - started < 2000);
+});
+
+test("patterns of schemas that nobody uses any more leave the process, and those of the others stay", async () => {
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  const kept = (): number => Object.keys(format).filter((name) => name.startsWith("re2:^list-")).length;
+  const check = prepareSchema({ type: "string", pattern: "^list-0$" });
+  for (let list = 0; list < 200; list++) prepareSchema({ type: "string", pattern: `^list-${list}$` });
+  assert.throws(() => prepareSchema({ allOf: [{ pattern: "^list-refused$" }, { $ref: "#/nowhere" }] }));
+  await until(
+    () => (collect(), kept()),
+    (count) => count === 1,
+  );
+  assert.deepEqual([check("list-0"), check("list-1").length], [[], 1]);
 });
 
 test("inner references work and outer ones are refused", () => {

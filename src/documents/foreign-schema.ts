@@ -16,7 +16,8 @@ export interface SchemaLimits {
 const schemaLimits: SchemaLimits = { bytes: 65_536, depth: 32, subschemas: 512 };
 const MAX_FAULTS = 50;
 
-const formats = format as Record<string, (text: string) => boolean>;
+type Format = (text: string) => boolean;
+const formats = format as Record<string, Format>;
 /** The library's `regex` format compiles what it is given; it is not for foreign input. */
 const dropped: ReadonlySet<string> = new Set(["regex", "json-pointer-uri-fragment"]);
 
@@ -24,13 +25,30 @@ const dropped: ReadonlySet<string> = new Set(["regex", "json-pointer-uri-fragmen
  * Patterns run on RE2, whose time is linear: the library would compile them to backtracking expressions. They become
  * formats of its table, named after their own text, so equal patterns are compiled once.
  */
-const formatOf = (pattern: string): string => {
+const formatOf = (pattern: string): readonly [name: string, format: Format] => {
   const name = `re2:${pattern}`;
-  if (formats[name] === undefined) {
-    const compiled = RE2JS.compile(pattern);
-    formats[name] = (text) => compiled.matcher(text).find();
+  const known = formats[name];
+  if (known !== undefined) return [name, known];
+  const compiled = RE2JS.compile(pattern);
+  return [name, (text) => compiled.matcher(text).find()];
+};
+
+const users = new Map<string, number>();
+/** The library's table is one for the process: a format leaves it with the last schema that uses it, or foreign lists would fill it. */
+const unused = new FinalizationRegistry<readonly string[]>((names) => {
+  for (const name of names) {
+    const left = (users.get(name) ?? 1) - 1;
+    users.set(name, left);
+    if (left === 0 && users.delete(name)) delete formats[name];
   }
-  return name;
+});
+
+const keepFormats = (own: ReadonlyMap<string, Format>, user: object): void => {
+  for (const [name, format] of own) {
+    formats[name] = format;
+    users.set(name, (users.get(name) ?? 0) + 1);
+  }
+  if (own.size > 0) unused.register(user, [...own.keys()]);
 };
 
 /** Keywords whose value is a list of schemas. */
@@ -51,12 +69,12 @@ export const schemaMembers: ReadonlySet<string> = new Set([
 ]);
 
 /** A copy that the library may run: inner references only, patterns on RE2, nothing that is not a schema keyword's shape. */
-const adopt = (schema: unknown, depth: number, count: { left: number }): Schema | boolean => {
+const adopt = (schema: unknown, depth: number, adopting: { left: number; readonly patterns: Map<string, Format> }): Schema | boolean => {
   if (typeof schema === "boolean") return schema;
   if (!isObject(schema)) throw new Error("a schema is an object or a boolean");
   if (depth > schemaLimits.depth) throw new Error(`the schema is nested deeper than ${schemaLimits.depth}`);
-  if (--count.left < 0) throw new Error(`the schema has more than ${schemaLimits.subschemas} parts`);
-  const inner = (value: unknown) => adopt(value, depth + 1, count);
+  if (--adopting.left < 0) throw new Error(`the schema has more than ${schemaLimits.subschemas} parts`);
+  const inner = (value: unknown) => adopt(value, depth + 1, adopting);
   const copy: Record<string, unknown> = {};
   const all: unknown[] = [];
   for (const [word, value] of Object.entries(schema)) {
@@ -65,8 +83,11 @@ const adopt = (schema: unknown, depth: number, count: { left: number }): Schema 
     if (word === "$ref") {
       if (typeof value !== "string" || !value.startsWith("#")) throw new Error("only references within the schema are allowed");
       copy[word] = value;
-    } else if (word === "pattern") all.push({ format: formatOf(String(value)) });
-    else if (word === "patternProperties") throw new Error("patternProperties is not allowed");
+    } else if (word === "pattern") {
+      const [name, format] = formatOf(String(value));
+      adopting.patterns.set(name, format);
+      all.push({ format: name });
+    } else if (word === "patternProperties") throw new Error("patternProperties is not allowed");
     else if (word === "format") {
       if (typeof value === "string" && !dropped.has(value) && !value.startsWith("re2:")) copy[word] = value;
     } else if (schemaLists.has(word) && Array.isArray(value)) copy[word] = value.map(inner);
@@ -83,9 +104,11 @@ const adopt = (schema: unknown, depth: number, count: { left: number }): Schema 
 export const prepareSchema = (schema: unknown): SchemaCheck => {
   if (Buffer.byteLength(JSON.stringify(schema) ?? "") > schemaLimits.bytes)
     throw new Error(`the schema is larger than ${schemaLimits.bytes} bytes`);
-  const adopted = adopt(schema, 0, { left: schemaLimits.subschemas });
+  const patterns = new Map<string, Format>();
+  const adopted = adopt(schema, 0, { left: schemaLimits.subschemas, patterns });
   const validator = new Validator(adopted, "2020-12", false) as unknown as Prepared;
   requireReferences(adopted, validator.lookup);
+  keepFormats(patterns, validator);
   const budget = { left: 0 };
   validator.lookup = new Proxy(validator.lookup, {
     get: (known, name) => {

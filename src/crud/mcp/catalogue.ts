@@ -6,7 +6,7 @@ import { buildViews, type NamedSystem, type View } from "./views.ts";
 
 /** All that is served, frozen. A request keeps one snapshot from its first door to its last. */
 export interface Snapshot {
-  /** Equal inputs, equal revision. */
+  /** Of what lists show and are decided by: connectors, masks and limits may differ while it stays. */
   readonly revision: string;
   readonly tools: ReadonlyMap<string, Tool>;
   /** Underscore form -> dotted name. */
@@ -77,7 +77,11 @@ export const buildSnapshot = (input: CatalogueInput): Snapshot => {
   const kept = all.filter((tool) => !tool.isBuiltIn || [...views.values()].some((view) => view.tools.has(tool.name)));
   return {
     revision: sha256Of({
-      tools: kept.map((tool) => [tool.name, tool.digest, tool.state, tool.tenants ?? null, Number(tool.rules.reserveMicro)]),
+      // All that a list shows or is decided by.
+      tools: kept.map(({ name, digest, state, tenants, env, owner, rules }) => [
+        [name, digest, state, tenants ?? null, env ?? null, owner ?? null],
+        [rules.isReadOnly, rules.isDestructive, Number(rules.reserveMicro)],
+      ]),
       views: [...views.values()].map((view) => ({ ...view, tools: [...view.tools] })),
     }),
     tools: new Map(kept.map((tool) => [tool.name, tool])),
