@@ -83,6 +83,7 @@ export const buildSnapshot = (input: CatalogueInput): Snapshot => {
         [rules.isReadOnly, rules.isDestructive, Number(rules.reserveMicro)],
       ]),
       views: [...views.values()].map((view) => ({ ...view, tools: [...view.tools] })),
+      dropped,
     }),
     tools: new Map(kept.map((tool) => [tool.name, tool])),
     underscore: new Map(kept.map((tool) => [tool.underscore, tool.name])),

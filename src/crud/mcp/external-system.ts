@@ -4,6 +4,7 @@ import type { Metrics } from "#telemetry/metrics.ts";
 import type { McpDocument } from "#crud/systems/system-document.ts";
 import type { Children } from "#crud/upstream/mcp-children.ts";
 import type { Definitions } from "./definitions.ts";
+import { canonicalText } from "./digest.ts";
 import { externalTools, type ForeignTool } from "./external-tools.ts";
 import type { Tool } from "./tool.ts";
 
@@ -12,8 +13,11 @@ export interface ExternalSystemParts {
   /** Its children; told of the hook that hears their `list_changed`. */
   readonly children: Children;
   readonly definitions: Definitions;
-  /** What this is another version of: what its server listed serves on, by the new document, until the server answers. */
-  readonly before?: Pick<ExternalSystem, "listed" | "tools" | "quarantined"> | undefined;
+  /**
+   * What this is another version of. What the same server listed serves on, by the new document, until it answers; of another server
+   * nothing is called before its definitions were held against the approved ones.
+   */
+  readonly before?: Pick<ExternalSystem, "transport" | "listed" | "tools" | "quarantined"> | undefined;
   /** The tools changed; the catalogue is to be built anew. */
   readonly changed: () => void;
   readonly log: Log;
@@ -25,6 +29,8 @@ export interface ExternalSystem {
   readonly name: string;
   readonly provider: string;
   readonly instance: string;
+  /** How its server is reached. */
+  readonly transport: McpDocument["transport"];
   /** As the server said it last. */
   readonly listed: readonly ForeignTool[];
   /** Made of what was listed; empty before anything was and when the server is gone for a minute. */
@@ -54,14 +60,12 @@ export const createExternalSystem = (parts: ExternalSystemParts): ExternalSystem
   const { document, log, now } = parts;
   const name = `${document.provider}.${document.instance}`;
   const stop = new AbortController();
-  const { listed: listedBefore = [], tools: toolsBefore = [], quarantined: quarantinedBefore = new Set() } = parts.before ?? {};
-  let listed = listedBefore;
+  const before = canonicalText(parts.before?.transport ?? null) === canonicalText(document.transport) ? parts.before : undefined;
+  let listed = before?.listed ?? [];
   let tools = externalTools(document, listed, { children: parts.children, log });
   // What was refused, or reads otherwise by this document, waits for the look at what is kept.
-  const servedBefore = new Map(toolsBefore.filter((tool) => !quarantinedBefore.has(tool.name)).map((tool) => [tool.name, tool.digest]));
-  let quarantined: ReadonlySet<string> = new Set(
-    tools.filter((tool) => servedBefore.get(tool.name) !== tool.digest).map((tool) => tool.name),
-  );
+  const served = new Map(before?.tools.filter((tool) => !before.quarantined.has(tool.name)).map((tool) => [tool.name, tool.digest]));
+  let quarantined: ReadonlySet<string> = new Set(tools.filter((tool) => served.get(tool.name) !== tool.digest).map((tool) => tool.name));
   const first = Promise.withResolvers<void>();
   let isUp = false;
   let downSince = now().getTime();
@@ -137,6 +141,7 @@ export const createExternalSystem = (parts: ExternalSystemParts): ExternalSystem
     name,
     provider: document.provider,
     instance: document.instance,
+    transport: document.transport,
     get listed() {
       return listed;
     },

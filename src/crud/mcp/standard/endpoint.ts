@@ -121,8 +121,7 @@ export const createStandardEndpoint = (router: Router<Caller>, parts: StandardEn
     extra: { visit },
   });
 
-  const enter = async (request: Request, viewName: string, message: unknown, correlationId: string): Promise<Visit> => {
-    const caller = await parts.authenticate(request, bearer);
+  const enter = async (caller: Caller, viewName: string, message: unknown, correlationId: string): Promise<Visit> => {
     const method = methodOf(message);
     requireMethodScope(caller, method);
     const visit = parts.desk.enter(caller, viewName, "standard", correlationId);
@@ -166,17 +165,18 @@ export const createStandardEndpoint = (router: Router<Caller>, parts: StandardEn
   const serve = async (request: Request, viewName: string, correlationId: string): Promise<Response> => {
     guardOrigin(request);
     const hasSession = request.headers.has("mcp-session-id");
+    // Who asks is settled before what they sent is read.
+    const caller = await parts.authenticate(request, bearer);
     if (request.method !== "POST") {
-      const visit = await enter(request, viewName, undefined, correlationId);
+      const visit = await enter(caller, viewName, undefined, correlationId);
       if (hasSession && parts.legacySessions) return sessions.serve(request, visit, authInfoOf(visit));
       return visits.run({ visit }, () => handler.fetch(request, { authInfo: authInfoOf(visit) }));
     }
-    // Who asks is settled before what they sent is read.
-    using _share = router.shareOf(request, await parts.authenticate(request, bearer));
+    using _share = router.shareOf(request, caller);
     const read = await readMessage(request);
     if (read instanceof Response) return read;
     const { message } = read;
-    const visit = await enter(request, viewName, message, correlationId);
+    const visit = await enter(caller, viewName, message, correlationId);
     const authInfo = authInfoOf(visit);
     return visits.run({ visit }, async () => {
       if (parts.legacySessions && (await isLegacyRequest(request, message))) {
