@@ -26,9 +26,9 @@ export const configFault = z.object({
   hint: z.string().optional(),
 });
 
-/** How a definition differs from the one before: what a model reads, what it may send, what it is told to expect. */
+/** How a tool differs from the one before: what a model reads, what it may send, what it is told to expect, what its calls meet. */
 export const definitionChange = z.object({
-  /** JSON Pointer into the definition. */
+  /** JSON Pointer into the definition; below `/rules` what a call meets besides. */
   path: z.string(),
   kind: z.enum([
     "text",
@@ -41,6 +41,11 @@ export const definitionChange = z.object({
     "type_changed",
     "hint_flipped",
     "schema",
+    "cost",
+    "scope",
+    "mask_weakened",
+    "mask",
+    "rule",
   ]),
   before: z.unknown().optional(),
   after: z.unknown().optional(),

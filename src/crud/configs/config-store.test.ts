@@ -486,20 +486,22 @@ test("a change of what a call may see or meet shows in what publishing would do,
   const masked = (rules: string): string => document({ extra: `    ${rules}\n` });
   const first = 'mask: [{ path: /salary, action: "null" }]';
   assert.equal((await ask("POST", "/config/systems", { raw: masked(first) })).status, 201);
-  for (const [rules, isChange] of [
-    [first, false],
-    ['mask: [{ path: /salary, action: "null", unlessAllowed: read_salary }]', true],
-    ["mask: [{ path: /salary, action: last4 }]", true],
-    ["mask: []", true],
+  for (const [rules, changes] of [
+    [first, []],
+    ['mask: [{ path: /salary, action: "null", unlessAllowed: read_salary }]', ["/rules/masks mask_weakened"]],
+    ["mask: [{ path: /salary, action: last4 }]", ["/rules/masks mask_weakened"]],
+    ["mask: []", ["/rules/masks mask_weakened"]],
+    ['mask: [{ path: /salary, action: "null" }, { path: /name, action: "null" }]', ["/rules/masks mask"]],
+    [`${first}\n    stepUp: { level: strong, maxAge: PT5M }`, ["/rules/step_up rule"]],
+    [`${first}\n    cost_usd: 0.5`, ["/rules/cost_usd cost"]],
+    [`${first}\n    timeout: PT3S`, ["/rules/timeout_ms rule"]],
   ] as const) {
     const tried = await ask("PUT", "/config/systems/staff.book?dryRun=true", { raw: `${masked(rules)}# said again\n` });
     assert.deepEqual([tried.status, tried.body.errors], [200, []], JSON.stringify(tried.body));
     const { diff } = tried.body as ConfigWritten;
-    assert.deepEqual(
-      diff.tools_changed.map(({ name }) => name),
-      isChange ? ["staff.book.get_one"] : [],
-      rules,
-    );
+    const told = diff.tools_changed.flatMap((tool) => tool.changes.map(({ path, kind }) => `${path} ${kind}`));
+    assert.deepEqual(told, changes, rules);
+    assert.equal(diff.tools_changed.length, changes.length);
   }
 });
 
@@ -509,8 +511,8 @@ test("an edit that no definition shows is in force with the answer, here and in 
   const ask = client(house);
   const text = document();
   assert.equal((await ask("POST", "/config/systems", { raw: text })).status, 201);
-  const revision = (): string => house.crud.catalogue.snapshot.revision;
-  const first = revision();
+  const digest = (): string | undefined => house.crud.catalogue.snapshot.digests.get("staff.book.get_one");
+  const first = digest();
   for (const [edit, seen] of [
     [text.replace("/employees/{id}", "/nowhere/{id}"), "upstream_error"],
     [`${text}    mask: [{ path: /salary, action: "null" }]\n`, '"salary":null'],
@@ -519,7 +521,7 @@ test("an edit that no definition shows is in force with the answer, here and in 
   ] as const) {
     const put = await ask("PUT", "/config/systems/staff.book", { raw: edit });
     assert.deepEqual([put.status, put.body.warnings], [200, []], JSON.stringify(put.body));
-    assert.equal(revision(), first, "its lists read as before");
+    assert.equal(digest(), first);
     for (const one of [house, beside]) {
       one.membership.capabilities = ["staff.book.get_one"];
       const called = async (): Promise<string> => {

@@ -53,7 +53,7 @@ const Altered = ({ tools }: { readonly tools: ConfigDiff["tools_changed"] }): Re
         {tools.slice(0, MOST_NAMES).map(({ name, changes }) => (
           <li key={name}>
             <Foreign text={name} isCode />
-            {changes.length === 0 ? <span className="sp-dim"> {text.rules}</span> : null}
+            {changes.every(({ path }) => path.startsWith("/rules/")) ? <span className="sp-dim"> {text.rules}</span> : null}
             <ChangeList changes={changes} />
           </li>
         ))}
