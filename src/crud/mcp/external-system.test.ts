@@ -282,6 +282,12 @@ test("who publishes a server hears what it offers; another document of it is in 
     const { warnings } = (await response.json()) as { warnings?: readonly string[] };
     return warnings ?? [String(response.status)];
   };
+  /** On a machine that is busy a server may take longer than who publishes waits: they publish again. */
+  const published = (raw: string, ...wanted: readonly string[]) =>
+    until(
+      () => put(raw),
+      (warnings) => warnings.join() === wanted.join(),
+    );
   const notes = (one: CrudHouse): readonly string[] =>
     [...one.crud.catalogue.snapshot.tools.values()].flatMap(({ name, state }) =>
       /^notes\..*_(graph|nodes)/.test(name) ? [`${name} ${state}`] : [],
@@ -294,16 +300,17 @@ test("who publishes a server hears what it offers; another document of it is in 
         | undefined
     )?.tools ?? [];
 
-  assert.deepEqual(await put(text), []);
+  await published(text);
   assert.deepEqual(notes(house), all);
   assert.deepEqual([told().length, new Set(told().map(({ state }) => state))], [6, new Set(["approved"])], "the graph knows them");
   await until(() => notes(beside).length === all.length);
 
   // Another document of the same server: there is no moment without its tools, and none with one that it excludes.
+  for (const one of [house, beside]) await until(() => memoryTools(one).length > 0);
   const seen = new Set<string>();
   const ending = [house, beside].map((one) => one.crud.catalogue.subscribe(() => seen.add(notes(one).join())));
   const fewer = text.replace("delete_*", "delete_*, search_*");
-  assert.deepEqual(await put(fewer), []);
+  await published(fewer);
   for (const one of [house, beside]) await until(() => notes(one).join() === all.slice(0, 2).join());
   assert.deepEqual([...seen], [all.slice(0, 2).join()]);
   for (const end of ending) end();
@@ -312,14 +319,14 @@ test("who publishes a server hears what it offers; another document of it is in 
   const dead = fewer.replace("env: {", "env: { NODE_OPTIONS: --require=/nowhere.js,");
   assert.deepEqual(await put(dead), ["Its server has not answered yet: publish the same document again when it does."]);
   for (const one of [house, beside]) await until(() => notes(one).length === 0);
-  assert.deepEqual(await put(fewer), []);
+  await published(fewer);
   assert.deepEqual(notes(house), all.slice(0, 2));
 
   const reworded = text.replace("exclude:", "overrides: { read_graph: { description: Reads all. } }, exclude:");
-  assert.deepEqual(await put(reworded), ["1 of its tools wait for an approval: GET /config/definitions."]);
+  await published(reworded, "1 of its tools wait for an approval: GET /config/definitions.");
   for (const one of [house, beside])
     await until(() => notes(one).join() === all.join().replace("read_graph serving", "read_graph quarantined"));
   assert.equal(told().length, 5, "and of that one nothing is said");
-  assert.deepEqual(await put(text), []);
+  await published(text);
   assert.deepEqual(notes(house), all);
 });
