@@ -10,6 +10,7 @@ import { shortLived } from "#testing/short-lived.ts";
 import { startPostgresServer, type PostgresServer } from "#testing/postgres-server.ts";
 import { buildWebIfNeeded } from "./build-web.ts";
 import { requireOptions } from "./options.ts";
+import { batchesOf, entryOf } from "./tests/batches.ts";
 import { allTests, changedFiles, testsReaching } from "./tests/changed-tests.ts";
 import { tellUsage } from "./tests/usage.ts";
 
@@ -27,7 +28,8 @@ Runs every test, the browser's included, with the servers it starts itself; or t
   --changed         only tests that import what differs from the last commit, nearest first, ${MOST_CHANGED} files at most; those of the
                     whole house in a process of its own (e2e) only where they were changed themselves
   --since REVISION  with --changed: what differs from this revision
-  --profile         says at the end which files cost most: seconds of processor, those of the processes they started included
+  --profile         says at the end which files cost most: seconds of processor, those of the processes they started included; each
+                    file runs in a process of its own then, which takes longer
 `,
   { changed: { type: "boolean" }, since: { type: "string" }, profile: { type: "boolean" } },
   true,
@@ -59,6 +61,7 @@ const FILE_BYTES = 2.5 * 2 ** 30;
 const concurrency = Math.max(1, Math.min(availableParallelism() + 1, Math.floor(totalmem() / FILE_BYTES)));
 
 const isProfiled = values["profile"] === true;
+const batches = isProfiled ? files.map((file) => [file]) : batchesOf(files, concurrency);
 const kept = mkdtempSync(join(tmpdir(), "sallyport-tests-"));
 const failures = join(kept, "failures");
 const usage = join(kept, "usage");
@@ -82,10 +85,12 @@ const runTests = (environment: NodeJS.ProcessEnv): Promise<number> =>
         "--test-reporter-destination=stdout",
         "--test-reporter=./scripts/failure-reporter.ts",
         `--test-reporter-destination=${failures}`,
-        ...files,
+        ...batches.map((batch, number) => entryOf(batch, kept, number)),
       ],
       { cwd: root, stdio: "inherit", env: { ...environment, ENVIRONMENT: "test", NODE_TEST_CONTEXT: undefined } },
     );
+    // Ended from outside, it would leave the runner and all that tests have started behind.
+    for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => child.kill(signal));
     child.on("exit", (code) => resolve(code ?? 1));
   });
 

@@ -16,7 +16,8 @@ const manyPolicies = Array.from(
 ).join("\n");
 
 test("while large policies are validated, the health and decisions are answered", async (t) => {
-  const world = await pdpWorld(t);
+  // With a thread of its own: the one that tests share may have begun already.
+  const world = await pdpWorld(t, { parts: { examiner: createExaminer() } });
   const admin = administer(world);
   const begun = once(process, "worker");
   let isDone = false;

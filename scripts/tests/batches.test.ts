@@ -1,0 +1,35 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { batchesOf, entryOf } from "./batches.ts";
+
+const named = (room: string, count: number): readonly string[] => Array.from({ length: count }, (_none, at) => `src/${room}/${at}.test.ts`);
+
+test("neighbours share a process, those of the whole house do not and come first, and every file runs once", () => {
+  const files = [...named("crud", 30), "e2e/story.test.ts", "e2e/kill.test.ts"];
+  const batches = batchesOf(files, 2);
+  assert.deepEqual(batches.slice(0, 2), [["e2e/story.test.ts"], ["e2e/kill.test.ts"]]);
+  assert.deepEqual(batches.slice(2).flat(), named("crud", 30));
+  assert.deepEqual(
+    batches.slice(2).map(({ length }) => length),
+    [12, 12, 6],
+  );
+});
+
+test("few files are spread over all processes, and one file is given as it is", () => {
+  assert.deepEqual(
+    batchesOf(named("crud", 5), 3).map(({ length }) => length),
+    [2, 2, 1],
+  );
+  assert.deepEqual(batchesOf([], 3), []);
+  assert.equal(entryOf(["src/crud/0.test.ts"], "/nowhere", 0), "src/crud/0.test.ts");
+});
+
+test("a file that names several loads each of them, in order", (t) => {
+  const folder = mkdtempSync(join(tmpdir(), "sallyport-batches-"));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const text = readFileSync(entryOf(["/a/one.test.ts", "/a/two words.test.ts"], folder, 7), "utf8");
+  assert.equal(text, 'import "file:///a/one.test.ts";\nimport "file:///a/two%20words.test.ts";\n');
+});

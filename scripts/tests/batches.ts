@@ -1,0 +1,34 @@
+import { writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+
+/** Test files that share a process. */
+const MOST_TOGETHER = 12;
+
+/**
+ * Files whose process is theirs alone: those that measure its memory, its event loop or its sockets, and those of the whole house, which
+ * start processes of their own and take long enough each to be told apart.
+ */
+const isAlone = (file: string): boolean => file.startsWith("e2e/");
+
+/**
+ * Splits test files into groups that share a process each, neighbours together: to load the modules of a service, its engine of policies and
+ * its databases costs more than most files' tests. Files that stay alone come first, as they take longest. `processes` is how many run at a
+ * time; few files are spread over all of them.
+ */
+export const batchesOf = (files: readonly string[], processes: number): readonly (readonly string[])[] => {
+  const alone = files.filter(isAlone);
+  const others = files.filter((file) => !isAlone(file));
+  const size = Math.max(1, Math.min(MOST_TOGETHER, Math.ceil(others.length / processes)));
+  const together = Array.from({ length: Math.ceil(others.length / size) }, (_, n) => others.slice(n * size, (n + 1) * size));
+  return [...alone.map((file) => [file]), ...together];
+};
+
+/** What Node's test runner is given for a group: the file itself, or one in `folder` that loads all of them ahead of the first test. */
+export const entryOf = (batch: readonly string[], folder: string, number: number): string => {
+  const [only] = batch;
+  if (batch.length === 1 && only !== undefined) return only;
+  const entry = join(folder, `batch-${number}.test.mjs`);
+  writeFileSync(entry, batch.map((file) => `import ${JSON.stringify(pathToFileURL(resolve(file)).href)};\n`).join(""));
+  return entry;
+};
