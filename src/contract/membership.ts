@@ -109,11 +109,12 @@ const nodeShape = {
   ...withoutAgents({ scope: ["membership.read"], decision: "identities/view_all" }),
   problems: ["not_supported"] as const,
 };
+const searchShape = { ...nodeShape, problems: ["not_supported", "narrow_the_search", "busy"] as const };
 
 export const searchNodes = endpoint("membership", "GET", `${NODES}/search`, {
   query: z.strictObject({ ...filters, ...skipPage }),
   reply: z.array(identityNode),
-  ...nodeShape,
+  ...searchShape,
   summary: "Identity nodes by kind, system and a substring.",
 });
 
@@ -124,7 +125,7 @@ export const searchNodesWithMetadata = endpoint("membership", "GET", `${NODES}/s
     ...paged,
     relationships: relationshipCounts,
   }),
-  ...nodeShape,
+  ...searchShape,
   summary: "The same with total, has_more and the page's relationship sums.",
 });
 
@@ -134,20 +135,20 @@ export const fulltextSearch = endpoint("membership", "GET", `${NODES}/fulltext-s
     nodes: z.array(identityNode.extend({ score: z.number() })),
     ...paged,
   }),
-  ...nodeShape,
+  ...searchShape,
   summary: "Identity nodes that have all words, typing errors forgiven, best first.",
 });
 
 export const countNodes = endpoint("membership", "GET", `${NODES}/count`, {
   query: z.strictObject(filters),
   reply: z.object({ count: z.number() }),
-  ...nodeShape,
+  ...searchShape,
   summary: "How many nodes fit the filters.",
 });
 
 export const listSystems = endpoint("membership", "GET", `${NODES}/systems`, {
   reply: z.object({ systems: z.array(z.string()) }),
-  ...nodeShape,
+  ...searchShape,
   summary: "Source systems of the visible nodes.",
 });
 

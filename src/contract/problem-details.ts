@@ -228,6 +228,7 @@ export const problemDetails: Readonly<Record<ProblemCode, string>> = {
   upstream_circuit_open: `It failed often just now and is left alone for a while. ${afterPause}`,
   store_unavailable: notNow,
   graph_unavailable: notNow,
+  narrow_the_search: "Search for longer words or for more of them, or name a node_type or a system.",
   graph_behind: afterPause,
   ledger_inconsistent:
     "What was charged and held differs from what its meter says, so nothing more is held for it. Ask an administrator: the log names it, and it is checked again every hour and at a start.",

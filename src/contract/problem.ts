@@ -229,6 +229,7 @@ export const problemCodes = {
   store_unavailable: row(503, "The database is not available"),
   graph_unavailable: row(503, "The graph is not available"),
   graph_busy: row(503, "The graph is being written all the time"),
+  narrow_the_search: row(503, "The search finds too much"),
   graph_behind: row(503, "The graph has not reached that version"),
   ledger_inconsistent: row(503, "The delegation's ledger does not add up"),
   budget_unavailable: row(503, "The budgets are not available"),

@@ -26,11 +26,20 @@ export interface Statement<Row> {
    * sent may have happened. Absent: as long as the server itself lets a statement take.
    */
   readonly withinMs?: number;
+  /**
+   * Longest time that a server works at it, and at what follows in its transaction; then `store_unavailable`, and nothing of it was done.
+   * Absent: as a connection has it. The embedded database cannot break off a statement: what it is asked has to be bounded in itself.
+   */
+  readonly timeoutMs?: number;
   /** Only a type. */
   readonly _row?: Row;
 }
 
-export const statement = <Row>(name: string, text: string, more: { readonly withinMs?: number } = {}): Statement<Row> => ({
+export const statement = <Row>(
+  name: string,
+  text: string,
+  more: { readonly withinMs?: number; readonly timeoutMs?: number } = {},
+): Statement<Row> => ({
   name,
   text,
   ...more,

@@ -8,6 +8,7 @@ import { cleanUp } from "#testing/clean-up.ts";
 import { forPostgres } from "#testing/database.ts";
 import { statement, type StoreLog, type Transaction } from "./database.ts";
 import { createPostgres } from "./postgres.ts";
+import { isTimedOut } from "./sql-fault.ts";
 
 const log: StoreLog = { info: () => {}, warn: () => {}, error: () => {} };
 const isUnavailable = (error: unknown): boolean => error instanceof Problem && error.code === "store_unavailable" && error.status === 503;
@@ -190,6 +191,22 @@ forPostgres("a statement and a pause in a transaction may not take for ever", []
     isUnavailable,
   );
   await database.ready();
+});
+
+forPostgres("a statement may have a time of its own, and whoever comes next on the connection has theirs", [], async (t, url) => {
+  const database = await createPostgres({ url, poolSize: 1, log });
+  cleanUp(t, () => database[Symbol.asyncDispose]());
+  const slow = statement("t.slow", "select pg_sleep(20)", { timeoutMs: 50 });
+  const time = "select current_setting('statement_timeout') as time";
+  const [own] = await database.run(statement<{ time: string }>("t.own_time", time, { timeoutMs: 2000 }));
+  const [others] = await database.run(statement<{ time: string }>("t.time", time));
+  assert.deepEqual([own?.time, others?.time], ["2s", "30s"]);
+  await assert.rejects(database.run(slow), isTimedOut);
+  await assert.rejects(
+    database.transaction(async (sql) => sql.run(slow)),
+    isTimedOut,
+  );
+  assert.deepEqual(await database.run(statement<{ time: string }>("t.time", time)), [others]);
 });
 
 forPostgres("listening survives the loss of its connection", [], async (t, url) => {

@@ -1,6 +1,6 @@
 import pg from "pg";
 import { Problem } from "#contract/problem.ts";
-import type { Database, Sql, StoreLog, Transaction } from "./database.ts";
+import { statement, type Database, type Sql, type StoreLog, type Transaction } from "./database.ts";
 import { createPostgresEar } from "./postgres-ear.ts";
 import { createPatience, type Patience } from "./patience.ts";
 import { Flight, type Step } from "./postgres-flight.ts";
@@ -50,6 +50,12 @@ interface TimedQuery extends pg.QueryConfig {
   readonly query_timeout?: number;
 }
 
+const TIMEOUT = statement("store.statement_timeout", "select set_config('statement_timeout', $1, true)");
+
+/** A statement behind the time that it may take, which holds until its transaction ends: of one that is alone, with it. */
+const timed = (step: Step): readonly Step[] =>
+  step.statement.timeoutMs === undefined ? [step] : [{ statement: TIMEOUT, values: [String(step.statement.timeoutMs)] }, step];
+
 const setUp: TimedQuery = { text: SESSION, query_timeout: CONNECT_MS };
 
 /**
@@ -90,7 +96,7 @@ export const createPostgres = async (options: PostgresOptions): Promise<Database
   const fly = async (client: pg.PoolClient, steps: readonly Step[], patience: Patience): Promise<Flown> => {
     const longest = Math.min(...steps.map(({ statement }) => statement.withinMs ?? longestMs), longestMs);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const flight = new Flight(steps, patience.left(longest), (error) => (error === undefined ? resolve() : reject(error)));
+    const flight = new Flight(steps.flatMap(timed), patience.left(longest), (error) => (error === undefined ? resolve() : reject(error)));
     client.query(flight);
     try {
       await promise;

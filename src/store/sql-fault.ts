@@ -29,6 +29,9 @@ export const storeUnavailable = (cause: unknown): Problem => new Problem("store_
 export const isUnavailable = (code: string): boolean =>
   /^(?:08|53|58|57P)/.test(code) || code === "57014" || code === "25006" || code === "25P03" || code === "55P03";
 
+/** The database broke a statement off because it took too long. */
+export const isTimedOut = (error: unknown): boolean => error instanceof Problem && isSqlFault(error.options.cause, "57014");
+
 /** A prepared statement no longer fits its tables (0A000) or its connection does not know it (26000): prepared anew, it works. */
 export const isStalePlan = (error: unknown): boolean => error instanceof SqlFault && (error.code === "0A000" || error.code === "26000");
 

@@ -2,7 +2,7 @@ import type { CandidateAsk } from "#contract/facts.ts";
 import { statement, type Sql } from "#store/database.ts";
 import { lookupOf } from "./facts-plan.ts";
 import { identityKinds } from "./kinds.ts";
-import { unexpired } from "./sql-parts.ts";
+import { pipTimeout, unexpired } from "./sql-parts.ts";
 import { visible, type TenantScope } from "./tenant-scope.ts";
 
 /** $1 scope; $2 only behind this id, or null; $3 most; $4 tenant that it belongs to, or null for any. */
@@ -20,12 +20,14 @@ const SUBJECTS = statement<Row>(
        select 1 from membership.edge e
        where e.src = n.id and e.dst = $4 and e.kind in ('BELONGS_TO', 'USES_TENANT') and ${unexpired("e")}))
    order by n.id collate "C" limit $3`,
+  pipTimeout,
 );
 const NODES = statement<Row>(
   "membership.candidate_nodes",
   `select n.id from membership.node n
    where (cardinality($5::text[]) = 0 or n.kind = any($5::text[])) and ${visible("n")} and ${inTenant("n")} and ${behind("n.id")}
    order by n.id collate "C" limit $3`,
+  pipTimeout,
 );
 const RESOURCES = statement<Row>(
   "membership.candidate_resources",
@@ -33,11 +35,13 @@ const RESOURCES = statement<Row>(
    where n.kind = 'Resource' and n.props ->> 'type' = $5 and n.external_id is not null
      and ${visible("n")} and ${inTenant("n")} and ${behind("n.external_id")}
    order by 1 limit $3`,
+  pipTimeout,
 );
 const DELEGATIONS = statement<Row>(
   "membership.candidate_delegations",
   `select d.id from membership.delegation d where ${visible("d")} and ${inTenant("d")} and ${behind("d.id")}
    order by d.id collate "C" limit $3`,
+  pipTimeout,
 );
 
 /** Ids that a search has to look at, in byte order: whatever an ask of this type and action could name. One statement. */

@@ -3,7 +3,7 @@ import { Problem } from "#contract/problem.ts";
 import { statement, type Sql } from "#store/database.ts";
 import type { Answered, DataScope, GraphReader } from "./graph-reader.ts";
 import type { DataScopeRule } from "#contract/data-scope-rules.ts";
-import { HEAD, unexpired } from "./sql-parts.ts";
+import { HEAD, pipTimeout, unexpired } from "./sql-parts.ts";
 import { visible, type TenantScope } from "./tenant-scope.ts";
 
 export interface DataScopeOptions {
@@ -81,6 +81,7 @@ const SCOPE = statement<{ version: bigint; tenants: string[]; groups: string[]; 
      (select ${RULE_JSON} from membership.data_scope_rule r join who on who.tenant_id = r.tenant_id where r.resource_type = $3) as rule,
      (select min(e.expires_at) from membership.edge e where e.expires_at > now() and e.kind in ('BELONGS_TO', 'MEMBER_OF')
        and e.src in (select id from who union select id from acc union select id from h1 union select id from g)) as valid_until`,
+  pipTimeout,
 );
 
 export const readDataScope = async (

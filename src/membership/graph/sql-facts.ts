@@ -1,7 +1,7 @@
 import { statement } from "#store/database.ts";
 import type { DataScopeRule } from "#contract/data-scope-rules.ts";
 import { RULE_JSON } from "./sql-data-scope.ts";
-import { effectiveStatus, HEAD, live, statusRank, unexpired } from "./sql-parts.ts";
+import { effectiveStatus, HEAD, live, pipTimeout, statusRank, unexpired } from "./sql-parts.ts";
 import { visible } from "./tenant-scope.ts";
 
 /** Everything that a batch of asks is answered from: one statement, so one snapshot, whatever the number of asks. */
@@ -154,4 +154,5 @@ export const FACTS = statement<FactRows>(
           and (r.resource_type = any($11::text[]) or r.resource_type in (select props ->> 'resource_type' from nodes where kind = 'Tool'))`,
        "x.tenant_id, x.resource_type",
      )} as rules`,
+  pipTimeout,
 );

@@ -1,7 +1,7 @@
 import { statement, type Sql } from "#store/database.ts";
-import type { Answered, GraphEdge, GraphNode, GraphReader, NodeFilter } from "./graph-reader.ts";
-import { foldText } from "./put-node.ts";
-import { containing, effectiveStatus, HEAD, unexpired } from "./sql-parts.ts";
+import type { Answered, GraphEdge, GraphNode, GraphReader } from "./graph-reader.ts";
+import { searchTimeout } from "./search-limits.ts";
+import { effectiveStatus, HEAD, unexpired } from "./sql-parts.ts";
 import { visible, type TenantScope } from "./tenant-scope.ts";
 
 const counts = (here: "src" | "dst", there: "src" | "dst"): string =>
@@ -13,54 +13,20 @@ const counts = (here: "src" | "dst", there: "src" | "dst"): string =>
 export const NODE = `n.id, n.kind, n.name, n.display_name, n.system, n.state, n.tenant_id, n.external_id, n.props, n.digest, n.rev, n.created_at, n.updated_at,
    ${counts("src", "dst")} as "out", ${counts("dst", "src")} as "in"`;
 
-/** $2 kinds, $3 LIKE pattern or null, $4 system or null. */
-const MATCHES = `${visible("n")} and n.kind = any($2::text[]) and ($3::text is null or n.fold like $3) and ($4::text is null or n.system = $4)`;
+type Found = { readonly version: bigint } & { readonly [K in keyof GraphNode]: GraphNode[K] | null };
 
-type Found = { readonly version: bigint; readonly total: number } & { readonly [K in keyof GraphNode]: GraphNode[K] | null };
-
-const searchText = (total: string): string => `select ${HEAD} as version, ${total} as total, found.* from (select 1) one
-   left join lateral (select ${NODE} from membership.node n where ${MATCHES} order by n.id limit $5 offset $6) found on true order by found.id`;
-const TOTAL = `(select count(*)::int from membership.node n where ${MATCHES})`;
-const SEARCH = statement<Found>("membership.node_search", searchText("0"));
-const SEARCH_WITH_TOTAL = statement<Found>("membership.node_search_total", searchText(TOTAL));
-const COUNT = statement<{ version: bigint; total: number }>("membership.node_count", `select ${HEAD} as version, ${TOTAL} as total`);
 const GET = statement<Found>(
   "membership.node_get",
-  `select ${HEAD} as version, 0 as total, found.* from (select 1) one
+  `select ${HEAD} as version, found.* from (select 1) one
    left join lateral (select ${NODE} from membership.node n where n.id = $2 and ${visible("n")}) found on true`,
 );
 
-/** Terms hold no control character (the edge refuses them), so none can reach across the one that joins the fields. */
-const patternOf = (filter: NodeFilter): string | null => (filter.search === undefined ? null : containing(foldText(filter.search)));
-
 const isFound = (row: Found): row is Found & GraphNode => row.id !== null;
-const nodeOf = ({ version: _version, total: _total, ...node }: Found & GraphNode): GraphNode => node;
+const nodeOf = ({ version: _version, ...node }: Found & GraphNode): GraphNode => node;
 
 export const readNode = async (sql: Sql, scope: TenantScope, id: string): Promise<Answered<GraphNode | undefined>> => {
   const [row] = await sql.run(GET, [scope.tenant, id]);
   return { version: row?.version ?? 0n, value: row !== undefined && isFound(row) ? nodeOf(row) : undefined };
-};
-
-export const searchNodes = async (
-  sql: Sql,
-  scope: TenantScope,
-  filter: NodeFilter,
-  page: Parameters<GraphReader["search"]>[2],
-): Promise<Answered<{ nodes: readonly GraphNode[]; total: number }>> => {
-  const rows = await sql.run(page.withTotal ? SEARCH_WITH_TOTAL : SEARCH, [
-    scope.tenant,
-    filter.kinds,
-    patternOf(filter),
-    filter.system ?? null,
-    page.limit,
-    page.skip,
-  ]);
-  return { version: rows[0]?.version ?? 0n, value: { nodes: rows.filter(isFound).map(nodeOf), total: rows[0]?.total ?? 0 } };
-};
-
-export const countNodes = async (sql: Sql, scope: TenantScope, filter: NodeFilter): Promise<Answered<number>> => {
-  const [row] = await sql.run(COUNT, [scope.tenant, filter.kinds, patternOf(filter), filter.system ?? null]);
-  return { version: row?.version ?? 0n, value: row?.total ?? 0 };
 };
 
 const KINDS = statement<{ version: bigint; kinds: Record<string, number> }>(
@@ -77,6 +43,7 @@ const SYSTEMS = statement<{ version: bigint; systems: string[] }>(
   "membership.node_systems",
   `select ${HEAD} as version, coalesce((select array_agg(distinct n.system collate "C" order by n.system collate "C")
      from membership.node n where n.system is not null and ${visible("n")}), '{}') as systems`,
+  searchTimeout,
 );
 export const listSystems = async (sql: Sql, scope: TenantScope): Promise<Answered<readonly string[]>> => {
   const [row] = await sql.run(SYSTEMS, [scope.tenant]);

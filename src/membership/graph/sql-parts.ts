@@ -2,6 +2,9 @@ import { statement, type Sql } from "#store/database.ts";
 
 /** Pieces of SQL that more than one statement says, so that all say them alike. The clock is the database's. */
 
+/** Longest work of the server at what a decision waits for; see `Statement`. */
+export const pipTimeout = { timeoutMs: 2_000 } as const;
+
 /** An edge past its end counts as absent. */
 export const unexpired = (edge: string): string => `(${edge}.expires_at is null or ${edge}.expires_at > now())`;
 

@@ -2,7 +2,7 @@ import type { MaskKind } from "#contract/data-scope.ts";
 import { usdFromMicro } from "#contract/ids.ts";
 import { statement, type Sql } from "#store/database.ts";
 import type { Answered, GraphReader, PipDelegation } from "./graph-reader.ts";
-import { effectiveStatus, HEAD, live, nextTurn, statusRank, unexpired } from "./sql-parts.ts";
+import { effectiveStatus, HEAD, live, nextTurn, pipTimeout, statusRank, unexpired } from "./sql-parts.ts";
 import { visible, type TenantScope } from "./tenant-scope.ts";
 
 /** Delegations user -> agent whose two ends may act, and what is joined to them. $1 tenant, $2 user, $3 agent or null. */
@@ -28,6 +28,7 @@ const CAPABILITIES = statement<{ version: bigint; tools: string[]; valid_until: 
   "membership.pip_capabilities",
   `with ${reached}
    select ${HEAD} as version, coalesce((select array_agg(id order by id) from reached), '{}') as tools, ${turn} as valid_until`,
+  pipTimeout,
 );
 
 export const readCapabilities = async (
@@ -47,6 +48,7 @@ const CHAIN = statement<{ version: bigint; apps: { audience: string; scopes: str
      from membership.edge r join membership.node s on s.id = r.dst and s.state = 'active' and ${visible("s")}
      where r.kind = 'REQUIRES' and r.src = $4 and ${unexpired("r")} and $4 in (select id from reached)), '[]') as apps,
    least(${turn}, (select min(r.expires_at) from membership.edge r where r.kind = 'REQUIRES' and r.src = $4 and r.expires_at > now())) as valid_until`,
+  pipTimeout,
 );
 
 export const readChain = async (
@@ -97,6 +99,7 @@ const REACH = statement<{
          join membership.node s on s.id = r.dst and s.state = 'active' and ${visible("s")}
          left join lateral jsonb_array_elements_text(coalesce(r.props -> 'scopes', s.props -> 'scopes')) w(scope) on true
        group by 1) a), '[]') as audiences`,
+  pipTimeout,
 );
 
 /** Capabilities and chain eligibility of a pair in one: what `capabilities` and `chain-eligibility` answer, for all its tools at once. */
@@ -142,6 +145,7 @@ const DELEGATIONS = statement<DelegationRow>(
      page.id, page.status, page.limit_steps, page.limit_micro, page.expires_at
    from (select 1) one left join page on true
    order by ${statusRank("page.status")}, page.expires_at nulls last, page.id`,
+  pipTimeout,
 );
 
 export const readDelegations = async (
@@ -171,6 +175,7 @@ const ASSURANCE = statement<{ version: bigint; level: string | null }>(
   `select ${HEAD} as version, (
      select n.props ->> 'mfa_level' from membership.node n where n.id = $2 and n.state = 'active' and ${visible("n")}
        and n.kind in ('Person', 'Account', 'AIAgent', 'Service', 'MCPService')) as level`,
+  pipTimeout,
 );
 
 export const readAssurance = async (sql: Sql, scope: TenantScope, subjectId: string): Promise<Answered<string | null>> => {

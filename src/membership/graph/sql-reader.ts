@@ -2,11 +2,11 @@ import { statement, type Database } from "#store/database.ts";
 import type { GraphReader } from "./graph-reader.ts";
 import { readFacts } from "./facts.ts";
 import { readDataScope, type DataScopeOptions } from "./sql-data-scope.ts";
-import { searchFullText } from "./sql-full-text.ts";
 import { countEdgeKinds } from "./sql-counts.ts";
 import { readNear } from "./sql-near.ts";
-import { countKinds, countNodes, listSystems, readEdges, readNode, searchNodes } from "./sql-nodes.ts";
+import { countKinds, readEdges, readNode } from "./sql-nodes.ts";
 import { readPath } from "./sql-path.ts";
+import { createSearches } from "./sql-search.ts";
 import { readAssurance, readCapabilities, readChain, readDelegations } from "./sql-pip.ts";
 
 const VERSION = statement<{ version: bigint; at: string }>("membership.graph_version", "select version, at from membership.graph_head");
@@ -23,11 +23,8 @@ export const createSqlReader = (parts: { readonly database: Database; readonly d
     facts: (scope, asks) => readFacts(database, scope, asks, parts.dataScope),
     node: (scope, id) => readNode(database, scope, id),
     edges: (scope, ask) => readEdges(database, scope, ask),
-    search: (scope, filter, page) => searchNodes(database, scope, filter, page),
-    fullText: (scope, ask, page) => searchFullText(database, scope, ask, page),
-    count: (scope, filter) => countNodes(database, scope, filter),
+    ...createSearches(database),
     kindCounts: (scope) => countKinds(database, scope),
-    systems: (scope) => listSystems(database, scope),
     path: (scope, ask) => database.transaction((sql) => readPath(sql, scope, ask), { isolation: "repeatable read", readOnly: true }),
     near: (scope, ask) => database.transaction((sql) => readNear(sql, scope, ask), { isolation: "repeatable read", readOnly: true }),
     edgeKindCounts: (scope) => countEdgeKinds(database, scope),
