@@ -37,20 +37,21 @@ const CONTROLLED = statement<{ id: string }>(
 );
 const EXPIRED = statement<KeptEdge>(
   "membership.expired_holders",
-  `delete from membership.edge e using jsonb_to_recordset($1::jsonb) as g(kind text, src text, dst text, tenant_id text)
-   where e.expires_at <= now() and e.kind = g.kind and (
+  `delete from membership.edge e using jsonb_to_recordset($1::jsonb) as g(kind text, src text, dst text, tenant_id text, props jsonb)
+   where e.expires_at <= now() and e.kind = g.kind and e.id <> all($2) and (
      (e.kind in ('BELONGS_TO', 'PROVIDES', 'PROVIDES_RESOURCE', 'OFFERS_PROMPT') and e.dst = g.dst)
-     or (e.kind = 'CONTROLLED_BY' and e.src = g.src and e.props ->> 'level' = 'primary')
-     or (e.kind = 'OWNS_RESOURCE' and e.dst = g.dst and e.tenant_id is not distinct from g.tenant_id and e.props ->> 'level' = 'primary'))
+     or (e.props ->> 'level' = 'primary' and g.props ->> 'level' = 'primary' and (
+       (e.kind = 'CONTROLLED_BY' and e.src = g.src)
+       or (e.kind = 'OWNS_RESOURCE' and e.dst = g.dst and e.tenant_id is not distinct from g.tenant_id))))
    returning ${COLUMNS}`,
 );
 
 const record = (tx: GraphTransaction, { rev, ...row }: KeptEdge): void =>
   tx.record({ op: "drop_edge", subject: row.id, kind: row.kind, src: row.src, dst: row.dst, before: { ...row, rev: Number(rev) } });
 
-/** Takes away ended edges that keep the place of those given; how many. */
+/** Takes away ended edges that keep the place of those given, which are none of them; how many. */
 export const dropExpiredHolders = async (tx: GraphTransaction, edges: readonly EdgeRow[]): Promise<number> => {
-  const dropped = await tx.sql.run(EXPIRED, [JSON.stringify(edges)]);
+  const dropped = await tx.sql.run(EXPIRED, [JSON.stringify(edges), edges.map(({ id }) => id)]);
   for (const row of dropped) record(tx, row);
   return dropped.length;
 };

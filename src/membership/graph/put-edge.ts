@@ -126,8 +126,8 @@ const HELD = "is taken: there is another one, where there can be only one";
 
 /**
  * Writes edges as drafted; equal ones are left alone. No two drafts join the same. Not for DELEGATES_TO, whose rows are more than an edge.
- * Where anything is refused the caller must throw: some rows may be written. Throws `cycle`. Cost: four statements, whatever the number,
- * and two more of a kind that may close no ring.
+ * Where anything is refused the caller must throw: some rows may be written. Throws `cycle`. Cost: five statements at most, whatever the
+ * number, and two more of a kind that may close no ring.
  */
 export const putEdges = async (tx: GraphTransaction, scope: TenantScope, drafts: readonly EdgeDraft[]): Promise<RowsPut> => {
   const ends = await readEnds(tx.sql, drafts);
@@ -159,14 +159,17 @@ export const putEdges = async (tx: GraphTransaction, scope: TenantScope, drafts:
     const { rev = 0n, ...before } = found ?? {};
     const after = { ...row, id: found?.id ?? row.id };
     const outcome: Outcome = found === undefined ? "new" : canonicalJson(before) === canonicalJson(after) ? "same" : "changed";
-    return { at, rev, before, after, outcome };
+    return { at, rev, before, after, outcome, ends: found?.expires_at };
   });
   const given = (outcome: Outcome): EdgeRow[] => rows.filter((row) => row.outcome === outcome).map(({ after }) => after);
   const [fresh, altered] = [given("new"), given("changed")];
+  // One that ended was absent: with another end it may be back.
+  const back = rows.filter(({ ends, outcome, after }) => outcome === "changed" && ends !== after.expires_at);
+  const joining = [...fresh, ...back.map(({ after }) => after)];
+  await leadsBack.lock(tx.sql, joining);
   if (fresh.length > 0) {
     const insert = async (edges: readonly EdgeRow[]): Promise<ReadonlySet<string>> =>
       new Set((await tx.sql.run(INSERT, [JSON.stringify(edges)])).map(({ id }) => id));
-    await leadsBack.lock(tx.sql, fresh);
     const inserted = await insert(fresh);
     const left = fresh.filter(({ id }) => !inserted.has(id));
     // What has expired counts as absent: it keeps nobody's place.
@@ -174,12 +177,14 @@ export const putEdges = async (tx: GraphTransaction, scope: TenantScope, drafts:
     for (const { at, after, outcome } of rows)
       if (outcome === "new" && !inserted.has(after.id) && !late.has(after.id))
         refused.push({ at, code: "already_exists", path: "/", message: HELD });
-    if (refused.length === 0) await leadsBack.require(tx.sql, fresh);
   }
-  if (altered.length > 0 && refused.length === 0)
+  if (altered.length > 0 && refused.length === 0) {
+    await dropExpiredHolders(tx, altered);
     await tx.sql.run(UPDATE, [JSON.stringify(altered)]).catch((error: unknown) => {
       throw isSqlFault(error, "23505") ? new Problem("already_exists", { detail: HELD }) : error;
     });
+  }
+  if (refused.length === 0) await leadsBack.require(tx.sql, joining);
   for (const { rev, before, after, outcome } of rows)
     if (outcome !== "same")
       tx.record({

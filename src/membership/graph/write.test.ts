@@ -77,6 +77,39 @@ forEachDatabase("versions are gapless and in commit order under concurrent write
   );
 });
 
+forEachDatabase("an edge that has ended closes no ring and keeps nobody's place, until it is back", graphRooms, async (_t, database) => {
+  const world = await graphWorld(database);
+  const [past, future] = [new Date("2001-01-01"), new Date("2100-01-01")];
+  await world.put(group("group:ea"), group("group:eb"), group("group:ec"));
+  const member = (src: string, dst: string, expires_at?: Date): EdgeDraft => ({ kind: "MEMBER_OF", src, dst, expires_at });
+  const controller = (dst: string, level: string, expires_at?: Date): EdgeDraft => ({
+    kind: "CONTROLLED_BY",
+    src: "agent:reporter",
+    dst,
+    props: { level },
+    expires_at,
+  });
+  const [{ dst: held } = { dst: "" }] = await world.sql<{ dst: string }>(
+    "select dst from membership.edge where kind = 'CONTROLLED_BY' and src = 'agent:reporter' and props ->> 'level' = 'primary'",
+  );
+  const steps: readonly (readonly [EdgeDraft, string])[] = [
+    [member("group:ea", "group:eb", past), "done"],
+    [member("group:eb", "group:ea"), "done"],
+    [member("group:ea", "group:eb", future), "cycle"],
+    [member("group:ea", "group:eb", new Date("2002-01-01")), "done"],
+    [member("group:ea", "group:ec"), "done"],
+    [member("group:ec", "group:ea", past), "done"],
+    [member("group:ec", "group:ea"), "cycle"],
+    [controller("person:dan", "deputy"), "done"],
+    [controller("person:dan", "primary"), "already_exists"],
+    [controller(held, "primary", past), "done"],
+    [controller("person:dan", "primary"), "done"],
+    [controller(held, "primary"), "already_exists"],
+    [controller(held, "deputy"), "done"],
+  ];
+  for (const [at, [draft, outcome]] of steps.entries()) assert.deepEqual([at, await refused(world.put(draft))], [at, outcome]);
+});
+
 forEachDatabase("two edges that would close a ring together are not both written", graphRooms, async (_t, database) => {
   const world = await graphWorld(database);
   await world.put(group("group:x"), group("group:y"), group("group:z"));
