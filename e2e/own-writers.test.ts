@@ -98,7 +98,7 @@ const attemptsAt = ({ credential, scimToken, link, limit, delegation, assignment
   { method: "DELETE", path: `/budget-limits/${limit}` },
   { method: "PUT", path: "/data-scope-rules/employee", body: { own_groups: ["group:all"] }, headers: make },
   { method: "DELETE", path: "/data-scope-rules/ledger", headers: any },
-  { method: "POST", path: "/policy-bindings", body: { target_id: "mcp:acme.files", policy_id: "policy:none" } },
+  { method: "POST", path: "/policy-bindings", body: { target_id: "mcp:acme.files", policy_id: "policy:none" }, headers: once },
   { method: "PUT", path: `/policy-bindings/${nobodys}`, body: {}, headers: any },
   { method: "DELETE", path: `/policy-bindings/${nobodys}`, headers: any },
   // The registry and who owns what.

@@ -69,7 +69,7 @@ const switching = {
   reply: switched,
   ...writing,
   decision: "agents/suspend",
-  problems,
+  problems: [...problems, "conflict"] as const,
 };
 
 export const suspendAgent = endpoint("membership", "POST", "/api/v1/agent/agents/{agent_id}/suspend", {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { endpoint, withoutAgents } from "./endpoint.ts";
 import { reason } from "./graph-edit.ts";
-import { nodeId, plainText, skipPage, skippedPage } from "./ids.ts";
+import { idempotencyKey, nodeId, plainText, skipPage, skippedPage } from "./ids.ts";
 
 /** Policies bound to services, tools, resources and prompts: a policy may ask which are bound to what is called. */
 
@@ -33,12 +33,23 @@ const one = z.object({ binding_id: plainText(1, 1024) });
 const matching = { "If-Match": z.string().min(1) };
 
 export const createPolicyBinding = endpoint("membership", "POST", BINDINGS, {
+  headers: { "Idempotency-Key": idempotencyKey },
   body: z.strictObject({ target_id: nodeId, policy_id: nodeId, action: action.default("tools/call"), ...terms, reason }),
   reply: policyBinding,
   status: 201,
   ...editing,
-  problems: ["not_found", "already_exists", "unprocessable", "edge_not_allowed", "cross_tenant", "access_denied"],
-  summary: "Bind a policy to a service, tool, resource or prompt; once for each action.",
+  problems: [
+    "not_found",
+    "already_exists",
+    "unprocessable",
+    "edge_not_allowed",
+    "cross_tenant",
+    "access_denied",
+    "idempotency_key_required",
+    "idempotency_conflict",
+    "in_progress",
+  ],
+  summary: "Bind a policy to a service, tool, resource or prompt; once for each action. Needs Idempotency-Key.",
 });
 
 export const listPolicyBindings = endpoint("membership", "GET", BINDINGS, {

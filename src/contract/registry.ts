@@ -38,6 +38,30 @@ const serviceMembers = {
   state: z.enum(["active", "suspended", "disabled"]).optional(),
 };
 export const mcpServiceDraft = z.strictObject({ id: nodeId.optional(), ...serviceMembers, reason });
+
+/** Of a published `server.json` what a registry needs; the rest of what it may say is let pass. */
+const published = z.object({ type: transport, url: webUrl.optional() });
+export const publishedServer = z.strictObject({
+  $schema: plainText(1, 512).optional(),
+  name: plainText(3, 128).regex(/^[A-Za-z0-9][A-Za-z0-9.-]*\/[A-Za-z0-9._-]+$/, "must be <reverse domain>/<name>"),
+  title: plainText(1, 256).optional(),
+  description: prose(1, 2000),
+  version: plainText(1, 64),
+  remotes: z.array(published).max(100).optional(),
+  packages: z
+    .array(z.object({ transport: published.omit({ url: true }).optional() }))
+    .max(100)
+    .optional(),
+  repository: z.unknown().optional(),
+  websiteUrl: z.unknown().optional(),
+  icons: z.unknown().optional(),
+  status: z.unknown().optional(),
+  _meta: z.unknown().optional(),
+  owner_id: serviceMembers.owner_id,
+  credential_ref: serviceMembers.credential_ref,
+  reason,
+});
+export type PublishedServer = z.output<typeof publishedServer>;
 export const mcpService = z.object({
   ...serviceMembers,
   id: z.string(),
@@ -94,6 +118,8 @@ export const mcpResourceDraft = z.strictObject({
   mimeType: plainText(1, 128).optional(),
   mime_type: plainText(1, 128).optional(),
   size: z.number().int().min(0).optional(),
+  etag: plainText(1, 256).optional(),
+  last_modified: timestamp.optional(),
   annotations: schema.optional(),
   definition_digest: digest.optional(),
   state: approval.optional(),
@@ -109,14 +135,26 @@ export const mcpPromptDraft = z.strictObject({
   state: approval.optional(),
 });
 export type McpPromptDraft = z.output<typeof mcpPromptDraft>;
-const provided = z.object({
-  id: z.string(),
-  name: z.string(),
-  service_id: z.string(),
-  state: z.string(),
-  definition_digest: z.string(),
-  properties: z.record(z.string(), z.unknown()),
+const provided = { id: z.string(), name: z.string(), service_id: z.string(), state: z.string(), definition_digest: z.string() };
+const mcpResource = z.object({
+  ...provided,
+  uri: z.string(),
+  description: z.string().optional(),
+  mime_type: z.string().optional(),
+  size: z.number().int().optional(),
+  etag: z.string().optional(),
+  last_modified: timestamp.optional(),
+  annotations: schema.optional(),
 });
+export type McpResource = z.output<typeof mcpResource>;
+const mcpPrompt = z.object({
+  ...provided,
+  description: z.string().optional(),
+  version: z.string(),
+  arguments: z.array(schema),
+  content: z.string().optional(),
+});
+export type McpPrompt = z.output<typeof mcpPrompt>;
 
 const reading = withoutAgents({ scope: ["membership.read"], decision: "registry/view" });
 const editing = withoutAgents({ scope: ["membership.registry"], decision: "registry/edit" });
@@ -135,19 +173,19 @@ const paged = { total: z.number().int(), ...skippedPage };
 const service = z.object({ service_id: plainText(1, 1024) });
 const tool = z.object({ tool_id: plainText(1, 1024) });
 /** One, or up to 500 at once under the name of the list. */
-const orMany = <N extends string, D extends z.ZodObject>(name: N, one: D) =>
+const orMany = <N extends string, S extends z.core.$ZodLooseShape>(name: N, one: z.ZodObject<S, z.core.$strict>) =>
   z.union([
-    z.strictObject({ [name]: z.array(one).min(1).max(500), reason } as { [K in N]: z.ZodArray<D> } & { reason: typeof reason }),
-    one,
+    z.strictObject({ [name]: z.array(one).min(1).max(500), reason } as { [K in N]: z.ZodArray<typeof one> } & { reason: typeof reason }),
+    z.strictObject({ ...one.shape, reason } as S & { reason: typeof reason }),
   ]);
 
 export const registerMcpService = endpoint("membership", "POST", `${MCP}/services`, {
-  body: mcpServiceDraft,
+  body: z.union([mcpServiceDraft, publishedServer]),
   reply: mcpService,
   moreStatuses: [201],
   ...editing,
   problems: writeProblems,
-  summary: "Register a service, or change it: by id, else by the tenant's name for it.",
+  summary: "Register a service, or change it: by id, else by the tenant's name for it. A published server.json is read too.",
 });
 
 export const listMcpServices = endpoint("membership", "GET", `${MCP}/services`, {
@@ -240,7 +278,7 @@ export const putMcpResources = endpoint("membership", "POST", `${MCP}/services/{
   params: service,
   body: orMany("resources", mcpResourceDraft),
   maxMembers: 100_000,
-  reply: z.union([provided, z.object({ resources: z.array(provided) })]),
+  reply: z.union([mcpResource, z.object({ resources: z.array(mcpResource) })]),
   moreStatuses: [201],
   ...editing,
   problems: definitionProblems,
@@ -255,13 +293,13 @@ const provides = {
 };
 export const listMcpResources = endpoint("membership", "GET", `${MCP}/services/{service_id}/resources`, {
   ...provides,
-  reply: z.object({ resources: z.array(provided), ...paged }),
+  reply: z.object({ resources: z.array(mcpResource), ...paged }),
   summary: "Resources of a service.",
 });
 
 export const listMcpPrompts = endpoint("membership", "GET", `${MCP}/services/{service_id}/prompts`, {
   ...provides,
-  reply: z.object({ prompts: z.array(provided), ...paged }),
+  reply: z.object({ prompts: z.array(mcpPrompt), ...paged }),
   summary: "Prompts of a service.",
 });
 
@@ -269,7 +307,7 @@ export const putMcpPrompts = endpoint("membership", "POST", `${MCP}/services/{se
   params: service,
   body: orMany("prompts", mcpPromptDraft),
   maxMembers: 100_000,
-  reply: z.union([provided, z.object({ prompts: z.array(provided) })]),
+  reply: z.union([mcpPrompt, z.object({ prompts: z.array(mcpPrompt) })]),
   moreStatuses: [201],
   ...editing,
   problems: definitionProblems,

@@ -19,13 +19,19 @@ export interface Miss {
   readonly isKey: boolean;
 }
 
+/** Of several shapes that a value may have, the one that it misses least is meant. */
+const nearestOf = (shapes: readonly (readonly z.core.$ZodIssue[])[]): readonly Miss[] =>
+  shapes.map((issues) => missesOf({ issues })).toSorted((one, other) => one.length - other.length)[0] ?? [];
+
 /** Every way in which a value misses its shape: unknown members are named each. */
 export const missesOf = (error: Missed): readonly Miss[] =>
-  error.issues.flatMap((issue): readonly Miss[] =>
-    issue.code === "unrecognized_keys"
-      ? issue.keys.map((key) => ({ path: [...issue.path, key], message: UNKNOWN, isKey: true }))
-      : [{ path: issue.path, message: issue.message, isKey: false }],
-  );
+  error.issues.flatMap((issue): readonly Miss[] => {
+    if (issue.code === "unrecognized_keys") return issue.keys.map((key) => ({ path: [...issue.path, key], message: UNKNOWN, isKey: true }));
+    // One that says in its own words what it takes has said it all.
+    const nearest = issue.code === "invalid_union" && issue.message === "Invalid input" ? nearestOf(issue.errors) : [];
+    if (nearest.length > 0) return nearest.map((miss) => ({ ...miss, path: [...issue.path, ...miss.path] }));
+    return [{ path: issue.path, message: issue.message, isKey: false }];
+  });
 
 const faultAt = (path: string, { message, isKey }: Miss): Fault => ({ path, message, ...(isKey ? { code: "unknown" } : {}) });
 

@@ -285,8 +285,8 @@ const questions: Readonly<Record<string, readonly Question[]>> = {
     at((id) => `${BINDINGS}?policy_id=${e(id)}`),
   ],
   [`POST ${BINDINGS}`]: [
-    at(() => BINDINGS, { body: (id) => ({ target_id: id, policy_id: "policy:none" }) }),
-    at(() => BINDINGS, { body: (id) => ({ target_id: "people.demo.get_employee", policy_id: id }) }),
+    at(() => BINDINGS, { body: (id) => ({ target_id: id, policy_id: "policy:none" }), headers: key() }),
+    at(() => BINDINGS, { body: (id) => ({ target_id: "people.demo.get_employee", policy_id: id }), headers: key() }),
   ],
   [`GET ${BINDINGS}/{binding_id}`]: [at((id) => `${BINDINGS}/${e(id)}`)],
   [`PUT ${BINDINGS}/{binding_id}`]: [at((id) => `${BINDINGS}/${e(id)}`, { body: () => ({}), headers: { "if-match": "*" } })],

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
 import { test } from "node:test";
 import { testDatabase } from "#testing/database.ts";
 import { graphRooms, servedWorld } from "#testing/membership.ts";
@@ -16,7 +17,7 @@ const served = async (t: Parameters<typeof servedWorld>[0]) => {
     world.call(as, method, path, {
       ...(body === undefined ? {} : { body }),
       scopes: ["membership.read", "membership.write", "membership.registry"],
-      headers,
+      headers: { ...(method === "POST" ? { "idempotency-key": randomUUID() } : {}), ...headers },
     });
   return { world, call };
 };
@@ -92,8 +93,18 @@ test("a policy is bound to a tool or its service once, takes part while it is en
     { id: "policy:careful", kind: "Policy", name: "careful", tenant_id: null, props: { rev: "1", uri: "cedar:careful" } },
     { id: "policy:acme", kind: "Policy", name: "acme", tenant_id: "tenant:acme", props: { rev: "1", uri: "cedar:acme" } },
   );
-  const made = await call("POST", BINDINGS, { target_id: LIST, policy_id: "policy:careful", priority: 5, reason: "With care" });
+  const bound = { target_id: LIST, policy_id: "policy:careful", priority: 5, reason: "With care" };
+  const made = await call("POST", BINDINGS, bound, { "idempotency-key": "bind-1" });
   assert.equal(made.status, 201, JSON.stringify(made.body));
+  const again = await call("POST", BINDINGS, bound, { "idempotency-key": "bind-1" });
+  const head = async (): Promise<string> => String((await world.reader.version()).version);
+  assert.deepEqual([again.status, again.body, again.headers.get("etag")], [201, made.body, made.headers.get("etag")]);
+  assert.equal(again.headers.get("x-graph-version"), await head());
+  assert.equal(
+    (await call("POST", BINDINGS, { ...bound, priority: 6 }, { "idempotency-key": "bind-1" })).body.code,
+    "idempotency_conflict",
+  );
+  assert.equal((await call("POST", BINDINGS, bound, { "idempotency-key": "" })).body.code, "idempotency_key_required");
   const { id, ...rest } = made.body;
   assert.deepEqual(rest, { target_id: LIST, policy_id: "policy:careful", action: "tools/call", priority: 5, enabled: true });
   const service = await call("POST", BINDINGS, { target_id: "people.demo", policy_id: "policy:acme", params: { limit: 3 } });
@@ -112,6 +123,7 @@ test("a policy is bound to a tool or its service once, takes part while it is en
   const tag = { "if-match": made.headers.get("etag") ?? "" };
   const off = await call("PUT", `${BINDINGS}/${id}`, { enabled: false }, tag);
   assert.deepEqual([off.status, off.body.enabled, off.body.priority], [200, false, 100]);
+  assert.equal(off.headers.get("x-graph-version"), await head());
   assert.deepEqual([await facts(), await ids(`target_id=${LIST}&effective=true`)], [["policy:acme"], [service.body.id]]);
   for (const [what, method, path, body, headers, as, status, code] of [
     ["the same again", "POST", BINDINGS, { target_id: LIST, policy_id: "policy:careful" }, {}, "ada", 409, "already_exists"],
@@ -129,6 +141,8 @@ test("a policy is bound to a tool or its service once, takes part while it is en
     const reply = await call(method, path, body, headers, as);
     assert.deepEqual([what, reply.status, reply.body.code], [what, status, code]);
   }
-  assert.equal((await call("DELETE", `${BINDINGS}/${id}`, undefined, { "if-match": "*" })).status, 204);
+  const gone = await call("DELETE", `${BINDINGS}/${id}`, undefined, { "if-match": "*" });
+  assert.equal(gone.status, 204);
+  assert.equal(gone.headers.get("x-graph-version"), await head());
   assert.equal((await call("GET", `${BINDINGS}/${id}`)).status, 404);
 });

@@ -83,6 +83,13 @@ test("an agent is switched off with all that it holds, and goes on; a role on a 
     ],
   );
 
+  await world.sql("update membership.node set state = 'disabled' where id = 'agent:hr-assistant'");
+  for (const act of ["suspend", "resume"]) {
+    const reply = await call("POST", `${agent}/${act}`, { reason: "Once more" });
+    assert.deepEqual([act, reply.status, reply.body.code, await able()], [act, 409, "conflict", false]);
+  }
+  await world.sql("update membership.node set state = 'active' where id = 'agent:hr-assistant'");
+
   const rtr = { kind: "RTR", name: "editor", props: { resource_type: "pages", actions: ["edit"] } };
   await call("PUT", "/api/v1/nodes/rtr:editor", rtr, "ada", { "if-none-match": "*" });
   const body = { actor_label: "Person", actor_id: "person:ben", resource_id: "resource:acme.pages.people", rtr: "editor" };

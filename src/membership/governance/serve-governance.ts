@@ -111,6 +111,9 @@ export const serveGovernance = (room: MembershipRoom): void => {
       const { value, version } = await writeAs(room, asked, async (tx, scope) => {
         const row = await requireOwnNode(tx.sql, scope, agent_id);
         if (row.kind !== "AIAgent") throw new Problem("not_found");
+        // `disabled` is more than a pause, and is undone by who may edit the node.
+        if (row.state !== "active" && row.state !== "suspended")
+          throw new Problem("conflict", { detail: `${agent_id} is ${row.state}: it is neither suspended nor resumed.` });
         await putNode(tx, { ...draftOfRow(row), state }, scope);
         const stopped = state === "active" ? [] : (await tx.sql.run(LIVE_OF_AGENT, [agent_id])).map(({ id }) => id);
         return { value: { stopped, running: (await listOpen(tx.sql, scope, stopped)).map(({ call_id }) => call_id) } };

@@ -7,6 +7,13 @@ import type { MembershipRoom } from "#membership/room.ts";
 import { versioned } from "./graph-answers.ts";
 import { writeAs, type GraphAct } from "./write-as.ts";
 
+interface OnceOptions<Done> {
+  readonly key: KeyedCall;
+  readonly isTried?: boolean;
+  /** Status and headers of the answer; 200 unless given, and always with the graph's version. */
+  readonly shownAs?: (done: Done) => { readonly status: number; readonly headers: Readonly<Record<string, string>> };
+}
+
 /**
  * As `writeAs`, once for each key: what is sent again with it gets the first answer, and nothing is done. `isTried`: all of it is checked,
  * nothing is kept, and the answer says what it would have come to. Throws what `findAnswer` and `writeAs` do.
@@ -14,7 +21,7 @@ import { writeAs, type GraphAct } from "./write-as.ts";
 export const writeOnce = async <Done, Reply>(
   room: MembershipRoom,
   act: GraphAct,
-  { key, isTried }: { readonly key: KeyedCall; readonly isTried: boolean },
+  { key, isTried = false, shownAs }: OnceOptions<Done>,
   work: (tx: GraphTransaction, scope: TenantScope) => Promise<Done>,
   replyOf: (done: Done, version: bigint) => Reply,
 ): Promise<Reply | Answer<Reply>> => {
@@ -31,7 +38,8 @@ export const writeOnce = async <Done, Reply>(
       return {
         value: undefined,
         finish: async (version) => {
-          kept = { status: 200, headers: versioned(version), body: replyOf(done, version) };
+          const { status, headers } = shownAs?.(done) ?? { status: 200, headers: {} };
+          kept = { status, headers: { ...headers, ...versioned(version) }, body: replyOf(done, version) };
           await saveAnswer(tx.sql, key, kept);
         },
       };
@@ -41,5 +49,5 @@ export const writeOnce = async <Done, Reply>(
     return replyOf(error.outcome as Done, (await room.reader.version()).version);
   }
   if (kept === undefined) throw new Error("a write that ended has an answer");
-  return answer(kept.body as Reply, { headers: kept.headers });
+  return answer(kept.body as Reply, { status: kept.status, headers: kept.headers });
 };

@@ -86,13 +86,13 @@ export const definedTool = (service: NodeRow, sent: McpToolDraft): Defined => {
 
 export const definedResource = (service: NodeRow, sent: McpResourceDraft): Defined => {
   const mimeType = sent.mimeType ?? sent.mime_type;
-  const { uri, description, size, annotations } = sent;
+  const { uri, description, size, etag, last_modified, annotations } = sent;
   const name = sent.name ?? uri.slice(0, 256);
   return defined(sent, service, "PROVIDES_RESOURCE", present({ uri, name, mimeType, description }), {
     id: `mcpres:${shortHash(service.id, uri)}`,
     kind: "MCPResource",
     name,
-    props: { uri, mime_type: mimeType, size, description, annotations },
+    props: { uri, mime_type: mimeType, size, etag, last_modified, description, annotations },
   });
 };
 

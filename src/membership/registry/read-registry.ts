@@ -1,4 +1,4 @@
-import type { McpService, McpTool } from "#contract/registry.ts";
+import type { McpPrompt, McpResource, McpService, McpTool } from "#contract/registry.ts";
 import { statement, type Sql } from "#store/database.ts";
 import type { EdgeKind } from "#membership/graph/kinds.ts";
 import { foldText } from "#membership/graph/put-node.ts";
@@ -27,13 +27,28 @@ const count = (
    where e.src = n.id and e.kind = '${kind}' and ${unexpired("e")})`;
 const SERVICE = `n.id, n.name, n.display_name, n.state, n.tenant_id, n.props, n.rev, n.created_at, n.updated_at,
    ${count("PROVIDES")} as tools, ${count("PROVIDES_RESOURCE")} as resources, ${count("OFFERS_PROMPT")} as prompts`;
+/** A page of nodes `n`, with how many there are in all, also behind the last of them: then in a row without a node. */
+const pageOf = (columns: string, from: string, limit: string, offset: string): string =>
+  `with found as materialized (select n.* from ${from})
+   select (select count(*)::int from found) as total, page.* from (select 1) one
+   left join lateral (select ${columns} from found n order by n.id limit ${limit} offset ${offset}) page on true order by page.id`;
+const readPage = <Row extends { readonly id: string | null; readonly total: number }, View>(
+  rows: readonly Row[],
+  view: (row: Row) => View,
+): { readonly items: readonly View[]; readonly total: number } => ({
+  items: rows.filter(({ id }) => id !== null).map(view),
+  total: rows[0]?.total ?? 0,
+});
 const LIST = statement<ServiceRow>(
   "membership.registry_services",
-  `select ${SERVICE}, (count(*) over ())::int as total from membership.node n
-   where n.kind = 'MCPService' and ${visible("n")} and ($2::text is null or n.props ->> 'service_type' = $2)
+  pageOf(
+    SERVICE,
+    `membership.node n where n.kind = 'MCPService' and ${visible("n")} and ($2::text is null or n.props ->> 'service_type' = $2)
      and ($3::text is null or n.props ->> 'provider' = $3) and ($4::text is null or coalesce(n.props ->> 'is_backend', 'false') = $4)
-     and ($5::text is null or n.fold like $5) and ($6::text is null or n.state = $6)
-   order by n.id limit $7 offset $8`,
+     and ($5::text is null or n.fold like $5) and ($6::text is null or n.state = $6)`,
+    "$7",
+    "$8",
+  ),
 );
 const ONE = statement<ServiceRow>(
   "membership.registry_service",
@@ -69,7 +84,6 @@ export interface Page {
   readonly skip: number;
 }
 
-/** A page past the end has no total to tell: 0. */
 export const listServices = async (sql: Sql, scope: TenantScope, filter: ServiceFilter, page: Page) => {
   const rows = await sql.run(LIST, [
     scope.tenant,
@@ -81,7 +95,7 @@ export const listServices = async (sql: Sql, scope: TenantScope, filter: Service
     page.limit,
     page.skip,
   ]);
-  return { services: rows.map(serviceView), total: rows[0]?.total ?? 0 };
+  return readPage(rows, serviceView);
 };
 
 /** By id or by name; of a name the tenant's own comes before a shared one. */
@@ -103,8 +117,13 @@ interface ToolRow {
 const TOOL = "n.id, n.name, n.state, n.tenant_id, n.digest, n.props, n.rev";
 const TOOLS = statement<ToolRow>(
   "membership.registry_tools",
-  `select ${TOOL}, (count(*) over ())::int as total from membership.edge e join membership.node n on n.id = e.dst and n.kind = 'Tool' and ${visible("n")}
-   where e.src = $2 and e.kind = 'PROVIDES' and ${unexpired("e")} order by n.id limit $3 offset $4`,
+  pageOf(
+    TOOL,
+    `membership.edge e join membership.node n on n.id = e.dst and n.kind = 'Tool' and ${visible("n")}
+     where e.src = $2 and e.kind = 'PROVIDES' and ${unexpired("e")}`,
+    "$3",
+    "$4",
+  ),
 );
 const TOOLS_NAMED = statement<ToolRow>(
   "membership.registry_tools_named",
@@ -126,33 +145,33 @@ const toolView = (row: ToolRow): McpTool => {
   };
 };
 
-export const listTools = async (sql: Sql, scope: TenantScope, serviceId: string, page: Page) => {
-  const rows = await sql.run(TOOLS, [scope.tenant, serviceId, page.limit, page.skip]);
-  return { tools: rows.map(toolView), total: rows[0]?.total ?? 0 };
-};
+export const listTools = async (sql: Sql, scope: TenantScope, serviceId: string, page: Page) =>
+  readPage(await sql.run(TOOLS, [scope.tenant, serviceId, page.limit, page.skip]), toolView);
 
-const PROVIDED = statement<Omit<ToolRow, "tenant_id" | "rev">>(
+type ProvidedRow = Pick<ToolRow, "id" | "name" | "state" | "digest" | "props">;
+const PROVIDED = statement<ProvidedRow & { readonly total: number }>(
   "membership.registry_provided_page",
-  `select n.id, n.name, n.state, n.digest, n.props, (count(*) over ())::int as total
-   from membership.edge e join membership.node n on n.id = e.dst and ${visible("n")}
-   where e.src = $2 and e.kind = $3 and ${unexpired("e")} order by n.id limit $4 offset $5`,
+  pageOf(
+    "n.id, n.name, n.state, n.digest, n.props",
+    `membership.edge e join membership.node n on n.id = e.dst and ${visible("n")}
+     where e.src = $2 and e.kind = $3 and ${unexpired("e")}`,
+    "$4",
+    "$5",
+  ),
 );
-export const providedView = (
+/** A resource or a prompt: its props were checked by its kind when they were written. */
+export const providedView = <View extends McpResource | McpPrompt>(
   serviceId: string,
-  { id, name, state, digest, props }: Pick<ToolRow, "id" | "name" | "state" | "digest" | "props">,
-) => ({
-  id,
-  name,
-  service_id: serviceId,
-  state,
-  definition_digest: digest ?? "",
-  properties: { ...props },
-});
+  { id, name, state, digest, props }: ProvidedRow,
+): View => ({ ...props, id, name, service_id: serviceId, state, definition_digest: digest ?? "" }) as View;
 /** Resources (PROVIDES_RESOURCE) or prompts (OFFERS_PROMPT) of a service. */
-export const listProvided = async (sql: Sql, scope: TenantScope, serviceId: string, kind: EdgeKind, page: Page) => {
-  const rows = await sql.run(PROVIDED, [scope.tenant, serviceId, kind, page.limit, page.skip]);
-  return { items: rows.map((row) => providedView(serviceId, row)), total: rows[0]?.total ?? 0 };
-};
+export const listProvided = async <View extends McpResource | McpPrompt>(
+  sql: Sql,
+  scope: TenantScope,
+  serviceId: string,
+  kind: EdgeKind,
+  page: Page,
+) => readPage(await sql.run(PROVIDED, [scope.tenant, serviceId, kind, page.limit, page.skip]), (row) => providedView<View>(serviceId, row));
 
 /** By ids, or all of a name, whether its dots are dots or underscores. */
 export const findTools = async (sql: Sql, scope: TenantScope, by: { readonly ids?: readonly string[]; readonly name?: string }) =>

@@ -89,8 +89,19 @@ test("tools, resources and prompts are registered by name, with the digest of th
     [409, "ambiguous_name", ["github.create_issue", "github_create.issue"]],
   );
 
-  const resource = await call("POST", "/services/mcp:acme.github/resources", { uri: "repo://one", mimeType: "text/plain" });
-  assert.deepEqual([resource.status, resource.body.properties.uri, resource.body.properties.mime_type], [201, "repo://one", "text/plain"]);
+  const read = { etag: '"7"', last_modified: "2026-01-02T03:04:05.000Z", size: 7 };
+  const resource = await call("POST", "/services/mcp:acme.github/resources", {
+    uri: "repo://one",
+    mimeType: "text/plain",
+    ...read,
+    reason: "One to read",
+  });
+  const { id: resourceId, definition_digest: resourceDigest, ...rest } = resource.body;
+  assert.deepEqual(
+    [resource.status, rest],
+    [201, { uri: "repo://one", name: "repo://one", mime_type: "text/plain", ...read, service_id: "mcp:acme.github", state: "approved" }],
+  );
+  assert.deepEqual([resourceId.length, resourceDigest.length], [33, 64]);
   assert.match(resource.body.id, /^mcpres:[a-z2-7]{26}$/);
   assert.equal(
     (await call("POST", "/services/mcp:acme.github/resources", { uri: "repo://one", mimeType: "text/html" })).body.id,
@@ -104,6 +115,29 @@ test("tools, resources and prompts are registered by name, with the digest of th
   };
   assert.equal((await call("POST", "/services/mcp:acme.github/prompts", prompts)).body.prompts.length, 2);
   assert.deepEqual((await call("GET", "/services/mcp:acme.github")).body.counts, { tools: 2, resources: 1, prompts: 2 });
+  const alone = await call("POST", "/services/mcp:acme.github/prompts", {
+    name: "review",
+    arguments: [{ name: "pr" }],
+    reason: "Once more",
+  });
+  assert.deepEqual([alone.status, alone.body.version, alone.body.arguments], [200, "1", [{ name: "pr" }]]);
+  assert.equal((await call("POST", tools, { name: "list_issues", reason: "Once more" })).status, 200);
+  assert.deepEqual(
+    world.entries.slice(-2).map(({ data }) => [data["op"], data["reason"]]),
+    [
+      ["registry_put_prompts", "Once more"],
+      ["registry_put_tools", "Once more"],
+    ],
+  );
+  for (const [path, list, total] of [
+    ["/services", "services", 4],
+    [tools, "tools", 2],
+    ["/services/mcp:acme.github/resources", "resources", 1],
+    ["/services/mcp:acme.github/prompts", "prompts", 2],
+  ] as const) {
+    const behind = (await call("GET", `${path}?skip=${total}&limit=5`)).body;
+    assert.deepEqual([path, behind[list], behind.total, behind.has_more], [path, [], total, false]);
+  }
 
   for (const [what, path, body, status, code] of [
     ["a schema from elsewhere", tools, { name: "x", inputSchema: { $ref: "https://evil.example/s.json" } }, 422, "schema_refused"],
@@ -122,6 +156,60 @@ test("tools, resources and prompts are registered by name, with the digest of th
   ] as const) {
     const reply = await call("POST", path, body);
     assert.deepEqual([what, reply.status, reply.body.code], [what, status, code]);
+  }
+});
+
+test("a published server.json is a service, by its whole name and where it is to be reached", async (t) => {
+  const { call } = await served(t);
+  const published = {
+    $schema: "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json",
+    name: "com.example/analytics",
+    title: "Analytics",
+    description: "Numbers as they come in",
+    version: "2.0.0",
+    remotes: [
+      { type: "sse", url: "https://analytics.example.com/sse" },
+      { type: "streamable-http", url: "https://analytics.example.com/mcp", headers: [{ name: "Authorization", isSecret: true }] },
+    ],
+    packages: [{ registryType: "npm", identifier: "@example/analytics", version: "2.0.0", transport: { type: "stdio" } }],
+    _meta: { "io.modelcontextprotocol.registry/publisher-provided": { build: 7 } },
+  };
+  const made = await call("POST", "/services", { ...published, owner_id: "person:ben", credential_ref: "yaml://secret/analytics#key" });
+  const { counts: _counts, tenant_id: _tenant, created_at: _made, updated_at: _written, ...rest } = made.body;
+  assert.deepEqual(
+    [made.status, rest],
+    [
+      201,
+      {
+        id: "mcp:acme.com.example.analytics",
+        name: "com.example.analytics",
+        registry_name: "com.example/analytics",
+        display_name: "Analytics",
+        description: "Numbers as they come in",
+        version: "2.0.0",
+        service_type: "external",
+        supported_protocols: ["sse", "streamable-http", "stdio"],
+        url: "https://analytics.example.com/mcp",
+        sse_url: "https://analytics.example.com/sse",
+        owner_id: "person:ben",
+        credential_ref: "yaml://secret/analytics#key",
+        trust: "pinned",
+        managed_by: "registry",
+        state: "active",
+      },
+    ],
+  );
+  const next = await call("POST", "/services", { ...published, version: "2.1.0", owner_id: "person:ben" });
+  assert.deepEqual([next.status, next.body.id, next.body.version], [200, made.body.id, "2.1.0"]);
+  for (const [what, body, path] of [
+    ["a name without a domain", { ...published, name: "analytics" }, "/name"],
+    ["a URL that is none", { ...published, remotes: [{ type: "sse", url: "file:///etc/passwd" }] }, "/remotes/0/url"],
+    ["a way that there is not", { ...published, remotes: [{ type: "pigeon" }] }, "/remotes/0/type"],
+    ["no version", { ...published, version: undefined }, "/version"],
+    ["a service without a type", { ...service, service_type: undefined }, "/service_type"],
+  ] as const) {
+    const reply = await call("POST", "/services", body);
+    assert.deepEqual([what, reply.status, reply.body.errors?.map((one: { path: string }) => one.path)], [what, 422, [path]]);
   }
 });
 

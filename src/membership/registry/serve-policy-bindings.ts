@@ -10,13 +10,17 @@ import { Problem } from "#contract/problem.ts";
 import { answer } from "#http/serve.ts";
 import { statement, type Sql } from "#store/database.ts";
 import { draftOfRow, requireOwnNode, tenantOfWriter } from "#membership/graph-edit/edits.ts";
+import { gone, versioned } from "#membership/graph-edit/graph-answers.ts";
 import { actOn, writeAs, type GraphAct } from "#membership/graph-edit/write-as.ts";
+import { writeOnce } from "#membership/graph-edit/write-once.ts";
 import { dropNode } from "#membership/graph/drop-node.ts";
 import { shortHash } from "#membership/graph/foreign-id.ts";
 import { lockNodes, putNode } from "#membership/graph/put-node.ts";
 import { putEdge } from "#membership/graph/put-edge.ts";
 import { unexpired } from "#membership/graph/sql-parts.ts";
 import { tenantScopeOf, visible, type TenantScope } from "#membership/graph/tenant-scope.ts";
+import type { GraphTransaction } from "#membership/graph/write.ts";
+import { requireKeyedCall } from "#membership/idempotency.ts";
 import { requireTag, requireTags, tagOf } from "#membership/if-match.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 
@@ -43,7 +47,7 @@ const LIST = statement<BindingRow>(
    order by (b.props ->> 'priority')::int, b.id limit $6 offset $7`,
 );
 const viewOf = ({ rev: _rev, props, ...row }: BindingRow): PolicyBinding => ({ ...row, ...props });
-const shown = (row: BindingRow, status = 200) => answer(viewOf(row), { status, headers: { etag: tagOf(row) } });
+const headersOf = (row: BindingRow): Record<string, string> => ({ etag: tagOf(row) });
 
 const requireBinding = async (sql: Sql, scope: TenantScope, id: string): Promise<BindingRow> => {
   const [row] = await sql.run(LIST, [scope.tenant, id, null, null, false, 1, 0]);
@@ -63,7 +67,8 @@ export const servePolicyBindings = (room: MembershipRoom): void => {
 
   router.serve(createPolicyBinding, async (call) => {
     const { target_id, policy_id, reason, ...props } = call.body;
-    const { value } = await writeAs(room, act(call, "policy_bound", `${target_id} ${policy_id}`, reason), async (tx, scope) => {
+    const key = requireKeyedCall(call.request, call.caller, call.body);
+    const bind = async (tx: GraphTransaction, scope: TenantScope): Promise<BindingRow> => {
       const tenantId = tenantOfWriter(scope);
       if (tenantId === null) throw new Problem("tenant_required");
       // What it binds is in its id: the database keeps a second one out.
@@ -72,9 +77,10 @@ export const servePolicyBindings = (room: MembershipRoom): void => {
       await putNode(tx, { id, kind: "MCPPolicyBinding", name: policy_id, tenant_id: tenantId, props }, scope);
       await putEdge(tx, { kind: "POLICY_REF", src: target_id, dst: id }, scope);
       await putEdge(tx, { kind: "POLICY_REF", src: id, dst: policy_id }, scope);
-      return { value: await requireBinding(tx.sql, scope, id) };
-    });
-    return shown(value, 201);
+      return requireBinding(tx.sql, scope, id);
+    };
+    const asked = act(call, "policy_bound", `${target_id} ${policy_id}`, reason);
+    return writeOnce(room, asked, { key, shownAs: (row) => ({ status: 201, headers: headersOf(row) }) }, bind, viewOf);
   });
 
   router.serve(listPolicyBindings, async (call) => {
@@ -84,32 +90,35 @@ export const servePolicyBindings = (room: MembershipRoom): void => {
     return { items: rows.slice(0, limit).map(viewOf), limit, skip, has_more: rows.length > limit };
   });
 
-  router.serve(getPolicyBinding, async (call) => shown(await requireBinding(database, await requireView(call), call.params.binding_id)));
+  router.serve(getPolicyBinding, async (call) => {
+    const row = await requireBinding(database, await requireView(call), call.params.binding_id);
+    return answer(viewOf(row), { headers: headersOf(row) });
+  });
 
   router.serve(putPolicyBinding, async (call) => {
     const tags = requireTags(call.request);
     const { binding_id: id } = call.params;
     const { reason, ...terms } = call.body;
-    const { value } = await writeAs(room, act(call, "policy_binding_changed", id, reason), async (tx, scope) => {
+    const { value, version } = await writeAs(room, act(call, "policy_binding_changed", id, reason), async (tx, scope) => {
       const { props: held } = await requireBinding(tx.sql, scope, id);
       const node = await requireOwnNode(tx.sql, scope, id);
       requireTag(tags, node);
       await putNode(tx, { ...draftOfRow(node), props: { action: held.action, ...terms } }, scope);
       return { value: await requireBinding(tx.sql, scope, id) };
     });
-    return shown(value);
+    return answer(viewOf(value), { headers: { ...headersOf(value), ...versioned(version) } });
   });
 
   router.serve(deletePolicyBinding, async (call) => {
     const tags = requireTags(call.request);
     const { binding_id: id } = call.params;
-    await writeAs(room, act(call, "policy_unbound", id, call.query.reason), async (tx, scope) => {
+    const { version } = await writeAs(room, act(call, "policy_unbound", id, call.query.reason), async (tx, scope) => {
       await requireBinding(tx.sql, scope, id);
       const node = await requireOwnNode(tx.sql, scope, id);
       requireTag(tags, node);
       await dropNode(tx, scope, node, true);
       return { value: undefined };
     });
-    return new Response(null, { status: 204 });
+    return gone(version);
   });
 };

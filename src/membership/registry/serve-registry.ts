@@ -15,6 +15,8 @@ import {
   registerMcpService,
   listMcpPrompts,
   listMcpResources,
+  type McpPrompt,
+  type McpResource,
 } from "#contract/registry.ts";
 import { answer } from "#http/serve.ts";
 import { gone, statusOf, versioned } from "#membership/graph-edit/graph-answers.ts";
@@ -25,6 +27,7 @@ import type { GraphTransaction } from "#membership/graph/write.ts";
 import { tagOf } from "#membership/if-match.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 import { definedPrompt, definedResource, definedTool } from "./definitions.ts";
+import { serviceOfPublished } from "./published-server.ts";
 import { findService, findTools, listServices, listTools, listProvided, providedView } from "./read-registry.ts";
 import { dropService, dropTool, putProvided, putService } from "./write-registry.ts";
 
@@ -51,7 +54,8 @@ export const serveRegistry = (room: MembershipRoom): void => {
   const shown = <T>(found: { readonly value: T; readonly rev: bigint }) => answer(found.value, { headers: { etag: tagOf(found) } });
 
   router.serve(registerMcpService, async (call) => {
-    const { body, caller } = call;
+    const { caller } = call;
+    const body = "service_type" in call.body ? call.body : serviceOfPublished(call.body);
     const { value, version } = await writeAs(room, act(call, "registry_put_service", body.name, body.reason), async (tx, scope) => {
       const put = await putService(tx, scope, body, caller.sub);
       return { value: { ...put, ...(await findService(tx.sql, scope, { id: put.id })) } };
@@ -65,8 +69,8 @@ export const serveRegistry = (room: MembershipRoom): void => {
   router.serve(listMcpServices, async (call) => {
     const { limit, skip, ...filter } = call.query;
     const scope = await requireView(call, "services");
-    const { services, total } = await listServices(database, scope, filter, { limit, skip });
-    return { services, total, limit, skip, has_more: skip + services.length < total };
+    const { items: services, total } = await listServices(database, scope, filter, { limit, skip });
+    return { services: [...services], total, limit, skip, has_more: skip + services.length < total };
   });
   router.serve(getMcpServiceByName, async (call) => {
     const scope = await requireView(call, call.params.name);
@@ -90,7 +94,7 @@ export const serveRegistry = (room: MembershipRoom): void => {
   router.serve(putMcpTools, async (call) => {
     const { body, params } = call;
     const list = "tools" in body ? body : undefined;
-    const { value, version } = await writeAs(room, act(call, "registry_put_tools", params.service_id, list?.reason), async (tx, scope) => {
+    const { value, version } = await writeAs(room, act(call, "registry_put_tools", params.service_id, body.reason), async (tx, scope) => {
       const put = await putProvided(tx, scope, params.service_id, list?.tools ?? [body as never], definedTool, list && "tools");
       const tools = (await findTools(tx.sql, scope, { ids: put.ids })).map(({ tool }) => tool);
       return { value: { outcomes: put.outcomes, tools } };
@@ -103,8 +107,8 @@ export const serveRegistry = (room: MembershipRoom): void => {
     const { limit, skip } = call.query;
     const scope = await requireView(call, call.params.service_id);
     await requireService(scope, { id: call.params.service_id });
-    const { tools, total } = await listTools(database, scope, call.params.service_id, { limit, skip });
-    return { tools, total, limit, skip, has_more: skip + tools.length < total };
+    const { items: tools, total } = await listTools(database, scope, call.params.service_id, { limit, skip });
+    return { tools: [...tools], total, limit, skip, has_more: skip + tools.length < total };
   });
   router.serve(getMcpToolByName, async (call) => {
     const found = await findTools(database, await requireView(call, call.params.tool_name), { name: call.params.tool_name });
@@ -128,29 +132,29 @@ export const serveRegistry = (room: MembershipRoom): void => {
   });
 
   /** Resources and prompts, as they are kept now. */
-  const provided = async (tx: GraphTransaction, ids: readonly string[], service: NodeRow) => {
+  const provided = async <View extends McpResource | McpPrompt>(tx: GraphTransaction, ids: readonly string[], service: NodeRow) => {
     const rows = await lockNodes(tx.sql, ids);
     return ids.flatMap((id) => {
       const row = rows.get(id);
-      return row === undefined ? [] : [providedView(service.id, row)];
+      return row === undefined ? [] : [providedView<View>(service.id, row)];
     });
   };
-  const pageOf = async (
+  const pageOf = async <View extends McpResource | McpPrompt>(
     call: Call & { readonly params: { service_id: string }; readonly query: { limit: number; skip: number } },
     kind: "PROVIDES_RESOURCE" | "OFFERS_PROMPT",
   ) => {
     const { limit, skip } = call.query;
     const scope = await requireView(call, call.params.service_id);
     await requireService(scope, { id: call.params.service_id });
-    const { items, total } = await listProvided(database, scope, call.params.service_id, kind, { limit, skip });
-    return { items, total, limit, skip, has_more: skip + items.length < total };
+    const { items, total } = await listProvided<View>(database, scope, call.params.service_id, kind, { limit, skip });
+    return { items: [...items], total, limit, skip, has_more: skip + items.length < total };
   };
   router.serve(listMcpResources, async (call) => {
-    const { items, ...page } = await pageOf(call, "PROVIDES_RESOURCE");
+    const { items, ...page } = await pageOf<McpResource>(call, "PROVIDES_RESOURCE");
     return { resources: items, ...page };
   });
   router.serve(listMcpPrompts, async (call) => {
-    const { items, ...page } = await pageOf(call, "OFFERS_PROMPT");
+    const { items, ...page } = await pageOf<McpPrompt>(call, "OFFERS_PROMPT");
     return { prompts: items, ...page };
   });
   router.serve(putMcpResources, async (call) => {
@@ -158,7 +162,7 @@ export const serveRegistry = (room: MembershipRoom): void => {
     const list = "resources" in body ? body : undefined;
     const { value, version } = await writeAs(
       room,
-      act(call, "registry_put_resources", params.service_id, list?.reason),
+      act(call, "registry_put_resources", params.service_id, body.reason),
       async (tx, scope) => {
         const put = await putProvided(
           tx,
@@ -168,7 +172,7 @@ export const serveRegistry = (room: MembershipRoom): void => {
           definedResource,
           list && "resources",
         );
-        return { value: { outcomes: put.outcomes, resources: await provided(tx, put.ids, put.service) } };
+        return { value: { outcomes: put.outcomes, resources: await provided<McpResource>(tx, put.ids, put.service) } };
       },
     );
     const [one] = value.resources;
@@ -178,14 +182,10 @@ export const serveRegistry = (room: MembershipRoom): void => {
   router.serve(putMcpPrompts, async (call) => {
     const { body, params } = call;
     const list = "prompts" in body ? body : undefined;
-    const { value, version } = await writeAs(
-      room,
-      act(call, "registry_put_prompts", params.service_id, list?.reason),
-      async (tx, scope) => {
-        const put = await putProvided(tx, scope, params.service_id, list?.prompts ?? [body as never], definedPrompt, list && "prompts");
-        return { value: { outcomes: put.outcomes, prompts: await provided(tx, put.ids, put.service) } };
-      },
-    );
+    const { value, version } = await writeAs(room, act(call, "registry_put_prompts", params.service_id, body.reason), async (tx, scope) => {
+      const put = await putProvided(tx, scope, params.service_id, list?.prompts ?? [body as never], definedPrompt, list && "prompts");
+      return { value: { outcomes: put.outcomes, prompts: await provided<McpPrompt>(tx, put.ids, put.service) } };
+    });
     const [one] = value.prompts;
     const reply = list === undefined && one !== undefined ? one : { prompts: value.prompts };
     return answer(reply, { status: statusOf(...value.outcomes), headers: versioned(version) });
