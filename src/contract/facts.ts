@@ -87,7 +87,7 @@ export const askFacts = endpoint("membership", "POST", "/api/v1/pip/membership/f
   body: z.strictObject({ asks: z.array(factAsk).min(1).max(1000) }),
   reply: z.object({ graph_version: z.number().int(), facts: z.array(facts) }),
   ...withoutAgents({ scope: ["pip.read"] }),
-  problems: ["graph_behind", "too_many"],
+  problems: ["graph_behind", "graph_unavailable", "too_many"],
   summary: "Facts for decisions, of one snapshot of the graph.",
 });
 
@@ -110,6 +110,7 @@ export const listCandidates = endpoint("membership", "POST", "/api/v1/pip/member
   body: candidateAsk,
   reply: z.object({ ids: z.array(z.string()) }),
   ...withoutAgents({ scope: ["pip.read"] }),
+  problems: ["graph_unavailable"],
   summary: "Ids that a search of the decision point has to look at, in byte order.",
 });
 
@@ -137,6 +138,6 @@ export const askFactsIf = endpoint("membership", "POST", "/api/v1/pip/membership
     }),
   }),
   ...withoutAgents({ scope: ["pip.read"] }),
-  problems: ["graph_behind", "too_many", "unprocessable", "edge_not_allowed", "cycle", "cross_tenant"],
+  problems: ["graph_behind", "graph_unavailable", "too_many", "unprocessable", "edge_not_allowed", "cycle", "cross_tenant"],
   summary: "Facts as they would be after edges were added or removed.",
 });

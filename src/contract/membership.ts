@@ -13,7 +13,7 @@ const pip = {
   scope: ["pip.read", "membership.read"],
   headers: { "X-Graph-Min-Version": graphVersionText.optional(), "If-None-Match": z.string().optional() },
   moreStatuses: [304],
-  problems: ["access_denied", "graph_behind", "too_many", "unprocessable"] as const,
+  problems: ["access_denied", "graph_behind", "graph_unavailable", "too_many", "unprocessable"] as const,
 };
 
 export const delegationStatus = z.enum(["active", "paused", "revoked", "expired"]);

@@ -13,6 +13,7 @@ import type { Feed } from "./graph/index/feed.ts";
 import type { GraphReader } from "./graph/graph-reader.ts";
 import type { DataScopeOptions } from "./graph/sql-data-scope.ts";
 import type { WriteGraph } from "./graph/write.ts";
+import type { Sweeper } from "./sweeper.ts";
 import type { BudgetTeller } from "./meter/budget-teller.ts";
 
 /** What the room's endpoints share; made by `service.ts`. */
@@ -27,6 +28,7 @@ export interface MembershipRoom {
   readonly decider: Decider;
   readonly cursors: SealedCursors<string>;
   readonly teller: BudgetTeller;
+  readonly sweeper: Pick<Sweeper, "state">;
   readonly dataScope: DataScopeOptions;
   readonly bus: Pick<LiveBus, "head"> | undefined;
   readonly log: Log;

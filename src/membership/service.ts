@@ -78,6 +78,7 @@ export const createMembership = async (parts: MembershipParts): Promise<Service>
     validateReplies: parts.environment !== "production",
   });
   const teller = createBudgetTeller({ change, log });
+  const sweeper = createSweeper({ database, write, teller, log, everyMs: config.delegationSweepMs, logDays: config.graphLogDays, now });
   const room: MembershipRoom = {
     router,
     config,
@@ -88,6 +89,7 @@ export const createMembership = async (parts: MembershipParts): Promise<Service>
     decider: parts.decider,
     cursors: createSealedCursors<string>({ ...parts, purpose: "membership.cursor" }),
     teller,
+    sweeper,
     dataScope,
     bus: parts.bus,
     log,
@@ -117,7 +119,6 @@ export const createMembership = async (parts: MembershipParts): Promise<Service>
   serveBudgets(room);
   serveDelegations(room);
   const scim = createScim(room);
-  const sweeper = createSweeper({ database, write, teller, log, everyMs: config.delegationSweepMs, logDays: config.graphLogDays });
 
   const ready = (): Promise<readonly string[]> =>
     database.ready().then(

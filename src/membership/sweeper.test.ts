@@ -13,7 +13,15 @@ import { createSweeper, type Sweeper } from "./sweeper.ts";
 const HOUR = 3_600_000;
 const sweeperOver = (t: Pick<TestContext, "after">, world: GraphWorld, database: Database = world.database): Sweeper => {
   const teller = createBudgetTeller({ change: world.change, log: silentLog });
-  const sweeper = createSweeper({ database, write: world.write, teller, log: silentLog, everyMs: HOUR, logDays: 400 });
+  const sweeper = createSweeper({
+    database,
+    write: world.write,
+    teller,
+    log: silentLog,
+    everyMs: HOUR,
+    logDays: 400,
+    now: () => new Date(),
+  });
   t.after(async () => {
     await sweeper.stop();
     await teller.stop();
@@ -189,6 +197,7 @@ forEachDatabase(
       log: silentLog,
       everyMs: HOUR,
       logDays: 400,
+      now: () => new Date(),
       keepEveryMs: 0,
     });
     t.after(() => sweeper.stop());

@@ -21,14 +21,23 @@ export interface SweeperParts {
   readonly log: Log;
   readonly everyMs: number;
   readonly logDays: number;
+  readonly now: () => Date;
   /** How often the ledger is checked and what is old is forgotten: each hour. */
   readonly keepEveryMs?: number;
+}
+
+export interface SweeperState {
+  /** `elsewhere`: another process holds the lease. */
+  readonly state: "starting" | "sweeping" | "elsewhere" | "failed";
+  /** When the last round ended. */
+  readonly at: Date | undefined;
 }
 
 /** Writes down what the clock did. Answers never wait for it: they go by the clock themselves. */
 export interface Sweeper {
   /** One round, if this process holds the lease; tells whether it did. */
   sweep(): Promise<boolean>;
+  state(): SweeperState;
   stop(): Promise<void>;
 }
 
@@ -107,11 +116,23 @@ export const createSweeper = (parts: SweeperParts): Sweeper => {
     await keepHouse();
     return true;
   };
-  const loop = startLoop({ everyMs: parts.everyMs, work: sweep, failed: (cause) => log.error("sweep_failed", { cause }) });
+  let last: SweeperState = { state: "starting", at: undefined };
+  const round = async (): Promise<void> => {
+    const ended = (state: SweeperState["state"]): void => void (last = { state, at: parts.now() });
+    await sweep().then(
+      (isOurs) => ended(isOurs ? "sweeping" : "elsewhere"),
+      (error: unknown) => {
+        ended("failed");
+        throw error;
+      },
+    );
+  };
+  const loop = startLoop({ everyMs: parts.everyMs, work: round, failed: (cause) => log.error("sweep_failed", { cause }) });
   // Whoever starts checks, whoever sweeps.
   const checked = checkLedger(parts, loop.signal).catch((cause: unknown) => log.error("ledger_not_checked", { cause }));
   return {
     sweep,
+    state: () => last,
     stop: async () => {
       await loop[Symbol.asyncDispose]();
       await checked;

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { testDatabase } from "#testing/database.ts";
+import { until } from "#testing/until.ts";
 import { graphRooms, servedWorld } from "#testing/membership.ts";
 
 test("the shortest path tells its nodes and edges, and refuses what it does not know", async (t) => {
@@ -97,7 +98,15 @@ test("health needs no credential and says what the graph is at", async (t) => {
   assert.equal(reply.status, 200);
   assert.deepEqual(
     { ...reply.body, graph_version: 0 },
-    { status: "healthy", graph_version: 0, reader: "sql", database: "pglite", version: "test" },
+    {
+      status: "healthy",
+      graph_version: 0,
+      reader: "sql",
+      feed: "off",
+      sweeper: { state: "starting", at: null },
+      database: "pglite",
+      version: "test",
+    },
   );
   assert.deepEqual(await world.service.ready(), []);
   const off = await servedWorld(t, await testDatabase(t, graphRooms), { now: () => new Date(Date.now() - 60_000) });
@@ -109,13 +118,30 @@ test("health needs no credential and says what the graph is at", async (t) => {
   );
 });
 
+test("health says whether changes are heard of, and when what the clock did was written down", async (t) => {
+  const environment = { MEMBERSHIP_READER: "auto", DELEGATION_SWEEP_MS: "100" };
+  const world = await servedWorld(t, await testDatabase(t, graphRooms), { environment });
+  const health = async () => (await world.call(undefined, "GET", "/api/v1/health")).body;
+  const body = await until(health, ({ sweeper }) => sweeper.state !== "starting");
+  assert.deepEqual([body.feed, body.sweeper.state, Number.isNaN(Date.parse(body.sweeper.at))], ["listening", "sweeping", false]);
+  await world.sql("update membership.job_lease set holder = 'another', until = now() + interval '1 hour'");
+  await until(health, ({ sweeper }) => sweeper.state === "elsewhere");
+});
+
 test("a database that is away is said so, and nothing is answered from memory", async (t) => {
   const database = await testDatabase(t, graphRooms);
   const world = await servedWorld(t, database);
   await database[Symbol.asyncDispose]();
-  for (const [as, method, path, body] of [
+  for (const [as, method, path, body, code = "store_unavailable"] of [
     [undefined, "GET", "/api/v1/health", undefined],
-    ["service:pdp", "GET", "/api/v1/pip/membership/capabilities?user_id=person:ben", undefined],
+    ["service:pdp", "GET", "/api/v1/pip/membership/capabilities?user_id=person:ben", undefined, "graph_unavailable"],
+    [
+      "service:pdp",
+      "POST",
+      "/api/v1/pip/membership/facts",
+      { asks: [{ subject_id: "person:ben", action: "view", resource: { type: "pages", external_id: "people" } }] },
+      "graph_unavailable",
+    ],
     [
       "service:crud",
       "POST",
@@ -125,7 +151,7 @@ test("a database that is away is said so, and nothing is answered from memory", 
     ["ben", "GET", "/api/v1/delegations", undefined],
   ] as const) {
     const reply = await world.call(as, method, path, body === undefined ? {} : { body });
-    assert.deepEqual([path, reply.status, reply.body.code, reply.headers.has("retry-after")], [path, 503, "store_unavailable", true]);
+    assert.deepEqual([path, reply.status, reply.body.code, reply.headers.has("retry-after")], [path, 503, code, true]);
   }
   assert.deepEqual(await world.service.ready(), ["database"]);
 });

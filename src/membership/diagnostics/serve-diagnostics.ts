@@ -159,6 +159,7 @@ export const serveDiagnostics = (room: MembershipRoom): void => {
     const index = room.feed?.state();
     // Tokens end by this process's clock, delegations by the database's.
     const offMs = room.now().getTime() - Date.parse(await readClock(room.database));
+    const sweeper = room.sweeper.state();
     const isOff = Math.abs(offMs) > MOST_CLOCK_OFF_MS;
     return {
       status: isOff ? "degraded" : "healthy",
@@ -174,6 +175,9 @@ export const serveDiagnostics = (room: MembershipRoom): void => {
               staleness_ms: stalenessOf(index),
             },
           }),
+      // Without hints the log is looked at all the same, only later.
+      feed: index === undefined ? "off" : room.database.isListening() ? "listening" : "polling",
+      sweeper: { state: sweeper.state, at: sweeper.at?.toISOString() ?? null },
       database: room.database.kind,
       version: room.version,
     };

@@ -50,7 +50,13 @@ export const pipAnswer = <T>(request: Request, answered: Answered<T>): Answer<T>
 /** Tells what an answer was read from, and gives it back. */
 type Note = <A extends Pick<Answered<unknown>, "source">>(answered: A) => A;
 
-/** Counts and times one question, whatever becomes of it. */
+/** Neither the graph in memory nor the database answers. */
+const refusalOf = (error: unknown): unknown =>
+  error instanceof Problem && error.code === "store_unavailable"
+    ? new Problem("graph_unavailable", { cause: error, headers: { "retry-after": "1" } })
+    : error;
+
+/** Counts and times one question, whatever becomes of it. Throws `graph_unavailable`. */
 export const observed = async <T>(room: MembershipRoom, endpoint: string, work: (note: Note) => Promise<T>): Promise<T> => {
   const started = performance.now();
   let status = "200";
@@ -63,7 +69,7 @@ export const observed = async <T>(room: MembershipRoom, endpoint: string, work: 
     return await room.tracing.span(`pip.${endpoint}`, {}, () => work(note));
   } catch (error) {
     status = String(error instanceof Problem ? error.status : 500);
-    throw error;
+    throw refusalOf(error);
   } finally {
     room.metrics.count("membership_pip_requests_total", { endpoint, source, status });
     room.metrics.observe("membership_pip_seconds", { endpoint, source }, (performance.now() - started) / 1000);
