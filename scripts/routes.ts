@@ -16,7 +16,7 @@ import { explanationText } from "./routes/explanation-text.ts";
 import { reachHouse } from "./house-fetch.ts";
 import { Refusal } from "./refusal.ts";
 
-const help = `npm run routes -- explain METHOD TARGET [--user ben] [--agent agent:hr-assistant] [--acr strong] [--credential none] [--host HOST] [--body FILE] [--json]
+const help = `npm run routes -- explain METHOD TARGET [--user NAME] [--agent ID] [--acr strong] [--credential none] [--host HOST] [--body FILE] [--json]
 npm run routes -- reload
 npm run routes -- check [--config DIR]
 

@@ -11,10 +11,10 @@ import { demoPassword, demoSignIns, demoTotpSecret } from "#demo/sign-ins.ts";
 import { reachHouse } from "./house-fetch.ts";
 import { Refusal } from "./refusal.ts";
 
-const help = `npm run token -- --user ben [--agent agent:hr-assistant] [--acr strong] [--scope "a b"] [--aud URL] [--port 8080]
+const help = `npm run token -- --user NAME [--agent ID] [--acr strong] [--scope "a b"] [--aud URL] [--port 8080]
 npm run token -- --client service:pep [--scope "a b"] [--aud URL] [--port 8080] [--data .sallyport]
 npm run token -- --code
-npm run token -- --secret agent:hr-assistant [--data .sallyport]
+npm run token -- --secret ID [--data .sallyport]
 
 Prints an access token of the running development house: of a demo person (${demoSignIns.persons.map((row) => row.login).join(", ")}),
 of an agent acting for that person (${demoSignIns.agents.map((row) => row.agent).join(", ")}),

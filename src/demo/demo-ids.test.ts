@@ -17,14 +17,16 @@ const apart = [
   /^src\/membership\/cases\//,
   /^src\/gateway\/attack\//,
   /^src\/pdp\/lifecycle\/matrix\//,
+  // Commands that measure and try out the demo house.
+  /^scripts\/(?:bench|fuzz|interop|tests)\//,
 ];
-/** What a comment or a description shows as an example names nobody. */
-const isShown = (line: string): boolean => /^\s*(?:\/\/|\/?\*|#)/.test(line) || /description: ".*such as/.test(line);
+/** What a comment or a description shows as an example names nobody, nor does a path into the demo's configuration. */
+const isShown = (line: string): boolean => /^\s*(?:\/\/|\/?\*|#)/.test(line) || /description: ".*such as|"config\/demo\//.test(line);
 
 test("no id of the demo world stands outside of it, but for tests", async () => {
   const found: string[] = [];
   let looked = 0;
-  for (const folder of ["src", "config", "web/src"])
+  for (const folder of ["src", "config", "web/src", "scripts"])
     for (const entry of await readdir(join(root, folder), { recursive: true, withFileTypes: true })) {
       const path = join(entry.parentPath, entry.name).slice(root.length);
       if (!entry.isFile() || apart.some((pattern) => pattern.test(path))) continue;
