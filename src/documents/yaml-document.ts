@@ -42,7 +42,14 @@ export const readYaml = (text: string, file: string, limits: YamlLimits = {}): R
   const isLarge = Buffer.byteLength(text) > mebibytes * 1_048_576;
   const printed = isLarge && text.length <= (limits.printedMebibytes ?? 0) * 1_048_576 ? asPrinted(text, depth) : undefined;
   if (printed !== undefined) return { faults: [], document: withPlaces(file, printed, () => new Map()) };
-  if (isLarge) return { faults: [{ path: "", message: `is larger than ${mebibytes} MiB`, file, line: 1, column: 1 }] };
+  if (isLarge) {
+    const printable = limits.printedMebibytes === undefined ? "" : ` (${limits.printedMebibytes} MiB as JSON with one blank a level)`;
+    return {
+      faults: [
+        { path: "", message: `is larger than ${mebibytes} MiB${printable}: it has ${mebibytesOf(text)} MiB`, file, line: 1, column: 1 },
+      ],
+    };
+  }
   const refused = refusedTokens(text, { depth, aliases: aliases > 0 });
   if (refused.length > 0) return { faults: refused.map((fault) => ({ path: "", file, ...fault })) };
   const lineCounter = new LineCounter();
@@ -87,6 +94,9 @@ const asPrinted = (text: string, depth: number): unknown => {
     return undefined;
   }
 };
+
+/** Rounded up: what is too large is never said to be as large as it may be. */
+export const mebibytesOf = (text: string): number => Math.ceil((Buffer.byteLength(text) / 1_048_576) * 100) / 100;
 
 /** JSON as large documents are written and read: with line breaks, one blank a level. */
 export const printJson = (value: unknown): string => `${JSON.stringify(value, null, 1)}\n`;

@@ -2,9 +2,10 @@ import { createHash } from "node:crypto";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { stringify } from "yaml";
 import { canonicalJson } from "#contract/canonical-json.ts";
+import { MOST_SYSTEM_BYTES } from "#contract/configs.ts";
 import type { ImportedOperation } from "#contract/imports.ts";
 import type { Fault } from "#contract/problem.ts";
-import { printJson, readYaml } from "#documents/yaml-document.ts";
+import { mebibytesOf, printJson, readYaml } from "#documents/yaml-document.ts";
 import { systemLimits } from "#crud/systems/read-system-text.ts";
 import { ImportFault, listOf, nodeOf, readOpenApi, wordOf, type Node, type OpenApi } from "./openapi-document.ts";
 import { makeOperation, type Made, type MadeOperation } from "./make-operation.ts";
@@ -167,6 +168,14 @@ const pickFaults = (picks: readonly string[], named: readonly Named[]): readonly
     return message === undefined ? [] : [{ path: `/pick/${index}`, message: message.slice(0, 500) }];
   });
 };
+/** A system that is too large for its document. */
+const sizeFaults = (text: string): readonly Fault[] => {
+  if (text.length <= MOST_SYSTEM_BYTES) return [];
+  const most = MOST_SYSTEM_BYTES / 1_048_576;
+  return [
+    { path: "/pick", message: `makes a system of ${mebibytesOf(text)} MiB, of which ${most} MiB may be kept: pick fewer operations` },
+  ];
+};
 const madeOf = (named: readonly Named[]): readonly (readonly [string, MadeOperation])[] =>
   named.flatMap(({ name, made }) => ("operation" in made ? [[name, made.operation] as const] : []));
 const warningsOf = (named: readonly Named[]): readonly string[] =>
@@ -177,7 +186,7 @@ export const makeSystem = ({ packed, prefix, picks, head }: Omit<Question<"make"
   const wanted = new Set(picks);
   const named = nameAll(unpack(packed), prefix, (key) => wanted.has(key));
   const text = printSystem({ ...head, operations: Object.fromEntries(madeOf(named)) });
-  return { text, faults: pickFaults(picks, named), warnings: warningsOf(named), gone: [], fresh: [] };
+  return { text, faults: [...pickFaults(picks, named), ...sizeFaults(text)], warnings: warningsOf(named), gone: [], fresh: [] };
 };
 
 const keyOfOperation = (operation: Node): string => {
@@ -224,10 +233,12 @@ export const remakeSystem = ({ packed, prefix, picks, current, written }: Omit<Q
   const stale = named.flatMap(({ place, made: one }) =>
     "problem" in one && ownKeys.has(place.key) ? [`${place.key} stays as it is: it ${one.problem}`] : [],
   );
+  const text = isSame(value, system) ? current : printSystem(value);
   return {
-    text: isSame(value, system) ? current : printSystem(value),
+    text,
     faults: [
       ...pickFaults(picks, named),
+      ...sizeFaults(text),
       ...clash.map(([name]) => ({ path: "/pick", message: `${name} is a tool of this system already, of another operation` })),
     ],
     warnings: [...stale, ...warningsOf(added)].slice(0, 50),

@@ -1,5 +1,7 @@
 import { isObject } from "#contract/is-object.ts";
+import { missesOf } from "#contract/shape-faults.ts";
 import { prepareSchema } from "#documents/foreign-schema.ts";
+import { httpOperation } from "#crud/systems/system-document.ts";
 import { FORM, MULTIPART, isJsonMedia, type PropertyEncoding } from "#crud/systems/request-body.ts";
 import { createSchemaShelf, plain, withoutDescriptions, type Schema } from "./import-schema.ts";
 import { follow, ImportFault, listOf, wordOf, type Node, type OpenApi } from "./openapi-document.ts";
@@ -188,7 +190,18 @@ export const makeOperation = (document: OpenApi, place: OperationPlace): Made =>
   if (fault !== undefined) throw new ImportFault(`${fault}${largest(input)}`);
   for (const one of dropped) warnings.push(`left out ${one}`);
   const { method, path } = place;
-  return { operation: { ...aboutOf(place), request: { method, path, ...request }, input }, warnings };
+  const operation = { ...aboutOf(place), request: { method, path, ...request }, input };
+  requireShape(operation);
+  return { operation, warnings };
+};
+
+/** What a system's document would refuse is a fault of this operation alone. */
+const requireShape = (operation: MadeOperation): void => {
+  const [miss] = missesOf(httpOperation.safeParse(operation).error ?? { issues: [] });
+  if (miss === undefined) return;
+  const value = miss.path.reduce<unknown>((at, name) => (at as Readonly<Record<PropertyKey, unknown>> | undefined)?.[name], operation);
+  const shown = typeof value === "string" ? ` (${cut(plain(value), 100)})` : "";
+  throw new ImportFault(`cannot be sent: ${miss.path.join(".")}${shown} ${miss.message}`);
 };
 
 const isBodyObject = (document: OpenApi, body: ReadBody): boolean => {

@@ -237,7 +237,6 @@ const swaggerBody = (document: OpenApi, place: OperationPlace, rows: readonly No
 export const readOperation = (document: OpenApi, place: OperationPlace): ReadOperation => {
   const { method, path, item, operation } = place;
   if (!["GET", "POST", "PUT", "PATCH", "DELETE"].includes(method)) throw new ImportFault(`${method} is no call of a tool`);
-  if (/[?#\s]/.test(path)) throw new ImportFault("has a query, a fragment or a blank in its path");
   const own = serversOf(operation["servers"] === undefined ? item : operation);
   if (own.length > 0 && own[0] !== document.servers[0]) throw new ImportFault(`has a server of its own: ${String(own[0]).slice(0, 100)}`);
   const rows = new Map<string, Node>();

@@ -1,6 +1,7 @@
 import { Problem } from "#contract/problem.ts";
 import type { CelInputs } from "#documents/cel.ts";
 import { encode, headerText, pathText, queryPairs } from "./parameter-styles.ts";
+import { isDotSegment } from "./request-path.ts";
 import { writeBody, type SentBody } from "./request-body.ts";
 import type { HttpDocument } from "./system-document.ts";
 import { compileTemplate, type Template, type TemplateFault } from "./template.ts";
@@ -43,7 +44,7 @@ const fillPath = (path: string, fill: (name: string) => string): string =>
       const [first] = [...segment.matchAll(placeholder)].map((match) => match[1] ?? "");
       if (first === undefined) return segment;
       const filled = segment.replace(placeholder, (_whole, name: string) => fill(name));
-      if (filled === "" || filled === "." || filled === "..") throw unfit(first);
+      if (filled === "" || isDotSegment(filled)) throw unfit(first);
       return filled;
     })
     .join("/");

@@ -4,6 +4,7 @@ import { duration } from "#crud/documents/duration.ts";
 import { basePattern, externalBasePattern, instancePattern, providerPattern } from "#crud/mcp/names.ts";
 import { said } from "#documents/said.ts";
 import { styles, type Style } from "./parameter-styles.ts";
+import { requestPath } from "./request-path.ts";
 import { circuit, concurrency, rateLimit, responseLimits, retry } from "./system-limits.ts";
 
 /** The shape of `config/systems/<provider>.<instance>.yaml`. Strict: an unknown key is a fault, a wrong word too. */
@@ -291,16 +292,12 @@ const requestBody = z.strictObject({
   ),
 });
 
-const httpOperation = z.strictObject({
+export const httpOperation = z.strictObject({
   ...common,
   request: said(
     z.strictObject({
       method: said(z.enum(["GET", "POST", "PUT", "PATCH", "DELETE"]), "The method.", "GET"),
-      path: said(
-        z.string().regex(/^\/(?:[A-Za-z0-9._~!$&'()*+,;=:@/-]|\{[^{}/?#\s]{1,200}\})*$/, "must be a path without query"),
-        "The path below `baseUrl`, with `{placeholders}`.",
-        "/employees/{id}",
-      ),
+      path: said(requestPath, "The path below `baseUrl`, with `{placeholders}`.", "/employees/{id}"),
       parameters: said(
         z.array(parameter).max(200).optional(),
         "Where members of the input go. Without it, without `body` and without `bind` they go by name: placeholders of the path, then the query (GET, DELETE) or the JSON body.",

@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { readSystemText } from "#crud/systems/read-system-text.ts";
+import { inspectDocument, makeSystem } from "./import-document.ts";
+
+const prefix = "acme.api.";
+const head = {
+  apiVersion: "systems/v1",
+  provider: "acme",
+  instance: "api",
+  title: "Imported",
+  owner: "group:people-ops",
+  kind: "http",
+  baseUrl: "https://api.example/v1",
+  defaults: { dataScope: "none" },
+};
+const inspect = (paths: unknown) => {
+  const document = { openapi: "3.0.3", info: { title: "T", version: "1" }, servers: [{ url: "https://api.example" }], paths };
+  const found = inspectDocument(Buffer.from(JSON.stringify(document)), prefix);
+  assert.ok("operations" in found, JSON.stringify(found));
+  return found;
+};
+const get = (more: object = {}) => ({ get: { summary: "Does it for a test", responses: {}, ...more } });
+const header = (name: string) => get({ parameters: [{ name, in: "header", schema: { type: "string" } }] });
+
+/** What a system's document refuses; its path, and what the operation's problem says. */
+const unfit: readonly (readonly [path: string, item: object, problem: RegExp])[] = [
+  ["/emoji/<emoji>", get(), /request\.path \(\/emoji\/<emoji>\) must be \/ with plain characters/],
+  ["/a\\b", get(), /plain characters/],
+  ["/a?b=c", get(), /without query/],
+  ["/a b", get(), /plain characters/],
+  ["/../../etc", get(), /\. or \.\. as a segment/],
+  ["/a/.", get(), /\. or \.\. as a segment/],
+  ["/a/..;x=1/b", get(), /\. or \.\. as a segment/],
+  ["/%2e%2e/etc", get(), /percent-encoding/],
+  ["/header", header("X Trace"), /request\.parameters\.0\.name \(X Trace\) is a header that a caller may not send/],
+];
+
+test("an operation that a system's document would refuse is not importable, and the others are published without it", () => {
+  const found = inspect({ ...Object.fromEntries(unfit.map(([path, item]) => [path, item])), "/fine/.well-known": get(), "/fine": get() });
+  for (const [path, , problem] of unfit) {
+    const row = found.operations.find(({ key }) => key === `GET ${path}`);
+    assert.equal(row?.importable, false, path);
+    assert.match(row.problems[0] ?? "", problem, path);
+  }
+  const picks = found.operations.flatMap(({ key, importable }) => (importable ? [key] : []));
+  assert.deepEqual(picks, ["GET /fine/.well-known", "GET /fine"]);
+  const made = makeSystem({ packed: found.packed, prefix, picks, head });
+  assert.deepEqual(made.faults, []);
+  const read = readSystemText(made.text, "acme.api.yaml");
+  assert.ok("document" in read, JSON.stringify(read));
+});
+
+test("a hand-written path with a dot segment is refused at its place", () => {
+  const document = { ...head, operations: { up: { description: "Leaves the folder", request: { method: "GET", path: "/../etc" } } } };
+  const read = readSystemText(JSON.stringify(document), "acme.api.yaml");
+  assert.ok("faults" in read);
+  assert.deepEqual(
+    read.faults.map(({ path, message }) => [path, message.slice(0, 30)]),
+    [["/operations/up/request/path", "must not have . or .. as a seg"]],
+  );
+});
+
+test("a system that would be too large says how large it is, and that fewer are to be picked", () => {
+  const description = "x".repeat(1000);
+  const found = inspect(Object.fromEntries(Array.from({ length: 7000 }, (_none, index) => [`/p${index}`, get({ description })])));
+  const picks = found.operations.map(({ key }) => key);
+  const made = makeSystem({ packed: found.packed, prefix, picks, head });
+  assert.deepEqual(made.faults.length, 1);
+  assert.equal(made.faults[0]?.path, "/pick");
+  assert.match(made.faults[0]?.message ?? "", /^makes a system of [89]\.\d+ MiB, of which 8 MiB may be kept: pick fewer/);
+  const read = readSystemText(made.text, "acme.api.yaml");
+  assert.match(
+    "faults" in read ? (read.faults[0]?.message ?? "") : "",
+    /^is larger than 0\.25 MiB \(8 MiB as JSON .*\): it has [89]\.\d+ MiB$/,
+  );
+});
