@@ -41,7 +41,7 @@ export interface HeldObject {
   readonly name: string;
   /** The version in force; absent where only a file that does not load has this name. */
   readonly head?: StoredHead | undefined;
-  /** What serves, and of which version it is. */
+  /** What serves, and of which version it is: of none where it is what of a faulty file can serve. */
   readonly prepared?: Prepared | undefined;
   readonly serving: number | null;
   /** Why the version in force, or the file on disk, is not what serves. */
@@ -153,8 +153,11 @@ export const openConfigStore = async (parts: ConfigStoreParts): Promise<ConfigSt
     (refs: References): ReadReference =>
     async (path) =>
       Object.hasOwn(refs, path) ? refs[path] : undefined;
-  const prepareStored = async ({ kind, name, text, refs }: StoredVersion): Promise<Prepared | { readonly faults: readonly Fault[] }> =>
-    text === null || !isKind(kind) ? { faults: [] } : kinds[kind].prepare({ name, text, read: readFrom(refs) });
+  const prepareStored = async (
+    { kind, name, text, refs }: StoredVersion,
+    how: "prepare" | "prepareHealthy" = "prepare",
+  ): Promise<Prepared | { readonly faults: readonly Fault[] }> =>
+    text === null || !isKind(kind) ? { faults: [] } : kinds[kind][how]({ name, text, read: readFrom(refs) });
 
   /** The newest version before this one that still loads. */
   const lastGood = async (head: StoredHead): Promise<{ readonly prepared: Prepared; readonly version: number } | undefined> => {
@@ -170,6 +173,12 @@ export const openConfigStore = async (parts: ConfigStoreParts): Promise<ConfigSt
     held.set(keyOf(object.kind, object.name), object);
     if (object.faults.length > 0 && JSON.stringify(before?.faults) !== JSON.stringify(object.faults))
       log.error("config_object_degraded", { kind: object.kind, name: object.name, errors: object.faults, serving: object.serving });
+  };
+
+  /** Where nothing takes the place of what served, that goes. */
+  const putInPlace = (kind: KindName, name: string, prepared: Prepared | undefined, before: HeldObject | undefined): void => {
+    if (prepared !== undefined) prepared.place();
+    else if (before?.prepared !== undefined) kinds[kind].absent(name).place();
   };
 
   const degraded = (): readonly HeldObject[] => [...held.values()].filter(({ faults }) => faults.length > 0);
@@ -216,10 +225,22 @@ export const openConfigStore = async (parts: ConfigStoreParts): Promise<ConfigSt
       hold({ kind, name, head, prepared: found, serving: version, faults: [] });
       return;
     }
-    const good = before?.prepared === undefined ? await lastGood(head) : undefined;
-    if (good !== undefined) place(good.prepared);
-    const serving = before?.prepared === undefined ? (good?.version ?? null) : before.serving;
-    hold({ kind, name, head, prepared: before?.prepared ?? good?.prepared, serving, faults: found.faults });
+    if (before?.serving !== undefined && before.serving !== null) {
+      hold({ ...before, head, faults: found.faults });
+      return;
+    }
+    const good = await lastGood(head);
+    const healthy = good === undefined ? await prepareStored(head, "prepareHealthy") : undefined;
+    const prepared = good?.prepared ?? (healthy !== undefined && isPrepared(healthy) ? healthy : undefined);
+    putInPlace(kind, name, prepared, before);
+    hold({
+      kind,
+      name,
+      head,
+      prepared,
+      serving: good?.version ?? (prepared === undefined ? null : version),
+      faults: (healthy ?? found).faults,
+    });
   };
 
   const lookNow = async (): Promise<void> => {
@@ -305,14 +326,24 @@ export const openConfigStore = async (parts: ConfigStoreParts): Promise<ConfigSt
     await look();
     for (const [way] of prepared) ready.delete(way);
     for (const { file, faults } of faulty) {
-      const before = held.get(keyOf(file.kind, file.name));
-      hold({ serving: null, ...before, kind: file.kind, name: file.name, faults });
+      const { kind, name } = file;
+      const before = held.get(keyOf(kind, name));
+      if (before !== undefined && before.serving !== null) {
+        hold({ ...before, faults });
+        continue;
+      }
+      const healthy = file.fault === undefined ? await kinds[kind].prepareHealthy(file) : undefined;
+      const prepared = healthy !== undefined && isPrepared(healthy) ? healthy : undefined;
+      putInPlace(kind, name, prepared, before);
+      hold({ kind, name, head: before?.head, prepared, serving: null, faults: healthy?.faults ?? faults });
     }
     // A file that is well again and is what serves already, or that is gone.
     for (const [key, object] of held) {
       if (object.faults.length === 0 || (named.has(key) && !good.has(key)) || object.serving !== (object.head?.version ?? null)) continue;
-      if (object.head === undefined) held.delete(key);
-      else hold({ ...object, faults: [] });
+      if (object.head === undefined) {
+        putInPlace(object.kind, object.name, undefined, object);
+        held.delete(key);
+      } else hold({ ...object, faults: object.prepared?.faults ?? [] });
     }
     catalogue.rebuild();
     await tellStates();
@@ -320,9 +351,11 @@ export const openConfigStore = async (parts: ConfigStoreParts): Promise<ConfigSt
   };
 
   const sees = (tenants: readonly string[] | null | undefined, tenant: string): boolean => tenants?.includes(tenant) !== false;
+  const tenantsOf = ({ head, prepared }: HeldObject): readonly string[] | null | undefined =>
+    head === undefined ? prepared?.tenants : head.tenants;
   const find = (kind: KindName, name: string, tenant: string): HeldObject | undefined => {
     const object = held.get(keyOf(kind, name));
-    return object === undefined || !sees(object.head?.tenants, tenant) ? undefined : object;
+    return object === undefined || !sees(tenantsOf(object), tenant) ? undefined : object;
   };
   const isThere = ({ head, faults }: HeldObject): boolean => (head !== undefined && head.text !== null) || faults.length > 0;
   const requireObject = (kind: KindName, name: string, tenant: string): HeldObject => {
@@ -509,7 +542,7 @@ export const openConfigStore = async (parts: ConfigStoreParts): Promise<ConfigSt
     },
     list: (kind, tenant) =>
       [...held.values()]
-        .filter((object) => object.kind === kind && isThere(object) && sees(object.head?.tenants, tenant))
+        .filter((object) => object.kind === kind && isThere(object) && sees(tenantsOf(object), tenant))
         .toSorted((a, b) => (a.name < b.name ? -1 : 1)),
     require: requireObject,
     versions: async (kind, name, tenant, { before, limit }) => {

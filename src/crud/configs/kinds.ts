@@ -6,6 +6,7 @@ import type { CatalogueKeeper } from "#crud/mcp/catalogue-keeper.ts";
 import type { Snapshot } from "#crud/mcp/catalogue.ts";
 import type { PreparedSystem, Sources } from "#crud/mcp/sources.ts";
 import { commandFault } from "#crud/systems/check-systems.ts";
+import { prepareHealthy } from "./healthy-operations.ts";
 import { readSystem, type ReadReference, type References, type SystemFile } from "#crud/systems/load-systems.ts";
 import type { FindCommand } from "#crud/upstream/installed-command.ts";
 
@@ -26,6 +27,8 @@ export interface Prepared extends Place {
   readonly about: { readonly kind?: string; readonly title?: string; readonly owner?: string };
   /** Null: all. */
   readonly tenants: readonly string[] | null;
+  /** Of operations that were left out; of a document that serves whole there are none. */
+  readonly faults: readonly Fault[];
   /** Known, but without a value for one of its settings here. */
   readonly isOff: boolean;
   /** Where it leads to, and which secrets go there. */
@@ -44,11 +47,19 @@ export interface Document {
   readonly read: ReadReference;
 }
 
+/** What could not serve as it stands there. */
+export interface Refused {
+  readonly name: string;
+  readonly faults: readonly Fault[];
+}
+
 /** One kind of configuration object. */
 export interface ConfigKind {
   /** Where it lies in a configuration folder. */
   fileOf(name: string): string;
-  prepare(document: Document): Promise<Prepared | { readonly name: string; readonly faults: readonly Fault[] }>;
+  prepare(document: Document): Promise<Prepared | Refused>;
+  /** What of a faulty document can serve; where its faults cannot be kept apart, as `prepare`. */
+  prepareHealthy(document: Document): Promise<Prepared | Refused>;
   /** What is where there is no such object. */
   absent(name: string): Place;
 }
@@ -85,53 +96,54 @@ export const systemKind = (parts: {
     },
     place: () => sources.place(name, prepared),
   });
+  const prepare = async ({ name: given, text, read }: Document, without: readonly string[]): Promise<Prepared | Refused> => {
+    const shown = given === undefined ? "system.yaml" : fileOf(given);
+    const file = await readSystem({ name: given, text, shown, read, readText: parts.reader.system, without });
+    if ("faults" in file) return file;
+    const { name, document, yaml, refs } = file;
+    const compiled = await sources.compile(file);
+    if (compiled.kind === "degraded") return { name, faults: compiled.faults };
+    const prepared: PreparedSystem = { name, compiled, file };
+    const tenants = document.tenants ?? null;
+    return {
+      ...place(name, prepared),
+      name,
+      yaml,
+      refs,
+      tenants,
+      faults: [],
+      about: {
+        kind: document.kind,
+        title: document.title,
+        owner: document.owner,
+      },
+      isOff: compiled.kind === "off",
+      hosts: hostsOf(file),
+      secrets: secretsOf(file),
+      check: async (by) => {
+        const others = foreign(tenants, by);
+        const wall = yaml.fault(
+          ["tenants"],
+          tenants === null
+            ? "names no tenant: it would serve other tenants of this house too"
+            : `names ${others.join(", ")}, which is not yours`,
+          {
+            code: "cross_tenant",
+            hint: `tenants: [${by.tenant}]`,
+          },
+        );
+        const lost =
+          tenants?.includes(by.tenant) === false ? [yaml.fault(["tenants"], `does not name ${by.tenant}: you would not see it again`)] : [];
+        return [...(others.length > 0 ? [wall] : lost), ...(await commandFault(file, parts.findCommand))];
+      },
+      discard: () => sources.discard(prepared),
+    };
+  };
   return {
     fileOf,
     absent: (name) => place(name, undefined),
-    prepare: async ({ name: given, text, read }) => {
-      const shown = given === undefined ? "system.yaml" : fileOf(given);
-      const file = await readSystem({ name: given, text, shown, read, readText: parts.reader.system });
-      if ("faults" in file) return file;
-      const { name, document, yaml, refs } = file;
-      const compiled = await sources.compile(file);
-      if (compiled.kind === "degraded") return { name, faults: compiled.faults };
-      const prepared: PreparedSystem = { name, compiled, file };
-      const tenants = document.tenants ?? null;
-      return {
-        ...place(name, prepared),
-        name,
-        yaml,
-        refs,
-        tenants,
-        about: {
-          kind: document.kind,
-          title: document.title,
-          owner: document.owner,
-        },
-        isOff: compiled.kind === "off",
-        hosts: hostsOf(file),
-        secrets: secretsOf(file),
-        check: async (by) => {
-          const others = foreign(tenants, by);
-          const wall = yaml.fault(
-            ["tenants"],
-            tenants === null
-              ? "names no tenant: it would serve other tenants of this house too"
-              : `names ${others.join(", ")}, which is not yours`,
-            {
-              code: "cross_tenant",
-              hint: `tenants: [${by.tenant}]`,
-            },
-          );
-          const lost =
-            tenants?.includes(by.tenant) === false
-              ? [yaml.fault(["tenants"], `does not name ${by.tenant}: you would not see it again`)]
-              : [];
-          return [...(others.length > 0 ? [wall] : lost), ...(await commandFault(file, parts.findCommand))];
-        },
-        discard: () => sources.discard(prepared),
-      };
-    },
+    prepare: (document) => prepare(document, []),
+    prepareHealthy: (document) => prepareHealthy((without) => prepare(document, without)),
   };
 };
 
@@ -149,66 +161,64 @@ export const toolsKind = (parts: {
     const { document } = joinToolsDocuments([{ value: own }, { value: layer }]);
     return { preview: () => catalogue.preview({ document: () => document }), place: () => parts.hold(document) };
   };
-  return {
-    fileOf: () => "tools.yaml",
-    absent: () => place(emptyToolsDocument),
-    prepare: async ({ text }) => {
-      const read = await parts.reader.tools(text, "tools.yaml");
-      if ("faults" in read) return { name: "tools", faults: read.faults };
-      const { value, yaml } = read;
-      // Views of the further folders come first here: it is this document that names one of them twice.
-      const { faults } = joinToolsDocuments([{ value: layer }, read]);
-      if (faults.length > 0) return { name: "tools", faults };
-      return {
-        ...place(value),
-        name: "tools",
-        yaml,
-        refs: {},
-        tenants: null,
-        about: {},
-        isOff: false,
-        hosts: [],
-        secrets: [],
-        check: async (by) => {
-          if (by.others.length === 0) return [];
-          const before = parts.held();
-          const viewsOf = ({ views }: ToolsDocument) => new Map(views.map((view) => [view.name, view]));
-          const [had, has] = [
-            viewsOf(before),
-            viewsOf({
-              ...value,
-              views: [...value.views, ...layer.views],
+  const prepare: ConfigKind["prepare"] = async ({ text }) => {
+    const read = await parts.reader.tools(text, "tools.yaml");
+    if ("faults" in read) return { name: "tools", faults: read.faults };
+    const { value, yaml } = read;
+    // Views of the further folders come first here: it is this document that names one of them twice.
+    const { faults } = joinToolsDocuments([{ value: layer }, read]);
+    if (faults.length > 0) return { name: "tools", faults };
+    return {
+      ...place(value),
+      name: "tools",
+      yaml,
+      refs: {},
+      tenants: null,
+      faults: [],
+      about: {},
+      isOff: false,
+      hosts: [],
+      secrets: [],
+      check: async (by) => {
+        if (by.others.length === 0) return [];
+        const before = parts.held();
+        const viewsOf = ({ views }: ToolsDocument) => new Map(views.map((view) => [view.name, view]));
+        const [had, has] = [
+          viewsOf(before),
+          viewsOf({
+            ...value,
+            views: [...value.views, ...layer.views],
+          }),
+        ];
+        const told: Fault[] = [];
+        const tell = (path: readonly (string | number)[], what: string): void => {
+          told.push(
+            yaml.fault(path, `${what} other tenants of this house too`, {
+              code: "cross_tenant",
+              hint: `tenants: [${by.tenant}]`,
             }),
-          ];
-          const told: Fault[] = [];
-          const tell = (path: readonly (string | number)[], what: string): void => {
-            told.push(
-              yaml.fault(path, `${what} other tenants of this house too`, {
-                code: "cross_tenant",
-                hint: `tenants: [${by.tenant}]`,
-              }),
-            );
-          };
-          for (const name of new Set([...had.keys(), ...has.keys()])) {
-            const both = [had.get(name), has.get(name)];
-            if (JSON.stringify(both[0]) === JSON.stringify(both[1])) continue;
-            const isWalled = both.every((view) => view === undefined || (view.tenants.length > 0 && isOwn(view.tenants, by)));
-            const index = value.views.findIndex((view) => view.name === name);
-            if (!isWalled) tell(["views", ...(index === -1 ? [] : [index, "tenants"])], `changes the view ${name}, which is for`);
-          }
-          const all = {
-            ...layer.overrides,
-            ...value.overrides,
-          };
-          for (const name of new Set([...Object.keys(before.overrides), ...Object.keys(all)])) {
-            const tool = catalogue.snapshot.tools.get(name);
-            if (JSON.stringify(before.overrides[name]) === JSON.stringify(all[name]) || tool === undefined) continue;
-            if (!isOwn(tool.tenants ?? null, by)) tell(["overrides", name], `changes ${name}, which serves`);
-          }
-          return told;
-        },
-        discard: () => undefined,
-      };
-    },
+          );
+        };
+        for (const name of new Set([...had.keys(), ...has.keys()])) {
+          const both = [had.get(name), has.get(name)];
+          if (JSON.stringify(both[0]) === JSON.stringify(both[1])) continue;
+          const isWalled = both.every((view) => view === undefined || (view.tenants.length > 0 && isOwn(view.tenants, by)));
+          const index = value.views.findIndex((view) => view.name === name);
+          if (!isWalled) tell(["views", ...(index === -1 ? [] : [index, "tenants"])], `changes the view ${name}, which is for`);
+        }
+        const all = {
+          ...layer.overrides,
+          ...value.overrides,
+        };
+        for (const name of new Set([...Object.keys(before.overrides), ...Object.keys(all)])) {
+          const tool = catalogue.snapshot.tools.get(name);
+          if (JSON.stringify(before.overrides[name]) === JSON.stringify(all[name]) || tool === undefined) continue;
+          if (!isOwn(tool.tenants ?? null, by)) tell(["overrides", name], `changes ${name}, which serves`);
+        }
+        return told;
+      },
+      discard: () => undefined,
+    };
   };
+  return { fileOf: () => "tools.yaml", absent: () => place(emptyToolsDocument), prepare, prepareHealthy: prepare };
 };

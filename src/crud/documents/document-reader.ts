@@ -9,6 +9,7 @@ export interface DocumentQuestion {
   readonly kind: "system" | "tools";
   readonly text: string;
   readonly shown: string;
+  readonly without?: readonly string[] | undefined;
 }
 export type DocumentAnswer =
   | { readonly document: SystemDocument; readonly yaml: PackedYaml }
@@ -17,7 +18,7 @@ export type DocumentAnswer =
 
 /** Reads configuration documents, small ones here and large ones in a thread. Throws `busy` where that ended before it answered. */
 export interface DocumentReader {
-  system(text: string, shown: string): Promise<SystemText>;
+  system(text: string, shown: string, without?: readonly string[]): Promise<SystemText>;
   tools(text: string, shown: string): Promise<ReturnType<typeof readToolsDocument>>;
 }
 
@@ -31,9 +32,9 @@ export const createDocumentReader = (): DocumentReader => {
     ended: (cause) => new Problem("busy", { detail: "The document could not be read now.", cause }),
   });
   return {
-    system: async (text, shown) => {
-      if (text.length <= SMALL) return readSystemText(text, shown);
-      const read = await thread.ask({ kind: "system", text, shown });
+    system: async (text, shown, without) => {
+      if (text.length <= SMALL) return readSystemText(text, shown, without);
+      const read = await thread.ask({ kind: "system", text, shown, without });
       if ("faults" in read) return read;
       if (!("document" in read)) throw new TypeError("the thread answers what it is asked");
       return { document: read.document, yaml: unpackYaml(read.yaml) };

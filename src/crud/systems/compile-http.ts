@@ -78,7 +78,7 @@ const compileOperation = (document: HttpDocument, base: string, operation: Opera
 /** Longest at a stretch: a large system is compiled in pieces, other requests between them. */
 const STRETCH_MS = 8;
 
-/** Turns an HTTP system into tools. Every fault of the file is collected; one fault and the system serves nothing. */
+/** Turns an HTTP system into tools. Every fault of the file is collected, and with one there are none: who may do without the faulty operations reads the file without them. */
 export const compileHttp = async (file: SystemFile & { readonly document: HttpDocument }, parts: CompileParts): Promise<Compiled> => {
   const { document, yaml } = file;
   const faults: Fault[] = [];

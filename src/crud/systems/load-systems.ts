@@ -69,10 +69,12 @@ export const readSystem = async (given: {
   readonly read: ReadReference;
   /** Where the text is read; here unless said. */
   readonly readText?: ReadSystemText;
+  /** Operations that are passed over. */
+  readonly without?: readonly string[];
 }): Promise<SystemFile | DegradedFile> => {
   const { text } = given;
   const name = given.name ?? "";
-  const found = await (given.readText ?? readSystemText)(text, given.shown);
+  const found = await (given.readText ?? readSystemText)(text, given.shown, given.without);
   if ("faults" in found) return { name, faults: found.faults };
   const { document, yaml } = found;
   const faults: Fault[] = [];

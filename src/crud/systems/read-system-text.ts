@@ -1,11 +1,13 @@
 import { MOST_CONFIG_BYTES, MOST_SYSTEM_BYTES } from "#contract/configs.ts";
+import { isObject } from "#contract/is-object.ts";
 import type { Fault } from "#contract/problem.ts";
 import { shapeFaults } from "#documents/shape-faults.ts";
 import { readYaml, type YamlDocument } from "#documents/yaml-document.ts";
 import { documentKinds, plannedKinds, type SystemDocument } from "./system-document.ts";
 
 export type SystemText = { readonly document: SystemDocument; readonly yaml: YamlDocument } | { readonly faults: readonly Fault[] };
-export type ReadSystemText = (text: string, shown: string) => SystemText | Promise<SystemText>;
+/** Operations named in `without` are passed over, as if they did not stand there. */
+export type ReadSystemText = (text: string, shown: string, without?: readonly string[]) => SystemText | Promise<SystemText>;
 
 const known = (kind: keyof typeof documentKinds): readonly string[] => Object.keys(documentKinds[kind].shape);
 const kindOf = (value: unknown): unknown =>
@@ -16,7 +18,7 @@ const isKind = (kind: unknown): kind is keyof typeof documentKinds => typeof kin
 export const systemLimits = { mebibytes: MOST_CONFIG_BYTES / 1_048_576, printedMebibytes: MOST_SYSTEM_BYTES / 1_048_576 };
 
 /** Reads a system's text up to its shape; `shown` is how faults name it. Cost: half a second for 256 kB of YAML, which `createDocumentReader` spends in a thread. */
-export const readSystemText = (text: string, shown: string): SystemText => {
+export const readSystemText = (text: string, shown: string, without: readonly string[] = []): SystemText => {
   const read = readYaml(text, shown, systemLimits);
   const yaml = read.document;
   if (yaml === undefined) return { faults: read.faults };
@@ -26,6 +28,12 @@ export const readSystemText = (text: string, shown: string): SystemText => {
     const message = isPlanned ? `${kind} has no connector in this version` : `must be one of ${Object.keys(documentKinds).join(", ")}`;
     return { faults: [yaml.fault(["kind"], message, isPlanned ? { code: "connector_not_available" } : {})] };
   }
-  const parsed = documentKinds[kind].safeParse(yaml.value);
+  const parsed = documentKinds[kind].safeParse(withoutOperations(yaml.value, without));
   return parsed.success ? { document: parsed.data, yaml } : { faults: shapeFaults(yaml, parsed.error, { words: known(kind) }) };
+};
+
+const withoutOperations = (value: unknown, without: readonly string[]): unknown => {
+  if (without.length === 0 || !isObject(value) || !isObject(value["operations"])) return value;
+  const left = Object.entries(value["operations"]).filter(([base]) => !without.includes(base));
+  return { ...value, operations: Object.fromEntries(left) };
 };
