@@ -34,6 +34,7 @@ const unfit: readonly (readonly [path: string, item: object, problem: RegExp])[]
   ["/a/..;x=1/b", get(), /\. or \.\. as a segment/],
   ["/%2e%2e/etc", get(), /percent-encoding/],
   ["/header", header("X Trace"), /request\.parameters\.0\.name \(X Trace\) is a header that a caller may not send/],
+  ["/proto", get({ parameters: [{ name: "__proto__", in: "query", schema: { type: "string" } }] }), /has a member __proto__/],
 ];
 
 test("an operation that a system's document would refuse is not importable, and the others are published without it", () => {
@@ -49,6 +50,21 @@ test("an operation that a system's document would refuse is not importable, and 
   assert.deepEqual(made.faults, []);
   const read = readSystemText(made.text, "acme.api.yaml");
   assert.ok("document" in read, JSON.stringify(read));
+});
+
+const deep = (levels: number): object => (levels === 0 ? { type: "string" } : { type: "object", properties: { in: deep(levels - 1) } });
+const post = (schema: object) => ({
+  post: { summary: "Does it for a test", responses: {}, requestBody: { required: true, content: { "application/json": { schema } } } },
+});
+
+test("an input that is too large to be listed has its body listed open: checked whole, where the house can", () => {
+  const properties = Object.fromEntries(
+    Array.from({ length: 400 }, (_none, index) => [`member_${index}_${"x".repeat(40)}`, { type: "integer" }]),
+  );
+  const found = inspect({ "/wide": post({ type: "object", properties }), "/deep": post({ type: "object", properties: { in: deep(40) } }) });
+  const problems = found.operations.map((row) => row.problems);
+  assert.match(problems[0]?.[0] ?? "", /^the body is one object, listed open and checked whole: the input has \d+ bytes$/);
+  assert.deepEqual(problems[1], ["the body is one open object that the upstream alone checks: the schema is nested deeper than 32"]);
 });
 
 test("a hand-written path with a dot segment is refused at its place", () => {

@@ -11,6 +11,7 @@ import { ImportFault, listOf, nodeOf, readOpenApi, wordOf, type Node, type OpenA
 import { makeOperation, type Made, type MadeOperation } from "./make-operation.ts";
 import { operationNames } from "./operation-names.ts";
 import { operationsOf, type OperationPlace } from "./read-operation.ts";
+import { rewriteSystem } from "./rewrite-system.ts";
 
 /** What the thread of imports is asked: to look at a document, or to make system operations of what was picked of it. */
 export type ImportQuestion =
@@ -200,7 +201,7 @@ const merge = (written: Node | undefined, current: Node, made: Node): Node => {
   const { body: _body, parameters: _parameters, ...ownRequest } = nodeOf(current["request"]);
   const members = [...new Set([...Object.keys(current), ...Object.keys(made)])].map((name): [string, unknown] => {
     if (name === "request") return [name, { ...ownRequest, ...nodeOf(made["request"]) }];
-    if (name === "input") return [name, made["input"]];
+    if (name === "input" || name === "inputCheck") return [name, made[name]];
     return [name, written !== undefined && isSame(written[name], current[name]) ? made[name] : current[name]];
   });
   return Object.fromEntries(members.filter(([, value]) => value !== undefined));
@@ -233,7 +234,11 @@ export const remakeSystem = ({ packed, prefix, picks, current, written }: Omit<Q
   const stale = named.flatMap(({ place, made: one }) =>
     "problem" in one && ownKeys.has(place.key) ? [`${place.key} stays as it is: it ${one.problem}`] : [],
   );
-  const text = isSame(value, system) ? current : printSystem(value);
+  const printed = printSystem(value);
+  // What was written as JSON has no comments, and what becomes JSON cannot keep them.
+  const rewritten = current.startsWith("{") || printed.startsWith("{") ? undefined : rewriteSystem(current, system, value);
+  const text = isSame(value, system) ? current : (rewritten ?? printed);
+  const lost = text === printed && /(?:^|\s)#/.test(current) && !current.startsWith("{");
   return {
     text,
     faults: [
@@ -241,7 +246,7 @@ export const remakeSystem = ({ packed, prefix, picks, current, written }: Omit<Q
       ...sizeFaults(text),
       ...clash.map(([name]) => ({ path: "/pick", message: `${name} is a tool of this system already, of another operation` })),
     ],
-    warnings: [...stale, ...warningsOf(added)].slice(0, 50),
+    warnings: [...(lost ? ["comments of the document are gone: it was written anew"] : []), ...stale, ...warningsOf(added)].slice(0, 50),
     gone: [...ownKeys].filter((key) => !all.has(key)),
     fresh: [...all].filter((key) => !ownKeys.has(key) && !picks.includes(key)).slice(0, 500),
   };

@@ -40,6 +40,11 @@ const isLinear = (pattern: string): boolean => {
   }
 };
 
+/** Objects that stand behind this name are no members: what is sent under it would be lost. */
+export const requireMemberName = (name: string): void => {
+  if (name === "__proto__") throw new ImportFault("has a member __proto__, which cannot be sent");
+};
+
 export const createSchemaShelf = (document: OpenApi): SchemaShelf => {
   const names = new Map<string, string>();
   const taken = new Set<string>();
@@ -122,6 +127,7 @@ export const createSchemaShelf = (document: OpenApi): SchemaShelf => {
       copy["dependentSchemas"] = Object.fromEntries(Object.entries(node["dependentSchemas"]).map(([name, one]) => [name, take(one)]));
     if (isObject(node["properties"])) {
       // What only the server writes is nothing to send.
+      Object.keys(node["properties"]).forEach(requireMemberName);
       const sent = Object.entries(node["properties"]).filter(([, one]) => nodeOf(one)["readOnly"] !== true);
       copy["properties"] = Object.fromEntries(sent.map(([name, one]) => [name, take(one)]));
     }

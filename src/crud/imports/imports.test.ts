@@ -353,3 +353,88 @@ test("what is picked is looked at, tried, published, called, and brought up to a
   const other = await ask("POST", "/config/imports/openapi?provider=acme&instance=other", { raw: JSON.stringify(newer) });
   assert.equal((await ask("POST", "/config/systems/acme.api/reimport", { body: { import_id: other.body.import_id } })).status, 422);
 });
+
+test("a body that is listed open is checked whole before it is sent, also after the document changed", async (t) => {
+  const wide = (limit: number) => (url: string) => ({
+    openapi: "3.0.3",
+    info: { title: "Wide", version: "1" },
+    servers: [{ url }],
+    paths: {
+      "/wide/{id}": {
+        put: operation("wide", {
+          parameters: [{ name: "id", in: "path", required: true, schema: schema.text }],
+          requestBody: body("application/json", {
+            type: "object",
+            required: ["member_1"],
+            properties: Object.fromEntries(
+              Array.from({ length: 400 }, (_none, index) => [
+                `member_${index}`,
+                { type: "integer", maximum: limit, description: "x".repeat(80) },
+              ]),
+            ),
+            additionalProperties: false,
+          }),
+        }),
+      },
+    },
+  });
+  const { upstream, house, ask, accept, call } = await imported(t, (url) => {
+    const document = wide(5)(url);
+    const { put } = document.paths["/wide/{id}"];
+    put.requestBody.content["application/json"].schema.properties.long = {
+      enum: Array.from({ length: 2000 }, (_none, index) => `value ${index}`),
+    };
+    return document;
+  });
+  const made = await accept({});
+  assert.match(made.body.warnings.join(), /listed open and checked whole/);
+  const listed = house.crud.catalogue.snapshot.tools.get("acme.api.wide")?.definition.inputSchema["properties"];
+  assert.deepEqual(listed, { id: { type: "string" }, body: { type: "object" } });
+  const wrong = await call("wide", { id: "a", body: { member_2: 6, other: 1 } });
+  assert.deepEqual(
+    wrong.error?.data.errors?.map(({ path }: { path: string }) => path).toSorted(),
+    ["/body/member_1", "/body/member_2", "/body/other"],
+    JSON.stringify(wrong),
+  );
+  assert.equal(upstream.seen.length, 0);
+  assert.equal((await call("wide", { id: "a", body: { member_1: 1, long: "value 7" } })).error, undefined);
+  assert.equal(upstream.seen.at(-1)?.body, '{"member_1":1,"long":"value 7"}');
+  const newer = wide(5)(upstream.url);
+  const looked = await ask("POST", "/config/imports/openapi?provider=acme&instance=api", { raw: JSON.stringify(newer) });
+  const moved = await ask("POST", "/config/systems/acme.api/reimport", { body: { import_id: looked.body.import_id } });
+  assert.equal(moved.status, 200, JSON.stringify(moved.body));
+  assert.ok(
+    moved.body.diff.tools_changed[0].changes.some(({ path }: { path: string }) => path === "/rules/input_check"),
+    JSON.stringify(moved.body.diff),
+  );
+  assert.equal(house.crud.catalogue.snapshot.tools.get("acme.api.wide")?.rules.inputCheck, undefined);
+});
+
+test("what a person renamed, masked and remarked stays through a newer document", async (t) => {
+  const { upstream, house, ask, accept, call } = await imported(t, pets());
+  assert.equal((await accept({ pick: ["GET /pets", "GET /pets/{id}"] })).status, 201);
+  const read = await house.request("/config/systems/acme.api", { as: ada, headers: { accept: "application/yaml" } });
+  const edited = `# Belongs to the pet shop.\n${await read.text()}`.replace(
+    "  list_pets:\n",
+    "  # The name that everybody knows.\n  all_pets:\n    mask: [{ path: /*/mother, action: drop }] # private\n",
+  );
+  assert.equal((await ask("PUT", "/config/systems/acme.api", { raw: edited, type: "application/yaml" })).body.version, 2);
+  const parameters = [{ name: "limit", in: "query", type: "integer" }];
+  const newer = pets(
+    {},
+    { "/pets": { get: operation("listPets", { summary: "Another text of the document", parameters }) } },
+  )(upstream.url);
+  const next = await ask("POST", "/config/imports/openapi?provider=acme&instance=api", { raw: JSON.stringify(newer) });
+  const moved = await ask("POST", "/config/systems/acme.api/reimport", { body: { import_id: next.body.import_id } });
+  assert.equal(moved.body.version, 3, JSON.stringify(moved.body));
+  assert.deepEqual([moved.body.gone, moved.body.diff.tools_removed, moved.body.diff.tools_added, moved.body.warnings], [[], [], [], []]);
+  const tool = house.crud.catalogue.snapshot.tools.get("acme.api.all_pets");
+  assert.equal(tool?.definition.title, "Another text of the document");
+  assert.deepEqual(tool?.rules.masks, [{ pointer: ["*", "mother"], kind: "drop", unlessAllowed: undefined }]);
+  assert.equal(house.crud.catalogue.snapshot.tools.has("acme.api.list_pets"), false);
+  assert.equal((await call("all_pets", { limit: 3 })).error, undefined);
+  assert.equal(upstream.seen.at(-1)?.url, "/pets?limit=3");
+  const kept = await (await house.request("/config/systems/acme.api", { as: ada, headers: { accept: "application/yaml" } })).text();
+  for (const remark of ["# Belongs to the pet shop.", "# The name that everybody knows.", "# private"])
+    assert.ok(kept.includes(remark), kept);
+});

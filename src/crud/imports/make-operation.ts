@@ -3,8 +3,8 @@ import { missesOf } from "#contract/shape-faults.ts";
 import { prepareSchema } from "#documents/foreign-schema.ts";
 import { httpOperation } from "#crud/systems/system-document.ts";
 import { FORM, MULTIPART, isJsonMedia, type PropertyEncoding } from "#crud/systems/request-body.ts";
-import { createSchemaShelf, plain, withoutDescriptions, type Schema } from "./import-schema.ts";
-import { follow, ImportFault, listOf, wordOf, type Node, type OpenApi } from "./openapi-document.ts";
+import { createSchemaShelf, plain, requireMemberName, withoutDescriptions, type Schema } from "./import-schema.ts";
+import { follow, ImportFault, listOf, nodeOf, wordOf, type Node, type OpenApi } from "./openapi-document.ts";
 import { readOperation, type OperationPlace, type ReadBody, type ReadParameter } from "./read-operation.ts";
 
 /** An operation as it stands in a system's document. */
@@ -87,18 +87,19 @@ const jsonBytes = (value: unknown): number => Buffer.byteLength(JSON.stringify(v
 /** Why a schema cannot be served, if so. */
 const faultOf = (schema: unknown): string | undefined => {
   const size = jsonBytes(schema);
-  if (size > MOST_INPUT_BYTES) return `has an input of ${size} bytes`;
+  if (size > MOST_INPUT_BYTES) return `the input has ${size} bytes`;
   try {
     prepareSchema(schema);
     return undefined;
   } catch (error) {
-    return error instanceof Error ? error.message : "has an input that is no schema";
+    return error instanceof Error ? error.message : "the input is no schema";
   }
 };
 
 /**
  * Makes a tool's operation of one of the document. Parameters and the members of a plain body stand in one flat object; what would share a name gets
- * `_query`, `_header`, `_body`. Where the input is too large its descriptions go first, then the body becomes one open object. Throws `ImportFault`.
+ * `_query`, `_header`, `_body`. Where the input is too large its descriptions go first, then the body becomes one object that is listed open and checked
+ * whole. Throws `ImportFault`.
  */
 export const makeOperation = (document: OpenApi, place: OperationPlace): Made => {
   const read = readOperation(document, place);
@@ -117,7 +118,8 @@ export const makeOperation = (document: OpenApi, place: OperationPlace): Made =>
       return found;
     };
     const put = (name: string, schema: Schema, isRequired: boolean): void => {
-      Object.defineProperty(drawn.properties, name, { value: schema, enumerable: true, configurable: true, writable: true });
+      requireMemberName(name);
+      drawn.properties[name] = schema;
       if (isRequired) drawn.required.push(name);
     };
     const rows = parameters.map((parameter: ReadParameter) => {
@@ -170,12 +172,13 @@ export const makeOperation = (document: OpenApi, place: OperationPlace): Made =>
   };
 
   let { input, request, dropped } = draw(false);
+  let inputCheck: Node | undefined;
   let fault = faultOf(input);
   if (fault !== undefined) {
     input = withoutDescriptions(input) as Node;
     const first = fault;
     fault = faultOf(input);
-    if (fault === undefined) warnings.push(`left out descriptions: it ${first}`);
+    if (fault === undefined) warnings.push(`left out descriptions: ${first}`);
   }
   if (fault !== undefined && read.body !== undefined && isBodyObject(document, read.body)) {
     const first = fault;
@@ -185,14 +188,36 @@ export const makeOperation = (document: OpenApi, place: OperationPlace): Made =>
       input = withoutDescriptions(input) as Node;
       fault = faultOf(input);
     }
-    if (fault === undefined) warnings.push(`the body is one open object: it ${first}`);
+    if (fault === undefined) {
+      inputCheck = wholeBody(document, read.body, String(nodeOf(request["body"])["input"]));
+      const how = inputCheck === undefined ? "open object that the upstream alone checks" : "object, listed open and checked whole";
+      warnings.push(`the body is one ${how}: ${first}`);
+    }
   }
-  if (fault !== undefined) throw new ImportFault(`${fault}${largest(input)}`);
+  if (fault !== undefined) throw new ImportFault(`cannot be listed: ${fault}${largest(input)}`);
   for (const one of dropped) warnings.push(`left out ${one}`);
   const { method, path } = place;
-  const operation = { ...aboutOf(place), request: { method, path, ...request }, input };
+  const operation = {
+    ...aboutOf(place),
+    request: { method, path, ...request },
+    input,
+    ...(inputCheck === undefined ? {} : { inputCheck }),
+  };
   requireShape(operation);
   return { operation, warnings };
+};
+
+/** The schema of a body that is listed open; undefined where it is beyond what the house can hold arguments to. */
+const wholeBody = (document: OpenApi, body: ReadBody, name: string): Node | undefined => {
+  const shelf = createSchemaShelf(document);
+  const properties = { [name]: shelf.take(body.schema) };
+  const whole = withoutDescriptions({ properties, $defs: shelf.defs() }) as Node;
+  try {
+    prepareSchema(whole);
+    return whole;
+  } catch {
+    return undefined;
+  }
 };
 
 /** What a system's document would refuse is a fault of this operation alone. */

@@ -18,6 +18,7 @@ const rulesOf = ({ state, rules }: Tool) => ({
     rules.rows === undefined ? null : [rules.rows.resourceType, rules.rows.rows, [...rules.rows.columns], rules.rows.guard !== undefined],
   hints: [rules.isReadOnly, rules.isDestructive],
   wanted_rows: rules.wantedRows ?? null,
+  input_check: rules.inputCheck?.digest ?? null,
 });
 
 /** A mask went, shows something else, or may be lifted where it could not be. */

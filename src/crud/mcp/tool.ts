@@ -64,6 +64,8 @@ export interface CallRules {
   readonly reserveMicro: bigint;
   readonly isReadOnly: boolean;
   readonly isDestructive: boolean;
+  /** What arguments must meet besides the listed schema; the digest is that of its text. */
+  readonly inputCheck?: { readonly digest: string; readonly check: SchemaCheck };
   readonly checkOutput?: SchemaCheck;
   /** Input member that says how many rows are wanted. */
   readonly wantedRows?: string;

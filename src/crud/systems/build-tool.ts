@@ -1,3 +1,4 @@
+import type { Fault } from "#contract/problem.ts";
 import { prepareSchema } from "#documents/foreign-schema.ts";
 import { sha256Of } from "#crud/mcp/digest.ts";
 import { MAX_NAME, underscoreOf } from "#crud/mcp/names.ts";
@@ -7,6 +8,12 @@ import type { SystemDocument } from "./system-document.ts";
 /** Makes a tool of a system. Throws an `Error` whose message may be shown if its name or schema cannot be served. */
 export const buildTool = (document: SystemDocument, definition: Definition, rules: CallRules, connector: Connector): Tool => {
   if (definition.name.length > MAX_NAME) throw new Error(`the name ${definition.name} is longer than ${MAX_NAME}`);
+  const listed = prepareSchema(definition.inputSchema);
+  const { inputCheck } = rules;
+  const checkArguments = (value: unknown): readonly Fault[] => {
+    const faults = listed(value);
+    return faults.length > 0 || inputCheck === undefined ? faults : inputCheck.check(value);
+  };
   return {
     name: definition.name,
     underscore: underscoreOf(definition.name),
@@ -20,7 +27,7 @@ export const buildTool = (document: SystemDocument, definition: Definition, rule
     tenants: document.tenants,
     state: "serving",
     isBuiltIn: false,
-    checkArguments: prepareSchema(definition.inputSchema),
+    checkArguments,
     rules,
     connector,
   };

@@ -1,6 +1,7 @@
 import { microFromUsd } from "#contract/ids.ts";
-import { prepareSchema } from "#documents/foreign-schema.ts";
+import { prepareSchema, type SchemaCheck } from "#documents/foreign-schema.ts";
 import { parsePointer } from "#contract/json-pointer.ts";
+import { sha256Of } from "#crud/mcp/digest.ts";
 import { relaxSchema } from "#crud/mcp/relax-schema.ts";
 import type { CallRules, Definition, RowRules, Tool } from "#crud/mcp/tool.ts";
 import { compileAuthz } from "./authz-mapping.ts";
@@ -96,13 +97,16 @@ export const callRules = (
 ): CallRules => {
   const rows = rowRules(operation, document, find, path, tell);
   const cost = operation.cost_usd;
-  const schema = definitionOf("x", operation, document).outputSchema;
-  let checkOutput;
-  try {
-    checkOutput = schema === undefined ? undefined : prepareSchema(schema);
-  } catch (error) {
-    tell([...path, "output", "schema"], error instanceof Error ? error.message : "is wrong");
-  }
+  const prepare = (schema: unknown, ...at: readonly string[]): SchemaCheck | undefined => {
+    try {
+      return schema === undefined ? undefined : prepareSchema(schema);
+    } catch (error) {
+      tell([...path, ...at], error instanceof Error ? error.message : "is wrong");
+      return undefined;
+    }
+  };
+  const checkOutput = prepare(definitionOf("x", operation, document).outputSchema, "output", "schema");
+  const check = "inputCheck" in operation ? prepare(operation.inputCheck, "inputCheck") : undefined;
   const isGet = "method" in operation.request && operation.request.method === "GET";
   const declared = operation["x-authzen-mapping"];
   const app = document.kind === "http" ? document.requires?.app : undefined;
@@ -128,6 +132,7 @@ export const callRules = (
     isReadOnly: operation.annotations.readOnlyHint ?? isGet,
     isDestructive: operation.annotations.destructiveHint ?? false,
     checkOutput,
+    ...(check === undefined || !("inputCheck" in operation) ? {} : { inputCheck: { check, digest: sha256Of(operation.inputCheck) } }),
     wantedRows: wanted,
   };
 };

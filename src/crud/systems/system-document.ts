@@ -294,6 +294,11 @@ const requestBody = z.strictObject({
 
 export const httpOperation = z.strictObject({
   ...common,
+  inputCheck: said(
+    schema.optional(),
+    "A second JSON Schema that the arguments must meet and no list shows: of an input that is too large to be read by models.",
+    { properties: { body: { type: "object", required: ["name"] } } },
+  ),
   request: said(
     z.strictObject({
       method: said(z.enum(["GET", "POST", "PUT", "PATCH", "DELETE"]), "The method.", "GET"),
