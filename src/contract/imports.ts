@@ -50,7 +50,17 @@ export const importOpenApi = endpoint("crud", "POST", "/config/imports/openapi",
     openapi: z.string(),
     servers: z.array(z.string()),
     /** How the document says that callers are known: what the system's `auth` has to be. */
-    security: z.array(z.object({ name: z.string(), type: z.string(), in: z.string().optional(), parameter: z.string().optional() })),
+    security: z.array(
+      z.object({
+        name: z.string(),
+        type: z.string(),
+        in: z.string().optional(),
+        parameter: z.string().optional(),
+        /** Of OAuth 2.0 with client credentials. */
+        tokenUrl: z.string().optional(),
+        scopes: z.array(z.string()).optional(),
+      }),
+    ),
     operations: z.number().int(),
     importable: z.number().int(),
     tags: z.array(z.object({ name: z.string(), operations: z.number().int() })),
@@ -82,7 +92,10 @@ export const importedOperations = endpoint("crud", "GET", "/config/imports/{id}/
 });
 
 const secretUri = plainText(1, 1024);
-const auth = z.record(plainText(1, 40), secretUri).describe("As `auth` of a system: its `type`, and its credentials as secret URIs.");
+const scopes = z.array(plainText(1, 200)).max(50);
+const auth = z
+  .record(plainText(1, 40), secretUri.or(scopes))
+  .describe("As `auth` of a system: its `type`, and its credentials as secret URIs.");
 
 const written = configWritten.extend({
   /** Operations of the system that the document has no more; they are taken out. */

@@ -197,6 +197,7 @@ test("what does not fit is refused with every fault at its place, and changes no
   const rows: readonly (readonly [name: string, text: string, says: RegExp, at?: string])[] = [
     ["an unknown member", replaced("title:", "titel:"), /is not known here/, "titel:"],
     ["a credential as it is", replaced("yaml://secret/people/demo#api_key", "plain"), /never written here/, "auth:"],
+    ["a credential that is a number", replaced('"yaml://secret/people/demo#api_key"', "4711"), /string/, "auth:"],
     ["a planned kind", replaced("kind: http", "kind: sql"), /no connector/, "kind:"],
     ["an address with a user", replaced('"${DEMO_UPSTREAM_URL}/api"', "http://a:b@127.0.0.1/"), /names a user/, "baseUrl:"],
     ["a setting that nobody fills", replaced("${DEMO_UPSTREAM_URL}", "${HOME}"), /no setting fills/, "baseUrl:"],
@@ -227,6 +228,8 @@ test("what does not fit is refused with every fault at its place, and changes no
     const { status, body } = await ask("POST", "/config/systems", { raw: text });
     assert.ok(status === 422 || (name === "a planned kind" && status === 501), `${name}: ${status} ${JSON.stringify(body)}`);
     assert.match(body.errors.map(({ message }: { message: string }) => message).join("\n"), says, name);
+    if (name.startsWith("a credential"))
+      assert.deepEqual([body.errors[0].path, body.errors[0].code], ["/auth/value", "credential_literal"]);
     for (const fault of body.errors) assert.ok(fault.line >= 1 && fault.column >= 1 && typeof fault.path === "string", name);
     if (at !== undefined)
       assert.ok(

@@ -8,6 +8,7 @@ import type { PreparedSystem, Sources } from "#crud/mcp/sources.ts";
 import { commandFault } from "#crud/systems/check-systems.ts";
 import { prepareHealthy } from "./healthy-operations.ts";
 import { readSystem, type ReadReference, type References, type SystemFile } from "#crud/systems/load-systems.ts";
+import { credentialMembers } from "#crud/systems/system-document.ts";
 import type { FindCommand } from "#crud/upstream/installed-command.ts";
 
 /** What takes the place of what serves under a name. */
@@ -72,12 +73,12 @@ export const isOwn = (tenants: readonly string[] | null, by: { readonly tenant: 
   foreign(tenants, by).length === 0;
 
 const hostsOf = ({ document }: SystemFile): readonly string[] => {
-  if (document.kind === "http") return [document.baseUrl];
+  if (document.kind === "http") return [document.baseUrl, ...(document.auth.type === "oauth2_client" ? [document.auth.tokenUrl] : [])];
   return document.kind === "mcp" ? [`stdio:${document.transport.command}`] : [];
 };
 const secretsOf = ({ document }: SystemFile): readonly string[] =>
   document.kind === "http"
-    ? Object.entries(document.auth).flatMap(([key, value]) => (/^(?:token|value|username|password)$/.test(key) ? [value] : []))
+    ? Object.entries(document.auth).flatMap(([key, value]) => (credentialMembers.has(key) ? [String(value)] : []))
     : [];
 
 /** Systems: `systems/<provider>.<instance>.yaml`. */

@@ -39,7 +39,14 @@ export interface Inspected {
   readonly openapi: string;
   readonly servers: readonly string[];
   /** How the document says that its callers are known. */
-  readonly security: readonly { readonly name: string; readonly type: string; readonly in?: string; readonly parameter?: string }[];
+  readonly security: readonly {
+    readonly name: string;
+    readonly type: string;
+    readonly in?: string;
+    readonly parameter?: string;
+    readonly tokenUrl?: string;
+    readonly scopes?: string[];
+  }[];
   readonly operations: readonly ImportedOperation[];
   readonly sha256: string;
   /** gzip of the document. */
@@ -87,13 +94,18 @@ const securityOf = ({ version, root }: OpenApi): Inspected["security"] =>
   Object.entries(nodeOf(version === "2.0" ? root["securityDefinitions"] : nodeOf(root["components"])["securitySchemes"]))
     .slice(0, 20)
     .map(([name, one]) => {
-      const { type, in: where, name: parameter, scheme } = nodeOf(one);
+      const { type, in: where, name: parameter, scheme, flow, flows } = nodeOf(one);
+      const client = version === "2.0" ? (flow === "application" ? nodeOf(one) : {}) : nodeOf(nodeOf(flows)["clientCredentials"]);
+      const tokenUrl = type === "oauth2" ? wordOf(client["tokenUrl"]) : undefined;
       return {
         name: name.slice(0, 100),
         type: String(type === "http" ? (scheme ?? type) : type).slice(0, 40),
         ...(typeof where === "string" && typeof parameter === "string"
           ? { in: where.slice(0, 20), parameter: parameter.slice(0, 100) }
           : {}),
+        ...(tokenUrl === undefined
+          ? {}
+          : { tokenUrl: tokenUrl.slice(0, 1000), scopes: Object.keys(nodeOf(client["scopes"])).slice(0, 50) }),
       };
     });
 

@@ -355,7 +355,9 @@ test("what is picked is looked at, tried, published, called, and brought up to a
 });
 
 test("a body that is listed open is checked whole before it is sent, also after the document changed", async (t) => {
-  const wide = (limit: number) => (url: string) => ({
+  const member = { type: "integer", maximum: 5, description: "x".repeat(80) };
+  const members = Object.fromEntries(Array.from({ length: 400 }, (_none, index) => [`member_${index}`, member]));
+  const wide = (more: object) => (url: string) => ({
     openapi: "3.0.3",
     info: { title: "Wide", version: "1" },
     servers: [{ url }],
@@ -366,26 +368,15 @@ test("a body that is listed open is checked whole before it is sent, also after 
           requestBody: body("application/json", {
             type: "object",
             required: ["member_1"],
-            properties: Object.fromEntries(
-              Array.from({ length: 400 }, (_none, index) => [
-                `member_${index}`,
-                { type: "integer", maximum: limit, description: "x".repeat(80) },
-              ]),
-            ),
+            properties: { ...members, ...more },
             additionalProperties: false,
           }),
         }),
       },
     },
   });
-  const { upstream, house, ask, accept, call } = await imported(t, (url) => {
-    const document = wide(5)(url);
-    const { put } = document.paths["/wide/{id}"];
-    put.requestBody.content["application/json"].schema.properties.long = {
-      enum: Array.from({ length: 2000 }, (_none, index) => `value ${index}`),
-    };
-    return document;
-  });
+  const long = { long: { enum: Array.from({ length: 2000 }, (_none, index) => `value ${index}`) } };
+  const { upstream, house, ask, accept, call } = await imported(t, wide(long));
   const made = await accept({});
   assert.match(made.body.warnings.join(), /listed open and checked whole/);
   const listed = house.crud.catalogue.snapshot.tools.get("acme.api.wide")?.definition.inputSchema["properties"];
@@ -399,7 +390,7 @@ test("a body that is listed open is checked whole before it is sent, also after 
   assert.equal(upstream.seen.length, 0);
   assert.equal((await call("wide", { id: "a", body: { member_1: 1, long: "value 7" } })).error, undefined);
   assert.equal(upstream.seen.at(-1)?.body, '{"member_1":1,"long":"value 7"}');
-  const newer = wide(5)(upstream.url);
+  const newer = wide({})(upstream.url);
   const looked = await ask("POST", "/config/imports/openapi?provider=acme&instance=api", { raw: JSON.stringify(newer) });
   const moved = await ask("POST", "/config/systems/acme.api/reimport", { body: { import_id: looked.body.import_id } });
   assert.equal(moved.status, 200, JSON.stringify(moved.body));
@@ -437,4 +428,37 @@ test("what a person renamed, masked and remarked stays through a newer document"
   const kept = await (await house.request("/config/systems/acme.api", { as: ada, headers: { accept: "application/yaml" } })).text();
   for (const remark of ["# Belongs to the pet shop.", "# The name that everybody knows.", "# private"])
     assert.ok(kept.includes(remark), kept);
+});
+
+test("a document that knows its callers by client credentials becomes a system with a token of its own, which no answer shows", async (t) => {
+  const { upstream, accept, looked, call } = await imported(t, (url) => ({
+    openapi: "3.0.3",
+    info: { title: "Known", version: "1" },
+    servers: [{ url }],
+    components: {
+      securitySchemes: {
+        own: { type: "oauth2", flows: { clientCredentials: { tokenUrl: `${url}/token`, scopes: { "pets.read": "Reads pets" } } } },
+      },
+    },
+    paths: { "/pets": { get: operation("listPets", {}) } },
+  }));
+  assert.deepEqual(looked.security, [{ name: "own", type: "oauth2", tokenUrl: `${upstream.url}/token`, scopes: ["pets.read"] }]);
+  upstream.answer = ({ url, headers }, response) =>
+    void response
+      .writeHead(200, { "content-type": "application/json" })
+      .end(
+        JSON.stringify(
+          url === "/token" ? { access_token: "very-secret-token", token_type: "bearer", expires_in: 60 } : { said: headers.authorization },
+        ),
+      );
+  const [own] = looked.security;
+  const secret = "yaml://secret/people/demo#api_key";
+  const auth = { type: "oauth2_client", tokenUrl: own.tokenUrl, scopes: own.scopes, clientId: secret, clientSecret: secret };
+  const made = await accept({ auth });
+  assert.equal(made.status, 201, JSON.stringify(made.body));
+  assert.deepEqual(made.body.diff.hosts_added, [upstream.url, `${upstream.url}/token`]);
+  assert.deepEqual(made.body.diff.secrets_added, [secret]);
+  const answer = JSON.stringify(await call("list_pets", {}));
+  assert.equal(upstream.seen.at(-1)?.headers.authorization, "Bearer very-secret-token");
+  assert.ok(answer.includes("[redacted]") && !answer.includes("very-secret-token"), answer);
 });

@@ -107,6 +107,8 @@ export interface Invocation {
   readonly signal: AbortSignal;
   /** Reads one credential; its value is removed from whatever comes back. */
   readonly secret: (uri: string) => Promise<string>;
+  /** Takes a credential that was had in another way out of whatever comes back too. */
+  readonly conceal: (value: string) => void;
   /** For paged reads: whether these items are all that is wanted. */
   readonly isEnough?: ((value: unknown) => boolean) | undefined;
   readonly now: Date;

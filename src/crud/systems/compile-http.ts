@@ -3,6 +3,7 @@ import { isTlsOrLoopback } from "#contract/loopback.ts";
 import type { Fault } from "#contract/problem.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
+import { createSystemTokens } from "#crud/upstream/client-credentials.ts";
 import { createGuardedAgent } from "#crud/upstream/guarded-agent.ts";
 import { createHttpConnector, type HttpOperation, type HttpSystem } from "#crud/upstream/http-connector.ts";
 import { parseNetworks } from "#crud/upstream/network-rules.ts";
@@ -94,6 +95,10 @@ export const compileHttp = async (file: SystemFile & { readonly document: HttpDo
   for (const index of networks.faults) tell(["network", "allow", index], "is no network: write it as address/bits");
 
   const { auth } = document;
+  const tokenUrl = auth.type === "oauth2_client" ? parseBaseUrl(auth.tokenUrl) : undefined;
+  if (tokenUrl !== undefined && "fault" in tokenUrl) tell(["auth", "tokenUrl"], tokenUrl.fault);
+  else if (tokenUrl !== undefined && parts.requiresTls && !isTlsOrLoopback(tokenUrl.url.href))
+    tell(["auth", "tokenUrl"], "must be https unless on loopback");
   const isCredential = (row: { readonly in: string; readonly name: string }): boolean =>
     auth.type === "api_key" && row.in === auth.in && row.name.toLowerCase() === auth.name.toLowerCase();
   for (const [name, operation] of Object.entries(document.operations))
@@ -101,11 +106,15 @@ export const compileHttp = async (file: SystemFile & { readonly document: HttpDo
       if (isCredential(row)) tell(["operations", name, "request", "parameters", index], "is the credential, which no caller sends");
 
   const agent = createGuardedAgent({ rules: { allow: networks.blocks, housePorts: parts.housePorts }, maxHeaderBytes: MAX_HEADER_BYTES });
+  const userAgent = `sallyport/${parts.version}`;
   const system: HttpSystem = {
     baseUrl: base.url,
-    auth: document.auth,
+    auth,
     agent,
-    userAgent: `sallyport/${parts.version}`,
+    userAgent,
+    ...(auth.type === "oauth2_client" && tokenUrl !== undefined && "url" in tokenUrl
+      ? { tokens: createSystemTokens(auth, { agent, userAgent, now: parts.now }) }
+      : {}),
     resilience: createResilience({
       system: file.name,
       concurrency: document.defaults.concurrency,

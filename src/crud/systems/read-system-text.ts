@@ -1,9 +1,10 @@
 import { MOST_CONFIG_BYTES, MOST_SYSTEM_BYTES } from "#contract/configs.ts";
 import { isObject } from "#contract/is-object.ts";
+import { parsePointer } from "#contract/json-pointer.ts";
 import type { Fault } from "#contract/problem.ts";
 import { shapeFaults } from "#documents/shape-faults.ts";
 import { readYaml, type YamlDocument } from "#documents/yaml-document.ts";
-import { documentKinds, plannedKinds, type SystemDocument } from "./system-document.ts";
+import { credentialMembers, documentKinds, plannedKinds, type SystemDocument } from "./system-document.ts";
 
 export type SystemText = { readonly document: SystemDocument; readonly yaml: YamlDocument } | { readonly faults: readonly Fault[] };
 /** Operations named in `without` are passed over, as if they did not stand there. */
@@ -29,7 +30,16 @@ export const readSystemText = (text: string, shown: string, without: readonly st
     return { faults: [yaml.fault(["kind"], message, isPlanned ? { code: "connector_not_available" } : {})] };
   }
   const parsed = documentKinds[kind].safeParse(withoutOperations(yaml.value, without));
-  return parsed.success ? { document: parsed.data, yaml } : { faults: shapeFaults(yaml, parsed.error, { words: known(kind) }) };
+  if (parsed.success) return { document: parsed.data, yaml };
+  const faults = shapeFaults(yaml, parsed.error, { words: known(kind) });
+  return { faults: faults.map((fault) => (isLiteral(fault, yaml.value) ? { ...fault, code: "credential_literal" } : fault)) };
+};
+
+/** What stands where a secret's address belongs may be the credential itself. */
+const isLiteral = ({ path }: Fault, value: unknown): boolean => {
+  const [holder, member = "", ...rest] = parsePointer(path);
+  const auth = isObject(value) ? value["auth"] : undefined;
+  return holder === "auth" && rest.length === 0 && credentialMembers.has(member) && isObject(auth) && Object.hasOwn(auth, member);
 };
 
 const withoutOperations = (value: unknown, without: readonly string[]): unknown => {

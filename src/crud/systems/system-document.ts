@@ -411,7 +411,27 @@ const auth = z.discriminatedUnion("type", [
     username: said(secretUri, "Secret URI of the name.", "yaml://secret/people/demo#user"),
     password: said(secretUri, "Secret URI of the password.", "yaml://secret/people/demo#password"),
   }),
+  z.strictObject({
+    type: said(z.literal("oauth2_client"), "How the house shows who it is.", "oauth2_client"),
+    tokenUrl: said(
+      z.string(),
+      "Where an access token is had by client credentials; it is kept until half a minute before its end. `network.allow` holds for it too.",
+      "https://login.people.example/oauth2/token",
+    ),
+    clientId: said(secretUri, "Secret URI of the client's id.", "yaml://secret/people/demo#client_id"),
+    clientSecret: said(secretUri, "Secret URI of the client's secret.", "yaml://secret/people/demo#client_secret"),
+    scopes: said(
+      z
+        .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/, "is no scope"))
+        .max(50)
+        .default([]),
+      "Scopes that are asked for.",
+      ["people.read"],
+    ),
+  }),
 ]);
+/** Members of `auth` that are secret URIs. */
+export const credentialMembers: ReadonlySet<string> = new Set(["token", "value", "username", "password", "clientId", "clientSecret"]);
 
 const operations = <T extends z.ZodType>(operation: T, example: unknown) =>
   said(

@@ -107,6 +107,7 @@ describe("an HTTP system", () => {
       arguments: args,
       signal: new AbortController().signal,
       secret: async () => "s3cret-key",
+      conceal: () => {},
       now: new Date(),
       ...more,
     });

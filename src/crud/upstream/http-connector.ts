@@ -9,6 +9,7 @@ import type { BindRequest, BoundRequest } from "#crud/systems/http-request.ts";
 import { encode } from "#crud/systems/parameter-styles.ts";
 import type { AuthRules } from "#crud/systems/system-document.ts";
 import type { RetryRules } from "#crud/systems/system-limits.ts";
+import type { SystemTokens } from "./client-credentials.ts";
 import { credentialsOf } from "./credentials.ts";
 import { exchangeHttp, type ExchangeReply } from "./http-exchange.ts";
 import type { Resilience } from "./resilience.ts";
@@ -41,6 +42,8 @@ export interface HttpOperation {
 export interface HttpSystem {
   readonly baseUrl: URL;
   readonly auth: AuthRules;
+  /** Where `auth` wants a token for them. */
+  readonly tokens?: SystemTokens;
   readonly agent: Dispatcher;
   readonly resilience: Resilience;
   readonly userAgent: string;
@@ -75,35 +78,45 @@ export const createHttpConnector = (system: HttpSystem, operation: HttpOperation
   const isRepeatable = operation.isReadOnly || operation.isIdempotent || operation.idempotencyHeader !== undefined;
 
   const send = async (call: Invocation, inputs: ExpressionInputs, bound: BoundRequest, page: Page): Promise<ExchangeReply> => {
-    const credentials = await credentialsOf(system.auth, call.secret);
-    const own = [...page, ...credentials.query].map(([name, value]) => [encode(name), encode(value)] as const);
-    const query = [...bound.query, ...own].map((pair) => pair.join("=")).join("&");
-    const headers: Record<string, string> = {
-      ...bound.headers,
-      accept: "application/json",
-      "user-agent": system.userAgent,
-      "x-correlation-id": call.correlationId,
-      ...(bound.body === undefined ? {} : { "content-type": bound.body.type }),
-      ...(operation.idempotencyHeader === undefined ? {} : { [operation.idempotencyHeader]: call.callId }),
-      ...credentials.headers,
+    let credentials = await credentialsOf(system.auth, call, system.tokens);
+    const exchange = (signal: AbortSignal): Promise<ExchangeReply> => {
+      const own = [...page, ...credentials.query].map(([name, value]) => [encode(name), encode(value)] as const);
+      const query = [...bound.query, ...own].map((pair) => pair.join("=")).join("&");
+      return exchangeHttp(system.agent, {
+        origin: system.baseUrl.origin,
+        path: `${base}${bound.path}${query === "" ? "" : `?${query}`}`,
+        method: bound.method,
+        headers: {
+          ...bound.headers,
+          accept: "application/json",
+          "user-agent": system.userAgent,
+          "x-correlation-id": call.correlationId,
+          ...(bound.body === undefined ? {} : { "content-type": bound.body.type }),
+          ...(operation.idempotencyHeader === undefined ? {} : { [operation.idempotencyHeader]: call.callId }),
+          ...credentials.headers,
+        },
+        ...(bound.body === undefined ? {} : { body: bound.body.content }),
+        timeoutMs: operation.timeoutMs,
+        maxBytes: operation.maxBytes,
+        isReadOnly: operation.isReadOnly,
+        signal,
+      });
     };
+    let mayRenew = credentials.drop !== undefined;
     return system.resilience({
       tenant: call.caller.tenant,
       principal: call.caller.sub,
       retry: isRepeatable ? operation.retry : undefined,
       signal: call.signal,
       attempt: async (signal) => {
-        const reply = await exchangeHttp(system.agent, {
-          origin: system.baseUrl.origin,
-          path: `${base}${bound.path}${query === "" ? "" : `?${query}`}`,
-          method: bound.method,
-          headers,
-          ...(bound.body === undefined ? {} : { body: bound.body.content }),
-          timeoutMs: operation.timeoutMs,
-          maxBytes: operation.maxBytes,
-          isReadOnly: operation.isReadOnly,
-          signal,
-        });
+        let reply = await exchange(signal);
+        // A token may be withdrawn before its time: whoever was not let in did nothing, and may come once more with another.
+        if (reply.status === 401 && mayRenew) {
+          mayRenew = false;
+          credentials.drop?.();
+          credentials = await credentialsOf(system.auth, call, system.tokens);
+          reply = await exchange(signal);
+        }
         const refused = refusalOf(operation, reply, inputs);
         if (refused !== undefined) throw refused;
         return reply;

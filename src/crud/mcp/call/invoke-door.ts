@@ -75,6 +75,7 @@ export const invokeUpstream = async (decided: DecidedCall, held: Held | undefine
     arguments: given.value,
     signal: AbortSignal.any([call.signal, parts.stopping, AbortSignal.timeout(parts.callTimeoutMs)]),
     secret: (uri) => secrets.read(uri),
+    conceal: (value) => secrets.conceal(value),
     isEnough: typeof wanted === "number" ? (value: unknown) => countKept(value, tool, scope) >= wanted : undefined,
     now: parts.now(),
   };

@@ -9,6 +9,8 @@ import { UpstreamFault } from "./upstream-fault.ts";
 /** The credentials of one call: read by reference as this service, for this call alone, kept only while it runs. */
 export interface SecretReader {
   read(uri: string): Promise<string>;
+  /** One that was had in another way. */
+  conceal(value: string): void;
   /** Every value that was read, for taking them out of what comes back. */
   values(): readonly string[];
   /** What the record may say of them: version, never the value or the path. */
@@ -52,6 +54,7 @@ export const createSecretReader = ({ call, tool, permit }: DecidedCall, held: He
       reads.set(uri, running);
       return running;
     },
+    conceal: (value) => void values.push(value),
     values: () => values,
     used: () => used,
   };

@@ -11,7 +11,8 @@ import { secretSuggestions } from "./secret-suggestions.ts";
 import type { StepProps } from "./step-props.ts";
 
 const text = systemWords.importing;
-const faultOf = (field: string): string => (field === "baseUrl" ? text.baseFault : field === "name" ? text.keyNameFault : text.secretFault);
+const faultOf = (field: string): string =>
+  field === "baseUrl" || field === "tokenUrl" ? text.baseFault : field === "name" ? text.keyNameFault : text.secretFault;
 
 /** Where the system is and how the house signs in there. */
 export const ConnectStep = ({ draft, onFields, onNext, onBack }: StepProps): ReactElement => {
@@ -54,7 +55,7 @@ export const ConnectStep = ({ draft, onFields, onNext, onBack }: StepProps): Rea
           label={text.auth}
           description={text.authHint}
           value={kind}
-          data={(["none", "bearer", "api_key", "basic"] as const).map((value) => ({ value, label: text.auths[value] }))}
+          data={(["none", "bearer", "api_key", "basic", "oauth2_client"] as const).map((value) => ({ value, label: text.auths[value] }))}
           onChange={(event) => onFields({ auth: event.currentTarget.value })}
         />
         {kind === "api_key" ? (
@@ -66,6 +67,12 @@ export const ConnectStep = ({ draft, onFields, onNext, onBack }: StepProps): Rea
               onChange={(event) => onFields({ in: event.currentTarget.value })}
             />
             {field("name", text.keyName, undefined, true)}
+          </>
+        ) : null}
+        {kind === "oauth2_client" ? (
+          <>
+            {field("tokenUrl", text.tokenUrl, undefined, true)}
+            {field("scopes", text.scopes, text.scopesHint)}
           </>
         ) : null}
         {credentialFields(kind).map((name) => (

@@ -37,6 +37,17 @@ test("a document's own address and sign-in are what one begins with", () => {
   );
   const plain = withLooked(emptyImport(undefined), { ...looked, servers: ["https://{region}.example"], security: [] });
   assert.deepEqual([plain.fields.baseUrl, plain.fields.auth], ["", "none"]);
+  const security = [{ name: "own", type: "oauth2", tokenUrl: "https://pets.example/token", scopes: ["read", "write"] }];
+  const client = withLooked(emptyImport(undefined), { ...looked, security });
+  assert.deepEqual(faultyFields("connect", client, false, false), ["clientId", "clientSecret"]);
+  const fields = { ...client.fields, clientId: "yaml://secret/pets#id", clientSecret: "yaml://secret/pets#secret" };
+  assert.deepEqual(acceptBody({ ...client, fields }).auth, {
+    type: "oauth2_client",
+    tokenUrl: "https://pets.example/token",
+    scopes: ["read", "write"],
+    clientId: "yaml://secret/pets#id",
+    clientSecret: "yaml://secret/pets#secret",
+  });
 });
 
 for (const [name, step, draft, isUpdate, wanted] of [

@@ -20,7 +20,7 @@ export interface ImportFields {
   readonly title: string;
   readonly baseUrl: string;
   readonly networks: string;
-  /** none, bearer, api_key, basic */
+  /** none, bearer, api_key, basic, oauth2_client */
   readonly auth: string;
   readonly in: string;
   readonly name: string;
@@ -28,6 +28,11 @@ export interface ImportFields {
   readonly value: string;
   readonly username: string;
   readonly password: string;
+  readonly tokenUrl: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  /** With blanks between them. */
+  readonly scopes: string;
 }
 
 export interface ImportDraft {
@@ -55,6 +60,10 @@ const noFields: ImportFields = {
   value: "",
   username: "",
   password: "",
+  tokenUrl: "",
+  clientId: "",
+  clientSecret: "",
+  scopes: "",
 };
 
 /** An empty form; for a system that is there its name stands already. */
@@ -90,6 +99,7 @@ const isBase = (url: string): boolean => /^https?:\/\/[^{}\s]+$/.test(url);
 export const withLooked = ({ fields }: ImportDraft, looked: Looked): ImportDraft => {
   const [server = ""] = looked.servers;
   const key = looked.security.find(({ type, in: where, parameter }) => type === "apiKey" && where !== "cookie" && parameter !== undefined);
+  const client = looked.security.find(({ tokenUrl }) => tokenUrl !== undefined);
   const basic = looked.security.some(({ type }) => type === "basic");
   const signs = looked.security.length > 0;
   return {
@@ -98,9 +108,11 @@ export const withLooked = ({ fields }: ImportDraft, looked: Looked): ImportDraft
       takes: "all",
       title: looked.title.slice(0, 80),
       baseUrl: isBase(server) ? server : "",
-      auth: key !== undefined ? "api_key" : basic ? "basic" : signs ? "bearer" : "none",
+      auth: key !== undefined ? "api_key" : client !== undefined ? "oauth2_client" : basic ? "basic" : signs ? "bearer" : "none",
       in: key?.in === "query" ? "query" : "header",
       name: key?.parameter ?? "",
+      tokenUrl: isBase(client?.tokenUrl ?? "") ? (client?.tokenUrl ?? "") : "",
+      scopes: client?.scopes?.join(" ") ?? "",
     },
     picks: [],
     looked,
@@ -116,6 +128,7 @@ const credentialsOf = {
   bearer: ["token"],
   api_key: ["value"],
   basic: ["username", "password"],
+  oauth2_client: ["clientId", "clientSecret"],
 } as const satisfies Readonly<Record<string, readonly (keyof ImportFields)[]>>;
 export type AuthKind = keyof typeof credentialsOf;
 export type Credential = (typeof credentialsOf)[AuthKind][number];
@@ -145,6 +158,7 @@ export const faultyFields = (step: Step, { fields, picks }: ImportDraft, hasFile
       return wrong({
         baseUrl: isBase(fields.baseUrl.trim()),
         name: kind !== "api_key" || KEY_NAME.test(fields.name),
+        tokenUrl: kind !== "oauth2_client" || isBase(fields.tokenUrl.trim()),
         ...Object.fromEntries(credentialsOf[kind].map((name) => [name, SECRET.test(fields[name].trim())])),
       });
     }
@@ -166,6 +180,9 @@ export const acceptBody = ({ fields, picks }: ImportDraft): AcceptBody => {
     auth: {
       type: kind,
       ...(kind === "api_key" ? { in: fields.in, name: fields.name } : {}),
+      ...(kind === "oauth2_client"
+        ? { tokenUrl: fields.tokenUrl.trim(), scopes: fields.scopes.split(/[\s,]+/).filter((scope) => scope !== "") }
+        : {}),
       ...Object.fromEntries(credentialsOf[kind].map((name) => [name, fields[name].trim()])),
     },
   };

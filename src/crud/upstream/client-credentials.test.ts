@@ -1,0 +1,145 @@
+import assert from "node:assert/strict";
+import { test, type TestContext } from "node:test";
+import type { Caller } from "#authn/caller.ts";
+import { createMetrics } from "#telemetry/metrics.ts";
+import { cleanUp } from "#testing/clean-up.ts";
+import { serverUpstream } from "#testing/http-upstream.ts";
+import { compileHttp } from "#crud/systems/compile-http.ts";
+import { readSystem } from "#crud/systems/load-systems.ts";
+import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
+
+const callerOf = (tenant: string): Caller =>
+  ({ sub: "person:ben", tenant, amr: [], actors: [], scopes: new Set<string>() }) as unknown as Caller;
+
+/** A system whose tokens a second server gives: `t1`, `t2`, ... */
+const begin = async (t: TestContext, more: { readonly allow?: string; readonly tokenUrl?: string } = {}) => {
+  const [api, issuer] = [await serverUpstream(t, "api"), await serverUpstream(t, "issuer")];
+  const clock = { now: Date.parse("2026-01-01T00:00:00Z") };
+  let given = 0;
+  let reply: (body: object) => { readonly status: number; readonly body: unknown } = (body) => ({ status: 200, body });
+  issuer.answer = (_request, response) => {
+    const { status, body } = reply({ access_token: `t${++given}`, token_type: "Bearer", expires_in: 300 });
+    response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+  };
+  const text = JSON.stringify({
+    apiVersion: "systems/v1",
+    provider: "up",
+    instance: "test",
+    title: "Fixture",
+    owner: "group:people-ops",
+    kind: "http",
+    baseUrl: api.url,
+    network: { allow: [more.allow ?? "127.0.0.1/32"] },
+    auth: {
+      type: "oauth2_client",
+      tokenUrl: more.tokenUrl ?? `${issuer.url}/oauth2/token`,
+      clientId: "yaml://secret/up#id",
+      clientSecret: "yaml://secret/up#secret",
+      scopes: ["people.read", "people.write"],
+    },
+    defaults: { dataScope: "none", retry: { max: 0 } },
+    operations: {
+      read: { description: "Reads one thing.", request: { method: "GET", path: "/a" } },
+      write: { description: "Writes one thing.", request: { method: "POST", path: "/a" } },
+    },
+  });
+  const file = await readSystem({ name: "up.test", text, shown: "up.test.yaml", read: async () => undefined });
+  assert.ok("document" in file && file.document.kind === "http", JSON.stringify(file));
+  const parts = {
+    placeholders: {},
+    requiresTls: false,
+    housePorts: new Set<number>(),
+    metrics: createMetrics(),
+    now: () => new Date(clock.now),
+    version: "1",
+  };
+  const compiled = await compileHttp({ ...file, document: file.document }, parts);
+  if (compiled.kind !== "tools") throw new Error(JSON.stringify(compiled));
+  cleanUp(t, compiled.close);
+  const concealed: string[] = [];
+  const call = async (name = "read", tenant = "tenant:acme"): Promise<string | undefined> => {
+    const tool = compiled.tools.find((one) => one.name === `up.test.${name}`);
+    assert.ok(tool);
+    await tool.connector({
+      callId: "call-1",
+      correlationId: "c-1",
+      caller: callerOf(tenant),
+      decisionId: "d_1",
+      toolName: tool.name,
+      viewName: "",
+      arguments: {},
+      signal: new AbortController().signal,
+      secret: async (uri) => (uri.endsWith("#id") ? "house:1" : "s3cret /+"),
+      conceal: (value) => void concealed.push(value),
+      now: new Date(clock.now),
+    });
+    return api.seen.at(-1)?.headers.authorization;
+  };
+  const fault = async (name?: string): Promise<readonly unknown[]> => {
+    const error: unknown = await call(name).then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    );
+    assert.ok(error instanceof UpstreamFault, String(error));
+    return [error.problem.code, error.effect];
+  };
+  return { api, issuer, clock, call, fault, concealed, answerTokens: (how: typeof reply) => void (reply = how) };
+};
+
+test("a token is had by client credentials, kept for its tenant until half a minute before its end, and concealed", async (t) => {
+  const { issuer, clock, call, concealed } = await begin(t);
+  assert.deepEqual(await Promise.all([call(), call(), call()]), ["Bearer t1", "Bearer t1", "Bearer t1"]);
+  const [asked] = issuer.seen;
+  assert.deepEqual(
+    [issuer.seen.length, asked?.method, asked?.url, asked?.body, asked?.headers["content-type"]],
+    [1, "POST", "/oauth2/token", "grant_type=client_credentials&scope=people.read+people.write", "application/x-www-form-urlencoded"],
+  );
+  assert.equal(Buffer.from(asked?.headers.authorization?.slice(6) ?? "", "base64").toString(), "house%3A1:s3cret+%2F%2B");
+  assert.deepEqual(concealed, ["t1", "t1", "t1"]);
+  assert.equal(await call("read", "tenant:globex"), "Bearer t2");
+  clock.now += 269_000;
+  assert.equal(await call(), "Bearer t1");
+  clock.now += 1000;
+  assert.equal(await call(), "Bearer t3");
+});
+
+test("a token that the system does not take is dropped, and the call tried once with another, a write too", async (t) => {
+  const { api, issuer, call, fault } = await begin(t);
+  const ok = api.answer;
+  const refuse = (...tokens: readonly string[]): void => {
+    api.answer = (request, response) =>
+      tokens.includes(request.headers.authorization ?? "") ? void response.writeHead(401).end() : ok(request, response);
+  };
+  assert.equal(await call(), "Bearer t1");
+  refuse("Bearer t1");
+  assert.equal(await call("write"), "Bearer t2");
+  assert.equal(await call(), "Bearer t2");
+  assert.equal(issuer.seen.length, 2);
+  refuse("Bearer t2", "Bearer t3");
+  assert.deepEqual(await fault(), ["upstream_error", "failed"]);
+  assert.equal(issuer.seen.length, 3);
+});
+
+for (const [name, status, body] of [
+  ["refuses the client", 401, { error: "invalid_client" }],
+  ["gives no token", 200, { token_type: "Bearer" }],
+  ["gives a token of another kind", 200, { access_token: "a", token_type: "mac" }],
+  ["gives a token that is no header", 200, { access_token: "a\r\nb: c", token_type: "Bearer" }],
+] as const)
+  test(`nothing is sent to the system where the token endpoint ${name}`, async (t) => {
+    const { api, fault, answerTokens } = await begin(t);
+    answerTokens(() => ({ status, body }));
+    assert.deepEqual(await fault("write"), ["upstream_auth_failed", "not_sent"]);
+    assert.equal(api.seen.length, 0);
+  });
+
+for (const [name, tokenUrl] of [
+  ["that is not public", "http://10.0.0.1/token"],
+  ["of cloud metadata", "http://169.254.169.254/token"],
+  ["where nothing listens", "http://127.0.0.1:1/token"],
+] as const)
+  test(`a token endpoint at an address ${name} is not asked, and nothing is sent to the system`, async (t) => {
+    const { api, fault } = await begin(t, { tokenUrl });
+    assert.deepEqual(await fault("write"), ["upstream_error", "not_sent"]);
+    assert.equal(api.seen.length, 0);
+  });
