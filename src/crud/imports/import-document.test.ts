@@ -67,6 +67,23 @@ test("an input that is too large to be listed has its body listed open: checked 
   assert.deepEqual(problems[1], ["the body is one open object that the upstream alone checks: the schema is nested deeper than 32"]);
 });
 
+test("an operation that answers bytes alone gives them as base64; a response that leads nowhere costs nothing", () => {
+  const answering = (content: object) => get({ responses: { 200: { content } } });
+  const found = inspect({
+    "/png": answering({ "image/png": {} }),
+    "/both": answering({ "application/pdf": {}, "application/json": {} }),
+    "/lost": get({ responses: { 200: { $ref: "#/components/responses/none" } } }),
+  });
+  const picks = found.operations.map(({ key }) => key);
+  const { text } = makeSystem({ packed: found.packed, prefix, picks, head });
+  const read = readSystemText(text, "acme.api.yaml");
+  assert.ok("document" in read && read.document.kind === "http", JSON.stringify(read));
+  assert.deepEqual(
+    Object.values(read.document.operations).map(({ output }) => output.binary),
+    [true, false, false],
+  );
+});
+
 test("a hand-written path with a dot segment is refused at its place", () => {
   const document = { ...head, operations: { up: { description: "Leaves the folder", request: { method: "GET", path: "/../etc" } } } };
   const read = readSystemText(JSON.stringify(document), "acme.api.yaml");

@@ -202,6 +202,7 @@ export const makeOperation = (document: OpenApi, place: OperationPlace): Made =>
     request: { method, path, ...request },
     input,
     ...(inputCheck === undefined ? {} : { inputCheck }),
+    ...(read.answersBytes ? { output: { binary: true } } : {}),
   };
   requireShape(operation);
   return { operation, warnings };

@@ -23,6 +23,8 @@ export interface ReadBody {
 export interface ReadOperation {
   readonly parameters: readonly ReadParameter[];
   readonly body: ReadBody | undefined;
+  /** It answers neither JSON nor text. */
+  readonly answersBytes: boolean;
   /** What is not sent, in words. */
   readonly left: readonly string[];
 }
@@ -233,6 +235,28 @@ const swaggerBody = (document: OpenApi, place: OperationPlace, rows: readonly No
   };
 };
 
+/** Responses are no part of a tool: a reference that leads nowhere costs nothing. */
+const followed = (document: OpenApi, value: unknown): Node => {
+  try {
+    return follow(document, value);
+  } catch {
+    return {};
+  }
+};
+
+/** Whether all that a success may answer is bytes: no JSON, no text. */
+const answersBytes = (document: OpenApi, { operation }: OperationPlace): boolean => {
+  const successes = Object.entries(nodeOf(operation["responses"])).filter(([status]) => /^2/.test(status));
+  const media =
+    document.version === "2.0"
+      ? listOf(operation["produces"] ?? document.root["produces"])
+      : successes.flatMap(([, response]) => Object.keys(nodeOf(followed(document, response)["content"])));
+  return (
+    media.length > 0 &&
+    media.every((one) => /^(?:image|audio|video|font)\/|^application\/(?:pdf|zip|gzip|octet-stream)\b/i.test(String(one)))
+  );
+};
+
 /** What an operation takes, and how. Throws `ImportFault` where it can be no tool. */
 export const readOperation = (document: OpenApi, place: OperationPlace): ReadOperation => {
   const { method, path, item, operation } = place;
@@ -264,6 +288,7 @@ export const readOperation = (document: OpenApi, place: OperationPlace): ReadOpe
     document.version === "2.0"
       ? swaggerBody(document, place, [...rows.values()])
       : readContent(document, follow(document, operation["requestBody"]));
-  if (method !== "GET" || body === undefined) return { parameters, body, left };
-  return { parameters, body: undefined, left: [...left, "the body: GET has none"] };
+  const answered = { answersBytes: answersBytes(document, place) };
+  if (method !== "GET" || body === undefined) return { parameters, body, left, ...answered };
+  return { parameters, ...answered, body: undefined, left: [...left, "the body: GET has none"] };
 };

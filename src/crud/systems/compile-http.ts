@@ -71,6 +71,7 @@ const compileOperation = (document: HttpDocument, base: string, operation: Opera
     retry: operation.retry ?? document.defaults.retry,
     timeoutMs: operation.timeout ?? document.defaults.timeout,
     maxBytes: (operation.response ?? document.defaults.response).maxBytes,
+    takesBinary: operation.output.binary,
     isReadOnly: operation.annotations.readOnlyHint ?? operation.request.method === "GET",
     isIdempotent: operation.annotations.idempotentHint ?? operation.request.method === "GET",
   };
@@ -133,6 +134,8 @@ export const compileHttp = async (file: SystemFile & { readonly document: HttpDo
     }
     const path = ["operations", name];
     const compiled = compileOperation(document, name, operation, tell);
+    if (operation.output.binary && ((operation.dataScope ?? document.defaults.dataScope) !== "none" || operation.mask.length > 0))
+      tell([...path, "output", "binary"], "has neither rows nor members: dataScope must be none, and there can be no mask");
     const rules = callRules(operation, document, (other) => tools.get(other), path, tell);
     try {
       tools.set(

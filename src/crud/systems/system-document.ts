@@ -154,6 +154,12 @@ export type AuthzenMapping = z.output<typeof authzenMapping>;
 const title = said(text(1, 80).optional(), "What people read as its name.", "List employees");
 const described = text(10, 1024);
 
+const output = {
+  select: said(z.string().optional(), "What of the response is the output; the whole body unless said.", "${ response.body.items }"),
+  schema: said(schema.optional(), "JSON Schema that the output must meet, or a file beside this one.", { $ref: "./schemas/employee.json" }),
+};
+const outputSaid = "What becomes of the response.";
+
 const common = {
   title,
   description: said(described, "What it does and when to use it, for people and models.", "Lists employees of your tenant, newest first."),
@@ -161,18 +167,7 @@ const common = {
     type: "object",
     properties: { limit: { type: "integer", minimum: 1 } },
   }),
-  output: said(
-    z
-      .strictObject({
-        select: said(z.string().optional(), "What of the response is the output; the whole body unless said.", "${ response.body.items }"),
-        schema: said(schema.optional(), "JSON Schema that the output must meet, or a file beside this one.", {
-          $ref: "./schemas/employee.json",
-        }),
-      })
-      .prefault({}),
-    "What becomes of the response.",
-    { select: "${ response.body.items }" },
-  ),
+  output: said(z.strictObject(output).prefault({}), outputSaid, { select: "${ response.body.items }" }),
   dataScope: dataScope.optional(),
   mask: said(
     z
@@ -294,6 +289,20 @@ const requestBody = z.strictObject({
 
 export const httpOperation = z.strictObject({
   ...common,
+  output: said(
+    z
+      .strictObject({
+        ...output,
+        binary: said(
+          z.boolean().default(false),
+          "Answers that are neither JSON nor text are given as base64 with their media type; expressions read `mime_type` and `bytes` of them.",
+          true,
+        ),
+      })
+      .prefault({}),
+    outputSaid,
+    { select: "${ response.body.items }" },
+  ),
   inputCheck: said(
     schema.optional(),
     "A second JSON Schema that the arguments must meet and no list shows: of an input that is too large to be read by models.",

@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { Caller } from "#authn/caller.ts";
@@ -46,6 +47,7 @@ const operations = `
     description: Maps its errors.
     request: { method: GET, path: /mapped }
     errors: [{ when: "\${ response.status == 404 && response.body.why == 'gone' }", as: not_found }]
+  picture: { description: Shows one picture., request: { method: GET, path: /picture }, output: { binary: true } }
   priced: { description: Says what it costs., request: { method: GET, path: /priced }, cost_usd: { reserve: 0.05, actual: "\${ response.body.usd }" }, output: { select: "\${ {'answer': response.body.answer} }" } }
 `;
 
@@ -214,6 +216,54 @@ describe("an HTTP system", () => {
       answer = given;
       assert.deepEqual(await fault(run("read", { id: "1" })), expected, name);
     }
+  });
+
+  test("unpacks what came packed, as far as it may be large", async () => {
+    const text = JSON.stringify({ text: "x".repeat(1500) });
+    const packed =
+      (encoding: string, bytes: Uint8Array): Answer =>
+      (_request, response) =>
+        void response.writeHead(200, { "content-type": "application/json", "content-encoding": encoding }).end(bytes);
+    const ways: readonly (readonly [encoding: string, pack: (bytes: string) => Uint8Array])[] = [
+      ["gzip", gzipSync],
+      ["deflate", deflateSync],
+      ["deflate", deflateRawSync],
+      ["br", brotliCompressSync],
+    ];
+    for (const [encoding, pack] of ways) {
+      answer = packed(encoding, pack(text));
+      assert.deepEqual((await run("read", { id: "1" })).value, JSON.parse(text), encoding);
+      assert.match(String(seen[0]?.headers["accept-encoding"]), new RegExp(`\\b${encoding}\\b`));
+      answer = packed(encoding, pack(JSON.stringify({ text: "x".repeat(400_000) })));
+      assert.deepEqual(await fault(run("read", { id: "1" })), ["output_too_large", "done"], encoding);
+    }
+    answer = packed("zstd", Buffer.from(text));
+    assert.deepEqual(await fault(run("read", { id: "1" })), ["output_invalid", "done"]);
+    answer = packed("gzip, gzip", gzipSync(gzipSync(text)));
+    assert.deepEqual(await fault(run("read", { id: "1" })), ["output_invalid", "done"]);
+  });
+
+  test("gives bytes as base64 with their media type where the file says so", async () => {
+    const bytes = Buffer.from([0x89, 0x50, 0, 0xff]);
+    const base64 = bytes.toString("base64");
+    for (const [type, mimeType, content] of [
+      ["image/png; a=b", "image/png", { type: "image", data: base64, mimeType: "image/png" }],
+      ["audio/ogg", "audio/ogg", { type: "audio", data: base64, mimeType: "audio/ogg" }],
+      [
+        "application/pdf",
+        "application/pdf",
+        { type: "resource", resource: { uri: "urn:sallyport:call:call-1", mimeType: "application/pdf", blob: base64 } },
+      ],
+    ] as const) {
+      answer = (_request, response) => void response.writeHead(200, { "content-type": type }).end(bytes);
+      const { value, media } = await run("picture");
+      assert.deepEqual([value, media], [{ mime_type: mimeType, bytes: 4 }, [content]]);
+      assert.equal(seen[0]?.headers.accept, "*/*");
+    }
+    answer = status(200, { none: true });
+    assert.deepEqual((await run("picture")).value, { none: true }, "JSON stays JSON");
+    answer = (_request, response) => void response.writeHead(200, { "content-type": "image/png" }).end(Buffer.alloc(3000));
+    assert.deepEqual(await fault(run("picture")), ["output_too_large", "done"]);
   });
 
   test("maps errors as the file says, and reads the price from the answer", async () => {

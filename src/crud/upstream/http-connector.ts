@@ -9,6 +9,7 @@ import type { BindRequest, BoundRequest } from "#crud/systems/http-request.ts";
 import { encode } from "#crud/systems/parameter-styles.ts";
 import type { AuthRules } from "#crud/systems/system-document.ts";
 import type { RetryRules } from "#crud/systems/system-limits.ts";
+import { contentOf } from "./answer-body.ts";
 import type { SystemTokens } from "./client-credentials.ts";
 import { credentialsOf } from "./credentials.ts";
 import { exchangeHttp, type ExchangeReply } from "./http-exchange.ts";
@@ -35,6 +36,7 @@ export interface HttpOperation {
   readonly retry: RetryRules;
   readonly timeoutMs: number;
   readonly maxBytes: number;
+  readonly takesBinary: boolean;
   readonly isReadOnly: boolean;
   readonly isIdempotent: boolean;
 }
@@ -56,10 +58,13 @@ const retryAfterMs = (headers: Readonly<Record<string, string>>): number | undef
   return Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : undefined;
 };
 
+/** What expressions read of an answer. */
+const readable = ({ status, headers, body }: ExchangeReply) => ({ status, headers, body });
+
 /** A status that is no success, as the file maps it or as what it is. */
 const refusalOf = (operation: HttpOperation, reply: ExchangeReply, inputs: ExpressionInputs): UpstreamFault | undefined => {
   const more = { status: reply.status, retryAfterMs: retryAfterMs(reply.headers) };
-  const prepared = operation.errors.length === 0 ? undefined : celInputs({ ...inputs, response: reply });
+  const prepared = operation.errors.length === 0 ? undefined : celInputs({ ...inputs, response: readable(reply) });
   const mapped = prepared === undefined ? undefined : operation.errors.find((row) => row.when.evaluate(prepared) === true);
   if (mapped !== undefined) return new UpstreamFault(new Problem(mapped.as), "failed", { ...more, isFinal: !mapped.isRetryable });
   if (reply.status >= 200 && reply.status < 300) return undefined;
@@ -88,7 +93,7 @@ export const createHttpConnector = (system: HttpSystem, operation: HttpOperation
         method: bound.method,
         headers: {
           ...bound.headers,
-          accept: "application/json",
+          accept: operation.takesBinary ? "*/*" : "application/json",
           "user-agent": system.userAgent,
           "x-correlation-id": call.correlationId,
           ...(bound.body === undefined ? {} : { "content-type": bound.body.type }),
@@ -98,6 +103,7 @@ export const createHttpConnector = (system: HttpSystem, operation: HttpOperation
         ...(bound.body === undefined ? {} : { body: bound.body.content }),
         timeoutMs: operation.timeoutMs,
         maxBytes: operation.maxBytes,
+        takesBinary: operation.takesBinary,
         isReadOnly: operation.isReadOnly,
         signal,
       });
@@ -134,12 +140,13 @@ export const createHttpConnector = (system: HttpSystem, operation: HttpOperation
   };
 
   const finish = (
+    callId: string,
     inputs: ExpressionInputs,
     reply: ExchangeReply,
     items: readonly unknown[] | undefined,
     isCut: boolean,
   ): UpstreamAnswer => {
-    const prepared = celInputs({ ...inputs, response: reply, ...(items === undefined ? {} : { items }) });
+    const prepared = celInputs({ ...inputs, response: readable(reply), ...(items === undefined ? {} : { items }) });
     const selected = operation.select?.evaluate(prepared) ?? (items === undefined ? reply.body : { items });
     if (selected === ABSENT) throw new Problem("output_invalid", { detail: "The answer lacks what is selected of it." });
     const cost = operation.actualCost?.evaluate(prepared);
@@ -147,6 +154,7 @@ export const createHttpConnector = (system: HttpSystem, operation: HttpOperation
       value: selected,
       status: reply.status,
       isCut,
+      ...(reply.binary === undefined ? {} : { media: [contentOf(reply.binary, callId)] }),
       ...(typeof cost === "number" && cost >= 0 ? { costMicro: microFromUsd(Math.round(cost * 1e6) / 1e6) } : {}),
     };
   };
@@ -162,7 +170,7 @@ export const createHttpConnector = (system: HttpSystem, operation: HttpOperation
     const pages = operation.paginate;
     if (pages === undefined) {
       const reply = await send(call, inputs, bound, []);
-      return afterwards(() => finish(inputs, reply, undefined, false));
+      return afterwards(() => finish(call.callId, inputs, reply, undefined, false));
     }
     const size: Page = pages.size === undefined ? [] : [[pages.size.param, String(Math.min(pages.size.default, pages.size.max))]];
     const items: unknown[] = [];
@@ -170,13 +178,13 @@ export const createHttpConnector = (system: HttpSystem, operation: HttpOperation
     for (let page = 1; ; page++) {
       const reply = await send(call, inputs, bound, [...size, ...after]);
       const { upstream, next } = afterwards(() => {
-        const prepared = celInputs({ ...inputs, response: reply });
+        const prepared = celInputs({ ...inputs, response: readable(reply) });
         const found = pages.items.evaluate(prepared);
         if (!Array.isArray(found)) throw new Problem("output_invalid", { detail: "The answer's items are no list." });
         items.push(...(found as unknown[]));
         const given = pages.next.evaluate(prepared);
         const next = typeof given === "string" || typeof given === "number" ? String(given) : "";
-        return { upstream: finish(inputs, reply, items, next !== ""), next };
+        return { upstream: finish(call.callId, inputs, reply, items, next !== ""), next };
       });
       if (next === "" || page >= pages.maxPages || call.isEnough?.(upstream.value) === true) return upstream;
       after = [[pages.param, next]];

@@ -1,9 +1,9 @@
 import type { Dispatcher } from "undici";
 import { Problem } from "#contract/problem.ts";
-import { parseStrictJson } from "#http/strict-json.ts";
 import { untrustedCode } from "#http/trusting-fetch.ts";
 import { wasNeverSent } from "#http/was-never-sent.ts";
 import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
+import { ACCEPTED_ENCODINGS, parseAnswer, tooLarge, unpack, type AnswerBody } from "./answer-body.ts";
 import { AddressRefused } from "./guarded-agent.ts";
 
 export interface Exchange {
@@ -14,15 +14,16 @@ export interface Exchange {
   readonly body?: string | Uint8Array;
   readonly timeoutMs: number;
   readonly maxBytes: number;
+  /** Bytes that are neither JSON nor text are an answer too. */
+  readonly takesBinary?: boolean;
   /** Nothing is changed by it: a lost answer is a failure, not an unknown outcome. */
   readonly isReadOnly: boolean;
   readonly signal: AbortSignal;
 }
 
-export interface ExchangeReply {
+export interface ExchangeReply extends AnswerBody {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: unknown;
 }
 
 const codeOf = (error: unknown): string => {
@@ -47,42 +48,19 @@ const transportFault = (error: unknown, exchange: Exchange): UpstreamFault => {
   return new UpstreamFault(new Problem(isLate ? "upstream_timeout" : "upstream_error", { cause: error }), "failed");
 };
 
-/** Members and items of one answer: masking, checking and digesting it cost by each of them. */
-const MOST_VALUES = 100_000;
-
 const readBounded = async (body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Buffer> => {
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of body) {
     size += chunk.byteLength;
-    if (size > maxBytes)
-      throw new UpstreamFault(new Problem("output_too_large", { detail: `The answer has more than ${maxBytes} bytes.` }), "done", {
-        isFinal: true,
-      });
+    if (size > maxBytes) throw new UpstreamFault(tooLarge(maxBytes), "done", { isFinal: true });
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
 };
 
-const parseBody = (bytes: Buffer, type: string, encoding: string | undefined): unknown => {
-  if (encoding !== undefined && encoding !== "identity")
-    throw new Problem("output_invalid", { detail: "The answer is encoded though that was not asked for." });
-  if (bytes.byteLength === 0) return null;
-  if (/^application\/(?:[a-z0-9.+-]+\+)?json\b/i.test(type)) {
-    try {
-      return parseStrictJson(bytes, { depth: 64, members: MOST_VALUES });
-    } catch (cause) {
-      if (cause instanceof Problem && cause.code === "body_too_large")
-        throw new Problem("output_too_large", { detail: `The answer has more than ${MOST_VALUES} values.` });
-      throw new Problem("output_invalid", { detail: "The answer is not readable JSON.", cause });
-    }
-  }
-  if (/^text\/|^application\/(?:[a-z0-9.+-]+\+)?(?:xml|yaml)\b/i.test(type)) return bytes.toString("utf8");
-  throw new Problem("output_invalid", { detail: "The answer is neither JSON nor text." });
-};
-
 /**
- * One request at an upstream, one attempt. Never follows a redirect, never unpacks, reads at most `maxBytes`. Any status is
+ * One request at an upstream, one attempt. Never follows a redirect, reads at most `maxBytes`, unpacked too. Any status is
  * an answer; faults are `UpstreamFault`s that say whether anything was sent.
  */
 export const exchangeHttp = async (agent: Dispatcher, exchange: Exchange): Promise<ExchangeReply> => {
@@ -93,7 +71,7 @@ export const exchangeHttp = async (agent: Dispatcher, exchange: Exchange): Promi
       origin: exchange.origin,
       path: exchange.path,
       method: exchange.method as Dispatcher.HttpMethod,
-      headers: { ...exchange.headers, "accept-encoding": "identity" },
+      headers: { ...exchange.headers, "accept-encoding": ACCEPTED_ENCODINGS },
       body: exchange.body,
       signal,
     });
@@ -102,7 +80,8 @@ export const exchangeHttp = async (agent: Dispatcher, exchange: Exchange): Promi
       Object.entries(response.headers).map(([name, value]) => [name, Array.isArray(value) ? (value[0] ?? "") : (value ?? "")]),
     );
     const bytes = await readBounded(response.body, exchange.maxBytes);
-    return { status, headers, body: parseBody(bytes, headers["content-type"] ?? "", headers["content-encoding"]) };
+    const unpacked = await unpack(bytes, headers["content-encoding"], exchange.maxBytes);
+    return { status, headers, ...parseAnswer(unpacked, headers["content-type"] ?? "", exchange.takesBinary === true) };
   } catch (error) {
     if (error instanceof UpstreamFault) throw error;
     if (!(error instanceof Problem)) throw transportFault(error, exchange);
