@@ -1,6 +1,5 @@
 import { parsePointer } from "#contract/json-pointer.ts";
 import type { Fault } from "#contract/problem.ts";
-import type { Prepared, Refused } from "./kinds.ts";
 
 /** Faults of shape, of files referred to, of expressions, of what hangs on what went: each round finds those that the one before hid. */
 const MOST_ROUNDS = 8;
@@ -11,8 +10,16 @@ const operationOf = ({ path }: Fault): string | undefined => {
   return member === "operations" ? base : undefined;
 };
 
+/** What could not serve as it stands there. */
+export interface Refused {
+  readonly name: string;
+  readonly faults: readonly Fault[];
+}
+
 /** Prepares a system without its faulty operations, whose faults it keeps. Cost: one preparation a round. */
-export const prepareHealthy = async (prepare: (without: readonly string[]) => Promise<Prepared | Refused>): Promise<Prepared | Refused> => {
+export const prepareHealthy = async <T extends { readonly faults: readonly Fault[]; place(): void }>(
+  prepare: (without: readonly string[]) => Promise<T | Refused>,
+): Promise<T | Refused> => {
   const faults: Fault[] = [];
   const without = new Set<string>();
   for (let round = 1; ; round++) {

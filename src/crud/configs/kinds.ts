@@ -6,10 +6,10 @@ import type { CatalogueKeeper } from "#crud/mcp/catalogue-keeper.ts";
 import type { Snapshot } from "#crud/mcp/catalogue.ts";
 import type { PreparedSystem, Sources } from "#crud/mcp/sources.ts";
 import { commandFault } from "#crud/systems/check-systems.ts";
-import { prepareHealthy } from "./healthy-operations.ts";
 import { readSystem, type ReadReference, type References, type SystemFile } from "#crud/systems/load-systems.ts";
 import { credentialMembers } from "#crud/systems/system-document.ts";
 import type { FindCommand } from "#crud/upstream/installed-command.ts";
+import { prepareHealthy, type Refused } from "./healthy-operations.ts";
 
 /** What takes the place of what serves under a name. */
 export interface Place {
@@ -46,12 +46,6 @@ export interface Document {
   readonly name: string | undefined;
   readonly text: string;
   readonly read: ReadReference;
-}
-
-/** What could not serve as it stands there. */
-export interface Refused {
-  readonly name: string;
-  readonly faults: readonly Fault[];
 }
 
 /** One kind of configuration object. */

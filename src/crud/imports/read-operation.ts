@@ -246,7 +246,7 @@ const followed = (document: OpenApi, value: unknown): Node => {
 
 /** Whether all that a success may answer is bytes: no JSON, no text. */
 const answersBytes = (document: OpenApi, { operation }: OperationPlace): boolean => {
-  const successes = Object.entries(nodeOf(operation["responses"])).filter(([status]) => /^2/.test(status));
+  const successes = Object.entries(nodeOf(operation["responses"])).filter(([status]) => status.startsWith("2"));
   const media =
     document.version === "2.0"
       ? listOf(operation["produces"] ?? document.root["produces"])

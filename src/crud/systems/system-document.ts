@@ -403,42 +403,46 @@ const head = {
 };
 const kind = <T extends string>(name: T, description: string) => said(z.literal(name), description, name);
 
-const auth = z.discriminatedUnion("type", [
-  z.strictObject({ type: said(z.literal("none"), "How the house shows who it is.", "none") }),
-  z.strictObject({
-    type: said(z.literal("bearer"), "How the house shows who it is.", "bearer"),
-    token: said(secretUri, "Secret URI of the token.", "yaml://secret/people/demo#token"),
-  }),
-  z.strictObject({
-    type: said(z.literal("api_key"), "How the house shows who it is.", "api_key"),
-    in: said(z.enum(["header", "query"]), "Where the key goes.", "header"),
-    name: said(z.string().regex(/^[A-Za-z][A-Za-z0-9-_]{0,60}$/), "Name of the header, or of the member of the query.", "X-Api-Key"),
-    value: said(secretUri, "Secret URI of the key.", "yaml://secret/people/demo#api_key"),
-  }),
-  z.strictObject({
-    type: said(z.literal("basic"), "How the house shows who it is.", "basic"),
-    username: said(secretUri, "Secret URI of the name.", "yaml://secret/people/demo#user"),
-    password: said(secretUri, "Secret URI of the password.", "yaml://secret/people/demo#password"),
-  }),
-  z.strictObject({
-    type: said(z.literal("oauth2_client"), "How the house shows who it is.", "oauth2_client"),
-    tokenUrl: said(
-      z.string(),
-      "Where an access token is had by client credentials; it is kept until half a minute before its end. `network.allow` holds for it too.",
-      "https://login.people.example/oauth2/token",
-    ),
-    clientId: said(secretUri, "Secret URI of the client's id.", "yaml://secret/people/demo#client_id"),
-    clientSecret: said(secretUri, "Secret URI of the client's secret.", "yaml://secret/people/demo#client_secret"),
-    scopes: said(
-      z
-        .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/, "is no scope"))
-        .max(50)
-        .default([]),
-      "Scopes that are asked for.",
-      ["people.read"],
-    ),
-  }),
-]);
+const auth = z.discriminatedUnion(
+  "type",
+  [
+    z.strictObject({ type: said(z.literal("none"), "How the house shows who it is.", "none") }),
+    z.strictObject({
+      type: said(z.literal("bearer"), "How the house shows who it is.", "bearer"),
+      token: said(secretUri, "Secret URI of the token.", "yaml://secret/people/demo#token"),
+    }),
+    z.strictObject({
+      type: said(z.literal("api_key"), "How the house shows who it is.", "api_key"),
+      in: said(z.enum(["header", "query"]), "Where the key goes.", "header"),
+      name: said(z.string().regex(/^[A-Za-z][A-Za-z0-9-_]{0,60}$/), "Name of the header, or of the member of the query.", "X-Api-Key"),
+      value: said(secretUri, "Secret URI of the key.", "yaml://secret/people/demo#api_key"),
+    }),
+    z.strictObject({
+      type: said(z.literal("basic"), "How the house shows who it is.", "basic"),
+      username: said(secretUri, "Secret URI of the name.", "yaml://secret/people/demo#user"),
+      password: said(secretUri, "Secret URI of the password.", "yaml://secret/people/demo#password"),
+    }),
+    z.strictObject({
+      type: said(z.literal("oauth2_client"), "How the house shows who it is.", "oauth2_client"),
+      tokenUrl: said(
+        z.string(),
+        "Where an access token is had by client credentials; it is kept until half a minute before its end. `network.allow` holds for it too.",
+        "https://login.people.example/oauth2/token",
+      ),
+      clientId: said(secretUri, "Secret URI of the client's id.", "yaml://secret/people/demo#client_id"),
+      clientSecret: said(secretUri, "Secret URI of the client's secret.", "yaml://secret/people/demo#client_secret"),
+      scopes: said(
+        z
+          .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/, "is no scope"))
+          .max(50)
+          .default([]),
+        "Scopes that are asked for.",
+        ["people.read"],
+      ),
+    }),
+  ],
+  { error: "must be none, bearer, api_key, basic or oauth2_client; mtls and token_exchange are not available" },
+);
 /** Members of `auth` that are secret URIs. */
 export const credentialMembers: ReadonlySet<string> = new Set(["token", "value", "username", "password", "clientId", "clientSecret"]);
 
