@@ -36,8 +36,8 @@ const unpackers: Readonly<Record<string, Unpack | undefined>> = {
 export const tooLarge = (maxBytes: number): Problem =>
   new Problem("output_too_large", { detail: `The answer has more than ${maxBytes} bytes.` });
 
-/** Unpacks what came packed. No more than `maxBytes` are ever made of it. Throws `output_too_large`, `output_invalid`. */
-export const unpack = async (bytes: Buffer, encoding: string | undefined, maxBytes: number): Promise<Buffer> => {
+/** Unpacks what came packed. No more than `maxBytes` are ever made of it. */
+const unpack = async (bytes: Buffer, encoding: string | undefined, maxBytes: number): Promise<Buffer> => {
   const name = encoding?.trim().toLowerCase() ?? "";
   if (name === "" || name === "identity" || bytes.byteLength === 0) return bytes;
   const work = Object.hasOwn(unpackers, name) ? unpackers[name] : undefined;
@@ -50,8 +50,8 @@ export const unpack = async (bytes: Buffer, encoding: string | undefined, maxByt
   }
 };
 
-/** Reads JSON and text; other bytes only where the operation takes them. Throws `output_invalid`, `output_too_large`. */
-export const parseAnswer = (bytes: Buffer, type: string, takesBinary: boolean): AnswerBody => {
+/** Reads JSON and text; other bytes only where the operation takes them. */
+const parseAnswer = (bytes: Buffer, type: string, takesBinary: boolean): AnswerBody => {
   if (bytes.byteLength === 0) return { body: null };
   if (/^application\/(?:[a-z0-9.+-]+\+)?json\b/i.test(type)) {
     try {
@@ -69,6 +69,14 @@ export const parseAnswer = (bytes: Buffer, type: string, takesBinary: boolean): 
   const mimeType = /^[a-z]+\/[a-z0-9.+-]{1,100}$/.test(given) ? given : "application/octet-stream";
   return { body: { mime_type: mimeType, bytes: bytes.byteLength }, binary: { mimeType, base64: bytes.toString("base64") } };
 };
+
+/** What the bytes of an answer say. Throws `output_invalid`, `output_too_large`. */
+export const readAnswer = async (
+  bytes: Buffer,
+  headers: Readonly<Record<string, string>>,
+  { maxBytes, takesBinary = false }: { readonly maxBytes: number; readonly takesBinary?: boolean },
+): Promise<AnswerBody> =>
+  parseAnswer(await unpack(bytes, headers["content-encoding"], maxBytes), headers["content-type"] ?? "", takesBinary);
 
 /** As MCP shows it. */
 export const contentOf = ({ mimeType, base64 }: BinaryBody, callId: string): Readonly<Record<string, unknown>> => {

@@ -3,7 +3,7 @@ import { Problem } from "#contract/problem.ts";
 import { untrustedCode } from "#http/trusting-fetch.ts";
 import { wasNeverSent } from "#http/was-never-sent.ts";
 import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
-import { ACCEPTED_ENCODINGS, parseAnswer, tooLarge, unpack, type AnswerBody } from "./answer-body.ts";
+import { ACCEPTED_ENCODINGS, readAnswer, tooLarge, type AnswerBody } from "./answer-body.ts";
 import { AddressRefused } from "./guarded-agent.ts";
 
 export interface Exchange {
@@ -80,8 +80,7 @@ export const exchangeHttp = async (agent: Dispatcher, exchange: Exchange): Promi
       Object.entries(response.headers).map(([name, value]) => [name, Array.isArray(value) ? (value[0] ?? "") : (value ?? "")]),
     );
     const bytes = await readBounded(response.body, exchange.maxBytes);
-    const unpacked = await unpack(bytes, headers["content-encoding"], exchange.maxBytes);
-    return { status, headers, ...parseAnswer(unpacked, headers["content-type"] ?? "", exchange.takesBinary === true) };
+    return { status, headers, ...(await readAnswer(bytes, headers, exchange)) };
   } catch (error) {
     if (error instanceof UpstreamFault) throw error;
     if (!(error instanceof Problem)) throw transportFault(error, exchange);
