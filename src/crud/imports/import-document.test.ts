@@ -84,6 +84,15 @@ test("an operation that answers bytes alone gives them as base64; a response tha
   );
 });
 
+test("a parameter that is the credential that the system signs in with is left out, though the document says nothing of it", () => {
+  const parameters = ["Passphrase", "q"].map((name) => ({ name, in: "query", schema: { type: "string" } }));
+  const found = inspect({ "/a": get({ parameters }) });
+  const auth = { type: "api_key", in: "query", name: "passphrase", value: "yaml://secret/pets#key" };
+  const made = makeSystem({ packed: found.packed, prefix, picks: ["GET /a"], head: { ...head, auth } });
+  assert.deepEqual(made.warnings, ["GET /a: left out Passphrase: a credential"]);
+  assert.ok(!made.text.includes("Passphrase"), made.text);
+});
+
 test("a hand-written path with a dot segment is refused at its place", () => {
   const document = { ...head, operations: { up: { description: "Leaves the folder", request: { method: "GET", path: "/../etc" } } } };
   const read = readSystemText(JSON.stringify(document), "acme.api.yaml");

@@ -166,10 +166,12 @@ const printSystem = (value: Readonly<Record<string, unknown>>): string => {
 
 type Question<Kind> = Extract<ImportQuestion, { readonly kind: Kind }>;
 
-const unpack = (packed: Uint8Array): OpenApi => {
+/** The document of a system that signs in by `auth`. */
+const unpack = (packed: Uint8Array, auth: unknown): OpenApi => {
   const document = readOpenApi(gunzipSync(packed).toString("utf8"));
   if ("faults" in document) throw new TypeError("it was readable before");
-  return document;
+  const { type, in: where, name } = nodeOf(auth);
+  return type === "api_key" ? { ...document, credential: `${String(where)} ${String(name).toLowerCase()}` } : document;
 };
 
 /** Why picks cannot be taken. */
@@ -197,7 +199,7 @@ const warningsOf = (named: readonly Named[]): readonly string[] =>
 /** Makes a system of what is picked, operations in the order of the document; the same picks of the same document give the same bytes. */
 export const makeSystem = ({ packed, prefix, picks, head }: Omit<Question<"make">, "kind">): MadeSystem => {
   const wanted = new Set(picks);
-  const named = nameAll(unpack(packed), prefix, (key) => wanted.has(key));
+  const named = nameAll(unpack(packed, head["auth"]), prefix, (key) => wanted.has(key));
   const text = printSystem({ ...head, operations: Object.fromEntries(madeOf(named)) });
   return { text, faults: [...pickFaults(picks, named), ...sizeFaults(text)], warnings: warningsOf(named), gone: [], fresh: [] };
 };
@@ -228,7 +230,7 @@ export const remakeSystem = ({ packed, prefix, picks, current, written }: Omit<Q
   const own = Object.entries(nodeOf(system["operations"])).map(([name, value]) => [name, nodeOf(value)] as const);
   const ownKeys = new Set(own.map(([, operation]) => keyOfOperation(operation)));
   const wrote = new Map(Object.values(before).map((one) => [keyOfOperation(nodeOf(one)), nodeOf(one)]));
-  const document = unpack(packed);
+  const document = unpack(packed, system["auth"]);
   const wanted = new Set([...picks, ...ownKeys]);
   const all = new Set(operationsOf(document).map(({ key }) => key));
   const named = nameAll(document, prefix, (key) => wanted.has(key));

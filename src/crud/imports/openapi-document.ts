@@ -13,6 +13,8 @@ export interface OpenApi {
   readonly title: string;
   /** Addresses of the API as they stand there; of Swagger 2 they are made of its parts. */
   readonly servers: readonly string[];
+  /** The system's own credential as `in name`, whatever the document says of it. */
+  readonly credential?: string;
 }
 
 /** What keeps one operation from becoming a tool; its message is shown. */

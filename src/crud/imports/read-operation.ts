@@ -67,16 +67,17 @@ export const operationsOf = (document: OpenApi): readonly OperationPlace[] => {
 /** Parameters that carry who asks, whatever the document calls them: the system's own `auth` does that. */
 const CREDENTIALS = /^(?:authorization|proxy-authorization|cookie|x-api-key|api[-_]?key|access[-_]token|x-auth-token)$/i;
 
-/** Names that the document's security schemes send, as `in name`. */
+/** Names that the system's credential and the document's security schemes send, as `in name`. */
 const schemeNames = (document: OpenApi): ReadonlySet<string> => {
   const { root } = document;
   const all = nodeOf(document.version === "2.0" ? root["securityDefinitions"] : nodeOf(root["components"])["securitySchemes"]);
-  return new Set(
-    Object.values(all).flatMap((one) => {
+  return new Set([
+    ...(document.credential === undefined ? [] : [document.credential]),
+    ...Object.values(all).flatMap((one) => {
       const { type, in: where, name } = nodeOf(one);
       return type === "apiKey" && typeof name === "string" ? [`${String(where)} ${name.toLowerCase()}`] : [];
     }),
-  );
+  ]);
 };
 
 const isCredential = (where: unknown, name: string, node: Node, schemes: ReadonlySet<string>): boolean =>
