@@ -5,7 +5,7 @@ import { findingsOf } from "./axe.ts";
 import { launchBrowser, openPage } from "./browser.ts";
 import { until } from "#testing/until.ts";
 import { takePicture } from "./picture.ts";
-import { memoryServer, petstore, startOwnTools, wallClock } from "./own-tools.ts";
+import { memoryServer, petKey, petstore, startOwnTools, wallClock } from "./own-tools.ts";
 
 const looks = [
   ["light", 1280],
@@ -15,7 +15,7 @@ const looks = [
 test("an administrator imports a document and writes a system in the browser, and a delegated agent calls both without a restart", async (t) => {
   const [own, browser] = await Promise.all([startOwnTools(t), launchBrowser()]);
   cleanUp(t, () => browser.close());
-  const { origin, provider, upstream, config, grant, delegate, walk } = own;
+  const { origin, provider, upstream, config, walk } = own;
   const { page, faults } = await openPage(browser);
   /** Nothing serious for axe, nothing too wide. */
   const look = async (name: string): Promise<void> => {
@@ -79,15 +79,24 @@ test("an administrator imports a document and writes a system in the browser, an
   await look("import-connect");
   await page.getByLabel("Address of the system").fill(`${upstream.url}/v2`);
   await page.getByLabel("Networks that may be dialled").fill("127.0.0.1/32");
-  await page.getByLabel("How the house signs in there").selectOption("none");
+  await page.getByLabel("How the house signs in there").selectOption("api_key");
+  await page.getByLabel("Its name").fill(petKey.name);
+  await page.getByRole("combobox", { name: "Key", exact: true }).fill(petKey.value);
+  await page.keyboard.press("Enter");
   // What was chosen outlives a reload.
   await page.reload();
   await page.getByText("Your unsaved changes were restored.").waitFor();
   await button("Next").click();
   await page.getByText("2 new tools").waitFor();
+  // What its key lacks is said before it is published, and stands on its page afterwards.
+  await page.getByText("yaml://secret/pets#key is not there").waitFor();
   await look("import-check");
   await button("Publish").click();
   await page.waitForURL(/\/systems\/pets\.store$/);
+  await page.getByText("pets.store serves as version 1.").waitFor();
+  await region("To know").getByText("yaml://secret/pets#key is not there").waitFor();
+  await region("To know").getByText("pets.store may not use yaml://secret/pets#key yet").waitFor();
+  await look("system-published");
   await region("Versions")
     .getByRole("row", { name: /OpenAPI import/ })
     .waitFor();
@@ -148,6 +157,14 @@ test("an administrator imports a document and writes a system in the browser, an
   await page.getByText("Version 1 serves again, as version 4.").waitFor();
   await page.getByRole("heading", { level: 1, name: "Wall clock" }).waitFor();
 
+  // The graph is told again of what serves, without another version: where a step says so it is this dialog.
+  await page.goto(`${origin}/systems/clock.wall?act=publish`);
+  await dialog.getByText("No tool, address or secret changes.").waitFor();
+  await look("system-again");
+  await dialog.getByRole("button", { name: "Publish again" }).press("Enter");
+  await page.getByText("clock.wall serves as version 4.").waitFor();
+  await button("Publish again").waitFor();
+
   // A call as herself goes the whole way, and is refused with the way to why: nobody granted her the tool.
   await button("Test a call of clock.wall.now").click();
   await page.getByText("This tool is not in your own list").waitFor();
@@ -161,38 +178,77 @@ test("an administrator imports a document and writes a system in the browser, an
   await look("system-test");
 
   // What is missing for Ben's agent is named, and done from there; what is Ben's own to do is said.
-  await page.goto(`${origin}/tools/clock.wall.now`);
-  await page.getByRole("combobox", { name: "Person" }).fill("person:oidc:ben-1");
-  await page.keyboard.press("Enter");
-  await page.getByRole("combobox", { name: "Agent" }).fill("agent:helper");
-  await page.keyboard.press("Enter");
   const missing = region("What is still missing");
-  for (const [verb, reason] of [
-    ["Grant it", "Ben looks after the wall"],
-    ["Give it", "The helper reads the clock"],
-  ] as const) {
+  const explainFor = async (tool: string): Promise<void> => {
+    await page.goto(`${origin}/tools/${tool}`);
+    await page.getByRole("combobox", { name: "Person" }).fill("person:oidc:ben-1");
+    await page.keyboard.press("Enter");
+    await page.getByRole("combobox", { name: "Agent" }).fill("agent:helper");
+    await page.keyboard.press("Enter");
+  };
+  const take = async (verb: string, reason: string): Promise<void> => {
     await missing.getByRole("button", { name: verb }).focus();
     await page.keyboard.press("Enter");
     await dialog.getByLabel("Why").fill(reason);
-    if (verb === "Grant it") await look("tool-grant");
+    if (verb !== "Give it") await look(`tool-step-${verb.slice(0, 3)}`);
+    await page.locator('button[type="submit"][aria-disabled="false"]').waitFor();
     await page.keyboard.press("Control+Enter");
     await dialog.waitFor({ state: "detached" });
     await missing.getByRole("button", { name: verb }).waitFor({ state: "detached" });
-  }
+  };
+  const petTool = "pets.store.get_pet_by_id";
+  await explainFor(petTool);
+  await missing.getByRole("link", { name: "Write the secret" }).waitFor();
+  await look("tool-secret");
+  await takePicture(page, "tool-secret", true);
+  await missing.getByRole("link", { name: "Write the secret" }).press("Enter");
+  await dialog.getByText("yaml://secret/pets", { exact: true }).waitFor();
+  assert.equal(await dialog.getByRole("textbox", { name: "Key" }).inputValue(), "key");
+  await dialog.getByLabel("Value").fill("canary-pets");
+  await page.keyboard.press("Control+Enter");
+  await dialog.getByRole("status", { name: "What will happen" }).waitFor();
+  await page.locator('button[type="submit"][aria-disabled="false"]:not([data-loading])').waitFor();
+  await page.keyboard.press("Control+Enter");
+  await dialog.waitFor({ state: "detached" });
+  await explainFor(petTool);
+  await take("Let its system use it", "The pet store knows us by it");
+  await take("Grant it", "Ben looks after the pets");
+  await take("Give it", "The helper looks them up");
+  await explainFor("clock.wall.now");
+  await take("Grant it", "Ben looks after the wall");
+  await take("Give it", "The helper reads the clock");
   await missing.getByText("person:oidc:ben-1", { exact: true }).waitFor();
   assert.match((await missing.getByRole("link", { name: "Delegate" }).getAttribute("href")) ?? "", /tool=clock\.wall\.now/);
   await look("tool-missing");
   await takePicture(page, "tool-missing", true);
 
-  await grant(["pets.store.get_pet_by_id"]);
-  await delegate(["pets.store.get_pet_by_id", "clock.wall.now"]);
+  // Ben delegates both, from the address that the step leads to.
+  const bens = await openPage(browser);
+  provider.person = { sub: "ben-1", claims: { name: "Ben" } };
+  const there = encodeURIComponent("/delegations/new?tool=clock.wall.now&agent=agent:helper");
+  await bens.page.goto(`${origin}/auth/login?return_to=${there}&acr_values=strong`);
+  const next = bens.page.getByRole("button", { name: "Next" });
+  await bens.page.getByRole("radio", { name: /Helper/ }).waitFor();
+  await next.click();
+  await bens.page.getByRole("checkbox", { name: petTool }).check();
+  await next.click();
+  await bens.page.getByLabel("Steps").fill("9");
+  await bens.page.getByLabel("Budget in USD").fill("1.00");
+  await bens.page.getByLabel("Purpose").fill("Look after the pets");
+  await next.click();
+  await bens.page.getByRole("region", { name: "What it adds" }).getByText(petTool).first().waitFor();
+  await bens.page.getByRole("button", { name: "Delegate", exact: true }).click();
+  await bens.page.waitForURL(/\/delegations\/delegation:/);
+  assert.deepEqual(bens.faults, []);
+  await bens.close();
   await walk(
     [
-      ["pets.store.get_pet_by_id", { petId: 7 }, "/v2/pet/7"],
+      [petTool, { petId: 7 }, "/v2/pet/7"],
       ["clock.wall.now", {}, "/now"],
     ],
     "pets.store.add_pet",
   );
+  assert.deepEqual([...new Set(upstream.seen.map(({ headers }) => headers["api_key"]))], ["canary-pets", undefined]);
 
   // The tool's own page: how it stands, who called and who may; it goes to somebody else, off, and on again.
   await page.goto(`${origin}/tools/clock.wall.now`);
@@ -222,10 +278,12 @@ test("an administrator imports a document and writes a system in the browser, an
   await dialog.getByRole("button", { name: "Switch on again" }).press("Enter");
   await stands.getByText("Serving", { exact: true }).waitFor();
 
-  // Secrets of a house in which there are none yet.
+  // Secrets where no place for them is set, which it is here.
+  await page.route("**/api/secrets/mounts", async (route) => await route.fulfill({ json: { mounts: [] } }));
   await page.goto(`${origin}/secrets`);
   await page.getByText("No place for secrets is set for your organisation.").waitFor();
   await look("secrets-empty");
+  await page.unroute("**/api/secrets/mounts");
 
   // What is deleted is gone, and can be brought back.
   await page.goto(`${origin}/systems`);
@@ -269,5 +327,15 @@ test("an administrator imports a document and writes a system in the browser, an
       .getByText(state)
       .waitFor();
   }
+
+  // The others in one act.
+  await page.goto(`${origin}/definitions`);
+  await button("Approve all that wait of notes.own").press("Enter");
+  await dialog.getByLabel("Why").fill("Read them all");
+  await look("definitions-all");
+  await takePicture(page, "definitions-all");
+  await page.keyboard.press("Control+Enter");
+  await page.getByText("8 definitions of notes.own approved.").waitFor();
+  await button("Approve all that wait of notes.own").waitFor({ state: "detached" });
   assert.deepEqual(faults, []);
 });

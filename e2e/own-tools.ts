@@ -36,6 +36,9 @@ operations:
     request: { method: GET, path: /now }
 `;
 
+/** What the pet store is told by whoever calls it: a key that lies in a secret. */
+export const petKey = { type: "api_key", in: "header", name: "api_key", value: "yaml://secret/pets#key" };
+
 /** A server of somebody else, nine tools, each of which waits to be approved. */
 export const memoryServer = (instance: string, owner: string): string => `apiVersion: systems/v1
 provider: notes
@@ -58,7 +61,8 @@ export const startOwnTools = async (t: TestContext) => {
   cleanUp(t, () => provider.stop());
   const who = ["--issuer", provider.issuer, "--subject", "ada-1", "--tenant", "acme", "--name", "Ada"];
   assert.equal((await runScript("admin.ts", ["first", ...who, "--data", data])).code, 0);
-  const { origin, signIn, call, as, exchange } = await startOwnHouse(t, { port, data, provider });
+  const environment = { TENANT_ALLOWED_MOUNTS: '{"tenant:acme":["yaml://secret"]}' };
+  const { origin, signIn, call, as, exchange } = await startOwnHouse(t, { port, data, provider, environment });
   const upstream = await serverUpstream(t);
   upstream.answer = (_request, response) =>
     void response.writeHead(200, { "content-type": "application/json" }).end('{"id":7,"name":"Rex"}');

@@ -130,6 +130,7 @@ const writeProblems = [
   "connector_not_available",
   "cross_tenant",
   "not_found",
+  "membership_unavailable",
 ] as const;
 
 const publishing = {
@@ -295,7 +296,7 @@ export const importConfig = endpoint("crud", "POST", "/config/import", {
     errors: z.array(configFault).optional(),
   }),
   ...mayWrite("config/write"),
-  problems: ["managed_elsewhere", "unprocessable", "connector_not_available"],
+  problems: ["managed_elsewhere", "unprocessable", "connector_not_available", "membership_unavailable"],
   summary: "Publish the systems and the tools document of a tar archive (at most 32 MiB), all or nothing. What the archive lacks stays.",
 });
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { definitionChange } from "./configs.ts";
+import { definitionChange, systemName } from "./configs.ts";
 import { endpoint, withoutAgents } from "./endpoint.ts";
 import { plainText, timestamp } from "./ids.ts";
 
@@ -31,7 +31,11 @@ const decided = z.object({ tool: z.string(), state, warnings: z.array(z.string()
 
 export const listDefinitions = endpoint("crud", "GET", "/config/definitions", {
   query: z.strictObject({ state: state.optional() }),
-  reply: z.object({ definitions: z.array(row) }),
+  reply: z.object({
+    definitions: z.array(row),
+    /** Systems of which some wait, and what all that wait there are together: approving them all names it. */
+    waiting: z.array(z.object({ system: z.string(), definitions: z.int(), digest })),
+  }),
   ...base,
   scope: ["config.read"],
   summary: "Definitions of external tools by state, oldest first; at most 500.",
@@ -55,6 +59,17 @@ export const approveDefinition = endpoint("crud", "POST", "/config/definitions/{
   scope: ["config.write"],
   problems: ["conflict", "cross_tenant"],
   summary: "Approve what is served now; the tool can be called again on every node within a second.",
+});
+
+export const approveSystemDefinitions = endpoint("crud", "POST", "/config/systems/{name}/approve-definitions", {
+  params: z.object({ name: systemName }),
+  /** Of all that waited as somebody looked: another set, or another definition of one, is a conflict. */
+  body: z.strictObject({ digest, reason: plainText(1, 500) }),
+  reply: z.object({ system: z.string(), approved: z.array(z.string()), warnings: z.array(z.string()) }),
+  ...base,
+  scope: ["config.write"],
+  problems: ["conflict", "cross_tenant"],
+  summary: "Approve every definition of a system that waits, as it is served now, in one act.",
 });
 
 export const rejectDefinition = endpoint("crud", "POST", "/config/definitions/{tool}/reject", {

@@ -124,7 +124,7 @@ export const acceptImport = endpoint("crud", "POST", "/config/imports/{id}/accep
   ...base,
   scope: ["config.write"],
   decision: "system/edit",
-  problems: ["not_found", "unprocessable", "already_exists", "managed_elsewhere", "cross_tenant", "busy"],
+  problems: ["not_found", "unprocessable", "already_exists", "managed_elsewhere", "cross_tenant", "busy", "membership_unavailable"],
   summary: "Publish what is picked as one system; its tools can be called at once. With dryRun=true only say what it would be.",
 });
 
@@ -138,7 +138,7 @@ export const reimportSystem = endpoint("crud", "POST", "/config/systems/{name}/r
   ...base,
   scope: ["config.write"],
   decision: "system/edit",
-  problems: ["not_found", "unprocessable", "stale_version", "managed_elsewhere", "cross_tenant", "busy"],
+  problems: ["not_found", "unprocessable", "stale_version", "managed_elsewhere", "cross_tenant", "busy", "membership_unavailable"],
   summary:
     "Bring an imported system up to a newer document: requests and inputs follow it; names, texts, masks and prices that a person changed stay.",
 });

@@ -173,12 +173,14 @@ export const explainedDoor = z.object({
   remedy: z.string().optional(),
 });
 
-/** What the identity graph still lacks for a call, in the order in which it is done. */
+/** What is still lacking for a call, in the order in which it is done. */
 export const missingStep = z.object({
-  step: z.enum(["register", "approve", "grant", "capability", "delegate", "application"]),
+  step: z.enum(["switch_on", "register", "approve", "grant", "capability", "delegate", "application", "secret", "secret_use"]),
   /** Who can do it. */
   who: z.string(),
   how: z.string(),
+  /** What it is done to, where that is not the tool: a secret, an application, the scope of a kill switch. */
+  on: z.string().optional(),
 });
 export type MissingStep = z.infer<typeof missingStep>;
 

@@ -26,7 +26,7 @@ interface Explained {
   readonly tool: string;
   readonly listed: boolean;
   readonly callable: string;
-  readonly missing: { readonly step: string; readonly who: string; readonly how: string }[];
+  readonly missing: { readonly step: string; readonly who: string; readonly how: string; readonly on?: string }[];
   readonly doors: {
     readonly door: string;
     readonly outcome: string;
@@ -58,6 +58,7 @@ test("why a tool is or is not there is answered by the doors themselves", async 
       ["arguments", "depends"],
       ["mapping", "depends"],
       ["reserve", "pass"],
+      ["credential", "pass"],
     ],
   );
   // The graph of this house knows no tool at all.
@@ -70,7 +71,7 @@ test("why a tool is or is not there is answered by the doors themselves", async 
   // What the delegation would not pay for now is listed all the same: it may be paid for in an hour.
   house.membership.reserve = "outside_hours";
   const late = await explain("tool=people.demo.list_employees");
-  const { remedy, ...door } = late.doors.at(-1) ?? {};
+  const { remedy, ...door } = late.doors.find(({ door: name }) => name === "reserve") ?? {};
   assert.deepEqual([late.listed, late.callable, door], [true, "no", { door: "reserve", outcome: "fail", reason: "outside_hours" }]);
   assert.match(String(remedy), /hours/);
   house.membership.reserve = "ok";
@@ -100,6 +101,38 @@ test("why a tool is or is not there is answered by the doors themselves", async 
   assert.equal((await house.request("/mcp/tools/explain?tool=no.such.tool")).status, 404);
   assert.equal(house.people.requests, requests, "nothing was called");
   assert.equal(house.membership.reservations.size, 0, "nothing was held");
+});
+
+test("a credential that no call would get is named, with who can mend it, to who may know of it", async (t) => {
+  const house = await crudHouse(t);
+  const uri = "yaml://secret/people/demo#api_key";
+  for (const [status, verdict, steps] of [
+    ["ok", true, []],
+    ["secret_not_found", true, [`secret an administrator (role:administrator) ${uri}`]],
+    ["ok", false, [`secret_use an administrator (role:administrator) ${uri}`]],
+    ["tenant_mount", true, ["secret whoever runs the house undefined"]],
+    // Of what the asker may not know the address is not said, and not whether it is there.
+    ["secret_authz_failed", true, []],
+    ["secret_authz_failed", false, ["secret_use an administrator (role:administrator) undefined"]],
+  ] as const) {
+    house.secrets.status = status;
+    house.verdicts.set("secret:use", verdict);
+    const response = await house.request("/mcp/tools/explain?tool=people.demo.get_employee", { as: agent });
+    const { callable, missing, doors } = (await response.json()) as Explained;
+    const ofSecrets = missing.filter(({ step }) => step.startsWith("secret"));
+    assert.deepEqual(
+      ofSecrets.map(({ step, who, on }) => `${step} ${who} ${on}`),
+      steps,
+    );
+    const isFine = steps.length === 0;
+    assert.deepEqual([callable === "no", doors.at(-1)?.door, doors.at(-1)?.outcome], [!isFine, "credential", isFine ? "pass" : "fail"]);
+    assert.ok(status !== "secret_authz_failed" || !JSON.stringify(ofSecrets).includes("yaml:"));
+  }
+  const [asked] = house.asked.decisions.filter(({ ask }) => ask.type === "secret");
+  assert.deepEqual(
+    [asked?.asker.sub, asked?.ask.id, asked?.ask.context],
+    ["service:crud", uri, { could: true, showing: true, tool: { id: "people.demo.get_employee" } }],
+  );
 });
 
 test("a tool is listed exactly if its explanation says so", async (t) => {

@@ -24,6 +24,7 @@ import type { Tracing } from "#telemetry/tracing.ts";
 import { allowedCommands, type CrudConfig } from "./config.ts";
 import { openConfigStore } from "./configs/config-store.ts";
 import { systemKind, toolsKind } from "./configs/kinds.ts";
+import { createOwnerCheck } from "./configs/system-owner.ts";
 import { createToolRegistrar } from "./configs/register-tools.ts";
 import { createConfigPublisher, type PublisherParts } from "./configs/publish-config.ts";
 import { serveArchive } from "./configs/serve-archive.ts";
@@ -45,6 +46,7 @@ import { createHouseChecks, isUp } from "./mcp/house-checks.ts";
 import { createSealedCursors } from "#authn/sealed-cursors.ts";
 import { settleDeadCall, type DeadAct } from "./mcp/recover.ts";
 import { serveExecute } from "./mcp/serve-execute.ts";
+import type { ExplainParts } from "./mcp/explain-tool.ts";
 import { serveExplanation } from "./mcp/serve-explanation.ts";
 import { createDefinitions } from "./mcp/definitions.ts";
 import { createSources } from "./mcp/sources.ts";
@@ -156,11 +158,12 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     metrics,
   });
   const reader = createDocumentReader();
+  const groupsParts = { membership: parts.peers.membership, membershipAudience: parts.audiences.membership, identity: parts.identity };
   const store = await openConfigStore({
     database: parts.database,
     change: parts.change,
     kinds: {
-      system: systemKind({ sources, catalogue, findCommand, reader }),
+      system: systemKind({ sources, catalogue, findCommand, ownerFaults: createOwnerCheck(groupsParts), reader }),
       tools: toolsKind({ catalogue, layer, hold: (document) => (toolsDocument = document), held: () => toolsDocument, reader }),
     },
     catalogue,
@@ -231,15 +234,16 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     decider,
   });
   const cursors = createSealedCursors<string>({ secrets: parts.houseSecrets, purpose: "crud.config-cursor", now });
-  const secretLook = { secrets: parts.peers.secrets, secretsAudience: parts.audiences.secrets, identity: parts.identity };
-  const publisher = createConfigPublisher({ store, decider, cursors, toolsOf, external: () => sources.external, register, secretLook });
+  const secretsOf: ExplainParts["secretsOf"] = (system, tenant) =>
+    store.list("system", tenant).find(({ name }) => name === system)?.prepared?.secrets ?? [];
+  const secretParts = { secrets: parts.peers.secrets, secretsAudience: parts.audiences.secrets, identity: parts.identity, decider };
+  const publisher = createConfigPublisher({ store, decider, cursors, toolsOf, external: () => sources.external, register, secretParts });
   serveConfigs(router, publisher);
   serveArchive(router, publisher);
   serveImports(router, { publisher, database, housePorts: new Set(parts.housePorts), stopping: stop.signal });
-  const groupsParts = { membership: parts.peers.membership, membershipAudience: parts.audiences.membership, identity: parts.identity };
   serveDefinitions(router, { store, decider, groups: groupsParts, database, change, tenants, toolsOf, register });
   serveKillSwitches(router, { kills, decider, now });
-  serveExplanation(router, { ...deskParts, catalogue });
+  serveExplanation(router, { ...deskParts, catalogue, secretsOf });
   serveUiConfig(router, uiDocument, groupsParts);
   serveSecretUses(router, { store, decider: parts.decider });
   serveStreams(router, {

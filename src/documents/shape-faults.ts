@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import type { Fault } from "#contract/problem.ts";
 import { missesOf } from "#contract/shape-faults.ts";
+import { nearestWord } from "./nearest-word.ts";
 import type { YamlDocument } from "./yaml-document.ts";
 
 /**
@@ -13,7 +14,7 @@ export const shapeFaults = (
   { under = [], words = [] }: { readonly under?: readonly PropertyKey[]; readonly words?: readonly string[] } = {},
 ): Fault[] =>
   missesOf({ issues: error.issues.map(insideUnion) }).map(({ path, message, isKey }) => {
-    const hint = isKey ? nearest(String(path.at(-1)), words) : undefined;
+    const hint = isKey ? nearestWord(String(path.at(-1)), words) : undefined;
     return document.fault([...under, ...path], message, {
       ...(isKey ? { code: "unknown", onKey: true } : {}),
       ...(hint === undefined ? {} : { hint: `did you mean ${hint}?` }),
@@ -25,23 +26,4 @@ const insideUnion = (issue: z.core.$ZodIssue): z.core.$ZodIssue => {
   if (issue.code !== "invalid_union") return issue;
   const inner = issue.errors.toSorted((a, b) => (b[0]?.path.length ?? 0) - (a[0]?.path.length ?? 0))[0]?.[0];
   return inner === undefined ? issue : { ...inner, path: [...issue.path, ...inner.path] };
-};
-
-const nearest = (word: string, known: readonly string[]): string | undefined =>
-  known
-    .map((candidate) => ({ candidate, distance: editDistance(word.toLowerCase(), candidate.toLowerCase()) }))
-    .filter(({ distance }) => distance <= Math.max(1, Math.floor(word.length / 3)))
-    .toSorted((a, b) => a.distance - b.distance)[0]?.candidate;
-
-const editDistance = (from: string, to: string): number => {
-  let row = Array.from({ length: to.length + 1 }, (_unused, index) => index);
-  for (let i = 1; i <= from.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= to.length; j++) {
-      const change = (row[j - 1] ?? 0) + (from[i - 1] === to[j - 1] ? 0 : 1);
-      next.push(Math.min(change, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row[to.length] ?? 0;
 };

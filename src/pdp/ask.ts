@@ -28,7 +28,7 @@ export interface Ask {
 export type Properties = Readonly<Record<string, unknown>>;
 
 export interface Vouched {
-  /** Could any call of it be permitted: assurance, approval and limits taken as met. For tool lists. */
+  /** Could any call of it be permitted: assurance, approval and limits taken as met, and of a secret the call. Only the tool server asks so. */
   readonly could: boolean;
   /** Asked beside what somebody does, to know how much of the answer to show. */
   readonly showing?: boolean;
@@ -41,8 +41,8 @@ export interface Vouched {
   /** Tenant of a resource that is not in the graph. */
   readonly resourceTenant?: string;
   readonly delegationId?: string;
-  /** The tool call on whose behalf a secret is used. */
-  readonly tool?: { readonly id: string; readonly decisionId: string };
+  /** The tool call on whose behalf a secret is used; with `could` no call was decided. */
+  readonly tool?: { readonly id: string; readonly decisionId?: string };
   /** An approval was named. */
   readonly approval: boolean;
   /** Its id, if it has the form of one. */

@@ -44,12 +44,18 @@ const tenantOf = (ask: Ask, subject: Facts["subject"], toolTenant: string | unde
  * resource is there, and not another tenant's. What an enforcement point may not vouch for is not seen any further.
  */
 export const createPlacing = (parts: PlacingParts): ((informed: Informed, knows?: (pair: Pair) => boolean) => Promise<Placed>) => {
+  /** The call that a secret is for; of one that could be made it is said in which tenant. */
+  const callOf = async (
+    { could, resourceTenant }: Ask["vouched"],
+    { id, decisionId }: NonNullable<Ask["vouched"]["tool"]>,
+    pep: string,
+  ): Promise<{ readonly tenant: string } | undefined> => {
+    if (could) return resourceTenant === undefined ? undefined : { tenant: resourceTenant };
+    return decisionId === undefined ? undefined : parts.decisions.permittedCall(decisionId, id, pep);
+  };
   const inputsOf = async ({ ask }: Informed): Promise<{ readonly inputs: Inputs; readonly toolTenant?: string }> => {
     const { vouched } = ask;
-    const call =
-      vouched.tool === undefined
-        ? undefined
-        : await parts.decisions.permittedCall(vouched.tool.decisionId, vouched.tool.id, ask.subject.id);
+    const call = vouched.tool === undefined ? undefined : await callOf(vouched, vouched.tool, ask.subject.id);
     const inputs: Inputs = {
       mfa: hasSignIn(ask.assurance, strongSignIn, parts.now()),
       approved: false,

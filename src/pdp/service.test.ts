@@ -230,6 +230,23 @@ test("only services of the house vouch for circumstances; from anybody else such
     context: { could: true },
   };
   assert.equal((await read<EvaluationReply>(await world.ask(SINGLE, await world.houseToken("crud"), listing))).decision, true);
+
+  // Of the secret that a call would use: whether it could, in the tenant that is named, and nobody else asks so.
+  const using = (tool: string, tenant: string) => ({
+    subject: { type: "identity", id: "service:crud", properties: { tenant: "*" } },
+    action: { name: "use" },
+    resource: { type: "secret", id: "yaml://secret/people/demo#api_key", properties: { tenant } },
+    context: { could: true, showing: true, tool: { id: tool } },
+  });
+  for (const [tool, tenant, decision] of [
+    ["people.demo.get_employee", "tenant:acme", true],
+    ["other.system.get_employee", "tenant:acme", false],
+  ] as const) {
+    const answer = await read<EvaluationReply>(await world.ask(SINGLE, await world.houseToken("crud"), using(tool, tenant)));
+    assert.equal(answer.decision, decision, `${tool} ${tenant} ${JSON.stringify(answer)}`);
+  }
+  const notTools = await world.ask(SINGLE, await world.houseToken("secrets"), using("people.demo.get_employee", "tenant:acme"));
+  assert.equal(notTools.status, 400);
 });
 
 test("an enforcement point of one tenant learns nothing of another tenant's subjects and resources", async () => {

@@ -44,6 +44,8 @@ export interface MembershipDouble {
   /** What the delegation that pays demands of the arguments. */
   argumentSchemas: readonly Readonly<Record<string, unknown>>[];
   groups: readonly string[];
+  /** Nodes that can own a system. */
+  owners: readonly string[];
   /** What the held reservation of a call is, by call id. */
   readonly reservations: Map<string, { id: string; usd: number; steps: number; state: string }>;
   readonly settled: { id: string; usd: number; steps: number; outcome: string }[];
@@ -76,7 +78,7 @@ export interface RpcBody {
 }
 
 interface MembershipBody {
-  readonly asks: readonly { readonly subject_id: string }[];
+  readonly asks: readonly { readonly subject_id: string; readonly resource?: { readonly type: string; readonly external_id: string } }[];
   readonly call_id: string;
   readonly usd: number;
   readonly steps: number;
@@ -170,11 +172,18 @@ const membershipPeer =
         disabled: false,
         mfa_level: null,
       };
+      const about = body.asks[0]?.resource;
+      // Of all who could own something nobody else is there; of the tools none.
+      const resource =
+        about?.type === "identities" && double.owners.includes(about.external_id)
+          ? { node_id: about.external_id, kind: "Group", name: "Owner", tenant_ids: [], owners: [], granted: false, attributes: {} }
+          : null;
       return json({
         graph_version: 1,
-        facts: [{ subject, agent: null, capability: false, chain: true, definition_ok: true, delegation: null, resource: null, edges: [] }],
+        facts: [{ subject, agent: null, capability: false, chain: true, definition_ok: true, delegation: null, resource, edges: [] }],
       });
     }
+    if (seen.path.endsWith("/candidates")) return json({ ids: double.owners });
     if (seen.path.endsWith("/mcp/services")) {
       const { name } = seen.body as { readonly name: string };
       const kept = {
@@ -339,6 +348,7 @@ export const crudHouse = async (
     reserve: "ok",
     argumentSchemas: [],
     groups: ["group:people-ops"],
+    owners: ["group:people-ops", "group:platform-admins", "group:x", "person:ada", "person:ben", "role:administrator"],
     reservations: new Map(),
     settled: [],
     released: [],
@@ -421,6 +431,7 @@ export const crudHouse = async (
         if (seen.path === "/health") return json({ status: "ok" });
         asked.secrets.push(seen);
         if (secrets.status !== "ok") return refuse(secrets.status);
+        if (seen.path.endsWith("/keys")) return json({ uri: seen.query["uri"], keys: ["api_key"], nodes: [] });
         return json({ uri: seen.query["uri"], value: secrets.value, cached: false, audit_id: "a1", keep_seconds: 30 });
       },
     },

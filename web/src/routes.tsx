@@ -142,7 +142,7 @@ const importRoute = page("/systems/import", ImportPage, {
 const systemRoute = page("/systems/{name}", SystemPage, {
   version: /^[1-9][0-9]{0,8}$/,
   tool: idText,
-  act: ["delete", "rollback"],
+  act: ["delete", "rollback", "publish"],
 });
 
 const definitionsRoute = page("/definitions", DefinitionList, { state: ["proposed", "approved", "drifted", "rejected"], tool: idText });

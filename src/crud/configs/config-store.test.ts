@@ -537,19 +537,49 @@ test("an edit that no definition shows is in force with the answer, here and in 
   }
 });
 
-test("a secret that is not there is a warning to who publishes: it may be written later", async (t) => {
+test("what keeps a call from a secret is a warning to who publishes, before and after: it may be mended later", async (t) => {
   const house = await crudHouse(t);
   const ask = client(house);
   const uri = "yaml://secret/people/demo#api_key";
-  for (const [status, warned] of [
-    ["secret_not_found", [`${uri} is not there (secret_not_found): calls are refused until it is written.`]],
-    ["key_not_found", [`${uri} is not there (key_not_found): calls are refused until it is written.`]],
-    ["access_denied", []],
-    ["secrets_unavailable", []],
+  const unnamed = `staff.book may not use ${uri} yet: calls are refused until an administrator names the system on it (used_by of its Resource node).`;
+  for (const [status, verdict, warned] of [
+    ["secret_not_found", true, [`${uri} is not there (secret_not_found): calls are refused until it is written.`]],
+    ["key_not_found", false, [`${uri} is not there (key_not_found): calls are refused until it is written.`, unnamed]],
+    ["tenant_mount", true, [`${uri} lies where your tenant may keep no secret (tenant_mount): TENANT_ALLOWED_MOUNTS names the places.`]],
+    ["access_denied", true, []],
+    ["access_denied", false, [unnamed]],
+    ["secrets_unavailable", true, []],
+    ["ok", "down", ["Whether its secrets can be used could not be looked up (decision_unavailable)."]],
   ] as const) {
     house.secrets.status = status;
-    const put = await ask("PUT", "/config/systems/staff.book", { raw: document({ description: `With ${status}.` }) });
-    assert.deepEqual([put.status < 300, put.body.warnings], [true, warned], status);
+    house.verdicts.set("secret:use", verdict);
+    const text = document({ description: `With ${status} ${verdict}.` });
+    for (const query of ["?dryRun=true", ""]) {
+      const put = await ask("PUT", `/config/systems/staff.book${query}`, { raw: text });
+      assert.deepEqual([put.status < 300, put.body.warnings], [true, warned], `${status} ${query}`);
+    }
   }
   assert.deepEqual([...new Set(house.asked.secrets.map(({ path }) => path))], ["/api/secrets/keys"], "no value is read");
+});
+
+test("an owner whom the graph does not know is a fault at its place, with the nearest who is there", async (t) => {
+  const house = await crudHouse(t);
+  const ask = client(house);
+  const text = document().replace("owner: group:people-ops", "owner: group:people-opps");
+  const fault = {
+    path: "/owner",
+    message: "names group:people-opps, which the identity graph does not know",
+    code: "unknown",
+    hint: "did you mean group:people-ops?",
+    file: "system.yaml",
+  };
+  const shown = (errors: readonly Record<string, unknown>[]) => errors.map(({ line, column, ...rest }) => [rest, Number(line) > 1, column]);
+  const wrong = await ask("POST", "/config/systems?dryRun=true", { raw: text.replace("method: GET", "method: GOT") });
+  assert.deepEqual([wrong.body.valid, wrong.body.name], [false, "staff.book"], "a faulty document has a name, too");
+  const tried = await ask("POST", "/config/systems?dryRun=true", { raw: text });
+  assert.deepEqual([tried.body.valid, shown(tried.body.errors)], [false, [[fault, true, 8]]]);
+  const made = await ask("POST", "/config/systems", { raw: text });
+  assert.deepEqual([made.status, made.body.code, shown(made.body.errors)], [422, "unprocessable", [[fault, true, 8]]]);
+  house.membership.isDown = true;
+  assert.equal((await ask("POST", "/config/systems", { raw: document() })).body.code, "membership_unavailable");
 });

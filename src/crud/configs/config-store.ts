@@ -72,6 +72,8 @@ export interface Written {
   readonly etag: string;
   readonly diff: ConfigDiff;
   readonly warnings: readonly string[];
+  /** That the document names; none of one that is faulty. */
+  readonly secrets: readonly string[];
   readonly isNew: boolean;
   /** It was so already: nothing was written. */
   readonly isSame: boolean;
@@ -401,7 +403,12 @@ export const openConfigStore = async (parts: ConfigStoreParts): Promise<ConfigSt
     const live = before?.head?.text === null ? undefined : before?.head;
     const digest = digestOf(text, good?.refs ?? {});
     const isSame = live !== undefined && text !== null && live.digest === digest;
-    const faults = prepared === undefined || isSame ? [] : isPrepared(prepared) ? await prepared.check(wall) : prepared.faults;
+    const faults =
+      prepared === undefined || isSame
+        ? []
+        : isPrepared(prepared)
+          ? await prepared.check({ ...wall, correlationId: by.correlationId })
+          : prepared.faults;
     // Of another tenant's object nothing is said: not even that the name is taken, where a change is asked for.
     if (asked.name !== undefined && text === null) requireObject(kind, name, by.tenant);
     try {
@@ -422,8 +429,20 @@ export const openConfigStore = async (parts: ConfigStoreParts): Promise<ConfigSt
       const warnings = good?.isOff === true ? ["One of its settings has no value here: it serves nothing until it has one."] : [];
       const planned = isSame && live !== undefined ? live : { version: (before?.head?.version ?? 0) + 1, digest };
       const op: ConfigOp = text === null ? "deleted" : restored !== undefined ? "rolled_back" : live === undefined ? "created" : "updated";
-      const told = { diff, warnings, isSame, isNew: op === "created" && !isDryRun, ...(isDryRun ? { faults } : {}) };
-      return { asked, op, good, written: { name, version: planned.version, etag: etagOf(planned), ...told } };
+      const told = {
+        diff,
+        warnings,
+        secrets: good?.secrets ?? [],
+        isSame,
+        isNew: op === "created" && !isDryRun,
+        ...(isDryRun ? { faults } : {}),
+      };
+      return {
+        asked,
+        op,
+        good,
+        written: { name: name || (prepared?.name ?? ""), version: planned.version, etag: etagOf(planned), ...told },
+      };
     } catch (error) {
       good?.discard();
       throw error;

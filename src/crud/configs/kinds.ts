@@ -10,6 +10,7 @@ import { readSystem, type ReadReference, type References, type SystemFile } from
 import { credentialMembers } from "#crud/systems/system-document.ts";
 import type { FindCommand } from "#crud/upstream/installed-command.ts";
 import { prepareHealthy, type Refused } from "./healthy-operations.ts";
+import type { createOwnerCheck } from "./system-owner.ts";
 
 /** What takes the place of what serves under a name. */
 export interface Place {
@@ -36,7 +37,7 @@ export interface Prepared extends Place {
   readonly hosts: readonly string[];
   readonly secrets: readonly string[];
   /** What is asked of a document only as it is published; `tenant`'s own alone may change, where the house has others. */
-  check(by: { readonly tenant: string; readonly others: readonly string[] }): Promise<readonly Fault[]>;
+  check(by: { readonly tenant: string; readonly others: readonly string[]; readonly correlationId: string }): Promise<readonly Fault[]>;
   /** It will not be placed. */
   discard(): void;
 }
@@ -80,6 +81,7 @@ export const systemKind = (parts: {
   readonly sources: Sources;
   readonly catalogue: Pick<CatalogueKeeper, "preview">;
   readonly findCommand: FindCommand;
+  readonly ownerFaults: ReturnType<typeof createOwnerCheck>;
   readonly reader: DocumentReader;
 }): ConfigKind => {
   const { sources, catalogue } = parts;
@@ -129,7 +131,12 @@ export const systemKind = (parts: {
         );
         const lost =
           tenants?.includes(by.tenant) === false ? [yaml.fault(["tenants"], `does not name ${by.tenant}: you would not see it again`)] : [];
-        return [...(others.length > 0 ? [wall] : lost), ...(await commandFault(file, parts.findCommand))];
+        const { owner } = document;
+        return [
+          ...(others.length > 0 ? [wall] : lost),
+          ...(await parts.ownerFaults({ owner, yaml, tenant: by.tenant, correlationId: by.correlationId })),
+          ...(await commandFault(file, parts.findCommand)),
+        ];
       },
       discard: () => sources.discard(prepared),
     };

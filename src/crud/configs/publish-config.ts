@@ -1,11 +1,12 @@
 import type { Caller } from "#authn/caller.ts";
 import type { SealedCursors } from "#authn/sealed-cursors.ts";
 import type { ConfigWritten } from "#contract/configs.ts";
+import { Problem } from "#contract/problem.ts";
 import type { Decider } from "#decide/decider.ts";
 import type { ExternalSystem } from "#crud/mcp/external-system.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
+import { secretStandings, secretWarnings, type SecretStandingParts } from "#crud/secret-standing.ts";
 import type { ConfigStore, ConfigWrite, Written } from "./config-store.ts";
-import { missingSecrets, type SecretLookParts } from "./missing-secrets.ts";
 import type { createToolRegistrar } from "./register-tools.ts";
 import { writerOf, type Writer } from "./tell.ts";
 
@@ -19,7 +20,7 @@ export interface PublisherParts {
   /** Those that answer by themselves. */
   readonly external: () => readonly ExternalSystem[];
   readonly register: ReturnType<typeof createToolRegistrar>;
-  readonly secretLook: SecretLookParts;
+  readonly secretParts: SecretStandingParts;
 }
 
 export interface Asked {
@@ -56,13 +57,26 @@ export const createConfigPublisher = (parts: PublisherParts): ConfigPublisher =>
     ];
     return { tools, unheard };
   };
-  /** Makes the tools of a system known to the graph. */
-  const tell = async ({ caller, correlationId }: Asked, change: ConfigWrite, written: Written): Promise<Written> => {
-    if (change.isDryRun || change.kind !== "system") return written;
-    const { about = {}, secrets = [] } = store.list("system", caller.tenant).find(({ name }) => name === written.name)?.prepared ?? {};
+  /** How the secrets stand that the document names; of a faulty one nothing is asked. */
+  const tellSecrets = async (asked: Asked, { name, secrets, diff, faults = [] }: Written): Promise<readonly string[]> => {
+    if (secrets.length === 0 || faults.length > 0) return [];
+    const tool = parts.toolsOf(name, asked.caller.tenant)[0]?.name ?? diff.tools_added[0] ?? `${name}.any`;
+    try {
+      return secretWarnings(name, await secretStandings(parts.secretParts, { ...asked, tool }, secrets));
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      return [`Whether its secrets can be used could not be looked up (${error.code}).`];
+    }
+  };
+  /** Makes the tools of a system known to the graph, and says what else stands between it and a call. */
+  const tell = async (asked: Asked, change: ConfigWrite, written: Written): Promise<Written> => {
+    if (change.kind !== "system") return written;
+    const missing = await tellSecrets(asked, written);
+    if (change.isDryRun) return { ...written, warnings: [...written.warnings, ...missing] };
+    const { caller, correlationId } = asked;
+    const { about = {} } = store.list("system", caller.tenant).find(({ name }) => name === written.name)?.prepared ?? {};
     const { tools, unheard } = await servedTools(written.name, caller.tenant);
     const told = await register({ caller, correlationId, about, system: written.name, removed: written.diff.tools_removed, tools });
-    const missing = change.text === null ? [] : await missingSecrets(parts.secretLook, { caller, correlationId }, secrets);
     return { ...written, warnings: [...written.warnings, ...unheard, ...told, ...missing] };
   };
   return {

@@ -1,4 +1,5 @@
 import { ask, type Peer } from "#contract/ask.ts";
+import { isRoleId } from "#contract/ids.ts";
 import { Problem } from "#contract/problem.ts";
 import { deleteMcpTool, getMcpServiceByName, putMcpTools, registerMcpService } from "#contract/registry.ts";
 import type { Caller } from "#authn/caller.ts";
@@ -70,7 +71,8 @@ export const createToolRegistrar =
             name: system,
             display_name: about.title,
             service_type: about.kind === "mcp" ? "mcp" : "external",
-            owner_id: about.owner,
+            // A role owns nothing itself: its holders answer for the system, and who publishes it stands in the registry.
+            owner_id: about.owner === undefined || isRoleId(about.owner) ? undefined : about.owner,
             trust: "pinned",
             reason,
           },

@@ -1,4 +1,11 @@
-import { approveDefinition, listDefinitions, readDefinition, rejectDefinition, type DefinitionRow } from "#contract/definitions.ts";
+import {
+  approveDefinition,
+  approveSystemDefinitions,
+  listDefinitions,
+  readDefinition,
+  rejectDefinition,
+  type DefinitionRow,
+} from "#contract/definitions.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { Decider } from "#decide/decider.ts";
@@ -7,7 +14,15 @@ import type { Router } from "#http/serve.ts";
 import type { Database } from "#store/database.ts";
 import { readSubject, type GroupsParts } from "#crud/ui-config.ts";
 import { definitionChanges } from "#crud/mcp/definition-changes.ts";
-import { decideDefinition, definitionEvents, listStored, readStored, type StoredDefinition } from "#crud/mcp/definitions.ts";
+import {
+  approveWaiting,
+  decideDefinition,
+  definitionEvents,
+  listStored,
+  listWaiting,
+  readStored,
+  type StoredDefinition,
+} from "#crud/mcp/definitions.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
 import type { ConfigStore, HeldObject } from "./config-store.ts";
 import { isOwn } from "./kinds.ts";
@@ -81,6 +96,7 @@ export const serveDefinitions = (router: Router<Caller>, parts: DefinitionEndpoi
         const system = systems.get(stored.system);
         return system === undefined ? [] : [rowOf(stored, system)];
       }),
+      waiting: [...(await listWaiting(database, [...systems.keys()]))],
     };
   });
 
@@ -91,19 +107,29 @@ export const serveDefinitions = (router: Router<Caller>, parts: DefinitionEndpoi
     return { ...rowOf(stored, system), approved, served, diff };
   });
 
+  /** Who sees the system; throws `cross_tenant` where those are others too. */
+  const requireOwn = async ({ head }: HeldObject, { tenant }: Caller): Promise<readonly string[]> => {
+    const all = await parts.tenants();
+    const tenants = head?.tenants ?? null;
+    if (!isOwn(tenants, { tenant, others: all.filter((one) => one !== tenant) }))
+      throw new Problem("cross_tenant", { detail: "Its system serves other tenants of this house too." });
+    return tenants ?? all;
+  };
+  /** Makes what was approved known to the graph. */
+  const registerApproved = async ({ caller, correlationId }: Asked, system: HeldObject, names: readonly string[]) => {
+    const tools = parts.toolsOf(system.name, caller.tenant).filter(({ name }) => names.includes(name));
+    const about = system.prepared?.about ?? {};
+    return [...(await parts.register({ caller, correlationId, system: system.name, about, tools, removed: [], isApproved: true }))];
+  };
+
   const decide = async (
     call: Asked & { readonly params: { readonly tool: string } },
     to: "approved" | "rejected",
     reason: string,
     digest: string | undefined,
   ) => {
-    const { caller, correlationId } = call;
     const { stored, system, by } = await enter(call);
-    const all = await parts.tenants();
-    const others = all.filter((tenant) => tenant !== caller.tenant);
-    const tenants = system.head?.tenants ?? null;
-    if (!isOwn(tenants, { tenant: caller.tenant, others }))
-      throw new Problem("cross_tenant", { detail: "Its system serves other tenants of this house too." });
+    const tenants = await requireOwn(system, call.caller);
     await change(async (sql) => {
       const decided = await decideDefinition(sql, { tool: stored.tool, to, digest, by: by.subject, reason });
       if (!decided)
@@ -112,24 +138,36 @@ export const serveDefinitions = (router: Router<Caller>, parts: DefinitionEndpoi
         });
       await raiseSet(sql);
       const entry = configEntry(by, to, { kind: "tool", name: stored.tool }, { digest: digest ?? hex(stored.served_digest) });
-      return { result: undefined, entries: [entry], events: definitionEvents(stored.system, stored.tool, to, tenants ?? all) };
+      return { result: undefined, entries: [entry], events: definitionEvents(stored.system, stored.tool, to, tenants) };
     });
     await store.follow();
-    const tools = parts.toolsOf(stored.system, caller.tenant).filter(({ name }) => name === stored.tool);
-    const warnings =
-      to === "rejected"
-        ? []
-        : await parts.register({
-            caller,
-            correlationId,
-            system: stored.system,
-            about: system.prepared?.about ?? {},
-            tools,
-            removed: [],
-            isApproved: true,
-          });
-    return { tool: stored.tool, state: to, warnings: [...warnings] };
+    return { tool: stored.tool, state: to, warnings: to === "rejected" ? [] : await registerApproved(call, system, [stored.tool]) };
   };
   router.serve(approveDefinition, (call) => decide(call, "approved", call.body.reason, call.body.digest));
   router.serve(rejectDefinition, (call) => decide(call, "rejected", call.body.reason, undefined));
+
+  router.serve(approveSystemDefinitions, async (call) => {
+    const { caller, correlationId, params, body } = call;
+    const system = store.list("system", caller.tenant).find(({ name }) => name === params.name);
+    const isOwner = await ownership(call);
+    const { decisionId } = await decider.require(caller, askOf(params.name, isOwner(system)), correlationId);
+    if (system === undefined) throw new Problem("not_found");
+    const by = writerOf(caller, correlationId, decisionId);
+    const tenants = await requireOwn(system, caller);
+    const approved = await change(async (sql) => {
+      const waiting = await approveWaiting(sql, { system: system.name, ...body, by: by.subject });
+      if (waiting === undefined) throw new Problem("conflict", { detail: "Other definitions wait by now: look again." });
+      await raiseSet(sql);
+      const names = waiting.map(({ tool }) => tool).toSorted();
+      return {
+        result: names,
+        entries: waiting.map(({ tool, served_digest: digest }) =>
+          configEntry(by, "approved", { kind: "tool", name: tool }, { digest: hex(digest), set: body.digest }),
+        ),
+        events: names.flatMap((tool) => definitionEvents(system.name, tool, "approved", tenants)),
+      };
+    });
+    await store.follow();
+    return { system: system.name, approved, warnings: await registerApproved(call, system, approved) };
+  });
 };

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { statement, type Sql } from "#store/database.ts";
 import type { Change } from "#events/change.ts";
 import type { EventDraft } from "#events/event-draft.ts";
@@ -10,6 +11,12 @@ interface Row {
   readonly state: State;
   readonly approved_digest: Uint8Array | null;
   readonly served_digest: Uint8Array | null;
+}
+
+interface Waiting {
+  readonly system: string;
+  readonly tool: string;
+  readonly served_digest: Uint8Array;
 }
 
 const OF_SYSTEM = statement<Row>(
@@ -61,6 +68,47 @@ const REJECT = statement<{ readonly tool: string }>(
   `update crud.tool_definition set state = 'rejected', since = now(), decided_by = $2, reason = $3
    where tool = $1 and state <> 'rejected' returning tool`,
 );
+
+/** What waits for its owner: served, and neither approved nor rejected. */
+const WAITS = "state in ('proposed', 'drifted') and served_digest is not null";
+const WAITING = statement<Waiting>(
+  "crud.definitions_waiting",
+  `select system, tool, served_digest from crud.tool_definition where system = any($1::text[]) and ${WAITS}`,
+);
+const APPROVE_WAITING = statement<Waiting>(
+  "crud.definitions_approve_waiting",
+  `update crud.tool_definition set state = 'approved', approved_digest = served_digest, approved = served, since = now(), decided_by = $2, reason = $3
+   where system = $1 and ${WAITS} returning system, tool, served_digest`,
+);
+
+/** SHA-256, hex, over names and digests in the order of the names. */
+const setDigest = (waiting: readonly Waiting[]): string =>
+  createHash("sha256")
+    .update(
+      waiting
+        .map(({ tool, served_digest: digest }) => `${tool} ${Buffer.from(digest).toString("hex")}\n`)
+        .toSorted()
+        .join(""),
+    )
+    .digest("hex");
+
+/** How many of each of these systems wait, and the digest of them all. */
+export const listWaiting = async (
+  sql: Sql,
+  systems: readonly string[],
+): Promise<readonly { readonly system: string; readonly definitions: number; readonly digest: string }[]> =>
+  [...Map.groupBy(await sql.run(WAITING, [systems]), ({ system }) => system)]
+    .map(([system, waiting]) => ({ system, definitions: waiting.length, digest: setDigest(waiting) }))
+    .toSorted((one, other) => (one.system < other.system ? -1 : 1));
+
+/** All of a system that wait, with their digests; undefined, and to be taken back: they are not those of `digest`. */
+export const approveWaiting = async (
+  sql: Sql,
+  asked: { readonly system: string; readonly digest: string; readonly by: string; readonly reason: string },
+): Promise<readonly Waiting[] | undefined> => {
+  const waiting = await sql.run(APPROVE_WAITING, [asked.system, asked.by, asked.reason]);
+  return waiting.length > 0 && setDigest(waiting) === asked.digest ? waiting : undefined;
+};
 
 /** Of these systems, of one state or all, those that have waited longest first. */
 export const listStored = (sql: Sql, systems: readonly string[], state: string | undefined): Promise<readonly StoredDefinition[]> =>

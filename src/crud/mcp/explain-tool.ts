@@ -1,8 +1,10 @@
 import type { ToolExplanation } from "#contract/tools.ts";
 import { usdFromMicro } from "#contract/ids.ts";
+import type { KillSwitch } from "#contract/kill-switches.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
 import { asProblem } from "#http/problem-body.ts";
+import { secretStandings, type SecretStanding } from "#crud/secret-standing.ts";
 import { requireChain } from "./call/chain-door.ts";
 import { requireRoom } from "./call/reserve-door.ts";
 import type { CallParts } from "./call/tool-call.ts";
@@ -18,7 +20,14 @@ import type { View } from "./views.ts";
 
 type Door = ToolExplanation["doors"][number];
 
+export interface ExplainParts extends CallParts {
+  /** Secrets that a system of the tenant names. */
+  readonly secretsOf: (system: string, tenant: string) => readonly string[];
+}
+
 export interface ExplainAsk {
+  /** Who asks, and is told of secrets what they may know. */
+  readonly asker: Caller;
   /** For whom: the caller itself, or somebody whom the caller may ask about. */
   readonly subject: Caller;
   readonly isSelf: boolean;
@@ -41,6 +50,7 @@ const remedies: Readonly<Record<string, string>> = {
   tool_quarantined: "Its owner must approve the changed definition.",
   resource_unresolved: "Publish its system again, so that the identity graph knows the tool.",
   tool_disabled: "Enable it in the tools document.",
+  upstream_auth_failed: "What is missing names it: the secret is written, and its system named on it.",
   insufficient_scope: `Use a token with the scopes ${scopes.list} and ${scopes.call}.`,
 };
 
@@ -124,9 +134,15 @@ const reserveDoor = async (tool: Tool, reach: Reach, parts: CallParts, correlati
   }
 };
 
-const aboutOf = ({ subject: caller, view }: ExplainAsk, tool: Tool, parts: Pick<CallParts, "kills">): ToolExplanation["about"] => {
+/** Whether a call would get its system's credentials. */
+const credentialDoor = (standings: readonly SecretStanding[]): readonly Door[] => {
+  if (standings.length === 0) return [];
+  const isLacking = standings.some(({ place, isUsable }) => place === "missing" || place === "closed" || !isUsable);
+  return [isLacking ? fail("credential", "upstream_auth_failed") : pass("credential")];
+};
+
+const aboutOf = (tool: Tool, killed: KillSwitch | undefined): ToolExplanation["about"] => {
   const { reserveMicro, isReadOnly, stepUp } = tool.rules;
-  const killed = parts.kills.of({ caller, view, tool });
   return {
     state: tool.state,
     digest: tool.digest,
@@ -140,14 +156,14 @@ const aboutOf = ({ subject: caller, view }: ExplainAsk, tool: Tool, parts: Pick<
 };
 
 /** Doors that a call meets and a list does not. */
-const isOfCallsAlone: ReadonlySet<string> = new Set(["chain", "scope", "reserve"]);
+const isOfCallsAlone: ReadonlySet<string> = new Set(["chain", "scope", "reserve", "credential"]);
 
 /**
  * Why a tool is, or is not, in a list and callable: each door's own code is asked, nothing is called, reserved or sent.
  * Throws `unknown_tool` where the tool does not exist for the tenant; `decision_unavailable`, `membership_unavailable`.
  */
-export const explainDoors = async (ask: ExplainAsk, parts: CallParts): Promise<ToolExplanation> => {
-  const { subject, snapshot, view } = ask;
+export const explainDoors = async (ask: ExplainAsk, parts: ExplainParts): Promise<ToolExplanation> => {
+  const { subject, snapshot, view, correlationId } = ask;
   const tool = findTool(snapshot, ask.name);
   const root = snapshot.views.get("");
   if (tool === undefined || root === undefined || !(tool.isBuiltIn || isInView(tool, root, subject.tenant)))
@@ -155,16 +171,16 @@ export const explainDoors = async (ask: ExplainAsk, parts: CallParts): Promise<T
   const doors: Door[] = [scopeDoor(ask)];
   const inView = isInView(tool, view, subject.tenant);
   doors.push(inView ? pass("view") : fail("view", "unknown_tool"), stateDoor(ask, tool, parts));
-  const reach = tool.isBuiltIn ? { hops: [], capabilities: undefined } : await gatherReach(subject, parts, ask.correlationId);
+  const reach = tool.isBuiltIn ? { hops: [], capabilities: undefined } : await gatherReach(subject, parts, correlationId);
   doors.push(delegationDoor(tool, reach));
-  const decided = await parts.decider.decide(subject, toolAsk(tool, "tools/list", { could: true, view: view.name }), ask.correlationId);
+  const decided = await parts.decider.decide(subject, toolAsk(tool, "tools/list", { could: true, view: view.name }), correlationId);
   doors.push(
     decided.decision
       ? pass("decide", { decision_id: decided.decisionId })
       : fail("decide", codeOf(decided.reason), { decision_id: decided.decisionId }),
   );
   if (decided.decision && reach.hops.length > 0 && tool.rules.app !== undefined) {
-    const chain = await requireChain(tool, reach.hops, decided.decisionId, parts, ask.correlationId).then(
+    const chain = await requireChain(tool, reach.hops, decided.decisionId, parts, correlationId).then(
       () => pass("chain"),
       (error: unknown) => {
         const problem = asProblem(error);
@@ -174,16 +190,19 @@ export const explainDoors = async (ask: ExplainAsk, parts: CallParts): Promise<T
     );
     doors.push(chain);
   }
-  doors.push(...openDoors(tool), await reserveDoor(tool, reach, parts, ask.correlationId));
+  const secrets = tool.isBuiltIn ? [] : parts.secretsOf(`${tool.provider}.${tool.instance}`, subject.tenant);
+  const standings = await secretStandings(parts, { caller: ask.asker, correlationId, tool: tool.name }, secrets);
+  doors.push(...openDoors(tool), await reserveDoor(tool, reach, parts, correlationId), ...credentialDoor(standings));
+  const killed = parts.kills.of({ caller: subject, view, tool });
   const hasFailed = doors.some((door) => door.outcome === "fail");
   const isListed = inView && doors.every((door) => door.outcome !== "fail" || isOfCallsAlone.has(door.door));
   return {
     tool: tool.name,
-    about: aboutOf(ask, tool, parts),
+    about: aboutOf(tool, killed),
     listed: tool.isBuiltIn ? inView : isListed,
     callable: hasFailed ? "no" : doors.some((door) => door.outcome === "depends" && door.door !== "arguments") ? "depends" : "yes",
     revision: snapshot.revision,
     doors,
-    missing: [...(await missingSteps(subject, tool, reach, parts, ask.correlationId))],
+    missing: [...(await missingSteps({ subject, tool, reach, killed, standings, correlationId }, parts))],
   };
 };

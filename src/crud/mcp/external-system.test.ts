@@ -215,6 +215,34 @@ test("with quarantineNew nothing is served before it was approved", async (t) =>
     (state) => state === "quarantined",
   );
   assert.equal((await ask("/memory.demo.read_graph/reject", { reason: "again" })).body.code, "conflict");
+
+  // All that still wait are approved in one act, exactly those that were looked at; what was rejected stays so.
+  const [waiting] = (await ask("")).body.waiting as { system: string; definitions: number; digest: string }[];
+  assert.deepEqual([waiting?.system, waiting?.definitions], ["memory.demo", memoryTools(house).length - 1]);
+  const approveAll = async (digest: string | undefined, as: object = ada) => {
+    const response = await house.request("/config/systems/memory.demo/approve-definitions", { as, body: { digest, reason: "all read" } });
+    // oxlint-disable-next-line typescript/no-explicit-any -- a test looks into what it expects
+    return { status: response.status, body: (await response.json()) as any };
+  };
+  await house.database.run(
+    // As if the server served another definition of one by now.
+    statement("test.serve_other", "update crud.tool_definition set served_digest = decode(repeat('01', 32), 'hex') where tool = $1"),
+    ["memory.demo.open_nodes"],
+  );
+  const stale = await approveAll(waiting?.digest);
+  assert.deepEqual([stale.status, stale.body.code], [409, "conflict"]);
+  assert.equal((await ask("?state=approved")).body.definitions.length, 0, "and nothing of it was done");
+  house.verdicts.set("tool:approve_definition", ({ properties }) => properties?.["assigned"] === true);
+  house.membership.groups = [];
+  assert.equal((await approveAll(waiting?.digest, dan)).status, 403);
+  house.membership.groups = ["group:platform-admins"];
+  const [now] = (await ask("", undefined, dan)).body.waiting as { digest: string }[];
+  const all = await approveAll(now?.digest, dan);
+  house.verdicts.clear();
+  assert.deepEqual([all.status, all.body.approved.length, all.body.warnings], [200, memoryTools(house).length - 1, []]);
+  assert.deepEqual((await ask("")).body.waiting, []);
+  assert.deepEqual([stateIn(house), (await approveAll(now?.digest)).status], ["quarantined", 409]);
+  assert.equal(house.crud.catalogue.snapshot.tools.get("memory.demo.search_nodes")?.state, "serving");
 });
 
 test("the difference of a drifted definition is told by what it means for who calls it", () => {

@@ -92,12 +92,18 @@ test("what is switched off is listed and called by nobody of the tenant, on ever
   upstream.answer = answerNow;
 
   const explained = await house.request("/mcp/tools/explain?tool=slow.one.wait", { as: ada });
-  const { about, doors } = (await explained.json()) as ToolExplanation;
+  const { about, doors, missing } = (await explained.json()) as ToolExplanation;
   assert.deepEqual(about.switched_off, { scope: "tool:slow.one.wait", by: "person:ada", reason: "leaks", until: null });
   assert.deepEqual(
     doors.filter(({ door }) => door === "state").map(({ reason, remedy }) => [reason, remedy]),
     [["tool_disabled", "person:ada has switched tool:slow.one.wait off: leaks. An administrator can lift it."]],
   );
+  assert.deepEqual(missing[0], {
+    step: "switch_on",
+    who: "an administrator (role:administrator)",
+    how: "person:ada has switched tool:slow.one.wait off (leaks): DELETE /config/kill-switches/tool:slow.one.wait.",
+    on: "tool:slow.one.wait",
+  });
   // Each change is told of and on record, in the commit of the change.
   const [record] = await house.database.run(ON_RECORD);
   assert.ok((record?.count ?? 0) > 0);

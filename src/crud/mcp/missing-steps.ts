@@ -1,13 +1,17 @@
 import { ask } from "#contract/ask.ts";
 import { askFacts, type Facts } from "#contract/facts.ts";
+import type { KillSwitch } from "#contract/kill-switches.ts";
 import type { MissingStep } from "#contract/tools.ts";
 import type { Caller } from "#authn/caller.ts";
+import { secretOf, type SecretStanding } from "#crud/secret-standing.ts";
 import { membershipFault } from "./call/delegation-door.ts";
 import type { CallParts } from "./call/tool-call.ts";
 import type { Reach } from "./gather-reach.ts";
 import type { Tool } from "./tool.ts";
 
 const ADMINISTRATOR = "an administrator (role:administrator)";
+
+const RUNS_THE_HOUSE = "whoever runs the house";
 
 /** What the graph still lacks on the way from the subject to the tool, in the order in which it is done. */
 const stepsOf = (facts: Facts, tool: Tool, subject: string, agent: string | undefined): readonly MissingStep[] => {
@@ -60,29 +64,60 @@ const stepsOf = (facts: Facts, tool: Tool, subject: string, agent: string | unde
         who: ADMINISTRATOR,
         how: `${agent} has the tool for another definition: give it again, PUT /api/v1/edges/HAS_CAPABILITY/${agent}/${tool.name} at membership, with {"props": {"granted_by": "<you>"}}.`,
       });
-    if (delegation === null || !delegation.active || (isGiven && isApproved && !facts.capability))
+    // Of one that runs already and names other tools alone it is known before the agent has this one.
+    if (delegation?.active !== true || delegation.covers === false)
       steps.push({
         step: "delegate",
         who: subject,
         how: `Delegate the tool to ${agent}: POST /api/v1/delegations at membership, or the page Agents.`,
       });
-    if (!facts.chain)
-      steps.push({
-        step: "application",
-        who: ADMINISTRATOR,
-        how: `Make ${tool.rules.app ?? "its application"} active for ${subject}, with the scopes ${tool.rules.scopes.join(" ")}.`,
-      });
+    for (const { kind, to, present } of facts.edges)
+      if (kind === "REQUIRES" && !present)
+        steps.push({
+          step: "application",
+          who: ADMINISTRATOR,
+          how: `${to}, which the tool needs, is not active: PATCH /api/v1/nodes/${to} at membership, with {"state": "active"}.`,
+          on: to,
+        });
   }
   return steps;
 };
 
+/** Credentials that no call would get; a secret is named to who may know of it alone. */
+const secretSteps = (system: string, standings: readonly SecretStanding[]): readonly MissingStep[] =>
+  standings.flatMap(({ uri, place, isUsable }) => {
+    const isKnown = place !== "unknown";
+    const named = isKnown ? { on: uri } : {};
+    const secret = isKnown ? secretOf(uri) : "a secret that it names";
+    const steps: MissingStep[] = [];
+    if (place === "closed")
+      steps.push({ step: "secret", who: RUNS_THE_HOUSE, how: `Name a place for ${secret} in TENANT_ALLOWED_MOUNTS, and start again.` });
+    if (place === "missing")
+      steps.push({ step: "secret", who: ADMINISTRATOR, how: `Write ${uri}: POST /api/secrets, or the page Secrets.`, ...named });
+    if (!isUsable)
+      steps.push({
+        step: "secret_use",
+        who: ADMINISTRATOR,
+        how: `Name ${system} on ${secret}: its Resource node at membership has {"type": "secret", "attributes": {"used_by": "${system}"}}.`,
+        ...named,
+      });
+    return steps;
+  });
+
+export interface StepsAsk {
+  /** For whom. */
+  readonly subject: Caller;
+  readonly tool: Tool;
+  readonly reach: Reach;
+  readonly killed: KillSwitch | undefined;
+  readonly standings: readonly SecretStanding[];
+  readonly correlationId: string;
+}
+
 /** Each missing step with who can do it; none for a tool of the house itself. Throws `membership_unavailable`. */
 export const missingSteps = async (
-  subject: Caller,
-  tool: Tool,
-  reach: Reach,
+  { subject, tool, reach, killed, standings, correlationId }: StepsAsk,
   parts: Pick<CallParts, "membership" | "membershipAudience" | "identity">,
-  correlationId: string,
 ): Promise<readonly MissingStep[]> => {
   if (tool.isBuiltIn) return [];
   const token = await parts.identity.asService(parts.membershipAudience, ["pip.read"]).catch(membershipFault);
@@ -102,5 +137,18 @@ export const missingSteps = async (
     headers: { authorization: `Bearer ${token}`, "x-correlation-id": correlationId },
   }).catch(membershipFault);
   const [facts] = answer.facts;
-  return facts === undefined ? [] : stepsOf(facts, tool, subject.sub, agents.at(-1));
+  return [
+    ...(killed === undefined
+      ? []
+      : [
+          {
+            step: "switch_on" as const,
+            who: ADMINISTRATOR,
+            how: `${killed.by} has switched ${killed.scope} off (${killed.reason}): DELETE /config/kill-switches/${killed.scope}.`,
+            on: killed.scope,
+          },
+        ]),
+    ...(facts === undefined ? [] : stepsOf(facts, tool, subject.sub, agents.at(-1))),
+    ...secretSteps(`${tool.provider}.${tool.instance}`, standings),
+  ];
 };

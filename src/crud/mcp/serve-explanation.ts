@@ -1,10 +1,9 @@
 import { explainTool } from "#contract/tools.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { Router } from "#http/serve.ts";
-import type { CallParts } from "./call/tool-call.ts";
 import { requireView } from "./call/tool-door.ts";
 import type { CatalogueKeeper } from "./catalogue-keeper.ts";
-import { explainDoors } from "./explain-tool.ts";
+import { explainDoors, type ExplainParts } from "./explain-tool.ts";
 import { scopes } from "./tool-desk.ts";
 
 /** Somebody else, as far as it can be said without their token: no assurance, the scopes of the tool protocol. */
@@ -21,7 +20,7 @@ const someoneElse = (caller: Caller, userId: string | undefined, agent: string |
 };
 
 /** About oneself everybody may ask; about others whoever may explain tools. */
-export const serveExplanation = (router: Router<Caller>, parts: CallParts & { readonly catalogue: CatalogueKeeper }): void => {
+export const serveExplanation = (router: Router<Caller>, parts: ExplainParts & { readonly catalogue: CatalogueKeeper }): void => {
   router.serve(explainTool, async ({ caller, query, correlationId }) => {
     const { snapshot } = parts.catalogue;
     const view = requireView(snapshot, query.view ?? "", caller.tenant);
@@ -29,6 +28,6 @@ export const serveExplanation = (router: Router<Caller>, parts: CallParts & { re
       (query.user_id === undefined || query.user_id === caller.sub) && (query.agent_id === undefined || query.agent_id === caller.agent);
     if (!isSelf) await parts.decider.require(caller, { type: "tool", action: "explain" }, correlationId);
     const subject = isSelf ? caller : someoneElse(caller, query.user_id, query.agent_id);
-    return explainDoors({ subject, isSelf, view, snapshot, name: query.tool, correlationId }, parts);
+    return explainDoors({ asker: caller, subject, isSelf, view, snapshot, name: query.tool, correlationId }, parts);
   });
 };

@@ -75,13 +75,13 @@ export const readSystem = async (given: {
   const { text } = given;
   const name = given.name ?? "";
   const found = await (given.readText ?? readSystemText)(text, given.shown, given.without);
-  if ("faults" in found) return { name, faults: found.faults };
+  if ("faults" in found) return { name: given.name ?? found.name ?? "", faults: found.faults };
   const { document, yaml } = found;
   const faults: Fault[] = [];
   const refs = await readReferences(document, yaml, given.read, faults);
   const ownName = `${document.provider}.${document.instance}`;
   if (given.name !== undefined && ownName !== name) faults.push(yaml.fault(["instance"], "provider and instance must be the file's name"));
-  return faults.length > 0 ? { name, faults } : { name: ownName, document, yaml, text, refs };
+  return faults.length > 0 ? { name: given.name ?? ownName, faults } : { name: ownName, document, yaml, text, refs };
 };
 
 const loadFile = async (folder: string, file: string, shown: string): Promise<SystemFile | DegradedFile> =>

@@ -1,3 +1,4 @@
+import { z } from "zod";
 import { MOST_CONFIG_BYTES, MOST_SYSTEM_BYTES } from "#contract/configs.ts";
 import { isObject } from "#contract/is-object.ts";
 import { parsePointer } from "#contract/json-pointer.ts";
@@ -6,11 +7,16 @@ import { shapeFaults } from "#documents/shape-faults.ts";
 import { readYaml, type YamlDocument } from "#documents/yaml-document.ts";
 import { credentialMembers, documentKinds, plannedKinds, type SystemDocument } from "./system-document.ts";
 
-export type SystemText = { readonly document: SystemDocument; readonly yaml: YamlDocument } | { readonly faults: readonly Fault[] };
+/** A document, or its faults with the name that it gives itself, where that can be read. */
+export type SystemText =
+  | { readonly document: SystemDocument; readonly yaml: YamlDocument }
+  | { readonly faults: readonly Fault[]; readonly name?: string };
 /** Operations named in `without` are passed over, as if they did not stand there. */
 export type ReadSystemText = (text: string, shown: string, without?: readonly string[]) => SystemText | Promise<SystemText>;
 
 const known = (kind: keyof typeof documentKinds): readonly string[] => Object.keys(documentKinds[kind].shape);
+const { provider, instance } = documentKinds.http.shape;
+const namedShape = z.object({ provider, instance });
 const kindOf = (value: unknown): unknown =>
   typeof value === "object" && value !== null ? (value as { readonly kind?: unknown }).kind : undefined;
 const isKind = (kind: unknown): kind is keyof typeof documentKinds => typeof kind === "string" && Object.hasOwn(documentKinds, kind);
@@ -31,8 +37,10 @@ export const readSystemText = (text: string, shown: string, without: readonly st
   }
   const parsed = documentKinds[kind].safeParse(withoutOperations(yaml.value, without));
   if (parsed.success) return { document: parsed.data, yaml };
+  const named = namedShape.safeParse(yaml.value).data;
+  const name = named === undefined ? {} : { name: `${named.provider}.${named.instance}` };
   const faults = shapeFaults(yaml, parsed.error, { words: known(kind) });
-  return { faults: faults.map((fault) => (isLiteral(fault, yaml.value) ? { ...fault, code: "credential_literal" } : fault)) };
+  return { faults: faults.map((fault) => (isLiteral(fault, yaml.value) ? { ...fault, code: "credential_literal" } : fault)), ...name };
 };
 
 /** What stands where a secret's address belongs may be the credential itself. */

@@ -35,6 +35,7 @@ test("facts of an agent's call: delegation, capability, chain and the edges that
     active: true,
     steps_left: 50,
     budget_left_micro_usd: 5_000_000,
+    covers: true,
   });
   assert.match(expires_at ?? "", /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   assert.deepEqual(

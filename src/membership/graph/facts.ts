@@ -66,6 +66,7 @@ const delegationFact = (rows: readonly (FactHop | undefined)[]): Facts["delegati
     steps_left: Math.min(...hops.map((hop) => hop.steps_left)),
     budget_left_micro_usd: Number(money),
     expires_at: last.expires_at,
+    covers: hops.every((hop) => hop.covers),
   };
 };
 

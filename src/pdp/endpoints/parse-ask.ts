@@ -58,6 +58,7 @@ const callOf = (context: Properties, faults: Fault[]): ShownCall | undefined => 
 
 const vouchedOf = (context: Properties, properties: Properties, faults: Fault[]): Vouched => {
   const scopes = textsOf(context["scopes"]);
+  const could = context["could"] === true;
   const tool = objectOf(context["tool"]);
   const toolId = textOf(tool["id"]);
   const decisionId = textOf(tool["decision_id"]);
@@ -68,7 +69,7 @@ const vouchedOf = (context: Properties, properties: Properties, faults: Fault[])
   const definitionDigest = textOf(context["definition_digest"]) ?? textOf(properties["definition_digest"]);
   const call = callOf(context, faults);
   return {
-    could: context["could"] === true,
+    could,
     ...(context["showing"] === true ? { showing: true } : {}),
     ...(context["background"] === true ? { background: true } : {}),
     toolsScope: scopes.includes("mcp.tools.discovery") || scopes.includes("mcp.tools.invoke"),
@@ -81,7 +82,9 @@ const vouchedOf = (context: Properties, properties: Properties, faults: Fault[])
     call,
     resourceTenant,
     delegationId,
-    ...(toolId === undefined || decisionId === undefined ? {} : { tool: { id: toolId, decisionId } }),
+    ...(toolId === undefined || (decisionId === undefined && !could)
+      ? {}
+      : { tool: { id: toolId, ...(decisionId === undefined ? {} : { decisionId }) } }),
   };
 };
 
@@ -95,9 +98,12 @@ export const guardSaid = (pep: Pep, body: unknown, items: readonly unknown[]): v
   if (!pep.isHouse) return guardContexts(body);
   for (const item of items) {
     const { context, action: asked } = objectOf(item);
-    const isListing = pep.caller.sub === "service:crud" && objectOf(asked)["name"] === "tools/list";
-    if (objectOf(context)["could"] !== undefined && !isListing)
-      throw new Problem("reserved_context_member", { errors: [{ path: "/context/could", message: "is for lists of tools" }] });
+    const { name } = objectOf(asked);
+    const isLooking = pep.caller.sub === "service:crud" && (name === "tools/list" || name === "use");
+    if (objectOf(context)["could"] !== undefined && !isLooking)
+      throw new Problem("reserved_context_member", {
+        errors: [{ path: "/context/could", message: "is for lists of tools and the secrets they would use" }],
+      });
   }
 };
 

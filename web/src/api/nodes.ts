@@ -1,4 +1,5 @@
 import { queryOptions } from "@tanstack/react-query";
+import { patchGraphNode } from "#contract/graph-edit.ts";
 import { getRelationships, searchNodes } from "#contract/membership.ts";
 import type { Suggestions } from "../ui/suggest-input.tsx";
 import type { Client } from "./client.ts";
@@ -56,3 +57,7 @@ export const agentToolsQuery = (client: Client, agentId: string) =>
     },
     staleTime: 30_000,
   });
+
+/** Takes a node that was suspended into use again. */
+export const activateNode = async (client: Client, id: string, reason: string) =>
+  await client.ask(patchGraphNode, { params: { id }, headers: { "if-match": "*" }, body: { state: "active", reason } });

@@ -10,7 +10,14 @@ import {
   systemVersions,
   type ConfigWritten,
 } from "#contract/configs.ts";
-import { approveDefinition, listDefinitions, readDefinition, rejectDefinition, type DefinitionRow } from "#contract/definitions.ts";
+import {
+  approveDefinition,
+  approveSystemDefinitions,
+  listDefinitions,
+  readDefinition,
+  rejectDefinition,
+  type DefinitionRow,
+} from "#contract/definitions.ts";
 import type { ReplyOf, SentBody } from "#contract/endpoint.ts";
 import { acceptImport, importedOperations, importOpenApi, reimportSystem } from "#contract/imports.ts";
 import type { Client } from "./client.ts";
@@ -96,7 +103,7 @@ export const publishNew = async (client: Client, text: string, reason: string) =
   await client.ask(createSystem, { query: { reason }, ...textOptions(text) });
 
 /** Refused with `stale_version` when it is not over the version of this tag. */
-export const publishOver = async (client: Client, name: string, text: string, reason: string, etag: string) =>
+export const publishOver = async (client: Client, name: string, text: string, reason: string | undefined, etag: string) =>
   await client.ask(putSystem, { params: { name }, query: { reason }, ...textOptions(text, etag) });
 
 export const removalQuery = (client: Client, name: string) =>
@@ -208,6 +215,12 @@ export const definitionListQuery = (client: Client, state = "") =>
     queryFn: async ({ signal }) =>
       await client.ask(listDefinitions, { query: { state: (state || undefined) as DefinitionRow["state"] | undefined }, signal }),
   });
+
+export type WaitingSystem = ReplyOf<typeof listDefinitions>["waiting"][number];
+
+/** Approves all that wait, if they are still those that were looked at. */
+export const approveAllOf = async (client: Client, { system, digest }: WaitingSystem, reason: string) =>
+  await client.ask(approveSystemDefinitions, { params: { name: system }, body: { digest, reason } });
 
 export type ReadDefinition = ReplyOf<typeof readDefinition>;
 

@@ -187,6 +187,7 @@ export const words = {
     approval_invalid: "the approval does not fit",
     obligation_unsupported: "a condition cannot be met here",
     not_granted: "nothing grants it",
+    upstream_auth_failed: "a call would not get the credential of its system",
     not_evaluated: "it was not reached",
   } as Readonly<Record<string, string>>,
   home: {

@@ -50,6 +50,15 @@ export const systemWords = {
     approveSentence:
       "The tool is listed and can be called again within a second. An agent that was given it for another definition stays without it until it is given again.",
     approved: (tool: string) => `${tool} is approved.`,
+    waiting: "Systems whose definitions wait",
+    waitingOf: (count: number) => plural(count, "definition waits", "definitions wait"),
+    approveAll: "Approve all that wait",
+    approveAllOf: (system: string) => `Approve all that wait of ${system}`,
+    approveAllTitle: (count: number, system: string) => `Approve ${plural(count, "definition", "definitions")} of ${system}?`,
+    approveAllSentence:
+      "As the server serves them now: if it serves another one by then, nothing is approved. The tools are listed and can be called within a second.",
+    approveAllNames: "Of these tools",
+    approvedAll: (count: number, system: string) => `${plural(count, "definition", "definitions")} of ${system} approved.`,
     reject: "Reject",
     rejectTitle: (tool: string) => `Reject the definition of ${tool}?`,
     rejectSentence: "The tool is switched off for everybody until its definition is approved.",
@@ -74,6 +83,10 @@ export const systemWords = {
     publishTitle: "Publish this version?",
     publishSentence: "It serves from the next call on, on every node. Calls under way go on in what they began with. This is what changes:",
     published: (name: string, version: number) => `${name} serves as version ${version}.`,
+    again: "Publish again",
+    againTitle: (name: string) => `Publish ${name} again?`,
+    againSentence:
+      "The document stays as it is, and no version is made. The identity graph is told of its tools once more; they are approved if you may approve them.",
     unchanged: "Nothing is changed. Write in the document to try and publish another version.",
     restored: "Your unsaved changes were restored.",
     discard: "Start over",

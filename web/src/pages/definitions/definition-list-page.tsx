@@ -15,6 +15,7 @@ import { Page } from "../../ui/page.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
 import { Rows, type Column } from "../../ui/rows.tsx";
 import { DefinitionPanel } from "./definition-panel.tsx";
+import { WaitingSystems } from "./waiting-systems.tsx";
 
 const text = systemWords.definitions;
 const route = getRouteApi("/definitions");
@@ -84,9 +85,12 @@ export const DefinitionListPage = (): ReactElement => {
           />
         </div>
         <QueryView query={query} service="crud" rows={4}>
-          {({ definitions }) =>
+          {({ definitions, waiting }) =>
             definitions.length > 0 ? (
-              <Rows caption={text.title} columns={columns} rows={definitions} keyOf={(row) => row.tool} />
+              <>
+                <WaitingSystems waiting={waiting} definitions={definitions} onDone={setSaid} />
+                <Rows caption={text.title} columns={columns} rows={definitions} keyOf={(row) => row.tool} />
+              </>
             ) : state === undefined ? (
               <Empty text={text.empty} />
             ) : (

@@ -9,6 +9,7 @@ import { systemWords } from "../../strings/systems.ts";
 import { Page } from "../../ui/page.tsx";
 import { StepsBar } from "../../ui/steps-bar.tsx";
 import { RestoredNotice } from "../systems/restored-notice.tsx";
+import { useSay } from "../systems/said.tsx";
 import { CheckStep } from "./check-step.tsx";
 import { ConnectStep } from "./connect-step.tsx";
 import { DocumentStep } from "./document-step.tsx";
@@ -34,6 +35,7 @@ const targetOf = (draft: ImportDraft, { import_id: id }: Looked, present: System
 export const ImportPage = (): ReactElement => {
   const { step: asked = "document", system } = route.useSearch();
   const leave = useNavigate();
+  const say = useSay();
   const systems = useQuery(systemListQuery(useClient()));
   const [initial] = useState(() => emptyImport(system));
   const draft = useDraft(`import.${system ?? ""}`, initial, importShape);
@@ -98,8 +100,9 @@ export const ImportPage = (): ReactElement => {
           <CheckStep
             target={targetOf(draft.value, looked, present)}
             onBack={onBack}
-            onPublished={({ name }) => {
+            onPublished={({ name, version, warnings }) => {
               draft.forget();
+              say(name, { sentence: systemWords.one.published(name, version), warnings });
               void leave({ to: "/systems/$name", params: { name }, search: {} });
             }}
           />

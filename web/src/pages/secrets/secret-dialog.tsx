@@ -28,7 +28,7 @@ export const SecretDialog = ({
   const shared = { mounts, onDone, onClose, uri };
   switch (act) {
     case "write":
-      return <WriteDialog {...shared} />;
+      return <WriteDialog {...shared} secretKey={secretKey} />;
     case "copy":
     case "move":
       return <CarryDialog {...shared} isMove={act === "move"} />;

@@ -143,6 +143,8 @@ const Secret = ({
   const isWritable = mount?.writable !== false;
   const { content, detail } = read;
   const keys = content?.keys ?? [];
+  // A key that is not there yet is what is to be written; what is there is written over by its own button.
+  const asked = content?.keys.includes(key ?? "") === true ? undefined : key;
   // An older version may have had keys that are gone.
   const isChosen = key !== undefined && (keys.includes(key) || version !== undefined);
   const chosen = isChosen ? key : keys.length === 1 ? keys[0] : undefined;
@@ -202,7 +204,7 @@ const Secret = ({
           <SecretDialog
             act={act as ActName}
             uri={uri}
-            secretKey={chosen}
+            secretKey={act === "write" ? asked : chosen}
             version={version === undefined ? undefined : Number(version)}
             read={read}
             mounts={mounts}

@@ -51,11 +51,17 @@ const PLACE = /^[a-z][a-z0-9+.-]*:\/\/[^\s#?/]+(?:\/[^\s#?/]+)+$/i;
 export const isPlace = (uri: string): boolean => PLACE.test(uri);
 
 /** Sets keys of a secret, of one that is there or of a new one. */
-export const WriteDialog = ({ uri: given, mounts, onDone, onClose }: DialogProps & { readonly uri: string | undefined }): ReactElement => {
+export const WriteDialog = ({
+  uri: given,
+  secretKey = "",
+  mounts,
+  onDone,
+  onClose,
+}: DialogProps & { readonly uri: string | undefined; readonly secretKey?: string | undefined }): ReactElement => {
   const client = useClient();
   const first = mounts.find(({ writable }) => writable)?.uri;
   const [typed, setTyped] = useState(first === undefined ? "" : `${first}/`);
-  const [rows, setRows] = useState<readonly Row[]>([{ id: 0, key: "", value: "" }]);
+  const [rows, setRows] = useState<readonly Row[]>([{ id: 0, key: secretKey, value: "" }]);
   const [plan, setPlan] = useState<Plan>();
   const [isChecked, setChecked] = useState(false);
   const uri = given ?? typed.trim();

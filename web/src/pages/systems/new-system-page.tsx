@@ -10,6 +10,7 @@ import { Page } from "../../ui/page.tsx";
 import { PublishDialog } from "./publish-dialog.tsx";
 import { RestoredNotice } from "./restored-notice.tsx";
 import { draftShape, emptyDraft, template } from "./system-draft.ts";
+import { useSay } from "./said.tsx";
 import { SystemEditor } from "./system-editor.tsx";
 import type { Tried } from "./try-report.tsx";
 
@@ -18,6 +19,7 @@ const route = getRouteApi("/systems/new");
 /** A system written by hand, from a small example on. */
 export const NewSystemPage = (): ReactElement => {
   const client = useClient();
+  const say = useSay();
   const navigate = route.useNavigate();
   const { subject, tenant } = useSession();
   const draft = useDraft("system.new", emptyDraft, draftShape);
@@ -55,8 +57,9 @@ export const NewSystemPage = (): ReactElement => {
         <PublishDialog
           tried={tried}
           publish={async (document, reason) => await publishNew(client, document, reason)}
-          onDone={({ name }) => {
+          onDone={({ name, version, warnings }) => {
             draft.forget();
+            say(name, { sentence: systemWords.one.published(name, version), warnings });
             void navigate({ to: "/systems/$name", params: { name }, search: {} });
           }}
           onClose={() => setPublishing(false)}

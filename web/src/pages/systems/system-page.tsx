@@ -2,6 +2,7 @@ import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useState, type ReactElement } from "react";
+import type { ConfigWritten } from "#contract/configs.ts";
 import { useClient } from "../../api/client-context.ts";
 import { publishOver, removalQuery, removeSystem, systemQuery, type ReadSystem } from "../../api/systems.ts";
 import { Gate } from "../../decisions/gate.tsx";
@@ -20,9 +21,11 @@ import { QueryView, Waiting } from "../../ui/query-view.tsx";
 import { ConfigFaults } from "./config-faults.tsx";
 import { ConflictPanel } from "./conflict-panel.tsx";
 import { EffectsView } from "./effects-view.tsx";
+import { PublishAgain } from "./publish-again.tsx";
 import { PublishDialog } from "./publish-dialog.tsx";
 import { ReasonedDialog } from "./reasoned-dialog.tsx";
 import { RestoredNotice } from "./restored-notice.tsx";
+import { SaidNotice, useSay } from "./said.tsx";
 import { StateChip } from "./state-chip.tsx";
 import { draftShape, emptyDraft, isOverOlder, withText } from "./system-draft.ts";
 import { SystemEditor } from "./system-editor.tsx";
@@ -67,8 +70,11 @@ const Facts = ({ system: { state, version, author, at, reason, degraded, documen
   );
 };
 
-const Editing = ({ system, onFact }: { readonly system: ReadSystem; readonly onFact: (fact: string) => void }): ReactElement => {
+const Editing = ({ system }: { readonly system: ReadSystem }): ReactElement => {
   const client = useClient();
+  const say = useSay();
+  const { act } = route.useSearch();
+  const navigate = route.useNavigate();
   const can = useCan(edit);
   const mayEdit = can === "allowed";
   const { name, version, etag, text: bytes } = system;
@@ -79,6 +85,10 @@ const Editing = ({ system, onFact }: { readonly system: ReadSystem; readonly onF
   const shown = value.text ?? bytes;
   // What this page publishes itself is heard of before its own answer is there.
   const hasConflict = !isPublishing && isOverOlder(value, etag);
+  // What explain names: the graph is told again of what serves.
+  const isAgain = act === "publish" && mayEdit && value.text === undefined && bytes !== "";
+  const setAgain = (next: "publish" | ""): void => void navigate({ search: (before) => ({ ...before, act: next }), replace: true });
+  const published = ({ version: made, warnings }: ConfigWritten): void => say(name, { sentence: text.published(name, made), warnings });
   const isFit = value.text !== undefined && !hasConflict && tried?.text === value.text && tried.written.valid === true;
   // Not one editor to read in, and a moment later another one to write in.
   if (can === "pending") return <Waiting rows={8} />;
@@ -107,7 +117,11 @@ const Editing = ({ system, onFact }: { readonly system: ReadSystem; readonly onF
           <ActButton isBusy={false} disabled={!isFit} onClick={() => setPublishing(true)}>
             {text.publish}
           </ActButton>
-          {value.text === undefined ? null : (
+          {value.text === undefined ? (
+            <Button variant="default" disabled={bytes === ""} onClick={() => setAgain("publish")}>
+              {text.again}
+            </Button>
+          ) : (
             <Button variant="default" onClick={draft.forget}>
               {text.discard}
             </Button>
@@ -121,17 +135,28 @@ const Editing = ({ system, onFact }: { readonly system: ReadSystem; readonly onF
           onDone={(written) => {
             setPublishing(false);
             draft.forget();
-            onFact(text.published(name, written.version));
+            published(written);
           }}
           onClose={() => setPublishing(false)}
+        />
+      ) : null}
+      {isAgain ? (
+        <PublishAgain
+          system={system}
+          onDone={(written) => {
+            setAgain("");
+            published(written);
+          }}
+          onClose={() => setAgain("")}
         />
       ) : null}
     </>
   );
 };
 
-const Removal = ({ system, onFact }: { readonly system: ReadSystem; readonly onFact: (fact: string) => void }): ReactElement => {
+const Removal = ({ system }: { readonly system: ReadSystem }): ReactElement => {
   const { name, etag } = system;
+  const say = useSay();
   const client = useClient();
   const { act } = route.useSearch();
   const navigate = route.useNavigate();
@@ -152,7 +177,7 @@ const Removal = ({ system, onFact }: { readonly system: ReadSystem; readonly onF
           act={async (reason) => await removeSystem(client, name, reason, etag)}
           onDone={() => {
             open("");
-            onFact(text.removed(name));
+            say(name, { sentence: text.removed(name) });
           }}
           onClose={() => open("")}
         >
@@ -173,7 +198,6 @@ export const SystemPage = (): ReactElement => {
   const query = useQuery(systemQuery(client, name));
   // What was taken away is not there any more, though what was read of it before still is in memory.
   const system = query.isError ? undefined : query.data;
-  const [fact, setFact] = useState<string>();
   const document = system?.document;
   const title = typeof document === "object" && document !== null && "title" in document ? document.title : undefined;
   return (
@@ -193,7 +217,7 @@ export const SystemPage = (): ReactElement => {
                 </Link>
               </Gate>
               <Gate ask={{ type: "system", action: "delete" }}>
-                <Removal system={system} onFact={setFact} />
+                <Removal system={system} />
               </Gate>
             </>
           )}
@@ -201,26 +225,20 @@ export const SystemPage = (): ReactElement => {
         </>
       }
     >
-      {fact === undefined ? null : (
-        <div className="sp-notice" data-tone="allow" role="status">
-          {fact}
-        </div>
-      )}
       <div className="sp-stack">
+        <SaidNotice name={name} />
         <QueryView query={query} service="crud" rows={4}>
           {(read) => (
             <>
               <Facts system={read} />
-              {version === undefined ? null : (
-                <VersionView key={version} name={name} system={read} version={Number(version)} onFact={setFact} />
-              )}
+              {version === undefined ? null : <VersionView key={version} name={name} system={read} version={Number(version)} />}
               <ToolsPanel system={read} />
-              <Editing key={name} system={read} onFact={setFact} />
+              <Editing key={name} system={read} />
             </>
           )}
         </QueryView>
         {system === undefined && version !== undefined ? (
-          <VersionView key={version} name={name} system={undefined} version={Number(version)} onFact={setFact} />
+          <VersionView key={version} name={name} system={undefined} version={Number(version)} />
         ) : null}
         <VersionPanel name={name} system={system} />
       </div>

@@ -19,6 +19,7 @@ import { SourceEditor } from "../../ui/source-editor.tsx";
 import { ConfigFaults } from "./config-faults.tsx";
 import { EffectsView } from "./effects-view.tsx";
 import { ReasonedDialog } from "./reasoned-dialog.tsx";
+import { useSay } from "./said.tsx";
 
 const route = getRouteApi("/systems/$name");
 const text = systemWords.versions;
@@ -27,7 +28,6 @@ export interface VersionsProps {
   readonly name: string;
   /** Absent: it was taken away. */
   readonly system: ReadSystem | undefined;
-  readonly onFact: (fact: string) => void;
 }
 
 const noteOf = ({ deleted, restored_from: from }: VersionRow): string =>
@@ -37,10 +37,10 @@ const RollBackDialog = ({
   name,
   system,
   version,
-  onFact,
   onClose,
 }: VersionsProps & { readonly version: number; readonly onClose: () => void }): ReactElement => {
   const client = useClient();
+  const say = useSay();
   const query = useQuery(rollbackQuery(client, name, version));
   return (
     <ReasonedDialog
@@ -52,7 +52,7 @@ const RollBackDialog = ({
       act={async (reason) => await rollBackTo(client, name, version, reason, system?.etag)}
       onDone={(written) => {
         onClose();
-        onFact(text.rolledBack(version, written.version));
+        say(name, { sentence: text.rolledBack(version, written.version), warnings: written.warnings });
       }}
       onClose={onClose}
     >
@@ -113,7 +113,7 @@ export const VersionView = ({ version, ...props }: VersionsProps & { readonly ve
 };
 
 /** All versions, newest first. */
-export const VersionPanel = ({ name, system }: Omit<VersionsProps, "onFact">): ReactElement => {
+export const VersionPanel = ({ name, system }: VersionsProps): ReactElement => {
   const query = useInfiniteQuery(versionPagesQuery(useClient(), name));
   const columns: readonly Column<VersionRow>[] = [
     {

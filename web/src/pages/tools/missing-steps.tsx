@@ -2,37 +2,54 @@ import { Button } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import { useState, type ReactElement } from "react";
 import type { MissingStep, ToolExplanation } from "#contract/tools.ts";
-import { useClient } from "../../api/client-context.ts";
-import { giveTool } from "../../api/give-tool.ts";
 import { Gate } from "../../decisions/gate.tsx";
 import { useSession } from "../../session/session-context.ts";
 import { toolWords } from "../../strings/tools.ts";
 import { Foreign } from "../../ui/foreign.tsx";
 import type { ExplainFor } from "./check-for.ts";
-import { ReasonedDialog } from "../systems/reasoned-dialog.tsx";
+import { isOwnStep, StepDialog, type OwnStep } from "./step-dialog.tsx";
 
 const text = toolWords.steps;
 
-/** Where a step is done, or the button that does it. */
-const Way = ({
-  step,
-  tool,
-  agentId,
-  onOpen,
-}: {
-  readonly step: MissingStep["step"];
+interface WayProps {
+  readonly missing: MissingStep;
+  readonly about: ToolExplanation["about"];
   readonly tool: string;
   readonly agentId: string | undefined;
-  readonly onOpen: (step: "grant" | "capability") => void;
-}): ReactElement | null => {
-  const system = tool.split(".").slice(0, 2).join(".");
+  readonly onOpen: (step: OwnStep, on: string) => void;
+}
+
+/** Where a step is done, or the button that does it. */
+const Way = ({ missing: { step, on }, about, tool, agentId, onOpen }: WayProps): ReactElement | null => {
+  const system = about.system ?? "";
+  if (isOwnStep(step)) {
+    // Who may not know of the secret is told of the step, and by whom it is done.
+    if (step === "secret_use" && on === undefined) return null;
+    return (
+      <Gate ask={step === "switch_on" ? { type: "kill_switch", action: "set" } : { type: "graph", action: "edit" }}>
+        <Button variant="default" size="compact-xs" onClick={() => onOpen(step, on ?? tool)}>
+          {text.ways[step]}
+        </Button>
+      </Gate>
+    );
+  }
+  // Only what servers of others define is approved by itself; anything else with its system.
+  if (step === "register" || (step === "approve" && about.state !== "quarantined"))
+    return (
+      <Link className="sp-link" to="/systems/$name" params={{ name: system }} search={{ act: "publish" }}>
+        {text.ways.publish}
+      </Link>
+    );
   switch (step) {
-    case "register":
+    case "secret": {
+      const [uri = "", key] = (on ?? "").split("#", 2);
+      if (on === undefined) return null;
       return (
-        <Link className="sp-link" to="/systems/$name" params={{ name: system }}>
-          {text.ways.register}
+        <Link className="sp-link" to="/secrets/one" search={{ uri, act: "write", ...(key === undefined ? {} : { key }) }}>
+          {text.ways.secret}
         </Link>
       );
+    }
     case "approve":
       return (
         <Link className="sp-link" to="/definitions" search={{ tool }}>
@@ -45,23 +62,12 @@ const Way = ({
           {text.ways.delegate}
         </Link>
       );
-    case "grant":
-    case "capability":
-      return (
-        <Gate ask={{ type: "graph", action: "edit" }}>
-          <Button variant="default" size="compact-xs" onClick={() => onOpen(step)}>
-            {text.ways[step]}
-          </Button>
-        </Gate>
-      );
-    case "application":
-      return null;
   }
 };
 
 /** What is still missing on the way to a call, who can do it, and the place where it is done. */
 export const MissingSteps = ({
-  explanation: { tool, missing },
+  explanation: { tool, about, missing },
   asked,
   onDone,
 }: {
@@ -69,31 +75,28 @@ export const MissingSteps = ({
   readonly asked: ExplainFor;
   readonly onDone: () => void;
 }): ReactElement => {
-  const client = useClient();
   const { id: me } = useSession().subject;
-  const [open, setOpen] = useState<"grant" | "capability">();
+  const [open, setOpen] = useState<{ readonly step: OwnStep; readonly on: string }>();
   const person = asked.user_id ?? me;
-  const to = open === "capability" ? (asked.agent_id ?? "") : person;
   return (
     <section aria-label={text.title}>
       <h3>{text.title}</h3>
       <ol className="sp-list">
-        {missing.map(({ step, who, how }) => (
-          <li key={step}>
-            {text.of[step]} <span className="sp-dim">{text.by}</span> <Foreign text={who} />{" "}
-            <Way step={step} tool={tool} agentId={asked.agent_id} onOpen={setOpen} />
+        {missing.map((one) => (
+          <li key={`${one.step} ${one.on}`}>
+            {text.of[one.step]} <span className="sp-dim">{text.by}</span> <Foreign text={one.who} />{" "}
+            <Way missing={one} about={about} tool={tool} agentId={asked.agent_id} onOpen={(step, on) => setOpen({ step, on })} />
             <div className="sp-small sp-dim">
-              <Foreign text={how} />
+              <Foreign text={one.how} />
             </div>
           </li>
         ))}
       </ol>
       {open === undefined ? null : (
-        <ReasonedDialog
-          title={text.giveTitle(tool, to)}
-          sentence={text.giveSentence[open]}
-          verb={text.ways[open]}
-          act={async (reason) => await giveTool(client, open === "grant" ? "GRANTS_ACCESS" : "HAS_CAPABILITY", to, tool, me, reason)}
+        <StepDialog
+          {...open}
+          tool={tool}
+          to={open.step === "capability" ? (asked.agent_id ?? "") : person}
           onDone={() => {
             setOpen(undefined);
             onDone();

@@ -126,7 +126,7 @@ const Acts = ({ tool, about }: { readonly tool: string; readonly about: About })
           sentence={text.switchOnSentence}
           verb={text.switchOn}
           rereads="tools"
-          act={async () => await switchOn(client, tool)}
+          act={async () => await switchOn(client, `tool:${tool}`)}
           onDone={() => done(text.switchedOn)}
           onClose={() => setOpen(undefined)}
         />

@@ -1,0 +1,83 @@
+import { ask, type Peer } from "#contract/ask.ts";
+import { Problem } from "#contract/problem.ts";
+import { listSecretKeys } from "#contract/secret-listings.ts";
+import type { Caller } from "#authn/caller.ts";
+import type { HouseIdentity } from "#authn/house-identity.ts";
+import type { Decider } from "#decide/decider.ts";
+
+export interface SecretStandingParts {
+  readonly secrets: Peer;
+  readonly secretsAudience: string;
+  readonly identity: Pick<HouseIdentity, "onBehalfOf">;
+  readonly decider: Pick<Decider, "decideMany">;
+}
+
+/** What keeps a call from a secret that its system names. */
+export interface SecretStanding {
+  readonly uri: string;
+  /** `closed`: no secret of the tenant may lie there; `unknown`: secrets are away, or who asks may not know of it. */
+  readonly place: "there" | "missing" | "closed" | "unknown";
+  /** Why it is missing or closed. */
+  readonly code?: string;
+  /** The tool server may use it for a permitted call of the tool. */
+  readonly isUsable: boolean;
+}
+
+const closed: ReadonlySet<string> = new Set(["tenant_mount", "provider_not_configured"]);
+/** The tool server itself, which is who uses a secret. */
+const toolServer = { sub: "service:crud", tenant: "*", amr: [], scopes: new Set<string>() };
+
+const withoutVersion = (uri: string): string => uri.replace(/\?version=[0-9]+$/, "");
+/** A secret without its key: what stands in the identity graph. */
+export const secretOf = (uri: string): string => withoutVersion(uri).split("#", 1)[0] ?? uri;
+
+/**
+ * How the secrets that a system names stand, as who asks may know it. No value is read, and what is decided here opens nothing: each call
+ * is decided anew. Throws `decision_unavailable`.
+ */
+export const secretStandings = async (
+  parts: SecretStandingParts,
+  asked: { readonly caller: Caller; readonly correlationId: string; readonly tool: string },
+  uris: readonly string[],
+): Promise<readonly SecretStanding[]> => {
+  const all = [...new Set(uris)];
+  if (all.length === 0) return [];
+  const { caller, correlationId, tool } = asked;
+  const token = await parts.identity.onBehalfOf(parts.secretsAudience, { ...caller, scopes: ["secrets.read_metadata"] });
+  const headers = { authorization: `Bearer ${token}`, "x-correlation-id": correlationId };
+  const placeOf = async (uri: string): Promise<Pick<SecretStanding, "place" | "code">> => {
+    try {
+      await ask(parts.secrets, listSecretKeys, { query: { uri }, headers });
+      return { place: "there" };
+    } catch (error) {
+      if (!(error instanceof Problem)) return { place: "unknown" };
+      const { code, status } = error;
+      if (closed.has(code)) return { place: "closed", code };
+      return status === 404 || status === 400 ? { place: "missing", code } : { place: "unknown" };
+    }
+  };
+  const questions = all.map((uri) => ({
+    type: "secret",
+    action: "use",
+    id: withoutVersion(uri),
+    properties: { tenant: caller.tenant },
+    context: { could: true, showing: true, tool: { id: tool } },
+  }));
+  const [places, answers] = await Promise.all([
+    Promise.all(all.map(placeOf)),
+    parts.decider.decideMany(toolServer, questions, correlationId),
+  ]);
+  return all.map((uri, at) => ({ uri, ...(places[at] ?? { place: "unknown" }), isUsable: answers[at]?.decision === true }));
+};
+
+/** What is in the way, for who publishes a system: no fault, for a secret may be written after the system that needs it. */
+export const secretWarnings = (system: string, standings: readonly SecretStanding[]): readonly string[] =>
+  standings.flatMap(({ uri, place, code, isUsable }) => [
+    ...(place === "missing" ? [`${uri} is not there (${code}): calls are refused until it is written.`] : []),
+    ...(place === "closed" ? [`${uri} lies where your tenant may keep no secret (${code}): TENANT_ALLOWED_MOUNTS names the places.`] : []),
+    ...(isUsable
+      ? []
+      : [
+          `${system} may not use ${uri} yet: calls are refused until an administrator names the system on it (used_by of its Resource node).`,
+        ]),
+  ]);
