@@ -66,7 +66,7 @@ export const crudSettings = {
   }),
   configMode: setting("CONFIG_MODE", z.enum(["database", "files"]), {
     description:
-      "Where systems and the tools document are changed. database: by the API; a file of the configuration folders that changed since the last start is taken up as a new version. files: in the folders alone, and the API refuses to write.",
+      "Where systems and the tools document are changed. database: by the API; a file of the configuration folders that changed since the last start is taken up as a new version. files: the folders are the truth, for one process alone; the API writes to the first of them, and a file that is changed by hand is taken up at once.",
     default: "database",
   }),
   configRequireIfMatch: setting("CONFIG_REQUIRE_IF_MATCH", flag(), {

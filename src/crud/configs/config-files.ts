@@ -19,6 +19,13 @@ const textOf = (path: string): Promise<string | undefined> =>
     throw error;
   });
 
+/** A folder that is not there holds nothing; one that cannot be read may hold all that serves. */
+const namesIn = (folder: string): Promise<readonly string[]> =>
+  readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return [];
+    throw error;
+  });
+
 /**
  * What lies in the configuration folders now: `systems/*.yaml` of each, of two with one name the first; `tools.yaml` of the first alone, for
  * the others only add to it.
@@ -26,7 +33,7 @@ const textOf = (path: string): Promise<string | undefined> =>
 export const readConfigFolders = async (folders: readonly string[]): Promise<readonly ConfigFile[]> => {
   const files: ConfigFile[] = [];
   for (const folder of folders.map((one) => join(one, "systems"))) {
-    const names = (await readdir(folder).catch(() => [])).filter((name) => name.endsWith(".yaml")).toSorted();
+    const names = (await namesIn(folder)).filter((name) => name.endsWith(".yaml")).toSorted();
     const earlier = new Set(files.map(({ name }) => name));
     for (const file of names) {
       const name = file.replace(/\.yaml$/, "");

@@ -464,26 +464,6 @@ test("a process that is killed between its commit and taking it up has published
   assert.deepEqual([(await client(house)("GET", "/config/systems/staff.book")).body.version], [1]);
 });
 
-test("where the folders are the truth the API only reads, tries and takes them up", async (t) => {
-  const configFolder = await folderOf(t);
-  const house = await crudHouse(t, { configFolder, settings: { CONFIG_MODE: "files", CONFIG_REQUIRE_IF_MATCH: "true" } });
-  const ask = client(house);
-  const file = join(configFolder, "systems", "staff.book.yaml");
-  assert.equal((await ask("POST", "/config/systems?dryRun=true", { raw: document() })).body.valid, true);
-  const refused = await ask("POST", "/config/systems", { raw: document() });
-  assert.deepEqual([refused.status, refused.body.code], [409, "managed_elsewhere"]);
-  assert.match(refused.body.detail, /systems\/staff\.book\.yaml.*CONFIG_MODE=database/);
-  await writeFile(file, document());
-  assert.deepEqual((await ask("POST", "/config/reload")).body.taken, ["system/staff.book"]);
-  assert.equal(
-    (await ask("PUT", "/config/systems/staff.book", { raw: document({ description: "Without a word on it." }) })).body.code,
-    "stale_version",
-  );
-  await unlink(file);
-  assert.deepEqual((await ask("POST", "/config/reload")).body.taken, ["system/staff.book"]);
-  assert.equal((await ask("GET", "/config/systems/staff.book")).status, 404);
-});
-
 test("a change of what a call may see or meet shows in what publishing would do, where the definition stays as it is", async (t) => {
   const house = await crudHouse(t, { realEvents: true });
   const ask = client(house);

@@ -9,9 +9,12 @@ import type { Database, TransactionSql } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { CatalogueKeeper } from "#crud/mcp/catalogue-keeper.ts";
 import type { ReadReference, References } from "#crud/systems/load-systems.ts";
-import { readConfigFolders, referencesOfAll } from "./config-files.ts";
+import { referencesOfAll } from "./config-files.ts";
 import { effectsOf } from "./effects.ts";
-import { isOwn, type ConfigKind, type Place, type Prepared } from "./kinds.ts";
+import { keyOf, type HeldObject, type KindName } from "./held-object.ts";
+import { isOwn, isPrepared, type ConfigKind, type Place, type Prepared } from "./kinds.ts";
+import { createOwnFolder, type Staged } from "./own-folder.ts";
+import { createFileTaker } from "./take-files.ts";
 import { configEntry, configEvents, houseWriter, type ConfigOp, type Writer } from "./tell.ts";
 import {
   CONFIG_CHANNEL,
@@ -21,7 +24,7 @@ import {
   listVersions,
   lockConfig,
   markState,
-  markTaken,
+  markWritten,
   putVersion,
   readDegraded,
   readHead,
@@ -32,21 +35,7 @@ import {
   type StoredVersion,
   type VersionRow,
 } from "./version-store.ts";
-
-export type KindName = "system" | "tools";
-
-/** An object as this process holds it. */
-export interface HeldObject {
-  readonly kind: KindName;
-  readonly name: string;
-  /** The version in force; absent where only a file that does not load has this name. */
-  readonly head?: StoredHead | undefined;
-  /** What serves, and of which version it is: of none where it is what of a faulty file can serve. */
-  readonly prepared?: Prepared | undefined;
-  readonly serving: number | null;
-  /** Why the version in force, or the file on disk, is not what serves. */
-  readonly faults: readonly Fault[];
-}
+import { watchFolders } from "./watch-folders.ts";
 
 /** A change that somebody asks for. */
 export interface ConfigWrite {
@@ -114,7 +103,7 @@ export interface ConfigStoreParts {
   readonly kinds: Readonly<Record<KindName, ConfigKind>>;
   readonly catalogue: Pick<CatalogueKeeper, "snapshot" | "rebuild">;
   readonly folders: readonly string[];
-  /** `files`: the folders are the truth and nobody else writes. */
+  /** `files`: the folders are the truth; a write goes to the first of them. */
   readonly mode: "files" | "database";
   readonly requiresIfMatch: boolean;
   /** Every tenant of the house now. */
@@ -126,9 +115,7 @@ export interface ConfigStoreParts {
 }
 
 const MOST_LOOKED_BACK = 20;
-const keyOf = (kind: string, name: string): string => `${kind}/${name}`;
 const isKind = (kind: string): kind is KindName => kind === "system" || kind === "tools";
-const isPrepared = (found: Prepared | { readonly faults: readonly Fault[] }): found is Prepared => "place" in found;
 const refuse = (faults: readonly Fault[]): Problem =>
   new Problem(faults.some(({ code }) => code === "connector_not_available") ? "connector_not_available" : "unprocessable", {
     errors: faults,
@@ -263,94 +250,27 @@ export const openConfigStore = async (parts: ConfigStoreParts): Promise<ConfigSt
   /** A change is committed, whatever comes of the look: the next one takes it up. */
   const lookAfter = (): Promise<void> => look().catch((cause: unknown) => log.error("config_not_followed", { cause }));
 
-  const takeFiles = async (by: Writer = houseWriter("start")): Promise<readonly string[]> => {
-    const files = await readConfigFolders(parts.folders);
-    const found = await Promise.all(
-      files.map(async (file) => ({
-        file,
-        read: file.fault === undefined ? await kinds[file.kind].prepare(file) : { faults: [file.fault] },
-      })),
-    );
-    const good = new Map(
-      found.flatMap(({ file, read }) => (isPrepared(read) ? [[keyOf(file.kind, file.name), { file, read }] as const] : [])),
-    );
-    const faulty = found.flatMap(({ file, read }) => (isPrepared(read) ? [] : [{ file, faults: read.faults }]));
-    const named = new Set(found.map(({ file }) => keyOf(file.kind, file.name)));
-    const all = await parts.tenants();
-    const prepared: (readonly [string, Prepared])[] = [];
-    const taken = await change(async (sql) => {
-      prepared.length = 0;
-      await lockConfig(sql);
-      const heads = new Map((await readHeads(sql, 0n)).map((head) => [keyOf(head.kind, head.name), head]));
-      const events: EventDraft[] = [];
-      const names: string[] = [];
-      const put = async (op: ConfigOp, draft: Parameters<typeof putVersion>[1], before: StoredHead | undefined) => {
-        const version = await putVersion(sql, draft);
-        names.push(keyOf(version.kind, version.name));
-        // Nobody waits for what is new at a house's first start.
-        if (before !== undefined) events.push(...configEvents(by, op, version, before.tenants, all));
-        return version;
-      };
-      for (const [key, { file, read }] of good) {
-        const { kind, name, text } = file;
-        const head = heads.get(key);
-        const digest = digestOf(text, read.refs);
-        const isServed = head !== undefined && head.text !== null && head.digest === digest;
-        const isNews = parts.mode === "files" ? !isServed : head?.taken !== digest;
-        if (isNews && !isServed) {
-          const draft = {
-            kind,
-            name,
-            text,
-            refs: read.refs,
-            tenants: read.tenants,
-            author: by.author ?? "file",
-            reason: "changed on disk",
-            taken: digest,
-          };
-          const { version } = await put(head === undefined ? "created" : "updated", draft, head);
-          prepared.push([`${key}@${version}`, read]);
-        } else if (head !== undefined && head.taken !== digest) await markTaken(sql, kind, name, digest);
-      }
-      for (const [key, head] of heads) {
-        // What an API wrote since is no more the file's; where the folders are the truth it goes with it.
-        const isOfFile = parts.mode === "files" || (head.taken !== null && head.taken === head.digest);
-        if (named.has(key) || (head.taken === null && parts.mode !== "files")) continue;
-        if (isOfFile && head.text !== null)
-          await put("deleted", { ...head, text: null, refs: {}, author: by.author ?? "file", reason: "gone from disk", taken: null }, head);
-        else if (head.taken !== null) await markTaken(sql, head.kind, head.name, null);
-      }
-      const entries = names.length === 0 ? [] : [configEntry(by, "taken", { kind: "config", name: "folders" }, { objects: names.length })];
-      return { result: names, events, entries };
-    });
-    for (const [way, one] of prepared) ready.set(way, one);
-    for (const { read } of good.values()) if (!prepared.some(([, one]) => one === read)) read.discard();
-    await look();
-    for (const [way] of prepared) ready.delete(way);
-    for (const { file, faults } of faulty) {
-      const { kind, name } = file;
-      const before = held.get(keyOf(kind, name));
-      if (before !== undefined && before.serving !== null) {
-        hold({ ...before, faults });
-        continue;
-      }
-      const healthy = file.fault === undefined ? await kinds[kind].prepareHealthy(file) : undefined;
-      const prepared = healthy !== undefined && isPrepared(healthy) ? healthy : undefined;
-      putInPlace(kind, name, prepared, before);
-      hold({ kind, name, head: before?.head, prepared, serving: null, faults: healthy?.faults ?? faults });
-    }
-    // A file that is well again and is what serves already, or that is gone.
-    for (const [key, object] of held) {
-      if (object.faults.length === 0 || (named.has(key) && !good.has(key)) || object.serving !== (object.head?.version ?? null)) continue;
-      if (object.head === undefined) {
-        putInPlace(object.kind, object.name, undefined, object);
-        held.delete(key);
-      } else hold({ ...object, faults: object.prepared?.faults ?? [] });
-    }
-    catalogue.rebuild();
-    await tellStates();
-    return taken;
+  const ownFolder = parts.mode === "files" ? createOwnFolder(parts.folders) : undefined;
+  const take = createFileTaker({
+    ...parts,
+    ownFolder,
+    held,
+    ready,
+    hold,
+    putInPlace,
+    look,
+    tellStates,
+    rebuild: () => catalogue.rebuild(),
+  });
+  /** Where the folders are the truth one writes or takes up after the other: between the commit and its file nobody looks. */
+  let turn: Promise<unknown> = Promise.resolve();
+  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
+    if (ownFolder === undefined) return work();
+    const next = turn.then(work);
+    turn = next.catch(() => undefined);
+    return next;
   };
+  const takeFiles = (by: Writer = houseWriter("start")): Promise<readonly string[]> => inTurn(() => take(by));
 
   const sees = (tenants: readonly string[] | null | undefined, tenant: string): boolean => tenants?.includes(tenant) !== false;
   const tenantsOf = ({ head, prepared }: HeldObject): readonly string[] | null | undefined =>
@@ -449,16 +369,51 @@ export const openConfigStore = async (parts: ConfigStoreParts): Promise<ConfigSt
     }
   };
 
+  /** Files of the changes beside those that they replace, where the folders are the truth. */
+  const stage = async (made: readonly Planned[]): Promise<Staged | undefined> => {
+    if (ownFolder === undefined) return undefined;
+    const keys = new Set(made.map(({ asked, written }) => keyOf(asked.kind, written.name)));
+    const others = [...held].flatMap(([key, { head }]) => (keys.has(key) || head === undefined || head.text === null ? [] : [head]));
+    const errors = made.flatMap(({ asked, good, written }) =>
+      Object.entries(good?.refs ?? {}).flatMap(([path, text]) => {
+        const other = others.find(({ refs }) => Object.hasOwn(refs, path) && refs[path] !== text);
+        if (other === undefined) return [];
+        const file = kinds[asked.kind].fileOf(written.name);
+        return [{ path: "", file, message: `refers to ${path}, which ${other.name} has with other content: one file cannot be both` }];
+      }),
+    );
+    if (errors.length > 0) throw refuse(errors);
+    return ownFolder.stage(
+      made.map(({ asked, good, written }) => ({
+        file: kinds[asked.kind].fileOf(written.name),
+        text: asked.text,
+        refs: good?.refs ?? {},
+      })),
+    );
+  };
+  /** Puts the files of what was committed in place. What cannot be, is written at the next start or reload. */
+  const place = async (staged: Staged | undefined, versions: Iterable<StoredVersion>): Promise<readonly string[]> => {
+    if (staged === undefined) return [];
+    try {
+      await staged.place();
+      for (const { kind, name, version } of versions) await markWritten(database, kind, name, version);
+      return [];
+    } catch (cause) {
+      await staged.discard();
+      log.error("config_file_unwritten", { cause });
+      return ["It is in force, but its file could not be written: POST /config/reload tries again."];
+    }
+  };
+
   /** Makes the changes that are any. */
   const make = async (plans: readonly Planned[], others: readonly string[]): Promise<readonly Written[]> => {
     const made = plans.filter(({ asked, written }) => !asked.isDryRun && !written.isSame);
     const placed = new Set(made);
     const [first] = made;
+    let staged: Staged | undefined;
+    const unplaced: string[] = [];
     try {
-      if (first !== undefined && parts.mode === "files")
-        throw new Problem("managed_elsewhere", {
-          detail: `CONFIG_MODE is files: change ${kinds[first.asked.kind].fileOf(first.written.name)} in the configuration folder, then POST /config/reload. With CONFIG_MODE=database it is changed here.`,
-        });
+      staged = first === undefined ? undefined : await stage(made);
       const versions = new Map<Planned, StoredVersion>();
       if (first !== undefined)
         await change(async (sql) => {
@@ -474,13 +429,16 @@ export const openConfigStore = async (parts: ConfigStoreParts): Promise<ConfigSt
         });
       for (const [{ asked, good }, { name, version }] of versions)
         if (good !== undefined) ready.set(`${keyOf(asked.kind, name)}@${version}`, good);
+      for (const text of await place(staged, versions.values())) unplaced.push(text);
       if (first !== undefined) await lookAfter();
       return plans.map((one) => {
         const version = versions.get(one);
-        return version === undefined ? one.written : { ...one.written, version: version.version, etag: etagOf(version) };
+        if (version === undefined) return one.written;
+        return { ...one.written, version: version.version, etag: etagOf(version), warnings: [...one.written.warnings, ...unplaced] };
       });
     } catch (error) {
       placed.clear();
+      await staged?.discard();
       throw error;
     } finally {
       for (const one of plans) if (!placed.has(one)) one.good?.discard();
@@ -488,8 +446,13 @@ export const openConfigStore = async (parts: ConfigStoreParts): Promise<ConfigSt
   };
 
   const othersOf = async ({ tenant }: Writer): Promise<readonly string[]> => (await parts.tenants()).filter((one) => one !== tenant);
-  const write = async (asked: ConfigWrite): Promise<Written> => {
+  /** What others changed, or somebody in the folder, comes before a write. */
+  const lookFirst = async (): Promise<void> => {
+    if (ownFolder !== undefined) await take(houseWriter("write"));
     await look();
+  };
+  const write = async (asked: ConfigWrite): Promise<Written> => {
+    await lookFirst();
     const others = await othersOf(asked.by);
     const [written] = await make([await plan(asked, others)], others);
     if (written === undefined) throw new TypeError("what is planned is written");
@@ -499,7 +462,7 @@ export const openConfigStore = async (parts: ConfigStoreParts): Promise<ConfigSt
   const writeAll = async (changes: readonly ConfigWrite[]): Promise<readonly Written[]> => {
     const [first] = changes;
     if (first === undefined) return [];
-    await look();
+    await lookFirst();
     const others = await othersOf(first.by);
     const plans: Planned[] = [];
     const faults: Fault[] = [];
@@ -537,7 +500,9 @@ export const openConfigStore = async (parts: ConfigStoreParts): Promise<ConfigSt
       author: by.author ?? by.subject,
       reason: asked.reason ?? "",
       restoredFrom: restored?.version,
-      taken: head?.taken ?? null,
+      ...(ownFolder === undefined
+        ? { taken: head?.taken ?? null }
+        : { taken: text === null ? null : digestOf(text, good?.refs ?? {}), unwritten: true }),
     });
     const counts = { added: diff.tools_added.length, removed: diff.tools_removed.length, changed: diff.tools_changed.length };
     const about = { version: version.version, digest: version.digest, restored_from: restored?.version ?? null, ...counts };
@@ -546,6 +511,14 @@ export const openConfigStore = async (parts: ConfigStoreParts): Promise<ConfigSt
     return { version, entries: [configEntry(by, op, { kind, name }, about)], events };
   };
 
+  const watching =
+    ownFolder === undefined
+      ? undefined
+      : await watchFolders({
+          folders: parts.folders,
+          look: () => takeFiles(houseWriter("watch")),
+          failed: (cause) => log.warn("config_files_unread", { cause }),
+        });
   await takeFiles();
   const following = await followChannel({
     database,
@@ -574,15 +547,17 @@ export const openConfigStore = async (parts: ConfigStoreParts): Promise<ConfigSt
       if (version === undefined || text === null || !sees(version.tenants, tenant)) throw new Problem("version_not_found");
       return { ...version, text };
     },
-    write,
-    writeAll,
+    write: (asked) => inTurn(() => write(asked)),
+    writeAll: (changes) => inTurn(() => writeAll(changes)),
     follow: lookAfter,
     takeFiles,
     get degraded() {
       return degraded();
     },
     [Symbol.asyncDispose]: async () => {
+      await watching?.[Symbol.asyncDispose]();
       await following[Symbol.asyncDispose]();
+      await turn;
       await looking;
     },
   };

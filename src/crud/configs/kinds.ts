@@ -42,6 +42,8 @@ export interface Prepared extends Place {
   discard(): void;
 }
 
+export const isPrepared = (found: Prepared | { readonly faults: readonly Fault[] }): found is Prepared => "place" in found;
+
 export interface Document {
   /** Undefined: what the document says of itself. */
   readonly name: string | undefined;

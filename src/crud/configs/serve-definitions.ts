@@ -24,7 +24,8 @@ import {
   type StoredDefinition,
 } from "#crud/mcp/definitions.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
-import type { ConfigStore, HeldObject } from "./config-store.ts";
+import type { ConfigStore } from "./config-store.ts";
+import type { HeldObject } from "./held-object.ts";
 import { isOwn } from "./kinds.ts";
 import type { createToolRegistrar } from "./register-tools.ts";
 import { configEntry, writerOf } from "./tell.ts";

@@ -1,4 +1,4 @@
-import type { HeldObject } from "./config-store.ts";
+import type { HeldObject } from "./held-object.ts";
 import { etagOf } from "./version-store.ts";
 
 /** Whether its newest version serves. */

@@ -23,17 +23,20 @@ export interface StoredVersion {
 /** The version in force, and the digest of the file that was taken last. */
 export interface StoredHead extends StoredVersion {
   readonly taken: string | null;
+  /** Its file is still to be written. */
+  readonly unwritten: boolean;
 }
 
-interface Row extends Omit<StoredHead, "refs"> {
+interface Row extends Omit<StoredVersion, "refs"> {
   readonly refs: unknown;
 }
+type HeadRow = Row & Pick<StoredHead, "taken" | "unwritten">;
 
 const refsOf = z.record(z.string(), z.string());
 const read = <T extends StoredVersion>(row: Row): T => ({ ...row, refs: refsOf.parse(row.refs) }) as unknown as T;
 
 const COLUMNS = "v.kind, v.name, v.version, v.text, v.refs, v.digest, v.tenants, v.author, v.reason, v.at, v.restored_from";
-const HEAD = `select ${COLUMNS}, h.taken from crud.config_head h join crud.config_version v using (kind, name, version)`;
+const HEAD = `select ${COLUMNS}, h.taken, h.unwritten from crud.config_head h join crud.config_version v using (kind, name, version)`;
 
 /** All replicas hear of a change here; who misses it reads the set's version within a second. */
 export const CONFIG_CHANNEL = "crud_config";
@@ -53,15 +56,15 @@ const degradedOnes = statement<{ readonly kind: string; readonly name: string }>
   "select kind, name from crud.config_degraded",
 );
 const lockSet = statement("crud.config.lock", "select version from crud.config_set where id = 1 for update");
-const headsSince = statement<Row>("crud.config.heads", `${HEAD} where h.changed > $1 order by v.kind, v.name`);
-const oneHead = statement<Row>("crud.config.head", `${HEAD} where v.kind = $1 and v.name = $2`);
+const headsSince = statement<HeadRow>("crud.config.heads", `${HEAD} where h.changed > $1 order by v.kind, v.name`);
+const oneHead = statement<HeadRow>("crud.config.head", `${HEAD} where v.kind = $1 and v.name = $2`);
 const oneVersion = statement<Row>(
   "crud.config.version",
-  `select ${COLUMNS}, null as taken from crud.config_version v where v.kind = $1 and v.name = $2 and v.version = $3`,
+  `select ${COLUMNS} from crud.config_version v where v.kind = $1 and v.name = $2 and v.version = $3`,
 );
 const versionsBefore = statement<Row>(
   "crud.config.versions",
-  `select ${COLUMNS}, null as taken from crud.config_version v where v.kind = $1 and v.name = $2 and ($3::int is null or v.version < $3)
+  `select ${COLUMNS} from crud.config_version v where v.kind = $1 and v.name = $2 and ($3::int is null or v.version < $3)
    order by v.version desc limit $4`,
 );
 const versionRows = statement<VersionRow>(
@@ -73,12 +76,17 @@ const insertVersion = statement<Row>(
   "crud.config.insert",
   `insert into crud.config_version as v (kind, name, version, text, refs, digest, tenants, author, reason, restored_from)
    select $1, $2, coalesce(max(version), 0) + 1, $3, $4::jsonb, $5, $6::text[], $7, $8, $9 from crud.config_version where kind = $1 and name = $2
-   returning ${COLUMNS}, null as taken`,
+   returning ${COLUMNS}`,
 );
 const putHead = statement(
   "crud.config.put_head",
-  `insert into crud.config_head as h (kind, name, version, taken, changed) values ($1, $2, $3, $4, $5)
-   on conflict (kind, name) do update set version = excluded.version, changed = excluded.changed, taken = excluded.taken`,
+  `insert into crud.config_head as h (kind, name, version, taken, changed, unwritten) values ($1, $2, $3, $4, $5, $6)
+   on conflict (kind, name) do update
+     set version = excluded.version, changed = excluded.changed, taken = excluded.taken, unwritten = excluded.unwritten`,
+);
+const noteWritten = statement(
+  "crud.config.written",
+  "update crud.config_head set unwritten = false where kind = $1 and name = $2 and version = $3",
 );
 const noteTaken = statement("crud.config.taken", "update crud.config_head set taken = $3 where kind = $1 and name = $2");
 const notify = statement("crud.config.notify", "select pg_notify($1, $2)");
@@ -138,6 +146,7 @@ export interface VersionDraft {
   readonly restoredFrom?: number | undefined;
   /** Digest of the file that it was taken from; null: it was never in a file, or is there no more. */
   readonly taken: string | null;
+  readonly unwritten?: boolean;
 }
 
 /** Has every process look again, in the caller's transaction: something that serves hangs on was changed. Answers the set's new version. */
@@ -165,13 +174,17 @@ export const putVersion = async (sql: Sql, draft: VersionDraft): Promise<StoredV
   ];
   const [row] = await sql.run(insertVersion, values);
   if (row === undefined) throw new Error("a version that is put gives a row");
-  await sql.run(putHead, [kind, name, row.version, draft.taken, set]);
+  await sql.run(putHead, [kind, name, row.version, draft.taken, set, draft.unwritten ?? false]);
   return read(row);
 };
 
 /** Notes which file an object was taken from, where nothing else changes. */
 export const markTaken = (sql: Sql, kind: string, name: string, taken: string | null): Promise<unknown> =>
   sql.run(noteTaken, [kind, name, taken]);
+
+/** Notes that the file of a version lies in the folder. */
+export const markWritten = (sql: Sql, kind: string, name: string, version: number): Promise<unknown> =>
+  sql.run(noteWritten, [kind, name, version]);
 
 /** Objects that others were told of as degraded. */
 export const readDegraded = (sql: Sql): Promise<readonly { readonly kind: string; readonly name: string }[]> => sql.run(degradedOnes);

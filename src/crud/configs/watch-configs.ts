@@ -1,5 +1,6 @@
 import type { Told, Watched } from "#events/stream.ts";
-import type { ConfigStore, HeldObject, KindName } from "./config-store.ts";
+import type { ConfigStore } from "./config-store.ts";
+import type { HeldObject, KindName } from "./held-object.ts";
 import { showObject } from "./show-object.ts";
 
 /** A larger document is read where it lies. */

@@ -1,0 +1,264 @@
+import assert from "node:assert/strict";
+import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, unlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { test, type TestContext } from "node:test";
+import { cleanUp } from "#testing/clean-up.ts";
+import { startChild } from "#testing/child.ts";
+import { crudHouse, type CrudHouse } from "#testing/crud-house.ts";
+import { until } from "#testing/until.ts";
+import { silentLog } from "#telemetry/log.ts";
+import { createPglite } from "#store/pglite.ts";
+import { packArchive } from "./archive.ts";
+
+const ada = { sub: "person:ada", scopes: ["config.read", "config.write"] };
+const settings = { CONFIG_MODE: "files", MCP_STDIO_ALLOW: "none" };
+const document = (more: { readonly instance?: string; readonly says?: string; readonly schema?: string } = {}): string =>
+  `# Written by hand; this line stays.
+apiVersion: systems/v1
+provider: staff
+instance: ${more.instance ?? "book"}
+title: Staff book
+owner: group:people-ops
+tenants: [tenant:acme]
+kind: http
+baseUrl: "https://staff.example"
+auth: { type: none }
+defaults: { dataScope: none }
+operations:
+  get_one:
+    description: ${more.says ?? "Shows one."}
+    request: { method: GET, path: "/one" }
+${more.schema === undefined ? "" : `    output: { schema: { $ref: ${more.schema} } }\n`}`;
+
+const folderOf = async (t: TestContext): Promise<string> => {
+  const folder = await mkdtemp(join(tmpdir(), "sallyport-files-"));
+  await cp(fileURLToPath(new URL("../../../config/", import.meta.url)), folder, { recursive: true });
+  cleanUp(t, () => rm(folder, { recursive: true, force: true }));
+  return folder;
+};
+// oxlint-disable-next-line typescript/no-explicit-any -- a test looks into what it expects
+const ask = async (house: CrudHouse, method: string, path: string, more: object = {}): Promise<{ status: number; body: any }> => {
+  const response = await house.request(path, { method, as: ada, ...more });
+  const text = await response.text();
+  return { status: response.status, body: response.headers.get("content-type")?.includes("json") === true ? JSON.parse(text) : text };
+};
+const yaml = (raw: string, headers: Readonly<Record<string, string>> = {}) => ({
+  raw,
+  headers: { "content-type": "application/yaml", ...headers },
+});
+const serves = (house: CrudHouse, name = "staff.book.get_one"): string | undefined =>
+  house.crud.catalogue.snapshot.tools.get(name)?.definition.description;
+const leftovers = async (folder: string): Promise<readonly string[]> =>
+  (await readdir(folder, { recursive: true })).filter((name) => name.endsWith(".tmp"));
+
+test("what the API writes lies in the folder, byte for byte: a new system, a change, a roll back, one that is taken away, an archive", async (t) => {
+  const folder = await folderOf(t);
+  const house = await crudHouse(t, { configFolder: folder, settings, realEvents: true });
+  const file = join(folder, "systems", "staff.book.yaml");
+  const second = document({ says: "Shows one of them." });
+
+  assert.equal((await ask(house, "POST", "/config/systems?dryRun=true", yaml(document()))).body.valid, true);
+  await assert.rejects(readFile(file), /ENOENT/, "a dry run writes nothing");
+  assert.equal((await ask(house, "POST", "/config/systems", yaml(document()))).status, 201);
+  assert.equal(await readFile(file, "utf8"), document());
+  assert.equal((await ask(house, "PUT", "/config/systems/staff.book", yaml(second))).body.version, 2);
+  assert.deepEqual([await readFile(file, "utf8"), serves(house)], [second, "Shows one of them."]);
+  assert.equal((await ask(house, "POST", "/config/systems/staff.book/rollback", { body: { version: 1 } })).body.version, 3);
+  assert.equal(await readFile(file, "utf8"), document());
+  const refused = await ask(house, "PUT", "/config/systems/staff.book", yaml(document().replace("title:", "titel:")));
+  assert.deepEqual([refused.status, await readFile(file, "utf8")], [422, document()]);
+  assert.equal((await ask(house, "DELETE", "/config/systems/staff.book")).status, 200);
+  await assert.rejects(readFile(file), /ENOENT/);
+  const schema = '{ "type": "object" }\n';
+  const files = [
+    { path: "systems/staff.book.yaml", text: document({ schema: "./schemas/one.json" }) },
+    { path: "systems/schemas/one.json", text: schema },
+    { path: "tools.yaml", text: "apiVersion: tools/v1\nviews: []\noverrides: {}\n" },
+  ];
+  const archive = (packed: typeof files) =>
+    house.token(ada).then((token) =>
+      house.crud.fetch(
+        new Request("http://house.internal/config/import", {
+          method: "POST",
+          headers: { authorization: `Bearer ${token}`, "content-type": "application/x-tar" },
+          body: Uint8Array.from(packArchive(packed)),
+        }),
+      ),
+    );
+  const imported = await archive(files);
+  assert.equal(imported.status, 200, await imported.text());
+  for (const { path, text } of files) assert.equal(await readFile(join(folder, path), "utf8"), text);
+  // A file of schemas cannot be two things at once.
+  const other = await archive([
+    { path: "systems/staff.other.yaml", text: document({ instance: "other", schema: "./schemas/one.json" }) },
+    { path: "systems/schemas/one.json", text: '{ "type": "array" }\n' },
+  ]);
+  assert.deepEqual([other.status, /staff\.book has with other content/.test(await other.text())], [422, true]);
+  assert.equal(await readFile(join(folder, "systems/schemas/one.json"), "utf8"), schema);
+
+  // Nothing of it is news to the folder, to its own house nor to the next start.
+  assert.deepEqual((await ask(house, "POST", "/config/reload")).body.taken, []);
+  const again = await crudHouse(t, { configFolder: folder, settings, beside: house, realEvents: true });
+  const { author, version, document: read } = (await ask(again, "GET", "/config/systems/staff.book")).body;
+  assert.deepEqual([author, version, read.title], ["person:ada", 5, "Staff book"]);
+  assert.deepEqual(await leftovers(folder), []);
+});
+
+test("what lies in a further folder, a folder that nobody may write, and a link out of it are left alone, and the answer says where to go", async (t) => {
+  const folder = await folderOf(t);
+  const house = await crudHouse(t, { configFolder: folder, settings });
+  const demo = join(folder, "demo", "systems", "people.demo.yaml");
+  const before = await readFile(demo, "utf8");
+  const changed = await ask(house, "PUT", "/config/systems/people.demo", yaml(`${before}# more\n`));
+  // It serves both tenants of this house, which the wall says first; of one tenant's own the folder is said.
+  assert.equal(changed.body.code, "cross_tenant");
+  await writeFile(join(folder, "demo", "systems", "staff.book.yaml"), document());
+  await ask(house, "POST", "/config/reload");
+  for (const [method, more] of [
+    ["PUT", yaml(document({ says: "Shows another one." }))],
+    ["DELETE", {}],
+  ] as const) {
+    const { status, body } = await ask(house, method, "/config/systems/staff.book", more);
+    assert.deepEqual([status, body.code], [409, "managed_elsewhere"]);
+    assert.match(body.detail, /demo\/systems\/staff\.book\.yaml lies in a further folder/);
+  }
+  assert.equal(serves(house), "Shows one.");
+
+  const systems = join(folder, "systems");
+  await rm(systems, { recursive: true });
+  await symlink(await folderOf(t), systems);
+  const linked = await ask(house, "POST", "/config/systems", yaml(document({ instance: "other" })));
+  assert.deepEqual([linked.body.code, /by a link/.test(linked.body.detail)], ["managed_elsewhere", true]);
+  await unlink(systems);
+  await mkdir(systems);
+  await chmod(systems, 0o500);
+  // The superuser may write everywhere.
+  if (process.getuid?.() !== 0) {
+    const closed = await ask(house, "POST", "/config/systems", yaml(document({ instance: "other" })));
+    assert.deepEqual([closed.body.code, /cannot be written \(EACCES\)/.test(closed.body.detail)], ["managed_elsewhere", true]);
+  }
+  await chmod(systems, 0o700);
+  assert.equal(serves(house, "staff.other.get_one"), undefined);
+});
+
+test("a change by hand serves at once, a faulty one leaves the last good version, and one that nobody took up yet is not written over", async (t) => {
+  const folder = await folderOf(t);
+  const house = await crudHouse(t, { configFolder: folder, settings: { ...settings, CONFIG_REQUIRE_IF_MATCH: "true" }, realEvents: true });
+  const file = join(folder, "systems", "staff.book.yaml");
+  await writeFile(file, document());
+  await until(() => serves(house) === "Shows one.");
+  const { etag, author } = (await ask(house, "GET", "/config/systems/staff.book")).body;
+  assert.equal(author, "file");
+  await writeFile(file, document().replace("title:", "titel:"));
+  await until(async () => (await ask(house, "GET", "/config/systems/staff.book")).body.state === "degraded");
+  assert.equal(serves(house), "Shows one.");
+  // All that changed together is one set.
+  await mkdir(join(folder, "systems", "more"));
+  await writeFile(join(folder, "systems", "more", "one.json"), '{ "type": "object" }');
+  await writeFile(file, document({ says: "Shows one by hand.", schema: "./more/one.json" }));
+  await until(() => serves(house) === "Shows one by hand.");
+  const known = (await ask(house, "GET", "/config/systems/staff.book")).body;
+  await writeFile(join(folder, "systems", "more", "one.json"), '{ "type": "object", "title": "Of a folder that came later" }');
+  await until(async () => (await ask(house, "GET", "/config/systems/staff.book")).body.version === known.version + 1);
+
+  // A write that comes before the hint finds the change of the hand first.
+  await writeFile(file, document({ says: "Quicker than the watch." }));
+  const late = await ask(
+    house,
+    "PUT",
+    "/config/systems/staff.book",
+    yaml(document({ says: "Shows one too late." }), { "if-match": known.etag }),
+  );
+  assert.deepEqual(
+    [late.body.code, serves(house), await readFile(file, "utf8")],
+    ["stale_version", "Quicker than the watch.", document({ says: "Quicker than the watch." })],
+  );
+  assert.notEqual(etag, known.etag);
+  await unlink(file);
+  await until(() => serves(house) === undefined);
+  // Nothing is read while nothing happens.
+  const count = house.statements.length;
+  const own = house.statements.filter((name) => name === "crud.config.lock").length;
+  await ask(house, "POST", "/config/reload");
+  assert.equal(house.statements.filter((name) => name === "crud.config.lock").length, own, house.statements.slice(count).join(" "));
+});
+
+/** What another start finds: what serves, and what lies in the folder. */
+const found = async (house: CrudHouse, folder: string) => {
+  const { version, author } = (await ask(house, "GET", "/config/systems/staff.book")).body;
+  const lies = await readFile(join(folder, "systems", "staff.book.yaml"), "utf8").catch(() => undefined);
+  return [serves(house), lies, version, author, await leftovers(folder)];
+};
+const nothing = [undefined, undefined, undefined, undefined, []];
+const all = ["Shows one.", document(), 1, "person:ada", []];
+
+for (const [where, at, left] of [
+  ["before its commit", "before", nothing],
+  ["between its commit and its file", "after", all],
+  ["between its file and the note of it", "crud.config.written", all],
+] as const)
+  test(`a write that breaks off ${where} leaves the old or the new, whole, and the next start makes file and version one`, async (t) => {
+    const folder = await folderOf(t);
+    const { database } = await crudHouse(t, { settings });
+    let isArmed = false;
+    const breaks = (now: string): void => {
+      if (isArmed && now === at) throw new Error("it breaks off");
+    };
+    const broken: typeof database = {
+      ...database,
+      transaction: async (work, more) => {
+        const result = await database.transaction(async (sql) => {
+          const done = await work(sql);
+          breaks("before");
+          return done;
+        }, more);
+        breaks("after");
+        return result;
+      },
+      run: async (text, values) => {
+        breaks(text.name);
+        return database.run(text, values);
+      },
+    };
+    const first = await crudHouse(t, { beside: { database: broken }, configFolder: folder, settings });
+    isArmed = true;
+    await ask(first, "POST", "/config/systems", yaml(document()));
+    await writeFile(join(folder, "systems", ".staff.book.yaml.0123456789abcdef.tmp"), "left by a kill");
+    assert.deepEqual(await found(await crudHouse(t, { beside: { database }, configFolder: folder, settings }), folder), left);
+  });
+
+test("a process that is killed between its commit and its file has published: the next start writes the file", async (t) => {
+  const folder = await folderOf(t);
+  const dataFolder = await mkdtemp(join(tmpdir(), "sallyport-killed-"));
+  cleanUp(t, () => rm(dataFolder, { recursive: true, force: true }));
+  const child = startChild(`
+    const { createPglite } = await import(new URL("store/pglite.ts", src));
+    const { migrate } = await import(new URL("store/migrate.ts", src));
+    const { silentLog: log } = await import(new URL("telemetry/log.ts", src));
+    const { crudHouse } = await import(new URL("testing/crud-house.ts", src));
+    const database = await createPglite({ dataFolder: ${JSON.stringify(dataFolder)}, log });
+    await migrate(database, [{ room: "crud", folder: new URL("crud/migrations/", src) }]);
+    let isArmed = false;
+    const transaction = async (work, more) => {
+      const result = await database.transaction(work, more);
+      if (isArmed) process.kill(process.pid, "SIGKILL");
+      return isArmed ? new Promise(() => {}) : result;
+    };
+    const house = await crudHouse({ after: () => {} }, {
+      beside: { database: { ...database, transaction } }, configFolder: ${JSON.stringify(folder)}, settings: ${JSON.stringify(settings)},
+    });
+    isArmed = true;
+    await house.request("/config/systems", {
+      raw: ${JSON.stringify(document())}, headers: { "content-type": "application/yaml" }, as: { sub: "person:ada", scopes: ["config.write"] },
+    });
+    console.log("it lives");
+  `);
+  cleanUp(t, () => child.kill());
+  await assert.rejects(child.line(), /the child process ended/);
+  assert.deepEqual((await leftovers(folder)).length, 1, "it lay ready");
+  const database = await createPglite({ dataFolder, log: silentLog });
+  cleanUp(t, () => database[Symbol.asyncDispose]());
+  assert.deepEqual(await found(await crudHouse(t, { beside: { database }, configFolder: folder, settings }), folder), all);
+});

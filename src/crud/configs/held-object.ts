@@ -1,0 +1,20 @@
+import type { Fault } from "#contract/problem.ts";
+import type { Prepared } from "./kinds.ts";
+import type { StoredHead } from "./version-store.ts";
+
+export type KindName = "system" | "tools";
+
+/** An object as this process holds it. */
+export interface HeldObject {
+  readonly kind: KindName;
+  readonly name: string;
+  /** The version in force; absent where only a file that does not load has this name. */
+  readonly head?: StoredHead | undefined;
+  /** What serves, and of which version it is: of none where it is what of a faulty file can serve. */
+  readonly prepared?: Prepared | undefined;
+  readonly serving: number | null;
+  /** Why the version in force, or the file on disk, is not what serves. */
+  readonly faults: readonly Fault[];
+}
+
+export const keyOf = (kind: string, name: string): string => `${kind}/${name}`;
