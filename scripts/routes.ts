@@ -1,9 +1,8 @@
 // `npm run routes`: what a request would meet at the running gateway, taking up a changed route table, and checking one
 // without a gateway.
-import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
-import { parseArgs, promisify } from "node:util";
+import { resolve } from "node:path";
+import { parseArgs } from "node:util";
 import { explanation, routesReloaded, type ExplainRequest } from "#contract/routes.ts";
 import type { Fault } from "#contract/problem.ts";
 import { faultLine } from "#contract/start-faults.ts";
@@ -12,8 +11,8 @@ import { parseCommandLine } from "#house/command-line.ts";
 import { readHouseSettings } from "#house/settings.ts";
 import { checkRoutes } from "#house/start/check-routes.ts";
 import { planStart } from "#house/start/start-plan.ts";
+import { askHouse } from "./ask-house.ts";
 import { explanationText } from "./routes/explanation-text.ts";
-import { reachHouse } from "./house-fetch.ts";
 import { Refusal } from "./refusal.ts";
 
 const help = `npm run routes -- explain METHOD TARGET [--user NAME] [--agent ID] [--acr strong] [--credential none] [--host HOST] [--body FILE] [--json]
@@ -66,48 +65,9 @@ const readArguments = () => {
 };
 type Given = ReturnType<typeof readArguments>["values"];
 
-const fetchToken = async (given: Given): Promise<string> => {
-  const held = process.env["SALLYPORT_TOKEN"];
-  if (held !== undefined && held !== "") return held;
-  const script = join(import.meta.dirname, "token.ts");
-  const args = ["--disable-warning=ExperimentalWarning", script, "--user", given.as, "--port", given.port];
-  try {
-    return (await promisify(execFile)(process.execPath, args)).stdout.trim();
-  } catch (error) {
-    const { code, stderr } = error as { code?: unknown; stderr?: string };
-    throw new Refusal(typeof code === "number" ? code : 69, (stderr ?? String(error)).trim());
-  }
-};
-
-const exitCodeOf = (status: number, code: string | undefined): number => {
-  if (code === "routes_invalid") return 78;
-  if (status === 401 || status === 403) return 77;
-  return status >= 500 ? 69 : 65;
-};
-
 const post = async (given: Given, path: string, body?: unknown): Promise<unknown> => {
-  const { scheme, send } = await reachHouse();
-  const origin = given.origin ?? `${scheme}://localhost:${given.port}`;
-  const token = await fetchToken(given);
-  let answer: Response;
-  try {
-    answer = await send(new URL(path, origin).href, {
-      method: "POST",
-      headers: { authorization: `Bearer ${token}`, ...(body === undefined ? {} : { "content-type": "application/json" }) },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      redirect: "error",
-      signal: AbortSignal.timeout(30_000),
-    });
-  } catch {
-    throw new Refusal(69, `No gateway answers at ${origin}. Start it with \`npm start\`, or name it with --port or --origin.`);
-  }
-  const read = (await answer.json().catch(() => ({}))) as { code?: string; title?: string; detail?: string; errors?: Fault[] };
-  if (answer.ok) return read;
-  const lines = [
-    `${answer.status} ${read.code ?? ""}: ${read.detail ?? read.title ?? "no answer that can be read"}`,
-    ...(read.errors ?? []).map(faultLine),
-  ];
-  throw new Refusal(exitCodeOf(answer.status, read.code), lines.join("\n"));
+  const sent = body === undefined ? {} : { body: JSON.stringify(body), type: "application/json" };
+  return (await askHouse(given, 0, { method: "POST", path, ...sent })).json();
 };
 
 const explain = async (given: Given, [method, target, ...rest]: readonly string[]): Promise<void> => {

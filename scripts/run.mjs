@@ -23,6 +23,7 @@ const tasks = {
   pdp: "scripts/pdp.ts",
   graph: "scripts/graph.ts",
   admin: "scripts/admin.ts",
+  config: "scripts/config.ts",
   "build-web": "scripts/build-web.ts",
 };
 const file = tasks[task];
@@ -32,7 +33,7 @@ if (file === undefined) {
 }
 
 /** Tasks that need nothing but what `npm ci --omit=dev` installs. */
-const productTasks = new Set(["start", "doctor", "token", "pdp", "graph", "admin", "routes", "build-web"]);
+const productTasks = new Set(["start", "doctor", "token", "pdp", "graph", "admin", "config", "routes", "build-web"]);
 
 const readPackages = (file) => {
   try {

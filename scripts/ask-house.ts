@@ -1,0 +1,71 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import type { Fault } from "#contract/problem.ts";
+import { faultLine } from "#contract/start-faults.ts";
+import { reachHouse } from "./house-fetch.ts";
+import { Refusal } from "./refusal.ts";
+
+/** How a command finds the running house and says who asks. */
+export interface Asking {
+  /** The gateway's. */
+  readonly port: string;
+  /** Instead of the port. */
+  readonly origin?: string | undefined;
+  /** A demo person, where no token is given. */
+  readonly as: string;
+  readonly token?: string | undefined;
+}
+
+export interface HouseRequest {
+  readonly method: "GET" | "POST";
+  readonly path: string;
+  readonly body?: string | Uint8Array<ArrayBuffer> | undefined;
+  readonly type?: string;
+}
+
+const fetchToken = async ({ token, as, port }: Asking): Promise<string> => {
+  const held = token ?? process.env["SALLYPORT_TOKEN"];
+  if (held !== undefined && held !== "") return held;
+  const script = join(import.meta.dirname, "token.ts");
+  const args = ["--disable-warning=ExperimentalWarning", script, "--user", as, "--port", port];
+  try {
+    return (await promisify(execFile)(process.execPath, args)).stdout.trim();
+  } catch (error) {
+    const { code, stderr } = error as { code?: unknown; stderr?: string };
+    throw new Refusal(typeof code === "number" ? code : 69, (stderr ?? String(error)).trim());
+  }
+};
+
+// Exit codes of sysexits.h: 65 not understood, 69 nobody answers, 77 not permitted, 78 faults in the route table.
+const exitCodeOf = (status: number, code: string | undefined): number => {
+  if (code === "routes_invalid") return 78;
+  if (status === 401 || status === 403) return 77;
+  return status >= 500 ? 69 : 65;
+};
+
+/** Asks a service of the running house, `above` the gateway's port. Throws `Refusal` with the house's own words for whatever is no success. */
+export const askHouse = async (asking: Asking, above: number, { method, path, body, type }: HouseRequest): Promise<Response> => {
+  const { scheme, send } = await reachHouse();
+  const origin = asking.origin ?? `${scheme}://localhost:${Number(asking.port) + above}`;
+  const token = await fetchToken(asking);
+  let answer: Response;
+  try {
+    answer = await send(new URL(path, origin).href, {
+      method,
+      headers: { authorization: `Bearer ${token}`, ...(type === undefined ? {} : { "content-type": type }) },
+      ...(body === undefined ? {} : { body }),
+      redirect: "error",
+      signal: AbortSignal.timeout(150_000),
+    });
+  } catch {
+    throw new Refusal(69, `Nobody answers at ${origin}. Start the house with \`npm start\`, or name it with --port or --origin.`);
+  }
+  if (answer.ok) return answer;
+  const read = (await answer.json().catch(() => ({}))) as { code?: string; title?: string; detail?: string; errors?: Fault[] };
+  const lines = [
+    `${answer.status} ${read.code ?? ""}: ${read.detail ?? read.title ?? "no answer that can be read"}`,
+    ...(read.errors ?? []).map(faultLine),
+  ];
+  throw new Refusal(exitCodeOf(answer.status, read.code), lines.join("\n"));
+};

@@ -1,0 +1,108 @@
+import assert from "node:assert/strict";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test, type TestContext } from "node:test";
+import { cleanUp } from "#testing/clean-up.ts";
+import { agent, crudHouse } from "#testing/crud-house.ts";
+import { runScript } from "../e2e/run-script.ts";
+
+const folderOf = async (t: TestContext): Promise<string> => {
+  const folder = await mkdtemp(join(tmpdir(), "sallyport-command-"));
+  cleanUp(t, () => rm(folder, { recursive: true, force: true }));
+  return folder;
+};
+/** A served house, and the command as an administrator of it runs it. */
+const commandOn = async (t: TestContext, ...more: Parameters<typeof crudHouse>[1][]) => {
+  const house = await crudHouse(t, { realEvents: true, tenants: ["tenant:acme"], ...more[0] });
+  const { port, close } = await house.listen();
+  cleanUp(t, () => close(0));
+  const token = await house.token({ sub: "person:ada", scopes: ["config.read", "config.write", "mcp.tools.discovery"] });
+  return {
+    house,
+    run: (...given: readonly string[]) =>
+      runScript("config.ts", [...given, "--origin", `http://127.0.0.1:${port}`], { SALLYPORT_TOKEN: token }),
+  };
+};
+
+test("a house's configuration goes to a folder and an archive, and from there into another house", async (t) => {
+  const folder = await folderOf(t);
+  const [dir, tar] = [join(folder, "out"), join(folder, "out.tar")];
+  const from = await commandOn(t);
+  const to = await commandOn(t, { configFolder: await folderOf(t) });
+  for (const target of [dir, tar]) {
+    const { code, out, err } = await from.run("export", target);
+    assert.equal(code, 0, err);
+    assert.match(out, /: \d files\n$/);
+  }
+  const people = await readFile(join(dir, "systems/people.demo.yaml"), "utf8");
+  assert.equal(people, await readFile(join(import.meta.dirname, "../config/demo/systems/people.demo.yaml"), "utf8"));
+
+  const tried = await to.run("import", dir, "--dry-run");
+  assert.deepEqual([tried.code, /^system people\.demo {2}version 1, tools \+3 -0 ~0$/m.test(tried.out)], [0, true], tried.out + tried.err);
+  assert.equal(to.house.crud.catalogue.snapshot.tools.has("people.demo.get_employee"), false);
+  const done = await to.run("import", tar, "--reason", "moved");
+  assert.equal(done.code, 0, done.err);
+  assert.ok(to.house.crud.catalogue.snapshot.tools.has("people.demo.get_employee"));
+  assert.match((await to.run("import", dir)).out, /^4 as they were$/m);
+
+  const file = join(folder, "staff.book.yaml");
+  await writeFile(file, "provider: staff\n");
+  const faulty = await to.run("import", file);
+  assert.deepEqual([faulty.code, /staff\.book\.yaml:1:1 /.test(faulty.err)], [65, true], faulty.err);
+  const unfit = await to.run("import", file, "--dry-run");
+  assert.deepEqual([unfit.code, /It would be refused\./.test(unfit.out)], [1, true], unfit.out);
+});
+
+test("an OpenAPI document becomes a system, and why somebody can call a tool is told door by door", async (t) => {
+  const { house, run } = await commandOn(t);
+  const file = join(await folderOf(t), "pets.yaml");
+  await writeFile(
+    file,
+    `openapi: 3.1.0
+info: { title: Pets, version: "1" }
+servers: [{ url: "https://pets.example/v1" }]
+paths:
+  /pets: { get: { operationId: listPets, summary: Lists the pets., tags: [pets], responses: {} } }
+  /shops: { get: { operationId: listShops, summary: Lists the shops., tags: [shops], responses: {} } }
+`,
+  );
+  const given = ["openapi", file, "--provider", "pets", "--instance", "store", "--pick", "tag:pets"];
+  const tried = await run(...given, "--dry-run");
+  assert.deepEqual([tried.code, house.crud.catalogue.snapshot.tools.has("pets.store.list_pets")], [0, false], tried.out + tried.err);
+  const done = await run(...given);
+  assert.equal(done.code, 0, done.err);
+  assert.match(done.out, /^Pets: 2 operations, 2 can be imported\nsystem pets\.store {2}version 1, tools \+1 -0 ~0$/m);
+  assert.deepEqual(
+    ["pets.store.list_pets", "pets.store.list_shops"].map((name) => house.crud.catalogue.snapshot.tools.has(name)),
+    [true, false],
+  );
+
+  const told = await run("explain", "people.demo.get_employee", "--user", "ben", "--agent", agent.agent ?? "");
+  assert.match(told.out, /^people\.demo\.get_employee {2}listed: (?:yes|no) {2}callable: (?:yes|no|depends)\n {2}\w+/, told.err);
+  assert.equal(told.code, /callable: no/.test(told.out) ? 1 : 0);
+  house.membership.capabilities = [];
+  const none = await run("explain", "people.demo.get_employee", "--user", "ben", "--agent", agent.agent ?? "");
+  assert.deepEqual([none.code, /callable: no/.test(none.out)], [1, true], none.out + none.err);
+});
+
+test("what is asked for wrongly, by nobody, or of nobody is refused with its reason", async (t) => {
+  const { house, run } = await commandOn(t);
+  const wrong = await house.token({ sub: "person:ben", scopes: ["config.read"] });
+  for (const [given, code, says] of [
+    [[], 64, /npm run config/],
+    [["export"], 64, /npm run config/],
+    [["nonsense", "x"], 64, /npm run config/],
+    [["openapi", "x.json"], 64, /--provider/],
+    [["explain", "people.demo.get_employee"], 64, /--user/],
+    [["import", "/nowhere/at-all"], 66, /is not there/],
+    [["import", import.meta.dirname], 66, /neither tools\.yaml nor systems/],
+    [["explain", "people.demo.nothing", "--user", "ben"], 65, /unknown_tool/],
+    [["import", join(import.meta.dirname, "../config"), "--token", wrong], 77, /insufficient_scope|403/],
+  ] as const) {
+    const { code: ended, err } = await run(...given);
+    assert.deepEqual([ended, says.test(err)], [code, true], `${given.join(" ")}: ${err}`);
+  }
+  const away = await runScript("config.ts", ["export", "x", "--token", "t", "--origin", "http://127.0.0.1:1"]);
+  assert.deepEqual([away.code, /Nobody answers/.test(away.err)], [69, true]);
+});
