@@ -217,6 +217,7 @@ export const problemDetails: Readonly<Record<ProblemCode, string>> = {
   web_client_missing: "Build it with npm run build:web.",
   decision_unavailable: `Without a decision nothing is done. ${afterPause}`,
   decision_not_recorded: `A decision that cannot be recorded does not count. ${afterPause}`,
+  kill_switch_unknown: `While the house cannot tell what is switched off, nothing is listed or called. ${afterPause}`,
   engine_failed: notNow,
   pdp_unavailable: `Without a decision nothing is done. ${afterPause}`,
   audit_unavailable: `What cannot be recorded is not done. ${afterPause}`,

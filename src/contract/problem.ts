@@ -217,6 +217,7 @@ export const problemCodes = {
   web_client_missing: row(503, "The web client is not built"),
   decision_unavailable: row(503, "No decision can be had"),
   decision_not_recorded: row(503, "The decision could not be recorded"),
+  kill_switch_unknown: row(503, "What is switched off cannot be read"),
   engine_failed: row(503, "The engine failed"),
   pdp_unavailable: row(503, "The decision point is not available"),
   audit_unavailable: row(503, "The act cannot be recorded"),

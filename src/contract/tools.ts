@@ -47,7 +47,7 @@ const decided = [
   ...reasons.filter((reason): reason is Reason & ProblemCode => isProblemCode(reason)),
 ] as const;
 /** A view may be closed to the caller. */
-const listProblems = ["invalid_limit", "invalid_cursor", ...decided] as const;
+const listProblems = ["invalid_limit", "invalid_cursor", "kill_switch_unknown", ...decided] as const;
 /** What a client calls one call by, so that it is done once. */
 export const callKey = z.string().regex(/^[\x21-\x7e]{1,128}$/);
 /** Faults of the envelope are answered as JSON-RPC, so the handler reads the body. Scopes depend on the method. */
@@ -145,6 +145,7 @@ export const execute = endpoint("crud", "POST", "/execute", {
     "in_progress",
     "invalid_arguments",
     "invalid_params",
+    "kill_switch_unknown",
     "ledger_inconsistent",
     "mapping_error",
     "membership_unavailable",

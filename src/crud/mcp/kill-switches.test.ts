@@ -119,3 +119,30 @@ test("what is switched off is listed and called by nobody of the tenant, on ever
   house.verdicts.set("kill_switch:set", false);
   assert.equal((await set("all")).status, 403);
 });
+
+test("a process that could not read for five seconds what is switched off lists and calls nothing, but for health, until it can", async (t) => {
+  const { database } = await crudHouse(t);
+  let [isBroken, ahead] = [false, 0];
+  const broken: typeof database = {
+    ...database,
+    run: async (text, values) => {
+      if (isBroken && text.name === "crud.kill.all") throw new Error("permission denied for table kill_switch");
+      return database.run(text, values);
+    },
+  };
+  const house = await crudHouse(t, { beside: { database: broken }, now: () => new Date(Date.now() + ahead) });
+  const tool = "people.demo.get_employee";
+  const ask = (method: string, params: object = {}, path = "/mcp/jsonrpc") =>
+    house.rpc({ jsonrpc: "2.0", id: 1, method, params }, { as: agent, path });
+  const call = (name = tool) => ask("tools/call", { name, arguments: name === tool ? { id: "e1" } : {} });
+  isBroken = true;
+  assert.equal((await call()).body.error, undefined, "for a moment what was read last counts");
+  ahead = 6_000;
+  for (const refused of [await call(), await ask("tools/list")])
+    assert.deepEqual([refused.status, refused.body.error?.data.code], [503, "kill_switch_unknown"]);
+  assert.equal((await house.request("/mcp/tools/list", { as: agent })).status, 503);
+  assert.equal((await call("system.health")).body.error, undefined);
+  isBroken = false;
+  assert.equal((await call()).body.error, undefined);
+  assert.ok((await ask("tools/list")).body.result.tools.some(({ name }) => name === tool));
+});

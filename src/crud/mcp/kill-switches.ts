@@ -23,6 +23,8 @@ export interface KillSwitches {
   list(tenant: string): readonly KillSwitch[];
   /** The switch that is in the way, if one is; nothing switches off what is built in. */
   of(what: Killable): KillSwitch | undefined;
+  /** Throws `kill_switch_unknown` where the switches could not be read for too long: one may have been set since. */
+  requireKnown(): Promise<void>;
   /** Runs the work with a signal that is aborted as soon as a switch is in its way. */
   guard<T>(what: Killable, work: (signal: AbortSignal) => Promise<T>): Promise<T>;
   set(by: Writer, scope: string, reason: string, until: string | undefined): Promise<KillSwitch>;
@@ -50,9 +52,13 @@ const NOTIFY = statement("crud.kill.notify", "select pg_notify($1, '')");
 
 const shown = ({ scope, reason, by, at, until }: Row): KillSwitch => ({ scope, reason, by, at, until });
 
+/** How old what was read may be, and how long who needs it newer waits for it, milliseconds. */
+const MOST_AGE_MS = 5_000;
+const MOST_WAITED_MS = 1_000;
+
 /**
- * What is switched off. Every process keeps all switches in memory, is told of changes and looks once a second besides. A process that cannot
- * read them cannot open the record of a call either, so it calls nothing.
+ * What is switched off. Every process keeps all switches in memory, is told of changes and looks once a second besides. A process that could
+ * not read them for five seconds lists and calls nothing.
  */
 export const openKillSwitches = async (parts: {
   readonly database: Database;
@@ -62,6 +68,7 @@ export const openKillSwitches = async (parts: {
 }): Promise<KillSwitches> => {
   const { database, change, now } = parts;
   let rows: readonly Row[] = [];
+  let readAt = 0;
   const running = new Map<AbortController, Killable>();
   const subscribers = new Set<() => void>();
 
@@ -80,7 +87,9 @@ export const openKillSwitches = async (parts: {
   };
   const readNow = async (): Promise<void> => {
     const held = rows;
+    const from = now().getTime();
     rows = await database.run(ALL);
+    readAt = from;
     if (isDeepStrictEqual(held, rows)) return;
     for (const [stop, what] of running) if (of(what) !== undefined) stop.abort(new Problem("tool_disabled"));
     for (const changed of subscribers) changed();
@@ -129,6 +138,15 @@ export const openKillSwitches = async (parts: {
   return {
     list: (tenant) => rows.filter((row) => row.tenant_id === tenant && isNow(row)).map(shown),
     of,
+    requireKnown: async () => {
+      const isKnown = (): boolean => Math.abs(now().getTime() - readAt) <= MOST_AGE_MS;
+      if (isKnown()) return;
+      let timer: NodeJS.Timeout | undefined;
+      const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, MOST_WAITED_MS)));
+      const unread = await Promise.race([look(), late]).catch((cause: unknown) => cause);
+      clearTimeout(timer);
+      if (!isKnown()) throw new Problem("kill_switch_unknown", { cause: unread });
+    },
     guard: async (what, work) => {
       const stop = new AbortController();
       running.set(stop, what);

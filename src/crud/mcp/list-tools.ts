@@ -91,7 +91,7 @@ const decideTools = async (ask: ListAsk, tools: readonly Tool[], parts: ListPart
 
 /** Of the catalogue, in its order, what some call of this caller could reach: view AND tenant AND state AND (no agent OR within every hop's capabilities). */
 const candidatesOf = async ({ caller, view, snapshot, correlationId }: ListAsk, parts: ListParts): Promise<readonly Tool[]> => {
-  const reach = await gatherReach(caller, parts, correlationId);
+  const [reach] = await Promise.all([gatherReach(caller, parts, correlationId), parts.kills.requireKnown()]);
   return [...snapshot.tools.values()].filter(
     (tool) =>
       !tool.isBuiltIn &&

@@ -8,6 +8,7 @@ const unavailable: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
   "decision_unavailable",
   "decision_not_recorded",
   "engine_failed",
+  "kill_switch_unknown",
   "pdp_unavailable",
   "membership_unavailable",
   "secrets_unavailable",

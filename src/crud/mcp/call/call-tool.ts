@@ -48,7 +48,10 @@ const callKnown = async (known: KnownCall, parts: CallParts, count: (outcome: st
 
   // Whatever stops here charged nothing and sent nothing.
   try {
-    await timed("state", () => requireServing({ caller: call.caller, view: call.view, tool }, parts.kills));
+    await timed("state", async () => {
+      if (!tool.isBuiltIn) await parts.kills.requireKnown();
+      requireServing({ caller: call.caller, view: call.view, tool }, parts.kills);
+    });
     const fitting = await timed("arguments", () => parseArguments(known, parts));
     ({ given } = fitting);
     const hops = tool.isBuiltIn ? [] : await timed("delegation", () => parseHops(call.caller, parts.maxDelegationDepth));

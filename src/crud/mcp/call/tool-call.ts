@@ -65,7 +65,7 @@ export interface CallParts {
   readonly secretsAudience: string;
   readonly identity: HouseIdentity;
   readonly decider: Decider;
-  readonly kills: Pick<KillSwitches, "of" | "guard">;
+  readonly kills: Pick<KillSwitches, "of" | "guard" | "requireKnown">;
   readonly recorder: Pick<Recorder, "open" | "one">;
   readonly database: Database;
   readonly publicOrigin: string;

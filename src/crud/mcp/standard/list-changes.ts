@@ -10,7 +10,7 @@ import type { Visit } from "#crud/mcp/tool-desk.ts";
 export interface ListChangesParts extends ListParts {
   readonly bus: Pick<LiveBus, "subscribe">;
   readonly catalogue: CatalogueKeeper;
-  readonly kills: Pick<KillSwitches, "of" | "guard" | "subscribe">;
+  readonly kills: Pick<KillSwitches, "of" | "guard" | "requireKnown" | "subscribe">;
   readonly now: () => Date;
   readonly log: Log;
 }
