@@ -61,6 +61,11 @@ suite("npm run doctor", () => {
     assert.ok(!faults.join().includes("short-secret"));
   });
 
+  test("tools that a setting leaves out are warned of", async (t) => {
+    const warnings = (await place(t).look({ MCP_MAX_TOOLS: "2" })).filter(({ status }) => status === "warn").map(({ text }) => text);
+    assert.match(warnings.join("\n"), /MCP_MAX_TOOLS is 2, and the systems here have \d+ tools/);
+  });
+
   test("settings that do not go together are faults too", async (t) => {
     const faults = faultsOf(await place(t).look({ TENANT_ALLOWED_MOUNTS: "yaml://secret" }));
     assert.match(faults.join("\n"), /settings TENANT_ALLOWED_MOUNTS: .*TENANT_ID/);

@@ -220,6 +220,38 @@ export const systemVersion = endpoint("crud", "GET", "/config/systems/{name}/ver
   summary: "The bytes of one version.",
 });
 
+/** Most differences that one answer names. */
+export const MOST_DIFFERENCES = 1_000;
+const versionNumber = z.coerce.number().int().min(1).max(999_999_999).meta({ type: "integer", minimum: 1, maximum: 999_999_999 });
+const differences = {
+  query: z.strictObject({ from: versionNumber, to: versionNumber }),
+  reply: z.object({
+    from: z.number().int(),
+    to: z.number().int(),
+    /** The smallest parts that differ, of the document as it was written; comments are none. */
+    changes: z.array(
+      z.object({
+        path: z.string(),
+        op: z.enum(["add", "remove", "replace"]),
+        before: z.unknown().optional(),
+        after: z.unknown().optional(),
+      }),
+    ),
+    /** Files that the document refers to and that are others, or came or went. */
+    files_changed: z.array(z.string()),
+    /** There are more. */
+    truncated: z.boolean(),
+  }),
+  problems: ["version_not_found", "unprocessable", "busy"] as const,
+};
+
+export const diffSystem = endpoint("crud", "GET", "/config/systems/{name}/diff", {
+  params: named,
+  ...differences,
+  ...mayRead("system/view"),
+  summary: "How one version of a system differs from another, by JSON Pointer.",
+});
+
 export const rollBackSystem = endpoint("crud", "POST", "/config/systems/{name}/rollback", {
   params: named,
   query: z.strictObject({ dryRun: flag }),
@@ -261,6 +293,12 @@ export const toolsDocumentVersion = endpoint("crud", "GET", "/config/tools/versi
   ...mayRead("config/read"),
   problems: ["version_not_found"],
   summary: "The bytes of one version of the tools document.",
+});
+
+export const diffToolsDocument = endpoint("crud", "GET", "/config/tools/diff", {
+  ...differences,
+  ...mayRead("config/read"),
+  summary: "How one version of the tools document differs from another, by JSON Pointer.",
 });
 
 export const rollBackToolsDocument = endpoint("crud", "POST", "/config/tools/rollback", {

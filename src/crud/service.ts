@@ -29,6 +29,7 @@ import { createToolRegistrar } from "./configs/register-tools.ts";
 import { createConfigPublisher, type PublisherParts } from "./configs/publish-config.ts";
 import { serveArchive } from "./configs/serve-archive.ts";
 import { serveConfigs } from "./configs/serve-configs.ts";
+import { serveDifferences } from "./configs/serve-differences.ts";
 import { serveDefinitions } from "./configs/serve-definitions.ts";
 import { serveKillSwitches } from "./configs/serve-kill-switches.ts";
 import { serveImports } from "./imports/serve-imports.ts";
@@ -239,6 +240,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
   const secretParts = { secrets: parts.peers.secrets, secretsAudience: parts.audiences.secrets, identity: parts.identity, decider };
   const publisher = createConfigPublisher({ store, decider, cursors, toolsOf, external: () => sources.external, register, secretParts });
   serveConfigs(router, publisher);
+  serveDifferences(router, publisher, reader);
   serveArchive(router, publisher);
   serveImports(router, { publisher, database, housePorts: new Set(parts.housePorts), stopping: stop.signal });
   serveDefinitions(router, { store, decider, groups: groupsParts, database, change, tenants, toolsOf, register });

@@ -159,6 +159,27 @@ test("a document written by hand is tried, published, called at once, changed, r
   assert.deepEqual([older.body.versions.length, older.body.nextCursor], [1, undefined]);
   assert.equal((await ask("GET", "/config/systems/staff.book/versions/2")).body, changed);
   assert.equal((await ask("GET", "/config/systems/staff.book/versions/9")).body.code, "version_not_found");
+  assert.deepEqual((await ask("GET", "/config/systems/staff.book/diff?from=1&to=2")).body, {
+    from: 1,
+    to: 2,
+    changes: [
+      {
+        path: "/operations/get_one/description",
+        op: "replace",
+        before: "Shows one employee by id.",
+        after: "Shows one person of the staff by id.",
+      },
+    ],
+    files_changed: [],
+    truncated: false,
+  });
+  for (const [query, code] of [
+    ["from=1&to=9", "version_not_found"],
+    ["from=1", "unprocessable"],
+    ["from=0&to=1", "unprocessable"],
+  ] as const)
+    assert.equal((await ask("GET", `/config/systems/staff.book/diff?${query}`)).body.code, code);
+  assert.deepEqual((await ask("GET", "/config/tools/diff?from=1&to=1")).body.changes, []);
 
   const gone = await ask("DELETE", "/config/systems/staff.book?reason=no+more", { headers: { "if-match": back.body.etag } });
   assert.deepEqual([gone.status, gone.body.version, gone.body.diff.tools_removed], [200, 4, ["staff.book.get_one"]]);
@@ -487,6 +508,14 @@ test("a change of what a call may see or meet shows in what publishing would do,
     assert.deepEqual(told, changes, rules);
     assert.equal(diff.tools_changed.length, changes.length);
   }
+});
+
+test("tools that MCP_MAX_TOOLS leaves out are said to who publishes", async (t) => {
+  const house = await crudHouse(t, { settings: { MCP_MAX_TOOLS: "3", MCP_STDIO_ALLOW: "none" } });
+  const { status, body } = await client(house)("POST", "/config/systems", { raw: document() });
+  assert.equal(status, 201, JSON.stringify(body));
+  assert.match(body.warnings[0], /MCP_MAX_TOOLS leaves \d+ tools? out/);
+  assert.deepEqual((await client(await crudHouse(t))("POST", "/config/systems", { raw: document() })).body.warnings, []);
 });
 
 test("an edit that no definition shows is in force with the answer, here and in a second process", async (t) => {

@@ -342,11 +342,13 @@ export const openConfigStore = async (parts: ConfigStoreParts): Promise<ConfigSt
       requireTags(asked, before?.head);
       if (faults.length > 0 && !isDryRun) throw refuse(faults);
       const after = good ?? (text === null ? kinds[kind].absent(name) : undefined);
-      const diff = effectsOf(catalogue.snapshot, (after?.preview ?? (() => catalogue.snapshot))(), by.tenant, {
-        before: before?.prepared,
-        after: good,
-      });
-      const warnings = good?.isOff === true ? ["One of its settings has no value here: it serves nothing until it has one."] : [];
+      const next = (after?.preview ?? (() => catalogue.snapshot))();
+      const diff = effectsOf(catalogue.snapshot, next, by.tenant, { before: before?.prepared, after: good });
+      const cut = next.dropped.filter(({ reason }) => reason === "max_tools").length;
+      const warnings = [
+        ...(good?.isOff === true ? ["One of its settings has no value here: it serves nothing until it has one."] : []),
+        ...(cut > 0 ? [`MCP_MAX_TOOLS leaves ${cut} tools out, the last by name of all of this house: they cannot be called.`] : []),
+      ];
       const planned = isSame && live !== undefined ? live : { version: (before?.head?.version ?? 0) + 1, digest };
       const op: ConfigOp = text === null ? "deleted" : restored !== undefined ? "rolled_back" : live === undefined ? "created" : "updated";
       const told = {

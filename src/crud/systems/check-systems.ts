@@ -26,11 +26,17 @@ export const checkSystems = async (parts: {
   readonly folders: readonly string[];
   readonly stdioAllow: readonly string[];
   readonly settings: Pick<SystemParts, "placeholders" | "housePorts" | "withLoopback" | "requiresTls">;
-}): Promise<{ readonly loaded: readonly string[]; readonly degraded: readonly DegradedFile[] }> => {
+}): Promise<{
+  readonly loaded: readonly string[];
+  readonly degraded: readonly DegradedFile[];
+  /** How many tools those that loaded have, external servers not counted. */
+  readonly tools: number;
+}> => {
   const { files, degraded } = await loadSystems(...parts.folders);
   const findCommand = createCommandFinder(parts.stdioAllow);
   const loaded: string[] = [];
   const faulty: DegradedFile[] = [...degraded];
+  let tools = 0;
   const nobody = { clientId: "", asService: unasked, onBehalfOf: unasked };
   for (const file of files) {
     const compiled = await compileSystem(file, {
@@ -43,10 +49,13 @@ export const checkSystems = async (parts: {
       identity: nobody,
     });
     if (compiled.kind === "degraded") faulty.push({ name: file.name, faults: compiled.faults });
-    if (compiled.kind === "tools") await compiled.close();
+    if (compiled.kind === "tools") {
+      tools += compiled.tools.length;
+      await compiled.close();
+    }
     const missing = compiled.kind === "external" ? await commandFault(file, findCommand) : [];
     if (missing.length > 0) faulty.push({ name: file.name, faults: missing });
     if ((compiled.kind === "tools" || compiled.kind === "external") && faulty.at(-1)?.name !== file.name) loaded.push(file.yaml.file);
   }
-  return { loaded, degraded: faulty };
+  return { loaded, degraded: faulty, tools };
 };

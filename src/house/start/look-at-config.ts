@@ -43,7 +43,7 @@ const lookAtOrigins = async ({ addresses, settings }: StartPlan): Promise<readon
 };
 
 const lookAtSystems = async ({ settings, addresses, commandLine, configFolders }: StartPlan): Promise<readonly Finding[]> => {
-  const { loaded, degraded } = await checkSystems({
+  const { loaded, degraded, tools } = await checkSystems({
     folders: configFolders.map((folder) => join(folder, "systems")),
     stdioAllow: allowedCommands(settings.crud, settings.house.environment),
     settings: {
@@ -53,7 +53,13 @@ const lookAtSystems = async ({ settings, addresses, commandLine, configFolders }
       requiresTls: settings.house.environment === "production",
     },
   });
-  return [...loaded.map((file) => ok("config", file)), ...degraded.flatMap(degradedLines).map((line) => warn("config", line))];
+  const { maxTools = tools } = settings.crud;
+  const cut = `MCP_MAX_TOOLS is ${maxTools}, and the systems here have ${tools} tools, those of external servers not counted: the last ${tools - maxTools} by name are not in the catalogue and cannot be called`;
+  return [
+    ...loaded.map((file) => ok("config", file)),
+    ...degraded.flatMap(degradedLines).map((line) => warn("config", line)),
+    ...(tools > maxTools ? [warn("config", cut)] : []),
+  ];
 };
 
 const lookAtPolicies = async ({ pdp, settings }: StartPlan, database: Sql | undefined): Promise<readonly Finding[]> => {

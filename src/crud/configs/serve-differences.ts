@@ -1,0 +1,43 @@
+import { diffSystem, diffToolsDocument, MOST_DIFFERENCES } from "#contract/configs.ts";
+import { Problem } from "#contract/problem.ts";
+import type { Caller } from "#authn/caller.ts";
+import type { Router } from "#http/serve.ts";
+import type { DocumentReader } from "#crud/documents/document-reader.ts";
+import { documentChanges, type DocumentChange } from "./document-changes.ts";
+import type { KindName } from "./held-object.ts";
+import type { ConfigPublisher } from "./publish-config.ts";
+
+/** How two versions of an object differ, part by part. */
+export const serveDifferences = (router: Router<Caller>, publisher: ConfigPublisher, reader: DocumentReader): void => {
+  const { store, require } = publisher;
+  const compare = async (kind: KindName, name: string, tenant: string, { from, to }: { readonly from: number; readonly to: number }) => {
+    const [one, other] = await Promise.all([from, to].map((number) => store.version(kind, name, number, tenant)));
+    if (one === undefined || other === undefined) throw new Problem("version_not_found");
+    const [before, after] = await Promise.all(
+      [one, other].map(async ({ text, version }) => {
+        const read = await reader[kind](text, `${name}@${version}`);
+        if ("faults" in read) throw new Problem("unprocessable", { errors: read.faults });
+        return read.yaml.value;
+      }),
+    );
+    const changes: DocumentChange[] = [];
+    let isCut = false;
+    for (const change of documentChanges(before, after)) {
+      isCut = changes.length === MOST_DIFFERENCES;
+      if (isCut) break;
+      changes.push(change);
+    }
+    const files = [...new Set([...Object.keys(one.refs), ...Object.keys(other.refs)])].filter(
+      (path) => one.refs[path] !== other.refs[path],
+    );
+    return { from, to, changes, files_changed: files, truncated: isCut };
+  };
+  router.serve(diffSystem, async ({ params, query, caller, ...call }) => {
+    await require({ caller, ...call }, "system", "view", params.name);
+    return compare("system", params.name, caller.tenant, query);
+  });
+  router.serve(diffToolsDocument, async ({ query, caller, ...call }) => {
+    await require({ caller, ...call }, "config", "read", "tools");
+    return compare("tools", "tools", caller.tenant, query);
+  });
+};
