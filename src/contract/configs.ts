@@ -220,6 +220,19 @@ export const systemVersion = endpoint("crud", "GET", "/config/systems/{name}/ver
   summary: "The bytes of one version.",
 });
 
+export const testSystem = endpoint("crud", "POST", "/config/systems/{name}/test", {
+  params: named,
+  body: z.strictObject({ operation: z.string().max(64).optional().describe("Its tests alone.") }),
+  reply: z.object({
+    tests: z.array(
+      z.object({ operation: z.string(), name: z.string(), passed: z.boolean(), message: z.string().optional(), ms: z.number() }),
+    ),
+  }),
+  ...mayRead("system/test"),
+  problems: ["not_found"],
+  summary: "Run the tests that a system's document holds; the upstream's answers are those of the document, and nothing is sent.",
+});
+
 /** Most differences that one answer names. */
 export const MOST_DIFFERENCES = 1_000;
 const versionNumber = z.coerce.number().int().min(1).max(999_999_999).meta({ type: "integer", minimum: 1, maximum: 999_999_999 });

@@ -4,7 +4,9 @@ import type { DocumentReader } from "#crud/documents/document-reader.ts";
 import { emptyToolsDocument, joinToolsDocuments, type ToolsDocument } from "#crud/documents/tools-document.ts";
 import type { CatalogueKeeper } from "#crud/mcp/catalogue-keeper.ts";
 import type { Snapshot } from "#crud/mcp/catalogue.ts";
+import type { ToolTest } from "#crud/mcp/tool.ts";
 import type { PreparedSystem, Sources } from "#crud/mcp/sources.ts";
+import type { CompiledSystem } from "#crud/systems/compile-system.ts";
 import { commandFault } from "#crud/systems/check-systems.ts";
 import { readSystem, type ReadReference, type References, type SystemFile } from "#crud/systems/load-systems.ts";
 import { credentialMembers } from "#crud/systems/system-document.ts";
@@ -18,6 +20,12 @@ export interface Place {
   preview(): Snapshot;
   /** Serves from now on, once the catalogue is built anew. */
   place(): void;
+}
+
+/** A test of a document, and where it stands there. */
+export interface OperationTest extends ToolTest {
+  readonly operation: string;
+  readonly path: readonly (string | number)[];
 }
 
 /** A document that was read and could serve. */
@@ -38,6 +46,8 @@ export interface Prepared extends Place {
   readonly secrets: readonly string[];
   /** What is asked of a document only as it is published; `tenant`'s own alone may change, where the house has others. */
   check(by: { readonly tenant: string; readonly others: readonly string[]; readonly correlationId: string }): Promise<readonly Fault[]>;
+  /** Its tests, operation by operation; a document without has none. */
+  readonly tests?: readonly OperationTest[];
   /** It will not be placed. */
   discard(): void;
 }
@@ -78,6 +88,14 @@ const secretsOf = ({ document }: SystemFile): readonly string[] =>
     ? Object.entries(document.auth).flatMap(([key, value]) => (credentialMembers.has(key) ? [String(value)] : []))
     : [];
 
+const testsOf = (system: string, compiled: CompiledSystem): readonly OperationTest[] =>
+  compiled.kind !== "tools"
+    ? []
+    : compiled.tools.flatMap(({ name, tests = [] }) => {
+        const operation = name.slice(system.length + 1);
+        return tests.map((test, index) => ({ ...test, operation, path: ["operations", operation, "tests", index] }));
+      });
+
 /** Systems: `systems/<provider>.<instance>.yaml`. */
 export const systemKind = (parts: {
   readonly sources: Sources;
@@ -103,6 +121,7 @@ export const systemKind = (parts: {
     const compiled = await sources.compile(file);
     if (compiled.kind === "degraded") return { name, faults: compiled.faults };
     const prepared: PreparedSystem = { name, compiled, file };
+    const tests = testsOf(name, compiled);
     const tenants = document.tenants ?? null;
     return {
       ...place(name, prepared),
@@ -133,13 +152,20 @@ export const systemKind = (parts: {
         );
         const lost =
           tenants?.includes(by.tenant) === false ? [yaml.fault(["tenants"], `does not name ${by.tenant}: you would not see it again`)] : [];
+        const failed: Fault[] = [];
+        for (const test of tests) {
+          const wrong = await test.run();
+          if (wrong !== undefined) failed.push(yaml.fault(test.path, `${test.name}: ${wrong}`, { code: "tests_failed" }));
+        }
         const { owner } = document;
         return [
           ...(others.length > 0 ? [wall] : lost),
           ...(await parts.ownerFaults({ owner, yaml, tenant: by.tenant, correlationId: by.correlationId })),
           ...(await commandFault(file, parts.findCommand)),
+          ...failed,
         ];
       },
+      tests,
       discard: () => sources.discard(prepared),
     };
   };

@@ -14,6 +14,7 @@ import {
   rollBackToolsDocument,
   systemVersion,
   systemVersions,
+  testSystem,
   toolsDocumentVersion,
   toolsDocumentVersions,
 } from "#contract/configs.ts";
@@ -178,6 +179,23 @@ export const serveConfigs = (router: Router<Caller>, publisher: ConfigPublisher)
   router.serve(rollBackSystem, async (call) =>
     rollBack(call, "system", call.params.name, await require(call, "system", "edit", call.params.name)),
   );
+
+  router.serve(testSystem, async (call) => {
+    const { name } = call.params;
+    await require(call, "system", "test", name);
+    const { prepared } = store.require("system", name, call.caller.tenant);
+    const wanted = call.body.operation;
+    const found = (prepared?.tests ?? []).filter(({ operation }) => wanted === undefined || operation === wanted);
+    if (wanted !== undefined && found.length === 0) throw new Problem("not_found", { detail: `${wanted} is no operation with tests.` });
+    const tests = [];
+    for (const { operation, name: test, run } of found) {
+      const began = performance.now();
+      const message = await run();
+      const ms = Math.round((performance.now() - began) * 10) / 10;
+      tests.push({ operation, name: test, passed: message === undefined, ms, ...(message === undefined ? {} : { message }) });
+    }
+    return { tests };
+  });
 
   router.serve(readToolsDocument, async (call) => {
     await require(call, "config", "read", "tools");

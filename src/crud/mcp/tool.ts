@@ -90,6 +90,14 @@ export interface Tool {
   readonly checkArguments: SchemaCheck;
   readonly rules: CallRules;
   readonly connector: Connector;
+  /** What its file says of what it gives for an answer of its upstream. */
+  readonly tests?: readonly ToolTest[];
+}
+
+export interface ToolTest {
+  readonly name: string;
+  /** Answers what is wrong; undefined: it passed. Nothing is sent. */
+  run(): Promise<string | undefined>;
 }
 
 /** What a connector gets: everything before it has permitted, reserved and recorded. */

@@ -13,6 +13,7 @@ import { buildTool } from "./build-tool.ts";
 import { callRules, compileAt, definitionOf } from "./call-rules.ts";
 import { compileRequest } from "./http-request.ts";
 import type { SystemFile } from "./load-systems.ts";
+import { operationTests } from "./operation-tests.ts";
 import { fillPlaceholders, type Placeholders } from "./placeholders.ts";
 import type { HttpDocument } from "./system-document.ts";
 import type { TemplateFault } from "./template.ts";
@@ -138,10 +139,9 @@ export const compileHttp = async (file: SystemFile & { readonly document: HttpDo
       tell([...path, "output", "binary"], "has neither rows nor members: dataScope must be none, and there can be no mask");
     const rules = callRules(operation, document, (other) => tools.get(other), path, tell);
     try {
-      tools.set(
-        name,
-        buildTool(document, definitionOf(`${file.name}.${name}`, operation, document), rules, createHttpConnector(system, compiled)),
-      );
+      const definition = definitionOf(`${file.name}.${name}`, operation, document);
+      const tool = buildTool(document, definition, rules, createHttpConnector(system, compiled));
+      tools.set(name, operation.tests.length === 0 ? tool : { ...tool, tests: operationTests(system, compiled, tool, operation.tests) });
     } catch (error) {
       tell([...path, "input"], error instanceof Error ? error.message : "is wrong");
     }

@@ -287,6 +287,27 @@ const requestBody = z.strictObject({
   ),
 });
 
+const operationTest = z.strictObject({
+  name: said(text(1, 80), "What it shows.", "two"),
+  input: said(z.record(z.string(), z.unknown()).default({}), "The arguments of the call.", { limit: 2 }),
+  mock: said(
+    z.strictObject({
+      status: said(z.int().min(100).max(599).default(200), "The status.", 200),
+      headers: said(z.record(z.string().regex(/^[a-z0-9-]{1,100}$/), text(0, 1000)).default({}), "Headers, in small letters.", {
+        etag: '"1"',
+      }),
+      body: said(z.unknown().default(null), "The body, as it was read.", { items: [{ id: "e1" }] }),
+    }),
+    "What the upstream is taken to answer.",
+    { status: 200, body: { items: [{ id: "e1" }] } },
+  ),
+  expect: said(
+    z.strictObject({ output: z.unknown() }).or(z.strictObject({ error: z.string() })),
+    "What the tool gives then: its `output`, or the code of its `error`.",
+    { output: { items: [{ id: "e1" }] } },
+  ),
+});
+
 export const httpOperation = z.strictObject({
   ...common,
   output: said(
@@ -307,6 +328,11 @@ export const httpOperation = z.strictObject({
     schema.optional(),
     "A second JSON Schema that the arguments must meet and no list shows: of an input that is too large to be read by models.",
     { properties: { body: { type: "object", required: ["name"] } } },
+  ),
+  tests: said(
+    z.array(operationTest).max(20).default([]),
+    "What the tool gives for an answer of its upstream; run as the system is published, and by `POST /config/systems/{name}/test`. Nothing is sent.",
+    [{ name: "one", input: { id: "e1" }, mock: { body: { id: "e1" } }, expect: { output: { id: "e1" } } }],
   ),
   request: said(
     z.strictObject({

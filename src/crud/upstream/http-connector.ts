@@ -12,7 +12,7 @@ import type { RetryRules } from "#crud/systems/system-limits.ts";
 import { contentOf } from "./answer-body.ts";
 import type { SystemTokens } from "./client-credentials.ts";
 import { credentialsOf } from "./credentials.ts";
-import { exchangeHttp, type ExchangeReply } from "./http-exchange.ts";
+import { exchangeHttp, type Exchange, type ExchangeReply } from "./http-exchange.ts";
 import type { Resilience } from "./resilience.ts";
 
 /** One operation of an HTTP system, compiled. */
@@ -49,6 +49,8 @@ export interface HttpSystem {
   readonly agent: Dispatcher;
   readonly resilience: Resilience;
   readonly userAgent: string;
+  /** In place of the exchange with the upstream. */
+  readonly exchange?: (exchange: Exchange) => Promise<ExchangeReply>;
 }
 
 type Page = readonly (readonly [string, string])[];
@@ -79,15 +81,16 @@ const refusalOf = (operation: HttpOperation, reply: ExchangeReply, inputs: Expre
 /** Makes the connector of one operation: bind, authenticate, exchange (pages), select. */
 export const createHttpConnector = (system: HttpSystem, operation: HttpOperation): Connector => {
   const base = system.baseUrl.pathname.replace(/\/$/, "");
+  const exchange = system.exchange ?? ((one: Exchange) => exchangeHttp(system.agent, one));
   // An idempotency header makes any method safe to repeat: the upstream sees the same key.
   const isRepeatable = operation.isReadOnly || operation.isIdempotent || operation.idempotencyHeader !== undefined;
 
   const send = async (call: Invocation, inputs: ExpressionInputs, bound: BoundRequest, page: Page): Promise<ExchangeReply> => {
     let credentials = await credentialsOf(system.auth, call, system.tokens);
-    const exchange = (signal: AbortSignal): Promise<ExchangeReply> => {
+    const ask = (signal: AbortSignal): Promise<ExchangeReply> => {
       const own = [...page, ...credentials.query].map(([name, value]) => [encode(name), encode(value)] as const);
       const query = [...bound.query, ...own].map((pair) => pair.join("=")).join("&");
-      return exchangeHttp(system.agent, {
+      return exchange({
         origin: system.baseUrl.origin,
         path: `${base}${bound.path}${query === "" ? "" : `?${query}`}`,
         method: bound.method,
@@ -115,13 +118,13 @@ export const createHttpConnector = (system: HttpSystem, operation: HttpOperation
       retry: isRepeatable ? operation.retry : undefined,
       signal: call.signal,
       attempt: async (signal) => {
-        let reply = await exchange(signal);
+        let reply = await ask(signal);
         // A token may be withdrawn before its time: whoever was not let in did nothing, and may come once more with another.
         if (reply.status === 401 && mayRenew) {
           mayRenew = false;
           credentials.drop?.();
           credentials = await credentialsOf(system.auth, call, system.tokens);
-          reply = await exchange(signal);
+          reply = await ask(signal);
         }
         const refused = refusalOf(operation, reply, inputs);
         if (refused !== undefined) throw refused;
