@@ -72,6 +72,8 @@ const readArguments = () => {
 type Given = ReturnType<typeof readArguments>["values"];
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
+// Whoever reads only the first lines has closed the pipe.
+process.stdout.on("error", () => process.exit());
 const ask = (given: Given, request: HouseRequest): Promise<Response> => askHouse(given, ABOVE, request);
 const queryOf = (query: Readonly<Record<string, string | undefined>>): string =>
   new URLSearchParams(Object.entries(query).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]]))).toString();
