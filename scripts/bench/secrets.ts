@@ -44,7 +44,11 @@ const figure = (what: string, own: Timed, reference: Timed, most?: number): Figu
 
 /** Calls an address until its answer is wrong, which is a fault of the bench; a right one has the text `having`. */
 const caller =
-  (url: string, headers: Readonly<Record<string, string>>, { body, having = "" }: { body?: (at: number) => unknown; having?: string } = {}) =>
+  (
+    url: string,
+    headers: Readonly<Record<string, string>>,
+    { body, having = "" }: { body?: (at: number) => unknown; having?: string } = {},
+  ) =>
   async (at: number): Promise<void> => {
     const sent = body === undefined ? {} : { method: "POST" as const, body: JSON.stringify(body(at)) };
     const json = body === undefined ? {} : { "content-type": "application/json" };
@@ -115,10 +119,7 @@ const measureGoverned = async (reads: number, writes: number): Promise<readonly 
   const keptRead = await time(Math.min(KEPT_READS, reads), kept);
   say("writes ...");
   const value = (at: number) => ({ password: `value ${at}` });
-  const plainWrite = await time(
-    writes,
-    caller(`${bao.url}/v1/kv-a/data/bench/two`, bare, { body: (at) => ({ data: value(at) }) }),
-  );
+  const plainWrite = await time(writes, caller(`${bao.url}/v1/kv-a/data/bench/two`, bare, { body: (at) => ({ data: value(at) }) }));
   const governedWrite = await time(
     writes,
     caller(secrets, own, { body: (at) => ({ uri: "vaultA+kv2://kv-a/bench/three", value: value(at) }) }),
