@@ -59,6 +59,8 @@ export const decisionContext = z.looseObject({
   evaluation_id: z.string().optional(),
   /** To services of the house, of a question about an endpoint of the tool protocol: the same word, the same policies and the same graph. */
   moment: z.string().optional(),
+  /** To services of the house, of a question about a secret: the policies that decided. */
+  policy_version: z.string().optional(),
   evaluated_at: timestamp.optional(),
   /** Only where an approval would lift the denial: how to ask for one (`access-requests.ts`). */
   access_request: z

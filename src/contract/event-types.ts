@@ -27,6 +27,8 @@ const secret = z.object({
   outcome: z.enum(["ok", "denied"]),
   code: text.optional(),
   decision_id: text.optional(),
+  /** The policies that decided. */
+  policy_version: text.optional(),
   actor: z.object({
     kind: text,
     id: text.optional(),
@@ -154,6 +156,8 @@ const typesOf = (topic: string, service: string, data: z.ZodObject, types: reado
 
 const delegationOps = ["granted", "narrowed", "extended", "paused", "resumed", "revoked", "expired", "exhausted"];
 const secretOps = ["read", "updated", "deleted", "undeleted", "destroyed", "rotated", "copied", "moved", "denied"];
+/** Beside them: what was done to versions of a KVv2 server, or to the file. */
+const storeOps = ["kv2.deleted", "kv2.undeleted", "kv2.destroyed", "yaml.removed"];
 
 const policyActs = ["drafted", "dropped", "shadowed", "unshadowed", "activated", "rolled_back"];
 
@@ -163,7 +167,7 @@ export const eventTypes: Readonly<Record<string, EventType>> = {
     "secrets.events.v1",
     "secrets",
     secret,
-    secretOps.map((op) => `secrets.${op}`),
+    [...secretOps, ...storeOps].map((op) => `secrets.${op}`),
   ),
   ...typesOf("authz.decisions.v1", "pdp", decision, ["authz.decision"]),
   ...typesOf("authz.decisions.v1", "pdp", notice, ["decision.notice"]),

@@ -110,6 +110,7 @@ const read = (reply: EvaluationReply): Decided => {
     reason: reply.context?.reason,
     obligations: reply.context?.obligations ?? [],
     moment: reply.context?.moment,
+    policyVersion: reply.context?.policy_version,
     accessRequest: reply.context?.access_request,
   };
 };

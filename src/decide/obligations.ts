@@ -14,6 +14,8 @@ export interface Decided {
   readonly obligations: readonly Obligation[];
   /** Of an endpoint of the tool protocol: answers of the same moment were given by the same policies and the same graph. */
   readonly moment?: string | undefined;
+  /** Of a secret: the policies that decided. */
+  readonly policyVersion?: string | undefined;
   /** Of a denial that an approval would lift: how to ask for one. */
   readonly accessRequest?: AccessRequestOffer | undefined;
 }

@@ -445,6 +445,18 @@ test("services of the house are told the moment at which an endpoint of the tool
   assert.notEqual(await momentOf(house, entry), moment);
 });
 
+test("services of the house are told which policies decided about a secret; nobody else is, and of nothing else", async () => {
+  const world = await shared;
+  const secret = { subject: ben, action: { name: "read" }, resource: { type: "secret", id: "yaml://secret/x" } };
+  const versionOf = async (token: string, body: object): Promise<unknown> =>
+    (await read<EvaluationReply>(await world.ask(SINGLE, token, body))).context?.policy_version;
+  const house = await world.houseToken("secrets");
+  assert.equal(typeof (await versionOf(house, secret)), "string");
+  assert.equal(await versionOf(house, allowed), undefined);
+  const foreign = await world.identity.tokenFor({ sub: "service:pep", tenant: "tenant:acme", scopes: ["authzen.pep"] });
+  assert.equal(await versionOf(foreign, secret), undefined);
+});
+
 test("a foreign enforcement point is limited in rate, services of the house are not", async (t) => {
   const world = await pdpWorld(t, { settings: { PDP_CALLS_PER_SECOND: "1" } });
   const foreign = await world.identity.tokenFor({ sub: "service:pep", tenant: "tenant:acme", scopes: ["authzen.pep"] });

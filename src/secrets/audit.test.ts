@@ -63,7 +63,7 @@ const typesOf = ({ items }: Page): readonly string[] => items.map(({ type }) => 
 test("the audit of secrets tells acts by reference and who did them, the newest first, by every filter, page by page", async (t) => {
   const { page, audit } = await open(t);
   const all = await page();
-  assert.deepEqual(typesOf(all), ["secrets.denied", "secrets.value", "secrets.value", "secrets.write"]);
+  assert.deepEqual(typesOf(all), ["secrets.denied.v1", "secrets.read.v1", "secrets.read.v1", "secrets.updated.v1"]);
   assert.ok(!JSON.stringify(all).includes(CANARY) && !JSON.stringify(all).includes("audit/one"));
   assert.deepEqual(
     all.items.map(({ data }) => data.actor.subject_id),
@@ -125,6 +125,28 @@ test("the audit of secrets is for whoever may read it, in the own tenant, with t
   );
   const bare = await open(t, {});
   assert.match((await bare.audit({ uri: URI })).text, /TENANT_SALT/);
+});
+
+test("the audit says what a value was wanted for, to whoever may read it and as long as the person is not erased", async (t) => {
+  const { at, page } = await open(t);
+  const purpose = "looking after the canary of a purpose";
+  const headers = { "x-purpose": purpose };
+  for (const who of [ada, ben]) await at.send(who, "GET", `/api/secrets/value?uri=${encodeURIComponent(URI)}`, { headers });
+  await using integrator = createIntegrator({ database: at.database, log: silentLog, origin: "test" });
+  await integrator.integrate();
+  const stated = async () =>
+    (await page()).items.map(({ type, data }) => [type, data.actor.subject_id, (data as { stated_purpose?: string }).stated_purpose]);
+  const said = await stated();
+  assert.deepEqual(said.slice(0, 3), [
+    ["secrets.denied.v1", "person:ben", purpose],
+    ["secrets.read.v1", "person:ada", purpose],
+    ["secrets.denied.v1", "person:ben", undefined],
+  ]);
+  await at.database.script("delete from events.subject_key where subject_id = 'person:ben'");
+  assert.deepEqual((await stated()).slice(0, 2), [
+    ["secrets.denied.v1", undefined, undefined],
+    ["secrets.read.v1", "person:ada", purpose],
+  ]);
 });
 
 /** Frames until there are so many of one name. */

@@ -92,9 +92,12 @@ export const copySecretTo = async (perform: Corridor, carry: Carry) => {
     caller,
     headers,
     correlationId,
-    act: async (provider, ref) => putAtTarget(perform, carry, await provider.read(ref)),
+    act: async (provider, ref) => {
+      const read = await provider.read(ref);
+      return { version: read.version, written: (await putAtTarget(perform, carry, read)).result };
+    },
   });
-  return replyOf(carry, done.result.result);
+  return replyOf(carry, done.result.written);
 };
 
 export const carriedReply = replyOf;

@@ -77,6 +77,8 @@ export const createSecretDecision = (parts: DecideParts) => {
     nodes: readonly SecretNode[],
     correlationId: string,
     argument = "uri",
+    /** Told by which policies, of a denial too. */
+    told: (by: { readonly policyVersion: string }) => void = () => {},
   ): Promise<SecretPermit> => {
     let decisionId: string | undefined;
     for (let start = 0; start < nodes.length; start += BATCH) {
@@ -84,6 +86,7 @@ export const createSecretDecision = (parts: DecideParts) => {
       const answers = await parts.decider.decideMany(asker.caller, asks, correlationId, "deny_on_first_deny");
       for (const decided of answers) {
         decisionId ??= decided.decisionId;
+        if (decided.policyVersion !== undefined) told({ policyVersion: decided.policyVersion });
         const refusal = parts.decider.refusal(asker.caller, decided, { meets });
         if (refusal === undefined) continue;
         if (refusal.code === "step_up_required") throw refusal;

@@ -120,7 +120,8 @@ const settleOne = async (parts: SettleParts, move: Move): Promise<"done" | "fail
 const record = (parts: SettleParts, move: Move, state: "done" | "failed", code?: string): Promise<void> =>
   parts.change(async () => {
     const from = parseSecretUri(move.from_uri, parts.schemes);
-    const end = { outcome: state === "done" ? "ok" : "refused", code } as const;
+    const versions = move.source_version === null ? [] : [move.source_version];
+    const end = { outcome: state === "done" ? "ok" : "refused", code, wanted: "deleted", versions } as const;
     const operation = { ...operations.move, purposes: ["delete"] } as const;
     return { result: undefined, ...settledAct(move, operation, from, "move_id", end, parts.resourceRef) };
   });

@@ -13,8 +13,8 @@ import type { Changes } from "./changes.ts";
 import type { createSecretDecision, SecretPermit } from "./decide-secret.ts";
 import type { IntentEnd, Intents } from "./intents.ts";
 import type { Operation, Purpose } from "./operations.ts";
-import type { Intend, SecretChange, SecretProvider } from "./providers/secret-provider.ts";
-import { entryOf, eventOf, refOf, type Recorded } from "./secret-record.ts";
+import type { Intend, Intent, SecretChange, SecretProvider } from "./providers/secret-provider.ts";
+import { entryOf, eventOf, eventTypesOf, refOf, versionsOf, type Recorded } from "./secret-record.ts";
 import type { SecretUri } from "./secret-uri.ts";
 import type { SecretRef } from "./tenant-guard.ts";
 import type { Scheme } from "./uri-schemes.ts";
@@ -96,14 +96,15 @@ const requireProvider = (operation: Operation, uri: SecretUri, providers: Corrid
 };
 
 /** Agents use secrets through tools and never hold one; a person says what for. */
-const requireValueReader = (operation: Operation, asker: Asker, headers: Headers, policy: SecretsPolicy): void => {
-  if (!operation.showsValue) return;
+const requireValueReader = (operation: Operation, asker: Asker, headers: Headers, policy: SecretsPolicy): string | undefined => {
+  if (!operation.showsValue) return undefined;
   if (asker.kind === "agent" && !policy.agentsMayAsk) throw new Problem("agent_value_denied");
-  if (asker.kind !== "person") return;
+  if (asker.kind !== "person") return undefined;
   const purpose = headers.get(PURPOSE_HEADER)?.trim();
-  if (purpose === undefined && !policy.purposeRequired) return;
+  if (purpose === undefined && !policy.purposeRequired) return undefined;
   if (purpose === undefined || purpose.length < 10 || purpose.length > 200)
     throw new Problem("purpose_required", { detail: "Send X-Purpose with 10 to 200 characters." });
+  return purpose;
 };
 
 const isDenial = (problem: Problem): boolean => problem.status === 403 || problem.code === "step_up_required";
@@ -156,17 +157,25 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
   };
 
   /** Everything that may refuse, in its order; what it returns could not have been had without passing. */
-  const pass = async (ask: Wish, provider: SecretProvider, asker: Asker): Promise<{ ref: SecretRef; permit: SecretPermit }> => {
+  const pass = async (
+    ask: Wish,
+    provider: SecretProvider,
+    asker: Asker,
+    learned: (known: Pick<Recorded, "statedPurpose" | "policyVersion">) => void,
+  ): Promise<{ ref: SecretRef; permit: SecretPermit }> => {
     const { also = [], scope, showsValue } = ask.operation;
     const ref = await tracing.span("tenant.guard", {}, async () => policy.guard(asker.tenant, ask.uri));
     if (policy.enforceScopes) for (const needed of [scope, ...also.map((one) => one.scope)]) requireScope(ask.caller, [needed]);
-    requireValueReader(ask.operation, asker, ask.headers, policy);
+    const statedPurpose = requireValueReader(ask.operation, asker, ask.headers, policy);
+    if (statedPurpose !== undefined) learned({ statedPurpose });
     // A workload's reads are bounded by the calls it is permitted; this bounds who reads for himself.
     if (showsValue && asker.kind !== "workload") parts.limit(JSON.stringify([asker.tenant, ask.caller.sub, ask.caller.agent]));
     if (ask.isPlace === true) return { ref, permit: { nodes: new Set() } };
     const nodes = await provider.nodes(ref, ask.change);
     const decide = (purpose: Purpose) =>
-      tracing.span("pdp.decide", {}, () => parts.decide.require({ ...asker, purpose }, ref, nodes, ask.correlationId, ask.argument));
+      tracing.span("pdp.decide", {}, () =>
+        parts.decide.require({ ...asker, purpose }, ref, nodes, ask.correlationId, ask.argument, learned),
+      );
     const permit = await decide(asker.purpose);
     for (const one of also) await decide(one.purpose);
     return { ref, permit };
@@ -191,7 +200,7 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
         correlationId: ask.correlationId,
       });
       recorded = { ...recorded, asker };
-      entered = await pass(ask, provider, asker);
+      entered = await pass(ask, provider, asker, (known) => void (recorded = { ...recorded, ...known }));
     } catch (error) {
       const problem = asProblem(error);
       const decisionId = decisionOf(problem);
@@ -212,9 +221,9 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
     provider: SecretProvider,
     ref: SecretRef,
     permit: SecretPermit,
-    recorded: Recorded,
+    asker: Asker,
+    touched: (intent: Intent) => void,
   ): Promise<R> => {
-    const { asker } = recorded;
     const { operation } = ask;
     const uris = [...new Set([ref.id, ...permit.nodes].map((id) => id.split("#", 1)[0] ?? id))];
     let isMarked = false;
@@ -232,6 +241,7 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
       const mark = () => parts.changes.begin(ref.tenant, uris);
       await Promise.all([isMarked ? undefined : mark(), operation.isJournaled === true ? undefined : keep()]);
       isMarked = true;
+      touched(intent);
     };
     const end = async (state: IntentEnd, done: Parameters<Changes["end"]>[1]): Promise<void> => {
       if (!isMarked) return;
@@ -265,21 +275,27 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
     const draft = entryOf(recorded, parts.resourceRef);
     const opened = await tracing.span("audit.open", {}, () => recorder.open(draft));
     const audit: typeof opened = { ...opened, close: (...how) => tracing.span("audit.close", {}, () => opened.close(...how)) };
+    let intent: Intent | undefined;
+    const touched = (one: Intent): void => void (intent = one);
     let result: R;
     try {
-      result = await tracing.span(`provider.${provider.name}`, { kind: "client" }, () => act(ask, provider, ref, permit, recorded));
+      result = await tracing.span(`provider.${provider.name}`, { kind: "client" }, () =>
+        act(ask, provider, ref, permit, recorded.asker, touched),
+      );
     } catch (error) {
       const problem = asProblem(error);
       const outcome = problem.code === "outcome_unknown" ? "unknown" : problem.status < 500 ? "refused" : "error";
       const { intent_id } = problem.options.members ?? {};
+      const may = outcome === "refused" ? {} : versionsOf(intent, undefined);
       const durationMs = observe(recorded, outcome, started, problem.code);
-      await audit.close(outcome, { ...draft.data, duration_ms: durationMs, intent_id }, { code: problem.code });
+      await audit.close(outcome, { ...draft.data, ...may, duration_ms: durationMs, intent_id }, { code: problem.code });
       throw error;
     }
     const durationMs = observe(recorded, "ok", started);
-    const { event: type } = ask.operation;
-    const told = ask.told?.(result) ?? {};
-    const events = type === undefined ? [] : [eventOf(recorded, parts.resourceRef, { type, outcome: "ok", durationMs, told })];
+    const told = { ...versionsOf(intent, result), ...ask.told?.(result) };
+    const events = eventTypesOf(ask.operation, ref, intent?.wanted).map((type) =>
+      eventOf(recorded, parts.resourceRef, { type, outcome: "ok", durationMs, told }),
+    );
     const closed = await audit.close("ok", { ...draft.data, ...told, duration_ms: durationMs }, { events });
     return {
       result,

@@ -3,6 +3,7 @@ import type { EntryActor, EntryDraft } from "#events/audit/entry.ts";
 import type { ResourceRef } from "#events/resource-ref.ts";
 import type { Asker } from "./asker.ts";
 import type { Operation } from "./operations.ts";
+import type { Intent } from "./providers/secret-provider.ts";
 import type { SecretUri } from "./secret-uri.ts";
 
 /** What one operation is, for its records: no path, no key, no value, no stated purpose. */
@@ -13,6 +14,9 @@ export interface Recorded {
   readonly provider: string;
   readonly correlationId: string;
   readonly decisionId?: string;
+  /** What somebody said that they want the value for: sealed in the audit log, and told nowhere. */
+  readonly statedPurpose?: string;
+  readonly policyVersion?: string;
   readonly cas?: number;
 }
 
@@ -37,6 +41,7 @@ const about = (recorded: Recorded, ref: string | undefined) => ({
   resource_ref: ref,
   fragment_present: recorded.uri.key !== undefined,
   versions: recorded.uri.version === undefined ? [] : [recorded.uri.version],
+  policy_version: recorded.policyVersion,
   cas: recorded.cas,
   cached: false,
 });
@@ -53,12 +58,31 @@ export const entryOf = (recorded: Recorded, resourceRef: ResourceRef | undefined
     resource: { type: "secret", ref },
     decisionId: recorded.decisionId,
     correlationId: recorded.correlationId,
+    ...(recorded.statedPurpose === undefined ? {} : { sealed: { stated_purpose: recorded.statedPurpose } }),
     data: {
       ...about(recorded, ref),
       ...(tool === undefined ? {} : { tool_id: tool.id, call_id: tool.call_id }),
     },
   };
 };
+
+/** Versions that an act made or marked, else the one that it read. */
+export const versionsOf = (intent: Intent | undefined, result: unknown): { readonly versions?: readonly number[] } => {
+  if (intent !== undefined) return intent.versions === undefined ? {} : { versions: intent.versions };
+  const { version } = (result ?? {}) as { readonly version?: unknown };
+  return typeof version === "number" ? { versions: [version] } : {};
+};
+
+const marks = { deleted: "deleted", active: "undeleted", destroyed: "destroyed" } as const;
+/** What an act is told as: by its operation, and by what was done to versions of a store, or to the file. */
+export const eventTypesOf = (
+  { event }: Pick<Operation, "event">,
+  { scheme }: SecretUri,
+  wanted: Intent["wanted"] | undefined,
+): readonly string[] => [
+  ...(event === undefined ? [] : [event]),
+  ...(wanted === undefined || wanted === "written" ? [] : [scheme === "yaml" ? "secrets.yaml.removed" : `secrets.kv2.${marks[wanted]}`]),
+];
 
 /** References of a secret's path and of every place above it, so that a stream finds what lies below one of them. */
 const placeRefs = (resourceRef: ResourceRef, tenant: string, { scheme, mount, segments }: SecretUri): readonly string[] =>
@@ -111,6 +135,9 @@ export interface LeftAct {
 export interface LeftEnd {
   readonly outcome: "ok" | "refused" | "unknown";
   readonly code?: string | undefined;
+  /** What it was to do to a store, to which versions. */
+  readonly wanted: Intent["wanted"];
+  readonly versions: readonly number[];
 }
 
 /** Record and event of an act whose end the house found out for a process that died: its own, on behalf of whoever had asked for it. */
@@ -119,7 +146,7 @@ export const settledAct = (
   operation: Pick<Operation, "op" | "purposes" | "event">,
   uri: SecretUri,
   named: "move_id" | "intent_id",
-  { outcome, code }: LeftEnd,
+  { outcome, code, wanted, versions }: LeftEnd,
   resourceRef: ResourceRef | undefined,
 ): { readonly entries: readonly EntryDraft[]; readonly events: readonly EventDraft[] } => {
   const ref = resourceRef?.(left.tenant, uri);
@@ -132,7 +159,7 @@ export const settledAct = (
     provider: uri.scheme,
     resource_ref: ref,
     fragment_present: uri.key !== undefined,
-    versions: [],
+    versions: outcome === "refused" ? [] : versions,
     cached: false,
   };
   const entry: EntryDraft = {
@@ -147,13 +174,20 @@ export const settledAct = (
     correlationId,
     data: { ...data, [named]: left.id, on_behalf_of: left.subject ?? undefined },
   };
-  const { event: type } = operation;
-  if (outcome !== "ok" || type === undefined) return { entries: [entry], events: [] };
+  if (outcome !== "ok") return { entries: [entry], events: [] };
   const actor = { kind: "service", id: "service:secrets" };
   const places = ref === undefined || resourceRef === undefined ? undefined : placeRefs(resourceRef, tenant, uri);
   const told = { ...data, places, outcome, decision_id: decisionId, actor, correlation_id: correlationId, duration_ms: 0 };
   return {
     entries: [entry],
-    events: [{ type, tenant, stream: "secret", kind: `${type}.v1`, key: ref ?? tenant, data: told, correlationId }],
+    events: eventTypesOf(operation, uri, wanted).map((type) => ({
+      type,
+      tenant,
+      stream: "secret",
+      kind: `${type}.v1`,
+      key: ref ?? tenant,
+      data: told,
+      correlationId,
+    })),
   };
 };

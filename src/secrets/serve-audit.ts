@@ -1,5 +1,7 @@
 import { z } from "zod";
 import { endpoint } from "#contract/endpoint.ts";
+import { eventVersion } from "#contract/event-types.ts";
+import { isObject } from "#contract/is-object.ts";
 import { Problem } from "#contract/problem.ts";
 import { listSecretMetadata } from "#contract/secret-listings.ts";
 import { listSecretAudit } from "#contract/secret-audit.ts";
@@ -19,7 +21,7 @@ import type { Router } from "#http/serve.ts";
 import type { Decider } from "#decide/decider.ts";
 import type { Database } from "#store/database.ts";
 import type { SecretsPolicy } from "./config.ts";
-import { operations } from "./operations.ts";
+import { operations, type Operation } from "./operations.ts";
 import { readSecretQuery } from "./secret-request.ts";
 import { formatPrefix, parseSecretPrefix, parseSecretUri } from "./secret-uri.ts";
 
@@ -29,7 +31,7 @@ export interface AuditParts {
   readonly policy: SecretsPolicy;
   readonly decider: Decider;
   readonly database: Database;
-  readonly references: Pick<References, "find" | "subjectsOf">;
+  readonly references: Pick<References, "find" | "subjectsOf" | "resolve" | "unseal">;
   readonly bus: LiveBus;
   readonly cursors: SealedCursors<string>;
   readonly resourceRef: ResourceRef | undefined;
@@ -44,7 +46,8 @@ export interface AuditParts {
 const DEFAULT_LIMIT = 100;
 const MOST_OPS = 20;
 const IS_REFERENCE = /^sr1\./;
-const ops: ReadonlySet<string> = new Set(Object.values(operations).map(({ op }) => op));
+/** By operation, what is told of it; of what only looks nothing is. */
+const ops: ReadonlyMap<string, string | undefined> = new Map(Object.values<Operation>(operations).map(({ op, event }) => [op, event]));
 
 /** The stream is no endpoint that answers JSON; its rules are those of one. */
 const stream = endpoint("secrets", "GET", `${secretsBase}/events`, {
@@ -56,13 +59,20 @@ const stream = endpoint("secrets", "GET", `${secretsBase}/events`, {
   summary: "Acts on secrets as they happen.",
 });
 
-/** Who did it stands beside the reference as long as the person is not erased. */
-const itemOf = (act: SecretAct, subjects: ReadonlyMap<string, string>) => ({
+/** The type of the event that tells of it, where there is one. */
+const typeOf = (outcome: string, op: string): string => {
+  const event = outcome === "denied" ? "secrets.denied" : ops.get(op);
+  return event === undefined ? `secrets.${op}` : `${event}.${eventVersion}`;
+};
+
+/** Who did it, and what they said it was for, stand there as long as the person is not erased. */
+const itemOf = (act: SecretAct, subjects: ReadonlyMap<string, string>, sealed: unknown) => ({
   audit_id: act.act_id,
   at: act.at,
-  type: `secrets.${act.outcome === "denied" ? "denied" : String(act.data["op"])}`,
+  type: typeOf(act.outcome, String(act.data["op"])),
   data: {
     ...act.data,
+    ...(isObject(sealed) ? sealed : {}),
     outcome: act.outcome,
     code: act.code ?? undefined,
     decision_id: act.decision_id ?? undefined,
@@ -83,7 +93,7 @@ const readOps = (url: URL): ReadonlySet<string> | undefined => {
   const wanted = url.searchParams.getAll("op");
   if (wanted.length > MOST_OPS || !wanted.every((op) => ops.has(op)))
     throw new Problem("unprocessable", {
-      errors: [{ path: "query.op", message: `must be at most ${MOST_OPS} of ${[...ops].join(", ")}` }],
+      errors: [{ path: "query.op", message: `must be at most ${MOST_OPS} of ${[...ops.keys()].join(", ")}` }],
     });
   return wanted.length === 0 ? undefined : new Set(wanted);
 };
@@ -125,6 +135,22 @@ export const serveAudit = (parts: AuditParts): void => {
     return refs === undefined ? own : own.filter((one) => refs.includes(one));
   };
 
+  /** Opens what acts of these persons hold sealed; nothing of somebody who is erased, or of an entry that was altered. */
+  const openSealed = async (log: string, subjects: ReadonlyMap<string, string>): Promise<(act: SecretAct) => unknown> => {
+    const { references } = parts;
+    const known = await references.resolve(database, log, new Set(subjects.values()), { remember: true });
+    return ({ actor, entry_id: entryId, sealed }) => {
+      const subject = subjects.get(String(actor["subject_ref"])) ?? "";
+      const reference = known.get(subject);
+      if (sealed === null || reference === undefined) return undefined;
+      try {
+        return references.unseal(log, subject, reference, entryId, sealed);
+      } catch {
+        return undefined;
+      }
+    };
+  };
+
   router.serve(listSecretAudit, async ({ query, caller, correlationId }) => {
     await requireReader(caller, correlationId);
     const log = logOf(caller.tenant);
@@ -151,8 +177,9 @@ export const serveAudit = (parts: AuditParts): void => {
     const last = page.at(-1);
     const refs = new Set(page.map((act) => String(act.actor["subject_ref"])));
     const subjects = await parts.references.subjectsOf(database, log, [...refs]);
+    const open = await openSealed(log, subjects);
     return {
-      items: page.map((act) => itemOf(act, subjects)),
+      items: page.map((act) => itemOf(act, subjects, open(act))),
       ...(acts.length > limit && last !== undefined ? { next_cursor: parts.cursors.seal(String(last.seq), bound) } : {}),
       source: "log" as const,
       dropped: 0 as const,

@@ -61,7 +61,7 @@ export interface SecretsParts {
   readonly audiences: { readonly pdp: string };
   /** For a whole answer about such a record. */
   readonly pdpTimeoutMs: number;
-  readonly recorder: Recorder & { readonly references: Pick<References, "find" | "subjectsOf"> };
+  readonly recorder: Recorder & { readonly references: Pick<References, "find" | "subjectsOf" | "resolve" | "unseal"> };
   readonly bus: LiveBus;
   /** For the journal of moves. */
   readonly database: Database;

@@ -79,8 +79,9 @@ const settleOne = async (parts: SettleIntentParts, intent: OpenIntent): Promise<
       isRotation: operation.op === "rotate",
       ...(intent.wanted === "written" && version !== undefined ? { version: Number(version) } : {}),
     });
+  const end = { ...ends[state], wanted: intent.wanted, versions: intent.versions.map(Number) };
   // Recorded first: told twice after a crash in between, never not at all.
-  await parts.change(async () => ({ result: undefined, ...settledAct(intent, operation, uri, "intent_id", ends[state], resourceRef) }));
+  await parts.change(async () => ({ result: undefined, ...settledAct(intent, operation, uri, "intent_id", end, resourceRef) }));
   await intents.end(intent.id, state);
   log.warn("secret_intent_settled", { intent_id: intent.id, state });
 };

@@ -66,6 +66,8 @@ const EVENTS = statement<{ type: string; tenant: string; data: Record<string, un
   "select type, tenant, data from events.outbox order by seq",
 );
 
+/** As long as the database that holds what it wrapped. */
+const kek = randomBytes(32);
 let shared: Promise<Database> | undefined;
 let dispose: (() => unknown) | undefined;
 // Stands at the file's level, for what a test itself registers ends with that test.
@@ -119,7 +121,7 @@ export const testSecrets = async (
   const made = { rule: (() => true) as Rule, clock: Date.now() };
   const now = () => new Date(made.clock);
   const identity = options.identity ?? testIdentity({ now });
-  const recorder = await createRecorder({ database, writerId: randomUUID(), service: "secrets", log, metrics, now, kek: randomBytes(32) });
+  const recorder = await createRecorder({ database, writerId: randomUUID(), service: "secrets", log, metrics, now, kek });
   t.after(() => recorder[Symbol.asyncDispose]());
   const bus = await createLiveBus({ database, log, metrics, pollMs: 200 });
   t.after(() => bus[Symbol.asyncDispose]());

@@ -24,12 +24,15 @@ export interface SecretAct {
   readonly correlation_id: string;
   readonly actor: Readonly<Record<string, unknown>>;
   readonly data: Readonly<Record<string, unknown>>;
+  /** What is sealed for the key of who acted, in the entry of this id. */
+  readonly entry_id: string;
+  readonly sealed: string | null;
 }
 
 const ACTS = statement<SecretAct>(
   "events.secret_acts",
   `select seq, act_id, to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as at, outcome, code, decision_id, correlation_id,
-     entry -> 'actor' as actor, entry -> 'data' as data
+     entry -> 'actor' as actor, entry -> 'data' as data, entry_id, entry ->> 'sealed' as sealed
    from events.audit_entry, lateral (select convert_from(leaf, 'UTF8')::json as entry offset 0) as read
    where log = $1 and category = 'secret' and phase <> 'open' and leaf is not null
      and ($2::bigint is null or seq < $2) and ($3::text is null or outcome = $3) and ($4::text is null or subject_ref = $4)

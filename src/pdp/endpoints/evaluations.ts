@@ -5,7 +5,7 @@ import { createTurns } from "#http/turns.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Ask } from "#pdp/ask.ts";
-import type { DecisionPoint, Verdict } from "#pdp/decision-point.ts";
+import type { DecidedBatch, DecisionPoint, Verdict } from "#pdp/decision-point.ts";
 import { isMetHere } from "#pdp/obligations.ts";
 import { isLast, type Semantic } from "#decide/point-answers.ts";
 import { withDefaults } from "#decide/item-defaults.ts";
@@ -123,7 +123,7 @@ export const serveEvaluations = (router: Router<Caller>, parts: EvaluationParts)
       const reply =
         verdict === undefined
           ? errorReply(item as readonly Fault[])
-          : await verdictReply(verdict, formatDecisionId({ callId, index: batch ? index : undefined }), decidedAt, pep, decided?.moment);
+          : await verdictReply(verdict, formatDecisionId({ callId, index: batch ? index : undefined }), decidedAt, pep, decided);
       replies.push(reply);
       const others = index + 1 < items.length ? turn() : undefined;
       if (others !== undefined) await others;
@@ -137,7 +137,7 @@ export const serveEvaluations = (router: Router<Caller>, parts: EvaluationParts)
     decisionId: string,
     decidedAt: Date,
     pep: Pep,
-    moment: string | undefined,
+    decided: Partial<Pick<DecidedBatch, "moment" | "policyVersion">> = {},
   ): Promise<EvaluationReply> => {
     const asked = verdict.obligations.filter((obligation) => !isMetHere(obligation));
     const obligations = asked.length === 0 ? {} : { obligations: asked };
@@ -151,7 +151,8 @@ export const serveEvaluations = (router: Router<Caller>, parts: EvaluationParts)
       context: {
         decision_id: decisionId,
         reason: verdict.reason,
-        ...(pep.isHouse && verdict.ask.resource.type === "mcp_server" ? { moment } : {}),
+        ...(pep.isHouse && verdict.ask.resource.type === "mcp_server" ? { moment: decided.moment } : {}),
+        ...(pep.isHouse && verdict.ask.resource.type === "secret" ? { policy_version: decided.policyVersion } : {}),
         ...obligations,
         ...offer,
       },
