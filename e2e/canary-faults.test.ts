@@ -69,7 +69,7 @@ test("passwords, client secret, cookie and the provider's tokens are nowhere, wh
       ...ground.environment,
       OTLP_ENDPOINT: collector.url,
       ROUTES_FILE: await writeRoutes(t, ground.folder),
-      LOG_LEVEL: "debug",
+      LOG_LEVEL: "trace",
     },
   });
   cleanUp(t, async () => {

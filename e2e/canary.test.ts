@@ -18,7 +18,7 @@ const filesOf = async (folder: string): Promise<readonly string[]> =>
 test("the people directory's key is in no log line, event, metric, audit row, file, answer or trace or page of a whole story", async (t) => {
   const collector = await startCollector(t);
   const house = await startTestHouse({
-    environment: { LOG_LEVEL: "debug", TENANT_SALT: "0123456789abcdef0123456789abcdef", OTLP_ENDPOINT: collector.url },
+    environment: { LOG_LEVEL: "trace", TENANT_SALT: "0123456789abcdef0123456789abcdef", OTLP_ENDPOINT: collector.url },
   });
   const heard: string[] = [];
   const seen = new AbortController();

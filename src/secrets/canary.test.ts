@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { endpointTable } from "#contract/endpoints.ts";
+import { secretsBase } from "#contract/secrets.ts";
+import { createIntegrator } from "#events/audit/integrator.ts";
 import { openTelemetry } from "#telemetry/open-telemetry.ts";
 import { formsOf, textOfDatabase } from "#testing/canary.ts";
 import { startKvDouble } from "#testing/kv-double.ts";
@@ -10,8 +13,8 @@ import { silentLog } from "#telemetry/log.ts";
 import { testSecrets } from "#testing/secrets.ts";
 
 const openBao = sharedOpenBao((t) => requireProgram(t, "bao"), { storage: "memory" });
-const scopes = ["read", "write", "delete", "destroy", "rotate", "read_metadata"].map((name) => `secrets.${name}`);
-const ada = { sub: "person:ada", tenant: "tenant:acme", scopes };
+const scopes = ["read", "write", "delete", "destroy", "rotate", "read_metadata", "set_owner"].map((name) => `secrets.${name}`);
+const ada = { sub: "person:ada", tenant: "tenant:acme", scopes: [...scopes, "audit.read"] };
 const PURPOSE = "canary of a purpose that was stated";
 const values = [
   "canary-plain-4711",
@@ -21,6 +24,22 @@ const values = [
   "Y2FuYXJ5LXZhbHVl",
   "47114711471147",
 ];
+
+/** What a stream has said until it says this. */
+const textUpTo = async (response: Response, last: string): Promise<string> => {
+  let text = "";
+  for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
+    text += chunk;
+    if (text.includes(last)) break;
+  }
+  return text;
+};
+
+/** Every endpoint of the service, by the contract, and the stream of events beside it. */
+const endpoints = endpointTable
+  .filter(({ endpoint }) => endpoint.service === "secrets" && endpoint.path.startsWith(secretsBase))
+  .map(({ endpoint }) => `${endpoint.method} ${endpoint.path}`)
+  .concat(`GET ${secretsBase}/events`);
 
 test("a value is in the answers of two endpoints, and nowhere else: in no refusal, log, trace, metric or row of any table, in no encoding", async (t) => {
   const bao = await openBao(t);
@@ -47,14 +66,19 @@ test("a value is in the answers of two endpoints, and nowhere else: in no refusa
   let keys = 0;
   const said: string[] = [];
   let shown = 0;
+  const asked = new Set<string>();
   const send = async (method: string, path: string, body?: unknown) => {
     const headers = { "x-purpose": PURPOSE, ...(method === "POST" ? { "idempotency-key": `key-${++keys}` } : {}) };
-    const response = await at.send(ada, method, `/api/secrets${path}`, { headers, ...(body === undefined ? {} : { body }) });
+    asked.add(`${method} ${secretsBase}${path.split("?", 1)[0]}`);
+    const response = await at.send(ada, method, `${secretsBase}${path}`, { headers, ...(body === undefined ? {} : { body }) });
     const text = await response.text();
     const isShown = response.ok && method === "GET" && /^\/?(?:value)?\?uri=/.test(path);
     if (isShown) shown++;
     else said.push(text, JSON.stringify([...response.headers]));
   };
+  asked.add(`GET ${secretsBase}/events`);
+  const events = await at.send(ada, "GET", `${secretsBase}/events`);
+  assert.equal(events.status, 200);
   for (const [index, value] of values.entries())
     for (const base of ["yaml://secret", "vaultA+kv2://kv-a", ...(index === 0 ? ["vaultB+kv2://kv-b"] : [])]) {
       const uri = `${base}/c${index}`;
@@ -66,20 +90,25 @@ test("a value is in the answers of two endpoints, and nowhere else: in no refusa
       await send("GET", `/value?${q}`);
       await send("GET", `?${q}`);
       for (const path of ["/keys", "/metadata/detail", "/versions"]) await send("GET", `${path}?${q}`);
+      await send("GET", `/metadata?prefix=${encodeURIComponent(base)}`);
       await send("GET", `/search?q=c&prefix=${encodeURIComponent(base)}`);
       await send("POST", "/copy", { fromUri: uri, toUri: `yaml://secret/copy${index}` });
       await send("POST", "/copy", { fromUri: uri, toUri: `${uri}-copy` });
       if (index === 0) await send("POST", "/move", { fromUri: `${uri}-copy`, toUri: "vaultB+kv2://kv-b/moved" });
       await send("POST", "/move", { fromUri: `${uri}-copy`, toUri: `vaultA+kv2://kv-a/moved${index}-${base.slice(0, 4)}` });
-      await send("POST", "/bulk", {
-        operations: [
-          { op: "set", uri, value: { k: value } },
-          { op: "rotate", uri, value },
-          { op: "set", uri: value, value },
-        ],
-      });
+      await send("POST", "/metadata/owner", { uri, owner: "group:canaries" });
+      for (const dry_run of [true, false])
+        await send("POST", "/bulk", {
+          dry_run,
+          operations: [
+            { op: "set", uri, value: { k: value } },
+            { op: "rotate", uri, value },
+            { op: "set", uri: value, value },
+          ],
+        });
+      await send("POST", "/destroy-versions", { uri, versions: [1] });
       await send("DELETE", `?${q}`);
-      await send("POST", "/undelete", { uri, versions: [1] });
+      await send("POST", "/undelete", { uri, versions: [2] });
       await send("DELETE", `?${q}&destroy=true`);
     }
   assert.equal(shown, values.length * 3, "each value was read where it may be");
@@ -93,6 +122,21 @@ test("a value is in the answers of two endpoints, and nowhere else: in no refusa
     await writing;
     broken.faults.cutAfter = 0;
   }
+  await send("GET", "/mounts");
+  await using integrator = createIntegrator({ database: at.database, log: silentLog, origin: "test" });
+  await integrator.integrate();
+  const audit: string[] = [];
+  let cursor: string | undefined;
+  do {
+    asked.add(`GET ${secretsBase}/audit`);
+    const more = cursor === undefined ? "" : `&cursor=${encodeURIComponent(cursor)}`;
+    const response = await at.send(ada, "GET", `${secretsBase}/audit?limit=500${more}`);
+    const text = await response.text();
+    assert.equal(response.status, 200, text);
+    audit.push(text);
+    cursor = (JSON.parse(text) as { next_cursor?: string }).next_cursor;
+  } while (cursor !== undefined);
+  assert.deepEqual([...asked].toSorted(), endpoints.toSorted(), "each endpoint was asked, and those alone");
   await telemetry[Symbol.asyncDispose]();
   assert.ok(
     collector.spans.some(({ name }) => name === "provider.vaulta+kv2"),
@@ -101,13 +145,18 @@ test("a value is in the answers of two endpoints, and nowhere else: in no refusa
   const kept = new Map([
     ["answers", said.join("\n")],
     ["log", at.lines.join("\n")],
+    ["event stream", await textUpTo(events, String((await at.events()).at(-1)?.data["correlation_id"]))],
+    ["audit", audit.join("\n")],
     ["traces", Buffer.concat(collector.raw).toString("utf8")],
     ["metrics", await (await at.service.fetch(new Request("http://127.0.0.1/metrics"))).text()],
     ...(await textOfDatabase(at.database)),
   ]);
-  for (const table of ["secrets.intent", "secrets.keyed_answer", "secrets.move", "secrets.change", "events.outbox", "events.audit_queue"])
+  for (const table of ["secrets.intent", "secrets.keyed_answer", "secrets.move", "secrets.change", "events.outbox", "events.audit_entry"])
     assert.ok((kept.get(table) ?? "") !== "", `${table} was searched`);
+  for (const place of ["event stream", "audit"]) assert.ok((kept.get(place) ?? "").includes("hr1.1."), `${place} was searched`);
   for (const value of [...values, PURPOSE, broken.rootToken, bao.rootToken])
     for (const [form, text] of formsOf(value))
-      for (const [place, held] of kept) assert.ok(!held.includes(text), `${value} as ${form} in ${place}`);
+      for (const [place, held] of kept)
+        // Whoever may read the audit reads there what a value was wanted for.
+        assert.ok(!held.includes(text) || (value === PURPOSE && place === "audit"), `${value} as ${form} in ${place}`);
 });

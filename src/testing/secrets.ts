@@ -114,7 +114,7 @@ export const testSecrets = async (
     );
   const metrics = createMetrics();
   const lines: string[] = [];
-  const log = createLog({ level: "debug", service: "secrets", version: "0", environment, write: (line) => void lines.push(line) });
+  const log = createLog({ level: "trace", service: "secrets", version: "0", environment, write: (line) => void lines.push(line) });
   const asked: Asked[] = [];
   const touched: string[] = [];
   const records = new Map<string, Partial<DecisionRecord>>();
