@@ -1,13 +1,20 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { Problem } from "#contract/problem.ts";
+import { createBacklog } from "#events/relay/backlog.ts";
+import { createKafkaSink } from "#events/relay/kafka-sink.ts";
+import { createRelay } from "#events/relay/relay.ts";
 import type { Database } from "#store/database.ts";
 import { openRedis, type Redis } from "#store/redis.ts";
 import { cleanUp } from "#testing/clean-up.ts";
-import { absentProvider, decidingPeer, sharedDatabase, testGateway } from "#testing/gateway.ts";
+import { testDatabase } from "#testing/database.ts";
+import { graphChanged, testEvents } from "#testing/events.ts";
+import { absentProvider, decidingPeer, gatewayRooms, sharedDatabase, testGateway } from "#testing/gateway.ts";
 import { requireProgram } from "#testing/programs.ts";
 import { startRedisServer, type RedisServer } from "#testing/redis-server.ts";
 import { until } from "#testing/until.ts";
+import { silentLog } from "#telemetry/log.ts";
+import { createMetrics } from "#telemetry/metrics.ts";
 import { createHealthChecks } from "./health-checks.ts";
 
 const database = sharedDatabase();
@@ -238,4 +245,40 @@ test("a part says since when it is as it is, and is asked once in three seconds 
   isUp = true;
   at += 3000;
   assert.ok(((await look())?.since ?? "") > (fallen?.since ?? ""));
+});
+
+test("health, when Kafka is away: degraded and with how much waits since when, while readiness stays 200", async (t) => {
+  const database = await testDatabase(t, gatewayRooms);
+  const common = { database, log: silentLog, metrics: createMetrics() };
+  const backlog = createBacklog({ ...common, maxRows: 1000, everyMs: 20 });
+  cleanUp(t, () => backlog[Symbol.asyncDispose]());
+  const sink = createKafkaSink({
+    brokers: ["127.0.0.1:1"],
+    clientId: "test",
+    idempotent: false,
+    compression: "none",
+    deliveryTimeoutMs: 500,
+    createTopics: true,
+  });
+  cleanUp(t, () => sink[Symbol.asyncDispose]());
+  const house = { houseId: "acme.example", publicOrigin: "https://acme.example", topicPrefix: "" };
+  const relay = createRelay({ ...common, ...house, sink, backlog, maxAttempts: 3, deliveryTimeoutMs: 500, everyMs: 20 });
+  cleanUp(t, () => relay[Symbol.asyncDispose]());
+  const { change } = await testEvents(t, database, { sink: backlog });
+  const ready = async () => Response.json({ status: "ready" });
+  const peers = { crud: ready, membership: ready, secrets: ready, pdp: decidingPeer(() => true).peer };
+  const made = await testGateway(t, { database, peers, parts: { oidc: absentProvider({ ready: async () => undefined }), backlog } });
+  const look = async (page: string) => {
+    const response = await made.fetch(`/api/v1/health${page}`);
+    return { status: response.status, body: (await response.json()) as Body };
+  };
+  await change(async () => ({ result: undefined, events: [graphChanged("graph", 1), graphChanged("graph", 2)] }));
+  await until(() => backlog.faults().includes("pending 2"));
+  const { status, body } = await look("");
+  assert.deepEqual([status, body["status"]], [200, "degraded"]);
+  const { kafka, ...others } = body["checks"] as Record<string, { readonly status: string; readonly reasons?: readonly string[] }>;
+  assert.equal(kafka?.status, "down");
+  assert.ok(Object.values(others).every((other) => other.status !== "down"));
+  assert.match(kafka.reasons?.join("; ") ?? "", /^\S.*; pending 2; oldest \d+ s$/);
+  assert.deepEqual(await look("/ready"), { status: 200, body: { status: "ready" } });
 });
