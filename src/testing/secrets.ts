@@ -8,6 +8,7 @@ import { Problem } from "#contract/problem.ts";
 import { readSettings } from "#contract/setting.ts";
 import { bodyShareOf, type Caller } from "#authn/caller.ts";
 import { createLiveBus } from "#events/live-bus.ts";
+import type { Recorder } from "#events/audit/entry.ts";
 import { createRecorder } from "#events/audit/recorder.ts";
 import type { Change } from "#events/change.ts";
 import { createChange } from "#events/create-change.ts";
@@ -99,6 +100,8 @@ export const testSecrets = async (
     readonly more?: readonly SecretProvider[];
     /** Around the service's own database, for what a test does between two statements. */
     readonly wrap?: (database: Database) => Database;
+    /** Around the recorder of its acts. */
+    readonly wrapRecorder?: (recorder: Recorder) => Recorder;
     /** In place of the file's. */
     readonly providers?: readonly SecretProvider[];
   } = {},
@@ -214,7 +217,7 @@ export const testSecrets = async (
     peers: { pdp: pdp.fetch },
     audiences: testAudiences,
     pdpTimeoutMs: 10_000,
-    recorder,
+    recorder: { ...(options.wrapRecorder?.(recorder) ?? recorder), references: recorder.references },
     bus,
     change,
     publicOrigin: "http://localhost:8080",
