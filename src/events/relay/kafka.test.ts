@@ -11,6 +11,7 @@ import type { EventDraft } from "#events/event-draft.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { testDatabase } from "#testing/database.ts";
 import { graphChanged, kafkaInUse, testEvents } from "#testing/events.ts";
+import { cloudEventOf, requireValid } from "#testing/kafka/cloud-events.ts";
 import { forEachBroker, mostBatchBytes, type KafkaBroker, type ReadRecord } from "#testing/kafka/kafka-broker.ts";
 import { until } from "#testing/until.ts";
 import { createBacklog } from "./backlog.ts";
@@ -166,13 +167,17 @@ forEachBroker("every type of event arrives on its topic as its served schema say
   const byKey = new Map(records.map((record) => [record.key, record]));
   for (const [type, { topic, service, data }] of rows)
     for (const isWhole of [true, false]) {
-      const { headers, value, ...record } = byKey.get(`${type} ${isWhole}`)!;
+      const read = byKey.get(`${type} ${isWhole}`)!;
+      const { headers, value, ...record } = read;
       const wireType = `${type}.v1`;
       assert.deepEqual(
         [record.topic, headers["ce_type"], headers["ce_source"], headers["ce_dataschema"]],
         [topic, wireType, `urn:sallyport:acme.example:${service}`, `https://acme.example/api/v1/events/schemas/${wireType}`],
       );
       assert.deepEqual(JSON.parse(value), sampleOf(data, isWhole), type);
+      const event = cloudEventOf(read);
+      assert.deepEqual([event.type, event.id, event["sequence"]], [wireType, idOf(read), headers["ce_sequence"]]);
+      requireValid(eventSchemaOf(wireType)!, event);
       const judge = new Validator(eventSchemaOf(wireType) as Schema, "2020-12", false);
       assert.deepEqual(judge.validate(JSON.parse(value)).errors, [], wireType);
       assert.equal(judge.validate({ wrong: true }).valid, Object.keys(sampleOf(data, false) as object).length === 0, wireType);
