@@ -33,6 +33,27 @@ const rows: readonly (readonly [
   ["GET", () => "/events", undefined, "200", "200"],
 ];
 
+/** What each row answers on `uri`. */
+const answersOf = async (origin: string, headers: Readonly<Record<string, string>>, uri: string): Promise<string[]> => {
+  const said: string[] = [];
+  for (const [method, path, body] of rows) {
+    const ended = new AbortController();
+    const response = await fetch(`${origin}/api/secrets${path(uri)}`, {
+      method,
+      headers: { ...headers, "x-purpose": "looking at each operation" },
+      signal: ended.signal,
+      ...(body === undefined ? {} : { body: JSON.stringify(body(uri)) }),
+    });
+    const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") === true;
+    const text = isStream ? "{}" : await response.text();
+    ended.abort();
+    said.push(`${method} ${path("u")} ${response.status} ${response.ok ? "" : (JSON.parse(text) as { code: string }).code}`.trim());
+  }
+  return said;
+};
+const wanted = (scheme: string): string[] =>
+  rows.map(([method, path, , file, kv]) => `${method} ${path("u")} ${scheme === "file" ? file : kv}`);
+
 test("every operation answers alike to a signed-in session through the gateway and to a token direct", async (t) => {
   const program = requireProgram(t, "bao");
   if (program === undefined) return;
@@ -58,25 +79,46 @@ test("every operation answers alike to a signed-in session through the gateway a
       ["file", "yaml://secret/e2e"],
       ["kv", "vaultA+kv2://kv-a/e2e"],
     ] as const) {
-      const said: string[] = [];
-      const uri = `${base}/${way}/row`;
-      for (const [method, path, body] of rows) {
-        const ended = new AbortController();
-        const response = await fetch(`${origin}/api/secrets${path(uri)}`, {
-          method,
-          headers: { ...headers, "x-purpose": "looking at each operation" },
-          signal: ended.signal,
-          ...(body === undefined ? {} : { body: JSON.stringify(body(uri)) }),
-        });
-        const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") === true;
-        const text = isStream ? "{}" : await response.text();
-        ended.abort();
-        said.push(response.ok ? `${response.status}` : `${response.status} ${(JSON.parse(text) as { code: string }).code}`);
-      }
-      assert.deepEqual(
-        said.map((one, at) => `${rows[at]?.[0]} ${rows[at]?.[1]("u")} ${one}`),
-        rows.map(([method, path, , file, kv]) => `${method} ${path("u")} ${scheme === "file" ? file : kv}`),
-        `${way} ${scheme}`,
-      );
+      assert.deepEqual(await answersOf(origin, headers, `${base}/${way}/row`), wanted(scheme), `${way} ${scheme}`);
     }
+});
+
+test("in dev and test the contract's optional mode is lived: every operation without a token, within the mounts and nowhere else", async (t) => {
+  const program = requireProgram(t, "bao");
+  if (program === undefined) return;
+  const bao = await startOpenBao(t, program, { storage: "memory" });
+  const house = await startTestHouse({
+    environment: {
+      VAULTA_URL: bao.url,
+      VAULTA_TOKEN: bao.rootToken,
+      SECRETS_API_REQUIRE_AUTH: "false",
+      SECRETS_ENFORCE_SCOPES: "false",
+      TENANT_ID: "tenant:acme",
+      TENANT_ALLOWED_MOUNTS: "yaml://secret/e2e,vaultA+kv2://kv-a",
+      TENANT_SALT: "0123456789abcdef0123456789abcdef",
+    },
+  });
+  t.after(() => house.stop());
+  const origin = `http://localhost:${house.port + 5}`;
+  const plain = { "content-type": "application/json" };
+  for (const [scheme, base] of [
+    ["file", "yaml://secret/e2e"],
+    ["kv", "vaultA+kv2://kv-a/e2e"],
+  ] as const)
+    assert.deepEqual(
+      await answersOf(origin, plain, `${base}/row`),
+      // Nobody can be asked for a second factor.
+      wanted(scheme).map((one) => one.replace("401 step_up_required", "200")),
+      scheme,
+    );
+  const read = async (path: string) => {
+    const response = await fetch(`${origin}/api/secrets${path}`);
+    return { status: response.status, body: (await response.json()) as { code?: string; items?: unknown[]; mounts?: unknown[] } };
+  };
+  assert.equal((await read("/mounts")).body.mounts?.length, 2);
+  assert.ok(((await read("/metadata?prefix=yaml%3A%2F%2Fsecret%2Fe2e")).body.items?.length ?? 0) > 0);
+  assert.ok(((await read("/audit?limit=500")).body.items?.length ?? 0) > 10);
+  assert.equal((await read("?uri=yaml%3A%2F%2Fsecret%2Fpeople%2Fdemo")).body.code, "tenant_mount");
+  const membership = await fetch(`http://localhost:${house.port + 4}/api/v1/identity_nodes/search?q=ada`);
+  assert.equal(membership.status, 401);
 });

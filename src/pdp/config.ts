@@ -110,6 +110,11 @@ export const pdpSettings = {
   }),
 } satisfies SettingTable;
 
+export type PdpConfig = SettingsOf<typeof pdpSettings> & {
+  /** Whose secrets may be asked for without a token: in dev and test, and only while the settings of secrets say so. */
+  readonly anonymousTenant?: string | undefined;
+};
+
 /** What no single row can say. */
 export const pdpFaults = (config: SettingsOf<typeof pdpSettings>, environment: Environment): readonly Fault[] => [
   ...plainAddresses({ PDP_REMOTE_TOKEN_URL: config.remoteTokenUrl }, environment),

@@ -15,7 +15,10 @@ suite("settings of the secrets service", () => {
     for (const environment of ["dev", "test", "production"] as const) {
       const { policy, faults } = readSecretsPolicy(values, environment);
       assert.deepEqual(faults, []);
-      assert.deepEqual([policy.requireAuth, policy.enforceScopes, policy.hasMounts, policy.agentsMayAsk], [true, true, false, false]);
+      assert.deepEqual(
+        [policy.anonymousTenant, policy.enforceScopes, policy.hasMounts, policy.agentsMayAsk],
+        [undefined, true, false, false],
+      );
       assert.equal(policy.purposeRequired, environment === "production");
       assert.equal(resourceRefOf(values), undefined);
     }

@@ -108,12 +108,17 @@ export interface SecretsPolicy {
   readonly narrow: NarrowPlaces;
   readonly hasMounts: boolean;
   readonly tenantId: string | undefined;
-  readonly requireAuth: boolean;
+  /** Whose secrets `service:anonymous` asks for, which a request without token then is. */
+  readonly anonymousTenant: string | undefined;
   readonly enforceScopes: boolean;
   readonly workloads: ReadonlySet<string>;
   readonly agentsMayAsk: boolean;
   readonly purposeRequired: boolean;
 }
+
+/** Whose secrets may be asked for without a token; nobody's in production, whatever is set. */
+export const anonymousTenantOf = (config: SecretsConfig, environment: Environment): string | undefined =>
+  environment === "production" || config.requireAuth ? undefined : config.tenantId;
 
 /** Reads the settings together; every fault with its variable, for the start to refuse with. */
 export const readSecretsPolicy = (
@@ -154,7 +159,7 @@ export const readSecretsPolicy = (
       narrow: createNarrowPlaces({ mounts, tenantId }),
       hasMounts: [...mounts.values()].some((places) => places.length > 0),
       tenantId,
-      requireAuth: config.requireAuth,
+      anonymousTenant: anonymousTenantOf(config, environment),
       enforceScopes: config.enforceScopes,
       workloads: new Set(config.workloads),
       agentsMayAsk: config.agentValueReads === "pdp",

@@ -120,7 +120,7 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
   const { policy, faults } = readSecretsPolicy(parts.config, parts.environment, parts.servers);
   if (faults.length > 0) throw new StartFaults(faults);
   if (!policy.hasMounts) parts.log.warn("secrets_without_mounts", { hint: "TENANT_ALLOWED_MOUNTS is empty: every secret is refused" });
-  if (!policy.requireAuth) parts.log.warn("secrets_without_auth", { hint: "SECRETS_API_REQUIRE_AUTH is false" });
+  if (policy.anonymousTenant !== undefined) parts.log.warn("secrets_without_auth", { hint: "SECRETS_API_REQUIRE_AUTH is false" });
   if (!policy.enforceScopes) parts.log.warn("secrets_without_scopes", { hint: "SECRETS_ENFORCE_SCOPES is false" });
 
   const resourceRef = resourceRefOf(parts.config);
@@ -154,8 +154,8 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
   });
 
   const authenticate: Authenticate = async (request, endpoint) =>
-    !policy.requireAuth && policy.tenantId !== undefined && !request.headers.has("authorization")
-      ? anonymous(policy.tenantId, parts.now())
+    policy.anonymousTenant !== undefined && !request.headers.has("authorization")
+      ? anonymous(policy.anonymousTenant, parts.now())
       : parts.authenticate(request, policy.enforceScopes ? endpoint : { ...endpoint, scope: [] });
   const router = createRouter<Caller>({
     shareOf: bodyShareOf,

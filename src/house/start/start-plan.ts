@@ -3,6 +3,8 @@ import { join, resolve } from "node:path";
 import { partNames, type CommandLine } from "#house/command-line.ts";
 import { addressesOf, type HouseAddresses } from "#house/addresses.ts";
 import type { HouseSettings } from "#house/settings.ts";
+import type { PdpConfig } from "#pdp/config.ts";
+import { anonymousTenantOf } from "#secrets/config.ts";
 
 /** Everything that a start goes by, before anything is opened: the command line and the settings, brought to places. */
 export interface StartPlan {
@@ -15,7 +17,7 @@ export interface StartPlan {
   readonly configFolders: readonly string[];
   readonly routesFile: string;
   /** The decision point's settings, with the addresses and files of this start. */
-  readonly pdp: HouseSettings["pdp"];
+  readonly pdp: PdpConfig;
   readonly secretsFile: string;
   /** Audiences of the house's own services; who else names one of them is taken for one. */
   readonly houseAudiences: readonly string[];
@@ -53,6 +55,7 @@ export const planStart = (parts: {
       publicUrl: environment["PDP_PUBLIC_URL"] ? settings.pdp.publicUrl : addresses.services.pdp,
       configFile: environment["PDP_CONFIG_FILE"] ? settings.pdp.configFile : join(configFolder, "pdp.yaml"),
       morePolicies: settings.pdp.morePolicies ?? (commandLine.demo ? demoPolicies : undefined),
+      anonymousTenant: anonymousTenantOf(settings.secrets, settings.house.environment),
     },
     secretsFile: settings.secrets.filePath ?? join(dataFolder, "secrets.yaml"),
     houseAudiences: settings.authn.houseAudiences.length > 0 ? settings.authn.houseAudiences : Object.values(addresses.services),

@@ -1,6 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { PdpConfig } from "#pdp/config.ts";
 import { BundleRefused } from "./bundle-refused.ts";
 import { shownFile } from "./findings.ts";
 
@@ -33,15 +34,22 @@ export const readPolicyFolder = async (folder: string): Promise<PolicyFiles> => 
 
 const builtIn = fileURLToPath(new URL("../policies/", import.meta.url));
 
+/** What goes with the built-in ones where secrets may be asked for without a token. */
+const tokenlessPolicies = join(builtIn, "tokenless");
+
 /**
- * The policies that a configuration file names, relative to it; the built-in ones unless it does. `more`: a folder of others that go with
- * the built-in ones, and with no others; what has the name of a built-in file goes before it. Throws `BundleRefused`.
+ * The policies that a configuration file names, relative to it; the built-in ones unless it does, and with them, but with no others,
+ * those that the settings add: what has the name of a built-in file goes before it. Throws `BundleRefused`.
  */
-export const readPoliciesOf = async (policyDir: string | undefined, configFile: string, more?: string): Promise<PolicyFiles> => {
+export const readPoliciesOf = async (
+  policyDir: string | undefined,
+  { configFile, morePolicies, anonymousTenant }: Pick<PdpConfig, "configFile" | "morePolicies" | "anonymousTenant">,
+): Promise<PolicyFiles> => {
   const folder = policyDir === undefined ? builtIn : resolve(dirname(configFile), policyDir);
   if (relative(folder, builtIn) === "") {
-    const [own, added] = await Promise.all([readPolicyFolder(builtIn), more === undefined ? {} : readPolicyFolder(more)]);
-    return changedFiles(own, added);
+    const more = [morePolicies, anonymousTenant === undefined ? undefined : tokenlessPolicies].filter((one) => one !== undefined);
+    const [own, ...added] = await Promise.all([builtIn, ...more].map(readPolicyFolder));
+    return added.reduce<PolicyFiles>(changedFiles, own ?? {});
   }
   return readPolicyFolder(folder).catch((error: unknown) => {
     if (!(error instanceof BundleRefused)) throw error;

@@ -6,7 +6,7 @@ import { hasTable } from "#store/migrate.ts";
 import type { Sql } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 import { inspectBundle } from "#pdp/bundle/bundle.ts";
-import type { pdpSettings } from "#pdp/config.ts";
+import type { PdpConfig, pdpSettings } from "#pdp/config.ts";
 import { ConfigurationRefused, readPdpConfiguration, type PdpConfiguration } from "#pdp/configuration-file.ts";
 import { readFactsFile } from "#pdp/facts/facts-file.ts";
 import { readPoliciesOf } from "#pdp/bundle/policy-files.ts";
@@ -80,7 +80,7 @@ const remoteFaults = async (
  * already. Changes nothing and asks nobody else. Cost: as `makeReport`, where the policies are not those of the last start.
  */
 export const checkPdpStart = async (parts: {
-  readonly config: SettingsOf<typeof pdpSettings>;
+  readonly config: PdpConfig;
   readonly environment: "dev" | "test" | "production";
   readonly database: Sql | undefined;
 }): Promise<CheckedStart> => {
@@ -91,7 +91,7 @@ export const checkPdpStart = async (parts: {
   let draftFaults: readonly Fault[] = [];
   found.push(
     ...(await faultsOf(async () => {
-      const files = await readPoliciesOf(switches.policy_dir, config.configFile, config.morePolicies);
+      const files = await readPoliciesOf(switches.policy_dir, config);
       const kept = database !== undefined && (await hasTable(database, "pdp.pointer")) ? database : undefined;
       const judged = await judgeFiles(kept, files, config.autoActivate ?? environment !== "production");
       if (judged.shouldDecide) found.push(...judged.faults);

@@ -1,6 +1,5 @@
 import { dirname, resolve } from "node:path";
 import type { Peer } from "#contract/ask.ts";
-import type { SettingsOf } from "#contract/setting.ts";
 import type { HouseIdentity } from "#authn/house-identity.ts";
 import { createSealer, deriveKey } from "#authn/seal.ts";
 import type { ServiceParts } from "#authn/service-parts.ts";
@@ -9,10 +8,11 @@ import { createDisabled } from "#pdp/authorization-disabled.ts";
 import type { Schema } from "#pdp/bundle/schema.ts";
 import { readPoliciesOf } from "#pdp/bundle/policy-files.ts";
 import { createCedar } from "#pdp/cedar.ts";
-import type { pdpSettings } from "#pdp/config.ts";
+import type { PdpConfig } from "#pdp/config.ts";
 import type { PdpConfiguration } from "#pdp/configuration-file.ts";
 import { createDecisionCache } from "#pdp/decision-cache.ts";
 import type { DecisionPoint } from "#pdp/decision-point.ts";
+import { withAnonymous } from "#pdp/facts/anonymous.ts";
 import { createPeerFacts, type FactSource } from "#pdp/facts/fact-source.ts";
 import { readFactsFile } from "#pdp/facts/facts-file.ts";
 import { createExaminer, type Examiner } from "#pdp/lifecycle/examine/examiner.ts";
@@ -30,7 +30,7 @@ import { houseVocabulary, vocabularyOf, type Vocabulary } from "#pdp/vocabulary.
 
 /** What decisions are made of and kept in. */
 export interface DecidingParts extends Omit<ServiceParts, "authenticate"> {
-  readonly config: SettingsOf<typeof pdpSettings>;
+  readonly config: PdpConfig;
   readonly identity: HouseIdentity;
   readonly peers: { readonly membership: Peer };
   readonly audiences: { readonly membership: string };
@@ -48,7 +48,7 @@ export interface DecidingParts extends Omit<ServiceParts, "authenticate"> {
 /** Takes in the policy files of this start, tells of what was done while nothing ran, and follows what decides. */
 const openPolicies = async (parts: DecidingParts, switches: PdpConfiguration, examiner: Examiner): Promise<Follower> => {
   const { config, log } = parts;
-  const files = await readPoliciesOf(switches.policy_dir, config.configFile, config.morePolicies);
+  const files = await readPoliciesOf(switches.policy_dir, config);
   const imported = await importBundle(parts, files, config.autoActivate ?? parts.environment !== "production");
   const acts = await auditOfflineActs(parts.change);
   const follower = await followPointer({ ...parts, examiner, ...parts.follow });
@@ -89,7 +89,11 @@ const openFacts = async (parts: DecidingParts, { facts }: PdpConfiguration, sche
     identity,
     timeoutMs: config.factsTimeoutMs,
   };
-  return { facts: createPeerFacts(graph), candidates: createPeerCandidates(graph), vocabulary: houseVocabulary };
+  return {
+    facts: withAnonymous(createPeerFacts(graph), config.anonymousTenant),
+    candidates: createPeerCandidates(graph),
+    vocabulary: houseVocabulary,
+  };
 };
 
 export interface Deciding extends OpenedFacts {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { policyFolder } from "#testing/decision-matrix.ts";
 import { readBundle } from "#pdp/bundle/bundle.ts";
-import { readPolicyFolder } from "#pdp/bundle/policy-files.ts";
+import { readPoliciesOf, readPolicyFolder } from "#pdp/bundle/policy-files.ts";
 import { readCases, type PolicyCase } from "./case.ts";
 import { runCases } from "./run-cases.ts";
 import { createEngine } from "#pdp/engine.ts";
@@ -16,6 +16,17 @@ for (const given of bundle.cases) {
     assert.deepEqual(await runCases(engine, [given]), { passed: 1, failed: [] });
   });
 }
+
+test("where no token is asked for, one file more decides, and all cases hold with it", async () => {
+  const shipped = { configFile: "config/pdp.yaml", morePolicies: undefined };
+  const tokenless = readBundle(await readPoliciesOf(undefined, { ...shipped, anonymousTenant: "tenant:a" }));
+  const ids = new Set(readBundle(await readPoliciesOf(undefined, shipped)).policies.keys());
+  assert.deepEqual(
+    [...tokenless.policies.keys()].filter((id) => !ids.has(id)),
+    ["secret-tokenless"],
+  );
+  assert.deepEqual((await runCases(createEngine(tokenless), tokenless.cases)).failed, []);
+});
 
 const own: PolicyCase = {
   name: "x",

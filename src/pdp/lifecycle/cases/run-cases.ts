@@ -58,10 +58,12 @@ const askOf = ({ given, ask }: PolicyCase): Ask => {
   const { context } = ask;
   const { acr, auth_time: authTime, tool, cost_micro: cost } = context;
   const { id, decision_id: decisionId } = objectOf(tool);
+  // A service is in no tenant unless the case puts it into one.
+  const isOfAll = given.subject.startsWith("service:") && objectOf(given.facts["subject"])["tenant_ids"] === undefined;
   return {
     pep: "service:crud",
     bound: "*",
-    subject: { type: "identity", id: given.subject, tenant: given.subject.startsWith("service:") ? "*" : TENANT },
+    subject: { type: "identity", id: given.subject, tenant: isOfAll ? "*" : TENANT },
     agents: given.agent === undefined ? [] : [given.agent],
     action: ask.action,
     resource: { type: ask.type, id: ask.id },
