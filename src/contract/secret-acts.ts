@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { endpoint, withoutAgents } from "./endpoint.ts";
 import { timestamp } from "./ids.ts";
-import { common, keyed, ofStore, once, readUri, secretsBase, writing, writtenUri } from "./secrets.ts";
+import { common, keyed, ofStore, once, pinned, readUri, secretsBase, writing, writtenUri } from "./secrets.ts";
 
 /** What is done to secrets beside writing them. */
 
@@ -29,6 +29,7 @@ const value = z.unknown().optional().meta({ needed: true });
 const absent = ["secret_not_found", "key_not_found"] as const;
 
 export const deleteSecret = endpoint("secrets", "DELETE", secretsBase, {
+  headers: pinned,
   query: z.strictObject({ uri: readUri, destroy: z.enum(["true", "false"]).optional() }),
   reply: z.object({
     uri: z.string(),
@@ -36,12 +37,12 @@ export const deleteSecret = endpoint("secrets", "DELETE", secretsBase, {
     versions: z.array(version).optional(),
   }),
   ...withoutAgents({ scope: ["secrets.delete", "secrets.destroy"], decision: "secret/delete" }),
-  problems: [...writing, ...absent, "query_repeated", "query_unknown", "query_encoding", "fragment_not_allowed"],
+  problems: [...writing, ...absent, "stale_version", "query_repeated", "query_unknown", "query_encoding", "fragment_not_allowed"],
   summary: "Delete a secret or a key of it; with versions it can be restored, unless destroy=true, which ends all versions for good.",
 });
 
 export const rotateSecret = endpoint("secrets", "POST", `${secretsBase}/rotate`, {
-  headers: once,
+  headers: { ...once, ...pinned },
   body: z.strictObject({ uri: writtenUri, value, cas: z.number().int().min(0).optional() }),
   reply: z.object({
     uri: z.string(),
@@ -50,7 +51,7 @@ export const rotateSecret = endpoint("secrets", "POST", `${secretsBase}/rotate`,
     stage: z.literal("current"),
   }),
   ...withoutAgents({ scope: ["secrets.rotate"], decision: "secret/rotate" }),
-  problems: [...writing, ...keyed, ...absent],
+  problems: [...writing, ...keyed, ...absent, "stale_version"],
   summary: "Put a new value in the place of the present one; readers have it at once.",
 });
 
@@ -71,11 +72,11 @@ export const setSecretOwner = endpoint("secrets", "POST", `${secretsBase}/metada
 });
 
 const settled = {
-  headers: once,
+  headers: { ...once, ...pinned },
   body: z.strictObject({ uri: writtenUri, versions: versionNumbers }),
   reply: z.object({ uri: z.string(), versions: z.array(version.extend({ changed: z.boolean() })) }),
   ...withoutAgents(),
-  problems: [...writing, ...keyed, ...absent, "version_not_found", "versions_required", "fragment_not_allowed"],
+  problems: [...writing, ...keyed, ...absent, "version_not_found", "versions_required", "fragment_not_allowed", "stale_version"],
 } as const;
 
 export const undeleteSecret = endpoint("secrets", "POST", `${secretsBase}/undelete`, {
@@ -147,6 +148,7 @@ const operation = z.strictObject({
   uri: writtenUri,
   value: z.unknown().optional(),
   versions: z.unknown().optional(),
+  /** Version that must be the present one; in the file, which keeps none, 0 alone may be named: nothing may be there yet. */
   cas: z.number().int().min(0).optional(),
   destroy: z.boolean().optional(),
 });

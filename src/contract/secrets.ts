@@ -92,6 +92,8 @@ export const writing = [
 
 /** A changing POST: what is sent again with its key is answered as before and not done again. */
 export const once = { "Idempotency-Key": idempotencyKey.optional() };
+/** `"<version>"`: the version that is changed and no other, where versions are kept; else `stale_version`. */
+export const pinned = { "If-Match": z.string().optional() };
 export const keyed = ["idempotency_key_required", "idempotency_conflict", "in_progress"] as const;
 
 /** The query is read with codes of its own: decoded once, and a plus sign stays one. */
@@ -112,7 +114,7 @@ const reading = [
 ] as const;
 
 export const writeSecret = endpoint("secrets", "POST", secretsBase, {
-  headers: once,
+  headers: { ...once, ...pinned },
   body: z.strictObject({
     uri: writtenUri,
     value: z.unknown().optional().meta({ needed: true }),

@@ -197,6 +197,89 @@ suite("operations on the file and on OpenBao", () => {
     }
   });
 
+  test("a version that was named and is not there any more stops what changes it: 412 of If-Match, 409 of cas", async (t) => {
+    const on = await open(t);
+    if (on === undefined) return;
+    const uri = `${on.bases.A}/pinned`;
+    for (const k of [1, 2, 3]) await on.set(uri, { k });
+    const rows = [
+      ["POST", "", { uri, value: { k: 4 } }],
+      ["POST", "/rotate", { uri, value: { k: 4 } }],
+      ["DELETE", `?uri=${uri}`, undefined],
+      ["DELETE", `?uri=${uri}%23k`, undefined],
+      ["DELETE", `?uri=${uri}&destroy=true`, undefined],
+      ["POST", "/undelete", { uri, versions: [1] }],
+      ["POST", "/destroy-versions", { uri, versions: [1] }],
+    ] as const;
+    const sent = (version: string, [method, path, body]: (typeof rows)[number]) =>
+      on.send(method, path, body, ada, { headers: { "if-match": version } });
+    for (const row of rows)
+      for (const version of ['"2"', '"99"', "3", "*"])
+        assert.equal((await sent(version, row)).said, "412 stale_version", `${row[0]} ${row[1]}`);
+    const operations = [
+      { op: "set", uri, value: { k: 4 } },
+      { op: "rotate", uri, value: { k: 4 } },
+      { op: "delete", uri },
+      { op: "destroy", uri },
+      { op: "undelete", uri, versions: [1] },
+      { op: "destroy", uri, versions: [1] },
+    ];
+    const { reply } = await on.send("POST", "/bulk", { operations: operations.map((one) => ({ ...one, cas: 1 })) });
+    assert.deepEqual(
+      (reply["results"] as Json[]).map(({ status, code }) => `${String(status)} ${String(code)}`),
+      operations.map(() => "409 cas_mismatch"),
+    );
+    const { reply: detail } = await on.get("/versions", { uri });
+    assert.deepEqual(
+      (detail["versions"] as Json[]).map(({ version, state }) => [version, state]),
+      [3, 2, 1].map((version) => [version, "active"]),
+    );
+    for (const row of rows.slice(1, 3)) assert.equal((await sent(row[0] === "POST" ? '"3"' : '"4"', row)).said, "200");
+
+    // The file keeps no versions.
+    const plain = `${on.bases.Y}/pinned`;
+    await on.set(plain, { k: 1 });
+    const without = rows.map(([method, path, body]) => [method, path.replaceAll(uri, plain), body && { ...body, uri: plain }] as const);
+    for (const row of without) assert.equal((await sent('"1"', row as (typeof rows)[number])).said, "501 not_supported");
+    for (const [cas, said] of [
+      [1, "501 not_supported"],
+      [0, "409 cas_mismatch"],
+    ] as const) {
+      const { reply: done } = await on.send("POST", "/bulk", { operations: [{ op: "delete", uri: plain, cas }] });
+      assert.equal((done["results"] as Json[]).map(({ status, code }) => `${String(status)} ${String(code)}`).join(), said);
+    }
+    assert.deepEqual(await on.valueOf(plain), { k: 1 });
+  });
+
+  test("what a plan deletes, destroys or restores is the version that was planned, and no later one", async (t) => {
+    const on = await open(t);
+    if (on === undefined) return;
+    const uri = `${on.bases.A}/planned`;
+    for (const k of [1, 2]) await on.set(uri, { k });
+    for (const operation of [
+      { op: "delete", uri },
+      { op: "destroy", uri },
+      { op: "destroy", uri, versions: [1] },
+      { op: "undelete", uri, versions: [1] },
+    ]) {
+      const operations = [{ op: "set", uri: `${uri}-other#k`, value: 1 }, operation];
+      const { reply: planned } = await on.send("POST", "/bulk", { operations, dry_run: true });
+      // The first operation's decision is asked once more when it is done, which is after both were looked at.
+      let asked = 0;
+      const rule = on.at.rule;
+      on.at.rule = ({ ask }) => {
+        if (ask.id?.endsWith("-other#k") === true && ++asked === 2) meddling = on.set(uri, { k: 3 });
+        return true;
+      };
+      let meddling: Promise<unknown> | undefined;
+      const { reply } = await on.send("POST", "/bulk", { operations, plan: planned["plan"] });
+      on.at.rule = rule;
+      await meddling;
+      assert.equal((reply["results"] as Json[])[1]?.["code"], "cas_mismatch", JSON.stringify(operation));
+      assert.deepEqual(await on.valueOf(uri), { k: 3 });
+    }
+  });
+
   test("bulk does each as if it came alone, and a dry run decides each and does none", async (t) => {
     const on = await open(t);
     if (on === undefined) return;

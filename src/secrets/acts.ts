@@ -22,12 +22,27 @@ const changeOf = (body: Valued & { readonly replace?: boolean | undefined }, has
   return change;
 };
 
-/** `If-Match: "3"`: the version it must be written over; a stale one is 412. */
+/** `If-Match: "3"`: the version that must stand there; a stale one is 412. */
 const readIfMatch = (text: string | null): number | undefined => {
   if (text === null) return undefined;
   const version = /^"([1-9][0-9]{0,9})"$/.exec(text)?.[1];
   if (version === undefined) throw new Problem("stale_version");
   return Number(version);
+};
+
+/** The version that is changed and no other. With another one there nothing is done: 409 where `cas` named it, 412 where `If-Match` did. */
+const pinned = <R>({ act, ...rest }: Act<R>, cas: number | undefined, ifMatch: string | null): Act<R> => {
+  if (ifMatch === null) return { ...rest, act, cas };
+  if (rest.uri.scheme === "yaml") throw new Problem("not_supported", { detail: "The file keeps no versions." });
+  return {
+    ...rest,
+    cas: readIfMatch(ifMatch),
+    act: (...how) =>
+      act(...how).catch((error: unknown) => {
+        if (error instanceof Problem && error.code === "cas_mismatch") throw new Problem("stale_version", { cause: error });
+        throw error;
+      }),
+  };
 };
 
 export const writeAct = (
@@ -37,49 +52,36 @@ export const writeAct = (
 ): Act<WrittenSecret> => {
   const uri = parseSecretUri(body.uri, schemes);
   if (uri.version !== undefined) throw new Problem("uri_version_not_allowed");
-  if (ifMatch !== null && uri.scheme === "yaml") throw new Problem("not_supported", { detail: "The file keeps no versions." });
   const change = changeOf(body, uri.key !== undefined);
-  const wanted = readIfMatch(ifMatch);
-  const cas = wanted ?? body.cas;
-  return {
-    operation: operations.write,
-    uri,
-    change,
-    cas,
-    act: (provider, ref, permit, { intend }) =>
-      provider.write(ref, change, { decided: permit.nodes, cas, intend }).catch((error: unknown) => {
-        if (wanted !== undefined && error instanceof Problem && error.code === "cas_mismatch")
-          throw new Problem("stale_version", { cause: error });
-        throw error;
-      }),
-  };
+  const act: Act<WrittenSecret>["act"] = (provider, ref, permit, { intend, cas }) =>
+    provider.write(ref, change, { decided: permit.nodes, cas, intend });
+  return pinned({ operation: operations.write, uri, change, act }, body.cas, ifMatch);
 };
 
 /** The file has the new value in the place of one that is there; a store of versions makes the next one. */
-export const rotateAct = (schemes: SchemeTable, body: Valued): Act<WrittenSecret> => {
+export const rotateAct = (schemes: SchemeTable, body: Valued, ifMatch: string | null = null): Act<WrittenSecret> => {
   const uri = parseSecretUri(body.uri, schemes);
   const change = { ...changeOf(body, uri.key !== undefined), replace: uri.key === undefined };
-  const { cas } = body;
-  return {
-    operation: operations.rotate,
-    uri,
-    change,
-    cas,
-    act: (provider, ref, permit, { intend }) =>
-      provider.write(ref, change, {
-        decided: permit.nodes,
-        intend,
-        mustExist: !provider.can.has("versions"),
-        cas,
-      }),
-  };
+  const act: Act<WrittenSecret>["act"] = (provider, ref, permit, { intend, cas }) =>
+    provider.write(ref, change, { decided: permit.nodes, cas, intend, mustExist: !provider.can.has("versions") });
+  return pinned({ operation: operations.rotate, uri, change, act }, body.cas, ifMatch);
 };
 
-export const removeAct = (schemes: SchemeTable, uri: unknown, hard: boolean): Act<RemovedSecret> => ({
-  operation: hard ? operations.destroy : operations.delete,
-  uri: parseSecretUri(uri, schemes),
-  act: (provider, ref, permit, { intend }) => provider.remove(ref, { hard, decided: permit.nodes, intend }),
-});
+export const removeAct = (
+  schemes: SchemeTable,
+  { uri, cas }: Pick<Valued, "uri" | "cas">,
+  hard: boolean,
+  ifMatch: string | null = null,
+): Act<RemovedSecret> =>
+  pinned(
+    {
+      operation: hard ? operations.destroy : operations.delete,
+      uri: parseSecretUri(uri, schemes),
+      act: (provider, ref, permit, more) => provider.remove(ref, { hard, decided: permit.nodes, intend: more.intend, cas: more.cas }),
+    },
+    cas,
+    ifMatch,
+  );
 
 const readVersions = (versions: unknown): readonly number[] => {
   const isVersion = (one: unknown): one is number => typeof one === "number" && Number.isSafeInteger(one) && one >= 1;
@@ -96,14 +98,14 @@ const readVersions = (versions: unknown): readonly number[] => {
 
 export const settleAct = (
   schemes: SchemeTable,
-  body: { readonly uri?: unknown; readonly versions?: unknown },
+  body: Pick<Valued, "uri" | "cas"> & { readonly versions?: unknown },
   how: "undelete" | "destroy",
+  ifMatch: string | null = null,
 ): Act<Awaited<ReturnType<SecretProvider["settle"]>>> => {
   const uri = parseSecretUri(body.uri, schemes);
   const versions = readVersions(body.versions);
-  return {
-    operation: how === "undelete" ? operations.undelete : operations.destroyVersions,
-    uri,
-    act: (provider, ref, _permit, { intend }) => provider.settle(ref, versions, how, intend),
-  };
+  const operation = how === "undelete" ? operations.undelete : operations.destroyVersions;
+  const act: Act<Awaited<ReturnType<SecretProvider["settle"]>>>["act"] = (provider, ref, _permit, { intend, cas }) =>
+    provider.settle(ref, versions, how, { intend, cas });
+  return pinned({ operation, uri, act }, body.cas, ifMatch);
 };

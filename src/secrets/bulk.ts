@@ -34,9 +34,9 @@ const actOf = (schemes: SchemeTable, item: Item): Act<Done> => {
     case "rotate":
       return rotateAct(schemes, item);
     case "delete":
-      return answering(removeAct(schemes, item.uri, item.destroy === true));
+      return answering(removeAct(schemes, item, item.destroy === true));
     case "destroy":
-      return item.versions === undefined ? answering(removeAct(schemes, item.uri, true)) : answering(settleAct(schemes, item, "destroy"));
+      return item.versions === undefined ? answering(removeAct(schemes, item, true)) : answering(settleAct(schemes, item, "destroy"));
     case "undelete":
       return answering(settleAct(schemes, item, "undelete"));
   }

@@ -3,7 +3,7 @@ import type { Caller } from "#authn/caller.ts";
 import { operations } from "./operations.ts";
 import type { Corridor, Performed } from "./perform.ts";
 import type { ReadSecret, SecretChange, WrittenSecret } from "./providers/secret-provider.ts";
-import type { SecretUri } from "./secret-uri.ts";
+import { formatPrefix, type SecretUri } from "./secret-uri.ts";
 import { isSameData, isSecretMap, SecretValue } from "./secret-value.ts";
 
 /** One secret, or a key of it, to another place. */
@@ -18,9 +18,13 @@ export interface Carry {
   readonly correlationId: string;
 }
 
+/** Both are, or are keys of, one secret: what is written to one makes the next version of the other. */
+export const isOnePath = (from: SecretUri, to: SecretUri): boolean => formatPrefix(from) === formatPrefix(to);
+
 /** Throws `same_resource` (400), `copy_shape` (422) before anybody is asked. */
 export const requireCarriable = ({ from, to }: Carry): void => {
-  if (from.id === to.id) throw new Problem("same_resource");
+  // A key keeps its name at a path: also where that is its own.
+  if (from.id === to.id || (isOnePath(from, to) && to.key === undefined)) throw new Problem("same_resource");
   if (to.version !== undefined) throw new Problem("uri_version_not_allowed");
   if (from.key === undefined && to.key !== undefined) throw new Problem("copy_shape");
 };

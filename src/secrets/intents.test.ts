@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { suite, test } from "node:test";
 import { Problem } from "#contract/problem.ts";
 import { refOf } from "#secrets/providers/secret-provider.contract.ts";
-import type { SecretProvider } from "#secrets/providers/secret-provider.ts";
+import type { Intend, SecretProvider } from "#secrets/providers/secret-provider.ts";
 import { statement } from "#store/database.ts";
 import { createLog } from "#telemetry/log.ts";
 import { startKvDouble } from "#testing/kv-double.ts";
@@ -40,7 +40,7 @@ const open = async (t: Parameters<typeof testSecrets>[0]) => {
   const dead = (): never => {
     throw new Problem("provider_unavailable");
   };
-  const intending = <M extends { readonly intend?: Parameters<SecretProvider["settle"]>[3] }>(more: M): M => ({
+  const intending = <M extends { readonly intend?: Intend }>(more: M): M => ({
     ...more,
     intend: async (intent) => {
       await more.intend?.(intent);
@@ -56,7 +56,7 @@ const open = async (t: Parameters<typeof testSecrets>[0]) => {
     ...one,
     write: (ref, change, expect) => dying(one.write(ref, change, intending(expect))),
     remove: (ref, how) => dying(one.remove(ref, intending(how))),
-    settle: (ref, versions, how, intend) => dying(one.settle(ref, versions, how, intending({ intend }).intend)),
+    settle: (ref, versions, how, more = {}) => dying(one.settle(ref, versions, how, intending(more))),
   }));
   const house = await testSecrets(t, { providers: mortal, houseSecrets: secrets });
   const parts = {

@@ -4,11 +4,11 @@ import type { Change } from "#events/change.ts";
 import type { ResourceRef } from "#events/resource-ref.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Changes } from "./changes.ts";
-import { carriedReply, lookAtTarget, putAtTarget, requireCarriable, type Carry } from "./copy.ts";
+import { carriedReply, isOnePath, lookAtTarget, putAtTarget, requireCarriable, type Carry } from "./copy.ts";
 import type { Move, MoveJournal } from "./move-journal.ts";
 import { operations } from "./operations.ts";
 import type { Corridor } from "./perform.ts";
-import type { ReadSecret, SecretProvider } from "./providers/secret-provider.ts";
+import type { ReadSecret, SecretProvider, WrittenSecret } from "./providers/secret-provider.ts";
 import { settledAct } from "./secret-record.ts";
 import { formatPrefix, parseSecretUri } from "./secret-uri.ts";
 import { isSameData, isSecretMap, SecretValue } from "./secret-value.ts";
@@ -25,6 +25,12 @@ const removeSource = async (provider: SecretProvider, ref: SecretRef, how: Param
   });
   if (removed.result === "unchanged")
     throw new Problem("source_changed", { detail: "Somebody else took the source away meanwhile; the copy stays." });
+};
+
+/** What was read, as it stands once the copy has made a version of its own of it. Throws `source_changed` where that was made of another one. */
+const asCopied = (read: ReadSecret, { oldVersion, version, createdTime }: WrittenSecret): ReadSecret => {
+  if (oldVersion !== read.version) throw new Problem("source_changed");
+  return { ...read, ...(version === undefined ? {} : { version }), ...(createdTime === undefined ? {} : { createdTime }) };
 };
 
 /**
@@ -57,7 +63,8 @@ export const moveSecretTo = async (perform: Corridor, journal: MoveJournal, carr
       try {
         const copied = await putAtTarget(perform, carry, read);
         await journal.mark(id, "verified");
-        await removeSource(provider, ref, { hard: false, decided: permit.nodes, onlyIf: read, intend });
+        const onlyIf = isOnePath(from, to) ? asCopied(read, copied.result) : read;
+        await removeSource(provider, ref, { hard: false, decided: permit.nodes, onlyIf, intend });
         await journal.mark(id, "source_deleted");
         await journal.mark(id, "done");
         return { id, written: copied.result };
@@ -106,8 +113,9 @@ const settleOne = async (parts: SettleParts, move: Move): Promise<"done" | "fail
   const [here, there] = [await readOrNone(source, from), await readOrNone(target, to)];
   if (there === undefined) return "failed";
   if (here === undefined) return "done";
-  const isTheOne = (here.version ?? null) === move.source_version && (here.createdTime ?? null) === move.source_created_at;
-  if (!isTheOne || !holds(there, to, here, from)) return "failed";
+  const isAsRead = (here.version ?? null) === move.source_version && (here.createdTime ?? null) === move.source_created_at;
+  const isAsCopied = isOnePath(from, to) && move.source_version !== null && here.version === move.source_version + 1;
+  if (!(isAsRead || isAsCopied) || !holds(there, to, here, from)) return "failed";
   const decided = new Set((await source.nodes(from)).map((node) => node.id));
   const uris = [formatPrefix(from)];
   await parts.changes.begin(move.tenant, uris);

@@ -59,6 +59,8 @@ export interface ActMore {
   readonly asker: Asker;
   /** To be handed to the provider by whatever changes something. */
   readonly intend: Intend;
+  /** As the wish has it. */
+  readonly cas: number | undefined;
 }
 
 export interface Performed<R> {
@@ -251,7 +253,7 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
     };
     let result: R;
     try {
-      result = await ask.act(provider, ref, permit, { asker, intend });
+      result = await ask.act(provider, ref, permit, { asker, intend, cas: ask.cas });
     } catch (error) {
       const problem = asProblem(error);
       // Of what is not known to have failed mark and intent stay, until somebody has looked.

@@ -42,6 +42,7 @@ interface From {
   readonly request: Request;
   readonly correlationId: string;
 }
+const ifMatchOf = ({ request }: From): string | null => request.headers.get("if-match");
 const whoOf = ({ caller, request, correlationId }: From) => ({ caller, headers: request.headers, correlationId });
 
 /** Everything that changes a secret. */
@@ -51,17 +52,17 @@ export const serveActs = ({ router, perform, policy, journal, answers, changes, 
   const serveOnce: Router<Caller>["serve"] = (endpoint, handler) => router.serve(endpoint, answers.keyed(handler));
 
   serveOnce(writeSecret, async ({ body, ...from }) => {
-    const done = await perform({ ...writeAct(schemes, body, from.request.headers.get("if-match")), ...whoOf(from) });
+    const done = await perform({ ...writeAct(schemes, body, ifMatchOf(from)), ...whoOf(from) });
     return answer(writeReply(done), { status: done.result.created ? 201 : 200 });
   });
 
   router.serve(deleteSecret, async ({ query, ...from }) => {
-    const { ref, result } = await perform({ ...removeAct(schemes, query.uri, query.destroy === "true"), ...whoOf(from) });
+    const { ref, result } = await perform({ ...removeAct(schemes, query, query.destroy === "true", ifMatchOf(from)), ...whoOf(from) });
     return { uri: ref.canonical, result: result.result, ...(result.versions === undefined ? {} : { versions: [...result.versions] }) };
   });
 
   serveOnce(rotateSecret, async ({ body, ...from }) => {
-    const { ref, result } = await perform({ ...rotateAct(schemes, body), ...whoOf(from) });
+    const { ref, result } = await perform({ ...rotateAct(schemes, body, ifMatchOf(from)), ...whoOf(from) });
     return {
       uri: ref.canonical,
       old_version: result.oldVersion,
@@ -93,7 +94,7 @@ export const serveActs = ({ router, perform, policy, journal, answers, changes, 
     [destroySecretVersions, "destroy"],
   ] as const)
     serveOnce(endpoint, async ({ body, ...from }) => {
-      const { ref, result } = await perform({ ...settleAct(schemes, body, how), ...whoOf(from) });
+      const { ref, result } = await perform({ ...settleAct(schemes, body, how, ifMatchOf(from)), ...whoOf(from) });
       return { uri: ref.canonical, versions: [...result] };
     });
 

@@ -63,6 +63,8 @@ export interface Removal {
   readonly decided: ReadonlySet<string>;
   /** Removes only what is still as it was read; else `source_changed`. */
   readonly onlyIf?: ReadSecret;
+  /** Version that must be the present one; else `cas_mismatch`. */
+  readonly cas?: number;
   readonly intend?: Intend;
 }
 
@@ -120,14 +122,14 @@ export interface SecretProvider {
   read(ref: SecretRef): Promise<ReadSecret>;
   /** Throws `provider_readonly`, `value_shape`, `value_too_large`, `cas_mismatch`, `file_invalid`, `busy`, `not_supported`, `outcome_unknown`. */
   write(ref: SecretRef, change: SecretChange, expect: WriteExpectation): Promise<WrittenSecret>;
-  /** As `write`; also `secret_not_found`, `key_not_found`, `source_changed`. */
+  /** As `write`; also `secret_not_found`, `key_not_found`, `source_changed`. What comes meanwhile stays. */
   remove(ref: SecretRef, how: Removal): Promise<RemovedSecret>;
   /** Restores or destroys versions; answers those named that there are, as they are then. Throws `version_not_found` if there is none of them. */
   settle(
     ref: SecretRef,
     versions: readonly number[],
     how: "undelete" | "destroy",
-    intend?: Intend,
+    more?: Pick<Removal, "cas" | "intend">,
   ): Promise<readonly (SecretVersion & { readonly changed: boolean })[]>;
   describe(ref: SecretRef): Promise<SecretDetail>;
   /** Secrets at and below a place, so many levels down, in the order of their ids; those up to `after` may be left out. */

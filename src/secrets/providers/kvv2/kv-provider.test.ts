@@ -137,6 +137,68 @@ for (const [name, open] of stores)
       assert.equal(Object.keys(JSON.parse(await readText(one.provider, uri)) as object).length, 60);
     });
 
+    test("what comes between the look and the removal stays", async (t) => {
+      let meanwhile: (() => Promise<unknown>) | undefined;
+      const at = await open(t, {
+        wrap: (client) => ({
+          ...client,
+          call: async (verb, path, ...more) => {
+            const work = path.includes("/delete/") || path.includes("/destroy/") ? meanwhile : undefined;
+            if (work !== undefined) meanwhile = undefined;
+            await work?.();
+            return client.call(verb, path, ...more);
+          },
+        }),
+      });
+      if (at === undefined) return;
+      const other = kvProvider(kvServer({ URL: at.store.url, TOKEN: at.store.rootToken }));
+      const rows = [
+        // The last key goes, and who wrote another beside it keeps that.
+        ["last", "#k", {}, "done", '{"theirs":1}'],
+        ["last-pinned", "#k", { cas: 1 }, "cas_mismatch", '{"k":1,"theirs":1}'],
+        ["whole", "", {}, "done", '{"k":1,"theirs":1}'],
+        ["whole-pinned", "", { cas: 1 }, "cas_mismatch", '{"k":1,"theirs":1}'],
+        ["hard-pinned", "", { cas: 1, hard: true }, "done", '{"k":1,"theirs":1}'],
+      ] as const;
+      for (const [path, key, how, said, left] of rows) {
+        const uri: string = `${at.base}/${path}`;
+        await write(at.provider, `${uri}#k`, "1");
+        meanwhile = () => write(other, `${uri}#theirs`, "1");
+        assert.equal(await refusal(remove(at.provider, `${uri}${key}`, how)), said, path);
+        assert.equal(await readText(at.provider, uri), left, path);
+        if (said !== "done") assert.equal(await readText(at.provider, `${uri}?version=1`), '{"k":1}', path);
+      }
+      // Who made the secret anew without the key, after it was gone, finds it as they made it.
+      const anew = `${at.base}/anew`;
+      await write(at.provider, `${anew}#k`, "1");
+      meanwhile = () => write(other, anew, '{"theirs":1}', { replace: true });
+      assert.equal((await remove(at.provider, `${anew}#k`)).result, "key_removed");
+      assert.equal(await readText(at.provider, anew), '{"theirs":1}');
+    });
+
+    test("a version that is not the present one is neither deleted, destroyed nor restored", async (t) => {
+      const at = await open(t);
+      if (at === undefined) return;
+      const { provider, base } = at;
+      await write(provider, `${base}/a`, '{"k":1,"l":1}');
+      await write(provider, `${base}/a#k`, "2");
+      for (const cas of [0, 1, 3]) {
+        for (const [uri, hard] of [
+          [`${base}/a`, false],
+          [`${base}/a`, true],
+          [`${base}/a#k`, false],
+        ] as const)
+          assert.equal(await refusal(remove(provider, uri, { hard, cas })), "cas_mismatch", `${uri} ${hard} ${cas}`);
+        for (const how of ["undelete", "destroy"] as const)
+          assert.equal(await refusal(provider.settle(refOf(`${base}/a`), [1], how, { cas })), "cas_mismatch");
+      }
+      assert.deepEqual(states((await provider.describe(refOf(`${base}/a`))).versions), ["2 active", "1 active"]);
+      assert.equal((await remove(provider, `${base}/a#k`, { cas: 2 })).result, "key_removed");
+      assert.equal((await remove(provider, `${base}/a`, { cas: 3 })).result, "deleted");
+      assert.deepEqual(states(await provider.settle(refOf(`${base}/a`), [3], "undelete", { cas: 3 })), ["3 active"]);
+      assert.equal((await remove(provider, `${base}/a`, { cas: 3, hard: true })).result, "destroyed");
+    });
+
     test("a write whose answer is lost is made once, and found", async (t) => {
       let lose = 0;
       const at = await open(t, {

@@ -150,12 +150,11 @@ export const createKvProvider = (parts: KvProviderParts): SecretProvider => {
     return done;
   };
 
-  /** Reads, makes the next version of it, writes; from the start again when somebody else was first. */
-  const alter = async (ref: SecretRef, intend: Intend | undefined, next: (present: KvVersion | undefined) => SecretMap) => {
+  /** From the start again where somebody else was first. */
+  const untilFirst = async <T>(attempt: () => Promise<T | undefined>): Promise<T> => {
     for (let races = 0; ; races++) {
-      const present = await fetchVersion(ref);
-      const written = await put(ref, next(present), present?.version ?? 0, intend);
-      if (written !== undefined) return { written, present };
+      const done = await attempt();
+      if (done !== undefined) return done;
       if (races >= MOST_RACES) throw new Problem("cas_mismatch");
       await sleep(Math.random() * 10 * (races + 1));
     }
@@ -164,22 +163,19 @@ export const createKvProvider = (parts: KvProviderParts): SecretProvider => {
   const write = async (ref: SecretRef, change: SecretChange, expect: WriteExpectation): Promise<WrittenSecret> => {
     requireKept(change.value);
     if (!expect.decided.has(ref.id)) throw new Problem("busy", { detail: "The secret was not decided." });
-    const { written, present } = await alter(ref, expect.intend, (now) => {
+    return untilFirst(async () => {
+      const present = await fetchVersion(ref);
       // What is deleted is not there; its number is still the one to write after.
-      if (expect.cas === 0 ? now?.data !== undefined : expect.cas !== undefined && expect.cas !== (now?.version ?? 0))
+      if (expect.cas === 0 ? present?.data !== undefined : expect.cas !== undefined && expect.cas !== (present?.version ?? 0))
         throw new Problem("cas_mismatch");
-      const isThere = ref.key === undefined ? now?.data !== undefined : now?.data?.has(ref.key) === true;
+      const isThere = ref.key === undefined ? present?.data !== undefined : present?.data?.has(ref.key) === true;
       if (expect.mustNotExist === true && isThere) throw new Problem("target_exists");
-      if (expect.mustExist === true && now?.data === undefined) throw new Problem("secret_not_found");
-      return changed(now?.data, ref, change);
+      if (expect.mustExist === true && present?.data === undefined) throw new Problem("secret_not_found");
+      const written = await put(ref, changed(present?.data, ref, change), present?.version ?? 0, expect.intend);
+      if (written === undefined) return undefined;
+      const old = present === undefined ? {} : { oldVersion: present.version };
+      return { created: !isThere, isFirst: present?.data === undefined, ...written, ...old };
     });
-    const existed = ref.key === undefined ? present?.data !== undefined : present?.data?.has(ref.key) === true;
-    return {
-      created: !existed,
-      isFirst: present?.data === undefined,
-      ...written,
-      ...(present === undefined ? {} : { oldVersion: present.version }),
-    };
   };
 
   /** Deletes, restores or destroys versions, and says how all of them stand then. What was not answered, or not looked at again, may have been done. */
@@ -202,8 +198,9 @@ export const createKvProvider = (parts: KvProviderParts): SecretProvider => {
     }
   };
 
-  const settle: SecretProvider["settle"] = async (ref, versions, how, intend) => {
+  const settle: SecretProvider["settle"] = async (ref, versions, how, { cas, intend } = {}) => {
     const { versions: all, current_version: current } = await describe(ref);
+    if (cas !== undefined && cas !== current) throw new Problem("cas_mismatch");
     const before = all.filter(({ version }) => versions.includes(version));
     if (before.length === 0) throw new Problem("version_not_found");
     const settled = await mark(
@@ -220,49 +217,54 @@ export const createKvProvider = (parts: KvProviderParts): SecretProvider => {
     });
   };
 
-  const requireUnchanged = (present: KvVersion | undefined, onlyIf: ReadSecret | undefined): void => {
+  const requireUnchanged = (present: Pick<KvVersion, "version" | "createdTime"> | undefined, { onlyIf, cas }: Removal): void => {
+    if (cas !== undefined && present?.version !== cas) throw new Problem("cas_mismatch");
     if (onlyIf !== undefined && (present?.version !== onlyIf.version || present?.createdTime !== onlyIf.createdTime))
       throw new Problem("source_changed");
   };
 
-  const removeKey = async (ref: SecretRef, key: string, how: Removal): Promise<RemovedSecret | "last"> => {
-    const present = await fetchVersion(ref);
-    requireUnchanged(present, how.onlyIf);
-    if (present?.data === undefined) throw new Problem("secret_not_found");
-    if (!present.data.has(key)) throw new Problem("key_not_found");
-    if (present.data.size === 1) return "last";
-    await alter(ref, how.intend, (now) => {
-      requireUnchanged(now, how.onlyIf);
-      return new Map([...(now?.data ?? [])].filter(([name]) => name !== key));
-    });
-    return { result: "key_removed", versions: (await describe(ref)).versions };
+  /** Deletes the version that holds this key alone; whether the key is gone. A version that came meanwhile stays, and may hold it too. */
+  const removeLast = async (ref: SecretRef, key: string, version: number, intend: Intend | undefined): Promise<boolean> => {
+    const [newest] = await mark(ref, "delete", [version], version, intend);
+    if (newest?.version === version || (await fetchVersion(ref))?.data?.has(key) !== true) return true;
+    await mark(ref, "undelete", [version], newest?.version);
+    return false;
   };
+
+  const removeKey = (ref: SecretRef, key: string, how: Removal): Promise<RemovedSecret> =>
+    untilFirst(async () => {
+      const present = await fetchVersion(ref);
+      requireUnchanged(present, how);
+      if (present?.data === undefined) throw new Problem("secret_not_found");
+      if (!present.data.has(key)) throw new Problem("key_not_found");
+      const left = new Map([...present.data].filter(([name]) => name !== key));
+      const isGone =
+        left.size === 0
+          ? await removeLast(ref, key, present.version, how.intend)
+          : (await put(ref, left, present.version, how.intend)) !== undefined;
+      return isGone ? { result: "key_removed", versions: (await describe(ref)).versions } : undefined;
+    });
 
   const remove = async (ref: SecretRef, how: Removal): Promise<RemovedSecret> => {
     if (!how.decided.has(ref.id)) throw new Problem("busy", { detail: "The secret was not decided." });
-    if (ref.key !== undefined) {
-      const done = await removeKey(ref, ref.key, how);
-      if (done !== "last") return done;
-    }
+    if (ref.key !== undefined) return removeKey(ref, ref.key, how);
     const { versions } = await describe(ref);
+    const [newest] = versions;
+    requireUnchanged(newest === undefined ? undefined : { version: newest.version, createdTime: newest.created_time }, how);
     if (how.hard) {
       const left = versions.filter(({ state }) => state !== "destroyed").map(({ version }) => version);
       if (left.length === 0) return { result: "unchanged", versions };
-      return { result: "destroyed", versions: await mark(ref, "destroy", left, versions[0]?.version, how.intend) };
+      return { result: "destroyed", versions: await mark(ref, "destroy", left, newest?.version, how.intend) };
     }
-    const newest = versions[0];
-    requireUnchanged(
-      newest === undefined ? undefined : { version: newest.version, createdTime: newest.created_time, destroyed: false },
-      how.onlyIf,
-    );
     if (newest === undefined || newest.state !== "active") return { result: "unchanged", versions };
     // By its number: what is written meanwhile is another version, and stays.
     const after = await mark(ref, "delete", [newest.version], newest.version, how.intend);
-    if (how.onlyIf !== undefined && after[0]?.version !== newest.version) {
-      await mark(ref, "undelete", [newest.version], after[0]?.version);
-      throw new Problem("source_changed");
+    const there = after[0];
+    if ((how.onlyIf !== undefined || how.cas !== undefined) && there !== undefined && there.version !== newest.version) {
+      await mark(ref, "undelete", [newest.version], there.version);
+      requireUnchanged({ version: there.version, createdTime: there.created_time }, how);
     }
-    return { result: ref.key === undefined ? "deleted" : "key_removed", versions: after };
+    return { result: "deleted", versions: after };
   };
 
   return {
@@ -273,7 +275,7 @@ export const createKvProvider = (parts: KvProviderParts): SecretProvider => {
     read,
     write: (ref, change, expect) => inTurn(ref, () => write(ref, change, expect)),
     remove: (ref, how) => inTurn(ref, () => remove(ref, how)),
-    settle: (ref, versions, how, intend) => inTurn(ref, () => settle(ref, versions, how, intend)),
+    settle: (ref, versions, how, more) => inTurn(ref, () => settle(ref, versions, how, more)),
     describe,
     list: createKvListing(call),
     state: async () => {

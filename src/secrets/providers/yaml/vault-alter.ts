@@ -13,7 +13,13 @@ import { lookUp, nodesChanged, nodesRead } from "./vault-tree.ts";
 export type VaultWish =
   | { readonly kind: "read" }
   | { readonly kind: "write"; readonly ref: SecretRef; readonly change: SecretChange; readonly expect: WriteExpectation }
-  | { readonly kind: "remove"; readonly ref: SecretRef; readonly decided: ReadonlySet<string>; readonly onlyIf?: SecretData };
+  | {
+      readonly kind: "remove";
+      readonly ref: SecretRef;
+      readonly decided: ReadonlySet<string>;
+      readonly cas?: number;
+      readonly onlyIf?: SecretData;
+    };
 
 /** `text` is absent where the file was only read. */
 export interface VaultDone {
@@ -54,11 +60,14 @@ export const valueAt = (root: SecretMap, ref: SecretRef): SecretData => {
   return value;
 };
 
+const requireNoVersion = (cas: number | undefined): void => {
+  if (cas !== undefined && cas !== 0) throw new Problem("not_supported", { detail: "The file keeps no versions: only cas 0." });
+};
+const taken = (): Problem => new Problem("cas_mismatch", { detail: "There is something at this path already." });
+
 const requireUsable = (expect: WriteExpectation, present: SecretMap, ref: SecretRef, change: SecretChange): void => {
-  if (expect.cas !== undefined && expect.cas !== 0)
-    throw new Problem("not_supported", { detail: "The file keeps no versions: only cas 0." });
-  if (expect.cas === 0 && isSecretMap(lookUp(present, ref.segments)))
-    throw new Problem("cas_mismatch", { detail: "There is something at this path already." });
+  requireNoVersion(expect.cas);
+  if (expect.cas === 0 && isSecretMap(lookUp(present, ref.segments))) throw taken();
   if (!nodesChanged(present, ref, change).every((node) => expect.decided.has(node.id)))
     throw new Problem("busy", { detail: "The file changed after the decision." });
 };
@@ -73,8 +82,10 @@ const write = (vault: Vault, { ref, change, expect }: VaultWish & { kind: "write
   return { created: !existed, isFirst: !isSecretMap(node) };
 };
 
-const remove = (vault: Vault, { ref, decided, onlyIf }: VaultWish & { kind: "remove" }): RemovedSecret => {
+const remove = (vault: Vault, { ref, decided, cas, onlyIf }: VaultWish & { kind: "remove" }): RemovedSecret => {
+  requireNoVersion(cas);
   const found = valueAt(vault.root, ref);
+  if (cas === 0) throw taken();
   if (!nodesRead(vault.root, ref).every((node) => decided.has(node.id)))
     throw new Problem("busy", { detail: "The file changed after the decision." });
   if (onlyIf !== undefined && !isSameData(found, onlyIf)) throw new Problem("source_changed");

@@ -130,8 +130,14 @@ export const createYamlProvider = async (parts: YamlProviderParts): Promise<Secr
       const { intend, ...rest } = expect;
       return (await inTurn({ kind: "write", ref, change, expect: rest }, intend)).result as WrittenSecret;
     },
-    remove: async (ref, { decided, onlyIf, intend }) => {
-      const wish = { kind: "remove", ref, decided, ...(onlyIf === undefined ? {} : { onlyIf: SecretValue.reveal(onlyIf.value) }) } as const;
+    remove: async (ref, { decided, cas, onlyIf, intend }) => {
+      const wish = {
+        kind: "remove",
+        ref,
+        decided,
+        cas,
+        ...(onlyIf === undefined ? {} : { onlyIf: SecretValue.reveal(onlyIf.value) }),
+      } as const;
       return (await inTurn(wish, intend)).result as RemovedSecret;
     },
     settle: async () => noVersions(),
