@@ -228,13 +228,19 @@ test("versions: written, seen, deleted and restored; destroying asks for the str
   await act(page, `Copied to ${target}.`);
   await open(page, KV);
 
+  // Nor is a version deleted that nobody has looked at.
   await press(page, "Delete");
   await planAndDo(page, ["Version 4 is deleted. It can be restored from the list of versions."]);
+  await isReady(page);
+  assert.equal((await bao.ask("POST", "kv-a/data/team/mailer", { data: { password: "theirs" } })).status, 200);
+  await page.keyboard.press("Control+Enter");
+  await dialog.getByText("stale_version").waitFor();
+  await planAndDo(page, ["Version 5 is deleted. It can be restored from the list of versions."]);
   await act(page, `${KV} is deleted.`);
   await page.getByText("The newest version is deleted. Restore it, or write a new one.").waitFor();
   await press(page, "Restore", versions);
-  await planAndDo(page, ["Version 4 can be read again, as it was."]);
-  await act(page, "Version 4 is there again.");
+  await planAndDo(page, ["Version 5 can be read again, as it was."]);
+  await act(page, "Version 5 is there again.");
   await page.getByRole("region", { name: "Keys" }).getByText("password").waitFor();
 
   await page

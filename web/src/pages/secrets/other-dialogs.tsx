@@ -116,24 +116,34 @@ const ReadyDialog = ({
   read,
   operation,
   target,
+  act,
   ...rest
-}: Omit<PlannedDialogProps, "plan"> & {
-  readonly read: (client: Client) => Promise<readonly string[]>;
+}: Omit<PlannedDialogProps, "plan" | "act"> & {
+  readonly read: (client: Client) => Promise<Omit<Plan, "checks">>;
   readonly operation: Operation;
   readonly target: string;
+  /** `pinned`: headers by which it is done to the version that was looked at, and to no later one. */
+  readonly act: (pinned: Readonly<Record<string, string>>) => ReturnType<PlannedDialogProps["act"]>;
 }): ReactElement => {
   const client = useClient();
   const plan = useQuery({
     queryKey: [SECRETS, "plan", operation],
     queryFn: async (): Promise<Plan> => {
-      const [lines, looked] = await Promise.all([read(client), lookAhead(client, [operation])]);
-      return { lines, checks: looked.map((one) => checkOf(one, target)) };
+      const [seen, looked] = await Promise.all([read(client), lookAhead(client, [operation])]);
+      return { ...seen, checks: looked.map((one) => checkOf(one, target)) };
     },
     gcTime: 0,
     refetchOnWindowFocus: false,
   });
   return (
-    <PlannedDialog {...rest} plan={plan.data} planTakesFocus={rest.children === undefined}>
+    <PlannedDialog
+      {...rest}
+      plan={plan.data}
+      planTakesFocus={rest.children === undefined}
+      // What was looked at is there no more: it is looked at again before the next try.
+      onPlan={() => void plan.refetch()}
+      act={() => act(plan.data?.cas === undefined ? {} : { "if-match": `"${plan.data.cas}"` })}
+    >
       {rest.children}
       {plan.isError ? <Failure error={plan.error} onRetry={() => void plan.refetch()} /> : null}
     </PlannedDialog>
@@ -152,11 +162,11 @@ export const RemoveDialog = ({
   const words = secretWords.remove;
   const target = secretKey === undefined ? uri : keyUri(uri, secretKey);
   const keepsVersions = mountOf(mounts, uri)?.versions === true;
-  const read = async (): Promise<readonly string[]> => {
+  const read = async (): Promise<Omit<Plan, "checks">> => {
     const { content, detail } = await readSecretAt(client, uri, keepsVersions);
     const next = String((detail?.current_version ?? 0) + 1);
     const isLastKey = content?.keys.length === 1;
-    return [
+    const lines = [
       !keepsVersions
         ? text.forGood
         : secretKey === undefined || isLastKey
@@ -166,6 +176,7 @@ export const RemoveDialog = ({
       ...(secretKey === undefined && content !== undefined && content.nodes.length > 0 ? [text.lostNodes(content.nodes.join(", "))] : []),
       await usedLine(client, target, text.used),
     ];
+    return { lines, cas: detail?.current_version };
   };
   return (
     <ReadyDialog
@@ -176,8 +187,8 @@ export const RemoveDialog = ({
       read={read}
       operation={{ op: "delete", uri: target }}
       target={target}
-      act={async () => {
-        const { uri: gone } = await client.ask(deleteSecret, { query: { uri: target } });
+      act={async (headers) => {
+        const { uri: gone } = await client.ask(deleteSecret, { query: { uri: target }, headers });
         return { said: words.done(gone), uri };
       }}
       onDone={onDone}
@@ -190,10 +201,9 @@ export const RemoveDialog = ({
 export const DestroyDialog = ({
   uri,
   version,
-  count,
   onDone,
   onClose,
-}: DialogProps & { readonly uri: string; readonly version: number | undefined; readonly count: number }): ReactElement => {
+}: DialogProps & { readonly uri: string; readonly version: number | undefined }): ReactElement => {
   const client = useClient();
   const words = secretWords.destroy;
   const [typed, setTyped] = useState("");
@@ -204,14 +214,16 @@ export const DestroyDialog = ({
       verb={secretWords.acts.destroy}
       isDangerous
       isReady={typed === pathOf(uri)}
-      read={async () => [
-        version === undefined ? text.allVersions(count) : text.oneVersion(String(version)),
-        ...(version === undefined ? [await usedLine(client, uri, text.used)] : []),
-      ]}
+      read={async () => {
+        if (version !== undefined) return { lines: [text.oneVersion(String(version))] };
+        const [{ detail }, used] = await Promise.all([readSecretAt(client, uri, true), usedLine(client, uri, text.used)]);
+        const left = detail?.versions.filter(({ destroyed }) => !destroyed).length ?? 0;
+        return { lines: [text.allVersions(left), used], cas: detail?.current_version };
+      }}
       operation={{ op: "destroy", uri, ...(version === undefined ? {} : { versions: [version] }) }}
       target={uri}
-      act={async () => {
-        if (version === undefined) await client.ask(deleteSecret, { query: { uri, destroy: "true" } });
+      act={async (headers) => {
+        if (version === undefined) await client.ask(deleteSecret, { query: { uri, destroy: "true" }, headers });
         else await client.ask(destroySecretVersions, { body: { uri, versions: [version] } });
         return { said: words.done(version === undefined ? uri : `${secretWords.version.number} ${version}`), uri };
       }}
@@ -244,7 +256,7 @@ export const RestoreDialog = ({
       title={words.title(String(version))}
       sentence={words.sentence}
       verb={secretWords.acts.restore}
-      read={async () => [text.comesBack(String(version))]}
+      read={async () => ({ lines: [text.comesBack(String(version))] })}
       operation={{ op: "undelete", uri, versions: [version] }}
       target={uri}
       act={async () => {

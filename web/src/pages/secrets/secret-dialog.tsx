@@ -1,5 +1,5 @@
 import type { ReactElement } from "react";
-import type { Mount, ReadSecret } from "../../api/secrets.ts";
+import type { Mount } from "../../api/secrets.ts";
 import { CarryDialog, DestroyDialog, RemoveDialog, RestoreDialog } from "./other-dialogs.tsx";
 import type { Done } from "./planned-dialog.tsx";
 import type { ActName } from "./secret-acts.tsx";
@@ -11,7 +11,6 @@ export const SecretDialog = ({
   uri,
   secretKey,
   version,
-  read,
   mounts,
   onDone,
   onClose,
@@ -20,7 +19,6 @@ export const SecretDialog = ({
   readonly uri: string;
   readonly secretKey: string | undefined;
   readonly version: number | undefined;
-  readonly read: ReadSecret;
   readonly mounts: readonly Mount[];
   readonly onDone: (done: Done) => void;
   readonly onClose: () => void;
@@ -39,9 +37,7 @@ export const SecretDialog = ({
     case "remove":
       return secretKey === undefined ? null : <RemoveDialog {...shared} secretKey={secretKey} />;
     case "destroy":
-      return (
-        <DestroyDialog {...shared} version={version} count={read.detail?.versions.filter(({ destroyed }) => !destroyed).length ?? 1} />
-      );
+      return <DestroyDialog {...shared} version={version} />;
     case "restore":
       return version === undefined ? null : <RestoreDialog {...shared} version={version} />;
   }

@@ -206,7 +206,6 @@ const Secret = ({
             uri={uri}
             secretKey={act === "write" ? asked : chosen}
             version={version === undefined ? undefined : Number(version)}
-            read={read}
             mounts={mounts}
             onDone={done}
             onClose={close}
