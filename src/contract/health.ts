@@ -5,10 +5,11 @@ import { timestamp } from "./ids.ts";
 /** Health and metrics of the gateway. */
 
 const check = z.strictObject({
-  status: z.enum(["up", "down", "not_configured"]),
+  /** `degraded`: it answers, and a part of its work cannot be done. */
+  status: z.enum(["up", "degraded", "down", "not_configured"]),
   latency_ms: z.number(),
   since: timestamp,
-  /** What the part itself says that it lacks, e.g. `decision_point` of the pdp. */
+  /** What the part itself says that it lacks, e.g. `decision_point` of the pdp, `vaulta+kv2:sealed` of secrets. */
   reasons: z.array(z.string()).optional(),
 });
 

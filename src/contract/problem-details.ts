@@ -161,7 +161,7 @@ export const problemDetails: Readonly<Record<ProblemCode, string>> = {
   not_replayable: "What that decision was made on is not kept any more.",
   duplicate_request: "Follow the request that is there already.",
   invalid_task_state: "Read the task again: somebody may have answered it.",
-  file_invalid: "An administrator mends the secrets file; until then nothing is read from it or written to it.",
+  file_invalid: "An administrator mends the secrets file; until then what it last held is read, and nothing is written.",
   task_expired: "Ask for a new one.",
   stale_version: "Read it again, and send its new ETag.",
   body_too_large: "Send a smaller body, or several requests.",

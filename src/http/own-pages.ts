@@ -33,7 +33,7 @@ export interface OwnPages {
   /** Throws unless the request's own token may read metrics. */
   readonly requireReader: (request: Request) => Promise<unknown>;
   /** What it says of itself while it is ready. */
-  readonly more?: () => Readonly<Record<string, unknown>>;
+  readonly more?: () => Readonly<Record<string, unknown>> | Promise<Readonly<Record<string, unknown>>>;
 }
 
 const paths: ReadonlySet<string> = new Set(["/health/live", "/health/ready", "/metrics"]);
@@ -58,7 +58,7 @@ export const withOwnPages = (fetch: (request: Request, pathname: string) => Prom
     "/health/ready": async () => {
       const reasons = await pages.ready();
       return reasons.length === 0
-        ? json(200, { status: "ready", ...pages.more?.() })
+        ? json(200, { status: "ready", ...(await pages.more?.()) })
         : json(503, { status: "not_ready", reasons }, { "retry-after": "5" });
     },
     "/metrics": async (request) => {

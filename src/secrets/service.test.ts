@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { suite, test } from "node:test";
 import { Problem } from "#contract/problem.ts";
+import { startKvDouble } from "#testing/kv-double.ts";
+import { kvProvider, kvServer } from "#testing/kv-provider.ts";
 import { testSecrets, type SendMore, type TestSecrets } from "#testing/secrets.ts";
 import { seedDemoSecret, readDemoSecret, demoAllowedMounts } from "#demo/secret.ts";
 import { parseAllowedMounts } from "./allowed-mounts.ts";
@@ -45,6 +47,30 @@ suite("secrets service", () => {
     const whole = await get(at, ada, "yaml://secret/people/demo");
     assert.equal(whole.headers.get("cache-control"), "no-store");
     assert.deepEqual(await json(whole), { uri: "yaml://secret/people/demo", value: { api_key: "k-2", region: "eu" } });
+  });
+
+  test("health names a store that is sealed or silent, and a file that is bad, and no longer than it is so; the service is ready all the same", async (t) => {
+    const store = await startKvDouble(t, "openbao");
+    const at = await testSecrets(t, { more: [kvProvider(kvServer({ URL: store.url, TOKEN: store.rootToken }))] });
+    const said = async () => {
+      const response = await at.service.fetch(new Request("http://house.internal/health/ready"));
+      return [response.status, (await json(response))["degraded"]];
+    };
+    assert.deepEqual(await said(), [200, undefined]);
+    store.faults.sealed = true;
+    assert.deepEqual(await said(), [200, ["vaulta+kv2:sealed"]]);
+    await post(at, ada, { uri: DEMO, value: "k" });
+    const good = await readFile(at.path, "utf8");
+    await writeFile(at.path, "people: [");
+    at.clock += 1000;
+    assert.deepEqual(await said(), [200, ["yaml:file_invalid", "vaulta+kv2:sealed"]]);
+    assert.deepEqual(await json(await get(at, ada, DEMO)), { uri: DEMO, value: "k" });
+    Object.assign(store.faults, { sealed: false, slowMs: 60_000 });
+    await writeFile(at.path, good);
+    at.clock += 1000;
+    assert.deepEqual(await said(), [200, ["vaulta+kv2:unreachable"]]);
+    store.faults.slowMs = 0;
+    assert.deepEqual(await said(), [200, undefined]);
   });
 
   test("numbers leave with every digit they came with", async (t) => {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { Problem } from "#contract/problem.ts";
 import type { Peer } from "#contract/ask.ts";
 import type { Authenticate } from "#authn/authenticate.ts";
@@ -84,6 +85,8 @@ const ofMany: ReadonlySet<string> = new Set(
   [bulkSecrets, searchSecrets, listSecretMounts, listSecretMetadata, listSecretAudit].map(({ path }) => path),
 );
 const SETTLE_EVERY_MS = 30_000;
+/** Less than the gateway waits for the page that says how the service is. */
+const LOOK_FOR_MS = 1000;
 
 /** Whom a request without token is, where dev or test allow it. */
 const anonymous = (tenant: string, now: Date): Caller => ({
@@ -246,14 +249,23 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
     },
     failed: (cause) => parts.log.error("secret_moves_unsettled", { cause }),
   });
-  const ready = async (): Promise<readonly string[]> => {
-    const states = await Promise.all(parts.providers.map(async (provider) => ({ name: provider.name, ...(await provider.state()) })));
-    return states.filter((state) => state.status === "down").map((state) => `secrets:${state.name}`);
+  const ready = async (): Promise<readonly string[]> => [];
+  /** Stores that cannot be used as they should be, and why: the others are, so that it is ready all the same. */
+  const degraded = async (): Promise<readonly string[]> => {
+    const states = parts.providers.map(async (provider) => {
+      const { fault } = await Promise.race([provider.state(), sleep(LOOK_FOR_MS, { fault: "unreachable" }, { ref: false })]);
+      return fault === undefined ? [] : [`${provider.name}:${fault}`];
+    });
+    return (await Promise.all(states)).flat();
   };
   return {
     name: "secrets",
     fetch: withOwnPages(router.fetch, {
       ready,
+      more: async () => {
+        const faults = await degraded();
+        return faults.length === 0 ? {} : { status: "degraded", degraded: faults };
+      },
       metrics: parts.metrics,
       isListed: parts.isScraperListed ?? (() => false),
       requireReader: createMetricsReader(parts.authenticate),

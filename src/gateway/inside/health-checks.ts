@@ -2,11 +2,11 @@ import { createKeptAnswer } from "./kept-answer.ts";
 
 /** State of one part, as health answers it. */
 export interface CheckState {
-  readonly status: "up" | "down" | "not_configured";
+  readonly status: "up" | "degraded" | "down" | "not_configured";
   readonly latency_ms: number;
   /** Since when it is so, RFC 3339. */
   readonly since: string;
-  /** What the part says that it lacks; only where it is down and says so. */
+  /** What the part says that it lacks; only where it says so. */
   readonly reasons?: string[];
 }
 
@@ -30,8 +30,11 @@ export interface HealthChecks {
 
 const TIMEOUT_MS = 2000;
 
-/** Asks a part whether it answers. The signal says that nobody waits any more: what was asked is let go then. */
-export type HealthCheck = (signal: AbortSignal) => Promise<void>;
+/**
+ * Asks a part whether it answers, and what of its work it cannot do then. The signal says that nobody waits any more: what was asked is
+ * let go then.
+ */
+export type HealthCheck = (signal: AbortSignal) => Promise<void | readonly string[]>;
 
 /** Of a sink of events: it takes them, and few wait. Never asks the sink itself. */
 export const requireTaken =
@@ -64,7 +67,10 @@ export const createHealthChecks = (
       }, TIMEOUT_MS);
     });
     const { status, reasons } = await Promise.race([check(over.signal), late]).then(
-      () => ({ status: "up" as const, reasons: [] }),
+      (said) =>
+        typeof said === "object" && said.length > 0
+          ? { status: "degraded" as const, reasons: said }
+          : { status: "up" as const, reasons: [] },
       (cause: unknown) => ({ status: "down" as const, reasons: cause instanceof Unready ? cause.reasons : [] }),
     );
     clearTimeout(timer);

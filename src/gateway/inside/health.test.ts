@@ -157,6 +157,11 @@ for (const [what, said, expected] of [
     () => Response.json({ code: "pdp_unavailable", reasons: ["decision_point"] }, { status: 503 }),
     { status: "down", reasons: ["decision_point"] },
   ],
+  [
+    "ready, but for a part of its work",
+    () => Response.json({ status: "degraded", degraded: ["vaulta+kv2:sealed"] }),
+    { status: "degraded", reasons: ["vaulta+kv2:sealed"] },
+  ],
   ["not ready in words that are nobody's", () => Response.json({ reasons: ["<b>"] }, { status: 503 }), { status: "down" }],
   ["refusing", () => new Response("no", { status: 500 }), { status: "down" }],
   ["another's, without readiness but with metadata", undefined, { status: "up" }],

@@ -19,7 +19,7 @@ export interface HealthParts {
 
 /**
  * Health of the gateway. Without the session store it is unhealthy, for nobody is signed in; a provider, decision point or
- * service that is down makes it degraded, for the rest goes on. Readiness says only what a load balancer must know.
+ * service that is down, or cannot do all of its work, makes it degraded, for the rest goes on. Readiness says only what a load balancer must know.
  */
 export const createHealth = (parts: HealthParts): Readonly<Record<"overall" | "redis" | "live" | "ready", BuiltInHandler>> => {
   const startedAt = performance.now();
@@ -30,7 +30,8 @@ export const createHealth = (parts: HealthParts): Readonly<Record<"overall" | "r
       const [{ redis = noRedis, ...stores }, others] = await Promise.all([parts.stores.all(), parts.others.all()]);
       const isDown = (state: CheckState | undefined): boolean => state?.status === "down";
       const isLost = [redis, ...Object.values(stores)].some(isDown);
-      const status = isLost ? "unhealthy" : Object.values(others).some(isDown) ? "degraded" : "healthy";
+      const isPoor = Object.values(others).some((state) => isDown(state) || state.status === "degraded");
+      const status = isLost ? "unhealthy" : isPoor ? "degraded" : "healthy";
       const value = {
         status,
         version: parts.version,

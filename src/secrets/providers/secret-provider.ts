@@ -134,6 +134,6 @@ export interface SecretProvider {
   describe(ref: SecretRef): Promise<SecretDetail>;
   /** Secrets at and below a place, so many levels down, in the order of their ids; those up to `after` may be left out. */
   list(place: SecretPrefix, depth: number, after?: string): Promise<Listing>;
-  /** `degraded` = older content is served, or none for now; the text names place and fault, never content. */
-  state(): Promise<{ readonly status: "up" | "degraded" | "down"; readonly fault?: string }>;
+  /** `degraded` = older content is served, or none for now; the fault is a word that anybody may read. */
+  state(): Promise<{ readonly status: "up" | "degraded"; readonly fault?: string }>;
 }

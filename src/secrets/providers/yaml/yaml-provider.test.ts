@@ -219,7 +219,8 @@ suite("secrets file", () => {
     assert.ok(text.includes("# of 6") && !text.includes("\n  s5:") && text.includes("at: 6.10"));
     await at.put(`${text}\nbad: [1,\n`);
     assert.equal(await refusal(write(provider, "yaml://secret/x#k", "1")), "file_invalid");
-    assert.match((await provider.state()).fault ?? "", /line [0-9]+/);
+    assert.deepEqual(await provider.state(), { status: "degraded", fault: "file_invalid" });
+    assert.ok(at.lines.some((line) => line.includes("secrets_file_invalid") && /line [0-9]+/.test(line)));
     assert.equal(await readText(provider, "yaml://secret/new0#k"), "1.50");
   });
 

@@ -148,7 +148,7 @@ export const createYamlProvider = async (parts: YamlProviderParts): Promise<Secr
     },
     state: async () => {
       await refresh();
-      return fault === undefined ? { status: "up" } : { status: "degraded", fault };
+      return fault === undefined ? { status: "up" } : { status: "degraded", fault: "file_invalid" };
     },
   };
 };
