@@ -157,6 +157,8 @@ export const bulkSecrets = endpoint("secrets", "POST", `${secretsBase}/bulk`, {
   headers: once,
   body: z.strictObject({
     operations: z.array(operation).min(1).max(100),
+    /** Each operation as if it came alone; there is no other mode. */
+    mode: z.enum(["per_item"]).optional(),
     /** False: what follows a failure is skipped. */
     continueOnError: z.boolean().optional(),
     /** Nothing is done: what each would be permitted is answered, with a plan. */

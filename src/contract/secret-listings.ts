@@ -34,6 +34,8 @@ const whole = (least: number, most: number) =>
 const prefix = z.string().max(1024).optional().meta(prefixForm);
 /** What kept a list from being whole; it goes on with the cursor where there is one. */
 const truncatedBy = z.enum(["calls", "names", "time", "decisions"]).optional();
+/** Places whose store lets the house list nothing, passed over where no prefix was named. */
+const skipped = z.array(z.string()).optional();
 const page = { limit: whole(1, 500), cursor: z.string().max(2048).optional() };
 
 const ofMetadata = withoutAgents({ scope: ["secrets.read_metadata"], decision: "secret/read_metadata" });
@@ -56,6 +58,7 @@ export const listSecretMetadata = endpoint("secrets", "GET", `${secretsBase}/met
     items: z.array(z.object({ uri: z.string(), keys: z.number().int().nullable(), ...lastChange })),
     next_cursor: z.string().optional(),
     truncated_by: truncatedBy,
+    skipped,
   }),
   ...ofMetadata,
   problems: [...asking, "invalid_cursor"],
@@ -91,8 +94,16 @@ export const describeSecret = endpoint("secrets", "GET", `${secretsBase}/metadat
 });
 
 export const listSecretVersions = endpoint("secrets", "GET", `${secretsBase}/versions`, {
-  query,
-  reply: z.object({ uri: z.string(), current_version: z.number().int(), versions: z.array(secretVersion) }),
+  query: z.strictObject({
+    uri: readUri,
+    /** True: which of the newest 10 hold the same, by fingerprints that are this answer's alone; decided as `read`. */
+    fingerprints: z.enum(["true", "false"]).optional(),
+  }),
+  reply: z.object({
+    uri: z.string(),
+    current_version: z.number().int(),
+    versions: z.array(secretVersion.extend({ fingerprint: z.string().optional() })),
+  }),
   ...ofMetadata,
   problems: ofOne,
   summary: "Versions of a secret in KVv2, the newest first.",
@@ -105,6 +116,7 @@ export const searchSecrets = endpoint("secrets", "GET", `${secretsBase}/search`,
     next_cursor: z.string().optional(),
     truncated: z.boolean(),
     truncated_by: truncatedBy,
+    skipped,
   }),
   ...ofMetadata,
   problems: [...asking, "invalid_cursor"],

@@ -146,6 +146,42 @@ suite("operations on the file and on OpenBao", () => {
     }
   });
 
+  test("fingerprints tell which versions hold the same, to who may read it, and are others in each answer", async (t) => {
+    const on = await open(t);
+    if (on === undefined) return;
+    const uri = `${on.bases.A}/prints`;
+    for (const k of ["first", "second", "first"]) await on.set(uri, { k });
+    const prints = async () => {
+      const { reply } = await on.get("/versions", { uri, fingerprints: "true" });
+      return (reply["versions"] as Json[]).map(({ fingerprint }) => fingerprint);
+    };
+    const [third, second, first] = await prints();
+    assert.match(String(first), /^[A-Za-z0-9_-]{43}$/);
+    assert.deepEqual([third === first, second === first, (await prints())[0] === third], [true, false, false]);
+    await on.send("POST", "/destroy-versions", { uri, versions: [2] });
+    assert.deepEqual(
+      (await prints()).map((one) => one === undefined),
+      [false, true, false],
+    );
+    on.at.rule = ({ ask }) => ask.action === "read_metadata";
+    assert.equal((await on.get("/versions", { uri, fingerprints: "true" })).said, "403 secret_authz_failed");
+    assert.equal((await on.get("/versions", { uri })).said, "200");
+  });
+
+  test("a place whose store lets the house list nothing is 501 where it is named, and passed over where it is not", async (t) => {
+    const store = await startKvDouble(t, "openbao");
+    const at = await testSecrets(t, { more: [kvProvider(kvServer({ URL: store.url, TOKEN: store.rootToken }))] });
+    await at.send(ada, "POST", "/api/secrets", { body: { uri: "yaml://secret/seen#k", value: 1 } });
+    const search = async (prefix: string) => {
+      store.faults.deny = 9;
+      const response = await at.send(ada, "GET", `/api/secrets/search?q=seen${prefix}`);
+      const reply = (await response.json()) as Json;
+      return [response.status, reply["code"], (reply["items"] as Json[] | undefined)?.length, reply["skipped"]];
+    };
+    assert.deepEqual(await search("&prefix=vaultA%2Bkv2://kv-a/"), [501, "not_supported", undefined, undefined]);
+    assert.deepEqual(await search(""), [200, undefined, 1, ["vaulta+kv2://kv-a"]]);
+  });
+
   test("a destruction is decided as deletion and as destruction", async (t) => {
     const on = await open(t);
     if (on === undefined) return;
@@ -315,7 +351,8 @@ suite("operations on the file and on OpenBao", () => {
     assert.deepEqual(statuses(done.reply), ["201", "403 tenant_mount", "201", "200", "501 not_supported", "404 secret_not_found"]);
     assert.deepEqual(done.reply["summary"], { ok: 3, failed: 3, skipped: 0 });
     assert.equal(await on.valueOf(`${A}/one#k`), 11);
-    const stopped = await on.send("POST", "/bulk", { operations: batch.slice(1), continueOnError: false });
+    assert.equal((await on.send("POST", "/bulk", { operations: batch, mode: "atomic" })).said, "422 invalid_body");
+    const stopped = await on.send("POST", "/bulk", { operations: batch.slice(1), continueOnError: false, mode: "per_item" });
     assert.deepEqual(stopped.reply["summary"], { ok: 0, failed: 1, skipped: 4 });
   });
 

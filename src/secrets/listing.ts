@@ -1,3 +1,4 @@
+import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { SecretsPolicy } from "./config.ts";
 import type { Operation } from "./operations.ts";
@@ -32,6 +33,8 @@ export interface FoundPage {
   readonly items: readonly Found[];
   readonly nextCursor?: string;
   readonly truncatedBy?: Listing["truncatedBy"] | "decisions";
+  /** Places whose store lets the house list nothing, where none was named. */
+  readonly skipped?: readonly string[];
 }
 
 const AT_A_TIME = 50;
@@ -70,6 +73,7 @@ export const createListing =
     let decisions = 0;
     let last = after;
     let isMore = false;
+    const skipped: string[] = [];
     for (const place of places) {
       if (isMore) break;
       const id = formatPrefix(place);
@@ -117,11 +121,15 @@ export const createListing =
           last = listing.goesOnAt;
           isMore = true;
         },
+      }).catch((error: unknown) => {
+        if (wanted !== undefined || !(error instanceof Problem) || error.code !== "not_supported") throw error;
+        skipped.push(id);
       });
     }
     return {
       items,
       ...(isMore ? { nextCursor: parts.cursors.seal(last, bound) } : {}),
       truncatedBy,
+      ...(skipped.length === 0 ? {} : { skipped }),
     };
   };

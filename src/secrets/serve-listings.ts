@@ -1,3 +1,5 @@
+import { createHmac, randomBytes } from "node:crypto";
+import { canonicalJson } from "#contract/canonical-json.ts";
 import {
   describeSecret,
   listSecretKeys,
@@ -17,9 +19,10 @@ import type { createSecretDecision } from "./decide-secret.ts";
 import { createListing } from "./listing.ts";
 import { operations } from "./operations.ts";
 import type { Corridor } from "./perform.ts";
-import type { SecretDetail } from "./providers/secret-provider.ts";
+import type { SecretDetail, SecretProvider, SecretVersion } from "./providers/secret-provider.ts";
 import { formatPrefix, parseSecretUri, type SecretPrefix } from "./secret-uri.ts";
-import { isSecretMap, SecretValue } from "./secret-value.ts";
+import { isSecretMap, SecretValue, wireOf } from "./secret-value.ts";
+import type { SecretRef } from "./tenant-guard.ts";
 import { hasVersions } from "./uri-schemes.ts";
 
 export interface ListingParts {
@@ -35,6 +38,7 @@ export interface ListingParts {
   readonly isWritable: (place: SecretPrefix) => boolean;
 }
 
+const MOST_FINGERPRINTS = 10;
 const DEFAULT_LIMIT = 100;
 const DEFAULT_DEPTH = 3;
 /** All levels: a URI has no more. */
@@ -46,6 +50,17 @@ interface From {
   readonly correlationId: string;
 }
 const whoOf = ({ caller, request, correlationId }: From) => ({ caller, headers: request.headers, correlationId });
+
+/** Versions that hold the same have the same fingerprint, which under the key of one answer tells nothing else. */
+const withFingerprints = async (provider: SecretProvider, ref: SecretRef, versions: readonly SecretVersion[]) => {
+  const key = randomBytes(32);
+  const fingerprintOf = async ({ version, state }: SecretVersion): Promise<{ fingerprint?: string }> => {
+    if (state !== "active") return {};
+    const text = canonicalJson(wireOf(SecretValue.reveal((await provider.read({ ...ref, version })).value))) ?? "";
+    return { fingerprint: createHmac("sha256", key).update(text).digest("base64url") };
+  };
+  return Promise.all(versions.map(async (one, at) => ({ ...one, ...(at < MOST_FINGERPRINTS ? await fingerprintOf(one) : {}) })));
+};
 
 /** Everything that tells of secrets without their values. */
 export const serveListings = (parts: ListingParts): void => {
@@ -89,6 +104,7 @@ export const serveListings = (parts: ListingParts): void => {
       items: page.items.map(({ uri, keys }) => ({ uri, keys: keys?.length ?? null, ...last.get(uri) })),
       next_cursor: page.nextCursor,
       truncated_by: page.truncatedBy,
+      skipped: page.skipped === undefined ? undefined : [...page.skipped],
     };
   });
 
@@ -107,6 +123,7 @@ export const serveListings = (parts: ListingParts): void => {
       next_cursor: page.nextCursor,
       truncated: page.truncatedBy !== undefined,
       truncated_by: page.truncatedBy,
+      skipped: page.skipped === undefined ? undefined : [...page.skipped],
     };
   });
 
@@ -142,7 +159,19 @@ export const serveListings = (parts: ListingParts): void => {
   };
   router.serve(describeSecret, ({ query, ...from }) => describe(operations.detail, query.uri, from));
   router.serve(listSecretVersions, async ({ query, ...from }) => {
-    const { uri, current_version, versions } = await describe(operations.versions, query.uri, from);
-    return { uri, current_version, versions };
+    if (query.fingerprints !== "true") {
+      const { uri, current_version, versions } = await describe(operations.versions, query.uri, from);
+      return { uri, current_version, versions };
+    }
+    const { ref, result } = await perform({
+      operation: { ...operations.versions, purposes: ["read"] },
+      uri: parseSecretUri(query.uri, policy.schemes),
+      ...whoOf(from),
+      act: async (provider, at) => {
+        const detail = await provider.describe(at);
+        return { ...detail, versions: await withFingerprints(provider, at, detail.versions) };
+      },
+    });
+    return { uri: ref.canonical, current_version: result.current_version, versions: result.versions };
   });
 };

@@ -50,5 +50,5 @@ export const kvProvider = (server: KvServer, options: KvProviderOptions = {}): S
   const { scheme = "vaulta+kv2", now = () => new Date(), wrap = (client) => client, memory } = options;
   const { send } = openTrustingFetch(server.caFile === undefined ? undefined : [readFileSync(server.caFile, "utf8")]);
   const client = createKvClient({ server, name: scheme, send, metrics: createMetrics(), now, ...(memory === undefined ? {} : { memory }) });
-  return createKvProvider({ scheme, client: wrap(client), now });
+  return createKvProvider({ scheme, client: wrap(client) });
 };

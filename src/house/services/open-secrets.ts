@@ -45,7 +45,7 @@ export const openStores = async (
         log.error("secrets_wrapped_id_refused", { provider: scheme, cause: error });
         throw new StartFaults([{ path: `${server.prefix}_SECRET_ID_WRAPPED`, message: error.message }]);
       });
-    opened.push(createKvProvider({ scheme, client, now }));
+    opened.push(createKvProvider({ scheme, client }));
   }
   return opened;
 };

@@ -25,6 +25,8 @@ export interface KvAnswer {
   readonly status: number;
   /** The answer's `data`, every digit kept; `undefined` without one. */
   readonly data: Record<string, unknown> | undefined;
+  /** What the server's clock said, to the end of its second; the house's own where it said nothing. */
+  readonly at: Date;
 }
 
 export interface KvClient {
@@ -154,9 +156,15 @@ export const createKvClient = (parts: KvClientParts): KvClient => {
     }
   };
 
+  const timeOf = (response: Response): Date => {
+    const said = Date.parse(response.headers.get("date") ?? "");
+    return Number.isNaN(said) ? parts.now() : new Date(said + 999);
+  };
+
   /** The answer if it is one to go on with; a fault that may pass is thrown as `provider_unavailable`. */
   const settle = async (response: Response): Promise<KvAnswer & { readonly whole: Record<string, unknown> }> => {
     const { status } = response;
+    const at = timeOf(response);
     if (status >= 300 && status < 400)
       throw new Problem("provider_redirect", { detail: "The store sends elsewhere, which is not followed." });
     const { data, errors, whole } = await readBody(response);
@@ -165,9 +173,9 @@ export const createKvClient = (parts: KvClientParts): KvClient => {
     if (status === 429 || status === 500 || status === 502 || status === 504) throw unavailable("The store cannot answer now.");
     if (errors.includes(passing)) throw unavailable("The store is being prepared.");
     if (status === 400 && errors.includes(CAS)) throw new Problem("cas_mismatch");
-    if (status === 400 && errors.includes("invalid role or secret ID")) return { status: 403, data: undefined, whole };
+    if (status === 400 && errors.includes("invalid role or secret ID")) return { status: 403, data: undefined, whole, at };
     if (![200, 204, 403, 404].includes(status)) throw new Problem("provider_error", { detail: `The store answered ${status}.` });
-    return { status, data, whole };
+    return { status, data, whole, at };
   };
 
   const repeat = async <T>(work: () => Promise<T>, again: boolean): Promise<T> => {

@@ -1,3 +1,4 @@
+import { Problem } from "#contract/problem.ts";
 import { formatPrefix, isSegment, type SecretPrefix } from "#secrets/secret-uri.ts";
 import type { ListedSecret, Listing, SecretNode, SecretProvider } from "#secrets/providers/secret-provider.ts";
 import type { KvClient } from "./kv-client.ts";
@@ -75,8 +76,13 @@ export const createKvListing = (call: KvClient["call"]): SecretProvider["list"] 
         if (stopped.truncatedBy !== undefined) return;
       }
     };
+    // Who may not list has no listing, which says nothing of any secret.
+    const requireList = (error: unknown): never => {
+      if (!(error instanceof Problem) || error.code !== "provider_denied") throw error;
+      throw new Problem("not_supported", { detail: "The store does not let the house list here.", cause: error });
+    };
     if (place.segments.length > 0 && (await call("GET", pathOf(place, "metadata"))).data !== undefined) add(place);
-    await walk(place, depth);
+    await walk(place, depth).catch(requireList);
     return { items: found, ...stopped };
   };
 };

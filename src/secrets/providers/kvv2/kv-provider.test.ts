@@ -137,6 +137,19 @@ for (const [name, open] of stores)
       assert.equal(Object.keys(JSON.parse(await readText(one.provider, uri)) as object).length, 60);
     });
 
+    test("whether a version is deleted goes by the server's clock, however wrong that of the house", async (t) => {
+      for (const hours of [-2, 2]) {
+        const at = await open(t, { now: () => new Date(Date.now() + hours * 3_600_000) });
+        if (at === undefined) return;
+        const path = at.base.slice("vaultA+kv2://kv-a/".length);
+        await write(at.provider, `${at.base}/a#k`, "1");
+        assert.deepEqual(states((await remove(at.provider, `${at.base}/a`)).versions), ["1 deleted"]);
+        await at.store.ask("POST", `kv-a/metadata/${path}/a`, { delete_version_after: "1h" });
+        await write(at.provider, `${at.base}/a#k`, "2");
+        assert.deepEqual(states((await at.provider.describe(refOf(`${at.base}/a`))).versions), ["2 active", "1 deleted"]);
+      }
+    });
+
     test("what comes between the look and the removal stays", async (t) => {
       let meanwhile: (() => Promise<unknown>) | undefined;
       const at = await open(t, {

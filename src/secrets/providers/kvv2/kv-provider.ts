@@ -22,7 +22,6 @@ import { readDetail, readVersion, type KvVersion } from "./kv-versions.ts";
 export interface KvProviderParts {
   readonly scheme: Scheme;
   readonly client: KvClient;
-  readonly now: () => Date;
 }
 
 /** Writers of other processes may win so often before one gives up; those of this one wait for each other. */
@@ -85,9 +84,9 @@ export const createKvProvider = (parts: KvProviderParts): SecretProvider => {
     return data === undefined ? undefined : readVersion(data);
   };
   const describe = async (ref: SecretPrefix) => {
-    const [{ data }, { data: mount }] = await Promise.all([call("GET", pathOf(ref, "metadata")), call("GET", `${ref.mount}/config`)]);
+    const [{ data, at }, { data: mount }] = await Promise.all([call("GET", pathOf(ref, "metadata")), call("GET", `${ref.mount}/config`)]);
     if (data === undefined) throw new Problem("secret_not_found");
-    return readDetail(data, mount ?? {}, parts.now());
+    return readDetail(data, mount ?? {}, at);
   };
 
   const read = async (ref: SecretRef): Promise<ReadSecret> => {

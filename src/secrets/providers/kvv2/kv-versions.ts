@@ -37,7 +37,7 @@ export const readVersion = (answer: Wire): KvVersion => {
   return isSecretMap(read) ? { ...head, data: read } : head;
 };
 
-/** A deletion may lie ahead: until then the version is there. */
+/** A deletion may lie ahead of the server's clock: until then the version is there. */
 const versionOf = (version: number, wire: Wire, now: Date): SecretVersion => {
   const deletion = textOf(wire["deletion_time"]);
   const destroyed = wire["destroyed"] === true;
@@ -59,7 +59,7 @@ const seconds = (duration: string): number => {
 
 const DEFAULT_VERSIONS = 10;
 
-/** What `metadata/<path>` and the mount's `config` say together: the larger number of versions, the shorter life. */
+/** What `metadata/<path>` and the mount's `config` say together: the larger number of versions, the shorter life. `now` is the server's. */
 export const readDetail = (metadata: Wire, mount: Wire, now: Date): SecretDetail => {
   const { versions, custom_metadata: custom } = metadata;
   if (!isObject(versions)) throw bad();
