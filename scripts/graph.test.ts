@@ -5,9 +5,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { faultWorld, importFaults, member, ndjson } from "#membership/transfer/import-faults.contract.ts";
 import { statement } from "#store/database.ts";
 import { createPglite } from "#store/pglite.ts";
 import { migrate } from "#store/migrate.ts";
+import { graphWorld } from "#testing/membership.ts";
 import { migrationFolders } from "#testing/schema.ts";
 import { silentLog } from "#telemetry/log.ts";
 
@@ -29,6 +31,39 @@ const runWith = (
     );
   });
 
+const openFolder = (folder: string) => createPglite({ dataFolder: folder, log: silentLog });
+
+test("what the graph refuses of a file the command names by its line; a file gives roles where --roles is said, and nowhere else", async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), "sallyport-graph-"));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const [file, data] = [join(folder, "file.ndjson"), join(folder, "data")];
+  {
+    await using database = await openFolder(data);
+    await migrate(database, migrationFolders(["events", "membership"]));
+    await (await graphWorld(database)).put(...faultWorld);
+  }
+  const send = async (text: string, ...more: readonly string[]) => {
+    await writeFile(file, text);
+    return run("import", file, "--data", data, ...more);
+  };
+  const each = importFaults.filter(({ code }, at) => importFaults.findIndex((other) => other.code === code) === at);
+  for (const { what, lines, line, path, code } of each) {
+    const { code: exit, said } = await send(ndjson(...lines), "--tenant", "tenant:acme");
+    const named = said.split("\n").flatMap((one) => /^ {2}(line .*?): /.exec(one)?.[1] ?? []);
+    assert.deepEqual([what, exit, named], [what, 65, [`line ${line}  ${path}  ${code}`]], said);
+  }
+  const mallory = ndjson(
+    { node: { id: "person:mallory", kind: "Person", name: "M", tenant_id: "tenant:acme" } },
+    member("person:mallory", "role:administrator"),
+  );
+  for (const more of [[], ["--tenant", "tenant:acme"], ["--dry-run"]]) {
+    const { code, said } = await send(mallory, ...more);
+    assert.deepEqual([more, code, /line 2 {2}\/ {2}access_denied/.test(said), /--roles/.test(said)], [more, 65, true, true], said);
+  }
+  const { code, said } = await send(mallory, "--roles");
+  assert.deepEqual([code, /2 written/.test(said)], [0, true], said);
+});
+
 test("a graph is made up, imported, exported and imported again, by a command on the stopped house's folder", async (t) => {
   const folder = await mkdtemp(join(tmpdir(), "sallyport-graph-"));
   t.after(() => rm(folder, { recursive: true, force: true }));
@@ -41,7 +76,7 @@ test("a graph is made up, imported, exported and imported again, by a command on
   assert.equal(await readFile(at("again.ndjson"), "utf8"), text, "the same seed, the same bytes");
 
   assert.deepEqual([(await run("import", at("none"), ...data)).code, (await run("import", at("made.ndjson"), ...data)).code], [66, 66]);
-  const database = await createPglite({ dataFolder: at("data"), log: silentLog });
+  const database = await openFolder(at("data"));
   await migrate(database, migrationFolders(["events", "membership"]));
   const locked = await run("import", at("made.ndjson"), ...data);
   assert.deepEqual([locked.code, /Stop the house first/.test(locked.said)], [73, true], locked.said);
@@ -70,7 +105,7 @@ test("a graph is made up, imported, exported and imported again, by a command on
   await writeFile(at("renamed.ndjson"), `${JSON.stringify({ node: { ...node, name: "Renamed" } })}\n`);
   const renamed = await runWith({ KAFKA_BROKERS: "127.0.0.1:1" }, "import", at("renamed.ndjson"), ...data);
   assert.match(renamed.said, /version 2\./, renamed.said);
-  await using told = await createPglite({ dataFolder: at("data"), log: silentLog });
+  await using told = await openFolder(at("data"));
   const toKafka = { sink: "kafka", tenant: "*", version: 2 };
   assert.deepEqual(await told.run(TOLD), [
     { type: "graph.changed", ...toKafka },

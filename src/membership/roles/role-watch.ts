@@ -18,16 +18,31 @@ interface Altered {
   readonly after?: Readonly<Record<string, unknown>>;
 }
 
-/** A write would change who holds a role, and its writer has no right to. */
-export class RoleRefused extends Problem {
-  constructor(role: string, at: string) {
-    super("access_denied", {
-      detail:
-        `${at} leads to ${role}: who holds a role is changed by who may do roles/assign, ` +
-        "or through groups that are marked for it (provisions_roles).",
-    });
+/** One altered row (id of a node or edge) that a refusal is about, and why. */
+interface Blamed {
+  readonly row: string;
+  readonly why: string;
+}
+
+/** What a write would make of who holds a role must not be; whoever wrote many rows finds here which of them make it so. */
+export class RoleFault extends Problem {
+  readonly blamed: readonly Blamed[];
+  constructor(code: "access_denied" | "last_administrator", blamed: readonly Blamed[]) {
+    super(code, { detail: blamed[0]?.why });
+    this.blamed = blamed;
   }
 }
+
+/** A write would change who holds a role, and its writer has no right to. */
+export class RoleRefused extends RoleFault {
+  constructor(blamed: readonly Blamed[]) {
+    super("access_denied", blamed);
+  }
+}
+
+const refusalOf = (role: string, at: string): string =>
+  `${at} leads to ${role}: who holds a role is changed by who may do roles/assign, ` +
+  "or through groups that are marked for it (provisions_roles).";
 
 /** SQL: the group `n` is marked. */
 export const marked = `(n.kind = 'Group' and (n.props ->> 'provisions_roles') is not distinct from 'true')`;
@@ -68,51 +83,72 @@ const isActive = (row: Altered["before"]): boolean => row?.["state"] === "active
 const isMarked = (row: Altered["before"]): boolean =>
   row !== undefined && (row["props"] as Readonly<Record<string, unknown>> | undefined)?.["provisions_roles"] === true;
 
+/** Rows by the node at which their way begins. Of so many as one answer tells of, each is kept. */
+type RowsAt = Map<string, string[]>;
+const MOST_BLAMED = 50;
+const keep = (rows: RowsAt, start: string, row: string): void => {
+  const held = rows.get(start);
+  if (held === undefined) rows.set(start, [row]);
+  else if (held.length < MOST_BLAMED) held.push(row);
+};
+
 /**
  * Looks at all that one write alters, whoever writes. A change of who holds a role shows where an edge that was written or dropped leads
  * to one, or a node that was switched over: whatever else changed on such a way shows by itself.
  */
 export const createRoleWatch = () => {
-  const starts = new Set<string>();
+  const starts: RowsAt = new Map();
   /** Identities that were switched off: they keep their roles, which sleep with them. */
   const asleep = new Set<string>();
   const marks = new Set<string>();
-  /** Tenants in which something was taken away. */
-  const losing = new Set<string>();
+  /** What was taken away in each tenant. */
+  const losing = new Map<string, RowsAt>();
 
-  const lose = ({ before }: Altered): void => {
-    if (typeof before?.["tenant_id"] === "string") losing.add(before["tenant_id"]);
+  const lose = ({ before, subject }: Altered, start: string): void => {
+    const tenant = before?.["tenant_id"];
+    if (typeof tenant !== "string") return;
+    const lost = losing.get(tenant) ?? new Map<string, string[]>();
+    losing.set(tenant, lost);
+    keep(lost, start, subject);
   };
   return {
     note: (row: Altered): void => {
       const { kind, before, after, subject, dst } = row;
       if (dst !== undefined) {
         if (kind !== "MEMBER_OF" && kind !== "BELONGS_TO") return;
-        starts.add(dst);
-        return lose(row);
+        keep(starts, dst, subject);
+        return lose(row, dst);
       }
       if (after === undefined) return;
       if (kind === "Group" && isMarked(before) !== isMarked(after)) marks.add(subject);
       if (before === undefined || isActive(before) === isActive(after)) return;
-      if (isActive(before)) lose(row);
+      if (isActive(before)) lose(row, subject);
       if (isActive(before) && identities.has(kind)) asleep.add(subject);
-      else if (kind === "Group" || kind === "BusinessRole" || identities.has(kind)) starts.add(subject);
+      else if (kind === "Group" || kind === "BusinessRole" || identities.has(kind)) keep(starts, subject, subject);
     },
     /** Throws `RoleRefused` (`access_denied`), and `last_administrator` where a tenant would have none left. Cost: nothing where no role is near. */
     require: async (sql: Sql, right: RoleRight): Promise<void> => {
-      const [mark] = marks;
-      if (mark !== undefined && right !== "assign") throw new RoleRefused("what may be provisioned", `The mark of ${mark}`);
-      if (right !== "assign" && starts.size > 0) {
-        const refused = (await sql.run(LEADS, [[...starts]])).find((way) => right === "none" || !way.marked);
-        if (refused !== undefined) throw new RoleRefused(refused.role, refused.start);
+      if (right !== "assign") {
+        const blamed = [...marks].map((row) => ({ row, why: refusalOf("what may be provisioned", `The mark of ${row}`) }));
+        if (starts.size > 0)
+          for (const { role, start, marked: isProvisioned } of await sql.run(LEADS, [[...starts.keys()]]))
+            if (right === "none" || !isProvisioned)
+              blamed.push(...(starts.get(start) ?? []).map((row) => ({ row, why: refusalOf(role, start) })));
+        if (blamed.length > 0) throw new RoleRefused(blamed);
       }
       if (losing.size === 0) return;
-      const touched = await sql.run(LEADS, [[...starts, ...asleep]]);
-      if (!touched.some(({ role }) => role === ADMINISTRATOR)) return;
-      for (const tenant of [...losing].sort()) {
+      const ways = await sql.run(LEADS, [[...starts.keys(), ...asleep]]);
+      const touched = new Set(ways.filter(({ role }) => role === ADMINISTRATOR).map(({ start }) => start));
+      for (const tenant of [...losing.keys()].sort()) {
+        const lost = [...(losing.get(tenant) ?? [])].flatMap(([start, rows]) => (touched.has(start) ? rows : []));
+        if (lost.length === 0) continue;
         await sql.run(LOCK, [tenant]);
-        if ((await sql.run(REMAINING, [ADMINISTRATOR, tenant])).length === 0)
-          throw new Problem("last_administrator", { detail: `${tenant} would have no administrator left, or none without an end.` });
+        if ((await sql.run(REMAINING, [ADMINISTRATOR, tenant])).length > 0) continue;
+        const why = `${tenant} would have no administrator left, or none without an end.`;
+        throw new RoleFault(
+          "last_administrator",
+          lost.map((row) => ({ row, why })),
+        );
       }
     },
   };

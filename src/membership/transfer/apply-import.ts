@@ -4,10 +4,12 @@ import type { onConflict } from "#contract/transfer.ts";
 import { statement, type Sql } from "#store/database.ts";
 import { applyEdit } from "#membership/graph-edit/edits.ts";
 import { edgeIdOf, putEdges, type EdgeDraft } from "#membership/graph/put-edge.ts";
-import { putNodes, type NodeDraft, type RowsPut } from "#membership/graph/put-node.ts";
+import { putNodes, type NodeDraft } from "#membership/graph/put-node.ts";
 import type { TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
+import { RoleFault } from "#membership/roles/role-watch.ts";
 import { createFaults, type ImportPlan } from "./read-import.ts";
+import { putApart, type Put } from "./put-apart.ts";
 
 type OnConflict = z.output<typeof onConflict>;
 
@@ -31,7 +33,7 @@ const putAll = async <D>(
     readonly mode: OnConflict;
     readonly known: (sql: Sql, drafts: readonly D[]) => Promise<ReadonlySet<string>>;
     readonly idOf: (draft: D) => string;
-    readonly put: (drafts: readonly D[]) => Promise<RowsPut>;
+    readonly put: Put<D>;
     readonly onRows?: ((count: number) => void) | undefined;
   },
 ): Promise<{ written: number; same: number }> => {
@@ -49,13 +51,11 @@ const putAll = async <D>(
       sums.same += there.length;
     }
     if (part.length > 0) {
-      const { outcomes, refused } = await how.put(part.map(({ value }) => value)).catch((error: unknown) => {
-        // It is one of these rows, and the database does not say which.
-        const line = part[0]?.line;
-        if (!(error instanceof Problem) || line === undefined) throw error;
-        const message = `${error.options.detail ?? error.title} (in line ${line} or one of the ${part.length - 1} after it)`;
-        return { outcomes: [], refused: [{ at: 0, code: error.code, path: "/", message }] };
-      });
+      const { outcomes, refused } = await putApart(
+        tx,
+        part.map(({ value }) => value),
+        how.put,
+      );
       faults.add(refused.map(({ at, code, path, message }) => ({ path, message, code, line: part[at]?.line ?? 0 })));
       sums.written += outcomes.filter((outcome) => outcome !== "same").length;
       sums.same += outcomes.filter((outcome) => outcome === "same").length;
@@ -71,6 +71,14 @@ const putAll = async <D>(
 const ids = async (rows: Promise<readonly { id: string }[]>): Promise<ReadonlySet<string>> => new Set((await rows).map(({ id }) => id));
 const edgeId = ({ kind, src, dst, discr = "" }: EdgeDraft): string => edgeIdOf(kind, src, dst, discr);
 
+/** Lines of what is to blame; `dropped` are rows that went, by their ids. */
+const linesOf = (plan: ImportPlan, dropped: ReadonlyMap<string, number>): ReadonlyMap<string, number> =>
+  new Map([
+    ...dropped,
+    ...plan.nodes.map(({ line, value }) => [value.id, line] as const),
+    ...plan.edges.map(({ line, value }) => [edgeId(value), line] as const),
+  ]);
+
 /**
  * The plan as part of one version: what goes first, then nodes, then edges. Throws `import_refused` with lines; then nothing of it is
  * written.
@@ -82,10 +90,15 @@ export const applyImport = async (
   given: { readonly mode: OnConflict; readonly onRows?: (done: number) => void },
 ): Promise<Imported> => {
   const faults = createFaults();
+  const dropped = new Map<string, number>();
   for (const { line, value } of plan.drops)
     try {
+      const record: GraphTransaction["record"] = (op) => {
+        dropped.set(op.subject, line);
+        tx.record(op);
+      };
       await applyEdit(
-        tx,
+        { ...tx, record },
         scope,
         "node" in value ? { op: "drop_node", id: value.node, cascade: value.cascade } : { op: "drop_edge", edge: value.edge },
       );
@@ -98,7 +111,7 @@ export const applyImport = async (
     mode: given.mode,
     known: (sql, drafts) => ids(sql.run(NODES, [drafts.map(({ id }) => id)])),
     idOf: ({ id }) => id,
-    put: (drafts) => putNodes(tx, scope, drafts),
+    put: (part, drafts) => putNodes(part, scope, drafts),
     onRows: given.onRows,
   });
   const { onRows } = given;
@@ -106,8 +119,19 @@ export const applyImport = async (
     mode: given.mode,
     known: (sql, drafts) => ids(sql.run(EDGES, [drafts.map(edgeId)])),
     idOf: edgeId,
-    put: (drafts) => putEdges(tx, scope, drafts),
+    put: (part, drafts) => putEdges(part, scope, drafts),
     onRows: onRows === undefined ? undefined : (done) => onRows(plan.nodes.length + done),
+  });
+  // Asked here, where lines are known, of the whole: what a role leads from may stand in any of them.
+  await tx.requireRoles().catch((error: unknown) => {
+    if (!(error instanceof RoleFault)) throw error;
+    const lines = linesOf(plan, dropped);
+    for (const { row, why } of error.blamed) {
+      const line = lines.get(row);
+      if (line !== undefined) faults.add([{ path: dropped.get(row) === line ? "/drop" : "/", message: why, code: error.code, line }]);
+    }
+    faults.require();
+    throw error;
   });
   return { written: nodes.written + edges.written, same: nodes.same + edges.same, dropped: plan.drops.length };
 };

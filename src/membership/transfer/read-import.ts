@@ -49,7 +49,8 @@ export const createFaults = () => {
   };
 };
 
-const problemFaults = (problem: Problem, line: number): readonly Fault[] => {
+/** What a problem says of the one line that it is about. */
+export const problemFaults = (problem: Problem, line?: number): readonly Fault[] => {
   const { errors, detail } = problem.options;
   const placed = errors ?? [{ path: "/", message: detail ?? problem.title }];
   return placed.map((fault) => ({ ...fault, line, code: fault.code ?? problem.code }));
