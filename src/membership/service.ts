@@ -45,6 +45,8 @@ export interface MembershipParts extends ServiceParts {
   readonly config: SettingsOf<typeof membershipSettings>;
   /** Who somebody may become who signs in; subjects are node ids unless given. */
   readonly signIns?: SignInRules;
+  /** Where the house is reached: what SCIM's addresses may begin with, beside this service's own. */
+  readonly publicOrigins?: readonly string[];
   /** For `stream_seq` of lists; without it they carry none. */
   readonly bus?: Pick<LiveBus, "head">;
   readonly decider: Decider;
@@ -118,7 +120,7 @@ export const createMembership = async (parts: MembershipParts): Promise<Service>
   serveReservations(room);
   serveBudgets(room);
   serveDelegations(room);
-  const scim = createScim(room);
+  const scim = createScim(room, parts.publicOrigins ?? []);
 
   const ready = (): Promise<readonly string[]> =>
     database.ready().then(

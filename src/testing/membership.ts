@@ -192,6 +192,7 @@ export const servedWorld = async (t: Pick<TestContext, "after">, database: Datab
   const service = await createMembership({
     config: settings(options.environment ?? {}),
     ...(options.signIns === undefined ? {} : { signIns: options.signIns }),
+    publicOrigins: ["https://house.example"],
     database,
     change: world.change,
     ...(options.bus === undefined ? {} : { bus: options.bus }),

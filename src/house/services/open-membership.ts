@@ -15,7 +15,9 @@ export const openMembership = async (opening: Opening): Promise<void> => {
     subjectPrefix: authn.oidcSubjectPrefix,
     groups: await loadGroupsDocument(plan.configFolders),
   };
-  const membership = opening.stack.use(await createMembership({ ...common, ...opening.callerOf("membership"), config, signIns }));
+  const { publicOrigins } = plan.addresses;
+  const parts = { ...common, ...opening.callerOf("membership"), config, signIns, publicOrigins };
+  const membership = opening.stack.use(await createMembership(parts));
   if (plan.commandLine.demo) await seedDemo(common);
   if (config.bootstrapAdmin !== undefined) {
     const { change, metrics, log } = common;

@@ -12,13 +12,18 @@ export interface ScimFilter {
   match(resource: object): boolean;
 }
 
+const comparisons: ReadonlySet<unknown> = new Set(["eq", "ne", "co", "sw", "ew", "gt", "ge", "lt", "le"]);
+const TEXTS = /"(?:[^"\\]|\\.)*"/g;
+/** A word that joins to something, at the end of what it stands in. */
+const DANGLING = /\b(?:and|or|not)\s*(?:$|[)\]])/i;
+
 /** Every comparison has what it compares with; the library lets an unfinished one pass. */
 const isWhole = (expression: unknown): boolean => {
   if (Array.isArray(expression)) {
     if (expression.some((part) => Array.isArray(part) || isObject(part))) return expression.every(isWhole);
     const [operator, value] = expression as readonly unknown[];
     if (operator === "not") return isWhole(expression.slice(1));
-    return operator === "pr" || operator === "np" ? true : typeof operator === "string" && value !== undefined;
+    return operator === "pr" || operator === "np" ? true : comparisons.has(operator) && value !== undefined;
   }
   return isObject(expression) && Object.keys(expression).length > 0 && Object.values(expression).every(isWhole);
 };
@@ -29,6 +34,8 @@ const lookups: Readonly<Record<string, Lookup>> = { username: "username", displa
 export const readFilter = (text: string): ScimFilter => {
   const refused = new ScimError(400, "invalidFilter", "The filter is not one of RFC 7644, or longer than 1,000 characters.");
   if (text.trim() === "" || text.length > MOST_CHARACTERS || /\p{Cc}/u.test(text)) throw refused;
+  // The library reads past such a word.
+  if (DANGLING.test(text.replace(TEXTS, "''"))) throw refused;
   const filter = asClientFault("invalidFilter", () => new Types.Filter(text));
   const branches = [...(filter as unknown as Iterable<Readonly<Record<string, unknown>>>)];
   if (branches.length === 0 || !branches.every(isWhole)) throw refused;

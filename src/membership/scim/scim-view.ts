@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { Messages, type Types } from "scimmy";
 import { isObject } from "#contract/is-object.ts";
 import { createTurns } from "#http/turns.ts";
@@ -8,7 +9,12 @@ import { scimIdOf, type Link, type ScimRow } from "./scim-store.ts";
 
 /** Resources as they are said and as they are sent. */
 
-export const tagOfResource = ({ rev }: Pick<ScimRow, "rev">): string => `W/"${rev}"`;
+/** A user is told with its groups, which change without it: they are part of its version. */
+export const tagOfResource = (type: ScimType, { rev }: Pick<ScimRow, "rev">, links: readonly Link[]): string => {
+  if (type === "Group" || links.length === 0) return `W/"${rev}"`;
+  const groups = JSON.stringify(links.map(({ id, display }) => [id, display]));
+  return `W/"${rev}.${createHash("sha256").update(groups).digest("hex").slice(0, 12)}"`;
+};
 const MOST_BYTES = 65_536;
 const MOST_VALUES = 100;
 
@@ -19,15 +25,15 @@ const memberOf = (link: Link, base: string): object => ({
   $ref: `${base}${endpoints[link.type]}/${scimIdOf(link.id)}`,
 });
 
-type Attributes = InstanceType<typeof Types.Filter> | undefined;
+export type Attributes = InstanceType<typeof Types.Filter> | undefined;
 
 /** As the library knows it: without its members or groups, each of which it would read anew whenever it looks at one attribute. */
-const instanceOf = (type: ScimType, row: ScimRow, base: string, attributes?: Attributes) =>
+const instanceOf = (type: ScimType, row: ScimRow, links: readonly Link[], base: string, attributes?: Attributes) =>
   new schemaClasses[type](
     {
       ...row.document,
       id: scimIdOf(row.id),
-      meta: { created: row.created_at, lastModified: row.updated_at, version: tagOfResource(row) },
+      meta: { created: row.created_at, lastModified: row.updated_at, version: tagOfResource(type, row, links) },
     },
     "out",
     `${base}${endpoints[type]}`,
@@ -40,19 +46,25 @@ const linksOf = (type: ScimType, links: readonly Link[], base: string): object =
   return type === "Group" ? { members: linked } : { groups: linked.map((one) => ({ ...one, type: "direct" })) };
 };
 
-/** As it is answered: with its members, or the groups it is in. */
-export const viewOf = (type: ScimType, row: ScimRow, links: readonly Link[], base: string, attributes?: Attributes): object => ({
-  ...(JSON.parse(JSON.stringify(instanceOf(type, row, base, attributes))) as object),
+/** As it is answered: with its members, or the groups it is in, where they are wanted. */
+export const viewOf = (
+  type: ScimType,
+  row: ScimRow,
+  links: readonly Link[],
+  base: string,
+  wanted: { readonly links: boolean; readonly attributes: Attributes },
+): object => ({
+  ...(JSON.parse(JSON.stringify(instanceOf(type, row, links, base, wanted.attributes))) as object),
   // The library leaves out of a selection what says which resource it is.
-  ...(attributes === undefined ? {} : { schemas: [schemaClasses[type].definition.id] }),
-  ...linksOf(type, links, base),
+  ...(wanted.attributes === undefined ? {} : { schemas: [schemaClasses[type].definition.id] }),
+  ...(wanted.links ? linksOf(type, links, base) : {}),
 });
 
 /** The same as a filter looks at it: what is kept was read by the schema when it came. */
 export const filteredOf = (type: ScimType, row: ScimRow, links: readonly Link[], base: string): object => ({
   ...row.document,
   id: scimIdOf(row.id),
-  meta: { resourceType: type, created: row.created_at, lastModified: row.updated_at, version: tagOfResource(row) },
+  meta: { resourceType: type, created: row.created_at, lastModified: row.updated_at, version: tagOfResource(type, row, links) },
   ...linksOf(type, links, base),
 });
 
@@ -170,7 +182,7 @@ export const patchedDocument = async (
     throw new ScimError(400, "invalidSyntax", `Operations on other things than members are at most ${MOST_OWN_OPERATIONS}.`);
   let document = row.document;
   try {
-    let instance: object = instanceOf(type, row, base);
+    let instance: object = instanceOf(type, row, links, base);
     // One by one, for each reads the whole resource; what is no list of operations the library refuses.
     for (const one of isList ? operations.map((operation) => [operation]) : [given]) {
       const message = new Messages.PatchOp({ ...sent, Operations: one } as never);

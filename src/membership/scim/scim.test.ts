@@ -128,6 +128,7 @@ test("a user is a person with an account of the tenant, changed and found as SCI
     'name.familyName co "ense"',
     'emails[type eq "work" and value ew "acme.example"]',
     'userName sw "bj" and active eq true',
+    'userName eq "bjensen@acme.example" or userName eq "never or"',
     'not (userName eq "other")',
   ])
     assert.deepEqual([filter, await found(filter)], [filter, ["bjensen@acme.example"]]);
@@ -135,6 +136,15 @@ test("a user is a person with an account of the tenant, changed and found as SCI
     "",
     "userName",
     "userName eq",
+    'userName eq "other" or',
+    'userName eq "other" OR ',
+    'userName eq "other" and',
+    '(userName eq "other" or) and active eq true',
+    'emails[type eq "work" and] or userName eq "other"',
+    'or userName eq "other"',
+    'userName eq "other" or or active eq true',
+    'userName eq "other" "more"',
+    "userName pr not",
     'userName xx "a"',
     "(((",
     'userName eq "',
@@ -203,6 +213,54 @@ test("a group's members come and go; who somebody else put in stays, and whose g
   assert.equal((await scim("DELETE", `/Groups/${id}`)).status, 204);
 });
 
+test("a user's version is another one when its groups are, whoever changed them", async (t) => {
+  const { world, scim } = await openWorld(t);
+  const id = await made(scim, "/Users", user("one"));
+  const staff = await made(scim, "/Groups", group("Staff"));
+  let tag = (await scim("GET", `/Users/${id}`)).headers.get("etag") ?? "";
+  for (const [what, change] of [
+    ["put into a group", () => scim("PATCH", `/Groups/${staff}`, patch({ op: "add", path: "members", value: [{ value: id }] }))],
+    ["the group renamed", () => scim("PATCH", `/Groups/${staff}`, patch({ op: "replace", path: "displayName", value: "Team" }))],
+    [
+      "taken out by an administrator",
+      () =>
+        world.call("ada", "DELETE", `/api/v1/edges/MEMBER_OF/account:scim:${id}/group:scim:${staff}?reason=gone`, {
+          scopes,
+          headers: { "if-match": "*" },
+        }),
+    ],
+  ] as const) {
+    assert.equal((await scim("GET", `/Users/${id}`, undefined, { "if-none-match": tag })).status, 304, what);
+    assert.ok((await change()).status < 300, what);
+    const now = await scim("GET", `/Users/${id}`, undefined, { "if-none-match": tag });
+    assert.deepEqual([what, now.status, now.headers.get("etag")], [what, 200, now.body.meta.version]);
+    const rename = patch({ op: "replace", path: "displayName", value: what });
+    assert.equal((await scim("PATCH", `/Users/${id}`, rename, { "if-match": tag })).status, 412, what);
+    const [listed] = (await scim("GET", `/Users?excludedAttributes=groups`)).body.Resources;
+    assert.deepEqual([listed.meta.version, listed.groups], [now.body.meta.version, undefined], what);
+    const renamed = await scim("PATCH", `/Users/${id}`, rename, { "if-match": listed.meta.version });
+    assert.equal(renamed.status, 200, what);
+    tag = renamed.headers.get("etag") ?? "";
+  }
+});
+
+test("addresses are those of the house, whatever host a caller says it was sent on from", async (t) => {
+  const { scim } = await openWorld(t);
+  const id = await made(scim, "/Users", user("one"));
+  for (const [proto, host, origin] of [
+    ["https", "house.example", "https://house.example"],
+    ["https", "house.example:443", "https://house.example"],
+    ["http", "house.example", "http://localhost:8084"],
+    ["https", "evil.example", "http://localhost:8084"],
+    ["https", "house.example@evil.example", "http://localhost:8084"],
+    ["javascript", "x", "http://localhost:8084"],
+    ["", "", "http://localhost:8084"],
+  ] as const) {
+    const { body } = await scim("GET", `/Users/${id}`, undefined, { "x-forwarded-proto": proto, "x-forwarded-host": host });
+    assert.deepEqual([host, body.meta.location], [host, `${origin}/scim/v2/Users/${id}`]);
+  }
+});
+
 test("members are added, taken away and replaced in all the ways that directories say it, many at once", async (t) => {
   const { scim } = await openWorld(t);
   const ids: string[] = [];
@@ -265,13 +323,27 @@ test("who is deactivated is refused at the next call, through agents too, and co
     );
     return JSON.stringify(value);
   };
+  const reserve = async (): Promise<unknown> => {
+    const body = {
+      call_id: crypto.randomUUID(),
+      user_id: person,
+      agent_id: "agent:reporter",
+      tool_id: "people.demo.list_employees",
+      usd: 0.001,
+    };
+    const reply = await world.call("service:crud", "POST", "/api/v1/delegations/reservations", { body });
+    return reply.status === 201 ? 201 : [reply.status, reply.body.code];
+  };
   const before = await capabilities();
   assert.match(before, /list_employees/);
+  assert.equal(await reserve(), 201);
   const off = await scim("PATCH", `/Users/${id}`, patch({ op: "Replace", path: "active", value: "False" }));
   assert.deepEqual([off.status, off.body.active], [200, false], JSON.stringify(off.body));
   assert.doesNotMatch(await capabilities(), /list_employees/);
+  assert.deepEqual(await reserve(), [409, "delegation_inactive"]);
   assert.equal((await scim("PATCH", `/Users/${id}`, patch({ op: "replace", value: { active: true } }))).body.active, true);
   assert.equal(await capabilities(), before);
+  assert.equal(await reserve(), 201);
   await world.sql(`update membership.node set state = 'suspended' where id = '${person}'`);
   assert.equal((await scim("PUT", `/Users/${id}`, user("gina", { displayName: "G" }))).status, 200);
   assert.doesNotMatch(await capabilities(), /list_employees/);

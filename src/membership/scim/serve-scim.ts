@@ -5,14 +5,25 @@ import { namesState, tagsOf } from "#http/entity-tags.ts";
 import { readBytes } from "#http/read-bytes.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
 import { createTurns } from "#http/turns.ts";
+import type { Sql } from "#store/database.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
 import { readAttributes, readFilter } from "./scim-filter.ts";
 import { scimErrorOf, ScimError } from "./scim-error.ts";
 import { listOf, MOST_RESULTS, resourceTypes, schemaList, serviceProviderConfig, type ScimType } from "./scim-schemas.ts";
-import { countResources, lockResource, nodeIdOf, readLinks, readPage, readResource, type ScimRow, type Sought } from "./scim-store.ts";
+import {
+  countResources,
+  lockResource,
+  nodeIdOf,
+  readLinks,
+  readPage,
+  readResource,
+  type Link,
+  type ScimRow,
+  type Sought,
+} from "./scim-store.ts";
 import { requireScimTenant } from "./scim-tokens.ts";
-import { documentOf, filteredOf, patchedDocument, tagOfResource, viewOf } from "./scim-view.ts";
+import { documentOf, filteredOf, patchedDocument, tagOfResource, viewOf, type Attributes } from "./scim-view.ts";
 import { createResource, removeResource, replaceResource } from "./write-resource.ts";
 
 const PREFIX = "/scim/v2";
@@ -63,13 +74,18 @@ const searchOf = (url: URL, sent: unknown): URL => {
   return search;
 };
 
-const requireTag = (header: string | null, row: ScimRow): void => {
-  if (header === null || header.split(",").some((tag) => ["*", tagOfResource(row), `"${row.rev}"`].includes(tag.trim()))) return;
-  throw new ScimError(412, undefined, "It was changed meanwhile: read it again.");
+/** The origin of the house that the gateway was asked at. Whoever asks here directly may send the same headers, so no other is believed. */
+const originOf = ({ headers }: Request, publicOrigins: readonly string[]): string | undefined => {
+  const said = `${headers.get("x-forwarded-proto")}://${headers.get("x-forwarded-host")}`;
+  const origin = URL.canParse(said) ? new URL(said).origin : undefined;
+  return publicOrigins.find((one) => one === origin);
 };
 
 /** `/scim/v2` of RFC 7643 and 7644: a directory pushes its users and groups with a token of its own; they are persons, accounts and groups of the graph. */
-export const createScim = (room: Pick<MembershipRoom, "database" | "write" | "log">): ((request: Request) => Promise<Response>) => {
+export const createScim = (
+  room: Pick<MembershipRoom, "database" | "write" | "log">,
+  publicOrigins: readonly string[],
+): ((request: Request) => Promise<Response>) => {
   const { database } = room;
 
   const attributesOf = ({ url }: Call) => readAttributes(url.searchParams.get("attributes"), url.searchParams.get("excludedAttributes"));
@@ -82,26 +98,41 @@ export const createScim = (room: Pick<MembershipRoom, "database" | "write" | "lo
         .some((name) => /^(?:urn:.*:)?(?:members|groups)(?:\.|$)/i.test(name.trim()));
     return names("attributes") ?? names("excludedAttributes") !== true;
   };
+  const linksOf = (sql: Sql, type: ScimType, rows: readonly ScimRow[]) =>
+    readLinks(
+      sql,
+      type,
+      rows.map(({ id }) => id),
+    );
   const viewsOf = async (call: Call, type: ScimType, rows: readonly ScimRow[], attributes = attributesOf(call)) => {
-    const links = wantsLinks(call)
-      ? await readLinks(
-          database,
-          type,
-          rows.map(({ id }) => id),
-        )
-      : new Map();
-    const views: object[] = [];
+    const wanted = { links: wantsLinks(call), attributes };
+    // A user's version is not told without them.
+    const links = wanted.links || type === "User" ? await linksOf(database, type, rows) : new Map<string, readonly Link[]>();
+    const views: { readonly tag: string; readonly body: object }[] = [];
     for (const row of rows) {
-      views.push(viewOf(type, row, links.get(row.id) ?? [], call.base, attributes));
+      const of = links.get(row.id) ?? [];
+      views.push({ tag: tagOfResource(type, row, of), body: viewOf(type, row, of, call.base, wanted) });
       await pause();
     }
     return views;
   };
+  const page = async (call: Call, type: ScimType, rows: readonly ScimRow[], total: number, start: number, attributes: Attributes) =>
+    json(
+      200,
+      listOf(
+        (await viewsOf(call, type, rows, attributes)).map(({ body }) => body),
+        total,
+        start,
+      ),
+    );
   const shown = async (call: Call, type: ScimType, row: ScimRow, status = 200): Promise<Response> => {
-    const [view] = await viewsOf(call, type, [row]);
+    const [{ tag, body } = { tag: "", body: {} }] = await viewsOf(call, type, [row]);
+    const { method, headers } = call.request;
+    if (method === "GET" && namesState(tagsOf(headers, "if-none-match"), tag))
+      return new Response(null, { status: 304, headers: { etag: tag } });
     // Relative: the gateway lets no service point to an address.
     const location = `${PREFIX}/${type}s/${row.id.slice(row.id.lastIndexOf(":") + 1)}`;
-    return json(status, view ?? {}, { etag: tagOfResource(row), ...(status === 201 ? { location } : {}) });
+    return json(status, body, { etag: tag, ...(status === 201 ? { location } : {}) });
   };
 
   const list = async (call: Call, type: ScimType): Promise<Response> => {
@@ -115,7 +146,7 @@ export const createScim = (room: Pick<MembershipRoom, "database" | "write" | "lo
     if (filter === undefined || filter.lookup !== undefined) {
       const total = await countResources(database, sought);
       const rows = count === 0 ? [] : await readPage(database, sought, { limit: count, offset: start - 1 });
-      return json(200, listOf(await viewsOf(call, type, rows, attributes), total, start));
+      return page(call, type, rows, total, start, attributes);
     }
     const found: ScimRow[] = [];
     let after = "";
@@ -123,11 +154,7 @@ export const createScim = (room: Pick<MembershipRoom, "database" | "write" | "lo
       if (seen >= MOST_SCANNED)
         throw new ScimError(400, "tooMany", "This filter would look through too many resources: ask for one attribute by eq.");
       const rows = await readPage(database, sought, { after, limit: AT_ONCE });
-      const links = await readLinks(
-        database,
-        type,
-        rows.map(({ id }) => id),
-      );
+      const links = await linksOf(database, type, rows);
       for (const row of rows) {
         if (filter.match(filteredOf(type, row, links.get(row.id) ?? [], call.base))) found.push(row);
         await pause();
@@ -135,7 +162,7 @@ export const createScim = (room: Pick<MembershipRoom, "database" | "write" | "lo
       if (rows.length < AT_ONCE) break;
       after = rows.at(-1)?.id ?? after;
     }
-    return json(200, listOf(await viewsOf(call, type, found.slice(start - 1, start - 1 + count), attributes), found.length, start));
+    return page(call, type, found.slice(start - 1, start - 1 + count), found.length, start, attributes);
   };
 
   const requireResource = (row: ScimRow | undefined): ScimRow => {
@@ -174,16 +201,13 @@ export const createScim = (room: Pick<MembershipRoom, "database" | "write" | "lo
   const serveOne = async (call: Call, type: ScimType, id: string): Promise<Response> => {
     const { tenant, request } = call;
     const nodeId = nodeIdOf(type, id);
-    const tags = request.headers.get("if-match");
-    if (request.method === "GET") {
-      const row = requireResource(await readResource(database, tenant, type, nodeId));
-      if (namesState(tagsOf(request.headers, "if-none-match"), tagOfResource(row)))
-        return new Response(null, { status: 304, headers: { etag: tagOfResource(row) } });
-      return shown(call, type, row);
-    }
+    const tags = tagsOf(request.headers, "if-match");
+    if (request.method === "GET") return shown(call, type, requireResource(await readResource(database, tenant, type, nodeId)));
     const locked = async (tx: GraphTransaction): Promise<ScimRow> => {
       const row = requireResource(await lockResource(tx.sql, tenant, type, nodeId));
-      requireTag(tags, row);
+      const links = tags === null ? [] : ((await linksOf(tx.sql, type, [row])).get(row.id) ?? []);
+      if (tags !== null && !namesState(tags, tagOfResource(type, row, links)))
+        throw new ScimError(412, undefined, "It was changed meanwhile: read it again.");
       return row;
     };
     if (request.method === "DELETE") {
@@ -199,7 +223,7 @@ export const createScim = (room: Pick<MembershipRoom, "database" | "write" | "lo
       const document =
         request.method === "PUT"
           ? documentOf(type, sent)
-          : await patchedDocument(type, row, (await readLinks(tx.sql, type, [row.id])).get(row.id) ?? [], sent, call.base);
+          : await patchedDocument(type, row, (await linksOf(tx.sql, type, [row])).get(row.id) ?? [], sent, call.base);
       return replaceResource(tx, tenant, type, row, document);
     });
     return shown(call, type, requireResource(changed));
@@ -245,7 +269,7 @@ export const createScim = (room: Pick<MembershipRoom, "database" | "write" | "lo
     const correlationId = correlationIdOf(request.headers.get("x-correlation-id"));
     try {
       const url = new URL(request.url);
-      const origin = `${request.headers.get("x-forwarded-proto") ?? url.protocol.slice(0, -1)}://${request.headers.get("x-forwarded-host") ?? url.host}`;
+      const origin = originOf(request, publicOrigins) ?? url.origin;
       const tenant = await requireScimTenant(database, request.headers.get("authorization"));
       return await serve({ tenant, request, url, base: `${origin}${PREFIX}`, correlationId });
     } catch (error) {
