@@ -36,7 +36,7 @@ export const benchMembership = async (argv: readonly string[]): Promise<Section>
         .join(", ")} on ${cpus().length} cores.`,
       `${whole.nodes} nodes, ${whole.edges} edges and ${whole.delegations} delegations of \`npm run graph -- generate\` (seed 42), and a part of it with ${tenth.nodes} nodes; ${pinning}.`,
       "Reference of questions: the statements of the SQL reader, by name, on one connection of the plain driver (32 at once: on eight), of the same rows in the same process, in turn.",
-      `Questions: ${rounds} different ones each. Replicas: three processes on one PostgreSQL that ask every millisecond; ${revocations} revocations, the time from the commit's answer to the first empty answer on the two others.`,
+      `Questions: ${rounds} different ones each. Replicas: two and three processes on one PostgreSQL that ask every millisecond; ${revocations} revocations each, the time from the commit's answer to the first empty answer on each of the others.`,
       "Memory: heap and buffers of the process after a full collection, less what it had before the graph was read.",
     ],
     figures,
