@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
+import { execFile, spawnSync } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -19,17 +19,23 @@ const TOLD = statement<{ type: string; sink: string | null; tenant: string; vers
 );
 const script = fileURLToPath(new URL("graph.ts", import.meta.url));
 
+/** Gives a command a terminal, and says what it wrote there. */
+const TERMINAL = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))";
+
 const run = (...given: readonly string[]) => runWith({}, ...given);
-const runWith = (
-  more: Readonly<Record<string, string>>,
-  ...given: readonly string[]
-): Promise<{ readonly code: number; readonly said: string }> =>
+interface Ran {
+  readonly code: number;
+  readonly said: string;
+}
+const command = (...given: readonly string[]) => [process.execPath, "--disable-warning=ExperimentalWarning", script, ...given] as const;
+const execute = ([file, ...given]: readonly [string, ...string[]], more: Readonly<Record<string, string>> = {}): Promise<Ran> =>
   new Promise((done) => {
     const environment = { ...process.env, ...more, DATABASE_URL: "", SALLYPORT_INVOKED_FROM: undefined, NODE_TEST_CONTEXT: undefined };
-    execFile(process.execPath, ["--disable-warning=ExperimentalWarning", script, ...given], { env: environment }, (error, _out, said) =>
-      done({ code: typeof error?.code === "number" ? error.code : 0, said }),
+    execFile(file, given, { env: environment }, (error, out, said) =>
+      done({ code: typeof error?.code === "number" ? error.code : 0, said: `${out}${said}` }),
     );
   });
+const runWith = (more: Readonly<Record<string, string>>, ...given: readonly string[]): Promise<Ran> => execute(command(...given), more);
 
 const openFolder = (folder: string) => createPglite({ dataFolder: folder, log: silentLog });
 
@@ -62,6 +68,14 @@ test("what the graph refuses of a file the command names by its line; a file giv
   }
   const { code, said } = await send(mallory, "--roles");
   assert.deepEqual([code, /2 written/.test(said)], [0, true], said);
+  assert.ok(!said.includes("\r"), "progress is for a terminal");
+
+  if (spawnSync("python3", ["-c", "import pty"]).status !== 0)
+    return t.diagnostic("progress on a terminal is looked at where there is a Python 3");
+  const shown = await execute(["python3", "-c", TERMINAL, ...command("import", file, "--data", data, "--roles")]);
+  const steps = shown.said.split("\r").map((one) => one.replaceAll("\u001b[K", "").trim());
+  assert.deepEqual([shown.code, steps.includes("2 lines read"), steps.includes("2 of 2 rows written")], [0, true, true], shown.said);
+  assert.match(steps.at(-2) ?? "", /^2 lines: 0 written/, "the line of progress is gone before the last word");
 });
 
 test("a graph is made up, imported, exported and imported again, by a command on the stopped house's folder", async (t) => {
