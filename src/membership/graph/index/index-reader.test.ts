@@ -114,8 +114,8 @@ const equalWhileWriting = async (t: TestContext, database: Database): Promise<vo
     isOver = true;
     await writing;
   }
-  // The first few tell much of everything; of a chain, where each is asked a tenth, every fortieth tells.
-  const least = SHARE === 1 ? Math.min(WORLDS / 2, 3 + WORLDS / 10) : WORLDS / 100;
+  // A few tell much of everything. Of a chain, where each is asked a tenth, about every fortieth tells: of a hundred it may be none.
+  const least = SHARE === 1 ? Math.min(WORLDS / 2, 3 + WORLDS / 10) : WORLDS / 100 - 5;
   for (const word of WORDS) assert.ok((told.get(word) ?? 0) >= least, `${word} was told ${told.get(word) ?? 0} times`);
   // What followed the log is what the rows themselves make.
   const seen = feed.look();
