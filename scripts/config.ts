@@ -14,7 +14,7 @@ import { Refusal } from "./refusal.ts";
 const help = `npm run config -- export DIR|FILE.tar
 npm run config -- import DIR|FILE [--dry-run] [--reason TEXT]
 npm run config -- openapi FILE --provider P --instance I [--pick tag:users] [--base-url URL] [--allow NETWORK] [--dry-run]
-npm run config -- explain TOOL --user ben [--agent agent:hr-assistant] [--view NAME]
+npm run config -- explain TOOL --user NAME [--agent AGENT] [--view NAME]
 
   export           systems and tools document of the running house, byte for byte, as a configuration folder or as a tar archive of one;
                    files of the folder that the house does not have stay

@@ -302,7 +302,9 @@ const operationTest = z.strictObject({
     { status: 200, body: { items: [{ id: "e1" }] } },
   ),
   expect: said(
-    z.strictObject({ output: z.unknown() }).or(z.strictObject({ error: z.string() })),
+    z
+      .strictObject({ output: said(z.unknown(), "The answer of the tool.", { items: [{ id: "e1" }] }) })
+      .or(z.strictObject({ error: said(z.string(), "The code of its refusal.", "not_found") })),
     "What the tool gives then: its `output`, or the code of its `error`.",
     { output: { items: [{ id: "e1" }] } },
   ),

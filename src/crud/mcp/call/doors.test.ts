@@ -426,7 +426,7 @@ describe("each door refuses with its code, before anything is sent or charged", 
     }
     for (const [body, status, code] of [
       [{}, 422, "invalid_body"],
-      [{ tool: employee.name, system: "people.demo", action: "get_employee" }, 422, "invalid_body"],
+      [{ tool: employee.name, system: "people.demo", action: "get_employee" }, 422, "unknown_member"],
       [{ tool: employee.name, arguments: [] }, 422, "invalid_body"],
       [{ tool: employee.name, params: {} }, 422, "unknown_member"],
       [{ system: "people.demo", action: "get", params: {} }, 404, "unknown_tool"],
