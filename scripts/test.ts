@@ -10,7 +10,7 @@ import { shortLived } from "#testing/short-lived.ts";
 import { startPostgresServer, type PostgresServer } from "#testing/postgres-server.ts";
 import { buildWebIfNeeded } from "./build-web.ts";
 import { requireOptions } from "./options.ts";
-import { batchesOf, entryOf } from "./tests/batches.ts";
+import { batchesOf, entryOf, isAlone } from "./tests/batches.ts";
 import { allTests, changedFiles, testsReaching } from "./tests/changed-tests.ts";
 import { tellUsage } from "./tests/usage.ts";
 
@@ -61,7 +61,8 @@ const FILE_BYTES = 2.5 * 2 ** 30;
 const concurrency = Math.max(1, Math.min(availableParallelism() + 1, Math.floor(totalmem() / FILE_BYTES)));
 
 const isProfiled = values["profile"] === true;
-const batches = isProfiled ? files.map((file) => [file]) : batchesOf(files, concurrency);
+const textOf = (file: string): string => readFileSync(join(root, file), "utf8");
+const batches = batchesOf(files, concurrency, (file) => isProfiled || isAlone(file, textOf(file)));
 const kept = mkdtempSync(join(tmpdir(), "sallyport-tests-"));
 const failures = join(kept, "failures");
 const usage = join(kept, "usage");
@@ -107,7 +108,7 @@ const startPostgres = async (): Promise<PostgresServer | undefined> => {
 
 if (process.env["ENVIRONMENT"] === undefined) say("ENVIRONMENT is unset: running as test.");
 await buildWebIfNeeded({ log: { info: (event) => say(event) } });
-installPrograms([...new Set(files.flatMap((file) => programsNamedIn(readFileSync(join(root, file), "utf8"))))], say);
+installPrograms([...new Set(files.flatMap((file) => programsNamedIn(textOf(file))))], say);
 const postgres = await startPostgres();
 let status = 1;
 try {

@@ -3,13 +3,13 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { batchesOf, entryOf } from "./batches.ts";
+import { batchesOf, entryOf, isAlone } from "./batches.ts";
 
 const named = (room: string, count: number): readonly string[] => Array.from({ length: count }, (_none, at) => `src/${room}/${at}.test.ts`);
 
 test("neighbours share a process, those of the whole house do not and come first, and every file runs once", () => {
   const files = [...named("crud", 30), "e2e/story.test.ts", "e2e/kill.test.ts"];
-  const batches = batchesOf(files, 2);
+  const batches = batchesOf(files, 2, (file) => isAlone(file, ""));
   assert.deepEqual(batches.slice(0, 2), [["e2e/story.test.ts"], ["e2e/kill.test.ts"]]);
   assert.deepEqual(batches.slice(2).flat(), named("crud", 30));
   assert.deepEqual(
@@ -18,12 +18,20 @@ test("neighbours share a process, those of the whole house do not and come first
   );
 });
 
+test("a file that looks at its whole process says so", () => {
+  assert.equal(isAlone("src/pdp/a.test.ts", 'import "x";\n// A process of its own: it counts threads.\n'), true);
+  assert.equal(isAlone("src/pdp/a.test.ts", 'const said = "// A process of its own: ";\n'), false);
+});
+
 test("few files are spread over all processes, and one file is given as it is", () => {
   assert.deepEqual(
-    batchesOf(named("crud", 5), 3).map(({ length }) => length),
+    batchesOf(named("crud", 5), 3, () => false).map(({ length }) => length),
     [2, 2, 1],
   );
-  assert.deepEqual(batchesOf([], 3), []);
+  assert.deepEqual(
+    batchesOf([], 3, () => false),
+    [],
+  );
   assert.equal(entryOf(["src/crud/0.test.ts"], "/nowhere", 0), "src/crud/0.test.ts");
 });
 

@@ -5,20 +5,24 @@ import { pathToFileURL } from "node:url";
 /** Test files that share a process. */
 const MOST_TOGETHER = 12;
 
-/**
- * Files whose process is theirs alone: those that measure its memory, its event loop or its sockets, and those of the whole house, which
- * start processes of their own and take long enough each to be told apart.
- */
-const isAlone = (file: string): boolean => file.startsWith("e2e/");
+/** What a test file says that looks at its whole process: its threads, its memory, its loop. */
+const ALONE = /^\/\/ A process of its own: /m;
+
+/** Those of the whole house start processes of their own and take long enough each to be told apart. */
+export const isAlone = (file: string, text: string): boolean => file.startsWith("e2e/") || ALONE.test(text);
 
 /**
  * Splits test files into groups that share a process each, neighbours together: to load the modules of a service, its engine of policies and
- * its databases costs more than most files' tests. Files that stay alone come first, as they take longest. `processes` is how many run at a
+ * its databases costs more than most files' tests. Those that stay apart come first, as they take longest. `processes` is how many run at a
  * time; few files are spread over all of them.
  */
-export const batchesOf = (files: readonly string[], processes: number): readonly (readonly string[])[] => {
-  const alone = files.filter(isAlone);
-  const others = files.filter((file) => !isAlone(file));
+export const batchesOf = (
+  files: readonly string[],
+  processes: number,
+  isApart: (file: string) => boolean,
+): readonly (readonly string[])[] => {
+  const alone = files.filter(isApart);
+  const others = files.filter((file) => !isApart(file));
   const size = Math.max(1, Math.min(MOST_TOGETHER, Math.ceil(others.length / processes)));
   const together = Array.from({ length: Math.ceil(others.length / size) }, (_, n) => others.slice(n * size, (n + 1) * size));
   return [...alone.map((file) => [file]), ...together];

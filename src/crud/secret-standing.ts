@@ -56,17 +56,20 @@ export const secretStandings = async (
       return status === 404 || status === 400 ? { place: "missing", code } : { place: "unknown" };
     }
   };
-  const questions = all.map((uri) => ({
-    type: "secret",
-    action: "use",
-    id: withoutVersion(uri),
-    properties: { tenant: caller.tenant },
-    context: { could: true, showing: true, tool: { id: tool } },
-  }));
-  const [places, answers] = await Promise.all([
-    Promise.all(all.map(placeOf)),
-    parts.decider.decideMany(toolServer, questions, correlationId),
+  const questions = (action: string, context: Readonly<Record<string, unknown>>) =>
+    all.map((uri) => ({
+      type: "secret",
+      action,
+      id: withoutVersion(uri),
+      properties: { tenant: caller.tenant },
+      context: { showing: true, ...context },
+    }));
+  const [known, answers] = await Promise.all([
+    parts.decider.decideMany(caller, questions("read_metadata", {}), correlationId),
+    parts.decider.decideMany(toolServer, questions("use", { could: true, tool: { id: tool } }), correlationId),
   ]);
+  // Who only looks at a tool has not tried to reach its secret, and is refused nothing.
+  const places = await Promise.all(all.map((uri, at) => (known[at]?.decision === true ? placeOf(uri) : ({ place: "unknown" } as const))));
   return all.map((uri, at) => ({ uri, ...(places[at] ?? { place: "unknown" }), isUsable: answers[at]?.decision === true }));
 };
 

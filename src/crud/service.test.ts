@@ -128,11 +128,20 @@ test("a credential that no call would get is named, with who can mend it, to who
     assert.deepEqual([callable === "no", doors.at(-1)?.door, doors.at(-1)?.outcome], [!isFine, "credential", isFine ? "pass" : "fail"]);
     assert.ok(status !== "secret_authz_failed" || !JSON.stringify(ofSecrets).includes("yaml:"));
   }
-  const [asked] = house.asked.decisions.filter(({ ask }) => ask.type === "secret");
+  const [known, usable] = house.asked.decisions.filter(({ ask }) => ask.type === "secret");
   assert.deepEqual(
-    [asked?.asker.sub, asked?.ask.id, asked?.ask.context],
-    ["service:crud", uri, { could: true, showing: true, tool: { id: "people.demo.get_employee" } }],
+    [known?.asker.sub, known?.ask.action, known?.ask.id, known?.ask.context],
+    ["person:ben", "read_metadata", uri, { showing: true }],
   );
+  assert.deepEqual(
+    [usable?.asker.sub, usable?.ask.action, usable?.ask.id, usable?.ask.context],
+    ["service:crud", "use", uri, { could: true, showing: true, tool: { id: "people.demo.get_employee" } }],
+  );
+  // Who may not know of a secret asks nobody for it, only because its tool is looked at.
+  house.verdicts.set("secret:read_metadata", false).set("secret:use", true);
+  house.secrets.status = "secret_not_found";
+  const { missing } = (await (await house.request("/mcp/tools/explain?tool=people.demo.get_employee", { as: agent })).json()) as Explained;
+  assert.ok(!missing.some(({ step }) => step === "secret"));
 });
 
 test("a tool is listed exactly if its explanation says so", async (t) => {

@@ -1,10 +1,11 @@
-import { spawn, type ChildProcess } from "node:child_process";
+import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { cleanUp } from "./clean-up.ts";
 import { freePort } from "./free-port.ts";
 import { until } from "./until.ts";
@@ -27,7 +28,7 @@ export interface OpenBao {
   /** Starts it again on its port; with data on disk it is unsealed then. */
   start(): Promise<void>;
   unseal(): Promise<void>;
-  freeze(): void;
+  freeze(): Promise<void>;
   thaw(): void;
 }
 
@@ -169,7 +170,11 @@ export const startOpenBao = async (t: { after(end: () => unknown): void }, progr
     kill,
     start,
     unseal,
-    freeze: () => void child?.kill("SIGSTOP"),
+    freeze: async () => {
+      child?.kill("SIGSTOP");
+      // On a busy machine it answers on until its turn comes to hear of it.
+      await until(async () => (await promisify(execFile)("ps", ["-o", "state=", "-p", String(child?.pid)])).stdout.startsWith("T"));
+    },
     thaw: () => void child?.kill("SIGCONT"),
   };
 };

@@ -15,6 +15,8 @@ import { sharedDatabase } from "#testing/gateway.ts";
 import { requireProgram } from "#testing/programs.ts";
 import { until } from "#testing/until.ts";
 
+// A process of its own: its memory is measured.
+
 const database = sharedDatabase();
 const MiB = 1_048_576;
 

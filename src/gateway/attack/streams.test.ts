@@ -12,6 +12,8 @@ import { testAudiences } from "#testing/identity.ts";
 import { measureDelay } from "#testing/measured-delay.ts";
 import { until } from "#testing/until.ts";
 
+// A process of its own: its memory is measured.
+
 const database = sharedDatabase();
 
 interface Event {

@@ -9,6 +9,8 @@ import { policyFolder } from "#testing/decision-matrix.ts";
 import { until } from "#testing/until.ts";
 import { createExaminer, readBundleApart, type ExaminerLimits, type Urgency } from "./examiner.ts";
 
+// A process of its own: threads are counted, whoever began them.
+
 /** An examiner with every thread that this process starts meanwhile, and how many of them there are at a time. */
 const watched = (t: TestContext, limits: Partial<ExaminerLimits> = {}) => {
   const threads: Worker[] = [];

@@ -60,7 +60,7 @@ test("a store that is sealed, killed, silent or not who it should be is refused 
   });
 
   await t.test("silent", async () => {
-    bao.freeze();
+    await bao.freeze();
     assert.equal(await detailOf(read()), "provider_unavailable The store does not answer.");
     bao.thaw();
     await works("1");
