@@ -3,6 +3,7 @@ import { Messages, type Types } from "scimmy";
 import { isObject } from "#contract/is-object.ts";
 import { createTurns } from "#http/turns.ts";
 import { asClientFault, ScimError } from "./scim-error.ts";
+import { isReadable } from "./scim-filter.ts";
 import { endpoints, schemaClasses, type ScimDocument, type ScimType } from "./scim-schemas.ts";
 import { groupMembers } from "./scim-nodes.ts";
 import { scimIdOf, type Link, type ScimRow } from "./scim-store.ts";
@@ -116,6 +117,16 @@ const withoutWhole =
     return isObject(held) ? Object.keys(held).map((name) => ({ ...operation, path: `${String(path)}:${name}` })) : [operation];
   };
 
+/** Where no path is given the names of the values are paths. */
+const requireReadablePaths = (operations: readonly unknown[]): void => {
+  for (const operation of operations.filter(isObject)) {
+    const { path, value } = operation;
+    const paths = path === undefined && isObject(value) ? Object.keys(value) : [path];
+    if (paths.some((one) => typeof one === "string" && !isReadable(one)))
+      throw new ScimError(400, "invalidPath", "A path has at most 1,000 characters, and few of and, or and brackets.");
+  }
+};
+
 const MOST_OPERATIONS = 1_000;
 /** Of those that are not about members. */
 const MOST_OWN_OPERATIONS = 100;
@@ -180,6 +191,7 @@ export const patchedDocument = async (
   const operations = rest.map(plainOperation).flatMap(withoutWhole(row.document));
   if (operations.length > MOST_OWN_OPERATIONS)
     throw new ScimError(400, "invalidSyntax", `Operations on other things than members are at most ${MOST_OWN_OPERATIONS}.`);
+  requireReadablePaths(operations);
   let document = row.document;
   try {
     let instance: object = instanceOf(type, row, links, base);

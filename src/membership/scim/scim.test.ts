@@ -48,6 +48,8 @@ const group = (displayName: string, members: readonly string[] = []) => ({
   displayName,
   members: members.map((value) => ({ value })),
 });
+/** Of 281 characters, and 2,048 branches. */
+const manyBranches = Array<string>(11).fill("(type pr or value pr)").join(" and ");
 const patch = (...Operations: readonly object[]) => ({ schemas: [PATCH], Operations });
 const made = async (scim: Directory, path: string, body: object): Promise<string> => {
   const reply = await scim("POST", path, body);
@@ -150,6 +152,14 @@ test("a user is a person with an account of the tenant, changed and found as SCI
     'userName eq "',
     "__proto__ eq 1",
     `userName eq "${"x".repeat(1001)}"`,
+    `emails[${manyBranches}]`,
+    `emails[type pr] or userName pr and ${manyBranches}`,
+    `(userName pr) and emails[${manyBranches}] pr`,
+    // What the library takes for the end of a text, of a bracket or for an operator is one here.
+    `userName eq "\\" and ${manyBranches} and userName eq "\\"`,
+    `(userName eq ") and emails[${manyBranches}] and userName eq ")`,
+    manyBranches.replaceAll("or ", "or_"),
+    `userName eq "${"\\a".repeat(60)}`,
   ])
     assert.deepEqual([filter, await found(filter)], [filter, "invalidFilter"]);
   const page = await scim("GET", "/Users?startIndex=2&count=1");
@@ -413,6 +423,8 @@ test("hostile bodies are refused in SCIM's own words and write nothing", async (
     ["PATCH", `/Users/${id}`, patch({ op: "replace", path: "__proto__.x", value: 1 }), 400],
     ["PATCH", `/Users/${id}`, patch({ op: "replace", path: "emails[", value: 1 }), 400],
     ["PATCH", `/Users/${id}`, patch({ op: "replace", path: 'emails[type eq "home"].value', value: "x" }), 400],
+    ["PATCH", `/Users/${id}`, patch({ op: "replace", path: `emails[${manyBranches}].value`, value: "x" }), 400],
+    ["PATCH", `/Users/${id}`, patch({ op: "add", value: { [`emails[${manyBranches}].value`]: "x" } }), 400],
     ["PATCH", `/Users/${id}`, patch({ op: "remove", path: "userName" }), 400],
     ["PATCH", `/Users/${id}`, patch({ op: "replace", path: "id", value: "x".repeat(26) }), 400],
     ["PATCH", `/Users/${id}`, { Operations: [] }, 400],
