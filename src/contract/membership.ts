@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { endpoint, withoutAgents } from "./endpoint.ts";
+import { searchText } from "./fold-text.ts";
 import { cursorPage, nodeId, plainText, queryInteger, queryIntegerOr, skipPage, timestamp, usd } from "./ids.ts";
 
 /** The policy information point, identity search and the graph's questions. */
@@ -100,7 +101,7 @@ export type IdentityNode = z.infer<typeof identityNode>;
 
 const filters = {
   node_type: plainText(1, 64).optional(),
-  search: plainText(1, 200).optional(),
+  search: searchText.optional(),
   system: plainText(1, 64).optional(),
 };
 const paged = { total: z.number(), limit: z.number(), skip: z.number(), has_more: z.boolean() };
@@ -130,7 +131,7 @@ export const searchNodesWithMetadata = endpoint("membership", "GET", `${NODES}/s
 });
 
 export const fulltextSearch = endpoint("membership", "GET", `${NODES}/fulltext-search`, {
-  query: z.strictObject({ q: plainText(1, 200), node_type: filters.node_type, system: filters.system, ...skipPage }),
+  query: z.strictObject({ q: searchText, node_type: filters.node_type, system: filters.system, ...skipPage }),
   reply: z.object({
     nodes: z.array(identityNode.extend({ score: z.number() })),
     ...paged,

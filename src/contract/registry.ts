@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { endpoint, withoutAgents } from "./endpoint.ts";
 import { reason } from "./graph-edit.ts";
+import { searchText } from "./fold-text.ts";
 import { nodeId, plainText, prose, skipPage, skippedPage, timestamp } from "./ids.ts";
 
 /** The registry of MCP services, their tools, resources and prompts. */
@@ -193,7 +194,7 @@ export const listMcpServices = endpoint("membership", "GET", `${MCP}/services`, 
     service_type: serviceMembers.service_type.optional(),
     provider: plainText(1, 128).optional(),
     is_backend: z.enum(["true", "false"]).optional(),
-    search: plainText(1, 200).optional(),
+    search: searchText.optional(),
     state: plainText(1, 32).optional(),
     ...skipPage,
   }),

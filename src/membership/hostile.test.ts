@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { testDatabase } from "#testing/database.ts";
 import { graphRooms, servedWorld, type Reply } from "#testing/membership.ts";
-import { foldText } from "./graph/put-node.ts";
+import { foldText } from "#contract/fold-text.ts";
 
 const names = [
   'O\'Neil "q" \\',
@@ -118,4 +118,24 @@ test("whatever somebody is called goes in by every writer as it is, and every se
     .split("\n")
     .flatMap((line) => (JSON.parse(line) as { node?: { name: string } }).node?.name ?? []);
   for (const name of names) assert.equal(exported.filter((one) => one === name).length, 4, `${name} comes out as it went in`);
+});
+
+test("a character that folds to many makes neither a name nor a search longer than others are", async (t) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const one = "\ufdfa";
+  await world.put({ id: "group:long", kind: "Group", name: one.repeat(250), display_name: one.repeat(250), tenant_id: "tenant:acme" });
+  await world.put({ id: "group:pairs", kind: "Group", name: `\ufb01${"🦀".repeat(127)}x`, tenant_id: "tenant:acme" });
+  const [row] = await world.sql<{ most: number }>("select max(length(fold))::int as most from membership.node where kind = 'Group'");
+  assert.ok((row?.most ?? 0) <= 550, `${row?.most}`);
+  const paths = [
+    "identity_nodes/fulltext-search?q=",
+    "identity_nodes/search?search=",
+    "identity_nodes/count?search=",
+    "mcp/services?search=",
+  ];
+  for (const path of paths) {
+    const { status } = await world.call("ada", "GET", `/api/v1/${path}${encodeURIComponent(one.repeat(20))}`, { scopes });
+    assert.equal(status, 422, path);
+    assert.equal((await world.call("ada", "GET", `/api/v1/${path}${encodeURIComponent(one.repeat(5))}`, { scopes })).status, 200, path);
+  }
 });

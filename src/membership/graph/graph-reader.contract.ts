@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import type { GraphWorld } from "#testing/membership.ts";
-import { foldText } from "./put-node.ts";
+import { foldText } from "#contract/fold-text.ts";
 import { scopeOfTenant, wholeGraph } from "./tenant-scope.ts";
 
 /**

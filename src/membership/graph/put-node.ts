@@ -1,3 +1,4 @@
+import { foldText } from "#contract/fold-text.ts";
 import { canonicalJson } from "#contract/canonical-json.ts";
 import { isRoleId, nodeId } from "#contract/ids.ts";
 import { faultsOf } from "#contract/shape-faults.ts";
@@ -56,14 +57,15 @@ const UPDATE = statement(
    from ${GIVEN} where n.id = g.id`,
 );
 
-/** NFKC and lower case, the same for what is kept and what is searched for. */
-export const foldText = (text: string): string => text.normalize("NFKC").toLowerCase();
+/** A search compares its words with all of it: a field folds to no more than itself, or than a short one may. */
+const MOST_FOLDED = 256;
+const foldField = (field: string): string => foldText(field).slice(0, Math.max(MOST_FOLDED, field.length)).toWellFormed();
 
 const foldOf = (row: NodeRow): string => {
   const searched = (nodeKindRow(row.kind).searched ?? []).map((name) => row.props[name]);
   return [row.id, row.name, row.display_name, ...searched, row.external_id]
     .filter((field): field is string => typeof field === "string" && field !== "")
-    .map(foldText)
+    .map(foldField)
     .join("\u001f");
 };
 

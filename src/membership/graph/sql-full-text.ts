@@ -2,7 +2,7 @@ import { Problem } from "#contract/problem.ts";
 import { statement, type Database } from "#store/database.ts";
 import { isSqlFault } from "#store/sql-fault.ts";
 import type { Answered, FullTextAsk, GraphNode } from "./graph-reader.ts";
-import { foldText } from "./put-node.ts";
+import { foldText } from "#contract/fold-text.ts";
 import { inTime, isIndexed, requireInTime, searchTimeout } from "./search-limits.ts";
 import { NODE } from "./sql-nodes.ts";
 import { containing, HEAD } from "./sql-parts.ts";

@@ -1,7 +1,7 @@
 import { statement, type Database, type Statement } from "#store/database.ts";
 import { isTimedOut } from "#store/sql-fault.ts";
 import type { Answered, GraphNode, GraphReader, NodeFilter } from "./graph-reader.ts";
-import { foldText } from "./put-node.ts";
+import { foldText } from "#contract/fold-text.ts";
 import { createTurns, inTime, isIndexed, requireInTime, searchMs, searchTimeout, tooBroad } from "./search-limits.ts";
 import { searchFullText } from "./sql-full-text.ts";
 import { NODE, listSystems } from "./sql-nodes.ts";

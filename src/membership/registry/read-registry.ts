@@ -1,7 +1,7 @@
 import type { McpPrompt, McpResource, McpService, McpTool } from "#contract/registry.ts";
 import { statement, type Sql } from "#store/database.ts";
 import type { EdgeKind } from "#membership/graph/kinds.ts";
-import { foldText } from "#membership/graph/put-node.ts";
+import { foldText } from "#contract/fold-text.ts";
 import { containing, unexpired } from "#membership/graph/sql-parts.ts";
 import { visible, type TenantScope } from "#membership/graph/tenant-scope.ts";
 
