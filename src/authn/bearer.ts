@@ -6,6 +6,7 @@ import type { Caller } from "./caller.ts";
 import {
   identityOfHouse,
   identityOfProvider,
+  linkTenantOf,
   parseActors,
   readScopes,
   requireNoService,
@@ -121,7 +122,11 @@ export const createTokenChecker = (parts: BearerVerifierParts): ((token: string)
   };
 
   const identityAtProvider = async (payload: JWTPayload): Promise<Identity> =>
-    identityOfProvider(payload, parts.mapping, await parts.personOf?.(payload.iss ?? "", subjectOfProvider(payload, parts.mapping)));
+    identityOfProvider(
+      payload,
+      parts.mapping,
+      await parts.personOf?.(payload.iss ?? "", subjectOfProvider(payload, parts.mapping), linkTenantOf(payload, parts.mapping)),
+    );
 
   const callerOf = async (token: string, payload: JWTPayload, service: string | undefined): Promise<Caller> => {
     const given = payload["client_id"] ?? payload["azp"];

@@ -21,8 +21,8 @@ export interface LinkedPerson {
   readonly tenant: string;
 }
 
-/** Looks up who a subject of an issuer is; `undefined`: nobody is linked. */
-export type PersonOf = (issuer: string, subject: string) => Promise<LinkedPerson | undefined>;
+/** Looks up who a subject of an issuer is, in the tenant that is meant; `undefined`: nobody is linked, or without a tenant several are. */
+export type PersonOf = (issuer: string, subject: string, tenant?: string) => Promise<LinkedPerson | undefined>;
 
 /** What claims say of a person (or service): checked, in our words. */
 export interface Identity {
@@ -112,6 +112,10 @@ export const tenantOfProvider = (
   { tenantClaim, defaultTenant }: Pick<IdentityMapping, "tenantClaim" | "defaultTenant">,
 ): string | undefined =>
   (claims[tenantClaim] ?? defaultTenant) === undefined ? undefined : parseTenant(claims[tenantClaim], defaultTenant);
+
+/** The tenant whose links count for a token; `*` is no tenant. */
+export const linkTenantOf = (claims: JWTPayload, mapping: Pick<IdentityMapping, "tenantClaim" | "defaultTenant">): string | undefined =>
+  claims[mapping.tenantClaim] === "*" ? undefined : tenantOfProvider(claims, mapping);
 
 /** How somebody signed in, in our words. */
 export const assuranceOfProvider = (claims: JWTPayload, mapping: IdentityMapping): Pick<Identity, "acr" | "authTime"> => {

@@ -60,8 +60,8 @@ export const createHouseCallers = (parts: {
     : undefined;
   const findPerson = createPersonOf(store.database, now);
   // Subjects of the embedded issuer are node ids.
-  const personOf: PersonOf = async (issuer, subject) =>
-    provider.isEmbedded && issuer === provider.issuer ? undefined : findPerson(issuer, subject);
+  const personOf: PersonOf = async (issuer, subject, tenant) =>
+    provider.isEmbedded && issuer === provider.issuer ? undefined : findPerson(issuer, subject, tenant);
   const common = {
     issuers,
     introspector,

@@ -22,7 +22,8 @@ const groupsOf = (claim: unknown): readonly string[] =>
 export const settlePersonBy = ({ callers, common, plan, provider }: Opening): SettlePerson | undefined => {
   const { oidcProvision, oidcGroupsClaim } = plan.settings.authn;
   if (provider.isEmbedded) return undefined;
-  if (oidcProvision === "off" && oidcGroupsClaim === undefined) return ({ issuer, subject }) => callers.personOf(issuer, subject);
+  if (oidcProvision === "off" && oidcGroupsClaim === undefined)
+    return ({ issuer, subject, tenant }) => callers.personOf(issuer, subject, tenant);
   const identity = callers.identityFor("gateway");
   return async ({ issuer, subject, tenant, claims }) => {
     const token = await identity.asService(common.audiences.membership, ["membership.sign_in"]);

@@ -5,27 +5,36 @@ import { createRecent } from "#http/recent.ts";
 import { statement, type Database, type Sql } from "#store/database.ts";
 import { createSharedReads } from "#membership/graph/shared-reads.ts";
 
+/** $3 tenant or null. At most two: more than one is nobody. */
 const FIND = statement<LinkedPerson>(
   "membership.link_find",
-  `select n.id, n.tenant_id as tenant from membership.identity_link l join membership.node n on n.id = l.person_id
-   where l.issuer = $1 and l.subject = $2`,
+  `select n.id, n.tenant_id as tenant from membership.identity_link l
+   join membership.node n on n.id = l.person_id and n.tenant_id = l.tenant_id
+   where l.issuer = $1 and l.subject = $2 and ($3::text is null or l.tenant_id = $3) limit 2`,
 );
 const ADD = statement<{ id: string }>(
   "membership.link_add",
-  `insert into membership.identity_link (id, issuer, subject, person_id, how, made_by) values ($1, $2, $3, $4, $5, $6)
-   on conflict (issuer, subject) do nothing returning id`,
+  `insert into membership.identity_link (id, issuer, subject, person_id, how, made_by, tenant_id)
+   select $1::uuid, $2, $3, n.id, $5, $6, n.tenant_id from membership.node n where n.id = $4
+   on conflict (issuer, subject, tenant_id) do nothing returning id`,
 );
 
-/** A subject as one provider names it: never given to somebody else there. */
+/** A subject as one provider names it: never given to somebody else there, and one person here in each tenant at most. */
 export interface Subject {
   readonly issuer: string;
   readonly subject: string;
 }
 
-export const findLinked = async (sql: Sql, { issuer, subject }: Subject): Promise<LinkedPerson | undefined> =>
-  (await sql.run(FIND, [issuer, subject]))[0];
+/** In the tenant that is meant; where none is, only who is linked in one alone: links of one tenant decide nothing about another's people. */
+export const findLinked = async (
+  sql: Sql,
+  { issuer, subject, tenant }: Subject & { readonly tenant?: string | undefined },
+): Promise<LinkedPerson | undefined> => {
+  const [person, other] = await sql.run(FIND, [issuer, subject, tenant ?? null]);
+  return other === undefined ? person : undefined;
+};
 
-/** Makes the subject the person's; its id, or `undefined` where the subject is somebody's already. */
+/** Makes the subject the person's; its id, or `undefined` where the subject is somebody's of that tenant already. */
 export const addLink = async (
   sql: Sql,
   link: Subject & { readonly personId: string; readonly how: "first" | "match" | "create" | "administrator"; readonly by: string },
@@ -42,13 +51,13 @@ const MOST_KEPT = 2000;
 export const createPersonOf = (database: Pick<Database, "run">, now: () => Date): PersonOf => {
   const recent = createRecent<{ readonly person: LinkedPerson | undefined }>(MOST_KEPT, now);
   const read = createSharedReads((key) => {
-    const [issuer = "", subject = ""] = key.split("\n");
-    return findLinked(database as Sql, { issuer, subject });
+    const [issuer = "", subject = "", tenant = ""] = key.split("\n");
+    return findLinked(database as Sql, { issuer, subject, tenant: tenant === "" ? undefined : tenant });
   });
-  // Neither may hold a line break: an issuer is an address, a subject printable ASCII.
-  return async (issuer, subject) => {
-    if (/[\n\0]/.test(issuer + subject)) return undefined;
-    const key = `${issuer}\n${subject}`;
+  // None may hold a line break: an issuer is an address, a subject printable ASCII.
+  return async (issuer, subject, tenant = "") => {
+    if (/[\n\0]/.test(issuer + subject + tenant)) return undefined;
+    const key = `${issuer}\n${subject}\n${tenant}`;
     try {
       const found = await read(key);
       recent.set(key, { person: found }, now().getTime() + KEPT_MS);

@@ -44,7 +44,8 @@ export const serveLinks = (room: MembershipRoom): void => {
     const { value } = await writeAs(room, act({ caller, correlationId }, "person_linked", personId, reason), async (tx, scope) => {
       if ((await requireOwnNode(tx.sql, scope, personId)).kind !== "Person") throw new Problem("not_found");
       const id = await addLink(tx.sql, { issuer, subject, personId, how: "administrator", by: caller.sub });
-      if (id === undefined) throw new Problem("already_exists", { detail: "This subject is somebody's already: unlink it first." });
+      if (id === undefined)
+        throw new Problem("already_exists", { detail: "This subject is somebody's of this tenant already: unlink it first." });
       const [row] = await tx.sql.run(ONE, [scope.tenant, id]);
       if (row === undefined) throw new Error("a link is there once it is made");
       return { value: viewOf(row) };

@@ -193,8 +193,31 @@ test("links are seen, made and ended by administrators of the tenant; an unlinke
   for (const id of [randomUUID(), "x", made.body.link_id])
     assert.equal((await call(id === made.body.link_id ? "eve" : "ada", "DELETE", `/${id}`)).status, 404);
   assert.equal((await call("ada", "DELETE", `/${made.body.link_id}?reason=He%20left`)).status, 204);
-  assert.equal(await createPersonOf(world.database, () => new Date())(issuer, "ian-1"), undefined);
+  assert.equal(await createPersonOf(world.database, () => new Date())(issuer, "ian-1", undefined), undefined);
   assert.equal(await signIn(world, "ian-1"), "unknown_person");
+});
+
+test("a link holds in the tenant of its person alone; where no tenant is meant, only if it is the only one", async (t) => {
+  const world = await worldOf(t, "match");
+  const link = (as: string, subject: string, person_id: string) =>
+    world.call(as, "POST", "/api/v1/identity-links", {
+      scopes: ["membership.read", "membership.write"],
+      body: { issuer, subject, person_id, reason: "We know them" },
+    });
+  const inNone = { tenant: undefined };
+  assert.equal((await link("eve", "gus-1", "person:zoe")).status, 201);
+  assert.equal(await signIn(world, "gus-1"), "unknown_person", "another tenant's link makes nobody of this one's people somebody else");
+  assert.equal(await signIn(world, "gus-1", inNone), "person:zoe");
+  assert.equal((await link("ada", "gus-1", "person:gus")).status, 201, "another tenant's link is not seen");
+  assert.equal(await signIn(world, "gus-1"), "person:gus");
+  assert.equal(await signIn(world, "gus-1", { tenant: "tenant:globex" }), "person:zoe");
+  assert.equal(await signIn(world, "gus-1", inNone), "unknown_person", "nobody is chosen");
+  const look = createPersonOf(world.database, () => new Date());
+  assert.deepEqual(
+    [await look(issuer, "gus-1", "tenant:acme"), await look(issuer, "gus-1", "tenant:other"), await look(issuer, "gus-1", undefined)],
+    [{ id: "person:gus", tenant: "tenant:acme" }, undefined, undefined],
+  );
+  assert.equal((await link("ada", "gus-1", "person:lou")).body.code, "already_exists");
 });
 
 test("nobody but the gateway says who signed in", async (t) => {
@@ -217,10 +240,10 @@ test("while the database is away what was last known of a subject counts, for fi
     return subject === "ada-1" ? [ada] : [];
   };
   const look = createPersonOf({ run } as unknown as Database, () => new Date(time));
-  assert.deepEqual([await look(issuer, "ada-1"), await look(issuer, "x")], [ada, undefined]);
+  assert.deepEqual([await look(issuer, "ada-1", undefined), await look(issuer, "x", undefined)], [ada, undefined]);
   isAway = true;
-  assert.deepEqual([await look(issuer, "ada-1"), await look(issuer, "x")], [ada, undefined]);
-  await assert.rejects(look(issuer, "y"), { code: "store_unavailable" });
+  assert.deepEqual([await look(issuer, "ada-1", undefined), await look(issuer, "x", undefined)], [ada, undefined]);
+  await assert.rejects(look(issuer, "y", undefined), { code: "store_unavailable" });
   time += 300_001;
-  await assert.rejects(look(issuer, "ada-1"), { code: "store_unavailable" });
+  await assert.rejects(look(issuer, "ada-1", undefined), { code: "store_unavailable" });
 });
