@@ -431,6 +431,7 @@ test("hostile bodies are refused in SCIM's own words and write nothing", async (
     ["POST", "/Bulk", {}, 405],
     ["PUT", "/Users", user("a"), 405],
     ["GET", "/Me", undefined, 404],
+    ["GET", "/Schemas/%E0%A4%A", undefined, 400],
     ["GET", "/Users/x/y", undefined, 404],
   ];
   for (const [method, path, body, status] of bodies) {

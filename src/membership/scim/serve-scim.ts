@@ -9,7 +9,7 @@ import type { Sql } from "#store/database.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
 import { readAttributes, readFilter } from "./scim-filter.ts";
-import { scimErrorOf, ScimError } from "./scim-error.ts";
+import { asClientFault, scimErrorOf, ScimError } from "./scim-error.ts";
 import { listOf, MOST_RESULTS, resourceTypes, schemaList, serviceProviderConfig, type ScimType } from "./scim-schemas.ts";
 import {
   countResources,
@@ -260,7 +260,8 @@ export const createScim = (
     if (described === undefined) throw new Problem("not_found");
     if (url.searchParams.has("filter")) throw new ScimError(403, undefined, "These are not filtered.");
     if (id === undefined) return json(200, listOf(described));
-    const one = described.find((item) => (item as { id?: unknown }).id === decodeURIComponent(id));
+    const wanted = asClientFault("invalidSyntax", () => decodeURIComponent(id));
+    const one = described.find((item) => (item as { id?: unknown }).id === wanted);
     if (one === undefined) throw new Problem("not_found");
     return json(200, one);
   };
