@@ -2,6 +2,7 @@ import { z } from "zod";
 import { endpoint, withoutAgents } from "./endpoint.ts";
 import { reason } from "./graph-edit.ts";
 import { searchText } from "./fold-text.ts";
+import { secretReference } from "./secret-reference.ts";
 import { nodeId, plainText, prose, skipPage, skippedPage, timestamp } from "./ids.ts";
 
 /** The registry of MCP services, their tools, resources and prompts. */
@@ -32,8 +33,7 @@ const serviceMembers = {
   command_ref: plainText(1, 128).optional(),
   registry_name: plainText(1, 256).optional(),
   owner_id: nodeId.optional(),
-  /** Secret URI. */
-  credential_ref: plainText(1, 1024).optional(),
+  credential_ref: secretReference.optional(),
   /** `pinned`: a capability holds for the definition that was approved alone. */
   trust: z.enum(["operator", "pinned"]).default("pinned"),
   state: z.enum(["active", "suspended", "disabled"]).optional(),
@@ -67,6 +67,7 @@ export const mcpService = z.object({
   ...serviceMembers,
   id: z.string(),
   name: z.string(),
+  credential_ref: z.string().optional(),
   trust: z.string(),
   managed_by: z.enum(["crud", "registry"]),
   counts: z.object({ tools: z.number().int(), resources: z.number().int(), prompts: z.number().int() }),

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { secretSchemePattern } from "#contract/secret-schemes.ts";
+import { secretReference } from "#contract/secret-reference.ts";
 import { duration } from "#crud/documents/duration.ts";
 import { basePattern, externalBasePattern, instancePattern, providerPattern } from "#crud/mcp/names.ts";
 import { said } from "#documents/said.ts";
@@ -17,9 +17,6 @@ const stylesOf: Readonly<Record<"path" | "query" | "header", readonly Style[]>> 
 const text = (least: number, most: number) =>
   z.string().min(least, `must have at least ${least} characters`).max(most, `must have at most ${most} characters`);
 const pointer = z.string().regex(/^(?:\/(?:[^~/]|~[01])*)*$/, "must be a JSON Pointer");
-const secretUri = z.string().regex(new RegExp(String.raw`^(?:${secretSchemePattern})://[^\s#?]+#[^\s#?]+(?:\?version=\d+)?$`, "i"), {
-  error: "must be a secret URI with a key: a credential is never written here",
-});
 const template = z.unknown();
 const identity = text(1, 200);
 const schema = z.record(z.string(), z.unknown());
@@ -437,18 +434,18 @@ const auth = z.discriminatedUnion(
     z.strictObject({ type: said(z.literal("none"), "How the house shows who it is.", "none") }),
     z.strictObject({
       type: said(z.literal("bearer"), "How the house shows who it is.", "bearer"),
-      token: said(secretUri, "Secret URI of the token.", "yaml://secret/people/demo#token"),
+      token: said(secretReference, "Secret URI of the token.", "yaml://secret/people/demo#token"),
     }),
     z.strictObject({
       type: said(z.literal("api_key"), "How the house shows who it is.", "api_key"),
       in: said(z.enum(["header", "query"]), "Where the key goes.", "header"),
       name: said(z.string().regex(/^[A-Za-z][A-Za-z0-9-_]{0,60}$/), "Name of the header, or of the member of the query.", "X-Api-Key"),
-      value: said(secretUri, "Secret URI of the key.", "yaml://secret/people/demo#api_key"),
+      value: said(secretReference, "Secret URI of the key.", "yaml://secret/people/demo#api_key"),
     }),
     z.strictObject({
       type: said(z.literal("basic"), "How the house shows who it is.", "basic"),
-      username: said(secretUri, "Secret URI of the name.", "yaml://secret/people/demo#user"),
-      password: said(secretUri, "Secret URI of the password.", "yaml://secret/people/demo#password"),
+      username: said(secretReference, "Secret URI of the name.", "yaml://secret/people/demo#user"),
+      password: said(secretReference, "Secret URI of the password.", "yaml://secret/people/demo#password"),
     }),
     z.strictObject({
       type: said(z.literal("oauth2_client"), "How the house shows who it is.", "oauth2_client"),
@@ -457,8 +454,8 @@ const auth = z.discriminatedUnion(
         "Where an access token is had by client credentials; it is kept until half a minute before its end. `network.allow` holds for it too.",
         "https://login.people.example/oauth2/token",
       ),
-      clientId: said(secretUri, "Secret URI of the client's id.", "yaml://secret/people/demo#client_id"),
-      clientSecret: said(secretUri, "Secret URI of the client's secret.", "yaml://secret/people/demo#client_secret"),
+      clientId: said(secretReference, "Secret URI of the client's id.", "yaml://secret/people/demo#client_id"),
+      clientSecret: said(secretReference, "Secret URI of the client's secret.", "yaml://secret/people/demo#client_secret"),
       scopes: said(
         z
           .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/, "is no scope"))

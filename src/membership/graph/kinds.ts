@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { secretReference } from "#contract/secret-reference.ts";
 import { nodeId, prose as proseOf, timestamp } from "#contract/ids.ts";
 
 /** The node and edge kinds of the graph, as data: what each may hold and which two may be joined. Everything else reads this. */
@@ -97,8 +98,7 @@ const nodeKinds = {
       /** Name of a command of the configuration. */
       command_ref: text(128).optional(),
       registry_name: text(256).optional(),
-      /** Secret URI, never a secret. */
-      credential_ref: text(1024).optional(),
+      credential_ref: secretReference.optional(),
       owner_id: nodeId.optional(),
       trust: z.enum(["operator", "pinned"]),
       managed_by: z.enum(["crud", "registry"]),

@@ -150,6 +150,7 @@ test("tools, resources and prompts are registered by name, with the digest of th
     ["a tool of the house's own system", "/services/memory.demo/tools", { name: "x" }, 409, "managed_elsewhere"],
     ["a member that there is not", tools, { name: "x", command: "rm" }, 422, "unknown_member"],
     ["a command in a service", "/services", { ...service, command: "rm -rf" }, 422, "unknown_member"],
+    ["a secret where its URI belongs", "/services", { ...service, credential_ref: "hunter2" }, 422, "invalid_body"],
     ["a file for a URL", "/services", { ...service, url: "file:///etc/passwd" }, 422, "invalid_body"],
     ["an owner who is not there", "/services", { ...service, owner_id: "person:nobody" }, 422, "unprocessable"],
     ["an owner of another tenant", "/services", { ...service, owner_id: "person:eve" }, 422, "unprocessable"],
@@ -174,6 +175,7 @@ test("a published server.json is a service, by its whole name and where it is to
     packages: [{ registryType: "npm", identifier: "@example/analytics", version: "2.0.0", transport: { type: "stdio" } }],
     _meta: { "io.modelcontextprotocol.registry/publisher-provided": { build: 7 } },
   };
+  assert.equal((await call("POST", "/services", { ...published, credential_ref: "hunter2" })).status, 422);
   const made = await call("POST", "/services", { ...published, owner_id: "person:ben", credential_ref: "yaml://secret/analytics#key" });
   const { counts: _counts, tenant_id: _tenant, created_at: _made, updated_at: _written, ...rest } = made.body;
   assert.deepEqual(
