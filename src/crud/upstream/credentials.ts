@@ -25,7 +25,9 @@ export const credentialsOf = async (auth: AuthRules, call: Invocation, tokens: S
     }
     case "basic": {
       const [username, password] = await Promise.all([secret(auth.username), secret(auth.password)]);
-      return { headers: { authorization: `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}` }, query: [] };
+      const joined = `${username}:${password}`;
+      call.conceal(joined);
+      return { headers: { authorization: `Basic ${Buffer.from(joined).toString("base64")}` }, query: [] };
     }
     case "oauth2_client": {
       if (tokens === undefined) throw new TypeError("a system with oauth2_client has tokens");

@@ -1,26 +1,65 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { encode } from "#crud/systems/parameter-styles.ts";
 import { createRedact } from "./redact.ts";
 
-test("a credential is taken out of names and values in every spelling", () => {
-  const secret = 'k/+ey "9ß';
-  const redact = createRedact([secret]);
-  const echoes = [
-    secret,
-    `Bearer ${secret}`,
-    Buffer.from(secret).toString("base64"),
-    Buffer.from(secret).toString("base64url"),
-    encodeURIComponent(secret),
-    JSON.stringify({ secret }),
-  ];
-  const cleaned = redact({ list: echoes, nested: { [secret]: 1 }, n: 5, none: null });
-  for (const text of cleaned.list) assert.match(text, /\[redacted\]/);
-  assert.deepEqual([cleaned.n, cleaned.none], [5, null]);
-  assert.ok(!JSON.stringify(cleaned).includes(secret));
+const inUnits = (text: string): string => [...text].map((char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`).join("");
+const html = (text: string): string => text.replaceAll("&", "&amp;").replaceAll('"', "&quot;").replaceAll("'", "&#39;").replaceAll("<", "&lt;");
+
+const spellings: Readonly<Record<string, (secret: string) => string>> = {
+  "as it is": (secret) => `Bearer ${secret}`,
+  base64: (secret) => Buffer.from(secret).toString("base64"),
+  base64url: (secret) => Buffer.from(secret).toString("base64url"),
+  "base64 at offset 1": (secret) => Buffer.from(`x${secret}, and more`).toString("base64"),
+  "base64 at offset 2": (secret) => Buffer.from(`xy${secret}, and more`).toString("base64"),
+  "base64 in a query": (secret) => encodeURIComponent(Buffer.from(secret).toString("base64")),
+  "URI component": (secret) => encodeURIComponent(secret),
+  "as parameters are sent": encode,
+  "percent form in lower case": (secret) => encode(secret).replaceAll(/%../g, (triple) => triple.toLowerCase()),
+  "percent form twice": (secret) => encode(encode(secret)),
+  "as forms are sent": (secret) => new URLSearchParams({ secret }).toString(),
+  JSON: (secret) => JSON.stringify({ secret }),
+  "JSON twice": (secret) => JSON.stringify(JSON.stringify({ secret })),
+  "JSON thrice": (secret) => JSON.stringify(JSON.stringify(JSON.stringify({ secret }))),
+  "JSON with escaped slashes": (secret) => JSON.stringify({ secret }).replaceAll("/", "\\/"),
+  "units of UTF-16": inUnits,
+  HTML: html,
+  "HTML twice": (secret) => html(html(secret)),
+  "HTML by number": (secret) => [...secret].map((char) => `&#x${char.charCodeAt(0).toString(16)};`).join(""),
+  hexadecimal: (secret) => Buffer.from(secret).toString("hex"),
+  "hexadecimal in capitals": (secret) => Buffer.from(secret).toString("hex").toUpperCase(),
+};
+const secrets = ['k/+ey "9ß', "p4ss!*()'x y~z", "a\\b\\\\c&<d>\n\"e", "\\\\\\\\\\\\\\\\", "sk-live-0123456789abcdef", "pem+/ line\n".repeat(150)];
+
+for (const [name, spell] of Object.entries(spellings))
+  test(`a credential is taken out of names and values: ${name}`, () => {
+    for (const secret of secrets) {
+      const echo = spell(secret);
+      const cleaned = createRedact([secret])({ list: [`before ${echo} behind`], [echo]: 1, n: 5, none: null });
+      assert.match(cleaned.list[0] ?? "", /^before .*\[redacted\].* behind$/s, `${secret} as ${echo}`);
+      assert.ok(Object.keys(cleaned).some((one) => one.includes("[redacted]")));
+      assert.deepEqual([cleaned.n, cleaned.none], [5, null]);
+      assert.ok(!JSON.stringify(cleaned).includes(echo));
+    }
+  });
+
+test("a credential of digits is taken out where it comes back as a number", () => {
+  const redact = createRedact(["1234567890123", "12345678901234567890"]);
+  assert.deepEqual(redact([1234567890123, JSON.parse("12345678901234567890"), 123456789012, 0]), ["[redacted]", "[redacted]", 123456789012, 0]);
 });
 
 test("nothing is touched without a credential, and short ones do not eat innocent text", () => {
   const value = { a: ["b"] };
   assert.equal(createRedact([])(value), value);
   assert.deepEqual(createRedact(["a"])({ a: "banana" }), { a: "banana" });
+  const innocent = { text: "secret-s, c2VjcmV and 736563726574", list: [0, 123456] };
+  assert.deepEqual(createRedact(["secret-a", "      ", "12345"])(innocent), innocent);
+});
+
+test("text that is made to be slow to look through is not", () => {
+  const redact = createRedact([`\\"\\'${"\\".repeat(20)}&#x`, "aaaaaaaaaaaaaaaaaaaaaaaa", "key ".repeat(1000)]);
+  const texts = ["\\", "a", "&amp;", "%25", "k"].map((piece) => piece.repeat(200_000));
+  const before = performance.now();
+  redact(texts);
+  assert.ok(performance.now() - before < 5000);
 });

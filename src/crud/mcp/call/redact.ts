@@ -2,16 +2,52 @@
 
 const REDACTED = "[redacted]";
 
-const spellings = (secret: string): readonly string[] => {
-  const base64 = Buffer.from(secret).toString("base64");
-  return [
-    secret,
-    base64,
-    base64.replace(/=+$/, ""),
-    Buffer.from(secret).toString("base64url"),
-    encodeURIComponent(secret),
-    JSON.stringify(secret).slice(1, -1),
-  ];
+/** Hexadecimal digits in either case, as a pattern. */
+const anyCase = (hex: string): string => hex.replaceAll(/[a-f]/gi, (digit) => `[${digit.toLowerCase()}${digit.toUpperCase()}]`);
+const hexOf = (bytes: Uint8Array | string): string => Buffer.from(bytes).toString("hex");
+
+/** Backslashes before what is escaped: one, or as many as text has that was escaped up to three times. */
+const ESCAPES = String.raw`\\{1,7}`;
+const HTML: Readonly<Record<string, string>> = { "&": "amp", "<": "lt", ">": "gt", '"': "quot", "'": "apos" };
+const LETTERS: Readonly<Record<string, string>> = { "\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f" };
+
+/** A pattern of one character as it is, in percent form, escaped for JSON and escaped for HTML; each also when that was done more than once. */
+const written = (char: string): string => {
+  const point = (char.codePointAt(0) ?? 0).toString(16);
+  const percent = (hexOf(char).match(/../g) ?? []).map((byte) => `%(?:25){0,2}${anyCase(byte)}`).join("");
+  const units = char.split("").map((unit) => `${ESCAPES}u${anyCase(unit.charCodeAt(0).toString(16).padStart(4, "0"))}`);
+  const names = HTML[char] === undefined ? "" : `|${HTML[char]}`;
+  const letter = LETTERS[char] === undefined ? "" : `|${ESCAPES}${LETTERS[char]}`;
+  const html = `&(?:amp;){0,2}(?:#0{0,4}${char.codePointAt(0)}|#[xX]0{0,4}${anyCase(point)}${names});`;
+  return String.raw`(?:\\{0,7}\u{${point}}|${percent}|${units.join("")}|${html}${letter}${char === " " ? String.raw`|\+` : ""})`;
+};
+/** Backslashes that follow one another are one piece: were each to take as many as it likes, no two would agree which. */
+const writtenAll = (text: string): string =>
+  (text.match(/\\+|[^\\]/gsu) ?? [])
+    .map((piece) => {
+      if (!piece.startsWith("\\")) return written(piece);
+      const others = String.raw`(?:%(?:25){0,2}5[cC]|&(?:amp;){0,2}#(?:0{0,4}92|[xX]0{0,4}5[cC]);|\\{1,7}u005[cC])`;
+      return String.raw`(?:\\{${piece.length},${piece.length * 8}}|${others}{${piece.length}})`;
+    })
+    .join("");
+
+/** Patterns of base64, in both alphabets, of what stands at any place of a longer text: without the digits that others share, but for the last. */
+const base64At = (secret: string, offset: 0 | 1 | 2): string => {
+  const bytes = Buffer.concat([Buffer.alloc(offset), Buffer.from(secret)]);
+  const digits = bytes.toString("base64").slice(Math.ceil((offset * 4) / 3), Math.floor((bytes.length * 4) / 3));
+  const own = digits.replaceAll(/[+/]/g, (digit) => (digit === "+" ? `(?:${written("+")}|-)` : `(?:${written("/")}|_)`));
+  return bytes.length % 3 === 0 ? own : `${own}[A-Za-z0-9+/_-]?(?:=|%3[dD]){0,2}`;
+};
+
+const patternOf = (secret: string): RegExp =>
+  new RegExp([writtenAll(secret), anyCase(hexOf(secret)), ...([0, 1, 2] as const).map((offset) => base64At(secret, offset))].join("|"), "gu");
+
+/** Longer ones are looked for in pieces: a pattern has a largest size. */
+const MOST_LENGTH = 512;
+const piecesOf = (secret: string): readonly string[] => {
+  const chars = [...secret];
+  const size = Math.ceil(chars.length / Math.ceil(chars.length / MOST_LENGTH));
+  return chars.flatMap((_, at) => (at % size === 0 ? [chars.slice(at, at + size).join("")] : []));
 };
 
 /** Shorter values would take innocent text with them; nobody's credential is that short. */
@@ -20,12 +56,13 @@ const MIN_LENGTH = 6;
 export type Redact = <T>(value: T) => T;
 
 export const createRedact = (secrets: Iterable<string>): Redact => {
-  const needles = [...new Set([...secrets].filter((secret) => secret.length >= MIN_LENGTH).flatMap(spellings))].toSorted(
-    (a, b) => b.length - a.length,
-  );
-  const clean = (text: string): string => needles.reduce((held, needle) => held.replaceAll(needle, REDACTED), text);
+  const needles = [...new Set(secrets)].filter((secret) => secret.length >= MIN_LENGTH).toSorted((a, b) => b.length - a.length);
+  const patterns = needles.flatMap(piecesOf).map(patternOf);
+  const numbers = new Set(needles.filter((secret) => secret.trim() !== "").map(Number));
+  const clean = (text: string): string => patterns.reduce((held, pattern) => held.replaceAll(pattern, REDACTED), text);
   const walk = (value: unknown): unknown => {
     if (typeof value === "string") return clean(value);
+    if (typeof value === "number") return numbers.has(value) ? REDACTED : value;
     if (Array.isArray(value)) return value.map(walk);
     if (typeof value !== "object" || value === null) return value;
     return Object.fromEntries(Object.entries(value).map(([name, item]) => [clean(name), walk(item)]));
