@@ -75,6 +75,11 @@ const named = (path: string): Buffer =>
     head.write(path, 0);
   });
 const typed = (type: string): Buffer => altered((head) => void head.write(type, 156));
+/** Without bytes of its own. */
+const directory = altered((head) => {
+  head.write("00000000000\0", 124);
+  head.write("5", 156);
+}).subarray(0, 512);
 const packed = packArchive(whole);
 
 const refused: readonly (readonly [what: string, archive: Buffer, fault: RegExp])[] = [
@@ -108,6 +113,11 @@ const refused: readonly (readonly [what: string, archive: Buffer, fault: RegExp]
   ],
   ["a head that names another size", Buffer.concat([packHead("16 size=9999999\n"), packed]), /has a name or size of its own form/],
   ["a file twice", Buffer.concat([packed.subarray(0, packed.length - 1024), packed]), /is there twice/],
+  [
+    "directories beyond number",
+    Buffer.concat([...Array.from({ length: 2000 }, () => directory), packed]),
+    /has more than 2000 files and directories/,
+  ],
   ["a file with NUL", packArchive([{ path: SYSTEM, text: "a\0b" }]), /is no UTF-8 text/],
   ["a file too large", packArchive([{ path: SYSTEM, text: "x".repeat(MOST_CONFIG_BYTES + 1) }]), /has more than 262144 bytes/],
 ];

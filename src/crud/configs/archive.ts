@@ -1,5 +1,5 @@
 import { MOST_CONFIG_BYTES, MOST_SYSTEM_BYTES, systemName } from "#contract/configs.ts";
-import { Problem, type Fault } from "#contract/problem.ts";
+import { MOST_FAULTS, Problem, type Fault } from "#contract/problem.ts";
 
 /** A file of an archive of configuration, as it lies in a configuration folder: `tools.yaml`, `systems/<name>.yaml`, and below `systems/` what systems refer to. */
 export interface ArchivedFile {
@@ -15,14 +15,16 @@ const SUM = { at: 148, length: 8 };
 const TYPE = 156;
 const MAGIC = { at: 257, length: 5 };
 const PREFIX = { at: 345, length: 155 };
-const MOST_FILES = 5_000;
+/** Heads, whatever they are of: directories too are looked at. */
+const MOST_MEMBERS = 2_000;
+const END = Buffer.alloc(BLOCK);
 
 const blocksOf = (bytes: number): number => Math.ceil(bytes / BLOCK) * BLOCK;
 
 /** Sum of a head's bytes, its own field read as blanks. */
 const sumOf = (head: Uint8Array): number => {
-  let sum = 0;
-  for (const [at, byte] of head.entries()) sum += at >= SUM.at && at < SUM.at + SUM.length ? 0x20 : byte;
+  let sum = SUM.length * 0x20;
+  for (let at = 0; at < BLOCK; at++) if (at < SUM.at || at >= SUM.at + SUM.length) sum += head[at] ?? 0;
   return sum;
 };
 
@@ -96,10 +98,11 @@ const mostOf = (path: string, bytes: Uint8Array): number =>
 export const unpackArchive = (archive: Buffer): readonly ArchivedFile[] => {
   const files = new Map<string, ArchivedFile>();
   const faults: Fault[] = [];
-  for (let at = 0; ;) {
+  for (let at = 0, members = 1; ; members++) {
     const head = archive.subarray(at, at + BLOCK);
     if (head.length < BLOCK) throw broken(at === 0 ? "is no tar archive" : "is a tar archive that was cut off");
-    if (head.every((byte) => byte === 0)) break;
+    if (head.equals(END)) break;
+    if (members > MOST_MEMBERS) throw broken(`has more than ${MOST_MEMBERS} files and directories`);
     if (textAt(head, MAGIC) !== "ustar" || numberAt(head, SUM) !== sumOf(head))
       throw broken("is no tar archive: a head is not what its sum says");
     const size = numberAt(head, SIZE);
@@ -123,8 +126,7 @@ export const unpackArchive = (archive: Buffer): readonly ArchivedFile[] => {
     else if (size > mostOf(path, bytes)) tell(`has more than ${mostOf(path, bytes)} bytes`);
     else if (text === undefined) tell("is no UTF-8 text");
     else files.set(path, { path, text });
-    if (files.size > MOST_FILES) throw broken(`has more than ${MOST_FILES} files`);
-    if (faults.length >= 50) break;
+    if (faults.length >= MOST_FAULTS) break;
   }
   if (faults.length > 0) throw new Problem("unprocessable", { errors: faults });
   return [...files.values()];

@@ -4,6 +4,7 @@ import type { Change } from "#events/change.ts";
 import type { EntryDraft } from "#events/audit/entry.ts";
 import type { EventDraft } from "#events/event-draft.ts";
 import { followChannel } from "#events/follow-channel.ts";
+import { createTurns } from "#http/turns.ts";
 import { namesState, namesTag } from "#http/entity-tags.ts";
 import type { Database, TransactionSql } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
@@ -115,6 +116,8 @@ export interface ConfigStoreParts {
 }
 
 const MOST_LOOKED_BACK = 20;
+/** Between two objects of many: others have their turn. */
+const pause = createTurns(10);
 const isKind = (kind: string): kind is KindName => kind === "system" || kind === "tools";
 const refuse = (faults: readonly Fault[]): Problem =>
   new Problem(faults.some(({ code }) => code === "connector_not_available") ? "connector_not_available" : "unprocessable", {
@@ -235,7 +238,10 @@ export const openConfigStore = async (parts: ConfigStoreParts): Promise<ConfigSt
   const lookNow = async (): Promise<void> => {
     const set = await readSetVersion(database);
     if (set === known) return;
-    for (const head of await readHeads(database, known)) await takeUp(head);
+    for (const head of await readHeads(database, known)) {
+      await pause();
+      await takeUp(head);
+    }
     await parts.raised();
     known = set;
     catalogue.rebuild();
@@ -469,6 +475,7 @@ export const openConfigStore = async (parts: ConfigStoreParts): Promise<ConfigSt
     const plans: Planned[] = [];
     const faults: Fault[] = [];
     for (const asked of changes) {
+      await pause();
       try {
         plans.push(await plan(asked, others));
       } catch (error) {

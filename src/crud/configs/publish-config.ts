@@ -5,6 +5,7 @@ import { Problem } from "#contract/problem.ts";
 import type { Decider } from "#decide/decider.ts";
 import type { ExternalSystem } from "#crud/mcp/external-system.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
+import { createTurns } from "#http/turns.ts";
 import { secretStandings, secretWarnings, type SecretStandingParts } from "#crud/secret-standing.ts";
 import type { ConfigStore, ConfigWrite, Written } from "./config-store.ts";
 import type { createToolRegistrar } from "./register-tools.ts";
@@ -27,6 +28,8 @@ export interface Asked {
   readonly caller: Caller;
   readonly correlationId: string;
 }
+
+const pause = createTurns(10);
 
 /** How long who publishes a server waits to hear what it offers, milliseconds. */
 const MOST_ASKED_MS = 5000;
@@ -90,6 +93,7 @@ export const createConfigPublisher = (parts: PublisherParts): ConfigPublisher =>
       const written = await store.writeAll(changes);
       const told: Written[] = [];
       for (const [at, change] of changes.entries()) {
+        await pause();
         const one = written[at];
         if (one !== undefined) told.push(one.isSame ? one : await tell(asked, change, one));
       }

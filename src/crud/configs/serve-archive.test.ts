@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { monitorEventLoopDelay } from "node:perf_hooks";
 import { test, type TestContext } from "node:test";
 import { cleanUp } from "#testing/clean-up.ts";
 import { crudHouse, type CrudHouse } from "#testing/crud-house.ts";
@@ -143,3 +144,27 @@ test("who may neither read nor write configuration, and another media type", asy
   const eve = { sub: "person:eve", tenant: "tenant:globex", scopes };
   assert.deepEqual(unpackArchive((await send(house, "GET", "/config/export", undefined, eve)).bytes), []);
 });
+
+const heavy: Readonly<Record<string, () => readonly ArchivedFile[]>> = {
+  "systems and files that nothing refers to": () => [
+    ...Array.from({ length: 500 }, (_, at) => {
+      const { path, text } = system(`n${at}`);
+      return { path, text: `${text}# ${"x".repeat(11_000)}\n` };
+    }),
+    ...Array.from({ length: 500 }, (_, at) => ({ path: `systems/files/${at}.json`, text: "{}" })),
+  ],
+  "systems of no kind": () => {
+    const text = Array.from({ length: 500 }, (_, at) => `a${at}: [1]\n`).join("");
+    return Array.from({ length: 100 }, (_, at) => ({ path: `systems/staff.n${at}.yaml`, text }));
+  },
+};
+for (const [what, files] of Object.entries(heavy))
+  test(`others have their turn while an archive is looked at: ${what}`, async (t) => {
+    const house = await emptyHouse(t);
+    const archive = Uint8Array.from(packArchive(files()));
+    const delay = monitorEventLoopDelay({ resolution: 5 });
+    delay.enable();
+    const answer = await send(house, "POST", "/config/import?dryRun=true", archive);
+    assert.ok([200, 422].includes(answer.status), answer.bytes.toString());
+    assert.ok(delay.max < 1e9, `${delay.max / 1e6} ms at a stretch`);
+  });

@@ -1,7 +1,8 @@
 import { basename, posix } from "node:path";
 import { exportConfig, importConfig, MOST_ARCHIVE_BYTES } from "#contract/configs.ts";
-import { Problem, type Fault } from "#contract/problem.ts";
+import { MOST_FAULTS, Problem, type Fault } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
+import { createTurns } from "#http/turns.ts";
 import { readBytes } from "#http/read-bytes.ts";
 import type { Router } from "#http/serve.ts";
 import type { ReadReference } from "#crud/systems/load-systems.ts";
@@ -15,6 +16,8 @@ const TAR = "application/x-tar";
 const FOLDER = "systems";
 const kinds: readonly KindName[] = ["system", "tools"];
 const pathOf = (kind: KindName, name: string): string => (kind === "tools" ? "tools.yaml" : `${FOLDER}/${name}.yaml`);
+
+const pause = createTurns(10);
 
 /** What a tenant sees as files of a folder. Throws `unprocessable` where two systems hold different files under one name, which no folder can. */
 const filesOf = (store: ConfigStore, tenant: string): readonly ArchivedFile[] => {
@@ -41,7 +44,7 @@ const filesOf = (store: ConfigStore, tenant: string): readonly ArchivedFile[] =>
 };
 
 /** The objects of an archive, and how they read what lies beside them. Throws `unprocessable` for a file that nothing refers to. */
-const objectsOf = (files: readonly ArchivedFile[]) => {
+const objectsOf = async (files: readonly ArchivedFile[]) => {
   const refs = new Map<string, string>();
   const objects: { readonly kind: KindName; readonly name: string; readonly text: string }[] = [];
   for (const { path, text } of files) {
@@ -50,8 +53,16 @@ const objectsOf = (files: readonly ArchivedFile[]) => {
     else if (system !== undefined) objects.push({ kind: "system", name: system, text });
     else refs.set(path, text);
   }
+  const unnamed = new Set([...refs.keys()].map((path) => basename(path)));
+  // Each text is gone through once, not once for each file.
+  for (const { text } of unnamed.size === 0 ? [] : objects)
+    for (const [word] of text.matchAll(/\/[A-Za-z0-9._-]+/g)) {
+      unnamed.delete(word.slice(1));
+      const turn = pause();
+      if (turn !== undefined) await turn;
+    }
   const errors = [...refs.keys()]
-    .filter((path) => !objects.some(({ text }) => text.includes(basename(path))))
+    .filter((path) => unnamed.has(basename(path)))
     .map((file) => ({ path: "", file, message: "is referred to by nothing here: it would be lost" }));
   if (errors.length > 0) throw new Problem("unprocessable", { errors });
   const read: ReadReference = async (path) => (path.startsWith("./") ? refs.get(posix.join(FOLDER, path)) : undefined);
@@ -82,7 +93,7 @@ export const serveArchive = (router: Router<Caller>, publisher: ConfigPublisher)
     await publisher.require(call, "system", "edit", "*");
     if ((request.headers.get("content-type") ?? "").split(";")[0]?.trim().toLowerCase() !== TAR)
       throw new Problem("unsupported_media_type", { detail: `Send ${TAR}.` });
-    const { read, objects } = objectsOf(unpackArchive(Buffer.from(await readBytes(request, MOST_ARCHIVE_BYTES))));
+    const { read, objects } = await objectsOf(unpackArchive(Buffer.from(await readBytes(request, MOST_ARCHIVE_BYTES))));
     const isDryRun = query.dryRun === "true";
     const change = { by, reason: query.reason, read, ifMatch: null, ifNoneMatch: null, isDryRun };
     // The tools document speaks of systems, so it comes behind them.
@@ -95,7 +106,11 @@ export const serveArchive = (router: Router<Caller>, publisher: ConfigPublisher)
       const errors = written.flatMap((one, at) =>
         (one.faults ?? []).map((fault) => ({ file: pathOf(changes[at]?.kind ?? "system", one.name), ...fault })),
       );
-      return { changed, unchanged: written.length - changed.length, ...(isDryRun ? { valid: errors.length === 0, errors } : {}) };
+      return {
+        changed,
+        unchanged: written.length - changed.length,
+        ...(isDryRun ? { valid: errors.length === 0, errors: errors.slice(0, MOST_FAULTS) } : {}),
+      };
     } catch (error) {
       // A dry run answers what a change would be refused for.
       if (!isDryRun || !(error instanceof Problem) || error.options.errors === undefined) throw error;

@@ -4,7 +4,8 @@ import { encode } from "#crud/systems/parameter-styles.ts";
 import { createRedact } from "./redact.ts";
 
 const inUnits = (text: string): string => [...text].map((char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`).join("");
-const html = (text: string): string => text.replaceAll("&", "&amp;").replaceAll('"', "&quot;").replaceAll("'", "&#39;").replaceAll("<", "&lt;");
+const html = (text: string): string =>
+  text.replaceAll("&", "&amp;").replaceAll('"', "&quot;").replaceAll("'", "&#39;").replaceAll("<", "&lt;");
 
 const spellings: Readonly<Record<string, (secret: string) => string>> = {
   "as it is": (secret) => `Bearer ${secret}`,
@@ -29,7 +30,14 @@ const spellings: Readonly<Record<string, (secret: string) => string>> = {
   hexadecimal: (secret) => Buffer.from(secret).toString("hex"),
   "hexadecimal in capitals": (secret) => Buffer.from(secret).toString("hex").toUpperCase(),
 };
-const secrets = ['k/+ey "9ß', "p4ss!*()'x y~z", "a\\b\\\\c&<d>\n\"e", "\\\\\\\\\\\\\\\\", "sk-live-0123456789abcdef", "pem+/ line\n".repeat(150)];
+const secrets = [
+  'k/+ey "9ß',
+  "p4ss!*()'x y~z",
+  'a\\b\\\\c&<d>\n"e',
+  "\\\\\\\\\\\\\\\\",
+  "sk-live-0123456789abcdef",
+  "pem+/ line\n".repeat(150),
+];
 
 for (const [name, spell] of Object.entries(spellings))
   test(`a credential is taken out of names and values: ${name}`, () => {
@@ -45,7 +53,12 @@ for (const [name, spell] of Object.entries(spellings))
 
 test("a credential of digits is taken out where it comes back as a number", () => {
   const redact = createRedact(["1234567890123", "12345678901234567890"]);
-  assert.deepEqual(redact([1234567890123, JSON.parse("12345678901234567890"), 123456789012, 0]), ["[redacted]", "[redacted]", 123456789012, 0]);
+  assert.deepEqual(redact([1234567890123, JSON.parse("12345678901234567890"), 123456789012, 0]), [
+    "[redacted]",
+    "[redacted]",
+    123456789012,
+    0,
+  ]);
 });
 
 test("nothing is touched without a credential, and short ones do not eat innocent text", () => {

@@ -40,7 +40,10 @@ const base64At = (secret: string, offset: 0 | 1 | 2): string => {
 };
 
 const patternOf = (secret: string): RegExp =>
-  new RegExp([writtenAll(secret), anyCase(hexOf(secret)), ...([0, 1, 2] as const).map((offset) => base64At(secret, offset))].join("|"), "gu");
+  new RegExp(
+    [writtenAll(secret), anyCase(hexOf(secret)), ...([0, 1, 2] as const).map((offset) => base64At(secret, offset))].join("|"),
+    "gu",
+  );
 
 /** Longer ones are looked for in pieces: a pattern has a largest size. */
 const MOST_LENGTH = 512;
