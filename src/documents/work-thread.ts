@@ -11,7 +11,7 @@ export interface WorkThreadParts {
   readonly module: URL;
   readonly name: string;
   readonly ended: (cause: unknown) => Error;
-  /** Longest that one answer may take; without end unless said. A thread that takes longer is ended, with all that wait for it. */
+  /** Longest that one answer may take; without end unless said. A thread that takes longer is ended; those that waited behind it are asked anew. */
   readonly mostMs?: number;
   /** Heap of the thread, MiB; Node's own measure unless said. */
   readonly heapMebibytes?: number;
@@ -27,13 +27,21 @@ const IDLE_MS = 30_000;
 
 /** A thread that is started when it is needed and ends when it was idle for a while. It keeps no process alive but while it is asked. */
 export const createWorkThread = <Question, Answer>(parts: WorkThreadParts): WorkThread<Question, Answer> => {
-  const asked = new Map<number, { resolve(answer: Answer): void; reject(error: Error): void }>();
+  /** In the order in which they are answered: the first is the one that the thread is at. */
+  const asked = new Map<number, { readonly question: Question; resolve(answer: Answer): void; reject(error: Error): void }>();
   let thread: Worker | undefined;
   let idle: NodeJS.Timeout | undefined;
+  let late: NodeJS.Timeout | undefined;
   let last = 0;
 
-  const rest = (): void => {
-    if (asked.size > 0) return;
+  /** The thread goes on with the next question, or rests. */
+  const next = (): void => {
+    clearTimeout(late);
+    if (asked.size > 0) {
+      const own = thread;
+      late = parts.mostMs === undefined ? undefined : setTimeout(() => void own?.terminate(), parts.mostMs).unref();
+      return;
+    }
     thread?.unref();
     idle = setTimeout(() => {
       const gone = thread;
@@ -50,34 +58,36 @@ export const createWorkThread = <Question, Answer>(parts: WorkThreadParts): Work
       asked.delete(message.id);
       if ("answer" in message) waiting?.resolve(message.answer);
       else waiting?.reject(parts.ended(new Error(message.failed)));
-      rest();
+      next();
     });
     made.on("error", (error) => void (cause = error));
     made.on("exit", () => {
       if (made !== thread) return;
       thread = undefined;
-      for (const { reject } of asked.values()) reject(parts.ended(cause));
-      asked.clear();
+      const [first] = asked;
+      if (first === undefined) return;
+      asked.delete(first[0]);
+      first[1].reject(parts.ended(cause));
+      if (asked.size === 0) return clearTimeout(late);
+      thread = begin();
+      for (const [id, { question }] of asked) thread.postMessage({ id, question } satisfies Asked<Question>);
+      next();
     });
     return made;
   };
 
   return {
-    ask: async (question) => {
+    ask: (question) => {
       clearTimeout(idle);
       thread ??= begin();
       const own = thread;
       own.ref();
       const id = ++last;
-      const late = parts.mostMs === undefined ? undefined : setTimeout(() => void own.terminate(), parts.mostMs).unref();
-      try {
-        return await new Promise<Answer>((resolve, reject) => {
-          asked.set(id, { resolve, reject });
-          own.postMessage({ id, question } satisfies Asked<Question>);
-        });
-      } finally {
-        clearTimeout(late);
-      }
+      return new Promise<Answer>((resolve, reject) => {
+        own.postMessage({ id, question } satisfies Asked<Question>);
+        asked.set(id, { question, resolve, reject });
+        if (asked.size === 1) next();
+      });
     },
   };
 };

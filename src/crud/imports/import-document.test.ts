@@ -117,3 +117,42 @@ test("a system that would be too large says how large it is, and that fewer are 
     /^is larger than 0\.25 MiB \(8 MiB as JSON .*\): it has [89]\.\d+ MiB$/,
   );
 });
+
+test("parameters that many paths share are bounded in number and name, and what is left out is told in few words", () => {
+  const cookies = (count: number, name: (at: number) => string) =>
+    Array.from({ length: count }, (_, at) => ({ name: name(at), in: "cookie", schema: { type: "string" } }));
+  const inspect = (parameters: readonly object[], paths: number) => {
+    const shared = { parameters, get: { operationId: "list", responses: {} } };
+    const document = {
+      openapi: "3.1.0",
+      info: { title: "Many", version: "1" },
+      paths: Object.fromEntries(Array.from({ length: paths }, (_, at) => [`/p${at}`, { $ref: "#/components/pathItems/shared" }])),
+      components: { pathItems: { shared } },
+    };
+    return inspectDocument(Buffer.from(JSON.stringify(document)), "a.b.");
+  };
+  const problemsOf = (found: ReturnType<typeof inspectDocument>): readonly string[] =>
+    "faults" in found ? found.faults.map(({ message }) => message) : (found.operations[0]?.problems ?? []);
+  assert.deepEqual(problemsOf(inspect(cookies(3000, String), 9900)), ["has more than 200000 parameters in all operations"]);
+  assert.deepEqual(problemsOf(inspect(cookies(3000, String), 2)), ["has more than 500 parameters"]);
+  assert.deepEqual(
+    problemsOf(
+      inspect(
+        cookies(1, () => "n".repeat(501)),
+        1,
+      ),
+    ),
+    ["has a parameter whose name has more than 500 characters"],
+  );
+  const left = problemsOf(
+    inspect(
+      cookies(400, (at) => `${at}${"n".repeat(400)}`),
+      1,
+    ),
+  );
+  assert.deepEqual(
+    [left.length, left.at(-1)],
+    [6, "395 more parameters that callers do not send"].map((one, at) => (at === 1 ? `left out ${one}` : one)),
+  );
+  assert.ok(left.every((text) => text.length < 100));
+});

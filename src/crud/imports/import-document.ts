@@ -109,6 +109,10 @@ const securityOf = ({ version, root }: OpenApi): Inspected["security"] =>
       };
     });
 
+/** What is told of one operation, and characters of each. */
+const MOST_PROBLEMS = 20;
+const MOST_PROBLEM = 500;
+
 const rowOf = ({ place, name, made }: Named, prefix: string): ImportedOperation => {
   const id = wordOf(place.operation["operationId"]);
   const about = "operation" in made ? made.operation : {};
@@ -126,7 +130,9 @@ const rowOf = ({ place, name, made }: Named, prefix: string): ImportedOperation 
       idempotent: ["GET", "PUT", "DELETE"].includes(place.method),
     },
     importable: "operation" in made,
-    problems: "operation" in made ? [...made.warnings] : [made.problem],
+    problems: ("operation" in made ? made.warnings : [made.problem])
+      .slice(0, MOST_PROBLEMS)
+      .map((problem) => problem.slice(0, MOST_PROBLEM)),
   };
 };
 

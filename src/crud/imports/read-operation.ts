@@ -1,4 +1,5 @@
 import { follow, ImportFault, listOf, memberOf, nodeOf, serversOf, wordOf, type Node, type OpenApi } from "./openapi-document.ts";
+import { plain } from "./import-schema.ts";
 import { FORM, isJsonMedia, MULTIPART, type PropertyEncoding } from "#crud/systems/request-body.ts";
 import { styles, type Style } from "#crud/systems/parameter-styles.ts";
 
@@ -41,10 +42,25 @@ export interface OperationPlace {
 
 const METHODS = ["get", "put", "post", "delete", "options", "head", "patch", "trace"] as const;
 const MOST_OPERATIONS = 10_000;
+/** Parameters of one operation: each is a line of a form, and no tool that a model can use has so many. */
+const MOST_PARAMETERS = 500;
+/** Of all operations together: many may share one list. */
+const MOST_PARAMETERS_IN_ALL = 200_000;
+const MOST_NAME = 500;
+/** What is left out of one operation and told by name. */
+const MOST_LEFT = 5;
+
+/** What a document names, as a problem shows it. */
+const shortOf = (value: unknown): string => plain(String(value).slice(0, 60));
+
+/** The parameters of an operation and those of its path, as they are given; no more than may be, and one. */
+const givenTo = (item: Node, operation: Node): readonly unknown[] =>
+  [item, operation].flatMap((node) => listOf(node["parameters"]).slice(0, MOST_PARAMETERS + 1));
 
 /** All operations in the order of the document. Throws `ImportFault` for too many. */
 export const operationsOf = (document: OpenApi): readonly OperationPlace[] => {
   const places: OperationPlace[] = [];
+  let parameters = 0;
   for (const [path, value] of Object.entries(nodeOf(document.root["paths"]))) {
     if (!path.startsWith("/")) continue;
     let item: Node;
@@ -59,6 +75,9 @@ export const operationsOf = (document: OpenApi): readonly OperationPlace[] => {
       const name = method.toUpperCase();
       places.push({ key: `${name} ${path}`, method: name, path, item, operation: nodeOf(operation) });
       if (places.length > MOST_OPERATIONS) throw new ImportFault(`has more than ${MOST_OPERATIONS} operations`);
+      parameters += Math.min(givenTo(item, nodeOf(operation)).length, MOST_PARAMETERS);
+      if (parameters > MOST_PARAMETERS_IN_ALL)
+        throw new ImportFault(`has more than ${MOST_PARAMETERS_IN_ALL} parameters in all operations`);
     }
   }
   return places;
@@ -102,11 +121,11 @@ const styleOf = (value: unknown): Style | undefined => styles.find((style) => st
 const collectionOf = (node: Node, where: string): { readonly style?: Style; readonly explode?: boolean } => {
   if (node["type"] !== "array" || where === "path" || where === "header") {
     if (node["type"] === "array" && ![undefined, "csv"].includes(node["collectionFormat"] as string | undefined))
-      throw new ImportFault(`has the collection format ${String(node["collectionFormat"])} in a ${where}`);
+      throw new ImportFault(`has the collection format ${shortOf(node["collectionFormat"])} in a ${where}`);
     return {};
   }
   const found = COLLECTIONS[wordOf(node["collectionFormat"]) ?? "csv"];
-  if (found === undefined) throw new ImportFault(`has the collection format ${String(node["collectionFormat"])}`);
+  if (found === undefined) throw new ImportFault(`has the collection format ${shortOf(node["collectionFormat"])}`);
   return found;
 };
 
@@ -115,7 +134,7 @@ const readParameter = (document: OpenApi, node: Node, where: "path" | "query" | 
   if (document.version === "2.0") return { ...about, schema: withoutPlace(node), ...collectionOf(node, where) };
   const [content] = Object.entries(nodeOf(node["content"]));
   if (content !== undefined) {
-    if (!isJsonMedia(content[0])) throw new ImportFault(`has the parameter ${name} as ${content[0].slice(0, 60)}`);
+    if (!isJsonMedia(content[0])) throw new ImportFault(`has the parameter ${shortOf(name)} as ${shortOf(content[0])}`);
     return { ...about, schema: nodeOf(content[1])["schema"], style: "json" };
   }
   const explode = typeof node["explode"] === "boolean" ? { explode: node["explode"] } : {};
@@ -265,26 +284,35 @@ export const readOperation = (document: OpenApi, place: OperationPlace): ReadOpe
   const own = serversOf(operation["servers"] === undefined ? item : operation);
   if (own.length > 0 && own[0] !== document.servers[0]) throw new ImportFault(`has a server of its own: ${String(own[0]).slice(0, 100)}`);
   const rows = new Map<string, Node>();
-  for (const given of [...listOf(item["parameters"]), ...listOf(operation["parameters"])]) {
-    const row = follow(document, given);
+  const given = givenTo(item, operation);
+  if (given.length > MOST_PARAMETERS) throw new ImportFault(`has more than ${MOST_PARAMETERS} parameters`);
+  for (const one of given) {
+    const row = follow(document, one);
+    if (String(row["name"]).length > MOST_NAME) throw new ImportFault(`has a parameter whose name has more than ${MOST_NAME} characters`);
     rows.set(`${String(row["in"])} ${String(row["name"])}`, row);
   }
   const schemes = schemeNames(document);
   const parameters: ReadParameter[] = [];
   const left: string[] = [];
+  let more = 0;
+  const leave = (name: string, what: string): void => {
+    if (left.length < MOST_LEFT) left.push(`${shortOf(name)}: ${what}`);
+    else more++;
+  };
   for (const row of rows.values()) {
     const name = wordOf(row["name"]);
     const where = row["in"];
     if (name === undefined || where === "body" || where === "formData") continue;
-    if (isCredential(where, name, row, schemes)) left.push(`${name}: a credential`);
-    else if (where === "cookie") left.push(`${name}: a cookie`);
-    else if (where === "header" && IGNORED_HEADERS.test(name)) left.push(`${name}: a header of the connection`);
+    if (isCredential(where, name, row, schemes)) leave(name, "a credential");
+    else if (where === "cookie") leave(name, "a cookie");
+    else if (where === "header" && IGNORED_HEADERS.test(name)) leave(name, "a header of the connection");
     else if (where === "path" || where === "query" || where === "header") parameters.push(readParameter(document, row, where, name));
     else throw new ImportFault(`has a parameter in ${String(where).slice(0, 40)}`);
   }
   for (const [, name = ""] of path.matchAll(/\{([^{}]*)\}/g))
     if (!parameters.some((parameter) => parameter.in === "path" && parameter.name === name))
-      throw new ImportFault(`does not say what fills {${name}}`);
+      throw new ImportFault(`does not say what fills {${shortOf(name)}}`);
+  if (more > 0) left.push(`${more} more parameters that callers do not send`);
   const body =
     document.version === "2.0"
       ? swaggerBody(document, place, [...rows.values()])
