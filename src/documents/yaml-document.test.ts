@@ -116,3 +116,7 @@ test("a missed shape is told at its place: an unknown member with the nearest kn
     { path: "/rows/0/coulor", message: "is not known here", code: "unknown", hint: "did you mean colour?", file, line: 4, column: 5 },
   ]);
 });
+
+test("a document of nothing but faults is told some of them", () => {
+  assert.equal(readYaml(`a: ${"[]".repeat(1000)}`, "a.yaml").faults.length, 50);
+});

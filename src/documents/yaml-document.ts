@@ -1,5 +1,5 @@
 import { isMap, isNode, isScalar, isSeq, LineCounter, parseDocument, visit, type Document } from "yaml";
-import type { Fault } from "#contract/problem.ts";
+import { MOST_FAULTS, type Fault } from "#contract/problem.ts";
 import { placeOf as placeInValue } from "#contract/shape-faults.ts";
 import { refusedTokens, type Place } from "./yaml-tokens.ts";
 
@@ -65,7 +65,7 @@ export const readYaml = (text: string, file: string, limits: YamlLimits = {}): R
     const { line, col } = lineCounter.linePos(offset ?? 0);
     return { line: Math.max(line, 1), column: Math.max(col, 1) };
   };
-  const problems = [...document.errors, ...document.warnings];
+  const problems = [...document.errors, ...document.warnings].slice(0, MOST_FAULTS);
   if (problems.length > 0)
     return { faults: problems.map(({ message, pos }) => ({ path: "", message, code: "yaml", file, ...place(pos[0]) })) };
   const circular = aliases > 0 ? findAlias(document, "circular") : undefined;

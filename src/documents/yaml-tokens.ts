@@ -1,4 +1,5 @@
 import { CST, Lexer } from "yaml";
+import { MOST_FAULTS } from "#contract/problem.ts";
 
 /** A place in a text, both from 1. */
 export interface Place {
@@ -20,7 +21,6 @@ const REFUSED: Readonly<Record<string, string>> = {
   tag: "tags are not allowed",
   "directive-line": "directives are not allowed",
 };
-const MOST_FAULTS = 50;
 
 /**
  * Looks at tokens before anything nests, because a parser that recurses over hostile nesting dies before it could say so. Finds

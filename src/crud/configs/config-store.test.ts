@@ -592,3 +592,11 @@ test("an owner whom the graph does not know is a fault at its place, with the ne
   house.membership.isDown = true;
   assert.equal((await ask("POST", "/config/systems", { raw: document() })).body.code, "membership_unavailable");
 });
+
+test("a dry run tells no more faults than a refusal", async (t) => {
+  const house = await crudHouse(t, { realEvents: true });
+  for (const raw of [`a: ${"[]".repeat(1000)}`, `${document()}${Array.from({ length: 60 }, (_, at) => `more${at}: 1\n`).join("")}`]) {
+    const tried = await client(house)("POST", "/config/systems?dryRun=true", { raw });
+    assert.deepEqual([tried.status, tried.body.valid, tried.body.errors.length], [200, false, 50]);
+  }
+});

@@ -1,5 +1,5 @@
 import type { ConfigDiff } from "#contract/configs.ts";
-import { Problem, type Fault } from "#contract/problem.ts";
+import { MOST_FAULTS, Problem, type Fault } from "#contract/problem.ts";
 import type { Change } from "#events/change.ts";
 import type { EntryDraft } from "#events/audit/entry.ts";
 import type { EventDraft } from "#events/event-draft.ts";
@@ -363,7 +363,7 @@ export const openConfigStore = async (parts: ConfigStoreParts): Promise<ConfigSt
         secrets: good?.secrets ?? [],
         isSame,
         isNew: op === "created" && !isDryRun,
-        ...(isDryRun ? { faults } : {}),
+        ...(isDryRun ? { faults: faults.slice(0, MOST_FAULTS) } : {}),
       };
       return {
         asked,
