@@ -16,6 +16,9 @@ export const plainText = (least: number, most: number) =>
     .regex(/^[^\u0000-\u001f\u007f-\u009f]*$/, "holds a control character")
     .refine((text) => text.isWellFormed(), "holds half a surrogate pair");
 
+/** Control, bidirectional, tag and zero-width characters: text that a person reads otherwise than a model does. */
+export const UNSEEN = /[\p{Cc}\u00ad\u061c\u200b-\u200f\u2028\u2029\u202a-\u202e\u2060-\u2069\ufeff\u{e0000}-\u{e007f}]/u;
+
 /** As `plainText`, but with line breaks and tabs: what a person writes. */
 export const prose = (least: number, most: number) =>
   z

@@ -217,6 +217,8 @@ test("what does not fit is refused with every fault at its place, and changes no
   const replaced = (from: string, to: string): string => good.replace(from, to);
   const rows: readonly (readonly [name: string, text: string, says: RegExp, at?: string])[] = [
     ["an unknown member", replaced("title:", "titel:"), /is not known here/, "titel:"],
+    ["a title with a line break", replaced("title: Staff book", 'title: "Bookings\\n"'), /does not show/, "title:"],
+    ["a title that turns around", replaced("title: Staff book", 'title: "Book\\u202eings"'), /does not show/, "title:"],
     ["a credential as it is", replaced("yaml://secret/people/demo#api_key", "plain"), /never written here/, "auth:"],
     ["a credential that is a number", replaced('"yaml://secret/people/demo#api_key"', "4711"), /string/, "auth:"],
     ["a planned sign-in", replaced("type: api_key", "type: mtls"), /mtls and token_exchange are not available/, "auth:"],

@@ -156,3 +156,28 @@ test("parameters that many paths share are bounded in number and name, and what 
   );
   assert.ok(left.every((text) => text.length < 100));
 });
+
+test("what does not show is in no title, no member's name and no value that is offered", () => {
+  const turned = "\u202e";
+  const post = (schema: object) => ({
+    post: { summary: `Book${turned} a room\n`, requestBody: { content: { "application/json": { schema } } } },
+  });
+  const document = {
+    openapi: "3.1.0",
+    info: { title: `Book${turned}ings\n`, version: "1" },
+    paths: {
+      "/value": post({ type: "object", properties: { a: { type: "string", enum: ["x\n", `y${turned}`] }, b: { default: `z${turned}` } } }),
+      "/name": post({ type: "object", properties: { [`a${turned}`]: { type: "string" } } }),
+    },
+  };
+  const found = inspectDocument(Buffer.from(JSON.stringify(document)), "a.b.");
+  assert.ok("operations" in found, JSON.stringify(found));
+  assert.equal(found.title, "Book ings");
+  assert.deepEqual(
+    found.operations.map(({ importable, title, problems }) => [importable, title, problems]),
+    [
+      [true, "Book a room", ["left out enum with characters that do not show", "left out default with characters that do not show"]],
+      [false, undefined, ["has a member a, whose name holds characters that do not show"]],
+    ],
+  );
+});

@@ -8,6 +8,7 @@ import type { Fault } from "#contract/problem.ts";
 import { mebibytesOf, printJson, readYaml } from "#documents/yaml-document.ts";
 import { systemLimits } from "#crud/systems/read-system-text.ts";
 import { ImportFault, listOf, nodeOf, readOpenApi, wordOf, type Node, type OpenApi } from "./openapi-document.ts";
+import { plain } from "./import-schema.ts";
 import { makeOperation, type Made, type MadeOperation } from "./make-operation.ts";
 import { operationNames } from "./operation-names.ts";
 import { operationsOf, type OperationPlace } from "./read-operation.ts";
@@ -148,7 +149,7 @@ export const inspectDocument = (bytes: Uint8Array, prefix: string): Inspected | 
   if ("faults" in document) return document;
   try {
     return {
-      title: document.title.slice(0, 200),
+      title: plain(document.title).slice(0, 200),
       openapi: document.declared.slice(0, 20),
       servers: document.servers.slice(0, 20).map((server) => server.slice(0, 500)),
       security: securityOf(document),

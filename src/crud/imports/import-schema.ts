@@ -1,4 +1,5 @@
 import { RE2JS } from "re2js";
+import { UNSEEN } from "#contract/ids.ts";
 import { isObject } from "#contract/is-object.ts";
 import { schemaLists, schemaMembers } from "#documents/foreign-schema.ts";
 import { follow, ImportFault, listOf, lookUp, nodeOf, type Node, type OpenApi } from "./openapi-document.ts";
@@ -6,7 +7,7 @@ import { follow, ImportFault, listOf, lookUp, nodeOf, type Node, type OpenApi } 
 /** Words for a model without what nobody sees: control and format characters, which may turn or hide what stands beside them. */
 export const plain = (text: string): string =>
   text
-    .replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, " ")
+    .replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u2065\u{e0000}-\u{e007f}]+/gu, " ")
     .replaceAll(/ {2,}/g, " ")
     .trim();
 
@@ -40,9 +41,16 @@ const isLinear = (pattern: string): boolean => {
   }
 };
 
+/** Whether a value holds text that a person reads otherwise than a model does; line breaks and tabs are shown as such. */
+const hasUnseen = (value: unknown): boolean => {
+  if (typeof value === "string") return UNSEEN.test(value.replaceAll(/[\n\r\t]/g, ""));
+  return typeof value === "object" && value !== null && Object.entries(value).flat().some(hasUnseen);
+};
+
 /** Objects that stand behind this name are no members: what is sent under it would be lost. */
 export const requireMemberName = (name: string): void => {
   if (name === "__proto__") throw new ImportFault("has a member __proto__, which cannot be sent");
+  if (UNSEEN.test(name)) throw new ImportFault(`has a member ${plain(name).slice(0, 60)}, whose name holds characters that do not show`);
 };
 
 export const createSchemaShelf = (document: OpenApi): SchemaShelf => {
@@ -95,8 +103,13 @@ export const createSchemaShelf = (document: OpenApi): SchemaShelf => {
     for (const word of ["description", "contentEncoding", "contentMediaType"] as const)
       if (typeof node[word] === "string" && node[word] !== "") copy[word] = word === "description" ? plain(node[word]) : node[word];
     if (typeof node["format"] === "string" && /^[a-z0-9-]{1,40}$/i.test(node["format"])) copy["format"] = node["format"];
-    for (const word of ["default", "const"] as const) if (node[word] !== undefined) copy[word] = node[word];
-    if (Array.isArray(node["enum"]) && node["enum"].length > 0)
+    const shows = (word: "default" | "const" | "enum"): boolean => {
+      if (node[word] === undefined || !hasUnseen(node[word])) return true;
+      dropped.add(`${word} with characters that do not show`);
+      return false;
+    };
+    for (const word of ["default", "const"] as const) if (node[word] !== undefined && shows(word)) copy[word] = node[word];
+    if (shows("enum") && Array.isArray(node["enum"]) && node["enum"].length > 0)
       copy["enum"] = isNullable && !node["enum"].includes(null) ? [...(node["enum"] as unknown[]), null] : node["enum"];
     for (const word of NUMBERS) if (typeof node[word] === "number") copy[word] = node[word];
     for (const word of COUNTS) if (Number.isSafeInteger(node[word]) && Number(node[word]) >= 0) copy[word] = node[word];

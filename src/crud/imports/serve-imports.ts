@@ -8,6 +8,7 @@ import type { Database } from "#store/database.ts";
 import type { ConfigPublisher } from "#crud/configs/publish-config.ts";
 import { fetchDocument } from "./fetch-document.ts";
 import type { ImportAnswer, ImportQuestion, MadeSystem } from "./import-document.ts";
+import { plain } from "./import-schema.ts";
 import { keepImport, readImport, readImportedDocument, type StoredImport } from "./import-store.ts";
 
 export interface ImportEndpoints {
@@ -121,7 +122,7 @@ export const serveImports = (router: Router<Caller>, parts: ImportEndpoints): vo
       apiVersion: "systems/v1",
       provider,
       instance,
-      title: body.title ?? imported.title.slice(0, 80),
+      title: body.title ?? (plain(imported.title).slice(0, 80).toWellFormed().trim() || `${provider}.${instance}`),
       owner: body.owner ?? caller.sub,
       tenants: body.tenants ?? [caller.tenant],
       kind: "http",

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { isObject } from "#contract/is-object.ts";
-import { microFromUsd } from "#contract/ids.ts";
+import { microFromUsd, UNSEEN } from "#contract/ids.ts";
 import type { Log } from "#telemetry/log.ts";
 import { buildTool } from "#crud/systems/build-tool.ts";
 import type { McpDocument } from "#crud/systems/system-document.ts";
@@ -22,8 +22,6 @@ export interface ForeignTool {
 
 const MAX_TOOLS = 500;
 const MAX_DESCRIPTION = 8192;
-/** Control, bidirectional, tag and zero-width characters: text that a person reads otherwise than a model does. */
-const HIDDEN = /[\p{Cc}\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\u{e0000}-\u{e007f}]/u;
 
 const hex6 = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 6);
 
@@ -80,7 +78,7 @@ const definitionOf = (document: McpDocument, name: string, foreign: ForeignTool)
 const requireReadable = (definition: Definition): void => {
   if (definition.description.length > MAX_DESCRIPTION) throw new Error("the description is too long");
   for (const text of [definition.title ?? "", definition.description]) {
-    if (HIDDEN.test(text.replace(/[\n\r\t]/g, ""))) throw new Error("the description holds characters that do not show");
+    if (UNSEEN.test(text.replace(/[\n\r\t]/g, ""))) throw new Error("the description holds characters that do not show");
   }
 };
 

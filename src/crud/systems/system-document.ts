@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { UNSEEN } from "#contract/ids.ts";
 import { secretReference } from "#contract/secret-reference.ts";
 import { duration } from "#crud/documents/duration.ts";
 import { basePattern, externalBasePattern, instancePattern, providerPattern } from "#crud/mcp/names.ts";
@@ -16,6 +17,11 @@ const stylesOf: Readonly<Record<"path" | "query" | "header", readonly Style[]>> 
 };
 const text = (least: number, most: number) =>
   z.string().min(least, `must have at least ${least} characters`).max(most, `must have at most ${most} characters`);
+/** A name for people, which the graph and every list take too. */
+const titled = text(1, 80).refine(
+  (given) => !UNSEEN.test(given) && given.isWellFormed(),
+  "holds a control character or one that does not show",
+);
 const pointer = z.string().regex(/^(?:\/(?:[^~/]|~[01])*)*$/, "must be a JSON Pointer");
 const template = z.unknown();
 const identity = text(1, 200);
@@ -72,7 +78,7 @@ const defaults = said(
 );
 
 const annotations = z.strictObject({
-  title: said(text(1, 80).optional(), "A title for clients that read it here.", "Change a salary"),
+  title: said(titled.optional(), "A title for clients that read it here.", "Change a salary"),
   readOnlyHint: said(z.boolean().optional(), "It changes nothing. Unless said: true for GET.", true),
   destructiveHint: said(z.boolean().optional(), "It may destroy what was. Unless said: false.", false),
   idempotentHint: said(z.boolean().optional(), "Twice does no more than once: it may be tried again.", true),
@@ -148,7 +154,7 @@ const authzenMapping = z
   );
 export type AuthzenMapping = z.output<typeof authzenMapping>;
 
-const title = said(text(1, 80).optional(), "What people read as its name.", "List employees");
+const title = said(titled.optional(), "What people read as its name.", "List employees");
 const described = text(10, 1024);
 
 const output = {
@@ -422,7 +428,7 @@ const head = {
   ),
   instance: said(z.string().regex(instancePattern, "must be [a-z][a-z0-9-]{0,24}"), "Second part of its tools' names.", "demo"),
   env: said(z.enum(["dev", "test", "prod"]).optional(), "Which of its environments it is; shown with each tool.", "prod"),
-  title: said(text(1, 80), "What people read as its name.", "People directory"),
+  title: said(titled, "What people read as its name.", "People directory"),
   owner: said(identity, "Who answers for it: an id of the graph.", "group:hr"),
   tenants: said(z.array(identity).min(1).optional(), "Tenants that it is there for; without it, all.", ["tenant:example"]),
 };

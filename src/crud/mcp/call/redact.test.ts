@@ -3,7 +3,11 @@ import { test } from "node:test";
 import { encode } from "#crud/systems/parameter-styles.ts";
 import { createRedact } from "./redact.ts";
 
-const inUnits = (text: string): string => [...text].map((char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`).join("");
+const inUnits = (text: string): string =>
+  text
+    .split("")
+    .map((char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`)
+    .join("");
 const html = (text: string): string =>
   text.replaceAll("&", "&amp;").replaceAll('"', "&quot;").replaceAll("'", "&#39;").replaceAll("<", "&lt;");
 
@@ -26,7 +30,11 @@ const spellings: Readonly<Record<string, (secret: string) => string>> = {
   "units of UTF-16": inUnits,
   HTML: html,
   "HTML twice": (secret) => html(html(secret)),
-  "HTML by number": (secret) => [...secret].map((char) => `&#x${char.charCodeAt(0).toString(16)};`).join(""),
+  "HTML by number": (secret) =>
+    secret
+      .split("")
+      .map((char) => `&#x${char.charCodeAt(0).toString(16)};`)
+      .join(""),
   hexadecimal: (secret) => Buffer.from(secret).toString("hex"),
   "hexadecimal in capitals": (secret) => Buffer.from(secret).toString("hex").toUpperCase(),
 };

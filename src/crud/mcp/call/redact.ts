@@ -48,7 +48,7 @@ const patternOf = (secret: string): RegExp =>
 /** Longer ones are looked for in pieces: a pattern has a largest size. */
 const MOST_LENGTH = 512;
 const piecesOf = (secret: string): readonly string[] => {
-  const chars = [...secret];
+  const chars = Array.from(secret);
   const size = Math.ceil(chars.length / Math.ceil(chars.length / MOST_LENGTH));
   return chars.flatMap((_, at) => (at % size === 0 ? [chars.slice(at, at + size).join("")] : []));
 };
