@@ -176,7 +176,7 @@ export const explainedDoor = z.object({
 
 /** What is still lacking for a call, in the order in which it is done. */
 export const missingStep = z.object({
-  step: z.enum(["switch_on", "register", "approve", "grant", "capability", "delegate", "application", "secret", "secret_use"]),
+  step: z.enum(["switch_on", "register", "approve", "grant", "capability", "delegate", "application", "network", "secret", "secret_use"]),
   /** Who can do it. */
   who: z.string(),
   how: z.string(),

@@ -127,6 +127,8 @@ test("a credential that no call would get is named, with who can mend it, to who
     const isFine = steps.length === 0;
     assert.deepEqual([callable === "no", doors.at(-1)?.door, doors.at(-1)?.outcome], [!isFine, "credential", isFine ? "pass" : "fail"]);
     assert.ok(status !== "secret_authz_failed" || !JSON.stringify(ofSecrets).includes("yaml:"));
+    for (const { step, how } of ofSecrets)
+      assert.ok(step !== "secret_use" || /PUT \/api\/membership\/nodes\/\{id\} with If-None-Match/.test(how));
   }
   const [known, usable] = house.asked.decisions.filter(({ ask }) => ask.type === "secret");
   assert.deepEqual(

@@ -235,8 +235,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     decider,
   });
   const cursors = createSealedCursors<string>({ secrets: parts.houseSecrets, purpose: "crud.config-cursor", now });
-  const secretsOf: ExplainParts["secretsOf"] = (system, tenant) =>
-    store.list("system", tenant).find(({ name }) => name === system)?.prepared?.secrets ?? [];
+  const systemOf: ExplainParts["systemOf"] = (system, tenant) => store.list("system", tenant).find(({ name }) => name === system)?.prepared;
   const secretParts = { secrets: parts.peers.secrets, secretsAudience: parts.audiences.secrets, identity: parts.identity, decider };
   const publisher = createConfigPublisher({ store, decider, cursors, toolsOf, external: () => sources.external, register, secretParts });
   serveConfigs(router, publisher);
@@ -245,7 +244,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
   serveImports(router, { publisher, database, housePorts: new Set(parts.housePorts), stopping: stop.signal });
   serveDefinitions(router, { store, decider, groups: groupsParts, database, change, tenants, toolsOf, register });
   serveKillSwitches(router, { kills, decider, now });
-  serveExplanation(router, { ...deskParts, catalogue, secretsOf });
+  serveExplanation(router, { ...deskParts, catalogue, systemOf });
   serveUiConfig(router, uiDocument, groupsParts);
   serveSecretUses(router, { store, decider: parts.decider });
   serveStreams(router, {

@@ -532,10 +532,10 @@ test("an edit that no definition shows is in force with the answer, here and in 
     [text.replace("/employees/{id}", "/nowhere/{id}"), "upstream_error"],
     [`${text}    mask: [{ path: /salary, action: "null" }]\n`, '"salary":null'],
     [text.replace("#api_key", "#nothing"), "people/demo#nothing"],
-    [text.replace("network: { allow: [127.0.0.1/32] }\n", ""), "may not be dialled"],
+    [text.replace("network: { allow: [127.0.0.1/32] }\n", ""), "network.allow"],
   ] as const) {
     const put = await ask("PUT", "/config/systems/staff.book", { raw: edit });
-    assert.deepEqual([put.status, put.body.warnings], [200, []], JSON.stringify(put.body));
+    assert.deepEqual([put.status, put.body.warnings.length], [200, edit.includes("network:") ? 0 : 1], JSON.stringify(put.body));
     assert.equal(digest(), first);
     for (const one of [house, beside]) {
       one.membership.capabilities = ["staff.book.get_one"];
@@ -601,4 +601,39 @@ test("a dry run tells no more faults than a refusal", async (t) => {
     const tried = await client(house)("POST", "/config/systems?dryRun=true", { raw });
     assert.deepEqual([tried.status, tried.body.valid, tried.body.errors.length], [200, false, 50]);
   }
+});
+
+test("an address that no call may reach is told as it is published, and what to write by whom as it is explained", async (t) => {
+  const house = await crudHouse(t);
+  const ask = client(house);
+  const text = document().replace("network: { allow: [127.0.0.1/32] }\n", "");
+  const at = (baseUrl: string): string => text.replace(/baseUrl: .*/, `baseUrl: ${baseUrl}`);
+  for (const [url, network] of [
+    ["http://127.0.0.1:28500", "127.0.0.1/32"],
+    ["https://localhost:28500", "127.0.0.1/32"],
+    ["http://10.1.2.3", "10.1.2.3/32"],
+    ["http://[fd00::1]", "fd00::1/128"],
+    ["https://93.184.216.34", undefined],
+    ["https://pets.example", undefined],
+  ] as const) {
+    const { status, body } = await ask("POST", "/config/systems?dryRun=true", { raw: at(url) });
+    assert.equal(status, 200, JSON.stringify(body));
+    const told = body.warnings.filter((warning: string) => warning.includes("network.allow"));
+    assert.deepEqual(
+      told.map((warning: string) => warning.includes(`network: { allow: [${network}] }`)),
+      network === undefined ? [] : [true],
+      url,
+    );
+  }
+  for (const url of ["http://169.254.169.254", "http://127.0.0.1:8081", "http://93.184.216.34"]) {
+    const { status, body } = await ask("POST", "/config/systems", { raw: at(url) });
+    assert.deepEqual([status, body.errors[0].path], [422, "/baseUrl"], JSON.stringify(body));
+  }
+  assert.equal((await ask("POST", "/config/systems", { raw: text })).status, 201);
+  house.membership.capabilities = ["staff.book.get_one"];
+  const explained = await house.request("/mcp/tools/explain?tool=staff.book.get_one", { as: agent });
+  const { callable, missing } = (await explained.json()) as { callable: string; missing: { step: string; who: string; how: string }[] };
+  const step = missing.find((one) => one.step === "network");
+  assert.deepEqual([callable, step?.who], ["no", "an administrator (role:administrator)"]);
+  assert.match(step?.how ?? "", /^Add 127\.0\.0\.1\/32 to network\.allow of the system.*PUT \/config\/systems\/staff\.book\.$/);
 });

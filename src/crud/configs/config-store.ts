@@ -10,6 +10,7 @@ import type { Database, TransactionSql } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { CatalogueKeeper } from "#crud/mcp/catalogue-keeper.ts";
 import type { ReadReference, References } from "#crud/systems/load-systems.ts";
+import { allowNetwork } from "#crud/upstream/network-rules.ts";
 import { referencesOfAll } from "./config-files.ts";
 import { effectsOf } from "./effects.ts";
 import { keyOf, type HeldObject, type KindName } from "./held-object.ts";
@@ -353,6 +354,7 @@ export const openConfigStore = async (parts: ConfigStoreParts): Promise<ConfigSt
       const cut = next.dropped.filter(({ reason }) => reason === "max_tools").length;
       const warnings = [
         ...(good?.isOff === true ? ["One of its settings has no value here: it serves nothing until it has one."] : []),
+        ...(good?.unlisted ?? []).map((network) => `${network} is not public: calls are refused. ${allowNetwork(name, network)}`),
         ...(cut > 0 ? [`MCP_MAX_TOOLS leaves ${cut} tools out, the last by name of all of this house: they cannot be called.`] : []),
       ];
       const planned = isSame && live !== undefined ? live : { version: (before?.head?.version ?? 0) + 1, digest };

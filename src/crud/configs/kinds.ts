@@ -44,6 +44,8 @@ export interface Prepared extends Place {
   /** Where it leads to, and which secrets go there. */
   readonly hosts: readonly string[];
   readonly secrets: readonly string[];
+  /** Networks that it leads to and does not allow. */
+  readonly unlisted?: readonly string[];
   /** What is asked of a document only as it is published; `tenant`'s own alone may change, where the house has others. */
   check(by: { readonly tenant: string; readonly others: readonly string[]; readonly correlationId: string }): Promise<readonly Fault[]>;
   /** Its tests, operation by operation; a document without has none. */
@@ -138,6 +140,7 @@ export const systemKind = (parts: {
       isOff: compiled.kind === "off",
       hosts: hostsOf(file),
       secrets: secretsOf(file),
+      unlisted: compiled.kind === "tools" ? (compiled.unlisted ?? []) : [],
       check: async (by) => {
         const others = foreign(tenants, by);
         const wall = yaml.fault(

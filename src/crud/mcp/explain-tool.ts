@@ -21,8 +21,11 @@ import type { View } from "./views.ts";
 type Door = ToolExplanation["doors"][number];
 
 export interface ExplainParts extends CallParts {
-  /** Secrets that a system of the tenant names. */
-  readonly secretsOf: (system: string, tenant: string) => readonly string[];
+  /** Secrets that a system of the tenant names, and networks that it leads to and does not allow. */
+  readonly systemOf: (
+    system: string,
+    tenant: string,
+  ) => { readonly secrets: readonly string[]; readonly unlisted?: readonly string[] } | undefined;
 }
 
 export interface ExplainAsk {
@@ -156,7 +159,7 @@ const aboutOf = (tool: Tool, killed: KillSwitch | undefined): ToolExplanation["a
 };
 
 /** Doors that a call meets and a list does not. */
-const isOfCallsAlone: ReadonlySet<string> = new Set(["chain", "scope", "reserve", "credential"]);
+const isOfCallsAlone: ReadonlySet<string> = new Set(["chain", "scope", "reserve", "network", "credential"]);
 
 /**
  * Why a tool is, or is not, in a list and callable: each door's own code is asked, nothing is called, reserved or sent.
@@ -190,9 +193,12 @@ export const explainDoors = async (ask: ExplainAsk, parts: ExplainParts): Promis
     );
     doors.push(chain);
   }
-  const secrets = tool.isBuiltIn ? [] : parts.secretsOf(`${tool.provider}.${tool.instance}`, subject.tenant);
+  const { secrets = [], unlisted = [] } =
+    (tool.isBuiltIn ? undefined : parts.systemOf(`${tool.provider}.${tool.instance}`, subject.tenant)) ?? {};
   const standings = await secretStandings(parts, { caller: ask.asker, correlationId, tool: tool.name }, secrets);
-  doors.push(...openDoors(tool), await reserveDoor(tool, reach, parts, correlationId), ...credentialDoor(standings));
+  doors.push(...openDoors(tool), await reserveDoor(tool, reach, parts, correlationId));
+  if (unlisted.length > 0) doors.push(fail("network", "upstream_error", { remedy: "What is missing names the line of its system." }));
+  doors.push(...credentialDoor(standings));
   const killed = parts.kills.of({ caller: subject, view, tool });
   const hasFailed = doors.some((door) => door.outcome === "fail");
   const isListed = inView && doors.every((door) => door.outcome !== "fail" || isOfCallsAlone.has(door.door));
@@ -203,6 +209,6 @@ export const explainDoors = async (ask: ExplainAsk, parts: ExplainParts): Promis
     callable: hasFailed ? "no" : doors.some((door) => door.outcome === "depends" && door.door !== "arguments") ? "depends" : "yes",
     revision: snapshot.revision,
     doors,
-    missing: [...(await missingSteps({ subject, tool, reach, killed, standings, correlationId }, parts))],
+    missing: [...(await missingSteps({ subject, tool, reach, killed, unlisted, standings, correlationId }, parts))],
   };
 };

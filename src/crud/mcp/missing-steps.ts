@@ -6,6 +6,7 @@ import type { Caller } from "#authn/caller.ts";
 import { secretOf, type SecretStanding } from "#crud/secret-standing.ts";
 import { membershipFault } from "./call/delegation-door.ts";
 import type { CallParts } from "./call/tool-call.ts";
+import { allowNetwork } from "#crud/upstream/network-rules.ts";
 import type { Reach } from "./gather-reach.ts";
 import type { Tool } from "./tool.ts";
 
@@ -48,7 +49,7 @@ const stepsOf = (facts: Facts, tool: Tool, subject: string, agent: string | unde
     steps.push({
       step: "grant",
       who: ADMINISTRATOR,
-      how: `Grant the tool to ${subject} or a group of theirs: PUT /api/v1/edges/GRANTS_ACCESS/${subject}/${tool.name} at membership.`,
+      how: `Grant the tool to ${subject} or a group of theirs: PUT /api/membership/edges/GRANTS_ACCESS/${subject}/${tool.name}.`,
     });
   if (agent !== undefined) {
     const isGiven = !isMissing("HAS_CAPABILITY");
@@ -56,27 +57,27 @@ const stepsOf = (facts: Facts, tool: Tool, subject: string, agent: string | unde
       steps.push({
         step: "capability",
         who: ADMINISTRATOR,
-        how: `Give ${agent} the tool: PUT /api/v1/edges/HAS_CAPABILITY/${agent}/${tool.name} at membership, with {"props": {"granted_by": "<you>"}}.`,
+        how: `Give ${agent} the tool: PUT /api/membership/edges/HAS_CAPABILITY/${agent}/${tool.name}, with {"props": {"granted_by": "<you>"}}.`,
       });
     else if (!facts.definition_ok)
       steps.push({
         step: "capability",
         who: ADMINISTRATOR,
-        how: `${agent} has the tool for another definition: give it again, PUT /api/v1/edges/HAS_CAPABILITY/${agent}/${tool.name} at membership, with {"props": {"granted_by": "<you>"}}.`,
+        how: `${agent} has the tool for another definition: give it again, PUT /api/membership/edges/HAS_CAPABILITY/${agent}/${tool.name}, with {"props": {"granted_by": "<you>"}}.`,
       });
     // Of one that runs already and names other tools alone it is known before the agent has this one.
     if (delegation?.active !== true || delegation.covers === false)
       steps.push({
         step: "delegate",
         who: subject,
-        how: `Delegate the tool to ${agent}: POST /api/v1/delegations at membership, or the page Agents.`,
+        how: `Delegate the tool to ${agent}: POST /api/membership/delegations, or the page Agents.`,
       });
     for (const { kind, to, present } of facts.edges)
       if (kind === "REQUIRES" && !present)
         steps.push({
           step: "application",
           who: ADMINISTRATOR,
-          how: `${to}, which the tool needs, is not active: PATCH /api/v1/nodes/${to} at membership, with {"state": "active"}.`,
+          how: `${to}, which the tool needs, is not active: PATCH /api/membership/nodes/${to}, with {"state": "active"}.`,
           on: to,
         });
   }
@@ -98,7 +99,7 @@ const secretSteps = (system: string, standings: readonly SecretStanding[]): read
       steps.push({
         step: "secret_use",
         who: ADMINISTRATOR,
-        how: `Name ${system} on ${secret}: its Resource node at membership has {"type": "secret", "attributes": {"used_by": "${system}"}}.`,
+        how: `Name ${system} on ${secret} in its Resource node: PUT /api/membership/nodes/{id} with If-None-Match: * and {"kind": "Resource", "name": "<name>", "system": "sallyport", "external_id": "${isKnown ? secret : "<secret>"}", "props": {"type": "secret", "attributes": {"used_by": "${system}"}}}; a node that is there: PATCH it with If-Match and these props.`,
         ...named,
       });
     return steps;
@@ -110,13 +111,15 @@ export interface StepsAsk {
   readonly tool: Tool;
   readonly reach: Reach;
   readonly killed: KillSwitch | undefined;
+  /** Networks that the system leads to and does not allow. */
+  readonly unlisted: readonly string[];
   readonly standings: readonly SecretStanding[];
   readonly correlationId: string;
 }
 
 /** Each missing step with who can do it; none for a tool of the house itself. Throws `membership_unavailable`. */
 export const missingSteps = async (
-  { subject, tool, reach, killed, standings, correlationId }: StepsAsk,
+  { subject, tool, reach, killed, unlisted, standings, correlationId }: StepsAsk,
   parts: Pick<CallParts, "membership" | "membershipAudience" | "identity">,
 ): Promise<readonly MissingStep[]> => {
   if (tool.isBuiltIn) return [];
@@ -137,6 +140,7 @@ export const missingSteps = async (
     headers: { authorization: `Bearer ${token}`, "x-correlation-id": correlationId },
   }).catch(membershipFault);
   const [facts] = answer.facts;
+  const system = `${tool.provider}.${tool.instance}`;
   return [
     ...(killed === undefined
       ? []
@@ -149,6 +153,7 @@ export const missingSteps = async (
           },
         ]),
     ...(facts === undefined ? [] : stepsOf(facts, tool, subject.sub, agents.at(-1))),
-    ...secretSteps(`${tool.provider}.${tool.instance}`, standings),
+    ...unlisted.map((network) => ({ step: "network" as const, who: ADMINISTRATOR, how: allowNetwork(system, network), on: network })),
+    ...secretSteps(system, standings),
   ];
 };

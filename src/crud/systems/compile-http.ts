@@ -6,7 +6,7 @@ import type { Tool } from "#crud/mcp/tool.ts";
 import { createSystemTokens } from "#crud/upstream/client-credentials.ts";
 import { createGuardedAgent } from "#crud/upstream/guarded-agent.ts";
 import { createHttpConnector, type HttpOperation, type HttpSystem } from "#crud/upstream/http-connector.ts";
-import { parseNetworks } from "#crud/upstream/network-rules.ts";
+import { parseNetworks, refuseLiteral, type NetworkRefusal } from "#crud/upstream/network-rules.ts";
 import { createResilience } from "#crud/upstream/resilience.ts";
 import { parseBaseUrl } from "./base-url.ts";
 import { buildTool } from "./build-tool.ts";
@@ -29,7 +29,13 @@ export interface CompileParts {
 }
 
 export type Compiled =
-  | { readonly kind: "tools"; readonly tools: readonly Tool[]; readonly close: () => Promise<void> }
+  | {
+      readonly kind: "tools";
+      readonly tools: readonly Tool[];
+      /** Networks that its addresses lie in and its document does not allow yet: calls are refused. */
+      readonly unlisted?: readonly string[];
+      readonly close: () => Promise<void>;
+    }
   | { readonly kind: "off"; readonly name: string }
   | { readonly kind: "degraded"; readonly faults: readonly Fault[] };
 
@@ -78,6 +84,14 @@ const compileOperation = (document: HttpDocument, base: string, operation: Opera
   };
 };
 
+/** Why no line of a document lets an address be dialled. */
+const CLOSED: Readonly<Record<Exclude<NetworkRefusal, "not_public">, string>> = {
+  metadata: "is an address of cloud metadata, which is never dialled",
+  house_port: "is a port of this house, which is never dialled",
+  plain_http: "must be https: it is a public address",
+  not_an_address: "is no address",
+};
+
 /** Longest at a stretch: a large system is compiled in pieces, other requests between them. */
 const STRETCH_MS = 8;
 
@@ -107,7 +121,18 @@ export const compileHttp = async (file: SystemFile & { readonly document: HttpDo
     for (const [index, row] of (operation.request.parameters ?? []).entries())
       if (isCredential(row)) tell(["operations", name, "request", "parameters", index], "is the credential, which no caller sends");
 
-  const agent = createGuardedAgent({ rules: { allow: networks.blocks, housePorts: parts.housePorts }, maxHeaderBytes: MAX_HEADER_BYTES });
+  const rules = { allow: networks.blocks, housePorts: parts.housePorts };
+  const unlisted = new Set<string>();
+  for (const [path, read] of [
+    [["baseUrl"], base],
+    [["auth", "tokenUrl"], tokenUrl],
+  ] as const) {
+    const refused = read !== undefined && "url" in read ? refuseLiteral(read.url, rules) : undefined;
+    if (refused?.refusal === "not_public") unlisted.add(refused.network);
+    else if (refused !== undefined && !(parts.requiresTls && refused.refusal === "plain_http")) tell(path, CLOSED[refused.refusal]);
+  }
+
+  const agent = createGuardedAgent({ rules, maxHeaderBytes: MAX_HEADER_BYTES });
   const userAgent = `sallyport/${parts.version}`;
   const system: HttpSystem = {
     baseUrl: base.url,
@@ -137,10 +162,10 @@ export const compileHttp = async (file: SystemFile & { readonly document: HttpDo
     const compiled = compileOperation(document, name, operation, tell);
     if (operation.output.binary && ((operation.dataScope ?? document.defaults.dataScope) !== "none" || operation.mask.length > 0))
       tell([...path, "output", "binary"], "has neither rows nor members: dataScope must be none, and there can be no mask");
-    const rules = callRules(operation, document, (other) => tools.get(other), path, tell);
+    const ofCalls = callRules(operation, document, (other) => tools.get(other), path, tell);
     try {
       const definition = definitionOf(`${file.name}.${name}`, operation, document);
-      const tool = buildTool(document, definition, rules, createHttpConnector(system, compiled));
+      const tool = buildTool(document, definition, ofCalls, createHttpConnector(system, compiled));
       tools.set(name, operation.tests.length === 0 ? tool : { ...tool, tests: operationTests(system, compiled, tool, operation.tests) });
     } catch (error) {
       tell([...path, "input"], error instanceof Error ? error.message : "is wrong");
@@ -151,5 +176,5 @@ export const compileHttp = async (file: SystemFile & { readonly document: HttpDo
     void close();
     return { kind: "degraded", faults };
   }
-  return { kind: "tools", tools: [...tools.values()], close };
+  return { kind: "tools", tools: [...tools.values()], unlisted: [...unlisted], close };
 };

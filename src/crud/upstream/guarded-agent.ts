@@ -1,7 +1,7 @@
 import { lookup as dnsLookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import { Agent, buildConnector, type Dispatcher } from "undici";
-import { refuseAddress, type NetworkRefusal, type NetworkRules } from "./network-rules.ts";
+import { portOf, refuseAddress, type NetworkRefusal, type NetworkRules } from "./network-rules.ts";
 
 /** The target may not be dialled; nothing was sent. */
 export class AddressRefused extends Error {
@@ -45,9 +45,8 @@ export const createGuardedAgent = (options: {
     maxHeaderSize: options.maxHeaderBytes,
     keepAliveTimeout: 10_000,
     connect: (target, connected) => {
-      const port = target.port === "" ? (target.protocol === "https:" ? 443 : 80) : Number(target.port);
       const connect = async (): Promise<void> => {
-        const address = await check(target.hostname, port, target.protocol);
+        const address = await check(target.hostname, portOf(target), target.protocol);
         dial({ ...target, hostname: address, ...(isIP(target.hostname) === 0 ? { servername: target.hostname } : {}) }, connected);
       };
       connect().catch((error: Error) => connected(error, null));

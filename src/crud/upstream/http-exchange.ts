@@ -33,7 +33,10 @@ const codeOf = (error: unknown): string => {
 
 const transportFault = (error: unknown, exchange: Exchange): UpstreamFault => {
   if (error instanceof AddressRefused) {
-    const detail = error.reason === "not_found" ? "The upstream's name is not known." : "The upstream's address may not be dialled.";
+    const detail =
+      error.reason === "not_found"
+        ? "The upstream's name is not known."
+        : "The upstream's address may not be dialled: one that is not public only where an administrator names it in network.allow of the system.";
     return new UpstreamFault(new Problem("upstream_error", { detail, cause: error }), "not_sent", {
       isFinal: error.reason !== "not_found",
     });

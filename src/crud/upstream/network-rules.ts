@@ -73,6 +73,26 @@ export const refuseAddress = (address: string, port: number, protocol: string, r
   return protocol === "http:" && !(isPrivate && isAllowed) ? "plain_http" : undefined;
 };
 
+/** Where a target listens, whether or not its address says so. */
+export const portOf = ({ port, protocol }: Readonly<Record<"port" | "protocol", string | undefined>>): number =>
+  port === undefined || port === "" ? (protocol === "https:" ? 443 : 80) : Number(port);
+
+/** What an address that names no host, but a machine, is refused for: known before anything is dialled. Of a name nothing is known. */
+export const refuseLiteral = (
+  url: URL,
+  rules: NetworkRules,
+): { readonly refusal: NetworkRefusal; readonly network: string } | undefined => {
+  const host = /^(?:.+\.)?localhost\.?$/.test(url.hostname) ? "127.0.0.1" : url.hostname.replace(/^\[(.*)\]$/, "$1");
+  if (isIP(host) === 0) return undefined;
+  const address = judgedAddress(host);
+  const refusal = refuseAddress(address, portOf(url), url.protocol, rules);
+  return refusal === undefined ? undefined : { refusal, network: `${address}/${isIP(address) === 6 ? 128 : 32}` };
+};
+
+/** What lets a system dial a network that is not public. */
+export const allowNetwork = (system: string, network: string): string =>
+  `Add ${network} to network.allow of the system, network: { allow: [${network}] }, and publish it: PUT /config/systems/${system}.`;
+
 /** The widest that a file may allow. */
 const WIDEST = { 4: 8, 6: 16 } as const;
 

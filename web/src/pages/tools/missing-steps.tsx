@@ -34,7 +34,7 @@ const Way = ({ missing: { step, on }, about, tool, agentId, onOpen }: WayProps):
     );
   }
   // Only what servers of others define is approved by itself; anything else with its system.
-  if (step === "register" || (step === "approve" && about.state !== "quarantined"))
+  if (step === "register" || step === "network" || (step === "approve" && about.state !== "quarantined"))
     return (
       <Link className="sp-link" to="/systems/$name" params={{ name: system }} search={{ act: "publish" }}>
         {text.ways.publish}
