@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import type { Fault } from "#contract/problem.ts";
 import { faultLine } from "#contract/start-faults.ts";
+import { visibleText } from "../web/src/strings/format.ts";
 import { reachHouse } from "./house-fetch.ts";
 import { Refusal } from "./refusal.ts";
 
@@ -67,5 +68,5 @@ export const askHouse = async (asking: Asking, above: number, { method, path, bo
     `${answer.status} ${read.code ?? ""}: ${read.detail ?? read.title ?? "no answer that can be read"}`,
     ...(read.errors ?? []).map(faultLine),
   ];
-  throw new Refusal(exitCodeOf(answer.status, read.code), lines.join("\n"));
+  throw new Refusal(exitCodeOf(answer.status, read.code), visibleText(lines.join("\n")));
 };

@@ -86,6 +86,31 @@ paths:
   assert.deepEqual([none.code, /callable: no/.test(none.out)], [1, true], none.out + none.err);
 });
 
+test("how a document knows its callers is said, and given with --auth; what it says of itself does nothing to a terminal", async (t) => {
+  const { run } = await commandOn(t);
+  const file = join(await folderOf(t), "pets.json");
+  const security = { key: { type: "apiKey", in: "header", name: "X-Pet-Key" } };
+  const title = "Pets \u001b[31m\u001b]0;owned\u0007\nsystem fine";
+  const paths = { "/pets": { get: { operationId: "listPets", summary: "Lists the pets.", responses: {} } } };
+  const servers = [{ url: "https://pets.example/v1" }];
+  await writeFile(
+    file,
+    JSON.stringify({ openapi: "3.1.0", info: { title, version: "1" }, servers, paths, components: { securitySchemes: security } }),
+  );
+  const given = ["openapi", file, "--provider", "pets", "--instance", "store", "--dry-run"];
+  const bare = await run(...given);
+  assert.match(bare.out, /^ {2}its callers are known by: key apiKey header X-Pet-Key$/m, bare.err);
+  assert.match(bare.out, /^ {2}warning: auth is none, and the document knows its callers by key \(apiKey\)/m);
+  assert.match(bare.out, /^Pets \u27e8U\+001B\u27e9\[31m/);
+  // oxlint-disable-next-line no-control-regex -- they are what is looked for
+  assert.ok(!/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/.test(bare.out) && !/^system fine/m.test(bare.out), JSON.stringify(bare.out));
+  const auth = { type: "api_key", in: "header", name: "X-Pet-Key", value: "yaml://secret/people/demo#api_key" };
+  const known = await run(...given, "--auth", JSON.stringify(auth));
+  assert.match(known.out, /^ {2}new secret: yaml:\/\/secret\/people\/demo#api_key$/m, known.err);
+  assert.ok(!known.out.includes("auth is none"));
+  assert.equal((await run(...given, "--auth", "{")).code, 64);
+});
+
 test("what is asked for wrongly, by nobody, or of nobody is refused with its reason", async (t) => {
   const { house, run } = await commandOn(t);
   const wrong = await house.token({ sub: "person:ben", scopes: ["config.read"] });

@@ -7,13 +7,14 @@ import type { ConfigWritten } from "#contract/configs.ts";
 import type { Fault } from "#contract/problem.ts";
 import { faultLine } from "#contract/start-faults.ts";
 import type { ToolExplanation } from "#contract/tools.ts";
+import { visibleText } from "../web/src/strings/format.ts";
 import { packArchive, unpackArchive, type ArchivedFile } from "#crud/configs/archive.ts";
 import { askHouse, type HouseRequest } from "./ask-house.ts";
 import { Refusal } from "./refusal.ts";
 
 const help = `npm run config -- export DIR|FILE.tar
 npm run config -- import DIR|FILE [--dry-run] [--reason TEXT]
-npm run config -- openapi FILE --provider P --instance I [--pick tag:users] [--base-url URL] [--allow NETWORK] [--dry-run]
+npm run config -- openapi FILE --provider P --instance I [--pick tag:users] [--base-url URL] [--allow NETWORK] [--auth JSON] [--dry-run]
 npm run config -- explain TOOL --user NAME [--agent AGENT] [--view NAME]
 
   export           systems and tools document of the running house, byte for byte, as a configuration folder or as a tar archive of one;
@@ -28,6 +29,7 @@ npm run config -- explain TOOL --user NAME [--agent AGENT] [--view NAME]
   --pick WHAT      tag:<tag>, or an operation ("GET /users/{id}"); may be repeated. Default: all that can be imported
   --base-url URL   where the operations are; default: the document's first server
   --allow NETWORK  a network that is not public and may be dialled (10.1.0.0/16); may be repeated
+  --auth JSON      auth of the system, its credentials as secret URIs: '{"type":"bearer","token":"yaml://secret/pets#token"}'; default: none
   --user NAME      person:NAME; --agent ID acts for that person
   --as NAME        demo person who asks, default ada. In production put a token in SALLYPORT_TOKEN, or give --token
   --token TOKEN    an access token for the tool service; other users of this machine can see it while the command runs
@@ -55,6 +57,7 @@ const readArguments = () => {
         pick: { type: "string", multiple: true, default: [] },
         "base-url": { type: "string" },
         allow: { type: "string", multiple: true },
+        auth: { type: "string" },
         user: { type: "string" },
         agent: { type: "string" },
         view: { type: "string" },
@@ -71,7 +74,8 @@ const readArguments = () => {
 };
 type Given = ReturnType<typeof readArguments>["values"];
 
-const say = (line: string): void => void process.stdout.write(`${line}\n`);
+/** A line, however many its texts of others would be. */
+const say = (line: string): void => void process.stdout.write(`${visibleText(line).replaceAll("\n", " ")}\n`);
 // Whoever reads only the first lines has closed the pipe.
 process.stdout.on("error", () => process.exit());
 const ask = (given: Given, request: HouseRequest): Promise<Response> => askHouse(given, ABOVE, request);
@@ -161,8 +165,25 @@ const importFrom = async (given: Given, source: string): Promise<void> => {
   tellFaults(told.valid, told.errors);
 };
 
+const jsonOf = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Refusal(64, "--auth must be JSON.");
+  }
+};
+
+/** How a document says that its callers are known. */
+interface Security {
+  readonly name: string;
+  readonly type: string;
+  readonly in?: string;
+  readonly parameter?: string;
+}
+
 const importOpenApi = async (given: Given, file: string): Promise<void> => {
   const { provider, instance, pick } = given;
+  const auth = given.auth === undefined ? undefined : jsonOf(given.auth);
   if (provider === undefined || instance === undefined) throw new Refusal(64, `Name the system with --provider and --instance.\n\n${help}`);
   const type = /\.ya?ml$/.test(file) ? "application/yaml" : "application/json";
   const looked = await ask(given, {
@@ -171,8 +192,10 @@ const importOpenApi = async (given: Given, file: string): Promise<void> => {
     body: await bytesOf(file),
     type,
   });
-  const found = (await looked.json()) as { import_id: string; title: string; operations: number; importable: number };
+  const found = (await looked.json()) as { import_id: string; title: string; operations: number; importable: number; security: Security[] };
   say(`${found.title}: ${found.operations} operations, ${found.importable} can be imported`);
+  for (const { name, type, in: where, parameter } of found.security)
+    say(`  its callers are known by: ${[name, type, where, parameter].filter((part) => part !== undefined).join(" ")}`);
   const tags = pick.flatMap((one) => (one.startsWith("tag:") ? [one.slice(4)] : []));
   const keys = pick.filter((one) => !one.startsWith("tag:"));
   const answer = await ask(given, {
@@ -183,6 +206,7 @@ const importOpenApi = async (given: Given, file: string): Promise<void> => {
       ...(tags.length > 0 ? { tags } : {}),
       baseUrl: given["base-url"],
       allow: given.allow,
+      auth,
     }),
     type: "application/json",
   });

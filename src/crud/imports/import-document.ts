@@ -206,9 +206,13 @@ const warningsOf = (named: readonly Named[]): readonly string[] =>
 /** Makes a system of what is picked, operations in the order of the document; the same picks of the same document give the same bytes. */
 export const makeSystem = ({ packed, prefix, picks, head }: Omit<Question<"make">, "kind">): MadeSystem => {
   const wanted = new Set(picks);
-  const named = nameAll(unpack(packed, head["auth"]), prefix, (key) => wanted.has(key));
+  const document = unpack(packed, head["auth"]);
+  const named = nameAll(document, prefix, (key) => wanted.has(key));
   const text = printSystem({ ...head, operations: Object.fromEntries(madeOf(named)) });
-  return { text, faults: [...pickFaults(picks, named), ...sizeFaults(text)], warnings: warningsOf(named), gone: [], fresh: [] };
+  const ways = nodeOf(head["auth"])["type"] === "none" ? securityOf(document).map(({ name, type }) => `${name} (${type})`) : [];
+  const open = ways.length === 0 ? [] : [`auth is none, and the document knows its callers by ${ways.join(", ")}: say auth with its secrets.`];
+  const warnings = [...open, ...warningsOf(named)].slice(0, 50);
+  return { text, faults: [...pickFaults(picks, named), ...sizeFaults(text)], warnings, gone: [], fresh: [] };
 };
 
 const keyOfOperation = (operation: Node): string => {

@@ -74,7 +74,7 @@ export const toolWords = {
       capability: "The agent must be given it,",
       delegate: "The person must delegate it to the agent,",
       application: "Its application must be active,",
-      network: "Its system must allow the network that it leads to,",
+      network: "Its network must be allowed,",
       secret: "The secret that its system sends must be written,",
       secret_use: "Its system must be let to use its secret,",
     },
