@@ -47,6 +47,7 @@ const operations = `
     description: Maps its errors.
     request: { method: GET, path: /mapped }
     errors: [{ when: "\${ response.status == 404 && response.body.why == 'gone' }", as: not_found }]
+  missing: { description: Is not there., request: { method: GET, path: /missing }, errors: [{ when: "\${ response.status == 404 }", as: not_found }] }
   picture: { description: Shows one picture., request: { method: GET, path: /picture }, output: { binary: true } }
   priced: { description: Says what it costs., request: { method: GET, path: /priced }, cost_usd: { reserve: 0.05, actual: "\${ response.body.usd }" }, output: { select: "\${ {'answer': response.body.answer} }" } }
 `;
@@ -215,6 +216,27 @@ describe("an HTTP system", () => {
     for (const [name, given, expected] of cases) {
       answer = given;
       assert.deepEqual(await fault(run("read", { id: "1" })), expected, name);
+    }
+  });
+
+  test("the status of a failure decides, whatever came with it and cannot be read", async () => {
+    const bodies: readonly (readonly [name: string, headers: Record<string, string>, body: string | Uint8Array])[] = [
+      ["no type", { "content-type": "" }, "nothing here"],
+      ["no JSON", { "content-type": "application/json" }, "{"],
+      ["more than may come", { "content-type": "text/plain" }, "x".repeat(3000)],
+      ["packed wrongly", { "content-type": "text/plain", "content-encoding": "gzip" }, "x"],
+    ];
+    for (const [name, headers, body] of bodies) {
+      const bare =
+        (code: number): Answer =>
+        (_request, response) =>
+          void response.writeHead(code, headers).end(body);
+      answer = bare(404);
+      assert.deepEqual(await fault(run("missing")), ["not_found", "failed"], name);
+      answer = (request, response, sent) => (seen.length < 3 ? bare(503) : status(200, { ok: true }))(request, response, sent);
+      assert.deepEqual((await run("read", { id: "1" })).value, { ok: true }, name);
+      answer = bare(name === "more than may come" ? 500 : 422);
+      assert.deepEqual(await fault(run("write")), ["upstream_error", "failed"], name);
     }
   });
 

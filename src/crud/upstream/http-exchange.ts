@@ -82,14 +82,13 @@ export const exchangeHttp = async (agent: Dispatcher, exchange: Exchange): Promi
     const headers = Object.fromEntries(
       Object.entries(response.headers).map(([name, value]) => [name, Array.isArray(value) ? (value[0] ?? "") : (value ?? "")]),
     );
-    const bytes = await readBounded(response.body, exchange.maxBytes);
-    return { status, headers, ...(await readAnswer(bytes, headers, exchange)) };
+    const read = readBounded(response.body, exchange.maxBytes).then((bytes) => readAnswer(bytes, headers, exchange));
+    if (status >= 200 && status < 300) return { status, headers, ...(await read) };
+    // What came with another status and cannot be read is as good as none: the status says what became of it.
+    return { status, headers, ...(await read.catch((): AnswerBody => ({ body: null }))) };
   } catch (error) {
     if (error instanceof UpstreamFault) throw error;
     if (!(error instanceof Problem)) throw transportFault(error, exchange);
-    throw new UpstreamFault(error, status !== undefined && status < 400 ? "done" : "failed", {
-      status,
-      isFinal: true,
-    });
+    throw new UpstreamFault(error, "done", { status, isFinal: true });
   }
 };
