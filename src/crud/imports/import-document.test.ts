@@ -84,6 +84,15 @@ test("an operation that answers bytes alone gives them as base64; a response tha
   );
 });
 
+test("a header that makes another request of a request is no input, and that it was left out is said", () => {
+  const names = ["X-Forwarded-For", "x-forwarded-host", "Forwarded", "X-HTTP-Method-Override", "X-Original-URL", "Content-Length"];
+  const parameters = [...names, "X-Forward", "X-Page"].map((name) => ({ name, in: "header", schema: { type: "string" } }));
+  const found = inspect({ "/a": get({ parameters }) });
+  const made = makeSystem({ packed: found.packed, prefix, picks: ["GET /a"], head });
+  for (const name of names) assert.ok(made.warnings.some((warning) => warning.includes(`left out ${name}: a header`)) && !made.text.includes(name));
+  for (const name of ["X-Forward", "X-Page"]) assert.ok(made.text.includes(name), name);
+});
+
 test("a parameter that is the credential that the system signs in with is left out, though the document says nothing of it", () => {
   const parameters = ["Passphrase", "q"].map((name) => ({ name, in: "query", schema: { type: "string" } }));
   const found = inspect({ "/a": get({ parameters }) });

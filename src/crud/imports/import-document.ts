@@ -210,7 +210,8 @@ export const makeSystem = ({ packed, prefix, picks, head }: Omit<Question<"make"
   const named = nameAll(document, prefix, (key) => wanted.has(key));
   const text = printSystem({ ...head, operations: Object.fromEntries(madeOf(named)) });
   const ways = nodeOf(head["auth"])["type"] === "none" ? securityOf(document).map(({ name, type }) => `${name} (${type})`) : [];
-  const open = ways.length === 0 ? [] : [`auth is none, and the document knows its callers by ${ways.join(", ")}: say auth with its secrets.`];
+  const open =
+    ways.length === 0 ? [] : [`auth is none, and the document knows its callers by ${ways.join(", ")}: say auth with its secrets.`];
   const warnings = [...open, ...warningsOf(named)].slice(0, 50);
   return { text, faults: [...pickFaults(picks, named), ...sizeFaults(text)], warnings, gone: [], fresh: [] };
 };

@@ -1,6 +1,7 @@
 import { follow, ImportFault, listOf, memberOf, nodeOf, serversOf, wordOf, type Node, type OpenApi } from "./openapi-document.ts";
 import { plain } from "./import-schema.ts";
 import { FORM, isJsonMedia, MULTIPART, type PropertyEncoding } from "#crud/systems/request-body.ts";
+import { CONNECTION_HEADERS, ROUTING_HEADERS } from "#crud/systems/connection-headers.ts";
 import { styles, type Style } from "#crud/systems/parameter-styles.ts";
 
 /** A parameter, whichever version of the format says it. */
@@ -103,10 +104,6 @@ const isCredential = (where: unknown, name: string, node: Node, schemes: Readonl
   schemes.has(`${String(where)} ${name.toLowerCase()}`) ||
   ((where === "header" || where === "query") && CREDENTIALS.test(name)) ||
   (name.toLowerCase() === "token" && /authenticat|bearer/i.test(wordOf(node["description"]) ?? ""));
-
-/** Headers that OpenAPI itself says are none, and those that belong to the connection. */
-const IGNORED_HEADERS =
-  /^(?:accept|accept-encoding|connection|content-.*|expect|host|keep-alive|te|trailer|transfer-encoding|upgrade|user-agent|proxy-.*|x-correlation-id)$/i;
 
 const COLLECTIONS: Readonly<Record<string, { readonly style: Style; readonly explode: boolean }>> = {
   csv: { style: "form", explode: false },
@@ -305,7 +302,8 @@ export const readOperation = (document: OpenApi, place: OperationPlace): ReadOpe
     if (name === undefined || where === "body" || where === "formData") continue;
     if (isCredential(where, name, row, schemes)) leave(name, "a credential");
     else if (where === "cookie") leave(name, "a cookie");
-    else if (where === "header" && IGNORED_HEADERS.test(name)) leave(name, "a header of the connection");
+    else if (where === "header" && CONNECTION_HEADERS.test(name)) leave(name, "a header of the connection");
+    else if (where === "header" && ROUTING_HEADERS.test(name)) leave(name, "a header that makes another request of it");
     else if (where === "path" || where === "query" || where === "header") parameters.push(readParameter(document, row, where, name));
     else throw new ImportFault(`has a parameter in ${String(where).slice(0, 40)}`);
   }
