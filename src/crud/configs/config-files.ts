@@ -13,9 +13,10 @@ export interface ConfigFile {
   readonly fault?: Fault;
 }
 
-const textOf = (path: string): Promise<string | undefined> =>
+/** What is not there, or is a folder, is no document. */
+export const documentText = (path: string): Promise<string | undefined> =>
   readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return undefined;
+    if (error.code === "ENOENT" || error.code === "ENOTDIR" || error.code === "EISDIR") return undefined;
     throw error;
   });
 
@@ -37,7 +38,7 @@ export const readConfigFolders = async (folders: readonly string[]): Promise<rea
     const earlier = new Set(files.map(({ name }) => name));
     for (const file of names) {
       const name = file.replace(/\.yaml$/, "");
-      const text = await textOf(join(folder, file));
+      const text = await documentText(join(folder, file));
       if (text === undefined) continue;
       const message = "is a system that another folder has under this name; that one counts";
       const fault = { path: "", message, file: join(folder, file), line: 1, column: 1 };
@@ -45,7 +46,7 @@ export const readConfigFolders = async (folders: readonly string[]): Promise<rea
     }
   }
   const [first] = folders;
-  const tools = first === undefined ? undefined : await textOf(join(first, "tools.yaml"));
+  const tools = first === undefined ? undefined : await documentText(join(first, "tools.yaml"));
   if (tools !== undefined) files.push({ kind: "tools", name: "tools", text: tools, read: async () => undefined });
   return files;
 };

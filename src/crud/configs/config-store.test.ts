@@ -637,3 +637,18 @@ test("an address that no call may reach is told as it is published, and what to 
   assert.deepEqual([callable, step?.who], ["no", "an administrator (role:administrator)"]);
   assert.match(step?.how ?? "", /^Add 127\.0\.0\.1\/32 to network\.allow of the system.*PUT \/config\/systems\/staff\.book\.$/);
 });
+
+test("a key is sent in no header that the house writes itself", async (t) => {
+  const ask = client(await crudHouse(t));
+  for (const [name, status] of [
+    ["Host", 422],
+    ["transfer-encoding", 422],
+    ["Content-Length", 422],
+    ["Connection", 422],
+    ["X-Pet-Key", 200],
+  ] as const) {
+    const raw = document().replace(/auth: .*/, `auth: { type: api_key, in: header, name: ${name}, value: "yaml://secret/people/demo#api_key" }`);
+    const { body } = await ask("POST", "/config/systems?dryRun=true", { raw });
+    assert.deepEqual([body.valid, body.errors?.[0]?.path], status === 200 ? [true, undefined] : [false, "/auth/name"], JSON.stringify(body));
+  }
+});

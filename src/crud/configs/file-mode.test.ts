@@ -143,6 +143,16 @@ test("what lies in a further folder, a folder that nobody may write, and a link 
   assert.equal(serves(house, "staff.other.get_one"), undefined);
 });
 
+test("a folder that lies where a file is to be is left alone, and the answer names it", async (t) => {
+  const folder = await folderOf(t);
+  const house = await crudHouse(t, { configFolder: folder, settings, realEvents: true });
+  await mkdir(join(folder, "systems", "staff.book.yaml"));
+  const { status, body } = await ask(house, "POST", "/config/systems", yaml(document()));
+  assert.deepEqual([status, body.code], [409, "managed_elsewhere"], JSON.stringify(body));
+  assert.match(body.detail, /staff\.book\.yaml is a folder/);
+  assert.deepEqual(await leftovers(folder), []);
+});
+
 test("a change by hand serves at once, a faulty one leaves the last good version, and one that nobody took up yet is not written over", async (t) => {
   const folder = await folderOf(t);
   const house = await crudHouse(t, { configFolder: folder, settings: { ...settings, CONFIG_REQUIRE_IF_MATCH: "true" }, realEvents: true });

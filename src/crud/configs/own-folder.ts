@@ -1,9 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
-import { mkdir, open, readdir, readFile, realpath, rename, stat, unlink } from "node:fs/promises";
+import { mkdir, open, readdir, realpath, rename, stat, unlink } from "node:fs/promises";
 import { basename, dirname, join, posix, sep } from "node:path";
 import { Problem } from "#contract/problem.ts";
 import type { References } from "#crud/systems/load-systems.ts";
+import { documentText } from "./config-files.ts";
 
 /** An object as it is to lie in the folder; `text` null: not at all. */
 export interface FolderChange {
@@ -49,7 +50,7 @@ const READ_ONLY: ReadonlySet<string | undefined> = new Set(["EACCES", "EPERM", "
 
 export const createOwnFolder = (folders: readonly string[]): OwnFolder => {
   const [own = "", ...further] = folders;
-  const read = (file: string): Promise<string | undefined> => ifThere(readFile(join(own, file), "utf8"));
+  const read = (file: string): Promise<string | undefined> => documentText(join(own, file));
 
   const requireOwn = async ({ file }: FolderChange): Promise<void> => {
     if (file === "tools.yaml" || (await read(file)) !== undefined) return;
@@ -63,11 +64,13 @@ export const createOwnFolder = (folders: readonly string[]): OwnFolder => {
   /** A new file beside its target, on the disk. */
   const prepare = async (file: string, text: string): Promise<{ readonly temporary: string; readonly target: string }> => {
     const target = join(own, file);
+    const there = await ifThere(stat(target));
+    if (there?.isDirectory() === true) throw elsewhere(`${target} is a folder: take it away, or name the object otherwise.`);
     await mkdir(dirname(target), { recursive: true });
     const [root, parent] = [await realpath(own), await realpath(dirname(target))];
     if (parent !== root && !parent.startsWith(root + sep)) throw elsewhere(`${target} leads out of the configuration folder by a link.`);
     const temporary = join(dirname(target), `.${basename(target)}.${randomBytes(8).toString("hex")}.tmp`);
-    const handle = await open(temporary, "wx", ((await ifThere(stat(target)))?.mode ?? 0o644) & 0o777);
+    const handle = await open(temporary, "wx", (there?.mode ?? 0o644) & 0o777);
     try {
       await handle.writeFile(text, "utf8");
       await handle.sync();

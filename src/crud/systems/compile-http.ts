@@ -11,6 +11,7 @@ import { createResilience } from "#crud/upstream/resilience.ts";
 import { parseBaseUrl } from "./base-url.ts";
 import { buildTool } from "./build-tool.ts";
 import { callRules, compileAt, definitionOf } from "./call-rules.ts";
+import { CONNECTION_HEADERS } from "./connection-headers.ts";
 import { compileRequest } from "./http-request.ts";
 import type { SystemFile } from "./load-systems.ts";
 import { operationTests } from "./operation-tests.ts";
@@ -115,6 +116,8 @@ export const compileHttp = async (file: SystemFile & { readonly document: HttpDo
   if (tokenUrl !== undefined && "fault" in tokenUrl) tell(["auth", "tokenUrl"], tokenUrl.fault);
   else if (tokenUrl !== undefined && parts.requiresTls && !isTlsOrLoopback(tokenUrl.url.href))
     tell(["auth", "tokenUrl"], "must be https unless on loopback");
+  if (auth.type === "api_key" && auth.in === "header" && CONNECTION_HEADERS.test(auth.name))
+    tell(["auth", "name"], "is a header of the connection, which the house writes itself");
   const isCredential = (row: { readonly in: string; readonly name: string }): boolean =>
     auth.type === "api_key" && row.in === auth.in && row.name.toLowerCase() === auth.name.toLowerCase();
   for (const [name, operation] of Object.entries(document.operations))
