@@ -106,6 +106,8 @@ const tell = (name: string, { version, diff, warnings }: Omit<ConfigWritten, "na
   const count = (sign: string, names: readonly unknown[]): string => `${sign}${names.length}`;
   const tools = [count("+", diff.tools_added), count("-", diff.tools_removed), count("~", diff.tools_changed)].join(" ");
   say(`${name}  version ${version}, tools ${tools}`);
+  for (const { path, before, after } of diff.settings_changed)
+    say(`  changed: ${path} ${[before, after].map((value) => (value === undefined ? "nothing" : JSON.stringify(value))).join(" -> ")}`);
   for (const secret of diff.secrets_added) say(`  new secret: ${secret}`);
   for (const host of diff.hosts_added) say(`  new address: ${host}`);
   for (const warning of warnings) say(`  warning: ${warning}`);

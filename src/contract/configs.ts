@@ -46,6 +46,7 @@ export const definitionChange = z.object({
     "mask_weakened",
     "mask",
     "rule",
+    "setting",
   ]),
   before: z.unknown().optional(),
   after: z.unknown().optional(),
@@ -66,6 +67,8 @@ export const configDiff = z.object({
     }),
   ),
   views_changed: z.array(z.string()),
+  /** Of a document that was there before: what differs outside what its tools tell of themselves, by JSON Pointer into it. */
+  settings_changed: z.array(definitionChange),
   hosts_added: z.array(z.string()),
   secrets_added: z.array(z.string()),
 });

@@ -135,6 +135,23 @@ test("a document written by hand is tried, published, called at once, changed, r
     ]),
     [["staff.book.get_one", true, [["/description", "text", "review"]]]],
   );
+  assert.deepEqual(diff.settings_changed, []);
+  const wider = changed
+    .replace("[127.0.0.1/32]", "[127.0.0.1/32, 10.0.0.0/8]")
+    .replace("X-Api-Key", "X-Key")
+    .replace("path: \"/employees/{id}\"", "path: \"/salaries/{id}\"")
+    .replace("title: Staff", "env: prod\ntitle: Staff");
+  const dry = await ask("PUT", "/config/systems/staff.book?dryRun=true", { raw: wider });
+  assert.deepEqual(
+    (dry.body as ConfigWritten).diff.settings_changed.map(({ path, before, after, risk }) => [path, before, after, risk]),
+    [
+      ["/network/allow/1", undefined, "10.0.0.0/8", "review"],
+      ["/auth/name", "X-Api-Key", "X-Key", "review"],
+      ["/env", undefined, "prod", "review"],
+      ["/operations/get_one/request/path", "/employees/{id}", "/salaries/{id}", "review"],
+    ],
+    JSON.stringify(dry.body),
+  );
   assert.equal(
     (await ask("PUT", "/config/systems/staff.book", { raw: text, headers: { "if-none-match": "*" } })).body.code,
     "already_exists",

@@ -4,13 +4,14 @@ import { definitionChanges } from "#crud/mcp/definition-changes.ts";
 import { ruleChanges } from "#crud/mcp/rule-changes.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
 import type { Prepared } from "./kinds.ts";
+import { settingChanges } from "./setting-changes.ts";
 
-type Reach = Pick<Prepared, "hosts" | "secrets">;
+type Reach = Pick<Prepared, "hosts" | "secrets" | "yaml">;
 
 const added = (before: readonly string[] = [], after: readonly string[] = []): string[] =>
   [...new Set(after)].filter((one) => !before.includes(one));
 
-/** What changes from one catalogue to the other, of tools and views that the tenant sees. Cost: O(tools). */
+/** What changes from one catalogue to the other, of tools and views that the tenant sees, and in the document. Cost: O(tools). */
 export const effectsOf = (
   before: Snapshot,
   after: Snapshot,
@@ -45,6 +46,8 @@ export const effectsOf = (
     views_changed: [...new Set([...before.views.keys(), ...after.views.keys()])]
       .filter((name) => name !== "" && viewOf(before, name) !== viewOf(after, name))
       .toSorted(),
+    settings_changed:
+      reach.before === undefined || reach.after === undefined ? [] : [...settingChanges(reach.before.yaml.value, reach.after.yaml.value)],
     hosts_added: added(reach.before?.hosts, reach.after?.hosts),
     secrets_added: added(reach.before?.secrets, reach.after?.secrets),
   };

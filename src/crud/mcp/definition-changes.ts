@@ -16,7 +16,7 @@ const texts = (value: unknown): readonly string[] =>
 const propertiesOf = (schema: Schema): Readonly<Record<string, unknown>> => (isObject(schema["properties"]) ? schema["properties"] : {});
 
 /** Text that a person reads as they judge the change; longer values would hide the others. */
-const shown = (value: unknown): unknown => {
+export const shown = (value: unknown): unknown => {
   const text = typeof value === "string" ? value : value === undefined ? undefined : canonicalText(value);
   return text !== undefined && text.length > 400 ? `${text.slice(0, 400)}…` : value;
 };

@@ -70,7 +70,7 @@ const stepsOf = (facts: Facts, tool: Tool, subject: string, agent: string | unde
       steps.push({
         step: "delegate",
         who: subject,
-        how: `Delegate the tool to ${agent}: POST /api/membership/delegations, or the page Agents.`,
+        how: `Delegate the tool to ${agent}: POST /api/membership/delegations, or the page Delegations.`,
       });
     for (const { kind, to, present } of facts.edges)
       if (kind === "REQUIRES" && !present)

@@ -35,12 +35,26 @@ export const NameList = ({ title, names }: { readonly title: string; readonly na
     </Part>
   );
 
+const valueText = (value: unknown): string => (value === undefined ? text.absent : JSON.stringify(value));
+
 /** What differs between two definitions of a tool, with what that means for whoever calls it. */
-export const ChangeList = ({ changes }: { readonly changes: readonly DefinitionChange[] }): ReactElement => (
+export const ChangeList = ({
+  changes,
+  isShown = false,
+}: {
+  readonly changes: readonly DefinitionChange[];
+  /** With the values before and after. */
+  readonly isShown?: boolean;
+}): ReactElement => (
   <ul className="sp-fault-list">
-    {changes.map(({ path, kind, risk }) => (
+    {changes.map(({ path, kind, risk, before, after }) => (
       <li key={`${kind} ${path}`}>
         {text.kinds[kind]} <Foreign text={path} isCode /> <Chip {...risks[risk]} text={text.risks[risk]} />
+        {isShown ? (
+          <div className="sp-dim">
+            <Foreign text={valueText(before)} isCode /> → <Foreign text={valueText(after)} isCode />
+          </div>
+        ) : null}
       </li>
     ))}
   </ul>
@@ -73,10 +87,11 @@ export const EffectsView = ({
     tools_removed: removed,
     tools_changed: altered,
     views_changed: views,
+    settings_changed: settings,
     hosts_added: hosts,
     secrets_added: secrets,
   } = diff;
-  const isQuiet = [added, removed, altered, views, hosts, secrets].every(({ length }) => length === 0);
+  const isQuiet = [added, removed, altered, views, settings, hosts, secrets].every(({ length }) => length === 0);
   return (
     <div className="sp-stack">
       {isQuiet ? <p className="sp-dim">{text.nothing}</p> : null}
@@ -84,6 +99,11 @@ export const EffectsView = ({
       <NameList title={text.removed(removed.length)} names={removed} />
       <Altered tools={altered} />
       <NameList title={text.views} names={views} />
+      {settings.length === 0 ? null : (
+        <Part title={text.settings}>
+          <ChangeList changes={settings} isShown />
+        </Part>
+      )}
       <NameList title={text.hosts} names={hosts} />
       <NameList title={text.secrets} names={secrets} />
       {warnings.length === 0 ? null : (
