@@ -206,6 +206,9 @@ export const nodeKindNames = Object.keys(nodeKinds) as readonly NodeKind[];
 export const identityKinds: readonly NodeKind[] = nodeKindNames.filter((kind) => rows[kind]?.identity === true);
 export const isNodeKind = (word: string): word is NodeKind => Object.hasOwn(nodeKinds, word);
 export const nodeKindRow = (kind: NodeKind): NodeKindRow => rows[kind] ?? { props: z.never() };
+/** Names of the props that a node or an edge of a kind may hold. */
+export const propNames = ({ props }: { readonly props: z.ZodType }): readonly string[] =>
+  props instanceof z.ZodObject ? Object.keys(props.shape) : [];
 export const statesOf = (kind: NodeKind): readonly string[] => nodeKindRow(kind).states ?? life;
 
 /** Words that `node_type` takes: each kind, and `Identity` for the five identity kinds. */

@@ -1,5 +1,6 @@
 import type { Fault } from "#contract/problem.ts";
-import { isNodeKind, nodeKindRow } from "#membership/graph/kinds.ts";
+import { nearestWord } from "#documents/nearest-word.ts";
+import { edgeKindNames, edgeKindRow, isNodeKind, nodeKindNames, nodeKindRow, propNames } from "#membership/graph/kinds.ts";
 import type { CsvRow } from "./csv.ts";
 
 /** Columns of each file; props stand behind them as `props.<name>`. */
@@ -27,17 +28,39 @@ const propsOf = (kind: string | undefined, texts: Readonly<Record<string, string
   return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, wrong.has(name) ? asJson(text) : text]));
 };
 
+/** Columns of the props that one kind or another has. */
+const propColumns = (file: CsvFile): readonly string[] => {
+  const rows = file === "nodes" ? nodeKindNames.map(nodeKindRow) : edgeKindNames.map(edgeKindRow);
+  return rows.flatMap(propNames).map((name) => `props.${name}`);
+};
+
+/** What a column may have been meant for: a prop that is named without `props.` before any that is only like it. */
+const columnHint = (name: string, file: CsvFile): string | undefined => {
+  const props = propColumns(file);
+  return props.includes(`props.${name}`) ? `props.${name}` : nearestWord(name, [...csvColumns[file], ...props]);
+};
+
 /** Makes of rows what lines of NDJSON are; the first row names the columns. */
 export const createCsvLines = (file: CsvFile) => {
   let header: readonly string[] | undefined;
+  /** A row means nothing without knowing its columns. */
+  let isUnknown = false;
   return (row: CsvRow): { readonly value?: unknown; readonly faults?: readonly Fault[] } => {
+    if (isUnknown) return {};
     if (header === undefined) {
       const known: readonly string[] = csvColumns[file];
       const unknown = row.fields.filter(
         (name, at) => (!known.includes(name) && !name.startsWith("props.")) || row.fields.indexOf(name) !== at,
       );
-      if (unknown.length > 0)
-        return { faults: unknown.map((name) => ({ path: `/${name}`, message: "is no column, or there twice", line: row.line })) };
+      isUnknown = unknown.length > 0;
+      if (isUnknown)
+        return {
+          faults: unknown.map((name) => {
+            const hint = row.fields.indexOf(name) === row.fields.lastIndexOf(name) ? columnHint(name, file) : undefined;
+            const fault = { path: `/${name}`, message: "is no column, or there twice", line: row.line };
+            return hint === undefined ? fault : { ...fault, hint: `did you mean ${hint}?` };
+          }),
+        };
       header = row.fields;
       return {};
     }

@@ -1,10 +1,13 @@
 import { createHash } from "node:crypto";
 import { Problem, type Fault } from "#contract/problem.ts";
+import { isObject } from "#contract/is-object.ts";
+import { parsePointer } from "#contract/json-pointer.ts";
 import { faultsOf } from "#contract/shape-faults.ts";
 import { importLine, type ImportLine } from "#contract/transfer.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
 import { createTurns } from "#http/turns.ts";
 import { edgeDraftOf, nodeDraftOf, tenantOfWriter, type EdgeEnds } from "#membership/graph-edit/edits.ts";
+import { edgeKindRow, isEdgeKind, isNodeKind, nodeKindRow, propNames } from "#membership/graph/kinds.ts";
 import type { EdgeDraft } from "#membership/graph/put-edge.ts";
 import type { NodeDraft } from "#membership/graph/put-node.ts";
 import type { TenantScope } from "#membership/graph/tenant-scope.ts";
@@ -166,5 +169,13 @@ const lineFaults = (value: unknown, line: number): readonly Fault[] => {
   const shape = importLine.options.find((option) => place !== undefined && Object.hasOwn(option.shape, place));
   if (shape === undefined) return [{ path: "/", message: "must be one of node, edge, drop, end", code: "invalid_body", line }];
   const read = shape.safeParse(value);
-  return read.success ? [] : faultsOf(read.error).map((fault) => ({ ...fault, code: fault.code ?? "invalid_body", line }));
+  if (read.success || place === undefined) return [];
+  const held = (value as Readonly<Record<string, unknown>>)[place];
+  const kind = isObject(held) && typeof held["kind"] === "string" ? held["kind"] : "";
+  const props = isNodeKind(kind) ? propNames(nodeKindRow(kind)) : isEdgeKind(kind) ? propNames(edgeKindRow(kind)) : [];
+  return faultsOf(read.error).map((fault) => {
+    const [, member, ...deeper] = parsePointer(fault.path);
+    const isProp = fault.code === "unknown" && member !== undefined && deeper.length === 0 && props.includes(member);
+    return { ...fault, code: fault.code ?? "invalid_body", line, ...(isProp ? { hint: `did you mean /${place}/props/${member}?` } : {}) };
+  });
 };

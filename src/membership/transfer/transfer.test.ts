@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { test, type TestContext } from "node:test";
+import type { Fault } from "#contract/problem.ts";
 import { wholeGraph } from "#membership/graph/tenant-scope.ts";
 import type { Database } from "#store/database.ts";
 import { forEachDatabase, testDatabase } from "#testing/database.ts";
@@ -230,6 +232,43 @@ test("whatever is wrong is named with line, place and code, and nothing is writt
     assert.deepEqual([what, reply.status, reply.body.code], [what, status, code]);
   }
   assert.equal(await versionOf(world), before);
+});
+
+test("the files that the documentation shows can be imported", async (t) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const page = await readFile(new URL("../../../docs/identity-graph.md", import.meta.url), "utf8");
+  const shown = (language: string) => [...page.matchAll(new RegExp(`\`\`\`${language}\\n([^]*?)\`\`\``, "g"))].map(([, text = ""]) => text);
+  const [lines = ""] = shown("ndjson");
+  const [nodes = "", edges = ""] = shown("csv");
+  const parts = [await send(world, lines), await send(world, nodes, "&format=csv&csv=nodes", { type: "text/csv" })];
+  parts.push(await send(world, edges, "&format=csv&csv=edges", { type: "text/csv" }));
+  assert.deepEqual(
+    parts.map(({ status, body }) => [status, body.written]),
+    [
+      [200, 3],
+      [200, 2],
+      [200, 2],
+    ],
+    JSON.stringify(parts.map(({ body }) => body)),
+  );
+});
+
+test("a prop at the wrong level is one fault that says where it goes, and repeats no value of a file", async (t) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const rows = "person:a,Person,A,a@acme.example\nperson:b,Person,B,b@acme.example\n";
+  const sent = async (header: string) =>
+    (await send(world, `${header}\n${rows}`, "&format=csv&csv=nodes", { type: "text/csv" })).body.errors?.map(
+      ({ line, path, hint }: Fault) => `${line} ${path} ${hint ?? ""}`,
+    );
+  assert.deepEqual(await sent("id,kind,name,email"), ["1 /email did you mean props.email?"]);
+  assert.deepEqual(await sent("id,kind,name,dispaly_name"), ["1 /dispaly_name did you mean display_name?"]);
+  const line = { node: { id: "person:a", kind: "Person", name: "A", email: "a@acme.example" } };
+  const { body } = await send(world, ndjson(line));
+  assert.deepEqual(
+    body.errors?.map((fault: Fault) => [fault.line, fault.path, fault.hint]),
+    [[1, "/node/email", "did you mean /node/props/email?"]],
+    JSON.stringify(body),
+  );
 });
 
 forEachDatabase("what the graph refuses of a file is named by its line, and nothing is written", graphRooms, async (t, database) => {
