@@ -66,6 +66,7 @@ test("from an empty folder to an agent's permitted call, without the demo, at a 
   );
   assert.match(mallory.landed.html, /unknown_person/);
   await administer("PUT", "/edges/MEMBER_OF/person:oidc:ben-1/role:member", {});
+  await administer("PUT", "/edges/MEMBER_OF/person:oidc:ada-1/role:security", {});
 
   // An agent with credentials, a controller and a capability.
   await administer("PUT", "/nodes/agent:helper", { kind: "AIAgent", name: "Helper" }, fresh);

@@ -1,5 +1,5 @@
 // `npm start`: a development house, for which the web client is built if it changed.
-import { parseCommandLine } from "#house/command-line.ts";
+import { parseCommandLine, type CommandLine } from "#house/command-line.ts";
 import { runHouse } from "#house/run-house.ts";
 import { npmStartEnvironment } from "#house/settings.ts";
 import { buildWebIfNeeded } from "./build-web.ts";
@@ -8,18 +8,22 @@ import { buildWebIfNeeded } from "./build-web.ts";
 process.once("disconnect", () => process.kill(process.pid, "SIGTERM"));
 process.channel?.unref();
 
-/** Not asked for help, nor for something that it does not know. */
-const isToStart = (): boolean => {
+/** Undefined where it asks for help, or for something that it does not know. */
+const readStart = (): CommandLine | undefined => {
   try {
-    return !parseCommandLine(process.argv.slice(2)).help;
+    const read = parseCommandLine(process.argv.slice(2));
+    return read.help ? undefined : read;
   } catch {
-    return false;
+    return undefined;
   }
 };
 
-if (isToStart()) {
-  if (!process.env["ENVIRONMENT"])
-    process.stderr.write("ENVIRONMENT is unset: running as dev, with demo sign-ins and insecure defaults that production refuses.\n");
+const toStart = readStart();
+if (toStart !== undefined) {
+  if (!process.env["ENVIRONMENT"]) {
+    const what = toStart.demo && !process.env["OIDC_ISSUER"] ? "demo sign-ins and insecure defaults" : "insecure defaults";
+    process.stderr.write(`ENVIRONMENT is unset: running as dev, with ${what} that production refuses.\n`);
+  }
   // A newcomer reads what the house says at start; each request's line is a choice (LOG_LEVEL=info).
   Object.assign(process.env, npmStartEnvironment(process.env));
 }

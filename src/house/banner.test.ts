@@ -42,6 +42,14 @@ test("the port that a scheme has anyway stands in no origin", () => {
   assert.deepEqual(addressesOf(80, settings).publicOrigins, ["http://localhost", "http://127.0.0.1", "http://[::1]"]);
 });
 
+test("a house without demo and provider says how somebody comes to sign in", () => {
+  const empty = bannerOf(["--no-demo"]);
+  assert.match(empty, /Nobody can sign in yet.*\n.*npm run admin -- first --issuer URL.*first-administrator\.md/);
+  assert.doesNotMatch(empty, /and sign in/);
+  const own = bannerOf(["--no-demo"], { OIDC_ISSUER: "https://login.example", OIDC_CLIENT_SECRET: "x".repeat(32) });
+  assert.match(own, /and sign in/);
+});
+
 test("another's OpenID provider is named by its own address, and no port of ours where nothing listens", () => {
   const foreign = bannerOf(["--port", "9300"], { OIDC_ISSUER: "https://login.example/realm", OIDC_CLIENT_SECRET: "x".repeat(32) });
   assert.match(foreign, /^ {2}issuer {7}https:\/\/login\.example\/realm \(not of this house\)$/m);

@@ -27,8 +27,19 @@ export const bannerLines = (parts: {
   const served = [...commandLine.serve].map((part) => `  ${part.padEnd(12)} ${addressOf(part)}`);
   if (parts.servesPeople) served.push(`  ${"demo people".padEnd(12)} ${addresses.people}`);
   const lines = ["", `Sallyport is ready (${parts.seconds.toFixed(1)} s).`, "", ...served, ""];
-  if (commandLine.serve.has("gateway")) lines.push(`  Open ${open} and sign in; MCP clients use ${open}/mcp`, "");
-  if (commandLine.demo && parts.servesIssuer && parts.isDevelopment) {
+  const hasDemoSignIns = commandLine.demo && parts.servesIssuer && parts.isDevelopment;
+  // Our own issuer signs in demo people alone.
+  const isEmpty = parts.servesIssuer && !commandLine.demo;
+  if (commandLine.serve.has("gateway"))
+    lines.push(
+      ...(isEmpty
+        ? ["  Nobody can sign in yet: that needs an OpenID provider (OIDC_ISSUER) and a first administrator, made while the house is stopped:",
+           "    npm run admin -- first --issuer URL --subject SUB --tenant NAME    (docs/first-administrator.md)",
+           `  Then open ${open}; MCP clients use ${open}/mcp`]
+        : [`  Open ${open} and sign in; MCP clients use ${open}/mcp`]),
+      "",
+    );
+  if (hasDemoSignIns) {
     lines.push(
       `  Demo sign-ins (password ${parts.demoPassword}):`,
       "    ada   platform administrator        ben   HR manager        cleo  analyst",
