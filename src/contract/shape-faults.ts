@@ -17,6 +17,8 @@ export interface Miss {
   readonly path: readonly PropertyKey[];
   readonly message: string;
   readonly isKey: boolean;
+  /** Of a value that is none of the few that there are, where the shape says so in no words of its own. */
+  readonly values?: readonly string[];
 }
 
 /** Of several shapes that a value may have, the one that it misses least is meant. */
@@ -30,7 +32,8 @@ export const missesOf = (error: Missed): readonly Miss[] =>
     // One that says in its own words what it takes has said it all.
     const nearest = issue.code === "invalid_union" && issue.message === "Invalid input" ? nearestOf(issue.errors) : [];
     if (nearest.length > 0) return nearest.map((miss) => ({ ...miss, path: [...issue.path, ...miss.path] }));
-    return [{ path: issue.path, message: issue.message, isKey: false }];
+    const isOneOf = issue.code === "invalid_value" && issue.message.startsWith("Invalid ");
+    return [{ path: issue.path, message: issue.message, isKey: false, ...(isOneOf ? { values: issue.values.map(String) } : {}) }];
   });
 
 const faultAt = (path: string, { message, isKey }: Miss): Fault => ({ path, message, ...(isKey ? { code: "unknown" } : {}) });

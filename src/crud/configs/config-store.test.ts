@@ -156,7 +156,11 @@ test("a document written by hand is tried, published, called at once, changed, r
     (await ask("PUT", "/config/systems/staff.book", { raw: text, headers: { "if-none-match": "*" } })).body.code,
     "already_exists",
   );
-  assert.equal((await ask("POST", "/config/systems", { raw: text })).body.code, "already_exists");
+  const twice = await ask("POST", "/config/systems", { raw: text });
+  assert.deepEqual(
+    [twice.body.code, twice.body.detail],
+    ["already_exists", "staff.book: its next version is PUT /config/systems/staff.book."],
+  );
 
   const back = await ask("POST", "/config/systems/staff.book/rollback", { body: { version: 1, reason: "worse" } });
   assert.deepEqual([back.status, back.body.version], [200, 3]);
@@ -604,8 +608,20 @@ test("an owner whom the graph does not know is a fault at its place, with the ne
   const shown = (errors: readonly Record<string, unknown>[]) => errors.map(({ line, column, ...rest }) => [rest, Number(line) > 1, column]);
   const wrong = await ask("POST", "/config/systems?dryRun=true", { raw: text.replace("method: GET", "method: GOT") });
   assert.deepEqual([wrong.body.valid, wrong.body.name], [false, "staff.book"], "a faulty document has a name, too");
+  assert.deepEqual(
+    wrong.body.errors.map(({ path, message, hint }: Record<string, unknown>) => [path, message, hint]),
+    [
+      ["/operations/get_one/request/method", "must be one of GET, POST, PUT, PATCH, DELETE", "did you mean GET?"],
+      ["/owner", fault.message, fault.hint],
+    ],
+    "all faults come at once",
+  );
   const tried = await ask("POST", "/config/systems?dryRun=true", { raw: text });
   assert.deepEqual([tried.body.valid, shown(tried.body.errors)], [false, [[fault, true, 8]]]);
+  house.membership.owners = ["person:ada", "person:oidc:ada-1"];
+  const byName = await ask("POST", "/config/systems?dryRun=true", { raw: document().replace("group:people-ops", "person:ada-1") });
+  assert.equal(byName.body.errors[0].hint, "did you mean person:oidc:ada-1?");
+  house.membership.owners = ["group:people-ops"];
   const made = await ask("POST", "/config/systems", { raw: text });
   assert.deepEqual([made.status, made.body.code, shown(made.body.errors)], [422, "unprocessable", [[fault, true, 8]]]);
   house.membership.isDown = true;

@@ -335,11 +335,12 @@ export const openConfigStore = async (parts: ConfigStoreParts): Promise<ConfigSt
         ? []
         : isPrepared(prepared)
           ? await prepared.check({ ...wall, correlationId: by.correlationId })
-          : prepared.faults;
+          : [...prepared.faults, ...((await prepared.check?.({ ...wall, correlationId: by.correlationId }).catch(() => [])) ?? [])];
     // Of another tenant's object nothing is said: not even that the name is taken, where a change is asked for.
     if (asked.name !== undefined && text === null) requireObject(kind, name, by.tenant);
     try {
-      if (asked.name === undefined && live !== undefined) throw new Problem("already_exists");
+      if (asked.name === undefined && live !== undefined)
+        throw new Problem("already_exists", sees(live.tenants, by.tenant) ? { detail: `${name}: its next version is PUT /config/systems/${name}.` } : {});
       if (live !== undefined && !sees(live.tenants, by.tenant)) throw new Problem("not_found");
       if (live !== undefined && kind !== "tools" && !isSame && !isOwn(live.tenants, wall))
         throw new Problem("cross_tenant", {

@@ -14,6 +14,8 @@ const operationOf = ({ path }: Fault): string | undefined => {
 export interface Refused {
   readonly name: string;
   readonly faults: readonly Fault[];
+  /** Faults besides, that are looked for only as it is published. */
+  check?(by: { readonly tenant: string; readonly others: readonly string[]; readonly correlationId: string }): Promise<readonly Fault[]>;
 }
 
 /** Prepares a system without its faulty operations, whose faults it keeps. Cost: one preparation a round. */

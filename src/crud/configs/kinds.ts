@@ -9,6 +9,7 @@ import type { PreparedSystem, Sources } from "#crud/mcp/sources.ts";
 import type { CompiledSystem } from "#crud/systems/compile-system.ts";
 import { commandFault } from "#crud/systems/check-systems.ts";
 import { readSystem, type ReadReference, type References, type SystemFile } from "#crud/systems/load-systems.ts";
+import type { OwnerAt } from "#crud/systems/read-system-text.ts";
 import { credentialMembers } from "#crud/systems/system-document.ts";
 import type { FindCommand } from "#crud/upstream/installed-command.ts";
 import { prepareHealthy, type Refused } from "./healthy-operations.ts";
@@ -118,10 +119,18 @@ export const systemKind = (parts: {
   const prepare = async ({ name: given, text, read }: Document, without: readonly string[]): Promise<Prepared | Refused> => {
     const shown = given === undefined ? "system.yaml" : fileOf(given);
     const file = await readSystem({ name: given, text, shown, read, readText: parts.reader.system, without });
-    if ("faults" in file) return file;
+    const ownerCheck =
+      ({ owner, at }: OwnerAt) =>
+      (by: { readonly tenant: string; readonly correlationId: string }) =>
+        parts.ownerFaults({ owner, at, tenant: by.tenant, correlationId: by.correlationId });
+    if ("faults" in file) {
+      const { owner, ...refused } = file;
+      return owner === undefined ? refused : { ...refused, check: ownerCheck(owner) };
+    }
     const { name, document, yaml, refs } = file;
     const compiled = await sources.compile(file);
-    if (compiled.kind === "degraded") return { name, faults: compiled.faults };
+    const checkOwner = ownerCheck({ owner: document.owner, at: yaml.fault(["owner"], "") });
+    if (compiled.kind === "degraded") return { name, faults: compiled.faults, check: checkOwner };
     const prepared: PreparedSystem = { name, compiled, file };
     const tests = testsOf(name, compiled);
     const tenants = document.tenants ?? null;
@@ -160,10 +169,9 @@ export const systemKind = (parts: {
           const wrong = await test.run();
           if (wrong !== undefined) failed.push(yaml.fault(test.path, `${test.name}: ${wrong}`, { code: "tests_failed" }));
         }
-        const { owner } = document;
         return [
           ...(others.length > 0 ? [wall] : lost),
-          ...(await parts.ownerFaults({ owner, yaml, tenant: by.tenant, correlationId: by.correlationId })),
+          ...(await checkOwner(by)),
           ...(await commandFault(file, parts.findCommand)),
           ...failed,
         ];

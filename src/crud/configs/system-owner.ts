@@ -2,16 +2,14 @@ import { ask } from "#contract/ask.ts";
 import { askFacts, listCandidates } from "#contract/facts.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
 import { nearestWord } from "#documents/nearest-word.ts";
-import type { YamlDocument } from "#documents/yaml-document.ts";
+import type { OwnerAt } from "#crud/systems/read-system-text.ts";
 import type { GroupsParts } from "#crud/ui-config.ts";
 
 /** Kinds of nodes that may answer for a system: those that own things in the graph, and roles, whose holders do. */
 const answering: ReadonlySet<string> = new Set(["Person", "Group", "Service", "BusinessRole"]);
 const MOST_NAMES = 2000;
 
-export interface OwnerAsk {
-  readonly owner: string;
-  readonly yaml: YamlDocument;
+export interface OwnerAsk extends OwnerAt {
   /** Of whom publishes it. */
   readonly tenant: string;
   readonly correlationId: string;
@@ -23,7 +21,7 @@ export interface OwnerAsk {
  */
 export const createOwnerCheck =
   (parts: GroupsParts) =>
-  async ({ owner, yaml, tenant, correlationId }: OwnerAsk): Promise<readonly Fault[]> => {
+  async ({ owner, at, tenant, correlationId }: OwnerAsk): Promise<readonly Fault[]> => {
     try {
       const token = await parts.identity.asService(parts.membershipAudience, ["pip.read"]);
       const headers = { authorization: `Bearer ${token}`, "x-correlation-id": correlationId };
@@ -34,20 +32,22 @@ export const createOwnerCheck =
       if (node !== null && answering.has(node.kind)) return [];
       if (node !== null)
         return [
-          yaml.fault(["owner"], `names ${owner}, a ${node.kind}: it is a person, a group, a service or a role that answers for a system`),
+          { ...at, message: `names ${owner}, a ${node.kind}: it is a person, a group, a service or a role that answers for a system` },
         ];
       const kind = owner.slice(0, owner.indexOf(":") + 1);
       const among = { of: "resource" as const, ...of, after: kind, limit: MOST_NAMES };
       const { ids } = kind === "" ? { ids: [] } : await ask(parts.membership, listCandidates, { body: among, headers });
-      const hint = nearestWord(
-        owner,
-        ids.filter((id) => id.startsWith(kind)),
-      );
+      const ofKind = ids.filter((id) => id.startsWith(kind));
+      // Whoever was made by a sign-in has the provider's word before the name.
+      const name = owner.slice(kind.length);
+      const hint = ofKind.find((id) => id.endsWith(`:${name}`)) ?? nearestWord(owner, ofKind);
       return [
-        yaml.fault(["owner"], `names ${owner}, which the identity graph does not know`, {
+        {
+          ...at,
+          message: `names ${owner}, which the identity graph does not know`,
           code: "unknown",
           ...(hint === undefined ? {} : { hint: `did you mean ${hint}?` }),
-        }),
+        },
       ];
     } catch (cause) {
       throw new Problem("membership_unavailable", { cause });

@@ -3,7 +3,7 @@ import { join, relative, sep } from "node:path";
 import type { Fault } from "#contract/problem.ts";
 import type { YamlDocument } from "#documents/yaml-document.ts";
 import type { DegradedFile } from "#crud/documents/degraded-lines.ts";
-import { readSystemText, type ReadSystemText } from "./read-system-text.ts";
+import { readSystemText, type OwnerAt, type ReadSystemText } from "./read-system-text.ts";
 import type { SystemDocument } from "./system-document.ts";
 
 /** Texts of the files that a document names, by the path that it names them with. */
@@ -71,17 +71,18 @@ export const readSystem = async (given: {
   readonly readText?: ReadSystemText;
   /** Operations that are passed over. */
   readonly without?: readonly string[];
-}): Promise<SystemFile | DegradedFile> => {
+}): Promise<SystemFile | (DegradedFile & { readonly owner?: OwnerAt })> => {
   const { text } = given;
   const name = given.name ?? "";
   const found = await (given.readText ?? readSystemText)(text, given.shown, given.without);
-  if ("faults" in found) return { name: given.name ?? found.name ?? "", faults: found.faults };
+  if ("faults" in found) return { ...found, name: given.name ?? found.name ?? "" };
   const { document, yaml } = found;
   const faults: Fault[] = [];
   const refs = await readReferences(document, yaml, given.read, faults);
   const ownName = `${document.provider}.${document.instance}`;
   if (given.name !== undefined && ownName !== name) faults.push(yaml.fault(["instance"], "provider and instance must be the file's name"));
-  return faults.length > 0 ? { name: given.name ?? ownName, faults } : { name: ownName, document, yaml, text, refs };
+  const owner = { owner: document.owner, at: yaml.fault(["owner"], "") };
+  return faults.length > 0 ? { name: given.name ?? ownName, faults, owner } : { name: ownName, document, yaml, text, refs };
 };
 
 const loadFile = async (folder: string, file: string, shown: string): Promise<SystemFile | DegradedFile> =>

@@ -7,15 +7,21 @@ import { shapeFaults } from "#documents/shape-faults.ts";
 import { readYaml, type YamlDocument } from "#documents/yaml-document.ts";
 import { credentialMembers, documentKinds, plannedKinds, type SystemDocument } from "./system-document.ts";
 
-/** A document, or its faults with the name that it gives itself, where that can be read. */
+/** Whom a document names as its owner, and a fault's place there. */
+export interface OwnerAt {
+  readonly owner: string;
+  readonly at: Fault;
+}
+
+/** A document, or its faults with the name that it gives itself and its owner, where these can be read. */
 export type SystemText =
   | { readonly document: SystemDocument; readonly yaml: YamlDocument }
-  | { readonly faults: readonly Fault[]; readonly name?: string };
+  | { readonly faults: readonly Fault[]; readonly name?: string; readonly owner?: OwnerAt };
 /** Operations named in `without` are passed over, as if they did not stand there. */
 export type ReadSystemText = (text: string, shown: string, without?: readonly string[]) => SystemText | Promise<SystemText>;
 
 const known = (kind: keyof typeof documentKinds): readonly string[] => Object.keys(documentKinds[kind].shape);
-const { provider, instance } = documentKinds.http.shape;
+const { provider, instance, owner: ownerShape } = documentKinds.http.shape;
 const namedShape = z.object({ provider, instance });
 const kindOf = (value: unknown): unknown =>
   typeof value === "object" && value !== null ? (value as { readonly kind?: unknown }).kind : undefined;
@@ -39,8 +45,10 @@ export const readSystemText = (text: string, shown: string, without: readonly st
   if (parsed.success) return { document: parsed.data, yaml };
   const named = namedShape.safeParse(yaml.value).data;
   const name = named === undefined ? {} : { name: `${named.provider}.${named.instance}` };
+  const owner = z.object({ owner: ownerShape }).safeParse(yaml.value).data?.owner;
+  const answers = owner === undefined ? {} : { owner: { owner, at: yaml.fault(["owner"], "") } };
   const faults = shapeFaults(yaml, parsed.error, { words: known(kind) });
-  return { faults: faults.map((fault) => (isLiteral(fault, yaml.value) ? { ...fault, code: "credential_literal" } : fault)), ...name };
+  return { faults: faults.map((fault) => (isLiteral(fault, yaml.value) ? { ...fault, code: "credential_literal" } : fault)), ...name, ...answers };
 };
 
 /** What stands where a secret's address belongs may be the credential itself. */
