@@ -61,6 +61,7 @@ test("what is switched off is listed and called by nobody of the tenant, on ever
     assert.equal((await set(scope)).status, 200);
     const refused = await call();
     assert.deepEqual([refused.error?.code, refused.error?.data.code], [-32001, "tool_disabled"], scope);
+    assert.equal(refused.error?.message, "The tool is switched off: leaks");
     assert.equal((await listed()).includes("slow.one.wait"), false, scope);
     assert.equal((await listed()).includes("system.health"), true, scope);
     assert.deepEqual(await listed(eve), others, "another tenant's tools are its own");

@@ -29,6 +29,7 @@ for (const [what, path, text, expected] of [
     ["keyword entity", "typeName Page", "variableName a", "typeName Set", "operator <", "typeName Page", "operator >"],
   ],
   ["no string that begins inside a word", "a.yaml", "- name: one's own", ["propertyName name"]],
+  ["no comment that begins inside a word", "a.yaml", "uri: yaml://secret/billing#key # why", ["propertyName uri", "comment # why"]],
   ["keys and comments of a list of cases", "a.yaml", "- name: x # y", ["propertyName name", "comment # y"]],
 ] as const)
   test(`it tells ${what}`, () => assert.deepEqual(looks(path, text), expected));

@@ -59,8 +59,8 @@ const yaml: StreamParser<null> = {
     if (stream.match(/^[\w.-]+(?=\s*:(?:\s|$))/)) return "propertyName";
     if (stream.match(/^(?:true|false|null)\b/)) return "bool";
     if (stream.match(/^-?\d+(?:\.\d+)?\b/)) return "number";
-    // A quote inside a word opens nothing: `one's`.
-    if (stream.match(/^[\w./:@-][\w./:@'-]*/)) return null;
+    // A quote inside a word opens nothing, and a `#` no comment: `one's`, `a#b`.
+    if (stream.match(/^[\w./:@-][\w./:@'#-]*/)) return null;
     stream.next();
     return null;
   },

@@ -6,7 +6,7 @@ import type { Tool } from "#crud/mcp/tool.ts";
 export const requireServing = (what: Killable & { readonly tool: Tool }, kills: Pick<KillSwitches, "of">): void => {
   const { tool } = what;
   const killed = kills.of(what);
-  if (killed !== undefined) throw new Problem("tool_disabled", { detail: `It is switched off: ${killed.reason}` });
+  if (killed !== undefined) throw new Problem("tool_disabled", { detail: killed.reason });
   if (tool.state === "disabled") throw new Problem("tool_disabled");
   if (tool.state === "quarantined") throw new Problem("tool_quarantined", { detail: "Its definition is not the one that was approved." });
 };
