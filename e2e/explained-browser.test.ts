@@ -326,3 +326,24 @@ test("without a network a page that was never opened says so inside the app; wit
   await navigation.getByRole("link", { name: "Requests", exact: true }).click();
   await page.getByRole("heading", { name: "Requests", exact: true }).waitFor();
 });
+
+test("a tool that one knows of and cannot call says so, and each door's reason once", async (t) => {
+  for (const [name, options] of [
+    ["light", { viewport: { width: 1280, height: 900 }, colorScheme: "light" }],
+    ["dark", { viewport: { width: 375, height: 800 }, colorScheme: "dark" }],
+  ] as const) {
+    const { page, faults, close } = await openPage(browser, options);
+    t.after(close);
+    await signIn(page, house.origin, "ada");
+    await page.getByRole("heading", { name: /^Hello, / }).waitFor();
+    await page.goto(`${house.origin}/tools/people.demo.update_salary`);
+    await page.getByText("You cannot call it yourself yet").waitFor();
+    await page.getByText("Serving").waitFor();
+    assert.equal(await page.getByText("Not among your tools").count(), 0);
+    const card = page.getByRole("row").filter({ has: page.getByText("view", { exact: true }) });
+    await card.waitFor();
+    if (name === "dark") assert.equal(await card.getByRole("cell").count(), 2, "a card has no title of what is empty");
+    if (shots !== undefined) await page.screenshot({ path: `${shots}/not-yet-${name}.png`, fullPage: true });
+    assert.deepEqual(faults, []);
+  }
+});

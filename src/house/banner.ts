@@ -33,9 +33,11 @@ export const bannerLines = (parts: {
   if (commandLine.serve.has("gateway"))
     lines.push(
       ...(isEmpty
-        ? ["  Nobody can sign in yet: that needs an OpenID provider (OIDC_ISSUER) and a first administrator, made while the house is stopped:",
-           "    npm run admin -- first --issuer URL --subject SUB --tenant NAME    (docs/first-administrator.md)",
-           `  Then open ${open}; MCP clients use ${open}/mcp`]
+        ? [
+            "  Nobody can sign in yet: that needs an OpenID provider (OIDC_ISSUER) and a first administrator, made while the house is stopped:",
+            "    npm run admin -- first --issuer URL --subject SUB --tenant NAME    (docs/first-administrator.md)",
+            `  Then open ${open}; MCP clients use ${open}/mcp`,
+          ]
         : [`  Open ${open} and sign in; MCP clients use ${open}/mcp`]),
       "",
     );

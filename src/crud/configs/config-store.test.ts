@@ -139,7 +139,7 @@ test("a document written by hand is tried, published, called at once, changed, r
   const wider = changed
     .replace("[127.0.0.1/32]", "[127.0.0.1/32, 10.0.0.0/8]")
     .replace("X-Api-Key", "X-Key")
-    .replace("path: \"/employees/{id}\"", "path: \"/salaries/{id}\"")
+    .replace('path: "/employees/{id}"', 'path: "/salaries/{id}"')
     .replace("title: Staff", "env: prod\ntitle: Staff");
   const dry = await ask("PUT", "/config/systems/staff.book?dryRun=true", { raw: wider });
   assert.deepEqual(

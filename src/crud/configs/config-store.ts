@@ -340,7 +340,10 @@ export const openConfigStore = async (parts: ConfigStoreParts): Promise<ConfigSt
     if (asked.name !== undefined && text === null) requireObject(kind, name, by.tenant);
     try {
       if (asked.name === undefined && live !== undefined)
-        throw new Problem("already_exists", sees(live.tenants, by.tenant) ? { detail: `${name}: its next version is PUT /config/systems/${name}.` } : {});
+        throw new Problem(
+          "already_exists",
+          sees(live.tenants, by.tenant) ? { detail: `${name}: its next version is PUT /config/systems/${name}.` } : {},
+        );
       if (live !== undefined && !sees(live.tenants, by.tenant)) throw new Problem("not_found");
       if (live !== undefined && kind !== "tools" && !isSame && !isOwn(live.tenants, wall))
         throw new Problem("cross_tenant", {

@@ -48,7 +48,11 @@ export const readSystemText = (text: string, shown: string, without: readonly st
   const owner = z.object({ owner: ownerShape }).safeParse(yaml.value).data?.owner;
   const answers = owner === undefined ? {} : { owner: { owner, at: yaml.fault(["owner"], "") } };
   const faults = shapeFaults(yaml, parsed.error, { words: known(kind) });
-  return { faults: faults.map((fault) => (isLiteral(fault, yaml.value) ? { ...fault, code: "credential_literal" } : fault)), ...name, ...answers };
+  return {
+    faults: faults.map((fault) => (isLiteral(fault, yaml.value) ? { ...fault, code: "credential_literal" } : fault)),
+    ...name,
+    ...answers,
+  };
 };
 
 /** What stands where a secret's address belongs may be the credential itself. */

@@ -2,6 +2,10 @@ import { formatCount } from "./format.ts";
 
 /** What the page of a tool says of how it stands; loaded with that part of it. */
 export const standingWords = {
+  notMine: "Not among your tools",
+  notMineSentence: "It is not there, or a door keeps it from you: which one stands below.",
+  notYet: "You cannot call it yourself yet",
+  notYetSentence: "What keeps it from you, and what is still missing, stands below.",
   title: "Where it stands",
   state: "State",
   states: { serving: "Serving", disabled: "Switched off in the tools document", quarantined: "Its definition waits for approval" },

@@ -25,6 +25,7 @@ export interface SuggestInputProps {
   readonly id?: string;
   readonly description?: string;
   readonly error?: string | undefined;
+  readonly required?: boolean;
   /** The first filter of its page: `/` goes there. */
   readonly isFirst?: boolean;
   /** Absent: nothing is offered. */

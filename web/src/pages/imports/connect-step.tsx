@@ -80,6 +80,7 @@ export const ConnectStep = ({ draft, onFields, onNext, onBack }: StepProps): Rea
             key={name}
             id={name}
             label={text.credential[name]}
+            required
             description={text.secretHint}
             error={shown(name)}
             value={fields[name]}

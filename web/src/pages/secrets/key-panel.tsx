@@ -46,7 +46,7 @@ export const KeyPanel = ({
   const acts = useActs(target, isWritable && version === undefined ? ["rotate", "remove"] : []);
   return (
     <Panel
-      title={`${text.one.key} ${visibleText(secretKey)}`}
+      title={visibleText(secretKey)}
       aside={
         version === undefined ? null : (
           <span className="sp-small">

@@ -13,9 +13,15 @@ const MissingSteps = lazyRouteComponent(async () => await import("./missing-step
 
 type Door = ToolExplanation["doors"][number];
 
-const Because = ({ door }: { readonly door: Door }): ReactElement => (
+/** Whether an earlier door failed for the same reason, so that all of it stands there. */
+const isSaid = (door: Door, doors: readonly Door[]): boolean =>
+  door.outcome === "fail" &&
+  doors.slice(0, doors.indexOf(door)).some(({ outcome, reason }) => outcome === "fail" && reason === door.reason);
+
+/** Nothing at all where a door has nothing to say: a card shows no title of what is empty. */
+const Because = ({ door, isAgain }: { readonly door: Door; readonly isAgain: boolean }): ReactElement => (
   <>
-    {door.reason === undefined ? null : <Foreign text={words.reasons[door.reason] ?? door.reason} />}
+    {door.reason === undefined ? null : isAgain ? toolWords.asAbove : <Foreign text={words.reasons[door.reason] ?? door.reason} />}
     {door.edge === undefined ? null : (
       <div className="sp-small">
         <Foreign text={`${door.edge.from} ${door.edge.kind} ${door.edge.to}`} isCode />
@@ -71,8 +77,18 @@ export const ExplanationView = ({
       columns={[
         { key: "door", title: toolWords.door, cell: (door) => <Foreign text={door.door} /> },
         { key: "outcome", title: toolWords.outcome, cell: (door) => <Verdict of={door.outcome} /> },
-        { key: "because", title: toolWords.because, wraps: true, cell: (door) => <Because door={door} /> },
-        { key: "remedy", title: toolWords.remedy, wraps: true, cell: (door) => <Foreign text={door.remedy ?? ""} /> },
+        {
+          key: "because",
+          title: toolWords.because,
+          wraps: true,
+          cell: (door) => <Because door={door} isAgain={isSaid(door, explanation.doors)} />,
+        },
+        {
+          key: "remedy",
+          title: toolWords.remedy,
+          wraps: true,
+          cell: (door) => (door.remedy === undefined || isSaid(door, explanation.doors) ? null : <Foreign text={door.remedy} />),
+        },
       ]}
     />
   </div>

@@ -5,16 +5,15 @@ import type { ToolDescriptor } from "#contract/tools.ts";
 import { useClient } from "../../api/client-context.ts";
 import { toolListQuery } from "../../api/tools.ts";
 import { words } from "../../strings/en.ts";
-import { toolWords } from "../../strings/tools.ts";
 import { visibleText } from "../../strings/format.ts";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import { Page } from "../../ui/page.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
 import { Late } from "../../ui/late.tsx";
-import { MissingTool } from "./missing-tool.tsx";
 import { ToolFacts } from "./tool-facts.tsx";
 import { TryIt } from "./try-it.tsx";
 
+const NotMine = lazyRouteComponent(async () => await import("./not-mine.tsx"), "NotMine");
 const ToolStanding = lazyRouteComponent(async () => await import("./tool-standing.tsx"), "ToolStanding");
 
 const route = getRouteApi("/tools/$name");
@@ -40,13 +39,9 @@ export const ToolPage = (): ReactElement => {
       <QueryView query={query} service="crud" rows={6}>
         {() =>
           tool === undefined ? (
-            <div className="sp-stack">
-              <div className="sp-state sp-failure" data-tone="quiet">
-                <strong>{toolWords.notMine}</strong>
-                <p>{toolWords.notMineSentence}</p>
-              </div>
-              <MissingTool asked={name} onAsk={() => undefined} />
-            </div>
+            <Late>
+              <NotMine key={name} tool={name} />
+            </Late>
           ) : (
             <Tool tool={tool} />
           )
