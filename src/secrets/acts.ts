@@ -53,8 +53,8 @@ export const writeAct = (
   const uri = parseSecretUri(body.uri, schemes);
   if (uri.version !== undefined) throw new Problem("uri_version_not_allowed");
   const change = changeOf(body, uri.key !== undefined);
-  const act: Act<WrittenSecret>["act"] = (provider, ref, permit, { intend, cas }) =>
-    provider.write(ref, change, { decided: permit.nodes, cas, intend });
+  const act: Act<WrittenSecret>["act"] = (provider, ref, permit, { intend, cas, stands }) =>
+    provider.write(ref, change, { decided: permit.nodes, cas, stands, intend });
   return pinned({ operation: operations.write, uri, change, act }, body.cas, ifMatch);
 };
 
@@ -62,8 +62,8 @@ export const writeAct = (
 export const rotateAct = (schemes: SchemeTable, body: Valued, ifMatch: string | null = null): Act<WrittenSecret> => {
   const uri = parseSecretUri(body.uri, schemes);
   const change = { ...changeOf(body, uri.key !== undefined), replace: uri.key === undefined };
-  const act: Act<WrittenSecret>["act"] = (provider, ref, permit, { intend, cas }) =>
-    provider.write(ref, change, { decided: permit.nodes, cas, intend, mustExist: !provider.can.has("versions") });
+  const act: Act<WrittenSecret>["act"] = (provider, ref, permit, { intend, cas, stands }) =>
+    provider.write(ref, change, { decided: permit.nodes, cas, stands, intend, mustExist: !provider.can.has("versions") });
   return pinned({ operation: operations.rotate, uri, change, act }, body.cas, ifMatch);
 };
 
@@ -77,7 +77,8 @@ export const removeAct = (
     {
       operation: hard ? operations.destroy : operations.delete,
       uri: parseSecretUri(uri, schemes),
-      act: (provider, ref, permit, more) => provider.remove(ref, { hard, decided: permit.nodes, intend: more.intend, cas: more.cas }),
+      act: (provider, ref, permit, { intend, cas: at, stands }) =>
+        provider.remove(ref, { hard, decided: permit.nodes, intend, cas: at, stands }),
     },
     cas,
     ifMatch,

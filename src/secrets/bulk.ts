@@ -5,11 +5,12 @@ import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { SealedCursors } from "#authn/sealed-cursors.ts";
 import { asProblem } from "#http/problem-body.ts";
+import { createBases, type Bases } from "./bulk-bases.ts";
 import { removeAct, rotateAct, settleAct, writeAct, type Act } from "./acts.ts";
 import type { Corridor } from "./perform.ts";
-import type { SecretProvider } from "./providers/secret-provider.ts";
+import type { RemovedSecret, SecretProvider } from "./providers/secret-provider.ts";
 import { formatPrefix } from "./secret-uri.ts";
-import { SecretValue, wireOf } from "./secret-value.ts";
+import { markOf, SecretValue } from "./secret-value.ts";
 import type { SecretRef } from "./tenant-guard.ts";
 import type { SchemeTable } from "./uri-schemes.ts";
 
@@ -18,27 +19,29 @@ type Reply = ReplyOf<typeof bulkSecrets>;
 type Item = Body["operations"][number];
 
 /** What an item did, and the version it made. */
-interface Done {
+interface Done extends Pick<RemovedSecret, "made" | "stands"> {
   readonly created?: boolean;
   readonly version?: number;
 }
 
 const actOf = (schemes: SchemeTable, item: Item): Act<Done> => {
-  const answering = <R>(act: Act<R>, done: (result: R) => Done = () => ({})): Act<Done> => ({
+  const answering = <R>(act: Act<R>, done: (result: R) => Done): Act<Done> => ({
     ...act,
     act: async (...at) => done(await act.act(...at)),
   });
+  const removing = (hard: boolean) => answering(removeAct(schemes, item, hard), ({ made, stands }) => ({ made, stands }));
+  const settling = (how: "destroy" | "undelete") => answering(settleAct(schemes, item, how), () => ({}));
   switch (item.op) {
     case "set":
       return writeAct(schemes, item);
     case "rotate":
       return rotateAct(schemes, item);
     case "delete":
-      return answering(removeAct(schemes, item, item.destroy === true));
+      return removing(item.destroy === true);
     case "destroy":
-      return item.versions === undefined ? answering(removeAct(schemes, item, true)) : answering(settleAct(schemes, item, "destroy"));
+      return item.versions === undefined ? removing(true) : settling("destroy");
     case "undelete":
-      return answering(settleAct(schemes, item, "undelete"));
+      return settling("undelete");
   }
 };
 
@@ -68,25 +71,25 @@ const askOf = (parts: BulkParts, item: Item, index: number, who: Who) => ({
 const standingOf = async (provider: SecretProvider, ref: SecretRef): Promise<{ readonly mark: string; readonly version?: number }> => {
   const whole = { ...ref, key: undefined, version: undefined, id: formatPrefix(ref) };
   try {
-    if (!provider.can.has("versions")) return { mark: JSON.stringify(wireOf(SecretValue.reveal((await provider.read(whole)).value))) };
+    if (!provider.can.has("versions")) return { mark: markOf(SecretValue.reveal((await provider.read(whole)).value)) };
     const { versions, current_version: version } = await provider.describe(whole);
     return { mark: versions.map((one) => `${one.version} ${one.created_time} ${one.state}`).join(), version };
   } catch (error) {
     if (asProblem(error).status !== 404) throw error;
-    return { mark: "none", ...(provider.can.has("versions") ? { version: 0 } : {}) };
+    return { mark: markOf(undefined), ...(provider.can.has("versions") ? { version: 0 } : {}) };
   }
 };
 
 interface Looked {
   readonly marks: readonly string[];
   readonly results: Reply["results"];
-  /** Newest version by place, of stores that keep some. */
-  readonly versions: Map<string, number>;
+  readonly bases: Bases;
 }
 
 /** Decides each and does none. */
 const lookAtAll = async (parts: BulkParts, body: Body, who: Who): Promise<Looked> => {
-  const looked: Looked = { marks: [], results: [], versions: new Map() };
+  const bases = createBases();
+  const results: Reply["results"] = [];
   const marks: string[] = [];
   for (const [index, item] of body.operations.entries()) {
     let uri: { uri?: string } = {};
@@ -95,16 +98,16 @@ const lookAtAll = async (parts: BulkParts, body: Body, who: Who): Promise<Looked
       uri = { uri: ask.uri.canonical };
       const { decisionId, provider, ref } = await parts.perform.look(ask);
       const { mark, version } = await standingOf(provider, ref);
-      if (version !== undefined) looked.versions.set(formatPrefix(ref), version);
+      bases.looked(ref, version ?? mark);
       marks.push(mark);
-      looked.results.push({ index, op: item.op, ...uri, status: 200, version, decision_id: decisionId });
+      results.push({ index, op: item.op, ...uri, status: 200, version, decision_id: decisionId });
     } catch (error) {
       const problem = asProblem(error);
       marks.push(problem.code);
-      looked.results.push({ index, op: item.op, ...uri, status: problem.status, code: problem.code, ...decisionOf(problem) });
+      results.push({ index, op: item.op, ...uri, status: problem.status, code: problem.code, ...decisionOf(problem) });
     }
   }
-  return { ...looked, marks };
+  return { marks, results, bases };
 };
 
 /** What a plan holds of how things stand, and what it is bound to. */
@@ -118,11 +121,11 @@ const replyOf = (results: Reply["results"], of: Body): Reply => {
 
 /**
  * One operation after the other, each as if it came alone; a dry run decides each, does none, and answers a plan. With that plan all
- * of it is done only if everything stands as it stood; what is written meanwhile makes the operation fail that it meets. Throws
+ * of it is done only if everything stands as it stood; what is written meanwhile makes each operation fail that it meets. Throws
  * `plan_stale` (409).
  */
 export const performBulk = async (parts: BulkParts, body: Body, who: Who): Promise<Reply> => {
-  let versions = new Map<string, number>();
+  let bases = createBases();
   if (body.dry_run === true) {
     const looked = await lookAtAll(parts, body, who);
     return { ...replyOf(looked.results, body), plan: parts.plans.seal(digestOf(looked), boundOf(body, who)) };
@@ -131,7 +134,7 @@ export const performBulk = async (parts: BulkParts, body: Body, who: Who): Promi
     const planned = parts.plans.open(body.plan, boundOf(body, who));
     const looked = await lookAtAll(parts, body, who);
     if (digestOf(looked) !== planned) throw new Problem("plan_stale");
-    ({ versions } = looked);
+    ({ bases } = looked);
   }
   const results: Reply["results"] = [];
   for (const [index, item] of body.operations.entries()) {
@@ -139,11 +142,9 @@ export const performBulk = async (parts: BulkParts, body: Body, who: Who): Promi
     try {
       const plain = askOf(parts, item, index, who);
       uri = { uri: plain.uri.canonical };
-      const place = formatPrefix(plain.uri);
-      const cas = item.cas ?? versions.get(place);
-      // Of several operations on one secret the first stands on what was planned, the others on it.
-      versions.delete(place);
-      const { result, decisionId } = await parts.perform(cas === undefined ? plain : askOf(parts, { ...item, cas }, index, who));
+      const { cas, stands } = bases.of(plain.uri);
+      const { result, decisionId } = await parts.perform({ ...plain, cas: plain.cas ?? cas, stands });
+      bases.left(plain.uri, result);
       results.push({
         index,
         op: item.op,

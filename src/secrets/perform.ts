@@ -13,7 +13,7 @@ import type { Changes } from "./changes.ts";
 import type { createSecretDecision, SecretPermit } from "./decide-secret.ts";
 import type { IntentEnd, Intents } from "./intents.ts";
 import type { Operation, Purpose } from "./operations.ts";
-import type { Intend, Intent, SecretChange, SecretProvider } from "./providers/secret-provider.ts";
+import type { Intend, Intent, SecretChange, SecretProvider, Standing } from "./providers/secret-provider.ts";
 import { entryOf, eventOf, eventTypesOf, refOf, versionsOf, type Recorded } from "./secret-record.ts";
 import type { SecretUri } from "./secret-uri.ts";
 import type { SecretRef } from "./tenant-guard.ts";
@@ -46,6 +46,8 @@ export interface SecretAsk<R> {
   readonly wanted?: "read" | "execute";
   readonly change?: SecretChange;
   readonly cas?: number;
+  /** How places of a store without versions must stand. */
+  readonly stands?: readonly Standing[];
   /** The request's own name of the URI, for a refusal; `uri` unless given. */
   readonly argument?: string;
   /** The URI is a place whose secrets are listed: whoever lists decides each of them. */
@@ -61,6 +63,7 @@ export interface ActMore {
   readonly intend: Intend;
   /** As the wish has it. */
   readonly cas: number | undefined;
+  readonly stands: readonly Standing[] | undefined;
 }
 
 export interface Performed<R> {
@@ -253,7 +256,7 @@ export const createCorridor = (parts: CorridorParts): Corridor => {
     };
     let result: R;
     try {
-      result = await ask.act(provider, ref, permit, { asker, intend, cas: ask.cas });
+      result = await ask.act(provider, ref, permit, { asker, intend, cas: ask.cas, stands: ask.stands });
     } catch (error) {
       const problem = asProblem(error);
       // Of what is not known to have failed mark and intent stay, until somebody has looked.

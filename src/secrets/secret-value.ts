@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { inspect } from "node:util";
 import { Problem } from "#contract/problem.ts";
 import { digitsOf, isRawNumber, type RawNumber } from "./lossless-json.ts";
@@ -92,3 +93,11 @@ export const wireOf = (data: SecretData): unknown => {
   }
   return Array.isArray(data) ? data.map(wireOf) : data;
 };
+
+/** A mark that is another one as soon as anything of the data is; of what is not there, `none`. It tells nothing of the data. */
+export const markOf = (data: SecretData | undefined): string =>
+  data === undefined
+    ? "none"
+    : createHash("sha256")
+        .update(JSON.stringify(wireOf(data)))
+        .digest("base64url");

@@ -22,7 +22,7 @@ const requireTenant = (parts: TenantGuardParts, tenant: string): void => {
 };
 
 /** Exact scheme, exact mount, and every segment of the other leads the place's: `team` is no prefix of `team2`. */
-const isBelow = (place: SecretPrefix, other: SecretPrefix): boolean =>
+export const isBelow = (place: SecretPrefix, other: SecretPrefix): boolean =>
   place.scheme === other.scheme &&
   place.mount === other.mount &&
   other.segments.length <= place.segments.length &&

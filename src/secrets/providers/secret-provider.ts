@@ -26,6 +26,12 @@ export interface Intent {
 /** Called before the store is touched, anew for each other try; where it throws, nothing is touched. */
 export type Intend = (intent: Intent) => Promise<void>;
 
+/** How a secret of a store without versions was seen to stand: the mark of all that lies at its path. */
+export interface Standing {
+  readonly place: SecretPrefix;
+  readonly mark: string;
+}
+
 export interface ReadSecret {
   readonly value: SecretValue;
   /** Every node the value shows; the caller compares them with what was decided. */
@@ -43,6 +49,8 @@ export interface WrittenSecret {
   readonly createdTime?: string;
   /** The version before; absent where there was none, or none are kept. */
   readonly oldVersion?: number;
+  /** The places that were expected to stand in some way, as this act left them. */
+  readonly stands?: readonly Standing[];
 }
 
 export interface WriteExpectation {
@@ -52,6 +60,8 @@ export interface WriteExpectation {
   readonly mustExist?: boolean;
   /** What is addressed must not be there, else `target_exists`. */
   readonly mustNotExist?: boolean;
+  /** Places that must be as they were looked at, else `cas_mismatch`: for stores without versions. */
+  readonly stands?: readonly Standing[];
   /** Ids that were decided: a write that would touch a node outside is `busy` and writes nothing. */
   readonly decided: ReadonlySet<string>;
   readonly intend?: Intend;
@@ -65,12 +75,17 @@ export interface Removal {
   readonly onlyIf?: ReadSecret;
   /** Version that must be the present one; else `cas_mismatch`. */
   readonly cas?: number;
+  /** As of a write. */
+  readonly stands?: readonly Standing[];
   readonly intend?: Intend;
 }
 
 export interface RemovedSecret {
   readonly result: "deleted" | "removed" | "key_removed" | "destroyed" | "unchanged";
   readonly versions?: readonly SecretVersion[];
+  /** The newest version as this act left it, where it made one; `versions` may hold one that came later. */
+  readonly made?: number;
+  readonly stands?: readonly Standing[];
 }
 
 export interface SecretVersion {

@@ -237,11 +237,14 @@ export const createKvProvider = (parts: KvProviderParts): SecretProvider => {
       if (present?.data === undefined) throw new Problem("secret_not_found");
       if (!present.data.has(key)) throw new Problem("key_not_found");
       const left = new Map([...present.data].filter(([name]) => name !== key));
-      const isGone =
-        left.size === 0
-          ? await removeLast(ref, key, present.version, how.intend)
-          : (await put(ref, left, present.version, how.intend)) !== undefined;
-      return isGone ? { result: "key_removed", versions: (await describe(ref)).versions } : undefined;
+      const answer = async (made?: number): Promise<RemovedSecret> => ({
+        result: "key_removed",
+        versions: (await describe(ref)).versions,
+        ...(made === undefined ? {} : { made }),
+      });
+      if (left.size === 0) return (await removeLast(ref, key, present.version, how.intend)) ? answer() : undefined;
+      const written = await put(ref, left, present.version, how.intend);
+      return written === undefined ? undefined : answer(written.version);
     });
 
   const remove = async (ref: SecretRef, how: Removal): Promise<RemovedSecret> => {

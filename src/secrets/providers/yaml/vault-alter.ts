@@ -1,7 +1,7 @@
 import { Problem, type ProblemCode } from "#contract/problem.ts";
 import { digitsOf, isRawNumber, keepDigits } from "#secrets/lossless-json.ts";
-import { isSameData, isSecretMap, type SecretData, type SecretMap } from "#secrets/secret-value.ts";
-import type { RemovedSecret, SecretChange, WriteExpectation, WrittenSecret } from "#secrets/providers/secret-provider.ts";
+import { isSameData, isSecretMap, markOf, type SecretData, type SecretMap } from "#secrets/secret-value.ts";
+import type { RemovedSecret, SecretChange, Standing, WriteExpectation, WrittenSecret } from "#secrets/providers/secret-provider.ts";
 import type { SecretRef } from "#secrets/tenant-guard.ts";
 import { parseVault, type Vault } from "./vault-document.ts";
 import { applyChange, printVault, removeAt } from "./vault-edit.ts";
@@ -19,6 +19,7 @@ export type VaultWish =
       readonly decided: ReadonlySet<string>;
       readonly cas?: number;
       readonly onlyIf?: SecretData;
+      readonly stands?: readonly Standing[];
     };
 
 /** `text` is absent where the file was only read. */
@@ -63,9 +64,23 @@ export const valueAt = (root: SecretMap, ref: SecretRef): SecretData => {
 const requireNoVersion = (cas: number | undefined): void => {
   if (cas !== undefined && cas !== 0) throw new Problem("not_supported", { detail: "The file keeps no versions: only cas 0." });
 };
+/** How these places stand in the file. */
+const standingIn = (root: SecretMap, places: readonly Standing[]): readonly Standing[] =>
+  places.map(({ place }) => {
+    const node = lookUp(root, place.segments);
+    return { place, mark: markOf(isSecretMap(node) ? node : undefined) };
+  });
+
+const requireStanding = (root: SecretMap, expected: readonly Standing[] = []): void => {
+  const marks = standingIn(root, expected);
+  if (!expected.every(({ mark }, at) => mark === marks[at]?.mark))
+    throw new Problem("cas_mismatch", { detail: "The secret was changed after it was looked at." });
+};
+
 const taken = (): Problem => new Problem("cas_mismatch", { detail: "There is something at this path already." });
 
 const requireUsable = (expect: WriteExpectation, present: SecretMap, ref: SecretRef, change: SecretChange): void => {
+  requireStanding(present, expect.stands);
   requireNoVersion(expect.cas);
   if (expect.cas === 0 && isSecretMap(lookUp(present, ref.segments))) throw taken();
   if (!nodesChanged(present, ref, change).every((node) => expect.decided.has(node.id)))
@@ -82,7 +97,8 @@ const write = (vault: Vault, { ref, change, expect }: VaultWish & { kind: "write
   return { created: !existed, isFirst: !isSecretMap(node) };
 };
 
-const remove = (vault: Vault, { ref, decided, cas, onlyIf }: VaultWish & { kind: "remove" }): RemovedSecret => {
+const remove = (vault: Vault, { ref, decided, cas, onlyIf, stands }: VaultWish & { kind: "remove" }): RemovedSecret => {
+  requireStanding(vault.root, stands);
   requireNoVersion(cas);
   const found = valueAt(vault.root, ref);
   if (cas === 0) throw taken();
@@ -109,7 +125,9 @@ export const alterText = (text: string, wish: VaultWish): VaultDone => {
   if (wish.kind === "read") return { root: vault.root };
   const result = wish.kind === "write" ? write(vault, wish) : remove(vault, wish);
   const made = printVault(vault.document);
-  return { root: readBack(made), text: made, result };
+  const root = readBack(made);
+  const expected = wish.kind === "write" ? wish.expect.stands : wish.stands;
+  return { root, text: made, result: expected === undefined ? result : { ...result, stands: standingIn(root, expected) } };
 };
 
 /** `undefined`: not of the kinds that are answered. */

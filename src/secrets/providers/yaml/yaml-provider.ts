@@ -130,12 +130,13 @@ export const createYamlProvider = async (parts: YamlProviderParts): Promise<Secr
       const { intend, ...rest } = expect;
       return (await inTurn({ kind: "write", ref, change, expect: rest }, intend)).result as WrittenSecret;
     },
-    remove: async (ref, { decided, cas, onlyIf, intend }) => {
+    remove: async (ref, { decided, cas, onlyIf, stands, intend }) => {
       const wish = {
         kind: "remove",
         ref,
         decided,
         cas,
+        stands,
         ...(onlyIf === undefined ? {} : { onlyIf: SecretValue.reveal(onlyIf.value) }),
       } as const;
       return (await inTurn(wish, intend)).result as RemovedSecret;

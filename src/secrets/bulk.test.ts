@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import { suite, test, type TestContext } from "node:test";
+import { startKvDouble } from "#testing/kv-double.ts";
+import { kvProvider, kvServer } from "#testing/kv-provider.ts";
+import { testSecrets } from "#testing/secrets.ts";
+import type { SecretProvider } from "./providers/secret-provider.ts";
+
+const scopes = ["read", "write", "delete", "destroy", "rotate"].map((name) => `secrets.${name}`);
+const ada = { sub: "person:ada", tenant: "tenant:acme", scopes };
+type Json = Record<string, unknown>;
+
+/** The service on the file and on a KVv2 server; `meddle` is done once, before an operation touches its store. */
+const open = async (t: TestContext) => {
+  const store = await startKvDouble(t, "openbao");
+  const stores = [(await testSecrets(t)).provider, kvProvider(kvServer({ URL: store.url, TOKEN: store.rootToken }))];
+  const on = { meddle: undefined as (() => Promise<unknown>) | undefined };
+  const once = async () => {
+    const work = on.meddle;
+    on.meddle = undefined;
+    await work?.();
+  };
+  const meddled = stores.map((inner): SecretProvider => ({
+    ...inner,
+    write: async (...how) => once().then(() => inner.write(...how)),
+    remove: async (...how) => once().then(() => inner.remove(...how)),
+  }));
+  const [at, outside] = [await testSecrets(t, { providers: meddled }), await testSecrets(t, { providers: stores })];
+  const send = async (path: string, body: unknown, house = at): Promise<Json> =>
+    (await (await house.send(ada, "POST", `/api/secrets${path}`, { body })).json()) as Json;
+  const set = (uri: string, value: unknown) => send("", { uri, value }, outside);
+  const valueOf = async (uri: string) => {
+    // A file is looked at four times a second.
+    for (const house of [at, outside]) house.clock += 1000;
+    const reply = (await (await at.send(ada, "GET", `/api/secrets/value?uri=${encodeURIComponent(uri)}`)).json()) as Json;
+    return reply["value"] ?? reply["code"];
+  };
+  const planOf = async (operations: readonly Json[]) => (await send("/bulk", { operations, dry_run: true }))["plan"];
+  const done = async (operations: readonly Json[], plan: unknown) => {
+    const { results, code } = await send("/bulk", { operations, plan });
+    return (results as Json[] | undefined)?.map(({ status }) => status) ?? code;
+  };
+  return { on, set, valueOf, planOf, done };
+};
+
+const stores = { "the file": "yaml://secret/team/app", KVv2: "vaulta+kv2://kv-a/team/app" } as const;
+
+suite("a bulk with a plan", () => {
+  for (const [store, uri] of Object.entries(stores)) {
+    test(`does nothing to a secret of ${store} that somebody else wrote after the last look`, async (t) => {
+      const { on, set, valueOf, planOf, done } = await open(t);
+      for (const operations of [
+        [
+          { op: "set", uri: `${uri}#k`, value: "ours" },
+          { op: "rotate", uri: `${uri}#k`, value: "ours too" },
+          { op: "delete", uri },
+        ],
+        [
+          { op: "delete", uri: `${uri}#k` },
+          { op: "delete", uri },
+        ],
+      ]) {
+        await set(uri, { k: "planned", beside: 1 });
+        const plan = await planOf(operations);
+        on.meddle = () => set(`${uri}#k`, "theirs");
+        assert.deepEqual(
+          await done(operations, plan),
+          operations.map(() => 409),
+        );
+        assert.deepEqual(await valueOf(uri), { k: "theirs", beside: 1 });
+      }
+    });
+
+    test(`stands on what its own operations made of a secret of ${store}`, async (t) => {
+      const { set, valueOf, planOf, done } = await open(t);
+      await set(uri, { k: "planned", beside: 1 });
+      const operations = [
+        { op: "set", uri: `${uri}#k`, value: "ours" },
+        { op: "delete", uri: `${uri}#beside` },
+        { op: "rotate", uri: `${uri}#k`, value: "ours too" },
+        { op: "set", uri: `${uri}/below#k`, value: 1 },
+        { op: "delete", uri },
+      ];
+      assert.deepEqual(await done(operations, await planOf(operations)), [200, 200, 200, 201, 200]);
+      assert.match(String(await valueOf(uri)), /^(?:secret_not_found|version_deleted)$/);
+    });
+
+    test(`is done once when it is sent four times at once on ${store}`, async (t) => {
+      const { set, valueOf, planOf, done } = await open(t);
+      await set(uri, { k: "planned" });
+      const operations = [{ op: "set", uri: `${uri}#k`, value: "ours" }];
+      const plan = await planOf(operations);
+      const all = await Promise.all([1, 2, 3, 4].map(() => done(operations, plan)));
+      assert.equal(all.filter((one) => String(one) === "200").length, 1, JSON.stringify(all));
+      assert.deepEqual(await valueOf(uri), { k: "ours" });
+    });
+  }
+});
