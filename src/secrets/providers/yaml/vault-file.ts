@@ -7,7 +7,8 @@ import { makeFolder } from "#store/make-folder.ts";
 import { VaultFault } from "./vault-fault.ts";
 
 export const MAX_FILE_BYTES = 1_048_576;
-const NO_FOLLOW = constants.O_NOFOLLOW ?? 0;
+/** No link is followed, and a pipe in the file's place is not waited for. */
+const OPEN_FLAGS = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
 export interface VaultFileOptions {
   readonly path: string;
@@ -61,7 +62,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
 export const readVaultFile = async (options: VaultFileOptions): Promise<VaultBytes | undefined> => {
   let file: FileHandle;
   try {
-    file = await open(options.path, constants.O_RDONLY | NO_FOLLOW);
+    file = await open(options.path, OPEN_FLAGS);
   } catch (cause) {
     if (codeOf(cause) === "ENOENT") return undefined;
     if (codeOf(cause) === "ELOOP") throw new VaultFault("is a symbolic link");

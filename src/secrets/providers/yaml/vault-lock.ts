@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { constants } from "node:fs";
 import { open, readFile, rename, stat, unlink, utimes } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -26,7 +27,7 @@ interface LockFile {
 
 const read = async (path: string): Promise<LockFile | undefined> => {
   try {
-    const held = JSON.parse(await readFile(path, "utf8")) as Partial<LockFile>;
+    const held = JSON.parse(await readFile(path, { encoding: "utf8", flag: constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) })) as Partial<LockFile>;
     return typeof held.pid === "number" && typeof held.nonce === "string" ? { pid: held.pid, nonce: held.nonce } : undefined;
   } catch {
     return undefined;

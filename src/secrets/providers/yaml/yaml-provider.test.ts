@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { readdirSync, writeFileSync } from "node:fs";
 import { chmod, mkdtemp, readdir, readFile, rm, stat, symlink, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { suite, test, type TestContext } from "node:test";
+import { promisify } from "node:util";
 import type { Problem } from "#contract/problem.ts";
 import { createLog } from "#telemetry/log.ts";
 import { readText, refOf, refusal, remove, testSecretProvider, write } from "#secrets/providers/secret-provider.contract.ts";
@@ -11,6 +13,8 @@ import type { SecretProvider } from "#secrets/providers/secret-provider.ts";
 import { StartFaults } from "#contract/start-faults.ts";
 import { acquireVaultLock } from "./vault-lock.ts";
 import { createYamlProvider, type YamlProviderParts } from "./yaml-provider.ts";
+
+const run = promisify(execFile);
 
 interface Place {
   readonly path: string;
@@ -129,6 +133,26 @@ suite("secrets file", () => {
     await writeFile(`${at.path}.real`, "a:\n  k: v\n", { mode: 0o600 });
     await symlink(`${at.path}.real`, at.path);
     assert.match(await startFault(at.open()), /symbolic link/);
+  });
+
+  test("a pipe in its place, or in its lock's, is waited for by nobody: writes are refused until the file is mended", { timeout: 20_000 }, async (t) => {
+    const at = await place(t);
+    await at.put("a:\n  k: v\n");
+    const provider = await at.open();
+    await rm(at.path);
+    await run("mkfifo", [at.path]);
+    at.clock += 1000;
+    assert.equal(await refusal(write(provider, "yaml://secret/a#k", "1")), "file_invalid");
+    assert.deepEqual(await provider.state(), { status: "degraded", fault: "file_invalid" });
+    assert.equal(await readText(provider, "yaml://secret/a#k"), '"v"');
+    await rm(at.path);
+    await at.put("a:\n  k: mended\n");
+    await run("mkfifo", [`${at.path}.lock`]);
+    const old = new Date(Date.now() - 60_000);
+    await utimes(`${at.path}.lock`, old, old);
+    await write(provider, "yaml://secret/a#k", '"written"');
+    at.clock += 1000;
+    assert.equal(await readText(provider, "yaml://secret/a#k"), '"written"');
   });
 
   test("a folder in its place is refused", async (t) => {
