@@ -3,8 +3,9 @@ import type { Caller } from "#authn/caller.ts";
 import { operations } from "./operations.ts";
 import type { Corridor, Performed } from "./perform.ts";
 import type { ReadSecret, SecretChange, WrittenSecret } from "./providers/secret-provider.ts";
-import { formatPrefix, type SecretUri } from "./secret-uri.ts";
+import { formatPrefix, type SecretPrefix, type SecretUri } from "./secret-uri.ts";
 import { isSameData, isSecretMap, SecretValue } from "./secret-value.ts";
+import { isBelow } from "./tenant-guard.ts";
 
 /** One secret, or a key of it, to another place. */
 export interface Carry {
@@ -21,10 +22,25 @@ export interface Carry {
 /** Both are, or are keys of, one secret: what is written to one makes the next version of the other. */
 export const isOnePath = (from: SecretUri, to: SecretUri): boolean => formatPrefix(from) === formatPrefix(to);
 
+/** The way to what is addressed in the file, where a key that holds a map and a path to that map are one thing. */
+const stepsOf = ({ segments }: SecretUri, key: string | undefined): SecretPrefix => ({
+  scheme: "yaml",
+  mount: "",
+  segments: key === undefined ? segments : [...segments, key],
+});
+
+/** Whether one holds the other in the file: taking the one away, or putting something in its place, would take the other. */
+const overlap = (from: SecretUri, to: SecretUri): boolean => {
+  if (from.scheme !== "yaml" || to.scheme !== "yaml") return false;
+  const [source, target] = [stepsOf(from, from.key), stepsOf(to, to.key ?? from.key)];
+  return isBelow(source, target) || isBelow(target, source);
+};
+
 /** Throws `same_resource` (400), `copy_shape` (422) before anybody is asked. */
 export const requireCarriable = ({ from, to }: Carry): void => {
   // A key keeps its name at a path: also where that is its own.
   if (from.id === to.id || (isOnePath(from, to) && to.key === undefined)) throw new Problem("same_resource");
+  if (overlap(from, to)) throw new Problem("same_resource", { detail: "In the file one of the two holds the other." });
   if (to.version !== undefined) throw new Problem("uri_version_not_allowed");
   if (from.key === undefined && to.key !== undefined) throw new Problem("copy_shape");
 };

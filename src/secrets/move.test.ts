@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { suite, test, type TestContext } from "node:test";
 import { Problem } from "#contract/problem.ts";
 import { refOf } from "#secrets/providers/secret-provider.contract.ts";
@@ -235,6 +236,38 @@ suite("moving a secret", () => {
       assert.equal(await send("/move", { fromUri: `${uri}#j`, toUri: `${uri}#i` }), "409 source_changed");
       assert.deepEqual(await value(), { beside: 1, j: "newer", i: "v" });
     }
+  });
+
+  test("of two nodes of the file of which one holds the other none is carried to the other, whatever it is called; keys beside them are", async (t) => {
+    const house = await testSecrets(t);
+    const send = async (path: string, body: unknown) => {
+      const response = await house.send(ada, "POST", `/api/secrets${path}`, { body });
+      return response.ok ? String(response.status) : `${response.status} ${((await response.json()) as { code: string }).code}`;
+    };
+    const n = "yaml://secret/n";
+    await send("", { uri: n, value: { x: { k: "v", y: { j: "w" } }, m: 1 } });
+    const before = await readFile(house.path, "utf8");
+    const pairs = [
+      ["/x", "/x/y/z"],
+      ["/x", "#x"],
+      ["#x", "/x"],
+      ["#x", "/x/y"],
+      ["/x/y", "/x"],
+      ["/x/y", "#x"],
+      ["/x/y#j", "/x#y"],
+      ["/x#y", "/x/y#j"],
+    ] as const;
+    for (const path of ["/move", "/copy"])
+      for (const [from, to] of pairs)
+        for (const overwrite of [false, true])
+          assert.equal(
+            await send(path, { fromUri: `${n}${from}`, toUri: `${n}${to}`, overwrite }),
+            "400 same_resource",
+            `${path} ${from} ${to}`,
+          );
+    assert.equal(await readFile(house.path, "utf8"), before);
+    assert.equal(await send("/move", { fromUri: `${n}/x/y#j`, toUri: `${n}/x`, overwrite: true }), "200");
+    assert.equal(await send("/move", { fromUri: `${n}/x`, toUri: `${n}/x2` }), "201");
   });
 
   test("a target that is there stays unless it may be overwritten, and a key keeps its name at a path", async (t) => {

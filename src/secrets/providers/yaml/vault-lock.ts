@@ -27,7 +27,9 @@ interface LockFile {
 
 const read = async (path: string): Promise<LockFile | undefined> => {
   try {
-    const held = JSON.parse(await readFile(path, { encoding: "utf8", flag: constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) })) as Partial<LockFile>;
+    const held = JSON.parse(
+      await readFile(path, { encoding: "utf8", flag: constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) }),
+    ) as Partial<LockFile>;
     return typeof held.pid === "number" && typeof held.nonce === "string" ? { pid: held.pid, nonce: held.nonce } : undefined;
   } catch {
     return undefined;

@@ -135,25 +135,29 @@ suite("secrets file", () => {
     assert.match(await startFault(at.open()), /symbolic link/);
   });
 
-  test("a pipe in its place, or in its lock's, is waited for by nobody: writes are refused until the file is mended", { timeout: 20_000 }, async (t) => {
-    const at = await place(t);
-    await at.put("a:\n  k: v\n");
-    const provider = await at.open();
-    await rm(at.path);
-    await run("mkfifo", [at.path]);
-    at.clock += 1000;
-    assert.equal(await refusal(write(provider, "yaml://secret/a#k", "1")), "file_invalid");
-    assert.deepEqual(await provider.state(), { status: "degraded", fault: "file_invalid" });
-    assert.equal(await readText(provider, "yaml://secret/a#k"), '"v"');
-    await rm(at.path);
-    await at.put("a:\n  k: mended\n");
-    await run("mkfifo", [`${at.path}.lock`]);
-    const old = new Date(Date.now() - 60_000);
-    await utimes(`${at.path}.lock`, old, old);
-    await write(provider, "yaml://secret/a#k", '"written"');
-    at.clock += 1000;
-    assert.equal(await readText(provider, "yaml://secret/a#k"), '"written"');
-  });
+  test(
+    "a pipe in its place, or in its lock's, is waited for by nobody: writes are refused until the file is mended",
+    { timeout: 20_000 },
+    async (t) => {
+      const at = await place(t);
+      await at.put("a:\n  k: v\n");
+      const provider = await at.open();
+      await rm(at.path);
+      await run("mkfifo", [at.path]);
+      at.clock += 1000;
+      assert.equal(await refusal(write(provider, "yaml://secret/a#k", "1")), "file_invalid");
+      assert.deepEqual(await provider.state(), { status: "degraded", fault: "file_invalid" });
+      assert.equal(await readText(provider, "yaml://secret/a#k"), '"v"');
+      await rm(at.path);
+      await at.put("a:\n  k: mended\n");
+      await run("mkfifo", [`${at.path}.lock`]);
+      const old = new Date(Date.now() - 60_000);
+      await utimes(`${at.path}.lock`, old, old);
+      await write(provider, "yaml://secret/a#k", '"written"');
+      at.clock += 1000;
+      assert.equal(await readText(provider, "yaml://secret/a#k"), '"written"');
+    },
+  );
 
   test("a folder in its place is refused", async (t) => {
     const at = await place(t);
