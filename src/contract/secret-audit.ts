@@ -1,12 +1,12 @@
 import { z } from "zod";
 import { endpoint, withoutAgents } from "./endpoint.ts";
 import { auditOutcomes } from "./events.ts";
-import { timestamp } from "./ids.ts";
+import { plainText, timestamp } from "./ids.ts";
 import { common, secretsBase, soughtUri } from "./secrets.ts";
 
 /** Who did what with secrets, out of the audit log. */
 
-const word = z.string().min(1).max(256).optional();
+const word = plainText(1, 256).optional();
 const time = z.iso.datetime({ offset: true, error: "must be a time of RFC 3339" }).optional();
 
 export const listSecretAudit = endpoint("secrets", "GET", `${secretsBase}/audit`, {
@@ -29,7 +29,7 @@ export const listSecretAudit = endpoint("secrets", "GET", `${secretsBase}/audit`
       .refine((count) => count >= 1 && count <= 500, "must be 1 to 500")
       .optional()
       .meta({ type: "integer", minimum: 1, maximum: 500 }),
-    cursor: z.string().max(2048).optional(),
+    cursor: plainText(0, 2048).optional(),
   }),
   reply: z.object({
     items: z.array(z.object({ audit_id: z.string(), at: timestamp, type: z.string(), data: z.record(z.string(), z.unknown()) })),

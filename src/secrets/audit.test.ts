@@ -101,7 +101,7 @@ test("the audit of secrets tells acts by reference and who did them, the newest 
 
 test("the audit of secrets is for whoever may read it, in the own tenant, with the scope, well asked", async (t) => {
   const { at, audit } = await open(t);
-  const refused: readonly (readonly [Parameters<typeof audit>, number, string])[] = [
+  const refused: readonly (readonly [Readonly<Parameters<typeof audit>>, number, string])[] = [
     [[{}, "nobody"], 401, "unauthenticated"],
     [[{}, { ...ada, scopes }], 403, "insufficient_scope"],
     [[{}, ben], 403, "access_denied"],
@@ -112,6 +112,10 @@ test("the audit of secrets is for whoever may read it, in the own tenant, with t
     [[{ since: "yesterday" }], 422, "unprocessable"],
     [[{ limit: "501" }], 422, "unprocessable"],
     [[{ cursor: "x" }], 400, "invalid_cursor"],
+    ...["op", "actor", "agent", "resource_ref", "decision_id", "correlation_id"].map(
+      (name) => [[{ [name]: "a\u0000" }], 422, "unprocessable"] as const,
+    ),
+    [[{ cursor: "\u0000" }], 422, "unprocessable"],
   ];
   for (const [[query, who], status, code] of refused) {
     const answer = await audit(query, who);
