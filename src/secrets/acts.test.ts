@@ -272,6 +272,23 @@ suite("operations on the file and on OpenBao", () => {
     );
     for (const row of rows.slice(1, 3)) assert.equal((await sent(row[0] === "POST" ? '"3"' : '"4"', row)).said, "200");
 
+    // Two that differ are refused, in whatever way either stands.
+    for (const [path, body] of [
+      ["", { uri, value: { k: 5 } }],
+      ["/rotate", { uri, value: { k: 5 } }],
+    ] as const) {
+      const newest: Answered = await on.get("/versions", { uri });
+      const version = Number(newest.reply["current_version"]);
+      const both = (cas: number): Promise<Answered> =>
+        on.send("POST", path, { ...body, cas }, ada, { headers: { "if-match": `"${version}"` } });
+      for (const cas of [0, version - 1]) {
+        const { said, reply: refused } = await both(cas);
+        assert.equal(said, "422 invalid_body");
+        assert.match(JSON.stringify(refused), /\/cas.*If-Match/);
+      }
+      assert.match((await both(version)).said, /^20[01]$/);
+    }
+
     // The file keeps no versions.
     const plain = `${on.bases.Y}/pinned`;
     await on.set(plain, { k: 1 });

@@ -30,13 +30,18 @@ const readIfMatch = (text: string | null): number | undefined => {
   return Number(version);
 };
 
-/** The version that is changed and no other. With another one there nothing is done: 409 where `cas` named it, 412 where `If-Match` did. */
+/** The version that is changed and no other; two that differ are none. With another one there nothing is done: 409 where `cas` named it, 412 where `If-Match` did. */
 const pinned = <R>({ act, ...rest }: Act<R>, cas: number | undefined, ifMatch: string | null): Act<R> => {
   if (ifMatch === null) return { ...rest, act, cas };
   if (rest.uri.scheme === "yaml") throw new Problem("not_supported", { detail: "The file keeps no versions." });
+  const version = readIfMatch(ifMatch);
+  if (cas !== undefined && cas !== version)
+    throw new Problem("invalid_body", {
+      errors: [{ path: "/cas", message: `must be the version that If-Match names, ${String(version)}` }],
+    });
   return {
     ...rest,
-    cas: readIfMatch(ifMatch),
+    cas: version,
     act: (...how) =>
       act(...how).catch((error: unknown) => {
         if (error instanceof Problem && error.code === "cas_mismatch") throw new Problem("stale_version", { cause: error });
