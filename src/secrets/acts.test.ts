@@ -411,6 +411,49 @@ suite("operations on the file and on OpenBao", () => {
     );
   });
 
+  test("a kept answer is for whoever would be permitted to do it now: scope, mount and decision are passed again, and a refusal is recorded", async (t) => {
+    const on = await open(t);
+    if (on === undefined) return;
+    const { A, Y } = on.bases;
+    const uri = `${A}/kept`;
+    const sent: readonly (readonly [path: string, body: Json])[] = [
+      ["", { uri, value: { k: 1 } }],
+      ["/rotate", { uri, value: { k: 2 } }],
+      ["/metadata/owner", { uri, owner: "group:payments" }],
+      ["/copy", { fromUri: uri, toUri: `${Y}/kept` }],
+      ["/move", { fromUri: `${Y}/kept`, toUri: `${Y}/moved` }],
+      ["/undelete", { uri, versions: [1] }],
+      ["/destroy-versions", { uri, versions: [1] }],
+      [
+        "/bulk",
+        {
+          operations: [
+            { op: "set", uri, value: { k: 3 } },
+            { op: "set", uri: `${A}-not#k`, value: 1 },
+            { op: "delete", uri: `${A}/never` },
+          ],
+        },
+      ],
+    ];
+    for (const [path, body] of sent) {
+      const again = (who = ada) => on.send("POST", path, body, who, { headers: { "idempotency-key": "kept" } });
+      const first = await again();
+      assert.match(first.said, /^20[01]$/, path);
+      const entries = (await on.at.entries()).length;
+      assert.deepEqual(await again(), first, path);
+      assert.equal((await on.at.entries()).length, entries, `${path}: nothing was done`);
+      assert.equal((await again({ ...ada, scopes: ["secrets.nothing"] })).said, "403 insufficient_scope", path);
+      on.at.rule = () => false;
+      assert.equal((await again()).said, "403 secret_authz_failed", path);
+      on.at.rule = () => true;
+      assert.ok(
+        (await on.at.entries()).slice(entries).some(({ outcome }) => outcome === "denied"),
+        path,
+      );
+      assert.deepEqual(await again(), first, path);
+    }
+  });
+
   test("search pages through the file and both servers without gap or repetition, and never beside the prefix or a permit", async (t) => {
     const on = await open(t);
     if (on === undefined) return;

@@ -161,3 +161,11 @@ export const performBulk = async (parts: BulkParts, body: Body, who: Who): Promi
   }
   return replyOf(results, body);
 };
+
+/** Each operation that was done is decided anew, and none is done. Throws the first refusal. */
+export const passBulkAgain = async (parts: BulkParts, body: Body, { results }: Reply, who: Who): Promise<void> => {
+  for (const { index, status } of results) {
+    const item = body.operations[index];
+    if (status < 300 && item !== undefined) await parts.perform.look(askOf(parts, item, index, who));
+  }
+};

@@ -7,10 +7,12 @@ import { deriveKey, type HouseSecrets } from "#authn/seal.ts";
 import { answer, Answer, type Handler } from "#http/serve.ts";
 import { statement, type Database } from "#store/database.ts";
 
+type PassAgain<E> = (call: Parameters<Handler<E, Caller>>[0], known: unknown) => Promise<unknown>;
+
 /** What is sent again with its `Idempotency-Key` is answered again and not done again. */
 export interface KeyedAnswers {
-  /** The handler, with keys: they may be left out. */
-  keyed<E>(handler: Handler<E, Caller>): Handler<E, Caller>;
+  /** The handler, with keys: they may be left out. `passAgain` throws where whoever is to have a kept answer may not have it any more. */
+  keyed<E>(handler: Handler<E, Caller>, passAgain: PassAgain<E>): Handler<E, Caller>;
   /** Deletes answers older than 24 hours. */
   forget(): Promise<void>;
 }
@@ -64,7 +66,7 @@ export const createKeyedAnswers = (parts: { readonly database: Database; readonl
   };
 
   const keyed: KeyedAnswers["keyed"] =
-    <E>(handler: Handler<E, Caller>): Handler<E, Caller> =>
+    <E>(handler: Handler<E, Caller>, passAgain: PassAgain<E>): Handler<E, Caller> =>
     async (call) => {
       const { request, caller, body } = call;
       const key = request.headers.get("idempotency-key");
@@ -74,7 +76,10 @@ export const createKeyedAnswers = (parts: { readonly database: Database; readonl
       // Two agents of one person, or the person itself, do not share keys.
       const place: Place = [caller.tenant, JSON.stringify([caller.sub, caller.agent ?? null]), new URL(request.url).pathname, key];
       const known = await claim(place, macsOf(request, body));
-      if (known !== undefined) return known as Awaited<ReturnType<typeof handler>>;
+      if (known !== undefined) {
+        await passAgain(call, known.value);
+        return known as Awaited<ReturnType<typeof handler>>;
+      }
       try {
         const given = await handler(call);
         const [status, value] = given instanceof Answer ? [given.status ?? 200, given.value] : [200, given];

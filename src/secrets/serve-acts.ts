@@ -9,13 +9,14 @@ import {
   setSecretOwner,
   undeleteSecret,
 } from "#contract/secret-acts.ts";
+import type { Endpoint, ReplyOf } from "#contract/endpoint.ts";
 import { Problem } from "#contract/problem.ts";
 import { writeSecret } from "#contract/secrets.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { SealedCursors } from "#authn/sealed-cursors.ts";
-import { answer, type Router } from "#http/serve.ts";
+import { answer, type Handler, type Router } from "#http/serve.ts";
 import { removeAct, rotateAct, settleAct, writeAct } from "./acts.ts";
-import { performBulk } from "./bulk.ts";
+import { passBulkAgain, performBulk } from "./bulk.ts";
 import type { Changes } from "./changes.ts";
 import type { SecretsPolicy } from "./config.ts";
 import type { KeyedAnswers } from "./keyed-answers.ts";
@@ -45,13 +46,35 @@ interface From {
 const ifMatchOf = ({ request }: From): string | null => request.headers.get("if-match");
 const whoOf = ({ caller, request, correlationId }: From) => ({ caller, headers: request.headers, correlationId });
 
+/** Guard, scope and decision were passed, and nothing was done. */
+class Passed extends Error {}
+
+const onlyPassing = ({ look }: Corridor): Corridor =>
+  Object.assign(
+    async (ask: Parameters<Corridor["look"]>[0]): Promise<never> => {
+      await look(ask);
+      throw new Passed();
+    },
+    { look },
+  );
+
 /** Everything that changes a secret. */
 export const serveActs = ({ router, perform, policy, journal, answers, changes, plans }: ActParts): void => {
   const { schemes } = policy;
-  /** A changing POST: with an Idempotency-Key it is done once. */
-  const serveOnce: Router<Caller>["serve"] = (endpoint, handler) => router.serve(endpoint, answers.keyed(handler));
+  /** A changing POST: with an Idempotency-Key it is done once; whoever has its answer again passes the corridor again, up to the act. */
+  const serveOnce = <E extends Endpoint>(endpoint: E, handlerOf: (perform: Corridor) => Handler<E, Caller>): void => {
+    const passAgain = handlerOf(onlyPassing(perform));
+    router.serve(
+      endpoint,
+      answers.keyed(handlerOf(perform), (call) =>
+        Promise.resolve(passAgain(call)).catch((error: unknown) => {
+          if (!(error instanceof Passed)) throw error;
+        }),
+      ),
+    );
+  };
 
-  serveOnce(writeSecret, async ({ body, ...from }) => {
+  serveOnce(writeSecret, (perform) => async ({ body, ...from }) => {
     const done = await perform({ ...writeAct(schemes, body, ifMatchOf(from)), ...whoOf(from) });
     return answer(writeReply(done), { status: done.result.created ? 201 : 200 });
   });
@@ -61,7 +84,7 @@ export const serveActs = ({ router, perform, policy, journal, answers, changes, 
     return { uri: ref.canonical, result: result.result, ...(result.versions === undefined ? {} : { versions: [...result.versions] }) };
   });
 
-  serveOnce(rotateSecret, async ({ body, ...from }) => {
+  serveOnce(rotateSecret, (perform) => async ({ body, ...from }) => {
     const { ref, result } = await perform({ ...rotateAct(schemes, body, ifMatchOf(from)), ...whoOf(from) });
     return {
       uri: ref.canonical,
@@ -71,7 +94,7 @@ export const serveActs = ({ router, perform, policy, journal, answers, changes, 
     };
   });
 
-  serveOnce(setSecretOwner, async ({ body, ...from }) => {
+  serveOnce(setSecretOwner, (perform) => async ({ body, ...from }) => {
     const uri = parseSecretUri(body.uri, schemes);
     const { data: owner } = secretOwner.safeParse(body.owner);
     if (owner === undefined)
@@ -93,7 +116,7 @@ export const serveActs = ({ router, perform, policy, journal, answers, changes, 
     [undeleteSecret, "undelete"],
     [destroySecretVersions, "destroy"],
   ] as const)
-    serveOnce(endpoint, async ({ body, ...from }) => {
+    serveOnce(endpoint, (perform) => async ({ body, ...from }) => {
       const { ref, result } = await perform({ ...settleAct(schemes, body, how, ifMatchOf(from)), ...whoOf(from) });
       return { uri: ref.canonical, versions: [...result] };
     });
@@ -108,14 +131,21 @@ export const serveActs = ({ router, perform, policy, journal, answers, changes, 
     cas: body.cas,
     ...whoOf(from),
   });
-  serveOnce(copySecret, async (call) => {
+  serveOnce(copySecret, (perform) => async (call) => {
     const done = await copySecretTo(perform, carryOf(call));
     return answer(done, { status: done.created ? 201 : 200 });
   });
-  serveOnce(moveSecret, async (call) => {
+  serveOnce(moveSecret, (perform) => async (call) => {
     const done = await moveSecretTo(perform, journal, carryOf(call));
     return answer(done, { status: done.created ? 201 : 200 });
   });
 
-  serveOnce(bulkSecrets, ({ body, ...from }) => performBulk({ perform, schemes, plans }, body, whoOf(from)));
+  const bulk = { perform, schemes, plans };
+  router.serve(
+    bulkSecrets,
+    answers.keyed<typeof bulkSecrets>(
+      ({ body, ...from }) => performBulk(bulk, body, whoOf(from)),
+      ({ body, ...from }, known) => passBulkAgain(bulk, body, known as ReplyOf<typeof bulkSecrets>, whoOf(from)),
+    ),
+  );
 };
