@@ -436,7 +436,7 @@ suite("operations on the file and on OpenBao", () => {
       ],
     ];
     for (const [path, body] of sent) {
-      const again = (who = ada) => on.send("POST", path, body, who, { headers: { "idempotency-key": "kept" } });
+      const again = (who = ada): Promise<Answered> => on.send("POST", path, body, who, { headers: { "idempotency-key": "kept" } });
       const first = await again();
       assert.match(first.said, /^20[01]$/, path);
       const entries = (await on.at.entries()).length;
