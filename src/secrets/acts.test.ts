@@ -439,7 +439,7 @@ suite("operations on the file and on OpenBao", () => {
       const again = (who = ada): Promise<Answered> => on.send("POST", path, body, who, { headers: { "idempotency-key": "kept" } });
       const first = await again();
       assert.match(first.said, /^20[01]$/, path);
-      const entries = (await on.at.entries()).length;
+      const entries: number = (await on.at.entries()).length;
       assert.deepEqual(await again(), first, path);
       assert.equal((await on.at.entries()).length, entries, `${path}: nothing was done`);
       assert.equal((await again({ ...ada, scopes: ["secrets.nothing"] })).said, "403 insufficient_scope", path);

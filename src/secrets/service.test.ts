@@ -457,6 +457,21 @@ suite("secrets service", () => {
       new Request(`http://localhost:8085/api/secrets?uri=${q(DEMO)}`, { headers: { authorization: "Bearer nonsense" } }),
     );
     assert.equal(forged.status, 401);
+
+    // What a page in a browser may have sent, or a name that somebody made lead here.
+    const asked = at.asked.length;
+    const pages: readonly (readonly [headers: Record<string, string>, said: string])[] = [
+      [{ origin: "http://localhost:8085" }, "403 access_denied"],
+      [{ origin: "null" }, "403 access_denied"],
+      [{ "sec-fetch-site": "cross-site" }, "403 access_denied"],
+      [{ "sec-fetch-site": "same-site" }, "403 access_denied"],
+      [{ host: "rebound.example:8085" }, "403 access_denied"],
+      [{ host: "localhost.rebound.example" }, "403 access_denied"],
+      [{ host: "127.0.0.1:8085", "sec-fetch-site": "none" }, "404 secret_not_found"],
+    ];
+    for (const [headers, said] of pages)
+      assert.equal(await refusal(await getValue(at, "nobody", DEMO, { headers })), said, JSON.stringify(headers));
+    assert.equal(at.asked.length, asked + 1);
   });
 
   test("a file that grows between decision and read is refused, not shown undecided", async (t) => {

@@ -45,6 +45,7 @@ import type { Database } from "#store/database.ts";
 import { startLoop } from "#http/loop.ts";
 import { createSealedCursors } from "#authn/sealed-cursors.ts";
 import type { HouseSecrets } from "#authn/seal.ts";
+import { anonymousOf } from "./tokenless.ts";
 import { createReadValue } from "./value-cache.ts";
 import { createValueReadLimit } from "./value-read-limit.ts";
 
@@ -87,19 +88,6 @@ const ofMany: ReadonlySet<string> = new Set(
 const SETTLE_EVERY_MS = 30_000;
 /** Less than the gateway waits for the page that says how the service is. */
 const LOOK_FOR_MS = 1000;
-
-/** Whom a request without token is, where dev or test allow it. */
-const anonymous = (tenant: string, now: Date): Caller => ({
-  sub: "service:anonymous",
-  tenant,
-  scopes: new Set(),
-  actors: [],
-  amr: [],
-  issuer: "none",
-  isHouseService: false,
-  token: "",
-  expiresAt: Math.floor(now.getTime() / 1000) + 60,
-});
 
 /** What was read must have been decided, node by node: the file may have grown in between. */
 const requireDecided = <R extends ReadSecret>(read: R, decided: ReadonlySet<string>): R => {
@@ -158,7 +146,7 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
 
   const authenticate: Authenticate = async (request, endpoint) =>
     policy.anonymousTenant !== undefined && !request.headers.has("authorization")
-      ? anonymous(policy.anonymousTenant, parts.now())
+      ? anonymousOf(request, policy.anonymousTenant, parts.now())
       : parts.authenticate(request, policy.enforceScopes ? endpoint : { ...endpoint, scope: [] });
   const router = createRouter<Caller>({
     shareOf: bodyShareOf,
