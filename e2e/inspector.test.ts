@@ -51,7 +51,14 @@ test("the MCP Inspector lists exactly health and the delegated tools, with porta
 });
 
 test("a call answers filtered rows with the birth date as a year", async () => {
-  const result = (await inspect("--method", "tools/call", "--tool-name", "people.demo.list_employees", "--tool-args-json", '{"limit":2}')) as {
+  const result = (await inspect(
+    "--method",
+    "tools/call",
+    "--tool-name",
+    "people.demo.list_employees",
+    "--tool-args-json",
+    '{"limit":2}',
+  )) as {
     content: { text: string }[];
   };
   const { items } = JSON.parse(result.content[0]?.text ?? "{}") as { items: { tenant: string; birth_date: string }[] };

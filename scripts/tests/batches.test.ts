@@ -40,4 +40,6 @@ test("a file that names several loads each of them, in order", (t) => {
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const text = readFileSync(entryOf(["/a/one.test.ts", "/a/two words.test.ts"], folder, 7), "utf8");
   assert.equal(text, 'import "file:///a/one.test.ts";\nimport "file:///a/two%20words.test.ts";\n');
+  const ofEngine = readFileSync(entryOf(["src/pdp/0.test.ts", "src/pdp/1.test.ts"], folder, 8), "utf8");
+  assert.match(ofEngine, /^import "file:.*compiled-for-speed\.mjs";\nimport "file:.*0\.test\.ts";\n/);
 });

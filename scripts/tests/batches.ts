@@ -28,11 +28,26 @@ export const batchesOf = (
   return [...alone.map((file) => [file]), ...together];
 };
 
+/**
+ * The engine of policies computes for long in these: WebAssembly that is compiled a second time for speed pays there, and nowhere else (see
+ * `shortLived`).
+ */
+const computesLong = (batch: readonly string[]): boolean => batch.every((file) => file.startsWith("src/pdp/"));
+/** Undoes `--liftoff-only`, ahead of the first module of WebAssembly. */
+const compiledForSpeed =
+  'import { setFlagsFromString } from "node:v8";\nsetFlagsFromString("--no-liftoff-only");\nsetFlagsFromString("--wasm-dynamic-tiering");\n';
+
 /** What Node's test runner is given for a group: the file itself, or one in `folder` that loads all of them ahead of the first test. */
 export const entryOf = (batch: readonly string[], folder: string, number: number): string => {
   const [only] = batch;
   if (batch.length === 1 && only !== undefined) return only;
   const entry = join(folder, `batch-${number}.test.mjs`);
-  writeFileSync(entry, batch.map((file) => `import ${JSON.stringify(pathToFileURL(resolve(file)).href)};\n`).join(""));
+  const modules = batch.map((file) => pathToFileURL(resolve(file)).href);
+  if (computesLong(batch)) {
+    const first = join(folder, "compiled-for-speed.mjs");
+    writeFileSync(first, compiledForSpeed);
+    modules.unshift(pathToFileURL(first).href);
+  }
+  writeFileSync(entry, modules.map((url) => `import ${JSON.stringify(url)};\n`).join(""));
   return entry;
 };

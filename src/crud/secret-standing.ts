@@ -69,7 +69,9 @@ export const secretStandings = async (
     parts.decider.decideMany(toolServer, questions("use", { could: true, tool: { id: tool } }), correlationId),
   ]);
   // Who only looks at a tool has not tried to reach its secret, and is refused nothing.
-  const places = await Promise.all(all.map((uri, at) => (known[at]?.decision === true ? placeOf(uri) : ({ place: "unknown" } as const))));
+  const places = await Promise.all(
+    all.map(async (uri, at) => (known[at]?.decision === true ? placeOf(uri) : ({ place: "unknown" } as const))),
+  );
   return all.map((uri, at) => ({ uri, ...(places[at] ?? { place: "unknown" }), isUsable: answers[at]?.decision === true }));
 };
 

@@ -680,8 +680,15 @@ test("a key is sent in no header that the house writes itself", async (t) => {
     ["Connection", 422],
     ["X-Pet-Key", 200],
   ] as const) {
-    const raw = document().replace(/auth: .*/, `auth: { type: api_key, in: header, name: ${name}, value: "yaml://secret/people/demo#api_key" }`);
+    const raw = document().replace(
+      /auth: .*/,
+      `auth: { type: api_key, in: header, name: ${name}, value: "yaml://secret/people/demo#api_key" }`,
+    );
     const { body } = await ask("POST", "/config/systems?dryRun=true", { raw });
-    assert.deepEqual([body.valid, body.errors?.[0]?.path], status === 200 ? [true, undefined] : [false, "/auth/name"], JSON.stringify(body));
+    assert.deepEqual(
+      [body.valid, body.errors?.[0]?.path],
+      status === 200 ? [true, undefined] : [false, "/auth/name"],
+      JSON.stringify(body),
+    );
   }
 });

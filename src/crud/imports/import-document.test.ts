@@ -89,7 +89,8 @@ test("a header that makes another request of a request is no input, and that it 
   const parameters = [...names, "X-Forward", "X-Page"].map((name) => ({ name, in: "header", schema: { type: "string" } }));
   const found = inspect({ "/a": get({ parameters }) });
   const made = makeSystem({ packed: found.packed, prefix, picks: ["GET /a"], head });
-  for (const name of names) assert.ok(made.warnings.some((warning) => warning.includes(`left out ${name}: a header`)) && !made.text.includes(name));
+  for (const name of names)
+    assert.ok(made.warnings.some((warning) => warning.includes(`left out ${name}: a header`)) && !made.text.includes(name));
   for (const name of ["X-Forward", "X-Page"]) assert.ok(made.text.includes(name), name);
 });
 
