@@ -57,12 +57,12 @@ const files = values["changed"] === true ? chooseChanged() : named;
 /** What a test file may need at most: a house, a Chromium, itself. */
 const FILE_BYTES = 2.5 * 2 ** 30;
 
-/** One more than there are processors: most files wait at times, for a process that starts or a clock. */
-const concurrency = Math.max(1, Math.min(availableParallelism() + 1, Math.floor(totalmem() / FILE_BYTES)));
+/** More than there are processors: most files wait at times, for a process that starts or a clock. */
+const concurrency = Math.max(1, Math.min(availableParallelism() + 2, Math.floor(totalmem() / FILE_BYTES)));
 
 const isProfiled = values["profile"] === true;
 const textOf = (file: string): string => readFileSync(join(root, file), "utf8");
-const batches = batchesOf(files, concurrency, (file) => isProfiled || isAlone(file, textOf(file)));
+const batches = batchesOf(files, concurrency, (file) => isAlone(file, textOf(file)));
 const kept = mkdtempSync(join(tmpdir(), "sallyport-tests-"));
 const failures = join(kept, "failures");
 const usage = join(kept, "usage");
@@ -86,7 +86,8 @@ const runTests = (environment: NodeJS.ProcessEnv): Promise<number> =>
         "--test-reporter-destination=stdout",
         "--test-reporter=./scripts/failure-reporter.ts",
         `--test-reporter-destination=${failures}`,
-        ...batches.map((batch, number) => entryOf(batch, kept, number)),
+        // A profile goes by the names of the files.
+        ...(isProfiled ? files : batches.map((batch, number) => entryOf(batch, kept, number))),
       ],
       { cwd: root, stdio: "inherit", env: { ...environment, ENVIRONMENT: "test", NODE_TEST_CONTEXT: undefined } },
     );

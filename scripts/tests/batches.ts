@@ -13,8 +13,8 @@ export const isAlone = (file: string, text: string): boolean => file.startsWith(
 
 /**
  * Splits test files into groups that share a process each, neighbours together: to load the modules of a service, its engine of policies and
- * its databases costs more than most files' tests. Those that stay apart come first, as they take longest. `processes` is how many run at a
- * time; few files are spread over all of them.
+ * its databases costs more than most files' tests. Those that stay apart wait for processes that they start, and are spread among the others,
+ * which compute. `processes` is how many run at a time; few files are spread over all of them.
  */
 export const batchesOf = (
   files: readonly string[],
@@ -25,7 +25,10 @@ export const batchesOf = (
   const others = files.filter((file) => !isApart(file));
   const size = Math.max(1, Math.min(MOST_TOGETHER, Math.ceil(others.length / processes)));
   const together = Array.from({ length: Math.ceil(others.length / size) }, (_, n) => others.slice(n * size, (n + 1) * size));
-  return [...alone.map((file) => [file]), ...together];
+  const places = [alone.map((file) => [file]), together].flatMap((batches) =>
+    batches.map((batch, n) => ({ batch, at: (n + 1) / (batches.length + 1) })),
+  );
+  return places.toSorted((one, other) => one.at - other.at).map(({ batch }) => batch);
 };
 
 /**
@@ -37,11 +40,9 @@ const computesLong = (batch: readonly string[]): boolean => batch.every((file) =
 const compiledForSpeed =
   'import { setFlagsFromString } from "node:v8";\nsetFlagsFromString("--no-liftoff-only");\nsetFlagsFromString("--wasm-dynamic-tiering");\n';
 
-/** What Node's test runner is given for a group: the file itself, or one in `folder` that loads all of them ahead of the first test. */
+/** What Node's test runner is given for a group: a file in `folder` that loads all of them ahead of the first test. It takes files by name. */
 export const entryOf = (batch: readonly string[], folder: string, number: number): string => {
-  const [only] = batch;
-  if (batch.length === 1 && only !== undefined) return only;
-  const entry = join(folder, `batch-${number}.test.mjs`);
+  const entry = join(folder, `${String(number).padStart(4, "0")}.test.mjs`);
   const modules = batch.map((file) => pathToFileURL(resolve(file)).href);
   if (computesLong(batch)) {
     const first = join(folder, "compiled-for-speed.mjs");
