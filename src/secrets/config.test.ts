@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { readSettings } from "#contract/setting.ts";
+import { kvServer } from "#testing/kv-provider.ts";
+import { placeOf } from "./providers/kvv2/kv-settings.ts";
 import { readSecretsPolicy, resourceRefOf, secretsSettings, type Environment } from "./config.ts";
 
 const faultsOf = (variables: Record<string, string>, environment: Environment = "production"): string[] => {
@@ -54,6 +56,15 @@ suite("settings of the secrets service", () => {
   for (const [what, variables, environment, faults] of rows) {
     test(`${what} in ${environment}: ${faults.join(", ") || "no fault"}`, () => assert.deepEqual(faultsOf(variables, environment), faults));
   }
+
+  test("a server is one, by whatever name of this machine and with whatever slashes it is named", () => {
+    const at = (url: string, namespace = "") =>
+      placeOf(kvServer({ URL: url, TOKEN: "t", ...(namespace === "" ? {} : { NAMESPACE: namespace }) }));
+    assert.equal(at("http://127.0.0.1:8200"), at("http://localhost:8200/"));
+    assert.equal(at("http://[::1]:8200", "team"), at("http://localhost:8200", "team/"));
+    assert.notEqual(at("http://127.0.0.1:8200"), at("http://127.0.0.1:8201"));
+    assert.notEqual(at("http://127.0.0.1:8200", "a"), at("http://127.0.0.1:8200", "b"));
+  });
 
   test("a salt makes references", () => {
     const { values } = readSettings(secretsSettings, { TENANT_SALT: "0123456789abcdef0123456789abcdef", TENANT_SALT_KID: "7" });

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { isTlsOrLoopback } from "#contract/loopback.ts";
+import { isLoopbackHost, isTlsOrLoopback } from "#contract/loopback.ts";
 import type { Fault } from "#contract/problem.ts";
 import { integer, originList, setting, type Environment, type SettingsOf, type SettingTable } from "#contract/setting.ts";
 import type { Scheme } from "#secrets/uri-schemes.ts";
@@ -128,4 +128,9 @@ export const kvServersOf = (
 };
 
 /** What tells two servers apart: the same mount of the same one would be one secret under two names. */
-export const placeOf = ({ url, namespace }: KvServer): string => `${new URL(url).origin} ${namespace ?? ""}`;
+export const placeOf = ({ url, namespace = "" }: KvServer): string => {
+  const place = new URL(url);
+  // This machine has several names.
+  if (isLoopbackHost(place.host)) place.hostname = "localhost";
+  return `${place.origin} ${namespace.replaceAll(/^\/+|\/+$/g, "")}`;
+};
