@@ -122,7 +122,7 @@ test("by keyboard: find, write, rotate, see a value, copy, move and delete in th
   // A value is seen with a reason, and is gone when the window is left.
   await page.getByLabel("What do you need it for?").fill("short");
   await page.keyboard.press("Enter");
-  await page.getByText("Say what you need it for, in 10 to 200 characters").waitFor();
+  await page.getByText("Say in 10 to 200 characters what you need it for").waitFor();
   await page.getByLabel("What do you need it for?").fill("To compare it with the mailer");
   await page.keyboard.press("Enter");
   await page.getByText(`${CANARY}-2`).waitFor();
