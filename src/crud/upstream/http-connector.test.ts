@@ -27,7 +27,7 @@ network: { allow: [127.0.0.1/32] }
 auth: { type: api_key, in: query, name: key, value: "yaml://secret/up#key" }
 defaults:
   dataScope: none
-  timeout: PT0.3S
+  timeout: PT0.8S
   retry: { max: 2, base: PT0.01S, cap: PT0.05S }
   circuit: { failures: 3, window: PT30S, open: PT0.2S }
   response: { maxBytes: 2000 }
