@@ -39,11 +39,26 @@ const base64At = (secret: string, offset: 0 | 1 | 2): string => {
   return bytes.length % 3 === 0 ? own : `${own}[A-Za-z0-9+/_-]?(?:=|%3[dD]){0,2}`;
 };
 
-const patternOf = (secret: string): RegExp =>
-  new RegExp(
-    [writtenAll(secret), anyCase(hexOf(secret)), ...([0, 1, 2] as const).map((offset) => base64At(secret, offset))].join("|"),
+/** Whether anything in a text is written in another way than it is meant: most texts have nothing of that. */
+const ESCAPED = /[%\\&+]/;
+
+/**
+ * Takes one secret out of a text. The pattern of all its escaped forms is large, and takes milliseconds to make: it is made for the first text
+ * that could hold one.
+ */
+const cleanerOf = (secret: string): ((text: string) => string) => {
+  const plain = new RegExp(
+    [RegExp.escape(secret), anyCase(hexOf(secret)), ...([0, 1, 2] as const).map((offset) => base64At(secret, offset))].join("|"),
     "gu",
   );
+  let escaped: RegExp | undefined;
+  return (text) => {
+    const held = text.replaceAll(plain, REDACTED);
+    if (!ESCAPED.test(held)) return held;
+    escaped ??= new RegExp(writtenAll(secret), "gu");
+    return held.replaceAll(escaped, REDACTED);
+  };
+};
 
 /** Longer ones are looked for in pieces: a pattern has a largest size. */
 const MOST_LENGTH = 512;
@@ -60,9 +75,9 @@ export type Redact = <T>(value: T) => T;
 
 export const createRedact = (secrets: Iterable<string>): Redact => {
   const needles = [...new Set(secrets)].filter((secret) => secret.length >= MIN_LENGTH).toSorted((a, b) => b.length - a.length);
-  const patterns = needles.flatMap(piecesOf).map(patternOf);
+  const cleaners = needles.flatMap(piecesOf).map(cleanerOf);
   const numbers = new Set(needles.filter((secret) => secret.trim() !== "").map(Number));
-  const clean = (text: string): string => patterns.reduce((held, pattern) => held.replaceAll(pattern, REDACTED), text);
+  const clean = (text: string): string => cleaners.reduce((held, cleaner) => cleaner(held), text);
   const walk = (value: unknown): unknown => {
     if (typeof value === "string") return clean(value);
     if (typeof value === "number") return numbers.has(value) ? REDACTED : value;
