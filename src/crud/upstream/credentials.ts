@@ -1,6 +1,6 @@
 import type { Invocation } from "#crud/mcp/tool.ts";
 import type { AuthRules } from "#crud/systems/system-document.ts";
-import type { SystemTokens } from "./client-credentials.ts";
+import type { SystemTokens } from "./system-tokens.ts";
 
 export interface Credentials {
   readonly headers: Readonly<Record<string, string>>;

@@ -10,7 +10,7 @@ import { encode } from "#crud/systems/parameter-styles.ts";
 import type { AuthRules } from "#crud/systems/system-document.ts";
 import type { RetryRules } from "#crud/systems/system-limits.ts";
 import { contentOf } from "./answer-body.ts";
-import type { SystemTokens } from "./client-credentials.ts";
+import type { SystemTokens } from "./system-tokens.ts";
 import { credentialsOf } from "./credentials.ts";
 import { exchangeHttp, type Exchange, type ExchangeReply } from "./http-exchange.ts";
 import type { Resilience } from "./resilience.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import { clientCredentialsRequest, MOST_TOKEN_BYTES, readForeignToken, type ForeignToken } from "#authn/client-credentials.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
 import { ConfigurationRefused } from "#pdp/configuration-file.ts";
 import { isSafeAddress, type RemoteDecisionPoint } from "./remote-config.ts";
@@ -19,20 +19,6 @@ export interface RemoteSecrets {
   readonly remoteClientSecret: string | undefined;
 }
 
-/** A token is renewed this long before it ends. */
-const EARLY_MS = 30_000;
-const DEFAULT_LIFE_S = 60;
-const MAX_BYTES = 65_536;
-
-const tokenReply = z.looseObject({
-  access_token: z.string().regex(/^[\x21-\x7e]{1,16384}$/),
-  token_type: z.string().regex(/^bearer$/i),
-  expires_in: z.number().positive().optional(),
-});
-
-/** Form-encoded, as RFC 6749 2.3.1 wants client id and secret inside Basic. */
-const formEncoded = (text: string): string => new URLSearchParams({ v: text }).toString().slice(2);
-
 const clientCredentials = (parts: {
   readonly url: URL;
   readonly id: string;
@@ -40,26 +26,22 @@ const clientCredentials = (parts: {
   readonly timeoutMs: number;
   readonly now: () => Date;
 }): Credential => {
-  let held: { readonly token: string; readonly until: number } | undefined;
+  let held: ForeignToken | undefined;
   let fetching: Promise<string> | undefined;
-  const basic = Buffer.from(`${formEncoded(parts.id)}:${formEncoded(parts.secret)}`).toString("base64");
+  const request = clientCredentialsRequest(parts);
 
   const fetchToken = async (): Promise<string> => {
     const asked = parts.now().getTime();
     try {
       const answer = await fetchBounded(
         parts.url,
-        {
-          method: "POST",
-          headers: { authorization: `Basic ${basic}`, "content-type": "application/x-www-form-urlencoded", accept: "application/json" },
-          body: "grant_type=client_credentials",
-        },
-        { timeoutMs: parts.timeoutMs, maxBytes: MAX_BYTES },
+        { method: "POST", ...request },
+        { timeoutMs: parts.timeoutMs, maxBytes: MOST_TOKEN_BYTES },
       );
       if (answer.status !== 200) throw new Error(`the token endpoint answered with ${answer.status}`);
-      const read = tokenReply.parse(JSON.parse(answer.text));
-      held = { token: read.access_token, until: asked + (read.expires_in ?? DEFAULT_LIFE_S) * 1000 - EARLY_MS };
-      return read.access_token;
+      held = readForeignToken(JSON.parse(answer.text), asked);
+      if (held === undefined) throw new Error("the token endpoint gave no bearer token");
+      return held.token;
     } catch (cause) {
       throw new Problem("pdp_unavailable", { cause, headers: { "retry-after": "1" } });
     }
