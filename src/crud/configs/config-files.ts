@@ -1,6 +1,6 @@
-import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Fault } from "#contract/problem.ts";
+import { documentText, yamlNames } from "#crud/documents/read-folder.ts";
 import { referencesOf, type ReadReference } from "#crud/systems/load-systems.ts";
 
 /** A document of a configuration folder. */
@@ -13,20 +13,6 @@ export interface ConfigFile {
   readonly fault?: Fault;
 }
 
-/** What is not there, or is a folder, is no document. */
-export const documentText = (path: string): Promise<string | undefined> =>
-  readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT" || error.code === "ENOTDIR" || error.code === "EISDIR") return undefined;
-    throw error;
-  });
-
-/** A folder that is not there holds nothing; one that cannot be read may hold all that serves. */
-const namesIn = (folder: string): Promise<readonly string[]> =>
-  readdir(folder).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return [];
-    throw error;
-  });
-
 /**
  * What lies in the configuration folders now: `systems/*.yaml` of each, of two with one name the first; `tools.yaml` of the first alone, for
  * the others only add to it.
@@ -34,7 +20,7 @@ const namesIn = (folder: string): Promise<readonly string[]> =>
 export const readConfigFolders = async (folders: readonly string[]): Promise<readonly ConfigFile[]> => {
   const files: ConfigFile[] = [];
   for (const folder of folders.map((one) => join(one, "systems"))) {
-    const names = (await namesIn(folder)).filter((name) => name.endsWith(".yaml")).toSorted();
+    const names = await yamlNames(folder);
     const earlier = new Set(files.map(({ name }) => name));
     for (const file of names) {
       const name = file.replace(/\.yaml$/, "");

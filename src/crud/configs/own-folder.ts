@@ -4,7 +4,7 @@ import { mkdir, open, readdir, realpath, rename, stat, unlink } from "node:fs/pr
 import { basename, dirname, join, posix, sep } from "node:path";
 import { Problem } from "#contract/problem.ts";
 import type { References } from "#crud/systems/load-systems.ts";
-import { documentText } from "./config-files.ts";
+import { documentText } from "#crud/documents/read-folder.ts";
 
 /** An object as it is to lie in the folder; `text` null: not at all. */
 export interface FolderChange {

@@ -1,8 +1,9 @@
-import { readdir, readFile, realpath } from "node:fs/promises";
+import { readFile, realpath } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
 import type { Fault } from "#contract/problem.ts";
 import type { YamlDocument } from "#documents/yaml-document.ts";
 import type { DegradedFile } from "#crud/documents/degraded-lines.ts";
+import { documentText, yamlNames } from "#crud/documents/read-folder.ts";
 import { readSystemText, type OwnerAt, type ReadSystemText } from "./read-system-text.ts";
 import type { SystemDocument } from "./system-document.ts";
 
@@ -85,13 +86,10 @@ export const readSystem = async (given: {
   return faults.length > 0 ? { name: given.name ?? ownName, faults, owner } : { name: ownName, document, yaml, text, refs };
 };
 
-const loadFile = async (folder: string, file: string, shown: string): Promise<SystemFile | DegradedFile> =>
-  readSystem({
-    name: file.replace(/\.yaml$/, ""),
-    text: await readFile(join(folder, file), "utf8"),
-    shown,
-    read: referencesOf(folder),
-  });
+const loadFile = async (folder: string, file: string, shown: string): Promise<readonly (SystemFile | DegradedFile)[]> => {
+  const text = await documentText(join(folder, file));
+  return text === undefined ? [] : [await readSystem({ name: file.replace(/\.yaml$/, ""), text, shown, read: referencesOf(folder) })];
+};
 
 /**
  * Reads `*.yaml` of each folder in the order of their names, and shows them as they lie beside the first. A folder that is
@@ -100,11 +98,11 @@ const loadFile = async (folder: string, file: string, shown: string): Promise<Sy
 export const loadSystems = async (...folders: readonly string[]): Promise<LoadedFiles> => {
   const loaded: (SystemFile | DegradedFile)[] = [];
   for (const folder of folders) {
-    const names = (await readdir(folder).catch(() => [])).filter((name) => name.endsWith(".yaml")).toSorted();
+    const names = await yamlNames(folder);
     const earlier = new Set(loaded.map(({ name }) => name));
     const shown = (name: string): string => join("systems", relative(folders[0] ?? folder, folder), name);
     const read = await Promise.all(names.map((name) => loadFile(folder, name, shown(name))));
-    for (const one of read) {
+    for (const one of read.flat()) {
       if (!earlier.has(one.name)) loaded.push(one);
       else if ("document" in one)
         loaded.push({
