@@ -13,6 +13,7 @@ import type { ReadReference, References } from "#crud/systems/load-systems.ts";
 import { allowNetwork } from "#crud/upstream/network-rules.ts";
 import { referencesOfAll } from "./config-files.ts";
 import { effectsOf } from "./effects.ts";
+import type { Refused } from "./healthy-operations.ts";
 import { keyOf, type HeldObject, type KindName } from "./held-object.ts";
 import { isOwn, isPrepared, type ConfigKind, type Place, type Prepared } from "./kinds.ts";
 import { createOwnFolder, type Staged } from "./own-folder.ts";
@@ -120,6 +121,16 @@ const MOST_LOOKED_BACK = 20;
 /** Between two objects of many: others have their turn. */
 const pause = createTurns(10);
 const isKind = (kind: string): kind is KindName => kind === "system" || kind === "tools";
+/** What is wrong with a document for whoever publishes it. Of a faulty one the graph is asked besides, and says nothing while it is away. */
+const faultsOf = async (prepared: Prepared | Refused, by: Parameters<Prepared["check"]>[0]): Promise<readonly Fault[]> => {
+  if (isPrepared(prepared)) return prepared.check(by);
+  try {
+    return [...prepared.faults, ...((await prepared.check?.(by)) ?? [])];
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    return prepared.faults;
+  }
+};
 const refuse = (faults: readonly Fault[]): Problem =>
   new Problem(faults.some(({ code }) => code === "connector_not_available") ? "connector_not_available" : "unprocessable", {
     errors: faults,
@@ -330,12 +341,7 @@ export const openConfigStore = async (parts: ConfigStoreParts): Promise<ConfigSt
     const live = before?.head?.text === null ? undefined : before?.head;
     const digest = digestOf(text, good?.refs ?? {});
     const isSame = live !== undefined && text !== null && live.digest === digest;
-    const faults =
-      prepared === undefined || isSame
-        ? []
-        : isPrepared(prepared)
-          ? await prepared.check({ ...wall, correlationId: by.correlationId })
-          : [...prepared.faults, ...((await prepared.check?.({ ...wall, correlationId: by.correlationId }).catch(() => [])) ?? [])];
+    const faults = prepared === undefined || isSame ? [] : await faultsOf(prepared, { ...wall, correlationId: by.correlationId });
     // Of another tenant's object nothing is said: not even that the name is taken, where a change is asked for.
     if (asked.name !== undefined && text === null) requireObject(kind, name, by.tenant);
     try {

@@ -1,7 +1,7 @@
 import { isObject } from "#contract/is-object.ts";
 import { missesOf } from "#contract/shape-faults.ts";
 import { prepareSchema } from "#documents/foreign-schema.ts";
-import { httpOperation } from "#crud/systems/system-document.ts";
+import { httpOperation } from "#crud/systems/http-operation.ts";
 import { FORM, MULTIPART, isJsonMedia, type PropertyEncoding } from "#crud/systems/request-body.ts";
 import { createSchemaShelf, plain, requireMemberName, withoutDescriptions, type Schema } from "./import-schema.ts";
 import { follow, ImportFault, listOf, nodeOf, wordOf, type Node, type OpenApi } from "./openapi-document.ts";

@@ -4,7 +4,7 @@ import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { MappedCall } from "#crud/mcp/tool.ts";
 import { compileAuthzenMapping } from "./authzen-mapping.ts";
-import type { AuthzenMapping } from "./system-document.ts";
+import type { AuthzenMapping } from "./operation-members.ts";
 
 const caller: Caller = {
   sub: "person:ben",

@@ -5,7 +5,7 @@ import { requireKnownPair } from "./authz-mapping.ts";
 import { ABSENT, celInputs, type CelInputs } from "#documents/cel.ts";
 import { compileExpression } from "./expression.ts";
 import { guardMapping, mappingFault as fault } from "./guard-mapping.ts";
-import type { AuthzenMapping } from "./system-document.ts";
+import type { AuthzenMapping } from "./operation-members.ts";
 import type { Template, TemplateFault } from "./template.ts";
 
 type Path = readonly (string | number)[];

@@ -3,7 +3,7 @@ import { isTlsOrLoopback } from "#contract/loopback.ts";
 import type { Fault } from "#contract/problem.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
-import { createSystemTokens } from "#crud/upstream/client-credentials.ts";
+import { createSystemTokens } from "#crud/upstream/system-tokens.ts";
 import { createGuardedAgent } from "#crud/upstream/guarded-agent.ts";
 import { createHttpConnector, type HttpOperation, type HttpSystem } from "#crud/upstream/http-connector.ts";
 import { parseNetworks, refuseLiteral, type NetworkRefusal } from "#crud/upstream/network-rules.ts";

@@ -28,11 +28,11 @@ export const requireInTime = (rows: readonly { readonly late: boolean }[]): void
   if (rows.some(({ late }) => late)) throw tooBroad();
 };
 
-/** Work that is done one after the other. */
+/** Does work one after the other. */
 export type InTurn = <T>(work: () => Promise<T>) => Promise<T>;
 
 /** Throws `busy` where so many are waiting already. */
-export const createTurns = (most: number): InTurn => {
+export const createQueue = (most: number): InTurn => {
   let pending = 0;
   let last: Promise<unknown> = Promise.resolve();
   return async (work) => {

@@ -2,7 +2,7 @@ import { statement, type Database, type Statement } from "#store/database.ts";
 import { isTimedOut } from "#store/sql-fault.ts";
 import type { Answered, GraphNode, GraphReader, NodeFilter } from "./graph-reader.ts";
 import { foldText } from "#contract/fold-text.ts";
-import { createTurns, inTime, isIndexed, requireInTime, searchMs, searchTimeout, tooBroad } from "./search-limits.ts";
+import { createQueue, inTime, isIndexed, requireInTime, searchMs, searchTimeout, tooBroad } from "./search-limits.ts";
 import { searchFullText } from "./sql-full-text.ts";
 import { NODE, listSystems } from "./sql-nodes.ts";
 import { containing, HEAD } from "./sql-parts.ts";
@@ -65,7 +65,7 @@ export const createSearches = (
   /** Milliseconds that a search for the term has. */
   ms = (term: string | undefined) => searchMs(database.kind, term),
 ): Pick<GraphReader, "search" | "count" | "fullText" | "systems"> => {
-  const inTurn = database.kind === "pglite" ? createTurns(MOST_WAITING) : <T>(work: () => Promise<T>) => work();
+  const inTurn = database.kind === "pglite" ? createQueue(MOST_WAITING) : <T>(work: () => Promise<T>) => work();
   const searching = <T>(work: () => Promise<T>): Promise<T> =>
     inTurn(work).catch((error: unknown) => {
       throw isTimedOut(error) ? tooBroad(error) : error;
