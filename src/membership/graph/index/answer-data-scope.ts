@@ -39,7 +39,7 @@ export const answerDataScope = (
   for (const node of who) if (nodes.kind(node) === ACCOUNT) accounts.add(node);
   const first = step(accounts, MEMBER_OF);
   const second = step(first, MEMBER_OF);
-  const tenants = [...first, ...second].filter((node) => nodes.kind(node) === TENANT);
+  const tenants = new Set([...first, ...second].filter((node) => nodes.kind(node) === TENANT));
 
   const circles = new Set<number>();
   let level: ReadonlySet<number> = new Set([...accounts, ...who]);

@@ -4,6 +4,8 @@ import { withRoom } from "./column.ts";
 const FNV_PRIME = 0x01000193;
 const FNV_START = 0x811c9dc5;
 const FIRST_SLOTS = 1024;
+/** Names kept as strings: answers tell the same tools, groups and tenants again and again. */
+const KEPT = 4096;
 
 const hashOf = (name: string): number => {
   let hash = FNV_START;
@@ -22,6 +24,7 @@ export class Names {
   #starts = new Uint32Array(FIRST_SLOTS / 2 + 1);
   /** Number + 1 at the slot of its hash or behind it; 0 = empty. At most two thirds are taken. */
   #slots = new Uint32Array(FIRST_SLOTS);
+  readonly #kept = new Map<number, string>();
 
   get size(): number {
     return this.#size;
@@ -60,7 +63,12 @@ export class Names {
   }
 
   nameOf(number: number): string {
-    return this.#letters.view.toString("latin1", this.#starts[number], this.#starts[number + 1]);
+    const kept = this.#kept.get(number);
+    if (kept !== undefined) return kept;
+    const name = this.#letters.view.toString("latin1", this.#starts[number], this.#starts[number + 1]);
+    if (this.#kept.size === KEPT) this.#kept.clear();
+    this.#kept.set(number, name);
+    return name;
   }
 
   #is(number: number, name: string): boolean {

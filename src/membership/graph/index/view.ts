@@ -55,9 +55,9 @@ export const delegationsBetween = ({ graph }: View, user: number, agent: number 
 
 export const compareTexts = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
 
-/** Ids of nodes, each once, in byte order. */
-export const idsOf = ({ graph }: View, nodes: Iterable<number>): string[] =>
-  Array.from(new Set(nodes), (node) => graph.nodes.names.nameOf(node)).sort(compareTexts);
+/** Ids of nodes in byte order, which is that of UTF-16 units: they are ASCII. */
+export const idsOf = ({ graph }: View, nodes: ReadonlySet<number>): string[] =>
+  Array.from(nodes, (node) => graph.nodes.names.nameOf(node)).sort();
 
 /** When the answer changes by the clock alone: the soonest of these that is to come. */
 export const soonest = (now: number): { add(at: number): void; text(): string | null } => {
