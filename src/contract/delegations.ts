@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { endpoint, withoutAgents } from "./endpoint.ts";
 import { cursorPage, idempotencyKey, nodeId, plainText, prose, sentUsd, timestamp, usd } from "./ids.ts";
+import { anyMembers, recordOf } from "./json-members.ts";
 import { delegationStatus } from "./membership.ts";
 import { reservationView } from "./reservations.ts";
 
@@ -49,7 +50,7 @@ export const delegationConstraints = z.strictObject({
   /** Rows of these tenants alone. */
   tenant_ids: z.array(nodeId).max(100).optional(),
   /** JSON Schemas that the arguments of a tool must fit, by the tool's id. */
-  args: z.record(plainText(1, 200), z.record(z.string(), z.unknown())).optional(),
+  args: recordOf(plainText(1, 200), anyMembers).optional(),
 });
 export type DelegationConstraints = z.infer<typeof delegationConstraints>;
 

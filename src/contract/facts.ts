@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { endpoint, withoutAgents } from "./endpoint.ts";
 import { plainText } from "./ids.ts";
+import { anyMembers } from "./json-members.ts";
 
 /** What the decision point wants to know of the graph: one bounded question, one snapshot. */
 
@@ -122,7 +123,7 @@ export const askFactsIf = endpoint("membership", "POST", "/api/v1/pip/membership
     asks: z.array(factAsk).max(1000),
     /** Nodes of other tenants are not there. */
     tenant_id: plainText(1, 256),
-    add: z.array(edge.extend({ props: z.record(z.string(), z.unknown()).optional() })).max(50),
+    add: z.array(edge.extend({ props: anyMembers.optional() })).max(50),
     remove: z.array(edge).max(50),
     /** Also what these reach, before and after. */
     reach: z.object({ subject_id: plainText(1, 256), agent_id: plainText(1, 256).optional() }).optional(),

@@ -1,12 +1,13 @@
 import { z } from "zod";
 import { endpoint, withoutAgents } from "./endpoint.ts";
 import { idempotencyKey, nodeId, plainText, prose, timestamp } from "./ids.ts";
+import { anyMembers } from "./json-members.ts";
 
 /** Writing the identity graph: every kind of node and edge, each write one version of the change log. */
 
 /** Why, for the log. */
 export const reason = prose(3, 500).optional();
-const props = z.record(z.string(), z.unknown());
+const props = anyMembers;
 
 const nodeMembers = {
   kind: plainText(1, 64),
@@ -17,7 +18,7 @@ const nodeMembers = {
   external_id: plainText(1, 1024).optional(),
   /** Of a tool, resource or prompt: digest of the definition in force. */
   digest: plainText(1, 128).optional(),
-  props: props.default({}),
+  props: props.prefault({}),
 };
 /** A node as it is sent; its tenant is the caller's. */
 const nodeBody = z.strictObject({ ...nodeMembers, reason });
@@ -49,7 +50,7 @@ export const graphNode = z.object({
 });
 
 const edgeMembers = {
-  props: props.default({}),
+  props: props.prefault({}),
   /** From then on the edge counts as absent. */
   expires_at: timestamp.optional(),
   /** Of a capability: digest of the definition that its owner approved. */

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isObject } from "./is-object.ts";
 
 /** Bodies of callers are bounded far below where they are read; this bounds what others answer. */
 const DEEPEST = 500;
@@ -27,8 +28,23 @@ export const faultOfJson = (value: unknown, depth = 0): string | undefined => {
   return undefined;
 };
 
+const PROTO = "__proto__";
+
+/** An object whose members somebody else names. `z.record` leaves out a member `__proto__` without a word; here it is one that is not known. */
+export const recordOf = <Name extends z.ZodString, Value extends z.ZodType>(name: Name, value: Value): z.ZodRecord<Name, Value> =>
+  z.preprocess(
+    (given, context) => {
+      if (isObject(given) && Object.hasOwn(given, PROTO)) context.addIssue({ code: "unrecognized_keys", keys: [PROTO], input: given });
+      return given;
+    },
+    z.record(name, value),
+  ) as unknown as z.ZodRecord<Name, Value>;
+
+/** Any members at all. */
+export const anyMembers = recordOf(z.string(), z.unknown());
+
 /** An object of any members, each with a canonical form. */
-export const jsonMembers = z.record(z.string(), z.unknown()).superRefine((members, context) => {
+export const jsonMembers = anyMembers.superRefine((members, context) => {
   const message = faultOfJson(members);
   if (message !== undefined) context.addIssue({ code: "custom", message });
 });

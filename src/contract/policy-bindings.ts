@@ -2,6 +2,7 @@ import { z } from "zod";
 import { endpoint, withoutAgents } from "./endpoint.ts";
 import { reason } from "./graph-edit.ts";
 import { idempotencyKey, nodeId, plainText, skipPage, skippedPage } from "./ids.ts";
+import { anyMembers } from "./json-members.ts";
 
 /** Policies bound to services, tools, resources and prompts: a policy may ask which are bound to what is called. */
 
@@ -11,10 +12,7 @@ const terms = {
   /** Low first. */
   priority: z.number().int().min(0).max(1000).default(100),
   enabled: z.boolean().default(true),
-  params: z
-    .record(z.string(), z.unknown())
-    .refine((held) => JSON.stringify(held).length <= 4096, "is longer than 4 KiB")
-    .optional(),
+  params: anyMembers.refine((held) => JSON.stringify(held).length <= 4096, "is longer than 4 KiB").optional(),
 };
 export const policyBinding = z.object({
   id: z.string(),

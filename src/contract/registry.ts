@@ -4,6 +4,7 @@ import { reason } from "./graph-edit.ts";
 import { searchText } from "./fold-text.ts";
 import { secretReference } from "./secret-reference.ts";
 import { nodeId, plainText, prose, skipPage, skippedPage, timestamp } from "./ids.ts";
+import { anyMembers } from "./json-members.ts";
 
 /** The registry of MCP services, their tools, resources and prompts. */
 
@@ -13,7 +14,7 @@ const webUrl = plainText(1, 2048).refine(
   "must be an http(s) or ws(s) URL",
 );
 const localName = plainText(1, 128).regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, "must be of A-Z a-z 0-9 . _ - and begin with a letter or digit");
-const schema = z.record(z.string(), z.unknown());
+const schema = anyMembers;
 const transport = z.enum(["streamable-http", "sse", "stdio", "websocket"]);
 
 const serviceMembers = {
@@ -131,7 +132,7 @@ export const mcpPromptDraft = z.strictObject({
   name: plainText(1, 256),
   version: plainText(1, 64).default("1"),
   description: prose(1, 4000).optional(),
-  arguments: z.array(schema).max(100).default([]),
+  arguments: z.array(schema).max(100).prefault([]),
   content: prose(1, 8192).optional(),
   definition_digest: digest.optional(),
   state: approval.optional(),

@@ -49,6 +49,10 @@ test("a fault says what was wanted, in the schema's own words as far as they are
     assert.equal(says(schema, value), message);
 });
 
+test("a keyword named __proto__ means nothing: it lends the schema no keywords", () => {
+  assert.deepEqual(prepareSchema(JSON.parse('{"__proto__": {"type": "string"}, "maximum": 3}'))(2), []);
+});
+
 test("a missing member and a wrong type are named", () => {
   assert.deepEqual(prepareSchema(employee)({ id: 7 }), [
     { path: "/salary", message: "is required" },

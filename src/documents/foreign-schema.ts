@@ -78,6 +78,8 @@ const adopt = (schema: unknown, depth: number, adopting: { left: number; readonl
   const copy: Record<string, unknown> = {};
   const all: unknown[] = [];
   for (const [word, value] of Object.entries(schema)) {
+    // Assigned, it would be the prototype of the copy.
+    if (word === "__proto__") continue;
     if (word === "$id" || word === "id" || word === "$anchor" || word === "$schema") continue;
     if (word === "$dynamicRef" || word === "$recursiveRef") throw new Error(`${word} is not allowed`);
     if (word === "$ref") {

@@ -181,6 +181,31 @@ test("what does not fit is refused with its place, and writes nothing", async (t
     ["a state of another kind", "x:1", { kind: "Group", name: "x", state: "approved" }, 422, "unprocessable", "/state"],
     ["a prop that there is not", "x:1", { kind: "Group", name: "x", props: { a: 1 } }, 422, "unprocessable", "/props/a"],
     ["NUL in a prop", "x:1", { kind: "Tool", name: "x", props: { annotations: { a: "\u0000" } } }, 422, "unprocessable", "/props"],
+    [
+      "a prop named __proto__",
+      "group:x",
+      { kind: "Group", name: "x", props: { ["__proto__"]: { a: 1 } } },
+      422,
+      "unknown_member",
+      "/props/__proto__",
+    ],
+    [
+      "a prop named constructor",
+      "group:x",
+      { kind: "Group", name: "x", props: { constructor: 1 } },
+      422,
+      "unprocessable",
+      "/props/constructor",
+    ],
+    ["a prop named prototype", "group:x", { kind: "Group", name: "x", props: { prototype: {} } }, 422, "unprocessable", "/props/prototype"],
+    [
+      "an attribute named __proto__",
+      "person:x",
+      { kind: "Person", name: "x", props: { attributes: { ["__proto__"]: { a: 1 } } } },
+      422,
+      "unprocessable",
+      "/props/attributes/__proto__",
+    ],
     ["another tenant's node", "tenant:zzz", { kind: "Tenant", name: "x" }, 422, "unprocessable", "/id"],
     ["a taken id", "person:eve", { kind: "Person", name: "x" }, 409, "already_exists", "/id"],
     ["a shared node's id", "people.demo", { kind: "Group", name: "x" }, 409, "already_exists", "/id"],
@@ -243,6 +268,8 @@ test("what does not fit is refused with its place, and writes nothing", async (t
     ["HAS_RTR_AT/group:new/resource:new?discr=group:new", {}, 422, "unprocessable"],
     ["GRANTS_ACCESS/group:new/resource:new", { expires_at: "soon" }, 422, "invalid_body"],
     ["GRANTS_ACCESS/group:new/resource:new", { props: { colour: 1 } }, 422, "unprocessable"],
+    ["GRANTS_ACCESS/group:new/resource:new", { props: { ["__proto__"]: [] } }, 422, "unknown_member"],
+    ["GRANTS_ACCESS/group:new/resource:new?__proto__=x", {}, 422, "unknown_parameter"],
   ];
   for (const [path, body, status, code] of badEdges) {
     const reply = await call("PUT", `/edges/${path}`, body);

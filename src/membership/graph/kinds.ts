@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { anyMembers, recordOf } from "#contract/json-members.ts";
 import { secretReference } from "#contract/secret-reference.ts";
 import { nodeId, prose as proseOf, timestamp } from "#contract/ids.ts";
 
@@ -24,8 +25,8 @@ const text = (most: number) =>
     .refine((value) => !/\p{Cc}/u.test(value), "holds a control character");
 const prose = (most: number) => proseOf(1, most);
 const mfaLevel = z.enum(["none", "strong", "phishing_resistant"]).optional();
-const attributes = z.record(text(64), z.string().max(256)).refine((held) => Object.keys(held).length <= 32, "at most 32 attributes");
-const schema = z.record(z.string(), z.unknown());
+const attributes = recordOf(text(64), z.string().max(256)).refine((held) => Object.keys(held).length <= 32, "at most 32 attributes");
+const schema = anyMembers;
 const discovered = {
   last_discovered_at: timestamp.optional(),
   discovered_by: text(200).optional(),

@@ -1,12 +1,13 @@
 import { z } from "zod";
 import { StartFaults } from "#contract/start-faults.ts";
 import { nodeId } from "#contract/ids.ts";
+import { recordOf } from "#contract/json-members.ts";
 import { readConfigFiles } from "#documents/config-files.ts";
 
 const document = z.strictObject({
   apiVersion: z.literal("groups/v1"),
   /** Value of the groups claim -> the groups that it stands for, one in each tenant at most that knows it. */
-  groups: z.record(z.string().min(1).max(256), z.union([nodeId, z.array(nodeId).min(1).max(100)])).default({}),
+  groups: recordOf(z.string().min(1).max(256), z.union([nodeId, z.array(nodeId).min(1).max(100)])).default({}),
 });
 
 /** What the values of the groups claim stand for: `groups.yaml` of each folder. Throws `StartFaults` with every fault. */

@@ -66,17 +66,13 @@ export const createCsvLines = (file: CsvFile) => {
     }
     if (row.fields.length !== header.length)
       return { faults: [{ path: "/", message: `has ${row.fields.length} fields, and the header ${header.length}`, line: row.line }] };
-    const members: Record<string, unknown> = {};
-    const props: Record<string, string> = {};
-    for (const [at, name] of header.entries()) {
-      const text = row.fields[at] ?? "";
-      // An empty field is nothing: none of these may be empty.
-      if (text === "") continue;
-      if (name.startsWith("props.")) props[name.slice("props.".length)] = text;
-      else members[name] = text;
-    }
-    const kind = members["kind"];
-    const value = { ...members, props: propsOf(typeof kind === "string" ? kind : undefined, props, file) };
+    const prefix = "props.";
+    // An empty field is nothing: none of these may be empty.
+    const fields = header.map((name, at) => [name, row.fields[at] ?? ""] as const).filter(([, text]) => text !== "");
+    // Made of entries: to an object that is there a name like __proto__ would be assigned otherwise.
+    const members: Readonly<Record<string, string>> = Object.fromEntries(fields.filter(([name]) => !name.startsWith(prefix)));
+    const props = fields.filter(([name]) => name.startsWith(prefix)).map(([name, text]) => [name.slice(prefix.length), text] as const);
+    const value = { ...members, props: propsOf(members["kind"], Object.fromEntries(props), file) };
     return { value: file === "nodes" ? { node: value } : { edge: value } };
   };
 };

@@ -163,6 +163,13 @@ test("whatever is wrong is named with line, place and code, and nothing is writt
       ],
     ],
     ["a wrong prop", ndjson(good, group("x:1", { props: { colour: 1 } })), [[2, "/props/colour", "unprocessable"]]],
+    ["a prop __proto__", ndjson(good, group("x:1", { props: { ["__proto__"]: { a: 1 } } })), [[2, "/node/props/__proto__", "unknown"]]],
+    [
+      "the same of an edge",
+      ndjson(good, member("group:good", "x:1", { props: { ["__proto__"]: 1 } })),
+      [[2, "/edge/props/__proto__", "unknown"]],
+    ],
+    ["a member __proto__", ndjson({ ["__proto__"]: { node: {} } }), [[1, "/", "invalid_body"]]],
     ["an id twice", ndjson(good, group("x:1"), group("x:1")), [[3, "/", "conflict"]]],
     ["an edge twice", ndjson(member("group:a", "group:b"), member("group:a", "group:b")), [[2, "/", "conflict"]]],
     ["an end that is not there", ndjson(good, member("group:good", "group:never")), [[2, "/dst", "unprocessable"]]],
@@ -262,6 +269,12 @@ test("a prop at the wrong level is one fault that says where it goes, and repeat
     );
   assert.deepEqual(await sent("id,kind,name,email"), ["1 /email did you mean props.email?"]);
   assert.deepEqual(await sent("id,kind,name,dispaly_name"), ["1 /dispaly_name did you mean display_name?"]);
+  for (const name of ["__proto__", "constructor", "prototype"])
+    assert.deepEqual(
+      (await sent(`id,kind,name,props.${name}`))?.map((fault: string) => fault.replace("/node", "")),
+      [2, 3].map((row) => `${row} /props/${name} `),
+      "no prop is passed over for its name",
+    );
   const line = { node: { id: "person:a", kind: "Person", name: "A", email: "a@acme.example" } };
   const { body } = await send(world, ndjson(line));
   assert.deepEqual(
