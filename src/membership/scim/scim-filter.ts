@@ -2,6 +2,7 @@ import { Types } from "scimmy";
 import { isObject } from "#contract/is-object.ts";
 import { asClientFault, ScimError } from "./scim-error.ts";
 import type { Lookup } from "./scim-store.ts";
+import { leadsToShared } from "./shared-names.ts";
 
 const MOST_CHARACTERS = 1_000;
 /** Of "or" that a filter may come to once it is multiplied out, and of backslashes: the library's time doubles with each of these. */
@@ -27,6 +28,7 @@ const branchesOf = (text: string): number => {
 export const isReadable = (text: string): boolean =>
   text.length <= MOST_CHARACTERS &&
   !/\p{Cc}/u.test(text) &&
+  !leadsToShared(text) &&
   text.split("\\").length - 1 <= MOST_BACKSLASHES &&
   branchesOf(text) <= MOST_BRANCHES;
 
@@ -53,7 +55,8 @@ const isWhole = (expression: unknown): boolean => {
   return isObject(expression) && Object.keys(expression).length > 0 && Object.values(expression).every(isWhole);
 };
 
-const lookups: Readonly<Record<string, Lookup>> = { username: "username", displayname: "displayname", externalid: "externalid", id: "id" };
+const lookups: ReadonlySet<string> = new Set<Lookup>(["username", "displayname", "externalid", "id"]);
+const isLookup = (attribute: string): attribute is Lookup => lookups.has(attribute);
 
 /** Reads a filter of RFC 7644, 3.4.2.2. Throws `invalidFilter`. */
 export const readFilter = (text: string): ScimFilter => {
@@ -78,9 +81,9 @@ export const readFilter = (text: string): ScimFilter => {
   };
   const [only] = branches.length === 1 ? branches : [];
   const [attribute, more] = only === undefined ? [] : Object.entries(only);
-  const by = attribute === undefined || more !== undefined ? undefined : lookups[attribute[0].toLowerCase()];
+  const by = attribute?.[0].toLowerCase() ?? "";
   const [operator, value, rest] = Array.isArray(attribute?.[1]) ? (attribute[1] as readonly unknown[]) : [];
-  if (by === undefined || operator !== "eq" || typeof value !== "string" || rest !== undefined) return { match };
+  if (more !== undefined || !isLookup(by) || operator !== "eq" || typeof value !== "string" || rest !== undefined) return { match };
   return { lookup: { by, value }, match };
 };
 
@@ -89,7 +92,7 @@ export const readAttributes = (attributes: string | null, excluded: string | nul
   const [list, word] = attributes !== null ? [attributes, "pr"] : [excluded, "np"];
   if (list === null) return undefined;
   const names = list.split(",").map((name) => name.trim());
-  if (names.length > 50 || !names.every((name) => /^[A-Za-z][A-Za-z0-9:._$-]{0,199}$/.test(name)))
+  if (names.length > 50 || !names.every((name) => /^[A-Za-z][A-Za-z0-9:._$-]{0,199}$/.test(name)) || leadsToShared(list))
     throw new ScimError(400, "invalidValue", "attributes and excludedAttributes are comma lists of at most 50 attribute names.");
   return asClientFault("invalidValue", () => new Types.Filter(names.map((name) => `${name} ${word}`).join(" and ")));
 };

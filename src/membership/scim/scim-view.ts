@@ -117,13 +117,26 @@ const withoutWhole =
     return isObject(held) ? Object.keys(held).map((name) => ({ ...operation, path: `${String(path)}:${name}` })) : [operation];
   };
 
+/** The library writes what is to be removed by its value into a filter, as it stands. */
+const isFilterable = (value: unknown): boolean => {
+  if (typeof value === "string") return !/["\\]/.test(value) && isReadable(value);
+  if (Array.isArray(value)) return value.length <= MOST_VALUES && value.every(isFilterable);
+  return !isObject(value) || Object.entries(value).every(([name, one]) => /^\$?\w+$/.test(name) && isFilterable(one));
+};
+
 /** Where no path is given the names of the values are paths. */
-const requireReadablePaths = (operations: readonly unknown[]): void => {
+const requireReadable = (operations: readonly unknown[]): void => {
   for (const operation of operations.filter(isObject)) {
-    const { path, value } = operation;
+    const { op, path, value } = operation;
     const paths = path === undefined && isObject(value) ? Object.keys(value) : [path];
     if (paths.some((one) => typeof one === "string" && !isReadable(one)))
-      throw new ScimError(400, "invalidPath", "A path has at most 1,000 characters, and few of and, or and brackets.");
+      throw new ScimError(400, "invalidPath", "A path names an attribute, in at most 1,000 characters with few of and, or and brackets.");
+    if (typeof op === "string" && op.toLowerCase() === "remove" && !isFilterable(value))
+      throw new ScimError(
+        400,
+        "invalidValue",
+        `What is removed by its value is at most ${MOST_VALUES} values without quotation marks and backslashes.`,
+      );
   }
 };
 
@@ -191,7 +204,7 @@ export const patchedDocument = async (
   const operations = rest.map(plainOperation).flatMap(withoutWhole(row.document));
   if (operations.length > MOST_OWN_OPERATIONS)
     throw new ScimError(400, "invalidSyntax", `Operations on other things than members are at most ${MOST_OWN_OPERATIONS}.`);
-  requireReadablePaths(operations);
+  requireReadable(operations);
   let document = row.document;
   try {
     let instance: object = instanceOf(type, row, links, base);

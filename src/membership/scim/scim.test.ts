@@ -449,6 +449,61 @@ test("hostile bodies are refused in SCIM's own words and write nothing", async (
   }
 });
 
+test("no name that all objects have leads into what they share, in filters, paths, members or values", async (t) => {
+  const { world, scim } = await openWorld(t);
+  const id = await made(scim, "/Users", user("one", { emails: [{ value: "one@acme.example", type: "work" }] }));
+  const constructor = await made(scim, "/Groups", group("Constructor"));
+  const before = (await world.reader.version()).version;
+  const look = (): unknown => [Object, Object.prototype, Array.prototype].map((shared) => Object.getOwnPropertyNames(shared));
+  const shared = look();
+  const enterprise = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";
+  const to = `/Users/${id}`;
+  const rows: readonly (readonly [method: string, path: string, body?: unknown])[] = [
+    ...[
+      '__proto__.zz eq "x"',
+      '__proto__ eq "x"',
+      'Constructor.zz eq "x"',
+      'constructor eq "x"',
+      'toString.zz eq "x"',
+      'name.__proto__.zz eq "x"',
+      '__proto__ [zz eq "x"]',
+      'emails[__proto__.zz eq "x"]',
+      'userName eq "one" or not (hasOwnProperty.zz pr)',
+    ].flatMap((filter): readonly (readonly [string, string, unknown?])[] => [
+      ["GET", `/Users?filter=${encodeURIComponent(filter)}`],
+      ["POST", "/Users/.search", { filter }],
+    ]),
+    ["GET", "/Users?attributes=constructor.zz"],
+    ["GET", "/Users?excludedAttributes=userName,a.__proto__.zz"],
+    ["POST", "/Users", user("two", { [`${enterprise}:__proto__.zz`]: "x" })],
+    ["POST", "/Users", user("two", { [`${enterprise}:constructor.zz`]: "x" })],
+    ["POST", "/Users", user("two", { ["__proto__"]: { userName: "three" } })],
+    ["POST", "/Users", user("two", { emails: [{ ["__proto__"]: { value: "x" } }] })],
+    ["PUT", to, user("one", { [enterprise]: { ["__proto__"]: { zz: "x" } } })],
+    ["PATCH", to, patch({ op: "add", path: "__proto__.zz", value: "x" })],
+    ["PATCH", to, patch({ op: "add", path: `${enterprise}:constructor.zz`, value: "x" })],
+    ["PATCH", to, patch({ op: "add", value: { [`${enterprise}:__proto__.zz`]: "x" } })],
+    ["PATCH", to, patch({ op: "replace", path: "emails[constructor.zz pr].value", value: "x" })],
+    ["PATCH", to, patch({ op: "remove", path: "emails", value: [{ value: 'a" or __proto__.zz eq "x' }] })],
+    ["PATCH", to, patch({ op: "remove", path: "emails", value: [{ "value pr or __proto__.zz": "x" }] })],
+  ];
+  for (const [method, path, body] of rows) {
+    const what = `${method} ${decodeURIComponent(path)} ${JSON.stringify(body)}`;
+    const reply = await scim(method, path, body);
+    assert.deepEqual([what, reply.status], [what, 400], JSON.stringify(reply.body));
+    assert.deepEqual([what, look()], [what, shared]);
+  }
+  assert.equal((await world.reader.version()).version, before);
+  // As the text of a value they are words like all others.
+  const found = await scim("GET", `/Groups?filter=${encodeURIComponent('displayName eq "Constructor"')}`);
+  assert.deepEqual(
+    found.body.Resources.map((one: { id: string }) => one.id),
+    [constructor],
+  );
+  const removed = await scim("PATCH", to, patch({ op: "remove", path: "emails", value: [{ value: "one@acme.example" }] }));
+  assert.deepEqual([removed.status, removed.body.emails], [200, undefined], JSON.stringify(removed.body));
+});
+
 /** `SCIM_USERS=5000` is the size that docs/scim.md speaks of. */
 const USERS = Number(process.env["SCIM_USERS"] ?? 100);
 const A_GROUP = 25;

@@ -11,19 +11,10 @@ import type { GraphTransaction } from "#membership/graph/write.ts";
 import { readAttributes, readFilter } from "./scim-filter.ts";
 import { asClientFault, scimErrorOf, ScimError } from "./scim-error.ts";
 import { listOf, MOST_RESULTS, resourceTypes, schemaList, serviceProviderConfig, type ScimType } from "./scim-schemas.ts";
-import {
-  countResources,
-  lockResource,
-  nodeIdOf,
-  readLinks,
-  readPage,
-  readResource,
-  type Link,
-  type ScimRow,
-  type Sought,
-} from "./scim-store.ts";
+import { countResources, lockResource, nodeIdOf, readLinks, readPage, readResource, type ScimRow, type Sought } from "./scim-store.ts";
 import { requireScimTenant } from "./scim-tokens.ts";
 import { documentOf, filteredOf, patchedDocument, tagOfResource, viewOf, type Attributes } from "./scim-view.ts";
+import { namesShared } from "./shared-names.ts";
 import { createResource, removeResource, replaceResource } from "./write-resource.ts";
 
 const PREFIX = "/scim/v2";
@@ -52,7 +43,10 @@ const json = (status: number, body: object, headers: Readonly<Record<string, str
 const bodyOf = async ({ request }: Call): Promise<unknown> => {
   const media = (request.headers.get("content-type") ?? "").split(";")[0]?.trim().toLowerCase();
   if (media !== "application/scim+json" && media !== "application/json") throw new Problem("unsupported_media_type");
-  return parseStrictJson(await readBytes(request, MOST_BYTES), { depth: 32, members: MOST_MEMBERS });
+  const body = parseStrictJson(await readBytes(request, MOST_BYTES), { depth: 32, members: MOST_MEMBERS });
+  if (namesShared(body))
+    throw new ScimError(400, "invalidSyntax", "A member has a name that every object has, such as __proto__: no attribute is called so.");
+  return body;
 };
 
 const wholeNumber = (url: URL, name: string, standard: number): number => {
