@@ -10,11 +10,11 @@ import { scimIdOf, type Link, type ScimRow } from "./scim-store.ts";
 
 /** Resources as they are said and as they are sent. */
 
-/** A user is told with its groups, which change without it: they are part of its version. */
-export const tagOfResource = (type: ScimType, { rev }: Pick<ScimRow, "rev">, links: readonly Link[]): string => {
-  if (type === "Group" || links.length === 0) return `W/"${rev}"`;
-  const groups = JSON.stringify(links.map(({ id, display }) => [id, display]));
-  return `W/"${rev}.${createHash("sha256").update(groups).digest("hex").slice(0, 12)}"`;
+/** A resource is told with its groups or members, which change, and are renamed, without it: they are part of its version. */
+export const tagOfResource = ({ rev }: Pick<ScimRow, "rev">, links: readonly Link[]): string => {
+  if (links.length === 0) return `W/"${rev}"`;
+  const linked = JSON.stringify(links.map(({ id, display }) => [id, display]));
+  return `W/"${rev}.${createHash("sha256").update(linked).digest("hex").slice(0, 12)}"`;
 };
 const MOST_BYTES = 65_536;
 const MOST_VALUES = 100;
@@ -34,7 +34,7 @@ const instanceOf = (type: ScimType, row: ScimRow, links: readonly Link[], base: 
     {
       ...row.document,
       id: scimIdOf(row.id),
-      meta: { created: row.created_at, lastModified: row.updated_at, version: tagOfResource(type, row, links) },
+      meta: { created: row.created_at, lastModified: row.updated_at, version: tagOfResource(row, links) },
     },
     "out",
     `${base}${endpoints[type]}`,
@@ -65,7 +65,7 @@ export const viewOf = (
 export const filteredOf = (type: ScimType, row: ScimRow, links: readonly Link[], base: string): object => ({
   ...row.document,
   id: scimIdOf(row.id),
-  meta: { resourceType: type, created: row.created_at, lastModified: row.updated_at, version: tagOfResource(type, row, links) },
+  meta: { resourceType: type, created: row.created_at, lastModified: row.updated_at, version: tagOfResource(row, links) },
   ...linksOf(type, links, base),
 });
 

@@ -254,6 +254,51 @@ test("a user's version is another one when its groups are, whoever changed them"
   }
 });
 
+test("a group's version is another one when its members are, or one of them is renamed, whoever did it", async (t) => {
+  const { world, scim } = await openWorld(t);
+  const [id, other] = [await made(scim, "/Users", user("one")), await made(scim, "/Users", user("two"))];
+  const inner = await made(scim, "/Groups", group("Inner"));
+  const staff = await made(scim, "/Groups", group("Staff", [id, other, inner]));
+  const path = `/Groups/${staff}`;
+  let tag = (await scim("GET", path)).headers.get("etag") ?? "";
+  for (const [what, change, names] of [
+    [
+      "a member renamed",
+      () => scim("PATCH", `/Users/${id}`, patch({ op: "add", path: "displayName", value: "Ada" })),
+      ["Inner", "Ada", "two"],
+    ],
+    [
+      "a group in it renamed",
+      () => scim("PATCH", `/Groups/${inner}`, patch({ op: "replace", path: "displayName", value: "Core" })),
+      ["Core", "Ada", "two"],
+    ],
+    ["a member removed", () => scim("DELETE", `/Users/${other}`), ["Core", "Ada"]],
+    [
+      "a member taken out by an administrator",
+      () =>
+        world.call("ada", "DELETE", `/api/v1/edges/MEMBER_OF/account:scim:${id}/group:scim:${staff}?reason=gone`, {
+          scopes,
+          headers: { "if-match": "*" },
+        }),
+      ["Core"],
+    ],
+  ] as const) {
+    assert.equal((await scim("GET", path, undefined, { "if-none-match": tag })).status, 304, what);
+    assert.ok((await change()).status < 300, what);
+    const now = await scim("GET", path, undefined, { "if-none-match": tag });
+    const shown = now.body.members.map((member: { display: string }) => member.display);
+    assert.deepEqual([what, now.status, now.headers.get("etag"), shown.toSorted()], [what, 200, now.body.meta.version, names.toSorted()]);
+    const rename = patch({ op: "replace", path: "displayName", value: what });
+    assert.equal((await scim("PATCH", path, rename, { "if-match": tag })).status, 412, what);
+    const [listed] = (await scim("GET", `/Groups?excludedAttributes=members&filter=${encodeURIComponent(`id eq "${staff}"`)}`)).body
+      .Resources;
+    assert.deepEqual([listed.meta.version, listed.members], [now.body.meta.version, undefined], what);
+    const renamed = await scim("PATCH", path, rename, { "if-match": listed.meta.version });
+    assert.equal(renamed.status, 200, what);
+    tag = renamed.headers.get("etag") ?? "";
+  }
+});
+
 test("addresses are those of the house, whatever host a caller says it was sent on from", async (t) => {
   const { scim } = await openWorld(t);
   const id = await made(scim, "/Users", user("one"));

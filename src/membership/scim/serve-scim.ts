@@ -83,7 +83,6 @@ export const createScim = (
   const { database } = room;
 
   const attributesOf = ({ url }: Call) => readAttributes(url.searchParams.get("attributes"), url.searchParams.get("excludedAttributes"));
-  /** Members are not even read where nobody wants them. */
   const wantsLinks = ({ url }: Call): boolean => {
     const names = (parameter: string): boolean | undefined =>
       url.searchParams
@@ -100,12 +99,12 @@ export const createScim = (
     );
   const viewsOf = async (call: Call, type: ScimType, rows: readonly ScimRow[], attributes = attributesOf(call)) => {
     const wanted = { links: wantsLinks(call), attributes };
-    // A user's version is not told without them.
-    const links = wanted.links || type === "User" ? await linksOf(database, type, rows) : new Map<string, readonly Link[]>();
+    // No version is told without them, even where nobody wants to see them.
+    const links = await linksOf(database, type, rows);
     const views: { readonly tag: string; readonly body: object }[] = [];
     for (const row of rows) {
       const of = links.get(row.id) ?? [];
-      views.push({ tag: tagOfResource(type, row, of), body: viewOf(type, row, of, call.base, wanted) });
+      views.push({ tag: tagOfResource(row, of), body: viewOf(type, row, of, call.base, wanted) });
       await pause();
     }
     return views;
@@ -200,7 +199,7 @@ export const createScim = (
     const locked = async (tx: GraphTransaction): Promise<ScimRow> => {
       const row = requireResource(await lockResource(tx.sql, tenant, type, nodeId));
       const links = tags === null ? [] : ((await linksOf(tx.sql, type, [row])).get(row.id) ?? []);
-      if (tags !== null && !namesState(tags, tagOfResource(type, row, links)))
+      if (tags !== null && !namesState(tags, tagOfResource(row, links)))
         throw new ScimError(412, undefined, "It was changed meanwhile: read it again.");
       return row;
     };
