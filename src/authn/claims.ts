@@ -21,7 +21,7 @@ export interface LinkedPerson {
   readonly tenant: string;
 }
 
-/** Looks up who a subject of an issuer is, in the tenant that is meant; `undefined`: nobody is linked, or without a tenant several are. */
+/** Looks up who a subject of an issuer is, in the tenant that is meant, or in the only one of the house; `undefined`: nobody. */
 export type PersonOf = (issuer: string, subject: string, tenant?: string) => Promise<LinkedPerson | undefined>;
 
 /** What claims say of a person (or service): checked, in our words. */
@@ -123,10 +123,14 @@ export const assuranceOfProvider = (claims: JWTPayload, mapping: IdentityMapping
   return { ...(acr === undefined ? {} : { acr }), ...(authTime === undefined ? {} : { authTime }) };
 };
 
-/** 403 of somebody who signed in rightly and is nobody here: what an administrator needs to link them. */
-export const unknownPerson = (issuer: string, subject: string): Problem =>
+/** 403 of somebody who signed in rightly and is nobody here: what an administrator needs to link them, or the operator to say whose links count. */
+export const unknownPerson = (issuer: string, subject: string, tenant: string | undefined): Problem =>
   new Problem("unknown_person", {
-    detail: `You signed in as "${subject}" at ${issuer}, and nobody here is linked to that. Give both to an administrator of this house, who can link you.`,
+    detail: `You signed in as "${subject}" at ${issuer}, and nobody here is linked to that. Give both to an administrator of this house, who can link you.${
+      tenant === undefined
+        ? " Nothing says which tenant you are of: where the house has several no link counts until its operator sets OIDC_TENANT_CLAIM or OIDC_DEFAULT_TENANT."
+        : ""
+    }`,
   });
 
 /**
@@ -143,7 +147,7 @@ export const identityOfProvider = (claims: JWTPayload, mapping: IdentityMapping,
   const sub = parseSubject(claims[mapping.subjectClaim], mapping.subjectPrefix);
   // A client that asks in its own name is its own subject.
   if (mapping.isLinkedOnly === true && sub !== claims["client_id"])
-    throw unknownPerson(String(claims.iss), subjectOfProvider(claims, mapping));
+    throw unknownPerson(String(claims.iss), subjectOfProvider(claims, mapping), linkTenantOf(claims, mapping));
   // A service client may act in all tenants; a person never.
   const isServiceClient = sub.startsWith("service:") && sub === claims["client_id"];
   return identity(sub, given === "*" && isServiceClient ? "*" : parseTenant(given, mapping.defaultTenant), assurance, claims);

@@ -38,6 +38,15 @@ forEachDatabase("the first administrator is made once, whole, in an empty house"
     entries.map(({ tenant, data }) => [tenant, data["op"]]),
     [[`tenant:${name}`, "first_administrator"]],
   );
+  const look = (named?: string) => createPersonOf(database, () => new Date())(issuer, subject, named);
+  await sql(
+    "insert into membership.node (id, kind, tenant_id, name, state, fold) values ('tenant:second', 'Tenant', 'tenant:second', 'second', 'active', '')",
+  );
+  assert.deepEqual(
+    [await look(), (await look(`tenant:${name}`))?.id],
+    [undefined, `person:oidc:${subject}`],
+    "of several tenants one is named, or none counts",
+  );
   const { version } = await reader.version();
   // Whoever takes away all of it makes no room for another.
   await sql("delete from membership.identity_link");

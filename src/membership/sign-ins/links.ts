@@ -5,12 +5,13 @@ import { createRecent } from "#http/recent.ts";
 import { statement, type Database, type Sql } from "#store/database.ts";
 import { createSharedReads } from "#membership/graph/shared-reads.ts";
 
-/** $3 tenant or null. At most two: more than one is nobody. */
+/** $3 tenant or null: the only one that there is. */
 const FIND = statement<LinkedPerson>(
   "membership.link_find",
   `select n.id, n.tenant_id as tenant from membership.identity_link l
    join membership.node n on n.id = l.person_id and n.tenant_id = l.tenant_id
-   where l.issuer = $1 and l.subject = $2 and ($3::text is null or l.tenant_id = $3) limit 2`,
+   where l.issuer = $1 and l.subject = $2 and l.tenant_id = coalesce($3,
+     (select min(t.id) from (select id from membership.node where kind = 'Tenant' limit 2) t having count(*) = 1))`,
 );
 const ADD = statement<{ id: string }>(
   "membership.link_add",
@@ -25,14 +26,14 @@ export interface Subject {
   readonly subject: string;
 }
 
-/** In the tenant that is meant; where none is, only who is linked in one alone: links of one tenant decide nothing about another's people. */
+/**
+ * In the tenant that is meant; where none is, in the only one of the house. Where there are several nobody is: any of their administrators
+ * may link any subject, and none decides who another's people are.
+ */
 export const findLinked = async (
   sql: Sql,
   { issuer, subject, tenant }: Subject & { readonly tenant?: string | undefined },
-): Promise<LinkedPerson | undefined> => {
-  const [person, other] = await sql.run(FIND, [issuer, subject, tenant ?? null]);
-  return other === undefined ? person : undefined;
-};
+): Promise<LinkedPerson | undefined> => (await sql.run(FIND, [issuer, subject, tenant ?? null]))[0];
 
 /** Makes the subject the person's; its id, or `undefined` where the subject is somebody's of that tenant already. */
 export const addLink = async (

@@ -37,11 +37,11 @@ export const serveSignIns = (room: MembershipRoom, rules: SignInRules): void => 
     const isOpen = rules.provision === "off";
     if (tenantId === undefined) {
       if (isOpen) return { person: null };
-      throw unknownPerson(body.issuer, body.subject);
+      throw unknownPerson(body.issuer, body.subject, undefined);
     }
     const by = { actor: "service:gateway", source: "sync", reason: "Signed in at the OpenID provider", correlationId, tenantId } as const;
     const linked = known ?? (isOpen ? undefined : await linkedPerson(by, body));
-    if (linked === undefined && !isOpen) throw unknownPerson(body.issuer, body.subject);
+    if (linked === undefined && !isOpen) throw unknownPerson(body.issuer, body.subject, body.tenant);
     if (body.groups !== undefined) {
       const person = linked ?? (await namedPerson(body.subject, tenantId));
       const wanted = new Set(body.groups.flatMap((value) => rules.groups.get(value) ?? []));

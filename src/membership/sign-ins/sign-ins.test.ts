@@ -65,7 +65,7 @@ forEachDatabase(
       ["and by address", "ian-2", { email: "ian@acme.example" }, "unknown_person"],
       ["a person of another tenant", "z-1", { email: "zoe@globex.example" }, "unknown_person"],
       ["a tenant that nobody named", "l-1", { email: "lou@acme.example", tenant: undefined }, "unknown_person"],
-      ["who is linked, though nobody named the tenant", "fay-1", { tenant: undefined }, "person:fay"],
+      ["who is linked, where nobody named the tenant and there are several", "fay-1", { tenant: undefined }, "unknown_person"],
       ["a pattern is no address", "l-2", { email: "l_u@acme.example" }, "unknown_person"],
       ["nobody", "n-1", {}, "unknown_person"],
       ["an id of the graph", "person:ada", {}, "unknown_person"],
@@ -82,8 +82,8 @@ forEachDatabase(
       ],
     );
     const lookUp = createPersonOf(world.database, () => new Date());
-    assert.deepEqual(await lookUp(issuer, "fay-1"), { id: "person:fay", tenant: "tenant:acme" });
-    assert.equal(await lookUp(issuer, "fay-1\0"), undefined);
+    assert.deepEqual(await lookUp(issuer, "fay-1", "tenant:acme"), { id: "person:fay", tenant: "tenant:acme" });
+    assert.equal(await lookUp(issuer, "fay-1\0", "tenant:acme"), undefined);
   },
 );
 
@@ -193,11 +193,11 @@ test("links are seen, made and ended by administrators of the tenant; an unlinke
   for (const id of [randomUUID(), "x", made.body.link_id])
     assert.equal((await call(id === made.body.link_id ? "eve" : "ada", "DELETE", `/${id}`)).status, 404);
   assert.equal((await call("ada", "DELETE", `/${made.body.link_id}?reason=He%20left`)).status, 204);
-  assert.equal(await createPersonOf(world.database, () => new Date())(issuer, "ian-1", undefined), undefined);
+  assert.equal(await createPersonOf(world.database, () => new Date())(issuer, "ian-1", "tenant:acme"), undefined);
   assert.equal(await signIn(world, "ian-1"), "unknown_person");
 });
 
-test("a link holds in the tenant of its person alone; where no tenant is meant, only if it is the only one", async (t) => {
+test("a link holds in the tenant of its person alone; where no tenant is meant, only in a house that has one", async (t) => {
   const world = await worldOf(t, "match");
   const link = (as: string, subject: string, person_id: string) =>
     world.call(as, "POST", "/api/v1/identity-links", {
@@ -207,7 +207,7 @@ test("a link holds in the tenant of its person alone; where no tenant is meant, 
   const inNone = { tenant: undefined };
   assert.equal((await link("eve", "gus-1", "person:zoe")).status, 201);
   assert.equal(await signIn(world, "gus-1"), "unknown_person", "another tenant's link makes nobody of this one's people somebody else");
-  assert.equal(await signIn(world, "gus-1", inNone), "person:zoe");
+  assert.equal(await signIn(world, "gus-1", inNone), "unknown_person", "no tenant's administrator decides who somebody of no tenant is");
   assert.equal((await link("ada", "gus-1", "person:gus")).status, 201, "another tenant's link is not seen");
   assert.equal(await signIn(world, "gus-1"), "person:gus");
   assert.equal(await signIn(world, "gus-1", { tenant: "tenant:globex" }), "person:zoe");
@@ -218,6 +218,9 @@ test("a link holds in the tenant of its person alone; where no tenant is meant, 
     [{ id: "person:gus", tenant: "tenant:acme" }, undefined, undefined],
   );
   assert.equal((await link("ada", "gus-1", "person:lou")).body.code, "already_exists");
+  const body = { issuer, subject: "gus-1" };
+  const refused = await world.call("service:gateway", "POST", "/api/v1/sign-ins", { body, scopes: ["membership.sign_in"] });
+  assert.match((refused.body as { detail: string }).detail, /gus-1.*administrator.*OIDC_DEFAULT_TENANT/);
 });
 
 test("nobody but the gateway says who signed in", async (t) => {
