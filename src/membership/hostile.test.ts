@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { testDatabase } from "#testing/database.ts";
 import { graphRooms, servedWorld, type Reply } from "#testing/membership.ts";
@@ -118,6 +119,23 @@ test("whatever somebody is called goes in by every writer as it is, and every se
     .split("\n")
     .flatMap((line) => (JSON.parse(line) as { node?: { name: string } }).node?.name ?? []);
   for (const name of names) assert.equal(exported.filter((one) => one === name).length, 4, `${name} comes out as it went in`);
+});
+
+test("rows that were folded before there was a bound are cut to it, and no others", async (t) => {
+  const database = await testDatabase(t, graphRooms);
+  const world = await servedWorld(t, database);
+  const one = "\ufdfa";
+  const rows = [
+    { id: "person:long", kind: "Person", name: one.repeat(250), props: { email: one.repeat(200) }, external_id: one.repeat(900) },
+    { id: "group:plain", kind: "Group", name: "Straße ".repeat(30).trim(), display_name: "x".repeat(256), external_id: "y".repeat(1000) },
+  ] as const;
+  for (const row of rows) await world.put({ ...row, tenant_id: "tenant:acme" });
+  const folds = () => world.sql<{ id: string; fold: string }>("select id, fold from membership.node order by id");
+  const bounded = await folds();
+  const whole = foldText([rows[0].id, rows[0].name, rows[0].props.email, rows[0].external_id].join("\u001f"));
+  await world.sql(`update membership.node set fold = '${whole}' where id = '${rows[0].id}'`);
+  await database.script(await readFile(new URL("migrations/017-bounded-folds.sql", import.meta.url), "utf8"));
+  assert.deepEqual(await folds(), bounded);
 });
 
 test("a character that folds to many makes neither a name nor a search longer than others are", async (t) => {
