@@ -3,7 +3,7 @@ import { commaList, flag, integer, setting, weakSecret, type Environment, type S
 import { secretWeakness } from "#contract/weak-secret.ts";
 import type { Fault } from "#contract/problem.ts";
 import { createResourceRef, parseTenantSalt, type ResourceRef } from "#events/resource-ref.ts";
-import { parseAllowedMounts } from "./allowed-mounts.ts";
+import { parseAllowedMounts, type AllowedMounts } from "./allowed-mounts.ts";
 import { createNarrowPlaces, createTenantGuard, type NarrowPlaces, type TenantGuard } from "./tenant-guard.ts";
 import { placeOf, type KvServer } from "./providers/kvv2/kv-settings.ts";
 import { parseSchemeAliases, type Scheme, type SchemeTable } from "./uri-schemes.ts";
@@ -125,7 +125,9 @@ export const readSecretsPolicy = (
   config: SecretsConfig,
   environment: Environment,
   servers: ReadonlyMap<Scheme, KvServer> = new Map(),
-): { readonly policy: SecretsPolicy; readonly faults: readonly Fault[] } => {
+  /** Which stores they were found to be; by their addresses unless given. */
+  stores: ReadonlyMap<Scheme, string> = new Map(),
+): { readonly policy: SecretsPolicy; readonly mounts: AllowedMounts; readonly faults: readonly Fault[] } => {
   const isOpen = environment !== "production";
   const faults: Fault[] = [];
   const need = (holds: boolean, path: string, message: string): void => void (holds || faults.push({ path, message }));
@@ -150,7 +152,7 @@ export const readSecretsPolicy = (
   need(config.tenantSalt !== undefined || config.previousSalts.length === 0, "TENANT_SALT", "is needed with TENANT_SALT_PREVIOUS");
   const { schemes, faults: aliasFaults } = parseSchemeAliases(config.schemeAliases, "SECRETS_SCHEME_ALIASES");
   const tenantId = config.tenantId;
-  const places = new Map([...servers].map(([scheme, server]) => [scheme, placeOf(server)]));
+  const places = new Map([...servers].map(([scheme, server]) => [scheme, stores.get(scheme) ?? placeOf(server)]));
   const { mounts, faults: mountFaults } = parseAllowedMounts({ text: config.allowedMounts, tenantId, schemes, servers: places });
   return {
     policy: {
@@ -165,6 +167,7 @@ export const readSecretsPolicy = (
       agentsMayAsk: config.agentValueReads === "pdp",
       purposeRequired: (config.revealPurpose ?? (isOpen ? "optional" : "required")) === "required",
     },
+    mounts,
     faults: [...faults, ...aliasFaults, ...mountFaults],
   };
 };

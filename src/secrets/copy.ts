@@ -4,7 +4,7 @@ import { operations } from "./operations.ts";
 import type { Corridor, Performed } from "./perform.ts";
 import type { ReadSecret, SecretChange, WrittenSecret } from "./providers/secret-provider.ts";
 import { formatPrefix, type SecretPrefix, type SecretUri } from "./secret-uri.ts";
-import { isSameData, isSecretMap, SecretValue } from "./secret-value.ts";
+import { isSameData, isSecretMap, SecretValue, type SecretData } from "./secret-value.ts";
 import { isBelow } from "./tenant-guard.ts";
 
 /** One secret, or a key of it, to another place. */
@@ -46,8 +46,7 @@ export const requireCarriable = ({ from, to }: Carry): void => {
 };
 
 /** A map takes the place of the target's; a key without one at the target keeps its name there. */
-const changeOf = ({ from, to }: Carry, read: ReadSecret): SecretChange => {
-  const value = SecretValue.reveal(read.value);
+const changeOf = ({ from, to }: Carry, value: SecretData): SecretChange => {
   if (from.key === undefined && !isSecretMap(value)) throw new Problem("copy_shape");
   return from.key !== undefined && to.key === undefined
     ? { value: new Map([[from.key, value]]), replace: false }
@@ -64,13 +63,13 @@ const writeTo = ({ to, cas, caller, headers, correlationId }: Carry) => ({
   correlationId,
 });
 
-/** Whether the caller may write the target at all, before the source is read. */
+/** Whether the caller may write the target at all, and what lies there now, before the source is read. */
 export const lookAtTarget = (perform: Corridor, carry: Carry): Promise<unknown> =>
-  perform.look({ ...writeTo(carry), change: { value: new Map(), replace: false } });
+  perform.look({ ...writeTo(carry), change: changeOf(carry, carry.from.key === undefined ? new Map() : "") });
 
 /** Writes what was read to the target, as a write of its own with its decision and record, and reads it back. */
 export const putAtTarget = async (perform: Corridor, carry: Carry, read: ReadSecret): Promise<Performed<WrittenSecret>> => {
-  const change = changeOf(carry, read);
+  const change = changeOf(carry, SecretValue.reveal(read.value));
   return perform({
     ...writeTo(carry),
     change,

@@ -88,8 +88,8 @@ export const createListing =
         correlationId,
         isPlace: true,
         act: async (provider, ref, _permit, { asker }) => {
-          const listing = await provider.list(place, ask.depth(place), after);
-          truncatedBy ??= listing.truncatedBy;
+          // Without a text to look for each of them is decided: of more there is no use.
+          const listing = await provider.list(place, ask.depth(place), after, q === undefined ? MOST_DECISIONS + 1 : undefined);
           const candidates = listing.items.flatMap((item) => {
             const match = item.node.id > after ? matchOf(item, q) : undefined;
             return match === undefined ? [] : [{ item, match }];
@@ -119,6 +119,7 @@ export const createListing =
           }
           if (isMore || listing.goesOnAt === undefined) return;
           last = listing.goesOnAt;
+          truncatedBy = listing.truncatedBy;
           isMore = true;
         },
       }).catch((error: unknown) => {

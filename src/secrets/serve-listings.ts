@@ -21,7 +21,7 @@ import { operations } from "./operations.ts";
 import type { Corridor } from "./perform.ts";
 import type { SecretDetail, SecretProvider, SecretVersion } from "./providers/secret-provider.ts";
 import { formatPrefix, parseSecretUri, type SecretPrefix } from "./secret-uri.ts";
-import { isSecretMap, SecretValue, wireOf } from "./secret-value.ts";
+import { SecretValue, wireOf } from "./secret-value.ts";
 import type { SecretRef } from "./tenant-guard.ts";
 import { hasVersions } from "./uri-schemes.ts";
 
@@ -132,18 +132,9 @@ export const serveListings = (parts: ListingParts): void => {
       operation: operations.keys,
       uri: parseSecretUri(query.uri, policy.schemes),
       ...whoOf(from),
-      act: async (provider, at) => {
-        const data = SecretValue.reveal((await provider.read(at)).value);
-        const entries = isSecretMap(data) ? [...data] : [];
-        // In the file a map below is a secret of its own; in a store of maps it is a value like any other.
-        const isNode = (item: unknown): boolean => at.scheme === "yaml" && isSecretMap(item as never);
-        return {
-          keys: entries.filter(([, item]) => !isNode(item)).map(([name]) => name),
-          nodes: entries.filter(([, item]) => isNode(item)).map(([name]) => name),
-        };
-      },
+      act: (provider, at) => provider.keys(at),
     });
-    return { uri: ref.canonical, ...result };
+    return { uri: ref.canonical, keys: [...result.keys], nodes: [...result.nodes] };
   });
 
   const describe = async (operation: typeof operations.detail | typeof operations.versions, uri: string | undefined, from: From) => {

@@ -18,6 +18,8 @@ export interface KvDoubleFaults {
   redirectTo: string | undefined;
   sealed: boolean;
   slowMs: number;
+  /** What it answers where it does not know of keys without their values. */
+  noSubkeys: 403 | 404 | 405 | undefined;
 }
 
 /** A KVv2 server by what is recorded of Vault and OpenBao: statuses, bodies, texts; mounts `kv-a` and `kv-b`. */
@@ -76,7 +78,7 @@ const readBody = async (request: IncomingMessage): Promise<Json> => {
 /** Starts one on a free loopback port; it ends with the test. */
 export const startKvDouble = async (t: { after(end: () => unknown): void }, flavour: keyof typeof texts): Promise<KvDouble> => {
   const say = texts[flavour];
-  const rootToken = randomUUID();
+  const [rootToken, clusterId] = [randomUUID(), randomUUID()];
   const secrets = new Map<string, Entry>();
   const journal: { line: string; hasToken: boolean; namespace: string | undefined; waits?: string | undefined }[] = [];
   let writes = 0;
@@ -91,6 +93,7 @@ export const startKvDouble = async (t: { after(end: () => unknown): void }, flav
     redirectTo: undefined,
     sealed: false,
     slowMs: 0,
+    noSubkeys: undefined,
   };
   const now = () => new Date().toISOString();
   const isGone = (one: Version): boolean => one.destroyed || (one.deletion_time !== "" && Date.parse(one.deletion_time) <= Date.now());
@@ -148,10 +151,13 @@ export const startKvDouble = async (t: { after(end: () => unknown): void }, flav
     return [204];
   };
 
-  const list = (folder: string): Answer => {
+  /** OpenBao answers a part of a folder where it is asked for one; Vault does not hear of it. */
+  const list = (folder: string, { after, limit }: { after: string; limit: number }): Answer => {
     const names = [...secrets.keys()].filter((path) => path.startsWith(folder)).map((path) => path.slice(folder.length));
     const keys = new Set(names.map((name) => (name.includes("/") ? name.slice(0, name.indexOf("/") + 1) : name)));
-    return keys.size === 0 ? NONE : [200, { data: { keys: [...keys].toSorted() } }];
+    const all = [...keys].toSorted();
+    const named = flavour === "vault" || limit === 0 ? all : all.filter((name) => name > after).slice(0, limit);
+    return named.length === 0 ? NONE : [200, { data: { keys: named } }];
   };
 
   const describe = (entry: Entry | undefined): Answer => {
@@ -172,8 +178,19 @@ export const startKvDouble = async (t: { after(end: () => unknown): void }, flav
     ];
   };
 
-  const metadata = (method: string, path: string, isList: boolean, body: Json): Answer => {
-    if (isList) return list(path);
+  const namesOf = (value: unknown, depth: number): unknown =>
+    typeof value !== "object" || value === null || Array.isArray(value) || depth === 0
+      ? null
+      : Object.fromEntries(Object.entries(value).map(([name, item]) => [name, namesOf(item, depth - 1)]));
+  const subkeys = (entry: Entry | undefined, depth: number): Answer => {
+    const [status, body] = read(entry, null);
+    const { data, metadata } = ((body as Json)["data"] ?? {}) as Json;
+    return metadata === undefined ? NONE : [status, { data: { subkeys: data === null ? null : namesOf(data, depth), metadata } }];
+  };
+
+  const metadata = (method: string, path: string, { searchParams: asked }: URL, body: Json): Answer => {
+    if (asked.get("list") === "true" || method === "LIST")
+      return list(path, { after: asked.get("after") ?? "", limit: Number(asked.get("limit") ?? 0) });
     if (method === "GET") return describe(secrets.get(path));
     if (method === "DELETE") secrets.delete(path);
     const entry = secrets.get(path);
@@ -191,7 +208,9 @@ export const startKvDouble = async (t: { after(end: () => unknown): void }, flav
     const numbers = (body["versions"] as number[] | undefined) ?? [];
     if (!MOUNTS.includes(mount)) return [403, { errors: [say.denied] }];
     if (verb === "config") return [200, { data: { cas_required: false, delete_version_after: "0s", max_versions: 0 } }];
-    if (verb === "metadata") return metadata(method, path, url.searchParams.get("list") === "true" || method === "LIST", body);
+    if (verb === "metadata") return metadata(method, path, url, body);
+    if (verb === "subkeys" && faults.noSubkeys !== undefined) return [faults.noSubkeys, { errors: [say.denied] }];
+    if (verb === "subkeys") return subkeys(entry, Number(url.searchParams.get("depth")));
     if (verb === "data" && method === "GET") return read(entry, url.searchParams.get("version"));
     if (verb === "data" && method === "POST") return write(path, body);
     if (verb === "delete")
@@ -210,8 +229,11 @@ export const startKvDouble = async (t: { after(end: () => unknown): void }, flav
   const answer = async (request: IncomingMessage, url: URL): Promise<Answer | "cut"> => {
     const body = await readBody(request);
     const place = url.pathname.slice("/v1/".length);
-    if (place === "sys/health") return faults.sealed ? [503, { sealed: true }] : [200, { sealed: false }];
+    if (place === "sys/health") return faults.sealed ? [503, { sealed: true }] : [200, { sealed: false, cluster_id: clusterId }];
     if (faults.sealed) return [503, { errors: [say.sealed] }];
+    // Without namespaces a server does not hear of them.
+    if (place === "sys/internal/ui/mounts" && flavour === "vault") return [200, { data: { auth: {}, secret: {} } }];
+    if (place === "sys/internal/ui/mounts") return [404, { errors: ["namespace not found"] }];
     if (request.headers["x-vault-token"] !== rootToken) return [403, { errors: [say.denied] }];
     if (place === "auth/token/renew-self") return [400, { errors: ["lease is not renewable"] }];
     const shown = /^sys\/internal\/ui\/mounts\/(.+)$/.exec(place)?.[1];

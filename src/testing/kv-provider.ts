@@ -4,7 +4,7 @@ import { readSettings } from "#contract/setting.ts";
 import { openTrustingFetch } from "#http/trusting-fetch.ts";
 import { createKvClient, type KvClient } from "#secrets/providers/kvv2/kv-client.ts";
 import type { KvMemory } from "#secrets/providers/kvv2/kv-session.ts";
-import { createKvProvider } from "#secrets/providers/kvv2/kv-provider.ts";
+import { createKvProvider, type FoundMounts } from "#secrets/providers/kvv2/kv-provider.ts";
 import { kvSettings, type KvServer } from "#secrets/providers/kvv2/kv-settings.ts";
 import type { SecretProvider } from "#secrets/providers/secret-provider.ts";
 import type { Scheme } from "#secrets/uri-schemes.ts";
@@ -41,14 +41,16 @@ export interface KvProviderOptions {
   readonly scheme?: Scheme;
   readonly now?: () => Date;
   readonly memory?: KvMemory;
+  /** Shared by the providers of one house. */
+  readonly found?: FoundMounts;
   /** Around the client, for what a test does between two calls of it. */
   readonly wrap?: (client: KvClient) => KvClient;
 }
 
 /** A provider on a server as the house makes it. */
 export const kvProvider = (server: KvServer, options: KvProviderOptions = {}): SecretProvider => {
-  const { scheme = "vaulta+kv2", now = () => new Date(), wrap = (client) => client, memory } = options;
+  const { scheme = "vaulta+kv2", now = () => new Date(), wrap = (client) => client, memory, found = new Map() } = options;
   const { send } = openTrustingFetch(server.caFile === undefined ? undefined : [readFileSync(server.caFile, "utf8")]);
   const client = createKvClient({ server, name: scheme, send, metrics: createMetrics(), now, ...(memory === undefined ? {} : { memory }) });
-  return createKvProvider({ scheme, client: wrap(client) });
+  return createKvProvider({ scheme, client: wrap(client), found });
 };

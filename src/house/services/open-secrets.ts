@@ -4,9 +4,9 @@ import { Problem } from "#contract/problem.ts";
 import { StartFaults } from "#contract/start-faults.ts";
 import { readCertificates } from "#http/pem-files.ts";
 import { openTrustingFetch } from "#http/trusting-fetch.ts";
-import { createKvClient } from "#secrets/providers/kvv2/kv-client.ts";
+import { createKvClient, type KvClient } from "#secrets/providers/kvv2/kv-client.ts";
 import type { KvMemory } from "#secrets/providers/kvv2/kv-session.ts";
-import { createKvProvider } from "#secrets/providers/kvv2/kv-provider.ts";
+import { createKvProvider, type FoundMounts } from "#secrets/providers/kvv2/kv-provider.ts";
 import { kvServersOf, type KvServer } from "#secrets/providers/kvv2/kv-settings.ts";
 import type { SecretProvider } from "#secrets/providers/secret-provider.ts";
 import type { Scheme } from "#secrets/uri-schemes.ts";
@@ -14,22 +14,21 @@ import { createYamlProvider } from "#secrets/providers/yaml/yaml-provider.ts";
 import { createSecrets } from "#secrets/service.ts";
 import type { Opening } from "./opening.ts";
 
-interface StoresOpening {
-  readonly common: Pick<Opening["common"], "metrics" | "now" | "log">;
+interface ClientsOpening {
+  readonly common: Pick<Opening["common"], "metrics" | "now">;
   readonly stack: Pick<Opening["stack"], "use">;
 }
+interface StoresOpening extends ClientsOpening {
+  readonly common: Pick<Opening["common"], "metrics" | "now" | "log">;
+}
 
-/**
- * A provider for each scheme that a KVv2 server is configured for. Throws `StartFaults` for authorities that cannot be read, and for a
- * wrapped secret id that somebody else has opened.
- */
-export const openStores = async (
-  { common, stack }: StoresOpening,
+/** A client for each scheme that a KVv2 server is configured for; none has asked for anything. Throws `StartFaults` for authorities that cannot be read. */
+export const openKvClients = async (
+  { common, stack }: ClientsOpening,
   servers: ReadonlyMap<Scheme, KvServer>,
-): Promise<readonly SecretProvider[]> => {
-  const { metrics, now, log } = common;
+): Promise<ReadonlyMap<Scheme, { readonly server: KvServer; readonly client: KvClient }>> => {
   const memories = new Map<KvServer, KvMemory>();
-  const opened: SecretProvider[] = [];
+  const opened = new Map<Scheme, { server: KvServer; client: KvClient }>();
   for (const [scheme, server] of servers) {
     const authority = server.caFile === undefined ? undefined : await readCertificates(server.caFile);
     if (authority !== undefined && "fault" in authority)
@@ -37,15 +36,30 @@ export const openStores = async (
     const memory = memories.get(server) ?? {};
     memories.set(server, memory);
     const { send } = stack.use(openTrustingFetch(authority === undefined ? undefined : [authority.text]));
-    const client = createKvClient({ server, name: scheme, send, metrics, now, memory });
+    opened.set(scheme, {
+      server,
+      client: createKvClient({ metrics: common.metrics, now: common.now, server, name: scheme, send, memory }),
+    });
+  }
+  return opened;
+};
+
+/**
+ * A provider for each scheme that a KVv2 server is configured for. Throws `StartFaults` for authorities that cannot be read, and for a
+ * wrapped secret id that somebody else has opened.
+ */
+export const openStores = async (opening: StoresOpening, servers: ReadonlyMap<Scheme, KvServer>): Promise<readonly SecretProvider[]> => {
+  const found: FoundMounts = new Map();
+  const opened: SecretProvider[] = [];
+  for (const [scheme, { server, client }] of await openKvClients(opening, servers)) {
     // A wrapped secret id that somebody else has opened is an alarm; a store that is away may come.
     if (server.secretIdWrapped !== undefined)
       await client.signIn().catch((error: unknown) => {
         if (!(error instanceof Problem) || error.code !== "provider_denied") return;
-        log.error("secrets_wrapped_id_refused", { provider: scheme, cause: error });
+        opening.common.log.error("secrets_wrapped_id_refused", { provider: scheme, cause: error });
         throw new StartFaults([{ path: `${server.prefix}_SECRET_ID_WRAPPED`, message: error.message }]);
       });
-    opened.push(createKvProvider({ scheme, client }));
+    opened.push(createKvProvider({ scheme, client, found }));
   }
   return opened;
 };

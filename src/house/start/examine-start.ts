@@ -17,6 +17,7 @@ import {
   lookAtTls,
   lookAtWebClient,
 } from "./look-at-files.ts";
+import { lookAtStores } from "./look-at-stores.ts";
 import { lookAtPorts } from "./look-at-ports.ts";
 import { planStart, type StartPlan } from "./start-plan.ts";
 
@@ -101,6 +102,7 @@ export const examineStart = async (options: ExamineOptions): Promise<Examined> =
     lookAtCommands(plan),
     guarded("settings", () => lookAtProvider(plan)),
     plan.commandLine.serve.has("secrets") && (isUsable || settings.secrets.filePath !== undefined) ? lookAtSecrets(plan) : [],
+    guarded("settings", () => lookAtStores(plan)),
     demo.length === 0 ? guarded("redis", () => lookAtRedis(plan)) : [],
     guarded("settings", () => lookAtKafka(plan)),
     lookAtKeys(plan, database),

@@ -147,8 +147,13 @@ export interface SecretProvider {
     more?: Pick<Removal, "cas" | "intend">,
   ): Promise<readonly (SecretVersion & { readonly changed: boolean })[]>;
   describe(ref: SecretRef): Promise<SecretDetail>;
-  /** Secrets at and below a place, so many levels down, in the order of their ids; those up to `after` may be left out. */
-  list(place: SecretPrefix, depth: number, after?: string): Promise<Listing>;
+  /** Names below the secret, or below a key of it: `nodes` are secrets of their own. Without the values where the store can; throws as `read`. */
+  keys(ref: SecretRef): Promise<{ readonly keys: readonly string[]; readonly nodes: readonly string[] }>;
+  /**
+   * Secrets at and below a place, so many levels down, in the order of their ids; those up to `after` may be left out. `most`: more of them
+   * are of no use; 10,000 unless given.
+   */
+  list(place: SecretPrefix, depth: number, after?: string, most?: number): Promise<Listing>;
   /** `degraded` = older content is served, or none for now; the fault is a word that anybody may read. */
   state(): Promise<{ readonly status: "up" | "degraded"; readonly fault?: string }>;
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Problem } from "#contract/problem.ts";
 import { boundPeer } from "#http/bounded-peer.ts";
@@ -7,7 +8,7 @@ import { wasNeverSent } from "#http/was-never-sent.ts";
 import { parseLosslessJson } from "#secrets/lossless-json.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import { createKvSession, type KvMemory } from "./kv-session.ts";
-import type { KvServer } from "./kv-settings.ts";
+import { namespaceOf, storeOf, type KvServer } from "./kv-settings.ts";
 
 export interface KvClientParts {
   readonly server: KvServer;
@@ -40,6 +41,10 @@ export interface KvClient {
   signIn(): Promise<void>;
   /** What the server says of itself: `up`, `sealed`, `standby`, ... or `unreachable`. */
   health(): Promise<string>;
+  /** The store behind the address, whatever that is called: its cluster and the namespace of all calls. `undefined`: it does not say. */
+  store(): Promise<string | undefined>;
+  /** Which of these names are child namespaces of the store and no mounts; asked without a token. Throws `provider_unavailable`. */
+  namespacesAmong(names: readonly string[]): Promise<readonly string[]>;
 }
 
 export type KvVerb = "GET" | "POST" | "DELETE" | "LIST";
@@ -59,6 +64,8 @@ const whenBehind = { auto: "forward-active-node", vault: "forward-active-node", 
 
 /** How far a server's index says that it has come: base64 of `v1:<cluster>:<index>:...`; of another form nothing is known. */
 const placeIn = (index: string): number => Number(Buffer.from(index, "base64").toString("latin1").split(":")[2] ?? Number.NaN);
+/** Also of a standby. */
+const HEALTH = "sys/health?standbyok=true&perfstandbyok=true";
 const healthWords: Readonly<Record<number, string>> = {
   200: "up",
   429: "standby",
@@ -125,13 +132,20 @@ export const createKvClient = (parts: KvClientParts): KvClient => {
   };
 
   /** One request; what it throws says that nobody usable answered. */
-  const exchange = async (verb: KvVerb | "HEALTH", path: string, body: unknown, token: string | undefined): Promise<Response> => {
+  const exchange = async (
+    verb: KvVerb | "HEALTH",
+    path: string,
+    body: unknown,
+    token: string | undefined,
+    namespace = server.namespace ?? "",
+  ): Promise<Response> => {
     // LIST is a method of its own that not every intermediary knows.
-    const [method, target] = verb === "LIST" ? ["GET", `${path}?list=true`] : [verb === "HEALTH" ? "GET" : verb, path];
+    const [method, target] =
+      verb === "LIST" ? ["GET", `${path}${path.includes("?") ? "&" : "?"}list=true`] : [verb === "HEALTH" ? "GET" : verb, path];
     const headers = {
       "x-vault-request": "true",
       ...(token === undefined ? {} : { "x-vault-token": token }),
-      ...(server.namespace === undefined ? {} : { "x-vault-namespace": server.namespace }),
+      ...(namespace === "" ? {} : { "x-vault-namespace": namespace }),
       ...(memory.index === undefined ? {} : { "x-vault-index": memory.index, "x-vault-inconsistent": whenBehind[server.flavor] }),
       ...(body === undefined ? {} : { "content-type": "application/json" }),
     };
@@ -219,16 +233,36 @@ export const createKvClient = (parts: KvClientParts): KvClient => {
     }
   };
 
+  /** How the server is, it says in no namespace. */
+  const askHealth = (): Promise<Response> => exchange("HEALTH", HEALTH, undefined, undefined, "");
+  const isNamespace = async (name: string): Promise<boolean> => {
+    const response = await exchange(
+      "GET",
+      "sys/internal/ui/mounts",
+      undefined,
+      undefined,
+      `${namespaceOf(server)}/${name}`.replace(/^\//, ""),
+    );
+    await response.body?.cancel();
+    return response.status === 200;
+  };
+
   return {
     call,
     signIn: async () => void (await session.token()),
     health: async () => {
       try {
-        const { status } = await exchange("HEALTH", "sys/health?standbyok=true&perfstandbyok=true", undefined, undefined);
-        return healthWords[status] ?? "unreachable";
+        return healthWords[(await askHealth()).status] ?? "unreachable";
       } catch {
         return "unreachable";
       }
+    },
+    store: async () => storeOf(server, (await readBody(await askHealth())).whole),
+    namespacesAmong: async (names) => {
+      // A server without namespaces does not hear of them, and answers for whatever name.
+      if (names.length === 0 || (await isNamespace(randomUUID()))) return [];
+      const found = await Promise.all(names.map(isNamespace));
+      return names.filter((_name, at) => found[at]);
     },
   };
 };

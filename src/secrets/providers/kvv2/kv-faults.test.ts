@@ -192,6 +192,23 @@ for (const flavor of ["vault", "openbao"] as const)
     assert.equal(await refusal(sentOn.read(refOf(uri))), "provider_redirect", "only once");
   });
 
+for (const status of [403, 404, 405] as const)
+  test(`keys of a store that answers ${status} to keys without values are read with them, and it is asked once`, async (t) => {
+    const store = await startKvDouble(t, "vault");
+    const provider = kvProvider(kvServer({ URL: store.url, TOKEN: store.rootToken }));
+    const uri = "vaultA+kv2://kv-a/a";
+    await write(provider, uri, '{"k":1,"l":2}');
+    const asked = async (): Promise<readonly string[]> => {
+      const before = store.journal.length;
+      assert.deepEqual((await provider.keys(refOf(uri))).keys, ["k", "l"]);
+      return store.journal.slice(before).map(({ line }) => line);
+    };
+    assert.deepEqual(await asked(), ["GET /v1/kv-a/subkeys/a?depth=1"], "no value is read");
+    store.faults.noSubkeys = status;
+    assert.deepEqual(await asked(), ["GET /v1/kv-a/subkeys/a?depth=1", "GET /v1/kv-a/data/a"]);
+    assert.deepEqual(await asked(), ["GET /v1/kv-a/data/a"]);
+  });
+
 test("answers that are lost after the write was made: one version each, and no second one", async (t) => {
   const store = await startKvDouble(t, "openbao");
   const provider = kvProvider(kvServer({ URL: store.url, TOKEN: store.rootToken, NAMESPACE: "team/one" }));
@@ -212,7 +229,7 @@ test("answers that are lost after the write was made: one version each, and no s
   store.faults.cutAfter = 0;
   assert.equal((await provider.describe(refOf("vaultA+kv2://kv-a/a"))).current_version, 4);
   assert.ok(
-    store.journal.every(({ namespace }) => namespace === "team/one"),
-    "the namespace is that of the settings, of every request",
+    store.journal.every(({ line, namespace }) => namespace === (line.startsWith("GET /v1/sys/health") ? undefined : "team/one")),
+    "the namespace is that of the settings, of every request; how a server is, it says in none",
   );
 });

@@ -3,11 +3,16 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { suite, test, type TestContext } from "node:test";
+import { formatPrefix } from "#secrets/secret-uri.ts";
+import type { Scheme } from "#secrets/uri-schemes.ts";
+import type { Listing } from "#secrets/providers/secret-provider.ts";
 import { readText, refOf, refusal, remove, testSecretProvider, write } from "#secrets/providers/secret-provider.contract.ts";
 import { startKvDouble } from "#testing/kv-double.ts";
 import { kvProvider, kvServer, sharedOpenBao, type KvProviderOptions } from "#testing/kv-provider.ts";
 import { requireProgram } from "#testing/programs.ts";
 import type { OpenBao } from "#testing/openbao.ts";
+import { until } from "#testing/until.ts";
+import type { FoundMounts } from "./kv-provider.ts";
 
 const openBao = sharedOpenBao((t) => requireProgram(t, "bao"), { storage: "memory" });
 let place = 0;
@@ -212,6 +217,43 @@ for (const [name, open] of stores)
       assert.equal((await remove(provider, `${base}/a`, { cas: 3, hard: true })).result, "destroyed");
     });
 
+    test("a listing that is cut short anywhere goes on without gap or repetition, folders and odd names between them too", async (t) => {
+      const lists: string[] = [];
+      const at = await open(t, {
+        wrap: (client) => ({
+          ...client,
+          call: async (verb, path, ...more) => {
+            if (verb === "LIST") lists.push(path);
+            return client.call(verb, path, ...more);
+          },
+        }),
+      });
+      if (at === undefined) return;
+      const { store, provider, base } = at;
+      const { scheme, mount, segments } = refOf(base);
+      const place = { scheme, mount, segments };
+      const paths = ["a", "a-x", "a.x", "a/1", "a/2/x", "a/b", "a0", "b/1", "c", "c/d/e/f", "d@", "z", "Z"];
+      for (const path of [...paths, "%C3%A4", "a/odd%20one", "odd%20one/x"])
+        await store.ask("POST", `${mount}/data/${segments.join("/")}/${path}`, { data: { k: 1 } });
+      for (const depth of [1, 2, 8]) {
+        const whole = (await provider.list(place, depth)).items.map(({ node }) => node.id);
+        const expected = paths.filter((path) => path.split("/").length <= depth).map((path) => `${formatPrefix(place)}/${path}`);
+        assert.deepEqual(whole, expected.toSorted());
+        for (const most of [1, 2, 3, 7]) {
+          const found: string[] = [];
+          for (let after: string | undefined = "", rounds = 0; after !== undefined; rounds++) {
+            const { items, goesOnAt, truncatedBy }: Listing = await provider.list(place, depth, after, most);
+            assert.ok(items.length <= most && rounds < 50);
+            assert.equal(truncatedBy, goesOnAt === undefined ? undefined : "names");
+            found.push(...items.map(({ node }) => node.id).filter((id) => id > (after ?? "")));
+            after = goesOnAt;
+          }
+          assert.deepEqual(found, whole, `depth ${depth}, ${most} at a time`);
+        }
+      }
+      assert.ok(lists.every((path) => /\/\?after=[^&]*&limit=\d+$/.test(path)));
+    });
+
     test("a write whose answer is lost is made once, and found", async (t) => {
       let lose = 0;
       const at = await open(t, {
@@ -235,6 +277,40 @@ for (const [name, open] of stores)
   });
 
 suite("mounts of OpenBao", () => {
+  test("one store under two addresses is one: its mount is served by the name that was asked first, and a move between the two is none", async (t) => {
+    const at = await open(t);
+    if (at === undefined) return;
+    const found: FoundMounts = new Map();
+    const named = (scheme: Scheme, url: string) => kvProvider(kvServer({ URL: url, TOKEN: at.bao.rootToken }), { scheme, found });
+    const one = named("vaulta+kv2", at.bao.url);
+    const other = named("vaultb+kv2", at.bao.url.replace("127.0.0.1", "localhost"));
+    const uri = `${at.base}/only#k`;
+    await write(one, uri, "1");
+    for (let tries = 0; tries < 2; tries++)
+      assert.equal(await refusal(other.read(refOf(uri.replace("vaultA", "vaultB")))), "not_supported");
+    assert.equal(await refusal(other.read(refOf("vaultB+kv2://kv-b/a#k"))), "secret_not_found", "another mount of it");
+    assert.equal(await readText(one, uri), "1");
+    const apart = await startKvDouble(t, "openbao");
+    const third = kvProvider(kvServer({ URL: apart.url, TOKEN: apart.rootToken }), { scheme: "vaultb+kv2", found });
+    assert.equal(await refusal(third.read(refOf("vaultB+kv2://kv-a/a#k"))), "secret_not_found", "another store has a mount of that name");
+  });
+
+  test("a store in a namespace is as well as it says outside of it, and a child namespace is no mount", async (t) => {
+    const at = await open(t);
+    if (at === undefined) return;
+    await at.bao.ask("POST", "sys/namespaces/team");
+    const inside = { "x-vault-token": at.bao.rootToken, "x-vault-namespace": "team" };
+    const mounting = { method: "POST", headers: inside, body: JSON.stringify({ type: "kv", options: { version: "2" } }) };
+    assert.equal((await fetch(`${at.bao.url}/v1/sys/mounts/kv-a`, mounting)).status, 204);
+    const provider = kvProvider(kvServer({ URL: at.bao.url, TOKEN: at.bao.rootToken, NAMESPACE: "team" }));
+    assert.deepEqual(await provider.state(), { status: "up" });
+    await until(
+      () => refusal(write(provider, "vaultA+kv2://kv-a/a#k", "1")),
+      (said) => said === "done",
+    );
+    assert.equal(await refusal(at.provider.read(refOf("vaultA+kv2://team/kv-a/a#k"))), "provider_denied");
+  });
+
   test("a mount of the first version of KV, and one that is not there, hold no secrets", async (t) => {
     const at = await open(t);
     if (at === undefined) return;

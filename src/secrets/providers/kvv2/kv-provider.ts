@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { isObject } from "#contract/is-object.ts";
 import { Problem } from "#contract/problem.ts";
 import { formatPrefix, type SecretPrefix } from "#secrets/secret-uri.ts";
-import { isSameData, isSecretMap, SecretValue, type SecretData, type SecretMap, wireOf } from "#secrets/secret-value.ts";
+import { isSameData, isSecretMap, SecretValue, toSecretData, type SecretData, type SecretMap, wireOf } from "#secrets/secret-value.ts";
 import type {
   Intend,
   ReadSecret,
@@ -19,9 +20,14 @@ import { mayBeDone, type KvClient } from "./kv-client.ts";
 import { createKvListing, nodeOf, pathOf } from "./kv-listing.ts";
 import { readDetail, readVersion, type KvVersion } from "./kv-versions.ts";
 
+/** By scheme: in which store each of its mounts was found to lie. */
+export type FoundMounts = Map<Scheme, Map<string, string>>;
+
 export interface KvProviderParts {
   readonly scheme: Scheme;
   readonly client: KvClient;
+  /** Of all providers of a house: two schemes that name one store must not name one mount of it. */
+  readonly found: FoundMounts;
 }
 
 /** Writers of other processes may win so often before one gives up; those of this one wait for each other. */
@@ -50,8 +56,10 @@ const unknownOutcome = (cause: unknown, current: number | undefined): Problem =>
  * answer was lost is looked up. A mount is asked once whether it is one of KVv2, and again after the server was away.
  */
 export const createKvProvider = (parts: KvProviderParts): SecretProvider => {
-  const { scheme, client } = parts;
+  const { scheme, client, found } = parts;
   const mounts = new Map<string, Promise<void>>();
+  /** Whose store tells the keys of a secret with their values alone. */
+  const withoutSubkeys = new Set<string>();
   const queues = new Map<string, Promise<unknown>>();
 
   const lookAtMount = async (mount: string): Promise<void> => {
@@ -59,6 +67,17 @@ export const createKvProvider = (parts: KvProviderParts): SecretProvider => {
     const options = data?.["options"] as { readonly version?: unknown } | null | undefined;
     if (status !== 200 || data?.["path"] !== `${mount}/` || data["type"] !== "kv" || options?.version !== "2")
       throw new Problem("not_supported", { detail: "The mount is none of KVv2." });
+    const store = await client.store().catch(() => undefined);
+    const own = found.get(scheme) ?? new Map<string, string>();
+    own.delete(mount);
+    if (store === undefined) return;
+    const twin = [...found].find(([, places]) => places.get(mount) === store)?.[0];
+    // To carry a secret from one of its names to the other would take the only copy away.
+    if (twin !== undefined)
+      throw new Problem("not_supported", {
+        detail: `The mount is that of ${twin} too, in one store under two addresses: TENANT_ALLOWED_MOUNTS is to name it by one of them.`,
+      });
+    found.set(scheme, own.set(mount, store));
   };
   /** A mount that is none of KVv2, or lies in a child namespace, would take the same path for something else. */
   const requireMount = (mount: string): Promise<void> => {
@@ -269,6 +288,21 @@ export const createKvProvider = (parts: KvProviderParts): SecretProvider => {
     return { result: "deleted", versions: after };
   };
 
+  const keys: SecretProvider["keys"] = async (ref) => {
+    const told = withoutSubkeys.has(ref.mount)
+      ? undefined
+      : await call("GET", `${pathOf(ref, "subkeys")}?depth=${ref.key === undefined ? 1 : 2}`).catch((error: unknown) => {
+          if (error instanceof Problem && ["provider_error", "provider_denied"].includes(error.code)) return undefined;
+          throw error;
+        });
+    const subkeys = told?.data?.["subkeys"];
+    const whole = isObject(subkeys) ? toSecretData(subkeys) : SecretValue.reveal((await read({ ...ref, key: undefined })).value);
+    if (!isObject(subkeys)) withoutSubkeys.add(ref.mount);
+    const part = ref.key === undefined ? whole : isSecretMap(whole) ? whole.get(ref.key) : undefined;
+    if (part === undefined) throw new Problem("key_not_found");
+    return { keys: isSecretMap(part) ? [...part.keys()] : [], nodes: [] };
+  };
+
   return {
     name: scheme,
     schemes: [scheme],
@@ -279,6 +313,7 @@ export const createKvProvider = (parts: KvProviderParts): SecretProvider => {
     remove: (ref, how) => inTurn(ref, () => remove(ref, how)),
     settle: (ref, versions, how, more) => inTurn(ref, () => settle(ref, versions, how, more)),
     describe,
+    keys,
     list: createKvListing(call),
     state: async () => {
       const said = await client.health();

@@ -127,10 +127,17 @@ export const kvServersOf = (
   return { servers, faults };
 };
 
+/** Without slashes at its ends; "" is the root. */
+export const namespaceOf = ({ namespace = "" }: KvServer): string => namespace.replaceAll(/^\/+|\/+$/g, "");
+
 /** What tells two servers apart: the same mount of the same one would be one secret under two names. */
-export const placeOf = ({ url, namespace = "" }: KvServer): string => {
-  const place = new URL(url);
+export const placeOf = (server: KvServer): string => {
+  const place = new URL(server.url);
   // This machine has several names.
   if (isLoopbackHost(place.host)) place.hostname = "localhost";
-  return `${place.origin} ${namespace.replaceAll(/^\/+|\/+$/g, "")}`;
+  return `${place.origin} ${namespaceOf(server)}`;
 };
+
+/** The same by what the server says of itself in `sys/health`, however many names its address has; `undefined`: it does not say. */
+export const storeOf = (server: KvServer, { cluster_id: cluster }: Readonly<Record<string, unknown>>): string | undefined =>
+  typeof cluster === "string" && cluster !== "" ? `${cluster} ${namespaceOf(server)}` : undefined;

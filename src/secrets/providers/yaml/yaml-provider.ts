@@ -143,6 +143,16 @@ export const createYamlProvider = async (parts: YamlProviderParts): Promise<Secr
     },
     settle: async () => noVersions(),
     describe: async () => noVersions(),
+    keys: async (ref) => {
+      await refresh();
+      const data = valueAt(root, ref);
+      const entries = isSecretMap(data) ? [...data] : [];
+      // A map below is a secret of its own.
+      return {
+        keys: entries.filter(([, item]) => !isSecretMap(item)).map(([name]) => name),
+        nodes: entries.filter(([, item]) => isSecretMap(item)).map(([name]) => name),
+      };
+    },
     list: async (place, depth) => {
       await refresh();
       return { items: secretsBelow(root, place, depth).toSorted((one, other) => (one.node.id < other.node.id ? -1 : 1)) };
