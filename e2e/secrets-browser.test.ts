@@ -11,7 +11,16 @@ import { signIn } from "./sign-in.ts";
 import { startTestHouse, type TestHouse } from "./test-house.ts";
 
 const CANARY = "canary-value-of-the-page";
+const TOO_WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
+const PURPOSE = "To compare it with the mailer";
 const KV = "vaulta+kv2://kv-a/team/mailer";
+
+/** Lets the house read and write, and list nothing. */
+const tokenWithoutList = async (store: OpenBao): Promise<string> => {
+  await store.ask("POST", "sys/policies/acl/listless", { policy: 'path "kv-b/*" { capabilities = ["read", "create", "update"] }' });
+  const { data } = await store.ask("POST", "auth/token/create", { policies: ["listless"] });
+  return (data["auth"] as { client_token: string }).client_token;
+};
 
 let house: TestHouse;
 let browser: Browser;
@@ -24,9 +33,11 @@ before(async () => {
     bao === undefined
       ? {}
       : {
-          VAULT_URL: bao.url,
-          VAULT_TOKEN: bao.rootToken,
-          TENANT_ALLOWED_MOUNTS: '{"tenant:acme":["yaml://secret","vaultA+kv2://kv-a"]}',
+          VAULTA_URL: bao.url,
+          VAULTA_TOKEN: bao.rootToken,
+          VAULTB_URL: bao.url,
+          VAULTB_TOKEN: await tokenWithoutList(bao),
+          TENANT_ALLOWED_MOUNTS: '{"tenant:acme":["yaml://secret","vaultA+kv2://kv-a","vaultB+kv2://kv-b"]}',
         };
   [house, browser] = await Promise.all([startTestHouse({ environment: store }), launchBrowser()]);
 });
@@ -123,7 +134,7 @@ test("by keyboard: find, write, rotate, see a value, copy, move and delete in th
   await page.getByLabel("What do you need it for?").fill("short");
   await page.keyboard.press("Enter");
   await page.getByText("Say in 10 to 200 characters what you need it for").waitFor();
-  await page.getByLabel("What do you need it for?").fill("To compare it with the mailer");
+  await page.getByLabel("What do you need it for?").fill(PURPOSE);
   await page.keyboard.press("Enter");
   await page.getByText(`${CANARY}-2`).waitFor();
   await page.getByText("Audit entry").waitFor();
@@ -131,6 +142,13 @@ test("by keyboard: find, write, rotate, see a value, copy, move and delete in th
   await page.evaluate(`dispatchEvent(new Event("blur"))`);
   await page.getByText(`${CANARY}-2`).waitFor({ state: "detached" });
   assertNowhere(await everywhereIn(page), "what was seen is nowhere any more");
+  await press(page, "Check now", page.getByRole("region", { name: "Who did what" }));
+  await page.getByText(`Stated purpose: ${PURPOSE}`).waitFor();
+  await page.setViewportSize({ width: 375, height: 900 });
+  assert.deepEqual(await findingsOf(page), []);
+  assert.ok(Number(await page.evaluate(TOO_WIDE)) <= 0);
+  await takePicture(page, "secret-purpose", true);
+  await page.setViewportSize({ width: 1280, height: 900 });
 
   await press(page, "Rotate");
   await dialog.getByRole("textbox", { name: "New value" }).fill(`${CANARY}-3`);
@@ -305,7 +323,7 @@ for (const colorScheme of ["light", "dark"] as const)
       for (const width of path.includes("act=") ? [colorScheme === "light" ? 1280 : 375] : [1280, 375]) {
         await page.setViewportSize({ width, height: 900 });
         assert.deepEqual(await findingsOf(page), [], `${path}, ${width} px`);
-        const overflow = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
+        const overflow = await page.evaluate(TOO_WIDE);
         assert.ok(Number(overflow) <= 0, `${path} is ${String(overflow)} px too wide at ${width}`);
       }
       await page.setViewportSize({ width: 1280, height: 900 });
@@ -314,11 +332,17 @@ for (const colorScheme of ["light", "dark"] as const)
     await close();
   });
 
-test("a store that is away hides no other", async (t) => {
+test("a store that is away, or lets the house list nothing, says so in its own place and hides no other", async (t) => {
   requireProgram(t, "bao");
   if (bao === undefined) return;
   const { page, faults, close } = await openPage(browser);
   await signIn(page, house.origin, "ada");
+  await page.goto(`${house.origin}/secrets`);
+  await page.getByRole("region", { name: "vaultb+kv2://kv-b" }).getByText("not_supported").waitFor();
+  await page.getByRole("region", { name: "vaulta+kv2://kv-a" }).getByRole("link", { name: "mailer" }).waitFor();
+  await page.goto(`${house.origin}/secrets?q=mailer`);
+  await page.getByRole("region", { name: "Found in vaultb+kv2://kv-b" }).getByText("not_supported").waitFor();
+  await takePicture(page, "secrets-unlisted", true);
   await bao.kill();
   await page.goto(`${house.origin}/secrets`);
   await page.getByRole("region", { name: "vaulta+kv2://kv-a" }).getByText("provider_unavailable").waitFor();

@@ -82,6 +82,7 @@ export const secretWords = {
     of: (what: string) => `of ${what}`,
     by: "by",
     reading: "for a tool call",
+    stated: "Stated purpose:",
     ops: {
       write: "Write",
       rotate: "Rotate",

@@ -44,11 +44,17 @@ const columns: readonly Column<Act>[] = [
     cell: ({ data, uri }) => {
       const op = textOf(data["op"]) ?? "";
       const { key } = splitKey(uri);
+      const purpose = textOf(data["stated_purpose"]);
       return (
         <span>
           {text.ops[op] ?? visibleText(op)}
           {key === undefined ? null : <span className="sp-small sp-dim"> {text.of(visibleText(key))}</span>}
           {textOf(data["tool_id"]) === undefined ? null : <span className="sp-small sp-dim"> {text.reading}</span>}
+          {purpose === undefined ? null : (
+            <div className="sp-small sp-dim">
+              {text.stated} <Foreign text={purpose} />
+            </div>
+          )}
         </span>
       );
     },
