@@ -27,6 +27,8 @@ export interface Changes {
         }
       | undefined,
   ): Promise<void>;
+  /** Whose each of these is said to be, of those that are somebody's. */
+  ownersOf(tenant: string, uris: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /** Says whose it is; of a URI without key and version. */
   own(tenant: string, uri: string, owner: string): Promise<void>;
   /** Names the state of a secret: another one after every change of any process. `undefined`: a change is under way. */
@@ -66,6 +68,10 @@ const OWN = statement(
      updated_by = case when known.tenant = excluded.tenant then known.updated_by end,
      updated_at = case when known.tenant = excluded.tenant then known.updated_at end`,
 );
+const OWNERS = statement<{ uri: string; owner: string }>(
+  "secrets.change_owners",
+  "select uri, owner from secrets.change where tenant = $1 and uri = any($2) and owner is not null",
+);
 type Row = { readonly uri: string } & { readonly [name in keyof LastChange]-?: string | null };
 const LAST = statement<Row & { readonly is_last: boolean }>(
   "secrets.change_last",
@@ -86,6 +92,7 @@ export const createChanges = (database: Database, keepSeconds: number): Changes 
       done?.tenant ?? null,
       done?.isFirst ?? false,
     ])),
+  ownersOf: async (tenant, uris) => new Map((await database.run(OWNERS, [tenant, uris])).map(({ uri, owner }) => [uri, owner])),
   own: async (tenant, uri, owner) => void (await database.run(OWN, [tenant, uri, owner])),
   stampOf: async (place) => {
     const [row] = await database.run(STAMP, [formatPrefix(place)]);

@@ -3,13 +3,16 @@ import type { ResourceRef } from "#events/resource-ref.ts";
 import type { DecideAsk, Decider } from "#decide/decider.ts";
 import type { Decided, Meetable } from "#decide/obligations.ts";
 import { refuseSecret, type Asker } from "./asker.ts";
+import type { Changes } from "./changes.ts";
 import { actionOf } from "./operations.ts";
 import type { SecretNode } from "./providers/secret-provider.ts";
+import { formatPrefix } from "./secret-uri.ts";
 import type { SecretRef } from "./tenant-guard.ts";
 
 export interface DecideParts {
   readonly decider: Decider;
   readonly resourceRef: ResourceRef | undefined;
+  readonly changes: Pick<Changes, "ownersOf">;
 }
 
 /** The decision about the secret itself, and the ids of all nodes that were decided with it. */
@@ -21,7 +24,7 @@ export interface SecretPermit {
 
 const BATCH = 100;
 
-const askOf = (asker: Asker, ref: SecretRef, node: SecretNode): DecideAsk => ({
+const askOf = (asker: Asker, ref: SecretRef, node: SecretNode, owner: string | undefined): DecideAsk => ({
   type: "secret",
   action: actionOf(asker.purpose),
   meets,
@@ -33,6 +36,7 @@ const askOf = (asker: Asker, ref: SecretRef, node: SecretNode): DecideAsk => ({
     path: node.segments.join("/"),
     key: node.key,
     whole_map: node.key === undefined,
+    owner,
   },
   context: {
     caller_kind: asker.kind,
@@ -71,6 +75,11 @@ export const createSecretDecision = (parts: DecideParts) => {
     const remedy = remedies[reason];
     return { reason, ...(remedy === undefined ? {} : { remedy }) };
   };
+  /** With whose they are said to be, which the house keeps beside their stores. */
+  const asksOf = async (asker: Asker, ref: SecretRef, nodes: readonly SecretNode[]): Promise<readonly DecideAsk[]> => {
+    const owners = await parts.changes.ownersOf(ref.tenant, [...new Set(nodes.map(formatPrefix))]);
+    return nodes.map((node) => askOf(asker, ref, node, owners.get(formatPrefix(node))));
+  };
   const require = async (
     asker: Asker,
     ref: SecretRef,
@@ -82,7 +91,7 @@ export const createSecretDecision = (parts: DecideParts) => {
   ): Promise<SecretPermit> => {
     let decisionId: string | undefined;
     for (let start = 0; start < nodes.length; start += BATCH) {
-      const asks = nodes.slice(start, start + BATCH).map((node) => askOf(asker, ref, node));
+      const asks = await asksOf(asker, ref, nodes.slice(start, start + BATCH));
       const answers = await parts.decider.decideMany(asker.caller, asks, correlationId, "deny_on_first_deny");
       for (const decided of answers) {
         decisionId ??= decided.decisionId;
@@ -112,11 +121,7 @@ export const createSecretDecision = (parts: DecideParts) => {
     nodes: readonly SecretNode[],
     correlationId: string,
   ): Promise<ReadonlySet<string>> => {
-    const answers = await parts.decider.decideMany(
-      asker.caller,
-      nodes.map((node) => askOf(asker, ref, node)),
-      correlationId,
-    );
+    const answers = await parts.decider.decideMany(asker.caller, await asksOf(asker, ref, nodes), correlationId);
     if (answers.length !== nodes.length) throw new Problem("decision_unavailable", { cause: "fewer answers than questions" });
     const permitted = nodes.filter((_node, at) => {
       const decided = answers[at];

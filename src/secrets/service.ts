@@ -116,10 +116,10 @@ export const createSecrets = async (parts: SecretsParts): Promise<Service> => {
 
   const resourceRef = resourceRefOf(parts.config);
   const providers = new Map(parts.providers.flatMap((provider) => provider.schemes.map((scheme) => [scheme, provider] as const)));
-  const decide = createSecretDecision({ decider: parts.decider, resourceRef });
   const journal = createMoveJournal(parts.database);
   const keepSeconds = parts.config.cacheSeconds;
   const changes = createChanges(parts.database, keepSeconds);
+  const decide = createSecretDecision({ decider: parts.decider, resourceRef, changes });
   const intents = createIntents({ database: parts.database, secrets: parts.secrets });
   const readValue = createReadValue({ changes, keepSeconds, metrics: parts.metrics, now: parts.now });
   const perform = createCorridor({

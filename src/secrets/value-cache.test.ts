@@ -153,6 +153,16 @@ suite("values kept in memory", () => {
       ).status;
     assert.equal(await own(ada, uri, "group:payments"), 200);
     assert.deepEqual([(await detail())["owner"], (await detail())["updated_by"]], ["group:payments", "person:ada"]);
+    // Each question about it, its keys too, says whose it is.
+    for (const where of [`/keys?uri=${encodeURIComponent(uri)}`, `/value?uri=${encodeURIComponent(`${uri}#k`)}`, `/metadata?prefix=${uri}`]) {
+      const from = one.asked.length;
+      await get(where);
+      assert.deepEqual(
+        one.asked.slice(from).map(({ ask }) => ask.properties?.["owner"]),
+        ["group:payments"],
+        where,
+      );
+    }
     await one.send({ ...ada, sub: "person:ben" }, "POST", "/api/secrets/rotate", { body: { uri, value: { k: 2 } } });
     const rotated = await detail();
     assert.equal(rotated["updated_by"], "person:ben");
@@ -174,6 +184,7 @@ suite("values kept in memory", () => {
     assert.deepEqual([(await asEve())?.["created_by"], (await asEve())?.["updated_by"]], [undefined, "person:eve"]);
     assert.equal(await own(ada, shared, "group:payments"), 200);
     assert.deepEqual(await asEve(), { uri: shared, keys: 1 }, "nor whose they say it is");
+    assert.equal(one.asked.at(-1)?.ask.properties?.["owner"], undefined);
     const items = (await get("/metadata?prefix=who"))["items"] as Json[];
     assert.deepEqual(
       items.map(({ uri: id, updated_by }) => [id, updated_by]),
