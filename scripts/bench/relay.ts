@@ -59,6 +59,7 @@ export const benchRelay = async (argv: readonly string[]): Promise<Section> => {
       compression: "zstd",
       deliveryTimeoutMs: 10_000,
       createTopics: true,
+      replication: 1,
     });
   const taken: SinkRecord[] = [];
 

@@ -120,12 +120,16 @@ const budget = z.object({
   period: text.optional(),
 });
 
+/** Who did it, as the tenant's audit log names them; absent of the house's own acts and of another tenant's. */
+const author = z.object({ ref: text }).optional();
+
 const policy = z.object({
   op: text,
   version: text,
   from: text.nullish(),
   epoch: z.number().optional(),
   digest: text.optional(),
+  author,
 });
 
 const configuration = z.object({
@@ -137,6 +141,7 @@ const configuration = z.object({
   etag: text,
   op: text,
   state: text,
+  author,
   /** Names of tools, at most 50 each. */
   affects: z.object({ added: z.array(text), removed: z.array(text), changed: z.array(text) }),
 });

@@ -54,7 +54,11 @@ export const eventsSettings = {
     default: "zstd",
   }),
   kafkaCreateTopics: setting("KAFKA_CREATE_TOPICS", flag().optional(), {
-    description: "Whether brokers may make a topic that is not there, by their own defaults. Unset: true in dev and test, else false.",
+    description: "Whether a topic that is not there is made, with 6 partitions. Unset: true in dev and test, else false.",
+  }),
+  kafkaReplication: setting("KAFKA_REPLICATION", integer(1, 100).optional(), {
+    description: "On how many brokers a topic that is made is kept. Unset: 3, in dev and test 1.",
+    unit: "brokers",
   }),
   kafkaTls: setting("KAFKA_TLS", flag(), {
     description: "Whether brokers are spoken to over TLS; false in production on loopback only.",

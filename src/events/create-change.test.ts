@@ -218,7 +218,7 @@ forEachDatabase(
       result: undefined,
       events: [
         kept({ about: "person:ben" }),
-        kept({ about: "person:ben", data: { reason: "second" } }),
+        kept({ about: "person:ben", data: { reason: "second" }, by: "person:ada" }),
         kept({ key: "old" }),
         event("tenant:acme", { type: "thing.changed" }),
       ],
@@ -229,6 +229,10 @@ forEachDatabase(
     assert.deepEqual([first?.type, first?.sink, first?.topic], ["signin.failed", "kafka", "sessions.events.v1"]);
     assert.match(first?.subject ?? "", /^sr1\./);
     assert.deepEqual(JSON.parse(first?.text ?? ""), { reason: "first", subject_ref: first?.subject });
+    const { author, ...data } = JSON.parse(second?.text ?? "") as { author?: { ref: string } };
+    assert.deepEqual(data, { reason: "second", subject_ref: second?.subject });
+    assert.match(author?.ref ?? "", /^sr1\./);
+    assert.notEqual(author?.ref, second?.subject, "who did it, not whom it is about");
     assert.deepEqual([second?.key, second?.lane], [first?.subject, first?.lane], "one subject, one lane");
     assert.deepEqual([old?.key, old?.subject], ["old", null]);
     assert.ok(!JSON.stringify(rows).includes("person:"));

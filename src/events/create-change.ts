@@ -27,12 +27,12 @@ export interface ChangeParts {
  */
 export const createChange = ({ database, recorder, bus, sink, traceparent }: ChangeParts): Change => {
   const newId = createUuids(() => new Date());
-  /** References of whom the events are about, tenant by tenant in one order, so that two cannot wait for one another. */
+  /** References of whom the events are about and who made them, tenant by tenant in one order, so that two cannot wait for one another. */
   const nameSubjects = async (sql: Sql, events: readonly EventDraft[]) => {
     const wanted = new Map<string, Set<string>>();
-    for (const { tenant, about } of events) {
-      if (about !== undefined) wanted.set(logOf(tenant), (wanted.get(logOf(tenant)) ?? new Set()).add(about));
-    }
+    for (const { tenant, about, by } of events)
+      for (const subject of [about, by])
+        if (subject !== undefined) wanted.set(logOf(tenant), (wanted.get(logOf(tenant)) ?? new Set()).add(subject));
     const refs = new Map<string, string>();
     for (const [log, subjects] of [...wanted].toSorted(([one], [other]) => (one < other ? -1 : 1))) {
       const found = await recorder.references?.resolve(sql, log, subjects, { remember: false });

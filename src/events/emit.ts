@@ -35,7 +35,7 @@ export interface SinkInUse {
 
 export interface EmitOptions {
   readonly newId: () => string;
-  /** Names the subjects of events that are about somebody. */
+  /** Names the subjects of events that are about somebody, and who made them. */
   readonly refOf?: (tenant: string, subject: string) => string | undefined;
   /** Nobody takes events besides the streams unless given. */
   readonly sink?: SinkInUse | undefined;
@@ -71,8 +71,13 @@ const rowOf = (draft: EventDraft, { newId, refOf, sink }: EmitOptions) => {
   if (draft.kind !== undefined && !WORD.test(draft.kind)) throw new TypeError("an event's kind is a lower-case word");
   if (draft.tenant === "") throw new TypeError("an event names its tenant");
   const ref = draft.about === undefined ? undefined : refOf?.(draft.tenant, draft.about);
+  const author = draft.by === undefined ? undefined : refOf?.(draft.tenant, draft.by);
   const key = ref ?? draft.key;
-  const data = ref === undefined ? draft.data : { ...draft.data, subject_ref: ref };
+  const data = {
+    ...draft.data,
+    ...(ref === undefined ? {} : { subject_ref: ref }),
+    ...(author === undefined ? {} : { author: { ref: author } }),
+  };
   return {
     id: draft.id ?? newId(),
     tenant: draft.tenant,

@@ -14,6 +14,8 @@ export interface EventDraft {
   readonly kind?: string;
   /** Whom it is about: goes out as `subject_ref`, which takes the key's place too. */
   readonly about?: string;
+  /** Who made it so: goes out as `author`, by reference. */
+  readonly by?: string | undefined;
   /** Ordering key, e.g. the delegation's id. */
   readonly key: string;
   /** Subject ids that may see it on the stream; absent = all of the tenant who may read the stream. */

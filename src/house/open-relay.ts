@@ -34,6 +34,7 @@ export const readKafkaOptions = async ({ events, house }: HouseSettings): Promis
     compression: events.kafkaCompression,
     deliveryTimeoutMs: events.kafkaDeliveryTimeoutMs,
     createTopics: events.kafkaCreateTopics ?? house.environment !== "production",
+    replication: events.kafkaReplication ?? (house.environment === "production" ? 3 : 1),
     tls: events.kafkaTls ? { ca: authority?.text } : undefined,
     sasl:
       mechanism === undefined || username === undefined || password === undefined

@@ -78,6 +78,8 @@ export const configEvents = (
     stream: "config",
     kind: "config",
     key: `${kind}/${id}`,
+    // Whose files the house took nobody knows; whom another tenant's reference stands for nobody here can ask.
+    by: tenant === by.tenant ? by.subject : undefined,
     data: {
       kind,
       id,

@@ -97,6 +97,14 @@ test("who watches configuration is told all of it, then what becomes of it, in e
     ],
     "an event has an id of its own: the object goes by its name",
   );
+  const authors = acts.told().flatMap(({ event, data }) => (event === "config" ? [data.author] : []));
+  const [author] = authors;
+  assert.match(author?.ref ?? "", /^sr1\.[A-Za-z0-9_-]{22}$/);
+  assert.deepEqual(
+    authors,
+    authors.map(() => author),
+    "all by the same person, who is named by reference",
+  );
   const changed = here.told().findLast(({ event, data }) => event === "object" && data.id === "staff.one");
   assert.deepEqual([changed?.data.version, changed?.data.state, changed?.data.body.title], [2, "serving", "Changed"]);
   for (const { told } of [here, there]) {

@@ -264,6 +264,7 @@ test("health, when Kafka is away: degraded and with how much waits since when, w
     compression: "none",
     deliveryTimeoutMs: 500,
     createTopics: true,
+    replication: 1,
   });
   cleanUp(t, () => sink[Symbol.asyncDispose]());
   const house = { houseId: "acme.example", publicOrigin: "https://acme.example", topicPrefix: "" };

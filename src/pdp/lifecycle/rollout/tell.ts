@@ -63,6 +63,7 @@ export const policyEvents = async (
     stream: "config",
     kind: "policy",
     key: version,
+    by: tenant === by.tenant ? by.subject : undefined,
     data: { op: act, version, ...data },
     correlationId: by.correlationId,
   }));

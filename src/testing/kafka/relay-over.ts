@@ -1,0 +1,34 @@
+import { createBacklog, type Backlog } from "#events/relay/backlog.ts";
+import type { EventSink } from "#events/relay/event-sink.ts";
+import { createRelay, type Relay } from "#events/relay/relay.ts";
+import type { Database } from "#store/database.ts";
+import { silentLog } from "#telemetry/log.ts";
+import { createMetrics } from "#telemetry/metrics.ts";
+
+/** A relay over a test's database as a house has one, in a hurry. */
+export const relayOver = (parts: {
+  readonly database: Database;
+  readonly sink: EventSink;
+  readonly leaseSeconds?: number;
+}): Relay & { readonly backlog: Backlog } => {
+  const common = { log: silentLog, metrics: createMetrics(), database: parts.database };
+  const backlog = createBacklog({ ...common, maxRows: 1_000_000, everyMs: 100, idleEveryMs: 100 });
+  const relay = createRelay({
+    ...common,
+    ...parts,
+    backlog,
+    houseId: "acme.example",
+    publicOrigin: "https://acme.example",
+    topicPrefix: "",
+    maxAttempts: 1,
+    deliveryTimeoutMs: 3_000,
+    everyMs: 20,
+  });
+  return {
+    backlog,
+    [Symbol.asyncDispose]: async () => {
+      await relay[Symbol.asyncDispose]();
+      await backlog[Symbol.asyncDispose]();
+    },
+  };
+};
