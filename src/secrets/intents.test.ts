@@ -8,6 +8,8 @@ import { statement } from "#store/database.ts";
 import { createLog } from "#telemetry/log.ts";
 import { startKvDouble } from "#testing/kv-double.ts";
 import { kvProvider, kvServer } from "#testing/kv-provider.ts";
+import { startOpenBao } from "#testing/openbao.ts";
+import { requireProgram } from "#testing/programs.ts";
 import { testSecrets } from "#testing/secrets.ts";
 import { until } from "#testing/until.ts";
 import { createChanges } from "./changes.ts";
@@ -185,6 +187,68 @@ suite("what is about to be done to a store", () => {
       assert.equal((await rows()).at(-1)!.state, expected);
       assert.equal((await ended()).at(-1)!["outcome"], expected === "completed" ? "ok" : "refused");
       assert.equal((await send("GET", `/metadata/detail?uri=${encodeURIComponent(uri)}`)).reply["updated_by"], "person:ada");
+    }
+  });
+
+  test("is enough to tell what came of 200 writes in the middle of which OpenBao is killed: what was acknowledged is there, the rest is known", async (t) => {
+    const program = requireProgram(t, "bao");
+    if (program === undefined) return;
+    const bao = await startOpenBao(t, program, { storage: "disk" });
+    const kv = kvProvider(kvServer({ URL: bao.url, TOKEN: bao.rootToken, TIMEOUT_MS: "500" }));
+    const secrets = [randomBytes(32)] as const;
+    const house = await testSecrets(t, { more: [kv], houseSecrets: secrets });
+    const uriOf = (n: number): string => `vaulta+kv2://kv-a/n${n}`;
+    let acknowledged = 0;
+    const write = async (n: number) => {
+      const response = await house.send(ada, "POST", "/api/secrets", { body: { uri: uriOf(n), value: { k: "new" } } });
+      const { intent_id: intentId } = (await response.json()) as { intent_id?: string };
+      if (response.status === 201 && ++acknowledged === 60) void bao.kill();
+      return { status: response.status, intentId };
+    };
+    const answers = (
+      await Promise.all(
+        Array.from({ length: 20 }, async (_, writer) => {
+          const own = [];
+          for (let n = writer; n < 200; n += 20) own.push([n, await write(n)] as const);
+          return own;
+        }),
+      )
+    ).flat();
+    const said = new Set(answers.map(([, { status }]) => status));
+    assert.ok(said.has(201) && said.has(503) && [...said].every((status) => [201, 503, 504].includes(status)), [...said].join());
+    await bao.start();
+    await until(
+      () => kv.state(),
+      ({ status }) => status === "up",
+    );
+    const settle = () =>
+      settleIntents({
+        intents: createIntents({ database: house.database, secrets }, 0),
+        providers: new Map([["vaulta+kv2", kv]]),
+        schemes,
+        changes: createChanges(house.database, 30),
+        change: house.change,
+        resourceRef: undefined,
+        log,
+        metrics: house.metrics,
+      });
+    const rows = () => house.database.run(ROWS);
+    await until(async () => {
+      await settle();
+      return (await rows()).every(({ state }) => state !== "open");
+    });
+    const kept = new Map((await rows()).map((row) => [row.uri, row]));
+    const entries = await house.entries();
+    for (const [n, { status, intentId }] of answers) {
+      const isThere = (await stateOf(kv, uriOf(n))) === "new 1";
+      const row = kept.get(uriOf(n));
+      if (status === 201) assert.ok(isThere, `${n} was acknowledged`);
+      if (status === 504) assert.equal(intentId, row?.id);
+      // What was never about to be done is not there; of the rest the record says what is so.
+      assert.equal(row?.state ?? "failed", isThere ? "completed" : "failed", `${n}: ${status}`);
+      if (status === 201 || row === undefined) continue;
+      const end = entries.find((entry) => (entry["data"] as { intent_id?: string }).intent_id === row.id && entry["phase"] === "single");
+      assert.equal(end?.["outcome"], isThere ? "ok" : "refused");
     }
   });
 

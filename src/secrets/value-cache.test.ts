@@ -154,7 +154,11 @@ suite("values kept in memory", () => {
     assert.equal(await own(ada, uri, "group:payments"), 200);
     assert.deepEqual([(await detail())["owner"], (await detail())["updated_by"]], ["group:payments", "person:ada"]);
     // Each question about it, its keys too, says whose it is.
-    for (const where of [`/keys?uri=${encodeURIComponent(uri)}`, `/value?uri=${encodeURIComponent(`${uri}#k`)}`, `/metadata?prefix=${uri}`]) {
+    for (const where of [
+      `/keys?uri=${encodeURIComponent(uri)}`,
+      `/value?uri=${encodeURIComponent(`${uri}#k`)}`,
+      `/metadata?prefix=${uri}`,
+    ]) {
       const from = one.asked.length;
       await get(where);
       assert.deepEqual(
