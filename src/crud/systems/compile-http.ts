@@ -12,9 +12,11 @@ import { parseBaseUrl } from "./base-url.ts";
 import { buildTool } from "./build-tool.ts";
 import { callRules, compileAt, definitionOf } from "./call-rules.ts";
 import { CONNECTION_HEADERS } from "./connection-headers.ts";
+import type { Expression } from "./expression.ts";
 import { compileRequest } from "./http-request.ts";
 import type { SystemFile } from "./load-systems.ts";
 import { operationTests } from "./operation-tests.ts";
+import type { PageRules } from "./paginate.ts";
 import { fillPlaceholders, type Placeholders } from "./placeholders.ts";
 import type { HttpDocument } from "./system-document.ts";
 import type { TemplateFault } from "./template.ts";
@@ -44,11 +46,24 @@ type Operation = HttpDocument["operations"][string];
 
 const MAX_HEADER_BYTES = 32_768;
 
+/** With the expressions that were compiled; of one with a fault nothing is made, for the file is refused. */
+const pagingOf = (
+  rules: PageRules | undefined,
+  items: Expression | undefined,
+  next: Expression | undefined,
+): Pick<HttpOperation, "paginate"> => {
+  if (rules === undefined || items === undefined) return {};
+  if (rules.style !== "cursor") return { paginate: { ...rules, items } };
+  return next === undefined ? {} : { paginate: { ...rules, items, next } };
+};
+
 const compileOperation = (document: HttpDocument, base: string, operation: Operation, tell: TemplateFault): HttpOperation => {
   const path = ["operations", base];
   const pages = operation.paginate;
-  const next = pages === undefined ? undefined : compileAt(pages.next, "response", [...path, "paginate", "next"], tell);
   const items = pages === undefined ? undefined : compileAt(pages.items, "response", [...path, "paginate", "items"], tell);
+  const next = pages?.style === "cursor" ? compileAt(pages.next, "response", [...path, "paginate", "next"], tell) : undefined;
+  if (pages?.style === "link" && operation.request.method !== "GET")
+    tell([...path, "paginate", "style"], "link follows addresses, which only a GET can");
   const select =
     operation.output.select === undefined ? undefined : compileAt(operation.output.select, "response", [...path, "output", "select"], tell);
   const actual =
@@ -62,17 +77,7 @@ const compileOperation = (document: HttpDocument, base: string, operation: Opera
   return {
     bind: compileRequest(operation, path, tell),
     idempotencyHeader: operation.request.idempotencyHeader,
-    ...(pages === undefined || next === undefined || items === undefined
-      ? {}
-      : {
-          paginate: {
-            param: pages.param,
-            next,
-            items,
-            maxPages: pages.maxPages,
-            size: pages.size,
-          },
-        }),
+    ...pagingOf(pages, items, next),
     select,
     actualCost: actual,
     errors,
@@ -142,6 +147,7 @@ export const compileHttp = async (file: SystemFile & { readonly document: HttpDo
     auth,
     agent,
     userAgent,
+    followsRedirects: document.network.redirects === "same_origin",
     ...(auth.type === "oauth2_client" && tokenUrl !== undefined && "url" in tokenUrl
       ? { tokens: createSystemTokens(auth, { agent, userAgent, now: parts.now }) }
       : {}),

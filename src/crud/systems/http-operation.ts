@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { said } from "#documents/said.ts";
 import { CONNECTION_HEADERS } from "./connection-headers.ts";
+import { paginate } from "./paginate.ts";
 import { styles, type Style } from "./parameter-styles.ts";
 import { requestPath } from "./request-path.ts";
 import { responseLimits, retry } from "./system-limits.ts";
@@ -147,30 +148,12 @@ export const httpOperation = z.strictObject({
     "How the input becomes the request, by expressions.",
     { query: { dept: "${ input.department }" } },
   ),
-  paginate: said(
-    z
-      .strictObject({
-        style: said(z.literal("cursor", { error: "only cursor is available" }), "How pages follow each other.", "cursor"),
-        param: said(text(1, 64), "The member of the query that takes the cursor.", "after"),
-        next: said(z.string(), "The next cursor; null or empty at the end.", "${ response.body.next }"),
-        items: said(z.string(), "The items of a page.", "${ response.body.items }"),
-        size: said(
-          z
-            .strictObject({
-              param: said(text(1, 64), "The member of the query that takes the size of a page.", "limit"),
-              default: said(z.int().min(1), "The size that is asked for.", 100),
-              max: said(z.int().min(1), "The largest size that the upstream takes.", 200),
-            })
-            .optional(),
-          "How large a page is.",
-          { param: "limit", default: 100, max: 200 },
-        ),
-        maxPages: said(z.int().min(1).max(100).default(5), "Most pages that are read.", 10),
-      })
-      .optional(),
-    "Reads further pages into one answer.",
-    { style: "cursor", param: "after", next: "${ response.body.next }", items: "${ response.body.items }" },
-  ),
+  paginate: said(paginate.optional(), "Reads further pages into one answer.", {
+    style: "cursor",
+    param: "after",
+    next: "${ response.body.next }",
+    items: "${ response.body.items }",
+  }),
   retry: said(retry.optional(), "As in `defaults`, for this operation.", { max: 0 }),
   response: said(responseLimits.optional(), "As in `defaults`, for this operation.", { maxBytes: 1_048_576 }),
 });

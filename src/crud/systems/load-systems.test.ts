@@ -146,6 +146,11 @@ test("what only compiling can tell is told with its place too", async (t) => {
     [small("    output: { select: items }"), /must be an expression/],
     [small('    bind: { path: { id: "${ input.id }" } }'), /is no placeholder/],
     [small("").replace("path: /one", 'path: "/one/{id}"'), /nothing fills \{id\}/],
+    [
+      small('    paginate: { style: link, items: "${ response.body }" }').replace("GET", "POST"),
+      /paginate\/style link follows addresses, which only a GET can/,
+    ],
+    [small('    paginate: { style: page, param: p, items: "${ respons.body }" }'), /paginate\/items Unknown variable: respons/],
     [small("").replace("{ dataScope: none }", "{}"), /says nothing of dataScope/],
     [small("    input: { type: object, properties: { a: { $ref: 'https://x.example/y' } } }"), /within the schema/],
     [small("    input: { type: object, properties: { a: { type: string, pattern: '(?=x)' } } }"), /operations\/one\/input/],

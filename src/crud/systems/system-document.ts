@@ -121,9 +121,9 @@ const httpDocument = z.strictObject({
       .strictObject({
         allow: said(z.array(z.string()).default([]), "Networks (CIDR) that may be dialled though they are not public.", ["10.1.0.0/16"]),
         redirects: said(
-          z.literal("none", { error: "only none is available" }).default("none"),
-          "Which redirects are followed: none.",
-          "none",
+          z.enum(["none", "same_origin"]).default("none"),
+          "Which redirects of a GET are followed: none, or at most three within the scheme, host and port of `baseUrl`.",
+          "same_origin",
         ),
       })
       .prefault({}),

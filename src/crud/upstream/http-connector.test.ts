@@ -15,7 +15,7 @@ import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
 
 type Answer = (request: IncomingMessage, response: ServerResponse, body: string) => void;
 
-const system = (port: number, operations: string): string => `
+const system = (port: number, operations: string, redirects = "none"): string => `
 apiVersion: systems/v1
 provider: up
 instance: test
@@ -23,7 +23,7 @@ title: Fixture
 owner: group:people-ops
 kind: http
 baseUrl: http://127.0.0.1:${port}/base
-network: { allow: [127.0.0.1/32] }
+network: { allow: [127.0.0.1/32], redirects: ${redirects} }
 auth: { type: api_key, in: query, name: key, value: "yaml://secret/up#key" }
 defaults:
   dataScope: none
@@ -41,6 +41,17 @@ const operations = `
     description: Reads all pages.
     request: { method: GET, path: /pages }
     paginate: { style: cursor, param: after, next: "\${ response.body.next }", items: "\${ response.body.items }", size: { param: size, default: 2, max: 5 }, maxPages: 3 }
+  counted:
+    description: Reads pages by their numbers.
+    request: { method: GET, path: /pages }
+    paginate: { style: page, param: page, items: "\${ response.body }", size: { param: size, default: 3, max: 5 }, maxPages: 3 }
+  unsized: { description: Reads pages of any size., request: { method: GET, path: /pages }, paginate: { style: page, param: p, first: 0, items: "\${ response.body }" } }
+  skipped:
+    description: Reads pages by what to pass over.
+    request: { method: GET, path: /pages }
+    input: { type: object, properties: { from: { type: integer } } }
+    paginate: { style: offset, param: from, items: "\${ response.body }", size: { param: size, default: 3, max: 5 }, maxPages: 3 }
+  linked: { description: Reads pages that lead to each other., request: { method: GET, path: /pages }, paginate: { style: link, items: "\${ response.body }", maxPages: 3 } }
   write: { description: Writes one thing., request: { method: POST, path: /things }, input: { type: object, properties: { name: { type: string } } } }
   keyed: { description: Writes one thing once., request: { method: POST, path: /things, idempotencyHeader: Idempotency-Key }, input: { type: object } }
   mapped:
@@ -154,6 +165,70 @@ describe("an HTTP system", () => {
     assert.equal((await run("pages")).isCut, false);
     answer = status(200, { items: "none", next: null });
     assert.deepEqual(await fault(run("pages")), ["output_invalid", "done"]);
+  });
+
+  test("reads pages by number, by offset and by what is left, to their end or their bound", async () => {
+    const list = Array.from({ length: 20 }, (_unused, index) => index);
+    const rows: readonly (readonly [name: string, place: (query: URLSearchParams) => number, total: number, asked: readonly string[]])[] = [
+      ["counted", (query) => (Number(query.get("page")) - 1) * 3, 7, ["size=3&page=1", "size=3&page=2", "size=3&page=3"]],
+      ["counted", (query) => (Number(query.get("page")) - 1) * 3, 4, ["size=3&page=1", "size=3&page=2"]],
+      ["counted", (query) => (Number(query.get("page")) - 1) * 3, 3, ["size=3&page=1", "size=3&page=2"]],
+      ["counted", (query) => (Number(query.get("page")) - 1) * 3, 20, ["size=3&page=1", "size=3&page=2", "size=3&page=3"]],
+      ["unsized", (query) => Number(query.get("p")) * 3, 4, ["p=0", "p=1", "p=2"]],
+      ["skipped", (query) => Number(query.get("from")), 5, ["size=3&from=0", "size=3&from=3"]],
+      ["skipped", (query) => Number(query.get("from")), 0, ["size=3&from=0"]],
+    ];
+    for (const [name, place, total, asked] of rows) {
+      answer = (request, response) => {
+        const at = place(new URL(request.url ?? "", "http://x").searchParams);
+        response.end(JSON.stringify(list.slice(at, Math.min(at + 3, total))));
+      };
+      // The place in the list is the connector's: a caller's own would be a second one.
+      const { value, isCut } = await run(name, name === "skipped" ? { from: 4 } : {});
+      assert.deepEqual([value, isCut], [{ items: list.slice(0, Math.min(total, 9)) }, total === 20], `${name} ${total}`);
+      assert.deepEqual(
+        seen.map(({ url }) => url),
+        asked.map((query) => `/base/pages?${query}&key=s3cret-key`),
+      );
+    }
+  });
+
+  test("reads pages by the links between them, never out of the system", async () => {
+    const follow = async (header: string | readonly string[]) => {
+      answer = (_request, response) => void response.setHeader("link", header).end(`[${seen.length}]`);
+      const got = await run("linked");
+      return [got.value, got.isCut, seen[1]?.url];
+    };
+    const { port } = server.address() as AddressInfo;
+    const own = `http://127.0.0.1:${port}`;
+    const to = (url: string | undefined) => (url === undefined ? [{ items: [1] }, false, undefined] : [{ items: [1, 2, 3] }, true, url]);
+    const rows: readonly (readonly [header: string | readonly string[], url: string | undefined])[] = [
+      [`<${own}/base/pages?after=a%2Fb&x>; rel="next"`, "/base/pages?after=a%2Fb&x=&key=s3cret-key"],
+      ['</base/a?key=old>; REL=next; title="b, <c>; rel=prev"', "/base/a?key=s3cret-key"],
+      ['<?p=2>; title="</base/x>; rel=next"; rel="last prefetch NEXT"', "/base/pages?p=2&key=s3cret-key"],
+      [['</base/a>; rel="prev"', "</base/b> ; rel = next"], "/base/b?key=s3cret-key"],
+      ["</base/a>; rel=prev, </base/c>;rel=next", "/base/c?key=s3cret-key"],
+      ['</base/a>; rel="prev"', undefined],
+      ['</base/a>; rel=next; anchor="/other"', undefined],
+      ['</base/a>; title="rel=next"', undefined],
+      [`${"<".repeat(6000)}${'</a>;b="'.repeat(1500)}`, undefined],
+    ];
+    for (const [header, url] of rows) assert.deepEqual(await follow(header), to(url), String(header).slice(0, 80));
+    for (const header of [
+      `http://127.0.0.1:${port + 1}/base/a`,
+      `https://127.0.0.1:${port}/base/a`,
+      `http://localhost:${port}/base/a`,
+      `http://a@127.0.0.1:${port}/base/a`,
+      "//169.254.169.254/base/a",
+      "/other/a",
+      "/based/a",
+      "/base/../other",
+      "/base/%2e%2e/other",
+      "http://[",
+    ]) {
+      assert.deepEqual(await fault(follow(`<${header}>; rel=next`)), ["output_invalid", "done"], header);
+      assert.equal(seen.length, 1, header);
+    }
   });
 
   test("tries reads again, never an unkeyed write, and a keyed one under the same key", async () => {
@@ -307,6 +382,52 @@ describe("an HTTP system", () => {
     await new Promise((resolve) => setTimeout(resolve, 250));
     answer = status(200, { ok: true });
     assert.deepEqual((await run("write", {})).value, { ok: true });
+  });
+
+  test("follows redirects of reads within its origin, at most three, where the file says so", async () => {
+    const { port } = server.address() as AddressInfo;
+    const led =
+      (code: number, location: (hop: number) => string | undefined): Answer =>
+      (_request, response) => {
+        const to = location(seen.length);
+        if (to === undefined) return void response.end(`{"hops":${seen.length - 1}}`);
+        response.writeHead(code, to === "" ? {} : { location: to }).end();
+      };
+    answer = led(302, () => "/there");
+    assert.deepEqual(await fault(run("read", { id: "1" })), ["upstream_error", "failed"], "not unless the file says so");
+    await writeFile(join(folder, "up.test.yaml"), system(port, operations, "same_origin"));
+    await compile();
+    for (const code of [301, 302, 303, 307, 308]) {
+      answer = led(code, (hop) => (hop > 3 ? undefined : `/there/${hop}?a=%2F&key=old#x`));
+      assert.deepEqual((await run("read", { id: "1" })).value, { hops: 3 }, String(code));
+      assert.deepEqual(
+        seen.map(({ url }) => url),
+        ["/base/things/1", "/there/1?a=%2F", "/there/2?a=%2F", "/there/3?a=%2F"].map(
+          (url) => `${url}${url.includes("?") ? "&" : "?"}key=s3cret-key`,
+        ),
+      );
+    }
+    const refused: readonly (readonly [name: string, code: number, to: string, requests: number])[] = [
+      ["a fourth", 302, "/again", 4],
+      ["another port", 302, `http://127.0.0.1:${port + 1}/`, 1],
+      ["another scheme", 307, `https://127.0.0.1:${port}/`, 1],
+      ["another name", 308, `http://localhost:${port}/`, 1],
+      ["another host", 302, "//169.254.169.254/latest", 1],
+      ["a user", 302, `http://u:p@127.0.0.1:${port}/`, 1],
+      ["no address", 302, "http://[", 1],
+      ["nothing new", 304, "/there", 1],
+      ["nowhere", 302, "", 1],
+    ];
+    for (const [name, code, to, requests] of refused) {
+      answer = led(code, () => to);
+      assert.deepEqual(await fault(run("read", { id: "1" })), ["upstream_error", "failed"], name);
+      assert.equal(seen.length, requests, name);
+    }
+    answer = led(307, () => "/there");
+    assert.deepEqual(await fault(run("write", {})), ["upstream_error", "failed"]);
+    assert.equal(seen.length, 1, "what a write is sent to is its file's to say");
+    await writeFile(join(folder, "up.test.yaml"), system(port, operations));
+    await compile();
   });
 
   test("nothing is sent to an upstream that is not there", async () => {

@@ -13,19 +13,15 @@ import { contentOf } from "./answer-body.ts";
 import type { SystemTokens } from "./system-tokens.ts";
 import { credentialsOf } from "./credentials.ts";
 import { exchangeHttp, type Exchange, type ExchangeReply } from "./http-exchange.ts";
+import { firstPage, nextPage, targetOf, type Paging, type Target } from "./next-page.ts";
+import { ownAddress } from "./own-address.ts";
 import type { Resilience } from "./resilience.ts";
 
 /** One operation of an HTTP system, compiled. */
 export interface HttpOperation {
   readonly bind: BindRequest;
   readonly idempotencyHeader?: string;
-  readonly paginate?: {
-    readonly param: string;
-    readonly next: Expression;
-    readonly items: Expression;
-    readonly size?: { readonly param: string; readonly default: number; readonly max: number };
-    readonly maxPages: number;
-  };
+  readonly paginate?: Paging;
   readonly select?: Expression;
   readonly errors: readonly {
     readonly when: Expression;
@@ -49,11 +45,15 @@ export interface HttpSystem {
   readonly agent: Dispatcher;
   readonly resilience: Resilience;
   readonly userAgent: string;
+  /** Redirects of a GET are followed within the origin of `baseUrl`. */
+  readonly followsRedirects: boolean;
   /** In place of the exchange with the upstream. */
   readonly exchange?: (exchange: Exchange) => Promise<ExchangeReply>;
 }
 
-type Page = readonly (readonly [string, string])[];
+/** What a request may be redirected by; the method and the body stay, for there is only GET. */
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+const MOST_REDIRECTS = 3;
 
 const retryAfterMs = (headers: Readonly<Record<string, string>>): number | undefined => {
   const seconds = Number(headers["retry-after"]);
@@ -78,6 +78,9 @@ const refusalOf = (operation: HttpOperation, reply: ExchangeReply, inputs: Expre
   return new UpstreamFault(new Problem("upstream_error", { detail }), "failed", { ...more, isFinal: !isPassing });
 };
 
+const astray = (detail: string, status: number): UpstreamFault =>
+  new UpstreamFault(new Problem("upstream_error", { detail }), "failed", { status, isFinal: true });
+
 /** Makes the connector of one operation: bind, authenticate, exchange (pages), select. */
 export const createHttpConnector = (system: HttpSystem, operation: HttpOperation): Connector => {
   const base = system.baseUrl.pathname.replace(/\/$/, "");
@@ -85,14 +88,19 @@ export const createHttpConnector = (system: HttpSystem, operation: HttpOperation
   // An idempotency header makes any method safe to repeat: the upstream sees the same key.
   const isRepeatable = operation.isReadOnly || operation.isIdempotent || operation.idempotencyHeader !== undefined;
 
-  const send = async (call: Invocation, inputs: ExpressionInputs, bound: BoundRequest, page: Page): Promise<ExchangeReply> => {
+  /** An answer, and the address that gave it. */
+  type Located = ExchangeReply & { readonly from: URL };
+
+  const send = async (call: Invocation, inputs: ExpressionInputs, bound: BoundRequest, target: Target): Promise<Located> => {
     let credentials = await credentialsOf(system.auth, call, system.tokens);
-    const ask = (signal: AbortSignal): Promise<ExchangeReply> => {
-      const own = [...page, ...credentials.query].map(([name, value]) => [encode(name), encode(value)] as const);
-      const query = [...bound.query, ...own].map((pair) => pair.join("=")).join("&");
-      return exchange({
+    const askAt = async (path: string, query: Target["query"], timeoutMs: number, signal: AbortSignal): Promise<Located> => {
+      const own = credentials.query.map(([name, value]) => [encode(name), encode(value)] as const);
+      const others = query.filter(([name]) => !own.some(([taken]) => taken === name));
+      const text = [...others, ...own].map((pair) => pair.join("=")).join("&");
+      const whole = `${path}${text === "" ? "" : `?${text}`}`;
+      const reply = await exchange({
         origin: system.baseUrl.origin,
-        path: `${base}${bound.path}${query === "" ? "" : `?${query}`}`,
+        path: whole,
         method: bound.method,
         headers: {
           ...bound.headers,
@@ -104,12 +112,28 @@ export const createHttpConnector = (system: HttpSystem, operation: HttpOperation
           ...credentials.headers,
         },
         ...(bound.body === undefined ? {} : { body: bound.body.content }),
-        timeoutMs: operation.timeoutMs,
+        timeoutMs,
         maxBytes: operation.maxBytes,
         takesBinary: operation.takesBinary,
         isReadOnly: operation.isReadOnly,
         signal,
       });
+      return { ...reply, from: new URL(whole, system.baseUrl) };
+    };
+    /** One try, with the redirects that belong to it. */
+    const ask = async (signal: AbortSignal): Promise<Located> => {
+      const until = performance.now() + operation.timeoutMs;
+      let reply = await askAt(`${base}${target.path}`, target.query, operation.timeoutMs, signal);
+      for (let hop = 0; system.followsRedirects && bound.method === "GET" && REDIRECTS.has(reply.status); hop++) {
+        if (hop === MOST_REDIRECTS) throw astray(`The upstream redirected more than ${MOST_REDIRECTS} times.`, reply.status);
+        const { location } = reply.headers;
+        if (location === undefined) break;
+        const next = ownAddress(location, reply.from);
+        if (next === undefined) throw astray("The upstream redirected to another origin.", reply.status);
+        const { path, query } = targetOf(next, "");
+        reply = await askAt(path, query, Math.max(1, Math.ceil(until - performance.now())), signal);
+      }
+      return reply;
     };
     let mayRenew = credentials.drop !== undefined;
     return system.resilience({
@@ -172,25 +196,25 @@ export const createHttpConnector = (system: HttpSystem, operation: HttpOperation
     const bound = operation.bind(celInputs(inputs), call.arguments);
     const pages = operation.paginate;
     if (pages === undefined) {
-      const reply = await send(call, inputs, bound, []);
+      const reply = await send(call, inputs, bound, bound);
       return afterwards(() => finish(call.callId, inputs, reply, undefined, false));
     }
-    const size: Page = pages.size === undefined ? [] : [[pages.size.param, String(Math.min(pages.size.default, pages.size.max))]];
+    const first = firstPage(pages, bound);
     const items: unknown[] = [];
-    let after: Page = [];
+    let target = first;
     for (let page = 1; ; page++) {
-      const reply = await send(call, inputs, bound, [...size, ...after]);
+      const reply = await send(call, inputs, bound, target);
       const { upstream, next } = afterwards(() => {
         const prepared = celInputs({ ...inputs, response: readable(reply) });
         const found = pages.items.evaluate(prepared);
         if (!Array.isArray(found)) throw new Problem("output_invalid", { detail: "The answer's items are no list." });
-        items.push(...(found as unknown[]));
-        const given = pages.next.evaluate(prepared);
-        const next = typeof given === "string" || typeof given === "number" ? String(given) : "";
-        return { upstream: finish(call.callId, inputs, reply, items, next !== ""), next };
+        for (const item of found as unknown[]) items.push(item);
+        const read = { prepared, link: reply.headers["link"], items: found.length, itemsSoFar: items.length, page, from: reply.from };
+        const next = nextPage(pages, read, first, base);
+        return { upstream: finish(call.callId, inputs, reply, items, next !== undefined), next };
       });
-      if (next === "" || page >= pages.maxPages || call.isEnough?.(upstream.value) === true) return upstream;
-      after = [[pages.param, next]];
+      if (next === undefined || page >= pages.maxPages || call.isEnough?.(upstream.value) === true) return upstream;
+      target = next;
     }
   };
 };

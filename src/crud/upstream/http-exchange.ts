@@ -80,7 +80,11 @@ export const exchangeHttp = async (agent: Dispatcher, exchange: Exchange): Promi
     });
     status = response.statusCode;
     const headers = Object.fromEntries(
-      Object.entries(response.headers).map(([name, value]) => [name, Array.isArray(value) ? (value[0] ?? "") : (value ?? "")]),
+      Object.entries(response.headers).map(([name, value]) => [
+        name,
+        // Links may come in several lines, as one list; of others the first is read.
+        Array.isArray(value) ? ((name === "link" ? value.join(", ") : value[0]) ?? "") : (value ?? ""),
+      ]),
     );
     const read = readBounded(response.body, exchange.maxBytes).then((bytes) => readAnswer(bytes, headers, exchange));
     if (status >= 200 && status < 300) return { status, headers, ...(await read) };
