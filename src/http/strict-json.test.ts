@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { Problem } from "#contract/problem.ts";
-import { parseStrictJson } from "./strict-json.ts";
+import { parseStrictJson, strictJsonSteps } from "./strict-json.ts";
 
 const refused: readonly (readonly [name: string, text: string | Uint8Array, code: string])[] = [
   ["a repeated member", '{"a":1,"a":2}', "duplicate_member"],
@@ -92,4 +92,20 @@ test("a string ends where its quote is not escaped, whatever stands before it", 
       assert.deepEqual(parseStrictJson(JSON.stringify(whole)), JSON.parse(JSON.stringify(whole)));
     }),
   );
+});
+
+test("two long bodies that are read in turns do not disturb each other", () => {
+  const texts = [listOf(30_000, "[1]"), listOf(30_000, '{"a":1}')];
+  const reads = texts.map((text) => strictJsonSteps(text, { depth: 3, members: 100_000 }));
+  const values: unknown[] = [];
+  let rounds = 0;
+  while (values.length < 2) {
+    rounds += 1;
+    for (const read of reads) {
+      const step = read.next();
+      if (step.done === true && step.value !== undefined) values.push(step.value);
+    }
+  }
+  assert.ok(rounds > 5);
+  assert.deepEqual(values.map((value) => (value as unknown[])[29_999]).toSorted(), [[1], { a: 1 }]);
 });

@@ -1,5 +1,6 @@
 import { faultOfJson } from "#contract/json-members.ts";
 import { Problem, type ProblemCode } from "#contract/problem.ts";
+import { atOnce } from "./turns.ts";
 
 /**
  * JSON that has one reading: UTF-8 without BOM, no repeated member, bounded depth, every value with a canonical form (RFC 8785, so
@@ -26,7 +27,8 @@ export const MOST_MEMBERS = 10_000;
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-export const parseStrictJson = (bytes: Uint8Array | string, limits: StrictJsonLimits = { depth: 64 }): unknown => {
+/** Reads text, structure, values and their fitness one after the other; it stops between them. */
+export const strictJsonSteps = function* (bytes: Uint8Array | string, limits: StrictJsonLimits): Generator<void, unknown> {
   let text: string;
   try {
     text = typeof bytes === "string" ? bytes : decoder.decode(bytes);
@@ -36,22 +38,29 @@ export const parseStrictJson = (bytes: Uint8Array | string, limits: StrictJsonLi
   if (text.charCodeAt(0) === 0xfeff) throw new Problem("body_unreadable", { detail: "The body begins with a byte order mark." });
   let value: unknown;
   try {
-    checkMembers(text, limits);
+    yield* checkMembers(text, limits);
+    yield;
     value = JSON.parse(text);
   } catch (cause) {
     if (cause instanceof Problem) throw cause;
     throw new Problem("body_unreadable", { detail: "The body is not JSON.", cause });
   }
+  yield;
   const unfit = limits.keepsUnfit === true ? undefined : faultOfJson(value);
   if (unfit !== undefined) throw new Problem("body_unreadable", { detail: `The body ${unfit}.` });
   return value;
 };
 
+export const parseStrictJson = (bytes: Uint8Array | string, limits: StrictJsonLimits = { depth: 64 }): unknown =>
+  atOnce(strictJsonSteps(bytes, limits));
+
 /** What a body's structure is made of; all between is passed over at the speed of a search. */
 const STRUCTURE = /["{}[\],]/g;
+/** Pieces of structure between two stops. */
+const STRIDE = 10_000;
 
 /** Walks the text once; strings are skipped by their own rules, so braces inside them do not count. */
-const checkMembers = (text: string, limits: StrictJsonLimits): void => {
+const checkMembers = function* (text: string, limits: StrictJsonLimits): Generator<void, void> {
   const open: (Set<string> | null)[] = [];
   const most = limits.members ?? MOST_MEMBERS;
   let members = 0;
@@ -64,9 +73,14 @@ const checkMembers = (text: string, limits: StrictJsonLimits): void => {
       throw new Problem(limits.tooDeep ?? "body_unreadable", { detail: `The body is nested deeper than ${limits.depth}.` });
     expectsName = names !== null;
   };
-  STRUCTURE.lastIndex = 0;
-  for (let found = STRUCTURE.exec(text); found !== null; found = STRUCTURE.exec(text)) {
-    const at = found.index;
+  let from = 0;
+  for (let seen = 1; ; seen++) {
+    // The place is kept here: between two stops another text may be walked.
+    STRUCTURE.lastIndex = from;
+    const at = STRUCTURE.exec(text)?.index;
+    if (at === undefined) return;
+    from = at + 1;
+    if (seen % STRIDE === 0) yield;
     switch (text.charCodeAt(at)) {
       case 0x7b: // {
         enter(new Set());
@@ -95,7 +109,7 @@ const checkMembers = (text: string, limits: StrictJsonLimits): void => {
           names.add(name);
           expectsName = false;
         }
-        STRUCTURE.lastIndex = end + 1;
+        from = end + 1;
       }
     }
   }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, test } from "node:test";
-import { createTurns } from "./turns.ts";
+import { atOnce, createTurns, createTurnsOfLong, inTurns } from "./turns.ts";
 
 const busy = (milliseconds: number): void => {
   for (const end = performance.now() + milliseconds; performance.now() < end;);
@@ -68,4 +68,28 @@ test("who comes while others wait does not go before them", async () => {
   waits.push(wait("third", 60_000));
   await Promise.all(waits);
   assert.deepEqual(order.slice(0, 2), ["first", "second"]);
+});
+
+test("who is done before a slice is over waits for nobody, also where others work", async () => {
+  const others = createTurns(60_000);
+  assert.equal(others(), undefined);
+  assert.equal(createTurnsOfLong(60_000)(), undefined);
+  assert.ok(createTurnsOfLong(0)() instanceof Promise);
+});
+
+test("work in pieces comes to the same in turns and at once, and its failure is whoever's who waits", async () => {
+  const seen = watch();
+  const work = function* (most: number): Generator<void, number> {
+    for (let piece = 0; piece < 3; piece++) {
+      if (piece === most) throw new RangeError("no more");
+      yield;
+    }
+    return seen.turns();
+  };
+  const before = seen.turns();
+  assert.equal(atOnce(work(9)), before);
+  assert.ok((await inTurns(work(9), createTurns(0))) >= before + 3);
+  assert.throws(() => atOnce(work(1)), RangeError);
+  await assert.rejects(inTurns(work(1), createTurns(0)), RangeError);
+  seen.end();
 });

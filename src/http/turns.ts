@@ -64,3 +64,30 @@ export const createTurns = (sliceMs: number): Turn => {
   const worker: Worker = { sliceMs };
   return () => (loop.mayWork(worker) ? undefined : loop.next(worker));
 };
+
+/**
+ * The same for work that is mostly short: nobody is asked before it took a slice. Made where the work begins, after what it waited for.
+ */
+export const createTurnsOfLong = (sliceMs: number): Turn => {
+  const began = performance.now();
+  const turn = createTurns(sliceMs);
+  return () => (performance.now() - began < sliceMs ? undefined : turn());
+};
+
+/** Work that stops between its pieces, with others' turns in between. */
+export const inTurns = async <T>(work: Generator<void, T>, turn: Turn): Promise<T> => {
+  for (;;) {
+    const { done, value } = work.next();
+    if (done === true) return value;
+    const others = turn();
+    if (others !== undefined) await others;
+  }
+};
+
+/** The same work without a stop: of what is known to be small. */
+export const atOnce = <T>(work: Generator<void, T>): T => {
+  for (;;) {
+    const { done, value } = work.next();
+    if (done === true) return value;
+  }
+};

@@ -59,7 +59,7 @@ export const operationTests = (system: HttpSystem, operation: HttpOperation, too
         now: new Date(),
       });
       const scope = { keeps: () => true, guardKeeps: () => true, masks: {} };
-      return shapeOutput(upstream, { tool, given: { value: input }, scope, lifted: new Set() }).value;
+      return (await shapeOutput(upstream, { tool, given: { value: input }, scope, lifted: new Set() })).value;
     };
     return {
       name,

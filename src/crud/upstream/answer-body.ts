@@ -1,7 +1,8 @@
 import { promisify } from "node:util";
 import { brotliDecompress, gunzip, inflate, inflateRaw, type ZlibOptions } from "node:zlib";
 import { Problem } from "#contract/problem.ts";
-import { parseStrictJson } from "#http/strict-json.ts";
+import { strictJsonSteps } from "#http/strict-json.ts";
+import { createTurnsOfLong, inTurns } from "#http/turns.ts";
 
 /** Bytes that are neither JSON nor text. */
 export interface BinaryBody {
@@ -50,12 +51,15 @@ const unpack = async (bytes: Buffer, encoding: string | undefined, maxBytes: num
   }
 };
 
+/** Longest that an answer is read at a stretch, milliseconds, where its pieces allow it. */
+const SLICE_MS = 8;
+
 /** Reads JSON and text; other bytes only where the operation takes them. */
-const parseAnswer = (bytes: Buffer, type: string, takesBinary: boolean): AnswerBody => {
+const parseAnswer = async (bytes: Buffer, type: string, takesBinary: boolean): Promise<AnswerBody> => {
   if (bytes.byteLength === 0) return { body: null };
   if (/^application\/(?:[a-z0-9.+-]+\+)?json\b/i.test(type)) {
     try {
-      return { body: parseStrictJson(bytes, { depth: 64, members: MOST_VALUES }) };
+      return { body: await inTurns(strictJsonSteps(bytes, { depth: 64, members: MOST_VALUES }), createTurnsOfLong(SLICE_MS)) };
     } catch (cause) {
       if (cause instanceof Problem && cause.code === "body_too_large")
         throw new Problem("output_too_large", { detail: `The answer has more than ${MOST_VALUES} values.` });

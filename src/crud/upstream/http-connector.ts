@@ -3,6 +3,7 @@ import { Problem } from "#contract/problem.ts";
 import { microFromUsd } from "#contract/ids.ts";
 import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
 import type { Connector, Invocation, UpstreamAnswer } from "#crud/mcp/tool.ts";
+import { createTurnsOfLong } from "#http/turns.ts";
 import { ABSENT, celInputs } from "#documents/cel.ts";
 import { type Expression, type ExpressionInputs } from "#crud/systems/expression.ts";
 import type { BindRequest, BoundRequest } from "#crud/systems/http-request.ts";
@@ -54,6 +55,8 @@ export interface HttpSystem {
 /** What a request may be redirected by; the method and the body stay, for there is only GET. */
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 const MOST_REDIRECTS = 3;
+/** Longest that an answer is read at a stretch, milliseconds, where its steps allow it. */
+const SLICE_MS = 8;
 
 const retryAfterMs = (headers: Readonly<Record<string, string>>): number | undefined => {
   const seconds = Number(headers["retry-after"]);
@@ -158,22 +161,26 @@ export const createHttpConnector = (system: HttpSystem, operation: HttpOperation
   };
 
   /** Reads the answer; what goes wrong here goes wrong after the upstream did its work. */
-  const afterwards = <T>(work: () => T): T => {
+  const afterwards = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
-      return work();
+      return await work();
     } catch (error) {
       throw error instanceof Problem ? new UpstreamFault(error, "done") : error;
     }
   };
 
-  const finish = (
+  const finish = async (
     callId: string,
     inputs: ExpressionInputs,
     reply: ExchangeReply,
     items: readonly unknown[] | undefined,
     isCut: boolean,
-  ): UpstreamAnswer => {
-    const prepared = celInputs({ ...inputs, response: readable(reply), ...(items === undefined ? {} : { items }) });
+  ): Promise<UpstreamAnswer> => {
+    const turn = createTurnsOfLong(SLICE_MS);
+    // Pages are counted by it too: all their items together are no more than an expression may read.
+    const isRead = operation.select !== undefined || operation.actualCost !== undefined || items !== undefined;
+    const prepared = isRead ? celInputs({ ...inputs, response: readable(reply), ...(items === undefined ? {} : { items }) }) : {};
+    await turn();
     const selected = operation.select?.evaluate(prepared) ?? (items === undefined ? reply.body : { items });
     if (selected === ABSENT) throw new Problem("output_invalid", { detail: "The answer lacks what is selected of it." });
     const cost = operation.actualCost?.evaluate(prepared);
@@ -204,14 +211,17 @@ export const createHttpConnector = (system: HttpSystem, operation: HttpOperation
     let target = first;
     for (let page = 1; ; page++) {
       const reply = await send(call, inputs, bound, target);
-      const { upstream, next } = afterwards(() => {
+      const { upstream, next } = await afterwards(async () => {
+        const turn = createTurnsOfLong(SLICE_MS);
         const prepared = celInputs({ ...inputs, response: readable(reply) });
+        await turn();
         const found = pages.items.evaluate(prepared);
         if (!Array.isArray(found)) throw new Problem("output_invalid", { detail: "The answer's items are no list." });
         for (const item of found as unknown[]) items.push(item);
         const read = { prepared, link: reply.headers["link"], items: found.length, itemsSoFar: items.length, page, from: reply.from };
         const next = nextPage(pages, read, first, base);
-        return { upstream: finish(call.callId, inputs, reply, items, next !== undefined), next };
+        await turn();
+        return { upstream: await finish(call.callId, inputs, reply, items, next !== undefined), next };
       });
       if (next === undefined || page >= pages.maxPages || call.isEnough?.(upstream.value) === true) return upstream;
       target = next;

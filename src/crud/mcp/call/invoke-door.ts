@@ -1,5 +1,6 @@
 import { Problem } from "#contract/problem.ts";
 import { celInputs } from "#documents/cel.ts";
+import { atOnce, createTurnsOfLong, inTurns } from "#http/turns.ts";
 import { valueAt } from "#crud/mcp/value-at.ts";
 import type { Invocation, Tool, UpstreamAnswer } from "#crud/mcp/tool.ts";
 import type { DecidedCall } from "./chain-door.ts";
@@ -14,6 +15,9 @@ export interface Invoked {
   readonly upstream: UpstreamAnswer;
   readonly secrets: ReturnType<SecretReader["used"]>;
 }
+
+/** Longest that an answer is cleaned at a stretch, milliseconds. */
+const SLICE_MS = 8;
 
 type InvokeParts = Pick<CallParts, "secrets" | "secretsAudience" | "identity" | "callTimeoutMs" | "stopping" | "now">;
 
@@ -50,7 +54,7 @@ const asFault = (error: unknown, tool: Tool): UpstreamFault => {
 
 const redactFault = (fault: UpstreamFault, redact: Redact, used: UpstreamFault["secrets"]): UpstreamFault => {
   const { cause, ...shown } = fault.problem.options;
-  const problem = new Problem(fault.problem.code, { ...redact(shown), cause });
+  const problem = new Problem(fault.problem.code, { ...atOnce(redact(shown)), cause });
   return new UpstreamFault(problem, fault.effect, {
     retryAfterMs: fault.retryAfterMs,
     isFinal: fault.isFinal,
@@ -83,7 +87,9 @@ export const invokeUpstream = async (decided: DecidedCall, held: Held | undefine
     await passGuard(decided, invocation);
     const upstream = await tool.connector(invocation);
     const redact = createRedact(secrets.values());
-    return { upstream: { ...upstream, value: redact(upstream.value), media: redact(upstream.media) }, secrets: secrets.used() };
+    const turn = createTurnsOfLong(SLICE_MS);
+    const [value, media] = [await inTurns(redact(upstream.value), turn), await inTurns(redact(upstream.media), turn)];
+    return { upstream: { ...upstream, value, media }, secrets: secrets.used() };
   } catch (error) {
     throw redactFault(asFault(error, tool), createRedact(secrets.values()), secrets.used());
   }

@@ -139,7 +139,7 @@ test("an answer is not shaped by other rules than those it was made under", asyn
   assert.ok(rows !== undefined);
   const by = { given: { value: { id: one } }, scope: { keeps: () => true, masks: {} }, lifted: new Set<string>() };
   const kept = { upstream: { value: { id: one, tenant: "tenant:acme" } }, mark: shapeMark(tool) };
-  const show = (other: typeof tool) => shapeKept(kept, { ...by, tool: other }).value;
+  const show = (other: typeof tool) => shapeKept(kept, { ...by, tool: other });
   const others = {
     "another definition": { ...tool, digest: "0".repeat(64) },
     "one mask less": { ...tool, rules: { ...rules, masks: rules.masks.slice(1) } },
@@ -147,6 +147,6 @@ test("an answer is not shaped by other rules than those it was made under", asyn
     "rows elsewhere": { ...tool, rules: { ...rules, rows: { ...rows, rows: ["item"] } } },
     "another column": { ...tool, rules: { ...rules, rows: { ...rows, columns: new Map([["tenant_id", ["owner"]]]) } } },
   };
-  for (const [why, other] of Object.entries(others)) assert.throws(() => show(other), { code: "reply_withheld" }, why);
-  assert.throws(() => shapeKept({ ...kept, mark: "" }, { ...by, tool }), { code: "reply_withheld" });
+  for (const [why, other] of Object.entries(others)) await assert.rejects(show(other), { code: "reply_withheld" }, why);
+  await assert.rejects(shapeKept({ ...kept, mark: "" }, { ...by, tool }), { code: "reply_withheld" });
 });

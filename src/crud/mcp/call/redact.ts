@@ -71,19 +71,32 @@ const piecesOf = (secret: string): readonly string[] => {
 /** Shorter values would take innocent text with them; nobody's credential is that short. */
 const MIN_LENGTH = 6;
 
-export type Redact = <T>(value: T) => T;
+/** Takes credentials out of a value; it stops now and then, so that a large one is cleaned in turns with others. */
+export type Redact = <T>(value: T) => Generator<void, T>;
+
+/** Values between two stops. */
+const STRIDE = 200;
 
 export const createRedact = (secrets: Iterable<string>): Redact => {
   const needles = [...new Set(secrets)].filter((secret) => secret.length >= MIN_LENGTH).toSorted((a, b) => b.length - a.length);
   const cleaners = needles.flatMap(piecesOf).map(cleanerOf);
   const numbers = new Set(needles.filter((secret) => secret.trim() !== "").map(Number));
   const clean = (text: string): string => cleaners.reduce((held, cleaner) => cleaner(held), text);
-  const walk = (value: unknown): unknown => {
-    if (typeof value === "string") return clean(value);
-    if (typeof value === "number") return numbers.has(value) ? REDACTED : value;
-    if (Array.isArray(value)) return value.map(walk);
-    if (typeof value !== "object" || value === null) return value;
-    return Object.fromEntries(Object.entries(value).map(([name, item]) => [clean(name), walk(item)]));
+  let seen = 0;
+  const cleanOne = (value: unknown): unknown =>
+    typeof value === "string" ? clean(value) : typeof value === "number" && numbers.has(value) ? REDACTED : value;
+  const walk = function* (value: unknown): Generator<void, unknown> {
+    if (typeof value !== "object" || value === null) return cleanOne(value);
+    const members: [string, unknown][] = [];
+    for (const [name, item] of Object.entries(value)) {
+      if (++seen % STRIDE === 0) yield;
+      // Of leaves no walk is made: there are too many of them.
+      members.push([name, typeof item === "object" ? yield* walk(item) : cleanOne(item)]);
+    }
+    return Array.isArray(value) ? members.map(([, item]) => item) : Object.fromEntries(members.map(([name, item]) => [clean(name), item]));
   };
-  return (needles.length === 0 ? (value: unknown) => value : walk) as Redact;
+  const redact = function* (value: unknown): Generator<void, unknown> {
+    return needles.length === 0 ? value : yield* walk(value);
+  };
+  return redact as Redact;
 };

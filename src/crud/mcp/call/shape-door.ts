@@ -4,10 +4,12 @@ import { Problem } from "#contract/problem.ts";
 import type { MaskedPlace } from "#contract/masked-places.ts";
 import { sha256Of } from "#crud/mcp/digest.ts";
 import { pointerText, type Pointer } from "#contract/json-pointer.ts";
+import { createTurnsOfLong } from "#http/turns.ts";
 import { changeAt, valueAt } from "#crud/mcp/value-at.ts";
 import type { RowRules, Tool, UpstreamAnswer } from "#crud/mcp/tool.ts";
 import type { DecidedCall } from "./chain-door.ts";
 import type { KeptReply } from "./idempotency.ts";
+import { outputFaults } from "./output-faults.ts";
 import type { RowScope } from "./row-scope.ts";
 import { absentRow } from "./upstream-fault.ts";
 
@@ -90,9 +92,9 @@ export const shapeMark = ({ digest, rules }: Pick<Tool, "digest" | "rules">): st
  * An answer that an idempotency key keeps, as whoever sends the key again may see it now. Throws `reply_withheld` where nothing of
  * it may be shown, or nobody can tell: what was done stays done.
  */
-export const shapeKept = (kept: KeptReply, decided: ShapedCall): Pick<Shaped, "value" | "masked"> => {
+export const shapeKept = async (kept: KeptReply, decided: ShapedCall): Promise<Pick<Shaped, "value" | "masked">> => {
   try {
-    if (kept.mark === shapeMark(decided.tool)) return shapeOutput(kept.upstream, decided);
+    if (kept.mark === shapeMark(decided.tool)) return await shapeOutput(kept.upstream, decided);
   } catch (cause) {
     throw new Problem("reply_withheld", { cause });
   }
@@ -111,17 +113,26 @@ const cutRows = (value: unknown, tool: Tool, wanted: unknown): unknown => {
   return changeAt(value, rules.rows, (rows) => (Array.isArray(rows) ? rows.slice(0, wanted) : rows));
 };
 
+/** Longest that an answer is shaped at a stretch, milliseconds, where its steps allow it. */
+const SLICE_MS = 8;
+
 /**
  * What leaves of an upstream's answer: rows filtered, columns masked once (by the data scope and by the file unless it was
- * lifted; the stricter wins), cut to what was wanted, held against the output schema, bounded. Fail closed throughout.
+ * lifted; the stricter wins), cut to what was wanted, held against the output schema, bounded. Fail closed throughout. A large answer is
+ * shaped step by step, others in between.
  * Throws `data_scope_unavailable`, `not_found`, `output_invalid`, `output_too_large`.
  */
-export const shapeOutput = (upstream: Pick<UpstreamAnswer, "value" | "isCut">, { tool, given, scope, lifted }: ShapedCall): Shaped => {
+export const shapeOutput = async (
+  upstream: Pick<UpstreamAnswer, "value" | "isCut">,
+  { tool, given, scope, lifted }: ShapedCall,
+): Promise<Shaped> => {
+  const turn = createTurnsOfLong(SLICE_MS);
   const masked: MaskedPlace[] = [];
   if (tool.rules.rows !== undefined && scope === undefined) throw new Problem("data_scope_unavailable");
   const shaped = scope === undefined ? { value: upstream.value, rowsOut: 0 } : keepRows(upstream.value, tool, scope);
   let { value } = shaped;
   for (const { pointer, ...mask } of masksOf(value, tool, scope, lifted)) {
+    await turn();
     let hidden = false;
     value = changeAt(value, pointer, (held) => {
       hidden ||= mask.kind === "drop" || held !== null;
@@ -140,12 +151,16 @@ export const shapeOutput = (upstream: Pick<UpstreamAnswer, "value" | "isCut">, {
   ) {
     value = { ...value, truncated: true };
   }
+  await turn();
   // It is digested for the record: what cannot be is refused here, where the act can still be told to have been done.
   const unfit = faultOfJson(value);
   if (unfit !== undefined) throw new Problem("output_invalid", { detail: `The answer ${unfit}.` });
-  const faults = tool.rules.checkOutput?.(value) ?? [];
-  if (faults.length > 0) throw new Problem("output_invalid", { errors: faults });
-  if (Buffer.byteLength(JSON.stringify(value) ?? "") > MAX_BYTES) throw new Problem("output_too_large");
+  await turn();
+  const text = JSON.stringify(value) ?? "";
+  const faults = await outputFaults(tool, value, text);
+  if (faults.length > 0) throw new Problem("output_invalid", { errors: [...faults] });
+  if (Buffer.byteLength(text) > MAX_BYTES) throw new Problem("output_too_large");
+  await turn();
   const rowsOut = typeof wanted === "number" ? Math.min(wanted, shaped.rowsOut) : shaped.rowsOut;
   return { value, rowsOut, masked };
 };
