@@ -51,6 +51,7 @@ const GONE_MS = 60_000;
 const MOST_WAIT_MS = 60_000;
 /** Definitions are looked at again even if the server says nothing. */
 const AGAIN_MS = 600_000;
+const AGAIN_SOON_MS = 500;
 
 /**
  * An external MCP server as a source of tools. It is discovered without anybody waiting; while it does not answer it costs
@@ -125,6 +126,8 @@ export const createExternalSystem = (parts: ExternalSystemParts): ExternalSystem
     do {
       isAsked = false;
       await probe();
+      // One who says without end that it changed is asked now and then.
+      if (isAsked) await sleep(AGAIN_SOON_MS, undefined, { signal: stop.signal }).catch(() => undefined);
     } while (isAsked && !stop.signal.aborted);
     if (!stop.signal.aborted) schedule(failures === 0 ? AGAIN_MS : Math.min(MOST_WAIT_MS, 1000 * 2 ** (failures - 1)));
   };

@@ -119,7 +119,14 @@ export const externalTools = (
             checkOutput,
             ...(stepUp === undefined ? {} : { stepUp: { level: stepUp.level, maxAgeSeconds: Math.floor(stepUp.maxAge / 1000) } }),
           },
-          createMcpConnector({ children: parts.children, isolation: document.isolation, upstreamName: tool.name, timeoutMs, isReadOnly }),
+          createMcpConnector({
+            children: parts.children,
+            isolation: document.isolation,
+            upstreamName: tool.name,
+            timeoutMs,
+            maxBytes: document.defaults.response.maxBytes,
+            isReadOnly,
+          }),
         ),
       ];
     } catch (error) {

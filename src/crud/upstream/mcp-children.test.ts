@@ -6,13 +6,14 @@ import { test, type TestContext } from "node:test";
 import type { Invocation } from "#crud/mcp/tool.ts";
 import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
 import { isAlive } from "#store/is-alive.ts";
-import { silentLog } from "#telemetry/log.ts";
+import { silentLog, type Log } from "#telemetry/log.ts";
 import { until } from "#testing/until.ts";
 import { createChildren } from "./mcp-children.ts";
 import { createMcpConnector } from "./mcp-connector.ts";
 
 /** An MCP server that ends in the ways that servers do; what it does it writes down. */
 const SERVER = `
+import { spawn } from "node:child_process";
 import { appendFileSync, closeSync } from "node:fs";
 import { createInterface } from "node:readline";
 const note = (what) => appendFileSync("log", what + " " + process.pid + "\\n");
@@ -23,10 +24,66 @@ process.on("SIGTERM", () => setTimeout(() => process.exit(0), 200));
 const keepAlive = setInterval(() => {}, 1000);
 const reply = (id, result) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", id, result }) + "\\n");
 const tool = { inputSchema: { type: "object" } };
+const text = (id, shown) => reply(id, { content: [{ type: "text", text: String(shown) }] });
+const MANY = "x".repeat(1_000_000);
+// A line of 100 MB, in pieces of a megabyte.
+const long = (before, behind) => {
+  process.stdout.write(before);
+  for (let at = 0; at < 100; at++) process.stdout.write(MANY);
+  process.stdout.write(behind + "\\n");
+};
+const asked = new Map();
+const ask = (id, method, params) =>
+  new Promise((go) => {
+    asked.set(id, go);
+    process.stdout.write(JSON.stringify({ jsonrpc: "2.0", id, method, params }) + "\\n");
+  });
+const say = (method) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", method }) + "\\n");
+const misdeeds = {
+  "long answer": (id) => long('{"jsonrpc":"2.0","id":' + id + ',"result":{"content":[{"type":"text","text":"', '"}]}}'),
+  "long answer, id last": (id) => long('{"result":{"content":[{"type":"text","text":"', '"}]},"jsonrpc":"2.0","id":' + id + "}"),
+  "long line": (id) => { long("", ""); text(id, process.pid); },
+  "large answer": (id) => text(id, "x".repeat(20_000)),
+  "no answer": () => {},
+  "another's answer": (id) => text(id + 1000, process.pid),
+  "two answers": (id) => { text(id, process.pid); text(id, 7); },
+  "garbage": (id) => {
+    const lines = ["Listening on stdio", "{}", "42", "null", '{"jsonrpc":"2.0"}', '{"jsonrpc":"2.0","id":', "\\u0000\\ud800", ""];
+    for (const line of lines) process.stdout.write(line + "\\n");
+    text(id, process.pid);
+    for (const line of lines) process.stdout.write(line + "\\r\\n");
+  },
+  "noise": (id) => {
+    const noise = () => { while (process.stderr.write(MANY)); process.stderr.once("drain", noise); };
+    noise();
+    text(id, process.pid);
+  },
+  "changes": (id) => {
+    setInterval(() => { for (let at = 0; at < 100; at++) say("notifications/tools/list_changed"); }, 10);
+    setTimeout(() => text(id, process.pid), 200);
+  },
+  "questions": async (id) => {
+    const methods = ["sampling/createMessage", "elicitation/create", "roots/list"];
+    const codes = [];
+    for (const [at, method] of methods.entries()) codes.push((await ask("q" + at, method, { messages: [], maxTokens: 1, message: "?", requestedSchema: { type: "object", properties: {} } })).error.code);
+    text(id, codes.every((code) => code === -32601) ? process.pid : codes.join());
+  },
+  "closed ears": (id) => { text(id, process.pid); process.stdin.pause(); },
+  "stubborn": (id) => {
+    process.removeAllListeners("SIGTERM");
+    process.on("SIGTERM", () => note("asked"));
+    text(id, process.pid);
+  },
+  "grandchild": (id) => {
+    const made = spawn(process.execPath, ["-e", "process.on('SIGTERM', () => {}); setInterval(() => {}, 1000)"], { stdio: ["ignore", "inherit", "inherit"] });
+    text(id, made.pid);
+  },
+};
 createInterface({ input: process.stdin }).on("line", (line) => {
-  const { id, method, params } = JSON.parse(line);
+  const { id, method, params, ...rest } = JSON.parse(line);
+  if (method === undefined) return asked.get(id)?.(rest);
   if (method === "initialize")
-    return reply(id, { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "x", version: "1" } });
+    return reply(id, { protocolVersion: params.protocolVersion, capabilities: { tools: { listChanged: true } }, serverInfo: { name: "x", version: "1" } });
   if (method === "tools/list") return reply(id, { tools: [{ name: "any", ...tool }] });
   if (method !== "tools/call") {
     if (id !== undefined) process.stdout.write(JSON.stringify({ jsonrpc: "2.0", id, error: { code: -32601, message: "no" } }) + "\\n");
@@ -34,6 +91,7 @@ createInterface({ input: process.stdin }).on("line", (line) => {
   }
   note(params.name);
   if (params.name === "dies") process.exit(1);
+  if (misdeeds[params.name] !== undefined) return misdeeds[params.name](id);
   reply(id, { content: [{ type: "text", text: String(process.pid) }] });
   if (params.name === "leaves") setImmediate(() => process.exit(0));
   if (params.name === "deaf") setImmediate(() => { closeSync(0); note("closed"); });
@@ -41,10 +99,14 @@ createInterface({ input: process.stdin }).on("line", (line) => {
 });
 `;
 
-const world = async (t: TestContext, idleMs?: number) => {
+const world = async (
+  t: TestContext,
+  more: { readonly idleMs?: number; readonly startMs?: number; readonly code?: string; readonly now?: () => Date; readonly log?: Log } = {},
+) => {
   const folder = await mkdtemp(join(tmpdir(), "sallyport-children-"));
   const server = join(folder, "server.mjs");
-  await writeFile(server, SERVER);
+  await writeFile(server, more.code ?? SERVER);
+  let changes = 0;
   const places = { taken: 0, most: 4 };
   const children = createChildren({
     system: "test.demo",
@@ -53,19 +115,19 @@ const world = async (t: TestContext, idleMs?: number) => {
     folder,
     places,
     version: "1",
-    log: silentLog,
-    changed: () => {},
-    ...(idleMs === undefined ? {} : { idleMs }),
-    now: () => new Date(),
+    log: more.log ?? silentLog,
+    changed: () => void changes++,
+    ...more,
+    now: more.now ?? (() => new Date()),
   });
   t.after(async () => {
     await children[Symbol.asyncDispose]();
     assert.deepEqual([places.taken, children.running], [0, 0]);
     await rm(folder, { recursive: true, force: true });
   });
-  const call = async (upstreamName: string): Promise<number> => {
-    const connector = createMcpConnector({ children, isolation: "shared", upstreamName, timeoutMs: 20_000, isReadOnly: false });
-    const answer = await connector({ arguments: {}, signal: new AbortController().signal } as unknown as Invocation);
+  const call = async (upstreamName: string, timeoutMs = 20_000, isReadOnly = false, args: object = {}): Promise<number> => {
+    const connector = createMcpConnector({ children, isolation: "shared", upstreamName, timeoutMs, maxBytes: 10_000, isReadOnly });
+    const answer = await connector({ arguments: args, signal: new AbortController().signal } as unknown as Invocation);
     return Number(answer.value);
   };
   const log = async (): Promise<readonly (readonly [string, number])[]> => {
@@ -75,7 +137,7 @@ const world = async (t: TestContext, idleMs?: number) => {
       .split("\n")
       .map((line) => [line.split(" ")[0] ?? "", Number(line.split(" ")[1])]);
   };
-  return { children, call, log };
+  return { children, call, log, changes: () => changes };
 };
 
 /** The next one began when the one before was gone: a folder is one child's own. */
@@ -107,7 +169,7 @@ for (const [ending, what] of [
 }
 
 test("a call that comes while an idle child is being ended does not meet it", async (t) => {
-  const { children, call, log } = await world(t, 1);
+  const { children, call, log } = await world(t, { idleMs: 1 });
   const first = await call("any");
   await until(() => children.running === 0);
   assert.ok(isAlive(first), "it takes its time");
@@ -122,4 +184,81 @@ test("what was sent before the end is not sent again: its outcome is unknown", a
   await assert.rejects(call("dies"), (error) => error instanceof UpstreamFault && error.effect === "unknown");
   assert.equal((await log()).filter(([name]) => name === "dies").length, 1);
   assert.ok((await call("any")) > 0);
+});
+
+const refusal = async (work: Promise<unknown>): Promise<readonly [code: string, effect: string]> => {
+  const error: unknown = await work.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  assert.ok(error instanceof UpstreamFault, String(error));
+  return [error.problem.code, error.effect];
+};
+
+/** What a server does, and what its call comes to: its answer, or a refusal. */
+const misdeeds: readonly (readonly [name: string, comesTo: "answer" | readonly [code: string, effect: string]])[] = [
+  ["long answer", ["output_too_large", "done"]],
+  ["long answer, id last", ["output_too_large", "done"]],
+  ["long line", "answer"],
+  ["large answer", ["output_too_large", "done"]],
+  ["no answer", ["upstream_timeout", "failed"]],
+  ["another's answer", ["upstream_timeout", "failed"]],
+  ["two answers", "answer"],
+  ["garbage", "answer"],
+  ["noise", "answer"],
+  ["changes", "answer"],
+  ["questions", "answer"],
+];
+for (const [name, comesTo] of misdeeds)
+  test(`a server with ${name} costs that call alone`, async (t) => {
+    const heard = { bytes: 0 };
+    const log: Log = { ...silentLog, debug: (_event, members) => void (heard.bytes += String(members?.["line"]).length) };
+    const { call, changes } = await world(t, { log });
+    const began = performance.now();
+    const pid = await call("any");
+    const isMute = comesTo !== "answer" && comesTo[0] === "upstream_timeout";
+    const misdeed = call(name, isMute ? 200 : 20_000, true);
+    const beside = call("any");
+    if (comesTo === "answer") assert.equal(await misdeed, pid);
+    else assert.deepEqual(await refusal(misdeed), comesTo);
+    assert.equal(await beside, pid);
+    assert.equal(await call("any"), pid, "the same child goes on");
+    const spans = (performance.now() - began) / 100 + 2;
+    assert.ok(heard.bytes <= spans * 4000, `${heard.bytes} of what it says on its standard error`);
+    assert.ok(changes() <= spans * 200, `${changes()} changes`);
+    assert.equal(changes() > 0, name === "changes");
+  });
+
+test("a server that hears no signal is killed, and one that left somebody behind ends with them", async (t) => {
+  const { call, children } = await world(t);
+  const helper = await call("grandchild");
+  assert.ok(isAlive(helper));
+  const left = await call("leaves");
+  await until(() => !isAlive(left) && !isAlive(helper));
+  const stubborn = await call("stubborn");
+  assert.notEqual(stubborn, left);
+  await children[Symbol.asyncDispose]();
+  assert.ok(!isAlive(stubborn));
+});
+
+test("a server that ends as soon as it starts is not started again and again, and one that never says that it is there is ended", async (t) => {
+  const note = `import { appendFileSync } from "node:fs"; appendFileSync("log", "start " + process.pid + "\\n");`;
+  const now = (): Date => new Date(0);
+  const ends = await world(t, { code: `${note} process.exit(3);`, now });
+  for (let at = 0; at < 20; at++) assert.deepEqual(await refusal(ends.call("any")), ["upstream_error", "not_sent"]);
+  assert.ok((await ends.log()).length <= 2);
+  const mute = await world(t, { code: `${note} setInterval(() => {}, 1000);`, now, startMs: 1500 });
+  assert.deepEqual(await refusal(mute.call("any")), ["upstream_error", "not_sent"]);
+  const pid = (await mute.log())[0]?.[1] ?? 0;
+  await until(() => !isAlive(pid));
+});
+
+test("what waits for a server that reads nothing is bounded, and what is beyond it is not sent", async (t) => {
+  const { call } = await world(t);
+  await call("closed ears");
+  const large = { text: "x".repeat(1_000_000) };
+  const ends = await Promise.all(Array.from({ length: 24 }, () => refusal(call("any", 1000, false, large))));
+  const unsent = ends.filter(([code, effect]) => code === "overloaded" && effect === "not_sent").length;
+  assert.ok(unsent >= 6 && unsent < 24, `${unsent} were not sent`);
+  assert.equal(ends.filter(([code, effect]) => code === "outcome_unknown" && effect === "unknown").length, 24 - unsent);
 });

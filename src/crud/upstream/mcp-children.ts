@@ -22,6 +22,8 @@ export interface ChildrenParts {
   /** Its tools may have changed: the server says so, or it was started again. */
   readonly changed: () => void;
   readonly idleMs?: number;
+  /** How long a server may take to say that it is there. */
+  readonly startMs?: number;
   readonly now: () => Date;
 }
 
@@ -46,7 +48,9 @@ interface Child {
 
 const IDLE_MS = 600_000;
 const START_MS = 15_000;
-const MAX_MESSAGE_BYTES = 8_388_608;
+const PROBE_MS = 3000;
+/** A message of so many bytes, all of small values, is read within some thirty milliseconds; no more leaves of an answer than half of it. */
+const MAX_MESSAGE_BYTES = 2_097_152;
 
 const cannotStart = (detail: string, cause?: unknown): UpstreamFault =>
   new UpstreamFault(new Problem("upstream_error", { detail, cause }), "not_sent");
@@ -62,6 +66,7 @@ export const createChildren = (parts: ChildrenParts): Children => {
   const failures = new Map<string, { count: number; until: number }>();
   const everStarted = new Set<string>();
   const idleMs = parts.idleMs ?? IDLE_MS;
+  const startMs = parts.startMs ?? START_MS;
   let isStopped = false;
 
   const rest = (key: string): void => {
@@ -97,13 +102,14 @@ export const createChildren = (parts: ChildrenParts): Children => {
         { name: "sallyport", version: parts.version },
         {
           capabilities: {},
-          versionNegotiation: { mode: "auto", probe: { timeoutMs: 3000 } },
+          versionNegotiation: { mode: "auto", probe: { timeoutMs: Math.min(PROBE_MS, startMs) } },
           inputRequired: { autoFulfill: false },
-          listChanged: { tools: { onChanged: () => parts.changed() } },
+          // At once, for one who says it without end would never be asked; who is told sees to it that it is not asked too often.
+          listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => parts.changed() } },
         },
       );
       client.onclose = gone;
-      await client.connect(transport, { timeout: START_MS });
+      await client.connect(transport, { timeout: startMs });
       parts.log.info("mcp_child_started", { system: parts.system, key, pid: transport.pid });
       // What comes back from death may serve other tools than before.
       if (everStarted.has(key)) parts.changed();

@@ -4,7 +4,8 @@ import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
 import type { Connector, Invocation } from "#crud/mcp/tool.ts";
 import type { McpDocument } from "#crud/systems/system-document.ts";
 import type { Children } from "./mcp-children.ts";
-import { isNotSent } from "./stdio-transport.ts";
+import { tooLarge } from "./answer-body.ts";
+import { ANSWER_TOO_LARGE, isNotSent } from "./stdio-transport.ts";
 
 /** Whose child serves a call. */
 const childKey = (isolation: McpDocument["isolation"], call: Pick<Invocation, "caller">): string => {
@@ -34,6 +35,7 @@ export const createMcpConnector = (options: {
   readonly isolation: McpDocument["isolation"];
   readonly upstreamName: string;
   readonly timeoutMs: number;
+  readonly maxBytes: number;
   readonly isReadOnly: boolean;
 }): Connector => {
   const lost = (cause: unknown): UpstreamFault =>
@@ -49,10 +51,13 @@ export const createMcpConnector = (options: {
         )
         .catch((error: unknown) => {
           // The children see to it that it is sent to a fresh one.
-          if (isNotSent(error)) throw error;
+          if (isNotSent(error) || error instanceof UpstreamFault) throw error;
           if (!ProtocolError.isInstance(error)) throw lost(error);
+          if (error.code === ANSWER_TOO_LARGE) throw new UpstreamFault(tooLarge(options.maxBytes), "done", { isFinal: true });
           throw new UpstreamFault(new Problem("upstream_error", { detail: error.message.slice(0, MAX_DETAIL), cause: error }), "failed");
         });
+      if (Buffer.byteLength(JSON.stringify(result)) > options.maxBytes)
+        throw new UpstreamFault(tooLarge(options.maxBytes), "done", { isFinal: true });
       const content = (result.content ?? []) as Content;
       if (result.isError === true) {
         throw new UpstreamFault(

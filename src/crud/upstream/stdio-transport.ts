@@ -1,7 +1,18 @@
 import { spawn, type ChildProcessByStdio } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
-import { ReadBuffer, SdkError, SdkErrorCode, serializeMessage, type JSONRPCMessage, type Transport } from "@modelcontextprotocol/client";
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  deserializeMessage,
+  SdkError,
+  SdkErrorCode,
+  serializeMessage,
+  type JSONRPCMessage,
+  type Transport,
+} from "@modelcontextprotocol/client";
+import { Problem } from "#contract/problem.ts";
+import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
 import type { StartCommand } from "./installed-command.ts";
+import { answeredBy, createMessageLines, type LongLine } from "./message-lines.ts";
 
 export interface StdioOptions {
   readonly command: StartCommand;
@@ -14,6 +25,18 @@ export interface StdioOptions {
 }
 
 const GRACE_MS = 2000;
+const LOOK_MS = 20;
+/** What a child may say: so many messages in each span, and so many bytes of its standard error. It waits with the rest; others do not. */
+const SPAN_MS = 100;
+const MOST_MESSAGES = 200;
+/** What a message counts that repeats the one before: it is not read. */
+const REPEATED = 0.05;
+const MOST_HEARD_BYTES = 65_536;
+/** What may wait for a child that does not read. */
+const MOST_UNREAD_BYTES = 16_777_216;
+
+/** JSON-RPC code of the error that stands for an answer beyond `maxMessageBytes`. */
+export const ANSWER_TOO_LARGE = -32_098;
 
 /** The child had ended, or no longer reads: the message did not reach it as a whole, so nothing can have come of it. */
 export const isNotSent = (error: unknown): boolean =>
@@ -21,50 +44,97 @@ export const isNotSent = (error: unknown): boolean =>
 
 const notSent = (cause?: unknown): SdkError => new SdkError(SdkErrorCode.SendFailed, "The child is gone.", { cause });
 
-/** Ends a process group: asked first, killed after the grace. Resolves when the child is gone. */
-const endGroup = (child: ChildProcessByStdio<Writable, Readable, Readable>): Promise<void> =>
-  new Promise((resolve) => {
-    if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return resolve();
-    const signalGroup = (signal: NodeJS.Signals): void => {
-      try {
-        process.kill(process.platform === "win32" ? (child.pid ?? 0) : -(child.pid ?? 0), signal);
-      } catch {
-        // It ended between the look and the signal.
-      }
-    };
-    const timer = setTimeout(() => signalGroup("SIGKILL"), GRACE_MS);
-    child.once("exit", () => {
-      clearTimeout(timer);
-      resolve();
-    });
-    child.stdin.end();
-    signalGroup("SIGTERM");
-  });
+type Child = ChildProcessByStdio<Writable, Readable, Readable>;
+
+/** A signal to the child and all that it started in its group; false: nobody is there any more. */
+const signalGroup = ({ pid }: Child, signal: NodeJS.Signals | 0): boolean => {
+  try {
+    return pid !== undefined && process.kill(process.platform === "win32" ? pid : -pid, signal);
+  } catch {
+    return false;
+  }
+};
+
+/** Ends a process group: asked first, killed after the grace. Resolves when all of it is gone, whoever of it went first. */
+const endGroup = async (child: Child): Promise<void> => {
+  child.stdin.end();
+  const gone = async (): Promise<boolean> => {
+    for (const until = performance.now() + GRACE_MS; performance.now() < until; await sleep(LOOK_MS))
+      if (!signalGroup(child, 0)) return true;
+    return false;
+  };
+  if (signalGroup(child, "SIGTERM") && !(await gone()) && signalGroup(child, "SIGKILL")) await gone();
+  // What left the group may hold the other ends of its pipes.
+  child.stdout.destroy();
+  child.stderr.destroy();
+};
 
 /**
  * An MCP server as a child process: no shell, an own process group (so that what it starts ends with it), a minimal
- * environment. The child's end closes the transport, and so does the end of its output or its input: a child that can no longer
+ * environment. Lines that are no message are passed over; an answer beyond `maxMessageBytes` is the error `ANSWER_TOO_LARGE` of its own
+ * request. The child's end closes the transport, and so does the end of its output or its input: a child that can no longer
  * be talked to is ended. What `send` could not deliver is told by `isNotSent`. If this process is killed, the child reads the end of
  * its input.
  */
 export const createStdioTransport = (options: StdioOptions): Transport & { readonly pid: number | undefined } => {
-  const buffer = new ReadBuffer({ maxBufferSize: options.maxMessageBytes });
-  let child: ChildProcessByStdio<Writable, Readable, Readable> | undefined;
+  const lines = createMessageLines(options.maxMessageBytes);
+  const waiting: (string | LongLine)[] = [];
+  let child: Child | undefined;
   let isClosed = false;
+  let ending: Promise<void> | undefined;
 
   const closed = (): void => {
     if (isClosed) return;
     isClosed = true;
     transport.onclose?.();
   };
-  const read = (chunk: Buffer): void => {
-    try {
-      buffer.append(chunk);
-      for (let message = buffer.readMessage(); message !== null; message = buffer.readMessage()) transport.onmessage?.(message);
-    } catch (error) {
-      transport.onerror?.(error as Error);
-      void transport.close();
+  const messageOf = (line: string | LongLine): JSONRPCMessage | undefined => {
+    if (typeof line === "string") {
+      try {
+        return deserializeMessage(line);
+      } catch {
+        return undefined;
+      }
     }
+    const id = answeredBy(line);
+    if (id === undefined) return undefined;
+    return { jsonrpc: "2.0", id, error: { code: ANSWER_TOO_LARGE, message: `The answer has more than ${options.maxMessageBytes} bytes.` } };
+  };
+  let told = 0;
+  let since = 0;
+  let before: string | LongLine = "";
+  const tell = (from: Readable): void => {
+    if (performance.now() - since > SPAN_MS) [told, since] = [0, performance.now()];
+    for (let line = waiting[0]; line !== undefined && !isClosed; line = waiting[0]) {
+      if (told >= MOST_MESSAGES) {
+        from.pause();
+        setTimeout(() => tell(from), SPAN_MS).unref();
+        return;
+      }
+      waiting.shift();
+      told += line === before ? REPEATED : 1;
+      // Who says the same again at once says nothing: a list has changed, and again.
+      if (line === before) continue;
+      before = line;
+      const message = messageOf(line);
+      if (message !== undefined) transport.onmessage?.(message);
+    }
+    from.resume();
+  };
+  const read = (chunk: Buffer, from: Readable): void => {
+    waiting.push(...lines.feed(chunk));
+    tell(from);
+  };
+  let heardBytes = 0;
+  const hear = (text: string, from: Readable): void => {
+    options.heard(text.slice(0, 2000));
+    heardBytes += text.length;
+    if (heardBytes < MOST_HEARD_BYTES) return;
+    from.pause();
+    setTimeout(() => {
+      heardBytes = 0;
+      from.resume();
+    }, SPAN_MS).unref();
   };
 
   const transport: Transport & { readonly pid: number | undefined } = {
@@ -87,24 +157,30 @@ export const createStdioTransport = (options: StdioOptions): Transport & { reado
           closed();
         });
         started.once("spawn", () => resolve());
-        started.once("exit", closed);
-        started.stdout.on("data", read);
+        started.once("exit", () => {
+          closed();
+          // What it started goes with it.
+          void transport.close();
+        });
+        started.stdout.on("data", (chunk: Buffer) => read(chunk, started.stdout));
         started.stdout.once("end", () => void transport.close());
         started.stderr.setEncoding("utf8");
-        started.stderr.on("data", (text: string) => options.heard(text.slice(0, 2000)));
+        started.stderr.on("data", (text: string) => hear(text, started.stderr));
         // A child that reads no more answers writes with EPIPE, which whoever wrote is told.
         started.stdin.on("error", () => void transport.close());
       }),
     send: (message: JSONRPCMessage) =>
       new Promise((resolve, reject) => {
         if (child === undefined || isClosed) return reject(notSent());
+        if (child.stdin.writableLength > MOST_UNREAD_BYTES)
+          return reject(new UpstreamFault(new Problem("overloaded", { detail: "The upstream process reads too slowly." }), "not_sent"));
         child.stdin.write(serializeMessage(message), (error) =>
           error === null || error === undefined ? resolve() : reject(notSent(error)),
         );
       }),
     close: async () => {
-      if (child !== undefined) await endGroup(child);
-      buffer.clear();
+      // Once: the number of a group that is gone may be another's.
+      if (child !== undefined) await (ending ??= endGroup(child));
       closed();
     },
   };

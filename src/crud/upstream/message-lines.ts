@@ -1,0 +1,60 @@
+/** A line that was too long to keep: its two ends. */
+export interface LongLine {
+  readonly head: string;
+  readonly tail: string;
+}
+
+/** Cuts a stream into lines. No more is kept of one than `mostBytes`, and of a longer one only its ends. */
+export interface MessageLines {
+  /** The lines that this chunk ends, in their order. */
+  feed(chunk: Buffer): readonly (string | LongLine)[];
+}
+
+const END_BYTES = 256;
+const NEW_LINE = 0x0a;
+
+export const createMessageLines = (mostBytes: number): MessageLines => {
+  let parts: Buffer[] = [];
+  let size = 0;
+  let head: Buffer | undefined;
+
+  const take = (part: Buffer): void => {
+    size += part.byteLength;
+    if (size <= mostBytes) return void parts.push(part);
+    const whole = Buffer.concat([...parts, part]);
+    head ??= Buffer.from(whole.subarray(0, END_BYTES));
+    // A copy: what is left of a large chunk keeps all of it.
+    parts = [Buffer.from(whole.subarray(-END_BYTES))];
+  };
+  const end = (): string | LongLine => {
+    const text = Buffer.concat(parts).toString("utf8");
+    const line = head === undefined ? text : { head: head.toString("utf8"), tail: text };
+    [parts, size, head] = [[], 0, undefined];
+    return line;
+  };
+  return {
+    feed: (chunk) => {
+      const lines: (string | LongLine)[] = [];
+      let from = 0;
+      for (let at = chunk.indexOf(NEW_LINE); at >= 0; at = chunk.indexOf(NEW_LINE, from)) {
+        take(chunk.subarray(from, at));
+        lines.push(end());
+        from = at + 1;
+      }
+      take(chunk.subarray(from));
+      return lines;
+    },
+  };
+};
+
+/**
+ * The id of the request that a long line answers: it stands at one of its ends, as every library writes it. `undefined`: it is no answer,
+ * or nobody can tell whose.
+ */
+export const answeredBy = ({ head, tail }: LongLine): number | undefined => {
+  if (/^\s*\{[^{[]*"method"/.test(head)) return undefined;
+  const found =
+    /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*"?(\d{1,15})"?\s*,/.exec(head) ??
+    /,\s*"id"\s*:\s*"?(\d{1,15})"?\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/.exec(tail);
+  return found?.[1] === undefined ? undefined : Number(found[1]);
+};
