@@ -277,6 +277,17 @@ export const deleteMcpTool = endpoint("membership", "DELETE", `${MCP}/tools/{too
   summary: "Retire a tool: its edges stay, to be explained. purge=true takes it away.",
 });
 
+/** Most tools that are retired at once. */
+export const MOST_RETIRED = 5_000;
+export const retireMcpTools = endpoint("membership", "POST", `${MCP}/tools/retire`, {
+  body: z.strictObject({ tool_ids: z.array(plainText(1, 1024)).min(1).max(MOST_RETIRED), reason }),
+  /** Those that are there and the caller's own; retired before or by this. */
+  reply: z.object({ retired: z.array(z.string()) }),
+  ...editing,
+  problems: writeProblems,
+  summary: "Retire tools in one version: their edges stay, to be explained. Ids of no tool are passed over.",
+});
+
 export const putMcpResources = endpoint("membership", "POST", `${MCP}/services/{service_id}/resources`, {
   params: service,
   body: orMany("resources", mcpResourceDraft),

@@ -198,7 +198,7 @@ const membershipPeer =
       return json({ ...kept, ...times, counts: { tools: 0, resources: 0, prompts: 0 }, state: "active" }, 201);
     }
     if (/\/mcp\/services\/[^/]+\/tools$/.test(seen.path)) return json({ tools: [] });
-    if (seen.path.includes("/mcp/tools/") && seen.method === "DELETE") return new Response(null, { status: 204 });
+    if (seen.path.endsWith("/mcp/tools/retire")) return json({ retired: [] });
     if (seen.path.endsWith("/identity_nodes/search/with-metadata"))
       return json({ nodes: [], total: 0, limit: 50, skip: 0, has_more: false, relationships: { out: {}, in: {} } });
     if (seen.path.endsWith("/reservations") && seen.method === "POST") {

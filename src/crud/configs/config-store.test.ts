@@ -8,6 +8,7 @@ import type { ConfigWritten } from "#contract/configs.ts";
 import { agent, crudHouse, type CrudHouse } from "#testing/crud-house.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { startChild } from "#testing/child.ts";
+import { printJson } from "#documents/yaml-document.ts";
 import { statement } from "#store/database.ts";
 import { createPglite } from "#store/pglite.ts";
 import { silentLog } from "#telemetry/log.ts";
@@ -204,7 +205,11 @@ test("a document written by hand is tried, published, called at once, changed, r
 
   const gone = await ask("DELETE", "/config/systems/staff.book?reason=no+more", { headers: { "if-match": back.body.etag } });
   assert.deepEqual([gone.status, gone.body.version, gone.body.diff.tools_removed], [200, 4, ["staff.book.get_one"]]);
-  assert.equal(house.asked.membership.at(-1)?.path, "/api/v1/mcp/tools/staff.book.get_one");
+  const retiring = house.asked.membership.at(-1);
+  assert.deepEqual(
+    [retiring?.path, retiring?.body],
+    ["/api/v1/mcp/tools/retire", { tool_ids: ["staff.book.get_one"], reason: "Published by its system" }],
+  );
   assert.equal((await callOf(house, "staff.book.get_one")).body.error?.data.code, "unknown_tool");
   assert.equal((await ask("GET", "/config/systems/staff.book")).status, 404);
   assert.equal((await ask("DELETE", "/config/systems/staff.book")).status, 404);
@@ -539,6 +544,53 @@ test("tools that MCP_MAX_TOOLS leaves out are said to who publishes", async (t) 
   assert.equal(status, 201, JSON.stringify(body));
   assert.match(body.warnings[0], /MCP_MAX_TOOLS leaves \d+ tools? out/);
   assert.deepEqual((await client(await crudHouse(t))("POST", "/config/systems", { raw: document() })).body.warnings, []);
+});
+
+test("large tools are made known in requests that the registry takes, all of them, and all are retired by one", async (t) => {
+  const house = await crudHouse(t);
+  const ask = client(house);
+  const long = "What it does and what it does not do. ".repeat(20).trim();
+  const names = Array.from({ length: 60 }, (_none, index) => `many_${index}`);
+  const json = {
+    apiVersion: "systems/v1",
+    provider: "staff",
+    instance: "large",
+    title: "Large",
+    owner: "group:people-ops",
+    tenants: ["tenant:acme"],
+    kind: "http",
+    baseUrl: "https://large.example",
+    defaults: { dataScope: "none" },
+    operations: Object.fromEntries(
+      names.map((name) => [
+        name,
+        {
+          description: "Shows one of many by id.",
+          request: { method: "POST", path: `/${name}` },
+          input: {
+            type: "object",
+            properties: Object.fromEntries(Array.from({ length: 25 }, (_none, at) => [`p${at}`, { type: "string", description: long }])),
+          },
+        },
+      ]),
+    ),
+  };
+  const made = await ask("POST", "/config/systems", { raw: printJson(json), headers: { "content-type": "application/json" } });
+  assert.deepEqual([made.status, made.body.warnings], [201, []]);
+  const batches = house.asked.membership.filter(({ path }) => path.endsWith("/tools"));
+  const bodies = batches.map(({ body }) => body as { readonly tools: readonly { readonly name: string }[] });
+  assert.ok(batches.length > 1, `${batches.length} requests`);
+  for (const body of bodies) assert.ok(JSON.stringify(body).length < 400_000, `${JSON.stringify(body).length} characters`);
+  assert.deepEqual(
+    bodies.flatMap(({ tools }) => tools.map(({ name }) => name)).toSorted(),
+    names.map((name) => `staff.large.${name}`).toSorted(),
+  );
+  assert.equal((await ask("DELETE", "/config/systems/staff.large")).status, 200);
+  const retired = house.asked.membership.filter(({ path }) => path.endsWith("/retire"));
+  assert.deepEqual(
+    retired.map(({ body }) => (body as { readonly tool_ids: readonly string[] }).tool_ids.length),
+    [names.length],
+  );
 });
 
 test("an edit that no definition shows is in force with the answer, here and in a second process", async (t) => {

@@ -1,7 +1,14 @@
 import { ask, type Peer } from "#contract/ask.ts";
 import { isRoleId } from "#contract/ids.ts";
 import { Problem } from "#contract/problem.ts";
-import { deleteMcpTool, getMcpServiceByName, putMcpTools, registerMcpService } from "#contract/registry.ts";
+import {
+  getMcpServiceByName,
+  MOST_RETIRED,
+  putMcpTools,
+  registerMcpService,
+  retireMcpTools,
+  type McpToolDraft,
+} from "#contract/registry.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { HouseIdentity } from "#authn/house-identity.ts";
 import type { Decider } from "#decide/decider.ts";
@@ -31,8 +38,38 @@ const absent = (error: unknown): undefined => {
   throw error;
 };
 
-/** As many as the registry takes at once. */
+/** As much as the registry takes at once: tools, and characters of them as JSON, whatever they become as bytes. */
 const MOST_TOOLS = 500;
+const MOST_CHARACTERS = 262_144;
+
+const draftOf = ({ definition, digest }: Tool, state: "approved" | "proposed"): McpToolDraft => ({
+  name: definition.name,
+  title: definition.title,
+  description: definition.description,
+  annotations: definition.annotations,
+  inputSchema: definition.inputSchema,
+  outputSchema: definition.outputSchema,
+  definition_digest: digest,
+  state,
+});
+
+/** In batches that the registry takes; others have their turn between two of them, which are asked one after the other. */
+function* batches(tools: readonly Tool[], state: "approved" | "proposed"): Generator<readonly McpToolDraft[]> {
+  let batch: McpToolDraft[] = [];
+  let characters = 0;
+  for (const tool of tools) {
+    const draft = draftOf(tool, state);
+    const { length } = JSON.stringify(draft);
+    if (batch.length > 0 && (batch.length === MOST_TOOLS || characters + length > MOST_CHARACTERS)) {
+      yield batch;
+      batch = [];
+      characters = 0;
+    }
+    batch.push(draft);
+    characters += length;
+  }
+  if (batch.length > 0) yield batch;
+}
 
 /**
  * Makes the identity graph know a system and its tools, in the publisher's own name and with the publisher's rights: nobody can be granted,
@@ -55,8 +92,8 @@ export const createToolRegistrar =
       });
       const headers = { authorization: `Bearer ${own}`, "x-correlation-id": correlationId };
       const reason = isApproved ? `Approved by ${caller.sub}` : "Published by its system";
-      for (const tool of removed)
-        await ask(parts.membership, deleteMcpTool, { params: { tool_id: tool }, query: { reason }, headers }).catch(absent);
+      for (let from = 0; from < removed.length; from += MOST_RETIRED)
+        await ask(parts.membership, retireMcpTools, { body: { tool_ids: removed.slice(from, from + MOST_RETIRED), reason }, headers });
       // Tools of a server come later, and are then made known as somebody approves them.
       if (tools.length === 0 && about.kind !== "mcp") return warnings;
       const mayApprove = isApproved || tools.length === 0 || (await mayApproveDefinitions());
@@ -81,19 +118,12 @@ export const createToolRegistrar =
       // Who owns a system need not be who keeps the registry: what they approved is said in the house's own name.
       const house = known === undefined ? own : await parts.identity.asService(parts.membershipAudience, ["membership.registry"]);
       const said = { ...headers, authorization: `Bearer ${house}` };
-      for (let from = 0; from < tools.length; from += MOST_TOOLS) {
-        const drafts = tools.slice(from, from + MOST_TOOLS).map(({ definition, digest }) => ({
-          name: definition.name,
-          title: definition.title,
-          description: definition.description,
-          annotations: definition.annotations,
-          inputSchema: definition.inputSchema,
-          outputSchema: definition.outputSchema,
-          definition_digest: digest,
-          state: mayApprove ? ("approved" as const) : ("proposed" as const),
-        }));
-        await ask(parts.membership, putMcpTools, { params: { service_id: service.id }, body: { tools: drafts, reason }, headers: said });
-      }
+      for (const batch of batches(tools, mayApprove ? "approved" : "proposed"))
+        await ask(parts.membership, putMcpTools, {
+          params: { service_id: service.id },
+          body: { tools: [...batch], reason },
+          headers: said,
+        });
       return warnings;
     } catch (error) {
       const why =

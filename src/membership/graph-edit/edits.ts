@@ -53,13 +53,19 @@ export const edgeDraftOf = ({ expires_at, ...sent }: SentEdge): EdgeDraft => ({
   expires_at: expires_at === undefined ? undefined : new Date(expires_at),
 });
 
+/** The writer may know that the node is there. */
+export const isSeen = ({ tenant }: TenantScope, { tenant_id: own }: NodeRow): boolean => tenant === "*" || own === null || own === tenant;
+
+/** Throws `access_denied` for what is shared. */
+export const requireOwn = ({ tenant }: TenantScope, { tenant_id: own }: NodeRow): void => {
+  if (tenant !== "*" && own === null) throw new Problem("access_denied", { detail: "What is shared is changed by the house alone." });
+};
+
 /** The writer's own node, locked. Throws `not_found` for what is not there or not theirs to see, `access_denied` for what is shared. */
 export const requireOwnNode = async (sql: Sql, scope: TenantScope, id: string): Promise<NodeRow & { readonly rev: bigint }> => {
   const row = (await lockNodes(sql, [id])).get(id);
-  if (row === undefined || (scope.tenant !== "*" && row.tenant_id !== null && row.tenant_id !== scope.tenant))
-    throw new Problem("not_found");
-  if (scope.tenant !== "*" && row.tenant_id === null)
-    throw new Problem("access_denied", { detail: "What is shared is changed by the house alone." });
+  if (row === undefined || !isSeen(scope, row)) throw new Problem("not_found");
+  requireOwn(scope, row);
   return row;
 };
 

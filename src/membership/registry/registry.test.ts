@@ -236,3 +236,31 @@ test("a tool is retired and explained, a service goes with all it provides unles
   for (const path of ["/services/people.demo?force=true", "/tools/people.demo.get_employee", "/tools/system.health?purge=true"])
     assert.deepEqual([path, (await call("DELETE", path)).body.code], [path, "access_denied"]);
 });
+
+test("tools are retired many at once in one version, those of nobody and of others are passed over", async (t) => {
+  const { world, call } = await served(t);
+  await call("POST", "/services", service);
+  const names = Array.from({ length: 450 }, (_none, index) => `tool_${index}`);
+  await call("POST", "/services/mcp:acme.github/tools", { tools: names.map((name) => ({ name })) });
+  const ids = names.map((name) => `github.${name}`);
+  assert.equal((await call("POST", "/services", service, "eve")).status, 201);
+  await call("POST", "/services/mcp:globex.github/tools", { name: "github.theirs" }, "eve");
+  const version = async (): Promise<number> => Number((await world.reader.version()).version);
+  const before = await version();
+  const retired = await call("POST", "/tools/retire", { tool_ids: [...ids, "github.never", "github.theirs", "person:ben", ids[0]] });
+  assert.deepEqual([retired.status, retired.body.retired.toSorted()], [200, ids.toSorted()]);
+  assert.equal(await version(), before + 1, "one version");
+  assert.deepEqual(world.entries.at(-1)?.data?.["op"], "registry_retire_tools");
+  assert.deepEqual(
+    await world.sql("select state, count(*)::int as count from membership.node where kind = 'Tool' and id like 'github.%' group by state"),
+    [
+      { state: "approved", count: 1 },
+      { state: "retired", count: 450 },
+    ],
+  );
+  assert.equal((await call("POST", "/tools/retire", { tool_ids: ids })).body.retired.length, 450);
+  assert.equal(await version(), before + 1, "the same again is no version");
+  const shared = await call("POST", "/tools/retire", { tool_ids: ["github.tool_1", "people.demo.get_employee"] });
+  assert.deepEqual([shared.status, shared.body.code], [403, "access_denied"]);
+  assert.deepEqual([(await call("POST", "/tools/retire", { tool_ids: [] })).status], [422]);
+});

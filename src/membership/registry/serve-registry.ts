@@ -13,6 +13,7 @@ import {
   putMcpResources,
   putMcpTools,
   registerMcpService,
+  retireMcpTools,
   listMcpPrompts,
   listMcpResources,
   type McpPrompt,
@@ -29,7 +30,7 @@ import type { MembershipRoom } from "#membership/room.ts";
 import { definedPrompt, definedResource, definedTool } from "./definitions.ts";
 import { serviceOfPublished } from "./published-server.ts";
 import { findService, findTools, listServices, listTools, listProvided, providedView } from "./read-registry.ts";
-import { dropService, dropTool, putProvided, putService } from "./write-registry.ts";
+import { dropService, dropTool, putProvided, putService, retireTools } from "./write-registry.ts";
 
 interface Call {
   readonly caller: Caller;
@@ -129,6 +130,14 @@ export const serveRegistry = (room: MembershipRoom): void => {
       return { value: undefined };
     });
     return gone(version);
+  });
+
+  router.serve(retireMcpTools, async (call) => {
+    const { body } = call;
+    const { value, version } = await writeAs(room, act(call, "registry_retire_tools", undefined, body.reason), async (tx, scope) => ({
+      value: { retired: [...(await retireTools(tx, scope, [...new Set(body.tool_ids)]))] },
+    }));
+    return answer(value, { headers: versioned(version) });
   });
 
   /** Resources and prompts, as they are kept now. */
