@@ -18,16 +18,21 @@ answerQuestions((question) => {
   if (question === "die") process.exit(3);
   while (question === "hang");
   if (question === "fail") throw new Error("no");
+  for (const all = []; question === "fill"; ) all.push(new Array(10_000).fill(question));
   return question.toUpperCase();
 });
 `,
   );
-  const ended = (): Error => new Error("ended");
-  const thread = createWorkThread<string, string>({ module, name: "test", mostMs: 2000, ended });
-  const settled = await Promise.allSettled(["a", "die", "b", "hang", "fail", "c"].map((question) => thread.ask(question)));
+  const ended = (_cause: unknown, why: string): Error => new Error(why);
+  const thread = createWorkThread<string, string>({ module, name: "test", mostMs: 2000, heapMebibytes: 16, ended });
+  const settled = await Promise.allSettled(["a", "die", "b", "hang", "fill", "fail", "c"].map((question) => thread.ask(question)));
   assert.deepEqual(
     settled.map((one) => (one.status === "fulfilled" ? one.value : String(one.reason))),
-    ["A", "Error: ended", "B", "Error: ended", "Error: ended", "C"],
+    ["A", "Error: failed", "B", "Error: late", "Error: memory", "Error: failed", "C"],
   );
   assert.equal(await thread.ask("d"), "D");
+
+  await writeFile(module, "throw new Error('no such part');");
+  const broken = createWorkThread<string, string>({ module: new URL(`${module.href}?anew`), name: "broken", ended });
+  await assert.rejects(broken.ask("a"), { message: "failed" });
 });

@@ -6,11 +6,14 @@ export interface WorkThread<Question, Answer> {
   ask(question: Question): Promise<Answer>;
 }
 
+/** Why there is no answer: it took too long, needed more than the thread's heap, or the thread did not start or threw. */
+export type WorkEnd = "late" | "memory" | "failed";
+
 export interface WorkThreadParts {
   /** The module that calls `answerQuestions`. */
   readonly module: URL;
   readonly name: string;
-  readonly ended: (cause: unknown) => Error;
+  readonly ended: (cause: unknown, why: WorkEnd) => Error;
   /** Longest that one answer may take; without end unless said. A thread that takes longer is ended; those that waited behind it are asked anew. */
   readonly mostMs?: number;
   /** Heap of the thread, MiB; Node's own measure unless said. */
@@ -32,6 +35,8 @@ export const createWorkThread = <Question, Answer>(parts: WorkThreadParts): Work
   let thread: Worker | undefined;
   let idle: NodeJS.Timeout | undefined;
   let late: NodeJS.Timeout | undefined;
+  /** The thread that was ended for taking too long. */
+  let slow: Worker | undefined;
   let last = 0;
 
   /** The thread goes on with the next question, or rests. */
@@ -39,7 +44,11 @@ export const createWorkThread = <Question, Answer>(parts: WorkThreadParts): Work
     clearTimeout(late);
     if (asked.size > 0) {
       const own = thread;
-      late = parts.mostMs === undefined ? undefined : setTimeout(() => void own?.terminate(), parts.mostMs).unref();
+      const end = (): void => {
+        slow = own;
+        void own?.terminate();
+      };
+      late = parts.mostMs === undefined ? undefined : setTimeout(end, parts.mostMs).unref();
       return;
     }
     thread?.unref();
@@ -57,7 +66,7 @@ export const createWorkThread = <Question, Answer>(parts: WorkThreadParts): Work
       const waiting = asked.get(message.id);
       asked.delete(message.id);
       if ("answer" in message) waiting?.resolve(message.answer);
-      else waiting?.reject(parts.ended(new Error(message.failed)));
+      else waiting?.reject(parts.ended(new Error(message.failed), "failed"));
       next();
     });
     made.on("error", (error) => void (cause = error));
@@ -67,7 +76,8 @@ export const createWorkThread = <Question, Answer>(parts: WorkThreadParts): Work
       const [first] = asked;
       if (first === undefined) return;
       asked.delete(first[0]);
-      first[1].reject(parts.ended(cause));
+      const isFull = cause instanceof Error && "code" in cause && cause.code === "ERR_WORKER_OUT_OF_MEMORY";
+      first[1].reject(parts.ended(cause, made === slow ? "late" : isFull ? "memory" : "failed"));
       if (asked.size === 0) return clearTimeout(late);
       thread = begin();
       for (const [id, { question }] of asked) thread.postMessage({ id, question } satisfies Asked<Question>);

@@ -1,5 +1,6 @@
 import { MOST_CONFIG_BYTES, MOST_SYSTEM_BYTES, systemName } from "#contract/configs.ts";
 import { MOST_FAULTS, Problem, type Fault } from "#contract/problem.ts";
+import type { Turn } from "#http/turns.ts";
 
 /** A file of an archive of configuration, as it lies in a configuration folder: `tools.yaml`, `systems/<name>.yaml`, and below `systems/` what systems refer to. */
 export interface ArchivedFile {
@@ -45,15 +46,26 @@ const headOf = (path: string, size: number): Buffer => {
   return head;
 };
 
-/** The files as one archive: by path, of no time and nobody's, so that the same configuration is the same bytes. Throws `unprocessable` for a path that is too long. */
-export const packArchive = (files: readonly ArchivedFile[]): Buffer => {
-  const parts: Buffer[] = [];
-  for (const { path, text } of files.toSorted((one, other) => (one.path < other.path ? -1 : 1))) {
-    const bytes = Buffer.from(text);
-    parts.push(headOf(path, bytes.length), bytes, Buffer.alloc(blocksOf(bytes.length) - bytes.length));
-  }
-  return Buffer.concat([...parts, Buffer.alloc(2 * BLOCK)]);
+/**
+ * The files as one archive, piece by piece: by path, of no time and nobody's, so that the same configuration is the same bytes. Throws
+ * `unprocessable` for a path that is too long, before the first piece.
+ */
+export const archivePieces = (files: readonly ArchivedFile[]): Generator<Buffer> => {
+  const sorted = files.toSorted((one, other) => (one.path < other.path ? -1 : 1));
+  const sized = sorted.map(({ path, text }) => ({ text, head: headOf(path, Buffer.byteLength(text)) }));
+  return (function* pieces() {
+    for (const { text, head } of sized) {
+      const bytes = Buffer.from(text);
+      yield head;
+      yield bytes;
+      yield Buffer.alloc(blocksOf(bytes.length) - bytes.length);
+    }
+    yield Buffer.alloc(2 * BLOCK);
+  })();
 };
+
+/** As `archivePieces`, whole. */
+export const packArchive = (files: readonly ArchivedFile[]): Buffer => Buffer.concat([...archivePieces(files)]);
 
 const broken = (message: string): Problem => new Problem("unprocessable", { errors: [{ path: "", message, code: "archive" }] });
 const textAt = (head: Buffer, { at, length }: { readonly at: number; readonly length: number }): string => {
@@ -91,14 +103,12 @@ const readText = (bytes: Uint8Array): string | undefined => {
 const mostOf = (path: string, bytes: Uint8Array): number =>
   path.startsWith("systems/") && bytes[0] === 0x7b ? MOST_SYSTEM_BYTES : MOST_CONFIG_BYTES;
 
-/**
- * The files of an archive, in its order. Directories are passed over. Throws `unprocessable` for what is no archive, and with a fault for
- * each member that is no file of a configuration folder, a link, there twice, too large or no UTF-8 text. Nothing is written anywhere.
- */
-export const unpackArchive = (archive: Buffer): readonly ArchivedFile[] => {
+/** Reads member by member: between two of them it yields. */
+function* readMembers(archive: Buffer): Generator<undefined, readonly ArchivedFile[]> {
   const files = new Map<string, ArchivedFile>();
   const faults: Fault[] = [];
   for (let at = 0, members = 1; ; members++) {
+    yield;
     const head = archive.subarray(at, at + BLOCK);
     if (head.length < BLOCK) throw broken(at === 0 ? "is no tar archive" : "is a tar archive that was cut off");
     if (head.equals(END)) break;
@@ -130,4 +140,26 @@ export const unpackArchive = (archive: Buffer): readonly ArchivedFile[] => {
   }
   if (faults.length > 0) throw new Problem("unprocessable", { errors: faults });
   return [...files.values()];
+}
+
+/**
+ * The files of an archive, in its order. Directories are passed over. Throws `unprocessable` for what is no archive, and with a fault for
+ * each member that is no file of a configuration folder, a link, there twice, too large or no UTF-8 text. Nothing is written anywhere.
+ */
+export const unpackArchive = (archive: Buffer): readonly ArchivedFile[] => {
+  const reading = readMembers(archive);
+  for (;;) {
+    const { done, value } = reading.next();
+    if (done === true) return value;
+  }
+};
+
+/** As `unpackArchive`; others have their turn between two files. */
+export const unpackInTurns = async (archive: Buffer, pause: Turn): Promise<readonly ArchivedFile[]> => {
+  const reading = readMembers(archive);
+  for (;;) {
+    const { done, value } = reading.next();
+    if (done === true) return value;
+    await pause();
+  }
 };

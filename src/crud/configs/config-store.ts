@@ -12,7 +12,7 @@ import type { CatalogueKeeper } from "#crud/mcp/catalogue-keeper.ts";
 import type { ReadReference, References } from "#crud/systems/load-systems.ts";
 import { allowNetwork } from "#crud/upstream/network-rules.ts";
 import { referencesOfAll } from "./config-files.ts";
-import { effectsOf } from "./effects.ts";
+import { effectsOf, type TouchedTool } from "./effects.ts";
 import type { Refused } from "./healthy-operations.ts";
 import { keyOf, type HeldObject, type KindName } from "./held-object.ts";
 import { isOwn, isPrepared, type ConfigKind, type Place, type Prepared } from "./kinds.ts";
@@ -63,6 +63,8 @@ export interface Written {
   readonly version: number;
   readonly etag: string;
   readonly diff: ConfigDiff;
+  /** Tools that change or go, as they were and would be. */
+  readonly touched: readonly TouchedTool[];
   readonly warnings: readonly string[];
   /** That the document names; none of one that is faulty. */
   readonly secrets: readonly string[];
@@ -360,7 +362,7 @@ export const openConfigStore = async (parts: ConfigStoreParts): Promise<ConfigSt
       if (faults.length > 0 && !isDryRun) throw refuse(faults);
       const after = good ?? (text === null ? kinds[kind].absent(name) : undefined);
       const next = (after?.preview ?? (() => catalogue.snapshot))();
-      const diff = effectsOf(catalogue.snapshot, next, by.tenant, { before: before?.prepared, after: good });
+      const { diff, touched } = await effectsOf(catalogue.snapshot, next, by.tenant, { before: before?.prepared, after: good });
       const cut = next.dropped.filter(({ reason }) => reason === "max_tools").length;
       const warnings = [
         ...(good?.isOff === true ? ["One of its settings has no value here: it serves nothing until it has one."] : []),
@@ -371,6 +373,7 @@ export const openConfigStore = async (parts: ConfigStoreParts): Promise<ConfigSt
       const op: ConfigOp = text === null ? "deleted" : restored !== undefined ? "rolled_back" : live === undefined ? "created" : "updated";
       const told = {
         diff,
+        touched,
         warnings,
         secrets: good?.secrets ?? [],
         isSame,

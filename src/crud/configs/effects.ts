@@ -1,4 +1,5 @@
 import type { ConfigDiff } from "#contract/configs.ts";
+import { createTurns } from "#http/turns.ts";
 import type { Snapshot } from "#crud/mcp/catalogue.ts";
 import { definitionChanges } from "#crud/mcp/definition-changes.ts";
 import { ruleChanges } from "#crud/mcp/rule-changes.ts";
@@ -11,21 +12,45 @@ type Reach = Pick<Prepared, "hosts" | "secrets" | "yaml">;
 const added = (before: readonly string[] = [], after: readonly string[] = []): string[] =>
   [...new Set(after)].filter((one) => !before.includes(one));
 
-/** What changes from one catalogue to the other, of tools and views that the tenant sees, and in the document. Cost: O(tools). */
-export const effectsOf = (
+const pause = createTurns(10);
+
+/** A tool that is, or was, another than before. */
+export interface TouchedTool {
+  readonly name: string;
+  readonly was: Tool;
+  /** Undefined: it goes. */
+  readonly tool: Tool | undefined;
+}
+
+/**
+ * What changes from one catalogue to the other, of tools and views that the tenant sees, and in the document; with the tools themselves that
+ * change or go. Others have their turn meanwhile. Cost: O(tools).
+ */
+export const effectsOf = async (
   before: Snapshot,
   after: Snapshot,
   tenant: string,
   reach: { readonly before?: Reach | undefined; readonly after?: Reach | undefined },
-): ConfigDiff => {
+): Promise<{ readonly diff: ConfigDiff; readonly touched: readonly TouchedTool[] }> => {
   const seen = (snapshot: Snapshot): ReadonlyMap<string, Tool> =>
     new Map([...snapshot.tools].filter(([, { tenants }]) => tenants?.includes(tenant) !== false));
   const [had, has] = [seen(before), seen(after)];
-  const both = [...has].flatMap(([name, tool]) => {
-    const was = had.get(name);
-    const rules = was === undefined ? [] : ruleChanges(was, tool);
-    return was === undefined || (was.digest === tool.digest && rules.length === 0) ? [] : [{ name, was, tool, rules }];
-  });
+  const touched: TouchedTool[] = [];
+  const changed: ConfigDiff["tools_changed"] = [];
+  for (const [name, was] of had) {
+    await pause();
+    const tool = has.get(name);
+    if (tool === was) continue;
+    const rules = tool === undefined ? [] : ruleChanges(was, tool);
+    if (tool !== undefined && was.digest === tool.digest && rules.length === 0) continue;
+    touched.push({ name, was, tool });
+    if (tool !== undefined)
+      changed.push({
+        name,
+        digest: { before: was.digest, after: tool.digest },
+        changes: [...definitionChanges(was.definition, tool.definition), ...rules],
+      });
+  }
   const viewOf = (snapshot: Snapshot, name: string): string | undefined => {
     const view = snapshot.views.get(name);
     return view === undefined || (view.tenants.length > 0 && !view.tenants.includes(tenant))
@@ -35,20 +60,21 @@ export const effectsOf = (
           [...view.tools].filter((tool) => snapshot.tools.get(tool)?.tenants?.includes(tenant) !== false),
         ]);
   };
-  return {
+  const views: string[] = [];
+  for (const name of new Set([...before.views.keys(), ...after.views.keys()])) {
+    await pause();
+    if (name !== "" && viewOf(before, name) !== viewOf(after, name)) views.push(name);
+  }
+  const isEdited = reach.before !== undefined && reach.after !== undefined;
+  const settings = isEdited ? await settingChanges(reach.before.yaml.value, reach.after.yaml.value, pause) : [];
+  const diff: ConfigDiff = {
     tools_added: [...has.keys()].filter((name) => !had.has(name)),
     tools_removed: [...had.keys()].filter((name) => !has.has(name)),
-    tools_changed: both.map(({ name, was, tool, rules }) => ({
-      name,
-      digest: { before: was.digest, after: tool.digest },
-      changes: [...definitionChanges(was.definition, tool.definition), ...rules],
-    })),
-    views_changed: [...new Set([...before.views.keys(), ...after.views.keys()])]
-      .filter((name) => name !== "" && viewOf(before, name) !== viewOf(after, name))
-      .toSorted(),
-    settings_changed:
-      reach.before === undefined || reach.after === undefined ? [] : [...settingChanges(reach.before.yaml.value, reach.after.yaml.value)],
+    tools_changed: changed,
+    views_changed: views.toSorted(),
+    settings_changed: [...settings],
     hosts_added: added(reach.before?.hosts, reach.after?.hosts),
     secrets_added: added(reach.before?.secrets, reach.after?.secrets),
   };
+  return { diff, touched };
 };

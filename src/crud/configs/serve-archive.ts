@@ -6,7 +6,7 @@ import { createTurns } from "#http/turns.ts";
 import { readBytes } from "#http/read-bytes.ts";
 import type { Router } from "#http/serve.ts";
 import type { ReadReference } from "#crud/systems/load-systems.ts";
-import { packArchive, unpackArchive, type ArchivedFile } from "./archive.ts";
+import { archivePieces, unpackInTurns, type ArchivedFile } from "./archive.ts";
 import type { ConfigStore, ConfigWrite } from "./config-store.ts";
 import type { KindName } from "./held-object.ts";
 import type { ConfigPublisher } from "./publish-config.ts";
@@ -43,6 +43,13 @@ const filesOf = (store: ConfigStore, tenant: string): readonly ArchivedFile[] =>
   return [...files].map(([path, text]) => ({ path, text }));
 };
 
+async function* inTurns(pieces: Iterable<Buffer>): AsyncGenerator<Buffer> {
+  for (const piece of pieces) {
+    yield piece;
+    await pause();
+  }
+}
+
 /** The objects of an archive, and how they read what lies beside them. Throws `unprocessable` for a file that nothing refers to. */
 const objectsOf = async (files: readonly ArchivedFile[]) => {
   const refs = new Map<string, string>();
@@ -77,7 +84,8 @@ export const serveArchive = (router: Router<Caller>, publisher: ConfigPublisher)
     await publisher.require(call, "config", "read", "export");
     await publisher.require(call, "system", "view", "*");
     await store.follow();
-    return new Response(Uint8Array.from(packArchive(filesOf(store, call.caller.tenant))), {
+    const pieces = inTurns(archivePieces(filesOf(store, call.caller.tenant)));
+    return new Response(ReadableStream.from(pieces), {
       headers: {
         "content-type": TAR,
         "cache-control": "no-store",
@@ -93,7 +101,9 @@ export const serveArchive = (router: Router<Caller>, publisher: ConfigPublisher)
     await publisher.require(call, "system", "edit", "*");
     if ((request.headers.get("content-type") ?? "").split(";")[0]?.trim().toLowerCase() !== TAR)
       throw new Problem("unsupported_media_type", { detail: `Send ${TAR}.` });
-    const { read, objects } = await objectsOf(unpackArchive(Buffer.from(await readBytes(request, MOST_ARCHIVE_BYTES))));
+    const bytes = await readBytes(request, MOST_ARCHIVE_BYTES);
+    const archive = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    const { read, objects } = await objectsOf(await unpackInTurns(archive, pause));
     const isDryRun = query.dryRun === "true";
     const change = { by, reason: query.reason, read, ifMatch: null, ifNoneMatch: null, isDryRun };
     // The tools document speaks of systems, so it comes behind them.

@@ -1,5 +1,6 @@
 import type { DefinitionChange } from "#contract/configs.ts";
 import { isObject } from "#contract/is-object.ts";
+import type { Turn } from "#http/turns.ts";
 import { shown } from "#crud/mcp/definition-changes.ts";
 import { documentChanges } from "./document-changes.ts";
 
@@ -17,9 +18,10 @@ const without = (value: unknown, told: ReadonlySet<string>): Readonly<Record<str
 
 /**
  * How a document differs outside what is told of its tools: networks, credential, tenants, owner, defaults and whatever else it comes to
- * have, and of operations that stay what is sent and how. All are to be looked at. Cost: O(both documents).
+ * have, and of operations that stay what is sent and how. All are to be looked at. Others have their turn between two
+ * operations. Cost: O(both documents).
  */
-export const settingChanges = (before: unknown, after: unknown): readonly DefinitionChange[] => {
+export const settingChanges = async (before: unknown, after: unknown, pause: Turn): Promise<readonly DefinitionChange[]> => {
   const found: DefinitionChange[] = [];
   const compare = (one: Readonly<Record<string, unknown>>, other: Readonly<Record<string, unknown>>, at: readonly string[]): void => {
     for (const name of new Set([...Object.keys(one), ...Object.keys(other)])) {
@@ -34,7 +36,9 @@ export const settingChanges = (before: unknown, after: unknown): readonly Defini
   compare(without(before, TOLD), without(after, TOLD), []);
   const operationsOf = (value: unknown) => (isObject(value) && isObject(value["operations"]) ? value["operations"] : {});
   const [had, has] = [operationsOf(before), operationsOf(after)];
-  for (const base of Object.keys(has))
+  for (const base of Object.keys(has)) {
+    await pause();
     if (Object.hasOwn(had, base)) compare(without(had[base], TOLD_OF_TOOL), without(has[base], TOLD_OF_TOOL), ["operations", base]);
+  }
   return found;
 };

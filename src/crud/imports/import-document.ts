@@ -53,6 +53,14 @@ export interface Inspected {
   /** gzip of the document. */
   readonly packed: Uint8Array;
 }
+/** What the thread tells of a document: each operation as the row that is kept of it, so that nobody else handles them all. */
+export interface Looked extends Omit<Inspected, "operations"> {
+  readonly operations: number;
+  readonly importable: number;
+  readonly tags: readonly { readonly name: string; readonly operations: number }[];
+  /** JSON, some rows each. */
+  readonly rows: readonly string[];
+}
 export interface MadeSystem {
   readonly text: string;
   readonly faults: readonly Fault[];
@@ -61,7 +69,7 @@ export interface MadeSystem {
   readonly gone: readonly string[];
   readonly fresh: readonly string[];
 }
-export type ImportAnswer = Inspected | MadeSystem | { readonly faults: readonly Fault[] };
+export type ImportAnswer = Looked | MadeSystem | { readonly faults: readonly Fault[] };
 
 interface Named {
   readonly place: OperationPlace;
@@ -114,16 +122,19 @@ const securityOf = ({ version, root }: OpenApi): Inspected["security"] =>
 const MOST_PROBLEMS = 20;
 const MOST_PROBLEM = 500;
 
+/** Cut, and of characters that a database keeps. */
+const cut = (text: string, most: number): string => text.slice(0, most).replaceAll("\0", "").toWellFormed();
+
 const rowOf = ({ place, name, made }: Named, prefix: string): ImportedOperation => {
   const id = wordOf(place.operation["operationId"]);
   const about = "operation" in made ? made.operation : {};
   return {
-    key: place.key.slice(0, 500),
-    ...(id === undefined ? {} : { operation_id: id.slice(0, 200) }),
+    key: cut(place.key, 500),
+    ...(id === undefined ? {} : { operation_id: cut(id, 200) }),
     name: `${prefix}${name}`,
     ...(typeof about["title"] === "string" ? { title: about["title"] } : {}),
     tags: listOf(place.operation["tags"])
-      .flatMap((tag) => (typeof tag === "string" ? [tag.slice(0, 100)] : []))
+      .flatMap((tag) => (typeof tag === "string" ? [cut(tag, 100)] : []))
       .slice(0, 20),
     hints: {
       read_only: place.method === "GET",
@@ -131,9 +142,7 @@ const rowOf = ({ place, name, made }: Named, prefix: string): ImportedOperation 
       idempotent: ["GET", "PUT", "DELETE"].includes(place.method),
     },
     importable: "operation" in made,
-    problems: ("operation" in made ? made.warnings : [made.problem])
-      .slice(0, MOST_PROBLEMS)
-      .map((problem) => problem.slice(0, MOST_PROBLEM)),
+    problems: ("operation" in made ? made.warnings : [made.problem]).slice(0, MOST_PROBLEMS).map((problem) => cut(problem, MOST_PROBLEM)),
   };
 };
 
@@ -149,9 +158,9 @@ export const inspectDocument = (bytes: Uint8Array, prefix: string): Inspected | 
   if ("faults" in document) return document;
   try {
     return {
-      title: plain(document.title).slice(0, 200),
-      openapi: document.declared.slice(0, 20),
-      servers: document.servers.slice(0, 20).map((server) => server.slice(0, 500)),
+      title: cut(plain(document.title), 200),
+      openapi: cut(document.declared, 20),
+      servers: document.servers.slice(0, 20).map((server) => cut(server, 500)),
       security: securityOf(document),
       operations: nameAll(document, prefix, () => true).map((row) => rowOf(row, prefix)),
       sha256: createHash("sha256").update(bytes).digest("hex"),
@@ -161,6 +170,42 @@ export const inspectDocument = (bytes: Uint8Array, prefix: string): Inspected | 
     if (error instanceof ImportFault) return { faults: [{ path: "/paths", message: error.message }] };
     throw error;
   }
+};
+
+/** Characters of rows that go to the database at once, more or less. */
+const MOST_ROWS_TEXT = 1_000_000;
+const MOST_TAGS = 1000;
+
+const rowsOf = (operations: readonly ImportedOperation[]): readonly string[] => {
+  const parts: string[][] = [];
+  let left = 0;
+  for (const [at, operation] of operations.entries()) {
+    const { key, name, title = "", operation_id: id = "", tags, importable } = operation;
+    const row = JSON.stringify({ at, key, tags, importable, searched: `${key}\n${name}\n${title}\n${id}`.toLowerCase(), operation });
+    if (left <= 0) {
+      parts.push([]);
+      left = MOST_ROWS_TEXT;
+    }
+    parts.at(-1)?.push(row);
+    left -= row.length;
+  }
+  return parts.map((rows) => `[${rows.join(",")}]`);
+};
+
+/** As `inspectDocument`, laid out to be kept. */
+export const lookAtDocument = (bytes: Uint8Array, prefix: string): Looked | { readonly faults: readonly Fault[] } => {
+  const found = inspectDocument(bytes, prefix);
+  if ("faults" in found) return found;
+  const { operations, ...about } = found;
+  const counts = new Map<string, number>();
+  for (const { tags } of operations) for (const tag of tags) counts.set(tag, (counts.get(tag) ?? 0) + 1);
+  return {
+    ...about,
+    operations: operations.length,
+    importable: operations.filter(({ importable }) => importable).length,
+    tags: [...counts].map(([name, count]) => ({ name, operations: count })).slice(0, MOST_TAGS),
+    rows: rowsOf(operations),
+  };
 };
 
 /** Below this a person can read it as YAML; above it reading YAML takes seconds. */

@@ -1,8 +1,8 @@
 import { answerQuestions } from "#documents/work-thread.ts";
-import { inspectDocument, makeSystem, remakeSystem, type ImportAnswer, type ImportQuestion } from "./import-document.ts";
+import { lookAtDocument, makeSystem, remakeSystem, type ImportAnswer, type ImportQuestion } from "./import-document.ts";
 
 /** Reads OpenAPI documents and makes systems of them: up to seconds of one computation. */
 answerQuestions<ImportQuestion, ImportAnswer>((question) => {
-  if (question.kind === "inspect") return inspectDocument(question.bytes, question.prefix);
+  if (question.kind === "inspect") return lookAtDocument(question.bytes, question.prefix);
   return question.kind === "make" ? makeSystem(question) : remakeSystem(question);
 });

@@ -354,6 +354,56 @@ test("what is picked is looked at, tried, published, called, and brought up to a
   assert.equal((await ask("POST", "/config/systems/acme.api/reimport", { body: { import_id: other.body.import_id } })).status, 422);
 });
 
+test("operations are paged in the order of the document, whatever they hold, and picked by their tags", async (t) => {
+  const count = 1234;
+  const odd = `${"x".repeat(99)}\u{1f600}`;
+  const paths = Object.fromEntries(
+    Array.from({ length: count }, (_none, index) => [
+      `/things/${index}`,
+      {
+        get: {
+          operationId: index === 7 ? `odd\0${odd}` : `thing${index}`,
+          tags: [index % 3 === 0 ? "Third" : "rest", odd, "a\0b"],
+          summary: `Thing ${index}`,
+          responses: { 200: { description: "ok" } },
+        },
+      },
+    ]),
+  );
+  const { ask, looked, accept } = await imported(t, () => ({
+    openapi: "3.0.3",
+    info: { title: `${"t".repeat(199)}\u{1f600}`, version: "1" },
+    servers: [{ url: "https://things.example" }],
+    paths,
+  }));
+  assert.deepEqual([looked.operations, looked.importable], [count, count]);
+  const listed = `/config/imports/${looked.import_id}/operations`;
+  const all = async (query: string): Promise<{ readonly keys: readonly string[]; readonly totals: ReadonlySet<number> }> => {
+    const keys: string[] = [];
+    const totals = new Set<number>();
+    for (let cursor = ""; ;) {
+      const page = await ask("GET", `${listed}?limit=500${query}${cursor}`);
+      assert.equal(page.status, 200, JSON.stringify(page.body));
+      keys.push(...page.body.operations.map((row: Body) => row.key));
+      totals.add(page.body.total);
+      if (page.body.nextCursor === undefined) return { keys, totals };
+      cursor = `&cursor=${encodeURIComponent(page.body.nextCursor)}`;
+    }
+  };
+  const every = Object.keys(paths).map((path) => `GET ${path}`);
+  assert.deepEqual(await all(""), { keys: every, totals: new Set([count]) });
+  const third = every.filter((_key, index) => index % 3 === 0);
+  assert.deepEqual(await all("&tag=Third"), { keys: third, totals: new Set([third.length]) });
+  assert.deepEqual(
+    (await all("&q=THING+12")).keys,
+    every.filter((key) => key.startsWith("GET /things/12")),
+  );
+  assert.deepEqual(await all("&q=%25"), { keys: [], totals: new Set([0]) });
+  const tried = await accept({ tags: ["Third"], pick: ["GET /things/1"] }, "?dryRun=true");
+  const added = tried.body.diff.tools_added.filter((name: string) => name.startsWith("acme.api."));
+  assert.deepEqual([tried.status, added.length], [200, third.length + 1]);
+});
+
 test("a body that is listed open is checked whole before it is sent, also after the document changed", async (t) => {
   const member = { type: "integer", maximum: 5, description: "x".repeat(80) };
   const members = Object.fromEntries(Array.from({ length: 400 }, (_none, index) => [`member_${index}`, member]));

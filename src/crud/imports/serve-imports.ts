@@ -9,7 +9,7 @@ import type { ConfigPublisher } from "#crud/configs/publish-config.ts";
 import { fetchDocument } from "./fetch-document.ts";
 import type { ImportAnswer, ImportQuestion, MadeSystem } from "./import-document.ts";
 import { plain } from "./import-schema.ts";
-import { keepImport, readImport, readImportedDocument, type StoredImport } from "./import-store.ts";
+import { importableKeys, keepImport, readImport, readImportedDocument, readOperations, type StoredImport } from "./import-store.ts";
 
 export interface ImportEndpoints {
   readonly publisher: ConfigPublisher;
@@ -36,8 +36,12 @@ export const serveImports = (router: Router<Caller>, parts: ImportEndpoints): vo
     name: "openapi-import",
     mostMs: MOST_MS,
     heapMebibytes: HEAP_MEBIBYTES,
-    ended: (cause) =>
-      new Problem("unprocessable", { errors: [{ path: "", message: "takes too long, or too much memory, to be read" }], cause }),
+    ended: (cause, why) => {
+      if (why === "failed") return new Problem("internal", { detail: "The thread that reads documents did not start, or failed.", cause });
+      const message =
+        why === "late" ? `takes longer than ${MOST_MS / 1000} s to be read` : `needs more than ${HEAP_MEBIBYTES} MiB of memory to be read`;
+      return new Problem("unprocessable", { errors: [{ path: "", message }], cause });
+    },
   });
 
   const requireImport = async (id: string, tenant: string): Promise<StoredImport> => {
@@ -69,18 +73,16 @@ export const serveImports = (router: Router<Caller>, parts: ImportEndpoints): vo
     const found = await thread.ask({ kind: "inspect", bytes, prefix });
     if (!("packed" in found)) throw new Problem("unprocessable", { errors: "faults" in found ? found.faults.slice(0, 50) : [] });
     const kept = await keepImport(database, { tenant: caller.tenant, by: caller.sub, prefix, found });
-    const counts = new Map<string, number>();
-    for (const { tags } of found.operations) for (const tag of tags) counts.set(tag, (counts.get(tag) ?? 0) + 1);
-    const { title, openapi, servers, security, sha256, operations } = found;
+    const { title, openapi, servers, security, sha256, operations, importable, tags } = found;
     return {
       import_id: kept.id,
       title,
       openapi,
       servers: [...servers],
       security: [...security],
-      operations: operations.length,
-      importable: operations.filter(({ importable }) => importable).length,
-      tags: [...counts].map(([name, count]) => ({ name, operations: count })).slice(0, 1000),
+      operations,
+      importable,
+      tags: [...tags],
       sha256,
       expires_at: kept.expiresAt,
     };
@@ -89,22 +91,12 @@ export const serveImports = (router: Router<Caller>, parts: ImportEndpoints): vo
   router.serve(importedOperations, async (call) => {
     const { params, query, caller } = call;
     await publisher.require(call, "system", "view", "*");
-    const { operations } = await requireImport(params.id, caller.tenant);
-    const bound = ["import", params.id, caller.sub, query.tag ?? "", query.q ?? ""];
-    const from = query.cursor === undefined ? 0 : Number(publisher.cursors.open(query.cursor, bound));
-    const wanted = query.q?.toLowerCase();
-    const found = operations.filter(
-      ({ key, name, title, operation_id: id, tags }) =>
-        (query.tag === undefined || tags.includes(query.tag)) &&
-        (wanted === undefined || `${key}\n${name}\n${title ?? ""}\n${id ?? ""}`.toLowerCase().includes(wanted)),
-    );
-    const page = found.slice(from, from + query.limit);
-    const next = from + page.length;
-    return {
-      operations: page,
-      total: found.length,
-      ...(next < found.length ? { nextCursor: publisher.cursors.seal(String(next), bound) } : {}),
-    };
+    await requireImport(params.id, caller.tenant);
+    const { tag, q: text, limit } = query;
+    const bound = ["import", params.id, caller.sub, tag ?? "", text ?? ""];
+    const after = query.cursor === undefined ? -1 : Number(publisher.cursors.open(query.cursor, bound));
+    const { next, ...page } = await readOperations(database, params.id, { tag, text, after, limit });
+    return { ...page, ...(next === undefined ? {} : { nextCursor: publisher.cursors.seal(String(next), bound) }) };
   });
 
   router.serve(acceptImport, async (call) => {
@@ -112,9 +104,8 @@ export const serveImports = (router: Router<Caller>, parts: ImportEndpoints): vo
     const by = await publisher.require(call, "system", "edit", "*");
     const imported = await requireImport(params.id, caller.tenant);
     const { pick, tags } = body;
-    const fits = ({ importable, tags: own }: StoredImport["operations"][number]): boolean =>
-      importable && (tags === undefined ? pick === undefined : own.some((tag) => tags.includes(tag)));
-    const picks = [...new Set([...(pick ?? []), ...imported.operations.filter(fits).map(({ key }) => key)])];
+    const ofTags = tags === undefined && pick !== undefined ? [] : await importableKeys(database, params.id, tags);
+    const picks = [...new Set([...(pick ?? []), ...ofTags])];
     if (picks.length === 0)
       throw new Problem("unprocessable", { errors: [{ path: "/pick", message: "picks nothing that can be imported" }] });
     const [provider = "", instance = ""] = imported.prefix.split(".");
