@@ -250,7 +250,7 @@ export const listGraphChanges = endpoint("membership", "GET", "/api/v1/graph/cha
   }),
   ...withoutAgents({ scope: ["membership.read"], decision: "graph/diagnose" }),
   problems: ["invalid_cursor", "too_old"],
-  summary: "The graph's change log, oldest first.",
+  summary: "The graph's change log, oldest first; a version of many rows goes on in the next page.",
 });
 
 export const membershipHealth = endpoint("membership", "GET", "/api/v1/health", {

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { testDatabase } from "#testing/database.ts";
+import { putNodes } from "#membership/graph/put-node.ts";
+import { wholeGraph } from "#membership/graph/tenant-scope.ts";
+import { forEachDatabase, testDatabase } from "#testing/database.ts";
 import { until } from "#testing/until.ts";
 import { graphRooms, servedWorld } from "#testing/membership.ts";
 
@@ -90,6 +92,37 @@ test("the change log shows what a tenant may see of each version, by pages and f
       "invalid_cursor",
     );
   assert.equal((await log("cleo")).status, 403);
+});
+
+forEachDatabase("a version of many or long rows goes on from page to page, and a page is never larger", graphRooms, async (t, database) => {
+  const world = await servedWorld(t, database);
+  const attributes = Object.fromEntries(Array.from({ length: 32 }, (_none, at) => [`a${at}`, "x".repeat(256)]));
+  const person = (id: string, props = {}) => ({ id, kind: "Person", name: id, tenant_id: "tenant:acme", props }) as const;
+  for (const drafts of [
+    Array.from({ length: 1_100 }, (_none, at) => person(`person:many${at}`)),
+    Array.from({ length: 200 }, (_none, at) => person(`person:long${at}`, { attributes })),
+    [person("person:last")],
+  ]) {
+    const by = { actor: "person:ada", source: "import", correlationId: "test", tenantId: "tenant:acme" } as const;
+    const { version = 0n } = await world.write(by, async (tx) => ({ value: await putNodes(tx, wholeGraph, drafts) }));
+    const seen: string[] = [];
+    let cursor: string | undefined;
+    let pages = 0;
+    do {
+      const query = `since=${version}&limit=1${cursor === undefined ? "" : `&cursor=${encodeURIComponent(cursor)}`}`;
+      const { body } = await world.call("ada", "GET", `/api/v1/graph/changes?${query}`);
+      assert.deepEqual(
+        body.items.map((item: { version: number }) => item.version),
+        [Number(version)],
+      );
+      const ops = body.items[0].ops as { subject: string }[];
+      assert.ok(ops.length > 0 && ops.length <= 1_000 && JSON.stringify(ops).length < 1_200_000, `${ops.length}`);
+      seen.push(...ops.map(({ subject }) => subject));
+      cursor = body.next_cursor;
+      pages += 1;
+    } while (cursor !== undefined);
+    assert.deepEqual([seen, pages], [drafts.map(({ id }) => id), drafts.length === 1 ? 1 : 2]);
+  }
 });
 
 test("health needs no credential and says what the graph is at", async (t) => {

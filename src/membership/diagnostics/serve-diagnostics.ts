@@ -137,21 +137,16 @@ export const serveDiagnostics = (room: MembershipRoom): void => {
       throw new Problem("too_old", { members: { oldest_version: Number(oldest) } });
     const binding = ["changes", caller.sub, scope.tenant, filters];
     const from = BigInt(query.since ?? 0) > oldest ? BigInt(query.since ?? 0) : oldest;
-    const after = cursor === undefined ? from - 1n : BigInt(room.cursors.open(cursor, binding));
-    const items = await readChanges(room.database, scope, {
-      after,
+    const [version = "", seq = ""] = cursor === undefined ? [String(from), "-1"] : room.cursors.open(cursor, binding).split(".");
+    const { items, next } = await readChanges(room.database, scope, {
+      after: { version: BigInt(version), seq: Number(seq) },
       until: query.until,
       nodeId: query.node_id,
       actor: query.actor,
       source: query.source,
-      limit: limit + 1,
+      limit,
     });
-    const page = items.slice(0, limit);
-    const last = page.at(-1);
-    return {
-      items: page,
-      ...(items.length > limit && last !== undefined ? { next_cursor: room.cursors.seal(String(last.version), binding) } : {}),
-    };
+    return { items, ...(next === undefined ? {} : { next_cursor: room.cursors.seal(`${next.version}.${next.seq}`, binding) }) };
   });
 
   router.serve(membershipHealth, async () => {
