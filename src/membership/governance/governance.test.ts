@@ -262,6 +262,18 @@ test("effective tools say of each whether it works for somebody, and what stands
       ([, works, delegation, blocks]) => works === "no" && delegation === undefined && String(blocks).startsWith("delegation_required"),
     ),
   );
+  const [{ day } = { day: "" }] = await world.sql<{ day: string }>("select to_char(now() at time zone 'utc', 'dy') as day");
+  const week = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
+  // Neither today nor tomorrow, should it be midnight meanwhile.
+  const days = week.filter((one) => one !== day && one !== week[(week.indexOf(day) + 1) % 7]);
+  const constrain = (id: string, constraints: object) =>
+    world.sql(`update membership.delegation set constraints = '${JSON.stringify(constraints)}' where id = '${id}'`);
+  await constrain("delegation:ben-hr", { hours: { tz: "UTC", days, from: "00:00", to: "24:00" } });
+  assert.deepEqual((await tools("ben")).slice(0, 2), [
+    ["people.demo.get_employee", "no", "delegation:ben-hr", ["outside_hours"]],
+    ["people.demo.list_employees", "no", "delegation:ben-hr", ["outside_hours"]],
+  ]);
+  await constrain("delegation:ben-hr", {});
   await world.sql("update membership.delegation set status = 'paused', hold = 'manual' where id = 'delegation:ben-hr'");
   assert.deepEqual((await tools("ben"))[0], ["people.demo.get_employee", "no", "delegation:ben-hr", ["delegation_inactive"]]);
   for (const [query, id] of [

@@ -5,6 +5,7 @@ import { Problem } from "#contract/problem.ts";
 import type { Meetable } from "#decide/obligations.ts";
 import { impactOf } from "#membership/delegations/read-impact.ts";
 import { undone } from "#membership/delegations/draft-effect.ts";
+import { readHeldBack } from "#membership/meter/reserve.ts";
 import { live, unexpired } from "#membership/graph/sql-parts.ts";
 import { tenantScopeOf, visible, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { MembershipRoom } from "#membership/room.ts";
@@ -95,12 +96,16 @@ export const serveAgents = (room: MembershipRoom): void => {
       resource: { type: "tool", external_id: id },
     }));
     const { version, value: facts } = await reader.facts(scope, asks);
+    const heldBack = await readHeldBack(database, scope, { userId: user_id, agentId: agent_id }, page);
     const tools = page.map((tool_id, at) => {
       const [fact, answered] = [facts[at], decided[at]];
       if (fact === undefined || answered === undefined) throw new Error("one tool, one answer");
       const refusal = decider.refusal(asker, answered, { meets });
       const reason = refusal === undefined || refusal.code === "step_up_required" ? undefined : (answered.reason ?? refusal.code);
-      const blocked_by = [...new Set([...blocksOf(fact), ...(reason === undefined ? [] : [reason])])];
+      const held = heldBack.get(tool_id);
+      const blocked_by = [
+        ...new Set([...blocksOf(fact), ...(held === undefined ? [] : [held]), ...(reason === undefined ? [] : [reason])]),
+      ];
       const works = blocked_by.length > 0 ? ("no" as const) : refusal === undefined ? ("yes" as const) : ("step_up" as const);
       return { tool_id, works, delegation_id: fact.delegation?.id, blocked_by };
     });

@@ -56,6 +56,32 @@ const schemasOf = (path: string): string =>
  * only behind the meter's lock, or two calls could wait for each other.
  */
 const heldBack = (id: string, waits = false): string => `membership.held_back(${id}, $7, $6::int, ${waits})`;
+/** Codes of what holds a call back. */
+const heldBackCodes = { per_call_usd: "call_limit_exceeded", per_minute_steps: "rate_exceeded", hours: "outside_hours" } as const;
+
+/** $2 delegator, $3 agent, $4 tools. Only what holds every one of the live delegations back that cover the tool; at the price nothing, which nobody knows yet. */
+const HELD_BACK = statement<{ tool: string; held_back: keyof typeof heldBackCodes }>(
+  "membership.tools_held_back",
+  `with d as materialized (
+     select d.capabilities, membership.held_back(d.id, 0, 1, false) as held_back from membership.delegation d
+     where d.delegator_id = $2 and d.agent_id = $3 and ${visible("d")} and ${live("d")})
+   select t.id as tool, min(d.held_back) as held_back from unnest($4::text[]) t(id) join d on d.capabilities is null or t.id = any(d.capabilities)
+   group by t.id having bool_and(d.held_back is not null)`,
+);
+/** Which of the tools nobody may call now for what their delegations say of hours and of a minute: tool -> code of the refusal. */
+export const readHeldBack = async (
+  sql: Sql,
+  scope: TenantScope,
+  pair: { readonly userId: string; readonly agentId: string },
+  tools: readonly string[],
+): Promise<ReadonlyMap<string, string>> =>
+  new Map(
+    (await sql.run(HELD_BACK, [scope.tenant, pair.userId, pair.agentId, tools])).map(({ tool, held_back }) => [
+      tool,
+      heldBackCodes[held_back],
+    ]),
+  );
+
 /** The hours of a delegation and of all above it. */
 const hoursOf = (path: string): string =>
   `(select jsonb_agg(hp.constraints -> 'hours' order by cardinality(hp.path)) from membership.delegation hp
@@ -116,8 +142,6 @@ const RESERVE = statement<HeldRow>(
    select r.*, ${schemasOf("d.path")} as schemas from r cross join d`,
 );
 
-/** Codes of what holds a call back. */
-const heldBackCodes = { per_call_usd: "call_limit_exceeded", per_minute_steps: "rate_exceeded", hours: "outside_hours" } as const;
 const MINUTE_S = "60";
 
 type Hours = NonNullable<DelegationConstraints["hours"]>;
