@@ -5,11 +5,12 @@ import { demoPassword } from "#demo/sign-ins.ts";
 import { formBrowser } from "#testing/form-browser.ts";
 import { administer, policyText } from "#testing/rollout.ts";
 import { serverUpstream } from "#testing/http-upstream.ts";
+import { demoCode } from "#testing/sign-in.ts";
 import { until } from "#testing/until.ts";
 import type { TestContext } from "node:test";
 import { sessionOf } from "./sign-in.ts";
 import type { TestHouse } from "./test-house.ts";
-import { fetchCode, fetchToken } from "./tokens.ts";
+import { fetchToken } from "./tokens.ts";
 
 /** Settings of a house whose persons' tokens are renewed at each request, and whose delegations end soon after their time. */
 export const livedSettings = {
@@ -176,7 +177,7 @@ operations:
       { login: "ben", password: demoPassword },
       (url) => url.origin === origin && url.pathname === "/",
     );
-    if (!asked.stopped) await browser.submit(asked, { code: await fetchCode() }, (url) => url.origin === origin && url.pathname === "/");
+    if (!asked.stopped) await browser.submit(asked, { code: demoCode() }, (url) => url.origin === origin && url.pathname === "/");
   };
   const session = async () => {
     const [name, value] = [...browser.cookies].find(([cookie]) => cookie.includes("_sid_")) ?? [];

@@ -1,6 +1,4 @@
 import assert from "node:assert/strict";
-import { execFile, spawn } from "node:child_process";
-import { once } from "node:events";
 import { copyFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
@@ -9,19 +7,14 @@ import { after, before, describe, test } from "node:test";
 import type { Explanation } from "#contract/routes.ts";
 import { until } from "#testing/until.ts";
 import { findFreePorts } from "#testing/free-port.ts";
+import { houseCommand, runCommand, runScript } from "./run-script.ts";
 import { startTestHouse, type TestHouse } from "./test-house.ts";
 import { fetchToken } from "./tokens.ts";
 
 const root = join(import.meta.dirname, "..");
 
 /** The command line as a person runs it. */
-const routes = (...given: readonly string[]): Promise<{ readonly code: number; readonly out: string; readonly err: string }> =>
-  new Promise((resolve) => {
-    const script = join(root, "scripts/routes.ts");
-    execFile(process.execPath, ["--disable-warning=ExperimentalWarning", script, ...given], (error, out, err) => {
-      resolve({ code: error === null ? 0 : Number(error.code), out, err });
-    });
-  });
+const routes = (...given: readonly string[]) => runScript("routes.ts", given);
 
 const fine =
   '  - { id: extra, path: "/api/extra/{id}", target_service: crud, upstream_path: "/{id}", methods: [GET], auth: session, authz: pdp, authz_map: { GET: { resource: forms, action: view, id_from: "{id}" } } }\n';
@@ -105,20 +98,11 @@ describe("the route table of a running house", () => {
     house.process.kill("SIGHUP");
     await until(house.output, (text) => text.includes("The route table was not reloaded; the one in force stays."));
     const port2 = await findFreePorts();
-    const start = spawn(
-      process.execPath,
-      ["--disable-warning=ExperimentalWarning", join(root, "src/main.ts"), "--port", String(port2), "--data", join(folder, "data")],
-      {
-        env: { ...process.env, ENVIRONMENT: "test", NODE_TEST_CONTEXT: undefined, ROUTES_FILE: file },
-        stdio: ["ignore", "ignore", "pipe"],
-      },
-    );
-    let said = "";
-    start.stderr.setEncoding("utf8").on("data", (text: string) => (said += text));
-    const [exit] = (await once(start, "exit")) as [number];
-    assert.deepEqual([checked.code, called.code, exit], [78, 78, 78]);
+    const command = houseCommand(["--port", String(port2), "--data", join(folder, "data")]);
+    const start = await runCommand(command, { ENVIRONMENT: "test", ROUTES_FILE: file });
+    assert.deepEqual([checked.code, called.code, start.code], [78, 78, 78]);
     await until(house.output, (text) => faults.every((fault) => text.includes(fault)));
-    for (const [who, text] of Object.entries({ checked: checked.err, called: called.err, said }))
+    for (const [who, text] of Object.entries({ checked: checked.err, called: called.err, start: start.err }))
       for (const fault of faults) assert.ok(text.includes(fault), `${who}: ${fault}\n${text}`);
     await assert.rejects(
       new Promise((resolve, reject) => {

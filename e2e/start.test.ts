@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { spawn, type ChildProcess } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { randomBytes } from "node:crypto";
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -8,14 +8,20 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { findFreePorts } from "#testing/free-port.ts";
-import { shortLived } from "#testing/short-lived.ts";
 import { until } from "#testing/until.ts";
-import { startTestHouse } from "./test-house.ts";
+import { houseCommand, runCommand } from "./run-script.ts";
+import { makeDataFolder, startTestHouse } from "./test-house.ts";
 import { fetchToken } from "./tokens.ts";
 
 const folders: string[] = [];
 const newFolder = async (): Promise<string> => {
   const folder = await mkdtemp(join(tmpdir(), "sallyport-start-"));
+  folders.push(folder);
+  return folder;
+};
+/** One whose tables are there, for starts that are not looked at for how they make them. */
+const preparedFolder = async (): Promise<string> => {
+  const folder = await makeDataFolder();
   folders.push(folder);
   return folder;
 };
@@ -27,26 +33,14 @@ after(async () => {
 const run = async (
   args: readonly string[],
   environment: Readonly<Record<string, string | undefined>> = {},
-  began: (child: ChildProcess) => void = () => {},
+  began?: (child: ChildProcess) => void,
 ) => {
-  const child = spawn(
-    process.execPath,
-    ["--disable-warning=ExperimentalWarning", ...shortLived, join(import.meta.dirname, "../src/main.ts"), ...args],
-    {
-      env: { ...process.env, ENVIRONMENT: "test", NODE_TEST_CONTEXT: undefined, ...environment },
-      stdio: ["ignore", "pipe", "pipe"],
-    },
-  );
-  began(child);
-  let output = "";
-  child.stdout.setEncoding("utf8").on("data", (text: string) => (output += text));
-  child.stderr.setEncoding("utf8").on("data", (text: string) => (output += text));
-  const [code] = (await once(child, "exit")) as [number | null];
-  return { code, output };
+  const { code, out, err } = await runCommand(houseCommand(args), { ENVIRONMENT: "test", ...environment }, began);
+  return { code, output: `${out}${err}` };
 };
 
 test("a second start on the same folder is refused and names the process that holds it", async () => {
-  const data = await newFolder();
+  const data = await preparedFolder();
   const house = await startTestHouse({ data });
   try {
     const second = await run(["--data", data, "--port", String(await findFreePorts())]);
@@ -58,7 +52,7 @@ test("a second start on the same folder is refused and names the process that ho
 });
 
 test("a folder whose keys are lost is not gone on with, and one whose keys are put back is", async () => {
-  const data = await newFolder();
+  const data = await preparedFolder();
   const house = await startTestHouse({ data });
   // Something about a person goes into the audit log.
   const token = await fetchToken(house.port, { user: "ben" });
@@ -81,7 +75,7 @@ test("a folder whose keys are lost is not gone on with, and one whose keys are p
 });
 
 test("a wrong SESSION_SECRETS beside an existing database is refused, and a rotation is not", async () => {
-  const data = await newFolder();
+  const data = await preparedFolder();
   const [old, fresh, other] = Array.from({ length: 3 }, () => randomBytes(32).toString("base64"));
   const startUnder = async (secrets: string) => (await startTestHouse({ data, environment: { SESSION_SECRETS: secrets } })).stop();
   const refuse = async (secrets: string): Promise<void> => {

@@ -1,13 +1,12 @@
-import { execFile, spawn, type ChildProcess } from "node:child_process";
+import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { migratedRooms } from "#house/store.ts";
-import { snapshotOf } from "#testing/database.ts";
+import { layDatabase } from "#testing/database.ts";
 import { findFreePorts } from "#testing/free-port.ts";
-import { shortLived } from "#testing/short-lived.ts";
+import { houseCommand } from "./run-script.ts";
 
 /** The real program as a child process on a free block of ports with a fresh data folder. */
 export interface TestHouse {
@@ -46,34 +45,19 @@ const waitUntilReady = async (child: ChildProcess, port: number, output: () => s
   throw new Error(`the house on port ${port} was not ready in time:\n${output()}`);
 };
 
-/**
- * A fresh data folder whose embedded database is made and migrated, and holds nothing else: that is half of the processor time of a
- * first start. Tests of the start itself name a folder of their own, which stays empty.
- */
-const makeDataFolder = async (environment: TestHouseOptions["environment"]): Promise<string> => {
+/** As a first start leaves a data folder, but for what no migration makes. Tests of the first start itself name a folder of their own, which stays empty. */
+export const makeDataFolder = async (environment?: TestHouseOptions["environment"]): Promise<string> => {
   const data = await mkdtemp(join(tmpdir(), "sallyport-test-"));
-  if (environment?.["DATABASE_URL"] !== undefined) return data;
-  const folder = join(data, "pg");
-  await mkdir(folder, { mode: 0o700 });
-  const tar = ["--no-same-owner", "--no-same-permissions", "-xf", await snapshotOf(migratedRooms), "-C", folder];
-  await promisify(execFile)("tar", tar);
+  if (environment?.["DATABASE_URL"] === undefined) await layDatabase(data, migratedRooms);
   return data;
 };
 
 export const startTestHouse = async (options: TestHouseOptions = {}): Promise<TestHouse> => {
   const port = options.port ?? (await findFreePorts());
   const data = options.data ?? (await makeDataFolder(options.environment));
-  const args = [
-    "--disable-warning=ExperimentalWarning",
-    ...shortLived,
-    join(import.meta.dirname, "../src/main.ts"),
-    "--port",
-    String(port),
-    "--data",
-    data,
-  ];
-  if (options.serve !== undefined) args.push("--serve", options.serve);
-  const child = spawn(process.execPath, [...args, ...(options.arguments ?? [])], {
+  const serve = options.serve === undefined ? [] : ["--serve", options.serve];
+  const [file, ...args] = houseCommand(["--port", String(port), "--data", data, ...serve, ...(options.arguments ?? [])]);
+  const child = spawn(file, args, {
     env: {
       ...process.env,
       ENVIRONMENT: "test",

@@ -1,9 +1,7 @@
-import { execFile } from "node:child_process";
-import { join } from "node:path";
-import { promisify } from "node:util";
 import type { Fault } from "#contract/problem.ts";
 import { faultLine } from "#contract/start-faults.ts";
 import { visibleText } from "../web/src/strings/format.ts";
+import { requestToken } from "./demo-token.ts";
 import { reachHouse } from "./house-fetch.ts";
 import { Refusal } from "./refusal.ts";
 
@@ -28,14 +26,7 @@ export interface HouseRequest {
 const fetchToken = async ({ token, as, port }: Asking): Promise<string> => {
   const held = token ?? process.env["SALLYPORT_TOKEN"];
   if (held !== undefined && held !== "") return held;
-  const script = join(import.meta.dirname, "token.ts");
-  const args = ["--disable-warning=ExperimentalWarning", script, "--user", as, "--port", port];
-  try {
-    return (await promisify(execFile)(process.execPath, args)).stdout.trim();
-  } catch (error) {
-    const { code, stderr } = error as { code?: unknown; stderr?: string };
-    throw new Refusal(typeof code === "number" ? code : 69, (stderr ?? String(error)).trim());
-  }
+  return requestToken({ user: as, port, data: "" });
 };
 
 // Exit codes of sysexits.h: 65 not understood, 69 nobody answers, 77 not permitted, 78 faults in the route table.

@@ -1,41 +1,31 @@
 import assert from "node:assert/strict";
-import { execFile, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { faultWorld, importFaults, member, ndjson } from "#membership/transfer/import-faults.contract.ts";
 import { statement } from "#store/database.ts";
 import { createPglite } from "#store/pglite.ts";
-import { migrate } from "#store/migrate.ts";
-import { graphWorld } from "#testing/membership.ts";
-import { migrationFolders } from "#testing/schema.ts";
+import { layDatabase } from "#testing/database.ts";
+import { graphRooms, graphWorld } from "#testing/membership.ts";
 import { silentLog } from "#telemetry/log.ts";
+import { runCommand, scriptCommand } from "../e2e/run-script.ts";
 
 const TOLD = statement<{ type: string; sink: string | null; tenant: string; version: number }>(
   "test.told",
   "select type, sink, tenant, (data ->> 'graph_version')::int as version from events.outbox order by type",
 );
-const script = fileURLToPath(new URL("graph.ts", import.meta.url));
 
 /** Gives a command a terminal, and says what it wrote there. */
 const TERMINAL = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))";
 
-const run = (...given: readonly string[]) => runWith({}, ...given);
-interface Ran {
-  readonly code: number;
-  readonly said: string;
-}
-const command = (...given: readonly string[]) => [process.execPath, "--disable-warning=ExperimentalWarning", script, ...given] as const;
-const execute = ([file, ...given]: readonly [string, ...string[]], more: Readonly<Record<string, string>> = {}): Promise<Ran> =>
-  new Promise((done) => {
-    const environment = { ...process.env, ...more, DATABASE_URL: "", SALLYPORT_INVOKED_FROM: undefined, NODE_TEST_CONTEXT: undefined };
-    execFile(file, given, { env: environment }, (error, out, said) =>
-      done({ code: typeof error?.code === "number" ? error.code : 0, said: `${out}${said}` }),
-    );
-  });
-const runWith = (more: Readonly<Record<string, string>>, ...given: readonly string[]): Promise<Ran> => execute(command(...given), more);
+const command = (...given: readonly string[]) => scriptCommand("graph.ts", given);
+const execute = async (ask: ReturnType<typeof command>, more: Readonly<Record<string, string>> = {}) => {
+  const { code, out, err } = await runCommand(ask, { ...more, DATABASE_URL: "", SALLYPORT_INVOKED_FROM: undefined });
+  return { code, said: `${out}${err}` };
+};
+const run = (...given: readonly string[]) => execute(command(...given));
 
 const openFolder = (folder: string) => createPglite({ dataFolder: folder, log: silentLog });
 
@@ -44,8 +34,8 @@ test("what the graph refuses of a file the command names by its line; a file giv
   t.after(() => rm(folder, { recursive: true, force: true }));
   const [file, data] = [join(folder, "file.ndjson"), join(folder, "data")];
   {
+    await layDatabase(data, graphRooms);
     await using database = await openFolder(data);
-    await migrate(database, migrationFolders(["events", "membership"]));
     await (await graphWorld(database)).put(...faultWorld);
   }
   const send = async (text: string, ...more: readonly string[]) => {
@@ -90,8 +80,8 @@ test("a graph is made up, imported, exported and imported again, by a command on
   assert.equal(await readFile(at("again.ndjson"), "utf8"), text, "the same seed, the same bytes");
 
   assert.deepEqual([(await run("import", at("none"), ...data)).code, (await run("import", at("made.ndjson"), ...data)).code], [66, 66]);
+  await layDatabase(at("data"), graphRooms);
   const database = await openFolder(at("data"));
-  await migrate(database, migrationFolders(["events", "membership"]));
   const locked = await run("import", at("made.ndjson"), ...data);
   assert.deepEqual([locked.code, /Stop the house first/.test(locked.said)], [73, true], locked.said);
   await database[Symbol.asyncDispose]();
@@ -117,7 +107,7 @@ test("a graph is made up, imported, exported and imported again, by a command on
   const { node } = JSON.parse(line) as { node: { name: string } };
   assert.ok(others.length > 0, line);
   await writeFile(at("renamed.ndjson"), `${JSON.stringify({ node: { ...node, name: "Renamed" } })}\n`);
-  const renamed = await runWith({ KAFKA_BROKERS: "127.0.0.1:1" }, "import", at("renamed.ndjson"), ...data);
+  const renamed = await execute(command("import", at("renamed.ndjson"), ...data), { KAFKA_BROKERS: "127.0.0.1:1" });
   assert.match(renamed.said, /version 2\./, renamed.said);
   await using told = await openFolder(at("data"));
   const toKafka = { sink: "kafka", tenant: "*", version: 2 };

@@ -4,7 +4,9 @@ import { readTls } from "#http/tls-files.ts";
 import { openTrustingFetch, type Send } from "#http/trusting-fetch.ts";
 
 /** How a house that was started in this environment is spoken to on this machine. */
-export const reachHouse = async (): Promise<{ readonly scheme: "http" | "https"; readonly send: Send }> => {
-  const { own, ca } = await readTls(readSettings(httpSettings, process.env).values);
+export const reachHouse = async (
+  environment: Readonly<Record<string, string | undefined>> = process.env,
+): Promise<{ readonly scheme: "http" | "https"; readonly send: Send }> => {
+  const { own, ca } = await readTls(readSettings(httpSettings, environment).values);
   return { scheme: own === undefined ? "http" : "https", send: openTrustingFetch(ca).send };
 };

@@ -1,6 +1,4 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
@@ -8,25 +6,15 @@ import { test } from "node:test";
 import { importBundle } from "#pdp/lifecycle/rollout/import-bundle.ts";
 import { readPointer } from "#pdp/lifecycle/rollout/pointer.ts";
 import { readPolicyFolder } from "#pdp/bundle/policy-files.ts";
-import { migrate } from "#store/migrate.ts";
 import { createPglite } from "#store/pglite.ts";
 import { silentLog } from "#telemetry/log.ts";
+import { layDatabase } from "#testing/database.ts";
 import { policyFolder } from "#testing/decision-matrix.ts";
 import { graphWorld } from "#testing/membership.ts";
 import { pdpRooms } from "#testing/pdp.ts";
-import { migrationFolders } from "#testing/schema.ts";
+import { runScript } from "../e2e/run-script.ts";
 
-const run = async (...args: readonly string[]) => {
-  const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", join(import.meta.dirname, "pdp.ts"), ...args], {
-    env: { ...process.env, DATABASE_URL: "", NODE_TEST_CONTEXT: undefined },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  let [out, err] = ["", ""];
-  child.stdout.setEncoding("utf8").on("data", (text: string) => (out += text));
-  child.stderr.setEncoding("utf8").on("data", (text: string) => (err += text));
-  const [code] = (await once(child, "close")) as [number | null];
-  return { code, out, err };
-};
+const run = (...args: readonly string[]) => runScript("pdp.ts", args, { DATABASE_URL: "" });
 
 test("a wrong call says how it is meant, and touches nothing", async (t) => {
   const folder = await mkdtemp(join(tmpdir(), "pdp-script-"));
@@ -52,8 +40,8 @@ test("the last version is taken back on the data folder of a stopped house, and 
   t.after(() => rm(folder, { recursive: true, force: true }));
   const files = await readPolicyFolder(policyFolder);
   const versions = await (async () => {
+    await layDatabase(folder, pdpRooms);
     await using database = await createPglite({ dataFolder: folder, log: silentLog });
-    await migrate(database, migrationFolders(pdpRooms));
     const parts = { database, change: (await graphWorld(database, { demo: false })).change };
     const { active: first } = await importBundle(parts, files, true);
     const { active: second } = await importBundle(parts, { ...files, "extra.cedar": "// nothing" }, true);

@@ -1,31 +1,18 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { test, type TestContext } from "node:test";
 import { decodeJwt } from "jose";
 import { testDatabase } from "#testing/database.ts";
 import { testIssuer } from "#testing/issuer.ts";
 import { demoCode } from "#testing/sign-in.ts";
 import { readHouseSecrets } from "#authn/house-secret.ts";
+import { runScript } from "../e2e/run-script.ts";
 
-const script = fileURLToPath(new URL("./token.ts", import.meta.url));
-
-const run = (...given: readonly string[]): Promise<{ code: number | null; out: string; err: string }> =>
-  new Promise((resolve) => {
-    const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", script, ...given], {
-      stdio: ["ignore", "pipe", "pipe"],
-    });
-    let out = "";
-    let err = "";
-    child.stdout.on("data", (chunk) => (out += String(chunk)));
-    child.stderr.on("data", (chunk) => (err += String(chunk)));
-    child.on("close", (code) => resolve({ code, out, err }));
-  });
+const run = (...given: readonly string[]) => runScript("token.ts", given);
 
 const folder = async (t: TestContext): Promise<string> => {
   const data = await mkdtemp(join(tmpdir(), "sallyport-token-"));

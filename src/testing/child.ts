@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
+import { shortLived } from "./short-lived.ts";
 
 /** A Node process of its own that runs a few lines; for what only another process, or the death of one, can show. */
 export interface Child {
@@ -16,7 +17,7 @@ export interface Child {
 /** `code` is an ES module; it may import `#room/file.ts`-paths as `import(new URL("<room>/<file>.ts", src))`. */
 export const startChild = (code: string): Child => {
   const preamble = `const src = ${JSON.stringify(new URL("../", import.meta.url).href)};\n`;
-  const child = spawn(process.execPath, ["--input-type=module", "--eval", `${preamble}${code}`], {
+  const child = spawn(process.execPath, [...shortLived, "--input-type=module", "--eval", `${preamble}${code}`], {
     stdio: ["pipe", "pipe", "inherit"],
     env: { ...process.env, NODE_OPTIONS: "" },
   });

@@ -1,6 +1,9 @@
 import test, { type TestContext } from "node:test";
+import { execFile } from "node:child_process";
 import { mkdir, readdir, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import type { Database, StoreLog } from "#store/database.ts";
 import { migrate, type MigrationFolder } from "#store/migrate.ts";
 import { createPglite } from "#store/pglite.ts";
@@ -54,6 +57,17 @@ export const snapshotOf = async (folders: readonly MigrationFolder[]): Promise<s
   } finally {
     await database[Symbol.asyncDispose]();
   }
+};
+
+/**
+ * Lays an embedded database with the migrations of these rooms, and no more, into a data folder that has none yet: half of the processor time
+ * of a first start is spent on that.
+ */
+export const layDatabase = async (dataFolder: string, rooms: Rooms): Promise<void> => {
+  const folder = join(dataFolder, "pg");
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const tar = ["--no-same-owner", "--no-same-permissions", "-xf", await snapshotOf(migrationFolders(rooms)), "-C", folder];
+  await promisify(execFile)("tar", tar);
 };
 
 /** A fresh embedded database with the migrations of these rooms; closed when the test ends. */

@@ -9,6 +9,7 @@ import { answerTo, attackRoutes, attackWorld, rawGet } from "#testing/attack-wor
 import { cleanUp } from "#testing/clean-up.ts";
 import { findFreePorts } from "#testing/free-port.ts";
 import { sharedDatabase } from "#testing/gateway.ts";
+import { shortLived } from "#testing/short-lived.ts";
 
 const database = sharedDatabase();
 const root = new URL("../../../", import.meta.url).pathname;
@@ -16,7 +17,7 @@ const root = new URL("../../../", import.meta.url).pathname;
 /** The program itself, as it is started; what it printed, and its exit code. */
 const start = async (t: TestContext, environment: Readonly<Record<string, string>>, port: number) => {
   const folder = await mkdtemp(join(tmpdir(), "start-"));
-  const child = spawn(process.execPath, [join(root, "src/main.ts"), "--data", folder, "--port", String(port)], {
+  const child = spawn(process.execPath, [...shortLived, join(root, "src/main.ts"), "--data", folder, "--port", String(port)], {
     env: { PATH: process.env["PATH"] ?? "", HOME: folder, NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"], ...environment },
     stdio: ["ignore", "pipe", "pipe"],
   });
