@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { canonicalJson } from "#contract/canonical-json.ts";
 import { Problem } from "#contract/problem.ts";
+import { createTurns } from "#http/turns.ts";
 import { statement, type Database, type Sql } from "#store/database.ts";
 import type { EdgeRow } from "#membership/graph/drop-edge.ts";
 import type { NodeRow } from "#membership/graph/put-node.ts";
@@ -14,7 +15,9 @@ export interface ExportAsk {
   readonly kinds: readonly string[];
 }
 
-const PAGE = 2_000;
+const PAGE = 500;
+/** Of others between two rows: one may be long, and there may be very many. */
+const turn = createTurns(10);
 const own = (row: string): string => `($1::text = '*' or ${row}.tenant_id = $1::text)`;
 const HEAD = statement<{ version: bigint }>("membership.export_head", "select version from membership.graph_head");
 const NODES = statement<NodeRow>(
@@ -52,46 +55,70 @@ async function* pages<Row extends { readonly id: string }>(
   }
 }
 
+const lineOf = (members: object): string => `${canonicalJson(members) ?? ""}\n`;
+
+const PART_CHARACTERS = 65_536;
+
+/** A file as it is made, line by line; `flush` makes all lines so far parts of it. */
+const createFile = () => {
+  const parts: Buffer[] = [];
+  const digest = createHash("sha256");
+  let text = "";
+  const flush = (): void => {
+    const part = Buffer.from(text);
+    digest.update(part);
+    parts.push(part);
+    text = "";
+  };
+  const add = (line: string): ReturnType<typeof turn> => {
+    text += line;
+    if (text.length > PART_CHARACTERS) flush();
+    return turn();
+  };
+  return { parts, digest, flush, add };
+};
+
 const readAll = async (sql: Sql, scope: TenantScope, ask: ExportAsk): Promise<readonly Buffer[]> => {
   const isWhole = scope.tenant === "*";
-  const parts: Buffer[] = [];
   const nodes = (): AsyncGenerator<readonly NodeRow[]> => pages((after) => sql.run(NODES, [scope.tenant, after, ask.kinds]));
   const edges = (): AsyncGenerator<readonly EdgeRow[]> => pages((after) => sql.run(EDGES, [scope.tenant, after, ask.kinds]));
   if (ask.csv !== undefined) {
     const rows: Record<string, unknown>[] = [];
     if (ask.csv === "nodes") for await (const page of nodes()) rows.push(...page.map((row) => nodeMembers(row, isWhole)));
     else for await (const page of edges()) rows.push(...page.map(edgeMembers));
-    return [Buffer.from(asCsv(ask.csv, rows))];
+    return asCsv(ask.csv, rows);
   }
-  const digest = createHash("sha256");
+  const file = createFile();
   const counts = { nodes: 0, edges: 0 };
-  const add = (lines: readonly string[]): void => {
-    const part = Buffer.from(lines.map((line) => `${line}\n`).join(""));
-    digest.update(part);
-    parts.push(part);
-  };
   for await (const page of nodes()) {
     counts.nodes += page.length;
-    add(page.map((row) => canonicalJson({ node: nodeMembers(row, isWhole) }) ?? ""));
+    for (const row of page) await file.add(lineOf({ node: nodeMembers(row, isWhole) }));
   }
   for await (const page of edges()) {
     counts.edges += page.length;
-    add(page.map((row) => canonicalJson({ edge: edgeMembers(row) }) ?? ""));
+    for (const row of page) await file.add(lineOf({ edge: edgeMembers(row) }));
   }
-  parts.push(Buffer.from(`${canonicalJson({ end: { ...counts, sha256: digest.digest("hex") } }) ?? ""}\n`));
-  return parts;
+  file.flush();
+  return [...file.parts, Buffer.from(lineOf({ end: { ...counts, sha256: file.digest.digest("hex") } }))];
 };
 
-const asCsv = (file: CsvFile, rows: readonly Readonly<Record<string, unknown>>[]): string => {
+const asCsv = async (file: CsvFile, rows: readonly Readonly<Record<string, unknown>>[]): Promise<readonly Buffer[]> => {
   const props = (row: Readonly<Record<string, unknown>>) => (row["props"] ?? {}) as Readonly<Record<string, unknown>>;
-  const names = [...new Set(rows.flatMap((row) => Object.keys(props(row))))].sort();
+  const named = new Set<string>();
+  for (const row of rows) {
+    for (const name of Object.keys(props(row))) named.add(name);
+    await turn();
+  }
+  const names = [...named].sort();
   const text = (value: unknown): string =>
     value === undefined || value === null ? "" : typeof value === "string" ? value : (canonicalJson(value) ?? "");
   const columns = csvColumns[file].filter((name) => name !== "tenant_id" || rows.some((row) => row[name] !== undefined));
-  return [
-    csvLine([...columns, ...names.map((name) => `props.${name}`)]),
-    ...rows.map((row) => csvLine([...columns.map((name) => text(row[name])), ...names.map((name) => text(props(row)[name]))])),
-  ].join("");
+  const made = createFile();
+  await made.add(csvLine([...columns, ...names.map((name) => `props.${name}`)]));
+  for (const row of rows)
+    await made.add(csvLine([...columns.map((name) => text(row[name])), ...names.map((name) => text(props(row)[name]))]));
+  made.flush();
+  return made.parts;
 };
 
 const MOST_TRIES = 5;

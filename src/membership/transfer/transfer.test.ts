@@ -104,6 +104,29 @@ test("a tenant's own part goes out and comes back, as NDJSON and as CSV, and not
   assert.equal((await world.call("ada", "GET", "/api/v1/identity_nodes/person:new", { scopes })).body?.code, undefined);
 });
 
+test("while a large part goes out, in either form, others have their turns", async (t) => {
+  const database = await testDatabase(t, graphRooms);
+  const world = await servedWorld(t, database);
+  await world.sql(`insert into membership.node (id, kind, tenant_id, name, state, props, fold)
+    select 'person:many' || g, 'Person', 'tenant:acme', 'Many', 'active', jsonb_build_object('attributes',
+      (select jsonb_object_agg('a' || i, repeat('x', 100)) from generate_series(1, 32) i)), '' from generate_series(1, 10000) g`);
+  for (const csv of ["nodes", undefined] as const) {
+    let [longest, isOver] = [0, false];
+    // By the processor's time of this thread alone: whatever else the machine does is no stretch of ours.
+    let last = process.threadCpuUsage();
+    const tick = (): void => {
+      const now = process.threadCpuUsage();
+      longest = Math.max(longest, (now.user + now.system - last.user - last.system) / 1000);
+      last = now;
+      if (!isOver) setImmediate(tick);
+    };
+    tick();
+    const { parts } = await exportGraph(database, wholeGraph, { csv, kinds: ["Person"] }).finally(() => (isOver = true));
+    assert.ok(longest < 50, `${longest} ms at a stretch`);
+    assert.ok(Buffer.concat(parts).toString().includes("person:many10000"));
+  }
+});
+
 test("an import is one version that says who and why, in any order of lines, and is not done twice", async (t) => {
   const world = await servedWorld(t, await testDatabase(t, graphRooms));
   const text = ndjson(member("group:a", "group:b"), group("group:a"), "", group("group:b"), {
