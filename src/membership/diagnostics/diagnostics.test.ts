@@ -104,7 +104,7 @@ forEachDatabase("a version of many or long rows goes on from page to page, and a
     [person("person:last")],
   ]) {
     const by = { actor: "person:ada", source: "import", correlationId: "test", tenantId: "tenant:acme" } as const;
-    const { version = 0n } = await world.write(by, async (tx) => ({ value: await putNodes(tx, wholeGraph, drafts) }));
+    const { version } = await world.write(by, async (tx) => ({ value: await putNodes(tx, wholeGraph, drafts) }));
     const seen: string[] = [];
     let cursor: string | undefined;
     let pages = 0;
