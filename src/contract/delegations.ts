@@ -278,8 +278,10 @@ export const delegationHistory = endpoint("membership", "GET", `${BASE}/{id}/his
         after: z.unknown(),
       }),
     ),
+    /** Earlier changes are in the graph's log alone. */
+    truncated: z.boolean(),
   }),
   ...withoutAgents({ scope: ["membership.delegate", "membership.read"], decision: "delegations/view" }),
   problems,
-  summary: "Who changed it, when and why.",
+  summary: "Who changed it, when and why: the last 200 changes, oldest first.",
 });

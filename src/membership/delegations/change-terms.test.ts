@@ -62,6 +62,26 @@ test("what is named changes and the rest stays, in one version with its event an
   assert.equal((await world.told()).at(-2)?.type, "delegation.extended");
 });
 
+forEachDatabase("a long history is told from its end, in bounds, and says that there was more", graphRooms, async (t, database) => {
+  const world = await servedWorld(t, database);
+  const history = async () => {
+    const { body } = await world.call("ben", "GET", `${BASE}/${ROOT}/history`);
+    return [body.items.length, body.items.at(-1).version, body.truncated];
+  };
+  const [first, written, isCut] = await history();
+  assert.deepEqual([first, isCut], [1, false]);
+  const last = Number(written) + 1_000;
+  await world.sql(`insert into membership.graph_change (version, actor, source, correlation_id)
+    select ${last} + g, 'person:ben', 'api', 'test' from generate_series(1, 200) g`);
+  await world.sql(`insert into membership.graph_change_op (version, seq, op, subject, after)
+    select ${last} + g, 0, 'put_edge', '${ROOT}', '{"tenant_id": "tenant:acme"}' from generate_series(1, 200) g`);
+  assert.deepEqual(await history(), [200, last + 200, true]);
+  await world.sql(
+    `update membership.graph_change_op set after = after || jsonb_build_object('long', repeat('x', 1100000)) where version = ${last} + 199`,
+  );
+  assert.deepEqual(await history(), [2, last + 200, true]);
+});
+
 test("to widen it is to give it anew, and its giver's alone", async (t) => {
   const world = await servedWorld(t, await testDatabase(t, graphRooms), { rule: giverAlone });
   const set = {

@@ -266,7 +266,7 @@ export const serveDelegations = (room: MembershipRoom): void => {
   });
   router.serve(delegationHistory, async ({ caller, params, correlationId }) => {
     const { scope } = await requireView(caller, params.id, correlationId);
-    return { items: await readHistory(database, scope, params.id) };
+    return readHistory(database, scope, params.id);
   });
   router.serve(getDelegation, async ({ caller, params, correlationId }) => {
     const { row } = await requireView(caller, params.id, correlationId);

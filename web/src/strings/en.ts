@@ -271,6 +271,7 @@ export const words = {
     runningNone: "Nothing is running.",
     history: "History",
     historyEmpty: "No change is recorded.",
+    historyCut: "Earlier changes are in the log of the graph.",
     version: "Graph version",
     who: "Who",
     when: "When",

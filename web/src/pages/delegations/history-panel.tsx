@@ -16,40 +16,43 @@ export const HistoryPanel = ({ id }: { readonly id: string }): ReactElement => {
   return (
     <Panel title={words.delegations.history}>
       <QueryView query={query} service="membership">
-        {({ items }) =>
+        {({ items, truncated }) =>
           items.length === 0 ? (
             <p className="sp-dim">{words.delegations.historyEmpty}</p>
           ) : (
-            <Rows
-              caption={words.delegations.history}
-              rows={items}
-              keyOf={(row) => String(row.version)}
-              columns={[
-                { key: "version", title: words.delegations.version, isNumber: true, cell: (row) => formatCount(row.version) },
-                { key: "at", title: words.delegations.when, cell: (row) => <span className="sp-nowrap">{formatMoment(row.at)}</span> },
-                { key: "actor", title: words.delegations.who, cell: (row) => <Foreign text={row.actor} isCode /> },
-                {
-                  key: "reason",
-                  title: words.common.reason,
-                  wraps: true,
-                  cell: ({ reason }) => (reason === undefined ? null : <Foreign text={reason} />),
-                },
-                {
-                  key: "change",
-                  title: words.delegations.change,
-                  wraps: true,
-                  cell: (row) => (
-                    <ul className="sp-list sp-small">
-                      {changeOf(row.before, row.after).map((line) => (
-                        <li key={line}>
-                          <Foreign text={line} />
-                        </li>
-                      ))}
-                    </ul>
-                  ),
-                },
-              ]}
-            />
+            <>
+              {truncated ? <p className="sp-dim">{words.delegations.historyCut}</p> : null}
+              <Rows
+                caption={words.delegations.history}
+                rows={items}
+                keyOf={(row) => String(row.version)}
+                columns={[
+                  { key: "version", title: words.delegations.version, isNumber: true, cell: (row) => formatCount(row.version) },
+                  { key: "at", title: words.delegations.when, cell: (row) => <span className="sp-nowrap">{formatMoment(row.at)}</span> },
+                  { key: "actor", title: words.delegations.who, cell: (row) => <Foreign text={row.actor} isCode /> },
+                  {
+                    key: "reason",
+                    title: words.common.reason,
+                    wraps: true,
+                    cell: ({ reason }) => (reason === undefined ? null : <Foreign text={reason} />),
+                  },
+                  {
+                    key: "change",
+                    title: words.delegations.change,
+                    wraps: true,
+                    cell: (row) => (
+                      <ul className="sp-list sp-small">
+                        {changeOf(row.before, row.after).map((line) => (
+                          <li key={line}>
+                            <Foreign text={line} />
+                          </li>
+                        ))}
+                      </ul>
+                    ),
+                  },
+                ]}
+              />
+            </>
           )
         }
       </QueryView>
