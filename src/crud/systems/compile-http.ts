@@ -3,8 +3,9 @@ import { isTlsOrLoopback } from "#contract/loopback.ts";
 import type { Fault } from "#contract/problem.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Tool } from "#crud/mcp/tool.ts";
+import { createClientCertificates } from "#crud/upstream/client-certificates.ts";
 import { createSystemTokens } from "#crud/upstream/system-tokens.ts";
-import { createGuardedAgent } from "#crud/upstream/guarded-agent.ts";
+import { createGuardedAgent, type ClientCertificate } from "#crud/upstream/guarded-agent.ts";
 import { createHttpConnector, type HttpOperation, type HttpSystem } from "#crud/upstream/http-connector.ts";
 import { parseNetworks, refuseLiteral, type NetworkRefusal } from "#crud/upstream/network-rules.ts";
 import { createResilience } from "#crud/upstream/resilience.ts";
@@ -140,7 +141,12 @@ export const compileHttp = async (file: SystemFile & { readonly document: HttpDo
     else if (refused !== undefined && !(parts.requiresTls && refused.refusal === "plain_http")) tell(path, CLOSED[refused.refusal]);
   }
 
-  const agent = createGuardedAgent({ rules, maxHeaderBytes: MAX_HEADER_BYTES });
+  if (auth.type === "mtls" && base.url.protocol !== "https:")
+    tell(["auth", "type"], "needs a baseUrl of https: certificates are shown in TLS");
+  const connect = (certificate?: ClientCertificate) =>
+    createGuardedAgent({ rules, maxHeaderBytes: MAX_HEADER_BYTES, ...(certificate === undefined ? {} : { certificate }) });
+  const agent = connect();
+  const certificates = auth.type === "mtls" ? createClientCertificates(auth, connect) : undefined;
   const userAgent = `sallyport/${parts.version}`;
   const system: HttpSystem = {
     baseUrl: base.url,
@@ -151,6 +157,7 @@ export const compileHttp = async (file: SystemFile & { readonly document: HttpDo
     ...(auth.type === "oauth2_client" && tokenUrl !== undefined && "url" in tokenUrl
       ? { tokens: createSystemTokens(auth, { agent, userAgent, now: parts.now }) }
       : {}),
+    ...(certificates === undefined ? {} : { certificates }),
     resilience: createResilience({
       system: file.name,
       concurrency: document.defaults.concurrency,
@@ -180,7 +187,7 @@ export const compileHttp = async (file: SystemFile & { readonly document: HttpDo
       tell([...path, "input"], error instanceof Error ? error.message : "is wrong");
     }
   }
-  const close = (): Promise<void> => agent.close();
+  const close = async (): Promise<void> => void (await Promise.all([agent.close(), certificates?.close()]));
   if (faults.length > 0) {
     void close();
     return { kind: "degraded", faults };

@@ -75,6 +75,20 @@ const auth = z.discriminatedUnion(
       password: said(secretReference, "Secret URI of the password.", "yaml://secret/people/demo#password"),
     }),
     z.strictObject({
+      type: said(z.literal("mtls"), "How the house shows who it is.", "mtls"),
+      cert: said(
+        secretReference,
+        "Secret URI of the certificate that the house shows, PEM, with those between it and its authority.",
+        "yaml://secret/people/demo#cert",
+      ),
+      key: said(secretReference, "Secret URI of its private key, PEM without a passphrase.", "yaml://secret/people/demo#key"),
+      ca: said(
+        secretReference.optional(),
+        "Secret URI of the authorities that the system's own certificate may be of, PEM, in place of the public ones.",
+        "yaml://secret/people/demo#ca",
+      ),
+    }),
+    z.strictObject({
       type: said(z.literal("oauth2_client"), "How the house shows who it is.", "oauth2_client"),
       tokenUrl: said(
         z.string(),
@@ -93,10 +107,20 @@ const auth = z.discriminatedUnion(
       ),
     }),
   ],
-  { error: "must be none, bearer, api_key, basic or oauth2_client; mtls and token_exchange are not available" },
+  { error: "must be none, bearer, api_key, basic, mtls or oauth2_client; token_exchange is not available" },
 );
 /** Members of `auth` that are secret URIs. */
-export const credentialMembers: ReadonlySet<string> = new Set(["token", "value", "username", "password", "clientId", "clientSecret"]);
+export const credentialMembers: ReadonlySet<string> = new Set([
+  "token",
+  "value",
+  "username",
+  "password",
+  "cert",
+  "key",
+  "ca",
+  "clientId",
+  "clientSecret",
+]);
 
 const operations = <T extends z.ZodType>(operation: T, example: unknown) =>
   said(

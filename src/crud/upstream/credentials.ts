@@ -1,10 +1,23 @@
+import type { Dispatcher } from "undici";
 import type { Invocation } from "#crud/mcp/tool.ts";
 import type { AuthRules } from "#crud/systems/system-document.ts";
+import type { ClientCertificates } from "./client-certificates.ts";
 import type { SystemTokens } from "./system-tokens.ts";
+
+/** How a system wants to know the house. */
+export interface CredentialRules {
+  readonly auth: AuthRules;
+  /** Where `auth` wants a token for them. */
+  readonly tokens?: SystemTokens;
+  /** Where it wants a certificate. */
+  readonly certificates?: ClientCertificates;
+}
 
 export interface Credentials {
   readonly headers: Readonly<Record<string, string>>;
   readonly query: readonly (readonly [string, string])[];
+  /** Connections that show it. */
+  readonly agent?: Dispatcher;
   /** Of a token that was kept: it was not taken, and is not to be used again. */
   readonly drop?: () => void;
 }
@@ -12,7 +25,7 @@ export interface Credentials {
 const bearer = (token: string): Readonly<Record<string, string>> => ({ authorization: `Bearer ${token}` });
 
 /** What a request carries to be let in; values are read by reference for this call and kept nowhere, but for tokens that `tokens` keeps. */
-export const credentialsOf = async (auth: AuthRules, call: Invocation, tokens: SystemTokens | undefined): Promise<Credentials> => {
+export const credentialsOf = async ({ auth, tokens, certificates }: CredentialRules, call: Invocation): Promise<Credentials> => {
   const { secret } = call;
   switch (auth.type) {
     case "none":
@@ -29,6 +42,9 @@ export const credentialsOf = async (auth: AuthRules, call: Invocation, tokens: S
       call.conceal(joined);
       return { headers: { authorization: `Basic ${Buffer.from(joined).toString("base64")}` }, query: [] };
     }
+    case "mtls":
+      if (certificates === undefined) throw new TypeError("a system with mtls has certificates");
+      return { headers: {}, query: [], agent: await certificates.agent(call) };
     case "oauth2_client": {
       if (tokens === undefined) throw new TypeError("a system with oauth2_client has tokens");
       const token = await tokens.token(call);

@@ -13,6 +13,13 @@ export class AddressRefused extends Error {
   }
 }
 
+/** PEM. */
+export interface ClientCertificate {
+  readonly cert: string;
+  readonly key: string;
+  readonly ca?: string;
+}
+
 export type Resolve = (hostname: string) => Promise<readonly { readonly address: string }[]>;
 
 const systemResolve: Resolve = (hostname) => dnsLookup(hostname, { all: true, verbatim: true });
@@ -26,9 +33,11 @@ export const createGuardedAgent = (options: {
   readonly rules: NetworkRules;
   readonly maxHeaderBytes: number;
   readonly resolve?: Resolve;
+  /** What is shown to servers that ask for a certificate, and whom servers may be certified by in place of the public authorities. */
+  readonly certificate?: ClientCertificate;
 }): Dispatcher => {
   const resolve = options.resolve ?? systemResolve;
-  const dial = buildConnector({ timeout: 5000, allowH2: false, minVersion: "TLSv1.2" });
+  const dial = buildConnector({ timeout: 5000, allowH2: false, minVersion: "TLSv1.2", ...options.certificate });
   const check = async (hostname: string, port: number, protocol: string): Promise<string> => {
     const host = hostname.startsWith("[") ? hostname.slice(1, -1) : hostname;
     const answers = isIP(host) === 0 ? await resolve(host).catch(() => []) : [{ address: host }];

@@ -8,11 +8,9 @@ import { ABSENT, celInputs } from "#documents/cel.ts";
 import { type Expression, type ExpressionInputs } from "#crud/systems/expression.ts";
 import type { BindRequest, BoundRequest } from "#crud/systems/http-request.ts";
 import { encode } from "#crud/systems/parameter-styles.ts";
-import type { AuthRules } from "#crud/systems/system-document.ts";
 import type { RetryRules } from "#crud/systems/system-limits.ts";
 import { contentOf } from "./answer-body.ts";
-import type { SystemTokens } from "./system-tokens.ts";
-import { credentialsOf } from "./credentials.ts";
+import { credentialsOf, type CredentialRules } from "./credentials.ts";
 import { exchangeHttp, type Exchange, type ExchangeReply } from "./http-exchange.ts";
 import { firstPage, nextPage, targetOf, type Paging, type Target } from "./next-page.ts";
 import { ownAddress } from "./own-address.ts";
@@ -38,18 +36,15 @@ export interface HttpOperation {
   readonly isIdempotent: boolean;
 }
 
-export interface HttpSystem {
+export interface HttpSystem extends CredentialRules {
   readonly baseUrl: URL;
-  readonly auth: AuthRules;
-  /** Where `auth` wants a token for them. */
-  readonly tokens?: SystemTokens;
   readonly agent: Dispatcher;
   readonly resilience: Resilience;
   readonly userAgent: string;
   /** Redirects of a GET are followed within the origin of `baseUrl`. */
   readonly followsRedirects: boolean;
   /** In place of the exchange with the upstream. */
-  readonly exchange?: (exchange: Exchange) => Promise<ExchangeReply>;
+  readonly exchange?: (exchange: Exchange, agent?: Dispatcher) => Promise<ExchangeReply>;
 }
 
 /** What a request may be redirected by; the method and the body stay, for there is only GET. */
@@ -87,7 +82,7 @@ const astray = (detail: string, status: number): UpstreamFault =>
 /** Makes the connector of one operation: bind, authenticate, exchange (pages), select. */
 export const createHttpConnector = (system: HttpSystem, operation: HttpOperation): Connector => {
   const base = system.baseUrl.pathname.replace(/\/$/, "");
-  const exchange = system.exchange ?? ((one: Exchange) => exchangeHttp(system.agent, one));
+  const exchange = system.exchange ?? ((one: Exchange, agent = system.agent) => exchangeHttp(agent, one));
   // An idempotency header makes any method safe to repeat: the upstream sees the same key.
   const isRepeatable = operation.isReadOnly || operation.isIdempotent || operation.idempotencyHeader !== undefined;
 
@@ -95,13 +90,13 @@ export const createHttpConnector = (system: HttpSystem, operation: HttpOperation
   type Located = ExchangeReply & { readonly from: URL };
 
   const send = async (call: Invocation, inputs: ExpressionInputs, bound: BoundRequest, target: Target): Promise<Located> => {
-    let credentials = await credentialsOf(system.auth, call, system.tokens);
+    let credentials = await credentialsOf(system, call);
     const askAt = async (path: string, query: Target["query"], timeoutMs: number, signal: AbortSignal): Promise<Located> => {
       const own = credentials.query.map(([name, value]) => [encode(name), encode(value)] as const);
       const others = query.filter(([name]) => !own.some(([taken]) => taken === name));
       const text = [...others, ...own].map((pair) => pair.join("=")).join("&");
       const whole = `${path}${text === "" ? "" : `?${text}`}`;
-      const reply = await exchange({
+      const sent: Exchange = {
         origin: system.baseUrl.origin,
         path: whole,
         method: bound.method,
@@ -120,7 +115,8 @@ export const createHttpConnector = (system: HttpSystem, operation: HttpOperation
         takesBinary: operation.takesBinary,
         isReadOnly: operation.isReadOnly,
         signal,
-      });
+      };
+      const reply = await exchange(sent, credentials.agent);
       return { ...reply, from: new URL(whole, system.baseUrl) };
     };
     /** One try, with the redirects that belong to it. */
@@ -150,7 +146,7 @@ export const createHttpConnector = (system: HttpSystem, operation: HttpOperation
         if (reply.status === 401 && mayRenew) {
           mayRenew = false;
           credentials.drop?.();
-          credentials = await credentialsOf(system.auth, call, system.tokens);
+          credentials = await credentialsOf(system, call);
           reply = await ask(signal);
         }
         const refused = refusalOf(operation, reply, inputs);

@@ -1,0 +1,59 @@
+import { createHash, createPrivateKey, X509Certificate } from "node:crypto";
+import type { Dispatcher } from "undici";
+import { Problem } from "#contract/problem.ts";
+import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
+import type { Invocation } from "#crud/mcp/tool.ts";
+import type { AuthRules } from "#crud/systems/system-document.ts";
+import type { ClientCertificate } from "./guarded-agent.ts";
+
+/** Connections on which the house shows a certificate (RFC 8705 calls it mutual TLS); each tenant has its own. */
+export interface ClientCertificates {
+  /** Those of the certificate as it is now: another one closes them. Throws `UpstreamFault`, and then nothing was sent. */
+  agent(call: Pick<Invocation, "caller" | "secret">): Promise<Dispatcher>;
+  close(): Promise<void>;
+}
+
+type Certified = Extract<AuthRules, { readonly type: "mtls" }>;
+
+const parsed = <T>(name: string, what: string, read: () => T): T => {
+  try {
+    return read();
+  } catch {
+    // The library's message may quote what it was given.
+    throw new UpstreamFault(new Problem("upstream_auth_failed", { detail: `auth.${name} is ${what}.` }), "not_sent", { isFinal: true });
+  }
+};
+
+const requireFit = ({ cert, key, ca }: ClientCertificate): void => {
+  const shown = parsed("cert", "no certificate in PEM", () => new X509Certificate(cert));
+  const own = parsed("key", "no private key in PEM without a passphrase", () => createPrivateKey(key));
+  if (ca !== undefined) parsed("ca", "no certificate in PEM", () => new X509Certificate(ca));
+  parsed("key", "not the key of auth.cert", () => {
+    if (!shown.checkPrivateKey(own)) throw new Error("another's");
+  });
+};
+
+export const createClientCertificates = (
+  { cert, key, ca }: Certified,
+  connect: (certificate: ClientCertificate) => Dispatcher,
+): ClientCertificates => {
+  const held = new Map<string, { readonly digest: string; readonly agent: Dispatcher }>();
+  return {
+    agent: async ({ caller, secret }) => {
+      const [shown, own, trusted] = await Promise.all([secret(cert), secret(key), ca === undefined ? undefined : secret(ca)]);
+      const certificate = { cert: shown, key: own, ...(trusted === undefined ? {} : { ca: trusted }) };
+      const digest = createHash("sha256").update(JSON.stringify(certificate)).digest("base64");
+      const known = held.get(caller.tenant);
+      if (known?.digest === digest) return known.agent;
+      requireFit(certificate);
+      const made = { digest, agent: connect(certificate) };
+      held.set(caller.tenant, made);
+      // Calls that are under way on the old ones end as they began.
+      void known?.agent.close();
+      return made.agent;
+    },
+    close: async () => {
+      await Promise.all([...held.values()].map(({ agent }) => agent.close()));
+    },
+  };
+};
