@@ -197,6 +197,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     replySealer: createSealer(parts.houseSecrets, "crud.tool-reply"),
     decided: createRecent(MOST_LISTS, now),
     cursor: createSealedCursors<string>({ secrets: parts.houseSecrets, purpose: "crud.page-cursor", now, lifeMinutes: 15 }),
+    answerCursor: createSealedCursors<number>({ secrets: parts.houseSecrets, purpose: "crud.answer-cursor", now, lifeMinutes: 15 }),
     callTimeoutMs: config.callTimeoutMs,
     maxDelegationDepth: config.maxDelegationDepth,
     maxCalls: config.maxCalls,

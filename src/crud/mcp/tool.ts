@@ -67,6 +67,8 @@ export interface CallRules {
   /** What arguments must meet besides the listed schema; the digest is that of its text. */
   readonly inputCheck?: { readonly digest: string; readonly check: SchemaCheck };
   readonly checkOutput?: SchemaCheck;
+  /** A longer answer is cut to so many bytes, and goes on with a cursor. */
+  readonly cutsAtBytes?: number;
   /** Input member that says how many rows are wanted. */
   readonly wantedRows?: string;
 }

@@ -1,3 +1,4 @@
+import { isObject } from "#contract/is-object.ts";
 import { microFromUsd } from "#contract/ids.ts";
 import { prepareSchema, type SchemaCheck } from "#documents/foreign-schema.ts";
 import { parsePointer } from "#contract/json-pointer.ts";
@@ -75,15 +76,38 @@ const maskedPointers = (operation: Operation, document: HttpDocument | LoopbackD
   return [...operation.mask.map((mask) => mask.path), ...rows];
 };
 
+/** The members by which a cut answer goes on. */
+const CURSOR = { cursor: { type: "string", description: "Goes on where a truncated answer ended: its `next_cursor`." } };
+const CUT = { truncated: { type: "boolean" }, next_cursor: { type: "string" } };
+
+const plus = (
+  schema: Readonly<Record<string, unknown>>,
+  members: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> => ({
+  ...schema,
+  properties: { ...(isObject(schema["properties"]) ? schema["properties"] : {}), ...members },
+});
+
+/** Where answers are cut: over HTTP alone, for what others list is not ours to add to. */
+const cutsAt = (operation: Operation, document: HttpDocument | LoopbackDocument): number | undefined => {
+  const limits = ("response" in operation ? operation.response : undefined) ?? document.defaults.response;
+  return document.kind === "http" && limits.onExceed === "truncate" ? limits.maxBytes : undefined;
+};
+
 /** The definition that clients see: closed input, relaxed output. */
 export const definitionOf = (name: string, operation: Operation, document: HttpDocument | LoopbackDocument): Definition => ({
   name,
   title: operation.title,
   description: operation.description,
-  inputSchema: closeSchema(operation.input),
+  inputSchema: cutsAt(operation, document) === undefined ? closeSchema(operation.input) : plus(closeSchema(operation.input), CURSOR),
   ...(operation.output.schema === undefined
     ? {}
-    : { outputSchema: relaxSchema(operation.output.schema, maskedPointers(operation, document)) }),
+    : {
+        outputSchema: relaxSchema(
+          cutsAt(operation, document) === undefined ? operation.output.schema : plus(operation.output.schema, CUT),
+          maskedPointers(operation, document),
+        ),
+      }),
   ...(Object.keys(operation.annotations).length === 0 ? {} : { annotations: operation.annotations }),
 });
 
@@ -110,6 +134,9 @@ export const callRules = (
   const isGet = "method" in operation.request && operation.request.method === "GET";
   const declared = operation["x-authzen-mapping"];
   const app = document.kind === "http" ? document.requires?.app : undefined;
+  const cutsAtBytes = cutsAt(operation, document);
+  if (cutsAtBytes !== undefined && isObject(operation.input?.["properties"]) && Object.hasOwn(operation.input["properties"], "cursor"))
+    tell([...path, "input", "properties", "cursor"], "is what a truncated answer goes on by: with onExceed: truncate the name is taken");
   const wanted = "paginate" in operation ? operation.paginate?.size?.param : undefined;
   return {
     app,
@@ -133,6 +160,7 @@ export const callRules = (
     isDestructive: operation.annotations.destructiveHint ?? false,
     checkOutput,
     ...(check === undefined || !("inputCheck" in operation) ? {} : { inputCheck: { check, digest: sha256Of(operation.inputCheck) } }),
+    ...(cutsAtBytes === undefined ? {} : { cutsAtBytes }),
     wantedRows: wanted,
   };
 };

@@ -46,6 +46,8 @@ export type Compiled =
 type Operation = HttpDocument["operations"][string];
 
 const MAX_HEADER_BYTES = 32_768;
+/** What is read of an answer that is cut afterwards. */
+const MOST_BYTES = 16_777_216;
 
 /** With the expressions that were compiled; of one with a fault nothing is made, for the file is refused. */
 const pagingOf = (
@@ -75,6 +77,7 @@ const compileOperation = (document: HttpDocument, base: string, operation: Opera
     const when = compileAt(row.when, "response", [...path, "errors", index, "when"], tell);
     return when === undefined ? [] : [{ when, as: row.as, isRetryable: row.retryable }];
   });
+  const limits = operation.response ?? document.defaults.response;
   return {
     bind: compileRequest(operation, path, tell),
     idempotencyHeader: operation.request.idempotencyHeader,
@@ -84,7 +87,7 @@ const compileOperation = (document: HttpDocument, base: string, operation: Opera
     errors,
     retry: operation.retry ?? document.defaults.retry,
     timeoutMs: operation.timeout ?? document.defaults.timeout,
-    maxBytes: (operation.response ?? document.defaults.response).maxBytes,
+    maxBytes: limits.onExceed === "truncate" ? MOST_BYTES : limits.maxBytes,
     takesBinary: operation.output.binary,
     isReadOnly: operation.annotations.readOnlyHint ?? operation.request.method === "GET",
     isIdempotent: operation.annotations.idempotentHint ?? operation.request.method === "GET",

@@ -33,6 +33,11 @@ const fillTransport = (file: SystemFile, document: McpDocument, placeholders: Pl
 /** Turns a file that was read into what gives its tools; the same for a start and for whoever asks what a start would do. */
 export const compileSystem = async (file: SystemFile, parts: SystemParts): Promise<CompiledSystem> => {
   const { document } = file;
+  if (document.kind !== "http" && document.defaults.response.onExceed === "truncate")
+    return {
+      kind: "degraded",
+      faults: [file.yaml.fault(["defaults", "response", "onExceed"], "truncate is there for systems over http alone")],
+    };
   if (document.kind === "http") return compileHttp({ ...file, document }, parts);
   if (document.kind === "mcp") return fillTransport(file, document, parts.placeholders);
   return parts.withLoopback ? compileLoopback({ ...file, document }, parts) : { kind: "off", name: "MCP_LOOPBACK_ONLY_HEALTH" };

@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { test, type TestContext } from "node:test";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { compileHttp } from "./compile-http.ts";
+import { checkSystems } from "./check-systems.ts";
 import { loadSystems } from "./load-systems.ts";
 
 const own = fileURLToPath(new URL("../../../config/systems/", import.meta.url));
@@ -150,6 +151,10 @@ test("what only compiling can tell is told with its place too", async (t) => {
       small('    paginate: { style: link, items: "${ response.body }" }').replace("GET", "POST"),
       /paginate\/style link follows addresses, which only a GET can/,
     ],
+    [
+      small("    response: { onExceed: truncate }\n    input: { type: object, properties: { cursor: { type: string } } }"),
+      /input\/properties\/cursor is what a truncated answer goes on by/,
+    ],
     [small('    paginate: { style: page, param: p, items: "${ respons.body }" }'), /paginate\/items Unknown variable: respons/],
     [small("").replace("{ dataScope: none }", "{}"), /says nothing of dataScope/],
     [small("    input: { type: object, properties: { a: { $ref: 'https://x.example/y' } } }"), /within the schema/],
@@ -186,4 +191,20 @@ test("a mapping declares no subject inside an item", async (t) => {
   assert.deepEqual(await loaded(`{ evaluation: { ${item} } }`), []);
   assert.deepEqual(await loaded(`{ subject: { type: identity, id: $token.sub }, evaluations: [{ ${item} }] }`), []);
   assert.equal((await loaded(`{ evaluations: [{ subject: { type: identity, id: $token.sub }, ${item} }] }`)).length, 1);
+});
+
+test("answers are cut over HTTP alone", async (t) => {
+  const text = small("")
+    .replace("kind: http\nbaseUrl: http://127.0.0.1:9", "kind: loopback")
+    .replace("method: GET, path: /one", "endpoint: search_identities")
+    .replace("{ dataScope: none }", "{ dataScope: none, response: { onExceed: truncate } }");
+  const { degraded, loaded } = await checkSystems({
+    folders: [await folderWith(t, { "a.b.yaml": text })],
+    stdioAllow: [],
+    settings: { ...parts, withLoopback: true },
+  });
+  assert.deepEqual(
+    [loaded, degraded.flatMap(({ faults }) => faults.map(({ path, message }) => [path, message]))],
+    [[], [["/defaults/response/onExceed", "truncate is there for systems over http alone"]]],
+  );
 });

@@ -46,13 +46,13 @@ export const circuit = z.strictObject({
 export const responseLimits = z.strictObject({
   maxBytes: said(
     z.int().min(1).max(16_777_216).default(262_144),
-    "Most bytes of an answer, unpacked; beyond them `output_too_large`.",
+    "Most bytes of an answer, unpacked; beyond them what `onExceed` says.",
     1_048_576,
   ),
   onExceed: said(
-    z.literal("error", { error: "only error is available" }).default("error"),
-    "What becomes of a larger answer: it is refused.",
-    "error",
+    z.enum(["error", "truncate"]).default("error"),
+    "What becomes of a larger answer: it is refused (`output_too_large`); or, over HTTP, of its list so many whole items are given as fit, with `truncated` and a `next_cursor`, which a further call takes as `cursor`. The list is where the rows lie, or the only list among its members; what the upstream answers may then have 16 MiB.",
+    "truncate",
   ),
 });
 

@@ -1,6 +1,7 @@
 import { isObject } from "#contract/is-object.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
 import { keyedDigest } from "#crud/mcp/digest.ts";
+import { principalOf } from "./idempotency.ts";
 import type { CallParts, KnownCall } from "./tool-call.ts";
 
 export interface Arguments {
@@ -9,6 +10,8 @@ export interface Arguments {
   /** Keyed digest over RFC 8785, hex. */
   readonly digest: string;
   readonly names: readonly string[];
+  /** Of a tool whose answers are cut: how many items of the list were given before, and the cursor for so many. */
+  readonly page?: { readonly from: number; next(items: number): string };
 }
 
 /** Its arguments fit. */
@@ -33,18 +36,45 @@ const freeze = (value: unknown, depth: number, count: { left: number }, faults: 
   Object.freeze(value);
 };
 
-/** Bounds, schema, freeze, digest. Throws `invalid_arguments` with every fault and no value. */
-export const parseArguments = ({ call, tool }: KnownCall, { digestKey }: Pick<CallParts, "digestKey">): GivenCall => {
-  const value = call.arguments === undefined ? {} : call.arguments;
-  if (!isObject(value)) {
+type ArgumentParts = Pick<CallParts, "digestKey" | "answerCursor">;
+
+/** Where the answer goes on, for the same call of the same person alone. Throws `invalid_arguments`. */
+const pageOf = ({ call, tool }: KnownCall, digest: string, cursor: unknown, { answerCursor }: ArgumentParts): Arguments["page"] => {
+  const bound = [principalOf(call.caller), tool.name, tool.digest, digest];
+  const next = (items: number): string => answerCursor.seal(items, bound);
+  if (cursor === undefined) return { from: 0, next };
+  try {
+    return { from: answerCursor.open(typeof cursor === "string" ? cursor : "", bound), next };
+  } catch (cause) {
+    throw new Problem("invalid_arguments", {
+      errors: [{ path: "/cursor", message: "is no next_cursor of this call, or too old: call without it" }],
+      cause,
+    });
+  }
+};
+
+/**
+ * Bounds, schema, freeze, digest; the cursor of a cut answer is no argument: it is neither decided on nor sent. Throws `invalid_arguments`
+ * with every fault and no value.
+ */
+export const parseArguments = ({ call, tool }: KnownCall, parts: ArgumentParts): GivenCall => {
+  const given = call.arguments === undefined ? {} : call.arguments;
+  if (!isObject(given)) {
     throw new Problem("invalid_arguments", { errors: [{ path: "", message: "must be an object" }] });
   }
+  const isCut = tool.rules.cutsAtBytes !== undefined;
+  const value = isCut ? Object.fromEntries(Object.entries(given).filter(([name]) => name !== "cursor")) : given;
   const bounds: Fault[] = [];
   freeze(value, 0, { left: MAX_VALUES }, bounds);
   if (bounds.length === 0 && Buffer.byteLength(JSON.stringify(value)) > MAX_BYTES)
     bounds.push({ path: "", message: `is larger than ${MAX_BYTES} bytes` });
   const faults = bounds.length > 0 ? bounds : tool.checkArguments(value);
   if (faults.length > 0) throw new Problem("invalid_arguments", { errors: faults });
-  const digest = keyedDigest(digestKey, value);
-  return { call, tool, given: { value: value as Readonly<Record<string, unknown>>, digest, names: Object.keys(value).toSorted() } };
+  const digest = keyedDigest(parts.digestKey, value);
+  const page = isCut ? { page: pageOf({ call, tool }, digest, given["cursor"], parts) } : {};
+  return {
+    call,
+    tool,
+    given: { value: value as Readonly<Record<string, unknown>>, digest, names: Object.keys(value).toSorted(), ...page },
+  };
 };

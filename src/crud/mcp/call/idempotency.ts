@@ -60,7 +60,7 @@ export const parseIdempotencyKey = (given: unknown): string | undefined => {
 };
 
 /** Per principal, which is the person with whoever acts for them, and tenant. */
-const principalOf = (caller: ToolCall["caller"]): string => [caller.tenant, caller.sub, ...caller.actors].join(" ");
+export const principalOf = (caller: ToolCall["caller"]): string => [caller.tenant, caller.sub, ...caller.actors].join(" ");
 
 /**
  * Takes the key of this call, if it has one, or gives what its first call came to. Throws `idempotency_conflict` (other arguments),

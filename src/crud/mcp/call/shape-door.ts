@@ -1,10 +1,11 @@
 import { applyMask, mergeMasks, type MaskKind } from "#contract/data-scope.ts";
+import { isObject } from "#contract/is-object.ts";
 import { faultOfJson } from "#contract/json-members.ts";
 import { Problem } from "#contract/problem.ts";
 import type { MaskedPlace } from "#contract/masked-places.ts";
 import { sha256Of } from "#crud/mcp/digest.ts";
 import { pointerText, type Pointer } from "#contract/json-pointer.ts";
-import { createTurnsOfLong } from "#http/turns.ts";
+import { createTurnsOfLong, inTurns } from "#http/turns.ts";
 import { changeAt, valueAt } from "#crud/mcp/value-at.ts";
 import type { RowRules, Tool, UpstreamAnswer } from "#crud/mcp/tool.ts";
 import type { DecidedCall } from "./chain-door.ts";
@@ -21,7 +22,7 @@ export interface Shaped {
 }
 
 /** What an answer is shaped by. */
-type ShapedCall = Pick<DecidedCall, "tool" | "scope" | "lifted"> & { readonly given: Pick<DecidedCall["given"], "value"> };
+type ShapedCall = Pick<DecidedCall, "tool" | "scope" | "lifted"> & { readonly given: Pick<DecidedCall["given"], "value" | "page"> };
 
 const MAX_BYTES = 1_048_576;
 
@@ -113,6 +114,38 @@ const cutRows = (value: unknown, tool: Tool, wanted: unknown): unknown => {
   return changeAt(value, rules.rows, (rows) => (Array.isArray(rows) ? rows.slice(0, wanted) : rows));
 };
 
+/** Where the list of an answer lies that may be cut: at its rows, or in its only member that is a list. */
+const listOf = (value: Readonly<Record<string, unknown>>, { rules }: Tool): Pointer | undefined => {
+  const rows = rules.rows?.rows ?? [];
+  if (rows.length > 0) return Array.isArray(valueAt(value, rows)) ? rows : undefined;
+  const lists = Object.keys(value).filter((name) => Array.isArray(value[name]));
+  return lists.length === 1 ? lists : undefined;
+};
+
+/** What `truncated` and `next_cursor` add to an answer, in bytes. */
+const CUT_BYTES = 512;
+const STRIDE = 200;
+
+/** Of the list of an answer as many whole items as fit, from where the cursor says. It stops now and then. */
+const cutBytes = function* (value: unknown, tool: Tool, page: ShapedCall["given"]["page"]): Generator<void, unknown> {
+  const most = tool.rules.cutsAtBytes;
+  const at = most === undefined || !isObject(value) ? undefined : listOf(value, tool);
+  if (most === undefined || page === undefined || at === undefined) return value;
+  const left = (valueAt(value, at) as readonly unknown[]).slice(page.from);
+  const whole = changeAt(value, at, () => left) as Readonly<Record<string, unknown>>;
+  let bytes = Buffer.byteLength(JSON.stringify(changeAt(value, at, () => []))) + CUT_BYTES;
+  let kept = 0;
+  for (; kept < left.length; kept++) {
+    if (kept % STRIDE === STRIDE - 1) yield;
+    bytes += Buffer.byteLength(JSON.stringify(left[kept]) ?? "null") + 1;
+    if (bytes > Math.min(most, MAX_BYTES)) break;
+  }
+  if (kept === left.length) return whole;
+  if (kept === 0) throw new Problem("output_too_large", { detail: `One item of the answer has more than ${most} bytes.` });
+  const given = changeAt(whole, at, () => left.slice(0, kept)) as Readonly<Record<string, unknown>>;
+  return { ...given, truncated: true, next_cursor: page.next(page.from + kept) };
+};
+
 /** Longest that an answer is shaped at a stretch, milliseconds, where its steps allow it. */
 const SLICE_MS = 8;
 
@@ -151,7 +184,7 @@ export const shapeOutput = async (
   ) {
     value = { ...value, truncated: true };
   }
-  await turn();
+  value = await inTurns(cutBytes(value, tool, given.page), turn);
   // It is digested for the record: what cannot be is refused here, where the act can still be told to have been done.
   const unfit = faultOfJson(value);
   if (unfit !== undefined) throw new Problem("output_invalid", { detail: `The answer ${unfit}.` });
@@ -159,8 +192,9 @@ export const shapeOutput = async (
   const text = JSON.stringify(value) ?? "";
   const faults = await outputFaults(tool, value, text);
   if (faults.length > 0) throw new Problem("output_invalid", { errors: [...faults] });
-  if (Buffer.byteLength(text) > MAX_BYTES) throw new Problem("output_too_large");
+  if (Buffer.byteLength(text) > Math.min(tool.rules.cutsAtBytes ?? MAX_BYTES, MAX_BYTES)) throw new Problem("output_too_large");
   await turn();
-  const rowsOut = typeof wanted === "number" ? Math.min(wanted, shaped.rowsOut) : shaped.rowsOut;
+  const rows = scope === undefined || tool.rules.rows === undefined ? undefined : valueAt(value, tool.rules.rows.rows);
+  const rowsOut = Array.isArray(rows) ? rows.length : shaped.rowsOut;
   return { value, rowsOut, masked };
 };

@@ -2,6 +2,7 @@ import type { Peer } from "#contract/ask.ts";
 import type { MaskedPlace } from "#contract/masked-places.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { HouseIdentity } from "#authn/house-identity.ts";
+import type { SealedCursors } from "#authn/sealed-cursors.ts";
 import type { Sealer } from "#authn/seal.ts";
 import type { Decider } from "#decide/decider.ts";
 import type { Recorder } from "#events/audit/entry.ts";
@@ -73,6 +74,8 @@ export interface CallParts {
   readonly digestKey: Uint8Array;
   /** Seals the answers that idempotency keys keep. */
   readonly replySealer: Sealer;
+  /** Where answers go on that were cut: items given before. */
+  readonly answerCursor: SealedCursors<number>;
   readonly callTimeoutMs: number;
   readonly maxDelegationDepth: number;
   /** Unique for this start of the process. */
