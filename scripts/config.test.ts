@@ -70,8 +70,32 @@ paths:
   const given = ["openapi", file, "--provider", "pets", "--instance", "store", "--pick", "tag:pets"];
   const tried = await run(...given, "--dry-run");
   assert.deepEqual([tried.code, house.crud.catalogue.snapshot.tools.has("pets.store.list_pets")], [0, false], tried.out + tried.err);
+  const kept = join(await folderOf(t), "pets.store.yaml");
+  const filed = await run(...given, "--out", kept);
+  assert.deepEqual(
+    [
+      filed.code,
+      filed.out.endsWith(`${kept}: written, nothing is published\n`),
+      house.crud.catalogue.snapshot.tools.has("pets.store.list_pets"),
+    ],
+    [0, true, false],
+    filed.out + filed.err,
+  );
+  const text = await readFile(kept, "utf8");
   const done = await run(...given);
   assert.equal(done.code, 0, done.err);
+  const published = await house.request("/config/systems/pets.store", {
+    as: { sub: "person:ada", scopes: ["config.read"] },
+    headers: { accept: "application/yaml" },
+  });
+  assert.equal(await published.text(), text, "what is written is what would be published");
+  assert.match((await run("import", kept)).out, /^1 as they were$/m, "and can be imported");
+  house.membership.affected = [{ delegation_id: "delegation:ben-hr", agent_id: "agent:hr-assistant", tool_id: "pets.store.list_pets" }];
+  await writeFile(kept, text.replace("Lists the pets", "Lists all the pets"));
+  const changed = await run("import", kept, "--dry-run");
+  assert.match(changed.out, /^ {2}switched off: pets\.store\.list_pets for agent:hr-assistant \(delegation:ben-hr\), until/m, changed.err);
+  assert.match(changed.out, /^ {2}of the last 3 decisions: 1 newly denied, 0 newly permitted, 0 otherwise changed$/m);
+  assert.match(changed.out, /^ {4}d_9 staff\.book\.get_one: permitted -> denied \(definition_drifted\)$/m);
   assert.match(done.out, /^Pets: 2 operations, 2 can be imported\nsystem pets\.store {2}version 1, tools \+1 -0 ~0$/m);
   assert.deepEqual(
     ["pets.store.list_pets", "pets.store.list_shops"].map((name) => house.crud.catalogue.snapshot.tools.has(name)),

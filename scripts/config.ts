@@ -3,7 +3,7 @@
 import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join, posix, relative, resolve, sep } from "node:path";
 import { parseArgs } from "node:util";
-import type { ConfigWritten } from "#contract/configs.ts";
+import type { ConfigWritten, DecisionsChanged } from "#contract/configs.ts";
 import type { Fault } from "#contract/problem.ts";
 import { faultLine } from "#contract/start-faults.ts";
 import type { ToolExplanation } from "#contract/tools.ts";
@@ -14,7 +14,7 @@ import { Refusal } from "./refusal.ts";
 
 const help = `npm run config -- export DIR|FILE.tar
 npm run config -- import DIR|FILE [--dry-run] [--reason TEXT]
-npm run config -- openapi FILE --provider P --instance I [--pick tag:users] [--base-url URL] [--allow NETWORK] [--auth JSON] [--dry-run]
+npm run config -- openapi FILE --provider P --instance I [--pick tag:users] [--base-url URL] [--allow NETWORK] [--auth JSON] [--dry-run] [--out FILE]
 npm run config -- explain TOOL --user NAME [--agent AGENT] [--view NAME]
 
   export           systems and tools document of the running house, byte for byte, as a configuration folder or as a tar archive of one;
@@ -24,6 +24,7 @@ npm run config -- explain TOOL --user NAME [--agent AGENT] [--view NAME]
   openapi          publishes operations of an OpenAPI document (JSON or YAML) as one system
   explain          what each door would say to a call of the tool by that person, and what is left to be done; nothing is called
 
+  --out FILE       writes the system's file instead of publishing it
   --dry-run        only says what it would change
   --reason TEXT    why, for the versions
   --pick WHAT      tag:<tag>, or an operation ("GET /users/{id}"); may be repeated. Default: all that can be imported
@@ -58,6 +59,7 @@ const readArguments = () => {
         "base-url": { type: "string" },
         allow: { type: "string", multiple: true },
         auth: { type: "string" },
+        out: { type: "string" },
         user: { type: "string" },
         agent: { type: "string" },
         view: { type: "string" },
@@ -101,6 +103,20 @@ const written = (file: string, bytes: string | Uint8Array): Promise<void> =>
       throw new Refusal(73, `${file} cannot be written (${error.code}).`);
     });
 
+const outcomeText = ({ decision, reason }: { readonly decision: boolean; readonly reason?: string | undefined }): string =>
+  decision ? "permitted" : `denied (${reason ?? "no reason"})`;
+/** What the last recorded calls would be. */
+const tellDecisions = (decisions: DecisionsChanged): void => {
+  const { evaluated, newly_denied: denied, newly_allowed: allowed, changed, not_replayable: lost, complete, examples } = decisions;
+  if (evaluated === 0) return;
+  const untold = lost === 0 ? "" : `, ${lost} cannot be told`;
+  say(
+    `  of the last ${evaluated} decisions${complete ? "" : " looked at"}: ${denied} newly denied, ${allowed} newly permitted, ${changed} otherwise changed${untold}`,
+  );
+  for (const { decision_id: id, tool, before, after } of examples)
+    say(`    ${id} ${tool}: ${outcomeText(before)} -> ${outcomeText(after)}`);
+};
+
 /** What a change did, or would do, a line each. */
 const tell = (name: string, { version, diff, warnings }: Omit<ConfigWritten, "name" | "etag">): void => {
   const count = (sign: string, names: readonly unknown[]): string => `${sign}${names.length}`;
@@ -110,6 +126,9 @@ const tell = (name: string, { version, diff, warnings }: Omit<ConfigWritten, "na
     say(`  changed: ${path} ${[before, after].map((value) => (value === undefined ? "nothing" : JSON.stringify(value))).join(" -> ")}`);
   for (const secret of diff.secrets_added) say(`  new secret: ${secret}`);
   for (const host of diff.hosts_added) say(`  new address: ${host}`);
+  for (const { delegation_id: delegation, agent_id: agent, tool } of diff.capabilities_affected ?? [])
+    say(`  switched off: ${tool} for ${agent} (${delegation}), until it is given the tool anew`);
+  if (diff.decisions_changed !== undefined) tellDecisions(diff.decisions_changed);
   for (const warning of warnings) say(`  warning: ${warning}`);
 };
 const tellFaults = (valid: boolean | undefined, errors: readonly Fault[] = []): void => {
@@ -184,7 +203,8 @@ interface Security {
 }
 
 const importOpenApi = async (given: Given, file: string): Promise<void> => {
-  const { provider, instance, pick } = given;
+  const { provider, instance, pick, out } = given;
+  const isTried = given["dry-run"] || out !== undefined;
   const auth = given.auth === undefined ? undefined : jsonOf(given.auth);
   if (provider === undefined || instance === undefined) throw new Refusal(64, `Name the system with --provider and --instance.\n\n${help}`);
   const type = /\.ya?ml$/.test(file) ? "application/yaml" : "application/json";
@@ -202,7 +222,7 @@ const importOpenApi = async (given: Given, file: string): Promise<void> => {
   const keys = pick.filter((one) => !one.startsWith("tag:"));
   const answer = await ask(given, {
     method: "POST",
-    path: `/config/imports/${found.import_id}/accept?${queryOf({ dryRun: String(given["dry-run"]) })}`,
+    path: `/config/imports/${found.import_id}/accept?${queryOf({ dryRun: String(isTried), document: out === undefined ? undefined : "true" })}`,
     body: JSON.stringify({
       ...(keys.length > 0 ? { pick: keys } : {}),
       ...(tags.length > 0 ? { tags } : {}),
@@ -212,10 +232,14 @@ const importOpenApi = async (given: Given, file: string): Promise<void> => {
     }),
     type: "application/json",
   });
-  const made = (await answer.json()) as ConfigWritten;
+  const made = (await answer.json()) as ConfigWritten & { readonly document?: string };
   tell(`system ${made.name}`, made);
   for (const name of made.diff.tools_added) say(`  + ${name}`);
   tellFaults(made.valid, made.errors);
+  if (out === undefined || made.valid === false) return;
+  const target = resolve(from, out);
+  await written(target, made.document ?? "");
+  say(`${target}: written, nothing is published`);
 };
 
 const explain = async (given: Given, tool: string): Promise<void> => {

@@ -54,6 +54,22 @@ export const definitionChange = z.object({
 });
 export type DefinitionChange = z.infer<typeof definitionChange>;
 
+const pastOutcome = z.object({ decision: z.boolean(), reason: z.string().optional() });
+/** What the newest recorded calls of the tools that change, at most 200, would be; asked on the facts that they had. */
+export const decisionsChanged = z.object({
+  evaluated: z.number().int(),
+  newly_allowed: z.number().int(),
+  newly_denied: z.number().int(),
+  /** Denied or permitted as before, but for another reason or with other obligations. */
+  changed: z.number().int(),
+  not_replayable: z.number().int(),
+  /** At most 20; never who asked. */
+  examples: z.array(z.object({ decision_id: z.string(), tool: z.string(), before: pastOutcome, after: pastOutcome })),
+  /** False: not all tools, or not all records, were looked at. */
+  complete: z.boolean(),
+});
+export type DecisionsChanged = z.infer<typeof decisionsChanged>;
+
 /** What a change would do, or did, to tools that the caller's tenant sees. */
 export const configDiff = z.object({
   tools_added: z.array(z.string()),
@@ -71,6 +87,10 @@ export const configDiff = z.object({
   settings_changed: z.array(definitionChange),
   hosts_added: z.array(z.string()),
   secrets_added: z.array(z.string()),
+  /** Of a dry run alone: live delegations that would give a tool no more, until its capability is given anew; at most 1,000. */
+  capabilities_affected: z.array(z.object({ delegation_id: z.string(), agent_id: z.string(), tool: z.string() })).optional(),
+  /** Of a dry run alone. */
+  decisions_changed: decisionsChanged.optional(),
 });
 export type ConfigDiff = z.infer<typeof configDiff>;
 

@@ -102,11 +102,13 @@ const written = configWritten.extend({
   gone: z.array(z.string()).optional(),
   /** Operations of the document that the system has not, at most 500. */
   fresh: z.array(z.string()).optional(),
+  /** The system's file as it would be published, where it was asked for. */
+  document: z.string().optional(),
 });
 
 export const acceptImport = endpoint("crud", "POST", "/config/imports/{id}/accept", {
   params: z.object({ id: importId }),
-  query: z.strictObject({ dryRun: flag }),
+  query: z.strictObject({ dryRun: flag, document: flag }),
   body: z.strictObject({
     pick: picks.optional().describe("Keys; without them and `tags` all that can be imported."),
     tags: z.array(plainText(1, 100)).min(1).max(100).optional().describe("All importable operations of these tags."),

@@ -288,6 +288,29 @@ export const retireMcpTools = endpoint("membership", "POST", `${MCP}/tools/retir
   summary: "Retire tools in one version: their edges stay, to be explained. Ids of no tool are passed over.",
 });
 
+/** Most delegations that one answer names. */
+export const MOST_AFFECTED = 1_000;
+const affectedCapability = z.object({ delegation_id: z.string(), agent_id: z.string(), tool_id: z.string() });
+export type AffectedCapability = z.output<typeof affectedCapability>;
+export const MOST_ASKED_TOOLS = 2_000;
+export const affectedCapabilities = endpoint("membership", "POST", `${MCP}/tools/affected`, {
+  body: z.strictObject({
+    /** What each would become: the digest of its next definition; null: it is retired. */
+    tools: z
+      .array(z.strictObject({ tool_id: plainText(1, 1024), definition_digest: digest.nullable() }))
+      .min(1)
+      .max(MOST_ASKED_TOOLS),
+  }),
+  reply: z.object({
+    affected: z.array(affectedCapability),
+    /** There are more. */
+    truncated: z.boolean(),
+  }),
+  ...reading,
+  summary:
+    "Live delegations that give one of these tools now and would not: the capability of their agent is pinned to another definition.",
+});
+
 export const putMcpResources = endpoint("membership", "POST", `${MCP}/services/{service_id}/resources`, {
   params: service,
   body: orMany("resources", mcpResourceDraft),

@@ -25,6 +25,7 @@ import { allowedCommands, type CrudConfig } from "./config.ts";
 import { openConfigStore } from "./configs/config-store.ts";
 import { systemKind, toolsKind } from "./configs/kinds.ts";
 import { createOwnerCheck } from "./configs/system-owner.ts";
+import { createForeteller } from "./configs/foretell.ts";
 import { createToolRegistrar } from "./configs/register-tools.ts";
 import { createConfigPublisher, type PublisherParts } from "./configs/publish-config.ts";
 import { serveArchive } from "./configs/serve-archive.ts";
@@ -229,16 +230,22 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     [...catalogue.snapshot.tools.values()].filter(
       (tool) => `${tool.provider}.${tool.instance}` === system && tool.tenants?.includes(tenant) !== false,
     );
-  const register = createToolRegistrar({
-    membership: parts.peers.membership,
-    membershipAudience: parts.audiences.membership,
-    identity: parts.identity,
-    decider,
-  });
+  const graphParts = { ...groupsParts, decider, toolsOf };
+  const register = createToolRegistrar(graphParts);
+  const foretell = createForeteller(graphParts);
   const cursors = createSealedCursors<string>({ secrets: parts.houseSecrets, purpose: "crud.config-cursor", now });
   const systemOf: ExplainParts["systemOf"] = (system, tenant) => store.list("system", tenant).find(({ name }) => name === system)?.prepared;
   const secretParts = { secrets: parts.peers.secrets, secretsAudience: parts.audiences.secrets, identity: parts.identity, decider };
-  const publisher = createConfigPublisher({ store, decider, cursors, toolsOf, external: () => sources.external, register, secretParts });
+  const publisher = createConfigPublisher({
+    store,
+    decider,
+    cursors,
+    toolsOf,
+    external: () => sources.external,
+    register,
+    foretell,
+    secretParts,
+  });
   serveConfigs(router, publisher);
   serveDifferences(router, publisher, reader);
   serveArchive(router, publisher);

@@ -1,6 +1,7 @@
 import { Problem } from "#contract/problem.ts";
 import { evaluate, evaluateMany, type EvaluationReply } from "#contract/authzen.ts";
-import type { SentBody } from "#contract/endpoint.ts";
+import type { ReplyOf, SentBody } from "#contract/endpoint.ts";
+import { replayTools } from "#contract/replay.ts";
 import { whatIf } from "#contract/what-if.ts";
 import { ask, type Peer } from "#contract/ask.ts";
 import type { Caller } from "#authn/caller.ts";
@@ -50,6 +51,11 @@ export interface Decider {
     ask: { readonly edges: NonNullable<SentBody<typeof whatIf>["changes"]>["edges"]; readonly actions: readonly string[] },
     correlationId: string,
   ): Promise<ReadonlySet<string>>;
+  /**
+   * What recorded calls of tools would be, were the tools others; nothing is written or recorded. `undefined`: a decision point that is not
+   * ours cannot say.
+   */
+  replayTools(asked: SentBody<typeof replayTools>, correlationId: string): Promise<ReplyOf<typeof replayTools> | undefined>;
   /** Throws `access_denied` (403) or `step_up_required` (401) unless permitted. */
   require(asker: Asker, ask: DecideAsk, correlationId: string): Promise<Decided>;
 }
@@ -180,6 +186,11 @@ export const createDecider = (parts: {
       });
       return new Set(gained.map(({ resource, action }) => `${resource.type}/${action}`));
     },
+    replayTools: async (asked, correlationId) =>
+      ask(pdp, replayTools, { body: asked, headers: await headers(correlationId) }).catch((cause: unknown) => {
+        if (cause instanceof Problem && cause.code === "not_supported") return undefined;
+        return unavailable(cause);
+      }),
     require: async (asker, item, correlationId) => {
       const decided = await decide(asker, item, correlationId);
       const refused = refusal(asker, decided, { meets: item.meets });

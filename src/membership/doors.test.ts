@@ -174,6 +174,9 @@ const questions: Readonly<Record<string, readonly Question[]>> = {
   [`GET ${MCP}/tools/{tool_id}`]: [at((id) => `${MCP}/tools/${e(id)}`)],
   [`GET ${MCP}/tools/by-name/{tool_name}`]: [at((id) => `${MCP}/tools/by-name/${e(id)}`)],
   [`DELETE ${MCP}/tools/{tool_id}`]: [at((id) => `${MCP}/tools/${e(id)}`), at((id) => `${MCP}/tools/${e(id)}?purge=true`)],
+  [`POST ${MCP}/tools/affected`]: [
+    at(() => `${MCP}/tools/affected`, { body: (id) => ({ tools: [{ tool_id: id, definition_digest: null }] }) }),
+  ],
   [`POST ${MCP}/tools/retire`]: [at(() => `${MCP}/tools/retire`, { body: (id) => ({ tool_ids: [id] }) })],
   [`POST ${MCP}/services/{service_id}/resources`]: [at((id) => `${MCP}/services/${e(id)}/resources`, { body: () => ({ uri: "x:1" }) })],
   [`POST ${MCP}/services/{service_id}/prompts`]: [at((id) => `${MCP}/services/${e(id)}/prompts`, { body: () => ({ name: "x" }) })],

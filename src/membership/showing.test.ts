@@ -17,6 +17,7 @@ const askedBy = (asked: DecideAsk[]): Decider => {
     decideMany: async (_asker, asks) => asks.map(one),
     refusal: refusalBy,
     gained: async () => new Set(),
+    replayTools: async () => undefined,
     require: async (asker, ask) => {
       const decided = one(ask);
       const refusal = refusalBy(asker, decided);

@@ -6,6 +6,9 @@ import { fileURLToPath } from "node:url";
 import type { TestContext } from "node:test";
 import type { Peer } from "#contract/ask.ts";
 import type { MaskedPlace } from "#contract/masked-places.ts";
+import type { ReplyOf, SentBody } from "#contract/endpoint.ts";
+import type { AffectedCapability } from "#contract/registry.ts";
+import type { replayTools } from "#contract/replay.ts";
 import { Problem, type ProblemCode } from "#contract/problem.ts";
 import { readSettings } from "#contract/setting.ts";
 import { crudSettings } from "#crud/config.ts";
@@ -50,6 +53,8 @@ export interface MembershipDouble {
   readonly reservations: Map<string, { id: string; usd: number; steps: number; state: string }>;
   readonly settled: { id: string; usd: number; steps: number; outcome: string }[];
   readonly released: string[];
+  /** What a changed definition would switch off. */
+  affected: readonly AffectedCapability[];
   isDown: boolean;
 }
 
@@ -100,6 +105,8 @@ export interface CrudHouse {
     decisions: { asker: Asker; ask: DecideAsk }[];
     /** Each batch as it was sent, `<type>:<action>` by item. */
     batches: (readonly string[])[];
+    /** What would be decided of tools that change. */
+    replays: SentBody<typeof replayTools>[];
   };
   /** Verdict by `type:action` or `type:action id`; absent = permitted. */
   readonly verdicts: Map<string, Verdict>;
@@ -198,6 +205,7 @@ const membershipPeer =
       return json({ ...kept, ...times, counts: { tools: 0, resources: 0, prompts: 0 }, state: "active" }, 201);
     }
     if (/\/mcp\/services\/[^/]+\/tools$/.test(seen.path)) return json({ tools: [] });
+    if (seen.path.endsWith("/mcp/tools/affected")) return json({ affected: double.affected, truncated: false });
     if (seen.path.endsWith("/mcp/tools/retire")) return json({ retired: [] });
     if (seen.path.endsWith("/identity_nodes/search/with-metadata"))
       return json({ nodes: [], total: 0, limit: 50, skip: 0, has_more: false, relationships: { out: {}, in: {} } });
@@ -250,9 +258,31 @@ const membershipPeer =
     return refuse("not_found");
   };
 
+/** What the decision point of the tests finds among its records. */
+export const replayed: ReplyOf<typeof replayTools> = {
+  evaluated: 3,
+  unchanged: 2,
+  newly_allowed: 0,
+  newly_denied: 1,
+  changed: 0,
+  not_replayable: 0,
+  complete: true,
+  examples: [
+    {
+      decision_id: "d_9",
+      tool: "staff.book.get_one",
+      before: { decision: true },
+      after: {
+        decision: false,
+        reason: "definition_drifted",
+      },
+    },
+  ],
+};
+
 const deciderDouble = (
   house: Pick<CrudHouse, "verdicts" | "obligations">,
-  asked: Pick<CrudHouse["asked"], "decisions" | "batches">,
+  asked: Pick<CrudHouse["asked"], "decisions" | "batches" | "replays">,
 ): Decider => {
   let number = 0;
   const one = (asker: Asker, ask: DecideAsk): Decided => {
@@ -286,6 +316,10 @@ const deciderDouble = (
     decideMany,
     refusal: refusalBy,
     gained: async () => new Set(),
+    replayTools: async (body) => {
+      asked.replays.push(body);
+      return replayed;
+    },
     require: async (asker, ask) => {
       const decided = one(asker, ask);
       const refusal = refusalBy(asker, decided);
@@ -352,9 +386,10 @@ export const crudHouse = async (
     reservations: new Map(),
     settled: [],
     released: [],
+    affected: [],
     isDown: false,
   };
-  const asked: CrudHouse["asked"] = { membership: [], secrets: [], decisions: [], batches: [] };
+  const asked: CrudHouse["asked"] = { membership: [], secrets: [], decisions: [], batches: [], replays: [] };
   const entries: CrudHouse["entries"] = [];
   const verdicts = new Map<string, Verdict>();
   const obligations: CrudHouse["obligations"] = [];

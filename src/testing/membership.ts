@@ -134,6 +134,7 @@ const deciderBy = (rule: Rule): { readonly decider: Decider; readonly asked: rea
       decideMany,
       refusal: refusalBy,
       gained: async () => new Set(),
+      replayTools: async () => undefined,
       require: async (asker, ask, correlationId) => {
         const decided = await decide(asker, ask, correlationId);
         const refusal = refusalBy(asker, decided);

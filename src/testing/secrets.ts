@@ -159,6 +159,7 @@ export const testSecrets = async (
       if (refusal !== undefined) throw refusal;
       return decided;
     },
+    replayTools: async () => undefined,
     gained: async () => {
       throw new Error("not asked here");
     },

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { test, type TestContext } from "node:test";
 import type { ConfigWritten } from "#contract/configs.ts";
-import { agent, crudHouse, type CrudHouse } from "#testing/crud-house.ts";
+import { agent, crudHouse, replayed, type CrudHouse } from "#testing/crud-house.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { startChild } from "#testing/child.ts";
 import { printJson } from "#documents/yaml-document.ts";
@@ -536,6 +536,75 @@ test("a change of what a call may see or meet shows in what publishing would do,
     assert.deepEqual(told, changes, rules);
     assert.equal(diff.tools_changed.length, changes.length);
   }
+});
+
+test("a dry run tells whose capability a changed definition switches off, and which decisions would be others", async (t) => {
+  const house = await crudHouse(t);
+  const ask = client(house);
+  const dry = async (raw: string, more: object = {}) => ask("PUT", "/config/systems/staff.book?dryRun=true", { raw, ...more });
+  const tool = "staff.book.get_one";
+  const found = { delegation_id: "delegation:ben-hr", agent_id: "agent:hr-assistant", tool_id: tool };
+  house.membership.affected = [found];
+  const fresh = await dry(document());
+  assert.deepEqual([fresh.body.diff.capabilities_affected, fresh.body.diff.decisions_changed, house.asked.replays], [[], undefined, []]);
+  const made = await ask("POST", "/config/systems", { raw: document() });
+  assert.deepEqual([made.status, made.body.diff.capabilities_affected], [201, undefined]);
+
+  const askedOf = () => house.asked.membership.findLast(({ path }) => path.endsWith("/affected"));
+  const changed = await dry(document({ description: "Shows one person of the staff." }));
+  const { unchanged: _unchanged, ...told } = replayed;
+  assert.deepEqual(
+    [changed.body.diff.capabilities_affected, changed.body.diff.decisions_changed, changed.body.warnings],
+    [[{ delegation_id: "delegation:ben-hr", agent_id: "agent:hr-assistant", tool }], told, []],
+  );
+  const [{ digest }] = changed.body.diff.tools_changed;
+  assert.deepEqual(askedOf()?.body, { tools: [{ tool_id: tool, definition_digest: digest.after }] });
+  const [again] = house.asked.replays;
+  const [asked] = again?.tools ?? [];
+  assert.deepEqual(
+    [
+      again?.tenant_id,
+      asked?.tool_id,
+      asked?.state,
+      asked?.drifted_for,
+      asked?.before["definition_digest"],
+      asked?.after["definition_digest"],
+    ],
+    ["tenant:acme", tool, "approved", ["agent:hr-assistant"], digest.before, digest.after],
+  );
+
+  // A price changes no definition, and so no capability.
+  const before = house.asked.membership.length;
+  const dear = await dry(document({ extra: "    cost_usd: 3\n" }));
+  assert.deepEqual(dear.body.diff.capabilities_affected, []);
+  assert.ok(!house.asked.membership.slice(before).some(({ path }) => path.endsWith("/affected")));
+  assert.deepEqual(
+    [house.asked.replays.at(-1)?.tools[0]?.before["cost_usd"], house.asked.replays.at(-1)?.tools[0]?.after["cost_usd"]],
+    [0, 3],
+  );
+
+  const gone = await ask("DELETE", "/config/systems/staff.book?dryRun=true");
+  assert.equal(gone.body.diff.capabilities_affected.length, 1);
+  assert.deepEqual(askedOf()?.body, { tools: [{ tool_id: tool, definition_digest: null }] });
+  assert.equal(house.asked.replays.at(-1)?.tools[0]?.state, "retired");
+
+  // Who may not approve definitions leaves all tools of the system waiting, also those that stay as they are.
+  house.verdicts.set("tool:approve_definition", "not_granted");
+  await dry(document({ extra: "  second:\n    description: Shows the second one.\n    request: { method: GET, path: /second }\n" }));
+  assert.deepEqual(askedOf()?.body, { tools: [{ tool_id: tool, definition_digest: null }] });
+  assert.equal(house.asked.replays.at(-1)?.tools[0]?.state, "proposed");
+  house.verdicts.delete("tool:approve_definition");
+
+  // What cannot be asked is said, and the rest told all the same.
+  house.verdicts.set("tool:approve_definition", "down");
+  const without = await dry(document({ description: "Shows one person of the staff." }));
+  assert.deepEqual(
+    [without.status, without.body.diff.capabilities_affected, without.body.warnings],
+    [200, undefined, ["What it means for who uses its tools could not be looked up (decision_unavailable)."]],
+  );
+  house.verdicts.delete("tool:approve_definition");
+  const faulty = await dry(document({ extra: "    nothing: 1\n" }));
+  assert.deepEqual([faulty.body.valid, faulty.body.diff.capabilities_affected], [false, undefined]);
 });
 
 test("tools that MCP_MAX_TOOLS leaves out are said to who publishes", async (t) => {

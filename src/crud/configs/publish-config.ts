@@ -8,6 +8,7 @@ import type { Tool } from "#crud/mcp/tool.ts";
 import { createTurns } from "#http/turns.ts";
 import { secretStandings, secretWarnings, type SecretStandingParts } from "#crud/secret-standing.ts";
 import type { ConfigStore, ConfigWrite, Written } from "./config-store.ts";
+import type { createForeteller } from "./foretell.ts";
 import type { createToolRegistrar } from "./register-tools.ts";
 import { writerOf, type Writer } from "./tell.ts";
 
@@ -21,6 +22,7 @@ export interface PublisherParts {
   /** Those that answer by themselves. */
   readonly external: () => readonly ExternalSystem[];
   readonly register: ReturnType<typeof createToolRegistrar>;
+  readonly foretell: ReturnType<typeof createForeteller>;
   readonly secretParts: SecretStandingParts;
 }
 
@@ -71,8 +73,16 @@ export const createConfigPublisher = (parts: PublisherParts): ConfigPublisher =>
       return [`Whether its secrets can be used could not be looked up (${error.code}).`];
     }
   };
+  /** What a change that would be taken means beside itself. */
+  const foretell = async ({ caller, correlationId }: Asked, { kind }: ConfigWrite, written: Written): Promise<Written> => {
+    const { name, touched, faults = [], isSame } = written;
+    if (faults.length > 0 || isSame) return written;
+    const { diff, warnings } = await parts.foretell({ caller, correlationId, kind, name, touched });
+    return { ...written, diff: { ...written.diff, ...diff }, warnings: [...written.warnings, ...warnings] };
+  };
   /** Makes the tools of a system known to the graph, and says what else stands between it and a call. */
-  const tell = async (asked: Asked, change: ConfigWrite, written: Written): Promise<Written> => {
+  const tell = async (asked: Asked, change: ConfigWrite, made: Written): Promise<Written> => {
+    const written = change.isDryRun ? await foretell(asked, change, made) : made;
     if (change.kind !== "system") return written;
     const missing = await tellSecrets(asked, written);
     if (change.isDryRun) return { ...written, warnings: [...written.warnings, ...missing] };

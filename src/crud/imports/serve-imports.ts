@@ -135,7 +135,11 @@ export const serveImports = (router: Router<Caller>, parts: ImportEndpoints): vo
     };
     const written = await publisher.publish(call, write);
     const warnings = [...written.warnings, ...made.warnings];
-    return answer(publisher.reply({ ...written, warnings }), { status: written.isNew ? 201 : 200, headers: { etag: written.etag } });
+    const document = query.document === "true" ? { document: made.text } : {};
+    return answer(
+      { ...publisher.reply({ ...written, warnings }), ...document },
+      { status: written.isNew ? 201 : 200, headers: { etag: written.etag } },
+    );
   });
 
   router.serve(reimportSystem, async (call) => {

@@ -264,3 +264,47 @@ test("tools are retired many at once in one version, those of nobody and of othe
   assert.deepEqual([shared.status, shared.body.code], [403, "access_denied"]);
   assert.deepEqual([(await call("POST", "/tools/retire", { tool_ids: [] })).status], [422]);
 });
+
+test("what a changed definition would switch off is told by delegation, of the asker's tenant alone", async (t) => {
+  const { world, call } = await served(t);
+  await call("POST", "/services", service);
+  const made = await call("POST", "/services/mcp:acme.github/tools", { tools: [{ name: "a" }, { name: "b" }, { name: "c" }] });
+  const digests = new Map<string, string>(
+    made.body.tools.map((one: { id: string; definition_digest: string }) => [one.id, one.definition_digest]),
+  );
+  const give = async (tool: string): Promise<void> => {
+    const put = await call("PUT", `/api/v1/edges/HAS_CAPABILITY/agent:hr-assistant/${tool}`, { props: { granted_by: "person:ada" } });
+    assert.equal(put.status, 201);
+  };
+  await give("github.a");
+  await give("github.b");
+  await world.sql(
+    "update membership.edge e set digest = n.digest from membership.node n where e.kind = 'HAS_CAPABILITY' and n.id = e.dst and n.id = 'github.a'",
+  );
+  await world.sql(
+    "update membership.delegation set capabilities = array['github.a', 'github.b', 'github.c'] where id = 'delegation:ben-hr'",
+  );
+  const other = "f".repeat(64);
+  const affected = async (tools: Readonly<Record<string, string | null | undefined>>, as = "ada"): Promise<unknown> => {
+    const asked = Object.entries(tools).map(([tool_id, definition_digest]) => ({ tool_id, definition_digest }));
+    const { status, body } = await call("POST", "/tools/affected", { tools: asked }, as);
+    assert.equal(status, 200, JSON.stringify(body));
+    return body.affected.map((one: { delegation_id: string; tool_id: string }) => `${one.delegation_id} ${one.tool_id}`);
+  };
+  const ben = "delegation:ben-hr";
+  for (const [what, tools, expected] of [
+    ["another definition of a pinned one", { "github.a": other }, [`${ben} github.a`]],
+    ["the same definition", { "github.a": digests.get("github.a") }, []],
+    ["another definition of one that is not pinned", { "github.b": other }, []],
+    ["both go", { "github.a": null, "github.b": null, "github.c": null }, [`${ben} github.a`, `${ben} github.b`]],
+    ["what nobody has", { "github.c": other, "github.never": null }, []],
+  ] as const)
+    assert.deepEqual([what, await affected(tools)], [what, expected]);
+  assert.deepEqual(await affected({ "github.a": null }, "eve"), [], "another tenant's are not there");
+  await world.sql("update membership.delegation set capabilities = '{}' where id = 'delegation:ben-hr'");
+  assert.deepEqual(await affected({ "github.a": null }), [], "a delegation that names other tools");
+  await world.sql("update membership.delegation set capabilities = null where id = 'delegation:ben-hr'");
+  assert.deepEqual(await affected({ "github.a": null }), [`${ben} github.a`], "one that gives all");
+  await world.sql("update membership.delegation set status = 'paused', hold = 'manual' where id = 'delegation:ben-hr'");
+  assert.deepEqual(await affected({ "github.a": null }), [], "one that is paused");
+});

@@ -1,6 +1,7 @@
 import type { Caller } from "#authn/caller.ts";
 import { Problem } from "#contract/problem.ts";
 import {
+  affectedCapabilities,
   deleteMcpService,
   deleteMcpTool,
   getMcpService,
@@ -29,6 +30,7 @@ import { tagOf } from "#membership/if-match.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 import { definedPrompt, definedResource, definedTool } from "./definitions.ts";
 import { serviceOfPublished } from "./published-server.ts";
+import { readAffected } from "./read-affected.ts";
 import { findService, findTools, listServices, listTools, listProvided, providedView } from "./read-registry.ts";
 import { dropService, dropTool, putProvided, putService, retireTools } from "./write-registry.ts";
 
@@ -139,6 +141,8 @@ export const serveRegistry = (room: MembershipRoom): void => {
     }));
     return answer(value, { headers: versioned(version) });
   });
+
+  router.serve(affectedCapabilities, async (call) => readAffected(database, await requireView(call, "tools"), call.body.tools));
 
   /** Resources and prompts, as they are kept now. */
   const provided = async <View extends McpResource | McpPrompt>(tx: GraphTransaction, ids: readonly string[], service: NodeRow) => {

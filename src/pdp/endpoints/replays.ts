@@ -1,4 +1,4 @@
-import { readReplay, replayDecision, startReplay, stopReplay } from "#contract/replay.ts";
+import { readReplay, replayDecision, replayTools, startReplay, stopReplay } from "#contract/replay.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Router } from "#http/serve.ts";
 import type { Caller } from "#authn/caller.ts";
@@ -7,6 +7,7 @@ import type { Engines } from "#pdp/engines.ts";
 import type { Viewers } from "#pdp/explain/viewer.ts";
 import type { DecisionLog } from "#pdp/records/decision-log.ts";
 import { decideAgain, recordedOutcome } from "#pdp/lifecycle/replay/decide-again.ts";
+import { replayTools as decideToolsAgain } from "#pdp/lifecycle/replay/replay-tools.ts";
 import type { Replays } from "#pdp/lifecycle/replay/replays.ts";
 import type { GuardAdministration } from "#pdp/lifecycle/rollout/guard-administration.ts";
 import type { Rollouts } from "#pdp/lifecycle/rollout/rollouts.ts";
@@ -63,6 +64,13 @@ export const serveReplays = (router: Router<Caller>, parts: ReplayEndpoints): vo
   router.serve(stopReplay, async (call) => {
     await replays.stop(await guard(call, "edit"), call.params.id, call.caller.tenant);
     return undefined;
+  });
+
+  router.serve(replayTools, async ({ caller, body }) => {
+    // What a tool would become is the tool service's to say, and whose decisions it may count its own to know.
+    if (!parts.pepOf(caller).isHouse) throw new Problem("access_denied");
+    const { engine } = engines.current();
+    return decideToolsAgain({ records, engine }, body);
   });
 
   router.serve(replayDecision, async ({ params, body, caller, correlationId }) => {

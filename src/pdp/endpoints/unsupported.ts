@@ -1,7 +1,7 @@
 import { searchAction, searchResource, searchSubject } from "#contract/searches.ts";
 import type { Endpoint } from "#contract/endpoint.ts";
 import { listPolicies, policySchema, readPolicy, testPolicies, validatePolicies } from "#contract/policies.ts";
-import { readReplay, replayDecision, startReplay, stopReplay } from "#contract/replay.ts";
+import { readReplay, replayDecision, replayTools, startReplay, stopReplay } from "#contract/replay.ts";
 import {
   createRollout,
   deleteRollout,
@@ -40,6 +40,7 @@ const unsupported: readonly Endpoint<z.ZodType, z.ZodType, z.ZodType, z.ZodType>
   listPolicies,
   readPolicy,
   replayDecision,
+  replayTools,
   whatIf,
 ];
 

@@ -30,6 +30,9 @@ export const questionOf = (
 /** Members of the context that were sent with a question and are kept only as a digest. */
 const notKept = ["props", "claimed", "ui", "said_of_subject", "said_of_action"] as const;
 
+/** Those of them that are not the resource's own. */
+export const sentButProperties: readonly string[] = notKept.filter((name) => name !== "props");
+
 /** True: policies of the question read what was sent with it and is not kept, so that it cannot be asked again as it was. */
 export const readsNotKept = (
   { item }: Recorded,

@@ -18,6 +18,8 @@ export interface ListFilter {
   readonly type?: string;
   /** Id of the thing, or the reference of a secret. */
   readonly resource?: string;
+  /** Any of these, in its place. */
+  readonly resources?: readonly string[];
   /** Texts that stand anywhere in the id or the name, in any case. */
   readonly parts?: Partial<Readonly<Record<ListedValue, string>>>;
   readonly decision?: boolean;
@@ -126,7 +128,7 @@ const listOf = (shape: Shape, sort: DecisionSort, order: Order) =>
    from pdp.call c cross join lateral jsonb_array_elements(c.items) i(item)
    where ${callsWhere(shape)}
      and ($8::text is null or i.item ->> 'action' = $8) and ($9::text is null or i.item ->> 'type' = $9)
-     and ($10::text is null or ${resourceId} = $10) and ($11::boolean is null or (i.item ->> 'decision')::boolean = $11)
+     and ($10::text[] is null or ${resourceId} = any($10)) and ($11::boolean is null or (i.item ->> 'decision')::boolean = $11)
      and ($12::text is null or i.item ->> 'reason' = $12) and ($13::text is null or c.correlation_id = $13)
      and ($14::boolean is null or coalesce((i.item ->> 'showing')::boolean, false) <> $14)
      and ($15::text is null or (${columns}c.call_id, ${place}) ${than} (${given}$15, $16::int))
@@ -192,7 +194,7 @@ export const listCallItems = async (database: Database, filter: ListFilter, now:
     ...calls,
     filter.action ?? null,
     filter.type ?? null,
-    filter.resource ?? null,
+    filter.resources ?? (filter.resource === undefined ? null : [filter.resource]),
     filter.decision ?? null,
     filter.reason ?? null,
     filter.correlationId ?? null,

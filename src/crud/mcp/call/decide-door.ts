@@ -27,22 +27,25 @@ type DecideParts = Pick<CallParts, "decider" | "publicOrigin" | "now">;
 /** Rows and columns are cut out of what the call brings back. */
 const meets: readonly Meetable[] = ["data_scope"];
 
-/** What is asked about a tool: facts this service vouches for. Also of lists, with `could`. */
+/** Facts of a tool that this service vouches for. */
+export const toolProperties = (tool: Tool) => ({
+  source: tool.source,
+  provider: tool.provider,
+  instance: tool.instance,
+  env: tool.env,
+  owner: tool.owner,
+  read_only: tool.rules.isReadOnly,
+  destructive: tool.rules.isDestructive,
+  definition_digest: tool.digest,
+  cost_usd: usdFromMicro(tool.rules.reserveMicro),
+});
+
+/** What is asked about a tool. Also of lists, with `could`. */
 export const toolAsk = (tool: Tool, action: "tools/call" | "tools/list", context: HouseContext): DecideAsk => ({
   type: "tool",
   action,
   id: tool.name,
-  properties: {
-    source: tool.source,
-    provider: tool.provider,
-    instance: tool.instance,
-    env: tool.env,
-    owner: tool.owner,
-    read_only: tool.rules.isReadOnly,
-    destructive: tool.rules.isDestructive,
-    definition_digest: tool.digest,
-    cost_usd: usdFromMicro(tool.rules.reserveMicro),
-  },
+  properties: toolProperties(tool),
   meets,
   context,
 });

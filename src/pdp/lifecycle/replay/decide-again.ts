@@ -1,22 +1,30 @@
 import type { Facts } from "#contract/facts.ts";
 import { outcomeBy, outcomeOf, type Outcome } from "#pdp/lifecycle/compare/outcome.ts";
 import type { Engine } from "#pdp/engine.ts";
-import { questionOf, reachedPolicies, readsNotKept } from "#pdp/explain/question-of.ts";
+import type { Properties } from "#pdp/ask.ts";
+import { questionOf, reachedPolicies, readsNotKept, sentButProperties } from "#pdp/explain/question-of.ts";
 import type { Recorded } from "#pdp/records/record.ts";
 
 export const recordedOutcome = ({ item }: Recorded): Outcome => outcomeOf(item);
 
 /**
  * What a version says to a recorded decision on the facts it had. `undefined`: it cannot be told, for the facts are not kept, or the
- * version reads what was only sent and is kept as a digest, or what the enforcement point could meet decided it.
+ * version reads what was only sent and is kept as a digest, or what the enforcement point could meet decided it. `props`: what is known
+ * of the properties all the same.
  */
-export const decideAgain = (recorded: Recorded, facts: Facts | undefined, engine: Engine, emptyContext: string): Outcome | undefined => {
+export const decideAgain = (
+  recorded: Recorded,
+  facts: Facts | undefined,
+  engine: Engine,
+  emptyContext: string,
+  props?: Properties,
+): Outcome | undefined => {
   const { item } = recorded;
   if (item.policies.includes("authorization-disabled") || item.reason === "obligation_unsupported") return undefined;
   // Every version refuses what was refused before any policy was asked.
   if (!reachedPolicies(recorded)) return recordedOutcome(recorded);
   const question = questionOf(recorded, facts);
   if (question === undefined) return undefined;
-  if (readsNotKept(recorded, question, engine, emptyContext)) return undefined;
-  return outcomeBy(engine, question, "all");
+  if (readsNotKept(recorded, question, engine, emptyContext, props === undefined ? undefined : sentButProperties)) return undefined;
+  return outcomeBy(engine, props === undefined ? question : { ...question, props }, "all");
 };

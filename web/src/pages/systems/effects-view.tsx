@@ -1,5 +1,6 @@
 import type { ReactElement, ReactNode } from "react";
-import type { ConfigDiff, ConfigWritten, DefinitionChange } from "#contract/configs.ts";
+import type { ConfigDiff, ConfigWritten, DecisionsChanged, DefinitionChange } from "#contract/configs.ts";
+import { words } from "../../strings/en.ts";
 import { systemWords } from "../../strings/systems.ts";
 import { Chip } from "../../ui/chip.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
@@ -76,7 +77,51 @@ const Altered = ({ tools }: { readonly tools: ConfigDiff["tools_changed"] }): Re
     </Part>
   );
 
-/** What a change does to tools, views, addresses and secrets. */
+const Affected = ({ rows }: { readonly rows: NonNullable<ConfigDiff["capabilities_affected"]> }): ReactElement | null =>
+  rows.length === 0 ? null : (
+    <Part title={text.affected(rows.length)}>
+      <p className="sp-dim">{text.affectedWhy}</p>
+      <ul className="sp-fault-list">
+        {rows.slice(0, MOST_NAMES).map(({ delegation_id: id, agent_id: agent, tool }) => (
+          <li key={`${id} ${tool}`}>
+            <Foreign text={tool} isCode /> <Foreign text={agent} /> <Foreign text={id} isCode />
+          </li>
+        ))}
+      </ul>
+      {rows.length > MOST_NAMES ? <p className="sp-dim">{text.more(rows.length - MOST_NAMES)}</p> : null}
+    </Part>
+  );
+
+type Outcome = DecisionsChanged["examples"][number]["before"];
+const outcomeText = ({ decision, reason = "" }: Outcome): string =>
+  decision ? text.permitted : text.denied(words.reasons[reason] ?? reason);
+
+/** How the last recorded calls of the tools that change would be decided; silent where none was recorded. */
+const Decisions = ({ told }: { readonly told: DecisionsChanged }): ReactElement | null => {
+  const counts = [
+    [told.newly_denied, text.newlyDenied],
+    [told.newly_allowed, text.newlyAllowed],
+    [told.changed, text.otherwise],
+    [told.not_replayable, text.untold],
+  ] as const;
+  return told.evaluated === 0 ? null : (
+    <Part title={text.decisions}>
+      <p>
+        {[text.decided(told.evaluated), ...counts.filter(([count]) => count > 0).map(([count, say]) => say(count))].join(", ")}
+        {told.complete ? null : <span className="sp-dim"> {text.incomplete}</span>}
+      </p>
+      <ul className="sp-fault-list">
+        {told.examples.map(({ decision_id: id, tool, before, after }) => (
+          <li key={id}>
+            <Foreign text={tool} isCode /> {outcomeText(before)} → {outcomeText(after)} <Foreign text={id} isCode />
+          </li>
+        ))}
+      </ul>
+    </Part>
+  );
+};
+
+/** What a change does to tools, views, addresses and secrets, and of a dry run to who uses them. */
 export const EffectsView = ({
   written: { diff, warnings },
 }: {
@@ -90,14 +135,18 @@ export const EffectsView = ({
     settings_changed: settings,
     hosts_added: hosts,
     secrets_added: secrets,
+    capabilities_affected: affected = [],
+    decisions_changed: decisions,
   } = diff;
-  const isQuiet = [added, removed, altered, views, settings, hosts, secrets].every(({ length }) => length === 0);
+  const isQuiet = [added, removed, altered, views, settings, hosts, secrets, affected].every(({ length }) => length === 0);
   return (
     <div className="sp-stack">
       {isQuiet ? <p className="sp-dim">{text.nothing}</p> : null}
       <NameList title={text.added(added.length)} names={added} />
       <NameList title={text.removed(removed.length)} names={removed} />
       <Altered tools={altered} />
+      <Affected rows={affected} />
+      {decisions === undefined ? null : <Decisions told={decisions} />}
       <NameList title={text.views} names={views} />
       {settings.length === 0 ? null : (
         <Part title={text.settings}>
