@@ -116,11 +116,14 @@ export const serveDefinitions = (router: Router<Caller>, parts: DefinitionEndpoi
       throw new Problem("cross_tenant", { detail: "Its system serves other tenants of this house too." });
     return tenants ?? all;
   };
-  /** Makes what was approved known to the graph. */
-  const registerApproved = async ({ caller, correlationId }: Asked, system: HeldObject, names: readonly string[]) => {
-    const tools = parts.toolsOf(system.name, caller.tenant).filter(({ name }) => names.includes(name));
+  /** Makes what was approved known to the graph, by name and digest: what is served with another definition by now nobody has approved. */
+  const registerApproved = async ({ caller, correlationId }: Asked, system: HeldObject, approved: ReadonlyMap<string, string | null>) => {
+    const served = parts.toolsOf(system.name, caller.tenant).filter(({ name }) => approved.has(name));
+    const tools = served.filter(({ name, digest }) => approved.get(name) === digest);
+    const others = served.filter((tool) => !tools.includes(tool)).map(({ name }) => name);
     const about = system.prepared?.about ?? {};
-    return [...(await parts.register({ caller, correlationId, system: system.name, about, tools, removed: [], isApproved: true }))];
+    const told = await parts.register({ caller, correlationId, system: system.name, about, tools, removed: [], isApproved: true });
+    return [...told, ...others.map((name) => `${name} is served with another definition than the approved one: look again.`)];
   };
 
   const decide = async (
@@ -142,7 +145,7 @@ export const serveDefinitions = (router: Router<Caller>, parts: DefinitionEndpoi
       return { result: undefined, entries: [entry], events: definitionEvents(stored.system, stored.tool, to, tenants) };
     });
     await store.follow();
-    return { tool: stored.tool, state: to, warnings: to === "rejected" ? [] : await registerApproved(call, system, [stored.tool]) };
+    return { tool: stored.tool, state: to, warnings: to === "rejected" ? [] : await registerApproved(call, system, new Map([[stored.tool, digest ?? null]])) };
   };
   router.serve(approveDefinition, (call) => decide(call, "approved", call.body.reason, call.body.digest));
   router.serve(rejectDefinition, (call) => decide(call, "rejected", call.body.reason, undefined));
@@ -161,7 +164,7 @@ export const serveDefinitions = (router: Router<Caller>, parts: DefinitionEndpoi
       await raiseSet(sql);
       const names = waiting.map(({ tool }) => tool).toSorted();
       return {
-        result: names,
+        result: new Map(waiting.map(({ tool, served_digest: digest }) => [tool, hex(digest)])),
         entries: waiting.map(({ tool, served_digest: digest }) =>
           configEntry(by, "approved", { kind: "tool", name: tool }, { digest: hex(digest), set: body.digest }),
         ),
@@ -169,6 +172,6 @@ export const serveDefinitions = (router: Router<Caller>, parts: DefinitionEndpoi
       };
     });
     await store.follow();
-    return { system: system.name, approved, warnings: await registerApproved(call, system, approved) };
+    return { system: system.name, approved: [...approved.keys()].toSorted(), warnings: await registerApproved(call, system, approved) };
   });
 };

@@ -21,7 +21,7 @@ interface Waiting {
 
 const OF_SYSTEM = statement<Row>(
   "crud.definitions_of_system",
-  "select tool, state, approved_digest, served_digest from crud.tool_definition where system = $1 for update",
+  "select tool, state, approved_digest, served_digest from crud.tool_definition where system = $1 order by tool for update",
 );
 const FIRST = statement(
   "crud.definition_first",
@@ -132,14 +132,16 @@ export const decideDefinition = async (
   return rows.length > 0;
 };
 
+type Served = Pick<Tool, "name" | "digest" | "definition" | "tenants">;
+
 export interface Definitions {
   /** Names of these tools that may not be served now, as they are kept; writes nothing. */
-  refused(system: string, tools: readonly Tool[]): Promise<ReadonlySet<string>>;
+  refused(system: string, tools: readonly Served[]): Promise<ReadonlySet<string>>;
   /**
    * Notes what an external system serves now; with `quarantineNew` what is new waits to be approved. One transaction with the events that
    * tell of it.
    */
-  note(system: string, tools: readonly Tool[], quarantineNew: boolean): Promise<void>;
+  note(system: string, tools: readonly Served[], quarantineNew: boolean): Promise<void>;
 }
 
 const bytes = (hex: string): Uint8Array => Buffer.from(hex, "hex");
@@ -153,7 +155,7 @@ export const createDefinitions = (parts: {
 }): Definitions => ({
   refused: async (system, tools) => {
     const held = new Map((await parts.database.run(STATES, [system])).map((row) => [row.tool, row]));
-    const isRefused = ({ name, digest }: Tool): boolean => {
+    const isRefused = ({ name, digest }: Served): boolean => {
       const row = held.get(name);
       return row === undefined || row.state === "rejected" || !isSame(row.approved_digest, digest);
     };
@@ -163,7 +165,7 @@ export const createDefinitions = (parts: {
     const all = await parts.tenants();
     return parts.change(async (sql) => {
       const held = new Map((await sql.run(OF_SYSTEM, [system])).map((row) => [row.tool, row]));
-      const told: { tool: Tool; state: State }[] = [];
+      const told: { tool: Served; state: State }[] = [];
       for (const tool of tools) {
         const row = held.get(tool.name);
         const text = JSON.stringify(tool.definition);
