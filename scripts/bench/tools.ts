@@ -11,10 +11,13 @@ import { freePort, waitForPort } from "./kit/ports.ts";
 import { cpuSeconds } from "./kit/process-cpu.ts";
 import { say } from "./kit/progress.ts";
 import type { Figure, Section } from "./kit/report.ts";
+import { measureTwoHouses } from "./tools/replicas.ts";
+import { send } from "./tools/send.ts";
 
 export const toolsOptions = {
   tools: { type: "string", default: "1200" },
   lists: { type: "string", default: "20" },
+  turns: { type: "string", default: "50" },
 } as const satisfies ParseArgsOptionsConfig;
 
 const NAME = "many.tools";
@@ -52,12 +55,6 @@ const systemOf = (count: number): string =>
       ]),
     ),
   });
-
-const send = async (url: string, token: string, method: string, body: string): Promise<void> => {
-  const answer = await fetch(url, { method, headers: { authorization: `Bearer ${token}`, "content-type": "application/json" }, body });
-  if (!answer.ok) throw new Error(`${url} answered ${answer.status}: ${(await answer.text()).slice(0, 500)}`);
-  await answer.body?.cancel();
-};
 
 /** All pages of the list, by a client of the SDK that is connected already. */
 const listBy = async (
@@ -99,10 +96,10 @@ const figure = (what: string, own: number, reference: number, most: number): Fig
   isMet: own <= most,
 });
 
-/** A list of many tools: the first after a start and each one after it, beside the same tools at a bare server of the SDK. */
+/** A list of many tools: the first after a start and each one after it, beside the same tools at a bare server of the SDK; and how soon another house lists what one published or switched off. */
 export const benchTools = async (argv: readonly string[]): Promise<Section> => {
   const { values } = parseArgs({ args: [...argv], options: toolsOptions });
-  const [count, lists] = [Number(values.tools), Number(values.lists)];
+  const [count, lists, turns] = [Number(values.tools), Number(values.lists), Number(values.turns)];
   const data = await mkdtemp(join(tmpdir(), "sallyport-bench-"));
   await using stack = new AsyncDisposableStack();
   stack.defer(() => rm(data, { recursive: true, force: true }));
@@ -144,16 +141,20 @@ export const benchTools = async (argv: readonly string[]): Promise<Section> => {
   stack.defer(reference.end);
   const bareCold = await spent(bare.pid as number, 1, reference.list, count);
   const bareWarm = await spent(bare.pid as number, lists, reference.list, count);
+  await house.stop();
+  const across = await measureTwoHouses(stack, turns);
   return {
     title: "Lists of tools",
     conditions: [
       `The demo house in one process on PGlite with ${count} tools of one system, each granted to a group of the person who lists; ${lists} lists after the first.`,
       "CPU of the whole process, in steps of 10 ms; the client is another one. Reference: the same tools, in the same pages, by the bare server of the MCP SDK, to the same client.",
+      `Two houses: whole ones, a process each, on one PostgreSQL of this machine; ${turns} turns each, by the clock, from the request to the one to the answer of the other's first list that shows what it did.`,
     ],
     figures: [
       figure("the first list after a start, all pages of 200", tools.cold, bareCold, 2000),
       figure("each further one", warm, bareWarm, 50),
       figure("the same in the contract's dialect, one page", unpaged, bareWarm, 50),
+      ...across,
     ],
   };
 };

@@ -25,3 +25,13 @@ export const latencyOf = (histogram: RecordableHistogram): Latency => ({
   p99: histogram.percentile(99),
   max: histogram.max,
 });
+
+/** Of milliseconds in ascending order. */
+export const spread = (taken: readonly number[]) => {
+  const part = (share: number): number => taken[Math.min(taken.length - 1, Math.floor(taken.length * share))] ?? Number.NaN;
+  return {
+    text: `p50 ${part(0.5).toFixed(1)} ms, p90 ${part(0.9).toFixed(1)} ms, p99 ${part(0.99).toFixed(1)} ms, most ${(taken.at(-1) ?? Number.NaN).toFixed(1)} ms`,
+    p99: part(0.99),
+    most: taken.at(-1) ?? Number.NaN,
+  };
+};

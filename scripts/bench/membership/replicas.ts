@@ -4,6 +4,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { startProgram, type Program } from "../kit/programs.ts";
 import { say } from "../kit/progress.ts";
 import type { Figure } from "../kit/report.ts";
+import { spread } from "../kit/statistics.ts";
 import type { LoadedGraph } from "./load.ts";
 
 /** `watch`: tell when the delegation is seen revoked; `ask`: the first answer must be that already. */
@@ -55,15 +56,6 @@ const revokeMany = async (replicas: readonly Program[], numbers: readonly number
     for (const heard of await Promise.all(watching)) taken.push(Math.max(0, heard.at - at) / 1000);
   }
   return taken.sort((one, other) => one - other);
-};
-
-const spread = (taken: readonly number[]) => {
-  const part = (share: number): number => taken[Math.min(taken.length - 1, Math.floor(taken.length * share))] ?? Number.NaN;
-  return {
-    text: `p50 ${part(0.5).toFixed(1)} ms, p90 ${part(0.9).toFixed(1)} ms, p99 ${part(0.99).toFixed(1)} ms, most ${(taken.at(-1) ?? Number.NaN).toFixed(1)} ms`,
-    p99: part(0.99),
-    most: taken.at(-1) ?? Number.NaN,
-  };
 };
 
 /** A revocation on one replica, seen on the others; and on one that stood still meanwhile. */

@@ -145,7 +145,11 @@ export const serveDefinitions = (router: Router<Caller>, parts: DefinitionEndpoi
       return { result: undefined, entries: [entry], events: definitionEvents(stored.system, stored.tool, to, tenants) };
     });
     await store.follow();
-    return { tool: stored.tool, state: to, warnings: to === "rejected" ? [] : await registerApproved(call, system, new Map([[stored.tool, digest ?? null]])) };
+    return {
+      tool: stored.tool,
+      state: to,
+      warnings: to === "rejected" ? [] : await registerApproved(call, system, new Map([[stored.tool, digest ?? null]])),
+    };
   };
   router.serve(approveDefinition, (call) => decide(call, "approved", call.body.reason, call.body.digest));
   router.serve(rejectDefinition, (call) => decide(call, "rejected", call.body.reason, undefined));

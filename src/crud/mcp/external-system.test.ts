@@ -257,66 +257,70 @@ test("with quarantineNew nothing is served before it was approved", async (t) =>
   assert.equal(house.crud.catalogue.snapshot.tools.get("memory.demo.search_nodes")?.state, "serving");
 });
 
-forPostgres("on two processes a set is approved as it was looked at or not at all, whoever approves, rejects or serves another", ["crud"], async (t, url) => {
-  const system = "far.tools";
-  const rows = statement<{ tool: string; state: string; approved: string | null; served: string }>(
-    "test.rows",
-    "select tool, state, encode(approved_digest, 'hex') as approved, encode(served_digest, 'hex') as served from crud.tool_definition order by tool",
-  );
-  const nodes = await Promise.all(
-    [1, 2].map(async () => {
-      const database = await createPostgres({ url, poolSize: 4, log: silentLog });
-      cleanUp(t, () => database[Symbol.asyncDispose]());
-      const change: Change = async (work) => (await database.transaction(work)).result;
-      const definitions = createDefinitions({ change, database, tenants: async () => ["tenant:acme"] });
-      return { database, change, definitions };
-    }),
-  );
-  const [one, two] = nodes as [(typeof nodes)[number], (typeof nodes)[number]];
-  const digestOf = (round: number, tool: number, version = 0): string =>
-    createHash("sha256").update(`${round} ${tool} ${version}`).digest("hex");
-  const toolOf = (round: number, index: number, version = 0) => {
-    const name = `${system}.tool_${String(index).padStart(2, "0")}`;
-    return { name, digest: digestOf(round, index, version), definition: { name, description: `${round} ${version}`, inputSchema: {} } };
-  };
-  const approve = ({ change }: (typeof nodes)[number], digest: string): Promise<string> =>
-    change(async (sql) => {
-      if ((await approveWaiting(sql, { system, digest, by: "person:ada", reason: "read" })) === undefined) throw new Error("conflict");
-      return { result: "approved" };
-    });
-  const seen = { approved: 0, refused: 0, drifted: 0 };
-  for (let round = 0; round < 40; round++) {
-    const all = Array.from({ length: 12 }, (_none, index) => toolOf(round, index));
-    await one.definitions.note(system, all, true);
-    const [looked] = await listWaiting(one.database, [system]);
-    assert.equal(looked?.definitions, round === 0 ? 12 : 11, "what was rejected waits no more");
-    const drifted = all.map((tool, index) => (index === 3 ? toolOf(round, index, 1) : tool));
-    const reject = { tool: all[5]?.name ?? "", to: "rejected", digest: undefined, by: "person:ben", reason: "no" } as const;
-    const acts = [
-      () => approve(one, looked?.digest ?? ""),
-      () => approve(two, looked?.digest ?? ""),
-      () => two.definitions.note(system, drifted, true),
-      () => one.change(async (sql) => ({ result: await decideDefinition(sql, reject) })),
-    ] as const;
-    // Each round begins with another of them.
-    const order = acts.map((_act, at) => (at + round) % acts.length);
-    const settled = await Promise.allSettled(order.map((at) => (acts[at] ?? acts[0])()));
-    const byAct = order.map((act, at) => ({ act, outcome: settled[at] })).toSorted((a, b) => a.act - b.act);
-    const sets = byAct.slice(0, 2).filter(({ outcome }) => outcome?.status === "fulfilled").length;
-    assert.ok(sets <= 1, "one set is approved once");
-    for (const { outcome } of byAct) if (outcome?.status === "rejected") assert.match(String(outcome.reason), /conflict/);
-    seen[sets === 1 ? "approved" : "refused"] += 1;
-    for (const [index, row] of (await one.database.run(rows)).entries()) {
-      const what = `${round} ${row.tool} ${JSON.stringify(row)}`;
-      if (row.state === "approved") assert.deepEqual([row.approved, row.served], [digestOf(round, index), digestOf(round, index)], what);
-      if (index === 3 && row.state !== "approved") seen.drifted += 1;
-      if (index === 3) assert.ok(row.state !== "approved", what);
-      if (index === 5) assert.equal(row.state, "rejected", what);
-      if (index !== 3 && index !== 5) assert.equal(row.state === "approved", sets === 1, what);
+forPostgres(
+  "on two processes a set is approved as it was looked at or not at all, whoever approves, rejects or serves another",
+  ["crud"],
+  async (t, url) => {
+    const system = "far.tools";
+    const rows = statement<{ tool: string; state: string; approved: string | null; served: string }>(
+      "test.rows",
+      "select tool, state, encode(approved_digest, 'hex') as approved, encode(served_digest, 'hex') as served from crud.tool_definition order by tool",
+    );
+    const nodes = await Promise.all(
+      [1, 2].map(async () => {
+        const database = await createPostgres({ url, poolSize: 4, log: silentLog });
+        cleanUp(t, () => database[Symbol.asyncDispose]());
+        const change: Change = async (work) => (await database.transaction(work)).result;
+        const definitions = createDefinitions({ change, database, tenants: async () => ["tenant:acme"] });
+        return { database, change, definitions };
+      }),
+    );
+    const [one, two] = nodes as [(typeof nodes)[number], (typeof nodes)[number]];
+    const digestOf = (round: number, tool: number, version = 0): string =>
+      createHash("sha256").update(`${round} ${tool} ${version}`).digest("hex");
+    const toolOf = (round: number, index: number, version = 0) => {
+      const name = `${system}.tool_${String(index).padStart(2, "0")}`;
+      return { name, digest: digestOf(round, index, version), definition: { name, description: `${round} ${version}`, inputSchema: {} } };
+    };
+    const approve = ({ change }: (typeof nodes)[number], digest: string): Promise<string> =>
+      change(async (sql) => {
+        if ((await approveWaiting(sql, { system, digest, by: "person:ada", reason: "read" })) === undefined) throw new Error("conflict");
+        return { result: "approved" };
+      });
+    const seen = { approved: 0, refused: 0, drifted: 0 };
+    for (let round = 0; round < 40; round++) {
+      const all = Array.from({ length: 12 }, (_none, index) => toolOf(round, index));
+      await one.definitions.note(system, all, true);
+      const [looked] = await listWaiting(one.database, [system]);
+      assert.equal(looked?.definitions, round === 0 ? 12 : 11, "what was rejected waits no more");
+      const drifted = all.map((tool, index) => (index === 3 ? toolOf(round, index, 1) : tool));
+      const reject = { tool: all[5]?.name ?? "", to: "rejected", digest: undefined, by: "person:ben", reason: "no" } as const;
+      const acts = [
+        () => approve(one, looked?.digest ?? ""),
+        () => approve(two, looked?.digest ?? ""),
+        () => two.definitions.note(system, drifted, true),
+        () => one.change(async (sql) => ({ result: await decideDefinition(sql, reject) })),
+      ] as const;
+      // Each round begins with another of them.
+      const order = acts.map((_act, at) => (at + round) % acts.length);
+      const settled = await Promise.allSettled(order.map((at) => (acts[at] ?? acts[0])()));
+      const byAct = order.map((act, at) => ({ act, outcome: settled[at] })).toSorted((a, b) => a.act - b.act);
+      const sets = byAct.slice(0, 2).filter(({ outcome }) => outcome?.status === "fulfilled").length;
+      assert.ok(sets <= 1, "one set is approved once");
+      for (const { outcome } of byAct) if (outcome?.status === "rejected") assert.match(String(outcome.reason), /conflict/);
+      seen[sets === 1 ? "approved" : "refused"] += 1;
+      for (const [index, row] of (await one.database.run(rows)).entries()) {
+        const what = `${round} ${row.tool} ${JSON.stringify(row)}`;
+        if (row.state === "approved") assert.deepEqual([row.approved, row.served], [digestOf(round, index), digestOf(round, index)], what);
+        if (index === 3 && row.state !== "approved") seen.drifted += 1;
+        if (index === 3) assert.ok(row.state !== "approved", what);
+        if (index === 5) assert.equal(row.state, "rejected", what);
+        if (index !== 3 && index !== 5) assert.equal(row.state === "approved", sets === 1, what);
+      }
     }
-  }
-  assert.ok(seen.drifted > 0 && seen.approved + seen.refused === 40, JSON.stringify(seen));
-});
+    assert.ok(seen.drifted > 0 && seen.approved + seen.refused === 40, JSON.stringify(seen));
+  },
+);
 
 test("the difference of a drifted definition is told by what it means for who calls it", () => {
   const before = {
