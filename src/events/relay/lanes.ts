@@ -12,6 +12,12 @@ export interface Lease {
 const MOST_LANES = 8;
 const MOST_ROWS = 500;
 
+/** Whether the row `o`, or one of its key before it, was refused for what it is and is not due yet. */
+const heldBack = `exists (select 1 from events.outbox w
+         where w.lane = o.lane and w.sink is not null and w.sent_at is null and w.dead_at is null and w.attempts > 0
+           and w.next_at > statement_timestamp() and w.topic = o.topic and w.key = o.key and w.seq <= o.seq)`;
+
+// A lane with nothing but rows that are held back is left alone: it would be taken again and again, and others would wait.
 const CLAIM = statement<{ lane: number; epoch: bigint }>(
   "events.lanes_claim",
   `update events.outbox_lane set lease_by = $1, lease_until = clock_timestamp() + make_interval(secs => $2), epoch = epoch + 1
@@ -19,7 +25,8 @@ const CLAIM = statement<{ lane: number; epoch: bigint }>(
      select l.lane from events.outbox_lane l
      where (l.lease_until is null or l.lease_until < clock_timestamp())
        and exists (select 1 from events.outbox o
-         where o.lane = l.lane and o.sink is not null and o.sent_at is null and o.dead_at is null and o.next_at <= clock_timestamp())
+         where o.lane = l.lane and o.sink is not null and o.sent_at is null and o.dead_at is null and o.next_at <= clock_timestamp()
+           and not ${heldBack})
      order by l.lane limit ${MOST_LANES} for update skip locked)
    returning lane, epoch`,
 );
@@ -41,9 +48,7 @@ const DUE = statement<OutboxRow>(
    cross join lateral (
      select * from events.outbox o
      where o.lane = mine.lane and o.sink is not null and o.sent_at is null and o.dead_at is null
-       and not exists (select 1 from events.outbox w
-         where w.lane = o.lane and w.sink is not null and w.sent_at is null and w.dead_at is null and w.attempts > 0
-           and w.next_at > statement_timestamp() and w.topic = o.topic and w.key = o.key and w.seq <= o.seq)
+       and not ${heldBack}
      order by o.seq limit $2) o
    order by o.seq`,
 );
@@ -73,8 +78,15 @@ export const createLanes = ({ database, owner, leaseSeconds }: { database: Datab
       return taken.length === 0 ? undefined : { lanes: new Map(taken.map(({ lane, epoch }) => [lane, epoch])), until };
     },
     release: (lease: Lease) => database.run(RELEASE, [owner, ...epochs(lease)]),
-    /** Rows to be sent now, in their order, about 500. */
-    due: ({ lanes }: Lease) => database.run(DUE, [[...lanes.keys()], Math.ceil(MOST_ROWS / lanes.size)]),
+    /** Rows to be sent now, in their order, about 500; whether there are no more of these lanes. */
+    due: async ({ lanes }: Lease): Promise<{ readonly rows: readonly OutboxRow[]; readonly isAll: boolean }> => {
+      const mostOfLane = Math.ceil(MOST_ROWS / lanes.size);
+      const rows = await database.run(DUE, [[...lanes.keys()], mostOfLane]);
+      const full = Map.groupBy(rows, ({ lane }) => lane)
+        .values()
+        .some(({ length }) => length === mostOfLane);
+      return { rows, isAll: !full };
+    },
     /** Seconds that each row waited; fewer than rows: a lane is another's by now. */
     markSent: async (lease: Lease, rows: readonly OutboxRow[]): Promise<readonly number[]> =>
       (await database.run(SENT, [owner, ...epochs(lease), rows.map(({ seq }) => seq)])).map(({ waited }) => waited),

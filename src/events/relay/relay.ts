@@ -134,9 +134,10 @@ export const createRelay = (parts: RelayParts): Relay => {
   const relayLanes = async (lease: Lease, signal: AbortSignal): Promise<void> => {
     try {
       while (!signal.aborted) {
-        const rows = batchOf(await lanes.due(lease));
-        if (rows.length === 0) return;
-        await send(lease, rows, new Set());
+        const due = await lanes.due(lease);
+        const rows = batchOf(due.rows);
+        if (rows.length > 0) await send(lease, rows, new Set());
+        if (due.isAll && rows.length === due.rows.length) return;
       }
     } catch (error) {
       if (!(error instanceof LeaseOver)) throw error;
