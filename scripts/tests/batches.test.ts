@@ -17,6 +17,17 @@ test("neighbours share a process, those of the whole house do not and are spread
   assert.deepEqual(batches.flat().toSorted(), files.toSorted());
 });
 
+test("files for which the engine is compiled for speed share a process with no others", () => {
+  const batches = batchesOf([...named("http", 7), ...named("pdp", 15), ...named("secrets", 6)], 2, () => false);
+  const rooms = batches.map((batch) => [batch.length, ...new Set(batch.map((file) => file.split("/")[1]))]);
+  assert.deepEqual(rooms.toSorted(), [
+    [1, "secrets"],
+    [12, "http", "secrets"],
+    [12, "pdp"],
+    [3, "pdp"],
+  ]);
+});
+
 test("a file that looks at its whole process says so", () => {
   assert.equal(isAlone("src/pdp/a.test.ts", 'import "x";\n// A process of its own: it counts threads.\n'), true);
   assert.equal(isAlone("src/pdp/a.test.ts", 'const said = "// A process of its own: ";\n'), false);

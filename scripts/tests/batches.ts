@@ -12,6 +12,12 @@ const ALONE = /^\/\/ A process of its own: /m;
 export const isAlone = (file: string, text: string): boolean => file.startsWith("e2e/") || ALONE.test(text);
 
 /**
+ * The engine of policies computes for long in these: WebAssembly that is compiled a second time for speed pays there, and nowhere else (see
+ * `shortLived`). They share processes with one another alone.
+ */
+const computesLong = (file: string): boolean => file.startsWith("src/pdp/");
+
+/**
  * Splits test files into groups that share a process each, neighbours together: to load the modules of a service, its engine of policies and
  * its databases costs more than most files' tests. Those that stay apart wait for processes that they start, and are spread among the others,
  * which compute. `processes` is how many run at a time; few files are spread over all of them.
@@ -24,18 +30,15 @@ export const batchesOf = (
   const alone = files.filter(isApart);
   const others = files.filter((file) => !isApart(file));
   const size = Math.max(1, Math.min(MOST_TOGETHER, Math.ceil(others.length / processes)));
-  const together = Array.from({ length: Math.ceil(others.length / size) }, (_, n) => others.slice(n * size, (n + 1) * size));
+  const together = [others.filter(computesLong), others.filter((file) => !computesLong(file))].flatMap((group) =>
+    Array.from({ length: Math.ceil(group.length / size) }, (_, n) => group.slice(n * size, (n + 1) * size)),
+  );
   const places = [alone.map((file) => [file]), together].flatMap((batches) =>
     batches.map((batch, n) => ({ batch, at: (n + 1) / (batches.length + 1) })),
   );
   return places.toSorted((one, other) => one.at - other.at).map(({ batch }) => batch);
 };
 
-/**
- * The engine of policies computes for long in these: WebAssembly that is compiled a second time for speed pays there, and nowhere else (see
- * `shortLived`).
- */
-const computesLong = (batch: readonly string[]): boolean => batch.every((file) => file.startsWith("src/pdp/"));
 /** Undoes `--liftoff-only`, ahead of the first module of WebAssembly. */
 const compiledForSpeed =
   'import { setFlagsFromString } from "node:v8";\nsetFlagsFromString("--no-liftoff-only");\nsetFlagsFromString("--wasm-dynamic-tiering");\n';
@@ -44,7 +47,7 @@ const compiledForSpeed =
 export const entryOf = (batch: readonly string[], folder: string, number: number): string => {
   const entry = join(folder, `${String(number).padStart(4, "0")}.test.mjs`);
   const modules = batch.map((file) => pathToFileURL(resolve(file)).href);
-  if (computesLong(batch)) {
+  if (batch.every(computesLong)) {
     const first = join(folder, "compiled-for-speed.mjs");
     writeFileSync(first, compiledForSpeed);
     modules.unshift(pathToFileURL(first).href);
