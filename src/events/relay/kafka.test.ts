@@ -40,7 +40,7 @@ const sinkOptions = (broker: KafkaBroker): KafkaOptions => ({
 const relayTo = (t: TestContext, database: Database, broker: KafkaBroker) => {
   const sink = createKafkaSink(sinkOptions(broker));
   cleanUp(t, () => sink[Symbol.asyncDispose]());
-  const relay = relayOver({ database, sink });
+  const relay = relayOver({ database, sink, topicPrefix: broker.topicPrefix });
   cleanUp(t, () => relay[Symbol.asyncDispose]());
   return { backlog: relay.backlog };
 };

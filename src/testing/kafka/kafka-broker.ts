@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -5,7 +6,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
-import test, { type TestContext } from "node:test";
+import test, { after, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { cleanUp } from "#testing/clean-up.ts";
@@ -22,8 +23,10 @@ export interface ReadRecord {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** A broker of a test's own. */
+/** A broker as one test has it. */
 export interface KafkaBroker {
+  /** Of all topics that the test writes, which others on the same broker do not. */
+  readonly topicPrefix: string;
   /** librdkafka's mock refuses producers that want their batches numbered, takes a record of any size and forgets all when it ends. */
   readonly isMock: boolean;
   readonly address: string;
@@ -34,7 +37,7 @@ export interface KafkaBroker {
   start(): Promise<void>;
   /** Starts it again, from now on taking batches of so many bytes; not a mock. */
   takeUpTo(bytes: number): Promise<void>;
-  /** All records of these topics, in the order of each partition. */
+  /** All records of these topics, named without the prefix, in the order of each partition. */
   read(...topics: string[]): Promise<readonly ReadRecord[]>;
 }
 
@@ -50,10 +53,18 @@ const kill = async (child: ChildProcess | undefined): Promise<void> => {
 /** Largest batch that the real broker takes here, in bytes. */
 export const mostBatchBytes = 20_000;
 
-const reader = (library: string, address: () => string): KafkaBroker["read"] => {
-  return async (...topics) => {
-    const { stdout } = await run("python3", [script("consume.py"), library, address(), topics.join(",")], { maxBuffer: 1 << 28 });
-    return stdout.split("\n").flatMap((line) => (line === "" ? [] : [JSON.parse(line) as ReadRecord]));
+const topicsUnder = (topicPrefix: string, library: string, address: string): Pick<KafkaBroker, "topicPrefix" | "read"> => {
+  return {
+    topicPrefix,
+    read: async (...topics) => {
+      const named = topics.map((topic) => `${topicPrefix}${topic}`).join(",");
+      const { stdout } = await run("python3", [script("consume.py"), library, address, named], { maxBuffer: 1 << 28 });
+      return stdout.split("\n").flatMap((line) => {
+        if (line === "") return [];
+        const record = JSON.parse(line) as ReadRecord;
+        return [{ ...record, topic: record.topic.slice(topicPrefix.length) }];
+      });
+    },
   };
 };
 
@@ -71,7 +82,7 @@ export const startMockBroker = async (t: Pick<TestContext, "after">, library: st
     kill: () => kill(child),
     start: () => Promise.reject(new Error("a mock does not come back")),
     takeUpTo: () => Promise.reject(new Error("a mock has no limit")),
-    read: reader(library, () => address),
+    ...topicsUnder("", library, address),
   };
 };
 
@@ -82,7 +93,12 @@ const accepts = (port: number): Promise<boolean> =>
     socket.once("error", () => (socket.destroy(), resolve(false)));
   });
 
-const startReal = async (t: TestContext, library: string, jar: string): Promise<KafkaBroker> => {
+interface RealBroker extends Omit<KafkaBroker, "topicPrefix" | "read"> {
+  /** Whatever the last test made of it: serving, with the limit that it began with. */
+  recover(): Promise<void>;
+}
+
+const startReal = async (t: Pick<TestContext, "after">, jar: string): Promise<RealBroker> => {
   const folder = await mkdtemp(join(tmpdir(), "sallyport-kafka-"));
   cleanUp(t, () => rm(folder, { recursive: true, force: true }));
   const [port, controller] = [await freePort(), await freePort()];
@@ -112,6 +128,7 @@ const startReal = async (t: TestContext, library: string, jar: string): Promise<
   const java = ["-Xmx384m", "-XX:TieredStopAtLevel=1", "-cp", `${dirname(jar)}/*`];
   await run("java", [...java, "kafka.tools.StorageTool", "format", "--standalone", "-t", "c2FsbHlwb3J0LXRlc3QtMQ", "-c", file]);
   let child: ChildProcess | undefined;
+  let isLimited = true;
   const start = async (): Promise<void> => {
     const started = spawn("java", [...java, "kafka.Kafka", file], { stdio: ["ignore", "pipe", "pipe"], cwd: folder });
     child = started;
@@ -138,10 +155,32 @@ const startReal = async (t: TestContext, library: string, jar: string): Promise<
     takeUpTo: async (bytes) => {
       await kill(child);
       await write({ "message.max.bytes": String(bytes) });
+      isLimited = false;
       await start();
     },
-    read: reader(library, () => address),
+    recover: async () => {
+      child?.kill("SIGCONT");
+      if (isLimited && child?.exitCode === null && child.signalCode === null) return;
+      await kill(child);
+      await write();
+      isLimited = true;
+      await start();
+    },
   };
+};
+
+/** One for all tests of a process: two programs of Java are run until it serves. */
+let real: Promise<RealBroker> | undefined;
+const closing: (() => unknown)[] = [];
+after(async () => {
+  for (const close of closing.toReversed()) await close();
+});
+
+const borrowReal = async (library: string, jar: string): Promise<KafkaBroker> => {
+  real ??= startReal({ after: (close) => void closing.push(close as () => unknown) }, jar);
+  const broker = await real;
+  await broker.recover();
+  return { ...broker, ...topicsUnder(`test-${randomUUID()}.`, library, broker.address) };
 };
 
 /**
@@ -161,6 +200,6 @@ export const forEachBroker = (name: string, work: (t: TestContext, broker: Kafka
     const library = libraryOf(t);
     if (library === undefined) return;
     const jar = requireProgram(t, "kafka");
-    if (jar !== undefined) await work(t, await startReal(t, library, jar));
+    if (jar !== undefined) await work(t, await borrowReal(library, jar));
   });
 };

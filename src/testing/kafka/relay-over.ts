@@ -10,16 +10,17 @@ export const relayOver = (parts: {
   readonly database: Database;
   readonly sink: EventSink;
   readonly leaseSeconds?: number;
+  readonly topicPrefix?: string;
 }): Relay & { readonly backlog: Backlog } => {
   const common = { log: silentLog, metrics: createMetrics(), database: parts.database };
   const backlog = createBacklog({ ...common, maxRows: 1_000_000, everyMs: 100, idleEveryMs: 100 });
   const relay = createRelay({
     ...common,
+    topicPrefix: "",
     ...parts,
     backlog,
     houseId: "acme.example",
     publicOrigin: "https://acme.example",
-    topicPrefix: "",
     maxAttempts: 1,
     deliveryTimeoutMs: 3_000,
     everyMs: 20,
