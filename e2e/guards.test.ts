@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
+import { before, describe, test } from "node:test";
 import { endpointTable, type EndpointRow } from "#contract/endpoints.ts";
 import type { ServiceName } from "#contract/endpoint.ts";
-import { startTestHouse, type TestHouse } from "./test-house.ts";
+import { sharedHouse } from "./shared-house.ts";
+import type { TestHouse } from "./test-house.ts";
 import { fetchToken } from "./tokens.ts";
 
 const offsets: Readonly<Record<ServiceName, number>> = { gateway: 0, pdp: 2, crud: 3, membership: 4, secrets: 5 };
@@ -29,12 +30,9 @@ describe("every endpoint of the contract", () => {
   /** Tokens that have one scope each. */
   let powerless: readonly [scope: string, token: string][];
   before(async () => {
-    house = await startTestHouse();
+    house = await sharedHouse();
     const tokenOf = async (scope: string): Promise<[string, string]> => [scope, await fetchToken(house.port, { user: "dan", scope })];
     powerless = await Promise.all(["audit.read", "mcp.tools.discovery"].map(tokenOf));
-  });
-  after(async () => {
-    await house.stop();
   });
 
   for (const row of endpointTable) {

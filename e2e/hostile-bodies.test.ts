@@ -1,20 +1,18 @@
 import assert from "node:assert/strict";
 import { connect } from "node:net";
-import { after, before, test } from "node:test";
-import { startTestHouse, type TestHouse } from "./test-house.ts";
+import { before, test } from "node:test";
+import { sharedHouse } from "./shared-house.ts";
+import type { TestHouse } from "./test-house.ts";
 import { fetchToken } from "./tokens.ts";
 
 let house: TestHouse;
 const tokens: Record<"ben" | "pep", string> = { ben: "", pep: "" };
 before(async () => {
-  house = await startTestHouse();
+  house = await sharedHouse();
   [tokens.ben, tokens.pep] = await Promise.all([
     fetchToken(house.port, { user: "ben" }),
     fetchToken(house.port, { client: "service:pep", data: house.data }),
   ]);
-});
-after(async () => {
-  await house.stop();
 });
 
 /** Where each listener reads a body of a caller who is known. */

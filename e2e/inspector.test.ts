@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { createRequire } from "node:module";
-import { after, before, test } from "node:test";
+import { before, test } from "node:test";
 import { promisify } from "node:util";
-import { startTestHouse, type TestHouse } from "./test-house.ts";
+import { sharedHouse } from "./shared-house.ts";
+import type { TestHouse } from "./test-house.ts";
 import { fetchToken } from "./tokens.ts";
 
 const run = promisify(execFile);
@@ -13,11 +14,8 @@ const command = manifest.replace(/package\.json$/, "clients/launcher/build/index
 let house: TestHouse;
 let agent: string;
 before(async () => {
-  house = await startTestHouse();
+  house = await sharedHouse();
   agent = await fetchToken(house.port, { user: "ben", agent: "agent:hr-assistant" });
-});
-after(async () => {
-  await house.stop();
 });
 
 /** The stock command-line client, as the README shows it. */

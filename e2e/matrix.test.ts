@@ -5,7 +5,7 @@ import type { EvaluationReply } from "#contract/authzen.ts";
 import type { RpcResponse } from "#contract/json-rpc.ts";
 import { columns, matrixRows, nameOf, type Row } from "#pdp/lifecycle/matrix/matrix.ts";
 import { matrixFile } from "#testing/decision-matrix.ts";
-import { startTestHouse } from "./test-house.ts";
+import { sharedHouse } from "./shared-house.ts";
 import { fetchToken, type TokenAsk } from "./tokens.ts";
 
 /** Rows that a client can ask itself: where a service of the house vouches for something, no client can say it. */
@@ -21,77 +21,73 @@ const askerOf = (column: (typeof columns)[number], acr?: "strong"): TokenAsk => 
 });
 
 test("every person and agent, asking the gateway with a token of their own, is answered what matrix.txt says", async () => {
-  const house = await startTestHouse();
-  try {
-    const lines = (await readFile(matrixFile, "utf8")).split("\n").slice(3, -1);
-    const wanted = new Map(lines.map((line) => line.replace(/ \|$/, "").split(" | ")).map(([name = "", ...cells]) => [name, cells]));
-    const ask = async (asker: TokenAsk, rows: readonly Row[]): Promise<readonly EvaluationReply[]> => {
-      const token = await fetchToken(house.port, asker);
-      const replies: EvaluationReply[] = [];
-      for (let from = 0; from < rows.length; from += 100) {
-        const evaluations = rows.slice(from, from + 100).map(({ type, action, id, claimed }) => ({
-          action: { name: action },
-          resource: { type, ...(id === "*" ? {} : { id }), ...(claimed === undefined ? {} : { properties: claimed }) },
-        }));
-        const response = await fetch(`${house.origin}/access/v1/evaluations`, {
-          method: "POST",
-          headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-          body: JSON.stringify({ evaluations }),
-        });
-        const text = await response.text();
-        assert.equal(response.status, 200, text);
-        replies.push(...(JSON.parse(text) as { readonly evaluations: readonly EvaluationReply[] }).evaluations);
-      }
-      assert.equal(replies.length, rows.length);
-      return replies;
-    };
-    // Decisions that rows ask about have to be made first.
-    const made = async (asker: TokenAsk): Promise<string> => {
-      const [reply] = await ask(asker, [{ type: "pages", action: "view_all", id: "*" }]);
-      return reply?.context?.decision_id ?? "";
-    };
-    const known = {
-      ben: await made({ user: "ben" }),
-      cleo: await made({ user: "cleo" }),
-      cleoReporter: await made({ user: "cleo", agent: "agent:reporter" }),
-    };
-    const rows = matrixRows(known).filter(isClients);
-    const stepUp = rows.filter((row) => wanted.has(`${nameOf(row)} +mfa`));
-    assert.ok(rows.length > 100 && stepUp.length > 3);
-    const differ: string[] = [];
-    for (const [at, column] of columns.entries()) {
-      const compare = (name: string, reply: EvaluationReply | undefined): void => {
-        const got = reply === undefined ? "nothing" : cellOf(reply);
-        const cell = wanted.get(name)?.[at];
-        if (got !== cell) differ.push(`${name} | ${column.name}: matrix.txt ${cell}, asked ${got} ${reply?.context?.reason ?? ""}`);
-      };
-      const plain = await ask(askerOf(column), rows);
-      for (const [index, row] of rows.entries()) compare(nameOf(row), plain[index]);
-      const strong = await ask(askerOf(column, "strong"), stepUp);
-      for (const [index, row] of stepUp.entries()) compare(`${nameOf(row)} +mfa`, strong[index]);
-    }
-    assert.deepEqual(differ, []);
-
-    // Ben may start both workflows; nothing runs them, so their tools are in no list and a call finds none.
-    const ben = await fetchToken(house.port, { user: "ben" });
-    const rpc = async (method: string, params: object): Promise<RpcResponse> => {
-      const response = await fetch(`${house.origin}/api/crud/mcp/jsonrpc`, {
+  const house = await sharedHouse();
+  const lines = (await readFile(matrixFile, "utf8")).split("\n").slice(3, -1);
+  const wanted = new Map(lines.map((line) => line.replace(/ \|$/, "").split(" | ")).map(([name = "", ...cells]) => [name, cells]));
+  const ask = async (asker: TokenAsk, rows: readonly Row[]): Promise<readonly EvaluationReply[]> => {
+    const token = await fetchToken(house.port, asker);
+    const replies: EvaluationReply[] = [];
+    for (let from = 0; from < rows.length; from += 100) {
+      const evaluations = rows.slice(from, from + 100).map(({ type, action, id, claimed }) => ({
+        action: { name: action },
+        resource: { type, ...(id === "*" ? {} : { id }), ...(claimed === undefined ? {} : { properties: claimed }) },
+      }));
+      const response = await fetch(`${house.origin}/access/v1/evaluations`, {
         method: "POST",
-        headers: { authorization: `Bearer ${ben}`, "content-type": "application/json" },
-        body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
+        headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+        body: JSON.stringify({ evaluations }),
       });
-      return (await response.json()) as RpcResponse;
+      const text = await response.text();
+      assert.equal(response.status, 200, text);
+      replies.push(...(JSON.parse(text) as { readonly evaluations: readonly EvaluationReply[] }).evaluations);
+    }
+    assert.equal(replies.length, rows.length);
+    return replies;
+  };
+  // Decisions that rows ask about have to be made first.
+  const made = async (asker: TokenAsk): Promise<string> => {
+    const [reply] = await ask(asker, [{ type: "pages", action: "view_all", id: "*" }]);
+    return reply?.context?.decision_id ?? "";
+  };
+  const known = {
+    ben: await made({ user: "ben" }),
+    cleo: await made({ user: "cleo" }),
+    cleoReporter: await made({ user: "cleo", agent: "agent:reporter" }),
+  };
+  const rows = matrixRows(known).filter(isClients);
+  const stepUp = rows.filter((row) => wanted.has(`${nameOf(row)} +mfa`));
+  assert.ok(rows.length > 100 && stepUp.length > 3);
+  const differ: string[] = [];
+  for (const [at, column] of columns.entries()) {
+    const compare = (name: string, reply: EvaluationReply | undefined): void => {
+      const got = reply === undefined ? "nothing" : cellOf(reply);
+      const cell = wanted.get(name)?.[at];
+      if (got !== cell) differ.push(`${name} | ${column.name}: matrix.txt ${cell}, asked ${got} ${reply?.context?.reason ?? ""}`);
     };
-    const listed = (await rpc("tools/list", {})).result as { readonly tools: readonly { readonly name: string }[] };
-    const names = listed.tools.map(({ name }) => name);
-    assert.ok(names.includes("people.demo.list_employees"), names.join());
-    assert.deepEqual(
-      names.filter((name) => name.startsWith("workflow")),
-      [],
-    );
-    for (const name of ["workflow.grant_access", "workflow.offboard"])
-      assert.equal((await rpc("tools/call", { name, arguments: {} })).error?.data?.code, "unknown_tool", name);
-  } finally {
-    assert.equal(await house.stop(), 0);
+    const plain = await ask(askerOf(column), rows);
+    for (const [index, row] of rows.entries()) compare(nameOf(row), plain[index]);
+    const strong = await ask(askerOf(column, "strong"), stepUp);
+    for (const [index, row] of stepUp.entries()) compare(`${nameOf(row)} +mfa`, strong[index]);
   }
+  assert.deepEqual(differ, []);
+
+  // Ben may start both workflows; nothing runs them, so their tools are in no list and a call finds none.
+  const ben = await fetchToken(house.port, { user: "ben" });
+  const rpc = async (method: string, params: object): Promise<RpcResponse> => {
+    const response = await fetch(`${house.origin}/api/crud/mcp/jsonrpc`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${ben}`, "content-type": "application/json" },
+      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
+    });
+    return (await response.json()) as RpcResponse;
+  };
+  const listed = (await rpc("tools/list", {})).result as { readonly tools: readonly { readonly name: string }[] };
+  const names = listed.tools.map(({ name }) => name);
+  assert.ok(names.includes("people.demo.list_employees"), names.join());
+  assert.deepEqual(
+    names.filter((name) => name.startsWith("workflow")),
+    [],
+  );
+  for (const name of ["workflow.grant_access", "workflow.offboard"])
+    assert.equal((await rpc("tools/call", { name, arguments: {} })).error?.data?.code, "unknown_tool", name);
 });

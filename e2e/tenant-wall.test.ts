@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import { after, before, describe, test } from "node:test";
+import { before, describe, test } from "node:test";
 import { seedEmployees } from "#demo/employees.ts";
 import { endpointTable, type EndpointRow } from "#contract/endpoints.ts";
 import type { ServiceName } from "#contract/endpoint.ts";
 import { connectMcp, resultOf, toolNames } from "./mcp-client.ts";
-import { startTestHouse, type TestHouse } from "./test-house.ts";
+import { sharedHouse } from "./shared-house.ts";
+import type { TestHouse } from "./test-house.ts";
 import { fetchToken } from "./tokens.ts";
 
 const offsets: Readonly<Record<ServiceName, number>> = { gateway: 0, pdp: 2, crud: 3, membership: 4, secrets: 5 };
@@ -123,11 +124,8 @@ describe("eve of Globex meets a wall", () => {
   let house: TestHouse;
   let eve: string;
   before(async () => {
-    house = await startTestHouse();
+    house = await sharedHouse();
     eve = await fetchToken(house.port, { user: "eve" });
-  });
-  after(async () => {
-    await house.stop();
   });
 
   const ask = async (row: EndpointRow, which: 0 | 1): Promise<{ readonly status: number; readonly body: string }> => {

@@ -28,8 +28,10 @@ test("files for which the engine is compiled for speed share a process with no o
   ]);
 });
 
-test("a file that looks at its whole process says so", () => {
+test("a file that looks at its whole process says so, and one of the whole house shares it where it says that", () => {
   assert.equal(isAlone("src/pdp/a.test.ts", 'import "x";\n// A process of its own: it counts threads.\n'), true);
+  assert.equal(isAlone("e2e/a.test.ts", 'import { sharedHouse } from "./shared-house.ts";\n'), false);
+  assert.equal(isAlone("e2e/a.test.ts", 'import { startTestHouse } from "./test-house.ts";\n'), true);
   assert.equal(isAlone("src/pdp/a.test.ts", 'const said = "// A process of its own: ";\n'), false);
 });
 

@@ -8,14 +8,20 @@ const MOST_TOGETHER = 12;
 /** What a test file says that looks at its whole process: its threads, its memory, its loop. */
 const ALONE = /^\/\/ A process of its own: /m;
 
-/** Those of the whole house start processes of their own and take long enough each to be told apart. */
-export const isAlone = (file: string, text: string): boolean => file.startsWith("e2e/") || ALONE.test(text);
+/** A test of the whole house that has it together with others. */
+const SHARED_HOUSE = /^import .* from "\.\/shared-house\.ts";$/m;
+
+/** Those of the whole house start processes of their own and take long enough each to be told apart, unless they share one house. */
+export const isAlone = (file: string, text: string): boolean => (file.startsWith("e2e/") ? !SHARED_HOUSE.test(text) : ALONE.test(text));
 
 /**
  * The engine of policies computes for long in these: WebAssembly that is compiled a second time for speed pays there, and nowhere else (see
  * `shortLived`). They share processes with one another alone.
  */
 const computesLong = (file: string): boolean => file.startsWith("src/pdp/");
+
+/** Only files of one kind share a process; kinds whose processes take longest come first. */
+const kindOf = (file: string): number => (file.startsWith("e2e/") ? 0 : computesLong(file) ? 1 : 2);
 
 /**
  * Splits test files into groups that share a process each, neighbours together: to load the modules of a service, its engine of policies and
@@ -30,7 +36,8 @@ export const batchesOf = (
   const alone = files.filter(isApart);
   const others = files.filter((file) => !isApart(file));
   const size = Math.max(1, Math.min(MOST_TOGETHER, Math.ceil(others.length / processes)));
-  const together = [others.filter(computesLong), others.filter((file) => !computesLong(file))].flatMap((group) =>
+  const kinds = [...Map.groupBy(others, kindOf)].toSorted(([one], [other]) => one - other);
+  const together = kinds.flatMap(([, group]) =>
     Array.from({ length: Math.ceil(group.length / size) }, (_, n) => group.slice(n * size, (n + 1) * size)),
   );
   const places = [alone.map((file) => [file]), together].flatMap((batches) =>
