@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { suite, test, type TestContext } from "node:test";
 import { statement } from "#store/database.ts";
 import { startKvDouble } from "#testing/kv-double.ts";
+import { refOf } from "#secrets/providers/secret-provider.contract.ts";
 import { kvProvider, kvServer, sharedOpenBao } from "#testing/kv-provider.ts";
 import { requireProgram } from "#testing/programs.ts";
 import { testSecrets, type SendMore, type TestSecrets } from "#testing/secrets.ts";
@@ -490,6 +491,27 @@ suite("operations on the file and on OpenBao", () => {
     assert.deepEqual(byKey.reply["items"], [{ uri: `${Y}/other/needle`, match: "path" }]);
     const { reply } = await on.get("/search", { q: "needle", prefix: `${Y}/team2` });
     assert.deepEqual(reply["items"], [{ uri: `${Y}/team2/x`, match: "key" }]);
+  });
+
+  test("what a store lists beside the place that was asked for is told to nobody", async (t) => {
+    const store = await startKvDouble(t, "openbao");
+    const honest = kvProvider(kvServer({ URL: store.url, TOKEN: store.rootToken }));
+    const listed = ["kv-a/team/a", "kv-a/team2/a", "kv-b/team/a"].map((path) => ({ node: refOf(`vaultA+kv2://${path}`) }));
+    const at = await testSecrets(t, { more: [{ ...honest, list: async () => ({ items: listed }) }] });
+    const prefix = encodeURIComponent("vaultA+kv2://kv-a/team");
+    for (const [path, uris] of [
+      ["metadata?", ["vaulta+kv2://kv-a/team/a"]],
+      ["search?q=a&", ["vaulta+kv2://kv-a/team/a"]],
+    ] as const) {
+      const response = await at.send(ada, "GET", `/api/secrets/${path}prefix=${prefix}`);
+      const { items } = (await response.json()) as { items: { uri: string }[] };
+      assert.deepEqual(
+        items.map(({ uri }) => uri),
+        uris,
+        path,
+      );
+    }
+    assert.ok(at.asked.every(({ ask }) => ask.id === "vaulta+kv2://kv-a/team/a"));
   });
 
   test("a search through more folders than one request lists goes on by its cursor, folder by folder, without gap or repetition", async (t) => {

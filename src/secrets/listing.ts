@@ -7,6 +7,7 @@ import type { ListedSecret, Listing } from "./providers/secret-provider.ts";
 import type { createSecretDecision } from "./decide-secret.ts";
 import type { SealedCursors } from "#authn/sealed-cursors.ts";
 import { formatPrefix, parseSecretPrefix, type SecretPrefix } from "./secret-uri.ts";
+import { isBelow } from "./tenant-guard.ts";
 import { lowerAscii } from "./uri-schemes.ts";
 
 export interface ListAsk {
@@ -91,7 +92,8 @@ export const createListing =
           // Without a text to look for each of them is decided: of more there is no use.
           const listing = await provider.list(place, ask.depth(place), after, q === undefined ? MOST_DECISIONS + 1 : undefined);
           const candidates = listing.items.flatMap((item) => {
-            const match = item.node.id > after ? matchOf(item, q) : undefined;
+            // Whatever a store may answer: what lies beside the place is not the tenant's.
+            const match = item.node.id > after && isBelow(item.node, place) ? matchOf(item, q) : undefined;
             return match === undefined ? [] : [{ item, match }];
           });
           for (let at = 0; at < candidates.length && !isMore; at += AT_A_TIME) {

@@ -196,6 +196,10 @@ export const testSecrets = async (
       touched.push(`read ${ref.canonical}`);
       return inner.read(ref);
     },
+    keys: async (ref) => {
+      touched.push(`keys ${ref.canonical}`);
+      return inner.keys(ref);
+    },
     write: async (ref, change, expect) => {
       touched.push(`write ${ref.canonical}`);
       return inner.write(ref, change, expect);
