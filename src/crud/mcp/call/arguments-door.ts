@@ -1,8 +1,7 @@
 import { isObject } from "#contract/is-object.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
 import { keyedDigest } from "#crud/mcp/digest.ts";
-import { principalOf } from "./idempotency.ts";
-import type { CallParts, KnownCall } from "./tool-call.ts";
+import { principalOf, type CallParts, type KnownCall } from "./tool-call.ts";
 
 export interface Arguments {
   /** Frozen whole: what is decided is what is sent. */

@@ -3,7 +3,7 @@ import { Problem } from "#contract/problem.ts";
 import { statement, type Database } from "#store/database.ts";
 import type { UpstreamAnswer } from "#crud/mcp/tool.ts";
 import type { DecidedCall } from "./chain-door.ts";
-import type { CallParts, ToolCall } from "./tool-call.ts";
+import { principalOf, type CallParts } from "./tool-call.ts";
 
 /** What the upstream answered, sealed as it came: who may see what of it is decided each time it is shown. */
 export interface KeptReply {
@@ -58,9 +58,6 @@ export const parseIdempotencyKey = (given: unknown): string | undefined => {
   if (data !== undefined) return data;
   throw new Problem("invalid_params", { errors: [{ path: "idempotencyKey", message: "must be 1 to 128 visible ASCII characters" }] });
 };
-
-/** Per principal, which is the person with whoever acts for them, and tenant. */
-export const principalOf = (caller: ToolCall["caller"]): string => [caller.tenant, caller.sub, ...caller.actors].join(" ");
 
 /**
  * Takes the key of this call, if it has one, or gives what its first call came to. Throws `idempotency_conflict` (other arguments),

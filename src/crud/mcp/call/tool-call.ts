@@ -35,6 +35,9 @@ export interface ToolCall {
   readonly signal: AbortSignal;
 }
 
+/** Whose call it is: of a tenant the person with whoever acts for them. */
+export const principalOf = ({ tenant, sub, actors }: Caller): string => [tenant, sub, ...actors].join(" ");
+
 /** A call of a tool that there is. */
 export interface KnownCall {
   readonly call: ToolCall;
