@@ -247,7 +247,7 @@ test("what does not fit is refused with every fault at its place, and changes no
     ["a title that turns around", replaced("title: Staff book", 'title: "Book\\u202eings"'), /does not show/, "title:"],
     ["a credential as it is", replaced("yaml://secret/people/demo#api_key", "plain"), /never written here/, "auth:"],
     ["a credential that is a number", replaced('"yaml://secret/people/demo#api_key"', "4711"), /string/, "auth:"],
-    ["a planned sign-in", replaced("type: api_key", "type: mtls"), /mtls and token_exchange are not available/, "auth:"],
+    ["a planned sign-in", replaced("type: api_key", "type: token_exchange"), /token_exchange is not available/, "auth:"],
     ["a planned kind", replaced("kind: http", "kind: sql"), /no connector/, "kind:"],
     ["an address with a user", replaced('"${DEMO_UPSTREAM_URL}/api"', "http://a:b@127.0.0.1/"), /names a user/, "baseUrl:"],
     ["a setting that nobody fills", replaced("${DEMO_UPSTREAM_URL}", "${HOME}"), /no setting fills/, "baseUrl:"],
