@@ -55,8 +55,7 @@ test("from a published document, and from a system written by hand, to an agent'
 
   // An agent that was given a tool for one definition stays without it for another, until it is given again.
   const graph = as(ada);
-  const give = async () => {
-    const { definition_digest: digest } = await graph("GET", "/mcp/tools/clock.wall.now");
+  const give = async (digest: string) => {
     await graph("PUT", "/edges/HAS_CAPABILITY/agent:helper/clock.wall.now", { props: { granted_by: "person:oidc:ada-1" }, digest });
   };
   const { execute } = await agent();
@@ -64,14 +63,16 @@ test("from a published document, and from a system written by hand, to an agent'
     const { status, body } = await execute("clock.wall.now", {});
     return `${status} ${body.code ?? body.success}`;
   };
-  await give();
+  await give((await graph("GET", "/mcp/tools/clock.wall.now")).definition_digest);
   assert.equal(await told(), "200 true");
   const changed = wallClock(upstream.url).replace("Tells what time it is", "Tells the time that it is");
   await config("PUT", "/config/systems/clock.wall", changed, { "content-type": "application/yaml" });
   assert.equal(await told(), "403 definition_drifted");
   assert.deepEqual(await steps("clock.wall.now"), ["capability an administrator (role:administrator)"]);
-  await give();
+  const { missing } = await config("GET", "/mcp/tools/explain?tool=clock.wall.now&user_id=person:oidc:ben-1&agent_id=agent:helper");
+  await give(missing[0].digest);
   assert.equal(await told(), "200 true");
+  assert.deepEqual(await steps("clock.wall.now"), []);
 
   // A server's definitions wait for who owns the system; what they approve is known to the graph, whatever they may do there.
   for (const [instance, owner] of [

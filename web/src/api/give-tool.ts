@@ -1,7 +1,7 @@
 import { putGraphEdge } from "#contract/graph-edit.ts";
 import type { Client } from "./client.ts";
 
-/** Lets a person, or whoever is in a group, call a tool; or gives it to an agent, who gave it being said. */
+/** Lets a person, or whoever is in a group, call a tool; or gives it to an agent, who gave it being said, for any definition or for one alone. */
 export const giveTool = async (
   client: Client,
   kind: "GRANTS_ACCESS" | "HAS_CAPABILITY",
@@ -9,9 +9,10 @@ export const giveTool = async (
   tool: string,
   by: string,
   reason: string,
+  digest?: string,
 ) =>
   await client.ask(putGraphEdge, {
     params: { kind, src: to, dst: tool },
     query: {},
-    body: { props: kind === "HAS_CAPABILITY" ? { granted_by: by } : {}, reason },
+    body: { props: kind === "HAS_CAPABILITY" ? { granted_by: by } : {}, reason, digest },
   });

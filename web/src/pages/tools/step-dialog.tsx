@@ -63,11 +63,14 @@ const SecretUse = ({ system, on, onDone, onClose }: Omit<StepDialogProps, "tool"
 export const StepDialog = ({
   step,
   to,
+  digest,
   ...props
 }: StepDialogProps & {
   readonly step: OwnStep;
   /** The person, or the agent, that it is done for. */
   readonly to: string;
+  /** The definition that a capability is pinned to. */
+  readonly digest: string | undefined;
 }): ReactElement => {
   const client = useClient();
   const { id: me } = useSession().subject;
@@ -106,7 +109,7 @@ export const StepDialog = ({
           title={text.giveTitle(tool, to)}
           sentence={text.giveSentence[step]}
           verb={verb}
-          act={async (reason) => await giveTool(client, step === "grant" ? "GRANTS_ACCESS" : "HAS_CAPABILITY", to, tool, me, reason)}
+          act={async (reason) => await giveTool(client, step === "grant" ? "GRANTS_ACCESS" : "HAS_CAPABILITY", to, tool, me, reason, digest)}
           onDone={onDone}
           onClose={onClose}
         />
