@@ -4,6 +4,7 @@ import { queryNumber } from "./ids.ts";
 import { reasons, type Reason } from "./authzen.ts";
 import { reserveRefusals } from "./reservations.ts";
 import { isProblemCode, type ProblemCode } from "./problem.ts";
+import { anyMembers } from "./json-members.ts";
 import { rpcRequest, rpcResponse, rpcStatuses } from "./json-rpc.ts";
 
 /** The tool protocol of the CRUD service: the contract's dialect. The standard endpoint `/mcp` is the SDK's. */
@@ -91,7 +92,7 @@ export const viewToolRpc = endpoint("crud", "POST", "/mcp/{view}/jsonrpc", {
   summary: "The same within one view.",
 });
 
-const toolArguments = z.record(z.string(), z.unknown()).optional();
+const toolArguments = anyMembers.optional();
 /** A tool by its name, or an operation by its system, the kind of object that it is about, and the action. */
 const executeAsk = z.union([
   z.strictObject({ tool: z.string().min(1).max(128), arguments: toolArguments }),

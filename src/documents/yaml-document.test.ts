@@ -36,6 +36,7 @@ const refused: readonly (readonly [name: string, text: string, says: RegExp, lin
   ["a tag of our own", "a: !secret x", /tags are not allowed/, 1, 4],
   ["a directive that changes what words mean", "%YAML 1.1\n---\na: no\n", /directives are not allowed/, 1, 1],
   ["a repeated key", "a: 1\nb: 2\na: 3", /unique/, 3, 1],
+  ["a key that is an object's prototype", 'a:\n  "\\x5f_proto__": {b: 1}', /__proto__/, 2, 3],
   ["keys that are written otherwise and are the same", '1: a\n"1": b', /unique/, 2, 1],
   ["a key that is no text", "[a]: 1", /string/, 1, 1],
   ["a second document", "a: 1\n---\nb: 2", /multiple documents/, 2],

@@ -68,6 +68,11 @@ export const readYaml = (text: string, file: string, limits: YamlLimits = {}): R
   const problems = [...document.errors, ...document.warnings].slice(0, MOST_FAULTS);
   if (problems.length > 0)
     return { faults: problems.map(({ message, pos }) => ({ path: "", message, code: "yaml", file, ...place(pos[0]) })) };
+  const shared = findShared(document);
+  if (shared !== undefined) {
+    const message = `names a member ${SHARED}, which would be left out: no member is called so`;
+    return { faults: [{ path: "", message, code: "unrecognized_keys", file, ...place(shared) }] };
+  }
   const circular = aliases > 0 ? findAlias(document, "circular") : undefined;
   if (circular !== undefined)
     return { faults: [{ path: "", message: "an alias stands within what it stands for", code: "yaml", file, ...place(circular) }] };
@@ -89,7 +94,7 @@ const asPrinted = (text: string, depth: number): unknown => {
   if (!text.startsWith("{")) return undefined;
   try {
     const value: unknown = JSON.parse(text);
-    return printJson(value) === text && !isDeeper(value, depth) ? value : undefined;
+    return printJson(value) === text && !text.includes(`"${SHARED}"`) && !isDeeper(value, depth) ? value : undefined;
   } catch {
     return undefined;
   }
@@ -175,6 +180,20 @@ const placesOf = ({ contents }: Document, lines: LineCounter): Places => {
   };
   enter([], contents, place(contents) ?? [1, 1], [1, 1]);
   return places;
+};
+
+/** A member of this name is an object's prototype to whoever does not take care. */
+const SHARED = "__proto__";
+const findShared = (document: Document): number | undefined => {
+  let at: number | undefined;
+  visit(document, {
+    Pair: (_key, { key }) => {
+      if (!isScalar(key) || key.value !== SHARED) return undefined;
+      at = key.range?.[0];
+      return visit.BREAK;
+    },
+  });
+  return at;
 };
 
 /** Where the first alias stands, of those that stand within what they stand for or of all. */

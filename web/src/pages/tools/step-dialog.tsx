@@ -109,7 +109,9 @@ export const StepDialog = ({
           title={text.giveTitle(tool, to)}
           sentence={text.giveSentence[step]}
           verb={verb}
-          act={async (reason) => await giveTool(client, step === "grant" ? "GRANTS_ACCESS" : "HAS_CAPABILITY", to, tool, me, reason, digest)}
+          act={async (reason) =>
+            await giveTool(client, step === "grant" ? "GRANTS_ACCESS" : "HAS_CAPABILITY", to, tool, me, reason, digest)
+          }
           onDone={onDone}
           onClose={onClose}
         />
