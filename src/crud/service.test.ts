@@ -447,7 +447,7 @@ test("the workflow stream is open before anything has run, and shows what is tol
 test("a disabled tool is not listed and not callable; an underscore view spells names so", async (t) => {
   const configFolder = await configWith(t, {
     "tools.yaml": `apiVersion: tools/v1
-views: [{ name: strict, nameForm: underscore, denial: result, tenants: [tenant:acme], instructions: Ask first., filters: { provider: [people] } }]
+views: [{ name: strict, nameForm: underscore, denial: result, tenants: [tenant:acme], instructions: Ask first., filters: { provider: [people] } }, { name: short, prefix: none, maxTools: 2, filters: { provider: [people] } }]
 overrides: { people.demo.get_employee: { enabled: false } }
 `,
   });
@@ -467,9 +467,12 @@ overrides: { people.demo.get_employee: { enabled: false } }
     [["refused", "tool_disabled"]],
   );
   assert.equal((await house.request("/mcp/strict/tools/list", { as: { sub: "person:eve", tenant: "tenant:globex" } })).status, 404);
-  const standard = async (body: object): Promise<{ result: { tools?: { name: string }[]; isError?: boolean; instructions?: string } }> => {
+  const standard = async (
+    body: object,
+    at = "strict",
+  ): Promise<{ result: { tools?: { name: string }[]; isError?: boolean; instructions?: string; _meta?: object } }> => {
     const text = await (
-      await house.request("/mcp/strict", { body, headers: { accept: "application/json, text/event-stream" }, as: agent })
+      await house.request(`/mcp/${at}`, { body, headers: { accept: "application/json, text/event-stream" }, as: agent })
     ).text();
     return JSON.parse(text.startsWith("{") ? text : (/^data: (.*)$/m.exec(text)?.[1] ?? ""));
   };
@@ -477,6 +480,17 @@ overrides: { people.demo.get_employee: { enabled: false } }
     (await standard({ jsonrpc: "2.0", id: 1, method: "tools/list" })).result.tools?.map((tool) => tool.name),
     ["system_health", "people_demo_list_employees", "people_demo_update_salary"],
   );
+  const short = (await standard({ jsonrpc: "2.0", id: 1, method: "tools/list" }, "short")).result;
+  assert.deepEqual(
+    [short.tools?.map((tool) => tool.name), short._meta],
+    [["system.health", "list_employees"], { "sallyport/truncated": { kept: 3, total: 4 } }],
+  );
+  for (const name of ["list_employees", "people.demo.list_employees", "people_demo_list_employees"])
+    assert.notEqual(
+      (await standard({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name } }, "short")).result.isError,
+      true,
+      name,
+    );
   const initialize = {
     jsonrpc: "2.0",
     id: 1,

@@ -368,6 +368,11 @@ export const openConfigStore = async (parts: ConfigStoreParts): Promise<ConfigSt
         ...(good?.isOff === true ? ["One of its settings has no value here: it serves nothing until it has one."] : []),
         ...(good?.unlisted ?? []).map((network) => `${network} is not public: calls are refused. ${allowNetwork(name, network)}`),
         ...(cut > 0 ? [`MCP_MAX_TOOLS leaves ${cut} tools out, the last by name of all of this house: they cannot be called.`] : []),
+        ...(kind === "tools" ? [...next.views.values()] : []).flatMap((view) =>
+          view.cut > 0 && sees(view.tenants.length > 0 ? view.tenants : null, by.tenant)
+            ? [`The view ${view.name} leaves out ${view.cut} tools, the last by name.`]
+            : [],
+        ),
       ];
       const planned = isSame && live !== undefined ? live : { version: (before?.head?.version ?? 0) + 1, digest };
       const op: ConfigOp = text === null ? "deleted" : restored !== undefined ? "rolled_back" : live === undefined ? "created" : "updated";

@@ -1,6 +1,7 @@
 import type { Fault } from "#contract/problem.ts";
 import type { YamlDocument } from "#documents/yaml-document.ts";
 import type { DocumentReader } from "#crud/documents/document-reader.ts";
+import { systemsIn } from "#crud/mcp/views.ts";
 import { emptyToolsDocument, joinToolsDocuments, type ToolsDocument } from "#crud/documents/tools-document.ts";
 import type { CatalogueKeeper } from "#crud/mcp/catalogue-keeper.ts";
 import type { Snapshot } from "#crud/mcp/catalogue.ts";
@@ -221,7 +222,13 @@ export const toolsKind = (parts: {
       hosts: [],
       secrets: [],
       check: async (by) => {
-        if (by.others.length === 0) return [];
+        const mixed = place(value).preview().tools.values().toArray();
+        const unclear = value.views.flatMap(({ prefix, filters }, index) => {
+          const systems = prefix === "none" ? systemsIn(mixed, filters) : [];
+          const said = `needs tools of one system alone: these are of ${systems.map((name) => name.slice(0, -1)).join(", ")}`;
+          return systems.length < 2 ? [] : [yaml.fault(["views", index, "prefix"], said)];
+        });
+        if (unclear.length > 0 || by.others.length === 0) return unclear;
         const before = parts.held();
         const viewsOf = ({ views }: ToolsDocument) => new Map(views.map((view) => [view.name, view]));
         const [had, has] = [

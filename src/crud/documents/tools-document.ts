@@ -32,6 +32,16 @@ const view = z.strictObject({
     "How standard MCP lists names; `underscore` for clients that refuse dots. Calls may use either.",
     "underscore",
   ),
+  prefix: said(
+    z.enum(["system", "none"]).default("system"),
+    "Whether standard MCP lists names with the system's in front; `none` for a view whose tools are all of one system. Calls may use either.",
+    "none",
+  ),
+  maxTools: said(
+    z.int().min(1).max(100_000).optional(),
+    "Most tools that it holds: the first by name. Lists say how many are left out.",
+    50,
+  ),
   denial: said(
     z.enum(["error", "result"]).default("error"),
     "How a denial leaves on standard MCP: as a JSON-RPC error, or as a result that says so.",

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { emptyToolsDocument, type ToolsDocument } from "#crud/documents/tools-document.ts";
-import { buildSnapshot, findTool } from "./catalogue.ts";
+import { buildSnapshot, findTool, leftOut } from "./catalogue.ts";
 import { createHealthTool } from "./health-tool.ts";
 import type { Tool } from "./tool.ts";
+import { listedName } from "./views.ts";
 
 const health = createHealthTool({ version: "1", checks: async () => ({}) });
 const tool = (name: string, more: Partial<Tool> = {}): Tool => {
@@ -31,7 +32,7 @@ const build = (
     quarantined: new Set(more.quarantined ?? []),
     ...(more.maxTools === undefined ? {} : { maxTools: more.maxTools }),
   });
-const view = { tenants: [], nameForm: "dotted" as const, denial: "error" as const };
+const view = { tenants: [], nameForm: "dotted" as const, denial: "error" as const, prefix: "system" as const };
 const noFilter = { source: [], provider: [], instance: [], name_prefix: [], tags_include: [], tags_exclude: [], names: [] };
 
 test("health comes first, then names by code unit; equal inputs have one revision whatever their order", () => {
@@ -76,6 +77,30 @@ test("filters of a view: keys ORed, filters ANDed, tags excluded, and health alw
     document,
   );
   assert.deepEqual([...(views.get("v")?.tools ?? [])], ["system.health", "a.x.t", "b.x.u"]);
+});
+
+test("a view of one system may leave its name out, and one holds no more than it may", () => {
+  const row = (name: string, provider: string[], more: object = {}) => ({ ...view, name, filters: { ...noFilter, provider }, ...more });
+  const document: ToolsDocument = {
+    ...emptyToolsDocument,
+    views: [
+      row("one", ["a"], { prefix: "none", maxTools: 2 }),
+      row("two", ["a", "b"], { prefix: "none" }),
+      row("empty", ["z"], { prefix: "none", maxTools: 2 }),
+    ],
+  };
+  const snapshot = build([health, tool("a.x.t"), tool("a.x.u"), tool("a.x.v"), tool("b.x.t")], document);
+  const shown = ["one", "two", "empty"].map((name) => {
+    const one = snapshot.views.get(name);
+    assert.ok(one !== undefined);
+    const names = [...one.tools].map((held) => listedName(one, snapshot.tools.get(held) as Tool));
+    return [names, leftOut(snapshot, one)];
+  });
+  assert.deepEqual(shown, [
+    [["system.health", "t", "u"], { kept: 3, total: 4 }],
+    [["system.health", "a.x.t", "a.x.u", "a.x.v", "b.x.t"], undefined],
+    [["system.health"], undefined],
+  ]);
 });
 
 test("overrides change what is shown, its digest, price and state, but never health", () => {

@@ -99,3 +99,10 @@ export const findTool = (snapshot: Snapshot, name: string): Tool | undefined => 
   const dotted = snapshot.tools.has(name) ? name : snapshot.underscore.get(name);
   return dotted === undefined ? undefined : snapshot.tools.get(dotted);
 };
+
+/** What is left out of a view, or of the whole catalogue where that has too many, as lists tell it. */
+export const leftOut = ({ dropped, tools }: Snapshot, view: View): { readonly kept: number; readonly total: number } | undefined => {
+  if (view.cut > 0) return { kept: view.tools.size, total: view.tools.size + view.cut };
+  const cut = dropped.filter(({ reason }) => reason === "max_tools").length;
+  return cut === 0 ? undefined : { kept: tools.size, total: tools.size + cut };
+};

@@ -3,6 +3,7 @@ import { isObject } from "#contract/is-object.ts";
 import { rpcCodes, type RpcResponse } from "#contract/json-rpc.ts";
 import { Problem } from "#contract/problem.ts";
 import { MASKED_META } from "#contract/masked-places.ts";
+import { leftOut } from "./catalogue.ts";
 import { listTools, listViewTools, toolRpc, viewToolRpc, type ToolDescriptor } from "#contract/tools.ts";
 import { requireScope, type Caller } from "#authn/caller.ts";
 import { asProblem } from "#http/problem-body.ts";
@@ -185,13 +186,13 @@ export const createContractDialect = (router: Router<Caller>, parts: ContractDia
     const etag = `"sha256-${createHash("sha256")
       .update(JSON.stringify([listed.tools.map((tool) => [tool.name, tool.digest]), listed.nextCursor !== undefined]))
       .digest("hex")}"`;
-    const cut = visit.snapshot.dropped.filter((row) => row.reason === "max_tools").length;
+    const truncated = leftOut(visit.snapshot, visit.view);
     const headers = {
       etag,
       "cache-control": "private, no-cache",
       vary: "Authorization",
       "x-content-type-options": "nosniff",
-      ...(cut === 0 ? {} : { "x-sallyport-truncated": `kept=${visit.snapshot.tools.size};total=${visit.snapshot.tools.size + cut}` }),
+      ...(truncated === undefined ? {} : { "x-sallyport-truncated": `kept=${truncated.kept};total=${truncated.total}` }),
     };
     if (request.headers.get("if-none-match") === etag) return new Response(null, { status: 304, headers });
     return new Response(text, { headers: { ...headers, "content-type": "application/json" } });

@@ -2,6 +2,7 @@ import { requireScope } from "#authn/caller.ts";
 import { houseTools } from "#decide/pairs.ts";
 import { requireView } from "./call/tool-door.ts";
 import type { CatalogueKeeper } from "./catalogue-keeper.ts";
+import { listedName } from "./views.ts";
 import { createHouseTool } from "./house-tool.ts";
 import { findPermitted, type ListParts } from "./list-tools.ts";
 import { rankTools } from "./rank-tools.ts";
@@ -70,12 +71,10 @@ export const createFindTool = (tool: {
     );
     return {
       value: {
-        tools: tools.map(({ name, underscore, definition: { title, description, inputSchema } }) => ({
-          name: view.nameForm === "underscore" ? underscore : name,
-          ...(title === undefined ? {} : { title }),
-          description,
-          inputSchema,
-        })),
+        tools: tools.map((tool) => {
+          const { title, description, inputSchema } = tool.definition;
+          return { name: listedName(view, tool), ...(title === undefined ? {} : { title }), description, inputSchema };
+        }),
         has_more: hasMore,
       },
     };

@@ -16,7 +16,23 @@ export interface View {
   /** Empty = for all tenants. */
   readonly tenants: readonly string[];
   readonly tools: ReadonlySet<string>;
+  /** Tools that are left out of it, for it has as many as it may. */
+  readonly cut: number;
+  /** What all names of its tools begin with, left out in its lists and calls; empty = names are whole. */
+  readonly prefix: string;
 }
+
+/** The name of a tool in the view's lists on standard MCP. */
+export const listedName = ({ prefix, nameForm }: View, { name, underscore }: Tool): string => {
+  if (prefix !== "" && name.startsWith(prefix)) return name.slice(prefix.length);
+  return nameForm === "underscore" ? underscore : name;
+};
+
+const systemOf = (tool: Pick<Tool, "name">): string => tool.name.slice(0, tool.name.lastIndexOf(".") + 1);
+/** Systems of the tools that fit, as their names begin. */
+export const systemsIn = (tools: Iterable<Tool>, filters: ViewFilters): readonly string[] => [
+  ...new Set([...tools].filter((tool) => !tool.isBuiltIn && fits(tool, filters)).map(systemOf)),
+];
 
 const any = (wanted: readonly string[], holds: (word: string) => boolean): boolean => wanted.length === 0 || wanted.some(holds);
 
@@ -55,9 +71,11 @@ export const buildViews = (
   const add = (
     name: string,
     holds: (tool: Tool) => boolean,
-    more: Partial<Omit<View, "search">> & { readonly search?: boolean | undefined } = {},
+    more: Partial<Omit<View, "search">> & { readonly search?: boolean | undefined; readonly most?: number | undefined } = {},
   ): void => {
-    const held = tools.filter((tool) => !tool.isBuiltIn && holds(tool));
+    const { most, ...rest } = more;
+    const found = tools.filter((tool) => !tool.isBuiltIn && holds(tool));
+    const held = found.slice(0, most);
     const search = more.search ?? held.length > LARGE;
     const own = tools.filter((tool) => tool.isBuiltIn && (search || tool.name !== houseTools.find));
     views.set(name, {
@@ -65,7 +83,9 @@ export const buildViews = (
       nameForm: "dotted",
       denial: "error",
       tenants: [],
-      ...more,
+      cut: found.length - held.length,
+      prefix: "",
+      ...rest,
       search,
       tools: new Set([...own, ...held].map((tool) => tool.name)),
     });
@@ -78,6 +98,7 @@ export const buildViews = (
   // A provider's view wins over a provider-instance view of the same name.
   for (const provider of new Set(named.map((one) => one.provider))) add(provider, (tool) => tool.provider === provider);
   for (const row of document.views) {
+    const [prefix = "", ...others] = row.prefix === "none" ? systemsIn(tools, row.filters) : [];
     add(row.name, (tool) => fits(tool, row.filters), {
       nameForm: row.nameForm,
       denial: row.denial,
@@ -85,6 +106,9 @@ export const buildViews = (
       title: row.title,
       instructions: row.instructions,
       search: row.search,
+      most: row.maxTools,
+      // Of several systems two may have one name: whole names until they are of one again.
+      prefix: others.length === 0 ? prefix : "",
     });
   }
   return views;

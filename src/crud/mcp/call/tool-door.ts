@@ -17,7 +17,8 @@ export const isInView = (tool: Tool, view: View, tenant: string): boolean =>
 
 /** The tool that a call names, in its view and for its tenant; unknown, foreign and out of view are alike. Throws `unknown_tool`. */
 export const requireTool = (call: ToolCall): KnownCall => {
-  const tool = findTool(call.snapshot, call.name);
+  const { prefix } = call.view;
+  const tool = (prefix === "" ? undefined : call.snapshot.tools.get(`${prefix}${call.name}`)) ?? findTool(call.snapshot, call.name);
   if (tool === undefined || !isInView(tool, call.view, call.caller.tenant)) throw new Problem("unknown_tool");
   return { call, tool };
 };

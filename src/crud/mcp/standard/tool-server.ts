@@ -3,6 +3,8 @@ import { rpcCodes } from "#contract/json-rpc.ts";
 import type { Problem } from "#contract/problem.ts";
 import { MASKED_META } from "#contract/masked-places.ts";
 import { asProblem } from "#http/problem-body.ts";
+import { leftOut } from "#crud/mcp/catalogue.ts";
+import { listedName } from "#crud/mcp/views.ts";
 import type { ToolReply } from "#crud/mcp/call/tool-call.ts";
 import { LIST_TTL_MS } from "#crud/mcp/list-tools.ts";
 import { watchRpc, type Watch } from "#crud/mcp/protocol-log.ts";
@@ -25,7 +27,7 @@ const wireTool = (tool: Tool, visit: Visit): WireTool => {
     hints.flatMap((name) => (definition.annotations?.[name] === undefined ? [] : [[name, definition.annotations[name]]])),
   );
   return {
-    name: visit.view.nameForm === "underscore" ? tool.underscore : tool.name,
+    name: listedName(visit.view, tool),
     title: definition.title,
     description: definition.description,
     inputSchema: definition.inputSchema as WireTool["inputSchema"],
@@ -125,12 +127,11 @@ export const createToolServer = (view: Visit["view"], parts: ToolServerParts, co
     try {
       const cursor = request.params?.cursor;
       const listed = await watched(visit, "tools/list", undefined, () => parts.desk.list(visit, { limit: PAGE, cursor }));
-      const cut = visit.snapshot.dropped.filter((row) => row.reason === "max_tools").length;
-      const kept = visit.snapshot.tools.size;
+      const truncated = leftOut(visit.snapshot, visit.view);
       return {
         tools: listed.tools.map((tool) => wireTool(tool, visit)),
         nextCursor: listed.nextCursor,
-        ...(cut === 0 ? {} : { _meta: { "sallyport/truncated": { kept, total: kept + cut } } }),
+        ...(truncated === undefined ? {} : { _meta: { "sallyport/truncated": truncated } }),
       };
     } catch (error) {
       const problem = asProblem(error);
