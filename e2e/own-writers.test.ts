@@ -108,6 +108,8 @@ const attemptsAt = ({ credential, scimToken, link, limit, delegation, assignment
   { method: "POST", path: "/mcp/services/mcp:acme.files/resources", body: { uri: "file:///x" } },
   { method: "POST", path: "/mcp/services/mcp:acme.files/prompts", body: { name: "ask" } },
   { method: "DELETE", path: "/mcp/tools/acme.files.read" },
+  { method: "POST", path: "/mcp/tools/retire", body: { tool_ids: ["acme.files.read"] } },
+  { method: "POST", path: "/mcp/tools/affected", body: { tools: [{ tool_id: "acme.files.read", definition_digest: null }] } },
   { method: "POST", path: "/resources/mcp:acme.files/owners", body: { owner_identity_id: ben } },
   { method: "DELETE", path: `/resources/mcp:acme.files/owners/${ada}` },
   { method: "POST", path: "/rtrs/assign", body: { actor_label: "Person", actor_id: ben, resource_id: "mcp:acme.files", rtr: "x" } },

@@ -306,7 +306,8 @@ export const affectedCapabilities = endpoint("membership", "POST", `${MCP}/tools
     /** There are more. */
     truncated: z.boolean(),
   }),
-  ...reading,
+  // It names delegations of anybody.
+  ...withoutAgents({ scope: ["membership.read"], decision: "registry/edit" }),
   summary:
     "Live delegations that give one of these tools now and would not: the capability of their agent is pinned to another definition.",
 });

@@ -142,7 +142,11 @@ export const serveRegistry = (room: MembershipRoom): void => {
     return answer(value, { headers: versioned(version) });
   });
 
-  router.serve(affectedCapabilities, async (call) => readAffected(database, await requireView(call, "tools"), call.body.tools));
+  router.serve(affectedCapabilities, async ({ caller, correlationId, body }) => {
+    const scope = tenantScopeOf(caller);
+    await decider.require(caller, { type: "registry", action: "edit", id: "tools" }, correlationId);
+    return readAffected(database, scope, body.tools);
+  });
 
   /** Resources and prompts, as they are kept now. */
   const provided = async <View extends McpResource | McpPrompt>(tx: GraphTransaction, ids: readonly string[], service: NodeRow) => {
