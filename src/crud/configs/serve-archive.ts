@@ -7,7 +7,8 @@ import { readBytes } from "#http/read-bytes.ts";
 import type { Router } from "#http/serve.ts";
 import type { ReadReference } from "#crud/systems/load-systems.ts";
 import { archivePieces, unpackInTurns, type ArchivedFile } from "./archive.ts";
-import type { ConfigStore, ConfigWrite } from "./config-store.ts";
+import type { ConfigStore } from "./config-store.ts";
+import type { ConfigWrite } from "./plan-write.ts";
 import type { KindName } from "./held-object.ts";
 import type { ConfigPublisher } from "./publish-config.ts";
 

@@ -23,7 +23,7 @@ import type { Caller } from "#authn/caller.ts";
 import { tagsOf } from "#http/entity-tags.ts";
 import { readBytes } from "#http/read-bytes.ts";
 import { answer, type Router } from "#http/serve.ts";
-import type { ConfigWrite } from "./config-store.ts";
+import type { ConfigWrite } from "./plan-write.ts";
 import type { KindName } from "./held-object.ts";
 import type { Asked, ConfigPublisher } from "./publish-config.ts";
 import { rowOf, showObject, stateOf, tagOf } from "./show-object.ts";

@@ -1,0 +1,200 @@
+import type { Fault } from "#contract/problem.ts";
+import { Problem } from "#contract/problem.ts";
+import type { Change } from "#events/change.ts";
+import type { EventDraft } from "#events/event-draft.ts";
+import { createTurns } from "#http/turns.ts";
+import type { Database } from "#store/database.ts";
+import type { Log } from "#telemetry/log.ts";
+import type { CatalogueKeeper } from "#crud/mcp/catalogue-keeper.ts";
+import type { ReadReference, References } from "#crud/systems/load-systems.ts";
+import { keyOf, type HeldObject, type KindName } from "./held-object.ts";
+import { isPrepared, type ConfigKind, type Place, type Prepared } from "./kinds.ts";
+import { configEvents, houseWriter } from "./tell.ts";
+import { listVersions, markState, readDegraded, readHeads, readSetVersion, type StoredHead, type StoredVersion } from "./version-store.ts";
+
+export interface ConfigStoreParts {
+  readonly database: Database;
+  readonly change: Change;
+  readonly kinds: Readonly<Record<KindName, ConfigKind>>;
+  readonly catalogue: Pick<CatalogueKeeper, "snapshot" | "rebuild">;
+  readonly folders: readonly string[];
+  /** `files`: the folders are the truth; a write goes to the first of them. */
+  readonly mode: "files" | "database";
+  readonly requiresIfMatch: boolean;
+  /** Every tenant of the house now. */
+  readonly tenants: () => Promise<readonly string[]>;
+  /** Looks again at what the catalogue hangs on besides, whenever the set was raised. */
+  readonly raised: () => Promise<void>;
+  readonly pollMs?: number | undefined;
+  readonly log: Log;
+}
+
+const MOST_LOOKED_BACK = 20;
+/** Between two objects of many: others have their turn. */
+const pause = createTurns(10);
+const isKind = (kind: string): kind is KindName => kind === "system" || kind === "tools";
+
+export const sees = (tenants: readonly string[] | null | undefined, tenant: string): boolean => tenants?.includes(tenant) !== false;
+const tenantsOf = ({ head, prepared }: HeldObject): readonly string[] | null | undefined =>
+  head === undefined ? prepared?.tenants : head.tenants;
+const isThere = ({ head, faults }: HeldObject): boolean => (head !== undefined && head.text !== null) || faults.length > 0;
+
+/** Reads what a version refers to out of what it was kept with. */
+export const readFrom =
+  (refs: References): ReadReference =>
+  async (path) =>
+    Object.hasOwn(refs, path) ? refs[path] : undefined;
+
+/** What of every object serves in this process, and how it follows the versions. What does not load keeps its last version that does. */
+export const createServingObjects = (parts: ConfigStoreParts) => {
+  const { database, change, kinds, catalogue, log } = parts;
+  const held = new Map<string, HeldObject>();
+  /** Read already on the way into the database; by version. */
+  const ready = new Map<string, Prepared>();
+  let known = 0n;
+  let looking: Promise<unknown> = Promise.resolve();
+
+  const prepareStored = async (
+    { kind, name, text, refs }: StoredVersion,
+    how: "prepare" | "prepareHealthy" = "prepare",
+  ): Promise<Prepared | { readonly faults: readonly Fault[] }> =>
+    text === null || !isKind(kind) ? { faults: [] } : kinds[kind][how]({ name, text, read: readFrom(refs) });
+
+  /** The newest version before this one that still loads. */
+  const lastGood = async (head: StoredHead): Promise<{ readonly prepared: Prepared; readonly version: number } | undefined> => {
+    for (const older of await listVersions(database, head.kind, head.name, { before: head.version, limit: MOST_LOOKED_BACK })) {
+      const found = await prepareStored(older);
+      if (isPrepared(found)) return { prepared: found, version: older.version };
+    }
+    return undefined;
+  };
+
+  const hold = (object: HeldObject): void => {
+    const before = held.get(keyOf(object.kind, object.name));
+    held.set(keyOf(object.kind, object.name), object);
+    if (object.faults.length > 0 && JSON.stringify(before?.faults) !== JSON.stringify(object.faults))
+      log.error("config_object_degraded", { kind: object.kind, name: object.name, errors: object.faults, serving: object.serving });
+  };
+
+  /** Where nothing takes the place of what served, that goes. */
+  const putInPlace = (kind: KindName, name: string, prepared: Prepared | undefined, before: HeldObject | undefined): void => {
+    if (prepared !== undefined) prepared.place();
+    else if (before?.prepared !== undefined) kinds[kind].absent(name).place();
+  };
+
+  const degraded = (): readonly HeldObject[] => [...held.values()].filter(({ faults }) => faults.length > 0);
+  /** Degraded objects as others were told, by key; undefined: as the database says. */
+  let told: ReadonlySet<string> | undefined;
+  /** Tells what is degraded now and was not, or was and is not: once, however many processes find it. */
+  const tellStates = async (): Promise<void> => {
+    const now = new Map(degraded().map((object) => [keyOf(object.kind, object.name), object]));
+    const before = told ?? new Set((await readDegraded(database)).map(({ kind, name }) => keyOf(kind, name)));
+    const news = [...now.keys(), ...before].filter((key) => now.has(key) !== before.has(key));
+    if (news.length > 0) {
+      const all = await parts.tenants();
+      await change(async (sql) => {
+        const events: EventDraft[] = [];
+        for (const key of news) {
+          const [kind = "", name = ""] = key.split(/\/(.*)/s);
+          const op = now.has(key) ? "degraded" : "repaired";
+          const { version = 0, digest = "", tenants = null } = held.get(key)?.head ?? {};
+          if (await markState(sql, op, kind, name))
+            events.push(...configEvents(houseWriter("state"), op, { kind, name, version, digest, tenants }, tenants, all));
+        }
+        return { result: undefined, events };
+      });
+    }
+    told = new Set(now.keys());
+  };
+
+  const takeUp = async (head: StoredHead): Promise<void> => {
+    const { kind, name, version, text } = head;
+    if (!isKind(kind)) return;
+    const before = held.get(keyOf(kind, name));
+    if (before?.head?.version === version) return;
+    const place = (what: Place): void => what.place();
+    if (text === null) {
+      place(kinds[kind].absent(name));
+      hold({ kind, name, head, serving: null, faults: [] });
+      return;
+    }
+    const way = `${keyOf(kind, name)}@${version}`;
+    const found = ready.get(way) ?? (await prepareStored(head));
+    ready.delete(way);
+    if (isPrepared(found)) {
+      place(found);
+      hold({ kind, name, head, prepared: found, serving: version, faults: [] });
+      return;
+    }
+    if (before?.serving !== undefined && before.serving !== null) {
+      hold({ ...before, head, faults: found.faults });
+      return;
+    }
+    const good = await lastGood(head);
+    const healthy = good === undefined ? await prepareStored(head, "prepareHealthy") : undefined;
+    const prepared = good?.prepared ?? (healthy !== undefined && isPrepared(healthy) ? healthy : undefined);
+    putInPlace(kind, name, prepared, before);
+    hold({
+      kind,
+      name,
+      head,
+      prepared,
+      serving: good?.version ?? (prepared === undefined ? null : version),
+      faults: (healthy ?? found).faults,
+    });
+  };
+
+  const lookNow = async (): Promise<void> => {
+    const set = await readSetVersion(database);
+    if (set === known) return;
+    for (const head of await readHeads(database, known)) {
+      await pause();
+      await takeUp(head);
+    }
+    await parts.raised();
+    known = set;
+    catalogue.rebuild();
+    if (told !== undefined) await tellStates();
+  };
+  /** One look after the other: a later one sees what an earlier one took up. */
+  const look = (): Promise<void> => {
+    const next = looking.then(lookNow);
+    looking = next.catch(() => undefined);
+    return next;
+  };
+  /** A change is committed, whatever comes of the look: the next one takes it up. */
+  const lookAfter = (): Promise<void> => look().catch((cause: unknown) => log.error("config_not_followed", { cause }));
+
+  const find = (kind: KindName, name: string, tenant: string): HeldObject | undefined => {
+    const object = held.get(keyOf(kind, name));
+    return object === undefined || !sees(tenantsOf(object), tenant) ? undefined : object;
+  };
+  const requireObject = (kind: KindName, name: string, tenant: string): HeldObject => {
+    const object = find(kind, name, tenant);
+    if (object === undefined || !isThere(object)) throw new Problem("not_found");
+    return object;
+  };
+
+  return {
+    held,
+    /** Read already on the way into the database; by version. */
+    ready,
+    hold,
+    putInPlace,
+    look,
+    lookAfter,
+    tellStates,
+    degraded,
+    find,
+    require: requireObject,
+    /** Objects that are there for the tenant, by name. */
+    list: (kind: KindName, tenant: string): readonly HeldObject[] =>
+      [...held.values()]
+        .filter((object) => object.kind === kind && isThere(object) && sees(tenantsOf(object), tenant))
+        .toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+    setVersion: (): bigint => known,
+    /** When no look is under way. */
+    settled: async (): Promise<void> => void (await looking),
+  };
+};
+export type ServingObjects = ReturnType<typeof createServingObjects>;
