@@ -46,8 +46,8 @@ export type Compiled =
 type Operation = HttpDocument["operations"][string];
 
 const MAX_HEADER_BYTES = 32_768;
-/** What is read of an answer that is cut afterwards. */
-const MOST_BYTES = 16_777_216;
+/** What is read of an answer that is cut afterwards, unless more may leave anyway. */
+const CUT_FROM_BYTES = 2_097_152;
 
 /** With the expressions that were compiled; of one with a fault nothing is made, for the file is refused. */
 const pagingOf = (
@@ -87,7 +87,7 @@ const compileOperation = (document: HttpDocument, base: string, operation: Opera
     errors,
     retry: operation.retry ?? document.defaults.retry,
     timeoutMs: operation.timeout ?? document.defaults.timeout,
-    maxBytes: limits.onExceed === "truncate" ? MOST_BYTES : limits.maxBytes,
+    maxBytes: limits.onExceed === "truncate" ? Math.max(CUT_FROM_BYTES, limits.maxBytes) : limits.maxBytes,
     takesBinary: operation.output.binary,
     isReadOnly: operation.annotations.readOnlyHint ?? operation.request.method === "GET",
     isIdempotent: operation.annotations.idempotentHint ?? operation.request.method === "GET",

@@ -16,7 +16,7 @@ export interface AnswerBody {
 }
 
 /** Members and items of one answer: masking, checking and digesting it cost by each of them. */
-const MOST_VALUES = 100_000;
+const MOST_VALUES = 50_000;
 
 /** What an upstream is asked to pack its answers with. */
 export const ACCEPTED_ENCODINGS = "gzip, deflate, br";

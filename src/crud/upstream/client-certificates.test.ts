@@ -7,6 +7,7 @@ import { test, type TestContext } from "node:test";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { testCertificates } from "#testing/certificates.ts";
 import { cleanUp } from "#testing/clean-up.ts";
+import { until } from "#testing/until.ts";
 import { compileHttp } from "#crud/systems/compile-http.ts";
 import { readSystem } from "#crud/systems/load-systems.ts";
 import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
@@ -23,7 +24,7 @@ const compiled = async (baseUrl: string) => {
     baseUrl,
     network: { allow: ["127.0.0.1/32", "::1/128"] },
     auth: { type: "mtls", cert: "yaml://secret/up#cert", key: "yaml://secret/up#key", ca: "yaml://secret/up#ca" },
-    defaults: { dataScope: "none", retry: { max: 0 }, circuit: { failures: 100 } },
+    defaults: { dataScope: "none", retry: { max: 0 }, circuit: { failures: 100 }, concurrency: { max: 1, queue: 10, wait: "PT60S" } },
     operations: { write: { description: "Writes one thing.", request: { method: "POST", path: "/a" } } },
   });
   const file = await readSystem({ name: "up.test", text, shown: "up.test.yaml", read: async () => undefined });
@@ -44,8 +45,10 @@ const begin = async (t: TestContext) => {
   const made = await testCertificates(t);
   const ca = await readFile(made.caFile, "utf8");
   let requests = 0;
-  const server = createServer({ ...made.good, ca, requestCert: true, rejectUnauthorized: true }, (request, response) => {
+  let held = Promise.resolve();
+  const server = createServer({ ...made.good, ca, requestCert: true, rejectUnauthorized: true }, async (request, response) => {
     requests += 1;
+    await held;
     const { fingerprint256 } = (request.socket as TLSSocket).getPeerCertificate();
     response.setHeader("content-type", "application/json").end(JSON.stringify({ fingerprint256 }));
   });
@@ -74,7 +77,7 @@ const begin = async (t: TestContext) => {
     assert.ok(error instanceof UpstreamFault, String(error));
     return { code: error.problem.code, effect: error.effect, detail: error.problem.options.detail };
   };
-  return { made, pem, secrets, call, fault, requests: () => requests };
+  return { made, pem, secrets, call, fault, requests: () => requests, hold: (until: Promise<void>) => void (held = until) };
 };
 
 test("a system that asks for a certificate gets the house's own, and the next one as soon as the secret is another", async (t) => {
@@ -93,6 +96,19 @@ test("a system that asks for a certificate gets the house's own, and the next on
   assert.equal(requests(), before);
   Object.assign(secrets, pem(made.good));
   assert.deepEqual(await call(), first);
+});
+
+test("a call that waits for its turn while the secret becomes another goes out as it would have", async (t) => {
+  const { made, pem, secrets, call, requests, hold } = await begin(t);
+  const gate = Promise.withResolvers<void>();
+  hold(gate.promise);
+  const [first, waiting] = [call(), call()];
+  await until(() => requests() === 1);
+  Object.assign(secrets, pem(made.wrongName));
+  const last = call();
+  gate.resolve();
+  assert.deepEqual(await waiting, await first);
+  assert.notDeepEqual(await last, await first);
 });
 
 test("what is no certificate, or no key of it, is said by its name and never shown, and nothing is sent", async (t) => {

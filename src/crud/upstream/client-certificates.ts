@@ -8,7 +8,7 @@ import type { ClientCertificate } from "./guarded-agent.ts";
 
 /** Connections on which the house shows a certificate (RFC 8705 calls it mutual TLS); each tenant has its own. */
 export interface ClientCertificates {
-  /** Those of the certificate as it is now: another one closes them. Throws `UpstreamFault`, and then nothing was sent. */
+  /** Those of the certificate as it is now. Throws `UpstreamFault`, and then nothing was sent. */
   agent(call: Pick<Invocation, "caller" | "secret">): Promise<Dispatcher>;
   close(): Promise<void>;
 }
@@ -33,11 +33,22 @@ const requireFit = ({ cert, key, ca }: ClientCertificate): void => {
   });
 };
 
+/** Longer than a call waits for its turn and its answer: who was given the old connections still may come. */
+const RETIRED_MS = 900_000;
+
 export const createClientCertificates = (
   { cert, key, ca }: Certified,
   connect: (certificate: ClientCertificate) => Dispatcher,
 ): ClientCertificates => {
   const held = new Map<string, { readonly digest: string; readonly agent: Dispatcher }>();
+  const retired = new Set<Dispatcher>();
+  const retire = (agent: Dispatcher): void => {
+    retired.add(agent);
+    setTimeout(() => {
+      retired.delete(agent);
+      void agent.close();
+    }, RETIRED_MS).unref();
+  };
   return {
     agent: async ({ caller, secret }) => {
       const [shown, own, trusted] = await Promise.all([secret(cert), secret(key), ca === undefined ? undefined : secret(ca)]);
@@ -48,12 +59,12 @@ export const createClientCertificates = (
       requireFit(certificate);
       const made = { digest, agent: connect(certificate) };
       held.set(caller.tenant, made);
-      // Calls that are under way on the old ones end as they began.
-      void known?.agent.close();
+      // Calls that are under way on the old ones, or wait for their turn, end as they began.
+      if (known !== undefined) retire(known.agent);
       return made.agent;
     },
     close: async () => {
-      await Promise.all([...held.values()].map(({ agent }) => agent.close()));
+      await Promise.all([...retired, ...Array.from(held.values(), ({ agent }) => agent)].map((agent) => agent.close()));
     },
   };
 };

@@ -409,6 +409,8 @@ describe("an HTTP system", () => {
     }
     const refused: readonly (readonly [name: string, code: number, to: string, requests: number])[] = [
       ["a fourth", 302, "/again", 4],
+      ["paths that begin as a host does", 302, `http://127.0.0.1:${port}//other.example/a`, 4],
+      ["a path of slashes", 302, `http://127.0.0.1:${port}//`, 4],
       ["another port", 302, `http://127.0.0.1:${port + 1}/`, 1],
       ["another scheme", 307, `https://127.0.0.1:${port}/`, 1],
       ["another name", 308, `http://localhost:${port}/`, 1],

@@ -117,7 +117,8 @@ export const createHttpConnector = (system: HttpSystem, operation: HttpOperation
         signal,
       };
       const reply = await exchange(sent, credentials.agent);
-      return { ...reply, from: new URL(whole, system.baseUrl) };
+      // A path may begin with two slashes, which beside a base would be read as a host.
+      return { ...reply, from: new URL(`${system.baseUrl.origin}${whole}`) };
     };
     /** One try, with the redirects that belong to it. */
     const ask = async (signal: AbortSignal): Promise<Located> => {

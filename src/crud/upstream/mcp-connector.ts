@@ -1,4 +1,4 @@
-import { ProtocolError } from "@modelcontextprotocol/client";
+import { ProtocolError, SdkError, SdkErrorCode } from "@modelcontextprotocol/client";
 import { Problem } from "#contract/problem.ts";
 import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
 import type { Connector, Invocation } from "#crud/mcp/tool.ts";
@@ -20,6 +20,10 @@ const childKey = (isolation: McpDocument["isolation"], call: Pick<Invocation, "c
 };
 
 const MAX_DETAIL = 1000;
+
+/** It answered, and what it said is no answer to a call of a tool: an object of none of the protocol's forms, or a question. */
+const isNoResult = (error: unknown): boolean =>
+  SdkError.isInstance(error) && (error.code === SdkErrorCode.InvalidResult || error.code === SdkErrorCode.UnsupportedResultType);
 
 type Content = readonly Readonly<Record<string, unknown>>[];
 
@@ -52,6 +56,11 @@ export const createMcpConnector = (options: {
         .catch((error: unknown) => {
           // The children see to it that it is sent to a fresh one.
           if (isNotSent(error) || error instanceof UpstreamFault) throw error;
+          if (isNoResult(error))
+            throw new UpstreamFault(
+              new Problem("output_invalid", { detail: "What the server answered is no result of a tool.", cause: error }),
+              "done",
+            );
           if (!ProtocolError.isInstance(error)) throw lost(error);
           if (error.code === ANSWER_TOO_LARGE) throw new UpstreamFault(tooLarge(options.maxBytes), "done", { isFinal: true });
           throw new UpstreamFault(new Problem("upstream_error", { detail: error.message.slice(0, MAX_DETAIL), cause: error }), "failed");

@@ -47,6 +47,9 @@ export const createMessageLines = (mostBytes: number): MessageLines => {
   };
 };
 
+/** The two ends of a line that is kept whole. */
+export const endsOf = (line: string): LongLine => ({ head: line.slice(0, END_BYTES), tail: line.slice(-END_BYTES) });
+
 /**
  * The id of the request that a long line answers: it stands at one of its ends, as every library writes it. `undefined`: it is no answer,
  * or nobody can tell whose.

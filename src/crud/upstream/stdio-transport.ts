@@ -2,7 +2,7 @@ import { spawn, type ChildProcessByStdio } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
-  deserializeMessage,
+  parseJSONRPCMessage,
   SdkError,
   SdkErrorCode,
   serializeMessage,
@@ -10,9 +10,11 @@ import {
   type Transport,
 } from "@modelcontextprotocol/client";
 import { Problem } from "#contract/problem.ts";
+import { isObject } from "#contract/is-object.ts";
+import { parseStrictJson } from "#http/strict-json.ts";
 import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
 import type { StartCommand } from "./installed-command.ts";
-import { answeredBy, createMessageLines, type LongLine } from "./message-lines.ts";
+import { answeredBy, createMessageLines, endsOf, type LongLine } from "./message-lines.ts";
 
 export interface StdioOptions {
   readonly command: StartCommand;
@@ -29,14 +31,35 @@ const LOOK_MS = 20;
 /** What a child may say: so many messages in each span, and so many bytes of its standard error. It waits with the rest; others do not. */
 const SPAN_MS = 100;
 const MOST_MESSAGES = 200;
-/** What a message counts that repeats the one before: it is not read. */
+/** What a line counts that is not read: it repeats the one before, or is no object. */
 const REPEATED = 0.05;
+const NO_MESSAGE = 0.01;
+/** Values of a message, each of which is read several times; of a list of tools, whose schemas are passed over. */
+const MOST_VALUES = 20_000;
+const MOST_OF_TOOLS = 100_000;
+/** Items of an answer: what kind each is of is found by trying, and told at length of each that is of none. */
+const MOST_CONTENT = 1_000;
 const MOST_HEARD_BYTES = 65_536;
 /** What may wait for a child that does not read. */
 const MOST_UNREAD_BYTES = 16_777_216;
 
-/** JSON-RPC code of the error that stands for an answer beyond `maxMessageBytes`. */
+/** JSON-RPC code of the error that stands for an answer that is not read: it has too many bytes, values or items. */
 export const ANSWER_TOO_LARGE = -32_098;
+
+/** A message of a bounded number of values, read. Throws `Problem` `body_too_large` for one of more, anything for what is none. */
+const readMessage = (line: string): JSONRPCMessage => {
+  const isOfTools = /"tools"\s*:\s*\[/.test(line.slice(0, 256));
+  const message = parseStrictJson(line, { depth: 64, members: isOfTools ? MOST_OF_TOOLS : MOST_VALUES, keepsUnfit: true });
+  // Of a result that is no object the library says nothing to whoever waits for it.
+  if (isObject(message) && typeof message["id"] === "number" && "result" in message && !isObject(message["result"]))
+    return { jsonrpc: "2.0", id: message["id"], error: { code: -32_603, message: "What the server answered is no result." } };
+  const result = isObject(message) && isObject(message["result"]) ? message["result"] : {};
+  const { content, structuredContent, tools } = result;
+  const isTooLong = Array.isArray(content) && content.length > MOST_CONTENT;
+  if (isTooLong || (isOfTools && (!Array.isArray(tools) || content !== undefined || structuredContent !== undefined)))
+    throw new Problem("body_too_large");
+  return parseJSONRPCMessage(message);
+};
 
 /** The child had ended, or no longer reads: the message did not reach it as a whole, so nothing can have come of it. */
 export const isNotSent = (error: unknown): boolean =>
@@ -71,8 +94,8 @@ const endGroup = async (child: Child): Promise<void> => {
 
 /**
  * An MCP server as a child process: no shell, an own process group (so that what it starts ends with it), a minimal
- * environment. Lines that are no message are passed over; an answer beyond `maxMessageBytes` is the error `ANSWER_TOO_LARGE` of its own
- * request. The child's end closes the transport, and so does the end of its output or its input: a child that can no longer
+ * environment. Lines that are no message are passed over; an answer beyond `maxMessageBytes`, or of too many values, is the error
+ * `ANSWER_TOO_LARGE` of its own request. The child's end closes the transport, and so does the end of its output or its input: a child that can no longer
  * be talked to is ended. What `send` could not deliver is told by `isNotSent`. If this process is killed, the child reads the end of
  * its input.
  */
@@ -89,16 +112,17 @@ export const createStdioTransport = (options: StdioOptions): Transport & { reado
     transport.onclose?.();
   };
   const messageOf = (line: string | LongLine): JSONRPCMessage | undefined => {
+    let message = `The answer has more than ${options.maxMessageBytes} bytes.`;
     if (typeof line === "string") {
       try {
-        return deserializeMessage(line);
-      } catch {
-        return undefined;
+        return readMessage(line);
+      } catch (error) {
+        if (!(error instanceof Problem && error.code === "body_too_large")) return undefined;
+        message = `The answer has more than ${MOST_VALUES} values, or ${MOST_CONTENT} items.`;
       }
     }
-    const id = answeredBy(line);
-    if (id === undefined) return undefined;
-    return { jsonrpc: "2.0", id, error: { code: ANSWER_TOO_LARGE, message: `The answer has more than ${options.maxMessageBytes} bytes.` } };
+    const id = answeredBy(typeof line === "string" ? endsOf(line) : line);
+    return id === undefined ? undefined : { jsonrpc: "2.0", id, error: { code: ANSWER_TOO_LARGE, message } };
   };
   let told = 0;
   let since = 0;
@@ -112,9 +136,10 @@ export const createStdioTransport = (options: StdioOptions): Transport & { reado
         return;
       }
       waiting.shift();
-      told += line === before ? REPEATED : 1;
+      const isMessage = typeof line !== "string" || line.trimStart().startsWith("{");
+      told += line === before ? REPEATED : isMessage ? 1 : NO_MESSAGE;
       // Who says the same again at once says nothing: a list has changed, and again.
-      if (line === before) continue;
+      if (line === before || !isMessage) continue;
       before = line;
       const message = messageOf(line);
       if (message !== undefined) transport.onmessage?.(message);

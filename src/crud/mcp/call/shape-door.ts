@@ -190,9 +190,10 @@ export const shapeOutput = async (
   if (unfit !== undefined) throw new Problem("output_invalid", { detail: `The answer ${unfit}.` });
   await turn();
   const text = JSON.stringify(value) ?? "";
+  if (Buffer.byteLength(text) > Math.min(tool.rules.cutsAtBytes ?? MAX_BYTES, MAX_BYTES)) throw new Problem("output_too_large");
+  await turn();
   const faults = await outputFaults(tool, value, text);
   if (faults.length > 0) throw new Problem("output_invalid", { errors: [...faults] });
-  if (Buffer.byteLength(text) > Math.min(tool.rules.cutsAtBytes ?? MAX_BYTES, MAX_BYTES)) throw new Problem("output_too_large");
   await turn();
   const rows = scope === undefined || tool.rules.rows === undefined ? undefined : valueAt(value, tool.rules.rows.rows);
   const rowsOut = Array.isArray(rows) ? rows.length : shaped.rowsOut;
