@@ -89,6 +89,7 @@ const known: Readonly<Record<string, unknown>> = {
   message: "For a test",
   from: "2026-01-01T00:00:00Z",
   to: "2026-02-01T00:00:00Z",
+  definition_digest: "0".repeat(64),
   evaluations: [],
 };
 

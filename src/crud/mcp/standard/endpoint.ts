@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { randomUUID } from "node:crypto";
 import { createMcpHandler, isInitializeRequest, isLegacyRequest, type AuthInfo } from "@modelcontextprotocol/server";
+import { isObject } from "#contract/is-object.ts";
 import { rpcCodes } from "#contract/json-rpc.ts";
 import { Problem } from "#contract/problem.ts";
 import { endpoint as endpointShape } from "#contract/endpoint.ts";
@@ -132,13 +133,20 @@ export const createStandardEndpoint = (router: Router<Caller>, parts: StandardEn
     return visit;
   };
 
+  /** The library would leave it out without a word. */
+  const namesPrototype = (message: unknown): boolean =>
+    isObject(message) &&
+    isObject(message["params"]) &&
+    isObject(message["params"]["arguments"]) &&
+    Object.hasOwn(message["params"]["arguments"], "__proto__");
   const readMessage = async (request: Request): Promise<{ readonly message: unknown } | Response> => {
     if (!/^application\/json\b/i.test(request.headers.get("content-type") ?? ""))
       return rpcFault(415, rpcCodes.invalidRequest, "Send application/json.");
     try {
       // The door of the arguments names what has no canonical form, and where it stands.
       const message = parseStrictJson(await readBytes(request, parts.maxBodyBytes), { depth: 64, keepsUnfit: true });
-      return Array.isArray(message) ? rpcFault(400, rpcCodes.invalidRequest, "Batches are not served.") : { message };
+      if (Array.isArray(message)) return rpcFault(400, rpcCodes.invalidRequest, "Batches are not served.");
+      return namesPrototype(message) ? rpcFault(400, rpcCodes.invalidParams, "No argument is called __proto__.") : { message };
     } catch (error) {
       const problem = asProblem(error);
       if (problem.code === "rate_limited") throw problem;

@@ -51,6 +51,11 @@ const faults: readonly (readonly [what: string, ask: Ask, code: string])[] = [
     { body: call("tools/call", { name: "system.health", arguments: 5, _meta: modern }), headers: at("tools/call", "system.health") },
     "invalid_params",
   ],
+  [
+    "an argument that would be left out",
+    { body: '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"system.health","arguments":{"__proto__":{}}}}' },
+    "invalid_params",
+  ],
   ["a tool that there is not", { body: call("tools/call", { name: "no.such.tool" }) }, "unknown_tool"],
   ["a header unlike the body", { body: call("tools/list", { _meta: modern }), headers: at("tools/call") }, "ambiguous_headers"],
   [
