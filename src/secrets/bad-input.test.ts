@@ -51,7 +51,7 @@ const rows: readonly (readonly [row: number, inputs: readonly string[], code: st
   [35, [`${K}kv-a/new35#a/b`], "secret_not_found", "written"],
   [36, [`${X}#`], "uri_key_empty"],
   [37, [`${X}#a#b`], "uri_key"],
-  [38, [`${K}kv-a/new38#__proto__`, `${K}kv-a/newer38#constructor`], "secret_not_found", "written"],
+  [38, [`${K}kv-a/new38#__proto__`, `${K}kv-a/newer38#constructor`, `${K}kv-a/newest38#prototype`], "secret_not_found", "written"],
   [38, ["yaml://secret/a#__proto__", "yaml://secret/a#constructor", "yaml://secret/a#prototype"], "uri_key_reserved"],
   [39, ["yaml://secret/__proto__/x", "yaml://secret/a/constructor"], "uri_segment_reserved"],
   [40, ["0", "-1", "+1", "01", "1.0", "1e3", "0x1", "latest", ""].map((version) => `${X}?version=${version}`), "uri_version"],

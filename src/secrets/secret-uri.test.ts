@@ -130,7 +130,7 @@ suite("secret URI", () => {
     ["YAML://secret/People/Demo#api_key", "yaml://secret/People/Demo#api_key"],
     [`${X}#a/b`, "vaulta+kv2://kv-a/x#a/b"],
     [`${X}#a..b/../c`, "vaulta+kv2://kv-a/x#a..b/../c"],
-    [`${X}#__proto__`, "vaulta+kv2://kv-a/x#__proto__"],
+    ...["__proto__", "constructor", "prototype"].map((key) => [`${X}#${key}`, `vaulta+kv2://kv-a/x#${key}`] as const),
     [`${K}kv-a/__proto__/x`, "vaulta+kv2://kv-a/__proto__/x"],
     [`${X}#%41%3f%23%25%20`, "vaulta+kv2://kv-a/x#A%3F%23%25%20"],
     [`${X}#caf\u00e9`, "vaulta+kv2://kv-a/x#caf%C3%A9"],

@@ -132,7 +132,7 @@ export const testSecretProvider = (
         '"*alias &anchor !tag <<"',
         '""',
         '[1,[2,{"a":null}],"x"]',
-        '{"__proto__":{"polluted":true},"constructor":1,"1":2,"null":3,"~":4,"<<":5,"a: b":6,"":7}',
+        '{"__proto__":{"polluted":true},"constructor":1,"prototype":{"x":1},"1":2,"null":3,"~":4,"<<":5,"a: b":6,"":7}',
       ];
       for (const [index, value] of values.entries()) {
         await write(provider, `${base}/values#v${index}`, value);
