@@ -7,6 +7,8 @@ export interface PeerBounds {
   readonly maxBytes: number;
   /** What it is called when a bound is passed. */
   readonly unavailable: ProblemCode;
+  /** What it is called when the size alone was passed, if that is another thing: asked again it would be as large. */
+  readonly tooLarge?: ProblemCode;
 }
 
 /** A peer whose answers are read whole, in time and within a size: whoever asks it can be held up or filled by nobody. */
@@ -42,7 +44,7 @@ const readWhole = async (response: Response, bounds: PeerBounds, late: AbortSign
     size += step.value.byteLength;
     if (size > bounds.maxBytes) {
       leave();
-      throw new Problem(bounds.unavailable, { cause: new Error(`an answer over ${bounds.maxBytes} bytes`) });
+      throw new Problem(bounds.tooLarge ?? bounds.unavailable, { cause: new Error(`an answer over ${bounds.maxBytes} bytes`) });
     }
     chunks.push(step.value);
   }

@@ -95,3 +95,30 @@ test("each bad input gets its one code, in a query and in a body alike, is repea
   assert.ok(store.journal.some(({ line }) => line === "GET /v1/kv-a/data/data/x"));
   assert.equal(({} as { x?: unknown }).x, undefined);
 });
+
+test("no header of a caller's that a store would read reaches one, and none changes what the house says itself", async (t) => {
+  const store = await startKvDouble(t, "openbao");
+  const provider = kvProvider(kvServer({ URL: store.url, TOKEN: store.rootToken, NAMESPACE: "team/one" }));
+  const at = await testSecrets(t, { more: [provider] });
+  const foreign = ["Token", "Namespace", "Wrap-TTL", "Index", "Inconsistent", "Forward", "MFA", "Policy-Override", "Request"];
+  const headers = Object.fromEntries([...foreign, "Canary"].map((name) => [`X-Vault-${name}`, "canary"]));
+  const uri = `${K}kv-a/headers`;
+  const query = `uri=${encodeURIComponent(`${uri}#k`)}`;
+  for (const [method, path, body, status] of [
+    ["POST", "", { uri, value: { k: 1 } }, 201],
+    ["GET", `/value?${query}`, undefined, 200],
+    ["GET", `/versions?uri=${encodeURIComponent(uri)}`, undefined, 200],
+    ["GET", `/metadata?prefix=${encodeURIComponent(uri)}`, undefined, 200],
+    ["POST", "/copy", { fromUri: uri, toUri: `${uri}-copy` }, 201],
+    ["DELETE", `?${query}`, undefined, 200],
+  ] as const) {
+    const before = store.journal.length;
+    const response = await at.send(ada, method, `/api/secrets${path}`, { headers, ...(body === undefined ? {} : { body }) });
+    assert.equal(response.status, status, `${method} ${path}`);
+    assert.ok(store.journal.length > before);
+  }
+  for (const { line, headers: sent, namespace } of store.journal) {
+    assert.ok(!JSON.stringify(sent).includes("canary"), line);
+    if (!line.includes("/sys/health")) assert.equal(namespace, "team/one", line);
+  }
+});

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { cleanUp } from "./clean-up.ts";
 
@@ -10,13 +10,21 @@ export interface KvDoubleFaults {
   cutAfter: number;
   quota429: number;
   answer412: number;
+  /** Answered as `faultStatus`, 500 unless another is set, with the words of `faultBody`. */
   answer500: number;
+  faultStatus: number;
+  faultBody: string | undefined;
   /** A standby that is behind: 412 to requests that name an index. */
   behind: number;
   /** 403 although the token is good. */
   deny: number;
   redirectTo: string | undefined;
+  redirectStatus: number;
   sealed: boolean;
+  /** What `sys/health` answers; 200 or 503 unless set. */
+  health: number | undefined;
+  /** Added to each answer with a body. */
+  moreBytes: number;
   slowMs: number;
   /** What it answers where it does not know of keys without their values. */
   noSubkeys: 403 | 404 | 405 | undefined;
@@ -33,9 +41,19 @@ export interface KvDouble {
     readonly hasToken: boolean;
     readonly namespace: string | undefined;
     readonly waits?: string | undefined;
+    readonly headers: IncomingHttpHeaders;
   }[];
   /** As whoever administers the server: path without `/v1/`. */
   ask(method: string, path: string, body?: unknown): Promise<{ readonly status: number; readonly data: Record<string, unknown> }>;
+  /** A role of AppRole, `name` and settings as OpenBao takes them; of these `token_type`, `token_ttl` and `secret_id_num_uses` are kept. */
+  role(name: string, settings?: Readonly<Record<string, unknown>>): Promise<{ readonly roleId: string; secretId(): Promise<string> }>;
+}
+
+/** A token that is not the root's. */
+interface Token {
+  readonly seconds: number;
+  readonly isBatch: boolean;
+  readonly isRenewable: boolean;
 }
 
 interface Version {
@@ -57,6 +75,7 @@ type Json = Readonly<Record<string, unknown>>;
 const MOUNTS = ["kv-a", "kv-b"];
 const NONE: Answer = [404, { errors: [] }];
 const refuse = (text: string): Answer => [400, { errors: [text] }];
+const secondsOf = (text: unknown): number => Number(/^([0-9]+)/.exec(String(text))?.[1] ?? 0) * (String(text).endsWith("h") ? 3600 : 1);
 const hours = (text: string): number => Number(/^([0-9]+)h/.exec(text)?.[1] ?? 0);
 
 /** What the two makers say differently. */
@@ -80,7 +99,9 @@ export const startKvDouble = async (t: { after(end: () => unknown): void }, flav
   const say = texts[flavour];
   const [rootToken, clusterId] = [randomUUID(), randomUUID()];
   const secrets = new Map<string, Entry>();
-  const journal: { line: string; hasToken: boolean; namespace: string | undefined; waits?: string | undefined }[] = [];
+  const journal: KvDouble["journal"][number][] = [];
+  const [tokens, logins] = [new Map<string, Token>(), new Map<string, { readonly token: Token; uses: number }>()];
+  const mountsNeedCas = new Set<string>();
   let writes = 0;
   const faults: KvDoubleFaults = {
     cutBefore: 0,
@@ -88,10 +109,15 @@ export const startKvDouble = async (t: { after(end: () => unknown): void }, flav
     quota429: 0,
     answer412: 0,
     answer500: 0,
+    faultStatus: 500,
+    faultBody: undefined,
     behind: 0,
     deny: 0,
     redirectTo: undefined,
+    redirectStatus: 307,
     sealed: false,
+    health: undefined,
+    moreBytes: 0,
     slowMs: 0,
     noSubkeys: undefined,
   };
@@ -116,7 +142,8 @@ export const startKvDouble = async (t: { after(end: () => unknown): void }, flav
   const write = (path: string, { data, options }: Json): Answer => {
     const present = secrets.get(path);
     const cas = (options as { cas?: number } | undefined)?.cas;
-    if (cas === undefined && present?.settings.cas_required === true) return refuse("check-and-set parameter required for this call");
+    const needsCas = present?.settings.cas_required === true || mountsNeedCas.has(path.slice(0, path.indexOf("/")));
+    if (cas === undefined && needsCas) return refuse("check-and-set parameter required for this call");
     if (cas !== undefined && cas !== (present?.current ?? 0)) return refuse("check-and-set parameter did not match the current version");
     const at = now();
     const entry: Entry = present ?? {
@@ -207,7 +234,11 @@ export const startKvDouble = async (t: { after(end: () => unknown): void }, flav
     const entry = secrets.get(path);
     const numbers = (body["versions"] as number[] | undefined) ?? [];
     if (!MOUNTS.includes(mount)) return [403, { errors: [say.denied] }];
-    if (verb === "config") return [200, { data: { cas_required: false, delete_version_after: "0s", max_versions: 0 } }];
+    if (verb === "config" && method === "POST") {
+      if (body["cas_required"] === true) mountsNeedCas.add(mount);
+      return [204];
+    }
+    if (verb === "config") return [200, { data: { cas_required: mountsNeedCas.has(mount), delete_version_after: "0s", max_versions: 0 } }];
     if (verb === "metadata") return metadata(method, path, url, body);
     if (verb === "subkeys" && faults.noSubkeys !== undefined) return [faults.noSubkeys, { errors: [say.denied] }];
     if (verb === "subkeys") return subkeys(entry, Number(url.searchParams.get("depth")));
@@ -226,16 +257,38 @@ export const startKvDouble = async (t: { after(end: () => unknown): void }, flav
     return true;
   };
 
+  const issue = (token: Token): Answer => {
+    const name = randomUUID();
+    tokens.set(name, token);
+    return [200, { auth: { client_token: name, lease_duration: token.seconds, renewable: token.isRenewable } }];
+  };
+  const login = (secretId: unknown): Answer => {
+    const known = logins.get(String(secretId));
+    if (known === undefined || known.uses-- === 0) return refuse("invalid role or secret ID");
+    return issue(known.token);
+  };
+  const renew = (name: string): Answer => {
+    const token = tokens.get(name);
+    if (token?.isBatch === true) return refuse("batch tokens cannot be renewed");
+    if (token?.isRenewable !== true) return refuse("lease is not renewable");
+    return [200, { auth: { client_token: name, lease_duration: token.seconds, renewable: true } }];
+  };
+
   const answer = async (request: IncomingMessage, url: URL): Promise<Answer | "cut"> => {
     const body = await readBody(request);
     const place = url.pathname.slice("/v1/".length);
+    if (place === "sys/health" && faults.health !== undefined) return [faults.health, { cluster_id: clusterId }];
     if (place === "sys/health") return faults.sealed ? [503, { sealed: true }] : [200, { sealed: false, cluster_id: clusterId }];
     if (faults.sealed) return [503, { errors: [say.sealed] }];
     // Without namespaces a server does not hear of them.
     if (place === "sys/internal/ui/mounts" && flavour === "vault") return [200, { data: { auth: {}, secret: {} } }];
     if (place === "sys/internal/ui/mounts") return [404, { errors: ["namespace not found"] }];
-    if (request.headers["x-vault-token"] !== rootToken) return [403, { errors: [say.denied] }];
-    if (place === "auth/token/renew-self") return [400, { errors: ["lease is not renewable"] }];
+    if (place === "auth/approle/login") return login(body["secret_id"]);
+    const token = String(request.headers["x-vault-token"]);
+    if (token !== rootToken && !tokens.has(token)) return [403, { errors: [say.denied] }];
+    if (place === "auth/token/renew-self") return renew(token);
+    if (place === "auth/token/create" && token === rootToken)
+      return issue({ seconds: secondsOf(body["ttl"]), isBatch: body["type"] === "batch", isRenewable: body["renewable"] !== false });
     const shown = /^sys\/internal\/ui\/mounts\/(.+)$/.exec(place)?.[1];
     if (shown !== undefined)
       return MOUNTS.includes(shown)
@@ -245,7 +298,7 @@ export const startKvDouble = async (t: { after(end: () => unknown): void }, flav
     if (takes("quota429")) return [429, { errors: [`request path "${place}": rate limit quota exceeded`] }];
     if (takes("answer412")) return [412, { errors: ["required index state not present"] }];
     if (request.headers["x-vault-index"] !== undefined && takes("behind")) return [412, { errors: ["required index state not present"] }];
-    if (takes("answer500")) return [500, { errors: ["1 error occurred:\n\t* internal error\n\n"] }];
+    if (takes("answer500")) return [faults.faultStatus, faults.faultBody ?? { errors: ["1 error occurred:\n\t* internal error\n\n"] }];
     if (takes("deny")) return [403, { errors: [say.denied] }];
     const said = inMount(request.method ?? "", url, body);
     return takes("cutAfter") ? "cut" : said;
@@ -258,11 +311,12 @@ export const startKvDouble = async (t: { after(end: () => unknown): void }, flav
       hasToken: request.headers["x-vault-token"] !== undefined,
       namespace: request.headers["x-vault-namespace"] as string | undefined,
       waits: [request.headers["x-vault-index"], request.headers["x-vault-inconsistent"]].filter((one) => one !== undefined).join(" "),
+      headers: request.headers,
     });
     if (faults.redirectTo !== undefined) {
       // An origin alone: there, for the same path.
       const isOrigin = new URL(faults.redirectTo).pathname === "/";
-      response.writeHead(307, { location: `${faults.redirectTo}${isOrigin ? request.url : ""}` }).end();
+      response.writeHead(faults.redirectStatus, { location: `${faults.redirectTo}${isOrigin ? request.url : ""}` }).end();
       return;
     }
     void answer(request, url).then((said) => {
@@ -273,7 +327,7 @@ export const startKvDouble = async (t: { after(end: () => unknown): void }, flav
         const index = Buffer.from(`v1:cluster:${isWrite ? ++writes : writes}:0:mac`).toString("base64");
         response
           .writeHead(status, { "content-type": "application/json", ...(isWrite ? { "x-vault-index": index } : {}) })
-          .end(body === undefined ? "" : JSON.stringify(body));
+          .end(body === undefined ? "" : typeof body === "string" ? body : JSON.stringify(body) + " ".repeat(faults.moreBytes));
       }, faults.slowMs);
     });
   }).listen(0, "127.0.0.1");
@@ -288,6 +342,17 @@ export const startKvDouble = async (t: { after(end: () => unknown): void }, flav
     rootToken,
     faults,
     journal,
+    role: async (name, settings = {}) => {
+      const isBatch = settings["token_type"] === "batch";
+      const token = { seconds: secondsOf(settings["token_ttl"] ?? "768h"), isBatch, isRenewable: !isBatch };
+      const secretId = async () => {
+        const made = randomUUID();
+        const uses = Number(settings["secret_id_num_uses"] ?? 0);
+        logins.set(made, { token, uses: uses === 0 ? Number.POSITIVE_INFINITY : uses });
+        return made;
+      };
+      return { roleId: name, secretId };
+    },
     ask: async (method, path, body) => {
       const response = await fetch(`${url}/v1/${path}`, {
         method,

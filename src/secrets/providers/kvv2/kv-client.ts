@@ -84,6 +84,9 @@ export const mayBeDone = (error: unknown): boolean => {
   return !wasNeverSent(error.options.cause) && untrustedCode(error.options.cause) === undefined;
 };
 
+/** Of a server that is busy or away; whoever stands before it says so in its own form. */
+const mayPass = (status: number): boolean => status === 412 || status === 429 || (status >= 500 && status <= 504);
+
 /** The data and the refusals of an answer; a body that is no JSON is none of this server. */
 const readBody = async (response: Response): Promise<{ data: KvAnswer["data"]; errors: string; whole: Record<string, unknown> }> => {
   const text = await response.text();
@@ -92,6 +95,7 @@ const readBody = async (response: Response): Promise<{ data: KvAnswer["data"]; e
   try {
     whole = parseLosslessJson(text) as Record<string, unknown>;
   } catch (cause) {
+    if (mayPass(response.status)) return { data: undefined, errors: "", whole: {} };
     throw new Problem("provider_error", { detail: "The store's answer is not JSON.", cause });
   }
   const { data, errors } = whole;
@@ -122,7 +126,7 @@ export const createKvClient = (parts: KvClientParts): KvClient => {
         ...(body === undefined ? {} : { body }),
       });
     },
-    { timeoutMs: server.timeoutMs, maxBytes: MAX_BYTES, unavailable: "provider_unavailable" },
+    { timeoutMs: server.timeoutMs, maxBytes: MAX_BYTES, unavailable: "provider_unavailable", tooLarge: "provider_error" },
   );
 
   /** Where it was sent on to: the same path at an origin that the settings name, else nowhere. */
@@ -162,6 +166,9 @@ export const createKvClient = (parts: KvClientParts): KvClient => {
       return response;
     } catch (cause) {
       metrics.count("secrets_provider_requests_total", { provider: name, verb: verb.toLowerCase(), status: "none" });
+      // What may have done something is looked up, as after every answer that is lost.
+      if (method === "GET" && cause instanceof Problem && cause.code === "provider_error")
+        throw new Problem("provider_error", { detail: `The store's answer is over ${MAX_BYTES / 1024 / 1024} MiB.`, cause });
       const untrusted = untrustedCode(cause);
       throw unavailable(
         untrusted === undefined ? "The store does not answer." : `The store's certificate is not trusted here (${untrusted}).`,
@@ -184,7 +191,7 @@ export const createKvClient = (parts: KvClientParts): KvClient => {
     const { data, errors, whole } = await readBody(response);
     if (status === 503) throw unavailable(errors.includes("sealed") ? "The store is sealed." : "The store is not ready.");
     if (status === 412 || errors.includes("replicated state")) throw unavailable(BEHIND);
-    if (status === 429 || status === 500 || status === 502 || status === 504) throw unavailable("The store cannot answer now.");
+    if (status !== 501 && mayPass(status)) throw unavailable("The store cannot answer now.");
     if (errors.includes(passing)) throw unavailable("The store is being prepared.");
     if (status === 400 && errors.includes(CAS)) throw new Problem("cas_mismatch");
     if (status === 400 && errors.includes("invalid role or secret ID")) return { status: 403, data: undefined, whole, at };

@@ -109,6 +109,26 @@ test("a store that sends elsewhere is not followed", async (t) => {
   assert.deepEqual(foreign.paths, []);
 });
 
+for (const [status, said, whole] of [
+  [200, "up", "up"],
+  [429, "up", "standby"],
+  [473, "up", "perf_standby"],
+  [472, "degraded", "dr_secondary"],
+  [501, "degraded", "uninitialised"],
+  [503, "degraded", "sealed"],
+  [418, "degraded", "unreachable"],
+] as const)
+  test(`a store whose health is ${status} is ${said}: ${whole}`, async (t) => {
+    const store = await startKvDouble(t, "vault");
+    store.faults.health = status;
+    const provider = kvProvider(kvServer({ URL: store.url, TOKEN: store.rootToken }));
+    assert.deepEqual(await provider.state(), said === "up" ? { status: said } : { status: said, fault: whole });
+    assert.deepEqual(
+      store.journal.map(({ line, hasToken }) => [line, hasToken]),
+      [["GET /v1/sys/health?standbyok=true&perfstandbyok=true", false]],
+    );
+  });
+
 for (const [what, status, body, code] of [
   ["no JSON", 200, "<html>canary</html>", "provider_error"],
   ["no mount", 200, '{"data":{"canary":1}}', "not_supported"],
@@ -131,6 +151,23 @@ const faulty: readonly (readonly [what: string, faults: Partial<KvDoubleFaults>,
   ["is over its quota", { quota429: 1000 }, "provider_unavailable", "provider_unavailable", 1],
   ["is a standby that is behind for two requests", { answer412: 2 }, "done", "done", 2],
   ["has a fault of its own for two requests", { answer500: 2 }, "done", "done", 2],
+  [
+    "stands behind a proxy that does not reach it for two requests",
+    { answer500: 2, faultStatus: 502, faultBody: "<html>" },
+    "done",
+    "done",
+    2,
+  ],
+  [
+    "stands behind a proxy that does not reach it",
+    { answer500: 1000, faultStatus: 502, faultBody: "<html>" },
+    "provider_unavailable",
+    "provider_unavailable",
+    1,
+  ],
+  ["is not ready for two requests, and not sealed", { answer500: 2, faultStatus: 503 }, "done", "done", 2],
+  ["is not ready, and not sealed", { answer500: 1000, faultStatus: 503, faultBody: "" }, "provider_unavailable", "provider_unavailable", 1],
+  ["answers with a megabyte more than there is to say", { moreBytes: 1024 * 1024 }, "done", "done", 2],
   ["has a fault of its own", { answer500: 1000 }, "provider_unavailable", "provider_unavailable", 1],
   ["refuses a token that cannot be replaced", { deny: 1000 }, "provider_denied", "provider_denied", 1],
   ["is sealed", { sealed: true }, "provider_unavailable", "provider_unavailable", 1],
@@ -160,6 +197,22 @@ for (const [what, faults, read, written, versions] of faulty)
     if (faults.slowMs === undefined) assert.equal(current_version, versions);
   });
 
+test("an answer over 32 MiB is refused in words and asked for once; the store is used on", async (t) => {
+  const store = await startKvDouble(t, "vault");
+  const provider = kvProvider(kvServer({ URL: store.url, TOKEN: store.rootToken, TIMEOUT_MS: "20000" }));
+  const uri = "vaultA+kv2://kv-a/a#k";
+  await write(provider, uri, "1");
+  store.faults.moreBytes = 32 * 1024 * 1024;
+  for (let tries = 0; tries < 2; tries++) {
+    const before = store.journal.length;
+    assert.equal(await detailOf(provider.read(refOf(uri))), "provider_error The store's answer is over 32 MiB.");
+    assert.equal(store.journal.length, before + 1);
+  }
+  assert.equal(await refusal(write(provider, uri, "2")), "provider_error");
+  store.faults.moreBytes = 0;
+  assert.equal(await readText(provider, uri), "1");
+});
+
 for (const flavor of ["vault", "openbao"] as const)
   test(`what ${flavor} was told is waited for by whoever reads next, at a standby too, and one sent on goes where the settings say`, async (t) => {
     const store = await startKvDouble(t, flavor);
@@ -185,6 +238,13 @@ for (const flavor of ["vault", "openbao"] as const)
     standby.faults.redirectTo = store.url;
     assert.equal(await readText(sentOn, uri), "3");
     assert.equal(await refusal(kvProvider(kvServer(settings)).read(refOf(uri))), "provider_redirect", "only where the settings say");
+    const reached = store.journal.length;
+    for (const status of [301, 302, 303, 308]) {
+      standby.faults.redirectStatus = status;
+      assert.equal(await refusal(sentOn.read(refOf(uri))), "provider_redirect", `${status} says more than that it stands by`);
+    }
+    assert.equal(store.journal.length, reached);
+    standby.faults.redirectStatus = 307;
     standby.faults.redirectTo = `${store.url}/v1/kv-a/data/b`;
     assert.equal(await refusal(sentOn.read(refOf(uri))), "provider_redirect", "only the same path");
     store.faults.redirectTo = standby.url;

@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { suite, test, type TestContext } from "node:test";
+import { Problem } from "#contract/problem.ts";
 import { formatPrefix } from "#secrets/secret-uri.ts";
 import type { Scheme } from "#secrets/uri-schemes.ts";
 import type { Listing } from "#secrets/providers/secret-provider.ts";
@@ -29,6 +30,7 @@ interface Store {
   readonly url: string;
   readonly rootToken: string;
   readonly ask: OpenBao["ask"];
+  readonly role: OpenBao["role"];
 }
 const opening =
   (start: (t: TestContext) => Promise<Store | undefined>) =>
@@ -129,6 +131,63 @@ for (const [name, open] of stores)
       assert.ok(Date.parse(versions[0]?.expires_at ?? "") > Date.now());
       assert.equal(await readText(provider, `${base}/a#k`), "2");
     });
+
+    test("a mount on which every write must name the version it was made from is served like any other", async (t) => {
+      const at = await open(t);
+      if (at === undefined) return;
+      const { store, provider } = at;
+      const path = `t${place}/a`;
+      const uri = `vaultA+kv2://kv-b/${path}`;
+      await store.ask("POST", "kv-b/config", { cas_required: true });
+      await until(
+        () => store.ask("POST", `kv-b/data/${path}/blind`, { data: { k: 1 } }),
+        ({ status }) => status === 400,
+      );
+      await write(provider, `${uri}#k`, "1");
+      await write(provider, uri, '{"l":2}');
+      await write(provider, uri, '{"m":3,"n":4}', { replace: true });
+      assert.equal((await remove(provider, `${uri}#m`)).result, "key_removed");
+      assert.equal((await remove(provider, `${uri}#n`)).result, "key_removed");
+      assert.deepEqual(states(await provider.settle(refOf(uri), [4], "undelete")), ["4 active"]);
+      assert.equal(await readText(provider, uri), '{"n":4}');
+      await store.ask("POST", "kv-b/config", { cas_required: false });
+    });
+
+    for (const [type, more, said] of [
+      ["a batch token", { token_type: "batch" }, ["1", "1", "provider_unavailable"]],
+      ["a token that can be renewed", { token_type: "service" }, ["1", "1", "1"]],
+    ] as const)
+      test(`${type} that AppRole gives is ${more.token_type === "batch" ? "had anew" : "renewed"} before it ends`, async (t) => {
+        let clock = Date.now();
+        const at = await open(t);
+        if (at === undefined) return;
+        // Good for two sign-ins: the third is refused.
+        const role = await at.store.role(`role-${place}`, { token_ttl: "600s", token_max_ttl: "1800s", secret_id_num_uses: 2, ...more });
+        const server = kvServer({ URL: at.store.url, ROLE_ID: role.roleId, SECRET_ID: await role.secretId() });
+        const provider = kvProvider(server, { now: () => new Date(clock) });
+        const uri = `${at.base}/a#k`;
+        await write(at.provider, uri, "1");
+        const reads: string[] = [];
+        for (let step = 0; step < 3; step++, clock += 500_000)
+          reads.push(await readText(provider, uri).catch((error: unknown) => (error instanceof Problem ? error.code : String(error))));
+        assert.deepEqual(reads, said);
+      });
+
+    for (const [type, how] of [
+      ["a batch token", { type: "batch" }],
+      ["a token that cannot be renewed", { renewable: false }],
+    ] as const)
+      test(`${type} of the settings is used as it is, for as long as the store takes it`, async (t) => {
+        let clock = Date.now();
+        const at = await open(t);
+        if (at === undefined) return;
+        const made = (await at.store.ask("POST", "auth/token/create", { policies: ["kv"], ttl: "1h", ...how })).data;
+        const { client_token: token } = made["auth"] as { client_token: string };
+        const provider = kvProvider(kvServer({ URL: at.store.url, TOKEN: token }), { now: () => new Date(clock) });
+        await write(provider, `${at.base}/a#k`, "1");
+        clock += 24 * 3_600_000;
+        assert.equal(await readText(provider, `${at.base}/a#k`), "1");
+      });
 
     test("two houses that write one secret at once lose no key", async (t) => {
       const one = await open(t);
@@ -261,7 +320,6 @@ for (const [name, open] of stores)
           ...client,
           call: async (verb, path, ...more) => {
             const answer = await client.call(verb, path, ...more);
-            const { Problem } = await import("#contract/problem.ts");
             if (verb === "POST" && lose-- > 0) throw new Problem("provider_unavailable");
             return answer;
           },
