@@ -272,6 +272,12 @@ test("what does not fit is refused with every fault at its place, and changes no
       /bash/,
       "transport:",
     ],
+    [
+      "a server that is reached by its address",
+      "apiVersion: systems/v1\nprovider: a\ninstance: b\ntitle: A\nowner: group:x\ntenants: [tenant:acme]\nkind: mcp\ntransport: { type: streamable_http, url: https://mcp.example }\n",
+      /only stdio is available/,
+      "transport:",
+    ],
   ];
   const before = (await ask("GET", "/config/systems")).body;
   for (const [name, text, says, at] of rows) {
