@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
 import { test } from "node:test";
 import { Problem } from "#contract/problem.ts";
 import { seedDemo } from "#demo/world.ts";
@@ -6,6 +7,7 @@ import { statement } from "#store/database.ts";
 import { forEachDatabase, testDatabase } from "#testing/database.ts";
 import { graphRooms, graphWorld, type GraphWorld } from "#testing/membership.ts";
 import { houseWorld } from "./house-nodes.ts";
+import { edgeKindNames, nodeKindNames } from "./kinds.ts";
 import { edgeIdOf, type EdgeDraft } from "./put-edge.ts";
 import type { NodeDraft } from "./put-node.ts";
 import { seedWorld } from "./seed.ts";
@@ -190,6 +192,109 @@ test("the database itself refuses ids that could change a sentence, and money th
   ])
     await assert.rejects(world.sql(`update membership.meter set ${change}`), /check constraint/);
 });
+
+forEachDatabase(
+  "the database itself knows the kinds, and keeps single what is single, whoever writes",
+  graphRooms,
+  async (_t, database) => {
+    const world = await graphWorld(database);
+    const quoted = (value: unknown): string =>
+      value === undefined || value === null ? "null" : `'${typeof value === "string" ? value : JSON.stringify(value)}'`;
+    const insert = async (table: string, row: Readonly<Record<string, unknown>>): Promise<string> => {
+      const sql = `insert into membership.${table} (${Object.keys(row).join()}) values (${Object.values(row).map(quoted).join()})`;
+      const error: unknown = await world.sql(sql).then(
+        () => undefined,
+        (thrown: unknown) => thrown,
+      );
+      const said = [error, (error as { cause?: unknown } | undefined)?.cause].map(String).join(" ");
+      return error === undefined ? "done" : (/constraint "([a-z_]+)"/.exec(said)?.[1] ?? said);
+    };
+    let made = 0;
+    const node = (kind: string, more: Readonly<Record<string, unknown>> = {}) =>
+      insert("node", { id: `raw:${++made}`, kind, name: `raw ${made}`, state: "active", fold: "raw", tenant_id: "tenant:acme", ...more });
+    const edge = (kind: string, src: string, dst: string, more: Readonly<Record<string, unknown>> = {}) =>
+      insert("edge", { id: `edge:raw-${++made}`, kind, src, dst, tenant_id: "tenant:acme", ...more });
+
+    assert.deepEqual([nodeKindNames.length, edgeKindNames.length], [17, 16]);
+    for (const id of ["raw:a", "raw:b", "raw:c", "raw:d"]) assert.equal(await node("Group", { id }), "done");
+    for (const kind of nodeKindNames) assert.equal(await node(kind), "done", kind);
+    for (const kind of edgeKindNames) assert.equal(await edge(kind, "raw:a", "raw:b"), "done", kind);
+    for (const kind of ["person", "Persons", "Edge", ""]) assert.equal(await node(kind), "node_kind_known", kind);
+    for (const kind of ["member_of", "MEMBER", "Person", ""]) assert.equal(await edge(kind, "raw:a", "raw:c"), "edge_kind_known", kind);
+
+    const person = { system: "hr", external_id: "e-1" };
+    const page = { external_id: "r-1", props: { type: "pages" } };
+    const app = { props: { audience: "https://app.example" } };
+    const primary = { props: { level: "primary" } };
+    const globex = { tenant_id: "tenant:globex" };
+    // The first of each is written, and whatever stands after it is refused by that rule, or is another thing.
+    const nodes: readonly (readonly [kind: string, first: object, other: object, said: string])[] = [
+      ["Group", { id: "raw:twice" }, { id: "raw:twice" }, "node_pkey"],
+      ["Group", { id: "raw:kinds" }, { id: "raw:kinds", kind: "Person" }, "node_pkey"],
+      ["Person", person, person, "node_external"],
+      ["Person", person, { ...person, kind: "Account" }, "node_external"],
+      ["Person", person, { ...person, system: "scim" }, "done"],
+      ["Person", person, { ...person, ...globex }, "done"],
+      ["Person", person, { ...person, external_id: "E-1" }, "done"],
+      ["Resource", page, page, "node_resource"],
+      ["Resource", page, { ...page, system: "another" }, "node_resource"],
+      ["Resource", page, { ...page, props: { type: "forms" } }, "done"],
+      ["Resource", page, { ...page, ...globex }, "done"],
+      ["Resource", { ...page, tenant_id: null }, { ...page, tenant_id: null }, "node_resource"],
+      ["MCPService", { name: "one" }, { name: "one" }, "node_service_name"],
+      ["MCPService", { name: "one" }, { name: "one", ...globex }, "done"],
+      ["MCPService", { name: "one", tenant_id: null }, { name: "one", tenant_id: null }, "node_service_name"],
+      ["SaaSApp", app, app, "node_saas_audience"],
+      ["SaaSApp", app, { ...app, ...globex }, "done"],
+      ["SaaSApp", { ...app, tenant_id: null }, { ...app, tenant_id: null }, "node_saas_audience"],
+    ];
+    for (const [kind, first, other, said] of nodes) {
+      const place = `${kind} ${JSON.stringify(other)}`;
+      assert.equal(await node(kind, first), "done", place);
+      assert.equal(await node(kind, other), said, place);
+      await world.sql(
+        "delete from membership.node where fold = 'raw' and id not in (select src from membership.edge union select dst from membership.edge)",
+      );
+      for (const id of ["raw:c", "raw:d"]) assert.equal(await node("Group", { id }), "done");
+    }
+    await world.sql("delete from membership.edge where id like 'edge:raw-%'");
+    const call = { call_id: "raw", tenant_id: "tenant:acme", delegation_id: "delegation:ben-hr", tool_id: "raw", ends_at: "2100-01-01" };
+  const reserve = (more: object) =>
+    insert("reservation", { id: randomUUID(), ...call, steps: 1, micro: 1, left_steps: 1, left_micro: 1, state: "held", ...more });
+  for (const [more, said] of [
+    [{}, "done"],
+    [{}, "reservation_call"],
+    [globex, "done"],
+    [{ call_id: "other", steps: 0 }, "reservation_steps_check"],
+    [{ call_id: "other", state: "paid", closed_at: "2026-01-01" }, "reservation_state_check"],
+    [{ call_id: "other", delegation_id: "delegation:nobody" }, "reservation_delegation_id_fkey"],
+  ] as const)
+    assert.equal(await reserve(more), said, JSON.stringify(more));
+  type Ends = readonly [src: string, dst: string, more?: Readonly<Record<string, unknown>>];
+    const edges: readonly (readonly [kind: string, first: Ends, other: Ends, said: string])[] = [
+      ["MEMBER_OF", ["raw:a", "raw:b"], ["raw:a", "raw:b"], "edge_kind_src_dst_discr_key"],
+      ["MEMBER_OF", ["raw:a", "raw:b"], ["raw:a", "raw:b", { discr: "other" }], "done"],
+      ["MEMBER_OF", ["raw:a", "raw:b"], ["raw:b", "raw:b"], "edge_check"],
+      ["MEMBER_OF", ["raw:a", "raw:b"], ["raw:nobody", "raw:b"], "edge_src_fkey"],
+      ["MEMBER_OF", ["raw:a", "raw:b"], ["raw:a", "raw:nobody"], "edge_dst_fkey"],
+      ["MEMBER_OF", ["raw:a", "raw:b"], ["raw:c", "raw:b"], "done"],
+      ...["BELONGS_TO", "PROVIDES", "PROVIDES_RESOURCE", "OFFERS_PROMPT"].map(
+        (kind) => [kind, ["raw:a", "raw:b"], ["raw:c", "raw:b"], "edge_one_holder"] as const,
+      ),
+      ["BELONGS_TO", ["raw:a", "raw:b"], ["raw:a", "raw:c"], "done"],
+      ["CONTROLLED_BY", ["raw:a", "raw:b", primary], ["raw:a", "raw:c", primary], "edge_one_controller"],
+      ["CONTROLLED_BY", ["raw:a", "raw:b", primary], ["raw:a", "raw:c", { props: { level: "deputy" } }], "done"],
+      ["CONTROLLED_BY", ["raw:a", "raw:b", primary], ["raw:a", "raw:c", { ...primary, ...globex }], "done"],
+      ["OWNS_RESOURCE", ["raw:a", "raw:b", primary], ["raw:c", "raw:b", primary], "edge_one_owner"],
+      ["OWNS_RESOURCE", ["raw:a", "raw:b", primary], ["raw:c", "raw:b", { props: { level: "deputy" } }], "done"],
+    ];
+    for (const [kind, first, other, said] of edges) {
+      assert.equal(await edge(kind, ...first), "done", kind);
+      assert.equal(await edge(kind, ...other), said, `${kind} ${JSON.stringify(other)}`);
+      await world.sql("delete from membership.edge where id like 'edge:raw-%'");
+    }
+  },
+);
 
 forEachDatabase(
   "seeding again changes nothing: meters, revocations and what was taken away stay",
