@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
+import { startChild } from "#testing/child.ts";
 import { cleanUp } from "#testing/clean-up.ts";
 import { serverUpstream } from "#testing/http-upstream.ts";
 import { AddressRefused, createGuardedAgent } from "./guarded-agent.ts";
@@ -28,6 +29,42 @@ const begin = async (t: TestContext, ...answers: readonly (readonly string[])[])
   };
   return { upstream, asked, get };
 };
+
+for (const asks of ["0", "1"])
+  test(`proxies that the environment names are not asked, ${asks === "1" ? "also where Node is told to ask them" : "in whichever case"}`, async (t) => {
+    const [upstream, proxy] = [await serverUpstream(t), await serverUpstream(t, "proxy")];
+    const names = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"].flatMap((name) => [name, name.toLowerCase()]);
+    const child = startChild(
+      `
+      const { createGuardedAgent } = await import(new URL("crud/upstream/guarded-agent.ts", src));
+      const { parseNetworks } = await import(new URL("crud/upstream/network-rules.ts", src));
+      const rules = { allow: parseNetworks(["127.0.0.1/32"]).blocks, housePorts: new Set() };
+      const agent = createGuardedAgent({ rules, maxHeaderBytes: 32768, resolve: async () => [{ address: "127.0.0.1" }] });
+      const { port } = new URL(${JSON.stringify(upstream.url)});
+      const ask = async (origin) => {
+        try {
+          const { statusCode, body } = await agent.request({ origin, path: "/", method: "GET" });
+          return statusCode + " " + (await body.text());
+        } catch (error) {
+          return error.code;
+        }
+      };
+      console.log(await ask("http://system.example:" + port));
+      console.log(await ask("https://system.example:" + port));
+      console.log(await fetch(${JSON.stringify(upstream.url)}).then(async (response) => (await response.json()).name));
+      process.exit(0);
+      `,
+      { ...Object.fromEntries(names.map((name) => [name, proxy.url])), NO_PROXY: "elsewhere.example", no_proxy: "", NODE_USE_ENV_PROXY: asks },
+    );
+    cleanUp(t, () => child.kill());
+    assert.equal(await child.line(), '200 {"name":"U"}');
+    // The server speaks no TLS; a proxy would have been asked for a tunnel to it.
+    assert.match(await child.line(), /SSL/);
+    // That they would have been asked: Node's own client does, where it is told to.
+    assert.equal(await child.line(), asks === "1" ? "proxy" : "U");
+    assert.equal(proxy.seen.length, asks === "1" ? 1 : 0);
+  });
+
 const refusedFor = (reason: string) => (error: unknown) => error instanceof AddressRefused && error.reason === reason;
 
 test("the address that was judged is the one that is dialled: the name is not resolved a second time for it", async (t) => {

@@ -7,12 +7,20 @@ import { serverUpstream } from "#testing/http-upstream.ts";
 import { compileHttp } from "#crud/systems/compile-http.ts";
 import { readSystem } from "#crud/systems/load-systems.ts";
 import { UpstreamFault } from "#crud/mcp/call/upstream-fault.ts";
+import { createGuardedAgent } from "./guarded-agent.ts";
+import { parseNetworks } from "./network-rules.ts";
+import { createSystemTokens } from "./system-tokens.ts";
 
 const callerOf = (tenant: string): Caller =>
   ({ sub: "person:ben", tenant, amr: [], actors: [], scopes: new Set<string>() }) as unknown as Caller;
 
+interface Given {
+  readonly allow?: readonly string[];
+  readonly tokenUrl?: string;
+  readonly housePorts?: readonly number[];
+}
 /** A system whose tokens a second server gives: `t1`, `t2`, ... */
-const begin = async (t: TestContext, more: { readonly allow?: string; readonly tokenUrl?: string } = {}) => {
+const build = async (t: TestContext, more: Given) => {
   const [api, issuer] = [await serverUpstream(t, "api"), await serverUpstream(t, "issuer")];
   const clock = { now: Date.parse("2026-01-01T00:00:00Z") };
   let given = 0;
@@ -29,7 +37,7 @@ const begin = async (t: TestContext, more: { readonly allow?: string; readonly t
     owner: "group:people-ops",
     kind: "http",
     baseUrl: api.url,
-    network: { allow: [more.allow ?? "127.0.0.1/32"] },
+    network: { allow: more.allow ?? ["127.0.0.1/32"] },
     auth: {
       type: "oauth2_client",
       tokenUrl: more.tokenUrl ?? `${issuer.url}/oauth2/token`,
@@ -48,14 +56,18 @@ const begin = async (t: TestContext, more: { readonly allow?: string; readonly t
   const parts = {
     placeholders: {},
     requiresTls: false,
-    housePorts: new Set<number>(),
+    housePorts: new Set(more.housePorts),
     metrics: createMetrics(),
     now: () => new Date(clock.now),
     version: "1",
   };
   const compiled = await compileHttp({ ...file, document: file.document }, parts);
+  if (compiled.kind === "tools") cleanUp(t, compiled.close);
+  return { api, issuer, clock, compiled, answerTokens: (how: typeof reply) => void (reply = how) };
+};
+const begin = async (t: TestContext, more: Given = {}) => {
+  const { compiled, clock, api, ...rest } = await build(t, more);
   if (compiled.kind !== "tools") throw new Error(JSON.stringify(compiled));
-  cleanUp(t, compiled.close);
   const concealed: string[] = [];
   const call = async (name = "read", tenant = "tenant:acme"): Promise<string | undefined> => {
     const tool = compiled.tools.find((one) => one.name === `up.test.${name}`);
@@ -83,7 +95,7 @@ const begin = async (t: TestContext, more: { readonly allow?: string; readonly t
     assert.ok(error instanceof UpstreamFault, String(error));
     return [error.problem.code, error.effect];
   };
-  return { api, issuer, clock, call, fault, concealed, answerTokens: (how: typeof reply) => void (reply = how) };
+  return { api, clock, call, fault, concealed, ...rest };
 };
 
 test("a token is had by client credentials, kept for its tenant until half a minute before its end, and concealed", async (t) => {
@@ -144,3 +156,70 @@ for (const [name, tokenUrl] of [
     assert.deepEqual(await fault("write"), ["upstream_error", "not_sent"]);
     assert.equal(api.seen.length, 0);
   });
+
+const METADATA = "is an address of cloud metadata, which is never dialled";
+const HOUSE = "is a port of this house, which is never dialled";
+for (const [tokenUrl, says] of [
+  ["http://169.254.169.254/token", METADATA],
+  ["https://169.254.169.254/token", METADATA],
+  ["http://169.254.1.2/token", METADATA],
+  ["http://2852039166/token", METADATA],
+  ["http://0xa9.0xfe.0xa9.0xfe/token", METADATA],
+  ["http://0251.0376.0251.0376/token", METADATA],
+  ["http://[::ffff:169.254.169.254]/token", METADATA],
+  ["http://[::ffff:a9fe:a9fe]/token", METADATA],
+  ["http://[64:ff9b::a9fe:a9fe]/token", METADATA],
+  ["http://100.100.100.200/token", METADATA],
+  ["http://[fd00:ec2::254]/token", METADATA],
+  ["http://127.0.0.1:8080/token", HOUSE],
+  ["http://localhost:8080/token", HOUSE],
+  ["http://idp.localhost:8080/token", HOUSE],
+  ["http://2130706433:8080/token", HOUSE],
+  ["http://[::ffff:127.0.0.1]:8080/token", HOUSE],
+  ["http://[::1]:8080/token", HOUSE],
+  ["http://user:pw@127.0.0.1/token", "names a user"],
+] as const)
+  test(`a system with the token endpoint ${tokenUrl} is refused at its place, whatever its networks allow`, async (t) => {
+    const allow = ["127.0.0.1/32", "169.254.0.0/16", "100.100.100.200/32", "fd00:ec2::/32", "::1/128"];
+    const { compiled } = await build(t, { tokenUrl, allow, housePorts: [8080] });
+    if (compiled.kind !== "degraded") throw new Error(compiled.kind);
+    assert.deepEqual(
+      compiled.faults.map(({ path, message }) => [path, message]),
+      [["/auth/tokenUrl", says]],
+    );
+  });
+
+for (const [what, answer, housePort, reason] of [
+  ["metadata", "169.254.169.254", undefined, "metadata"],
+  ["metadata behind an allowed address", "::ffff:169.254.169.254", undefined, "metadata"],
+  ["a port of the house", "127.0.0.1", 443, "house_port"],
+] as const)
+  test(`a token endpoint whose name leads to ${what} is not asked, and the credential stays here`, async (t) => {
+    const agent = createGuardedAgent({
+      rules: {
+        allow: parseNetworks(["127.0.0.1/32", "169.254.0.0/16"]).blocks,
+        housePorts: new Set(housePort === undefined ? [] : [housePort]),
+      },
+      maxHeaderBytes: 32_768,
+      resolve: async () => [{ address: answer }],
+    });
+    cleanUp(t, () => agent.close());
+    const secret = { clientId: "yaml://secret/up#id", clientSecret: "yaml://secret/up#secret" };
+    const tokens = createSystemTokens(
+      { type: "oauth2_client", tokenUrl: "https://login.example/token", ...secret, scopes: [] },
+      { agent, userAgent: "test", now: () => new Date() },
+    );
+    const call = { caller: callerOf("tenant:acme"), secret: async () => "s3cret", signal: new AbortController().signal };
+    const error: unknown = await tokens.token(call).catch((thrown: unknown) => thrown);
+    assert.ok(error instanceof UpstreamFault, String(error));
+    assert.deepEqual([error.effect, error.problem.code], ["not_sent", "upstream_error"]);
+    const causes = [error.problem, error.problem.options.cause].map(String).join(" ");
+    assert.match(causes, new RegExp(reason));
+  });
+
+test("a token endpoint that sends elsewhere is not followed, and what it sent there is not asked", async (t) => {
+  const { api, issuer, fault } = await begin(t);
+  issuer.answer = (_request, response) => void response.writeHead(307, { location: `${api.url}/token` }).end();
+  assert.deepEqual(await fault("write"), ["upstream_auth_failed", "not_sent"]);
+  assert.deepEqual([issuer.seen.length, api.seen.length], [1, 0]);
+});
