@@ -132,7 +132,8 @@ export const createKafkaSink = (options: KafkaOptions): EventSink => {
           letGo();
           throw error;
         }
-        const words = [...new Set(wordsOf(error))];
+        // Said of the topics that were there, where one beside them could not be made.
+        const words = [...new Set(wordsOf(error))].filter((word) => word !== "TOPIC_ALREADY_EXISTS");
         const refusal = words.find(isRefusal);
         if (refusal !== undefined) throw new RecordRefused(refusal, { cause: error });
         letGo();

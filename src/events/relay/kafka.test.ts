@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { dirname } from "node:path";
 import type { TestContext } from "node:test";
 import { Validator, type Schema } from "@cfworker/json-schema";
+import { Admin } from "@platformatic/kafka";
 import type { z } from "zod";
 import { eventSchemaOf } from "#contract/event-schemas.ts";
 import { eventTypes } from "#contract/event-types.ts";
@@ -37,8 +38,8 @@ const sinkOptions = (broker: KafkaBroker): KafkaOptions => ({
   replication: 1,
 });
 
-const relayTo = (t: TestContext, database: Database, broker: KafkaBroker) => {
-  const sink = createKafkaSink(sinkOptions(broker));
+const relayTo = (t: TestContext, database: Database, broker: KafkaBroker, more: Partial<KafkaOptions> = {}) => {
+  const sink = createKafkaSink({ ...sinkOptions(broker), ...more });
   cleanUp(t, () => sink[Symbol.asyncDispose]());
   const relay = relayOver({ database, sink, topicPrefix: broker.topicPrefix });
   cleanUp(t, () => relay[Symbol.asyncDispose]());
@@ -173,6 +174,37 @@ forEachBroker("every type of event arrives on its topic as its served schema say
       assert.equal(judge.validate({ wrong: true }).valid, Object.keys(sampleOf(data, false) as object).length === 0, wireType);
     }
 });
+
+for (const way of ["somebody makes the topic", "the house asks for no more copies than there are brokers"] as const)
+  forEachBroker(`a topic that cannot be kept on so many brokers is told of, and what goes there waits until ${way}`, async (t, broker) => {
+    if (broker.isMock) return t.skip("the mock makes a topic when it is first named, and asks nobody how");
+    const { database, change } = await open(t);
+    const relay = relayTo(t, database, broker, { replication: 3 });
+    await change(async () => ({ result: undefined, events: thousands(200).flat() }));
+    await until(relay.backlog.faults, ([fault, pending]) => fault === "INVALID_REPLICATION_FACTOR" && pending === "pending 200");
+    assert.deepEqual(await database.run(DEAD), []);
+    if (way === "somebody makes the topic") {
+      const admin = new Admin({ clientId: "test", bootstrapBrokers: [broker.address] });
+      cleanUp(t, () => admin.close());
+      const [there, absent] = ["there", "absent"].map((topic) => `${broker.topicPrefix}${topic}`);
+      await admin.createTopics({ topics: [there!], partitions: 1, replicas: 1 });
+      const sink = createKafkaSink({ ...sinkOptions(broker), replication: 3 });
+      cleanUp(t, () => sink[Symbol.asyncDispose]());
+      const record = (topic: string) => ({ topic, key: "k", value: "{}", headers: {} });
+      await sink.send([record(there!)]);
+      const again = createKafkaSink({ ...sinkOptions(broker), replication: 3 });
+      cleanUp(t, () => again[Symbol.asyncDispose]());
+      await assert.rejects(
+        again.send([record(there!), record(absent!)]),
+        { message: "INVALID_REPLICATION_FACTOR" },
+        "what is there is no fault",
+      );
+      await admin.createTopics({ topics: [`${broker.topicPrefix}graph.events.v1`], partitions: 2, replicas: 1 });
+    } else relayTo(t, database, broker);
+    await allSent(database);
+    await assertWhole(database, await broker.read("graph.events.v1"));
+    await until(() => relay.backlog.faults().length === 0);
+  });
 
 forEachBroker("a broker that is away while 10,000 events are made gets each of them, per key in order", async (t, broker) => {
   const { database, change } = await open(t);
