@@ -54,7 +54,12 @@ for (const asks of ["0", "1"])
       console.log(await fetch(${JSON.stringify(upstream.url)}).then(async (response) => (await response.json()).name));
       process.exit(0);
       `,
-      { ...Object.fromEntries(names.map((name) => [name, proxy.url])), NO_PROXY: "elsewhere.example", no_proxy: "", NODE_USE_ENV_PROXY: asks },
+      {
+        ...Object.fromEntries(names.map((name) => [name, proxy.url])),
+        NO_PROXY: "elsewhere.example",
+        no_proxy: "",
+        NODE_USE_ENV_PROXY: asks,
+      },
     );
     cleanUp(t, () => child.kill());
     assert.equal(await child.line(), '200 {"name":"U"}');

@@ -228,7 +228,8 @@ forEachDatabase(
     const primary = { props: { level: "primary" } };
     const globex = { tenant_id: "tenant:globex" };
     // The first of each is written, and whatever stands after it is refused by that rule, or is another thing.
-    const nodes: readonly (readonly [kind: string, first: object, other: object, said: string])[] = [
+    type Raw = Readonly<Record<string, unknown>>;
+    const nodes: readonly (readonly [kind: string, first: Raw, other: Raw, said: string])[] = [
       ["Group", { id: "raw:twice" }, { id: "raw:twice" }, "node_pkey"],
       ["Group", { id: "raw:kinds" }, { id: "raw:kinds", kind: "Person" }, "node_pkey"],
       ["Person", person, person, "node_external"],
@@ -259,18 +260,18 @@ forEachDatabase(
     }
     await world.sql("delete from membership.edge where id like 'edge:raw-%'");
     const call = { call_id: "raw", tenant_id: "tenant:acme", delegation_id: "delegation:ben-hr", tool_id: "raw", ends_at: "2100-01-01" };
-  const reserve = (more: object) =>
-    insert("reservation", { id: randomUUID(), ...call, steps: 1, micro: 1, left_steps: 1, left_micro: 1, state: "held", ...more });
-  for (const [more, said] of [
-    [{}, "done"],
-    [{}, "reservation_call"],
-    [globex, "done"],
-    [{ call_id: "other", steps: 0 }, "reservation_steps_check"],
-    [{ call_id: "other", state: "paid", closed_at: "2026-01-01" }, "reservation_state_check"],
-    [{ call_id: "other", delegation_id: "delegation:nobody" }, "reservation_delegation_id_fkey"],
-  ] as const)
-    assert.equal(await reserve(more), said, JSON.stringify(more));
-  type Ends = readonly [src: string, dst: string, more?: Readonly<Record<string, unknown>>];
+    const reserve = (more: object) =>
+      insert("reservation", { id: randomUUID(), ...call, steps: 1, micro: 1, left_steps: 1, left_micro: 1, state: "held", ...more });
+    for (const [more, said] of [
+      [{}, "done"],
+      [{}, "reservation_call"],
+      [globex, "done"],
+      [{ call_id: "other", steps: 0 }, "reservation_steps_check"],
+      [{ call_id: "other", state: "paid", closed_at: "2026-01-01" }, "reservation_state_check"],
+      [{ call_id: "other", delegation_id: "delegation:nobody" }, "reservation_delegation_id_fkey"],
+    ] as const)
+      assert.equal(await reserve(more), said, JSON.stringify(more));
+    type Ends = readonly [src: string, dst: string, more?: Readonly<Record<string, unknown>>];
     const edges: readonly (readonly [kind: string, first: Ends, other: Ends, said: string])[] = [
       ["MEMBER_OF", ["raw:a", "raw:b"], ["raw:a", "raw:b"], "edge_kind_src_dst_discr_key"],
       ["MEMBER_OF", ["raw:a", "raw:b"], ["raw:a", "raw:b", { discr: "other" }], "done"],
