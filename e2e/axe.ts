@@ -1,3 +1,5 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
 import AxeBuilder from "@axe-core/playwright";
 import type { Page } from "playwright-core";
 
@@ -11,4 +13,30 @@ export const findingsOf = async (page: Page): Promise<readonly string[]> => {
   return violations
     .filter((violation) => violation.impact === "serious" || violation.impact === "critical")
     .map((violation) => `${violation.id}: ${violation.help}: ${violation.nodes.map((node) => node.target.join(" ")).join(", ")}`);
+};
+
+const looks = [
+  ["light", 1280],
+  ["dark", 1280],
+  ["dark", 375],
+  ["light", 375],
+] as const;
+
+/** Where somebody looks at what the tests saw; nothing is compared with it. */
+const shots = process.env["SCREENS_DIR"];
+
+/** The page as it is open, light and dark, wide and narrow: nothing serious for axe, nothing too wide. Afterwards it is light and wide. */
+export const look = async (page: Page, name: string): Promise<void> => {
+  for (const [colorScheme, width] of looks) {
+    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    await page.setViewportSize({ width, height: 900 });
+    await page.locator(`html[data-mantine-color-scheme="${colorScheme}"]`).waitFor();
+    assert.deepEqual(await findingsOf(page), [], `${name}, ${colorScheme}, ${width} px`);
+    const overflow = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
+    assert.ok(Number(overflow) <= 0, `${name} is ${String(overflow)} px too wide at ${width}, ${colorScheme}`);
+    const file = `${name}-${colorScheme}-${width}.png`.replaceAll(/[^\w.-]+/g, "_");
+    if (shots !== undefined) await page.screenshot({ path: join(shots, file), fullPage: true });
+  }
+  await page.emulateMedia({ colorScheme: "light", reducedMotion: "reduce" });
+  await page.setViewportSize({ width: 1280, height: 900 });
 };

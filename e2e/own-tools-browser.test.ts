@@ -1,97 +1,76 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { cleanUp } from "#testing/clean-up.ts";
-import { findingsOf } from "./axe.ts";
+import { look as lookAt } from "./axe.ts";
 import { launchBrowser, openPage } from "./browser.ts";
+import { choose, press, write } from "./keyboard.ts";
 import { until } from "#testing/until.ts";
 import { takePicture } from "./picture.ts";
 import { memoryServer, petKey, petstore, startOwnTools, wallClock } from "./own-tools.ts";
 
-const looks = [
-  ["light", 1280],
-  ["dark", 375],
-] as const;
-
 test("an administrator imports a document and writes a system in the browser, and a delegated agent calls both without a restart", async (t) => {
   const [own, browser] = await Promise.all([startOwnTools(t), launchBrowser()]);
   cleanUp(t, () => browser.close());
-  const { origin, provider, upstream, config, walk } = own;
-  const { page, faults } = await openPage(browser);
-  /** Nothing serious for axe, nothing too wide. */
-  const look = async (name: string): Promise<void> => {
-    for (const [colorScheme, width] of looks) {
-      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-      await page.setViewportSize({ width, height: 900 });
-      assert.deepEqual(await findingsOf(page), [], `${name}, ${colorScheme}, ${width} px`);
-      const overflow = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
-      assert.ok(Number(overflow) <= 0, `${name} is ${String(overflow)} px too wide at ${width}`);
-    }
-    await page.emulateMedia({ colorScheme: "light" });
-    await page.setViewportSize({ width: 1280, height: 900 });
-  };
+  const { origin, provider, upstream, config, walk, as, ada, ben } = own;
+  const { page, faults } = await openPage(browser, { reducedMotion: "reduce" });
+  const look = async (name: string): Promise<void> => await lookAt(page, name);
   const dialog = page.getByRole("dialog");
   const region = (name: string) => page.getByRole("region", { name, exact: true });
   const button = (name: string) => page.getByRole("button", { name, exact: true });
   const effects = region("What it would change");
   const publish = async (reason: string): Promise<void> => {
-    await page.locator("button:not([disabled])", { hasText: /^Publish$/ }).click();
-    await dialog.getByLabel("Why").fill(reason);
+    await press(button("Publish"));
+    await write(dialog.getByLabel("Why"), reason);
     await page.keyboard.press("Control+Enter");
     await dialog.waitFor({ state: "detached" });
   };
-  const write = async (label: string, text: string): Promise<void> => {
-    await page.getByRole("textbox", { name: label }).focus();
-    await page.keyboard.press("Control+a");
-    await page.keyboard.insertText(text);
-  };
+  const textbox = (name: string) => page.getByRole("textbox", { name });
 
   provider.person = { sub: "ada-1", claims: {} };
   await page.goto(`${origin}/auth/login?return_to=/systems&acr_values=strong`);
   await page.getByRole("heading", { level: 1, name: "Systems" }).waitFor();
 
   // The wizard: a name that is none, a document that is none, then the published one.
-  await page.getByRole("link", { name: "Import OpenAPI" }).click();
-  await page.getByLabel("Provider").fill("Pets");
-  await page.getByLabel("Instance").fill("store");
-  await page.getByRole("textbox", { name: "Document" }).fill("nothing: to see");
+  await press(page.getByRole("link", { name: "Import OpenAPI" }));
+  await write(page.getByLabel("Provider"), "Pets");
+  await write(page.getByLabel("Instance"), "store");
+  await write(textbox("Document"), "nothing: to see");
   await page.keyboard.press("Control+Enter");
   await page.getByText("Please correct:").waitFor();
-  await page.getByLabel("Provider").fill("pets");
-  await button("Look at it").click();
+  await write(page.getByLabel("Provider"), "pets");
+  await press(button("Look at it"));
   await page.getByText("Code", { exact: true }).waitFor();
   await look("import-document");
-  await page.getByRole("textbox", { name: "Document" }).fill(petstore);
+  await write(textbox("Document"), petstore);
   await page.keyboard.press("Control+Enter");
   await page.getByText("20 of 20 operations can be imported").waitFor();
-  await page.getByRole("radio", { name: "What I pick" }).focus();
-  await page.keyboard.press("Space");
-  await page.getByLabel("Tag", { exact: true }).selectOption("pet");
-  await page.getByRole("checkbox", { name: "Pick GET /pet/{petId}" }).focus();
-  await page.keyboard.press("Space");
-  await page.getByLabel("Find an operation").fill("add");
+  await press(page.getByRole("radio", { name: "What I pick" }), "Space");
+  await choose(page.getByLabel("Tag", { exact: true }), "pet");
+  await press(page.getByRole("checkbox", { name: "Pick GET /pet/{petId}" }), "Space");
+  await write(page.getByLabel("Find an operation"), "add");
   await page.getByRole("row", { name: /GET/ }).first().waitFor({ state: "detached" });
-  await button("Pick all that fit").click();
+  await press(button("Pick all that fit"));
   await page.getByText("2 operations are picked").waitFor();
   await look("import-pick");
-  await button("Next").click();
-  await button("Next").click();
+  await press(button("Next"));
+  await press(button("Next"));
   await page.getByText("Please correct:").waitFor();
   await look("import-connect");
-  await page.getByLabel("Address of the system").fill(`${upstream.url}/v2`);
-  await page.getByLabel("Networks that may be dialled").fill("127.0.0.1/32");
-  await page.getByLabel("How the house signs in there").selectOption("api_key");
-  await page.getByLabel("Its name").fill(petKey.name);
-  await page.getByRole("combobox", { name: "Key", exact: true }).fill(petKey.value);
+  await write(page.getByLabel("Address of the system"), `${upstream.url}/v2`);
+  await write(page.getByLabel("Networks that may be dialled"), "127.0.0.1/32");
+  await choose(page.getByLabel("How the house signs in there"), "API key");
+  await write(page.getByLabel("Its name"), petKey.name);
+  await write(page.getByRole("combobox", { name: "Key", exact: true }), petKey.value);
   await page.keyboard.press("Enter");
   // What was chosen outlives a reload.
   await page.reload();
   await page.getByText("Your unsaved changes were restored.").waitFor();
-  await button("Next").click();
+  await press(button("Next"));
   await page.getByText("2 new tools").waitFor();
   // What its key lacks is said before it is published, and stands on its page afterwards.
   await page.getByText("yaml://secret/pets#key is not there").waitFor();
   await look("import-check");
-  await button("Publish").click();
+  await press(button("Publish"));
   await page.waitForURL(/\/systems\/pets\.store$/);
   await page.getByText("pets.store serves as version 1.").waitFor();
   await region("To know").getByText("yaml://secret/pets#key is not there").waitFor();
@@ -105,13 +84,11 @@ test("an administrator imports a document and writes a system in the browser, an
   const { paths, ...rest } = JSON.parse(petstore) as { paths: Record<string, Record<string, Record<string, unknown>>> };
   const { post: _gone, ...pet } = paths["/pet"] ?? {};
   const one = { ...paths["/pet/{petId}"], get: { ...paths["/pet/{petId}"]?.["get"], description: "Finds one pet by its number." } };
-  await page.getByRole("link", { name: "Import a newer document" }).click();
+  await press(page.getByRole("link", { name: "Import a newer document" }));
   await page.getByText("pets.store is there already").waitFor();
-  await page
-    .getByRole("textbox", { name: "Document" })
-    .fill(JSON.stringify({ ...rest, paths: { ...paths, "/pet": pet, "/pet/{petId}": one } }));
+  await write(textbox("Document"), JSON.stringify({ ...rest, paths: { ...paths, "/pet": pet, "/pet/{petId}": one } }));
   await page.keyboard.press("Control+Enter");
-  await button("Next").click();
+  await press(button("Next"));
   await page.getByText("1 tool goes").waitFor();
   await page.getByText("text changed /description").waitFor();
   await look("reimport-check");
@@ -120,12 +97,12 @@ test("an administrator imports a document and writes a system in the browser, an
   // A system by hand: its fault stands at its line; what is written outlives a reload.
   await page.goto(`${origin}/systems/new`);
   await effects.getByText("Valid", { exact: true }).waitFor();
-  await write("Document of the new system", wallClock(upstream.url).replace("method: GET", "method: GOT"));
+  await write(textbox("Document of the new system"), wallClock(upstream.url).replace("method: GET", "method: GOT"));
   await page.locator(".cm-content .sp-fault-line").waitFor();
-  await effects.getByRole("button", { name: /^line 14/ }).click();
+  await press(effects.getByRole("button", { name: /^line 14/ }));
   await page.locator(".cm-editor.cm-focused").waitFor();
   await look("system-new");
-  await write("Document of the new system", wallClock(upstream.url));
+  await write(textbox("Document of the new system"), wallClock(upstream.url));
   await effects.getByText("clock.wall.now").waitFor();
   await page.reload();
   await page.getByText("Your unsaved changes were restored.").waitFor();
@@ -134,7 +111,7 @@ test("an administrator imports a document and writes a system in the browser, an
   await page.getByRole("heading", { level: 1, name: "Wall clock" }).waitFor();
 
   // Somebody else publishes while she writes: she sees what, and goes on with hers.
-  const editor = "Document of clock.wall";
+  const editor = textbox("Document of clock.wall");
   await write(editor, wallClock(upstream.url).replace("Wall clock", "The wall's clock"));
   await effects.getByText("Valid", { exact: true }).waitFor();
   await config("PUT", "/config/systems/clock.wall?reason=Theirs", wallClock(upstream.url).replace("on the wall", "by the wall"), {
@@ -143,17 +120,17 @@ test("an administrator imports a document and writes a system in the browser, an
   await page.getByText("Somebody else changed it meanwhile").waitFor();
   await page.locator("ins", { hasText: "by the wall" }).waitFor();
   await look("system-conflict");
-  await button("Go on with mine, over version 2").click();
+  await press(button("Go on with mine, over version 2"));
   await publish("Its proper name");
   await page.getByText("clock.wall serves as version 3.").waitFor();
 
   // And back to an earlier version, its difference shown.
-  await region("Versions").getByRole("link", { name: "1", exact: true }).click();
+  await press(region("Versions").getByRole("link", { name: "1", exact: true }));
   await page.locator("ins", { hasText: "wall's clock" }).waitFor();
   await look("system-version");
-  await button("Roll back to it").click();
-  await dialog.getByLabel("Why").fill("It was right before");
-  await dialog.getByRole("button", { name: "Roll back to it" }).click();
+  await press(button("Roll back to it"));
+  await write(dialog.getByLabel("Why"), "It was right before");
+  await press(dialog.getByRole("button", { name: "Roll back to it" }));
   await page.getByText("Version 1 serves again, as version 4.").waitFor();
   await page.getByRole("heading", { level: 1, name: "Wall clock" }).waitFor();
 
@@ -161,18 +138,18 @@ test("an administrator imports a document and writes a system in the browser, an
   await page.goto(`${origin}/systems/clock.wall?act=publish`);
   await dialog.getByText("No tool, address or secret changes.").waitFor();
   await look("system-again");
-  await dialog.getByRole("button", { name: "Publish again" }).press("Enter");
+  await press(dialog.getByRole("button", { name: "Publish again" }));
   await page.getByText("clock.wall serves as version 4.").waitFor();
   await button("Publish again").waitFor();
 
   // A call as herself goes the whole way, and is refused with the way to why: nobody granted her the tool.
-  await button("Test a call of clock.wall.now").click();
+  await press(button("Test a call of clock.wall.now"));
   await page.getByText("This tool is not in your own list").waitFor();
-  await button("Call").click();
+  await press(button("Call"));
   const why = page.locator("a[href^='/why/']");
   const confirm = dialog.getByRole("button", { name: /^Call/ });
   await why.or(confirm).first().waitFor();
-  if (await confirm.isVisible()) await confirm.click();
+  if (await confirm.isVisible()) await press(confirm);
   await why.first().waitFor();
   assert.equal(upstream.seen.length, 0);
   await look("system-test");
@@ -181,15 +158,14 @@ test("an administrator imports a document and writes a system in the browser, an
   const missing = region("What is still missing");
   const explainFor = async (tool: string): Promise<void> => {
     await page.goto(`${origin}/tools/${tool}`);
-    await page.getByRole("combobox", { name: "Person" }).fill("person:oidc:ben-1");
+    await write(page.getByRole("combobox", { name: "Person" }), "person:oidc:ben-1");
     await page.keyboard.press("Enter");
-    await page.getByRole("combobox", { name: "Agent" }).fill("agent:helper");
+    await write(page.getByRole("combobox", { name: "Agent" }), "agent:helper");
     await page.keyboard.press("Enter");
   };
   const take = async (verb: string, reason: string): Promise<void> => {
-    await missing.getByRole("button", { name: verb }).focus();
-    await page.keyboard.press("Enter");
-    await dialog.getByLabel("Why").fill(reason);
+    await press(missing.getByRole("button", { name: verb }));
+    await write(dialog.getByLabel("Why"), reason);
     if (verb !== "Give it") await look(`tool-step-${verb.slice(0, 3)}`);
     await page.locator('button[type="submit"][aria-disabled="false"]').waitFor();
     await page.keyboard.press("Control+Enter");
@@ -201,10 +177,10 @@ test("an administrator imports a document and writes a system in the browser, an
   await missing.getByRole("link", { name: "Write the secret" }).waitFor();
   await look("tool-secret");
   await takePicture(page, "tool-secret", true);
-  await missing.getByRole("link", { name: "Write the secret" }).press("Enter");
+  await press(missing.getByRole("link", { name: "Write the secret" }));
   await dialog.getByText("yaml://secret/pets", { exact: true }).waitFor();
   assert.equal(await dialog.getByRole("textbox", { name: "Key" }).inputValue(), "key");
-  await dialog.getByLabel("Value").fill("canary-pets");
+  await write(dialog.getByLabel("Value"), "canary-pets");
   await page.keyboard.press("Control+Enter");
   await dialog.getByRole("status", { name: "What will happen" }).waitFor();
   await page.locator('button[type="submit"][aria-disabled="false"]:not([data-loading])').waitFor();
@@ -223,24 +199,22 @@ test("an administrator imports a document and writes a system in the browser, an
   await takePicture(page, "tool-missing", true);
 
   // Ben delegates both, from the address that the step leads to.
-  const bens = await openPage(browser);
+  const bens = await openPage(browser, { reducedMotion: "reduce" });
   provider.person = { sub: "ben-1", claims: { name: "Ben" } };
   const there = encodeURIComponent("/delegations/new?tool=clock.wall.now&agent=agent:helper");
   await bens.page.goto(`${origin}/auth/login?return_to=${there}&acr_values=strong`);
   const next = bens.page.getByRole("button", { name: "Next" });
   await bens.page.getByRole("radio", { name: /Helper/ }).waitFor();
-  await next.click();
-  await bens.page.getByRole("checkbox", { name: petTool }).check();
-  await next.click();
-  await bens.page.getByLabel("Steps").fill("9");
-  await bens.page.getByLabel("Budget in USD").fill("1.00");
-  await bens.page.getByLabel("Purpose").fill("Look after the pets");
-  await next.click();
+  await press(next);
+  await press(bens.page.getByRole("checkbox", { name: petTool }), "Space");
+  await press(next);
+  await write(bens.page.getByLabel("Steps"), "9");
+  await write(bens.page.getByLabel("Budget in USD"), "1.00");
+  await write(bens.page.getByLabel("Purpose"), "Look after the pets");
+  await press(next);
   await bens.page.getByRole("region", { name: "What it adds" }).getByText(petTool).first().waitFor();
-  await bens.page.getByRole("button", { name: "Delegate", exact: true }).click();
+  await press(bens.page.getByRole("button", { name: "Delegate", exact: true }));
   await bens.page.waitForURL(/\/delegations\/delegation:/);
-  assert.deepEqual(bens.faults, []);
-  await bens.close();
   await walk(
     [
       [petTool, { petId: 7 }, "/v2/pet/7"],
@@ -249,6 +223,33 @@ test("an administrator imports a document and writes a system in the browser, an
     "pets.store.add_pet",
   );
   assert.deepEqual([...new Set(upstream.seen.map(({ headers }) => headers["api_key"]))], ["canary-pets", undefined]);
+
+  // Its page shows the end of a long history, and says that there is more.
+  const path = `/delegations/${new URL(bens.page.url()).pathname.split("/").at(-1)}`;
+  const terms = async (args: unknown): Promise<void> => {
+    const { headers } = await fetch(`${origin}/api/membership${path}`, { headers: ben.headers });
+    await as(ben)("PATCH", path, { constraints: { args } }, { "if-match": headers.get("etag") ?? "" });
+  };
+  for (let change = 0; change < 12; change++) await terms({ "clock.wall.now": { $comment: `${change}`.padEnd(60_000) } });
+  await terms(null);
+  await bens.page.reload();
+  await bens.page.getByText("Earlier changes are in the log of the graph.").waitFor();
+  await lookAt(bens.page, "delegation-history");
+  await takePicture(bens.page, "delegation-history", true);
+  assert.deepEqual(bens.faults, []);
+  await bens.close();
+
+  // Whom a newer definition takes the tool from, and what the calls of just now would meet, is said before it is published.
+  const graph = as(ada);
+  const { definition_digest: digest } = await graph("GET", "/mcp/tools/clock.wall.now");
+  await graph("PUT", "/edges/HAS_CAPABILITY/agent:helper/clock.wall.now", { props: { granted_by: "person:oidc:ada-1" }, digest });
+  await page.goto(`${origin}/systems/clock.wall`);
+  await write(editor, wallClock(upstream.url).replace("on the wall", "over there"));
+  await effects.getByText("1 delegation loses a tool").waitFor();
+  await effects.getByText(/^[1-9]\d* recent decisions were asked again, [1-9]\d* would be denied/).waitFor();
+  await look("system-effects");
+  await takePicture(page, "system-effects", true);
+  await press(button("Start over"));
 
   // The tool's own page: how it stands, who called and who may; it goes to somebody else, off, and on again.
   await page.goto(`${origin}/tools/clock.wall.now`);
@@ -260,22 +261,22 @@ test("an administrator imports a document and writes a system in the browser, an
   await region("Who may call it").getByText("agent:helper", { exact: true }).waitFor();
   await look("tool-standing");
   await takePicture(page, "tool-standing", true);
-  await button("Grant to ...").press("Enter");
-  await dialog.getByRole("combobox", { name: "Person, group or agent" }).fill("person:oidc:ada-1");
+  await press(button("Grant to ..."));
+  await write(dialog.getByRole("combobox", { name: "Person, group or agent" }), "person:oidc:ada-1");
   await page.keyboard.press("Enter");
-  await dialog.getByLabel("Why").fill("To see the time");
+  await write(dialog.getByLabel("Why"), "To see the time");
   await look("tool-grant-to");
   await page.keyboard.press("Control+Enter");
   await page.getByText("person:oidc:ada-1 has it now.").waitFor();
   await region("Try it").waitFor();
   await region("Who may call it").getByText("person:oidc:ada-1").first().waitFor();
-  await button("Switch off").press("Enter");
-  await dialog.getByLabel("Why").fill("It leaks");
+  await press(button("Switch off"));
+  await write(dialog.getByLabel("Why"), "It leaks");
   await page.keyboard.press("Control+Enter");
   await stands.getByText("person:oidc:ada-1 switched tool:clock.wall.now off: It leaks").waitFor();
   await look("tool-off");
-  await button("Switch on again").press("Enter");
-  await dialog.getByRole("button", { name: "Switch on again" }).press("Enter");
+  await press(button("Switch on again"));
+  await press(dialog.getByRole("button", { name: "Switch on again" }));
   await stands.getByText("Serving", { exact: true }).waitFor();
 
   // Secrets where no place for them is set, which it is here.
@@ -289,17 +290,17 @@ test("an administrator imports a document and writes a system in the browser, an
   await page.goto(`${origin}/systems`);
   await page.getByRole("link", { name: "clock.wall" }).waitFor();
   await look("systems");
-  await page.getByRole("link", { name: "clock.wall" }).click();
-  await button("Delete").click();
+  await press(page.getByRole("link", { name: "clock.wall" }));
+  await press(button("Delete"));
   await dialog.getByText("1 tool goes").waitFor();
-  await dialog.getByLabel("Why").fill("No longer needed");
-  await dialog.getByRole("button", { name: "Delete" }).click();
+  await write(dialog.getByLabel("Why"), "No longer needed");
+  await press(dialog.getByRole("button", { name: "Delete" }));
   await page.getByText("clock.wall is deleted.").waitFor();
-  await region("Versions").getByRole("link", { name: "4", exact: true }).click();
+  await press(region("Versions").getByRole("link", { name: "4", exact: true }));
   await look("system-deleted");
-  await button("Roll back to it").click();
-  await dialog.getByLabel("Why").fill("It was needed");
-  await dialog.getByRole("button", { name: "Roll back to it" }).click();
+  await press(button("Roll back to it"));
+  await write(dialog.getByLabel("Why"), "It was needed");
+  await press(dialog.getByRole("button", { name: "Roll back to it" }));
   await page.getByText("Version 4 serves again, as version 6.").waitFor();
   await button("Test a call of clock.wall.now").waitFor();
 
@@ -307,8 +308,8 @@ test("an administrator imports a document and writes a system in the browser, an
   await config("POST", "/config/systems", memoryServer("own", "person:oidc:ben-1"), { "content-type": "application/yaml" });
   await until(async () => (await config("GET", "/config/definitions?state=proposed")).definitions.length === 9);
   await page.goto(`${origin}/systems`);
-  await page.getByRole("link", { name: "Definitions" }).click();
-  await page.getByRole("link", { name: "Look at notes.own.read_graph" }).press("Enter");
+  await press(page.getByRole("link", { name: "Definitions" }));
+  await press(page.getByRole("link", { name: "Look at notes.own.read_graph" }));
   await region("Look at notes.own.read_graph").getByText("What the server says now").first().waitFor();
   await look("definitions");
   await takePicture(page, "definitions", true);
@@ -317,8 +318,8 @@ test("an administrator imports a document and writes a system in the browser, an
     ["Reject", "Rejected"],
   ] as const) {
     await page.goto(`${origin}/definitions?tool=notes.own.read_graph`);
-    await button(verb).press("Enter");
-    await dialog.getByLabel("Why").fill("Read it");
+    await press(button(verb));
+    await write(dialog.getByLabel("Why"), "Read it");
     if (verb === "Approve") await look("definition-approve");
     await page.keyboard.press("Control+Enter");
     await page.getByText(`notes.own.read_graph is ${state.toLowerCase()}.`).waitFor();
@@ -330,8 +331,8 @@ test("an administrator imports a document and writes a system in the browser, an
 
   // The others in one act.
   await page.goto(`${origin}/definitions`);
-  await button("Approve all that wait of notes.own").press("Enter");
-  await dialog.getByLabel("Why").fill("Read them all");
+  await press(button("Approve all that wait of notes.own"));
+  await write(dialog.getByLabel("Why"), "Read them all");
   await look("definitions-all");
   await takePicture(page, "definitions-all");
   await page.keyboard.press("Control+Enter");
