@@ -18,21 +18,20 @@ test("from an empty folder to an agent's permitted call, without the demo, at a 
   const provider = await startForeignProvider([origin]);
   cleanUp(t, () => provider.stop());
   provider.logoutTarget = `${origin}/auth/backchannel-logout`;
-  const appoint = (subject: string) =>
-    runScript("admin.ts", [
-      "first",
-      "--issuer",
-      provider.issuer,
-      "--subject",
-      subject,
-      "--tenant",
-      "acme",
-      "--name",
-      "Ada",
-      "--data",
-      data,
-    ]);
-  const first = await appoint("ada-1");
+  const appoint = (subject: string, issuer = provider.issuer, again: readonly string[] = [], environment = {}) =>
+    runScript(
+      "admin.ts",
+      ["first", "--issuer", issuer, "--subject", subject, "--tenant", "acme", "--name", "Ada", "--data", data, ...again],
+      environment,
+    );
+  const slip = `${provider.issuer}/`;
+  const compared = await appoint("ada-1", slip, [], { OIDC_ISSUER: provider.issuer });
+  assert.deepEqual([compared.code, compared.err.includes(`OIDC_ISSUER: ${provider.issuer}. `)], [64, true], compared.err);
+  const wrong = await appoint("ada-1", slip);
+  assert.deepEqual([wrong.code, /nothing was compared/.test(wrong.err)], [0, true], wrong.err);
+  const untold = await appoint("ada-1");
+  assert.deepEqual([untold.code, /--again/.test(untold.err)], [77, true], untold.err);
+  const first = await appoint("ada-1", provider.issuer, ["--again"]);
   assert.deepEqual([first.code, first.err.split(" ")[0]], [0, "person:oidc:ada-1"], first.err);
   const second = await appoint("mallory");
   assert.deepEqual([second.code, /once|already/.test(second.err)], [77, true], second.err);

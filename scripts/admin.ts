@@ -6,21 +6,23 @@ import { settingTables } from "#house/settings.ts";
 import { migratedRooms } from "#house/store.ts";
 import { readSettings } from "#contract/setting.ts";
 import { seedHouse } from "#membership/graph/house-nodes.ts";
-import { appointFirst, readFirstAdministrator } from "#membership/sign-ins/first-administrator.ts";
+import { appointFirst, otherIssuer, readFirstAdministrator } from "#membership/sign-ins/first-administrator.ts";
 import { migrate } from "#store/migrate.ts";
 import { openDatabase } from "./open-database.ts";
 import { Refusal } from "./refusal.ts";
 import { refused, USAGE, runOnDatabase, writeAlone } from "./on-database.ts";
 
-const help = `npm run admin -- first --issuer URL --subject SUB --tenant NAME [--name NAME] [--data DIR]
+const help = `npm run admin -- first --issuer URL --subject SUB --tenant NAME [--name NAME] [--again] [--data DIR]
 
 Makes the first administrator of a house that has no tenant yet: the tenant, a person with an account, the link of the person to who signs in
 at the OpenID provider, and the role administrator. It is done once; afterwards administrators do everything themselves.
 
-  --issuer URL    the provider's address, as it names itself (OIDC_ISSUER)
+  --issuer URL    the provider's address, as it names itself: OIDC_ISSUER, character by character, with which it is compared where that is set
   --subject SUB   who it is there: the value of the claim OIDC_SUBJECT_CLAIM. Whoever signs in unknown is shown it
   --tenant NAME   of the tenant, 1 to 64 of a-z 0-9 -
   --name NAME     of the person; default: the subject
+  --again         puts this one in the place of the first administrator who was named wrongly: while that one has never signed in, and nobody
+                  else is administrator
   --data DIR      data folder of the house, default .sallyport; made if it is not there
 
 The database is DATABASE_URL where it is set, else the data folder, whose house has to be stopped first. Nobody's right is asked: whoever may
@@ -37,6 +39,7 @@ const readArguments = () => {
         subject: text,
         tenant: text,
         name: text,
+        again: { type: "boolean" },
         data: { type: "string", default: ".sallyport" },
         help: { type: "boolean", short: "h" },
       },
@@ -48,19 +51,39 @@ const readArguments = () => {
 
 await runOnDatabase(async () => {
   const { values, positionals } = readArguments();
-  const { help: isAsked, data, name, ...given } = values;
+  const { help: isAsked, data, name, again, ...given } = values;
   if (isAsked === true) return void process.stderr.write(help);
   if (positionals.length !== 1 || positionals[0] !== "first") throw new Refusal(USAGE, help);
   const read = readFirstAdministrator(given);
   if ("faults" in read) throw new Refusal(USAGE, read.faults.map(({ path, message }) => `--${path} ${message}`).join("\n"));
-  const { oidcSystem: system } = readSettings(settingTables.authn, process.env).values;
+  const { oidcSystem: system, oidcIssuer } = readSettings(settingTables.authn, process.env).values;
+  const other = otherIssuer(read.first.issuer, oidcIssuer);
+  if (other !== undefined) throw new Refusal(USAGE, `--issuer ${other}`);
   await using database = await openDatabase(data, { isMade: true });
   // The house may never have been started on it.
   await migrate(database, migratedRooms);
   const write = writeAlone(database);
   await seedHouse(write);
-  const by = { actor: `operator:${userInfo().username}`, source: "api", correlationId: `admin-${randomUUID()}`, system, name } as const;
+  const by = {
+    actor: `operator:${userInfo().username}`,
+    source: "api",
+    correlationId: `admin-${randomUUID()}`,
+    system,
+    name,
+    again,
+  } as const;
   const done = await appointFirst(write, read.first, by);
-  if ("refused" in done) throw refused(done.refused);
-  process.stderr.write(`${done.personId} is the administrator of ${read.first.tenant}. Start the house and sign in.\n`);
+  if ("refused" in done)
+    throw refused(
+      done.mayTryAgain === true ? `${done.refused}\nThat one has never signed in: --again puts another in their place.` : done.refused,
+    );
+  const { personId, instead = personId } = done;
+  const lines = [
+    `${personId} is the administrator of ${read.first.tenant}. Start the house and sign in.`,
+    ...(instead === personId ? [] : [`${instead} is not any more: it is left without the role, and without a link.`]),
+    ...(oidcIssuer === undefined
+      ? [`OIDC_ISSUER is not set here, so nothing was compared: the house must be started with OIDC_ISSUER=${read.first.issuer}`]
+      : []),
+  ];
+  process.stderr.write(`${lines.join("\n")}\n`);
 });

@@ -8,6 +8,8 @@ interface Missed {
 }
 
 const UNKNOWN = "is not known here";
+/** As the validator says that a member is lacking, where the shape has no words of its own. */
+const LACKING = /^Invalid input: expected .*, received undefined$/;
 
 /** A place in a value, as a fault names it: `/` is the whole. */
 export const placeOf = (path: readonly PropertyKey[]): string => (path.length === 0 ? "/" : pointerText(path));
@@ -33,7 +35,14 @@ export const missesOf = (error: Missed): readonly Miss[] =>
     const nearest = issue.code === "invalid_union" && issue.message === "Invalid input" ? nearestOf(issue.errors) : [];
     if (nearest.length > 0) return nearest.map((miss) => ({ ...miss, path: [...issue.path, ...miss.path] }));
     const isOneOf = issue.code === "invalid_value" && issue.message.startsWith("Invalid ");
-    return [{ path: issue.path, message: issue.message, isKey: false, ...(isOneOf ? { values: issue.values.map(String) } : {}) }];
+    return [
+      {
+        path: issue.path,
+        message: LACKING.test(issue.message) ? "is required" : issue.message,
+        isKey: false,
+        ...(isOneOf ? { values: issue.values.map(String) } : {}),
+      },
+    ];
   });
 
 const faultAt = (path: string, { message, isKey }: Miss): Fault => ({ path, message, ...(isKey ? { code: "unknown" } : {}) });

@@ -456,7 +456,7 @@ routes:
     "/routes/2/target_service row c: is not a key of services",
     "/routes/3/id Invalid input: expected string, received number",
     "/routes/4/auth row e: must be session, bearer or none",
-    "/routes/5/path row f: Invalid input: expected string, received undefined",
+    "/routes/5/path row f: is required",
   ]);
 });
 

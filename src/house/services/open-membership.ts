@@ -1,7 +1,7 @@
 import { seedDemo } from "#demo/world.ts";
 import { createMembership } from "#membership/service.ts";
 import { createWriteGraph } from "#membership/graph/write.ts";
-import { appointFirst } from "#membership/sign-ins/first-administrator.ts";
+import { appointFirst, otherIssuer } from "#membership/sign-ins/first-administrator.ts";
 import { loadGroupsDocument } from "#membership/sign-ins/groups-document.ts";
 import type { Opening } from "./opening.ts";
 
@@ -22,7 +22,9 @@ export const openMembership = async (opening: Opening): Promise<void> => {
   if (config.bootstrapAdmin !== undefined) {
     const { change, metrics, log } = common;
     const by = { actor: "service:membership", source: "sync", correlationId: "bootstrap-admin", system: authn.oidcSystem } as const;
-    const done = await appointFirst(createWriteGraph({ change, metrics }), config.bootstrapAdmin, by);
+    const other = otherIssuer(config.bootstrapAdmin.issuer, authn.oidcIssuer);
+    const done =
+      other === undefined ? await appointFirst(createWriteGraph({ change, metrics }), config.bootstrapAdmin, by) : { refused: other };
     if ("refused" in done) log.info("bootstrap_admin_ignored", { reason: done.refused });
     else log.info("first_administrator", { person_id: done.personId, tenant: config.bootstrapAdmin.tenant });
   }

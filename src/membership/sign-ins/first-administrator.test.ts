@@ -4,7 +4,7 @@ import { readSettings } from "#contract/setting.ts";
 import { membershipSettings } from "#membership/config.ts";
 import { forEachDatabase, testDatabase } from "#testing/database.ts";
 import { graphRooms, graphWorld } from "#testing/membership.ts";
-import { appointFirst } from "./first-administrator.ts";
+import { appointFirst, noteSignIn, otherIssuer } from "./first-administrator.ts";
 import { createPersonOf } from "./links.ts";
 
 const by = { actor: "operator:root", source: "api", correlationId: "test", system: "oidc" } as const;
@@ -65,6 +65,52 @@ test("a house that has a tenant has its administrators from elsewhere", async (t
   assert.deepEqual(await sql("select 1 from membership.first_administrator"), []);
 });
 
+test("who was named wrongly and never came is put right by another word, until somebody has come", async (t) => {
+  const database = await testDatabase(t, graphRooms);
+  const { write, sql } = await graphWorld(database, { demo: false });
+  const tenant = "tenant:acme";
+  const draft = (subject: string, more: { readonly at?: string; readonly in?: string; readonly again?: boolean } = {}) =>
+    appointFirst(write, { issuer: more.at ?? issuer, subject, tenant: more.in ?? tenant }, { ...by, again: more.again });
+  const administrators = async () =>
+    (await sql<{ src: string }>("select src from membership.edge where dst = 'role:administrator'")).map(({ src }) => src);
+  const who = createPersonOf(database, () => new Date());
+  assert.deepEqual(await draft("ada", { at: `${issuer}/`, again: true }), { personId: "person:oidc:ada" }, "of an empty house as ever");
+  // Without the word, as a setting has none, it is as it was.
+  assert.match(JSON.stringify(await draft("ada")), /already.*"mayTryAgain":true/);
+  assert.equal(await who(issuer, "ada"), undefined);
+  assert.match(JSON.stringify(await draft("ada", { in: "tenant:other", again: true })), /There is no tenant:other/);
+  for (const [subject, personId, instead] of [
+    ["ada", "person:oidc:ada", "person:oidc:ada"],
+    ["eda", "person:oidc:eda", "person:oidc:ada"],
+    ["ada", "person:oidc:ada", "person:oidc:eda"],
+  ] as const) {
+    assert.deepEqual(await draft(subject, { again: true }), { personId, instead });
+    assert.deepEqual(await administrators(), [personId]);
+    assert.deepEqual(await who(issuer, subject), { id: personId, tenant });
+    assert.deepEqual(await sql("select issuer, subject from membership.identity_link"), [{ issuer, subject }]);
+  }
+  const refused = { refused: "There was a first administrator already: nobody is made one so again." };
+  await sql(
+    "insert into membership.edge (id, kind, src, dst, discr) values ('e1', 'MEMBER_OF', 'person:oidc:eda', 'role:administrator', '')",
+  );
+  assert.deepEqual(await draft("mallory", { again: true }), refused, "somebody else is administrator");
+  await sql("delete from membership.edge where id = 'e1'");
+  await noteSignIn(database, "person:oidc:eda");
+  assert.ok("personId" in (await draft("ada", { again: true })), "another one's sign-in is not theirs");
+  await noteSignIn(database, "person:oidc:ada");
+  assert.deepEqual(await draft("mallory", { again: true }), refused, "they have signed in");
+  assert.equal(await who(issuer, "mallory"), undefined);
+});
+
+test("an issuer is the one that is configured, character by character", () => {
+  for (const [given, configured, told] of [
+    [issuer, undefined, /^undefined$/],
+    [issuer, issuer, /^undefined$/],
+    [`${issuer}/`, issuer, /OIDC_ISSUER: https:\/\/login\.example\. /],
+  ] as const)
+    assert.match(String(otherIssuer(given, configured)), told);
+});
+
 test("BOOTSTRAP_ADMIN is issuer, subject and tenant, and nothing else", () => {
   const read = (text: string) => readSettings(membershipSettings, { BOOTSTRAP_ADMIN: text });
   const first = { issuer, subject: "auth0|ada".replace("|", "-"), tenant: "tenant:acme" };
@@ -77,6 +123,7 @@ test("BOOTSTRAP_ADMIN is issuer, subject and tenant, and nothing else", () => {
     `${issuer}||acme`,
     `${issuer}|ada|Acme`,
     "login|ada|acme",
+    "http://login.example|ada|acme",
     `${issuer}|ada|*`,
   ])
     assert.deepEqual(

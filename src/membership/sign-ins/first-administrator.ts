@@ -1,11 +1,16 @@
 import { z } from "zod";
+import { isTlsOrLoopback } from "#contract/loopback.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
-import { statement } from "#store/database.ts";
+import { faultsOf } from "#contract/shape-faults.ts";
+import { statement, type Database } from "#store/database.ts";
+import { dropEdges, lockEdge } from "#membership/graph/drop-edge.ts";
+import { foreignId } from "#membership/graph/foreign-id.ts";
 import { putEdge } from "#membership/graph/put-edge.ts";
-import { putNode } from "#membership/graph/put-node.ts";
-import type { GraphSource, WriteGraph, Written } from "#membership/graph/write.ts";
+import { lockNodes, putNode } from "#membership/graph/put-node.ts";
+import { wholeGraph } from "#membership/graph/tenant-scope.ts";
+import type { GraphSource, GraphTransaction, WriteGraph, Written } from "#membership/graph/write.ts";
 import { ADMINISTRATOR } from "#membership/roles/house-roles.ts";
-import { addLink } from "./links.ts";
+import { addLink, findLinked } from "./links.ts";
 import { putPerson } from "./put-person.ts";
 
 /** Who is to be the first administrator of a house, in a tenant of its own. */
@@ -18,7 +23,9 @@ export interface FirstAdministrator {
 }
 
 const parts = z.strictObject({
-  issuer: z.url({ protocol: /^https?$/, error: "must be an issuer's address" }),
+  issuer: z
+    .url({ protocol: /^https?$/, error: "must be an issuer's address" })
+    .refine(isTlsOrLoopback, "must be https unless on loopback: nobody signs in at another (OIDC_ISSUER)"),
   subject: z.string().regex(/^[\x21-\x7e]{1,256}$/, "must be 1 to 256 printable ASCII characters"),
   tenant: z
     .string()
@@ -33,59 +40,120 @@ export const readFirstAdministrator = (
   const read = parts.safeParse(given);
   return read.success
     ? { first: read.data }
-    : { faults: read.error.issues.map(({ path, message }) => ({ path: String(path[0]), message })) };
+    : { faults: faultsOf(read.error).map(({ path, message }) => ({ path: path.slice(1), message })) };
 };
 
-const LOCK = statement("membership.first_lock", "select pg_advisory_xact_lock(hashtextextended('membership.first_administrator', 0))");
-const TAKEN = statement<{ taken: boolean; tenants: boolean }>(
-  "membership.first_taken",
-  `select exists (select 1 from membership.first_administrator) as taken,
-     exists (select 1 from membership.node where kind = 'Tenant') as tenants`,
-);
-const REMEMBER = statement("membership.first_remember", "insert into membership.first_administrator (person_id) values ($1)");
+/** Why nobody could sign in as the administrator: the provider is told apart by its address, character by character. */
+export const otherIssuer = (issuer: string, configured: string | undefined): string | undefined =>
+  configured === undefined || configured === issuer
+    ? undefined
+    : `${issuer} is not the provider of this house, OIDC_ISSUER: ${configured}. Name it exactly so.`;
 
-export type Appointed = { readonly personId: string } | { readonly refused: string };
+const LOCK = statement("membership.first_lock", "select pg_advisory_xact_lock(hashtextextended('membership.first_administrator', 0))");
+const TENANTS = statement<{ found: boolean }>(
+  "membership.first_tenants",
+  "select exists (select 1 from membership.node where kind = 'Tenant') as found",
+);
+/** The first administrator that there was. `counts`: they have signed in, or somebody else may do all that they could. */
+const PAST = statement<{ person_id: string; counts: boolean }>(
+  "membership.first_past",
+  `select f.person_id, f.signed_in_at is not null or exists (
+     select 1 from membership.edge where kind = 'MEMBER_OF' and dst = $1 and src <> f.person_id) as counts
+   from membership.first_administrator f`,
+);
+const REMEMBER = statement(
+  "membership.first_remember",
+  "insert into membership.first_administrator (person_id) values ($1) on conflict (one) do update set person_id = $1, at = now()",
+);
+const UNLINK = statement("membership.first_unlink", "delete from membership.identity_link where person_id = $1");
+const SIGNED_IN = statement(
+  "membership.first_signed_in",
+  "update membership.first_administrator set signed_in_at = now() where person_id = $1 and signed_in_at is null",
+);
+
+/** Remembers that the first administrator has signed in, if it is they: nobody is put in their place from then on. */
+export const noteSignIn = async (sql: Pick<Database, "run">, personId: string): Promise<void> => {
+  await sql.run(SIGNED_IN, [personId]);
+};
+
+/** `instead`: whose place it was. `mayTryAgain`: who was appointed never came, and another may be. */
+export type Appointed =
+  | { readonly personId: string; readonly instead?: string }
+  | { readonly refused: string; readonly mayTryAgain?: boolean };
+
+interface By {
+  readonly actor: string;
+  readonly source: GraphSource;
+  readonly correlationId: string;
+  readonly system: string;
+  readonly name?: string | undefined;
+  /** Puts another in the place of one who has never signed in, while nobody else is administrator. */
+  readonly again?: boolean | undefined;
+}
+
+/** Who has the subject's id in the tenant already: one that was made at a sign-in, or the one who was appointed before. */
+const personHeld = async (tx: GraphTransaction, { subject, tenant }: FirstAdministrator, system: string): Promise<string | undefined> => {
+  const id = foreignId("person", system, subject);
+  const held = (await lockNodes(tx.sql, [id])).get(id);
+  return held?.kind === "Person" && held.tenant_id === tenant ? id : undefined;
+};
+
+/** The person whom the subject becomes; `past`: who was appointed before, and whom it may be. */
+const settle = async (tx: GraphTransaction, first: FirstAdministrator, by: By, past: string | undefined): Promise<string> => {
+  const { subject, tenant } = first;
+  const again = past === undefined ? undefined : ((await findLinked(tx.sql, first))?.id ?? (await personHeld(tx, first, by.system)));
+  const personId = again ?? (await putPerson(tx, { tenant, system: by.system, subject, name: by.name ?? subject }));
+  if (personId === undefined) throw new Problem("already_exists", { detail: "Somebody has this person's id already." });
+  return personId;
+};
+
+/** Takes the link of who was appointed before; and the role, where it is another now. */
+const takeBack = async (tx: GraphTransaction, past: string, personId: string): Promise<void> => {
+  await tx.sql.run(UNLINK, [past]);
+  const role = { kind: "MEMBER_OF", src: past, dst: ADMINISTRATOR, discr: "" } as const;
+  const edge = past === personId ? undefined : await lockEdge(tx.sql, wholeGraph, role);
+  if (edge !== undefined) await dropEdges(tx, wholeGraph, [edge]);
+};
+
+const REFUSED = {
+  tenants: "There are tenants already: this makes the first administrator of an empty house alone.",
+  again: "There was a first administrator already: nobody is made one so again.",
+};
 
 /**
  * Makes the tenant, the person with an account, the link and the role, in one version, while there is no tenant; once, for ever after it is
- * refused.
+ * refused. `again` puts another in the place of one who never came.
  */
-export const appointFirst = async (
-  write: WriteGraph,
-  { issuer, subject, tenant }: FirstAdministrator,
-  by: {
-    readonly actor: string;
-    readonly source: GraphSource;
-    readonly correlationId: string;
-    readonly system: string;
-    readonly name?: string | undefined;
-  },
-): Promise<Appointed> => {
-  const { system, name = subject, ...writer } = by;
-  const version = { ...writer, reason: "The first administrator", tenantId: tenant, roles: "assign" } as const;
+export const appointFirst = async (write: WriteGraph, first: FirstAdministrator, by: By): Promise<Appointed> => {
+  const { issuer, subject, tenant } = first;
+  const { actor, source, correlationId } = by;
+  const version = { actor, source, correlationId, reason: "The first administrator", tenantId: tenant, roles: "assign" } as const;
   const { value } = await write(version, async (tx): Promise<Written<Appointed>> => {
     await tx.sql.run(LOCK);
-    const [state] = await tx.sql.run(TAKEN);
-    if (state?.taken !== false) return { value: { refused: "There was a first administrator already: nobody is made one so again." } };
-    if (state.tenants)
-      return { value: { refused: "There are tenants already: this makes the first administrator of an empty house alone." } };
-    await putNode(tx, { id: tenant, kind: "Tenant", name: tenant.slice("tenant:".length), tenant_id: tenant });
-    const personId = await putPerson(tx, { tenant, system, subject, name });
-    if (personId === undefined) throw new Problem("already_exists", { detail: "Somebody has this person's id already." });
+    const [past] = await tx.sql.run(PAST, [ADMINISTRATOR]);
+    if (past?.counts === true) return { value: { refused: REFUSED.again } };
+    if (past !== undefined && by.again !== true) return { value: { refused: REFUSED.again, mayTryAgain: true } };
+    if (past === undefined) {
+      if ((await tx.sql.run(TENANTS))[0]?.found !== false) return { value: { refused: REFUSED.tenants } };
+      await putNode(tx, { id: tenant, kind: "Tenant", name: tenant.slice("tenant:".length), tenant_id: tenant });
+    } else if ((await lockNodes(tx.sql, [tenant])).get(tenant)?.kind !== "Tenant")
+      return { value: { refused: `There is no ${tenant}: name the tenant that was made.` } };
+    const personId = await settle(tx, first, by, past?.person_id);
+    if (past !== undefined) await takeBack(tx, past.person_id, personId);
     await putEdge(tx, { kind: "MEMBER_OF", src: personId, dst: ADMINISTRATOR });
-    await addLink(tx.sql, { issuer, subject, personId, how: "first", by: by.actor });
+    await addLink(tx.sql, { issuer, subject, personId, how: "first", by: actor });
     await tx.sql.run(REMEMBER, [personId]);
     return {
-      value: { personId },
+      value: { personId, ...(past === undefined ? {} : { instead: past.person_id }) },
       entries: () => [
         {
           tenant,
           category: "governance",
           outcome: "ok",
-          actor: { subject: by.actor, kind: "system" },
+          actor: { subject: actor, kind: "system" },
           via: { service: "membership" },
           resource: { type: "identities", id: personId },
-          correlationId: by.correlationId,
+          correlationId,
           data: { op: "first_administrator", issuer },
         },
       ],

@@ -4,6 +4,7 @@ import { unknownPerson, type LinkedPerson } from "#authn/claims.ts";
 import { lockNodes } from "#membership/graph/put-node.ts";
 import type { WriteBy } from "#membership/graph/write.ts";
 import type { MembershipRoom } from "#membership/room.ts";
+import { noteSignIn } from "./first-administrator.ts";
 import { findLinked } from "./links.ts";
 import { settleGroups } from "./settle-groups.ts";
 import { settlePerson, type SignIn, type SignInRules } from "./settle-person.ts";
@@ -35,6 +36,7 @@ export const serveSignIns = (room: MembershipRoom, rules: SignInRules): void => 
     const known = await findLinked(database, body);
     const tenantId = known?.tenant ?? body.tenant;
     const isOpen = rules.provision === "off";
+    await noteSignIn(database, known?.id ?? `${rules.subjectPrefix}${body.subject}`);
     if (tenantId === undefined) {
       if (isOpen) return { person: null };
       throw unknownPerson(body.issuer, body.subject, undefined);

@@ -111,7 +111,10 @@ test("off finds nobody but who is linked; nothing is made", async (t) => {
   assert.equal(await signIn(world, "fay-1"), null);
   const link = { issuer, subject: "fay-1", person_id: "person:fay" };
   assert.equal((await world.call("ada", "POST", "/api/v1/identity-links", { body: link, scopes: ["membership.write"] })).status, 201);
+  await world.sql("insert into membership.first_administrator (person_id) values ('person:fay')");
   assert.equal(await signIn(world, "fay-1"), "person:fay");
+  const [first] = await world.sql<{ came: boolean }>("select signed_in_at is not null as came from membership.first_administrator");
+  assert.equal(first?.came, true, "that the first administrator came is known from then on");
 });
 
 test("groups of a claim come and go; what somebody else made stays, and a role is had through marked groups alone", async (t) => {
