@@ -15,7 +15,6 @@ export const readConfigFiles = async <T>(
   folders: readonly string[],
   name: string,
   shape: z.ZodType<T>,
-  words: readonly string[],
 ): Promise<{ readonly files: readonly ReadFile<T>[]; readonly faults: readonly Fault[] }> => {
   const files: ReadFile<T>[] = [];
   const faults: Fault[] = [];
@@ -33,7 +32,7 @@ export const readConfigFiles = async <T>(
     if (read.document === undefined) continue;
     const parsed = shape.safeParse(read.document.value);
     if (parsed.success) files.push({ yaml: read.document, value: parsed.data });
-    else faults.push(...shapeFaults(read.document, parsed.error, { words }));
+    else faults.push(...shapeFaults(read.document, parsed.error, { shape }));
   }
   return { files, faults };
 };

@@ -5,15 +5,19 @@ export const nearestWord = (word: string, known: readonly string[]): string | un
     .filter(({ distance }) => distance <= Math.max(1, Math.floor(word.length / 3)))
     .toSorted((a, b) => a.distance - b.distance)[0]?.candidate;
 
+/** Letters put in, left out, changed, or two beside each other swapped: each counts one. */
 const editDistance = (from: string, to: string): number => {
+  let before: readonly number[] = [];
   let row = Array.from({ length: to.length + 1 }, (_unused, index) => index);
   for (let i = 1; i <= from.length; i++) {
     const next = [i];
     for (let j = 1; j <= to.length; j++) {
       const change = (row[j - 1] ?? 0) + (from[i - 1] === to[j - 1] ? 0 : 1);
-      next.push(Math.min(change, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+      const isSwapped = i > 1 && j > 1 && from[i - 1] === to[j - 2] && from[i - 2] === to[j - 1];
+      const swap = isSwapped ? (before[j - 2] ?? 0) + 1 : change;
+      next.push(Math.min(change, swap, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
     }
-    row = next;
+    [before, row] = [row, next];
   }
   return row[to.length] ?? 0;
 };

@@ -1,22 +1,24 @@
 import type { z } from "zod";
 import type { Fault } from "#contract/problem.ts";
 import { missesOf } from "#contract/shape-faults.ts";
+import { knownMembers } from "./known-members.ts";
 import { nearestWord } from "./nearest-word.ts";
 import type { YamlDocument } from "./yaml-document.ts";
 
 /**
  * Every way in which a document's value, or the part of it at `under`, misses its shape, each at its place in the file. For an unknown
- * member the nearest of the `words` that are known is the hint, for a value the nearest of those that it may be.
+ * member the nearest that the `shape` knows at its place is the hint, for a value the nearest of those that it may be.
  */
 export const shapeFaults = (
   document: YamlDocument,
   error: z.ZodError,
-  { under = [], words = [] }: { readonly under?: readonly PropertyKey[]; readonly words?: readonly string[] } = {},
+  { under = [], shape }: { readonly under?: readonly PropertyKey[]; readonly shape?: z.ZodType } = {},
 ): Fault[] =>
-  missesOf({ issues: error.issues.map(insideUnion) }).map(({ path, message, isKey, values }) => {
+  missesOf({ issues: error.issues.flatMap(insideUnion) }).map(({ path, message, isKey, values }) => {
     const place = [...under, ...path];
     const found = values === undefined ? undefined : place.reduce(memberOf, document.value);
-    const hint = isKey ? nearestWord(String(path.at(-1)), words) : typeof found === "string" ? nearestWord(found, values ?? []) : undefined;
+    const known = isKey && shape !== undefined ? knownMembers(shape, path.slice(0, -1)) : [];
+    const hint = isKey ? nearestWord(String(path.at(-1)), known) : typeof found === "string" ? nearestWord(found, values ?? []) : undefined;
     return document.fault(place, values === undefined ? message : `must be ${values.length > 1 ? "one of " : ""}${values.join(", ")}`, {
       ...(isKey ? { code: "unknown", onKey: true } : {}),
       ...(hint === undefined ? {} : { hint: `did you mean ${hint}?` }),
@@ -26,9 +28,13 @@ export const shapeFaults = (
 const memberOf = (value: unknown, name: PropertyKey): unknown =>
   typeof value === "object" && value !== null && Object.hasOwn(value, name) ? (value as Record<PropertyKey, unknown>)[name] : undefined;
 
+/** How far into a value one branch of a union gets; one that names a member that it does not know has taken the holder for its own. */
+const depthOf = (issues: readonly z.core.$ZodIssue[]): number =>
+  Math.max(0, ...issues.map(({ code, path }) => path.length + (code === "unrecognized_keys" ? 1 : 0)));
+
 /** What keeps a value from the branch of a union that it comes nearest to: the one that gets furthest into it. */
-const insideUnion = (issue: z.core.$ZodIssue): z.core.$ZodIssue => {
-  if (issue.code !== "invalid_union") return issue;
-  const inner = issue.errors.toSorted((a, b) => (b[0]?.path.length ?? 0) - (a[0]?.path.length ?? 0))[0]?.[0];
-  return inner === undefined ? issue : { ...inner, path: [...issue.path, ...inner.path] };
+const insideUnion = (issue: z.core.$ZodIssue): readonly z.core.$ZodIssue[] => {
+  if (issue.code !== "invalid_union") return [issue];
+  const [inner = []] = issue.errors.toSorted((a, b) => depthOf(b) - depthOf(a));
+  return inner.length === 0 ? [issue] : inner.map((one) => ({ ...one, path: [...issue.path, ...one.path] }));
 };

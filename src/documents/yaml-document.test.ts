@@ -111,7 +111,7 @@ test("a missed shape is told at its place: an unknown member with the nearest kn
   const { error } = shape.safeParse((document.value as { readonly rows: readonly unknown[] }).rows[0]);
   assert.ok(error);
   const file = "x.yaml";
-  assert.deepEqual(shapeFaults(document, error, { under: ["rows", 0], words: Object.keys(shape.shape) }), [
+  assert.deepEqual(shapeFaults(document, error, { under: ["rows", 0], shape }), [
     { path: "/rows/0/colour", message: "Invalid input: expected string, received number", file, line: 2, column: 13 },
     { path: "/rows/0/size/width", message: "Invalid input: expected number, received string", file, line: 3, column: 20 },
     { path: "/rows/0/coulor", message: "is not known here", code: "unknown", hint: "did you mean colour?", file, line: 4, column: 5 },

@@ -94,13 +94,6 @@ export type ViewFilters = z.output<typeof filters>;
 
 export const emptyToolsDocument: ToolsDocument = { apiVersion: "tools/v1", views: [], overrides: {} };
 
-const words = [
-  ...Object.keys(toolsDocument.shape),
-  ...Object.keys(view.shape),
-  ...Object.keys(filters.shape),
-  ...Object.keys(override.shape),
-];
-
 /** Reads one document; every fault at its place. */
 export const readToolsDocument = (
   text: string,
@@ -109,7 +102,7 @@ export const readToolsDocument = (
   const { document: yaml, faults } = readYaml(text, file, { mebibytes: 0.25 });
   if (yaml === undefined) return { faults };
   const parsed = toolsDocument.safeParse(yaml.value);
-  return parsed.success ? { value: parsed.data, yaml } : { faults: shapeFaults(yaml, parsed.error, { words }) };
+  return parsed.success ? { value: parsed.data, yaml } : { faults: shapeFaults(yaml, parsed.error, { shape: toolsDocument }) };
 };
 
 /** Views and overrides of several documents, one after the other; a view of a later one that an earlier has is a fault of the later. */
@@ -136,7 +129,7 @@ export const joinToolsDocuments = (
 
 /** Reads the `tools.yaml` of each folder: views and overrides, one after the other. Throws `StartFaults` with every fault. */
 export const loadToolsDocument = async (folders: readonly string[]): Promise<ToolsDocument> => {
-  const { files, faults } = await readConfigFiles(folders, "tools.yaml", toolsDocument, words);
+  const { files, faults } = await readConfigFiles(folders, "tools.yaml", toolsDocument);
   const joined = joinToolsDocuments(files);
   if (faults.length + joined.faults.length > 0) throw new StartFaults([...faults, ...joined.faults]);
   return joined.document;

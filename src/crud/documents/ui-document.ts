@@ -35,8 +35,7 @@ export interface UiDocument {
 
 /** Reads the `ui.yaml` of each folder; a later one adds to an earlier. Without any, every module is off. Throws `StartFaults` with every fault. */
 export const loadUiDocument = async (folders: readonly string[]): Promise<UiDocument> => {
-  const words = [...Object.keys(uiDocument.shape), ...uiModules, "groups"];
-  const { files, faults } = await readConfigFiles(folders, "ui.yaml", uiDocument, words);
+  const { files, faults } = await readConfigFiles(folders, "ui.yaml", uiDocument);
   if (faults.length > 0) throw new StartFaults(faults);
   return {
     brand: Object.assign({}, ...files.map(({ value }) => value.brand)) as Record<string, string>,

@@ -3,6 +3,7 @@ import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/pr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { readSystemText } from "./read-system-text.ts";
 import { test, type TestContext } from "node:test";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { compileHttp } from "./compile-http.ts";
@@ -70,6 +71,39 @@ test("all faults of a file are told at once, each with its place and the nearest
   const unknown = faults.find((fault) => fault.path === "/ownr");
   assert.deepEqual([unknown?.column, unknown?.hint], [1, "did you mean owner?"]);
   assert.ok(!JSON.stringify(faults).includes("plain-text-key"), "a credential is not echoed");
+});
+
+test("an unknown member has the nearest that is known where it stands, at any depth", async () => {
+  const document = {
+    apiVersion: "systems/v1",
+    provider: "a",
+    instance: "b",
+    owner: "group:a",
+    kind: "http",
+    baseUrl: "https://a.example",
+    titel: "A",
+    defaults: { dataScop: "none", response: { maxBites: 5 } },
+    operations: {
+      one: {
+        description: "One of all.",
+        request: { method: "GET", path: "/one", bdy: {} },
+        annotations: { readOnlyHnt: true },
+        dataScope: { resourceTyp: "a", columns: {} },
+        baseUlr: "/",
+      },
+    },
+  };
+  const read = await readSystemText(JSON.stringify(document), "a.yaml");
+  const hints = "faults" in read ? read.faults.filter(({ code }) => code === "unknown").map(({ path, hint }) => [path, hint]) : [];
+  assert.deepEqual(Object.fromEntries(hints), {
+    "/titel": "did you mean title?",
+    "/defaults/dataScop": "did you mean dataScope?",
+    "/defaults/response/maxBites": "did you mean maxBytes?",
+    "/operations/one/request/bdy": "did you mean body?",
+    "/operations/one/annotations/readOnlyHnt": "did you mean readOnlyHint?",
+    "/operations/one/dataScope/resourceTyp": "did you mean resourceType?",
+    "/operations/one/baseUlr": undefined,
+  });
 });
 
 test("files that are not plain YAML are refused by their tokens, however deep or strange", async (t) => {

@@ -20,7 +20,6 @@ export type SystemText =
 /** Operations named in `without` are passed over, as if they did not stand there. */
 export type ReadSystemText = (text: string, shown: string, without?: readonly string[]) => SystemText | Promise<SystemText>;
 
-const known = (kind: keyof typeof documentKinds): readonly string[] => Object.keys(documentKinds[kind].shape);
 const { provider, instance, owner: ownerShape } = documentKinds.http.shape;
 const namedShape = z.object({ provider, instance });
 const kindOf = (value: unknown): unknown =>
@@ -47,7 +46,7 @@ export const readSystemText = (text: string, shown: string, without: readonly st
   const name = named === undefined ? {} : { name: `${named.provider}.${named.instance}` };
   const owner = z.object({ owner: ownerShape }).safeParse(yaml.value).data?.owner;
   const answers = owner === undefined ? {} : { owner: { owner, at: yaml.fault(["owner"], "") } };
-  const faults = shapeFaults(yaml, parsed.error, { words: known(kind) });
+  const faults = shapeFaults(yaml, parsed.error, { shape: documentKinds[kind] });
   return {
     faults: faults.map((fault) => (isLiteral(fault, yaml.value) ? { ...fault, code: "credential_literal" } : fault)),
     ...name,

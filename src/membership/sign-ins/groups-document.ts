@@ -12,7 +12,7 @@ const document = z.strictObject({
 
 /** What the values of the groups claim stand for: `groups.yaml` of each folder. Throws `StartFaults` with every fault. */
 export const loadGroupsDocument = async (folders: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> => {
-  const { files, faults } = await readConfigFiles(folders, "groups.yaml", document, Object.keys(document.shape));
+  const { files, faults } = await readConfigFiles(folders, "groups.yaml", document);
   if (faults.length > 0) throw new StartFaults(faults);
   const read = new Map<string, readonly string[]>();
   for (const { value } of files)
