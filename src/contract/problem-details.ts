@@ -118,7 +118,7 @@ export const problemDetails: Readonly<Record<ProblemCode, string>> = {
   unknown_method: "Methods are written as documented, capitals included.",
   secret_not_found: "Check the path; what is there but not for you is answered the same.",
   key_not_found: "Read the keys of this secret, and name one of them.",
-  version_not_found: "List the versions of this secret, and name one of them.",
+  version_not_found: "List its versions, and name one of them.",
   version_deleted: "Restore the version, or read another.",
   version_destroyed: "A destroyed version cannot be had again; read another.",
   unknown_task: "Check the id; what is there but not for you is answered the same.",
@@ -208,7 +208,8 @@ export const problemDetails: Readonly<Record<ProblemCode, string>> = {
     "The identity provider gave no token for this upstream. An administrator looks at the log under this correlation_id.",
   upstream_outcome_unknown: "Look whether it was done before you repeat it.",
   output_invalid: "The tool's outputSchema and what its system sends do not agree. An administrator mends one of them.",
-  output_too_large: "Ask for less: narrower arguments or a smaller page.",
+  output_too_large:
+    "Ask for less: narrower arguments or a smaller page. Who owns the system may raise response.maxBytes, or give lists in parts with response.onExceed: truncate.",
   provider_error: "The store of the secret gave an answer that cannot be used. Who runs it finds it in the store's log.",
   provider_redirect: "The store sent the house to another address, and it did not go. Set the store's own address.",
   copy_unverified: "What stands at the target now is not what was copied. Look at both.",

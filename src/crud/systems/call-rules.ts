@@ -4,6 +4,7 @@ import { prepareSchema, type SchemaCheck } from "#documents/foreign-schema.ts";
 import { parsePointer } from "#contract/json-pointer.ts";
 import { sha256Of } from "#crud/mcp/digest.ts";
 import { relaxSchema } from "#crud/mcp/relax-schema.ts";
+import { valueAt } from "#crud/mcp/value-at.ts";
 import type { CallRules, Definition, RowRules, Tool } from "#crud/mcp/tool.ts";
 import { compileAuthz } from "./authz-mapping.ts";
 import { compileAuthzenMapping } from "./authzen-mapping.ts";
@@ -88,10 +89,29 @@ const plus = (
   properties: { ...(isObject(schema["properties"]) ? schema["properties"] : {}), ...members },
 });
 
+/** The schema of a value, or the part of the same schema that it names instead. */
+const namedSchema = (schema: Readonly<Record<string, unknown>>): unknown => {
+  const named = schema["$ref"];
+  return typeof named === "string" && named.startsWith("#/") ? valueAt(schema, parsePointer(named.slice(1))) : schema;
+};
+
+/** What a cut answer may be: a list that is the whole answer is given as its `items`. */
+const cutSchema = (schema: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> => {
+  const named = namedSchema(schema);
+  if (!isObject(named) || named["type"] !== "array") return plus(schema, CUT);
+  const { $defs, ...items } = schema;
+  return plus({ type: "object", required: ["items"], ...($defs === undefined ? {} : { $defs }) }, { items, ...CUT });
+};
+
 /** Where answers are cut: over HTTP alone, for what others list is not ours to add to. */
 const cutsAt = (operation: Operation, document: HttpDocument | LoopbackDocument): number | undefined => {
   const limits = ("response" in operation ? operation.response : undefined) ?? document.defaults.response;
   return document.kind === "http" && limits.onExceed === "truncate" ? limits.maxBytes : undefined;
+};
+
+const outputSchemaOf = (schema: Readonly<Record<string, unknown>>, operation: Operation, document: HttpDocument | LoopbackDocument) => {
+  const relaxed = relaxSchema(schema, maskedPointers(operation, document));
+  return cutsAt(operation, document) === undefined ? relaxed : cutSchema(relaxed);
 };
 
 /** The definition that clients see: closed input, relaxed output. */
@@ -103,10 +123,7 @@ export const definitionOf = (name: string, operation: Operation, document: HttpD
   ...(operation.output.schema === undefined
     ? {}
     : {
-        outputSchema: relaxSchema(
-          cutsAt(operation, document) === undefined ? operation.output.schema : plus(operation.output.schema, CUT),
-          maskedPointers(operation, document),
-        ),
+        outputSchema: outputSchemaOf(operation.output.schema, operation, document),
       }),
   ...(Object.keys(operation.annotations).length === 0 ? {} : { annotations: operation.annotations }),
 });

@@ -51,7 +51,7 @@ export const responseLimits = z.strictObject({
   ),
   onExceed: said(
     z.enum(["error", "truncate"]).default("error"),
-    "What becomes of a larger answer: it is refused (`output_too_large`); or, over HTTP, of its list so many whole items are given as fit, with `truncated` and a `next_cursor`, which a further call takes as `cursor`. The list is where the rows lie, or the only list among its members; what the upstream answers may then have 2 MiB, or `maxBytes` where that is more.",
+    "What becomes of a larger answer: it is refused (`output_too_large`); or, over HTTP, of its list so many whole items are given as fit, with `truncated` and a `next_cursor`, which a further call takes as `cursor`. The list is where the rows lie, or the only list among its members, or the answer itself, which is then given as `items`; what the upstream answers may then have 2 MiB, or `maxBytes` where that is more.",
     "truncate",
   ),
 });

@@ -35,7 +35,9 @@ const unpackers: Readonly<Record<string, Unpack | undefined>> = {
 };
 
 export const tooLarge = (maxBytes: number): Problem =>
-  new Problem("output_too_large", { detail: `The answer has more than ${maxBytes} bytes.` });
+  new Problem("output_too_large", {
+    detail: `The answer has more than ${maxBytes} bytes: response.maxBytes and onExceed of the system say how many it may have.`,
+  });
 
 /** Unpacks what came packed. No more than `maxBytes` are ever made of it. */
 const unpack = async (bytes: Buffer, encoding: string | undefined, maxBytes: number): Promise<Buffer> => {

@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { test, type TestContext } from "node:test";
 import { seedEmployees } from "#demo/employees.ts";
 import { agent, crudHouse } from "#testing/crud-house.ts";
+import { serverUpstream } from "#testing/http-upstream.ts";
 
 const shipped = fileURLToPath(new URL("../../../../config/", import.meta.url));
 const acme = seedEmployees().filter((row) => row.tenant === "tenant:acme");
@@ -97,4 +98,86 @@ test("a cursor is of one call of one person; another's, a broken one and a text 
 test("an item that is larger than all that may be given is no list of nothing: the answer is too large", async (t) => {
   const { call } = await houseOf(t, 600);
   assert.equal((await call({})).code, "output_too_large");
+});
+
+test("an answer that is a list itself is given as items, in parts; one without a list to cut says which setting is meant", async (t) => {
+  const house = await crudHouse(t);
+  const upstream = await serverUpstream(t);
+  const all = Array.from({ length: 30 }, (_, at) => ({ id: `n${at}`, tenant: at % 2 === 0 ? "tenant:acme" : "tenant:globex", pin: 1234 }));
+  upstream.answer = ({ url }, response) =>
+    void response
+      .writeHead(200, { "content-type": "application/json" })
+      .end(JSON.stringify(url === "/one" ? { text: "x".repeat(2000) } : all));
+  const item = { type: "object", required: ["id", "pin"], properties: { id: { type: "string" }, tenant: {}, pin: { type: "integer" } } };
+  const list = { type: "array", items: item };
+  const cut = { description: "Gives notes.", response: { maxBytes: 900, onExceed: "truncate" }, request: { method: "GET", path: "/all" } };
+  const scope = { resourceType: "employee", rows: "", columns: { tenant_id: "/tenant", salary: "/salary", birth_date: "/birth_date" } };
+  const operations = {
+    plain: { ...cut },
+    masked: { ...cut, output: { schema: list }, mask: [{ path: "/*/pin", action: "null" }] },
+    named: { ...cut, output: { schema: { $ref: "#/$defs/List", $defs: { List: list } } } },
+    scoped: { ...cut, output: { schema: list }, dataScope: scope },
+    one: { ...cut, request: { method: "GET", path: "/one" } },
+    refused: { ...cut, response: { maxBytes: 900 } },
+  };
+  const made = await house.request("/config/systems", {
+    as: { sub: "person:ada", scopes: ["config.read", "config.write"] },
+    method: "POST",
+    raw: JSON.stringify({
+      apiVersion: "systems/v1",
+      provider: "notes",
+      instance: "one",
+      title: "Notes",
+      owner: "group:people-ops",
+      kind: "http",
+      ...{
+        tenants: ["tenant:acme"],
+        baseUrl: upstream.url,
+        network: { allow: ["127.0.0.1/32"] },
+        defaults: { dataScope: "none" },
+      },
+      operations,
+    }),
+    headers: { "content-type": "application/json" },
+  });
+  assert.equal(made.status, 201, await made.text());
+  house.membership.capabilities = Object.keys(operations).map((name) => `notes.one.${name}`);
+  const call = async (name: string, args: object = {}) => {
+    const params = { name: `notes.one.${name}`, arguments: args };
+    return (await house.rpc({ jsonrpc: "2.0", id: 1, method: "tools/call", params }, { as: agent })).body;
+  };
+  for (const [name, kept, pin] of [
+    ["plain", 30, 1234],
+    ["masked", 30, null],
+    ["named", 30, 1234],
+    ["scoped", 15, 1234],
+  ] as const) {
+    const rows: { id: string; pin: number | null }[] = [];
+    let [cursor, pages]: [string | undefined, number] = [undefined, 0];
+    do {
+      const { result, error } = await call(name, cursor === undefined ? {} : { cursor });
+      assert.equal(error, undefined, `${name}: ${JSON.stringify(error)}`);
+      const page = JSON.parse(result.content[0]?.text ?? "") as { items: typeof rows; truncated?: boolean; next_cursor?: string };
+      assert.equal(page.truncated ?? false, page.next_cursor !== undefined);
+      rows.push(...page.items);
+      cursor = page.next_cursor;
+      pages += 1;
+    } while (cursor !== undefined);
+    assert.ok(pages > 1, name);
+    assert.deepEqual([rows.length, new Set(rows.map(({ id }) => id)).size, rows[0]?.pin], [kept, kept, pin], name);
+    const out = house.entries.filter(({ phase }) => phase === "close").map(({ data }) => (data as { rows_out: number }).rows_out);
+    if (name === "scoped")
+      assert.equal(
+        out.slice(-pages).reduce((sum, count) => sum + count),
+        kept,
+        "what was given is on record",
+      );
+  }
+  for (const [name, told] of [
+    ["one", /more than response\.maxBytes \(900\), and no list that onExceed: truncate could cut/],
+    ["refused", /more than 900 bytes: response\.maxBytes and onExceed/],
+  ] as const) {
+    const { error } = await call(name);
+    assert.deepEqual([error?.data.code, told.test(JSON.stringify(error))], ["output_too_large", true], JSON.stringify(error));
+  }
 });

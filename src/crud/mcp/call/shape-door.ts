@@ -122,6 +122,11 @@ const listOf = (value: Readonly<Record<string, unknown>>, { rules }: Tool): Poin
   return lists.length === 1 ? lists : undefined;
 };
 
+/** As what a list is given that is the whole answer, where answers are cut: what it is cut to is told beside it. */
+const ITEMS = "items";
+const isBareList = (value: unknown, { rules }: Tool): value is readonly unknown[] =>
+  rules.cutsAtBytes !== undefined && Array.isArray(value);
+
 /** What `truncated` and `next_cursor` add to an answer, in bytes. */
 const CUT_BYTES = 512;
 const STRIDE = 200;
@@ -141,9 +146,18 @@ const cutBytes = function* (value: unknown, tool: Tool, page: ShapedCall["given"
     if (bytes > Math.min(most, MAX_BYTES)) break;
   }
   if (kept === left.length) return whole;
-  if (kept === 0) throw new Problem("output_too_large", { detail: `One item of the answer has more than ${most} bytes.` });
+  if (kept === 0) throw new Problem("output_too_large", { detail: `One item of the answer has more than response.maxBytes (${most}).` });
   const given = changeAt(whole, at, () => left.slice(0, kept)) as Readonly<Record<string, unknown>>;
   return { ...given, truncated: true, next_cursor: page.next(page.from + kept) };
+};
+
+const requireFit = (bytes: number, { rules: { cutsAtBytes = MAX_BYTES } }: Tool): void => {
+  if (bytes > MAX_BYTES)
+    throw new Problem("output_too_large", { detail: `The answer has ${bytes} bytes; no tool gives more than ${MAX_BYTES}.` });
+  if (bytes > cutsAtBytes)
+    throw new Problem("output_too_large", {
+      detail: `The answer has ${bytes} bytes, more than response.maxBytes (${cutsAtBytes}), and no list that onExceed: truncate could cut: neither rows nor exactly one list among its members.`,
+    });
 };
 
 /** Longest that an answer is shaped at a stretch, milliseconds, where its steps allow it. */
@@ -175,13 +189,9 @@ export const shapeOutput = async (
   }
   const wanted = tool.rules.wantedRows === undefined ? undefined : given.value[tool.rules.wantedRows];
   value = cutRows(value, tool, wanted);
-  if (
-    upstream.isCut === true &&
-    typeof value === "object" &&
-    value !== null &&
-    !Array.isArray(value) &&
-    !(typeof wanted === "number" && shaped.rowsOut >= wanted)
-  ) {
+  const isBare = isBareList(value, tool);
+  if (isBare) value = { [ITEMS]: value };
+  if (upstream.isCut === true && isObject(value) && !(typeof wanted === "number" && shaped.rowsOut >= wanted)) {
     value = { ...value, truncated: true };
   }
   value = await inTurns(cutBytes(value, tool, given.page), turn);
@@ -190,12 +200,13 @@ export const shapeOutput = async (
   if (unfit !== undefined) throw new Problem("output_invalid", { detail: `The answer ${unfit}.` });
   await turn();
   const text = JSON.stringify(value) ?? "";
-  if (Buffer.byteLength(text) > Math.min(tool.rules.cutsAtBytes ?? MAX_BYTES, MAX_BYTES)) throw new Problem("output_too_large");
+  requireFit(Buffer.byteLength(text), tool);
   await turn();
   const faults = await outputFaults(tool, value, text);
   if (faults.length > 0) throw new Problem("output_invalid", { errors: [...faults] });
   await turn();
-  const rows = scope === undefined || tool.rules.rows === undefined ? undefined : valueAt(value, tool.rules.rows.rows);
+  const at = isBare ? [ITEMS] : tool.rules.rows?.rows;
+  const rows = scope === undefined || at === undefined ? undefined : valueAt(value, at);
   const rowsOut = Array.isArray(rows) ? rows.length : shaped.rowsOut;
-  return { value, rowsOut, masked };
+  return { value, rowsOut, masked: isBare ? masked.map((mask) => ({ ...mask, path: `/${ITEMS}${mask.path}` })) : masked };
 };
