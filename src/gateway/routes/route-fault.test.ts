@@ -73,7 +73,7 @@ const cases: readonly Case[] = [
   { what: "an id in capitals", members: { id: "Forms" }, path: "/id", message: /begin with a letter/ },
   { what: "an id of 65", members: { id: "a".repeat(65) }, path: "/id", message: /1-64/ },
   { what: "a path without slash", members: { path: "a" }, path: "/path", message: /must begin with \// },
-  { what: "no path", members: { path: undefined }, path: "/path", message: /string/ },
+  { what: "no path", members: { path: undefined }, path: "/path", message: /is required/ },
   { what: "a star within a segment", members: { path: "/a*" }, path: "/path", message: /whole last segment/ },
   { what: "a star before the end", members: { path: "/*/a" }, path: "/path", message: /whole last segment/ },
   { what: "a capture within a segment", members: { path: '"/a{x}"' }, path: "/path", message: /whole segment/ },
