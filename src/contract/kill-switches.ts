@@ -4,11 +4,13 @@ import { plainText, timestamp } from "./ids.ts";
 
 /** Kill switches: what is switched off at once, on every node within a second, for callers of the tenant that says so. */
 
-const scope = z
+export const KILL_SCOPES = "must be all, view:<name>, system:<provider.instance>, tool:<name> or the id of an agent (agent:<name>)";
+/** What a switch may be about. */
+export const killScope = z
   .string()
   .regex(
     /^(?:all|view:[a-z][a-z0-9-]{0,30}|system:[a-z][a-z0-9-]{0,24}\.[a-z][a-z0-9-]{0,24}|tool:[A-Za-z][A-Za-z0-9._-]{0,127}|agent:[A-Za-z0-9][A-Za-z0-9._:@+~-]{0,190})$/,
-    "must be all, view:<name>, system:<name>, tool:<name> or the id of an agent",
+    KILL_SCOPES,
   );
 const killSwitch = z.object({
   scope: z.string(),
@@ -21,7 +23,7 @@ const killSwitch = z.object({
 export type KillSwitch = z.output<typeof killSwitch>;
 
 const base = withoutAgents({ decision: "kill_switch/set" });
-const named = z.object({ scope });
+const named = z.object({ scope: z.string().min(1).max(200).describe("`all`, `view:`, `system:` or `tool:` with a name, or the id of an agent.") });
 
 export const listKillSwitches = endpoint("crud", "GET", "/config/kill-switches", {
   reply: z.object({ kill_switches: z.array(killSwitch) }),
@@ -41,6 +43,9 @@ export const readKillSwitch = endpoint("crud", "GET", "/config/kill-switches/{sc
 
 export const putKillSwitch = endpoint("crud", "PUT", "/config/kill-switches/{scope}", {
   params: named,
+  query: z.strictObject({
+    force: z.enum(["true", "false"]).default("false").describe("Switches off what is not there too, should it come."),
+  }),
   body: z.strictObject({
     reason: plainText(1, 500),
     until: timestamp.optional().describe("It ends by itself then; unless said it stays until it is lifted."),

@@ -24,6 +24,7 @@ import type { Tracing } from "#telemetry/tracing.ts";
 import { allowedCommands, type CrudConfig } from "./config.ts";
 import { openConfigStore } from "./configs/config-store.ts";
 import { systemKind, toolsKind } from "./configs/kinds.ts";
+import { createFindNode } from "./configs/find-node.ts";
 import { createOwnerCheck } from "./configs/system-owner.ts";
 import { createForeteller } from "./configs/foretell.ts";
 import { createToolRegistrar } from "./configs/register-tools.ts";
@@ -161,11 +162,12 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
   });
   const reader = createDocumentReader();
   const groupsParts = { membership: parts.peers.membership, membershipAudience: parts.audiences.membership, identity: parts.identity };
+  const findNode = createFindNode(groupsParts);
   const store = await openConfigStore({
     database: parts.database,
     change: parts.change,
     kinds: {
-      system: systemKind({ sources, catalogue, findCommand, ownerFaults: createOwnerCheck(groupsParts), reader }),
+      system: systemKind({ sources, catalogue, findCommand, ownerFaults: createOwnerCheck(findNode), reader }),
       tools: toolsKind({ catalogue, layer, hold: (document) => (toolsDocument = document), held: () => toolsDocument, reader }),
     },
     catalogue,
@@ -251,7 +253,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
   serveArchive(router, publisher);
   serveImports(router, { publisher, database, housePorts: new Set(parts.housePorts), stopping: stop.signal });
   serveDefinitions(router, { store, decider, groups: groupsParts, database, change, tenants, toolsOf, register });
-  serveKillSwitches(router, { kills, decider, now });
+  serveKillSwitches(router, { kills, decider, now, catalogue, store, findNode });
   serveExplanation(router, { ...deskParts, catalogue, systemOf });
   serveUiConfig(router, uiDocument, groupsParts);
   serveSecretUses(router, { store, decider: parts.decider });

@@ -1,16 +1,19 @@
-import { deleteKillSwitch, listKillSwitches, putKillSwitch, readKillSwitch } from "#contract/kill-switches.ts";
+import { deleteKillSwitch, killScope, listKillSwitches, putKillSwitch, readKillSwitch } from "#contract/kill-switches.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { Decider } from "#decide/decider.ts";
 import type { Router } from "#http/serve.ts";
 import type { KillSwitches } from "#crud/mcp/kill-switches.ts";
+import { createScopeCheck, type KnownScopeParts } from "./known-scope.ts";
 import { writerOf } from "./tell.ts";
 
 /** Kill switches of the caller's tenant. While the decision point is away none can be set, and nothing can be called either. */
 export const serveKillSwitches = (
   router: Router<Caller>,
-  { kills, decider, now }: { readonly kills: KillSwitches; readonly decider: Pick<Decider, "require">; readonly now: () => Date },
+  parts: KnownScopeParts & { readonly kills: KillSwitches; readonly decider: Pick<Decider, "require">; readonly now: () => Date },
 ): void => {
+  const { kills, decider, now } = parts;
+  const scopeFaults = createScopeCheck(parts);
   const enter = async ({ caller, correlationId }: { readonly caller: Caller; readonly correlationId: string }) => {
     const { decisionId } = await decider.require(caller, { type: "kill_switch", action: "set" }, correlationId);
     return writerOf(caller, correlationId, decisionId);
@@ -30,7 +33,12 @@ export const serveKillSwitches = (
     const { reason, until } = call.body;
     if (until !== undefined && Date.parse(until) <= now().getTime())
       throw new Problem("unprocessable", { errors: [{ path: "/until", message: "is over already" }] });
-    return kills.set(by, call.params.scope, reason, until);
+    const { scope } = call.params;
+    const isForced = call.query.force === "true" && killScope.safeParse(scope).success;
+    const isHeld = kills.list(by.tenant).some((one) => one.scope === scope);
+    const errors = isForced || isHeld ? [] : await scopeFaults({ scope, tenant: by.tenant, correlationId: call.correlationId });
+    if (errors.length > 0) throw new Problem("unprocessable", { errors });
+    return kills.set(by, scope, reason, until);
   });
   router.serve(deleteKillSwitch, async (call) => kills.lift(await enter(call), call.params.scope));
 };

@@ -70,7 +70,8 @@ test("what is switched off is listed and called by nobody of the tenant, on ever
     assert.equal((await listed()).includes("slow.one.wait"), true, scope);
   }
   // An agent's switch stops the agent, and not the person.
-  await set(agentId);
+  house.membership.owners = [...house.membership.owners, agentId];
+  assert.equal((await set(agentId)).status, 200);
   assert.equal((await call(agent)).error?.data.code, "tool_disabled");
   assert.equal((await call()).error, undefined);
   await set(agentId, {}, "DELETE");
@@ -82,7 +83,7 @@ test("what is switched off is listed and called by nobody of the tenant, on ever
   const seen = upstream.seen.length;
   const running = [call(), call(ada, beside)];
   await until(() => upstream.seen.length === seen + 2);
-  await set("view:slow");
+  assert.equal((await set("view:slow")).status, 200);
   assert.equal(gone, 0, "it was called at the root");
   await set("tool:slow.one.wait");
   assert.deepEqual(
@@ -117,6 +118,24 @@ test("what is switched off is listed and called by nobody of the tenant, on ever
   await until(async () => (await call()).error === undefined);
   await until(() => told >= 2);
   assert.equal((await set("all", { reason: "late", until: "2020-01-01T00:00:00Z" })).status, 422);
+  // What is not there is a slip, unless it is said to be meant; nothing of it is in force then.
+  for (const [scope, message, hint] of [
+    ["foo", /must be all, view:<name>/, undefined],
+    ["system:Slow", /must be all, view:<name>/, undefined],
+    ["tool:slow.one.wat", /is nothing that is there/, "did you mean tool:slow.one.wait?"],
+    ["system:slow.main", /\?force=true/, undefined],
+    ["system:slow.ome", /is nothing that is there/, "did you mean system:slow.one?"],
+    ["view:nope", /is nothing that is there/, undefined],
+    ["agent:hr-asistant", /is nothing that is there/, "did you mean agent:hr-assistant?"],
+  ] as const) {
+    const { status, body } = await set(scope);
+    const [fault] = (body as { errors?: { path: string; message: string; hint?: string }[] }).errors ?? [];
+    assert.deepEqual([status, body.code, fault?.path, fault?.hint], [422, "unprocessable", "/scope", hint], scope);
+    assert.match(fault?.message ?? "", message);
+    const forced = await house.request(`/config/kill-switches/${encodeURIComponent(scope)}?force=true`, { as: ada, method: "PUT", body: { reason: "leaks" } });
+    assert.equal(forced.status, /must be/.test(message.source) ? 422 : 200, scope);
+    if (forced.status === 200) assert.equal((await set(scope, {}, "DELETE")).status, 200, scope);
+  }
   house.verdicts.set("kill_switch:set", false);
   assert.equal((await set("all")).status, 403);
 });
