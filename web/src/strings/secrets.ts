@@ -71,7 +71,7 @@ export const secretWords = {
   changes: {
     title: "Who did what",
     lastChange: "Last changed",
-    noChange: "Nobody has changed it through this house.",
+    noChange: "Its last change was not made through this house.",
     when: "When",
     what: "What",
     who: "Who",
