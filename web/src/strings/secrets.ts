@@ -71,7 +71,7 @@ export const secretWords = {
   changes: {
     title: "Who did what",
     lastChange: "Last changed",
-    noChange: "Its last change was not made through this house.",
+    noChange: "What is there now was not written through this house.",
     when: "When",
     what: "What",
     who: "Who",
