@@ -17,6 +17,12 @@ export const requireTags = (request: Request): readonly string[] => {
   return tags;
 };
 
+/** What is to be made is there. Throws `stale_version`, with the tag that it has. */
+export const refuseHeld = (row: { readonly rev: bigint }): never => {
+  const detail = "It is there already, and with If-None-Match: * it is made only where it is not. To change it send its ETag in If-Match.";
+  throw new Problem("stale_version", { detail, headers: { etag: tagOf(row) } });
+};
+
 /** Throws `stale_version`, with the tag that the row has now. */
 export const requireTag = (tags: readonly string[] | undefined, row: { readonly rev: bigint }): void => {
   if (tags === undefined || tags.includes("*") || tags.includes(tagOf(row))) return;

@@ -33,7 +33,7 @@ test("a document is fetched as it is, whatever is in its path", async (t) => {
 });
 
 const refused: Readonly<Record<string, readonly [url: string, more: Parameters<typeof fetched>[1], said: RegExp]>> = {
-  "no network is allowed": ["http://127.0.0.1:9/", { allow: [] }, /may not be dialled/],
+  "no network is allowed": ["http://127.0.0.1:9/", { allow: [] }, /may not be dialled \(not_public\): name its network in allow/],
   "a name of this machine": ["http://localhost:9/", { allow: [] }, /may not be dialled/],
   "one number": ["http://2130706433:9/", { allow: [] }, /may not be dialled/],
   hexadecimal: ["http://0x7f.1:9/", { allow: [] }, /may not be dialled/],

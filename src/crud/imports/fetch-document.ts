@@ -8,6 +8,13 @@ const DEADLINE_MS = 30_000;
 const namesUser = (text: string): boolean => /^https?:[\\/]*[^\\/?#]*@/i.test(text.trim());
 const wrongUrl = (message: string): Problem => new Problem("unprocessable", { errors: [{ path: "/url", message }] });
 
+/** Why an address is not dialled, and what makes it one that is. */
+const whyRefused = (reason: AddressRefused["reason"]): string => {
+  if (reason === "not_found") return "has a name that is not known";
+  const way = reason === "not_public" ? ": name its network in allow (10.1.0.0/16), or send the document itself" : "";
+  return `may not be dialled (${reason})${way}`;
+};
+
 /**
  * Fetches a document under the rules of a system's network: the address that is dialled is the one that was judged, no redirect, nothing but bytes.
  * Throws `unprocessable`, `upstream_error`, `upstream_timeout`, `body_too_large`.
@@ -56,8 +63,7 @@ export const fetchDocument = async (
     return Buffer.concat(chunks);
   } catch (cause) {
     if (cause instanceof Problem) throw cause;
-    if (cause instanceof AddressRefused)
-      throw wrongUrl(cause.reason === "not_found" ? "has a name that is not known" : `may not be dialled (${cause.reason})`);
+    if (cause instanceof AddressRefused) throw wrongUrl(whyRefused(cause.reason));
     if (signal.aborted) throw new Problem("upstream_timeout", { cause });
     throw new Problem("upstream_error", { detail: "The document cannot be fetched.", cause });
   } finally {

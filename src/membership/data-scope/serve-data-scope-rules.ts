@@ -12,7 +12,7 @@ import { statement } from "#store/database.ts";
 import { actOn, writeAs, type GraphAct } from "#membership/graph-edit/write-as.ts";
 import { RULE_JSON } from "#membership/graph/sql-data-scope.ts";
 import { tenantScopeOf, type TenantScope } from "#membership/graph/tenant-scope.ts";
-import { requireTag, requireTags, tagOf } from "#membership/if-match.ts";
+import { refuseHeld, requireTag, requireTags, tagOf } from "#membership/if-match.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 
 interface RuleRow {
@@ -69,12 +69,13 @@ export const serveDataScopeRules = (room: MembershipRoom): void => {
     const { resource_type: type } = call.params;
     const { reason, ...rule } = call.body;
     const isNew = call.request.headers.get("if-none-match")?.trim() === "*";
-    const tags = isNew ? [] : requireTags(call.request);
+    const tags = isNew ? undefined : requireTags(call.request);
     const { value } = await writeAs(room, act(call, "data_scope_rule_put", type, reason), async ({ sql }, scope) => {
       const tenant = requireTenant(scope);
       const [held] = await sql.run(LOCK, [tenant, type]);
       // One that is not there has no tag.
-      requireTag(isNew && held === undefined ? undefined : tags, held ?? { rev: 0n });
+      if (isNew && held !== undefined) refuseHeld(held);
+      requireTag(tags, held ?? { rev: 0n });
       const named = [...rule.own_groups, ...rule.masks.flatMap(({ unless_member_of }) => unless_member_of)];
       const known = new Set((await sql.run(CIRCLES, [tenant, named])).map(({ id }) => id));
       const unknown = named.find((id) => !known.has(id));

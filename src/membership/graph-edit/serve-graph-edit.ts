@@ -5,7 +5,7 @@ import { answer } from "#http/serve.ts";
 import { lockEdge, readEdge } from "#membership/graph/drop-edge.ts";
 import { lockNodes, putNode, type NodeRow } from "#membership/graph/put-node.ts";
 import { tenantScopeOf } from "#membership/graph/tenant-scope.ts";
-import { requireTag, requireTags, tagOf, tagsOf } from "#membership/if-match.ts";
+import { refuseHeld, requireTag, requireTags, tagOf, tagsOf } from "#membership/if-match.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 import { applyEdit, edgeKindOf, nodeDraftOf, requireEdge, requireOwnNode, tenantOfWriter } from "./edits.ts";
 import { gone, statusOf, versioned } from "./graph-answers.ts";
@@ -36,7 +36,7 @@ export const serveGraphEdit = (room: MembershipRoom): void => {
       if (tags !== undefined) requireTag(tags, await requireOwnNode(tx.sql, scope, params.id));
       else {
         const held = (await lockNodes(tx.sql, [params.id])).get(params.id);
-        if (held !== undefined && held.tenant_id === tenantOfWriter(scope)) requireTag([], held);
+        if (held !== undefined && held.tenant_id === tenantOfWriter(scope)) refuseHeld(held);
       }
       const outcome = await putNode(tx, nodeDraftOf({ ...body, id: params.id }, tenantOfWriter(scope)), scope);
       return { value: { outcome, row: await requireOwnNode(tx.sql, scope, params.id) } };
@@ -88,7 +88,8 @@ export const serveGraphEdit = (room: MembershipRoom): void => {
       async (tx, scope) => {
         const held = await lockEdge(tx.sql, scope, ends);
         if (held === undefined && tags !== undefined) throw new Problem("not_found");
-        if (held !== undefined) requireTag(isNew ? [] : tags, held);
+        if (held !== undefined && isNew) refuseHeld(held);
+        if (held !== undefined) requireTag(tags, held);
         const outcome = await applyEdit(tx, scope, { op: "put_edge", edge: { ...body, ...params, discr: query.discr } });
         return { value: { outcome, row: await requireEdge(tx.sql, scope, ends) } };
       },

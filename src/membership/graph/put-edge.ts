@@ -84,8 +84,9 @@ const joinFaults = (scope: TenantScope, draft: EdgeDraft, ends: ReadonlyMap<stri
   const [from, to] = [see(draft.src), see(draft.dst)];
   if (from === undefined || to === undefined || draft.src === draft.dst) {
     const path = from === undefined ? "/src" : "/dst";
-    const lost = from === undefined ? `${draft.src} is not there` : to === undefined ? `${draft.dst} is not there` : "these are one";
-    return [{ code: "unprocessable", path, message: `${draft.kind} needs two different nodes: ${lost}.` }];
+    const lost = from === undefined ? draft.src : to === undefined ? draft.dst : undefined;
+    const message = lost === undefined ? `${draft.kind} joins two different nodes, and these are one.` : `${lost} is not there.`;
+    return [{ code: "unprocessable", path, message }];
   }
   const row = edgeKindRow(draft.kind);
   if (!mayJoin(draft.kind, from.kind, to.kind)) {

@@ -19,9 +19,5 @@ export const problemOfRows = (refusals: readonly RowRefusal[], placeOf: (at: num
     message,
     ...(code === "unprocessable" ? {} : { code }),
   }));
-  const detail = refusals.length === 1 ? refusals[0]?.message : undefined;
-  return new Problem(codes.size === 1 && only !== undefined ? only : "unprocessable", {
-    errors,
-    detail,
-  });
+  return new Problem(codes.size === 1 && only !== undefined ? only : "unprocessable", { errors });
 };

@@ -163,7 +163,7 @@ test("what a kind does not allow is refused, with every fault", async (t) => {
   ];
   for (const [draft, code] of edges) assert.deepEqual([draft, await refused(world.put(draft))], [draft, code]);
   const legal = await world.put({ kind: "MEMBER_OF", src: "person:ben", dst: "tenant:acme" }).catch((error: unknown) => error);
-  assert.match((legal as Problem).options.detail ?? "", /Account -> Group, BusinessRole, Tenant/);
+  assert.match((legal as Problem).options.errors?.[0]?.message ?? "", /Account -> Group, BusinessRole, Tenant/);
   assert.equal(await versionOf(world), before);
 });
 

@@ -48,6 +48,13 @@ export const createCsvLines = (file: CsvFile) => {
   return (row: CsvRow): { readonly value?: unknown; readonly faults?: readonly Fault[] } => {
     if (isUnknown) return {};
     if (header === undefined) {
+      const [whole = "", ...further] = row.fields;
+      const separator = further.length === 0 ? [";", "\t"].find((one) => whole.includes(one)) : undefined;
+      if (separator !== undefined) {
+        isUnknown = true;
+        const shown = separator === "\t" ? "tabs" : separator;
+        return { faults: [{ path: "/", message: `is parted by ${shown}: the fields of a CSV file are parted by commas`, line: row.line }] };
+      }
       const known: readonly string[] = csvColumns[file];
       const unknown = row.fields.filter(
         (name, at) => (!known.includes(name) && !name.startsWith("props.")) || row.fields.indexOf(name) !== at,

@@ -7,7 +7,7 @@ export interface CsvRow {
   readonly fields: readonly string[];
 }
 
-/** A reader that is given pieces of text in their order and answers the rows that they end. Throws `body_unreadable` with the line. */
+/** A reader that is given pieces of text in their order and answers the rows that they end. Throws `import_refused` with the line. */
 export const createCsvReader = (mostCharacters: number) => {
   let fields: string[] = [];
   let field = "";
@@ -15,9 +15,12 @@ export const createCsvReader = (mostCharacters: number) => {
   let line = 1;
   let rowLine = 1;
   let size = 0;
+  /** Where the quote stands that is open. */
+  let quoteLine = 1;
   let hasReturn = false;
-  const refuse = (message: string): never => {
-    throw new Problem("body_unreadable", { detail: `Line ${line}: ${message}.`, errors: [{ path: "/", message, line }] });
+  const refuse = (message: string, at = line): never => {
+    const errors = [{ path: "/", message, code: "csv", line: at }];
+    throw new Problem("import_refused", { detail: "Nothing of it was written.", errors, members: { faults: 1 } });
   };
   const endField = (): void => {
     fields.push(field);
@@ -52,6 +55,7 @@ export const createCsvReader = (mostCharacters: number) => {
     else if (character === '"') {
       if (state === "plain") refuse("has a quote inside a field that does not begin with one");
       if (state === "closed") field += '"';
+      else quoteLine = line;
       state = "quoted";
     } else {
       if (state === "closed") refuse("goes on behind a closing quote");
@@ -63,14 +67,15 @@ export const createCsvReader = (mostCharacters: number) => {
     read: (text: string): readonly CsvRow[] => {
       const rows: CsvRow[] = [];
       for (const character of text) {
-        if (++size > mostCharacters) refuse("is too long");
+        if (++size > mostCharacters && state === "quoted") refuse(`has a quote that is not closed within ${mostCharacters} characters`, quoteLine);
+        if (size > mostCharacters) refuse("is too long");
         take(character, rows);
       }
       return rows;
     },
     end: (): readonly CsvRow[] => {
       const rows: CsvRow[] = [];
-      if (state === "quoted") refuse("ends inside quotes");
+      if (state === "quoted") refuse("has a quote that is never closed", quoteLine);
       if (fields.length > 0 || field !== "" || state !== "start") endRow(rows);
       return rows;
     },

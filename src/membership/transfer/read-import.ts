@@ -91,7 +91,7 @@ export const readImport = async (
   const take = (value: unknown, line: number): void => {
     if (end !== undefined) return faults.add([{ path: "/end", message: "is not the last line", line }]);
     const read = importLine.safeParse(value);
-    if (!read.success) return faults.add(lineFaults(value, line));
+    if (!read.success) return faults.add(given.csv === undefined ? lineFaults(value, line) : lineFaults(value, line).map(asColumn));
     const one = read.data;
     if ("node" in one) {
       if (!once(one.node.id, line)) return;
@@ -162,6 +162,9 @@ export const readImport = async (
   faults.require();
   return { lines, nodes, edges, drops, digest: digest.digest("hex") };
 };
+
+/** A fault of a row is at its column: `/id`, and no member of a line that nobody wrote. */
+const asColumn = (fault: Fault): Fault => ({ ...fault, path: fault.path.replace(/^\/(?:node|edge)(?=\/)/, "") });
 
 /** What is wrong with a line, by the member that it has. */
 const lineFaults = (value: unknown, line: number): readonly Fault[] => {

@@ -39,7 +39,11 @@ export const serveTransfer = (room: MembershipRoom): void => {
   room.router.serve(importGraph, async ({ caller, query, request, correlationId }) => {
     const csv = csvOf(query);
     const type = (request.headers.get("content-type") ?? "").split(";")[0]?.trim().toLowerCase();
-    if (type !== media[query.format]) throw new Problem("unsupported_media_type", { detail: `Send ${media[query.format]}.` });
+    if (type !== media[query.format]) {
+      const other = query.format === "csv" ? "of format=ndjson" : "with format=csv and csv=nodes or csv=edges in the query";
+      const detail = `Send ${media[query.format]}; ${query.format === "csv" ? media.ndjson : media.csv} is taken ${other}.`;
+      throw new Problem("unsupported_media_type", { detail });
+    }
     const scope = tenantScopeOf(caller);
     // Before a byte of it is read: what nobody may write nobody has read.
     await room.decider.require(caller, { type: "graph", action: "edit" }, correlationId);

@@ -248,7 +248,7 @@ test("whatever is wrong is named with line, place and code, and nothing is writt
     ],
     ["JSON", 415, "unsupported_media_type", () => send(world, "{}", "", { type: "application/json" })],
     ["CSV without its sort", 422, "unprocessable", () => send(world, "id", "&format=csv", { type: "text/csv" })],
-    ["not UTF-8", 400, "body_unreadable", () => send(world, 'id\n"open', "&format=csv&csv=nodes", { type: "text/csv" })],
+    ["CSV that is said to be none", 415, "unsupported_media_type", () => send(world, "id", "", { type: "text/csv" })],
     ["a column that there is not", 422, "import_refused", () => send(world, "id,colour\n", "&format=csv&csv=nodes", { type: "text/csv" })],
     [
       "too few fields",
@@ -281,6 +281,25 @@ test("the files that the documentation shows can be imported", async (t) => {
     ],
     JSON.stringify(parts.map(({ body }) => body)),
   );
+});
+
+test("what is wrong with a CSV file is told of its rows and columns", async (t) => {
+  const world = await servedWorld(t, await testDatabase(t, graphRooms));
+  const whole = "x:1,Group,Good,\n";
+  for (const [what, file, text, told] of [
+    ["a quote that is never closed", "nodes", `id,kind,name,system\n${whole}x:2,"Group,B,\nx:3,Group,C,\n`, "3 / has a quote that is never closed"],
+    ["a quote in a field", "nodes", `id,kind,name,system\nx:2,Gr"oup,B,\n`, "2 / has a quote inside a field that does not begin with one"],
+    ["no id", "nodes", `id,kind,name,system\n${whole},Group,B,\n`, "3 /id is required"],
+    ["semicolons", "nodes", "id;kind;name\nx:1;Group;A\n", "1 / is parted by ;: the fields of a CSV file are parted by commas"],
+    ["tabs", "edges", "kind\tsrc\tdst\nMEMBER_OF\ta\tb\n", "1 / is parted by tabs: the fields of a CSV file are parted by commas"],
+    ["an end that is not there", "edges", "kind,src,dst\nMEMBER_OF,person:ada,group:payrol\n", "2 /dst group:payrol is not there."],
+  ] as const) {
+    const { status, body } = await send(world, text, `&format=csv&csv=${file}`, { type: "text/csv" });
+    const faults = body.errors?.map(({ line, path, message }: Fault) => `${line} ${path} ${message}`);
+    assert.deepEqual([what, status, body.code, faults], [what, 422, "import_refused", [told]]);
+  }
+  const { body } = await send(world, "id", "", { type: "text/csv" });
+  assert.match(body.detail, /format=csv and csv=nodes/);
 });
 
 test("a prop at the wrong level is one fault that says where it goes, and repeats no value of a file", async (t) => {
