@@ -12,6 +12,11 @@ test("an administrator imports a document and writes a system in the browser, an
   const [own, browser] = await Promise.all([startOwnTools(t), launchBrowser()]);
   cleanUp(t, () => browser.close());
   const { origin, provider, upstream, config, walk, as, ada, ben } = own;
+  /** The helper's capability is for the definition that is served, and for no other. */
+  const assertPinned = async (tool: string): Promise<void> => {
+    const { digest } = await as(ada)("GET", `/edges/HAS_CAPABILITY/agent:helper/${tool}`);
+    assert.equal(digest, (await config("GET", `/mcp/tools/explain?tool=${tool}`)).about.digest, tool);
+  };
   const { page, faults } = await openPage(browser, { reducedMotion: "reduce" });
   const look = async (name: string): Promise<void> => await lookAt(page, name);
   const dialog = page.getByRole("dialog");
@@ -126,7 +131,8 @@ test("an administrator imports a document and writes a system in the browser, an
 
   // And back to an earlier version, its difference shown.
   await press(region("Versions").getByRole("link", { name: "1", exact: true }));
-  await page.locator("ins", { hasText: "wall's clock" }).waitFor();
+  await page.locator("ins", { hasText: "Wall clock" }).waitFor();
+  await page.locator("del", { hasText: "wall's clock" }).waitFor();
   await look("system-version");
   await press(button("Roll back to it"));
   await write(dialog.getByLabel("Why"), "It was right before");
@@ -194,6 +200,7 @@ test("an administrator imports a document and writes a system in the browser, an
   await take("Grant it", "Ben looks after the wall");
   await take("Give it", "The helper reads the clock");
   await missing.getByText("person:oidc:ben-1", { exact: true }).waitFor();
+  for (const tool of [petTool, "clock.wall.now"]) await assertPinned(tool);
   assert.match((await missing.getByRole("link", { name: "Delegate" }).getAttribute("href")) ?? "", /tool=clock\.wall\.now/);
   await look("tool-missing");
   await takePicture(page, "tool-missing", true);
@@ -256,7 +263,7 @@ test("an administrator imports a document and writes a system in the browser, an
   const stands = region("Where it stands");
   for (const fact of ["Serving", "free", "reads only", "as you are signed in", "clock.wall"])
     await stands.getByText(fact, { exact: true }).waitFor();
-  await region("Last calls").getByRole("link").first().waitFor();
+  await region("Last decisions").getByRole("link").first().waitFor();
   await region("Who may call it").getByText("person:oidc:ben-1").first().waitFor();
   await region("Who may call it").getByText("agent:helper", { exact: true }).waitFor();
   await look("tool-standing");
@@ -270,6 +277,15 @@ test("an administrator imports a document and writes a system in the browser, an
   await page.getByText("person:oidc:ada-1 has it now.").waitFor();
   await region("Try it").waitFor();
   await region("Who may call it").getByText("person:oidc:ada-1").first().waitFor();
+  // Given once more it stays pinned.
+  await press(button("Grant to ..."));
+  await choose(dialog.getByLabel("Grant it to"), "agent");
+  await write(dialog.getByRole("combobox", { name: "Person, group or agent" }), "agent:helper");
+  await page.keyboard.press("Enter");
+  await write(dialog.getByLabel("Why"), "It reads the clock");
+  await page.keyboard.press("Control+Enter");
+  await page.getByText("agent:helper has it now.").waitFor();
+  await assertPinned("clock.wall.now");
   await press(button("Switch off"));
   await write(dialog.getByLabel("Why"), "It leaks");
   await page.keyboard.press("Control+Enter");
@@ -291,11 +307,55 @@ test("an administrator imports a document and writes a system in the browser, an
   await page.getByRole("link", { name: "clock.wall" }).waitFor();
   await look("systems");
   await press(page.getByRole("link", { name: "clock.wall" }));
+  // All of it is switched off and on again from its page; its list and its tools say so meanwhile.
+  await press(button("Switch off"));
+  await dialog.getByText("clock.wall.now").waitFor();
+  await write(dialog.getByLabel("Why"), "no");
+  await page.keyboard.press("Control+Enter");
+  await dialog.getByText("Say why, in 3 to 500 characters.").waitFor();
+  await write(dialog.getByLabel("Why"), "The wall is painted");
+  await look("system-switch-off");
+  await page.keyboard.press("Control+Enter");
+  const facts = region("What serves");
+  await facts.getByText("person:oidc:ada-1 switched system:clock.wall off: The wall is painted").waitFor();
+  await facts.getByText("until it is switched on again").waitFor();
+  await look("system-switched-off");
+  await takePicture(page, "system-switched-off", true);
+  await page.goto(`${origin}/tools/clock.wall.now`);
+  await region("Who may call it").getByText("nobody, while it is not serving").waitFor();
+  // Who delegates is told meanwhile.
+  const again = await openPage(browser);
+  const tools = encodeURIComponent("/delegations/new?agent=agent:helper&step=tools");
+  await again.page.goto(`${origin}/auth/login?return_to=${tools}&acr_values=strong`);
+  await again.page.getByText("not in your own list of tools now").waitFor();
+  await takePicture(again.page, "delegate-resting", true);
+  await again.close();
+  await page.goto(`${origin}/systems?state=switched_off`);
+  await page
+    .getByRole("row", { name: /clock\.wall/ })
+    .getByText("Switched off", { exact: true })
+    .waitFor();
+  assert.equal(await page.getByRole("row", { name: /pets\.store/ }).count(), 0);
+  await press(page.getByRole("link", { name: "clock.wall" }));
+  await press(button("Switch on again"));
+  await press(dialog.getByRole("button", { name: "Switch on again" }));
+  await facts.getByText("Serving", { exact: true }).waitFor();
   await press(button("Delete"));
   await dialog.getByText("1 tool goes").waitFor();
+  // Whose delegation it is, and that no giving anew helps.
+  await dialog.getByText("agent:helper for person:oidc:ben-1").waitFor();
+  await dialog.getByText("The tool goes: no agent calls it any more, whatever it was delegated.").waitFor();
+  assert.equal(await dialog.getByRole("link", { name: /^delegation:/ }).count(), 1);
+  await look("system-delete");
   await write(dialog.getByLabel("Why"), "No longer needed");
   await press(dialog.getByRole("button", { name: "Delete" }));
   await page.getByText("clock.wall is deleted.").waitFor();
+  await region("Deleted; a version can be brought back").getByText("Why: No longer needed").waitFor();
+  assert.equal(await page.getByText("not_found").count(), 0);
+  await look("system-gone");
+  await takePicture(page, "system-gone", true);
+  await page.goto(`${origin}/systems?state=deleted`);
+  await press(page.getByRole("link", { name: "clock.wall" }));
   await press(region("Versions").getByRole("link", { name: "4", exact: true }));
   await look("system-deleted");
   await press(button("Roll back to it"));
@@ -303,6 +363,19 @@ test("an administrator imports a document and writes a system in the browser, an
   await press(dialog.getByRole("button", { name: "Roll back to it" }));
   await page.getByText("Version 4 serves again, as version 6.").waitFor();
   await button("Test a call of clock.wall.now").waitFor();
+
+  // Who may name controllers is not sent to somebody else.
+  await page.goto(`${origin}/delegations/new`);
+  await page.getByText("You may name controllers yourself").waitFor();
+  await look("delegate-control");
+  await takePicture(page, "delegate-control", true);
+  // Systems and tools are gone to by their names.
+  await page.keyboard.press("Control+k");
+  await write(dialog.getByRole("combobox"), "pets.store");
+  await dialog.getByRole("option", { name: /pets\.store.*system/ }).waitFor();
+  await write(dialog.getByRole("combobox"), petTool);
+  await page.keyboard.press("Enter");
+  await page.waitForURL(`**/tools/${petTool}`);
 
   // A server of others: what it says of its tools waits, is looked at, approved, and rejected again.
   await config("POST", "/config/systems", memoryServer("own", "person:oidc:ben-1"), { "content-type": "application/yaml" });

@@ -90,10 +90,16 @@ paths:
   });
   assert.equal(await published.text(), text, "what is written is what would be published");
   assert.match((await run("import", kept)).out, /^1 as they were$/m, "and can be imported");
-  house.membership.affected = [{ delegation_id: "delegation:ben-hr", agent_id: "agent:hr-assistant", tool_id: "pets.store.list_pets" }];
+  house.membership.affected = [
+    { delegation_id: "delegation:ben-hr", user_id: "person:ben", agent_id: "agent:hr-assistant", tool_id: "pets.store.list_pets" },
+  ];
   await writeFile(kept, text.replace("Lists the pets", "Lists all the pets"));
   const changed = await run("import", kept, "--dry-run");
-  assert.match(changed.out, /^ {2}switched off: pets\.store\.list_pets for agent:hr-assistant \(delegation:ben-hr\), until/m, changed.err);
+  assert.match(
+    changed.out,
+    /^ {2}switched off: pets\.store\.list_pets for agent:hr-assistant of person:ben \(delegation:ben-hr\), until/m,
+    changed.err,
+  );
   assert.match(changed.out, /^ {2}of the last 3 decisions: 1 newly denied, 0 newly permitted, 0 otherwise changed$/m);
   assert.match(changed.out, /^ {4}d_9 staff\.book\.get_one: permitted -> denied \(definition_drifted\)$/m);
   assert.match(done.out, /^Pets: 2 operations, 2 can be imported\nsystem pets\.store {2}version 1, tools \+1 -0 ~0$/m);

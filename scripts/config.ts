@@ -126,8 +126,10 @@ const tell = (name: string, { version, diff, warnings }: Omit<ConfigWritten, "na
     say(`  changed: ${path} ${[before, after].map((value) => (value === undefined ? "nothing" : JSON.stringify(value))).join(" -> ")}`);
   for (const secret of diff.secrets_added) say(`  new secret: ${secret}`);
   for (const host of diff.hosts_added) say(`  new address: ${host}`);
-  for (const { delegation_id: delegation, agent_id: agent, tool } of diff.capabilities_affected ?? [])
-    say(`  switched off: ${tool} for ${agent} (${delegation}), until it is given the tool anew`);
+  for (const { delegation_id: delegation, user_id: person, agent_id: agent, tool } of diff.capabilities_affected ?? [])
+    say(
+      `  switched off: ${tool} for ${agent} of ${person} (${delegation}), ${diff.tools_removed.includes(tool) ? "as the tool goes" : "until it is given the tool anew"}`,
+    );
   if (diff.decisions_changed !== undefined) tellDecisions(diff.decisions_changed);
   for (const warning of warnings) say(`  warning: ${warning}`);
 };

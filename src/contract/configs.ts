@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { endpoint, withoutAgents } from "./endpoint.ts";
 import { cursorPage, plainText, timestamp } from "./ids.ts";
+import { switchedOff } from "./switched-off.ts";
 
 /**
  * The configuration store: systems and the tools document as objects with versions. A person needs the pair of the endpoint and the scope
@@ -88,7 +89,9 @@ export const configDiff = z.object({
   hosts_added: z.array(z.string()),
   secrets_added: z.array(z.string()),
   /** Of a dry run alone: live delegations that would give a tool no more, until its capability is given anew; at most 1,000. */
-  capabilities_affected: z.array(z.object({ delegation_id: z.string(), agent_id: z.string(), tool: z.string() })).optional(),
+  capabilities_affected: z
+    .array(z.object({ delegation_id: z.string(), user_id: z.string(), agent_id: z.string(), tool: z.string() }))
+    .optional(),
   /** Of a dry run alone. */
   decisions_changed: decisionsChanged.optional(),
 });
@@ -106,7 +109,8 @@ export const configWritten = z.object({
 });
 export type ConfigWritten = z.infer<typeof configWritten>;
 
-const state = z.enum(["serving", "degraded", "off"]);
+/** What was taken away is listed where its state is asked for. */
+const state = z.enum(["serving", "degraded", "off", "deleted"]);
 const degraded = z.object({ errors: z.array(configFault), serving_version: z.number().int().nullable() });
 
 const object = z.object({
@@ -121,6 +125,8 @@ const object = z.object({
   document: z.unknown(),
   /** Why the newest version or the file on disk is not what serves. */
   degraded: degraded.optional(),
+  /** Of a system: the kill switch that keeps it from the caller's tenant. */
+  switched_off: switchedOff.optional(),
 });
 
 const versionRow = z.object({
@@ -180,6 +186,8 @@ export const listConfiguredSystems = endpoint("crud", "GET", "/config/systems", 
         author: z.string(),
         at: timestamp,
         degraded: degraded.optional(),
+        /** The kill switch that keeps it from the caller's tenant. */
+        switched_off: switchedOff.optional(),
         tools: z.number().int(),
       }),
     ),

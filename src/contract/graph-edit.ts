@@ -1,12 +1,12 @@
 import { z } from "zod";
 import { endpoint, withoutAgents } from "./endpoint.ts";
-import { idempotencyKey, nodeId, plainText, prose, timestamp } from "./ids.ts";
+import { idempotencyKey, REASON, nodeId, plainText, prose, timestamp } from "./ids.ts";
 import { anyMembers } from "./json-members.ts";
 
 /** Writing the identity graph: every kind of node and edge, each write one version of the change log. */
 
 /** Why, for the log. */
-export const reason = prose(3, 500).optional();
+export const reason = prose(REASON.least, REASON.most).optional();
 const props = anyMembers;
 
 const nodeMembers = {
@@ -159,7 +159,7 @@ export const changeGraph = endpoint("membership", "POST", "/api/v1/graph/changes
       )
       .min(1)
       .max(1000),
-    reason: prose(3, 500),
+    reason: prose(REASON.least, REASON.most),
     dry_run: z.boolean().default(false),
   }),
   maxMembers: 100_000,

@@ -29,6 +29,9 @@ export const prose = (least: number, most: number) =>
     .regex(/^[^\u0000-\u0008\u000b-\u001f\u007f-\u009f]*$/, "holds a control character")
     .refine((text) => text.isWellFormed(), "holds half a surrogate pair");
 
+/** Characters of a reason that whoever edits the graph gives, for its log. */
+export const REASON = { least: 3, most: 500 } as const;
+
 const JSON_NUMBER = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?$/;
 
 /** A number of a query by its text, read as in a body; NaN for any other text. `Number` alone makes 0 of nothing, and 16 of `0x10`. */

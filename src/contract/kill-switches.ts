@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { endpoint, withoutAgents } from "./endpoint.ts";
 import { plainText, timestamp } from "./ids.ts";
+import { switchedOff } from "./switched-off.ts";
 
 /** Kill switches: what is switched off at once, on every node within a second, for callers of the tenant that says so. */
 
@@ -12,14 +13,7 @@ export const killScope = z
     /^(?:all|view:[a-z][a-z0-9-]{0,30}|system:[a-z][a-z0-9-]{0,24}\.[a-z][a-z0-9-]{0,24}|tool:[A-Za-z][A-Za-z0-9._-]{0,127}|agent:[A-Za-z0-9][A-Za-z0-9._:@+~-]{0,190})$/,
     KILL_SCOPES,
   );
-const killSwitch = z.object({
-  scope: z.string(),
-  reason: z.string(),
-  by: z.string(),
-  at: timestamp,
-  /** Null: until it is lifted. */
-  until: timestamp.nullable(),
-});
+const killSwitch = switchedOff.extend({ at: timestamp });
 export type KillSwitch = z.output<typeof killSwitch>;
 
 const base = withoutAgents({ decision: "kill_switch/set" });

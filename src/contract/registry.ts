@@ -290,7 +290,7 @@ export const retireMcpTools = endpoint("membership", "POST", `${MCP}/tools/retir
 
 /** Most delegations that one answer names. */
 export const MOST_AFFECTED = 1_000;
-const affectedCapability = z.object({ delegation_id: z.string(), agent_id: z.string(), tool_id: z.string() });
+const affectedCapability = z.object({ delegation_id: z.string(), user_id: z.string(), agent_id: z.string(), tool_id: z.string() });
 export type AffectedCapability = z.output<typeof affectedCapability>;
 export const MOST_ASKED_TOOLS = 2_000;
 export const affectedCapabilities = endpoint("membership", "POST", `${MCP}/tools/affected`, {

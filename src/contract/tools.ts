@@ -3,6 +3,7 @@ import { endpoint, withoutAgents } from "./endpoint.ts";
 import { queryNumber } from "./ids.ts";
 import { reasons, type Reason } from "./authzen.ts";
 import { reserveRefusals } from "./reservations.ts";
+import { switchedOff } from "./switched-off.ts";
 import { isProblemCode, type ProblemCode } from "./problem.ts";
 import { anyMembers } from "./json-members.ts";
 import { rpcRequest, rpcResponse, rpcStatuses } from "./json-rpc.ts";
@@ -202,7 +203,7 @@ export const toolExplanation = z.object({
     /** Absent: no stronger sign-in than the session's own. */
     step_up: z.object({ acr_value: z.string(), max_age_seconds: z.int() }).optional(),
     /** The kill switch that is in the way. */
-    switched_off: z.object({ scope: z.string(), by: z.string(), reason: z.string(), until: z.string().nullable() }).optional(),
+    switched_off: switchedOff.optional(),
   }),
   listed: z.boolean(),
   callable: z.enum(["yes", "no", "depends"]),

@@ -248,7 +248,7 @@ export const createCrud = async (parts: CrudParts): Promise<CrudService> => {
     foretell,
     secretParts,
   });
-  serveConfigs(router, publisher);
+  serveConfigs(router, publisher, kills);
   serveDifferences(router, publisher, reader);
   serveArchive(router, publisher);
   serveImports(router, { publisher, database, housePorts: new Set(parts.housePorts), stopping: stop.signal });

@@ -128,7 +128,7 @@ const secretRoute = page("/secrets/one", SecretPage, {
   act: ["write", "rotate", "remove", "copy", "move", "delete", "destroy", "restore"],
 });
 
-const systemsRoute = page("/systems", SystemList, { q: freeText, state: ["serving", "degraded", "off"] });
+const systemsRoute = page("/systems", SystemList, { q: freeText, state: ["serving", "degraded", "off", "switched_off", "deleted"] });
 
 const newSystemRoute = page("/systems/new", NewSystem, {});
 

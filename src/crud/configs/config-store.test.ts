@@ -213,6 +213,14 @@ test("a document written by hand is tried, published, called at once, changed, r
   assert.equal((await callOf(house, "staff.book.get_one")).body.error?.data.code, "unknown_tool");
   assert.equal((await ask("GET", "/config/systems/staff.book")).status, 404);
   assert.equal((await ask("DELETE", "/config/systems/staff.book")).status, 404);
+  // What was taken away is listed only where it is asked for, and to whom it was there.
+  const deleted = async (query: string, more: object = {}) =>
+    ((await ask("GET", `/config/systems${query}`, more)).body.systems as { name: string; state: string; version: number; tools: number }[])
+      .filter(({ name }) => name === "staff.book")
+      .map(({ state, version, tools }) => [state, version, tools]);
+  assert.deepEqual(await deleted("?state=deleted"), [["deleted", 4, 0]]);
+  for (const query of ["", "?state=serving", "?state=off"]) assert.deepEqual(await deleted(query), [], query);
+  assert.deepEqual(await deleted("?state=deleted", { as: eve }), []);
   assert.equal((await ask("POST", "/config/systems/staff.book/rollback", { body: { version: 1 } })).body.version, 5);
   assert.equal((await callOf(house, "staff.book.get_one")).body.error, undefined);
 
@@ -549,7 +557,7 @@ test("a dry run tells whose capability a changed definition switches off, and wh
   const ask = client(house);
   const dry = async (raw: string, more: object = {}) => ask("PUT", "/config/systems/staff.book?dryRun=true", { raw, ...more });
   const tool = "staff.book.get_one";
-  const found = { delegation_id: "delegation:ben-hr", agent_id: "agent:hr-assistant", tool_id: tool };
+  const found = { delegation_id: "delegation:ben-hr", user_id: "person:ben", agent_id: "agent:hr-assistant", tool_id: tool };
   house.membership.affected = [found];
   const fresh = await dry(document());
   assert.deepEqual([fresh.body.diff.capabilities_affected, fresh.body.diff.decisions_changed, house.asked.replays], [[], undefined, []]);
@@ -561,7 +569,7 @@ test("a dry run tells whose capability a changed definition switches off, and wh
   const { unchanged: _unchanged, ...told } = replayed;
   assert.deepEqual(
     [changed.body.diff.capabilities_affected, changed.body.diff.decisions_changed, changed.body.warnings],
-    [[{ delegation_id: "delegation:ben-hr", agent_id: "agent:hr-assistant", tool }], told, []],
+    [[{ delegation_id: "delegation:ben-hr", user_id: "person:ben", agent_id: "agent:hr-assistant", tool }], told, []],
   );
   const [{ digest }] = changed.body.diff.tools_changed;
   assert.deepEqual(askedOf()?.body, { tools: [{ tool_id: tool, definition_digest: digest.after }] });

@@ -13,8 +13,8 @@ import { watchFolders } from "./watch-folders.ts";
 
 export interface ConfigStore {
   readonly setVersion: bigint;
-  /** Objects that are there, those that serve an older version or nothing among them, by name. */
-  list(kind: KindName, tenant: string): readonly HeldObject[];
+  /** Objects that are there, those that serve an older version or nothing among them, by name; or those that were taken away. */
+  list(kind: KindName, tenant: string, which?: "there" | "gone"): readonly HeldObject[];
   /** Throws `not_found` for what is not there, or not for this tenant. */
   require(kind: KindName, name: string, tenant: string): HeldObject;
   /** Newest first; none of a time when the object was another tenant's. */

@@ -113,7 +113,7 @@ export const createForeteller = (parts: ForetellParts) => {
         ...(affected === undefined
           ? {}
           : {
-              capabilities_affected: affected.map(({ delegation_id, agent_id, tool_id: tool }) => ({ delegation_id, agent_id, tool })),
+              capabilities_affected: affected.map(({ tool_id: tool, ...whose }) => ({ ...whose, tool })),
             }),
         ...(changed === undefined ? {} : { decisions_changed: changed }),
       },

@@ -23,6 +23,7 @@ import type { Caller } from "#authn/caller.ts";
 import { tagsOf } from "#http/entity-tags.ts";
 import { readBytes } from "#http/read-bytes.ts";
 import { answer, type Router } from "#http/serve.ts";
+import { switchedOffBy, type KillSwitches } from "#crud/mcp/kill-switches.ts";
 import type { ConfigWrite } from "./plan-write.ts";
 import type { KindName } from "./held-object.ts";
 import type { Asked, ConfigPublisher } from "./publish-config.ts";
@@ -73,7 +74,7 @@ const versionRow = ({ version, digest, author, reason, at, deleted, restored_fro
 const wantsBytes = (request: Request): boolean => /\byaml\b/i.test(request.headers.get("accept") ?? "");
 
 /** Configuration over HTTP: each pair is asked for, the tenant's wall is the store's. */
-export const serveConfigs = (router: Router<Caller>, publisher: ConfigPublisher): void => {
+export const serveConfigs = (router: Router<Caller>, publisher: ConfigPublisher, kills: Pick<KillSwitches, "ofSystem">): void => {
   const { store, cursors, toolsOf, require } = publisher;
   const writeOf = (
     { request, query }: { readonly request: Request; readonly query: { readonly dryRun: string; readonly reason?: string | undefined } },
@@ -95,7 +96,8 @@ export const serveConfigs = (router: Router<Caller>, publisher: ConfigPublisher)
     const object = store.require(kind, name, tenant);
     const { head } = object;
     if (head !== undefined && head.text !== null && wantsBytes(request)) return bytesOf({ ...head, text: head.text });
-    return answer(showObject(object), { headers: { etag: tagOf(object) } });
+    const switched = kind === "system" ? switchedOffBy(kills.ofSystem(tenant, name)) : {};
+    return answer({ ...showObject(object), ...switched }, { headers: { etag: tagOf(object) } });
   };
   const versions = async (
     kind: KindName,
@@ -133,7 +135,7 @@ export const serveConfigs = (router: Router<Caller>, publisher: ConfigPublisher)
     const bound = ["systems", caller.sub, query.state ?? ""];
     const after = query.cursor === undefined ? "" : cursors.open(query.cursor, bound);
     const found = store
-      .list("system", caller.tenant)
+      .list("system", caller.tenant, query.state === "deleted" ? "gone" : "there")
       .filter((object) => object.name > after && (query.state === undefined || stateOf(object) === query.state));
     const page = found.slice(0, query.limit);
     const last = found.length > page.length ? page.at(-1) : undefined;
@@ -141,6 +143,7 @@ export const serveConfigs = (router: Router<Caller>, publisher: ConfigPublisher)
       systems: page.map((object) => ({
         ...rowOf(object),
         ...object.prepared?.about,
+        ...switchedOffBy(kills.ofSystem(caller.tenant, object.name)),
         tools: toolsOf(object.name, caller.tenant).length,
       })),
       set_version: Number(store.setVersion),

@@ -187,10 +187,10 @@ export const createServingObjects = (parts: ConfigStoreParts) => {
     degraded,
     find,
     require: requireObject,
-    /** Objects that are there for the tenant, by name. */
-    list: (kind: KindName, tenant: string): readonly HeldObject[] =>
+    /** Objects that are there for the tenant, or were and were taken away, by name. */
+    list: (kind: KindName, tenant: string, which: "there" | "gone" = "there"): readonly HeldObject[] =>
       [...held.values()]
-        .filter((object) => object.kind === kind && isThere(object) && sees(tenantsOf(object), tenant))
+        .filter((object) => object.kind === kind && isThere(object) === (which === "there") && sees(tenantsOf(object), tenant))
         .toSorted((a, b) => (a.name < b.name ? -1 : 1)),
     setVersion: (): bigint => known,
     /** When no look is under way. */

@@ -2,8 +2,8 @@ import type { HeldObject } from "./held-object.ts";
 import { etagOf } from "./version-store.ts";
 
 /** Whether its newest version serves. */
-export const stateOf = ({ faults, prepared }: HeldObject): "serving" | "degraded" | "off" =>
-  faults.length > 0 ? "degraded" : prepared?.isOff === true ? "off" : "serving";
+export const stateOf = ({ faults, prepared, head }: HeldObject): "serving" | "degraded" | "off" | "deleted" =>
+  faults.length > 0 ? "degraded" : head?.text === null ? "deleted" : prepared?.isOff === true ? "off" : "serving";
 export const tagOf = ({ head }: HeldObject): string => (head === undefined ? "" : etagOf(head));
 
 /** What a list shows of it. */

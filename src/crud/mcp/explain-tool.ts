@@ -9,6 +9,7 @@ import { requireChain } from "./call/chain-door.ts";
 import { requireRoom } from "./call/reserve-door.ts";
 import type { CallParts } from "./call/tool-call.ts";
 import { codeOf, toolAsk } from "./call/decide-door.ts";
+import { switchedOffBy } from "./kill-switches.ts";
 import { gatherReach, type Reach } from "./gather-reach.ts";
 import { requireServing } from "./call/state-door.ts";
 import { isInView } from "./call/tool-door.ts";
@@ -154,7 +155,7 @@ const aboutOf = (tool: Tool, killed: KillSwitch | undefined): ToolExplanation["a
     price_usd: usdFromMicro(reserveMicro),
     read_only: isReadOnly,
     ...(stepUp === undefined ? {} : { step_up: { acr_value: stepUp.level, max_age_seconds: stepUp.maxAgeSeconds } }),
-    ...(killed === undefined ? {} : { switched_off: { scope: killed.scope, by: killed.by, reason: killed.reason, until: killed.until } }),
+    ...switchedOffBy(killed),
   };
 };
 

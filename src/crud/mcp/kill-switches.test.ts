@@ -53,6 +53,17 @@ test("what is switched off is listed and called by nobody of the tenant, on ever
   const listed = async (as: object = ada) =>
     (await house.rpc({ jsonrpc: "2.0", id: 1, method: "tools/list" }, { as })).body.result.tools.map(({ name }) => name);
 
+  /** What the list of systems, and the page of one, say of it. */
+  const offOf = async (as: object) => {
+    const { systems } = (await (await house.request("/config/systems", { as })).json()) as {
+      systems: { name: string; switched_off?: object }[];
+    };
+    const listedOne = systems.find(({ name }) => name === "slow.one");
+    if (listedOne === undefined) return [undefined];
+    const one = (await (await house.request("/config/systems/slow.one", { as })).json()) as { switched_off?: object };
+    return [listedOne.switched_off, one.switched_off];
+  };
+
   const answerNow = upstream.answer;
   assert.equal((await call()).error, undefined);
   const others = await listed(eve);
@@ -65,6 +76,10 @@ test("what is switched off is listed and called by nobody of the tenant, on ever
     assert.equal((await listed()).includes("slow.one.wait"), false, scope);
     assert.equal((await listed()).includes("system.health"), true, scope);
     assert.deepEqual(await listed(eve), others, "another tenant's tools are its own");
+    // Its system says so to whoever sees it, where all of it is off.
+    const told = scope.startsWith("tool:") ? undefined : { scope, by: "person:ada", reason: "leaks", until: null };
+    assert.deepEqual(await offOf(ada), [told, told], scope);
+    assert.deepEqual(await offOf(eve), [undefined], "another tenant does not see the system");
     await until(() => elsewhere.list("tenant:acme").some((row) => row.scope === scope));
     assert.deepEqual((await set(scope, {}, "DELETE")).body.scope, scope);
     assert.equal((await listed()).includes("slow.one.wait"), true, scope);

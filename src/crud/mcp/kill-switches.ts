@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { KillSwitch } from "#contract/kill-switches.ts";
+import type { SwitchedOff } from "#contract/switched-off.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Change } from "#events/change.ts";
 import { followChannel } from "#events/follow-channel.ts";
@@ -23,6 +24,8 @@ export interface KillSwitches {
   list(tenant: string): readonly KillSwitch[];
   /** The switch that is in the way, if one is; nothing switches off what is built in. */
   of(what: Killable): KillSwitch | undefined;
+  /** The switch that keeps a whole system from a tenant. */
+  ofSystem(tenant: string, system: string): KillSwitch | undefined;
   /** Throws `kill_switch_unknown` where the switches could not be read for too long: one may have been set since. */
   requireKnown(): Promise<void>;
   /** Runs the work with a signal that is aborted as soon as a switch is in its way. */
@@ -49,6 +52,13 @@ const PUT = statement<Row>(
 );
 const LIFT = statement<Row>("crud.kill.lift", `delete from crud.kill_switch where tenant_id = $1 and scope = $2 returning ${COLUMNS}`);
 const NOTIFY = statement("crud.kill.notify", "select pg_notify($1, '')");
+
+/** What of a switch is told with what it switches off. */
+export const switchedOffBy = (found: KillSwitch | undefined): { readonly switched_off?: SwitchedOff } => {
+  if (found === undefined) return {};
+  const { scope, reason, by, until } = found;
+  return { switched_off: { scope, reason, by, until } };
+};
 
 const shown = ({ scope, reason, by, at, until }: Row): KillSwitch => ({ scope, reason, by, at, until });
 
@@ -138,6 +148,10 @@ export const openKillSwitches = async (parts: {
   return {
     list: (tenant) => rows.filter((row) => row.tenant_id === tenant && isNow(row)).map(shown),
     of,
+    ofSystem: (tenant, system) => {
+      const found = rows.find((row) => row.tenant_id === tenant && ["all", `system:${system}`].includes(row.scope) && isNow(row));
+      return found && shown(found);
+    },
     requireKnown: async () => {
       const isKnown = (): boolean => Math.abs(now().getTime() - readAt) <= MOST_AGE_MS;
       if (isKnown()) return;

@@ -289,9 +289,11 @@ test("what a changed definition would switch off is told by delegation, of the a
     const asked = Object.entries(tools).map(([tool_id, definition_digest]) => ({ tool_id, definition_digest }));
     const { status, body } = await call("POST", "/tools/affected", { tools: asked }, as);
     assert.equal(status, 200, JSON.stringify(body));
-    return body.affected.map((one: { delegation_id: string; tool_id: string }) => `${one.delegation_id} ${one.tool_id}`);
+    return body.affected.map(
+      (one: { delegation_id: string; user_id: string; tool_id: string }) => `${one.delegation_id} of ${one.user_id} ${one.tool_id}`,
+    );
   };
-  const ben = "delegation:ben-hr";
+  const ben = "delegation:ben-hr of person:ben";
   for (const [what, tools, expected] of [
     ["another definition of a pinned one", { "github.a": other }, [`${ben} github.a`]],
     ["the same definition", { "github.a": digests.get("github.a") }, []],

@@ -31,15 +31,15 @@ export type ReadSystem = ReplyOf<typeof readSystem> & { readonly text: string };
 export type VersionRow = ReplyOf<typeof systemVersions>["versions"][number];
 export type ConfigFault = NonNullable<ConfigWritten["errors"]>[number];
 
-/** All systems that the person may see. */
-export const systemListQuery = (client: Client) =>
+/** All systems that the person may see; or those that were taken away. */
+export const systemListQuery = (client: Client, state?: "deleted") =>
   queryOptions({
-    queryKey: [SYSTEMS, "list"],
+    queryKey: [SYSTEMS, "list", state],
     queryFn: async ({ signal }): Promise<{ readonly systems: readonly SystemRow[] }> => {
       const systems: SystemRow[] = [];
       let cursor: string | undefined;
       do {
-        const page = await client.ask(listConfiguredSystems, { query: { limit: 500, cursor }, signal });
+        const page = await client.ask(listConfiguredSystems, { query: { limit: 500, cursor, state }, signal });
         systems.push(...page.systems);
         cursor = page.nextCursor;
       } while (cursor !== undefined && systems.length < 5_000);

@@ -35,8 +35,8 @@ export const toolCallersQuery = (client: Client, tool: string) =>
     },
   });
 
-/** Switches it off at once for the person's tenant. */
-export const switchOff = async (client: Client, tool: string, reason: string): Promise<unknown> =>
-  await client.ask(putKillSwitch, { params: { scope: `tool:${tool}` }, body: { reason } });
+/** Switches something off at once for the person's tenant. */
+export const switchOff = async (client: Client, scope: string, reason: string): Promise<unknown> =>
+  await client.ask(putKillSwitch, { params: { scope }, body: { reason } });
 export const switchOn = async (client: Client, scope: string): Promise<unknown> =>
   await client.ask(deleteKillSwitch, { params: { scope } });

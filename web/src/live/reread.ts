@@ -9,7 +9,7 @@ export const touched: Readonly<Record<string, readonly string[]>> = {
   budget: ["delegations"],
   policy: [AUTHZ, "tools", "policies", "requests"],
   graph: [AUTHZ, "tools", "nodes"],
-  tools: ["tools"],
+  tools: ["tools", "systems"],
   config: ["systems", "tools"],
   session: [AUTHZ],
 };

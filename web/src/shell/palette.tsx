@@ -4,12 +4,13 @@ import { useNavigate } from "@tanstack/react-router";
 import { useEffect, useId, useRef, useState, type KeyboardEvent, type ReactElement } from "react";
 import { useClient } from "../api/client-context.ts";
 import { delegationListQuery } from "../api/delegations.ts";
+import { systemListQuery } from "../api/systems.ts";
 import { toolListQuery } from "../api/tools.ts";
 import { useSession } from "../session/session-context.ts";
 import { words } from "../strings/en.ts";
 import { visibleText } from "../strings/format.ts";
 import { Icon, type IconName } from "../ui/icon.tsx";
-import { screenList } from "./screens.ts";
+import { screenList, screens } from "./screens.ts";
 import { useScreens } from "./use-screen.ts";
 
 interface Choice {
@@ -23,6 +24,8 @@ interface Choice {
 }
 
 const DECISION = /^d_[0-9A-Za-z]{10,40}(\.\d+)?$/;
+/** Provider, instance and operation. */
+const TOOL = /^[a-z][a-z0-9-]*\.[a-z][a-z0-9-]*\.[A-Za-z0-9._-]+$/;
 const MOST = 30;
 
 const fits = (choice: Choice, typed: string): boolean =>
@@ -40,6 +43,7 @@ const useChoices = (isOpen: boolean): readonly Choice[] => {
   const { setColorScheme } = useMantineColorScheme();
   const tools = useQuery({ ...toolListQuery(client), enabled: isOpen && may.tools === "allowed" });
   const held = useQuery({ ...delegationListQuery(client, { user_id: subject.id }), enabled: isOpen && may.delegations === "allowed" });
+  const systems = useQuery({ ...systemListQuery(client), enabled: isOpen && may.systems === "allowed" });
   const go = (run: () => Promise<unknown>) => () => void run();
   const command = (key: string, text: string, icon: IconName, run: () => void): Choice => ({
     key,
@@ -74,6 +78,13 @@ const useChoices = (isOpen: boolean): readonly Choice[] => {
       kind: words.palette.tool,
       icon: "tool" as const,
       run: go(async () => await navigate({ to: "/tools/$name", params: { name: tool.name } })),
+    })),
+    ...(systems.data?.systems ?? []).map(({ name, title }) => ({
+      key: `system ${name}`,
+      text: visibleText(title === undefined ? name : `${name} - ${title}`),
+      kind: words.palette.system,
+      icon: screens.systems.icon,
+      run: go(async () => await navigate({ to: "/systems/$name", params: { name } })),
     })),
     ...(held.data?.items ?? []).map((delegation) => ({
       key: delegation.delegation_id,
@@ -119,7 +130,20 @@ export const Palette = ({ isOpen, onClose }: { readonly isOpen: boolean; readonl
         },
       ]
     : [];
-  const found = [...decision, ...choices.filter((choice) => fits(choice, text))].slice(0, MOST);
+  // A tool that is not in one's own list has a page too, which says how it stands.
+  const named: readonly Choice[] =
+    TOOL.test(text) && !choices.some(({ key }) => key === `tool ${text}`)
+      ? [
+          {
+            key: `tool ${text}`,
+            text: words.palette.openTool(text),
+            kind: words.palette.tool,
+            icon: "tool",
+            run: () => void navigate({ to: "/tools/$name", params: { name: text } }),
+          },
+        ]
+      : [];
+  const found = [...decision, ...named, ...choices.filter((choice) => fits(choice, text))].slice(0, MOST);
   const take = (choice: Choice | undefined): void => {
     if (choice === undefined) return;
     onClose();

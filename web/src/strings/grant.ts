@@ -15,6 +15,8 @@ export const grantWords = {
   agentsEmptyHint: "An agent is registered by an administrator; after that its controllers can delegate to it.",
   noneYours: "None of these agents is yours to delegate to.",
   noneYoursHint: "Only who controls an agent can delegate to it. Ask somebody who controls it, or have yourself made its controller.",
+  controlYourself:
+    "You may name controllers yourself: PUT /api/membership/agent/agents/<agent>/control. A controller who is a member (role:member) delegates to the agent.",
   askForAgent: "to be made controller of an agent, so as to delegate to it",
   toDelegations: "All delegations",
   agentFault: "Choose an agent.",
@@ -24,6 +26,7 @@ export const grantWords = {
   toolsSome: "Only these",
   toolsFault: "Choose at least one tool.",
   toolsEmpty: "The agent has no tools.",
+  toolResting: "not in your own list of tools now: switched off, or not yours to call",
   toolLacking: "The agent does not have it.",
   toolsLackingTitle: "Not possible",
   limitsLegend: "How far may it go?",

@@ -7,6 +7,7 @@ import { useClient } from "../../api/client-context.ts";
 import { definitionListQuery } from "../../api/systems.ts";
 import { words } from "../../strings/en.ts";
 import { formatMoment } from "../../strings/format.ts";
+import { definitionWords } from "../../strings/definitions.ts";
 import { systemWords } from "../../strings/systems.ts";
 import { Chip } from "../../ui/chip.tsx";
 import { Empty } from "../../ui/empty.tsx";
@@ -17,7 +18,7 @@ import { Rows, type Column } from "../../ui/rows.tsx";
 import { DefinitionPanel } from "./definition-panel.tsx";
 import { WaitingSystems } from "./waiting-systems.tsx";
 
-const text = systemWords.definitions;
+const text = definitionWords;
 const route = getRouteApi("/definitions");
 
 const looks = {

@@ -4,7 +4,7 @@ import { useState, type ReactElement } from "react";
 import { useClient } from "../../api/client-context.ts";
 import { answerDefinition, definitionQuery, type ReadDefinition } from "../../api/systems.ts";
 import { visibleText } from "../../strings/format.ts";
-import { systemWords } from "../../strings/systems.ts";
+import { definitionWords } from "../../strings/definitions.ts";
 import { DiffView } from "../../ui/diff-view.tsx";
 import { Fact, FactList } from "../../ui/fact-list.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
@@ -13,7 +13,7 @@ import { QueryView } from "../../ui/query-view.tsx";
 import { ChangeList } from "../systems/effects-view.tsx";
 import { ReasonedDialog } from "../systems/reasoned-dialog.tsx";
 
-const text = systemWords.definitions;
+const text = definitionWords;
 const written = (definition: unknown): string => (definition === null ? "" : JSON.stringify(definition, null, 2));
 
 const Definition = ({ read, onDone }: { readonly read: ReadDefinition; readonly onDone: (said: string) => void }): ReactElement => {

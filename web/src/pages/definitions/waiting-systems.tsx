@@ -3,12 +3,12 @@ import { useState, type ReactElement } from "react";
 import type { DefinitionRow } from "#contract/definitions.ts";
 import { useClient } from "../../api/client-context.ts";
 import { approveAllOf, type WaitingSystem } from "../../api/systems.ts";
-import { systemWords } from "../../strings/systems.ts";
+import { definitionWords } from "../../strings/definitions.ts";
 import { Foreign } from "../../ui/foreign.tsx";
 import { NameList } from "../systems/effects-view.tsx";
 import { ReasonedDialog } from "../systems/reasoned-dialog.tsx";
 
-const text = systemWords.definitions;
+const text = definitionWords;
 
 /** Systems of which some definitions wait, and one act that approves all of a system's. */
 export const WaitingSystems = ({

@@ -5,7 +5,7 @@ import { useState, type ReactElement } from "react";
 import type { IdentityNode } from "#contract/membership.ts";
 import { useClient } from "../../api/client-context.ts";
 import { agentsQuery, controllersQuery } from "../../api/nodes.ts";
-import type { Can } from "../../decisions/use-can.ts";
+import { useCan, type Can } from "../../decisions/use-can.ts";
 import { useCans } from "../../decisions/use-cans.ts";
 import { AskSomebody } from "../../shell/ask-somebody.tsx";
 import { words } from "../../strings/en.ts";
@@ -56,31 +56,35 @@ const Option = ({ agent, can }: { readonly agent: IdentityNode; readonly can: Ca
 };
 
 /** There is nothing to choose: why, what the person can do about it, and no way on that leads nowhere. */
-const NoChoice = ({ agents, cans }: { readonly agents: readonly IdentityNode[]; readonly cans: readonly Can[] }): ReactElement => (
-  <div className="sp-stack">
-    <strong>{agents.length === 0 ? grantWords.agentsEmpty : grantWords.noneYours}</strong>
-    <p>{agents.length === 0 ? grantWords.agentsEmptyHint : grantWords.noneYoursHint}</p>
-    {agents.length === 0 ? null : (
-      <ul className="sp-list">
-        {agents.map((agent, index) => (
-          <li key={agent.id} className="sp-option">
-            <span>
-              {nameOf(agent)}
-              <span className="sp-small sp-dim">
-                {" "}
-                <About agent={agent} can={cans[index] ?? "unknown"} />
+const NoChoice = ({ agents, cans }: { readonly agents: readonly IdentityNode[]; readonly cans: readonly Can[] }): ReactElement => {
+  const [first] = agents;
+  const mayControl = useCan({ type: "agents", action: "control", ...(first === undefined ? {} : { id: first.id }) });
+  return (
+    <div className="sp-stack">
+      <strong>{agents.length === 0 ? grantWords.agentsEmpty : grantWords.noneYours}</strong>
+      <p>{agents.length === 0 ? grantWords.agentsEmptyHint : grantWords.noneYoursHint}</p>
+      {agents.length === 0 ? null : (
+        <ul className="sp-list">
+          {agents.map((agent, index) => (
+            <li key={agent.id} className="sp-option">
+              <span>
+                {nameOf(agent)}
+                <span className="sp-small sp-dim">
+                  {" "}
+                  <About agent={agent} can={cans[index] ?? "unknown"} />
+                </span>
               </span>
-            </span>
-          </li>
-        ))}
-      </ul>
-    )}
-    <AskSomebody what={grantWords.askForAgent} />
-    <Link className="sp-link" to="/delegations">
-      {grantWords.toDelegations}
-    </Link>
-  </div>
-);
+            </li>
+          ))}
+        </ul>
+      )}
+      {mayControl === "allowed" && agents.length > 0 ? <p>{grantWords.controlYourself}</p> : <AskSomebody what={grantWords.askForAgent} />}
+      <Link className="sp-link" to="/delegations">
+        {grantWords.toDelegations}
+      </Link>
+    </div>
+  );
+};
 
 const Choice = ({ agents, form, onChange, onNext }: StepProps & { readonly agents: readonly IdentityNode[] }): ReactElement => {
   const cans = useCans(agents.map(({ id }) => ({ type: "delegations", id, action: "create" })));

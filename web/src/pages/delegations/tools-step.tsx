@@ -14,9 +14,8 @@ import type { StepProps } from "./step-props.ts";
 import { StepForm } from "../../ui/step-form.tsx";
 
 /** Tools of mine that the agent is not able to use: named, so that nobody searches for them in vain. */
-const Lacking = ({ able }: { readonly able: ReadonlySet<string> }): ReactElement | null => {
-  const query = useQuery(toolListQuery(useClient()));
-  const lacking = (query.data?.tools ?? []).filter((tool) => !able.has(tool.name));
+const Lacking = ({ own, able }: { readonly own: readonly string[]; readonly able: ReadonlySet<string> }): ReactElement | null => {
+  const lacking = own.filter((name) => !able.has(name));
   if (lacking.length === 0) return null;
   return (
     <details>
@@ -24,9 +23,9 @@ const Lacking = ({ able }: { readonly able: ReadonlySet<string> }): ReactElement
         {grantWords.toolsLackingTitle} {words.common.aside(formatCount(lacking.length))}
       </summary>
       <ul className="sp-list">
-        {lacking.map((tool) => (
-          <li key={tool.name} className="sp-list-row sp-dim">
-            <Foreign text={tool.name} isCode />
+        {lacking.map((name) => (
+          <li key={name} className="sp-list-row sp-dim">
+            <Foreign text={name} isCode />
             <span className="sp-small">{grantWords.toolLacking}</span>
           </li>
         ))}
@@ -38,6 +37,9 @@ const Lacking = ({ able }: { readonly able: ReadonlySet<string> }): ReactElement
 /** Which of the agent's tools it may use for the person. */
 export const ToolsStep = ({ form, onChange, onNext, onBack }: StepProps): ReactElement => {
   const query = useQuery(agentToolsQuery(useClient(), form.agentId));
+  const own = useQuery(toolListQuery(useClient())).data?.tools.map(({ name }) => name);
+  /** An agent calls for a person what that person may call: of the others it is said here, not by the first call. */
+  const isResting = (id: string): boolean => own?.includes(id) === false;
   const [hasTried, setTried] = useState(false);
   const isWrong = faultyFields("tools", form, new Date()).length > 0;
   const chosen = form.tools;
@@ -76,6 +78,7 @@ export const ToolsStep = ({ form, onChange, onNext, onBack }: StepProps): ReactE
                 {able.map((tool) => (
                   <li key={tool.id}>
                     <Foreign text={tool.id} isCode />
+                    {isResting(tool.id) ? <span className="sp-small sp-dim"> {words.common.aside(grantWords.toolResting)}</span> : null}
                   </li>
                 ))}
               </ul>
@@ -94,13 +97,18 @@ export const ToolsStep = ({ form, onChange, onNext, onBack }: StepProps): ReactE
                       key={tool.id}
                       value={tool.id}
                       label={<Foreign text={tool.id} isCode />}
-                      description={tool.name === tool.id ? undefined : visibleText(tool.name)}
+                      description={
+                        words.common.facts(
+                          tool.name === tool.id ? "" : visibleText(tool.name),
+                          isResting(tool.id) ? grantWords.toolResting : "",
+                        ) || undefined
+                      }
                     />
                   ))}
                 </div>
               </Checkbox.Group>
             )}
-            <Lacking able={new Set(able.map((tool) => tool.id))} />
+            <Lacking own={own ?? []} able={new Set(able.map((tool) => tool.id))} />
           </div>
         )}
       </QueryView>

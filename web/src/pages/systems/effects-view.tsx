@@ -1,6 +1,8 @@
+import { Link } from "@tanstack/react-router";
 import type { ReactElement, ReactNode } from "react";
 import type { ConfigDiff, ConfigWritten, DecisionsChanged, DefinitionChange } from "#contract/configs.ts";
 import { words } from "../../strings/en.ts";
+import { visibleText } from "../../strings/format.ts";
 import { systemWords } from "../../strings/systems.ts";
 import { Chip } from "../../ui/chip.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
@@ -77,14 +79,19 @@ const Altered = ({ tools }: { readonly tools: ConfigDiff["tools_changed"] }): Re
     </Part>
   );
 
-const Affected = ({ rows }: { readonly rows: NonNullable<ConfigDiff["capabilities_affected"]> }): ReactElement | null =>
+type AffectedRow = NonNullable<ConfigDiff["capabilities_affected"]>[number];
+
+const Affected = ({ rows, why }: { readonly rows: readonly AffectedRow[]; readonly why: string }): ReactElement | null =>
   rows.length === 0 ? null : (
     <Part title={text.affected(rows.length)}>
-      <p className="sp-dim">{text.affectedWhy}</p>
+      <p className="sp-dim">{why}</p>
       <ul className="sp-fault-list">
-        {rows.slice(0, MOST_NAMES).map(({ delegation_id: id, agent_id: agent, tool }) => (
+        {rows.slice(0, MOST_NAMES).map(({ delegation_id: id, user_id: person, agent_id: agent, tool }) => (
           <li key={`${id} ${tool}`}>
-            <Foreign text={tool} isCode /> <Foreign text={agent} /> <Foreign text={id} isCode />
+            <Foreign text={tool} isCode /> <span className="sp-dim">{visibleText(text.affectedOf(agent, person))}</span>{" "}
+            <Link className="sp-link sp-mono" to="/delegations/$id" params={{ id }}>
+              {visibleText(id)}
+            </Link>
           </li>
         ))}
       </ul>
@@ -138,6 +145,7 @@ export const EffectsView = ({
     capabilities_affected: affected = [],
     decisions_changed: decisions,
   } = diff;
+  const gone = new Set(removed);
   const isQuiet = [added, removed, altered, views, settings, hosts, secrets, affected].every(({ length }) => length === 0);
   return (
     <div className="sp-stack">
@@ -145,7 +153,8 @@ export const EffectsView = ({
       <NameList title={text.added(added.length)} names={added} />
       <NameList title={text.removed(removed.length)} names={removed} />
       <Altered tools={altered} />
-      <Affected rows={affected} />
+      <Affected rows={affected.filter(({ tool }) => gone.has(tool))} why={text.affectedWhy.goes} />
+      <Affected rows={affected.filter(({ tool }) => !gone.has(tool))} why={text.affectedWhy.changes} />
       {decisions === undefined ? null : <Decisions told={decisions} />}
       <NameList title={text.views} names={views} />
       {settings.length === 0 ? null : (

@@ -7,13 +7,14 @@ import { systemListQuery, type SystemRow } from "../../api/systems.ts";
 import { Gate } from "../../decisions/gate.tsx";
 import { words } from "../../strings/en.ts";
 import { formatCount, formatMoment } from "../../strings/format.ts";
+import { definitionWords } from "../../strings/definitions.ts";
 import { systemWords } from "../../strings/systems.ts";
 import { Empty } from "../../ui/empty.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
 import { Page } from "../../ui/page.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
 import { Rows, type Column } from "../../ui/rows.tsx";
-import { StateChip } from "./state-chip.tsx";
+import { StateChip, standingOf } from "./state-chip.tsx";
 
 const route = getRouteApi("/systems");
 
@@ -35,7 +36,7 @@ const columns: readonly Column<SystemRow>[] = [
     ),
   },
   { key: "title", title: systemWords.heading, wraps: true, cell: ({ title = "" }) => <Foreign text={title} /> },
-  { key: "state", title: systemWords.state, cell: ({ state }) => <StateChip state={state} /> },
+  { key: "state", title: systemWords.state, cell: (row) => <StateChip system={row} /> },
   { key: "kind", title: systemWords.kind, cell: ({ kind = systemWords.notShown }) => <Foreign text={kind} isCode /> },
   { key: "tools", title: systemWords.tools, isNumber: true, cell: ({ tools }) => formatCount(tools) },
   { key: "version", title: systemWords.version, isNumber: true, cell: ({ version }) => formatCount(version) },
@@ -54,6 +55,9 @@ const columns: readonly Column<SystemRow>[] = [
   { key: "fault", title: systemWords.fault, wraps: true, cell: (row) => <Fault row={row} /> },
 ];
 
+/** Of what was taken away nobody knows these. */
+const ofServing: ReadonlySet<string> = new Set(["title", "kind", "tools", "fault"]);
+
 const fits = ({ name, title = "", owner = "" }: SystemRow, typed: string): boolean =>
   typed
     .toLowerCase()
@@ -64,7 +68,7 @@ const fits = ({ name, title = "", owner = "" }: SystemRow, typed: string): boole
 export const SystemListPage = (): ReactElement => {
   const { q = "", state } = route.useSearch();
   const navigate = route.useNavigate();
-  const query = useQuery(systemListQuery(useClient()));
+  const query = useQuery(systemListQuery(useClient(), state === "deleted" ? state : undefined));
   const set = (more: Readonly<Record<string, string>>): void =>
     void navigate({ search: (before) => ({ ...before, ...more }), replace: true });
   return (
@@ -74,7 +78,7 @@ export const SystemListPage = (): ReactElement => {
       actions={
         <Gate ask={{ type: "system", action: "edit" }}>
           <Link className="sp-link" to="/definitions" search={{ state: "proposed" }}>
-            {systemWords.definitions.title}
+            {definitionWords.title}
           </Link>
           <Link className="sp-link" to="/systems/new">
             {systemWords.write}
@@ -99,17 +103,22 @@ export const SystemListPage = (): ReactElement => {
             value={state ?? ""}
             data={[
               { value: "", label: systemWords.anyState },
-              ...(["serving", "degraded", "off"] as const).map((value) => ({ value, label: systemWords.states[value] })),
+              ...(["serving", "degraded", "off", "switched_off", "deleted"] as const).map((value) => ({
+                value,
+                label: systemWords.states[value],
+              })),
             ]}
             onChange={(event) => set({ state: event.currentTarget.value })}
           />
         </div>
         <QueryView query={query} service="crud" rows={6}>
           {({ systems }) => {
-            const rows = systems.filter((row) => fits(row, q) && (state === undefined || row.state === state));
-            const shown = rows.some(({ degraded }) => degraded !== undefined) ? columns : columns.filter(({ key }) => key !== "fault");
+            const rows = systems.filter((row) => fits(row, q) && (state === undefined || standingOf(row) === state));
+            const shown = columns.filter(({ key }) =>
+              state === "deleted" ? !ofServing.has(key) : key !== "fault" || rows.some(({ degraded }) => degraded !== undefined),
+            );
             if (rows.length > 0) return <Rows caption={systemWords.title} columns={shown} rows={rows} keyOf={({ name }) => name} />;
-            return systems.length === 0 ? (
+            return systems.length === 0 && state !== "deleted" ? (
               <Empty text={systemWords.empty} />
             ) : (
               <Empty text={systemWords.emptyFiltered} onClear={() => void navigate({ search: {} })} />

@@ -1,10 +1,19 @@
 import { Button } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useState, type ReactElement } from "react";
 import type { ConfigWritten } from "#contract/configs.ts";
 import { useClient } from "../../api/client-context.ts";
-import { publishOver, removalQuery, removeSystem, systemQuery, type ReadSystem } from "../../api/systems.ts";
+import { GatewayError } from "../../api/gateway-error.ts";
+import {
+  publishOver,
+  removalQuery,
+  removeSystem,
+  systemQuery,
+  versionPagesQuery,
+  type ReadSystem,
+  type VersionRow,
+} from "../../api/systems.ts";
 import { Gate } from "../../decisions/gate.tsx";
 import { useCan } from "../../decisions/use-can.ts";
 import { useDraft } from "../../session/use-draft.ts";
@@ -18,9 +27,10 @@ import { Foreign } from "../../ui/foreign.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Panel } from "../../ui/panel.tsx";
 import { QueryView, Waiting } from "../../ui/query-view.tsx";
+import { OffBy } from "../../ui/switched-off.tsx";
 import { ConfigFaults } from "./config-faults.tsx";
 import { ConflictPanel } from "./conflict-panel.tsx";
-import { EffectsView } from "./effects-view.tsx";
+import { EffectsView, NameList } from "./effects-view.tsx";
 import { PublishAgain } from "./publish-again.tsx";
 import { PublishDialog } from "./publish-dialog.tsx";
 import { ReasonedDialog } from "./reasoned-dialog.tsx";
@@ -28,7 +38,9 @@ import { RestoredNotice } from "./restored-notice.tsx";
 import { SaidNotice, useSay } from "./said.tsx";
 import { StateChip } from "./state-chip.tsx";
 import { draftShape, emptyDraft, isOverOlder, withText } from "./system-draft.ts";
+import { SwitchActs } from "./switch-acts.tsx";
 import { SystemEditor } from "./system-editor.tsx";
+import { toolsOf } from "./tools-of.ts";
 import { ToolsPanel } from "./tools-panel.tsx";
 import type { Tried } from "./try-report.tsx";
 import { VersionPanel, VersionView } from "./version-panel.tsx";
@@ -42,33 +54,61 @@ const ownerOf = (document: unknown): string | undefined => {
   return typeof owner === "string" ? owner : undefined;
 };
 
-const Facts = ({ system: { state, version, author, at, reason, degraded, document } }: { readonly system: ReadSystem }): ReactElement => {
+const Facts = ({ system }: { readonly system: ReadSystem }): ReactElement => {
+  const { name, state, version, author, at, reason, degraded, document, switched_off: off } = system;
+  const say = useSay();
   const owner = ownerOf(document);
   const serving = degraded?.serving_version ?? undefined;
   return (
-    <Panel title={text.facts} aside={<StateChip state={state} />}>
-      <FactList>
-        <Fact name={systemWords.version}>{version}</Fact>
-        <Fact name={text.author}>
-          <Foreign text={author} isCode />
-        </Fact>
-        <Fact name={text.at}>
-          <time dateTime={at}>{formatMoment(at)}</time>
-        </Fact>
-        <Fact name={text.reason}>{reason === "" ? undefined : <Foreign text={reason} />}</Fact>
-        <Fact name={text.owner}>{owner === undefined ? undefined : <Foreign text={owner} isCode />}</Fact>
-      </FactList>
-      {state === "off" ? <p className="sp-dim">{text.off}</p> : null}
-      {degraded === undefined ? null : (
-        <div>
-          <h3>{text.degraded}</h3>
-          <p>{serving === undefined ? text.degradedNone : text.degradedServing(serving)}</p>
-          <ConfigFaults faults={degraded.errors} />
+    <Panel title={text.facts} aside={<StateChip system={system} />}>
+      <div className="sp-stack">
+        {off === undefined ? null : (
+          <p>
+            <OffBy off={off} />
+          </p>
+        )}
+        <FactList>
+          <Fact name={systemWords.version}>{version}</Fact>
+          <Fact name={text.author}>
+            <Foreign text={author} isCode />
+          </Fact>
+          <Fact name={text.at}>
+            <time dateTime={at}>{formatMoment(at)}</time>
+          </Fact>
+          <Fact name={text.reason}>{reason === "" ? undefined : <Foreign text={reason} />}</Fact>
+          <Fact name={text.owner}>{owner === undefined ? undefined : <Foreign text={owner} isCode />}</Fact>
+        </FactList>
+        {state === "off" ? <p className="sp-dim">{text.off}</p> : null}
+        {degraded === undefined ? null : (
+          <div>
+            <h3>{text.degraded}</h3>
+            <p>{serving === undefined ? text.degradedNone : text.degradedServing(serving)}</p>
+            <ConfigFaults faults={degraded.errors} />
+          </div>
+        )}
+        <div className="sp-actions">
+          <SwitchActs kind="system" name={name} off={off} onDone={(sentence) => say(name, { sentence })}>
+            <NameList title={systemWords.tools} names={toolsOf(system, []).map(({ tool }) => tool.name)} />
+          </SwitchActs>
         </div>
-      )}
+      </div>
     </Panel>
   );
 };
+
+/** Who took it away, and that it can be brought back. */
+const Gone = ({ row: { author, at, reason } }: { readonly row: VersionRow }): ReactElement => (
+  <Panel title={text.goneTitle} aside={<StateChip system={{ state: "deleted" }} />}>
+    <p>
+      <Foreign text={text.goneSentence(author, formatMoment(at))} />
+    </p>
+    {reason === "" ? null : (
+      <p className="sp-dim">
+        <Foreign text={text.goneWhy(reason)} />
+      </p>
+    )}
+  </Panel>
+);
 
 const Editing = ({ system }: { readonly system: ReadSystem }): ReactElement => {
   const client = useClient();
@@ -198,6 +238,12 @@ export const SystemPage = (): ReactElement => {
   const query = useQuery(systemQuery(client, name));
   // What was taken away is not there any more, though what was read of it before still is in memory.
   const system = query.isError ? undefined : query.data;
+  const isAbsent = query.error instanceof GatewayError && query.error.problem.code === "not_found";
+  // One that was taken away has its versions still, the newest of which says so.
+  const versions = useInfiniteQuery(versionPagesQuery(client, name));
+  const [newest] = versions.data?.pages[0]?.versions ?? [];
+  const gone = isAbsent && newest?.deleted === true ? newest : undefined;
+  const isAskingWhy = isAbsent && versions.isFetching;
   const document = system?.document;
   const title = typeof document === "object" && document !== null && "title" in document ? document.title : undefined;
   return (
@@ -227,20 +273,24 @@ export const SystemPage = (): ReactElement => {
     >
       <div className="sp-stack">
         <SaidNotice name={name} />
-        <QueryView query={query} service="crud" rows={4}>
-          {(read) => (
-            <>
-              <Facts system={read} />
-              {version === undefined ? null : <VersionView key={version} name={name} system={read} version={Number(version)} />}
-              <ToolsPanel system={read} />
-              <Editing key={name} system={read} />
-            </>
-          )}
-        </QueryView>
-        {system === undefined && version !== undefined ? (
+        {gone === undefined ? null : <Gone row={gone} />}
+        {isAskingWhy && gone === undefined ? <Waiting rows={4} /> : null}
+        {gone !== undefined || isAskingWhy ? null : (
+          <QueryView query={query} service="crud" rows={4}>
+            {(read) => (
+              <>
+                <Facts system={read} />
+                {version === undefined ? null : <VersionView key={version} name={name} system={read} version={Number(version)} />}
+                <ToolsPanel system={read} />
+                <Editing key={name} system={read} />
+              </>
+            )}
+          </QueryView>
+        )}
+        {gone !== undefined && version !== undefined ? (
           <VersionView key={version} name={name} system={undefined} version={Number(version)} />
         ) : null}
-        <VersionPanel name={name} system={system} />
+        {system === undefined && gone === undefined ? null : <VersionPanel name={name} system={system} />}
       </div>
     </Page>
   );

@@ -63,7 +63,7 @@ const RollBackDialog = ({
   );
 };
 
-/** One version: how the newest differs from it, and the way back to it. */
+/** One version: the way back to it, and what that would change. */
 export const VersionView = ({ version, ...props }: VersionsProps & { readonly version: number }): ReactElement => {
   const { name, system } = props;
   const client = useClient();
@@ -92,17 +92,17 @@ export const VersionView = ({ version, ...props }: VersionsProps & { readonly ve
       }
     >
       <QueryView query={query} service="crud">
-        {(before) => (
+        {(shown) => (
           <div className="sp-stack">
             {isNewest || system === undefined ? null : (
               <>
-                <p className="sp-dim">{text.diff(version, system.version)}</p>
-                <DiffView label={text.diffLabel} before={before} after={system.text} />
+                <p className="sp-dim">{text.diff(system.version, version)}</p>
+                <DiffView label={text.diffLabel} before={system.text} after={shown} />
               </>
             )}
             <details open={isNewest || system === undefined}>
               <summary>{text.whole}</summary>
-              <SourceEditor key={version} label={text.whole} path={`${name}.yaml`} text={before} />
+              <SourceEditor key={version} label={text.whole} path={`${name}.yaml`} text={shown} />
             </details>
           </div>
         )}

@@ -14,10 +14,13 @@ const text = standingWords;
 /** Lets somebody call a tool, or makes it one that an agent can be delegated. */
 export const GrantDialog = ({
   tool,
+  digest,
   onDone,
   onClose,
 }: {
   readonly tool: string;
+  /** Of its definition now, which an agent is given it for. */
+  readonly digest: string;
   readonly onDone: (to: string) => void;
   readonly onClose: () => void;
 }): ReactElement => {
@@ -31,7 +34,9 @@ export const GrantDialog = ({
       sentence={kind === "person" ? toolWords.steps.giveSentence.grant : toolWords.steps.giveSentence.capability}
       verb={kind === "person" ? toolWords.steps.ways.grant : toolWords.steps.ways.capability}
       isReady={to.trim() !== ""}
-      act={async (reason) => await giveTool(client, kind === "person" ? "GRANTS_ACCESS" : "HAS_CAPABILITY", to.trim(), tool, me, reason)}
+      act={async (reason) =>
+        await giveTool(client, kind === "person" ? "GRANTS_ACCESS" : "HAS_CAPABILITY", to.trim(), tool, me, reason, digest)
+      }
       onDone={() => onDone(to.trim())}
       onClose={onClose}
     >

@@ -97,7 +97,7 @@ export const MissingSteps = ({
           {...open}
           tool={tool}
           to={open.step === "capability" ? (asked.agent_id ?? "") : person}
-          digest={missing.find(({ step }) => step === open.step)?.digest}
+          digest={about.digest}
           onDone={() => {
             setOpen(undefined);
             onDone();

@@ -70,7 +70,7 @@ export const StepDialog = ({
   /** The person, or the agent, that it is done for. */
   readonly to: string;
   /** The definition that a capability is pinned to. */
-  readonly digest: string | undefined;
+  readonly digest: string;
 }): ReactElement => {
   const client = useClient();
   const { id: me } = useSession().subject;

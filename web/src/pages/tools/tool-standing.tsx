@@ -5,12 +5,10 @@ import { useState, type ReactElement } from "react";
 import type { ToolExplanation } from "#contract/tools.ts";
 import { useClient } from "../../api/client-context.ts";
 import { lastDecisionsQuery } from "../../api/decisions.ts";
-import { switchOff, switchOn, toolCallersQuery, toolHoldersQuery, toolStandingQuery } from "../../api/tool-standing.ts";
+import { toolCallersQuery, toolHoldersQuery, toolStandingQuery } from "../../api/tool-standing.ts";
 import { Gate } from "../../decisions/gate.tsx";
-import { words } from "../../strings/en.ts";
 import { formatMoment, formatMoney, formatRelative, visibleText } from "../../strings/format.ts";
 import { standingWords } from "../../strings/tool-standing.ts";
-import { ActDialog } from "../../ui/act-dialog.tsx";
 import { Chip } from "../../ui/chip.tsx";
 import { Fact, FactList } from "../../ui/fact-list.tsx";
 import { Foreign } from "../../ui/foreign.tsx";
@@ -18,7 +16,8 @@ import { Late } from "../../ui/late.tsx";
 import { Panel } from "../../ui/panel.tsx";
 import { QueryView } from "../../ui/query-view.tsx";
 import { useClock } from "../../ui/use-clock.ts";
-import { ReasonedDialog } from "../systems/reasoned-dialog.tsx";
+import { OffBy } from "../../ui/switched-off.tsx";
+import { SwitchActs } from "../systems/switch-acts.tsx";
 
 const GrantDialog = lazyRouteComponent(async () => await import("./grant-dialog.tsx"), "GrantDialog");
 
@@ -36,14 +35,7 @@ const Facts = ({ tool, about }: { readonly tool: string; readonly about: About }
   return (
     <FactList>
       <Fact name={text.state}>
-        {off === undefined ? (
-          <Chip {...looks[about.state]} text={text.states[about.state]} />
-        ) : (
-          <>
-            <Chip tone="deny" icon="cross" text={text.off} /> <Foreign text={text.offBy(off.by, off.scope, off.reason)} />
-            {off.until === null ? null : ` ${words.common.aside(`${text.until} ${formatMoment(off.until)}`)}`}
-          </>
-        )}
+        {off === undefined ? <Chip {...looks[about.state]} text={text.states[about.state]} /> : <OffBy off={off} />}
       </Fact>
       <Fact name={text.price}>{about.price_usd === 0 ? text.free : formatMoney(about.price_usd)}</Fact>
       <Fact name={text.effect}>{about.read_only ? text.readOnly : text.writes}</Fact>
@@ -70,72 +62,43 @@ const Facts = ({ tool, about }: { readonly tool: string; readonly about: About }
 
 /** What an administrator does with it: off and on, and who else is to have it. */
 const Acts = ({ tool, about }: { readonly tool: string; readonly about: About }): ReactElement => {
-  const client = useClient();
   const queries = useQueryClient();
-  const [open, setOpen] = useState<"off" | "on" | "grant">();
+  const [isGranting, setGranting] = useState(false);
   const [said, setSaid] = useState("");
-  const done = (sentence: string): void => {
-    setOpen(undefined);
-    setSaid(sentence);
-    void queries.invalidateQueries({ queryKey: ["tools"] });
-  };
-  const isOffItself = about.switched_off?.scope === `tool:${tool}`;
   return (
     <>
       <div className="sp-actions">
         <Gate ask={{ type: "graph", action: "edit" }}>
-          <Button variant="default" onClick={() => setOpen("grant")}>
+          <Button variant="default" onClick={() => setGranting(true)}>
             {text.grant}
           </Button>
         </Gate>
         <Link className="sp-link" to="/delegations/new" search={{ tool }}>
           {text.delegate}
         </Link>
-        <Gate ask={{ type: "kill_switch", action: "set" }}>
-          {isOffItself ? (
-            <Button variant="default" onClick={() => setOpen("on")}>
-              {text.switchOn}
-            </Button>
-          ) : about.switched_off === undefined ? (
-            <Button variant="default" className="sp-dangerous" onClick={() => setOpen("off")}>
-              {text.switchOff}
-            </Button>
-          ) : null}
-        </Gate>
+        <SwitchActs kind="tool" name={tool} off={about.switched_off} onDone={setSaid} />
       </div>
       <div role="status">{said === "" ? null : <p>{said}</p>}</div>
-      {open === "grant" ? (
+      {isGranting ? (
         <Late>
-          <GrantDialog tool={tool} onDone={(to) => done(text.granted(to))} onClose={() => setOpen(undefined)} />
+          <GrantDialog
+            tool={tool}
+            digest={about.digest}
+            onDone={(to) => {
+              setGranting(false);
+              setSaid(text.granted(to));
+              void queries.invalidateQueries({ queryKey: ["tools"] });
+            }}
+            onClose={() => setGranting(false)}
+          />
         </Late>
-      ) : null}
-      {open === "off" ? (
-        <ReasonedDialog
-          title={text.switchOffTitle(tool)}
-          sentence={text.switchOffSentence}
-          verb={text.switchOff}
-          isDangerous
-          act={async (reason) => await switchOff(client, tool, reason)}
-          onDone={() => done(text.switchedOff)}
-          onClose={() => setOpen(undefined)}
-        />
-      ) : null}
-      {open === "on" ? (
-        <ActDialog
-          title={text.switchOnTitle(tool)}
-          sentence={text.switchOnSentence}
-          verb={text.switchOn}
-          rereads="tools"
-          act={async () => await switchOn(client, `tool:${tool}`)}
-          onDone={() => done(text.switchedOn)}
-          onClose={() => setOpen(undefined)}
-        />
       ) : null}
     </>
   );
 };
 
-const LastCalls = ({ tool }: { readonly tool: string }): ReactElement => {
+/** What was decided: how the calls ended stands in the audit log alone. */
+const LastDecisions = ({ tool }: { readonly tool: string }): ReactElement => {
   const now = useClock(30_000);
   const query = useQuery(lastDecisionsQuery(useClient(), { resource_type: "tool", resource: tool, action: "tools/call" }, 5));
   return (
@@ -191,7 +154,7 @@ const Callers = ({ tool }: { readonly tool: string }): ReactElement => (
   </QueryView>
 );
 
-const Holders = ({ tool }: { readonly tool: string }): ReactElement => (
+const Holders = ({ tool, about }: { readonly tool: string; readonly about: About }): ReactElement => (
   <Panel title={text.whoTitle}>
     <QueryView query={useQuery(toolHoldersQuery(useClient(), tool))} service="membership">
       {({ granted, capable }) => (
@@ -205,9 +168,15 @@ const Holders = ({ tool }: { readonly tool: string }): ReactElement => (
         </FactList>
       )}
     </QueryView>
-    <Gate ask={{ type: "decisions", action: "view_all" }}>
-      <Callers tool={tool} />
-    </Gate>
+    {about.switched_off === undefined && about.state === "serving" ? (
+      <Gate ask={{ type: "decisions", action: "view_all" }}>
+        <Callers tool={tool} />
+      </Gate>
+    ) : (
+      <FactList>
+        <Fact name={text.whoNow}>{text.whoOff}</Fact>
+      </FactList>
+    )}
   </Panel>
 );
 
@@ -229,9 +198,9 @@ export const ToolStanding = ({ tool }: { readonly tool: string }): ReactElement 
       </Panel>
       {query.data?.about.system === undefined ? null : (
         <>
-          <LastCalls tool={tool} />
+          <LastDecisions tool={tool} />
           <Gate ask={{ type: "graph", action: "diagnose" }}>
-            <Holders tool={tool} />
+            <Holders tool={tool} about={query.data.about} />
           </Gate>
         </>
       )}
