@@ -101,6 +101,8 @@ const carried = {
     overwrite: z.boolean().optional(),
     /** The version at the target that is overwritten: with another one there by now nothing is. */
     cas: z.number().int().min(0).optional(),
+    /** Nothing is done: it is refused as it would be, and answers 200 where it would not. */
+    dry_run: z.boolean().optional(),
   }),
   moreStatuses: [201],
   ...withoutAgents(),
@@ -122,7 +124,8 @@ const copied = z.object({
   to: z.string(),
   version: z.number().int().optional(),
   created: z.boolean(),
-  verified: z.literal(true),
+  /** Read back; false: of a dry run. */
+  verified: z.boolean(),
 });
 
 export const copySecret = endpoint("secrets", "POST", `${secretsBase}/copy`, {
@@ -136,7 +139,7 @@ export const copySecret = endpoint("secrets", "POST", `${secretsBase}/copy`, {
 
 export const moveSecret = endpoint("secrets", "POST", `${secretsBase}/move`, {
   ...carried,
-  reply: copied.extend({ id: z.string(), state: z.enum(["done"]) }),
+  reply: copied.extend({ id: z.string().optional(), state: z.enum(["done", "planned"]) }),
   scope: ["secrets.read", "secrets.write", "secrets.delete"],
   decision: "secret/read",
   problems: [...carrying, "source_changed"],

@@ -1,6 +1,7 @@
 import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
-import { operations } from "./operations.ts";
+import { asProblem } from "#http/problem-body.ts";
+import { operations, type Operation } from "./operations.ts";
 import type { Corridor, Performed } from "./perform.ts";
 import type { ReadSecret, SecretChange, WrittenSecret } from "./providers/secret-provider.ts";
 import { formatPrefix, type SecretPrefix, type SecretUri } from "./secret-uri.ts";
@@ -64,8 +65,41 @@ const writeTo = ({ to, cas, caller, headers, correlationId }: Carry) => ({
 });
 
 /** Whether the caller may write the target at all, and what lies there now, before the source is read. */
-export const lookAtTarget = (perform: Corridor, carry: Carry): Promise<unknown> =>
+export const lookAtTarget = (perform: Corridor, carry: Carry): ReturnType<Corridor["look"]> =>
   perform.look({ ...writeTo(carry), change: changeOf(carry, carry.from.key === undefined ? new Map() : "") });
+
+/** The source's part of a copy or a move. */
+export const sourceOf = (operation: Operation, { from, caller, headers, correlationId }: Carry) => ({
+  operation,
+  uri: from,
+  argument: "fromUri",
+  caller,
+  headers,
+  correlationId,
+});
+
+/** Whether anything is there: a read whose value goes nowhere. */
+const isThere = async ({ provider, ref }: Awaited<ReturnType<Corridor["look"]>>): Promise<boolean> => {
+  try {
+    await provider.read(ref);
+    return true;
+  } catch (error) {
+    const { status } = asProblem(error);
+    if (status !== 404 && status !== 410) throw error;
+    return false;
+  }
+};
+
+/** All that may refuse a copy or a move, and nothing of it done. Throws as they do. */
+export const lookAtCarry = async (perform: Corridor, operation: Operation, carry: Carry) => {
+  requireCarriable(carry);
+  const target = await lookAtTarget(perform, carry);
+  const source = await perform.look(sourceOf(operation, carry));
+  changeOf(carry, SecretValue.reveal((await source.provider.read(source.ref)).value));
+  const isTaken = await isThere(target);
+  if (isTaken && !carry.overwrite) throw new Problem("target_exists");
+  return { from: carry.from.canonical, to: carry.to.canonical, created: !isTaken, verified: false };
+};
 
 /** Writes what was read to the target, as a write of its own with its decision and record, and reads it back. */
 export const putAtTarget = async (perform: Corridor, carry: Carry, read: ReadSecret): Promise<Performed<WrittenSecret>> => {
@@ -96,21 +130,15 @@ const replyOf = (carry: Carry, written: WrittenSecret) => ({
   to: carry.to.canonical,
   version: written.version,
   created: written.created,
-  verified: true as const,
+  verified: true,
 });
 
 /** Copies under two decisions, reading the source and writing the target, neither of which is touched before both. */
 export const copySecretTo = async (perform: Corridor, carry: Carry) => {
   requireCarriable(carry);
   await lookAtTarget(perform, carry);
-  const { from, caller, headers, correlationId } = carry;
   const done = await perform({
-    operation: operations.copy,
-    uri: from,
-    argument: "fromUri",
-    caller,
-    headers,
-    correlationId,
+    ...sourceOf(operations.copy, carry),
     act: async (provider, ref) => {
       const read = await provider.read(ref);
       return { version: read.version, written: (await putAtTarget(perform, carry, read)).result };

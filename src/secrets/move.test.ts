@@ -266,11 +266,22 @@ suite("moving a secret", () => {
     for (const path of ["/move", "/copy"])
       for (const [from, to] of pairs)
         for (const overwrite of [false, true])
-          assert.equal(
-            await send(path, { fromUri: `${n}${from}`, toUri: `${n}${to}`, overwrite }),
-            "400 same_resource",
-            `${path} ${from} ${to}`,
-          );
+          for (const dry_run of [false, true])
+            assert.equal(
+              await send(path, { fromUri: `${n}${from}`, toUri: `${n}${to}`, overwrite, dry_run }),
+              "400 same_resource",
+              `${path} ${from} ${to}`,
+            );
+    // A dry run refuses what the act refuses, and does nothing.
+    for (const path of ["/move", "/copy"])
+      for (const [from, to, overwrite, said] of [
+        ["/x/y#j", "/free", false, "200"],
+        ["/x/y#j", "/x", false, "409 target_exists"],
+        ["/x/y#j", "/x", true, "200"],
+        ["/nothing", "/free", false, "404 secret_not_found"],
+        ["/x/y", "/free#k", false, "422 copy_shape"],
+      ] as const)
+        assert.equal(await send(path, { fromUri: `${n}${from}`, toUri: `${n}${to}`, overwrite, dry_run: true }), said, `${path} ${from}`);
     assert.equal(await readFile(house.path, "utf8"), before);
     assert.equal(await send("/move", { fromUri: `${n}/x/y#j`, toUri: `${n}/x`, overwrite: true }), "200");
     assert.equal(await send("/move", { fromUri: `${n}/x`, toUri: `${n}/x2` }), "201");

@@ -4,7 +4,7 @@ import type { Change } from "#events/change.ts";
 import type { ResourceRef } from "#events/resource-ref.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Changes } from "./changes.ts";
-import { carriedReply, isOnePath, lookAtTarget, putAtTarget, requireCarriable, type Carry } from "./copy.ts";
+import { carriedReply, isOnePath, lookAtTarget, putAtTarget, requireCarriable, sourceOf, type Carry } from "./copy.ts";
 import type { Move, MoveJournal } from "./move-journal.ts";
 import { operations } from "./operations.ts";
 import type { Corridor } from "./perform.ts";
@@ -40,14 +40,9 @@ const asCopied = (read: ReadSecret, { oldVersion, version, createdTime }: Writte
 export const moveSecretTo = async (perform: Corridor, journal: MoveJournal, carry: Carry) => {
   requireCarriable(carry);
   await lookAtTarget(perform, carry);
-  const { from, to, caller, headers, correlationId } = carry;
+  const { from, to, caller, correlationId } = carry;
   const done = await perform({
-    operation: operations.move,
-    uri: from,
-    argument: "fromUri",
-    caller,
-    headers,
-    correlationId,
+    ...sourceOf(operations.move, carry),
     act: async (provider, ref, permit, { intend }) => {
       const read = await provider.read(ref);
       const id = await journal.begin({

@@ -20,7 +20,7 @@ import { passBulkAgain, performBulk } from "./bulk.ts";
 import type { Changes } from "./changes.ts";
 import type { SecretsPolicy } from "./config.ts";
 import type { KeyedAnswers } from "./keyed-answers.ts";
-import { copySecretTo } from "./copy.ts";
+import { copySecretTo, lookAtCarry } from "./copy.ts";
 import { moveSecretTo } from "./move.ts";
 import type { MoveJournal } from "./move-journal.ts";
 import { operations } from "./operations.ts";
@@ -132,10 +132,13 @@ export const serveActs = ({ router, perform, policy, journal, answers, changes, 
     ...whoOf(from),
   });
   serveOnce(copySecret, (perform) => async (call) => {
+    if (call.body.dry_run === true) return answer(await lookAtCarry(perform, operations.copy, carryOf(call)));
     const done = await copySecretTo(perform, carryOf(call));
     return answer(done, { status: done.created ? 201 : 200 });
   });
   serveOnce(moveSecret, (perform) => async (call) => {
+    if (call.body.dry_run === true)
+      return answer({ ...(await lookAtCarry(perform, operations.move, carryOf(call))), state: "planned" as const });
     const done = await moveSecretTo(perform, journal, carryOf(call));
     return answer(done, { status: done.created ? 201 : 200 });
   });

@@ -96,10 +96,13 @@ export const usesQuery = (client: Client, uri: string) =>
 /** More than are shown, for looking at the page is on record too. */
 const MOST_ACTS = 50;
 
+/** Root of what is on record of secrets. */
+export const ACTS = [SECRETS, "acts"] as const;
+
 /** The last acts on each of these, the newest first; which of them each is of stands beside it. */
 export const actsQuery = (client: Client, uris: readonly string[]) =>
   queryOptions({
-    queryKey: [SECRETS, "acts", uris],
+    queryKey: [...ACTS, uris],
     queryFn: async ({ signal }) => {
       const pages = await Promise.all(
         uris.map(async (uri) => {
@@ -117,6 +120,17 @@ export type Looked = ReplyOf<typeof bulkSecrets>["results"][number];
 /** Whether each would be let through; nothing is done. */
 export const lookAhead = async (client: Client, operations: readonly Operation[]): Promise<readonly Looked[]> =>
   (await client.ask(bulkSecrets, { body: { operations: [...operations], dry_run: true } })).results;
+
+/** What the house refuses a dry run with; undefined where it would be done. */
+export const refusalOf = async (asked: Promise<unknown>): Promise<GatewayError | undefined> => {
+  try {
+    await asked;
+    return undefined;
+  } catch (error) {
+    if (error instanceof GatewayError) return error;
+    throw error;
+  }
+};
 
 /** The one read of a value: kept nowhere but where it is shown. */
 export const reveal = async (client: Client, uri: string, version: string | undefined, purpose: string) =>

@@ -2,6 +2,8 @@ import { plural } from "./plural.ts";
 
 /** What the pages of secrets say; apart from the others, so that only who opens them loads it. */
 
+const overwrite = "Overwrite what is there";
+
 export const secretWords = {
   title: "Secrets",
   lead: "Credentials by their place. No value is on these pages until you ask for one, with a reason.",
@@ -82,6 +84,9 @@ export const secretWords = {
     of: (what: string) => `of ${what}`,
     by: "by",
     reading: "for a tool call",
+    forTool: "for",
+    byAgent: "by",
+    underDelegation: "under",
     stated: "Stated purpose:",
     ops: {
       write: "Write",
@@ -146,6 +151,9 @@ export const secretWords = {
     denied: "Denied",
     why: "Why",
     code: (code: string) => `refused as ${code}`,
+    codes: { target_exists: `something is there already: choose "${overwrite}" to put this in its place` } as Readonly<
+      Record<string, string>
+    >,
     isNew: "Nothing is there yet: it is made.",
     isThere: "Something is there already.",
     next: (version: string) => `It becomes version ${version}; the one before can be read and restored.`,
@@ -198,7 +206,7 @@ export const secretWords = {
     copySentence: "To another path, of another store too.",
     moveSentence: "To another path, of another store too. Whatever names the old place has to be told the new one.",
     to: "To",
-    overwrite: "Overwrite what is there",
+    overwrite,
     toFault: "Another place than this one: mount and path.",
     copied: (uri: string) => `Copied to ${uri}.`,
     moved: (uri: string) => `Moved here from ${uri}.`,

@@ -24,9 +24,36 @@ const textOf = (value: unknown): string | undefined => (typeof value === "string
 const actorOf = ({ data }: Act): Readonly<Record<string, unknown>> => (data["actor"] ?? {}) as Readonly<Record<string, unknown>>;
 const looking: ReadonlySet<string> = new Set(["keys", "detail", "versions", "metadata", "search"]);
 
+/** Of a tool call its own service asks: for which tool, agent and delegation stands in the entry, for whom with its decision. */
 const Actor = ({ act }: { readonly act: Act }): ReactElement => {
   const actor = actorOf(act);
-  return <Who id={textOf(actor["subject_id"]) ?? textOf(actor["subject_ref"]) ?? words.common.unknown} />;
+  const [tool, agent, delegation] = [act.data["tool_id"], actor["agent_id"], actor["delegation_id"]].map(textOf);
+  return (
+    <>
+      <Who id={textOf(actor["subject_id"]) ?? textOf(actor["subject_ref"]) ?? words.common.unknown} />
+      {tool === undefined ? null : (
+        <div className="sp-small">
+          {text.forTool}{" "}
+          <Link className="sp-link sp-mono" to="/tools/$name" params={{ name: tool }}>
+            {visibleText(tool)}
+          </Link>
+        </div>
+      )}
+      {agent === undefined ? null : (
+        <div className="sp-small">
+          {text.byAgent} <Foreign text={agent} isCode />
+        </div>
+      )}
+      {delegation === undefined ? null : (
+        <div className="sp-small">
+          {text.underDelegation}{" "}
+          <Link className="sp-link sp-mono" to="/delegations/$id" params={{ id: delegation }}>
+            {visibleText(delegation)}
+          </Link>
+        </div>
+      )}
+    </>
+  );
 };
 
 const tones: Readonly<Record<string, { readonly tone: Tone; readonly icon: "check" | "cross" | "question" | "warning" }>> = {

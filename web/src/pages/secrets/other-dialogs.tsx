@@ -4,7 +4,7 @@ import { useState, type ReactElement } from "react";
 import { copySecret, deleteSecret, destroySecretVersions, moveSecret, undeleteSecret } from "#contract/secret-acts.ts";
 import { useClient } from "../../api/client-context.ts";
 import type { Client } from "../../api/client.ts";
-import { lookAhead, readSecretAt, SECRETS, type Operation } from "../../api/secrets.ts";
+import { lookAhead, readSecretAt, refusalOf, SECRETS, type Operation } from "../../api/secrets.ts";
 import { useStanding } from "../../decisions/use-can.ts";
 import { secretWords } from "../../strings/secrets.ts";
 import { visibleText } from "../../strings/format.ts";
@@ -30,16 +30,35 @@ export const CarryDialog = ({
   const [isChecked, setChecked] = useState(false);
   const [plan, setPlan] = useState<Plan>();
   const reading = useStanding({ type: "secret", id: uri, action: "read" });
+  const endpoint = isMove ? moveSecret : copySecret;
   const to = typed.trim();
   const hasFault = !isPlace(to) || to === uri;
   const makePlan = async (): Promise<Plan> => {
     const keepsVersions = mountOf(mounts, to)?.versions === true;
-    const [there, looked] = await Promise.all([
+    const [there, looked, refusal] = await Promise.all([
       readSecretAt(client, to, keepsVersions),
       lookAhead(client, [{ op: "set", uri: to, value: {} }, ...(isMove ? [{ op: "delete", uri } as const] : [])]),
+      refusalOf(client.ask(endpoint, { body: { fromUri: uri, toUri: to, overwrite: overwrites, dry_run: true } })),
     ]);
     const isTaken = there.content !== undefined;
     const isRefused = isTaken && !overwrites;
+    const checks: Plan["checks"] = [
+      {
+        what: "read",
+        uri,
+        // What could not be decided is not shown as permitted.
+        status: reading.can === "denied" || reading.can === "unknown" ? 403 : 200,
+        decisionId: reading.decisionId,
+        ...(reading.isStepUp ? { code: "step_up_required" } : {}),
+      },
+      ...looked.map((one): Plan["checks"][number] =>
+        one.op === "set" && one.status < 300 && isRefused
+          ? { what: "set", uri: to, status: 409, code: "target_exists" }
+          : checkOf(one, one.op === "set" ? to : uri),
+      ),
+    ];
+    // What none of these says is told as the act itself would tell it.
+    if (refusal !== undefined && checks.every(({ status }) => status < 300)) throw refusal;
     return {
       ...(isTaken && keepsVersions ? { cas: there.detail?.current_version } : {}),
       lines: [
@@ -48,18 +67,7 @@ export const CarryDialog = ({
         ...(isTaken && there.content.keys.length > 0 ? [text.replaced(there.content.keys.join(", "))] : []),
         ...(isMove ? [await usedLine(client, uri, text.used)] : []),
       ],
-      checks: [
-        {
-          what: "read",
-          uri,
-          // What could not be decided is not shown as permitted.
-          status: reading.can === "denied" || reading.can === "unknown" ? 403 : 200,
-          decisionId: reading.decisionId,
-          ...(reading.isStepUp ? { code: "step_up_required" } : {}),
-        },
-        ...looked.map((one) => checkOf(one, one.op === "set" ? to : uri)),
-        ...(isRefused ? [{ what: "set", uri: to, status: 409, code: "target_exists" } as const] : []),
-      ],
+      checks,
     };
   };
   return (
@@ -75,7 +83,7 @@ export const CarryDialog = ({
         return !hasFault;
       }}
       act={async () => {
-        const { to: target } = await client.ask(isMove ? moveSecret : copySecret, {
+        const { to: target } = await client.ask(endpoint, {
           // What came to the target since the plan was made is not overwritten unseen.
           body: { fromUri: uri, toUri: to, overwrite: overwrites, ...(plan?.cas === undefined ? {} : { cas: plan.cas }) },
         });

@@ -61,7 +61,7 @@ const CheckLine = ({ check }: { readonly check: Check }): ReactElement => {
               {text.why}
             </Link>
           ) : (
-            <span className="sp-dim">{text.code(check.code ?? String(check.status))}</span>
+            <span className="sp-dim">{text.codes[check.code ?? ""] ?? text.code(check.code ?? String(check.status))}</span>
           )}
         </span>
       )}

@@ -1,8 +1,8 @@
 import { Button, TextInput } from "@mantine/core";
-import { useMutation } from "@tanstack/react-query";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState, type FormEvent, type ReactElement } from "react";
 import { useClient } from "../../api/client-context.ts";
-import { reveal } from "../../api/secrets.ts";
+import { ACTS, reveal } from "../../api/secrets.ts";
 import { useSession } from "../../session/session-context.ts";
 import { secretWords } from "../../strings/secrets.ts";
 import { visibleText } from "../../strings/format.ts";
@@ -12,6 +12,7 @@ import { Failure } from "../../ui/failure.tsx";
 import { useClock } from "../../ui/use-clock.ts";
 
 const text = secretWords.reveal;
+const LOGGED_MS = 1_500;
 const SHOWN_MS = 30_000;
 /** What a header can carry. */
 const PURPOSE = /^[\x20-\x7e\u00a0-\u00ff]{10,200}$/;
@@ -55,6 +56,7 @@ export const Reveal = ({ uri, version }: { readonly uri: string; readonly versio
   const [purpose, setPurpose] = useState("");
   const [hasFault, setFault] = useState(false);
   const [shown, setShown] = useState<Shown>();
+  const queries = useQueryClient();
   // The answer is handed to the component, so that what is remembered of the call holds no value.
   const asking = useMutation({
     gcTime: 0,
@@ -67,6 +69,8 @@ export const Reveal = ({ uri, version }: { readonly uri: string; readonly versio
         until: Date.now() + SHOWN_MS,
       });
     },
+    // That it was seen, or refused, is on record in a moment: acts are read from a log that is written behind.
+    onSettled: () => void setTimeout(() => void queries.invalidateQueries({ queryKey: ACTS }), LOGGED_MS),
   });
   useEffect(() => {
     if (shown === undefined) return undefined;
