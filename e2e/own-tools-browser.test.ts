@@ -279,7 +279,7 @@ test("an administrator imports a document and writes a system in the browser, an
   await region("Who may call it").getByText("person:oidc:ada-1").first().waitFor();
   // Given once more it stays pinned.
   await press(button("Grant to ..."));
-  await choose(dialog.getByLabel("Grant it to"), "agent");
+  await choose(dialog.getByLabel("Grant it to"), "an agent");
   await write(dialog.getByRole("combobox", { name: "Person, group or agent" }), "agent:helper");
   await page.keyboard.press("Enter");
   await write(dialog.getByLabel("Why"), "It reads the clock");
