@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -127,6 +127,13 @@ test("from an empty folder to an agent's permitted call, without the demo, at a 
   };
   const published = await call(ada.headers, "POST", "/api/crud/config/systems", system);
   assert.equal(published.status, 201, JSON.stringify(published.body));
+  const bearer = await provider.accessToken(`http://localhost:${port + 3}`, { sub: "ada-1", scope: "config.read config.write" });
+  const kept = join(data, "kept");
+  const taken = await runScript("config.ts", ["export", kept, "--port", `${port}`], { SALLYPORT_TOKEN: bearer });
+  assert.equal(taken.code, 0, taken.err);
+  assert.ok((await readdir(join(kept, "systems"))).includes("billing.main.yaml"), taken.out);
+  const back = await runScript("config.ts", ["import", kept, "--dry-run", "--port", `${port}`], { SALLYPORT_TOKEN: bearer });
+  assert.match(back.out, /as they were/, back.err);
   await administer("PUT", "/edges/GRANTS_ACCESS/person:oidc:ben-1/billing.main.show", {});
   const show = () =>
     call(ben.headers, "POST", "/api/crud/mcp/jsonrpc", {

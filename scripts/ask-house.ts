@@ -26,7 +26,13 @@ export interface HouseRequest {
 const fetchToken = async ({ token, as, port }: Asking): Promise<string> => {
   const held = token ?? process.env["SALLYPORT_TOKEN"];
   if (held !== undefined && held !== "") return held;
-  return requestToken({ user: as, port, data: "" });
+  try {
+    return await requestToken({ user: as, port, data: "" });
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    const own = "Without the demo, and at an OpenID provider of your own, put an access token of an administrator in SALLYPORT_TOKEN";
+    throw new Refusal(error.exitCode, `No token is given, and none can be had for the demo's ${as}: ${error.message}\n${own} (docs/configuration-store.md).`);
+  }
 };
 
 // Exit codes of sysexits.h: 65 not understood, 69 nobody answers, 77 not permitted, 78 faults in the route table.

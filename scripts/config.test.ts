@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { cleanUp } from "#testing/clean-up.ts";
 import { agent, crudHouse } from "#testing/crud-house.ts";
+import { findFreePorts } from "#testing/free-port.ts";
 import { runScript } from "../e2e/run-script.ts";
 
 const folderOf = async (t: TestContext): Promise<string> => {
@@ -158,6 +159,9 @@ test("what is asked for wrongly, by nobody, or of nobody is refused with its rea
     const { code: ended, err } = await run(...given);
     assert.deepEqual([ended, says.test(err)], [code, true], `${given.join(" ")}: ${err}`);
   }
+  // Nobody serves there, and so it is of a house without the demo.
+  const untold = await runScript("config.ts", ["export", "x", "--port", `${await findFreePorts()}`], { SALLYPORT_TOKEN: "" });
+  assert.deepEqual([untold.code, /none can be had for the demo's ada.*\n.*SALLYPORT_TOKEN/.test(untold.err)], [69, true], untold.err);
   const away = await runScript("config.ts", ["export", "x", "--token", "t", "--origin", "http://127.0.0.1:1"]);
   assert.deepEqual([away.code, /Nobody answers/.test(away.err)], [69, true]);
 });

@@ -32,7 +32,7 @@ npm run config -- explain TOOL --user NAME [--agent AGENT] [--view NAME]
   --allow NETWORK  a network that is not public and may be dialled (10.1.0.0/16); may be repeated
   --auth JSON      auth of the system, its credentials as secret URIs: '{"type":"bearer","token":"yaml://secret/pets#token"}'; default: none
   --user NAME      person:NAME; --agent ID acts for that person
-  --as NAME        demo person who asks, default ada. In production put a token in SALLYPORT_TOKEN, or give --token
+  --as NAME        demo person who asks, default ada. Without the demo put an administrator's access token in SALLYPORT_TOKEN, or give --token
   --token TOKEN    an access token for the tool service; other users of this machine can see it while the command runs
   --port N         the gateway's port, default 8080; the tool service listens on the third after it
   --origin URL     the tool service instead

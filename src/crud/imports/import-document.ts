@@ -6,6 +6,7 @@ import { MOST_SYSTEM_BYTES } from "#contract/configs.ts";
 import type { ImportedOperation } from "#contract/imports.ts";
 import type { Fault } from "#contract/problem.ts";
 import { mebibytesOf, printJson, readYaml } from "#documents/yaml-document.ts";
+import { httpMethod } from "#crud/systems/http-operation.ts";
 import { systemLimits } from "#crud/systems/read-system-text.ts";
 import { ImportFault, listOf, nodeOf, readOpenApi, wordOf, type Node, type OpenApi } from "./openapi-document.ts";
 import { plain } from "./import-schema.ts";
@@ -289,7 +290,9 @@ export const remakeSystem = ({ packed, prefix, picks, current, written }: Omit<Q
   const wrote = new Map(Object.values(before).map((one) => [keyOfOperation(nodeOf(one)), nodeOf(one)]));
   const document = unpack(packed, system["auth"]);
   const wanted = new Set([...picks, ...ownKeys]);
-  const all = new Set(operationsOf(document).map(({ key }) => key));
+  const places = operationsOf(document);
+  const all = new Set(places.map(({ key }) => key));
+  const callable = places.filter(({ method }) => httpMethod.safeParse(method).success).map(({ key }) => key);
   const named = nameAll(document, prefix, (key) => wanted.has(key));
   const made = new Map(named.map((row) => [row.place.key, row]));
   const kept = own.flatMap(([name, operation]) => {
@@ -319,6 +322,6 @@ export const remakeSystem = ({ packed, prefix, picks, current, written }: Omit<Q
     ],
     warnings: [...(lost ? ["comments of the document are gone: it was written anew"] : []), ...stale, ...warningsOf(added)].slice(0, 50),
     gone: [...ownKeys].filter((key) => !all.has(key)),
-    fresh: [...all].filter((key) => !ownKeys.has(key) && !picks.includes(key)).slice(0, 500),
+    fresh: callable.filter((key) => !ownKeys.has(key) && !picks.includes(key)).slice(0, 500),
   };
 };

@@ -89,6 +89,9 @@ const operationTest = z.strictObject({
   ),
 });
 
+/** Methods that a call of a tool may have. */
+export const httpMethod = z.enum(["GET", "POST", "PUT", "PATCH", "DELETE"]);
+
 export const httpOperation = z.strictObject({
   ...common,
   output: said(
@@ -117,7 +120,7 @@ export const httpOperation = z.strictObject({
   ),
   request: said(
     z.strictObject({
-      method: said(z.enum(["GET", "POST", "PUT", "PATCH", "DELETE"]), "The method.", "GET"),
+      method: said(httpMethod, "The method.", "GET"),
       path: said(requestPath, "The path below `baseUrl`, with `{placeholders}`.", "/employees/{id}"),
       parameters: said(
         z.array(parameter).max(200).optional(),
