@@ -17,7 +17,9 @@ const killSwitch = switchedOff.extend({ at: timestamp });
 export type KillSwitch = z.output<typeof killSwitch>;
 
 const base = withoutAgents({ decision: "kill_switch/set" });
-const named = z.object({ scope: z.string().min(1).max(200).describe("`all`, `view:`, `system:` or `tool:` with a name, or the id of an agent.") });
+const named = z.object({
+  scope: z.string().min(1).max(200).describe("`all`, `view:`, `system:` or `tool:` with a name, or the id of an agent."),
+});
 
 export const listKillSwitches = endpoint("crud", "GET", "/config/kill-switches", {
   reply: z.object({ kill_switches: z.array(killSwitch) }),

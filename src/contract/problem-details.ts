@@ -29,7 +29,8 @@ export const problemDetails: Readonly<Record<ProblemCode, string>> = {
   reserved_resource_id: "The id * stands for all of a kind; name one resource by another id.",
   reserved_context_member: "Leave out the members listed in errors: this house sets them itself.",
   invalid_page_token: "Begin the search anew, without a page token.",
-  bad_return_to: "Send a path of this site, beginning with one slash and in its plain form, at most 2,048 characters; none below /auth, where nobody comes back to.",
+  bad_return_to:
+    "Send a path of this site, beginning with one slash and in its plain form, at most 2,048 characters; none below /auth, where nobody comes back to.",
   login_failed: "Begin the sign-in again, in one browser and one window.",
   idempotency_key_required: "Send an Idempotency-Key of your own, e.g. a UUID; the same key again means the same call.",
   if_match_required: "Read the object, and send its ETag as If-Match.",

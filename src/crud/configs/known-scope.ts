@@ -29,7 +29,7 @@ export const createScopeCheck = ({ catalogue, store, findNode }: KnownScopeParts
     const { scope, tenant, correlationId } = asked;
     if (!killScope.safeParse(scope).success) return [fault(KILL_SCOPES)];
     if (scope === "all") return [];
-    const [word = "", name = ""] = [scope.slice(0, scope.indexOf(":")), scope.slice(scope.indexOf(":") + 1)];
+    const [word, name] = [scope.slice(0, scope.indexOf(":")), scope.slice(scope.indexOf(":") + 1)];
     const unknown = `is nothing that is there; with ?force=true it is switched off all the same, should it come`;
     if (word !== "agent") {
       const names = namesOf(word, tenant);

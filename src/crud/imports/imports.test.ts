@@ -312,11 +312,7 @@ test("what is picked is looked at, tried, published, called, and brought up to a
 
   // The same document again changes no byte; a person's text and price stay where the document goes on.
   const again = await ask("POST", "/config/systems/acme.api/reimport", { body: { import_id: looked.import_id } });
-  assert.deepEqual(
-    [again.status, again.body.version, again.body.fresh],
-    [200, 1, ["GET /pets/{id}"]],
-    JSON.stringify(again.body),
-  );
+  assert.deepEqual([again.status, again.body.version, again.body.fresh], [200, 1, ["GET /pets/{id}"]], JSON.stringify(again.body));
   const read = await house.request("/config/systems/acme.api", { as: ada, headers: { accept: "application/yaml" } });
   const edited = (await read.text()).replace(
     "Does listPets for a test\n    annotations",

@@ -37,7 +37,9 @@ const aboutOf = ({ operation, item, key, method }: OperationPlace): Node => {
   return {
     ...(summary === "" ? {} : { title: cut(summary, 80) }),
     description: cut(
-      description.length >= 10 ? description : `${description === "" ? "Calls" : `${description.replace(/[.:;,]$/, "")}:`} ${key}`.padEnd(10, "."),
+      description.length >= 10
+        ? description
+        : `${description === "" ? "Calls" : `${description.replace(/[.:;,]$/, "")}:`} ${key}`.padEnd(10, "."),
       1024,
     ),
     annotations: {

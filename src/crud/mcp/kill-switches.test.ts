@@ -147,7 +147,11 @@ test("what is switched off is listed and called by nobody of the tenant, on ever
     const [fault] = (body as { errors?: { path: string; message: string; hint?: string }[] }).errors ?? [];
     assert.deepEqual([status, body.code, fault?.path, fault?.hint], [422, "unprocessable", "/scope", hint], scope);
     assert.match(fault?.message ?? "", message);
-    const forced = await house.request(`/config/kill-switches/${encodeURIComponent(scope)}?force=true`, { as: ada, method: "PUT", body: { reason: "leaks" } });
+    const forced = await house.request(`/config/kill-switches/${encodeURIComponent(scope)}?force=true`, {
+      as: ada,
+      method: "PUT",
+      body: { reason: "leaks" },
+    });
     assert.equal(forced.status, /must be/.test(message.source) ? 422 : 200, scope);
     if (forced.status === 200) assert.equal((await set(scope, {}, "DELETE")).status, 200, scope);
   }

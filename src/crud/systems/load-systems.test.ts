@@ -73,7 +73,7 @@ test("all faults of a file are told at once, each with its place and the nearest
   assert.ok(!JSON.stringify(faults).includes("plain-text-key"), "a credential is not echoed");
 });
 
-test("an unknown member has the nearest that is known where it stands, at any depth", async () => {
+test("an unknown member has the nearest that is known where it stands, at any depth", () => {
   const document = {
     apiVersion: "systems/v1",
     provider: "a",
@@ -93,7 +93,7 @@ test("an unknown member has the nearest that is known where it stands, at any de
       },
     },
   };
-  const read = await readSystemText(JSON.stringify(document), "a.yaml");
+  const read = readSystemText(JSON.stringify(document), "a.yaml");
   const hints = "faults" in read ? read.faults.filter(({ code }) => code === "unknown").map(({ path, hint }) => [path, hint]) : [];
   assert.deepEqual(Object.fromEntries(hints), {
     "/titel": "did you mean title?",

@@ -67,7 +67,8 @@ export const createCsvReader = (mostCharacters: number) => {
     read: (text: string): readonly CsvRow[] => {
       const rows: CsvRow[] = [];
       for (const character of text) {
-        if (++size > mostCharacters && state === "quoted") refuse(`has a quote that is not closed within ${mostCharacters} characters`, quoteLine);
+        if (++size > mostCharacters && state === "quoted")
+          refuse(`has a quote that is not closed within ${mostCharacters} characters`, quoteLine);
         if (size > mostCharacters) refuse("is too long");
         take(character, rows);
       }

@@ -287,7 +287,12 @@ test("what is wrong with a CSV file is told of its rows and columns", async (t) 
   const world = await servedWorld(t, await testDatabase(t, graphRooms));
   const whole = "x:1,Group,Good,\n";
   for (const [what, file, text, told] of [
-    ["a quote that is never closed", "nodes", `id,kind,name,system\n${whole}x:2,"Group,B,\nx:3,Group,C,\n`, "3 / has a quote that is never closed"],
+    [
+      "a quote that is never closed",
+      "nodes",
+      `id,kind,name,system\n${whole}x:2,"Group,B,\nx:3,Group,C,\n`,
+      "3 / has a quote that is never closed",
+    ],
     ["a quote in a field", "nodes", `id,kind,name,system\nx:2,Gr"oup,B,\n`, "2 / has a quote inside a field that does not begin with one"],
     ["no id", "nodes", `id,kind,name,system\n${whole},Group,B,\n`, "3 /id is required"],
     ["semicolons", "nodes", "id;kind;name\nx:1;Group;A\n", "1 / is parted by ;: the fields of a CSV file are parted by commas"],
