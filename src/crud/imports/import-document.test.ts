@@ -105,6 +105,12 @@ test("a parameter that is the credential that the system signs in with is left o
   assert.ok(!made.text.includes("Passphrase"), made.text);
 });
 
+test("a short summary is told with its address, and keeps no stop before the colon", () => {
+  const found = inspect({ "/b": get({ summary: "One book." }), "/c": get({ summary: "Books" }), "/d": get({ summary: "" }) });
+  const made = makeSystem({ packed: found.packed, prefix, picks: ["GET /b", "GET /c", "GET /d"], head });
+  for (const text of ["One book: GET /b", "Books: GET /c", "Calls GET /d"]) assert.ok(made.text.includes(text), made.text);
+});
+
 test("a hand-written path with a dot segment is refused at its place", () => {
   const document = { ...head, operations: { up: { description: "Leaves the folder", request: { method: "GET", path: "/../etc" } } } };
   const read = readSystemText(JSON.stringify(document), "acme.api.yaml");

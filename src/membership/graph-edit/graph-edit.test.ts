@@ -108,6 +108,7 @@ test("a node is changed by its tag alone, and goes when nothing hangs on it", as
   assert.equal((await call("PUT", "/nodes/group:new", group, fresh)).status, 201);
   const again = await call("PUT", "/nodes/group:new", group, fresh);
   assert.deepEqual([again.status, again.body.code, again.headers.get("etag")], [412, "stale_version", '"1"']);
+  assert.match(again.body.detail, /there already/);
   const both = await Promise.all(
     ["A", "B"].map((name) => call("PATCH", "/nodes/group:new", { name, display_name: "D" }, { "if-match": '"1"' })),
   );
