@@ -284,7 +284,7 @@ test("on a telephone every cell of a list is on the screen, each with its title"
     // A page may hold several lists, each read by itself.
     await page.locator(`tr[data-row] td[data-title="${title}"]`).first().waitFor();
     const seen = await page.evaluate(`(() => {
-      const cells = [...document.querySelectorAll("tr[data-row] td")].filter((cell) => cell.childNodes.length > 0);
+      const cells = [...document.querySelectorAll("tr[data-row] td")].filter((cell) => cell.textContent.trim() !== "");
       const outside = cells.filter((cell) => cell.getBoundingClientRect().right > innerWidth + 1).length;
       const narrow = cells.filter((cell) => cell.getBoundingClientRect().width < 250).length;
       return JSON.stringify({ count: cells.length, outside, narrow, titles: [...new Set(cells.map((cell) => cell.dataset.title))] });
