@@ -20,6 +20,11 @@ export const leftOut: readonly LeftOut[] = [
     reason: "GET and PATCH of the same path are of a delegation of that id",
   },
   {
+    operations: ["affectedCapabilities", "retireMcpTools"],
+    check: "allow_header_conformance",
+    reason: "GET and DELETE of the same path are of a tool of that id",
+  },
+  {
     operations: ["ingestMetrics", "explainRoute", "logout"],
     check: "unsupported_method",
     reason: "it is tried as a GET with a body, which the front door refuses on every path",
@@ -61,7 +66,7 @@ export const allowedRefusals: readonly AllowedRefusal[] = [
   { code: "invalid_body", operations: ["ingestMetrics"], reason: "the open attributes are bounded in depth and length" },
   {
     code: "invalid_request",
-    operations: ["createAccessRequest", "whatIf"],
+    operations: ["createAccessRequest", "replayTools", "whatIf"],
     reason: "the open members hold no NUL, which no database keeps",
   },
   { code: "invalid_request", operations: ["evaluateMany"], reason: "without items it is a single question, which needs every part" },
