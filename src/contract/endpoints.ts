@@ -23,6 +23,7 @@ import * as policies from "./policies.ts";
 import * as policyBindings from "./policy-bindings.ts";
 import * as registry from "./registry.ts";
 import * as replay from "./replay.ts";
+import * as replayTools from "./replay-tools.ts";
 import * as reservations from "./reservations.ts";
 import * as roles from "./roles.ts";
 import * as rollouts from "./rollouts.ts";
@@ -75,6 +76,7 @@ export const endpointTable: readonly EndpointRow[] = Object.entries({
   "policy-bindings": policyBindings,
   registry,
   replay,
+  "replay-tools": replayTools,
   reservations,
   roles,
   rollouts,

@@ -89,56 +89,6 @@ export const stopReplay = endpoint("pdp", "DELETE", `${POLICIES}/replay/{id}`, {
   summary: "Stop a replay; what it found so far stays readable.",
 });
 
-export const MOST_REPLAYED_TOOLS = 500;
-const toolProperties = z.record(z.string(), z.unknown());
-export const replayTools = endpoint("pdp", "POST", "/access/v1/tools/replay", {
-  body: z.strictObject({
-    tenant_id: plainText(1, 256),
-    tools: z
-      .array(
-        z.strictObject({
-          tool_id: plainText(1, 256),
-          /** Properties that the tool service vouches for, as they are and as they would be. */
-          before: toolProperties,
-          after: toolProperties,
-          /** What the graph would call its state. */
-          state: plainText(1, 32),
-          /** Agents whose capability would be one for another definition. */
-          drifted_for: z.array(plainText(1, 256)).max(1_000),
-        }),
-      )
-      .min(1)
-      .max(MOST_REPLAYED_TOOLS),
-    /** The newest so many decisions. */
-    limit: z.number().int().min(1).max(200).default(200),
-  }),
-  maxMembers: 50_000,
-  reply: z.object({
-    evaluated: z.number().int(),
-    unchanged: z.number().int(),
-    newly_allowed: z.number().int(),
-    newly_denied: z.number().int(),
-    /** Denied or permitted as before, but for another reason or with other obligations. */
-    changed: z.number().int(),
-    not_replayable: z.number().int(),
-    /** Of those that would be others; never who asked. */
-    examples: z.array(
-      z.object({
-        decision_id: z.string(),
-        tool: z.string(),
-        before: z.object({ decision: z.boolean(), reason: z.string().optional() }),
-        after: z.object({ decision: z.boolean(), reason: z.string().optional() }),
-      }),
-    ),
-    /** False: older records were not looked through. */
-    complete: z.boolean(),
-  }),
-  ...withoutAgents({ scope: ["authzen.pep"] }),
-  problems: ["access_denied", "not_supported"],
-  summary:
-    "Decide the newest recorded calls of tools again as their tools would be, on the facts they had; for services of the house alone.",
-});
-
 const ruled = z.object({
   policy_version: z.string(),
   decision: z.boolean(),

@@ -1,7 +1,7 @@
 import { Problem } from "#contract/problem.ts";
 import { evaluate, evaluateMany, type EvaluationReply } from "#contract/authzen.ts";
 import type { ReplyOf, SentBody } from "#contract/endpoint.ts";
-import { replayTools } from "#contract/replay.ts";
+import { replayTools } from "#contract/replay-tools.ts";
 import { whatIf } from "#contract/what-if.ts";
 import { ask, type Peer } from "#contract/ask.ts";
 import type { Caller } from "#authn/caller.ts";

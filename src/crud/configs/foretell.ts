@@ -2,7 +2,7 @@ import { ask, type Peer } from "#contract/ask.ts";
 import type { ConfigDiff, DecisionsChanged } from "#contract/configs.ts";
 import { Problem } from "#contract/problem.ts";
 import { affectedCapabilities, MOST_AFFECTED, MOST_ASKED_TOOLS, type AffectedCapability } from "#contract/registry.ts";
-import { MOST_REPLAYED_TOOLS } from "#contract/replay.ts";
+import { MOST_REPLAYED_TOOLS } from "#contract/replay-tools.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { HouseIdentity } from "#authn/house-identity.ts";
 import type { Decider } from "#decide/decider.ts";

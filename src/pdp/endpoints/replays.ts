@@ -1,4 +1,5 @@
-import { readReplay, replayDecision, replayTools, startReplay, stopReplay } from "#contract/replay.ts";
+import { readReplay, replayDecision, startReplay, stopReplay } from "#contract/replay.ts";
+import { replayTools } from "#contract/replay-tools.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Router } from "#http/serve.ts";
 import type { Caller } from "#authn/caller.ts";

@@ -1,7 +1,8 @@
 import { searchAction, searchResource, searchSubject } from "#contract/searches.ts";
 import type { Endpoint } from "#contract/endpoint.ts";
 import { listPolicies, policySchema, readPolicy, testPolicies, validatePolicies } from "#contract/policies.ts";
-import { readReplay, replayDecision, replayTools, startReplay, stopReplay } from "#contract/replay.ts";
+import { readReplay, replayDecision, startReplay, stopReplay } from "#contract/replay.ts";
+import { replayTools } from "#contract/replay-tools.ts";
 import {
   createRollout,
   deleteRollout,

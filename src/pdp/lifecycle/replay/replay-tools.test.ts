@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ReplyOf } from "#contract/endpoint.ts";
 import type { ProblemBody } from "#contract/problem.ts";
-import type { replayTools } from "#contract/replay.ts";
+import type { replayTools } from "#contract/replay-tools.ts";
 import { pdpWorld } from "#testing/pdp.ts";
 import { policyFolder } from "#testing/decision-matrix.ts";
 import { readJson } from "#testing/rollout.ts";

@@ -1,7 +1,7 @@
 import type { BodyOf, ReplyOf } from "#contract/endpoint.ts";
 import type { Facts } from "#contract/facts.ts";
 import { microFromUsd } from "#contract/ids.ts";
-import type { replayTools as endpoint } from "#contract/replay.ts";
+import type { replayTools as endpoint } from "#contract/replay-tools.ts";
 import { createTurns } from "#http/turns.ts";
 import type { Engine } from "#pdp/engine.ts";
 import { differences } from "#pdp/lifecycle/compare/outcome.ts";
