@@ -184,8 +184,6 @@ export const missingStep = z.object({
   how: z.string(),
   /** What it is done to, where that is not the tool: a secret, an application, the scope of a kill switch. */
   on: z.string().optional(),
-  /** The definition that a capability is given for, where the one that is there is pinned to another. */
-  digest: z.string().optional(),
 });
 export type MissingStep = z.infer<typeof missingStep>;
 

@@ -65,10 +65,13 @@ export const createTurns = (sliceMs: number): Turn => {
   return () => (loop.mayWork(worker) ? undefined : loop.next(worker));
 };
 
+/** Longest that a piece of one answer takes, milliseconds, where its steps allow it. */
+const PIECE_MS = 8;
+
 /**
  * The same for work that is mostly short: nobody is asked before it took a slice. Made where the work begins, after what it waited for.
  */
-export const createTurnsOfLong = (sliceMs: number): Turn => {
+export const createTurnsOfLong = (sliceMs = PIECE_MS): Turn => {
   const began = performance.now();
   const turn = createTurns(sliceMs);
   return () => (performance.now() - began < sliceMs ? undefined : turn());

@@ -222,9 +222,10 @@ export const toolsKind = (parts: {
       hosts: [],
       secrets: [],
       check: async (by) => {
-        const mixed = place(value).preview().tools.values().toArray();
-        const unclear = value.views.flatMap(({ prefix, filters }, index) => {
-          const systems = prefix === "none" ? systemsIn(mixed, filters) : [];
+        const short = [...value.views.entries()].filter(([, { prefix }]) => prefix === "none");
+        const tools = short.length === 0 ? [] : [...place(value).preview().tools.values()];
+        const unclear = short.flatMap(([index, { filters }]) => {
+          const systems = systemsIn(tools, filters);
           const said = `needs tools of one system alone: these are of ${systems.map((name) => name.slice(0, -1)).join(", ")}`;
           return systems.length < 2 ? [] : [yaml.fault(["views", index, "prefix"], said)];
         });

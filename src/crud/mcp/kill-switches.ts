@@ -83,17 +83,17 @@ export const openKillSwitches = async (parts: {
   const subscribers = new Set<() => void>();
 
   const isNow = ({ until }: Row): boolean => until === null || Date.parse(until) > now().getTime();
+  const inForce = (tenant: string, scopes: readonly string[]): Row | undefined =>
+    rows.find((row) => row.tenant_id === tenant && (row.scope === "all" || scopes.includes(row.scope)) && isNow(row));
   const of = ({ caller, view, tool }: Killable): KillSwitch | undefined => {
     if (rows.length === 0 || tool.isBuiltIn) return undefined;
-    const scopes = new Set([
-      "all",
+    return inForce(caller.tenant, [
       `view:${view.name}`,
       `system:${tool.provider}.${tool.instance}`,
       `tool:${tool.name}`,
       ...caller.actors,
       ...(caller.agent === undefined ? [] : [caller.agent]),
     ]);
-    return rows.find((row) => row.tenant_id === caller.tenant && scopes.has(row.scope) && isNow(row));
   };
   const readNow = async (): Promise<void> => {
     const held = rows;
@@ -149,7 +149,7 @@ export const openKillSwitches = async (parts: {
     list: (tenant) => rows.filter((row) => row.tenant_id === tenant && isNow(row)).map(shown),
     of,
     ofSystem: (tenant, system) => {
-      const found = rows.find((row) => row.tenant_id === tenant && ["all", `system:${system}`].includes(row.scope) && isNow(row));
+      const found = inForce(tenant, [`system:${system}`]);
       return found && shown(found);
     },
     requireKnown: async () => {

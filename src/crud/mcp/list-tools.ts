@@ -4,7 +4,7 @@ import type { DecideAsk } from "#decide/decider.ts";
 import type { Decided } from "#decide/obligations.ts";
 import type { Recent } from "#http/recent.ts";
 import { requireEntry, toolAsk } from "./call/decide-door.ts";
-import type { CallParts } from "./call/tool-call.ts";
+import { principalOf, type CallParts } from "./call/tool-call.ts";
 import { isInView } from "./call/tool-door.ts";
 import type { Snapshot } from "./catalogue.ts";
 import { gatherReach } from "./gather-reach.ts";
@@ -50,10 +50,6 @@ export const LIST_TTL_MS = 30_000;
 /** Most and fewest that a list asks at once. */
 const BATCH = { most: 200, least: 100 };
 const MOST = 500;
-
-/** Whose list it is: the person with all that act for them. */
-export const principalOf = (caller: Pick<Caller, "tenant" | "sub" | "actors" | "agent">): string =>
-  [caller.tenant, caller.sub, ...caller.actors, caller.agent ?? ""].join(" ");
 
 /** The endpoint as a resource of its own: who may enter it may list, whatever the list then holds. */
 export const endpointAsk = (method: string, publicOrigin: string): DecideAsk => ({

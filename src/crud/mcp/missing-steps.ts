@@ -64,7 +64,6 @@ const stepsOf = (facts: Facts, tool: Tool, subject: string, agent: string | unde
         step: "capability",
         who: ADMINISTRATOR,
         how: `${agent} has the tool for another definition: give it again, PUT /api/membership/edges/HAS_CAPABILITY/${agent}/${tool.name}, with {"props": {"granted_by": "<you>"}, "digest": "${tool.digest}"}.`,
-        digest: tool.digest,
       });
     // Of one that runs already and names other tools alone it is known before the agent has this one.
     if (delegation?.active !== true || delegation.covers === false)

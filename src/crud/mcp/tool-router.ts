@@ -1,7 +1,8 @@
 import { isObject } from "#contract/is-object.ts";
+import { principalOf } from "./call/tool-call.ts";
 import { findTool, type Snapshot } from "./catalogue.ts";
 import { sha256Of } from "./digest.ts";
-import { listPermitted, parseLimit, principalOf, type ListAsk, type ListedTools, type ListParts } from "./list-tools.ts";
+import { listPermitted, parseLimit, type ListAsk, type ListedTools, type ListParts } from "./list-tools.ts";
 import type { Definition, Tool } from "./tool.ts";
 
 /** What a tool is called where its system need not be named: its base, or the workflow's name. */

@@ -53,15 +53,12 @@ const unpack = async (bytes: Buffer, encoding: string | undefined, maxBytes: num
   }
 };
 
-/** Longest that an answer is read at a stretch, milliseconds, where its pieces allow it. */
-const SLICE_MS = 8;
-
 /** Reads JSON and text; other bytes only where the operation takes them. */
 const parseAnswer = async (bytes: Buffer, type: string, takesBinary: boolean): Promise<AnswerBody> => {
   if (bytes.byteLength === 0) return { body: null };
   if (/^application\/(?:[a-z0-9.+-]+\+)?json\b/i.test(type)) {
     try {
-      return { body: await inTurns(strictJsonSteps(bytes, { depth: 64, members: MOST_VALUES }), createTurnsOfLong(SLICE_MS)) };
+      return { body: await inTurns(strictJsonSteps(bytes, { depth: 64, members: MOST_VALUES }), createTurnsOfLong()) };
     } catch (cause) {
       if (cause instanceof Problem && cause.code === "body_too_large")
         throw new Problem("output_too_large", { detail: `The answer has more than ${MOST_VALUES} values.` });

@@ -50,9 +50,6 @@ export interface HttpSystem extends CredentialRules {
 /** What a request may be redirected by; the method and the body stay, for there is only GET. */
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 const MOST_REDIRECTS = 3;
-/** Longest that an answer is read at a stretch, milliseconds, where its steps allow it. */
-const SLICE_MS = 8;
-
 const retryAfterMs = (headers: Readonly<Record<string, string>>): number | undefined => {
   const seconds = Number(headers["retry-after"]);
   return Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : undefined;
@@ -173,7 +170,7 @@ export const createHttpConnector = (system: HttpSystem, operation: HttpOperation
     items: readonly unknown[] | undefined,
     isCut: boolean,
   ): Promise<UpstreamAnswer> => {
-    const turn = createTurnsOfLong(SLICE_MS);
+    const turn = createTurnsOfLong();
     // Pages are counted by it too: all their items together are no more than an expression may read.
     const isRead = operation.select !== undefined || operation.actualCost !== undefined || items !== undefined;
     const prepared = isRead ? celInputs({ ...inputs, response: readable(reply), ...(items === undefined ? {} : { items }) }) : {};
@@ -209,7 +206,7 @@ export const createHttpConnector = (system: HttpSystem, operation: HttpOperation
     for (let page = 1; ; page++) {
       const reply = await send(call, inputs, bound, target);
       const { upstream, next } = await afterwards(async () => {
-        const turn = createTurnsOfLong(SLICE_MS);
+        const turn = createTurnsOfLong();
         const prepared = celInputs({ ...inputs, response: readable(reply) });
         await turn();
         const found = pages.items.evaluate(prepared);

@@ -16,9 +16,6 @@ export interface Invoked {
   readonly secrets: ReturnType<SecretReader["used"]>;
 }
 
-/** Longest that an answer is cleaned at a stretch, milliseconds. */
-const SLICE_MS = 8;
-
 type InvokeParts = Pick<CallParts, "secrets" | "secretsAudience" | "identity" | "callTimeoutMs" | "stopping" | "now">;
 
 /** The read that guards a write must show a row that the caller may see; else the write never starts. */
@@ -87,7 +84,7 @@ export const invokeUpstream = async (decided: DecidedCall, held: Held | undefine
     await passGuard(decided, invocation);
     const upstream = await tool.connector(invocation);
     const redact = createRedact(secrets.values());
-    const turn = createTurnsOfLong(SLICE_MS);
+    const turn = createTurnsOfLong();
     const [value, media] = [await inTurns(redact(upstream.value), turn), await inTurns(redact(upstream.media), turn)];
     return { upstream: { ...upstream, value, media }, secrets: secrets.used() };
   } catch (error) {

@@ -4,6 +4,7 @@ import { seedEmployees } from "#demo/employees.ts";
 import { statement } from "#store/database.ts";
 import { agent, crudHouse, peopleTools, type CrudHouse } from "#testing/crud-house.ts";
 import { shapeKept, shapeMark } from "./shape-door.ts";
+import { principalOf } from "./tool-call.ts";
 
 const REPLIES = statement<{ reply: Uint8Array | null; state: string }>("testing.replies", "select reply, state from crud.tool_call");
 const acme = seedEmployees().filter((row) => row.tenant === "tenant:acme");
@@ -149,4 +150,17 @@ test("an answer is not shaped by other rules than those it was made under", asyn
   };
   for (const [why, other] of Object.entries(others)) await assert.rejects(show(other), { code: "reply_withheld" }, why);
   await assert.rejects(shapeKept({ ...kept, mark: "" }, { ...by, tool }), { code: "reply_withheld" });
+});
+
+test("keys are those of a person, of the agents that act for them, or of a client of theirs: none of these is another", () => {
+  const ben = { tenant: "tenant:acme", sub: "person:ben" };
+  const holders = [
+    { ...ben, actors: [] },
+    { ...ben, actors: ["agent:a"] },
+    { ...ben, actors: [], agent: "agent:a" },
+    { ...ben, actors: ["agent:a", "agent:b"] },
+    { ...ben, actors: ["agent:a"], agent: "agent:b" },
+    { ...ben, tenant: "tenant:globex", actors: [] },
+  ];
+  assert.equal(new Set(holders.map(principalOf)).size, holders.length);
 });

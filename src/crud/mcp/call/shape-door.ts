@@ -160,9 +160,6 @@ const requireFit = (bytes: number, { rules: { cutsAtBytes = MAX_BYTES } }: Tool)
     });
 };
 
-/** Longest that an answer is shaped at a stretch, milliseconds, where its steps allow it. */
-const SLICE_MS = 8;
-
 /**
  * What leaves of an upstream's answer: rows filtered, columns masked once (by the data scope and by the file unless it was
  * lifted; the stricter wins), cut to what was wanted, held against the output schema, bounded. Fail closed throughout. A large answer is
@@ -173,7 +170,7 @@ export const shapeOutput = async (
   upstream: Pick<UpstreamAnswer, "value" | "isCut">,
   { tool, given, scope, lifted }: ShapedCall,
 ): Promise<Shaped> => {
-  const turn = createTurnsOfLong(SLICE_MS);
+  const turn = createTurnsOfLong();
   const masked: MaskedPlace[] = [];
   if (tool.rules.rows !== undefined && scope === undefined) throw new Problem("data_scope_unavailable");
   const shaped = scope === undefined ? { value: upstream.value, rowsOut: 0 } : keepRows(upstream.value, tool, scope);

@@ -35,8 +35,9 @@ export interface ToolCall {
   readonly signal: AbortSignal;
 }
 
-/** Whose call it is: of a tenant the person with whoever acts for them. */
-export const principalOf = ({ tenant, sub, actors }: Caller): string => [tenant, sub, ...actors].join(" ");
+/** Whose call or list it is: of a tenant the person, with all that act for them, and the client that is an agent of theirs. */
+export const principalOf = ({ tenant, sub, actors, agent }: Pick<Caller, "tenant" | "sub" | "actors" | "agent">): string =>
+  [tenant, sub, ...actors, ...(agent === undefined ? [] : ["", agent])].join(" ");
 
 /** A call of a tool that there is. */
 export interface KnownCall {

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { WebStandardStreamableHTTPServerTransport, type AuthInfo, type Server } from "@modelcontextprotocol/server";
 import { Problem } from "#contract/problem.ts";
-import { principalOf } from "#crud/mcp/list-tools.ts";
+import { principalOf } from "#crud/mcp/call/tool-call.ts";
 import type { Visit } from "#crud/mcp/tool-desk.ts";
 import type { ListChanges } from "./list-changes.ts";
 import type { HeldPlace, SessionShare } from "./session-share.ts";

@@ -4,7 +4,8 @@ import type { Log } from "#telemetry/log.ts";
 import type { CatalogueKeeper } from "#crud/mcp/catalogue-keeper.ts";
 import { sha256Of } from "#crud/mcp/digest.ts";
 import type { KillSwitches } from "#crud/mcp/kill-switches.ts";
-import { listPermitted, principalOf, type ListParts } from "#crud/mcp/list-tools.ts";
+import { principalOf } from "#crud/mcp/call/tool-call.ts";
+import { listPermitted, type ListParts } from "#crud/mcp/list-tools.ts";
 import type { Visit } from "#crud/mcp/tool-desk.ts";
 
 export interface ListChangesParts extends ListParts {
