@@ -160,6 +160,7 @@ test("by keyboard: find, write, rotate, see a value, copy, move and delete in th
   assert.equal(await dialog.getByRole("button", { name: "Copy", exact: true }).count(), 0, "what is refused has no button");
   // What the act would refuse, its plan refuses.
   await write(dialog.getByRole("textbox", { name: "To" }), "yaml://secret/team/mailer/sub");
+  await isReady(page);
   await page.keyboard.press("Enter");
   await dialog.getByText("same_resource").waitFor();
   await write(dialog.getByRole("textbox", { name: "To" }), "yaml://secret/team/copy");

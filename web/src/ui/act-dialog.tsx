@@ -18,8 +18,8 @@ export interface ActDialogProps<T> {
   /** Looks at what was filled in when somebody sends it; false keeps it here. */
   readonly check?: () => boolean;
   readonly act: () => Promise<T>;
-  /** The root of the queries that are read again afterwards, however it ended. */
-  readonly rereads: string;
+  /** The root of the queries that are read again afterwards, however it ended; none after a question that changes nothing. */
+  readonly rereads: string | undefined;
   readonly onDone: (done: T) => void;
   readonly onClose: () => void;
   /** What it means, read from the server, and what has to be filled in. */
@@ -29,16 +29,23 @@ export interface ActDialogProps<T> {
 /** An act: first what it means, then the button that says what it does. */
 export const ActDialog = <T,>(props: ActDialogProps<T>): ReactElement => {
   const queries = useQueryClient();
-  const reread = async (): Promise<void> => await queries.invalidateQueries({ queryKey: [props.rereads] });
-  const acting = useMutation({ mutationFn: props.act, onSuccess: props.onDone, onSettled: reread });
+  const reread = async (root: string | undefined): Promise<void> => {
+    if (root !== undefined) await queries.invalidateQueries({ queryKey: [root] });
+  };
+  const acting = useMutation({
+    mutationFn: (_rereads: string | undefined) => props.act(),
+    onSuccess: props.onDone,
+    // As it was when it was sent: what comes back may make another act of this one.
+    onSettled: (_done, _error, rereads) => reread(rereads),
+  });
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    if (props.check?.() !== false && !acting.isPending && props.isReady !== false) acting.mutate();
+    if (props.check?.() !== false && !acting.isPending && props.isReady !== false) acting.mutate(props.rereads);
   };
   const isUnknown = acting.error instanceof GatewayError && acting.error.problem.code === "outcome_unknown";
   // The answer was lost: the object itself is read again, and what it says is the truth.
   const checkNow = (): void => {
-    void reread();
+    void reread(props.rereads);
     props.onClose();
   };
   return (

@@ -150,7 +150,7 @@ export const PlannedDialog = ({
       verb={isAsking ? text.show : rest.verb}
       isDangerous={!isAsking && rest.isDangerous === true}
       isReady={rest.isReady !== false && (isPlanned || isAsking)}
-      rereads={SECRETS}
+      rereads={isAsking ? undefined : SECRETS}
       act={isAsking ? makePlan : perform}
       onDone={(made) => ("said" in made ? onDone(made) : onPlan?.(made))}
     >
