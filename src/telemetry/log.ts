@@ -27,6 +27,13 @@ const redactText = (text: string): string =>
 const isBare = (item: unknown): boolean =>
   typeof item === "string" ? !SUSPECT.test(item) : typeof item === "number" || typeof item === "boolean";
 
+/** Nearly every line is a plain object with nothing to hide: it needs no copy, and no list of what it holds. */
+const isBareRecord = (value: object): boolean => {
+  if (Object.getPrototypeOf(value) !== Object.prototype) return false;
+  for (const name in value) if (!isBare(value[name as keyof typeof value])) return false;
+  return true;
+};
+
 /** Replaces what looks like a credential anywhere in a value. A cause shows its type and code, never its message. */
 export const redact = (value: unknown, depth = 0): unknown => {
   if (typeof value === "string") return redactText(value);
@@ -44,10 +51,8 @@ export const redact = (value: unknown, depth = 0): unknown => {
     };
   }
   if (Array.isArray(value)) return value.map((item) => redact(item, depth + 1));
-  const entries = Object.entries(value);
-  // Nearly every line is a plain object with nothing to hide: it needs no copy.
-  if (Object.getPrototypeOf(value) === Object.prototype && entries.every(([, item]) => isBare(item))) return value;
-  return Object.fromEntries(entries.map(([name, item]) => [name, redact(item, depth + 1)]));
+  if (isBareRecord(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, redact(item, depth + 1)]));
 };
 
 export interface LogOptions {

@@ -19,7 +19,8 @@ export interface ForwardedRequest {
  * which request it will let pass.
  */
 const oneLine = (headers: InboundHeaders, name: string): string => {
-  const lines = headers.pairs.filter(([sent]) => plainName(sent) === name);
+  // A plain name is as long as the one that was sent: most need no more than this look.
+  const lines = headers.pairs.filter(([sent]) => sent.length === name.length && plainName(sent) === name);
   const [sent, value] = lines[0] ?? [];
   if (lines.length !== 1 || sent !== name || value === undefined)
     throw new Problem("ambiguous_headers", { detail: "Send X-Forwarded-Method, X-Forwarded-Uri and X-Forwarded-Host, each once." });
