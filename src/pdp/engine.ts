@@ -171,6 +171,15 @@ export const createEngine = (bundle: Bundle, slicing: "minimal" | "whole" = "min
   return { bundle, judge, requestOf: toRequest, judgeRequest, slice, warm };
 };
 
+const shared = new WeakMap<Bundle, Engine>();
+
+/** The engine of a bundle, one for all who ask: what Cedar has parsed for one of them serves the others. */
+export const sharedEngine = (bundle: Bundle): Engine => {
+  const engine = shared.get(bundle) ?? createEngine(bundle);
+  shared.set(bundle, engine);
+  return engine;
+};
+
 const parsed = (answer: { readonly type: string }): void => {
   if (answer.type !== "success") throw new Problem("engine_failed", { cause: answer });
 };

@@ -4,7 +4,7 @@ import type { Database } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Bundle } from "#pdp/bundle/bundle.ts";
-import { createEngine, type Engine } from "#pdp/engine.ts";
+import { sharedEngine, type Engine } from "#pdp/engine.ts";
 import { readBundleApart, type Examiner } from "#pdp/lifecycle/examine/examiner.ts";
 import { createEngines, type DecidingVersion, type Engines, type Version } from "#pdp/engines.ts";
 import { POINTER_CHANNEL, readPointer, type Pointer } from "./pointer.ts";
@@ -52,7 +52,7 @@ export const followPointer = async (parts: FollowerParts): Promise<Follower> => 
 
   /** Parsed into Cedar in small steps, so that the first questions find it so. */
   const engineOf = async (bundle: Bundle): Promise<Engine> => {
-    const engine = createEngine(bundle);
+    const engine = sharedEngine(bundle);
     if (parts.isWarmed !== false) await engine.warm();
     return engine;
   };

@@ -5,7 +5,7 @@ import { digestOf } from "#pdp/bundle/bundle.ts";
 import { BundleRefused } from "#pdp/bundle/bundle-refused.ts";
 import type { Finding } from "#pdp/bundle/findings.ts";
 import type { PolicyFiles } from "#pdp/bundle/policy-files.ts";
-import { createEngine } from "#pdp/engine.ts";
+import { sharedEngine } from "#pdp/engine.ts";
 import { statement, type Database, type Sql } from "#store/database.ts";
 import { LOCKS_OUT } from "./lockout.ts";
 import { markImported, movePointer, placePointer, readPointer, lockPointer, type Pointer } from "./pointer.ts";
@@ -51,7 +51,7 @@ export const judgeFiles = async (database: Sql | undefined, files: PolicyFiles, 
   const shouldDecide = before === undefined || autoActivate;
   if (before?.imported === digest) return { digest, before, report: undefined, shouldDecide, faults: [] };
   const decides = before === undefined || database === undefined ? undefined : await readStoredBundle(database, before.active);
-  const report = await makeReport(lookAt(files), decides === undefined ? undefined : createEngine(decides));
+  const report = await makeReport(lookAt(files), decides === undefined ? undefined : sharedEngine(decides));
   return { digest, before, report, shouldDecide, faults: reportFaults(report).map((fault) => withAdvice(fault, before?.active)) };
 };
 

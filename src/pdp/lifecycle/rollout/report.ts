@@ -3,7 +3,7 @@ import { inspectBundle } from "#pdp/bundle/bundle.ts";
 import type { Finding, Findings } from "#pdp/bundle/findings.ts";
 import type { PolicyFiles } from "#pdp/bundle/policy-files.ts";
 import { runCases } from "#pdp/lifecycle/cases/run-cases.ts";
-import { createEngine, type Engine } from "#pdp/engine.ts";
+import { sharedEngine, type Engine } from "#pdp/engine.ts";
 import { findLockout } from "./lockout.ts";
 
 /** Files that were looked at. */
@@ -16,7 +16,7 @@ export interface Looked {
 /** Cost: up to a second for large sets. */
 export const lookAt = (files: PolicyFiles): Looked => {
   const { findings, bundle } = inspectBundle(files);
-  return { findings, engine: bundle === undefined ? undefined : createEngine(bundle) };
+  return { findings, engine: bundle === undefined ? undefined : sharedEngine(bundle) };
 };
 
 /** Most that is listed of one kind: beyond it a fault is another's echo. */
