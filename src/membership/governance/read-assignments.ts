@@ -1,5 +1,5 @@
 import { statement, type Sql } from "#store/database.ts";
-import type { KeptEdge } from "#membership/graph/drop-edge.ts";
+import { EDGE, type KeptEdge } from "#membership/graph/drop-edge.ts";
 import { unexpired } from "#membership/graph/sql-parts.ts";
 import { visible, type TenantScope } from "#membership/graph/tenant-scope.ts";
 
@@ -8,7 +8,7 @@ type AssignmentRow = KeptEdge & { readonly rtr: string };
 /** $2 actor, $3 resource, $4 assignment. */
 const ASSIGNMENTS = statement<AssignmentRow>(
   "membership.rtr_assignments",
-  `select e.id, e.kind, e.src, e.dst, e.discr, e.tenant_id, e.digest, e.props, e.expires_at, e.rev, coalesce(r.name, e.discr) as rtr
+  `select ${EDGE}, coalesce(r.name, e.discr) as rtr
    from membership.edge e join membership.node a on a.id = e.src and ${visible("a")} join membership.node o on o.id = e.dst and ${visible("o")}
      left join membership.node r on r.id = e.discr
    where e.kind = 'HAS_RTR_AT' and ${unexpired("e")} and ($2::text is null or e.src = $2) and ($3::text is null or e.dst = $3)

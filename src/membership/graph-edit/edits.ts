@@ -5,7 +5,7 @@ import { dropEdges, lockEdge } from "#membership/graph/drop-edge.ts";
 import { dropNode } from "#membership/graph/drop-node.ts";
 import { edgeKindNames, isEdgeKind, isNodeKind, nodeKindNames, type EdgeKind } from "#membership/graph/kinds.ts";
 import { putEdge, type EdgeDraft } from "#membership/graph/put-edge.ts";
-import { lockNodes, putNode, type NodeDraft, type NodeRow, type Outcome } from "#membership/graph/put-node.ts";
+import { lockNodes, putNode, type NodeDraft, type KeptNode, type NodeRow, type Outcome } from "#membership/graph/put-node.ts";
 import type { TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
 
@@ -37,7 +37,7 @@ export const nodeDraftOf = (sent: SentNode, tenantId: string | null): NodeDraft 
 };
 
 /** A kept node as it would be written again: what it does not have is left out. */
-export const draftOfRow = ({ rev: _rev, tenant_id, ...row }: NodeRow & { readonly rev: bigint }): NodeDraft => {
+export const draftOfRow = ({ rev: _rev, tenant_id, ...row }: KeptNode): NodeDraft => {
   const held = Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as Omit<NodeDraft, "tenant_id">;
   return { ...held, tenant_id };
 };
@@ -62,7 +62,7 @@ export const requireOwn = ({ tenant }: TenantScope, { tenant_id: own }: NodeRow)
 };
 
 /** The writer's own node, locked. Throws `not_found` for what is not there or not theirs to see, `access_denied` for what is shared. */
-export const requireOwnNode = async (sql: Sql, scope: TenantScope, id: string): Promise<NodeRow & { readonly rev: bigint }> => {
+export const requireOwnNode = async (sql: Sql, scope: TenantScope, id: string): Promise<KeptNode> => {
   const row = (await lockNodes(sql, [id])).get(id);
   if (row === undefined || !isSeen(scope, row)) throw new Problem("not_found");
   requireOwn(scope, row);

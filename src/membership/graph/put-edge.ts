@@ -4,7 +4,7 @@ import { Problem } from "#contract/problem.ts";
 import { faultsOf } from "#contract/shape-faults.ts";
 import { statement, type Sql } from "#store/database.ts";
 import { isSqlFault } from "#store/sql-fault.ts";
-import { dropExpiredHolders, type EdgeRow } from "./drop-edge.ts";
+import { dropExpiredHolders, EDGE, type EdgeRow, type KeptEdge } from "./drop-edge.ts";
 import { edgeKindRow, identityKinds, mayJoin, type EdgeKind, type NodeKind } from "./kinds.ts";
 import type { Outcome, RowsPut } from "./put-node.ts";
 import { leadsBack } from "./rings.ts";
@@ -40,10 +40,9 @@ const ENDS = statement<End>(
   `select id, kind, tenant_id, props ->> 'type' as type, props ->> 'resource_type' as resource_type, props -> 'scopes' as scopes
    from membership.node where id = any($1) order by id for key share`,
 );
-const FIND = statement<EdgeRow & { readonly rev: bigint }>(
+const FIND = statement<KeptEdge>(
   "membership.edges_for_update",
-  `select e.id, e.kind, e.src, e.dst, e.discr, e.tenant_id, e.digest, e.props, e.expires_at, e.rev
-   from ${GIVEN} join membership.edge e on e.kind = g.kind and e.src = g.src and e.dst = g.dst and e.discr = g.discr order by e.id for update of e`,
+  `select ${EDGE} from ${GIVEN} join membership.edge e on e.kind = g.kind and e.src = g.src and e.dst = g.dst and e.discr = g.discr order by e.id for update of e`,
 );
 const INSERT = statement<{ id: string }>(
   "membership.edges_insert",

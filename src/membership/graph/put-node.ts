@@ -39,10 +39,12 @@ export interface NodeRow {
   readonly props: Readonly<Record<string, unknown>>;
 }
 
+export type KeptNode = NodeRow & { readonly rev: bigint };
+
 const COLUMNS = "id, kind, tenant_id, name, display_name, system, state, external_id, digest, props";
 const GIVEN = `jsonb_to_recordset($1::jsonb) as g(id text, kind text, tenant_id text, name text, display_name text, system text, state text,
   external_id text, digest text, props jsonb, fold text)`;
-const FIND = statement<NodeRow & { readonly rev: bigint }>(
+const FIND = statement<KeptNode>(
   "membership.nodes_for_update",
   `select ${COLUMNS}, rev from membership.node where id = any($1) order by id for update`,
 );
@@ -116,7 +118,7 @@ export interface RowsPut {
 }
 
 /** Locks nodes and gives them as they are, by id; all of the graph, so whoever asks looks at their tenants. */
-export const lockNodes = async (sql: Sql, ids: readonly string[]): Promise<ReadonlyMap<string, NodeRow & { readonly rev: bigint }>> =>
+export const lockNodes = async (sql: Sql, ids: readonly string[]): Promise<ReadonlyMap<string, KeptNode>> =>
   new Map((await sql.run(FIND, [ids])).map((row) => [row.id, row]));
 
 /** Why a writer may not have this draft take the place of what is there. Of another tenant's node only that the id is taken. */

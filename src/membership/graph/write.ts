@@ -5,6 +5,7 @@ import type { Change } from "#events/change.ts";
 import type { EventDraft } from "#events/event-draft.ts";
 import { createRoleWatch, type RoleRight } from "#membership/roles/role-watch.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
+import type { GraphOp } from "./graph-op.ts";
 import { createWriteEvents } from "./write-events.ts";
 
 export type GraphSource = "api" | "import" | "sync" | "sweeper" | "discovery" | "demo" | "undo";
@@ -20,19 +21,6 @@ export interface WriteBy {
   readonly tenantId: string | null;
   /** What it may change of who holds a role; `none` unless given. */
   readonly roles?: RoleRight | undefined;
-}
-
-/** One altered row, whole, as it was and as it is. */
-export interface GraphOp {
-  readonly op: "put_node" | "drop_node" | "put_edge" | "drop_edge";
-  /** Id of the node or edge. */
-  readonly subject: string;
-  /** Kind of the node or edge; told in the event. */
-  readonly kind: string;
-  readonly src?: string;
-  readonly dst?: string;
-  readonly before?: Readonly<Record<string, unknown>>;
-  readonly after?: Readonly<Record<string, unknown>>;
 }
 
 export interface GraphTransaction {

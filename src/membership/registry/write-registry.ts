@@ -7,24 +7,22 @@ import { putHolder } from "#membership/graph-edit/holders.ts";
 import { dropNode } from "#membership/graph/drop-node.ts";
 import type { NodeKind } from "#membership/graph/kinds.ts";
 import { putEdges } from "#membership/graph/put-edge.ts";
-import { lockNodes, putNode, putNodes, type NodeRow, type Outcome } from "#membership/graph/put-node.ts";
+import { lockNodes, putNode, putNodes, type KeptNode, type NodeRow, type Outcome } from "#membership/graph/put-node.ts";
 import { problemOfRows } from "#membership/graph/row-refusal.ts";
 import { unexpired } from "#membership/graph/sql-parts.ts";
 import type { TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
 import type { definedTool } from "./definitions.ts";
 
-type Kept = NodeRow & { readonly rev: bigint };
-
 /** The caller's own node of that kind. Throws `not_found`, `access_denied` for a shared one. */
-const requireKind = async (sql: Sql, scope: TenantScope, id: string, kind: NodeKind): Promise<Kept> => {
+const requireKind = async (sql: Sql, scope: TenantScope, id: string, kind: NodeKind): Promise<KeptNode> => {
   const row = await requireOwnNode(sql, scope, id);
   if (row.kind !== kind) throw new Problem("not_found");
   return row;
 };
 
 /** Throws `managed_elsewhere` for a service whose tools the house itself publishes. */
-const requireRegistered = (row: Kept): Kept => {
+const requireRegistered = (row: KeptNode): KeptNode => {
   if (row.props["managed_by"] !== "registry")
     throw new Problem("managed_elsewhere", { detail: "Its tools come from a system of this house: change that." });
   return row;

@@ -1,7 +1,7 @@
 import { statement } from "#store/database.ts";
 import type { LinkedPerson } from "#authn/claims.ts";
 import { Problem } from "#contract/problem.ts";
-import { dropEdges, type KeptEdge } from "#membership/graph/drop-edge.ts";
+import { dropEdges, EDGE, type KeptEdge } from "#membership/graph/drop-edge.ts";
 import { edgeIdOf, putEdge } from "#membership/graph/put-edge.ts";
 import { scopeOfTenant } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction, WriteBy } from "#membership/graph/write.ts";
@@ -10,8 +10,7 @@ import { signInEntry } from "./sign-in-entry.ts";
 
 const CLAIMED = statement<KeptEdge>(
   "membership.claimed_of",
-  `select e.id, e.kind, e.src, e.dst, e.discr, e.tenant_id, e.digest, e.props, e.expires_at, e.rev
-   from membership.edge e join membership.claimed_membership c on c.edge_id = e.id
+  `select ${EDGE} from membership.edge e join membership.claimed_membership c on c.edge_id = e.id
    where e.src = $1 and ($2::text is null or e.dst = $2) order by e.id`,
 );
 /** Groups of the tenant that the person is in by no edge of its own, ended ones included: somebody made those. */

@@ -1,7 +1,8 @@
 import { Problem } from "#contract/problem.ts";
 import { statement } from "#store/database.ts";
 import type { RowsPut } from "#membership/graph/put-node.ts";
-import type { GraphOp, GraphTransaction } from "#membership/graph/write.ts";
+import type { GraphOp } from "#membership/graph/graph-op.ts";
+import type { GraphTransaction } from "#membership/graph/write.ts";
 import { problemFaults } from "./read-import.ts";
 
 /** Writes rows at once; what throws is a fault of them together. */
