@@ -5,11 +5,18 @@ import type { EntryActor, EntryDraft } from "#events/audit/entry.ts";
 import type { EventDraft } from "#events/event-draft.ts";
 import type { WriteBy } from "#membership/graph/write.ts";
 
+/** The audit entry of an act that is done, as this room says it. */
+export const doneEntry = (given: Omit<EntryDraft, "outcome" | "via">): EntryDraft => ({
+  ...given,
+  outcome: "ok",
+  via: { service: "membership" },
+});
+
 /** Who acts, in the words of the graph's log, the audit log and the live stream. */
 export interface Actor {
   readonly by: Omit<WriteBy, "tenantId">;
   readonly entry: EntryActor;
-  readonly decisionId?: string;
+  readonly decisionId?: string | undefined;
 }
 
 export const actorOf = (caller: Caller, reason: string | undefined, correlationId: string, decisionId?: string): Actor => ({
@@ -22,7 +29,7 @@ export const actorOf = (caller: Caller, reason: string | undefined, correlationI
     ...(caller.acr === undefined ? {} : { acr: caller.acr }),
     amr: [...caller.amr],
   },
-  ...(decisionId === undefined ? {} : { decisionId }),
+  decisionId,
 });
 
 /** The house itself, when the clock ends things. */
@@ -62,21 +69,26 @@ export const eventOf = (act: DelegationAct, correlationId: string): EventDraft =
   correlationId,
 });
 
-export const entryOf = (act: DelegationAct, actor: Actor): EntryDraft => ({
-  tenant: act.tenantId,
-  category: "delegation",
-  outcome: "ok",
-  actor: { ...actor.entry, delegation_id: act.after.delegation_id },
-  via: { service: "membership" },
-  resource: { type: "delegations", id: act.after.delegation_id },
-  ...(actor.decisionId === undefined ? {} : { decisionId: actor.decisionId }),
-  correlationId: actor.by.correlationId,
-  data: {
-    op: act.op,
-    delegation_id: act.after.delegation_id,
-    agent_id: act.after.agent_id,
-    ...(act.before === undefined ? {} : { before: terms(act.before) }),
-    after: terms(act.after),
-    ...(actor.by.reason === undefined ? {} : { reason: actor.by.reason }),
-  },
+const entryOf = (act: DelegationAct, actor: Actor): EntryDraft =>
+  doneEntry({
+    tenant: act.tenantId,
+    category: "delegation",
+    actor: { ...actor.entry, delegation_id: act.after.delegation_id },
+    resource: { type: "delegations", id: act.after.delegation_id },
+    decisionId: actor.decisionId,
+    correlationId: actor.by.correlationId,
+    data: {
+      op: act.op,
+      delegation_id: act.after.delegation_id,
+      agent_id: act.after.agent_id,
+      ...(act.before === undefined ? {} : { before: terms(act.before) }),
+      after: terms(act.after),
+      ...(actor.by.reason === undefined ? {} : { reason: actor.by.reason }),
+    },
+  });
+
+/** What a write tells of them; `actorOfAct` where not one decision allowed all of them. */
+export const toldOf = (acts: readonly DelegationAct[], actor: Actor, actorOfAct: (act: DelegationAct) => Actor = () => actor) => ({
+  events: () => acts.map((act) => eventOf(act, actor.by.correlationId)),
+  entries: () => acts.map((act) => entryOf(act, actorOfAct(act))),
 });

@@ -8,7 +8,7 @@ import { requireTag, tagOf } from "#membership/if-match.ts";
 import { scopeOfTenant, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
 import type { MembershipRoom } from "#membership/room.ts";
-import { entryOf, eventOf, type Actor, type DelegationAct, type DelegationOp } from "./acts.ts";
+import { toldOf, type Actor, type DelegationAct, type DelegationOp } from "./acts.ts";
 import { changeRecorded, lockBelow, lockDelegations, requireStanding } from "./change-status.ts";
 import { faultsOfTerms, handedOnFaults, readAgent } from "./check-draft.ts";
 import { delegationView, type DelegationRow } from "./delegation-view.ts";
@@ -207,8 +207,7 @@ export const changeDelegation = async (
     const acts = await changeTerms(tx, scopeOfTenant(tenantId), row, patch, room);
     return {
       value: { body: acts[0]?.after ?? delegationView(row), etag: tagOf({ rev: row.rev + (acts.length > 0 ? 1n : 0n) }) },
-      events: () => acts.map((act) => eventOf(act, actor.by.correlationId)),
-      entries: () => acts.map((act) => entryOf(act, actor)),
+      ...toldOf(acts, actor),
     };
   });
   return { ...value, version };

@@ -1,5 +1,5 @@
 import type { DelegationDraft, DelegationPatch, WhatIf } from "#contract/delegations.ts";
-import type { Database, Sql } from "#store/database.ts";
+import type { Sql } from "#store/database.ts";
 import type { DataScopeOptions } from "#membership/graph/sql-data-scope.ts";
 import type { Reach } from "#membership/graph/sql-pip.ts";
 import { unrecorded } from "#membership/graph/write.ts";
@@ -104,26 +104,3 @@ export const patchEffect = (
           : [],
     },
   );
-
-class Undone<T> extends Error {
-  readonly value: T;
-  constructor(value: T) {
-    super("undone on purpose");
-    this.value = value;
-  }
-}
-
-/** Runs the work in one snapshot and rolls all of it back, whatever it wrote. */
-export const undone = async <T>(database: Database, work: (sql: Sql) => Promise<T>): Promise<T> => {
-  try {
-    return await database.transaction(
-      async (sql): Promise<never> => {
-        throw new Undone(await work(sql));
-      },
-      { isolation: "repeatable read" },
-    );
-  } catch (error) {
-    if (error instanceof Undone) return error.value as T;
-    throw error;
-  }
-};

@@ -1,13 +1,14 @@
-import type { Asker } from "#decide/decider.ts";
+import { pageOf } from "#authn/sealed-cursors.ts";
 import { agentImpact, effectiveTools } from "#contract/governance.ts";
 import type { Facts } from "#contract/facts.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Meetable } from "#decide/obligations.ts";
+import { askerThrough, requireView, shown } from "#membership/asking.ts";
 import { impactOf } from "#membership/delegations/read-impact.ts";
-import { undone } from "#membership/delegations/draft-effect.ts";
+import { undone } from "#membership/only-tried.ts";
 import { readHeldBack } from "#membership/meter/reserve.ts";
 import { live, unexpired } from "#membership/graph/sql-parts.ts";
-import { tenantScopeOf, visible, type TenantScope } from "#membership/graph/tenant-scope.ts";
+import { visible, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 import { statement } from "#store/database.ts";
 
@@ -23,8 +24,6 @@ const TOOLS = statement<{ id: string }>(
    where e.src = $2 and e.kind = 'HAS_CAPABILITY' and ${unexpired("e")} and e.dst > $3 order by e.dst limit $4`,
 );
 
-/** Asked to draw a page: nobody tried anything. */
-const shown = { context: { showing: true } } as const;
 /** As a call's: rows and columns are cut out of what it brings back. */
 const meets: readonly Meetable[] = ["data_scope"];
 
@@ -51,9 +50,9 @@ export const serveAgents = (room: MembershipRoom): void => {
     return value;
   };
 
-  router.serve(agentImpact, async ({ caller, params, correlationId }) => {
-    const scope = tenantScopeOf(caller);
-    await decider.require(caller, { type: "agents", action: "suspend", ...shown }, correlationId);
+  router.serve(agentImpact, async (call) => {
+    const { params } = call;
+    const scope = await requireView(room, call, { type: "agents", action: "suspend", ...shown });
     await requireKind(scope, params.agent_id, "AIAgent");
     return undone(database, async (sql) => {
       const held = await sql.run(LIVE_OF_AGENT, [scope.tenant, params.agent_id]);
@@ -61,11 +60,11 @@ export const serveAgents = (room: MembershipRoom): void => {
     });
   });
 
-  router.serve(effectiveTools, async ({ caller, params, query, correlationId }) => {
-    const scope = tenantScopeOf(caller);
-    const { agent_id } = params;
-    const { user_id = caller.sub, limit, cursor } = query;
-    await decider.require(caller, { type: "agents", action: "view_all" }, correlationId);
+  router.serve(effectiveTools, async (call) => {
+    const { caller, correlationId } = call;
+    const { agent_id } = call.params;
+    const { user_id = caller.sub, limit, cursor } = call.query;
+    const scope = await requireView(room, call, { type: "agents", action: "view_all" });
     // What others may do is told to whoever sees why.
     if (user_id !== caller.sub) await decider.require(caller, { type: "decisions", action: "view_all" }, correlationId);
     await requireKind(scope, agent_id, "AIAgent");
@@ -73,17 +72,9 @@ export const serveAgents = (room: MembershipRoom): void => {
     const binding = ["effective-tools", caller.sub, scope.tenant, agent_id, user_id];
     const after = cursor === undefined ? "" : room.cursors.open(cursor, binding);
     const found = await database.run(TOOLS, [scope.tenant, agent_id, after, limit + 1]);
-    const page = found.slice(0, limit).map(({ id }) => id);
-    const asker: Asker = {
-      sub: user_id,
-      tenant: tenant_id ?? scope.tenant,
-      agent: agent_id,
-      acr: undefined,
-      amr: [],
-      authTime: undefined,
-      scopes: new Set(),
-      clientId: undefined,
-    };
+    const { page: rows, last } = pageOf(found, limit);
+    const page = rows.map(({ id }) => id);
+    const asker = askerThrough(user_id, agent_id, tenant_id ?? scope.tenant);
     const decided = await decider.decideMany(
       asker,
       page.map((id) => ({ type: "tool", action: "tools/call", id, meets, ...shown })),
@@ -109,11 +100,6 @@ export const serveAgents = (room: MembershipRoom): void => {
       const works = blocked_by.length > 0 ? ("no" as const) : refusal === undefined ? ("yes" as const) : ("step_up" as const);
       return { tool_id, works, delegation_id: fact.delegation?.id, blocked_by };
     });
-    const last = page.at(-1);
-    return {
-      tools,
-      graph_version: Number(version),
-      ...(found.length > limit && last !== undefined ? { next_cursor: room.cursors.seal(last, binding) } : {}),
-    };
+    return { tools, graph_version: Number(version), next_cursor: last && room.cursors.seal(last.id, binding) };
   });
 };

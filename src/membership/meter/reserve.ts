@@ -5,7 +5,7 @@ import type { Reservation } from "#contract/reservations.ts";
 import { Problem } from "#contract/problem.ts";
 import { isSqlFault } from "#store/sql-fault.ts";
 import { statement, type Database, type Sql } from "#store/database.ts";
-import { OnlyTried } from "#membership/only-tried.ts";
+import { undone } from "#membership/only-tried.ts";
 import { begun, effectiveStatus, live, unexpired } from "#membership/graph/sql-parts.ts";
 import { visible, type TenantScope } from "#membership/graph/tenant-scope.ts";
 
@@ -273,13 +273,5 @@ export const reserve = async (sql: Sql, scope: TenantScope, ask: ReserveAsk): Pr
 };
 
 /** What `reserve` would answer now, by the same statements; nothing is kept. Refuses as it does. */
-export const tryReserve = async (database: Database, scope: TenantScope, ask: Omit<ReserveAsk, "callId">): Promise<Reservation> => {
-  try {
-    return await database.transaction(async (sql) => {
-      throw new OnlyTried((await reserve(sql, scope, { ...ask, callId: randomUUID() })).reply);
-    });
-  } catch (error) {
-    if (error instanceof OnlyTried) return error.outcome as Reservation;
-    throw error;
-  }
-};
+export const tryReserve = (database: Database, scope: TenantScope, ask: Omit<ReserveAsk, "callId">): Promise<Reservation> =>
+  undone(database, async (sql) => (await reserve(sql, scope, { ...ask, callId: randomUUID() })).reply, "read committed");

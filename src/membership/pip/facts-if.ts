@@ -4,7 +4,7 @@ import type { askFactsIf } from "#contract/facts.ts";
 import type { BodyOf, ReplyOf } from "#contract/endpoint.ts";
 import { microFromUsd } from "#contract/ids.ts";
 import { Problem } from "#contract/problem.ts";
-import { undone } from "#membership/delegations/draft-effect.ts";
+import { undone } from "#membership/only-tried.ts";
 import { insertDelegation } from "#membership/delegations/put-delegation.ts";
 import { readFacts } from "#membership/graph/facts.ts";
 import { isEdgeKind } from "#membership/graph/kinds.ts";

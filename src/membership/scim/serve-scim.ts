@@ -6,6 +6,7 @@ import { readBytes } from "#http/read-bytes.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
 import { createTurns } from "#http/turns.ts";
 import type { Sql } from "#store/database.ts";
+import { doneEntry } from "#membership/delegations/acts.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
 import { readAttributes, readFilter } from "./scim-filter.ts";
@@ -175,16 +176,14 @@ export const createScim = (
       return {
         value: row,
         entries: () => [
-          {
+          doneEntry({
             tenant: call.tenant,
             category: "governance",
-            outcome: "ok",
             actor: { subject: actor, kind: "service" },
-            via: { service: "membership" },
             resource: { type: "identities", id: about },
             correlationId: call.correlationId,
             data: { op },
-          },
+          }),
         ],
       };
     });

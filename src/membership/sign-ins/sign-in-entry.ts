@@ -1,5 +1,6 @@
 import type { LinkedPerson } from "#authn/claims.ts";
 import type { EntryDraft } from "#events/audit/entry.ts";
+import { doneEntry } from "#membership/delegations/acts.ts";
 import type { WriteBy } from "#membership/graph/write.ts";
 
 /** What a sign-in changed of who somebody is. */
@@ -7,13 +8,12 @@ export const signInEntry = (
   person: LinkedPerson,
   by: Pick<WriteBy, "correlationId">,
   data: Readonly<Record<string, unknown>> & { readonly op: string },
-): EntryDraft => ({
-  tenant: person.tenant,
-  category: "governance",
-  outcome: "ok",
-  actor: { subject: person.id, kind: "person" },
-  via: { service: "membership" },
-  resource: { type: "identities", id: person.id },
-  correlationId: by.correlationId,
-  data,
-});
+): EntryDraft =>
+  doneEntry({
+    tenant: person.tenant,
+    category: "governance",
+    actor: { subject: person.id, kind: "person" },
+    resource: { type: "identities", id: person.id },
+    correlationId: by.correlationId,
+    data,
+  });
