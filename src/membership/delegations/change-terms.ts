@@ -5,6 +5,7 @@ import { Problem } from "#contract/problem.ts";
 import { statement, type Sql } from "#store/database.ts";
 import { AMOUNT_FAULT, microOf } from "#membership/amount.ts";
 import { requireTag, tagOf } from "#membership/if-match.ts";
+import { present } from "#membership/graph/put-node.ts";
 import { scopeOfTenant, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
 import type { MembershipRoom } from "#membership/room.ts";
@@ -47,9 +48,6 @@ const termsOf = (row: DelegationRow): Terms => ({
   purpose: row.purpose,
 });
 
-const withoutNull = (constraints: object): DelegationConstraints =>
-  Object.fromEntries(Object.entries(constraints).filter(([, value]) => value !== null && value !== undefined));
-
 /** Throws `unprocessable` for an amount with more than six decimals. */
 const patched = (before: Terms, patch: DelegationPatch): Terms => {
   const limitMicro = patch.budget_usd === undefined ? before.limitMicro : microOf(patch.budget_usd);
@@ -57,7 +55,7 @@ const patched = (before: Terms, patch: DelegationPatch): Terms => {
   const { capabilities = before.capabilities } = patch;
   return {
     capabilities: capabilities === null ? null : [...new Set(capabilities)].sort(),
-    constraints: withoutNull({ ...before.constraints, ...patch.constraints }),
+    constraints: present({ ...before.constraints, ...patch.constraints }) as DelegationConstraints,
     limitMicro,
     limitSteps: patch.max_steps === undefined ? before.limitSteps : BigInt(patch.max_steps),
     expiresAt: patch.expires_at === undefined ? before.expiresAt : patch.expires_at,

@@ -6,7 +6,7 @@ import { statement, type Sql } from "#store/database.ts";
 import { isSqlFault } from "#store/sql-fault.ts";
 import { dropExpiredHolders, EDGE, type EdgeRow, type KeptEdge } from "./drop-edge.ts";
 import { edgeKindRow, identityKinds, mayJoin, type EdgeKind, type NodeKind } from "./kinds.ts";
-import type { Outcome, RowsPut } from "./put-node.ts";
+import { requireOutcomes, type Outcome, type RowsPut } from "./put-node.ts";
 import { leadsBack } from "./rings.ts";
 import { problemOfRows, type RowRefusal } from "./row-refusal.ts";
 import { wholeGraph, type TenantScope } from "./tenant-scope.ts";
@@ -200,8 +200,5 @@ export const putEdges = async (tx: GraphTransaction, scope: TenantScope, drafts:
 };
 
 /** Writes one edge. Throws `unprocessable`, `edge_not_allowed`, `cross_tenant`, `access_denied`, `already_exists`, `cycle`. */
-export const putEdge = async (tx: GraphTransaction, draft: EdgeDraft, scope: TenantScope = wholeGraph): Promise<Outcome> => {
-  const { outcomes, refused } = await putEdges(tx, scope, [draft]);
-  if (refused.length > 0) throw problemOfRows(refused);
-  return outcomes[0] ?? "same";
-};
+export const putEdge = async (tx: GraphTransaction, draft: EdgeDraft, scope: TenantScope = wholeGraph): Promise<Outcome> =>
+  requireOutcomes(await putEdges(tx, scope, [draft]))[0] ?? "same";

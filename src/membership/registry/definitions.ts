@@ -4,7 +4,7 @@ import { Problem } from "#contract/problem.ts";
 import type { McpPromptDraft, McpResourceDraft, McpToolDraft } from "#contract/registry.ts";
 import { shortHash } from "#membership/graph/foreign-id.ts";
 import type { EdgeKind } from "#membership/graph/kinds.ts";
-import type { NodeDraft, NodeRow } from "#membership/graph/put-node.ts";
+import { present, type NodeDraft, type NodeRow } from "#membership/graph/put-node.ts";
 
 /** SHA-256 over RFC 8785, hex; members that are not there are left out. */
 const digestOf = (definition: Readonly<Record<string, unknown>>): string =>
@@ -32,9 +32,6 @@ const requireSchema = (schema: unknown, path: string): void => {
   const fault = JSON.stringify(schema).length > SCHEMA_BYTES ? "is longer than 64 KiB" : schemaFault(schema);
   if (fault !== undefined) throw new Problem("schema_refused", { errors: [{ path, message: fault }] });
 };
-
-const present = <T extends object>(members: T): T =>
-  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as T;
 
 /** What a service provides, as a node and the digest of what was defined. */
 interface Defined {

@@ -4,8 +4,7 @@ import { isSqlFault } from "#store/sql-fault.ts";
 import { dropEdges, lockEdgesOf } from "#membership/graph/drop-edge.ts";
 import { dropNode } from "#membership/graph/drop-node.ts";
 import { putEdges, type EdgeDraft } from "#membership/graph/put-edge.ts";
-import { lockNodes, putNodes, type NodeDraft, type NodeRow } from "#membership/graph/put-node.ts";
-import { problemOfRows } from "#membership/graph/row-refusal.ts";
+import { lockNodes, putNodes, requireOutcomes, type NodeDraft, type NodeRow } from "#membership/graph/put-node.ts";
 import { scopeOfTenant } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
 import { groupMembers, groupNode, userNodes } from "./scim-nodes.ts";
@@ -37,11 +36,8 @@ const ownNodes = async (tx: GraphTransaction, tenant: string, ids: readonly stri
 
 const put = async (tx: GraphTransaction, tenant: string, nodes: readonly NodeDraft[], edges: readonly EdgeDraft[]): Promise<void> => {
   const scope = scopeOfTenant(tenant);
-  const written = await putNodes(tx, scope, nodes);
-  if (written.refused.length > 0) throw problemOfRows(written.refused);
-  if (edges.length === 0) return;
-  const joined = await putEdges(tx, scope, edges);
-  if (joined.refused.length > 0) throw problemOfRows(joined.refused);
+  requireOutcomes(await putNodes(tx, scope, nodes));
+  if (edges.length > 0) requireOutcomes(await putEdges(tx, scope, edges));
 };
 
 /** Makes the group's members those that the document names; what others put in stays. */
@@ -58,12 +54,8 @@ const settleMembers = async (tx: GraphTransaction, tenant: string, id: string, d
     await dropEdges(tx, scopeOfTenant(tenant), edges);
   }
   const added = [...known].filter(([member]) => !present.has(member));
-  await put(
-    tx,
-    tenant,
-    [],
-    added.map(([member, type]) => ({ kind: "MEMBER_OF", src: srcOf(member, type), dst: id })),
-  );
+  const edges = added.map(([member, type]) => ({ kind: "MEMBER_OF" as const, src: srcOf(member, type), dst: id }));
+  await put(tx, tenant, [], edges);
 };
 
 const taken = (error: unknown): never => {
