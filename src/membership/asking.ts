@@ -1,9 +1,12 @@
 import type { Caller } from "#authn/caller.ts";
+import { nodeId } from "#contract/ids.ts";
+import { Problem } from "#contract/problem.ts";
 import type { Asker, DecideAsk } from "#decide/decider.ts";
+import type { Answered, GraphNode } from "./graph/graph-reader.ts";
 import { tenantScopeOf, type TenantScope } from "./graph/tenant-scope.ts";
 import type { MembershipRoom } from "./room.ts";
 
-/** How this room asks the decision point. */
+/** Who asks, what for, and whether they may. */
 
 /** Of a call, who asks. */
 export interface Asking {
@@ -35,4 +38,16 @@ export const requireView = async (
   const scope = tenantScopeOf(caller);
   await decider.require(caller, ask, correlationId);
   return scope;
+};
+
+/** A node that is seen in that part of the graph, of one of these kinds; of any unless said. Throws `not_found`. */
+export const requireNode = async (
+  { reader }: Pick<MembershipRoom, "reader">,
+  scope: TenantScope,
+  id: string,
+  kinds?: readonly string[],
+): Promise<Answered<GraphNode>> => {
+  const { version, value } = nodeId.safeParse(id).success ? await reader.node(scope, id) : { version: 0n, value: undefined };
+  if (value === undefined || kinds?.includes(value.kind) === false) throw new Problem("not_found");
+  return { version, value };
 };

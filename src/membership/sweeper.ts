@@ -70,12 +70,8 @@ export const createSweeper = (parts: SweeperParts): Sweeper => {
       await write({ ...actor.by, tenantId }, async (tx) => {
         const acts: DelegationAct[] = [];
         const scope = scopeOfTenant(tenantId);
-        const locked = await lockDelegations(
-          tx.sql,
-          scope,
-          rows.map((row) => row.id),
-        );
-        for (const row of locked) {
+        const ids = rows.map((row) => row.id);
+        for (const row of await lockDelegations(tx.sql, scope, ids)) {
           if (acts.some((act) => act.after.delegation_id === row.id)) continue;
           // The locked row's own status and end decide, not what was seen before the lock.
           const ends = rows.find((one) => one.id === row.id)?.ends === true;

@@ -3,6 +3,8 @@ import { microFromUsd, usdText } from "#contract/ids.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { EntryActor, EntryDraft } from "#events/audit/entry.ts";
 import type { EventDraft } from "#events/event-draft.ts";
+import { unexpired } from "#membership/graph/sql-parts.ts";
+import { statement, type Sql } from "#store/database.ts";
 import type { WriteBy } from "#membership/graph/write.ts";
 
 /** The audit entry of an act that is done, as this room says it. */
@@ -48,6 +50,17 @@ export interface DelegationAct {
   readonly tenantId: string;
   readonly watchers: readonly string[];
 }
+
+const CONTROLLERS = statement<{ id: string }>(
+  "membership.agent_controllers",
+  `select e.dst as id from membership.edge e join membership.node n on n.id = e.dst and n.kind = 'Person' and n.state = 'active'
+   where e.src = $1 and e.kind = 'CONTROLLED_BY' and ${unexpired("e")} order by e.dst`,
+);
+
+/** Who hears of a delegation as its own affair: the delegator and the persons who control the agent. */
+export const listWatchers = async (sql: Sql, delegatorId: string, agentId: string): Promise<readonly string[]> => [
+  ...new Set([delegatorId, ...(await sql.run(CONTROLLERS, [agentId])).map(({ id }) => id)]),
+];
 
 const terms = (delegation: Delegation): Record<string, unknown> => ({
   status: delegation.status,

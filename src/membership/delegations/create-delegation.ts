@@ -7,14 +7,13 @@ import { createOnce, type KeyedAnswer, type KeyedCall } from "#membership/idempo
 import { scopeOfTenant, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import { versioned } from "#membership/graph-edit/graph-answers.ts";
 import type { MembershipRoom } from "#membership/room.ts";
-import { toldOf, type Actor } from "./acts.ts";
+import { listWatchers, toldOf, type Actor } from "./acts.ts";
 import { checkDraft } from "./check-draft.ts";
 import { tagOf } from "#membership/if-match.ts";
 import { delegationView, readDelegation } from "./delegation-view.ts";
 import { draftEffect } from "./draft-effect.ts";
-import { noLifts, type Lifts } from "./lifts.ts";
+import { noLifts, type Lifts } from "./what-if.ts";
 import { recordDelegation } from "./put-delegation.ts";
-import { listWatchers } from "./watchers.ts";
 
 const BEGIN_LATER = statement(
   "membership.delegation_begin_later",

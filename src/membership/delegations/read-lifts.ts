@@ -5,7 +5,7 @@ import { readReach } from "#membership/graph/sql-pip.ts";
 import { scopeOfTenant } from "#membership/graph/tenant-scope.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 import { undone } from "#membership/only-tried.ts";
-import { liftOf, noLifts, type Lifts } from "./lifts.ts";
+import { liftOf, noLifts, type Lifts } from "./what-if.ts";
 import { insertDelegation, type NewDelegation } from "./put-delegation.ts";
 
 /** Those of the pairs that are permitted to the asker, and oblige to nothing. */

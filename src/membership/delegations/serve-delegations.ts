@@ -33,10 +33,9 @@ import { requireStanding } from "./change-status.ts";
 import { changeDelegation, isWidened } from "./change-terms.ts";
 import { checkDraft, readAgent } from "./check-draft.ts";
 import { createDelegation, delegatorOf } from "./create-delegation.ts";
-import { delegationView, readDelegation, type DelegationRow } from "./delegation-view.ts";
+import { delegationView, listDelegations, readDelegation, type DelegationRow } from "./delegation-view.ts";
 import { draftEffect, endEffect, patchEffect } from "./draft-effect.ts";
-import type { Lifts } from "./lifts.ts";
-import { listDelegations } from "./list-delegations.ts";
+import type { Lifts } from "./what-if.ts";
 import type { NewDelegation } from "./put-delegation.ts";
 import { readHistory } from "./read-history.ts";
 import { readImpact } from "./read-impact.ts";
@@ -78,11 +77,8 @@ export const serveDelegations = (room: MembershipRoom): void => {
     });
     const { page, last } = pageOf(rows, limit);
     const others = page.filter((row) => row.delegator_id !== caller.sub);
-    const decided = await decider.decideMany(
-      caller,
-      others.map((row) => ({ type: "delegations", action: "view", id: row.id, ...shown })),
-      correlationId,
-    );
+    const asks = others.map((row) => ({ type: "delegations", action: "view", id: row.id, ...shown }));
+    const decided = await decider.decideMany(caller, asks, correlationId);
     const refusals = decided.map((one) => decider.refusal(caller, one));
     // What a sign-in would bring is not left out unsaid.
     const stepUp = refusals.find((refusal) => refusal?.code === "step_up_required");
@@ -178,11 +174,8 @@ export const serveDelegations = (room: MembershipRoom): void => {
   /** What was ended is named again to whoever might end it now. Throws `step_up_required`, `reply_withheld`. */
   const requireSight = async (caller: Caller, kept: KeyedAnswer, correlationId: string): Promise<KeyedAnswer> => {
     const { delegations } = revokeMany.reply.parse(kept.body);
-    const decided = await decider.decideMany(
-      caller,
-      delegations.map((id) => ({ type: "delegations", action: "revoke", id })),
-      correlationId,
-    );
+    const asks = delegations.map((id) => ({ type: "delegations", action: "revoke", id }));
+    const decided = await decider.decideMany(caller, asks, correlationId);
     const refusals = decided.flatMap((one) => decider.refusal(caller, one) ?? []);
     const [refusal] = refusals;
     if (refusal !== undefined) throw refusals.find(({ code }) => code === "step_up_required") ?? new Problem("reply_withheld");
@@ -199,11 +192,8 @@ export const serveDelegations = (room: MembershipRoom): void => {
     const rows: DelegationRow[] = [];
     for (let page = await next(scope, body, ""); page.length > 0; page = await next(scope, body, page.at(-1)?.id ?? "")) rows.push(...page);
     const standing = rows.filter((row) => row.status === "active" || row.status === "paused");
-    const decided = await decider.decideMany(
-      caller,
-      standing.map((row) => ({ type: "delegations", action: "revoke", id: row.id })),
-      correlationId,
-    );
+    const asks = standing.map((row) => ({ type: "delegations", action: "revoke", id: row.id }));
+    const decided = await decider.decideMany(caller, asks, correlationId);
     const decisionOf = new Map(standing.map((row, index) => [row.id, decided[index]]));
     const refusals = decided.map((one) => decider.refusal(caller, one));
     const allowed = standing.filter((_row, index) => refusals[index] === undefined);

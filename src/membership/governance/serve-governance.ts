@@ -11,10 +11,9 @@ import {
   resumeAgent,
   suspendAgent,
 } from "#contract/governance.ts";
-import { nodeId } from "#contract/ids.ts";
 import { Problem } from "#contract/problem.ts";
 import { answer } from "#http/serve.ts";
-import { requireView } from "#membership/asking.ts";
+import { requireNode, requireView } from "#membership/asking.ts";
 import { draftOfRow, isSeen, requireOwnNode } from "#membership/graph-edit/edits.ts";
 import { dropHolder, putHolder } from "#membership/graph-edit/holders.ts";
 import { gone, statusOf, versioned } from "#membership/graph-edit/graph-answers.ts";
@@ -23,19 +22,12 @@ import { dropEdges, lockEdge } from "#membership/graph/drop-edge.ts";
 import { identityKinds, labelsOfKind } from "#membership/graph/kinds.ts";
 import { edgeIdOf, putEdge } from "#membership/graph/put-edge.ts";
 import { lockNodes, putNode, type NodeRow } from "#membership/graph/put-node.ts";
-import { live } from "#membership/graph/sql-parts.ts";
 import type { TenantScope } from "#membership/graph/tenant-scope.ts";
 import { listOpen } from "#membership/meter/read-ledger.ts";
 import type { MembershipRoom } from "#membership/room.ts";
-import { statement, type Sql } from "#store/database.ts";
+import type { Sql } from "#store/database.ts";
 import { pauseUncontrolled } from "./pause-uncontrolled.ts";
-import { readAssignments } from "./read-assignments.ts";
-import { findRtrs, readHolders } from "./read-holders.ts";
-
-const LIVE_OF_AGENT = statement<{ id: string }>(
-  "membership.live_of_agent",
-  `select d.id from membership.delegation d where (d.agent_id = $1 or d.delegator_id = $1) and ${live("d")} order by d.id`,
-);
+import { findRtrs, liveOfAgent, readAssignments, readHolders } from "./read-governance.ts";
 
 const controlled: readonly string[] = ["AIAgent", "Service"];
 const owned: readonly string[] = ["Resource", "Tool", "MCPService", "SaaSApp"];
@@ -54,10 +46,6 @@ export const serveGovernance = (room: MembershipRoom): void => {
   const switching = actOn(["agents", "suspend"], "agents");
   const owning = actOn(["resources", "assign_owner"], "resources");
   const assigning = actOn(["rtrs", "assign"], "rtrs");
-  const requireNode = async (scope: TenantScope, id: string, kinds: readonly string[]): Promise<void> => {
-    const { value } = nodeId.safeParse(id).success ? await room.reader.node(scope, id) : { value: undefined };
-    if (value === undefined || !kinds.includes(value.kind)) throw new Problem("not_found");
-  };
 
   router.serve(controlAgent, async (call) => {
     const { agent_id } = call.params;
@@ -79,7 +67,7 @@ export const serveGovernance = (room: MembershipRoom): void => {
   router.serve(listControllers, async (call) => {
     const { agent_id } = call.params;
     const scope = await requireView(room, call, { type: "agents", action: "view_all" });
-    await requireNode(scope, agent_id, controlled);
+    await requireNode(room, scope, agent_id, controlled);
     const rows = await readHolders(database, scope, agent_id, "CONTROLLED_BY");
     return { agent_id, controllers: rows.map(({ id, ...row }) => ({ controller_id: id, ...row })) };
   });
@@ -115,7 +103,7 @@ export const serveGovernance = (room: MembershipRoom): void => {
         if (row.state !== "active" && row.state !== "suspended")
           throw new Problem("conflict", { detail: `${agent_id} is ${row.state}: it is neither suspended nor resumed.` });
         await putNode(tx, { ...draftOfRow(row), state }, scope);
-        const stopped = state === "active" ? [] : (await tx.sql.run(LIVE_OF_AGENT, [agent_id])).map(({ id }) => id);
+        const stopped = state === "active" ? [] : (await liveOfAgent(tx.sql, scope, agent_id)).map(({ id }) => id);
         return { value: { stopped, running: (await listOpen(tx.sql, scope, stopped)).map(({ call_id }) => call_id) } };
       });
       return answer(
@@ -148,7 +136,7 @@ export const serveGovernance = (room: MembershipRoom): void => {
   router.serve(listOwners, async (call) => {
     const { resource_id } = call.params;
     const scope = await requireView(room, call, { type: "identities", action: "view_all" });
-    await requireNode(scope, resource_id, owned);
+    await requireNode(room, scope, resource_id, owned);
     const rows = await readHolders(database, scope, resource_id, "OWNS_RESOURCE");
     const ownerOf = ({ id, name, node_type, level, since }: (typeof rows)[number]) => ({
       owner_identity_id: id,

@@ -78,10 +78,8 @@ const group = <T>(items: readonly T[], key: (item: T) => string): ((wanted: stri
 
 export const createFactBatch = (rows: FactRows, plan: FactPlan): FactBatch => {
   const nodes = new Map(rows.nodes.map((node) => [node.id, node]));
-  const resources = group(
-    rows.nodes.filter((node) => node.kind === "Resource"),
-    (node) => JSON.stringify([node.props["type"], node.external_id]),
-  );
+  const resourceNodes = rows.nodes.filter((node) => node.kind === "Resource");
+  const resources = group(resourceNodes, (node) => JSON.stringify([node.props["type"], node.external_id]));
   const steps = group(rows.steps, (step) => step.start);
   const from = group(rows.links, (link) => `${link.kind} ${link.src}`);
   const to = group(rows.links, (link) => `${link.kind} ${link.dst}`);

@@ -55,9 +55,7 @@ export interface NodeFilter {
 }
 
 /** Words to be found, of a person's typing. */
-export interface FullTextAsk {
-  readonly kinds: readonly string[];
-  readonly system?: string | undefined;
+export interface FullTextAsk extends Omit<NodeFilter, "search"> {
   readonly text: string;
 }
 

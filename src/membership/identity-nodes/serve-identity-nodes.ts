@@ -7,18 +7,17 @@ import {
   nodeTypeStats,
   searchNodes,
   searchNodesWithMetadata,
+  type IdentityNode,
 } from "#contract/membership.ts";
-import { nodeId } from "#contract/ids.ts";
 import { Problem } from "#contract/problem.ts";
 import { answer } from "#http/serve.ts";
-import { requireView, type Asking } from "#membership/asking.ts";
+import { requireNode, requireView, type Asking } from "#membership/asking.ts";
 import { skippedPage, versioned } from "#membership/graph-edit/graph-answers.ts";
-import type { Answered, FullTextAsk, GraphNode, NodeFilter } from "#membership/graph/graph-reader.ts";
-import { edgeKindNames, identityKinds, isEdgeKind, kindsOfLabel, nodeLabels } from "#membership/graph/kinds.ts";
-import { tenantScopeOf, type TenantScope } from "#membership/graph/tenant-scope.ts";
+import type { FullTextAsk, GraphNode, NodeFilter } from "#membership/graph/graph-reader.ts";
+import { edgeKindNames, identityKinds, isEdgeKind, kindsOfLabel, labelsOfKind, nodeLabels } from "#membership/graph/kinds.ts";
+import { tenantScopeOf } from "#membership/graph/tenant-scope.ts";
 import { tagOf } from "#membership/if-match.ts";
 import type { MembershipRoom } from "#membership/room.ts";
-import { nodeView, sumRelationships } from "./node-view.ts";
 
 interface Filters {
   readonly node_type?: string | undefined;
@@ -43,17 +42,45 @@ const fullTextOf = (filter: NodeFilter, text: string | undefined, name: string):
   return { kinds: filter.kinds, system: filter.system, text: words.join(" ") };
 };
 
+/** A node as the wire shows it. */
+const nodeView = (node: GraphNode): IdentityNode => ({
+  id: node.id,
+  name: node.name,
+  node_type: node.kind,
+  labels: [...labelsOfKind(node.kind)],
+  display_name: node.display_name ?? undefined,
+  system: node.system ?? undefined,
+  state: node.state,
+  tenant_id: node.tenant_id,
+  external_id: node.external_id ?? undefined,
+  properties: { ...node.props },
+  created_at: node.created_at,
+  updated_at: node.updated_at,
+  relationships: { out: { ...node.out }, in: { ...node.in } },
+});
+
+/** Sums of a page's relationships, by kind. */
+const sumRelationships = (nodes: readonly GraphNode[]): IdentityNode["relationships"] => {
+  const add = (into: Record<string, number>, counts: Readonly<Record<string, number>>): Record<string, number> => {
+    for (const [kind, count] of Object.entries(counts)) into[kind] = (into[kind] ?? 0) + count;
+    return into;
+  };
+  return {
+    out: nodes.reduce<Record<string, number>>((sums, node) => add(sums, node.out), {}),
+    in: nodes.reduce<Record<string, number>>((sums, node) => add(sums, node.in), {}),
+  };
+};
+
 /** Who and what is there, as far as the caller's tenant reaches and the decision point lets the caller look. */
 export const serveIdentityNodes = (room: MembershipRoom): void => {
   const { reader, router, decider, config } = room;
   const viewing = { type: "identities", action: "view_all" } as const;
   /** Unknown and foreign ids end here, before any decision. Nobody needs one to look at himself. */
-  const requireNode = async ({ caller, correlationId }: Asking, id: string): Promise<Answered<GraphNode> & { scope: TenantScope }> => {
+  const requireLook = async ({ caller, correlationId }: Asking, id: string) => {
     const scope = tenantScopeOf(caller);
-    const { version, value } = nodeId.safeParse(id).success ? await reader.node(scope, id) : { version: 0n, value: undefined };
-    if (value === undefined) throw new Problem("not_found");
+    const found = await requireNode(room, scope, id);
     if (id !== caller.sub) await decider.require(caller, { type: "identities", action: "view", id }, correlationId);
-    return { version, value, scope };
+    return { ...found, scope };
   };
 
   router.serve(searchNodes, async (call) => {
@@ -107,7 +134,7 @@ export const serveIdentityNodes = (room: MembershipRoom): void => {
     const { params, query } = call;
     if (query.type !== undefined && !isEdgeKind(query.type))
       throw new Problem("unprocessable", { errors: [{ path: "query.type", message: `must be one of ${edgeKindNames.join(", ")}` }] });
-    const { scope } = await requireNode(call, params.node_id);
+    const { scope } = await requireLook(call, params.node_id);
     const found = await reader.edges(scope, { id: params.node_id, ...query });
     if (found.value === undefined) throw new Problem("not_found");
     const { items, total } = found.value;
@@ -117,7 +144,7 @@ export const serveIdentityNodes = (room: MembershipRoom): void => {
     );
   });
   router.serve(getNode, async (call) => {
-    const { version, value } = await requireNode(call, call.params.node_id);
+    const { version, value } = await requireLook(call, call.params.node_id);
     return answer(nodeView(value), { headers: { ...versioned(version), etag: tagOf(value) } });
   });
 };

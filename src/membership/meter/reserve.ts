@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { DelegationConstraints } from "#contract/delegations.ts";
+import type { Delegation, DelegationConstraints } from "#contract/delegations.ts";
 import { usdFromMicro } from "#contract/ids.ts";
 import type { Reservation } from "#contract/reservations.ts";
 import { Problem } from "#contract/problem.ts";
@@ -147,10 +147,9 @@ const MINUTE_S = "60";
 type Hours = NonNullable<DelegationConstraints["hours"]>;
 const hoursText = ({ days, from, to, tz }: Hours): string => `${days.join(", ")} from ${from} to ${to} (${tz})`;
 
-type Status = "active" | "paused" | "revoked" | "expired";
 interface WhyRow {
   readonly id: string | null;
-  readonly status: Status;
+  readonly status: Delegation["status"];
   readonly live: boolean;
   readonly covered: boolean;
   readonly capable: boolean;

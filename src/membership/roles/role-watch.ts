@@ -137,10 +137,8 @@ export const createRoleWatch = () => {
         await sql.run(LOCK, [tenant]);
         if ((await sql.run(REMAINING, [ADMINISTRATOR, tenant])).length > 0) continue;
         const why = `${tenant} would have no administrator left, or none without an end.`;
-        throw new RoleFault(
-          "last_administrator",
-          lost.map((row) => ({ row, why })),
-        );
+        const blamed = lost.map((row) => ({ row, why }));
+        throw new RoleFault("last_administrator", blamed);
       }
     },
   };

@@ -1,4 +1,5 @@
 import { pageOf } from "#authn/sealed-cursors.ts";
+import type { ReplyOf } from "#contract/endpoint.ts";
 import { listRoleHolders } from "#contract/roles.ts";
 import { statement } from "#store/database.ts";
 import { unexpired } from "#membership/graph/sql-parts.ts";
@@ -6,15 +7,7 @@ import { requireView } from "#membership/asking.ts";
 import { marked } from "./role-watch.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 
-interface HolderRow {
-  readonly role_id: string;
-  readonly holder_id: string;
-  readonly name: string;
-  readonly node_type: string;
-  readonly in_force: boolean;
-  readonly provisioned: boolean;
-  readonly path: { from: string; kind: string; to: string; expires_at: string | null }[];
-}
+type HolderRow = ReplyOf<typeof listRoleHolders>["items"][number];
 
 /** Every way from somebody to a role, the account on it being no holder of its own; edges that have ended are no way. */
 const HOLDERS = statement<HolderRow>(

@@ -1,12 +1,13 @@
 import { statement } from "#store/database.ts";
 import type { LinkedPerson } from "#authn/claims.ts";
 import { Problem } from "#contract/problem.ts";
+import type { EntryDraft } from "#events/audit/entry.ts";
+import { doneEntry } from "#membership/delegations/acts.ts";
 import { dropEdges, EDGE, type KeptEdge } from "#membership/graph/drop-edge.ts";
 import { edgeIdOf, putEdge } from "#membership/graph/put-edge.ts";
 import { scopeOfTenant } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction, WriteBy } from "#membership/graph/write.ts";
 import type { MembershipRoom } from "#membership/room.ts";
-import { signInEntry } from "./sign-in-entry.ts";
 
 const CLAIMED = statement<KeptEdge>(
   "membership.claimed_of",
@@ -20,6 +21,21 @@ const ABSENT = statement<{ id: string }>(
      and not exists (select 1 from membership.edge e where e.kind = 'MEMBER_OF' and e.src = $1 and e.dst = n.id) order by n.id`,
 );
 const MARK = statement("membership.claimed_mark", "insert into membership.claimed_membership (edge_id) values ($1)");
+
+/** What a sign-in changed of who somebody is. */
+export const signInEntry = (
+  person: LinkedPerson,
+  by: Pick<WriteBy, "correlationId">,
+  data: Readonly<Record<string, unknown>> & { readonly op: string },
+): EntryDraft =>
+  doneEntry({
+    tenant: person.tenant,
+    category: "governance",
+    actor: { subject: person.id, kind: "person" },
+    resource: { type: "identities", id: person.id },
+    correlationId: by.correlationId,
+    data,
+  });
 
 /** What a claim may not do: it is left as it is, and the sign-in goes on. */
 const isRefusal = (error: unknown): error is Problem =>

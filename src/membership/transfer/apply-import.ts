@@ -51,11 +51,8 @@ const putAll = async <D>(
       sums.same += there.length;
     }
     if (part.length > 0) {
-      const { outcomes, refused } = await putApart(
-        tx,
-        part.map(({ value }) => value),
-        how.put,
-      );
+      const drafts = part.map(({ value }) => value);
+      const { outcomes, refused } = await putApart(tx, drafts, how.put);
       faults.add(refused.map(({ at, code, path, message }) => ({ path, message, code, line: part[at]?.line ?? 0 })));
       sums.written += outcomes.filter((outcome) => outcome !== "same").length;
       sums.same += outcomes.filter((outcome) => outcome === "same").length;

@@ -63,10 +63,8 @@ export const createIndexReader = ({ feed, sql, database, dataScope }: IndexReade
       const { names } = view.graph.delegations;
       const wanted = new Set(hops.flatMap((hop) => candidatesOf(view, hop)));
       if (wanted.size > 0) {
-        const read = await readMeters(
-          database,
-          Array.from(wanted, (one) => names.nameOf(one)),
-        );
+        const ids = Array.from(wanted, (one) => names.nameOf(one));
+        const read = await readMeters(database, ids);
         // What was revoked by another replica, and answered there, permits nothing here.
         if (read.head > view.version && !(await feed.reached(read.head, WAIT_MS))) return sql.facts(scope, asks);
         ({ meters } = read);
