@@ -5,6 +5,7 @@ import type { EntryActor, EntryDraft } from "#events/audit/entry.ts";
 import type { EventDraft } from "#events/event-draft.ts";
 import { unexpired } from "#membership/graph/sql-parts.ts";
 import { statement, type Sql } from "#store/database.ts";
+import type { TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { WriteBy } from "#membership/graph/write.ts";
 
 /** The audit entry of an act that is done, as this room says it. */
@@ -39,6 +40,16 @@ export const sweeperOf = (correlationId: string): Actor => ({
   by: { actor: "service:membership", source: "sweeper", correlationId },
   entry: { subject: "service:membership", kind: "system" },
 });
+
+/** What is to become of one delegation: in whose part of the graph, and by whom. */
+export interface DelegationCall {
+  readonly id: string;
+  readonly scope: TenantScope;
+  readonly tenantId: string;
+  readonly actor: Actor;
+  /** Tags that it must still have; `undefined` = any. */
+  readonly tags: readonly string[] | undefined;
+}
 
 export type DelegationOp = "granted" | "narrowed" | "extended" | "paused" | "resumed" | "revoked" | "expired" | "exhausted";
 

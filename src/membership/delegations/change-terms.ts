@@ -9,7 +9,7 @@ import { present } from "#membership/graph/put-node.ts";
 import { scopeOfTenant, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
 import type { MembershipRoom } from "#membership/room.ts";
-import { toldOf, type Actor, type DelegationAct, type DelegationOp } from "./acts.ts";
+import { toldOf, type DelegationAct, type DelegationCall, type DelegationOp } from "./acts.ts";
 import { changeRecorded, lockBelow, lockDelegations, requireStanding } from "./change-status.ts";
 import { faultsOfTerms, handedOnFaults, readAgent } from "./check-draft.ts";
 import { delegationView, type DelegationRow } from "./delegation-view.ts";
@@ -185,15 +185,7 @@ export const changeTerms = async (
  */
 export const changeDelegation = async (
   room: MembershipRoom,
-  call: {
-    readonly id: string;
-    readonly scope: TenantScope;
-    readonly tenantId: string;
-    readonly patch: DelegationPatch;
-    readonly mayWiden: boolean;
-    readonly actor: Actor;
-    readonly tags: readonly string[];
-  },
+  call: DelegationCall & { readonly patch: DelegationPatch; readonly mayWiden: boolean },
 ): Promise<{ readonly body: Delegation; readonly etag: string; readonly version: bigint }> => {
   const { actor, tenantId, patch } = call;
   const { value, version } = await room.write({ ...actor.by, tenantId }, async (tx) => {

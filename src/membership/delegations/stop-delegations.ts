@@ -1,4 +1,3 @@
-import type { Delegation } from "#contract/delegations.ts";
 import { Problem } from "#contract/problem.ts";
 import { listOpen } from "#membership/meter/read-ledger.ts";
 import { requireTag, tagOf } from "#membership/if-match.ts";
@@ -6,7 +5,7 @@ import { createOnce, type KeyedAnswer, type KeyedCall } from "#membership/idempo
 import { scopeOfTenant, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import { versioned } from "#membership/graph-edit/graph-answers.ts";
 import type { MembershipRoom } from "#membership/room.ts";
-import { toldOf, type Actor, type DelegationAct } from "./acts.ts";
+import { toldOf, type Actor, type DelegationAct, type DelegationCall } from "./acts.ts";
 import { readAgent } from "./check-draft.ts";
 import { changeStatus, isFinal, lockDelegations, requireStanding, type StatusChange } from "./change-status.ts";
 import { delegationView, type DelegationRow } from "./delegation-view.ts";
@@ -30,28 +29,11 @@ const changeOf = (stop: Stop, row: DelegationRow, reason: string, now: Date): St
   }
 };
 
-export interface Stopped {
-  readonly body: Delegation & { readonly graph_version: number; readonly running_calls: string[] };
-  readonly etag: string;
-}
-
 /**
  * Pauses, revokes or resumes one delegation. When it returns the version is committed: no reserve of it succeeds any more, on
- * any process. `tag` is compared inside the transaction. Throws `not_found`, `delegation_ended`, `stale_version`.
+ * any process. Tags are compared inside the transaction. Throws `not_found`, `delegation_ended`, `stale_version`.
  */
-export const stopDelegation = async (
-  room: MembershipRoom,
-  call: {
-    readonly stop: Stop;
-    readonly id: string;
-    readonly scope: TenantScope;
-    readonly tenantId: string;
-    readonly reason: string;
-    readonly actor: Actor;
-    /** Tags that the delegation must still have; `undefined` = any. */
-    readonly tags?: readonly string[] | undefined;
-  },
-): Promise<Stopped> => {
+export const stopDelegation = async (room: MembershipRoom, call: DelegationCall & { readonly stop: Stop; readonly reason: string }) => {
   const { actor, tenantId } = call;
   const { value, version } = await room.write({ ...actor.by, tenantId }, async (tx) => {
     const [row] = await lockDelegations(tx.sql, call.scope, [call.id]);

@@ -6,7 +6,7 @@ import { statement, type Sql } from "#store/database.ts";
 import { isSqlFault } from "#store/sql-fault.ts";
 import { dropExpiredHolders, EDGE, type EdgeRow, type KeptEdge } from "./drop-edge.ts";
 import { edgeKindRow, identityKinds, mayJoin, type EdgeKind, type NodeKind } from "./kinds.ts";
-import { requireOutcomes, type Outcome, type RowsPut } from "./put-node.ts";
+import { recordPut, requireOutcomes, type Outcome, type RowsPut } from "./put-node.ts";
 import { leadsBack } from "./rings.ts";
 import { problemOfRows, type RowRefusal } from "./row-refusal.ts";
 import { wholeGraph, type TenantScope } from "./tenant-scope.ts";
@@ -185,17 +185,7 @@ export const putEdges = async (tx: GraphTransaction, scope: TenantScope, drafts:
     });
   }
   if (refused.length === 0) await leadsBack.require(tx.sql, joining);
-  for (const { rev, before, after, outcome } of rows)
-    if (outcome !== "same")
-      tx.record({
-        op: "put_edge",
-        subject: after.id,
-        kind: after.kind,
-        src: after.src,
-        dst: after.dst,
-        ...(outcome === "new" ? {} : { before: { ...before, rev: Number(rev) } }),
-        after: { ...after, rev: Number(rev) + 1 },
-      });
+  for (const row of rows) recordPut(tx, "put_edge", row, { src: row.after.src, dst: row.after.dst });
   return { outcomes: rows.map(({ outcome }) => outcome), refused };
 };
 

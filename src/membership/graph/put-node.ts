@@ -127,6 +127,24 @@ export const requireOutcomes = ({ outcomes, refused }: RowsPut, placeOf?: (at: n
   return outcomes;
 };
 
+/** Puts a row that was written into the version, after what it was; `ends` of an edge. */
+export const recordPut = (
+  tx: GraphTransaction,
+  op: "put_node" | "put_edge",
+  row: {
+    readonly rev: bigint;
+    readonly before: object;
+    readonly after: Pick<NodeRow, "id"> & { readonly kind: string };
+    readonly outcome: Outcome;
+  },
+  ends: { readonly src?: string; readonly dst?: string } = {},
+): void => {
+  const { rev, after, outcome } = row;
+  if (outcome === "same") return;
+  const before = outcome === "new" ? {} : { before: { ...row.before, rev: Number(rev) } };
+  tx.record({ op, subject: after.id, kind: after.kind, ...ends, ...before, after: { ...after, rev: Number(rev) + 1 } });
+};
+
 /** Locks nodes and gives them as they are, by id; all of the graph, so whoever asks looks at their tenants. */
 export const lockNodes = async (sql: Sql, ids: readonly string[]): Promise<ReadonlyMap<string, KeptNode>> =>
   new Map((await sql.run(FIND, [ids])).map((row) => [row.id, row]));
@@ -186,15 +204,7 @@ export const putNodes = async (tx: GraphTransaction, scope: TenantScope, drafts:
       const at = rows.findIndex(({ outcome }) => outcome === "changed");
       throw problemOfRows([{ at, code: "already_exists", path: "/", message: TAKEN }]);
     });
-  for (const { rev, before, after, outcome } of rows)
-    if (outcome !== "same")
-      tx.record({
-        op: "put_node",
-        subject: after.id,
-        kind: after.kind,
-        ...(outcome === "new" ? {} : { before: { ...before, rev: Number(rev) } }),
-        after: { ...after, rev: Number(rev) + 1 },
-      });
+  for (const row of rows) recordPut(tx, "put_node", row);
   return { outcomes: rows.map(({ outcome }) => outcome), refused };
 };
 

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
+import type { z } from "zod";
 import { canonicalJson } from "#contract/canonical-json.ts";
 import { Problem } from "#contract/problem.ts";
-import type { McpPromptDraft, McpResourceDraft, McpToolDraft } from "#contract/registry.ts";
+import type { McpPromptDraft, McpResourceDraft, mcpServiceDraft, McpToolDraft, PublishedServer } from "#contract/registry.ts";
 import { shortHash } from "#membership/graph/foreign-id.ts";
 import type { EdgeKind } from "#membership/graph/kinds.ts";
 import { present, type NodeDraft, type NodeRow } from "#membership/graph/put-node.ts";
@@ -101,4 +102,30 @@ export const definedPrompt = (service: NodeRow, sent: McpPromptDraft): Defined =
     name,
     props: { version, description, arguments: sent.arguments, content },
   });
+};
+
+/**
+ * A `server.json`, as servers are published by, as a service of the registry. Its name keeps its domain, so that two of one name are two;
+ * headers, arguments and packages are how somebody may start or call it, which is configured where it is called.
+ */
+export const serviceOfPublished = (sent: PublishedServer): z.output<typeof mcpServiceDraft> => {
+  const { name, title, description, version, remotes = [], packages = [], owner_id, credential_ref, reason } = sent;
+  const urlOf = (type: string): string | undefined => remotes.find((remote) => remote.type === type)?.url;
+  const types = [...remotes.map(({ type }) => type), ...packages.flatMap(({ transport }) => transport?.type ?? [])];
+  return {
+    name: name.replace("/", "."),
+    registry_name: name,
+    display_name: title,
+    description,
+    version,
+    service_type: "external",
+    supported_protocols: types.length === 0 ? undefined : [...new Set(types)],
+    url: urlOf("streamable-http"),
+    sse_url: urlOf("sse"),
+    websocket_url: urlOf("websocket"),
+    trust: "pinned",
+    owner_id,
+    credential_ref,
+    reason,
+  };
 };

@@ -28,8 +28,7 @@ import type { TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
 import { tagOf } from "#membership/if-match.ts";
 import type { MembershipRoom } from "#membership/room.ts";
-import { definedPrompt, definedResource, definedTool } from "./definitions.ts";
-import { serviceOfPublished } from "./published-server.ts";
+import { definedPrompt, definedResource, definedTool, serviceOfPublished } from "./definitions.ts";
 import { findService, findTools, listProvided, listServices, providedView, readAffected, toolView } from "./read-registry.ts";
 import { dropService, dropTool, putProvided, putService, retireTools } from "./write-registry.ts";
 

@@ -2,15 +2,10 @@ import type { Asked, GraphReader } from "#membership/graph/graph-reader.ts";
 import type { TenantScope } from "#membership/graph/tenant-scope.ts";
 import { DELEGATES_TO } from "./edges.ts";
 import type { Seen } from "./feed.ts";
-import type { Graph } from "./graph.ts";
 import type { Rows } from "./rows.ts";
 
 /** One tenant's sight of the graph at one moment. Everything that is asked of the index is asked of this. */
-export interface View {
-  readonly graph: Graph;
-  readonly version: bigint;
-  /** Milliseconds. */
-  readonly now: number;
+export interface View extends Seen {
   readonly sight: number;
 }
 
