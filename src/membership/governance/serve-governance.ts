@@ -138,15 +138,15 @@ export const serveGovernance = (room: MembershipRoom): void => {
     const scope = await requireView(room, call, { type: "identities", action: "view_all" });
     await requireNode(room, scope, resource_id, owned);
     const rows = await readHolders(database, scope, resource_id, "OWNS_RESOURCE");
-    const ownerOf = ({ id, name, node_type, level, since }: (typeof rows)[number]) => ({
+    const owners = rows.map(({ id, name, node_type, level, since }) => ({
       owner_identity_id: id,
       name,
       node_type,
       level,
       role: level,
       since,
-    });
-    return { resource_id, owners: rows.map(ownerOf) };
+    }));
+    return { resource_id, owners };
   });
 
   router.serve(dropOwner, async (call) => {

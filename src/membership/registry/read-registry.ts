@@ -104,7 +104,7 @@ export const findService = async (sql: Sql, scope: TenantScope, by: { readonly i
   return row === undefined ? undefined : { value: serviceView(row), rev: row.rev };
 };
 
-interface ToolRow extends Pick<KeptNode, "id" | "name" | "state" | "tenant_id" | "digest" | "props" | "rev"> {
+export interface ToolRow extends Pick<KeptNode, "id" | "name" | "state" | "tenant_id" | "digest" | "props" | "rev"> {
   readonly total: number;
 }
 const TOOL = "n.id, n.name, n.state, n.tenant_id, n.digest, n.props, n.rev";
@@ -147,9 +147,9 @@ export const providedView = <View extends McpResource | McpPrompt>(
 export const listProvided = async <View>(
   sql: Sql,
   scope: TenantScope,
-  of: { readonly serviceId: string; readonly kind: EdgeKind; readonly view: (row: ToolRow) => View },
+  of: { readonly serviceId: string; readonly kind: EdgeKind; readonly view: (row: ToolRow, serviceId: string) => View },
   page: Page,
-) => readPage(await sql.run(PROVIDED, [scope.tenant, of.serviceId, of.kind, page.limit, page.skip]), of.view);
+) => readPage(await sql.run(PROVIDED, [scope.tenant, of.serviceId, of.kind, page.limit, page.skip]), (row) => of.view(row, of.serviceId));
 
 /** By ids, or all of a name, whether its dots are dots or underscores. */
 export const findTools = async (sql: Sql, scope: TenantScope, by: { readonly ids?: readonly string[]; readonly name?: string }) =>

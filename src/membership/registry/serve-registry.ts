@@ -29,7 +29,7 @@ import type { GraphTransaction } from "#membership/graph/write.ts";
 import { tagOf } from "#membership/if-match.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 import { definedPrompt, definedResource, definedTool, serviceOfPublished } from "./definitions.ts";
-import { findService, findTools, listProvided, listServices, providedView, readAffected, toolView } from "./read-registry.ts";
+import { findService, findTools, listProvided, listServices, providedView, readAffected, toolView, type ToolRow } from "./read-registry.ts";
 import { dropService, dropTool, putProvided, putService, retireTools } from "./write-registry.ts";
 
 /** MCP services and what they provide: who may be asked for what, by whom it is owned, and which definition is in force. */
@@ -110,13 +110,12 @@ export const serveRegistry = (room: MembershipRoom): void => {
   const pageOf = async <View>(
     call: Asking & { readonly params: { service_id: string }; readonly query: { limit: number; skip: number } },
     kind: "PROVIDES" | "PROVIDES_RESOURCE" | "OFFERS_PROMPT",
-    view: (row: Parameters<typeof toolView>[0], serviceId: string) => View,
+    view: (row: ToolRow, serviceId: string) => View,
   ) => {
     const { service_id: serviceId } = call.params;
     const scope = await requireLook(call, serviceId);
     await requireService(scope, { id: serviceId });
-    const of = { serviceId, kind, view: (row: Parameters<typeof toolView>[0]) => view(row, serviceId) };
-    const { items, total } = await listProvided(database, scope, of, call.query);
+    const { items, total } = await listProvided(database, scope, { serviceId, kind, view }, call.query);
     return { items: [...items], page: skippedPage(call.query, items.length, total) };
   };
   router.serve(listMcpTools, async (call) => {
@@ -138,38 +137,39 @@ export const serveRegistry = (room: MembershipRoom): void => {
     name: "tools" | "resources" | "prompts",
     list: readonly Draft[] | undefined,
     define: Parameters<typeof putProvided<Draft>>[4],
-    read: (tx: GraphTransaction, scope: TenantScope, put: Awaited<ReturnType<typeof putProvided>>) => Promise<Kept[]>,
+    read: (tx: GraphTransaction, written: Awaited<ReturnType<typeof putProvided>>, scope: TenantScope) => Promise<Kept[]>,
   ) => {
     const { service_id: id } = call.params;
     const { value, version } = await writeAs(room, act(call, `registry_put_${name}`, id, call.body.reason), async (tx, scope) => {
       const written = await putProvided(tx, scope, id, list ?? [call.body as Draft], define, list && name);
-      return { value: { outcomes: written.outcomes, all: await read(tx, scope, written) } };
+      return { value: { outcomes: written.outcomes, all: await read(tx, written, scope) } };
     });
     const { all, outcomes } = value;
     return { all, one: list === undefined ? all[0] : undefined, as: { status: statusOf(...outcomes), headers: versioned(version) } };
   };
   /** Resources and prompts, as they are kept now. */
-  const provided =
-    <View extends McpResource | McpPrompt>() =>
-    async ({ sql }: GraphTransaction, _scope: TenantScope, { ids, service }: { ids: readonly string[]; service: NodeRow }) => {
-      const rows = await lockNodes(sql, ids);
-      return ids.flatMap((id) => rows.get(id) ?? []).map((row) => providedView<View>(row, service.id));
-    };
+  const provided = async <View extends McpResource | McpPrompt>(
+    { sql }: GraphTransaction,
+    { ids, service }: { readonly ids: readonly string[]; readonly service: NodeRow },
+  ): Promise<View[]> => {
+    const rows = await lockNodes(sql, ids);
+    return ids.flatMap((id) => rows.get(id) ?? []).map((row) => providedView<View>(row, service.id));
+  };
   router.serve(putMcpTools, async (call) => {
     const list = "tools" in call.body ? call.body.tools : undefined;
-    const { one, all, as } = await put(call, "tools", list, definedTool, async (tx, scope, { ids }) =>
+    const { one, all, as } = await put(call, "tools", list, definedTool, async (tx, { ids }, scope) =>
       (await findTools(tx.sql, scope, { ids })).map(({ value }) => value),
     );
     return answer(one ?? { tools: all }, as);
   });
   router.serve(putMcpResources, async (call) => {
     const list = "resources" in call.body ? call.body.resources : undefined;
-    const { one, all, as } = await put(call, "resources", list, definedResource, provided<McpResource>());
+    const { one, all, as } = await put(call, "resources", list, definedResource, provided<McpResource>);
     return answer(one ?? { resources: all }, as);
   });
   router.serve(putMcpPrompts, async (call) => {
     const list = "prompts" in call.body ? call.body.prompts : undefined;
-    const { one, all, as } = await put(call, "prompts", list, definedPrompt, provided<McpPrompt>());
+    const { one, all, as } = await put(call, "prompts", list, definedPrompt, provided<McpPrompt>);
     return answer(one ?? { prompts: all }, as);
   });
 };
