@@ -2,7 +2,9 @@ import { createHash } from "node:crypto";
 import { canonicalJson } from "#contract/canonical-json.ts";
 import { idempotencyKey } from "#contract/ids.ts";
 import { Problem } from "#contract/problem.ts";
+import { answer, type Answer } from "#http/serve.ts";
 import { statement, type Sql } from "#store/database.ts";
+import type { Written } from "./graph/write.ts";
 import type { Caller } from "#authn/caller.ts";
 
 /** A write that may be sent again without being done again. */
@@ -61,13 +63,14 @@ const FORGET = statement(
   "delete from membership.idempotency where created_at < now() - interval '24 hours'",
 );
 
+const placeOf = ({ tenant, caller, method, path, key }: KeyedCall) => [tenant, caller, method, path, key] as const;
+
 /**
- * The answer that the key got within the last 24 hours, or `undefined`: then the write goes on, and `saveAnswer` in the same
- * transaction keeps its answer. Throws `in_progress` while another transaction holds the key, `idempotency_conflict` for
- * another body.
+ * The answer that the key got within the last 24 hours, or `undefined`: then the write goes on, and the same transaction keeps
+ * its answer. Throws `in_progress` while another transaction holds the key, `idempotency_conflict` for another body.
  */
 export const findAnswer = async (sql: Sql, call: KeyedCall): Promise<KeyedAnswer | undefined> => {
-  const place = [call.tenant, call.caller, call.method, call.path, call.key];
+  const place = placeOf(call);
   const [lock] = await sql.run(LOCK, [JSON.stringify(place)]);
   if (lock?.locked !== true) throw new Problem("in_progress", { headers: { "retry-after": "1" } });
   const [found] = await sql.run(FIND, place);
@@ -76,19 +79,38 @@ export const findAnswer = async (sql: Sql, call: KeyedCall): Promise<KeyedAnswer
   return { status: found.status, headers: found.headers, body: found.body };
 };
 
-export const saveAnswer = async (sql: Sql, call: KeyedCall, given: KeyedAnswer): Promise<void> => {
-  const { tenant, caller, method, path, key, bodyDigest } = call;
-  await sql.run(SAVE, [
-    tenant,
-    caller,
-    method,
-    path,
-    key,
-    bodyDigest,
-    given.status,
-    JSON.stringify(given.headers),
-    JSON.stringify(given.body),
-  ]);
+const saveAnswer = async (sql: Sql, call: KeyedCall, given: KeyedAnswer): Promise<void> => {
+  const { status, headers, body } = given;
+  await sql.run(SAVE, [...placeOf(call), call.bodyDigest, status, JSON.stringify(headers), JSON.stringify(body)]);
+};
+
+/** The answer as the router gives it. */
+export const keptAnswer = <R>({ status, headers, body }: KeyedAnswer): Answer<R> => answer(body as R, { status, headers });
+
+/** One write for each key: what is sent again with it gets the first answer, and nothing is done. */
+export const createOnce = (key: KeyedCall) => {
+  let kept: KeyedAnswer | undefined;
+  return {
+    /** The work of the write's transaction: `work` says what it answers at the version that it becomes. Throws what `findAnswer` does. */
+    work: async (
+      sql: Sql,
+      work: () => Promise<Pick<Written<undefined>, "events" | "entries"> & { readonly answerAt: (version: bigint) => KeyedAnswer }>,
+    ): Promise<Written<undefined>> => {
+      kept = await findAnswer(sql, key);
+      if (kept !== undefined) return { value: undefined, entries: () => [] };
+      const { answerAt, ...written } = await work();
+      const finish = async (version: bigint): Promise<void> => {
+        kept = answerAt(version);
+        await saveAnswer(sql, key, kept);
+      };
+      return { value: undefined, ...written, finish };
+    },
+    /** Once the write has ended. */
+    answer: (): KeyedAnswer => {
+      if (kept === undefined) throw new Error("a write that ended has an answer");
+      return kept;
+    },
+  };
 };
 
 /** Deletes answers older than 24 hours. */

@@ -1,3 +1,5 @@
+import type { Database, TransactionOptions, TransactionSql } from "#store/database.ts";
+
 /** Ends a transaction whose work was only tried: all of it was checked, nothing is kept. */
 export class OnlyTried extends Error {
   /** What it would have come to. */
@@ -7,3 +9,21 @@ export class OnlyTried extends Error {
     this.outcome = outcome;
   }
 }
+
+/** Of what was thrown: what it would have come to, if it was only tried. Throws anything else. */
+export const outcomeOf = (error: unknown): unknown => {
+  if (error instanceof OnlyTried) return error.outcome;
+  throw error;
+};
+
+/** Runs the work and rolls all of it back, whatever it wrote; in one snapshot unless said. */
+export const undone = async <T>(
+  database: Database,
+  work: (sql: TransactionSql) => Promise<T>,
+  isolation: TransactionOptions["isolation"] = "repeatable read",
+): Promise<T> => {
+  const trying = async (sql: TransactionSql): Promise<never> => {
+    throw new OnlyTried(await work(sql));
+  };
+  return (await database.transaction(trying, { isolation }).catch(outcomeOf)) as T;
+};

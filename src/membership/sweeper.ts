@@ -3,7 +3,7 @@ import { startLoop } from "#http/loop.ts";
 import type { Database } from "#store/database.ts";
 import { statement } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
-import { entryOf, eventOf, sweeperOf, type DelegationAct } from "./delegations/acts.ts";
+import { sweeperOf, toldOf, type DelegationAct } from "./delegations/acts.ts";
 import { changeStatus, lockDelegations } from "./delegations/change-status.ts";
 import { forgetAnswers } from "./idempotency.ts";
 import { begun } from "./graph/sql-parts.ts";
@@ -70,12 +70,8 @@ export const createSweeper = (parts: SweeperParts): Sweeper => {
       await write({ ...actor.by, tenantId }, async (tx) => {
         const acts: DelegationAct[] = [];
         const scope = scopeOfTenant(tenantId);
-        const locked = await lockDelegations(
-          tx.sql,
-          scope,
-          rows.map((row) => row.id),
-        );
-        for (const row of locked) {
+        const ids = rows.map((row) => row.id);
+        for (const row of await lockDelegations(tx.sql, scope, ids)) {
           if (acts.some((act) => act.after.delegation_id === row.id)) continue;
           // The locked row's own status and end decide, not what was seen before the lock.
           const ends = rows.find((one) => one.id === row.id)?.ends === true;
@@ -84,11 +80,7 @@ export const createSweeper = (parts: SweeperParts): Sweeper => {
           if (!ends && row.hold === "not_yet_valid" && row.status === "active")
             acts.push(...(await changeStatus(tx, scope, row, { op: "resumed", status: "active" })));
         }
-        return {
-          value: undefined,
-          events: () => acts.map((act) => eventOf(act, actor.by.correlationId)),
-          entries: () => acts.map((act) => entryOf(act, actor)),
-        };
+        return { value: undefined, ...toldOf(acts, actor) };
       });
     }
   };

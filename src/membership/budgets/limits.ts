@@ -4,22 +4,14 @@ import { usdFromMicro } from "#contract/ids.ts";
 import { statement, type Sql } from "#store/database.ts";
 import type { TenantScope } from "#membership/graph/tenant-scope.ts";
 
-interface LimitRow {
+interface LimitRow extends Omit<BudgetLimit, "limit_id" | "limit_usd" | "used_usd" | "held_usd"> {
   readonly id: string;
-  readonly tenant_id: string;
-  readonly scope: BudgetLimit["scope"];
-  readonly node_id: string;
-  readonly agent_id: string | null;
-  readonly period: BudgetLimit["period"];
   readonly limit_micro: bigint;
   readonly used_micro: bigint;
   readonly held_micro: bigint;
-  readonly resets_at: string;
-  readonly changed_by: string;
-  readonly changed_at: string;
 }
 
-const COLUMNS = `b.id, b.tenant_id, b.scope, b.node_id, b.agent_id, b.period, b.limit_micro, coalesce(u.used_micro, 0) as used_micro,
+const COLUMNS = `b.id, b.scope, b.node_id, b.agent_id, b.period, b.limit_micro, coalesce(u.used_micro, 0) as used_micro,
    coalesce(u.held_micro, 0) as held_micro,
    (membership.budget_period(b.period, now()) at time zone 'UTC'
      + case b.period when 'daily' then interval '1 day' else interval '1 month' end) at time zone 'UTC' as resets_at,

@@ -10,10 +10,9 @@ import { microFromUsd, usdText } from "#contract/ids.ts";
 import { Problem } from "#contract/problem.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { z } from "zod";
-import type { EntryDraft } from "#events/audit/entry.ts";
 import type { EventDraft } from "#events/event-draft.ts";
 import { AMOUNT_FAULT, microOf } from "#membership/amount.ts";
-import { actorOf, type Actor } from "#membership/delegations/acts.ts";
+import { actorOf, doneEntry, type Actor } from "#membership/delegations/acts.ts";
 import { tenantScopeOf, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 import { dropLimit, findLimit, limitsOfPerson, listLimits, putLimit, type LimitDraft } from "./limits.ts";
@@ -65,13 +64,11 @@ export const serveBudgets = (room: MembershipRoom): void => {
         correlationId: actor.by.correlationId,
       },
     ],
-    entries: (): readonly EntryDraft[] => [
-      {
+    entries: () => [
+      doneEntry({
         tenant,
         category: "governance",
-        outcome: "ok",
         actor: actor.entry,
-        via: { service: "membership" },
         resource: { type: "budgets", id: limit.limit_id },
         decisionId: actor.decisionId,
         correlationId: actor.by.correlationId,
@@ -84,7 +81,7 @@ export const serveBudgets = (room: MembershipRoom): void => {
           agent_id: limit.agent_id ?? undefined,
           reason: actor.by.reason,
         },
-      },
+      }),
     ],
   });
 

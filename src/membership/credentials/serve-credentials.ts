@@ -6,10 +6,10 @@ import { createCredential, dropCredential, listCredentials, rotateCredential, ty
 import { Problem } from "#contract/problem.ts";
 import { answer } from "#http/serve.ts";
 import { statement, type Sql } from "#store/database.ts";
+import { requireView } from "#membership/asking.ts";
 import { requireOwnNode } from "#membership/graph-edit/edits.ts";
 import { actOn, writeAs } from "#membership/graph-edit/write-as.ts";
 import type { NodeRow } from "#membership/graph/put-node.ts";
-import { tenantScopeOf } from "#membership/graph/tenant-scope.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 
 type CredentialRow = Omit<CredentialView, "credential_id"> & { readonly id: string };
@@ -69,7 +69,7 @@ const scopesFor = (kind: string, asked: readonly string[] | undefined): readonly
 
 /** Secrets of agents and service clients: made, shown once, put in each other's place, ended. All token endpoints take them at once. */
 export const serveCredentials = (room: MembershipRoom): void => {
-  const { router, database, decider } = room;
+  const { router, database } = room;
   const act = actOn(["credentials", "manage"], "credentials");
 
   const endOf = (asked: string | undefined): Date => {
@@ -107,11 +107,10 @@ export const serveCredentials = (room: MembershipRoom): void => {
     return shown(value);
   });
 
-  router.serve(listCredentials, async ({ caller, query, correlationId }) => {
-    const scope = tenantScopeOf(caller);
-    await decider.require(caller, { type: "credentials", action: "view" }, correlationId);
-    const { limit, cursor, client_id: clientId } = query;
-    const binding = ["credentials", caller.sub, scope.tenant, clientId ?? ""];
+  router.serve(listCredentials, async (call) => {
+    const scope = await requireView(room, call, { type: "credentials", action: "view" });
+    const { limit, cursor, client_id: clientId } = call.query;
+    const binding = ["credentials", call.caller.sub, scope.tenant, clientId ?? ""];
     const after = cursor === undefined ? null : room.cursors.open(cursor, binding);
     const rows = await database.run(LIST, [scope.tenant, clientId ?? null, after, limit + 1]);
     const { page, last } = pageOf(rows, limit);

@@ -9,7 +9,8 @@ import {
 import { Problem } from "#contract/problem.ts";
 import { answer } from "#http/serve.ts";
 import { statement } from "#store/database.ts";
-import { actOn, writeAs, type GraphAct } from "#membership/graph-edit/write-as.ts";
+import type { Asking } from "#membership/asking.ts";
+import { actOn, writeAs } from "#membership/graph-edit/write-as.ts";
 import { RULE_JSON } from "#membership/graph/sql-data-scope.ts";
 import { tenantScopeOf, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import { refuseHeld, requireTag, requireTags, tagOf } from "#membership/if-match.ts";
@@ -50,7 +51,7 @@ const requireTenant = ({ tenant }: TenantScope): string => {
 /** Whose rows of a type somebody sees, and which columns: the rules that the information point applies. They hold within the staleness bound. */
 export const serveDataScopeRules = (room: MembershipRoom): void => {
   const { router, database, decider } = room;
-  const requireView = async ({ caller, correlationId }: Pick<GraphAct, "caller" | "correlationId">): Promise<string> => {
+  const requireView = async ({ caller, correlationId }: Asking): Promise<string> => {
     const tenant = requireTenant(tenantScopeOf(caller));
     await decider.require(caller, { type: "graph", action: "diagnose" }, correlationId);
     return tenant;

@@ -3,13 +3,23 @@ import { microFromUsd, usdText } from "#contract/ids.ts";
 import type { Caller } from "#authn/caller.ts";
 import type { EntryActor, EntryDraft } from "#events/audit/entry.ts";
 import type { EventDraft } from "#events/event-draft.ts";
+import { unexpired } from "#membership/graph/sql-parts.ts";
+import { statement, type Sql } from "#store/database.ts";
+import type { TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { WriteBy } from "#membership/graph/write.ts";
+
+/** The audit entry of an act that is done, as this room says it. */
+export const doneEntry = (given: Omit<EntryDraft, "outcome" | "via">): EntryDraft => ({
+  ...given,
+  outcome: "ok",
+  via: { service: "membership" },
+});
 
 /** Who acts, in the words of the graph's log, the audit log and the live stream. */
 export interface Actor {
   readonly by: Omit<WriteBy, "tenantId">;
   readonly entry: EntryActor;
-  readonly decisionId?: string;
+  readonly decisionId?: string | undefined;
 }
 
 export const actorOf = (caller: Caller, reason: string | undefined, correlationId: string, decisionId?: string): Actor => ({
@@ -22,7 +32,7 @@ export const actorOf = (caller: Caller, reason: string | undefined, correlationI
     ...(caller.acr === undefined ? {} : { acr: caller.acr }),
     amr: [...caller.amr],
   },
-  ...(decisionId === undefined ? {} : { decisionId }),
+  decisionId,
 });
 
 /** The house itself, when the clock ends things. */
@@ -30,6 +40,16 @@ export const sweeperOf = (correlationId: string): Actor => ({
   by: { actor: "service:membership", source: "sweeper", correlationId },
   entry: { subject: "service:membership", kind: "system" },
 });
+
+/** What is to become of one delegation: in whose part of the graph, and by whom. */
+export interface DelegationCall {
+  readonly id: string;
+  readonly scope: TenantScope;
+  readonly tenantId: string;
+  readonly actor: Actor;
+  /** Tags that it must still have; `undefined` = any. */
+  readonly tags: readonly string[] | undefined;
+}
 
 export type DelegationOp = "granted" | "narrowed" | "extended" | "paused" | "resumed" | "revoked" | "expired" | "exhausted";
 
@@ -41,6 +61,17 @@ export interface DelegationAct {
   readonly tenantId: string;
   readonly watchers: readonly string[];
 }
+
+const CONTROLLERS = statement<{ id: string }>(
+  "membership.agent_controllers",
+  `select e.dst as id from membership.edge e join membership.node n on n.id = e.dst and n.kind = 'Person' and n.state = 'active'
+   where e.src = $1 and e.kind = 'CONTROLLED_BY' and ${unexpired("e")} order by e.dst`,
+);
+
+/** Who hears of a delegation as its own affair: the delegator and the persons who control the agent. */
+export const listWatchers = async (sql: Sql, delegatorId: string, agentId: string): Promise<readonly string[]> => [
+  ...new Set([delegatorId, ...(await sql.run(CONTROLLERS, [agentId])).map(({ id }) => id)]),
+];
 
 const terms = (delegation: Delegation): Record<string, unknown> => ({
   status: delegation.status,
@@ -62,21 +93,26 @@ export const eventOf = (act: DelegationAct, correlationId: string): EventDraft =
   correlationId,
 });
 
-export const entryOf = (act: DelegationAct, actor: Actor): EntryDraft => ({
-  tenant: act.tenantId,
-  category: "delegation",
-  outcome: "ok",
-  actor: { ...actor.entry, delegation_id: act.after.delegation_id },
-  via: { service: "membership" },
-  resource: { type: "delegations", id: act.after.delegation_id },
-  ...(actor.decisionId === undefined ? {} : { decisionId: actor.decisionId }),
-  correlationId: actor.by.correlationId,
-  data: {
-    op: act.op,
-    delegation_id: act.after.delegation_id,
-    agent_id: act.after.agent_id,
-    ...(act.before === undefined ? {} : { before: terms(act.before) }),
-    after: terms(act.after),
-    ...(actor.by.reason === undefined ? {} : { reason: actor.by.reason }),
-  },
+const entryOf = (act: DelegationAct, actor: Actor): EntryDraft =>
+  doneEntry({
+    tenant: act.tenantId,
+    category: "delegation",
+    actor: { ...actor.entry, delegation_id: act.after.delegation_id },
+    resource: { type: "delegations", id: act.after.delegation_id },
+    decisionId: actor.decisionId,
+    correlationId: actor.by.correlationId,
+    data: {
+      op: act.op,
+      delegation_id: act.after.delegation_id,
+      agent_id: act.after.agent_id,
+      ...(act.before === undefined ? {} : { before: terms(act.before) }),
+      after: terms(act.after),
+      ...(actor.by.reason === undefined ? {} : { reason: actor.by.reason }),
+    },
+  });
+
+/** What a write tells of them; `actorOfAct` where not one decision allowed all of them. */
+export const toldOf = (acts: readonly DelegationAct[], actor: Actor, actorOfAct: (act: DelegationAct) => Actor = () => actor) => ({
+  events: () => acts.map((act) => eventOf(act, actor.by.correlationId)),
+  entries: () => acts.map((act) => entryOf(act, actorOfAct(act))),
 });

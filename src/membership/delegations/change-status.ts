@@ -4,8 +4,7 @@ import type { GraphTransaction } from "#membership/graph/write.ts";
 import { visible, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import { delegationView, readDelegation, type DelegationRow } from "./delegation-view.ts";
 import { delegationLogRow, recordDelegation } from "./put-delegation.ts";
-import { listWatchers } from "./watchers.ts";
-import type { DelegationAct, DelegationOp } from "./acts.ts";
+import { listWatchers, type DelegationAct, type DelegationOp } from "./acts.ts";
 
 /** What the row is to become. `end_reason` only of an end. */
 export interface StatusChange {

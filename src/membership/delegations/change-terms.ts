@@ -5,10 +5,11 @@ import { Problem } from "#contract/problem.ts";
 import { statement, type Sql } from "#store/database.ts";
 import { AMOUNT_FAULT, microOf } from "#membership/amount.ts";
 import { requireTag, tagOf } from "#membership/if-match.ts";
+import { present } from "#membership/graph/put-node.ts";
 import { scopeOfTenant, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
 import type { MembershipRoom } from "#membership/room.ts";
-import { entryOf, eventOf, type Actor, type DelegationAct, type DelegationOp } from "./acts.ts";
+import { toldOf, type DelegationAct, type DelegationCall, type DelegationOp } from "./acts.ts";
 import { changeRecorded, lockBelow, lockDelegations, requireStanding } from "./change-status.ts";
 import { faultsOfTerms, handedOnFaults, readAgent } from "./check-draft.ts";
 import { delegationView, type DelegationRow } from "./delegation-view.ts";
@@ -47,9 +48,6 @@ const termsOf = (row: DelegationRow): Terms => ({
   purpose: row.purpose,
 });
 
-const withoutNull = (constraints: object): DelegationConstraints =>
-  Object.fromEntries(Object.entries(constraints).filter(([, value]) => value !== null && value !== undefined));
-
 /** Throws `unprocessable` for an amount with more than six decimals. */
 const patched = (before: Terms, patch: DelegationPatch): Terms => {
   const limitMicro = patch.budget_usd === undefined ? before.limitMicro : microOf(patch.budget_usd);
@@ -57,7 +55,7 @@ const patched = (before: Terms, patch: DelegationPatch): Terms => {
   const { capabilities = before.capabilities } = patch;
   return {
     capabilities: capabilities === null ? null : [...new Set(capabilities)].sort(),
-    constraints: withoutNull({ ...before.constraints, ...patch.constraints }),
+    constraints: present({ ...before.constraints, ...patch.constraints }) as DelegationConstraints,
     limitMicro,
     limitSteps: patch.max_steps === undefined ? before.limitSteps : BigInt(patch.max_steps),
     expiresAt: patch.expires_at === undefined ? before.expiresAt : patch.expires_at,
@@ -187,15 +185,7 @@ export const changeTerms = async (
  */
 export const changeDelegation = async (
   room: MembershipRoom,
-  call: {
-    readonly id: string;
-    readonly scope: TenantScope;
-    readonly tenantId: string;
-    readonly patch: DelegationPatch;
-    readonly mayWiden: boolean;
-    readonly actor: Actor;
-    readonly tags: readonly string[];
-  },
+  call: DelegationCall & { readonly patch: DelegationPatch; readonly mayWiden: boolean },
 ): Promise<{ readonly body: Delegation; readonly etag: string; readonly version: bigint }> => {
   const { actor, tenantId, patch } = call;
   const { value, version } = await room.write({ ...actor.by, tenantId }, async (tx) => {
@@ -207,8 +197,7 @@ export const changeDelegation = async (
     const acts = await changeTerms(tx, scopeOfTenant(tenantId), row, patch, room);
     return {
       value: { body: acts[0]?.after ?? delegationView(row), etag: tagOf({ rev: row.rev + (acts.length > 0 ? 1n : 0n) }) },
-      events: () => acts.map((act) => eventOf(act, actor.by.correlationId)),
-      entries: () => acts.map((act) => entryOf(act, actor)),
+      ...toldOf(acts, actor),
     };
   });
   return { ...value, version };

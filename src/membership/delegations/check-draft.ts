@@ -54,17 +54,16 @@ export const handedOnFaults = (
 ): readonly Fault[] => {
   const { capabilities, expires_at: ends } = parent;
   const faults: Fault[] = [];
-  if (parent.path.length >= maxDepth)
-    faults.push({ path: "/parent_id", message: `at most ${maxDepth} delegations may lie one below the other` });
-  if (capabilities !== null && draft.capabilities === null)
-    faults.push({ path: "/capabilities", message: "must name tools: the delegation above does" });
+  const fault = (path: string, message: string): void => void faults.push({ path, message });
+  if (parent.path.length >= maxDepth) fault("/parent_id", `at most ${maxDepth} delegations may lie one below the other`);
+  if (capabilities !== null && draft.capabilities === null) fault("/capabilities", "must name tools: the delegation above does");
   draft.capabilities?.forEach((tool, index) => {
     if (capabilities !== null && !capabilities.includes(tool))
       faults.push({ path: `/capabilities/${index}`, message: "is not in the delegation above", code: "capability_missing" });
   });
   const { expires_at: asked } = draft;
   if (ends !== null && (asked === null || (asked !== undefined && Date.parse(asked) > Date.parse(ends))))
-    faults.push({ path: "/expires_at", message: "lies after the end of the delegation above" });
+    fault("/expires_at", "lies after the end of the delegation above");
   return faults;
 };
 
@@ -105,29 +104,26 @@ export const faultsOfTerms = (
   now: Date,
 ): Fault[] => {
   const faults: Fault[] = [];
+  const fault = (path: string, message: string): void => void faults.push({ path, message });
   draft.capabilities?.forEach((tool, index) => {
     if (!tools.includes(tool))
       faults.push({ path: `/capabilities/${index}`, message: "is not a capability of this agent", code: "capability_missing" });
   });
-  if (draft.max_steps > config.delegationMaxSteps)
-    faults.push({ path: "/max_steps", message: `must be at most ${config.delegationMaxSteps}` });
-  if (draft.budget_usd > config.delegationMaxUsd)
-    faults.push({ path: "/budget_usd", message: `must be at most ${config.delegationMaxUsd}` });
+  if (draft.max_steps > config.delegationMaxSteps) fault("/max_steps", `must be at most ${config.delegationMaxSteps}`);
+  if (draft.budget_usd > config.delegationMaxUsd) fault("/budget_usd", `must be at most ${config.delegationMaxUsd}`);
   const zone = draft.constraints?.hours?.tz;
-  if (zone !== undefined && !isTimeZone(zone)) faults.push({ path: "/constraints/hours/tz", message: "is no time zone" });
+  if (zone !== undefined && !isTimeZone(zone)) fault("/constraints/hours/tz", "is no time zone");
   faults.push(...schemaFaults(draft.constraints?.args ?? {}, tools));
   const begins = draft.valid_from === undefined ? now.getTime() : Date.parse(draft.valid_from);
   if (draft.expires_at === null) {
-    if (!config.delegationAllowEndless)
-      faults.push({ path: "/expires_at", message: "must be named: a delegation without an end is not allowed here" });
+    if (!config.delegationAllowEndless) fault("/expires_at", "must be named: a delegation without an end is not allowed here");
   } else if (draft.expires_at !== undefined) {
     const ends = Date.parse(draft.expires_at);
-    if (ends <= Math.max(begins, now.getTime()))
-      faults.push({ path: "/expires_at", message: "must lie after its beginning and in the future" });
+    if (ends <= Math.max(begins, now.getTime())) fault("/expires_at", "must lie after its beginning and in the future");
     if (ends - now.getTime() > config.delegationMaxDays * DAY_MS)
-      faults.push({ path: "/expires_at", message: `must be at most ${config.delegationMaxDays} days away` });
+      fault("/expires_at", `must be at most ${config.delegationMaxDays} days away`);
   } else if (begins - now.getTime() >= Math.min(DEFAULT_DAYS, config.delegationMaxDays) * DAY_MS)
-    faults.push({ path: "/valid_from", message: "lies after the end; name expires_at" });
+    fault("/valid_from", "lies after the end; name expires_at");
   return faults;
 };
 

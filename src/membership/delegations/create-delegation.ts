@@ -1,19 +1,19 @@
 import { randomUUID } from "node:crypto";
 import type { Caller } from "#authn/caller.ts";
-import type { Delegation, DelegationDraft } from "#contract/delegations.ts";
+import type { DelegationDraft } from "#contract/delegations.ts";
 import { Problem } from "#contract/problem.ts";
 import { statement } from "#store/database.ts";
-import { findAnswer, saveAnswer, type KeyedAnswer, type KeyedCall } from "#membership/idempotency.ts";
+import { createOnce, type KeyedAnswer, type KeyedCall } from "#membership/idempotency.ts";
 import { scopeOfTenant, type TenantScope } from "#membership/graph/tenant-scope.ts";
+import { versioned } from "#membership/graph-edit/graph-answers.ts";
 import type { MembershipRoom } from "#membership/room.ts";
-import { entryOf, eventOf, type Actor, type DelegationAct } from "./acts.ts";
+import { listWatchers, toldOf, type Actor } from "./acts.ts";
 import { checkDraft } from "./check-draft.ts";
 import { tagOf } from "#membership/if-match.ts";
 import { delegationView, readDelegation } from "./delegation-view.ts";
 import { draftEffect } from "./draft-effect.ts";
-import { noLifts, type Lifts } from "./lifts.ts";
+import { noLifts, type Lifts } from "./what-if.ts";
 import { recordDelegation } from "./put-delegation.ts";
-import { listWatchers } from "./watchers.ts";
 
 const BEGIN_LATER = statement(
   "membership.delegation_begin_later",
@@ -45,41 +45,35 @@ export const createDelegation = async (
   },
 ): Promise<KeyedAnswer> => {
   const { draft, key, actor, tenantId } = call;
-  let answer: KeyedAnswer | undefined;
+  const once = createOnce(key);
   // Asked before the write, for the answer is read from this graph; without a digest to be held to, nobody reads it.
   const lifts = draft.what_if_digest === undefined || call.lifts === undefined ? noLifts : await call.lifts();
-  await room.write({ ...actor.by, tenantId }, async (tx) => {
-    answer = await findAnswer(tx.sql, key);
-    if (answer !== undefined) return { value: undefined };
-    const now = room.now();
-    const written = await checkDraft(tx.sql, call.scope, draft, {
-      id: draft.id ?? `delegation:${randomUUID()}`,
-      delegatorId: delegatorOf(call.caller, draft),
-      createdBy: call.caller.sub,
-      config: room.config,
-      now,
-    });
-    const own = scopeOfTenant(tenantId);
-    if ((await readDelegation(tx.sql, call.scope, written.id)) !== undefined) throw new Problem("already_exists");
-    const effect = await draftEffect(tx.sql, own, draft, written, room.dataScope, lifts);
-    if (draft.what_if_digest !== undefined && draft.what_if_digest !== effect.what_if_digest)
-      throw new Problem("what_if_stale", { members: { what_if: effect } });
-    if (written.validFrom !== null) await tx.sql.run(BEGIN_LATER, [written.id, written.validFrom]);
-    await recordDelegation(tx, written.id);
-    const row = await readDelegation(tx.sql, own, written.id);
-    if (row === undefined) throw new Error("what was written is there");
-    const after: Delegation = delegationView(row);
-    const act: DelegationAct = { op: "granted", after, tenantId, watchers: await listWatchers(tx.sql, row.person_id, row.agent_id) };
-    return {
-      value: undefined,
-      finish: async (version) => {
-        answer = { status: 201, headers: { etag: tagOf(row), "x-graph-version": String(version) }, body: after };
-        await saveAnswer(tx.sql, key, answer);
-      },
-      events: () => [eventOf(act, actor.by.correlationId)],
-      entries: () => [entryOf(act, actor)],
-    };
-  });
-  if (answer === undefined) throw new Error("a write that ended has an answer");
-  return answer;
+  await room.write({ ...actor.by, tenantId }, (tx) =>
+    once.work(tx.sql, async () => {
+      const now = room.now();
+      const written = await checkDraft(tx.sql, call.scope, draft, {
+        id: draft.id ?? `delegation:${randomUUID()}`,
+        delegatorId: delegatorOf(call.caller, draft),
+        createdBy: call.caller.sub,
+        config: room.config,
+        now,
+      });
+      const own = scopeOfTenant(tenantId);
+      if ((await readDelegation(tx.sql, call.scope, written.id)) !== undefined) throw new Problem("already_exists");
+      const effect = await draftEffect(tx.sql, own, draft, written, room.dataScope, lifts);
+      if (draft.what_if_digest !== undefined && draft.what_if_digest !== effect.what_if_digest)
+        throw new Problem("what_if_stale", { members: { what_if: effect } });
+      if (written.validFrom !== null) await tx.sql.run(BEGIN_LATER, [written.id, written.validFrom]);
+      await recordDelegation(tx, written.id);
+      const row = await readDelegation(tx.sql, own, written.id);
+      if (row === undefined) throw new Error("what was written is there");
+      const after = delegationView(row);
+      const watchers = await listWatchers(tx.sql, row.person_id, row.agent_id);
+      return {
+        answerAt: (version) => ({ status: 201, headers: { etag: tagOf(row), ...versioned(version) }, body: after }),
+        ...toldOf([{ op: "granted", after, tenantId, watchers }], actor),
+      };
+    }),
+  );
+  return once.answer();
 };

@@ -1,24 +1,31 @@
-import type { Delegation, DelegationConstraints } from "#contract/delegations.ts";
+import type { Delegation } from "#contract/delegations.ts";
 import { usdFromMicro } from "#contract/ids.ts";
 import { statement, type Sql } from "#store/database.ts";
 import { effectiveStatus, HEAD, usedUp } from "#membership/graph/sql-parts.ts";
 import { visible, type TenantScope } from "#membership/graph/tenant-scope.ts";
 
+/** What the wire shows of it as it is kept. */
+type Same =
+  | "delegator_id"
+  | "agent_id"
+  | "status"
+  | "capabilities"
+  | "constraints"
+  | "valid_from"
+  | "expires_at"
+  | "purpose"
+  | "created_by"
+  | "created_at";
 /** A delegation with its meter, as the statements give it. `status` is the effective one. */
-export interface DelegationRow {
+export interface DelegationRow extends Pick<Delegation, Same> {
   readonly id: string;
   readonly tenant_id: string;
-  readonly delegator_id: string;
   readonly delegator_name: string;
   /** Who stands at the top of it: the delegator, unless an agent handed it on. */
   readonly person_id: string;
-  readonly agent_id: string;
   readonly agent_name: string;
   readonly parent_id: string | null;
-  readonly status: Delegation["status"];
   readonly hold: string | null;
-  readonly capabilities: string[] | null;
-  readonly constraints: DelegationConstraints;
   readonly limit_micro: bigint;
   readonly used_micro: bigint;
   readonly held_micro: bigint;
@@ -30,23 +37,18 @@ export interface DelegationRow {
   /** In percent, and what of it was told last. */
   readonly used_up: 0 | 80 | 100;
   readonly told: number;
-  readonly valid_from: string;
-  readonly expires_at: string | null;
-  readonly purpose: string;
-  readonly created_by: string;
-  readonly created_at: string;
   readonly ended_at: string | null;
   readonly end_reason: string | null;
   readonly rev: bigint;
 }
 
 /** Columns of `DelegationRow` over `d`, its meter `m` and its ends `u` and `a`. */
-export const DELEGATION = `d.id, d.tenant_id, d.delegator_id, u.name as delegator_name,
+const DELEGATION = `d.id, d.tenant_id, d.delegator_id, u.name as delegator_name,
    (select t.delegator_id from membership.delegation t where t.id = d.path[1]) as person_id, d.agent_id, a.name as agent_name, d.parent_id,
    ${effectiveStatus("d")} as status, d.hold, d.capabilities, d.constraints, m.limit_micro, m.used_micro, m.held_micro, m.lent_micro,
    m.limit_steps, m.used_steps, m.held_steps, m.lent_steps, ${usedUp("m")} as used_up, m.told, d.valid_from, d.expires_at, d.purpose, d.created_by, d.created_at, d.ended_at,
    d.end_reason, d.rev`;
-export const DELEGATION_FROM = `membership.delegation d join membership.meter m on m.delegation_id = d.id
+const DELEGATION_FROM = `membership.delegation d join membership.meter m on m.delegation_id = d.id
    join membership.node u on u.id = d.delegator_id join membership.node a on a.id = d.agent_id`;
 
 const GET = statement<DelegationRow & { readonly version: bigint }>(
@@ -60,6 +62,32 @@ export const readDelegation = async (
   scope: TenantScope,
   id: string,
 ): Promise<(DelegationRow & { readonly version: bigint }) | undefined> => (await sql.run(GET, [scope.tenant, id]))[0];
+
+interface ListAsk {
+  /** Only those after this id. */
+  readonly after: string;
+  readonly delegatorId?: string | undefined;
+  readonly agentId?: string | undefined;
+  readonly status?: string | undefined;
+  readonly attention: boolean;
+  readonly limit: number;
+}
+
+/** 80 % of steps or money used up, or ending within 7 days. */
+const ATTENTION = "(l.status in ('active', 'paused') and (l.used_up >= 80 or l.expires_at < now() + interval '7 days'))";
+
+const LIST = statement<DelegationRow>(
+  "membership.delegation_list",
+  `select * from (
+     select ${DELEGATION} from ${DELEGATION_FROM}
+     where ${visible("d")} and d.id > $2 and ($3::text is null or d.delegator_id = $3
+       or (d.parent_id is not null and $3 = (select t.delegator_id from membership.delegation t where t.id = d.path[1]))) and ($4::text is null or d.agent_id = $4)) l
+   where ($5::text is null or l.status = $5) and (not $6::boolean or ${ATTENTION}) order by l.id limit $7`,
+);
+
+/** By id, from after the given one. */
+export const listDelegations = (sql: Sql, scope: TenantScope, ask: ListAsk): Promise<readonly DelegationRow[]> =>
+  sql.run(LIST, [scope.tenant, ask.after, ask.delegatorId ?? null, ask.agentId ?? null, ask.status ?? null, ask.attention, ask.limit]);
 
 /** As the wire shows it. What the clock ended is ended, though nobody has written it down yet. */
 export const delegationView = (row: DelegationRow): Delegation => {

@@ -1,5 +1,5 @@
 import type { DelegationDraft, DelegationPatch, WhatIf } from "#contract/delegations.ts";
-import type { Database, Sql } from "#store/database.ts";
+import type { Sql } from "#store/database.ts";
 import type { DataScopeOptions } from "#membership/graph/sql-data-scope.ts";
 import type { Reach } from "#membership/graph/sql-pip.ts";
 import { unrecorded } from "#membership/graph/write.ts";
@@ -9,8 +9,7 @@ import { changeTerms } from "./change-terms.ts";
 import { changeStatus } from "./change-status.ts";
 import type { DelegationRow } from "./delegation-view.ts";
 import { insertDelegation, type NewDelegation } from "./put-delegation.ts";
-import { noLifts, type Lifts } from "./lifts.ts";
-import { compareReach } from "./what-if.ts";
+import { compareReach, noLifts, type Lifts } from "./what-if.ts";
 
 type Warning = WhatIf["warnings"][number];
 
@@ -59,26 +58,25 @@ export const draftEffect = (
     },
   );
 
+/** What a change of a delegation that is there adds and takes. What is left unread is told as hidden: it shows nothing to anybody. */
+const changeEffect = (
+  sql: Sql,
+  scope: TenantScope,
+  row: DelegationRow,
+  parts: Pick<Parameters<typeof compareReach>[3], "draft" | "change" | "dataScope" | "warn">,
+): Promise<WhatIf> => compareReach(sql, scope, { userId: row.delegator_id, agentId: row.agent_id }, { ...parts, lifts: noLifts });
+
 /** What ending a delegation takes away. */
-export const endEffect = (sql: Sql, scope: TenantScope, row: DelegationRow, dataScope: DataScopeOptions): Promise<WhatIf> => {
-  const tx = unrecorded(sql);
-  return compareReach(
-    sql,
-    scope,
-    { userId: row.delegator_id, agentId: row.agent_id },
-    {
-      draft: { revoke: row.id },
-      change: async () => void (await changeStatus(tx, scope, row, { op: "revoked", status: "revoked", endReason: "what-if" })),
-      dataScope,
-      // What is left unread here is told as hidden: ending a delegation shows nothing to anybody.
-      lifts: noLifts,
-      warn: (before, after) => {
-        const lost = before.tools.filter((tool) => !after.tools.includes(tool));
-        return lost.length > 0 ? [] : [{ code: "loses_nothing", message: "Other live delegations keep giving all of these tools." }];
-      },
+export const endEffect = (sql: Sql, scope: TenantScope, row: DelegationRow, dataScope: DataScopeOptions): Promise<WhatIf> =>
+  changeEffect(sql, scope, row, {
+    draft: { revoke: row.id },
+    change: async () => void (await changeStatus(unrecorded(sql), scope, row, { op: "revoked", status: "revoked", endReason: "what-if" })),
+    dataScope,
+    warn: (before, after) => {
+      const lost = before.tools.filter((tool) => !after.tools.includes(tool));
+      return lost.length > 0 ? [] : [{ code: "loses_nothing", message: "Other live delegations keep giving all of these tools." }];
     },
-  );
-};
+  });
 
 /** What other terms would add and take. */
 export const patchEffect = (
@@ -88,42 +86,12 @@ export const patchEffect = (
   patch: DelegationPatch,
   room: Pick<MembershipRoom, "config" | "now" | "dataScope">,
 ): Promise<WhatIf> =>
-  compareReach(
-    sql,
-    scope,
-    { userId: row.delegator_id, agentId: row.agent_id },
-    {
-      draft: { id: row.id, patch },
-      change: async () => void (await changeTerms(unrecorded(sql), scope, row, patch, room)),
-      dataScope: room.dataScope,
-      // What is left unread here is told as hidden.
-      lifts: noLifts,
-      warn: (before, after) =>
-        before.tools.join() === after.tools.join()
-          ? [{ code: "same_tools", message: "It gives and takes no tool; other live delegations count too." }]
-          : [],
-    },
-  );
-
-class Undone<T> extends Error {
-  readonly value: T;
-  constructor(value: T) {
-    super("undone on purpose");
-    this.value = value;
-  }
-}
-
-/** Runs the work in one snapshot and rolls all of it back, whatever it wrote. */
-export const undone = async <T>(database: Database, work: (sql: Sql) => Promise<T>): Promise<T> => {
-  try {
-    return await database.transaction(
-      async (sql): Promise<never> => {
-        throw new Undone(await work(sql));
-      },
-      { isolation: "repeatable read" },
-    );
-  } catch (error) {
-    if (error instanceof Undone) return error.value as T;
-    throw error;
-  }
-};
+  changeEffect(sql, scope, row, {
+    draft: { id: row.id, patch },
+    change: async () => void (await changeTerms(unrecorded(sql), scope, row, patch, room)),
+    dataScope: room.dataScope,
+    warn: (before, after) =>
+      before.tools.join() === after.tools.join()
+        ? [{ code: "same_tools", message: "It gives and takes no tool; other live delegations count too." }]
+        : [],
+  });

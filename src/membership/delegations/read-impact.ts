@@ -5,7 +5,7 @@ import { readCapabilities } from "#membership/graph/sql-pip.ts";
 import type { TenantScope } from "#membership/graph/tenant-scope.ts";
 import { listOpen } from "#membership/meter/read-ledger.ts";
 import { changeStatus, lockDelegations } from "./change-status.ts";
-import { undone } from "./draft-effect.ts";
+import { undone } from "#membership/only-tried.ts";
 
 interface Ends {
   readonly id: string;

@@ -1,22 +1,22 @@
 import type { DelegationDraft } from "#contract/delegations.ts";
 import type { Asker, Decider } from "#decide/decider.ts";
+import { askerThrough, shown } from "#membership/asking.ts";
 import { readReach } from "#membership/graph/sql-pip.ts";
 import { scopeOfTenant } from "#membership/graph/tenant-scope.ts";
 import type { MembershipRoom } from "#membership/room.ts";
-import { undone } from "./draft-effect.ts";
-import { liftOf, noLifts, type Lifts } from "./lifts.ts";
+import { undone } from "#membership/only-tried.ts";
+import { liftOf, noLifts, type Lifts } from "./what-if.ts";
 import { insertDelegation, type NewDelegation } from "./put-delegation.ts";
 
-const lettingThrough =
-  (asker: Asker, decider: Decider, correlationId: string) =>
-  async (pairs: readonly string[]): Promise<Lifts> => {
-    const asks = pairs.map((pair) => {
-      const at = pair.indexOf("/");
-      return { type: pair.slice(0, at), action: pair.slice(at + 1), context: { showing: true } };
-    });
-    const answers = await decider.decideMany(asker, asks, correlationId);
-    return new Set(pairs.filter((_pair, index) => answers[index]?.decision === true && answers[index]?.obligations.length === 0));
-  };
+/** Those of the pairs that are permitted to the asker, and oblige to nothing. */
+const permitted = async (decider: Decider, asker: Asker, pairs: readonly string[], correlationId: string): Promise<Lifts> => {
+  const asks = pairs.map((pair) => {
+    const at = pair.indexOf("/");
+    return { type: pair.slice(0, at), action: pair.slice(at + 1), ...shown };
+  });
+  const answers = await decider.decideMany(asker, asks, correlationId);
+  return new Set(pairs.filter((_pair, index) => answers[index]?.decision === true && answers[index]?.obligations.length === 0));
+};
 
 /**
  * Which masks of the agent's tools would be lifted under the draft: those whose action the decision point permits through the agent
@@ -36,17 +36,8 @@ export const readLifts = async (
   });
   const pairs = [...new Set(masks.map(liftOf).filter((pair) => pair !== undefined))];
   if (pairs.length === 0) return noLifts;
-  const asker: Asker = {
-    sub: userId,
-    tenant: ask.tenantId,
-    agent: agentId,
-    acr: undefined,
-    amr: [],
-    authTime: undefined,
-    scopes: new Set(),
-    clientId: undefined,
-  };
-  const now = await lettingThrough(asker, room.decider, ask.correlationId)(pairs);
+  const asker = askerThrough(userId, agentId, ask.tenantId);
+  const now = await permitted(room.decider, asker, pairs, ask.correlationId);
   const { capabilities, budget_usd, max_steps } = ask.draft;
   const props = { ...(capabilities === null ? {} : { capabilities }), budget_usd, max_steps };
   const edges = { add: [{ kind: "DELEGATES_TO", from: userId, to: agentId, props }] };

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Caller } from "#authn/caller.ts";
+import { pageOf } from "#authn/sealed-cursors.ts";
 import {
   createDelegation as createEndpoint,
   delegationHistory,
@@ -15,35 +16,31 @@ import {
   whatIfDelegation,
   type Delegation,
   type DelegationDraft,
-  type DelegationPatch,
 } from "#contract/delegations.ts";
 import { Problem } from "#contract/problem.ts";
 import { answer } from "#http/serve.ts";
 import type { Sql } from "#store/database.ts";
-import { findAnswer, requireKeyedCall, type KeyedAnswer } from "#membership/idempotency.ts";
+import { requireView, shown, type Asking } from "#membership/asking.ts";
+import { versioned } from "#membership/graph-edit/graph-answers.ts";
+import { findAnswer, keptAnswer, requireKeyedCall, type KeyedAnswer } from "#membership/idempotency.ts";
 import { requireTags, tagOf } from "#membership/if-match.ts";
 import { tenantScopeOf, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import { listOpen, readUsage } from "#membership/meter/read-ledger.ts";
+import { undone } from "#membership/only-tried.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 import { actorOf } from "./acts.ts";
 import { requireStanding } from "./change-status.ts";
 import { changeDelegation, isWidened } from "./change-terms.ts";
 import { checkDraft, readAgent } from "./check-draft.ts";
 import { createDelegation, delegatorOf } from "./create-delegation.ts";
-import { delegationView, readDelegation, type DelegationRow } from "./delegation-view.ts";
-import { draftEffect, endEffect, patchEffect, undone } from "./draft-effect.ts";
-import type { Lifts } from "./lifts.ts";
-import { listDelegations } from "./list-delegations.ts";
+import { delegationView, listDelegations, readDelegation, type DelegationRow } from "./delegation-view.ts";
+import { draftEffect, endEffect, patchEffect } from "./draft-effect.ts";
+import type { Lifts } from "./what-if.ts";
 import type { NewDelegation } from "./put-delegation.ts";
 import { readHistory } from "./read-history.ts";
 import { readImpact } from "./read-impact.ts";
 import { readLifts } from "./read-lifts.ts";
 import { stopDelegation, stopMany, type Stop } from "./stop-delegations.ts";
-
-const keyed = <R>(given: KeyedAnswer) => answer(given.body as R, { status: given.status, headers: given.headers });
-
-/** Of what is asked to draw a page: which rows of a list, and what a form would do. Nobody tried anything. */
-const shown = { context: { showing: true } } as const;
 
 /** Delegations: who may let which agent do what, for how long and for how much. */
 export const serveDelegations = (room: MembershipRoom): void => {
@@ -56,15 +53,15 @@ export const serveDelegations = (room: MembershipRoom): void => {
     if (row === undefined) throw new Problem("not_found");
     return { row, scope };
   };
-  const requireView = async (caller: Caller, id: string, correlationId: string) => {
+  const requireRead = async ({ caller, correlationId }: Asking, id: string) => {
     const found = await requireRow(caller, id);
     await decider.require(caller, { type: "delegations", action: "view", id }, correlationId);
     return found;
   };
 
-  router.serve(listEndpoint, async ({ caller, query, correlationId }) => {
-    const scope = tenantScopeOf(caller);
-    await decider.require(caller, { type: "delegations", action: "view_all" }, correlationId);
+  router.serve(listEndpoint, async (call) => {
+    const { caller, query, correlationId } = call;
+    const scope = await requireView(room, call, { type: "delegations", action: "view_all" });
     // Read before the list: what happens in between is told again rather than missed.
     const streamSeq = scope.tenant === "*" ? undefined : await room.bus?.head(scope.tenant, "config");
     const { limit, cursor, ...filters } = query;
@@ -78,14 +75,10 @@ export const serveDelegations = (room: MembershipRoom): void => {
       attention: filters.attention === "true",
       limit: limit + 1,
     });
-    const page = rows.slice(0, limit);
-    const last = page.at(-1);
+    const { page, last } = pageOf(rows, limit);
     const others = page.filter((row) => row.delegator_id !== caller.sub);
-    const decided = await decider.decideMany(
-      caller,
-      others.map((row) => ({ type: "delegations", action: "view", id: row.id, ...shown })),
-      correlationId,
-    );
+    const asks = others.map((row) => ({ type: "delegations", action: "view", id: row.id, ...shown }));
+    const decided = await decider.decideMany(caller, asks, correlationId);
     const refusals = decided.map((one) => decider.refusal(caller, one));
     // What a sign-in would bring is not left out unsaid.
     const stepUp = refusals.find((refusal) => refusal?.code === "step_up_required");
@@ -93,7 +86,7 @@ export const serveDelegations = (room: MembershipRoom): void => {
     const hidden = new Set(others.filter((_row, index) => refusals[index] !== undefined).map((row) => row.id));
     return {
       items: page.filter((row) => !hidden.has(row.id)).map(delegationView),
-      ...(rows.length > limit && last !== undefined ? { next_cursor: room.cursors.seal(last.id, binding) } : {}),
+      next_cursor: last && room.cursors.seal(last.id, binding),
       ...(streamSeq === undefined ? {} : { stream_seq: Number(streamSeq) }),
     };
   });
@@ -118,7 +111,7 @@ export const serveDelegations = (room: MembershipRoom): void => {
     const decided = await decider.require(caller, { type: "delegations", action: "create", id: body.agent_id }, correlationId);
     delegatorOf(caller, body);
     const actor = actorOf(caller, undefined, correlationId, decided.decisionId);
-    return keyed<Delegation>(
+    return keptAnswer<Delegation>(
       await createDelegation(room, {
         caller,
         scope,
@@ -131,19 +124,20 @@ export const serveDelegations = (room: MembershipRoom): void => {
     );
   });
 
-  /** Who widens it is who might give it anew; who narrows it, who might end it. */
-  const requireChange = async (caller: Caller, row: DelegationRow, patch: DelegationPatch, more: object, correlationId: string) => {
-    const mayWiden = isWidened(row, patch);
-    const ask = mayWiden ? { action: "create", id: row.agent_id } : { action: "revoke", id: row.id };
+  /** Who widens it or lets it go on is who might give it anew; who narrows it or holds it up, who might end it. Gives the decision's id. */
+  const requireChange = async ({ caller, correlationId }: Asking, row: DelegationRow, isGiven: boolean, more: object = {}) => {
+    const ask = isGiven ? { action: "create", id: row.agent_id } : { action: "revoke", id: row.id };
     const { decisionId } = await decider.require(caller, { type: "delegations", ...ask, ...more }, correlationId);
-    if (mayWiden) delegatorOf(caller, { delegator_id: row.person_id });
-    return { decisionId, mayWiden };
+    if (isGiven) delegatorOf(caller, { delegator_id: row.person_id });
+    return decisionId;
   };
 
-  router.serve(patchDelegation, async ({ caller, params, body: patch, request, correlationId }) => {
-    const tags = requireTags(request);
-    const { row, scope } = await requireRow(caller, params.id);
-    const { decisionId, mayWiden } = await requireChange(caller, row, patch, {}, correlationId);
+  router.serve(patchDelegation, async (call) => {
+    const { caller, body: patch, correlationId } = call;
+    const tags = requireTags(call.request);
+    const { row, scope } = await requireRow(caller, call.params.id);
+    const mayWiden = isWidened(row, patch);
+    const decisionId = await requireChange(call, row, mayWiden);
     const { body, etag, version } = await changeDelegation(room, {
       id: row.id,
       scope,
@@ -153,19 +147,20 @@ export const serveDelegations = (room: MembershipRoom): void => {
       actor: actorOf(caller, patch.reason, correlationId, decisionId),
       tags,
     });
-    return answer(body, { headers: { etag, "x-graph-version": String(version) } });
+    return answer(body, { headers: { etag, ...versioned(version) } });
   });
 
-  router.serve(whatIfDelegation, async ({ caller, body, correlationId }) => {
+  router.serve(whatIfDelegation, async (call) => {
+    const { caller, body, correlationId } = call;
     if ("revoke" in body) {
       const { scope, row } = await requireRow(caller, body.revoke);
-      await decider.require(caller, { type: "delegations", action: "revoke", id: row.id, ...shown }, correlationId);
+      await requireChange(call, row, false, shown);
       return undone(database, (sql) => endEffect(sql, scope, row, room.dataScope));
     }
     if ("patch" in body) {
       const { scope, row } = await requireRow(caller, body.id);
       requireStanding(row);
-      await requireChange(caller, row, body.patch, shown, correlationId);
+      await requireChange(call, row, isWidened(row, body.patch), shown);
       return undone(database, (sql) => patchEffect(sql, scope, row, body.patch, room));
     }
     const scope = tenantScopeOf(caller);
@@ -179,11 +174,8 @@ export const serveDelegations = (room: MembershipRoom): void => {
   /** What was ended is named again to whoever might end it now. Throws `step_up_required`, `reply_withheld`. */
   const requireSight = async (caller: Caller, kept: KeyedAnswer, correlationId: string): Promise<KeyedAnswer> => {
     const { delegations } = revokeMany.reply.parse(kept.body);
-    const decided = await decider.decideMany(
-      caller,
-      delegations.map((id) => ({ type: "delegations", action: "revoke", id })),
-      correlationId,
-    );
+    const asks = delegations.map((id) => ({ type: "delegations", action: "revoke", id }));
+    const decided = await decider.decideMany(caller, asks, correlationId);
     const refusals = decided.flatMap((one) => decider.refusal(caller, one) ?? []);
     const [refusal] = refusals;
     if (refusal !== undefined) throw refusals.find(({ code }) => code === "step_up_required") ?? new Problem("reply_withheld");
@@ -196,15 +188,12 @@ export const serveDelegations = (room: MembershipRoom): void => {
     if (body.agent_id === undefined && body.delegator_id === undefined)
       throw new Problem("unprocessable", { errors: [{ path: "/agent_id", message: "name an agent, a delegator, or both" }] });
     const kept = await database.transaction((sql) => findAnswer(sql, key));
-    if (kept !== undefined) return keyed(await requireSight(caller, kept, correlationId));
+    if (kept !== undefined) return keptAnswer(await requireSight(caller, kept, correlationId));
     const rows: DelegationRow[] = [];
     for (let page = await next(scope, body, ""); page.length > 0; page = await next(scope, body, page.at(-1)?.id ?? "")) rows.push(...page);
     const standing = rows.filter((row) => row.status === "active" || row.status === "paused");
-    const decided = await decider.decideMany(
-      caller,
-      standing.map((row) => ({ type: "delegations", action: "revoke", id: row.id })),
-      correlationId,
-    );
+    const asks = standing.map((row) => ({ type: "delegations", action: "revoke", id: row.id }));
+    const decided = await decider.decideMany(caller, asks, correlationId);
     const decisionOf = new Map(standing.map((row, index) => [row.id, decided[index]]));
     const refusals = decided.map((one) => decider.refusal(caller, one));
     const allowed = standing.filter((_row, index) => refusals[index] === undefined);
@@ -216,7 +205,7 @@ export const serveDelegations = (room: MembershipRoom): void => {
     if (denied !== undefined && (allowed.length === 0 || body.delegator_id !== undefined)) throw denied;
     const tenants = new Set(allowed.map((row) => row.tenant_id));
     if (tenants.size > 1) throw new Problem("ambiguous", { detail: "These belong to several tenants; name a delegator." });
-    return keyed(
+    return keptAnswer(
       await stopMany(room, {
         mode: body.mode,
         ids: allowed.map((row) => row.id),
@@ -233,43 +222,41 @@ export const serveDelegations = (room: MembershipRoom): void => {
     listDelegations(database, scope, { after, agentId: body.agent_id, delegatorId: body.delegator_id, attention: false, limit: 500 });
 
   const serveStop = (endpoint: typeof revokeDelegation | typeof pauseDelegation | typeof resumeDelegation, stop: Stop): void =>
-    router.serve(endpoint, async ({ caller, params, body, request, correlationId }) => {
-      const tags = stop === "resume" ? requireTags(request) : undefined;
-      const { row, scope } = await requireRow(caller, params.id);
-      // Who may let it go on is who might give it anew.
-      const ask = stop === "resume" ? { action: "create", id: row.agent_id } : { action: "revoke", id: row.id };
-      const decided = await decider.require(caller, { type: "delegations", ...ask }, correlationId);
-      if (stop === "resume") delegatorOf(caller, { delegator_id: row.person_id });
+    router.serve(endpoint, async (call) => {
+      const { caller, body, correlationId } = call;
+      const tags = stop === "resume" ? requireTags(call.request) : undefined;
+      const { row, scope } = await requireRow(caller, call.params.id);
+      const decisionId = await requireChange(call, row, stop === "resume");
       const { body: stopped, etag } = await stopDelegation(room, {
         stop,
         id: row.id,
         scope,
         tenantId: row.tenant_id,
         reason: body.reason,
-        actor: actorOf(caller, body.reason, correlationId, decided.decisionId),
+        actor: actorOf(caller, body.reason, correlationId, decisionId),
         tags,
       });
-      return answer(stopped, { headers: { etag, "x-graph-version": String(stopped.graph_version) } });
+      return answer(stopped, { headers: { etag, ...versioned(stopped.graph_version) } });
     });
   serveStop(revokeDelegation, "revoke");
   serveStop(pauseDelegation, "pause");
   serveStop(resumeDelegation, "resume");
 
-  router.serve(delegationImpact, async ({ caller, params, correlationId }) => {
-    const { scope } = await requireView(caller, params.id, correlationId);
-    return readImpact(database, scope, params.id);
+  router.serve(delegationImpact, async (call) => {
+    const { row, scope } = await requireRead(call, call.params.id);
+    return readImpact(database, scope, row.id);
   });
-  router.serve(delegationUsage, async ({ caller, params, query, correlationId }) => {
-    const { scope } = await requireView(caller, params.id, correlationId);
-    const usage = await readUsage(database, scope, params.id, query.from, query.to);
-    return { ...usage, open: [...(await listOpen(database, scope, [params.id]))] };
+  router.serve(delegationUsage, async (call) => {
+    const { row, scope } = await requireRead(call, call.params.id);
+    const usage = await readUsage(database, scope, row.id, call.query.from, call.query.to);
+    return { ...usage, open: [...(await listOpen(database, scope, [row.id]))] };
   });
-  router.serve(delegationHistory, async ({ caller, params, correlationId }) => {
-    const { scope } = await requireView(caller, params.id, correlationId);
-    return readHistory(database, scope, params.id);
+  router.serve(delegationHistory, async (call) => {
+    const { row, scope } = await requireRead(call, call.params.id);
+    return readHistory(database, scope, row.id);
   });
-  router.serve(getDelegation, async ({ caller, params, correlationId }) => {
-    const { row } = await requireView(caller, params.id, correlationId);
-    return answer(delegationView(row), { headers: { etag: tagOf(row), "x-graph-version": String(row.version) } });
+  router.serve(getDelegation, async (call) => {
+    const { row } = await requireRead(call, call.params.id);
+    return answer(delegationView(row), { headers: { etag: tagOf(row), ...versioned(row.version) } });
   });
 };

@@ -1,11 +1,11 @@
-import type { Delegation } from "#contract/delegations.ts";
 import { Problem } from "#contract/problem.ts";
 import { listOpen } from "#membership/meter/read-ledger.ts";
 import { requireTag, tagOf } from "#membership/if-match.ts";
-import { findAnswer, saveAnswer, type KeyedAnswer, type KeyedCall } from "#membership/idempotency.ts";
+import { createOnce, type KeyedAnswer, type KeyedCall } from "#membership/idempotency.ts";
 import { scopeOfTenant, type TenantScope } from "#membership/graph/tenant-scope.ts";
+import { versioned } from "#membership/graph-edit/graph-answers.ts";
 import type { MembershipRoom } from "#membership/room.ts";
-import { entryOf, eventOf, type Actor, type DelegationAct } from "./acts.ts";
+import { toldOf, type Actor, type DelegationAct, type DelegationCall } from "./acts.ts";
 import { readAgent } from "./check-draft.ts";
 import { changeStatus, isFinal, lockDelegations, requireStanding, type StatusChange } from "./change-status.ts";
 import { delegationView, type DelegationRow } from "./delegation-view.ts";
@@ -29,28 +29,11 @@ const changeOf = (stop: Stop, row: DelegationRow, reason: string, now: Date): St
   }
 };
 
-export interface Stopped {
-  readonly body: Delegation & { readonly graph_version: number; readonly running_calls: string[] };
-  readonly etag: string;
-}
-
 /**
  * Pauses, revokes or resumes one delegation. When it returns the version is committed: no reserve of it succeeds any more, on
- * any process. `tag` is compared inside the transaction. Throws `not_found`, `delegation_ended`, `stale_version`.
+ * any process. Tags are compared inside the transaction. Throws `not_found`, `delegation_ended`, `stale_version`.
  */
-export const stopDelegation = async (
-  room: MembershipRoom,
-  call: {
-    readonly stop: Stop;
-    readonly id: string;
-    readonly scope: TenantScope;
-    readonly tenantId: string;
-    readonly reason: string;
-    readonly actor: Actor;
-    /** Tags that the delegation must still have; `undefined` = any. */
-    readonly tags?: readonly string[] | undefined;
-  },
-): Promise<Stopped> => {
+export const stopDelegation = async (room: MembershipRoom, call: DelegationCall & { readonly stop: Stop; readonly reason: string }) => {
   const { actor, tenantId } = call;
   const { value, version } = await room.write({ ...actor.by, tenantId }, async (tx) => {
     const [row] = await lockDelegations(tx.sql, call.scope, [call.id]);
@@ -70,8 +53,7 @@ export const stopDelegation = async (
         etag: tagOf({ rev: row.rev + (acts.length > 0 ? 1n : 0n) }),
         running: open.map(({ call_id }) => call_id),
       },
-      events: () => acts.map((act) => eventOf(act, actor.by.correlationId)),
-      entries: () => acts.map((act) => entryOf(act, actor)),
+      ...toldOf(acts, actor),
     };
   });
   return { body: { ...value.after, graph_version: Number(version), running_calls: value.running }, etag: value.etag };
@@ -93,33 +75,26 @@ export const stopMany = async (
   },
 ): Promise<KeyedAnswer> => {
   const { actor, tenantId } = call;
-  const withDecision = (decisionId: string | undefined): Actor => (decisionId === undefined ? actor : { ...actor, decisionId });
-  let answer: KeyedAnswer | undefined;
-  await room.write({ ...actor.by, tenantId }, async (tx) => {
-    answer = await findAnswer(tx.sql, call.key);
-    if (answer !== undefined) return { value: undefined };
-    const acts: DelegationAct[] = [];
-    for (const row of await lockDelegations(tx.sql, call.scope, call.ids)) {
-      if (isFinal(row) || acts.some((act) => act.after.delegation_id === row.id)) continue;
-      const change = changeOf(call.mode, row, call.reason, room.now());
-      if (change !== undefined) acts.push(...(await changeStatus(tx, scopeOfTenant(tenantId), row, change)));
-    }
-    const delegations = acts.map((act) => act.after.delegation_id);
-    const running_calls = (await listOpen(tx.sql, call.scope, delegations)).map(({ call_id }) => call_id);
-    return {
-      value: undefined,
-      finish: async (version) => {
-        answer = {
+  const once = createOnce(call.key);
+  await room.write({ ...actor.by, tenantId }, (tx) =>
+    once.work(tx.sql, async () => {
+      const acts: DelegationAct[] = [];
+      for (const row of await lockDelegations(tx.sql, call.scope, call.ids)) {
+        if (isFinal(row) || acts.some((act) => act.after.delegation_id === row.id)) continue;
+        const change = changeOf(call.mode, row, call.reason, room.now());
+        if (change !== undefined) acts.push(...(await changeStatus(tx, scopeOfTenant(tenantId), row, change)));
+      }
+      const delegations = acts.map((act) => act.after.delegation_id);
+      const running_calls = (await listOpen(tx.sql, call.scope, delegations)).map(({ call_id }) => call_id);
+      return {
+        answerAt: (version) => ({
           status: 200,
-          headers: { "x-graph-version": String(version) },
+          headers: versioned(version),
           body: { delegations, graph_version: Number(version), running_calls },
-        };
-        await saveAnswer(tx.sql, call.key, answer);
-      },
-      events: () => acts.map((act) => eventOf(act, actor.by.correlationId)),
-      entries: () => acts.map((act) => entryOf(act, withDecision(call.decisionIds.get(act.after.delegation_id)))),
-    };
-  });
-  if (answer === undefined) throw new Error("a write that ended has an answer");
-  return answer;
+        }),
+        ...toldOf(acts, actor, (act) => ({ ...actor, decisionId: call.decisionIds.get(act.after.delegation_id) })),
+      };
+    }),
+  );
+  return once.answer();
 };

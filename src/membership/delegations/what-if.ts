@@ -4,9 +4,16 @@ import { mergeMasks, type ColumnMask } from "#contract/data-scope.ts";
 import type { WhatIf } from "#contract/delegations.ts";
 import type { Sql } from "#store/database.ts";
 import { readDataScope, type DataScopeOptions } from "#membership/graph/sql-data-scope.ts";
-import { readReach, type Reach } from "#membership/graph/sql-pip.ts";
+import { readReach, type Reach, type RowMask } from "#membership/graph/sql-pip.ts";
 import type { TenantScope } from "#membership/graph/tenant-scope.ts";
-import { liftOf, type Lifts } from "./lifts.ts";
+
+/** Masks, by `<type>/<action>`, that calls through the agent would not have. */
+export type Lifts = ReadonlySet<string>;
+
+export const noLifts: Lifts = new Set();
+
+export const liftOf = ({ resourceType, unless_allowed: action }: RowMask): string | undefined =>
+  action === undefined ? undefined : `${resourceType}/${action}`;
 
 export interface Pair {
   readonly userId: string;

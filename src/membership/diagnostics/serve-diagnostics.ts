@@ -1,4 +1,3 @@
-import type { Caller } from "#authn/caller.ts";
 import {
   indexState,
   nodeLabelCounts,
@@ -10,6 +9,8 @@ import {
 import { graphVersion, listGraphChanges, membershipHealth, shortestPath } from "#contract/membership.ts";
 import { Problem } from "#contract/problem.ts";
 import { answer } from "#http/serve.ts";
+import { requireView, type Asking } from "#membership/asking.ts";
+import { versioned } from "#membership/graph-edit/graph-answers.ts";
 import { edgeKindNames, isEdgeKind } from "#membership/graph/kinds.ts";
 import type { Answered } from "#membership/graph/graph-reader.ts";
 import type { FeedState } from "#membership/graph/index/feed.ts";
@@ -43,29 +44,19 @@ export const serveDiagnostics = (room: MembershipRoom): void => {
       directed: query.directed === "true",
     });
     if (value === undefined) throw new Problem("not_found");
+    const { found, nodes, edges, explored, truncated } = value;
     return answer(
-      {
-        found: value.found,
-        length: value.edges.length,
-        nodes: value.nodes.map((node) => ({ ...node })),
-        edges: value.edges.map((edge) => ({ ...edge })),
-        explored: value.explored,
-        truncated: value.truncated,
-      },
-      { headers: { "x-graph-version": String(version) } },
+      { found, length: edges.length, nodes: [...nodes], edges: [...edges], explored, truncated },
+      { headers: versioned(version) },
     );
   });
 
-  const requireScope = async ({ caller, correlationId }: { caller: Caller; correlationId: string }): Promise<TenantScope> => {
-    const scope = tenantScopeOf(caller);
-    await decider.require(caller, { type: "graph", action: "diagnose" }, correlationId);
-    return scope;
-  };
+  const requireScope = (call: Asking): Promise<TenantScope> => requireView(room, call, { type: "graph", action: "diagnose" });
   const MOST_CLOCK_OFF_MS = 5000;
 
   const totalOf = (counts: Readonly<Record<string, number>>): number => Object.values(counts).reduce((sum, count) => sum + count, 0);
   const counted = ({ version, value }: Answered<Readonly<Record<string, number>>>) =>
-    answer({ counts: { ...value }, total: totalOf(value) }, { headers: { "x-graph-version": String(version) } });
+    answer({ counts: { ...value }, total: totalOf(value) }, { headers: versioned(version) });
 
   router.serve(nodeLabelCounts, async (call) => counted(await reader.kindCounts(await requireScope(call))));
   router.serve(relationshipTypeCounts, async (call) => counted(await reader.edgeKindCounts(await requireScope(call))));
@@ -84,17 +75,10 @@ export const serveDiagnostics = (room: MembershipRoom): void => {
     const skip = cursor === undefined ? 0 : Number(room.cursors.open(cursor, binding));
     const { version, value } = await reader.edges(scope, { id: start_id, type, direction, limit, skip });
     if (value === undefined) throw new Problem("not_found");
-    const items = value.items.map(({ edge_id, node, properties }) => ({ edge_id, node: { ...node }, properties: { ...properties } }));
+    const items = value.items.map(({ edge_id, node, properties }) => ({ edge_id, node, properties }));
     const next = skip + items.length;
-    return answer(
-      {
-        start_id,
-        type: type ?? null,
-        items,
-        ...(next < value.total && items.length > 0 ? { next_cursor: room.cursors.seal(String(next), binding) } : {}),
-      },
-      { headers: { "x-graph-version": String(version) } },
-    );
+    const next_cursor = next < value.total && items.length > 0 ? room.cursors.seal(String(next), binding) : undefined;
+    return answer({ start_id, type: type ?? null, items, next_cursor }, { headers: versioned(version) });
   });
   router.serve(relatedNodes, async (call) => {
     const { id, hops, direction, limit } = call.query;
@@ -102,7 +86,7 @@ export const serveDiagnostics = (room: MembershipRoom): void => {
     const { version, value } = await reader.near(await requireScope(call), { id, hops, types, direction, limit });
     if (value === undefined) throw new Problem("not_found");
     const { nodes, edges, truncated } = value;
-    return answer({ nodes: [...nodes], edges: [...edges], truncated }, { headers: { "x-graph-version": String(version) } });
+    return answer({ nodes: [...nodes], edges: [...edges], truncated }, { headers: versioned(version) });
   });
 
   const stalenessOf = ({ stalenessMs }: FeedState): number | null => (Number.isFinite(stalenessMs) ? stalenessMs : null);
@@ -128,10 +112,10 @@ export const serveDiagnostics = (room: MembershipRoom): void => {
     return { version: Number(version), at };
   });
 
-  router.serve(listGraphChanges, async ({ caller, query, correlationId }) => {
-    const scope = tenantScopeOf(caller);
+  router.serve(listGraphChanges, async (call) => {
+    const { query, caller } = call;
     const { limit, cursor, ...filters } = query;
-    await decider.require(caller, { type: "graph", action: "diagnose" }, correlationId);
+    const scope = await requireScope(call);
     const oldest = await oldestLogged(room.database);
     if (query.since !== undefined && oldest > 1n && BigInt(query.since) < oldest)
       throw new Problem("too_old", { members: { oldest_version: Number(oldest) } });
@@ -146,7 +130,7 @@ export const serveDiagnostics = (room: MembershipRoom): void => {
       source: query.source,
       limit,
     });
-    return { items, ...(next === undefined ? {} : { next_cursor: room.cursors.seal(`${next.version}.${next.seq}`, binding) }) };
+    return { items, next_cursor: next && room.cursors.seal(`${next.version}.${next.seq}`, binding) };
   });
 
   router.serve(membershipHealth, async () => {
@@ -161,15 +145,7 @@ export const serveDiagnostics = (room: MembershipRoom): void => {
       ...(isOff ? { clock_off_ms: offMs } : {}),
       graph_version: Number(version),
       reader: index === undefined ? "sql" : "index",
-      ...(index === undefined
-        ? {}
-        : {
-            index: {
-              state: index.state,
-              version: Number(index.version),
-              staleness_ms: stalenessOf(index),
-            },
-          }),
+      index: index && { state: index.state, version: Number(index.version), staleness_ms: stalenessOf(index) },
       // Without hints the log is looked at all the same, only later.
       feed: index === undefined ? "off" : room.database.isListening() ? "listening" : "polling",
       sweeper: { state: sweeper.state, at: sweeper.at?.toISOString() ?? null },

@@ -1,5 +1,5 @@
 import { statement } from "#store/database.ts";
-import { entryOf, eventOf, type Actor, type DelegationAct } from "#membership/delegations/acts.ts";
+import { toldOf, type Actor, type DelegationAct } from "#membership/delegations/acts.ts";
 import { changeStatus, lockDelegations } from "#membership/delegations/change-status.ts";
 import type { TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction, Written } from "#membership/graph/write.ts";
@@ -21,8 +21,5 @@ export const pauseUncontrolled = async (
   for (const row of await lockDelegations(tx.sql, scope, ids))
     if (row.status === "active" || row.hold === "not_yet_valid")
       acts.push(...(await changeStatus(tx, scope, row, { op: "paused", status: "paused", hold: "uncontrolled" })));
-  return {
-    events: () => acts.map((act) => eventOf(act, actor.by.correlationId)),
-    entries: () => acts.map((act) => entryOf(act, actor)),
-  };
+  return toldOf(acts, actor);
 };

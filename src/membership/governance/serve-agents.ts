@@ -1,21 +1,17 @@
-import type { Asker } from "#decide/decider.ts";
+import { pageOf } from "#authn/sealed-cursors.ts";
 import { agentImpact, effectiveTools } from "#contract/governance.ts";
 import type { Facts } from "#contract/facts.ts";
-import { Problem } from "#contract/problem.ts";
 import type { Meetable } from "#decide/obligations.ts";
+import { askerThrough, requireNode, requireView, shown } from "#membership/asking.ts";
 import { impactOf } from "#membership/delegations/read-impact.ts";
-import { undone } from "#membership/delegations/draft-effect.ts";
+import { undone } from "#membership/only-tried.ts";
 import { readHeldBack } from "#membership/meter/reserve.ts";
-import { live, unexpired } from "#membership/graph/sql-parts.ts";
-import { tenantScopeOf, visible, type TenantScope } from "#membership/graph/tenant-scope.ts";
+import { unexpired } from "#membership/graph/sql-parts.ts";
+import { visible } from "#membership/graph/tenant-scope.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 import { statement } from "#store/database.ts";
+import { liveOfAgent } from "./read-governance.ts";
 
-const LIVE_OF_AGENT = statement<{ id: string; delegator_id: string; agent_id: string }>(
-  "membership.live_ends_of_agent",
-  `select d.id, d.delegator_id, d.agent_id from membership.delegation d where (d.agent_id = $2 or d.delegator_id = $2) and ${live("d")}
-     and ${visible("d")} order by d.id`,
-);
 const SUSPEND = statement("membership.agent_suspended_if", "update membership.node set state = 'suspended' where id = $1");
 const TOOLS = statement<{ id: string }>(
   "membership.tools_of_agent",
@@ -23,8 +19,6 @@ const TOOLS = statement<{ id: string }>(
    where e.src = $2 and e.kind = 'HAS_CAPABILITY' and ${unexpired("e")} and e.dst > $3 order by e.dst limit $4`,
 );
 
-/** Asked to draw a page: nobody tried anything. */
-const shown = { context: { showing: true } } as const;
 /** As a call's: rows and columns are cut out of what it brings back. */
 const meets: readonly Meetable[] = ["data_scope"];
 
@@ -45,50 +39,33 @@ const blocksOf = (facts: Facts): readonly string[] => {
 export const serveAgents = (room: MembershipRoom): void => {
   const { router, decider, database, reader } = room;
 
-  const requireKind = async (scope: TenantScope, id: string, kind: string): Promise<{ readonly tenant_id: string | null }> => {
-    const { value } = await reader.node(scope, id);
-    if (value?.kind !== kind) throw new Problem("not_found");
-    return value;
-  };
-
-  router.serve(agentImpact, async ({ caller, params, correlationId }) => {
-    const scope = tenantScopeOf(caller);
-    await decider.require(caller, { type: "agents", action: "suspend", ...shown }, correlationId);
-    await requireKind(scope, params.agent_id, "AIAgent");
+  router.serve(agentImpact, async (call) => {
+    const { params } = call;
+    const scope = await requireView(room, call, { type: "agents", action: "suspend", ...shown });
+    await requireNode(room, scope, params.agent_id, ["AIAgent"]);
     return undone(database, async (sql) => {
-      const held = await sql.run(LIVE_OF_AGENT, [scope.tenant, params.agent_id]);
+      const held = await liveOfAgent(sql, scope, params.agent_id);
       return impactOf(sql, scope, held, async () => void (await sql.run(SUSPEND, [params.agent_id])));
     });
   });
 
-  router.serve(effectiveTools, async ({ caller, params, query, correlationId }) => {
-    const scope = tenantScopeOf(caller);
-    const { agent_id } = params;
-    const { user_id = caller.sub, limit, cursor } = query;
-    await decider.require(caller, { type: "agents", action: "view_all" }, correlationId);
+  router.serve(effectiveTools, async (call) => {
+    const { caller, correlationId } = call;
+    const { agent_id } = call.params;
+    const { user_id = caller.sub, limit, cursor } = call.query;
+    const scope = await requireView(room, call, { type: "agents", action: "view_all" });
     // What others may do is told to whoever sees why.
     if (user_id !== caller.sub) await decider.require(caller, { type: "decisions", action: "view_all" }, correlationId);
-    await requireKind(scope, agent_id, "AIAgent");
-    const { tenant_id } = await requireKind(scope, user_id, "Person");
+    await requireNode(room, scope, agent_id, ["AIAgent"]);
+    const { tenant_id } = (await requireNode(room, scope, user_id, ["Person"])).value;
     const binding = ["effective-tools", caller.sub, scope.tenant, agent_id, user_id];
     const after = cursor === undefined ? "" : room.cursors.open(cursor, binding);
     const found = await database.run(TOOLS, [scope.tenant, agent_id, after, limit + 1]);
-    const page = found.slice(0, limit).map(({ id }) => id);
-    const asker: Asker = {
-      sub: user_id,
-      tenant: tenant_id ?? scope.tenant,
-      agent: agent_id,
-      acr: undefined,
-      amr: [],
-      authTime: undefined,
-      scopes: new Set(),
-      clientId: undefined,
-    };
-    const decided = await decider.decideMany(
-      asker,
-      page.map((id) => ({ type: "tool", action: "tools/call", id, meets, ...shown })),
-      correlationId,
-    );
+    const { page: rows, last } = pageOf(found, limit);
+    const page = rows.map(({ id }) => id);
+    const asker = askerThrough(user_id, agent_id, tenant_id ?? scope.tenant);
+    const calls = page.map((id) => ({ type: "tool", action: "tools/call", id, meets, ...shown }));
+    const decided = await decider.decideMany(asker, calls, correlationId);
     const asks = page.map((id) => ({
       subject_id: user_id,
       agent_ids: [agent_id],
@@ -103,17 +80,11 @@ export const serveAgents = (room: MembershipRoom): void => {
       const refusal = decider.refusal(asker, answered, { meets });
       const reason = refusal === undefined || refusal.code === "step_up_required" ? undefined : (answered.reason ?? refusal.code);
       const held = heldBack.get(tool_id);
-      const blocked_by = [
-        ...new Set([...blocksOf(fact), ...(held === undefined ? [] : [held]), ...(reason === undefined ? [] : [reason])]),
-      ];
+      const blocks = [...blocksOf(fact), held, reason].filter((block) => block !== undefined);
+      const blocked_by = [...new Set(blocks)];
       const works = blocked_by.length > 0 ? ("no" as const) : refusal === undefined ? ("yes" as const) : ("step_up" as const);
       return { tool_id, works, delegation_id: fact.delegation?.id, blocked_by };
     });
-    const last = page.at(-1);
-    return {
-      tools,
-      graph_version: Number(version),
-      ...(found.length > limit && last !== undefined ? { next_cursor: room.cursors.seal(last, binding) } : {}),
-    };
+    return { tools, graph_version: Number(version), next_cursor: last && room.cursors.seal(last.id, binding) };
   });
 };

@@ -11,30 +11,23 @@ import {
   resumeAgent,
   suspendAgent,
 } from "#contract/governance.ts";
-import { nodeId } from "#contract/ids.ts";
 import { Problem } from "#contract/problem.ts";
 import { answer } from "#http/serve.ts";
-import { draftOfRow, requireOwnNode } from "#membership/graph-edit/edits.ts";
+import { requireNode, requireView } from "#membership/asking.ts";
+import { draftOfRow, isSeen, requireOwnNode } from "#membership/graph-edit/edits.ts";
 import { dropHolder, putHolder } from "#membership/graph-edit/holders.ts";
 import { gone, statusOf, versioned } from "#membership/graph-edit/graph-answers.ts";
-import { actOn, writeAs } from "#membership/graph-edit/write-as.ts";
+import { actOn, takeAway, writeAs } from "#membership/graph-edit/write-as.ts";
 import { dropEdges, lockEdge } from "#membership/graph/drop-edge.ts";
 import { identityKinds, labelsOfKind } from "#membership/graph/kinds.ts";
 import { edgeIdOf, putEdge } from "#membership/graph/put-edge.ts";
 import { lockNodes, putNode, type NodeRow } from "#membership/graph/put-node.ts";
-import { live } from "#membership/graph/sql-parts.ts";
-import { tenantScopeOf, type TenantScope } from "#membership/graph/tenant-scope.ts";
+import type { TenantScope } from "#membership/graph/tenant-scope.ts";
 import { listOpen } from "#membership/meter/read-ledger.ts";
 import type { MembershipRoom } from "#membership/room.ts";
-import { statement, type Sql } from "#store/database.ts";
+import type { Sql } from "#store/database.ts";
 import { pauseUncontrolled } from "./pause-uncontrolled.ts";
-import { readAssignments } from "./read-assignments.ts";
-import { findRtrs, readHolders } from "./read-holders.ts";
-
-const LIVE_OF_AGENT = statement<{ id: string }>(
-  "membership.live_of_agent",
-  `select d.id from membership.delegation d where (d.agent_id = $1 or d.delegator_id = $1) and ${live("d")} order by d.id`,
-);
+import { findRtrs, liveOfAgent, readAssignments, readHolders } from "./read-governance.ts";
 
 const controlled: readonly string[] = ["AIAgent", "Service"];
 const owned: readonly string[] = ["Resource", "Tool", "MCPService", "SaaSApp"];
@@ -42,22 +35,17 @@ const owned: readonly string[] = ["Resource", "Tool", "MCPService", "SaaSApp"];
 /** The node as this tenant sees it, if it is of these kinds. Throws `not_found`. */
 const requireSeen = async (sql: Sql, scope: TenantScope, id: string, kinds: readonly string[]): Promise<NodeRow> => {
   const row = (await lockNodes(sql, [id])).get(id);
-  const isSeen = row !== undefined && (scope.tenant === "*" || row.tenant_id === null || row.tenant_id === scope.tenant);
-  if (!isSeen || !kinds.includes(row.kind)) throw new Problem("not_found");
+  if (row === undefined || !isSeen(scope, row) || !kinds.includes(row.kind)) throw new Problem("not_found");
   return row;
 };
 
 /** Who answers for agents and things. Each act is one version, with its audit entry. */
 export const serveGovernance = (room: MembershipRoom): void => {
-  const { router, decider, database } = room;
+  const { router, database } = room;
   const controlling = actOn(["agents", "control"], "agents");
   const switching = actOn(["agents", "suspend"], "agents");
   const owning = actOn(["resources", "assign_owner"], "resources");
   const assigning = actOn(["rtrs", "assign"], "rtrs");
-  const requireNode = async (scope: TenantScope, id: string, kinds: readonly string[]): Promise<void> => {
-    const { value } = nodeId.safeParse(id).success ? await room.reader.node(scope, id) : { value: undefined };
-    if (value === undefined || !kinds.includes(value.kind)) throw new Problem("not_found");
-  };
 
   router.serve(controlAgent, async (call) => {
     const { agent_id } = call.params;
@@ -76,12 +64,12 @@ export const serveGovernance = (room: MembershipRoom): void => {
     return answer(reply, { headers: versioned(version) });
   });
 
-  router.serve(listControllers, async ({ caller, params, correlationId }) => {
-    const scope = tenantScopeOf(caller);
-    await decider.require(caller, { type: "agents", action: "view_all" }, correlationId);
-    await requireNode(scope, params.agent_id, controlled);
-    const rows = await readHolders(database, scope, params.agent_id, "CONTROLLED_BY");
-    return { agent_id: params.agent_id, controllers: rows.map(({ id, ...row }) => ({ controller_id: id, ...row })) };
+  router.serve(listControllers, async (call) => {
+    const { agent_id } = call.params;
+    const scope = await requireView(room, call, { type: "agents", action: "view_all" });
+    await requireNode(room, scope, agent_id, controlled);
+    const rows = await readHolders(database, scope, agent_id, "CONTROLLED_BY");
+    return { agent_id, controllers: rows.map(({ id, ...row }) => ({ controller_id: id, ...row })) };
   });
 
   router.serve(dropController, async (call) => {
@@ -115,7 +103,7 @@ export const serveGovernance = (room: MembershipRoom): void => {
         if (row.state !== "active" && row.state !== "suspended")
           throw new Problem("conflict", { detail: `${agent_id} is ${row.state}: it is neither suspended nor resumed.` });
         await putNode(tx, { ...draftOfRow(row), state }, scope);
-        const stopped = state === "active" ? [] : (await tx.sql.run(LIVE_OF_AGENT, [agent_id])).map(({ id }) => id);
+        const stopped = state === "active" ? [] : (await liveOfAgent(tx.sql, scope, agent_id)).map(({ id }) => id);
         return { value: { stopped, running: (await listOpen(tx.sql, scope, stopped)).map(({ call_id }) => call_id) } };
       });
       return answer(
@@ -145,11 +133,11 @@ export const serveGovernance = (room: MembershipRoom): void => {
     );
   });
 
-  router.serve(listOwners, async ({ caller, params, correlationId }) => {
-    const scope = tenantScopeOf(caller);
-    await decider.require(caller, { type: "identities", action: "view_all" }, correlationId);
-    await requireNode(scope, params.resource_id, owned);
-    const rows = await readHolders(database, scope, params.resource_id, "OWNS_RESOURCE");
+  router.serve(listOwners, async (call) => {
+    const { resource_id } = call.params;
+    const scope = await requireView(room, call, { type: "identities", action: "view_all" });
+    await requireNode(room, scope, resource_id, owned);
+    const rows = await readHolders(database, scope, resource_id, "OWNS_RESOURCE");
     const owners = rows.map(({ id, name, node_type, level, since }) => ({
       owner_identity_id: id,
       name,
@@ -158,24 +146,21 @@ export const serveGovernance = (room: MembershipRoom): void => {
       role: level,
       since,
     }));
-    return { resource_id: params.resource_id, owners };
+    return { resource_id, owners };
   });
 
   router.serve(dropOwner, async (call) => {
     const { resource_id, owner_id } = call.params;
     const asked = owning(call, "owner_dropped", resource_id, call.query.reason);
-    const { version } = await writeAs(room, asked, async (tx, scope) => {
+    return takeAway(room, asked, async (tx, scope) => {
       await requireSeen(tx.sql, scope, resource_id, owned);
       if (!(await dropHolder(tx, scope, { kind: "OWNS_RESOURCE", thing: resource_id, holder: owner_id }))) throw new Problem("not_found");
-      return { value: undefined };
     });
-    return gone(version);
   });
 
-  router.serve(listRtrAssignments, async ({ caller, query, correlationId }) => {
-    const scope = tenantScopeOf(caller);
-    await decider.require(caller, { type: "identities", action: "view_all" }, correlationId);
-    const { actor_id: actor, resource_id: resource, limit, skip } = query;
+  router.serve(listRtrAssignments, async (call) => {
+    const scope = await requireView(room, call, { type: "identities", action: "view_all" });
+    const { actor_id: actor, resource_id: resource, limit, skip } = call.query;
     const rows = await readAssignments(database, scope, { actor, resource }, { limit: limit + 1, skip });
     const items = rows.slice(0, limit).map(({ id, src, dst, discr, rtr, expires_at }) => ({
       assignment_id: id,
@@ -191,14 +176,12 @@ export const serveGovernance = (room: MembershipRoom): void => {
   router.serve(dropRtrAssignment, async (call) => {
     const { assignment_id: id } = call.params;
     const asked = assigning(call, "rtr_withdrawn", id, call.query.reason);
-    const { version } = await writeAs(room, asked, async (tx, scope) => {
+    return takeAway(room, asked, async (tx, scope) => {
       const [row] = await readAssignments(tx.sql, scope, { id }, { limit: 1, skip: 0 });
       const held = row === undefined ? undefined : await lockEdge(tx.sql, scope, row);
       if (held === undefined) throw new Problem("not_found");
       await dropEdges(tx, scope, [held]);
-      return { value: undefined };
     });
-    return gone(version);
   });
 
   router.serve(assignRtr, async (call) => {

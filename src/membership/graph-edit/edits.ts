@@ -5,7 +5,7 @@ import { dropEdges, lockEdge } from "#membership/graph/drop-edge.ts";
 import { dropNode } from "#membership/graph/drop-node.ts";
 import { edgeKindNames, isEdgeKind, isNodeKind, nodeKindNames, type EdgeKind } from "#membership/graph/kinds.ts";
 import { putEdge, type EdgeDraft } from "#membership/graph/put-edge.ts";
-import { lockNodes, putNode, type NodeDraft, type NodeRow, type Outcome } from "#membership/graph/put-node.ts";
+import { lockNodes, present, putNode, type NodeDraft, type KeptNode, type NodeRow, type Outcome } from "#membership/graph/put-node.ts";
 import type { TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
 
@@ -15,12 +15,7 @@ export type GraphEdit =
   | { readonly op: "drop_node"; readonly id: string; readonly cascade: boolean }
   | { readonly op: "put_edge"; readonly edge: SentEdge }
   | { readonly op: "drop_edge"; readonly edge: EdgeEnds };
-export interface EdgeEnds {
-  readonly kind: string;
-  readonly src: string;
-  readonly dst: string;
-  readonly discr?: string | undefined;
-}
+export type EdgeEnds = Pick<SentEdge, "kind" | "src" | "dst" | "discr">;
 
 const unknownKind = (known: readonly string[]): Problem => {
   const message = `must be one of ${known.join(", ")}`;
@@ -37,9 +32,8 @@ export const nodeDraftOf = (sent: SentNode, tenantId: string | null): NodeDraft 
 };
 
 /** A kept node as it would be written again: what it does not have is left out. */
-export const draftOfRow = ({ rev: _rev, tenant_id, ...row }: NodeRow & { readonly rev: bigint }): NodeDraft => {
-  const held = Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as Omit<NodeDraft, "tenant_id">;
-  return { ...held, tenant_id };
+export const draftOfRow = ({ rev: _rev, tenant_id, ...row }: KeptNode): NodeDraft => {
+  return { ...(present(row) as Omit<NodeDraft, "tenant_id">), tenant_id };
 };
 
 export const edgeKindOf = (kind: string): EdgeKind => {
@@ -62,7 +56,7 @@ export const requireOwn = ({ tenant }: TenantScope, { tenant_id: own }: NodeRow)
 };
 
 /** The writer's own node, locked. Throws `not_found` for what is not there or not theirs to see, `access_denied` for what is shared. */
-export const requireOwnNode = async (sql: Sql, scope: TenantScope, id: string): Promise<NodeRow & { readonly rev: bigint }> => {
+export const requireOwnNode = async (sql: Sql, scope: TenantScope, id: string): Promise<KeptNode> => {
   const row = (await lockNodes(sql, [id])).get(id);
   if (row === undefined || !isSeen(scope, row)) throw new Problem("not_found");
   requireOwn(scope, row);

@@ -2,14 +2,14 @@ import { deleteGraphEdge, deleteGraphNode, getGraphEdge, patchGraphNode, putGrap
 import { nodeId } from "#contract/ids.ts";
 import { Problem } from "#contract/problem.ts";
 import { answer } from "#http/serve.ts";
+import { requireView } from "#membership/asking.ts";
 import { lockEdge, readEdge } from "#membership/graph/drop-edge.ts";
 import { lockNodes, putNode, type NodeRow } from "#membership/graph/put-node.ts";
-import { tenantScopeOf } from "#membership/graph/tenant-scope.ts";
 import { refuseHeld, requireTag, requireTags, tagOf, tagsOf } from "#membership/if-match.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 import { applyEdit, edgeKindOf, nodeDraftOf, requireEdge, requireOwnNode, tenantOfWriter } from "./edits.ts";
-import { gone, statusOf, versioned } from "./graph-answers.ts";
-import { actOn, writeAs } from "./write-as.ts";
+import { statusOf, versioned } from "./graph-answers.ts";
+import { actOn, takeAway, writeAs } from "./write-as.ts";
 
 const written = <R extends { readonly rev: bigint }>({ rev, ...row }: R, version: bigint | undefined, status = 200) =>
   answer(row, { status, headers: { etag: tagOf({ rev }), ...(version === undefined ? {} : versioned(version)) } });
@@ -60,17 +60,15 @@ export const serveGraphEdit = (room: MembershipRoom): void => {
   router.serve(deleteGraphNode, async (call) => {
     const tags = requireTags(call.request);
     const { cascade, reason } = call.query;
-    const { version } = await writeAs(room, act(call, "graph_drop_node", call.params.id, reason), async (tx, scope) => {
+    return takeAway(room, act(call, "graph_drop_node", call.params.id, reason), async (tx, scope) => {
       requireTag(tags, await requireOwnNode(tx.sql, scope, call.params.id));
       await applyEdit(tx, scope, { op: "drop_node", id: call.params.id, cascade: cascade === "true" });
-      return { value: undefined };
     });
-    return gone(version);
   });
 
-  router.serve(getGraphEdge, async ({ caller, params, query, correlationId }) => {
-    const scope = tenantScopeOf(caller);
-    await room.decider.require(caller, { type: "graph", action: "diagnose" }, correlationId);
+  router.serve(getGraphEdge, async (call) => {
+    const { params, query } = call;
+    const scope = await requireView(room, call, { type: "graph", action: "diagnose" });
     const row = await readEdge(room.database, scope, { ...params, kind: edgeKindOf(params.kind), discr: query.discr ?? "" });
     if (row === undefined) throw new Problem("not_found");
     return written(row, undefined);
@@ -82,33 +80,25 @@ export const serveGraphEdit = (room: MembershipRoom): void => {
     const ends = { kind: edgeKindOf(params.kind), src: params.src, dst: params.dst, discr: query.discr ?? "" };
     const tags = tagsOf(request);
     const isNew = request.headers.get("if-none-match")?.trim() === "*";
-    const { value, version } = await writeAs(
-      room,
-      act(call, "graph_put_edge", `${params.src} ${params.kind} ${params.dst}`, reason),
-      async (tx, scope) => {
-        const held = await lockEdge(tx.sql, scope, ends);
-        if (held === undefined && tags !== undefined) throw new Problem("not_found");
-        if (held !== undefined && isNew) refuseHeld(held);
-        if (held !== undefined) requireTag(tags, held);
-        const outcome = await applyEdit(tx, scope, { op: "put_edge", edge: { ...body, ...params, discr: query.discr } });
-        return { value: { outcome, row: await requireEdge(tx.sql, scope, ends) } };
-      },
-    );
+    const asked = act(call, "graph_put_edge", `${params.src} ${params.kind} ${params.dst}`, reason);
+    const { value, version } = await writeAs(room, asked, async (tx, scope) => {
+      const held = await lockEdge(tx.sql, scope, ends);
+      if (held === undefined && tags !== undefined) throw new Problem("not_found");
+      if (held !== undefined && isNew) refuseHeld(held);
+      if (held !== undefined) requireTag(tags, held);
+      const outcome = await applyEdit(tx, scope, { op: "put_edge", edge: { ...body, ...params, discr: query.discr } });
+      return { value: { outcome, row: await requireEdge(tx.sql, scope, ends) } };
+    });
     return written(value.row, version, statusOf(value.outcome));
   });
 
   router.serve(deleteGraphEdge, async (call) => {
     const { params, query } = call;
     const ends = { ...params, discr: query.discr };
-    const { version } = await writeAs(
-      room,
-      act(call, "graph_drop_edge", `${params.src} ${params.kind} ${params.dst}`, query.reason),
-      async (tx, scope) => {
-        requireTag(tagsOf(call.request), await requireEdge(tx.sql, scope, ends));
-        await applyEdit(tx, scope, { op: "drop_edge", edge: ends });
-        return { value: undefined };
-      },
-    );
-    return gone(version);
+    const asked = act(call, "graph_drop_edge", `${params.src} ${params.kind} ${params.dst}`, query.reason);
+    return takeAway(room, asked, async (tx, scope) => {
+      requireTag(tagsOf(call.request), await requireEdge(tx.sql, scope, ends));
+      await applyEdit(tx, scope, { op: "drop_edge", edge: ends });
+    });
   });
 };

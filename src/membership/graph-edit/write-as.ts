@@ -1,16 +1,15 @@
-import type { Caller } from "#authn/caller.ts";
 import type { EntryDraft } from "#events/audit/entry.ts";
-import { actorOf, type Actor } from "#membership/delegations/acts.ts";
+import type { Asking } from "#membership/asking.ts";
+import { actorOf, doneEntry, type Actor } from "#membership/delegations/acts.ts";
 import { tenantScopeOf, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction, Written } from "#membership/graph/write.ts";
 import { RoleRefused, type RoleRight } from "#membership/roles/role-watch.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 import { tenantOfWriter } from "./edits.ts";
+import { gone } from "./graph-answers.ts";
 
 /** One act on the graph: who does it, what it is called in the audit log, and what it is about. */
-export interface GraphAct {
-  readonly caller: Caller;
-  readonly correlationId: string;
+export interface GraphAct extends Asking {
   /** The pair that has to be permitted, `resource/action`. */
   readonly pair: readonly [type: string, action: string];
   readonly op: string;
@@ -22,24 +21,25 @@ export interface GraphAct {
 /** Acts on things of one type, each by its call: `const act = actOn(["graph", "edit"], "graph")`. */
 export const actOn =
   (pair: GraphAct["pair"], type: string) =>
-  (
-    { caller, correlationId }: Pick<GraphAct, "caller" | "correlationId">,
-    op: string,
-    id: string | undefined,
-    reason: string | undefined,
-  ): GraphAct => ({ caller, correlationId, pair, op, about: { type, id }, reason });
+  ({ caller, correlationId }: Asking, op: string, id: string | undefined, reason: string | undefined): GraphAct => ({
+    caller,
+    correlationId,
+    pair,
+    op,
+    about: { type, id },
+    reason,
+  });
 
-const entryOf = (act: GraphAct, actor: Actor, tenant: string): EntryDraft => ({
-  tenant,
-  category: "governance",
-  outcome: "ok",
-  actor: actor.entry,
-  via: { service: "membership" },
-  resource: act.about,
-  decisionId: actor.decisionId,
-  correlationId: act.correlationId,
-  data: { op: act.op, reason: act.reason },
-});
+const entryOf = (act: GraphAct, actor: Actor, tenant: string): EntryDraft =>
+  doneEntry({
+    tenant,
+    category: "governance",
+    actor: actor.entry,
+    resource: act.about,
+    decisionId: actor.decisionId,
+    correlationId: act.correlationId,
+    data: { op: act.op, reason: act.reason },
+  });
 
 /** Asks for the decision; what it gives is who may do the act, and in which part of the graph. Throws `access_denied`, `step_up_required`. */
 const requireAct = async (
@@ -77,4 +77,14 @@ export const writeAs = async <T>(
     if (!(error instanceof RoleRefused)) throw error;
     return write(["roles", "assign"], "assign");
   }
+};
+
+/** `writeAs` for what takes something away: the answer is empty, but for the graph's version. */
+export const takeAway = async (
+  room: MembershipRoom,
+  act: GraphAct,
+  work: (tx: GraphTransaction, scope: TenantScope) => Promise<void>,
+): Promise<Response> => {
+  const { version } = await writeAs(room, act, async (tx, scope) => ({ value: await work(tx, scope) }));
+  return gone(version);
 };

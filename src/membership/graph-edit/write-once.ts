@@ -1,8 +1,8 @@
-import { answer, type Answer } from "#http/serve.ts";
+import type { Answer } from "#http/serve.ts";
 import type { TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
-import { findAnswer, saveAnswer, type KeyedAnswer, type KeyedCall } from "#membership/idempotency.ts";
-import { OnlyTried } from "#membership/only-tried.ts";
+import { createOnce, keptAnswer, type KeyedCall } from "#membership/idempotency.ts";
+import { OnlyTried, outcomeOf } from "#membership/only-tried.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 import { versioned } from "./graph-answers.ts";
 import { writeAs, type GraphAct } from "./write-as.ts";
@@ -25,29 +25,22 @@ export const writeOnce = async <Done, Reply>(
   work: (tx: GraphTransaction, scope: TenantScope) => Promise<Done>,
   replyOf: (done: Done, version: bigint) => Reply,
 ): Promise<Reply | Answer<Reply>> => {
-  let kept: KeyedAnswer | undefined;
-  try {
-    await writeAs(room, act, async (tx, scope) => {
-      kept = isTried ? undefined : await findAnswer(tx.sql, key);
-      if (kept !== undefined) return { value: undefined, entries: () => [] };
+  if (isTried) {
+    const trying = writeAs<never>(room, act, async (tx, scope) => {
       const done = await work(tx, scope);
-      if (isTried) {
-        await tx.requireRoles();
-        throw new OnlyTried(done);
-      }
-      return {
-        value: undefined,
-        finish: async (version) => {
-          const { status, headers } = shownAs?.(done) ?? { status: 200, headers: {} };
-          kept = { status, headers: { ...headers, ...versioned(version) }, body: replyOf(done, version) };
-          await saveAnswer(tx.sql, key, kept);
-        },
-      };
+      await tx.requireRoles();
+      throw new OnlyTried(done);
     });
-  } catch (error) {
-    if (!(error instanceof OnlyTried)) throw error;
-    return replyOf(error.outcome as Done, (await room.reader.version()).version);
+    const done = (await trying.catch(outcomeOf)) as Done;
+    return replyOf(done, (await room.reader.version()).version);
   }
-  if (kept === undefined) throw new Error("a write that ended has an answer");
-  return answer(kept.body as Reply, { status: kept.status, headers: kept.headers });
+  const once = createOnce(key);
+  await writeAs(room, act, (tx, scope) =>
+    once.work(tx.sql, async () => {
+      const done = await work(tx, scope);
+      const { status, headers } = shownAs?.(done) ?? { status: 200, headers: {} };
+      return { answerAt: (version) => ({ status, headers: { ...headers, ...versioned(version) }, body: replyOf(done, version) }) };
+    }),
+  );
+  return keptAnswer<Reply>(once.answer());
 };

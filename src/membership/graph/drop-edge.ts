@@ -20,13 +20,14 @@ export interface EdgeRow {
 
 export type KeptEdge = EdgeRow & { readonly rev: bigint };
 
-const COLUMNS = "e.id, e.kind, e.src, e.dst, e.discr, e.tenant_id, e.digest, e.props, e.expires_at, e.rev";
-const OF_ENDS = `select ${COLUMNS} from membership.edge e where e.kind = $1 and e.src = $2 and e.dst = $3 and e.discr = $4`;
+/** Columns of `KeptEdge` over `e`. */
+export const EDGE = "e.id, e.kind, e.src, e.dst, e.discr, e.tenant_id, e.digest, e.props, e.expires_at, e.rev";
+const OF_ENDS = `select ${EDGE} from membership.edge e where e.kind = $1 and e.src = $2 and e.dst = $3 and e.discr = $4`;
 const READ = statement<KeptEdge>("membership.edge_of_ends_read", OF_ENDS);
 const FIND = statement<KeptEdge>("membership.edge_of_ends", `${OF_ENDS} for update`);
 const AROUND = statement<KeptEdge>(
   "membership.edges_of_node",
-  `select ${COLUMNS} from membership.edge e
+  `select ${EDGE} from membership.edge e
    where (e.src = $1 or e.dst = $1 or (e.kind = 'HAS_RTR_AT' and e.discr = $1)) and ($2::text is null or e.kind = $2) order by e.id for update`,
 );
 const DELETE = statement("membership.edges_delete", "delete from membership.edge where id = any($1)");
@@ -43,7 +44,7 @@ const EXPIRED = statement<KeptEdge>(
      or (e.props ->> 'level' = 'primary' and g.props ->> 'level' = 'primary' and (
        (e.kind = 'CONTROLLED_BY' and e.src = g.src)
        or (e.kind = 'OWNS_RESOURCE' and e.dst = g.dst and e.tenant_id is not distinct from g.tenant_id))))
-   returning ${COLUMNS}`,
+   returning ${EDGE}`,
 );
 
 const record = (tx: GraphTransaction, { rev, ...row }: KeptEdge): void =>
@@ -56,16 +57,9 @@ export const dropExpiredHolders = async (tx: GraphTransaction, edges: readonly E
   return dropped.length;
 };
 
-interface Ends {
-  readonly kind: EdgeKind;
-  readonly src: string;
-  readonly dst: string;
-  readonly discr: string;
-}
-
 const edgeBy =
   (find: typeof FIND) =>
-  async (sql: Sql, scope: TenantScope, ends: Ends): Promise<KeptEdge | undefined> => {
+  async (sql: Sql, scope: TenantScope, ends: Pick<EdgeRow, "kind" | "src" | "dst" | "discr">): Promise<KeptEdge | undefined> => {
     const [row] = await sql.run(find, [ends.kind, ends.src, ends.dst, ends.discr]);
     return row === undefined || (scope.tenant !== "*" && row.tenant_id !== null && row.tenant_id !== scope.tenant) ? undefined : row;
   };

@@ -1,7 +1,7 @@
 import { Problem } from "#contract/problem.ts";
 import { statement } from "#store/database.ts";
 import { dropEdges, lockEdgesOf } from "./drop-edge.ts";
-import type { NodeRow } from "./put-node.ts";
+import type { KeptNode } from "./put-node.ts";
 import type { TenantScope } from "./tenant-scope.ts";
 import type { GraphTransaction } from "./write.ts";
 
@@ -11,12 +11,7 @@ const DELETE = statement("membership.node_delete", "delete from membership.node 
  * Takes a locked node away, with its edges where `cascade` says so. Throws `has_edges`, of delegations too: those are kept, and who had
  * one is disabled and not forgotten.
  */
-export const dropNode = async (
-  tx: GraphTransaction,
-  scope: TenantScope,
-  { rev, ...row }: NodeRow & { readonly rev: bigint },
-  cascade: boolean,
-): Promise<void> => {
+export const dropNode = async (tx: GraphTransaction, scope: TenantScope, { rev, ...row }: KeptNode, cascade: boolean): Promise<void> => {
   const edges = await lockEdgesOf(tx.sql, row.id);
   if (edges.some(({ kind }) => kind === "DELEGATES_TO"))
     throw new Problem("has_edges", { detail: "It has delegations, which are kept: set its state to disabled instead." });

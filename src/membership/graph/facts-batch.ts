@@ -36,8 +36,6 @@ export interface FactBatch {
   readonly rule: (tenantId: string | null, resourceType: string) => DataScopeRule | null;
 }
 
-const byId = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
-
 /** From the steps of an identity, nearest first and among equals by their ids. */
 export const membershipOf = (node: FactNode, steps: readonly FactStep[]): Membership => {
   const members = steps.filter((step) => step.kind === "MEMBER_OF");
@@ -56,8 +54,8 @@ export const membershipOf = (node: FactNode, steps: readonly FactStep[]): Member
   const circles = members.filter((step) => step.dst_kind === "Group" || step.dst_kind === "BusinessRole");
   return {
     steps,
-    tenantIds: [...tenants].sort(byId),
-    groups: [...new Set(circles.filter((step) => step.dst_kind === "Group" || isRoleId(step.dst)).map((step) => step.dst))].sort(byId),
+    tenantIds: [...tenants].sort(),
+    groups: [...new Set(circles.filter((step) => step.dst_kind === "Group" || isRoleId(step.dst)).map((step) => step.dst))].sort(),
     circles: new Set(circles.map((step) => step.dst)),
     reach: new Set(node.state === "active" ? [node.id, ...steps.map((step) => step.dst)] : []),
   };
@@ -80,10 +78,8 @@ const group = <T>(items: readonly T[], key: (item: T) => string): ((wanted: stri
 
 export const createFactBatch = (rows: FactRows, plan: FactPlan): FactBatch => {
   const nodes = new Map(rows.nodes.map((node) => [node.id, node]));
-  const resources = group(
-    rows.nodes.filter((node) => node.kind === "Resource"),
-    (node) => JSON.stringify([node.props["type"], node.external_id]),
-  );
+  const resourceNodes = rows.nodes.filter((node) => node.kind === "Resource");
+  const resources = group(resourceNodes, (node) => JSON.stringify([node.props["type"], node.external_id]));
   const steps = group(rows.steps, (step) => step.start);
   const from = group(rows.links, (link) => `${link.kind} ${link.src}`);
   const to = group(rows.links, (link) => `${link.kind} ${link.dst}`);
@@ -107,7 +103,7 @@ export const createFactBatch = (rows: FactRows, plan: FactPlan): FactBatch => {
       const fits = ({ props }: FactLink): boolean =>
         props["action"] === action && (props["tenant_id"] === null || props["tenant_id"] === tenantId);
       const links = from(`POLICY_REF ${toolId}`).filter(fits);
-      return [...new Set(links.map(({ dst }) => dst))].sort(byId);
+      return [...new Set(links.map(({ dst }) => dst))].sort();
     },
     hop: (hop) => hops.get(plan.numberOf(hop)),
     delegation: (id) => delegations.get(id),

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { FactAsk, Facts } from "#contract/facts.ts";
-import { undone } from "#membership/delegations/draft-effect.ts";
+import { undone } from "#membership/only-tried.ts";
 import { statement } from "#store/database.ts";
 import { testDatabase } from "#testing/database.ts";
 import { graphRooms, graphWorld, type GraphWorld } from "#testing/membership.ts";

@@ -169,21 +169,14 @@ export const factsOf = (ask: FactAsk, batch: FactBatch, options: DataScopeOption
   });
   const agents = hops.map(({ agent }) => agent).filter((agent) => agent !== undefined);
   const outermost = agents.length === hops.length ? agents.at(-1) : undefined;
-  const delegation = outermost === undefined ? null : delegationFact(hops.map((hop) => hop.row));
+  const held = hops.map((hop) => hop.row);
+  const delegation = outermost === undefined ? null : delegationFact(held);
   const requires = tool === undefined ? [] : batch.linksFrom("REQUIRES", tool.id);
   const grants = (node === undefined ? [] : batch.grants(node.id, membership.reach)).filter(({ props: { actions } }) => {
     return !Array.isArray(actions) || actions.includes(ask.action);
   });
   const controlled = delegationRow?.agent_id ?? (node?.kind === "AIAgent" ? node.id : undefined);
-  const scope = scopeFact(
-    ask,
-    tool,
-    standing,
-    agents,
-    hops.map(({ row: held }) => held),
-    batch,
-    options,
-  );
+  const scope = scopeFact(ask, tool, standing, agents, held, batch, options);
 
   return {
     subject: subjectFact(standing.node, membership),

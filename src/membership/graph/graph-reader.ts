@@ -1,6 +1,8 @@
 import type { ColumnMask } from "#contract/data-scope.ts";
 import type { Delegation } from "#contract/delegations.ts";
 import type { FactAsk, Facts } from "#contract/facts.ts";
+import type { Sql } from "#store/database.ts";
+import type { NodeRow } from "./put-node.ts";
 import type { TenantScope } from "./tenant-scope.ts";
 
 /** An answer of one snapshot: the graph's version that it is true at, and until when the clock alone leaves it true. */
@@ -13,13 +15,7 @@ export interface Answered<T> {
   readonly source?: "index";
 }
 
-export interface PipDelegation {
-  readonly delegation_id: string;
-  readonly status: Delegation["status"];
-  readonly max_steps: number;
-  readonly budget_usd: number;
-  readonly expires_at: string | null;
-}
+export type PipDelegation = Readonly<Pick<Delegation, "delegation_id" | "status" | "max_steps" | "budget_usd" | "expires_at">>;
 
 export interface DataScope {
   readonly tenant_ids: readonly string[];
@@ -27,17 +23,7 @@ export interface DataScope {
   readonly column_mask: ColumnMask;
 }
 
-export interface GraphNode {
-  readonly id: string;
-  readonly kind: string;
-  readonly name: string;
-  readonly display_name: string | null;
-  readonly system: string | null;
-  readonly state: string;
-  readonly tenant_id: string | null;
-  readonly external_id: string | null;
-  readonly props: Readonly<Record<string, unknown>>;
-  readonly digest: string | null;
+export interface GraphNode extends NodeRow {
   /** Raised by each write of it. */
   readonly rev: bigint;
   readonly created_at: string;
@@ -47,6 +33,21 @@ export interface GraphNode {
   readonly in: Readonly<Record<string, number>>;
 }
 
+/** A node as answers about edges name it. */
+export interface NodeBrief {
+  readonly id: string;
+  readonly name: string;
+  readonly node_type: string;
+  readonly state: string;
+}
+
+export interface EdgeBrief {
+  readonly id: string;
+  readonly kind: string;
+  readonly from: string;
+  readonly to: string;
+}
+
 export interface NodeFilter {
   readonly kinds: readonly string[];
   readonly search?: string | undefined;
@@ -54,9 +55,7 @@ export interface NodeFilter {
 }
 
 /** Words to be found, of a person's typing. */
-export interface FullTextAsk {
-  readonly kinds: readonly string[];
-  readonly system?: string | undefined;
+export interface FullTextAsk extends Omit<NodeFilter, "search"> {
   readonly text: string;
 }
 
@@ -64,7 +63,7 @@ export interface GraphEdge {
   readonly edge_id: string;
   readonly type: string;
   readonly direction: "in" | "out";
-  readonly node: { readonly id: string; readonly name: string; readonly node_type: string; readonly state: string };
+  readonly node: NodeBrief;
   readonly properties: Readonly<Record<string, unknown>>;
 }
 
@@ -79,8 +78,8 @@ export interface PathAsk {
 
 export interface Path {
   readonly found: boolean;
-  readonly nodes: readonly { readonly id: string; readonly name: string; readonly node_type: string; readonly state: string }[];
-  readonly edges: readonly { readonly id: string; readonly kind: string; readonly from: string; readonly to: string }[];
+  readonly nodes: readonly NodeBrief[];
+  readonly edges: readonly EdgeBrief[];
   readonly explored: number;
   readonly truncated: boolean;
 }
@@ -96,20 +95,8 @@ export interface NearAsk {
 }
 
 export interface Near {
-  readonly nodes: readonly {
-    readonly id: string;
-    readonly name: string;
-    readonly node_type: string;
-    readonly state: string;
-    readonly distance: number;
-  }[];
-  readonly edges: readonly {
-    readonly id: string;
-    readonly kind: string;
-    readonly from: string;
-    readonly to: string;
-    readonly status?: string;
-  }[];
+  readonly nodes: readonly (NodeBrief & { readonly distance: number })[];
+  readonly edges: readonly (EdgeBrief & { readonly status?: string })[];
   readonly truncated: boolean;
 }
 
@@ -166,3 +153,11 @@ export interface GraphReader {
   since(version: bigint): Promise<GraphReader>;
   version(): Promise<{ readonly version: bigint; readonly at: string }>;
 }
+
+/** What a question is about. */
+export type Asked<Q extends keyof GraphReader> = Parameters<GraphReader[Q]>[1];
+/** A question as the database itself answers it. */
+export type SqlAnswer<Q extends keyof GraphReader> = (sql: Sql, ...asked: Parameters<GraphReader[Q]>) => ReturnType<GraphReader[Q]>;
+
+/** The order of lists: of ids, which are ASCII, UTF-16 units and bytes have the same. */
+export const compareTexts = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);

@@ -4,9 +4,9 @@ import { Problem } from "#contract/problem.ts";
 import { faultsOf } from "#contract/shape-faults.ts";
 import { statement, type Sql } from "#store/database.ts";
 import { isSqlFault } from "#store/sql-fault.ts";
-import { dropExpiredHolders, type EdgeRow } from "./drop-edge.ts";
+import { dropExpiredHolders, EDGE, type EdgeRow, type KeptEdge } from "./drop-edge.ts";
 import { edgeKindRow, identityKinds, mayJoin, type EdgeKind, type NodeKind } from "./kinds.ts";
-import type { Outcome, RowsPut } from "./put-node.ts";
+import { recordPut, requireOutcomes, type Outcome, type RowsPut } from "./put-node.ts";
 import { leadsBack } from "./rings.ts";
 import { problemOfRows, type RowRefusal } from "./row-refusal.ts";
 import { wholeGraph, type TenantScope } from "./tenant-scope.ts";
@@ -40,10 +40,9 @@ const ENDS = statement<End>(
   `select id, kind, tenant_id, props ->> 'type' as type, props ->> 'resource_type' as resource_type, props -> 'scopes' as scopes
    from membership.node where id = any($1) order by id for key share`,
 );
-const FIND = statement<EdgeRow & { readonly rev: bigint }>(
+const FIND = statement<KeptEdge>(
   "membership.edges_for_update",
-  `select e.id, e.kind, e.src, e.dst, e.discr, e.tenant_id, e.digest, e.props, e.expires_at, e.rev
-   from ${GIVEN} join membership.edge e on e.kind = g.kind and e.src = g.src and e.dst = g.dst and e.discr = g.discr order by e.id for update of e`,
+  `select ${EDGE} from ${GIVEN} join membership.edge e on e.kind = g.kind and e.src = g.src and e.dst = g.dst and e.discr = g.discr order by e.id for update of e`,
 );
 const INSERT = statement<{ id: string }>(
   "membership.edges_insert",
@@ -186,23 +185,10 @@ export const putEdges = async (tx: GraphTransaction, scope: TenantScope, drafts:
     });
   }
   if (refused.length === 0) await leadsBack.require(tx.sql, joining);
-  for (const { rev, before, after, outcome } of rows)
-    if (outcome !== "same")
-      tx.record({
-        op: "put_edge",
-        subject: after.id,
-        kind: after.kind,
-        src: after.src,
-        dst: after.dst,
-        ...(outcome === "new" ? {} : { before: { ...before, rev: Number(rev) } }),
-        after: { ...after, rev: Number(rev) + 1 },
-      });
+  for (const row of rows) recordPut(tx, "put_edge", row, { src: row.after.src, dst: row.after.dst });
   return { outcomes: rows.map(({ outcome }) => outcome), refused };
 };
 
 /** Writes one edge. Throws `unprocessable`, `edge_not_allowed`, `cross_tenant`, `access_denied`, `already_exists`, `cycle`. */
-export const putEdge = async (tx: GraphTransaction, draft: EdgeDraft, scope: TenantScope = wholeGraph): Promise<Outcome> => {
-  const { outcomes, refused } = await putEdges(tx, scope, [draft]);
-  if (refused.length > 0) throw problemOfRows(refused);
-  return outcomes[0] ?? "same";
-};
+export const putEdge = async (tx: GraphTransaction, draft: EdgeDraft, scope: TenantScope = wholeGraph): Promise<Outcome> =>
+  requireOutcomes(await putEdges(tx, scope, [draft]))[0] ?? "same";

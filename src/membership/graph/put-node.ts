@@ -39,10 +39,16 @@ export interface NodeRow {
   readonly props: Readonly<Record<string, unknown>>;
 }
 
+/** The members that say something: neither null nor absent. */
+export const present = <T extends object>(members: T): Partial<T> =>
+  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null && value !== undefined)) as Partial<T>;
+
+export type KeptNode = NodeRow & { readonly rev: bigint };
+
 const COLUMNS = "id, kind, tenant_id, name, display_name, system, state, external_id, digest, props";
 const GIVEN = `jsonb_to_recordset($1::jsonb) as g(id text, kind text, tenant_id text, name text, display_name text, system text, state text,
   external_id text, digest text, props jsonb, fold text)`;
-const FIND = statement<NodeRow & { readonly rev: bigint }>(
+const FIND = statement<KeptNode>(
   "membership.nodes_for_update",
   `select ${COLUMNS}, rev from membership.node where id = any($1) order by id for update`,
 );
@@ -115,8 +121,32 @@ export interface RowsPut {
   readonly refused: readonly RowRefusal[];
 }
 
+/** What became of the rows, where none of them was refused. Throws one problem of all that were. */
+export const requireOutcomes = ({ outcomes, refused }: RowsPut, placeOf?: (at: number) => string): readonly Outcome[] => {
+  if (refused.length > 0) throw problemOfRows(refused, placeOf);
+  return outcomes;
+};
+
+/** Puts a row that was written into the version, after what it was; `ends` of an edge. */
+export const recordPut = (
+  tx: GraphTransaction,
+  op: "put_node" | "put_edge",
+  row: {
+    readonly rev: bigint;
+    readonly before: object;
+    readonly after: Pick<NodeRow, "id"> & { readonly kind: string };
+    readonly outcome: Outcome;
+  },
+  ends: { readonly src?: string; readonly dst?: string } = {},
+): void => {
+  const { rev, after, outcome } = row;
+  if (outcome === "same") return;
+  const before = outcome === "new" ? {} : { before: { ...row.before, rev: Number(rev) } };
+  tx.record({ op, subject: after.id, kind: after.kind, ...ends, ...before, after: { ...after, rev: Number(rev) + 1 } });
+};
+
 /** Locks nodes and gives them as they are, by id; all of the graph, so whoever asks looks at their tenants. */
-export const lockNodes = async (sql: Sql, ids: readonly string[]): Promise<ReadonlyMap<string, NodeRow & { readonly rev: bigint }>> =>
+export const lockNodes = async (sql: Sql, ids: readonly string[]): Promise<ReadonlyMap<string, KeptNode>> =>
   new Map((await sql.run(FIND, [ids])).map((row) => [row.id, row]));
 
 /** Why a writer may not have this draft take the place of what is there. Of another tenant's node only that the id is taken. */
@@ -148,10 +178,8 @@ const placeRefusal = (scope: TenantScope, draft: NodeDraft, held: NodeRow | unde
 export const putNodes = async (tx: GraphTransaction, scope: TenantScope, drafts: readonly NodeDraft[]): Promise<RowsPut> => {
   const refused: RowRefusal[] = drafts.flatMap((draft, at) => draftFaults(draft).map((fault) => ({ at, ...fault })));
   if (refused.length > 0) return { outcomes: [], refused };
-  const held = await lockNodes(
-    tx.sql,
-    drafts.map(({ id }) => id),
-  );
+  const ids = drafts.map(({ id }) => id);
+  const held = await lockNodes(tx.sql, ids);
   const rows = drafts.map((draft, at) => {
     const found = held.get(draft.id);
     const refusal = placeRefusal(scope, draft, found);
@@ -173,25 +201,13 @@ export const putNodes = async (tx: GraphTransaction, scope: TenantScope, drafts:
   if (has("changed") && refused.length === 0)
     await tx.sql.run(UPDATE, [given("changed")]).catch((error: unknown) => {
       if (!isSqlFault(error, "23505")) throw error;
-      throw problemOfRows([
-        { at: rows.findIndex(({ outcome }) => outcome === "changed"), code: "already_exists", path: "/", message: TAKEN },
-      ]);
+      const at = rows.findIndex(({ outcome }) => outcome === "changed");
+      throw problemOfRows([{ at, code: "already_exists", path: "/", message: TAKEN }]);
     });
-  for (const { rev, before, after, outcome } of rows)
-    if (outcome !== "same")
-      tx.record({
-        op: "put_node",
-        subject: after.id,
-        kind: after.kind,
-        ...(outcome === "new" ? {} : { before: { ...before, rev: Number(rev) } }),
-        after: { ...after, rev: Number(rev) + 1 },
-      });
+  for (const row of rows) recordPut(tx, "put_node", row);
   return { outcomes: rows.map(({ outcome }) => outcome), refused };
 };
 
 /** Writes one node. Throws `unprocessable` with every fault, `already_exists`, `conflict`, `access_denied`. */
-export const putNode = async (tx: GraphTransaction, draft: NodeDraft, scope: TenantScope = wholeGraph): Promise<Outcome> => {
-  const { outcomes, refused } = await putNodes(tx, scope, [draft]);
-  if (refused.length > 0) throw problemOfRows(refused);
-  return outcomes[0] ?? "same";
-};
+export const putNode = async (tx: GraphTransaction, draft: NodeDraft, scope: TenantScope = wholeGraph): Promise<Outcome> =>
+  requireOutcomes(await putNodes(tx, scope, [draft]))[0] ?? "same";

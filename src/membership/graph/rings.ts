@@ -1,14 +1,10 @@
 import { Problem } from "#contract/problem.ts";
 import { statement, type Sql } from "#store/database.ts";
+import type { EdgeRow } from "./drop-edge.ts";
 import { edgeKindRow, type EdgeKind } from "./kinds.ts";
 import { unexpired } from "./sql-parts.ts";
 
-interface Joined {
-  readonly kind: EdgeKind;
-  readonly src: string;
-  readonly dst: string;
-  readonly expires_at: string | null;
-}
+type Joined = Pick<EdgeRow, "kind" | "src" | "dst" | "expires_at">;
 
 const LOCK_KIND = statement("membership.edge_kind_lock", "select pg_advisory_xact_lock(hashtextextended('membership.edge.' || $1, 0))");
 const RINGS = statement<{ src: string; dst: string; back: boolean; length: number }>(

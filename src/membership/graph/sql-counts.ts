@@ -1,9 +1,15 @@
 import { statement, type Sql } from "#store/database.ts";
-import type { Answered } from "./graph-reader.ts";
+import type { SqlAnswer } from "./graph-reader.ts";
 import { HEAD, unexpired } from "./sql-parts.ts";
 import { visible, type TenantScope } from "./tenant-scope.ts";
 
-const EDGE_KINDS = statement<{ version: bigint; kinds: Record<string, number> }>(
+type KindCounts = { readonly version: bigint; readonly kinds: Readonly<Record<string, number>> };
+const NODE_KINDS = statement<KindCounts>(
+  "membership.node_kinds",
+  `select ${HEAD} as version, coalesce((select json_object_agg(k.kind, k.n) from (
+     select n.kind, count(*)::int as n from membership.node n where ${visible("n")} group by n.kind order by n.kind) k), '{}') as kinds`,
+);
+const EDGE_KINDS = statement<KindCounts>(
   "membership.edge_kinds",
   `select ${HEAD} as version, coalesce((select json_object_agg(k.kind, k.n) from (
      select e.kind, count(*)::int as n from membership.edge e
@@ -11,11 +17,16 @@ const EDGE_KINDS = statement<{ version: bigint; kinds: Record<string, number> }>
      where ${unexpired("e")} group by e.kind order by e.kind) k), '{}') as kinds`,
 );
 
+const countBy =
+  (kinds: typeof NODE_KINDS): SqlAnswer<"kindCounts"> =>
+  async (sql, scope) => {
+    const [row] = await sql.run(kinds, [scope.tenant]);
+    return { version: row?.version ?? 0n, value: row?.kinds ?? {} };
+  };
+/** Visible nodes by kind. */
+export const countKinds = countBy(NODE_KINDS);
 /** Visible edges by kind. */
-export const countEdgeKinds = async (sql: Sql, scope: TenantScope): Promise<Answered<Readonly<Record<string, number>>>> => {
-  const [row] = await sql.run(EDGE_KINDS, [scope.tenant]);
-  return { version: row?.version ?? 0n, value: row?.kinds ?? {} };
-};
+export const countEdgeKinds = countBy(EDGE_KINDS);
 
 export interface Orphans {
   readonly kind: string;

@@ -1,7 +1,7 @@
 import { mergeMasks, writeRowFilter, type ColumnMask } from "#contract/data-scope.ts";
 import { Problem } from "#contract/problem.ts";
 import { statement, type Sql } from "#store/database.ts";
-import type { Answered, DataScope, GraphReader } from "./graph-reader.ts";
+import type { Answered, Asked, DataScope } from "./graph-reader.ts";
 import type { DataScopeRule } from "#contract/data-scope-rules.ts";
 import { HEAD, pipTimeout, unexpired } from "./sql-parts.ts";
 import { visible, type TenantScope } from "./tenant-scope.ts";
@@ -87,7 +87,7 @@ const SCOPE = statement<{ version: bigint; tenants: string[]; groups: string[]; 
 export const readDataScope = async (
   sql: Sql,
   scope: TenantScope,
-  ask: Parameters<GraphReader["dataScope"]>[1],
+  ask: Asked<"dataScope">,
   options: DataScopeOptions,
 ): Promise<Answered<DataScope>> => {
   const [row] = await sql.run(SCOPE, [scope.tenant, ask.subjectId, ask.resourceType]);

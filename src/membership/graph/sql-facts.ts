@@ -1,37 +1,22 @@
 import { statement } from "#store/database.ts";
 import type { DataScopeRule } from "#contract/data-scope-rules.ts";
+import type { Delegation } from "#contract/delegations.ts";
+import type { EdgeRow } from "./drop-edge.ts";
+import type { NodeRow } from "./put-node.ts";
 import { RULE_JSON } from "./sql-data-scope.ts";
 import { effectiveStatus, HEAD, live, pipTimeout, statusRank, unexpired } from "./sql-parts.ts";
 import { visible } from "./tenant-scope.ts";
 
 /** Everything that a batch of asks is answered from: one statement, so one snapshot, whatever the number of asks. */
 
-export interface FactNode {
-  readonly id: string;
-  readonly kind: string;
-  readonly name: string;
-  readonly tenant_id: string | null;
-  readonly state: string;
-  readonly digest: string | null;
-  readonly props: Readonly<Record<string, unknown>>;
-}
+export type FactNode = Omit<NodeRow, "display_name" | "system" | "external_id">;
 /** One step of a subject's membership: `start` reaches `dst` over `src`. */
-export interface FactStep {
+export interface FactStep extends Pick<EdgeRow, "id" | "kind" | "src" | "dst"> {
   readonly start: string;
-  readonly src: string;
-  readonly dst: string;
-  readonly kind: string;
-  readonly id: string;
   readonly dst_kind: string;
   readonly depth: number;
 }
-export interface FactLink {
-  readonly id: string;
-  readonly kind: string;
-  readonly src: string;
-  readonly dst: string;
-  readonly digest: string | null;
-  readonly props: Readonly<Record<string, unknown>>;
+export interface FactLink extends Pick<EdgeRow, "id" | "kind" | "src" | "dst" | "digest" | "props"> {
   /** State of the node at the other end. */
   readonly state: string;
 }
@@ -39,7 +24,7 @@ export interface FactLink {
 export interface FactHop {
   readonly n: number;
   readonly id: string;
-  readonly status: "active" | "paused" | "revoked" | "expired";
+  readonly status: Delegation["status"];
   readonly live: boolean;
   readonly covers: boolean;
   readonly steps_left: number;

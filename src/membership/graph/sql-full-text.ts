@@ -1,12 +1,12 @@
 import { Problem } from "#contract/problem.ts";
 import { statement, type Database } from "#store/database.ts";
 import { isSqlFault } from "#store/sql-fault.ts";
-import type { Answered, FullTextAsk, GraphNode } from "./graph-reader.ts";
+import type { GraphReader } from "./graph-reader.ts";
 import { foldText } from "#contract/fold-text.ts";
 import { inTime, isIndexed, requireInTime, searchTimeout } from "./search-limits.ts";
-import { NODE } from "./sql-nodes.ts";
+import { NODE, nodesOf, type Found } from "./sql-nodes.ts";
 import { containing, HEAD } from "./sql-parts.ts";
-import { visible, type TenantScope } from "./tenant-scope.ts";
+import { visible } from "./tenant-scope.ts";
 
 /** How like a word has to be, for this transaction: less misses typing errors of one letter in a short word, more finds anything. */
 const LIKENESS = statement("membership.word_likeness", "select set_config('pg_trgm.word_similarity_threshold', '0.45', true)");
@@ -21,9 +21,7 @@ const BY_INDEX = statement(
  */
 const candidates = { postgres: { order: "order by n.id", most: 10_000 }, pglite: { order: "", most: 1_000 } } as const;
 
-type Found = { readonly version: bigint; readonly total: number; readonly score: number; readonly late: boolean } & {
-  readonly [K in keyof GraphNode]: GraphNode[K] | null;
-};
+type FoundText = Found & { readonly total: number; readonly score: number; readonly late: boolean };
 
 /** Of a word without three letters whatever is like it also has it as a part. */
 const hasWord = "n.fold like w.pattern or (length(w.word) > 2 and w.word <% n.fold)";
@@ -33,7 +31,7 @@ const hasWord = "n.fold like w.pattern or (length(w.word) > 2 and w.word <% n.fo
  * others.
  */
 const searchBy = (way: string, found: string, order: string) =>
-  statement<Found>(
+  statement<FoundText>(
     `membership.full_text_${way}`,
     `with candidate as materialized (
      select n.id, n.fold from membership.node n
@@ -62,18 +60,14 @@ const searchesOf = (kind: Database["kind"]) => ({
 });
 const searches = { postgres: searchesOf("postgres"), pglite: searchesOf("pglite") };
 
-const isFound = (row: Found): row is Found & GraphNode => row.id !== null;
-
 /**
  * Nodes that have all words, each as part of a word of theirs or much like one; the best first. So many are weighed at most. Throws `not_supported` where the database knows no trigrams, `narrow_the_search`.
  */
 export const searchFullText = async (
   database: Database,
-  scope: TenantScope,
-  ask: FullTextAsk,
-  page: { readonly limit: number; readonly skip: number },
+  [scope, ask, page]: Parameters<GraphReader["fullText"]>,
   ms: (term: string) => number,
-): Promise<Answered<{ readonly nodes: readonly (GraphNode & { readonly score: number })[]; readonly total: number }>> => {
+): ReturnType<GraphReader["fullText"]> => {
   const text = foldText(ask.text).trim();
   const words = text.split(/\s+/u);
   const [rarest = ""] = words.filter(isIndexed).toSorted((one, other) => other.length - one.length);
@@ -104,6 +98,5 @@ export const searchFullText = async (
       throw error;
     });
   requireInTime(rows);
-  const nodes = rows.filter(isFound).map(({ version: _version, total: _total, late: _late, ...node }) => node);
-  return { version: rows[0]?.version ?? 0n, value: { nodes, total: rows[0]?.total ?? 0 } };
+  return { version: rows[0]?.version ?? 0n, value: { nodes: nodesOf(rows), total: rows[0]?.total ?? 0 } };
 };

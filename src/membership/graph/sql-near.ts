@@ -1,22 +1,17 @@
-import { statement, type Sql } from "#store/database.ts";
-import type { Answered, Near, NearAsk } from "./graph-reader.ts";
-import { BOTH, IN, OUT, type StepRow } from "./sql-path.ts";
+import { statement } from "#store/database.ts";
+import { compareTexts, type SqlAnswer } from "./graph-reader.ts";
+import { BOTH, IN, NODES, OUT, type StepRow } from "./sql-path.ts";
 import { HEAD } from "./sql-parts.ts";
-import { visible, type TenantScope } from "./tenant-scope.ts";
+import { visible } from "./tenant-scope.ts";
 
-type NodeRow = Omit<Near["nodes"][number], "distance">;
 const START = statement<{ version: bigint; known: boolean }>(
   "membership.near_start",
   `select ${HEAD} as version, exists (select 1 from membership.node n where n.id = $2 and ${visible("n")}) as known`,
 );
-const NODES = statement<NodeRow>(
-  "membership.near_nodes",
-  `select n.id, n.name, n.kind as node_type, n.state from membership.node n where n.id = any($2::text[]) and ${visible("n")}`,
-);
 const steps = { out: OUT, in: IN, both: BOTH } as const;
 
 /** Breadth first, one statement a level; of a level the nodes with the smallest ids are taken. Run it in a read-only snapshot. */
-export const readNear = async (sql: Sql, scope: TenantScope, ask: NearAsk): Promise<Answered<Near | undefined>> => {
+export const readNear: SqlAnswer<"near"> = async (sql, scope, ask) => {
   const [start] = await sql.run(START, [scope.tenant, ask.id]);
   const version = start?.version ?? 0n;
   if (start?.known !== true) return { version, value: undefined };
@@ -36,10 +31,10 @@ export const readNear = async (sql: Sql, scope: TenantScope, ask: NearAsk): Prom
   const rows = await sql.run(NODES, [scope.tenant, [...distances.keys()]]);
   const nodes = rows
     .map((row) => ({ ...row, distance: distances.get(row.id) ?? 0 }))
-    .sort((one, other) => one.distance - other.distance || (one.id < other.id ? -1 : 1));
+    .sort((one, other) => one.distance - other.distance || compareTexts(one.id, other.id));
   const edges = [...seen.values()]
     .filter(({ src, dst }) => distances.has(src) && distances.has(dst))
-    .sort((one, other) => (one.id < other.id ? -1 : 1))
+    .sort((one, other) => compareTexts(one.id, other.id))
     // A delegation that is not live is no way.
     .map(({ id, kind, src, dst }) => ({ id, kind, from: src, to: dst, ...(kind === "DELEGATES_TO" ? { status: "active" } : {}) }));
   return { version, value: { nodes, edges, truncated } };

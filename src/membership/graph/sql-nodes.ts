@@ -1,8 +1,8 @@
-import { statement, type Sql } from "#store/database.ts";
-import type { Answered, GraphEdge, GraphNode, GraphReader } from "./graph-reader.ts";
+import { statement } from "#store/database.ts";
+import type { GraphEdge, GraphNode, SqlAnswer } from "./graph-reader.ts";
 import { searchTimeout } from "./search-limits.ts";
 import { effectiveStatus, HEAD, unexpired } from "./sql-parts.ts";
-import { visible, type TenantScope } from "./tenant-scope.ts";
+import { visible } from "./tenant-scope.ts";
 
 const counts = (here: "src" | "dst", there: "src" | "dst"): string =>
   `coalesce((select json_object_agg(c.kind, c.n) from (
@@ -13,7 +13,12 @@ const counts = (here: "src" | "dst", there: "src" | "dst"): string =>
 export const NODE = `n.id, n.kind, n.name, n.display_name, n.system, n.state, n.tenant_id, n.external_id, n.props, n.digest, n.rev, n.created_at, n.updated_at,
    ${counts("src", "dst")} as "out", ${counts("dst", "src")} as "in"`;
 
-type Found = { readonly version: bigint } & { readonly [K in keyof GraphNode]: GraphNode[K] | null };
+/** A row of an answer about nodes, also where there is none of them: then one without a node. */
+export type Found = { readonly version: bigint } & { readonly [K in keyof GraphNode]: GraphNode[K] | null };
+const isFound = <Row extends Found>(row: Row): row is Row & GraphNode => row.id !== null;
+/** The nodes alone, without what is said beside them. */
+export const nodesOf = <Row extends Found & { readonly total?: number; readonly late?: boolean }>(rows: readonly Row[]) =>
+  rows.filter(isFound).map(({ version: _version, total: _total, late: _late, ...node }) => node);
 
 const GET = statement<Found>(
   "membership.node_get",
@@ -21,22 +26,9 @@ const GET = statement<Found>(
    left join lateral (select ${NODE} from membership.node n where n.id = $2 and ${visible("n")}) found on true`,
 );
 
-const isFound = (row: Found): row is Found & GraphNode => row.id !== null;
-const nodeOf = ({ version: _version, ...node }: Found & GraphNode): GraphNode => node;
-
-export const readNode = async (sql: Sql, scope: TenantScope, id: string): Promise<Answered<GraphNode | undefined>> => {
-  const [row] = await sql.run(GET, [scope.tenant, id]);
-  return { version: row?.version ?? 0n, value: row !== undefined && isFound(row) ? nodeOf(row) : undefined };
-};
-
-const KINDS = statement<{ version: bigint; kinds: Record<string, number> }>(
-  "membership.node_kinds",
-  `select ${HEAD} as version, coalesce((select json_object_agg(k.kind, k.n) from (
-     select n.kind, count(*)::int as n from membership.node n where ${visible("n")} group by n.kind order by n.kind) k), '{}') as kinds`,
-);
-export const countKinds = async (sql: Sql, scope: TenantScope): Promise<Answered<Readonly<Record<string, number>>>> => {
-  const [row] = await sql.run(KINDS, [scope.tenant]);
-  return { version: row?.version ?? 0n, value: row?.kinds ?? {} };
+export const readNode: SqlAnswer<"node"> = async (sql, scope, id) => {
+  const rows = await sql.run(GET, [scope.tenant, id]);
+  return { version: rows[0]?.version ?? 0n, value: nodesOf(rows)[0] };
 };
 
 const SYSTEMS = statement<{ version: bigint; systems: string[] }>(
@@ -45,7 +37,7 @@ const SYSTEMS = statement<{ version: bigint; systems: string[] }>(
      from membership.node n where n.system is not null and ${visible("n")}), '{}') as systems`,
   searchTimeout,
 );
-export const listSystems = async (sql: Sql, scope: TenantScope): Promise<Answered<readonly string[]>> => {
+export const listSystems: SqlAnswer<"systems"> = async (sql, scope) => {
   const [row] = await sql.run(SYSTEMS, [scope.tenant]);
   return { version: row?.version ?? 0n, value: row?.systems ?? [] };
 };
@@ -80,11 +72,7 @@ const EDGES = statement<{
    from (select 1) one left join lateral (select * from around order by id, direction limit $5 offset $6) page on true order by page.id, page.direction`,
 );
 
-export const readEdges = async (
-  sql: Sql,
-  scope: TenantScope,
-  ask: Parameters<GraphReader["edges"]>[1],
-): Promise<Answered<{ items: readonly GraphEdge[]; total: number } | undefined>> => {
+export const readEdges: SqlAnswer<"edges"> = async (sql, scope, ask) => {
   const rows = await sql.run(EDGES, [scope.tenant, ask.id, ask.type ?? null, ask.direction, ask.limit, ask.skip]);
   const version = rows[0]?.version ?? 0n;
   if (rows[0]?.known !== true) return { version, value: undefined };

@@ -35,7 +35,6 @@ export const nextTurn = (row: string): string =>
   `min(least(case when ${row}.valid_from > now() then ${row}.valid_from end, case when ${row}.expires_at > now() then ${row}.expires_at end))
      filter (where ${row}.status in ('active', 'paused'))`;
 
-/** The version that a statement's answer is true at. */
 /** How much of its limits a meter has used up or handed on, in percent: 100 = all, 80 = that much at least, else 0. */
 export const usedUp = (meter: string): string => {
   const share = (of: number): string => `((${meter}.used_steps + ${meter}.lent_steps) * 5 >= ${meter}.limit_steps * ${of}
@@ -51,6 +50,7 @@ export const readClock = async (sql: Sql): Promise<string> => {
   return row.now;
 };
 
+/** The version that a statement's answer is true at. */
 export const HEAD = "(select h.version from membership.graph_head h)";
 
 /** A term as a LIKE pattern that finds it literally. */

@@ -1,22 +1,12 @@
-import { statement, type Sql } from "#store/database.ts";
-import type { Answered, Path, PathAsk } from "./graph-reader.ts";
+import { statement } from "#store/database.ts";
+import type { EdgeRow } from "./drop-edge.ts";
+import { compareTexts, type NodeBrief, type SqlAnswer } from "./graph-reader.ts";
 import { HEAD, live, unexpired } from "./sql-parts.ts";
-import { visible, type TenantScope } from "./tenant-scope.ts";
+import { visible } from "./tenant-scope.ts";
 
 export const MOST_EXPLORED = 200_000;
 
-interface NodeRow {
-  readonly id: string;
-  readonly name: string;
-  readonly node_type: string;
-  readonly state: string;
-}
-export interface StepRow {
-  readonly id: string;
-  readonly kind: string;
-  readonly src: string;
-  readonly dst: string;
-}
+export type StepRow = Pick<EdgeRow, "id" | "kind" | "src" | "dst">;
 
 const ENDS = statement<{ version: bigint; known: boolean }>(
   "membership.path_ends",
@@ -35,18 +25,16 @@ const step = (direction: "out" | "in"): string => {
 export const OUT = statement<StepRow>("membership.path_out", `${step("out")} limit ${MOST_EXPLORED}`);
 export const IN = statement<StepRow>("membership.path_in", `${step("in")} limit ${MOST_EXPLORED}`);
 export const BOTH = statement<StepRow>("membership.path_both", `(${step("out")}) union (${step("in")}) limit ${MOST_EXPLORED}`);
-const NODES = statement<NodeRow>(
+export const NODES = statement<NodeBrief>(
   "membership.path_nodes",
   `select n.id, n.name, n.kind as node_type, n.state from membership.node n where n.id = any($2::text[]) and ${visible("n")}`,
 );
-
-const compare = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
 
 /**
  * Breadth first, one statement a level. Nodes of a level stand in the order of the step sequences that reach them, so the
  * first way to a node is the smallest in (kind, id) among the shortest. Run it in a read-only snapshot.
  */
-export const readPath = async (sql: Sql, scope: TenantScope, ask: PathAsk): Promise<Answered<Path | undefined>> => {
+export const readPath: SqlAnswer<"path"> = async (sql, scope, ask) => {
   const [ends] = await sql.run(ENDS, [scope.tenant, ask.from, ask.to]);
   const version = ends?.version ?? 0n;
   if (ends?.known !== true) return { version, value: undefined };
@@ -69,9 +57,9 @@ export const readPath = async (sql: Sql, scope: TenantScope, ask: PathAsk): Prom
       .sort(
         (one, other) =>
           (rank.get(one.from) ?? 0) - (rank.get(other.from) ?? 0) ||
-          compare(one.edge.kind, other.edge.kind) ||
-          compare(one.to, other.to) ||
-          compare(one.edge.id, other.edge.id),
+          compareTexts(one.edge.kind, other.edge.kind) ||
+          compareTexts(one.to, other.to) ||
+          compareTexts(one.edge.id, other.edge.id),
       );
     const next: string[] = [];
     for (const way of reached) {

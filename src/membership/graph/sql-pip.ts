@@ -1,7 +1,7 @@
 import type { MaskKind } from "#contract/data-scope.ts";
 import { usdFromMicro } from "#contract/ids.ts";
 import { statement, type Sql } from "#store/database.ts";
-import type { Answered, GraphReader, PipDelegation } from "./graph-reader.ts";
+import type { PipDelegation, SqlAnswer } from "./graph-reader.ts";
 import { effectiveStatus, HEAD, live, nextTurn, pipTimeout, statusRank, unexpired } from "./sql-parts.ts";
 import { visible, type TenantScope } from "./tenant-scope.ts";
 
@@ -31,11 +31,7 @@ const CAPABILITIES = statement<{ version: bigint; tools: string[]; valid_until: 
   pipTimeout,
 );
 
-export const readCapabilities = async (
-  sql: Sql,
-  scope: TenantScope,
-  ask: Parameters<GraphReader["capabilities"]>[1],
-): Promise<Answered<readonly string[]>> => {
+export const readCapabilities: SqlAnswer<"capabilities"> = async (sql, scope, ask) => {
   const [row] = await sql.run(CAPABILITIES, [scope.tenant, ask.userId, ask.agentId ?? null]);
   return { version: row?.version ?? 0n, value: row?.tools ?? [], validUntil: row?.valid_until ?? null };
 };
@@ -51,11 +47,7 @@ const CHAIN = statement<{ version: bigint; apps: { audience: string; scopes: str
   pipTimeout,
 );
 
-export const readChain = async (
-  sql: Sql,
-  scope: TenantScope,
-  ask: Parameters<GraphReader["chain"]>[1],
-): Promise<Answered<readonly { audience: string; scopes: readonly string[] }[]>> => {
+export const readChain: SqlAnswer<"chain"> = async (sql, scope, ask) => {
   const [row] = await sql.run(CHAIN, [scope.tenant, ask.userId, ask.agentId, ask.toolId]);
   return { version: row?.version ?? 0n, value: row?.apps ?? [], validUntil: row?.valid_until ?? null };
 };
@@ -148,11 +140,7 @@ const DELEGATIONS = statement<DelegationRow>(
   pipTimeout,
 );
 
-export const readDelegations = async (
-  sql: Sql,
-  scope: TenantScope,
-  ask: Parameters<GraphReader["delegations"]>[1],
-): Promise<Answered<readonly PipDelegation[]>> => {
+export const readDelegations: SqlAnswer<"delegations"> = async (sql, scope, ask) => {
   const rows = await sql.run(DELEGATIONS, [scope.tenant, ask.userId, ask.agentId ?? null, ask.status ?? null, ask.limit, ask.offset]);
   const value = rows.flatMap((row) =>
     row.id === null
@@ -178,7 +166,7 @@ const ASSURANCE = statement<{ version: bigint; level: string | null }>(
   pipTimeout,
 );
 
-export const readAssurance = async (sql: Sql, scope: TenantScope, subjectId: string): Promise<Answered<string | null>> => {
+export const readAssurance: SqlAnswer<"assurance"> = async (sql, scope, subjectId) => {
   const [row] = await sql.run(ASSURANCE, [scope.tenant, subjectId]);
   return { version: row?.version ?? 0n, value: row?.level ?? null, validUntil: null };
 };

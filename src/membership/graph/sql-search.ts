@@ -1,15 +1,15 @@
 import { statement, type Database, type Statement } from "#store/database.ts";
 import { isTimedOut } from "#store/sql-fault.ts";
-import type { Answered, GraphNode, GraphReader, NodeFilter } from "./graph-reader.ts";
+import type { GraphReader, NodeFilter } from "./graph-reader.ts";
 import { foldText } from "#contract/fold-text.ts";
 import { createQueue, inTime, isIndexed, requireInTime, searchMs, searchTimeout, tooBroad } from "./search-limits.ts";
 import { searchFullText } from "./sql-full-text.ts";
-import { NODE, listSystems } from "./sql-nodes.ts";
+import { listSystems, NODE, nodesOf, type Found } from "./sql-nodes.ts";
 import { containing, HEAD } from "./sql-parts.ts";
 import { visible, type TenantScope } from "./tenant-scope.ts";
 
 type Late = { readonly late: boolean };
-type Found = Late & { readonly version: bigint; readonly total: number } & { readonly [K in keyof GraphNode]: GraphNode[K] | null };
+type FoundLate = Found & Late & { readonly total: number };
 
 /** $3 LIKE pattern, $5 milliseconds. What the index does not find is looked at only while there is time. */
 const conditions = {
@@ -18,8 +18,8 @@ const conditions = {
   scanned: `case when ${inTime("$5")} then n.fold like $3 else false end`,
 };
 interface Searches {
-  readonly page: Statement<Found>;
-  readonly pageAndTotal: Statement<Found>;
+  readonly page: Statement<FoundLate>;
+  readonly pageAndTotal: Statement<FoundLate>;
   readonly total: Statement<Late & { version: bigint; total: number }>;
 }
 /** $2 kinds, $4 system or null. */
@@ -41,9 +41,6 @@ const searchesBy = (way: keyof typeof conditions): Searches => {
   };
 };
 const searches = { none: searchesBy("none"), indexed: searchesBy("indexed"), scanned: searchesBy("scanned") };
-
-const isFound = (row: Found): row is Found & GraphNode => row.id !== null;
-const nodeOf = ({ version: _version, total: _total, late: _late, ...node }: Found & GraphNode): GraphNode => node;
 
 /** Terms hold no control character (the edge refuses them), so none can reach across the one that joins the fields. */
 const askOf = (scope: TenantScope, { kinds, search, system }: NodeFilter, ms: (term: string | undefined) => number) => {
@@ -70,17 +67,13 @@ export const createSearches = (
     inTurn(work).catch((error: unknown) => {
       throw isTimedOut(error) ? tooBroad(error) : error;
     });
-  const pageOf = (rows: readonly Found[]): Answered<{ nodes: readonly GraphNode[]; total: number }> => ({
-    version: rows[0]?.version ?? 0n,
-    value: { nodes: rows.filter(isFound).map(nodeOf), total: rows[0]?.total ?? 0 },
-  });
   return {
     search: (scope, filter, { withTotal, limit, skip }) =>
       searching(async () => {
         const { by, values } = askOf(scope, filter, ms);
         const rows = await database.run(withTotal ? by.pageAndTotal : by.page, [...values, limit, skip]);
         requireInTime(rows);
-        return pageOf(rows);
+        return { version: rows[0]?.version ?? 0n, value: { nodes: nodesOf(rows), total: rows[0]?.total ?? 0 } };
       }),
     count: (scope, filter) =>
       searching(async () => {
@@ -89,7 +82,7 @@ export const createSearches = (
         requireInTime(rows);
         return { version: rows[0]?.version ?? 0n, value: rows[0]?.total ?? 0 };
       }),
-    fullText: (scope, ask, page) => searching(() => searchFullText(database, scope, ask, page, ms)),
+    fullText: (scope, ask, page) => searching(() => searchFullText(database, [scope, ask, page], ms)),
     systems: (scope) => searching(() => listSystems(database, scope)),
   };
 };

@@ -10,20 +10,17 @@ export interface TenantScope {
   readonly [checked]: true;
 }
 
-const scopeOf = (tenant: string): TenantScope => ({ tenant }) as TenantScope;
+/** A tenant's own part, for work on behalf of it inside a write. */
+export const scopeOfTenant = (tenant: string): TenantScope => ({ tenant }) as TenantScope;
 
 /** Throws `tenant_required` when the token names no tenant. */
 export const tenantScopeOf = (caller: Pick<Caller, "tenant">): TenantScope => {
   if (caller.tenant === "") throw new Problem("tenant_required");
-  return scopeOf(caller.tenant);
+  return scopeOfTenant(caller.tenant);
 };
 
 /** For what the house does on its own: sweeping, seeding, looking up clients. */
-export const wholeGraph: TenantScope = scopeOf("*");
+export const wholeGraph: TenantScope = scopeOfTenant("*");
 
-/** A tenant's own part, for work on behalf of it inside a write. */
-export const scopeOfTenant = (tenantId: string): TenantScope => scopeOf(tenantId);
-
-/** SQL: the row `alias` is seen by the tenant bound as `parameter`. */
-export const visible = (alias: string, parameter = "$1"): string =>
-  `(${parameter}::text = '*' or ${alias}.tenant_id is null or ${alias}.tenant_id = ${parameter}::text)`;
+/** SQL: the row `alias` is seen by the tenant bound as `$1`. */
+export const visible = (alias: string): string => `($1::text = '*' or ${alias}.tenant_id is null or ${alias}.tenant_id = $1::text)`;

@@ -1,28 +1,21 @@
 import type { EventDraft } from "#events/event-draft.ts";
+import type { GraphOp } from "./graph-op.ts";
 
 /** Ids that one event names; how many there are besides is not told: who wants to know reads the change log. */
 const MOST_IDS = 50;
 const registryKinds: ReadonlySet<string> = new Set(["MCPService", "Tool", "MCPResource", "MCPPrompt"]);
 
-type Row = Readonly<Record<string, unknown>>;
-interface Noted {
-  readonly op: string;
-  readonly subject: string;
-  readonly kind: string;
-  readonly before?: Row;
-  readonly after?: Row;
-}
 interface By {
   readonly tenantId: string | null;
   readonly source: string;
   readonly correlationId: string;
 }
 
-const isActive = (row: Row | undefined): boolean => row?.["state"] === "active";
+const isActive = (row: GraphOp["after"]): boolean => row?.["state"] === "active";
 
 /** What of the ops of one version other systems hear by a word of its own, whatever door it came through. */
 export interface WriteEvents {
-  note(op: Noted): void;
+  note(op: GraphOp): void;
   /** Kinds of nodes and edges that the version changes; empty: there is none. */
   readonly kinds: ReadonlySet<string>;
   draft(by: By, version: bigint): readonly EventDraft[];

@@ -5,6 +5,7 @@ import type { Change } from "#events/change.ts";
 import type { EventDraft } from "#events/event-draft.ts";
 import { createRoleWatch, type RoleRight } from "#membership/roles/role-watch.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
+import type { GraphOp } from "./graph-op.ts";
 import { createWriteEvents } from "./write-events.ts";
 
 export type GraphSource = "api" | "import" | "sync" | "sweeper" | "discovery" | "demo" | "undo";
@@ -20,19 +21,6 @@ export interface WriteBy {
   readonly tenantId: string | null;
   /** What it may change of who holds a role; `none` unless given. */
   readonly roles?: RoleRight | undefined;
-}
-
-/** One altered row, whole, as it was and as it is. */
-export interface GraphOp {
-  readonly op: "put_node" | "drop_node" | "put_edge" | "drop_edge";
-  /** Id of the node or edge. */
-  readonly subject: string;
-  /** Kind of the node or edge; told in the event. */
-  readonly kind: string;
-  readonly src?: string;
-  readonly dst?: string;
-  readonly before?: Readonly<Record<string, unknown>>;
-  readonly after?: Readonly<Record<string, unknown>>;
 }
 
 export interface GraphTransaction {
@@ -76,19 +64,12 @@ const INSERT_CHANGE = statement(
   `insert into membership.graph_change (version, at, tenant_id, actor, agent, source, reason, correlation_id)
    values ($1, clock_timestamp(), $2, $3, $4, $5, $6, $7)`,
 );
-const INSERT_OPS = statement(
-  "membership.change_op_insert",
-  `insert into membership.graph_change_op (version, seq, op, subject, src, dst, before, after)
+/** $1 version or draft, $2 its ops. */
+const insertOps = (into: string): string => `insert into membership.${into}, seq, op, subject, src, dst, before, after)
    select $1, o.seq, o.op, o.subject, o.src, o.dst, o.before, o.after
-   from jsonb_to_recordset($2::jsonb) as o(seq int, op text, subject text, src text, dst text, before jsonb, after jsonb)`,
-);
-
-const DRAFT_OPS = statement(
-  "membership.change_op_draft",
-  `insert into membership.graph_change_draft (draft, seq, op, subject, src, dst, before, after)
-   select $1, o.seq, o.op, o.subject, o.src, o.dst, o.before, o.after
-   from jsonb_to_recordset($2::jsonb) as o(seq int, op text, subject text, src text, dst text, before jsonb, after jsonb)`,
-);
+   from jsonb_to_recordset($2::jsonb) as o(seq int, op text, subject text, src text, dst text, before jsonb, after jsonb)`;
+const INSERT_OPS = statement("membership.change_op_insert", insertOps("graph_change_op (version"));
+const DRAFT_OPS = statement("membership.change_op_draft", insertOps("graph_change_draft (draft"));
 const MOVE_OPS = statement(
   "membership.change_op_move",
   `with moved as (delete from membership.graph_change_draft where draft = $2 returning *)
@@ -133,26 +114,18 @@ export const createWriteGraph = (parts: WriteParts): WriteGraph => {
       });
       await requireRoles();
       hasChanged = news.kinds.size > 0;
-      if (!hasChanged) {
-        const [head] = await sql.run(HEAD);
-        const version = head?.version ?? 0n;
-        await written.finish?.(version);
-        return {
-          result: { value: written.value, version },
-          events: written.events?.(version) ?? [],
-          entries: written.entries?.(version) ?? [],
-        };
-      }
-      const [head] = await sql.run(RAISE);
+      const [head] = await sql.run(hasChanged ? RAISE : HEAD);
       if (head === undefined) throw new Error("the graph has no head");
       const { version } = head;
-      await sql.run(INSERT_CHANGE, [version, by.tenantId, by.actor, by.agent ?? null, by.source, by.reason ?? null, by.correlationId]);
-      if (spilt > 0) await sql.run(MOVE_OPS, [version, draft]);
-      await sql.run(INSERT_OPS, [version, texts()]);
+      if (hasChanged) {
+        await sql.run(INSERT_CHANGE, [version, by.tenantId, by.actor, by.agent ?? null, by.source, by.reason ?? null, by.correlationId]);
+        if (spilt > 0) await sql.run(MOVE_OPS, [version, draft]);
+        await sql.run(INSERT_OPS, [version, texts()]);
+      }
       await written.finish?.(version);
       return {
         result: { value: written.value, version },
-        events: [...(written.events?.(version) ?? []), ...news.draft(by, version)],
+        events: [...(written.events?.(version) ?? []), ...(hasChanged ? news.draft(by, version) : [])],
         entries: written.entries?.(version) ?? [],
       };
     });

@@ -1,4 +1,3 @@
-import type { Caller } from "#authn/caller.ts";
 import {
   countNodes,
   fulltextSearch,
@@ -8,24 +7,23 @@ import {
   nodeTypeStats,
   searchNodes,
   searchNodesWithMetadata,
+  type IdentityNode,
 } from "#contract/membership.ts";
-import { nodeId } from "#contract/ids.ts";
 import { Problem } from "#contract/problem.ts";
 import { answer } from "#http/serve.ts";
-import type { Answered, FullTextAsk, GraphNode, NodeFilter } from "#membership/graph/graph-reader.ts";
-import { edgeKindNames, identityKinds, isEdgeKind, kindsOfLabel, nodeLabels } from "#membership/graph/kinds.ts";
-import { tenantScopeOf, type TenantScope } from "#membership/graph/tenant-scope.ts";
+import { requireNode, requireView, type Asking } from "#membership/asking.ts";
+import { skippedPage, versioned } from "#membership/graph-edit/graph-answers.ts";
+import type { FullTextAsk, GraphNode, NodeFilter } from "#membership/graph/graph-reader.ts";
+import { edgeKindNames, identityKinds, isEdgeKind, kindsOfLabel, labelsOfKind, nodeLabels } from "#membership/graph/kinds.ts";
+import { tenantScopeOf } from "#membership/graph/tenant-scope.ts";
 import { tagOf } from "#membership/if-match.ts";
 import type { MembershipRoom } from "#membership/room.ts";
-import { nodeView, sumRelationships } from "./node-view.ts";
 
 interface Filters {
   readonly node_type?: string | undefined;
   readonly search?: string | undefined;
   readonly system?: string | undefined;
 }
-
-const headersOf = (answered: Answered<unknown>): Record<string, string> => ({ "x-graph-version": String(answered.version) });
 
 const filterOf = (query: Filters, labels: readonly string[]): NodeFilter => {
   if (query.node_type !== undefined && kindsOfLabel(query.node_type).length === 0)
@@ -44,103 +42,109 @@ const fullTextOf = (filter: NodeFilter, text: string | undefined, name: string):
   return { kinds: filter.kinds, system: filter.system, text: words.join(" ") };
 };
 
+/** A node as the wire shows it. */
+const nodeView = (node: GraphNode): IdentityNode => ({
+  id: node.id,
+  name: node.name,
+  node_type: node.kind,
+  labels: [...labelsOfKind(node.kind)],
+  display_name: node.display_name ?? undefined,
+  system: node.system ?? undefined,
+  state: node.state,
+  tenant_id: node.tenant_id,
+  external_id: node.external_id ?? undefined,
+  properties: { ...node.props },
+  created_at: node.created_at,
+  updated_at: node.updated_at,
+  relationships: { out: { ...node.out }, in: { ...node.in } },
+});
+
+/** Sums of a page's relationships, by kind. */
+const sumRelationships = (nodes: readonly GraphNode[]): IdentityNode["relationships"] => {
+  const add = (into: Record<string, number>, counts: Readonly<Record<string, number>>): Record<string, number> => {
+    for (const [kind, count] of Object.entries(counts)) into[kind] = (into[kind] ?? 0) + count;
+    return into;
+  };
+  return {
+    out: nodes.reduce<Record<string, number>>((sums, node) => add(sums, node.out), {}),
+    in: nodes.reduce<Record<string, number>>((sums, node) => add(sums, node.in), {}),
+  };
+};
+
 /** Who and what is there, as far as the caller's tenant reaches and the decision point lets the caller look. */
 export const serveIdentityNodes = (room: MembershipRoom): void => {
   const { reader, router, decider, config } = room;
-  const requireView = async (caller: Caller, correlationId: string): Promise<TenantScope> => {
-    const scope = tenantScopeOf(caller);
-    await decider.require(caller, { type: "identities", action: "view_all" }, correlationId);
-    return scope;
-  };
+  const viewing = { type: "identities", action: "view_all" } as const;
   /** Unknown and foreign ids end here, before any decision. Nobody needs one to look at himself. */
-  const requireNode = async (caller: Caller, id: string, correlationId: string): Promise<Answered<GraphNode> & { scope: TenantScope }> => {
+  const requireLook = async ({ caller, correlationId }: Asking, id: string) => {
     const scope = tenantScopeOf(caller);
-    const { version, value } = nodeId.safeParse(id).success ? await reader.node(scope, id) : { version: 0n, value: undefined };
-    if (value === undefined) throw new Problem("not_found");
-    const isSelf = id === caller.sub;
-    if (!isSelf) await decider.require(caller, { type: "identities", action: "view", id }, correlationId);
-    return { version, value, scope };
+    const found = await requireNode(room, scope, id);
+    if (id !== caller.sub) await decider.require(caller, { type: "identities", action: "view", id }, correlationId);
+    return { ...found, scope };
   };
 
-  router.serve(searchNodes, async ({ caller, query, correlationId }) => {
-    const filter = filterOf(query, config.searchLabels);
-    const found = await reader.search(await requireView(caller, correlationId), filter, { ...query, withTotal: false });
-    return answer(found.value.nodes.map(nodeView), { headers: headersOf(found) });
+  router.serve(searchNodes, async (call) => {
+    const filter = filterOf(call.query, config.searchLabels);
+    const found = await reader.search(await requireView(room, call, viewing), filter, { ...call.query, withTotal: false });
+    return answer(found.value.nodes.map(nodeView), { headers: versioned(found.version) });
   });
-  router.serve(searchNodesWithMetadata, async ({ caller, query, correlationId }) => {
+  router.serve(searchNodesWithMetadata, async (call) => {
+    const { query } = call;
     const filter = filterOf(query, config.searchLabels);
     const isFullText = query.use_fulltext === "true";
     const asked = isFullText ? fullTextOf(filter, query.search, "search") : undefined;
-    const scope = await requireView(caller, correlationId);
+    const scope = await requireView(room, call, viewing);
     const found =
       asked === undefined ? await reader.search(scope, filter, { ...query, withTotal: true }) : await reader.fullText(scope, asked, query);
     const { nodes, total } = found.value;
     return answer(
-      {
-        nodes: nodes.map(nodeView),
-        total,
-        limit: query.limit,
-        skip: query.skip,
-        has_more: query.skip + nodes.length < total,
-        relationships: sumRelationships(nodes),
-      },
-      { headers: headersOf(found) },
+      { nodes: nodes.map(nodeView), ...skippedPage(query, nodes.length, total), relationships: sumRelationships(nodes) },
+      { headers: versioned(found.version) },
     );
   });
-  router.serve(fulltextSearch, async ({ caller, query, correlationId }) => {
+  router.serve(fulltextSearch, async (call) => {
+    const { query } = call;
     const asked = fullTextOf(filterOf(query, config.searchLabels), query.q, "q");
-    const found = await reader.fullText(await requireView(caller, correlationId), asked, query);
+    const found = await reader.fullText(await requireView(room, call, viewing), asked, query);
     const { nodes, total } = found.value;
     return answer(
-      {
-        nodes: nodes.map((node) => ({ ...nodeView(node), score: node.score })),
-        total,
-        limit: query.limit,
-        skip: query.skip,
-        has_more: query.skip + nodes.length < total,
-      },
-      { headers: headersOf(found) },
+      { nodes: nodes.map((node) => ({ ...nodeView(node), score: node.score })), ...skippedPage(query, nodes.length, total) },
+      { headers: versioned(found.version) },
     );
   });
-  router.serve(countNodes, async ({ caller, query, correlationId }) => {
-    const counted = await reader.count(await requireView(caller, correlationId), filterOf(query, config.searchLabels));
-    return answer({ count: counted.value }, { headers: headersOf(counted) });
+  router.serve(countNodes, async (call) => {
+    const counted = await reader.count(await requireView(room, call, viewing), filterOf(call.query, config.searchLabels));
+    return answer({ count: counted.value }, { headers: versioned(counted.version) });
   });
-  router.serve(listSystems, async ({ caller, correlationId }) => {
-    const found = await reader.systems(await requireView(caller, correlationId));
-    return answer({ systems: [...found.value] }, { headers: headersOf(found) });
+  router.serve(listSystems, async (call) => {
+    const found = await reader.systems(await requireView(room, call, viewing));
+    return answer({ systems: [...found.value] }, { headers: versioned(found.version) });
   });
-  router.serve(nodeTypeStats, async ({ caller, correlationId }) => {
-    const found = await reader.kindCounts(await requireView(caller, correlationId));
+  router.serve(nodeTypeStats, async (call) => {
+    const found = await reader.kindCounts(await requireView(room, call, viewing));
     const kinds = Object.entries(found.value);
     const sum = (rows: readonly (readonly [string, number])[]): number => rows.reduce((held, [, count]) => held + count, 0);
     const identities = sum(kinds.filter(([kind]) => identityKinds.some((known) => known === kind)));
     return answer(
       { total: sum(kinds), types: { ...(identities === 0 ? {} : { Identity: identities }), ...found.value } },
-      { headers: headersOf(found) },
+      { headers: versioned(found.version) },
     );
   });
-  router.serve(getRelationships, async ({ caller, params, query, correlationId }) => {
+  router.serve(getRelationships, async (call) => {
+    const { params, query } = call;
     if (query.type !== undefined && !isEdgeKind(query.type))
       throw new Problem("unprocessable", { errors: [{ path: "query.type", message: `must be one of ${edgeKindNames.join(", ")}` }] });
-    const { scope } = await requireNode(caller, params.node_id, correlationId);
+    const { scope } = await requireLook(call, params.node_id);
     const found = await reader.edges(scope, { id: params.node_id, ...query });
     if (found.value === undefined) throw new Problem("not_found");
     const { items, total } = found.value;
     return answer(
-      {
-        node_id: params.node_id,
-        relationships: items.map((item) => ({ ...item, node: { ...item.node }, properties: { ...item.properties } })),
-        total,
-        limit: query.limit,
-        skip: query.skip,
-        has_more: query.skip + items.length < total,
-      },
-      { headers: headersOf(found) },
+      { node_id: params.node_id, relationships: [...items], ...skippedPage(query, items.length, total) },
+      { headers: versioned(found.version) },
     );
   });
-  router.serve(getNode, async ({ caller, params, correlationId }) => {
-    const found = await requireNode(caller, params.node_id, correlationId);
-    return answer(nodeView(found.value), { headers: { ...headersOf(found), etag: tagOf(found.value) } });
+  router.serve(getNode, async (call) => {
+    const { version, value } = await requireLook(call, call.params.node_id);
+    return answer(nodeView(value), { headers: { ...versioned(version), etag: tagOf(value) } });
   });
 };

@@ -4,9 +4,8 @@ import type { Change } from "#events/change.ts";
 import type { EventDraft } from "#events/event-draft.ts";
 import { statement, type Sql } from "#store/database.ts";
 import type { Log } from "#telemetry/log.ts";
-import { eventOf as delegationEvent } from "#membership/delegations/acts.ts";
+import { eventOf as delegationEvent, listWatchers } from "#membership/delegations/acts.ts";
 import { delegationView, readDelegation, type DelegationRow } from "#membership/delegations/delegation-view.ts";
-import { listWatchers } from "#membership/delegations/watchers.ts";
 import { wholeGraph } from "#membership/graph/tenant-scope.ts";
 
 /**

@@ -1,3 +1,5 @@
+import type { ReplyOf } from "#contract/endpoint.ts";
+import type { settle as settleEndpoint } from "#contract/reservations.ts";
 import { usdFromMicro } from "#contract/ids.ts";
 import { Problem } from "#contract/problem.ts";
 import { statement, type Sql } from "#store/database.ts";
@@ -10,14 +12,7 @@ export interface Actual {
   readonly outcome: "ok" | "failed" | "unknown";
 }
 
-export interface Settled {
-  readonly delegationId: string;
-  readonly charged_steps: number;
-  readonly charged_usd: number;
-  readonly excess_usd: number;
-  readonly steps_left: number;
-  readonly budget_left_usd: number;
-}
+export type Settled = ReplyOf<typeof settleEndpoint> & { readonly delegationId: string };
 
 interface ClosedRow {
   readonly delegation_id: string;

@@ -1,20 +1,19 @@
+import type { z } from "zod";
 import { usdFromMicro } from "#contract/ids.ts";
+import type { reservationView } from "#contract/reservations.ts";
 import { statement, type Sql } from "#store/database.ts";
 import { visible, type TenantScope } from "#membership/graph/tenant-scope.ts";
 
-interface ReservationRow {
+interface ReservationRow extends Pick<
+  z.output<typeof reservationView>,
+  "call_id" | "tool_id" | "state" | "outcome" | "created_at" | "closed_at"
+> {
   readonly id: string;
-  readonly call_id: string;
   readonly delegation_id: string;
-  readonly tool_id: string;
-  readonly state: string;
-  readonly outcome: string | null;
   readonly steps: bigint;
   readonly micro: bigint;
   readonly charged_steps: bigint | null;
   readonly charged_micro: bigint | null;
-  readonly created_at: string;
-  readonly closed_at: string | null;
 }
 const COLUMNS =
   "x.id, x.call_id, x.delegation_id, x.tool_id, x.state, x.outcome, x.steps, x.micro, x.charged_steps, x.charged_micro, x.created_at, x.closed_at";

@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
-import type { DelegationConstraints } from "#contract/delegations.ts";
+import type { Delegation, DelegationConstraints } from "#contract/delegations.ts";
 import { usdFromMicro } from "#contract/ids.ts";
 import type { Reservation } from "#contract/reservations.ts";
 import { Problem } from "#contract/problem.ts";
 import { isSqlFault } from "#store/sql-fault.ts";
 import { statement, type Database, type Sql } from "#store/database.ts";
-import { OnlyTried } from "#membership/only-tried.ts";
+import { undone } from "#membership/only-tried.ts";
 import { begun, effectiveStatus, live, unexpired } from "#membership/graph/sql-parts.ts";
 import { visible, type TenantScope } from "#membership/graph/tenant-scope.ts";
 
@@ -147,10 +147,9 @@ const MINUTE_S = "60";
 type Hours = NonNullable<DelegationConstraints["hours"]>;
 const hoursText = ({ days, from, to, tz }: Hours): string => `${days.join(", ")} from ${from} to ${to} (${tz})`;
 
-type Status = "active" | "paused" | "revoked" | "expired";
 interface WhyRow {
   readonly id: string | null;
-  readonly status: Status;
+  readonly status: Delegation["status"];
   readonly live: boolean;
   readonly covered: boolean;
   readonly capable: boolean;
@@ -273,13 +272,5 @@ export const reserve = async (sql: Sql, scope: TenantScope, ask: ReserveAsk): Pr
 };
 
 /** What `reserve` would answer now, by the same statements; nothing is kept. Refuses as it does. */
-export const tryReserve = async (database: Database, scope: TenantScope, ask: Omit<ReserveAsk, "callId">): Promise<Reservation> => {
-  try {
-    return await database.transaction(async (sql) => {
-      throw new OnlyTried((await reserve(sql, scope, { ...ask, callId: randomUUID() })).reply);
-    });
-  } catch (error) {
-    if (error instanceof OnlyTried) return error.outcome as Reservation;
-    throw error;
-  }
-};
+export const tryReserve = (database: Database, scope: TenantScope, ask: Omit<ReserveAsk, "callId">): Promise<Reservation> =>
+  undone(database, async (sql) => (await reserve(sql, scope, { ...ask, callId: randomUUID() })).reply, "read committed");

@@ -1,10 +1,9 @@
 import { randomUUID } from "node:crypto";
-import type { z } from "zod";
 import type { askFactsIf } from "#contract/facts.ts";
 import type { BodyOf, ReplyOf } from "#contract/endpoint.ts";
 import { microFromUsd } from "#contract/ids.ts";
 import { Problem } from "#contract/problem.ts";
-import { undone } from "#membership/delegations/draft-effect.ts";
+import { undone } from "#membership/only-tried.ts";
 import { insertDelegation } from "#membership/delegations/put-delegation.ts";
 import { readFacts } from "#membership/graph/facts.ts";
 import { isEdgeKind } from "#membership/graph/kinds.ts";
@@ -111,12 +110,7 @@ const unique = (all: readonly Reached[]): Reached[] =>
  * Facts of the graph after a change: the change is made by the code that makes it in earnest, the questions are asked by the
  * code that answers them in earnest, and all of it is rolled back.
  */
-export const factsIf = (
-  database: Database,
-  asking: TenantScope,
-  body: Body,
-  dataScope: DataScopeOptions,
-): Promise<z.output<typeof askFactsIf.reply>> => {
+export const factsIf = (database: Database, asking: TenantScope, body: Body, dataScope: DataScopeOptions): Promise<Reply> => {
   const scope = scopeOfTenant(body.tenant_id);
   return undone(database, async (sql) => {
     await requireSeen(sql, scope, body);

@@ -11,7 +11,6 @@ import type { MembershipRoom } from "#membership/room.ts";
 import { Problem } from "#contract/problem.ts";
 import { askAtLeast, observed, pipAnswer } from "./answer.ts";
 import { factsIf } from "./facts-if.ts";
-import { stepUpOf } from "./step-up.ts";
 
 /** Services ask about anybody (`pip.read`), everybody else about himself. */
 const requireSelf = (caller: Caller, subject: string): void => {
@@ -24,6 +23,10 @@ const requireOwnPair = (caller: Caller, userId: string, agentId: string | undefi
   if (!tookPart(caller, { subject: userId, agents: [agentId] }))
     throw new Problem("access_denied", { detail: "An agent asks about itself and the person that it acts for." });
 };
+
+/** How strongly a subject must sign in, by the level its directory vouches for. What is not known for sure asks for more. */
+const stepUpOf = (level: string | null): { readonly mfa_required: boolean; readonly level: string } =>
+  level === "strong" || level === "phishing_resistant" ? { mfa_required: false, level } : { mfa_required: true, level: "strong" };
 
 /** The policy information point: it answers the decision point and therefore never asks it. */
 export const servePip = (room: MembershipRoom): void => {

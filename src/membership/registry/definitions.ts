@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
+import type { z } from "zod";
 import { canonicalJson } from "#contract/canonical-json.ts";
 import { Problem } from "#contract/problem.ts";
-import type { McpPromptDraft, McpResourceDraft, McpToolDraft } from "#contract/registry.ts";
+import type { McpPromptDraft, McpResourceDraft, mcpServiceDraft, McpToolDraft, PublishedServer } from "#contract/registry.ts";
 import { shortHash } from "#membership/graph/foreign-id.ts";
 import type { EdgeKind } from "#membership/graph/kinds.ts";
-import type { NodeDraft, NodeRow } from "#membership/graph/put-node.ts";
+import { present, type NodeDraft, type NodeRow } from "#membership/graph/put-node.ts";
 
 /** SHA-256 over RFC 8785, hex; members that are not there are left out. */
 const digestOf = (definition: Readonly<Record<string, unknown>>): string =>
@@ -32,9 +33,6 @@ const requireSchema = (schema: unknown, path: string): void => {
   const fault = JSON.stringify(schema).length > SCHEMA_BYTES ? "is longer than 64 KiB" : schemaFault(schema);
   if (fault !== undefined) throw new Problem("schema_refused", { errors: [{ path, message: fault }] });
 };
-
-const present = <T extends object>(members: T): T =>
-  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as T;
 
 /** What a service provides, as a node and the digest of what was defined. */
 interface Defined {
@@ -104,4 +102,30 @@ export const definedPrompt = (service: NodeRow, sent: McpPromptDraft): Defined =
     name,
     props: { version, description, arguments: sent.arguments, content },
   });
+};
+
+/**
+ * A `server.json`, as servers are published by, as a service of the registry. Its name keeps its domain, so that two of one name are two;
+ * headers, arguments and packages are how somebody may start or call it, which is configured where it is called.
+ */
+export const serviceOfPublished = (sent: PublishedServer): z.output<typeof mcpServiceDraft> => {
+  const { name, title, description, version, remotes = [], packages = [], owner_id, credential_ref, reason } = sent;
+  const urlOf = (type: string): string | undefined => remotes.find((remote) => remote.type === type)?.url;
+  const types = [...remotes.map(({ type }) => type), ...packages.flatMap(({ transport }) => transport?.type ?? [])];
+  return {
+    name: name.replace("/", "."),
+    registry_name: name,
+    display_name: title,
+    description,
+    version,
+    service_type: "external",
+    supported_protocols: types.length === 0 ? undefined : [...new Set(types)],
+    url: urlOf("streamable-http"),
+    sse_url: urlOf("sse"),
+    websocket_url: urlOf("websocket"),
+    trust: "pinned",
+    owner_id,
+    credential_ref,
+    reason,
+  };
 };

@@ -1,20 +1,20 @@
-import type { McpPrompt, McpResource, McpService, McpTool } from "#contract/registry.ts";
+import {
+  MOST_AFFECTED,
+  type AffectedCapability,
+  type McpPrompt,
+  type McpResource,
+  type McpService,
+  type McpTool,
+} from "#contract/registry.ts";
 import { statement, type Sql } from "#store/database.ts";
+import type { GraphNode } from "#membership/graph/graph-reader.ts";
+import { present, type KeptNode } from "#membership/graph/put-node.ts";
 import type { EdgeKind } from "#membership/graph/kinds.ts";
 import { foldText } from "#contract/fold-text.ts";
-import { containing, unexpired } from "#membership/graph/sql-parts.ts";
+import { containing, live, unexpired } from "#membership/graph/sql-parts.ts";
 import { visible, type TenantScope } from "#membership/graph/tenant-scope.ts";
 
-interface ServiceRow {
-  readonly id: string;
-  readonly name: string;
-  readonly display_name: string | null;
-  readonly state: string;
-  readonly tenant_id: string | null;
-  readonly props: Readonly<Record<string, unknown>>;
-  readonly rev: bigint;
-  readonly created_at: string;
-  readonly updated_at: string;
+interface ServiceRow extends Omit<GraphNode, "kind" | "system" | "external_id" | "digest" | "out" | "in"> {
   readonly tools: number;
   readonly resources: number;
   readonly prompts: number;
@@ -101,30 +101,13 @@ export const listServices = async (sql: Sql, scope: TenantScope, filter: Service
 /** By id or by name; of a name the tenant's own comes before a shared one. */
 export const findService = async (sql: Sql, scope: TenantScope, by: { readonly id?: string; readonly name?: string }) => {
   const [row] = await sql.run(ONE, [scope.tenant, by.id ?? null, by.name ?? null]);
-  return row === undefined ? undefined : { service: serviceView(row), rev: row.rev };
+  return row === undefined ? undefined : { value: serviceView(row), rev: row.rev };
 };
 
-interface ToolRow {
-  readonly id: string;
-  readonly name: string;
-  readonly state: string;
-  readonly tenant_id: string | null;
-  readonly digest: string | null;
-  readonly props: Readonly<Record<string, unknown>>;
-  readonly rev: bigint;
+export interface ToolRow extends Pick<KeptNode, "id" | "name" | "state" | "tenant_id" | "digest" | "props" | "rev"> {
   readonly total: number;
 }
 const TOOL = "n.id, n.name, n.state, n.tenant_id, n.digest, n.props, n.rev";
-const TOOLS = statement<ToolRow>(
-  "membership.registry_tools",
-  pageOf(
-    TOOL,
-    `membership.edge e join membership.node n on n.id = e.dst and n.kind = 'Tool' and ${visible("n")}
-     where e.src = $2 and e.kind = 'PROVIDES' and ${unexpired("e")}`,
-    "$3",
-    "$4",
-  ),
-);
 const TOOLS_NAMED = statement<ToolRow>(
   "membership.registry_tools_named",
   `select ${TOOL}, 1 as total from membership.node n where n.kind = 'Tool' and ${visible("n")}
@@ -132,27 +115,23 @@ const TOOLS_NAMED = statement<ToolRow>(
    order by n.id limit 500`,
 );
 
-const toolView = (row: ToolRow): McpTool => {
+export const toolView = (row: ToolRow): McpTool => {
   const { service_id, version, title, description, input_schema, output_schema, annotations, risk } = row.props;
   const members = { service_id, version, title, description, inputSchema: input_schema, outputSchema: output_schema, annotations, risk };
   return {
     id: row.id,
     name: row.name,
-    ...(Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Partial<McpTool>),
+    ...(present(members) as Partial<McpTool>),
     definition_digest: row.digest ?? undefined,
     state: row.state,
     tenant_id: row.tenant_id,
   };
 };
 
-export const listTools = async (sql: Sql, scope: TenantScope, serviceId: string, page: Page) =>
-  readPage(await sql.run(TOOLS, [scope.tenant, serviceId, page.limit, page.skip]), toolView);
-
-type ProvidedRow = Pick<ToolRow, "id" | "name" | "state" | "digest" | "props">;
-const PROVIDED = statement<ProvidedRow & { readonly total: number }>(
+const PROVIDED = statement<ToolRow>(
   "membership.registry_provided_page",
   pageOf(
-    "n.id, n.name, n.state, n.digest, n.props",
+    TOOL,
     `membership.edge e join membership.node n on n.id = e.dst and ${visible("n")}
      where e.src = $2 and e.kind = $3 and ${unexpired("e")}`,
     "$4",
@@ -161,18 +140,41 @@ const PROVIDED = statement<ProvidedRow & { readonly total: number }>(
 );
 /** A resource or a prompt: its props were checked by its kind when they were written. */
 export const providedView = <View extends McpResource | McpPrompt>(
+  { id, name, state, digest, props }: Pick<ToolRow, "id" | "name" | "state" | "digest" | "props">,
   serviceId: string,
-  { id, name, state, digest, props }: ProvidedRow,
 ): View => ({ ...props, id, name, service_id: serviceId, state, definition_digest: digest ?? "" }) as View;
-/** Resources (PROVIDES_RESOURCE) or prompts (OFFERS_PROMPT) of a service. */
-export const listProvided = async <View extends McpResource | McpPrompt>(
+/** Tools (PROVIDES), resources (PROVIDES_RESOURCE) or prompts (OFFERS_PROMPT) of a service. */
+export const listProvided = async <View>(
   sql: Sql,
   scope: TenantScope,
-  serviceId: string,
-  kind: EdgeKind,
+  of: { readonly serviceId: string; readonly kind: EdgeKind; readonly view: (row: ToolRow, serviceId: string) => View },
   page: Page,
-) => readPage(await sql.run(PROVIDED, [scope.tenant, serviceId, kind, page.limit, page.skip]), (row) => providedView<View>(serviceId, row));
+) => readPage(await sql.run(PROVIDED, [scope.tenant, of.serviceId, of.kind, page.limit, page.skip]), (row) => of.view(row, of.serviceId));
 
 /** By ids, or all of a name, whether its dots are dots or underscores. */
 export const findTools = async (sql: Sql, scope: TenantScope, by: { readonly ids?: readonly string[]; readonly name?: string }) =>
-  (await sql.run(TOOLS_NAMED, [scope.tenant, by.ids ?? null, by.name ?? null])).map((row) => ({ tool: toolView(row), rev: row.rev }));
+  (await sql.run(TOOLS_NAMED, [scope.tenant, by.ids ?? null, by.name ?? null])).map((row) => ({ value: toolView(row), rev: row.rev }));
+
+/** $2 tools, $3 the digest that each would have, null where it goes. What a delegation above gives no more, none below it gives. */
+const AFFECTED = statement<AffectedCapability>(
+  "membership.registry_affected",
+  `select distinct d.id as delegation_id, r.delegator_id as user_id, d.agent_id, t.id as tool_id
+   from unnest($2::text[], $3::text[]) w(id, digest)
+   join membership.node t on t.id = w.id and t.kind = 'Tool' and t.state = 'approved' and ${visible("t")}
+   join membership.edge c on c.dst = t.id and c.kind = 'HAS_CAPABILITY' and ${unexpired("c")} and (c.digest is null or c.digest = t.digest)
+   join membership.delegation p on p.agent_id = c.src and ${visible("p")}
+   join membership.delegation d on d.path @> array[p.id] and ${visible("d")} and ${live("d")} and (d.capabilities is null or t.id = any(d.capabilities))
+   join membership.delegation r on r.id = d.path[1]
+   where w.digest is null or c.digest <> w.digest
+   order by t.id, d.id limit ${MOST_AFFECTED + 1}`,
+);
+
+/** Live delegations, of those that the scope sees, that give a tool now and would not were it so. */
+export const readAffected = async (
+  sql: Sql,
+  scope: TenantScope,
+  tools: readonly { readonly tool_id: string; readonly definition_digest: string | null }[],
+): Promise<{ readonly affected: AffectedCapability[]; readonly truncated: boolean }> => {
+  const rows = await sql.run(AFFECTED, [scope.tenant, tools.map(({ tool_id: id }) => id), tools.map((tool) => tool.definition_digest)]);
+  return { affected: rows.slice(0, MOST_AFFECTED), truncated: rows.length > MOST_AFFECTED };
+};

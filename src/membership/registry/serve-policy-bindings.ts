@@ -9,16 +9,17 @@ import {
 import { Problem } from "#contract/problem.ts";
 import { answer } from "#http/serve.ts";
 import { statement, type Sql } from "#store/database.ts";
+import { requireView } from "#membership/asking.ts";
 import { draftOfRow, requireOwnNode, tenantOfWriter } from "#membership/graph-edit/edits.ts";
-import { gone, versioned } from "#membership/graph-edit/graph-answers.ts";
-import { actOn, writeAs, type GraphAct } from "#membership/graph-edit/write-as.ts";
+import { versioned } from "#membership/graph-edit/graph-answers.ts";
+import { actOn, takeAway, writeAs } from "#membership/graph-edit/write-as.ts";
 import { writeOnce } from "#membership/graph-edit/write-once.ts";
 import { dropNode } from "#membership/graph/drop-node.ts";
 import { shortHash } from "#membership/graph/foreign-id.ts";
 import { lockNodes, putNode } from "#membership/graph/put-node.ts";
 import { putEdge } from "#membership/graph/put-edge.ts";
 import { unexpired } from "#membership/graph/sql-parts.ts";
-import { tenantScopeOf, visible, type TenantScope } from "#membership/graph/tenant-scope.ts";
+import { visible, type TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
 import { requireKeyedCall } from "#membership/idempotency.ts";
 import { requireTag, requireTags, tagOf } from "#membership/if-match.ts";
@@ -57,13 +58,9 @@ const requireBinding = async (sql: Sql, scope: TenantScope, id: string): Promise
 
 /** Which policies are bound to what is called. Each binding is a node between its target and its policy. */
 export const servePolicyBindings = (room: MembershipRoom): void => {
-  const { router, database, decider } = room;
+  const { router, database } = room;
   const act = actOn(["policybindings", "edit"], "policybindings");
-  const requireView = async ({ caller, correlationId }: Pick<GraphAct, "caller" | "correlationId">): Promise<TenantScope> => {
-    const scope = tenantScopeOf(caller);
-    await decider.require(caller, { type: "registry", action: "view" }, correlationId);
-    return scope;
-  };
+  const viewing = { type: "registry", action: "view" } as const;
 
   router.serve(createPolicyBinding, async (call) => {
     const { target_id, policy_id, reason, ...props } = call.body;
@@ -85,13 +82,13 @@ export const servePolicyBindings = (room: MembershipRoom): void => {
 
   router.serve(listPolicyBindings, async (call) => {
     const { target_id = null, policy_id = null, effective, limit, skip } = call.query;
-    const scope = await requireView(call);
+    const scope = await requireView(room, call, viewing);
     const rows = await database.run(LIST, [scope.tenant, null, target_id, policy_id, effective === "true", limit + 1, skip]);
     return { items: rows.slice(0, limit).map(viewOf), limit, skip, has_more: rows.length > limit };
   });
 
   router.serve(getPolicyBinding, async (call) => {
-    const row = await requireBinding(database, await requireView(call), call.params.binding_id);
+    const row = await requireBinding(database, await requireView(room, call, viewing), call.params.binding_id);
     return answer(viewOf(row), { headers: headersOf(row) });
   });
 
@@ -112,13 +109,11 @@ export const servePolicyBindings = (room: MembershipRoom): void => {
   router.serve(deletePolicyBinding, async (call) => {
     const tags = requireTags(call.request);
     const { binding_id: id } = call.params;
-    const { version } = await writeAs(room, act(call, "policy_unbound", id, call.query.reason), async (tx, scope) => {
+    return takeAway(room, act(call, "policy_unbound", id, call.query.reason), async (tx, scope) => {
       await requireBinding(tx.sql, scope, id);
       const node = await requireOwnNode(tx.sql, scope, id);
       requireTag(tags, node);
       await dropNode(tx, scope, node, true);
-      return { value: undefined };
     });
-    return gone(version);
   });
 };

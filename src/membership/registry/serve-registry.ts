@@ -1,4 +1,3 @@
-import type { Caller } from "#authn/caller.ts";
 import { Problem } from "#contract/problem.ts";
 import {
   affectedCapabilities,
@@ -21,33 +20,22 @@ import {
   type McpResource,
 } from "#contract/registry.ts";
 import { answer } from "#http/serve.ts";
-import { gone, statusOf, versioned } from "#membership/graph-edit/graph-answers.ts";
-import { actOn, writeAs } from "#membership/graph-edit/write-as.ts";
+import { requireView, type Asking } from "#membership/asking.ts";
+import { skippedPage, statusOf, versioned } from "#membership/graph-edit/graph-answers.ts";
+import { actOn, takeAway, writeAs } from "#membership/graph-edit/write-as.ts";
 import { lockNodes, type NodeRow } from "#membership/graph/put-node.ts";
-import { tenantScopeOf, type TenantScope } from "#membership/graph/tenant-scope.ts";
+import type { TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
 import { tagOf } from "#membership/if-match.ts";
 import type { MembershipRoom } from "#membership/room.ts";
-import { definedPrompt, definedResource, definedTool } from "./definitions.ts";
-import { serviceOfPublished } from "./published-server.ts";
-import { readAffected } from "./read-affected.ts";
-import { findService, findTools, listServices, listTools, listProvided, providedView } from "./read-registry.ts";
+import { definedPrompt, definedResource, definedTool, serviceOfPublished } from "./definitions.ts";
+import { findService, findTools, listProvided, listServices, providedView, readAffected, toolView, type ToolRow } from "./read-registry.ts";
 import { dropService, dropTool, putProvided, putService, retireTools } from "./write-registry.ts";
-
-interface Call {
-  readonly caller: Caller;
-  readonly correlationId: string;
-}
 
 /** MCP services and what they provide: who may be asked for what, by whom it is owned, and which definition is in force. */
 export const serveRegistry = (room: MembershipRoom): void => {
-  const { router, decider, database } = room;
-
-  const requireView = async ({ caller, correlationId }: Call, id: string): Promise<TenantScope> => {
-    const scope = tenantScopeOf(caller);
-    await decider.require(caller, { type: "registry", action: "view", id }, correlationId);
-    return scope;
-  };
+  const { router, database } = room;
+  const requireLook = (call: Asking, id: string): Promise<TenantScope> => requireView(room, call, { type: "registry", action: "view", id });
   const act = actOn(["registry", "edit"], "registry");
   const requireService = async (scope: TenantScope, by: Parameters<typeof findService>[2]) => {
     const found = await findService(database, scope, by);
@@ -57,81 +45,53 @@ export const serveRegistry = (room: MembershipRoom): void => {
   const shown = <T>(found: { readonly value: T; readonly rev: bigint }) => answer(found.value, { headers: { etag: tagOf(found) } });
 
   router.serve(registerMcpService, async (call) => {
-    const { caller } = call;
     const body = "service_type" in call.body ? call.body : serviceOfPublished(call.body);
     const { value, version } = await writeAs(room, act(call, "registry_put_service", body.name, body.reason), async (tx, scope) => {
-      const put = await putService(tx, scope, body, caller.sub);
-      return { value: { ...put, ...(await findService(tx.sql, scope, { id: put.id })) } };
+      const { id, outcome } = await putService(tx, scope, body, call.caller.sub);
+      return { value: { outcome, kept: await findService(tx.sql, scope, { id }) } };
     });
-    if (value.service === undefined || value.rev === undefined) throw new Error("a service is there once it is written");
-    return answer(value.service, {
-      status: statusOf(value.outcome),
-      headers: { ...versioned(version), etag: tagOf({ rev: value.rev }) },
-    });
+    const { kept, outcome } = value;
+    if (kept === undefined) throw new Error("a service is there once it is written");
+    return answer(kept.value, { status: statusOf(outcome), headers: { ...versioned(version), etag: tagOf(kept) } });
   });
   router.serve(listMcpServices, async (call) => {
     const { limit, skip, ...filter } = call.query;
-    const scope = await requireView(call, "services");
+    const scope = await requireLook(call, "services");
     const { items: services, total } = await listServices(database, scope, filter, { limit, skip });
-    return { services: [...services], total, limit, skip, has_more: skip + services.length < total };
+    return { services: [...services], ...skippedPage(call.query, services.length, total) };
   });
   router.serve(getMcpServiceByName, async (call) => {
-    const scope = await requireView(call, call.params.name);
-    const { service: value, rev } = await requireService(scope, { name: call.params.name });
-    return shown({ value, rev });
+    const { name } = call.params;
+    return shown(await requireService(await requireLook(call, name), { name }));
   });
   router.serve(getMcpService, async (call) => {
-    const scope = await requireView(call, call.params.service_id);
-    const { service: value, rev } = await requireService(scope, { id: call.params.service_id });
-    return shown({ value, rev });
+    const { service_id: id } = call.params;
+    return shown(await requireService(await requireLook(call, id), { id }));
   });
   router.serve(deleteMcpService, async (call) => {
     const { params, query } = call;
-    const { version } = await writeAs(room, act(call, "registry_drop_service", params.service_id, query.reason), async (tx, scope) => {
-      await dropService(tx, scope, params.service_id, query.force === "true");
-      return { value: undefined };
-    });
-    return gone(version);
+    return takeAway(room, act(call, "registry_drop_service", params.service_id, query.reason), (tx, scope) =>
+      dropService(tx, scope, params.service_id, query.force === "true"),
+    );
   });
 
-  router.serve(putMcpTools, async (call) => {
-    const { body, params } = call;
-    const list = "tools" in body ? body : undefined;
-    const { value, version } = await writeAs(room, act(call, "registry_put_tools", params.service_id, body.reason), async (tx, scope) => {
-      const put = await putProvided(tx, scope, params.service_id, list?.tools ?? [body as never], definedTool, list && "tools");
-      const tools = (await findTools(tx.sql, scope, { ids: put.ids })).map(({ tool }) => tool);
-      return { value: { outcomes: put.outcomes, tools } };
-    });
-    const [one] = value.tools;
-    const reply = list === undefined && one !== undefined ? one : { tools: value.tools };
-    return answer(reply, { status: statusOf(...value.outcomes), headers: versioned(version) });
-  });
-  router.serve(listMcpTools, async (call) => {
-    const { limit, skip } = call.query;
-    const scope = await requireView(call, call.params.service_id);
-    await requireService(scope, { id: call.params.service_id });
-    const { items: tools, total } = await listTools(database, scope, call.params.service_id, { limit, skip });
-    return { tools: [...tools], total, limit, skip, has_more: skip + tools.length < total };
-  });
   router.serve(getMcpToolByName, async (call) => {
-    const found = await findTools(database, await requireView(call, call.params.tool_name), { name: call.params.tool_name });
+    const found = await findTools(database, await requireLook(call, call.params.tool_name), { name: call.params.tool_name });
     const [one] = found;
     if (one === undefined) throw new Problem("not_found");
-    if (found.length > 1) throw new Problem("ambiguous_name", { members: { ids: found.map(({ tool }) => tool.id) } });
-    return shown({ value: one.tool, rev: one.rev });
+    if (found.length > 1) throw new Problem("ambiguous_name", { members: { ids: found.map(({ value }) => value.id) } });
+    return shown(one);
   });
   router.serve(getMcpTool, async (call) => {
-    const [found] = await findTools(database, await requireView(call, call.params.tool_id), { ids: [call.params.tool_id] });
+    const [found] = await findTools(database, await requireLook(call, call.params.tool_id), { ids: [call.params.tool_id] });
     if (found === undefined) throw new Problem("not_found");
-    return shown({ value: found.tool, rev: found.rev });
+    return shown(found);
   });
   router.serve(deleteMcpTool, async (call) => {
     const { params, query } = call;
-    const { version } = await writeAs(room, act(call, "registry_drop_tool", params.tool_id, query.reason), async (tx, scope) => {
-      await dropTool(tx, scope, params.tool_id, query.purge === "true");
-      return { value: undefined };
-    });
-    return gone(version);
+    return takeAway(room, act(call, "registry_drop_tool", params.tool_id, query.reason), (tx, scope) =>
+      dropTool(tx, scope, params.tool_id, query.purge === "true"),
+    );
   });
 
   router.serve(retireMcpTools, async (call) => {
@@ -142,69 +102,74 @@ export const serveRegistry = (room: MembershipRoom): void => {
     return answer(value, { headers: versioned(version) });
   });
 
-  router.serve(affectedCapabilities, async ({ caller, correlationId, body }) => {
-    const scope = tenantScopeOf(caller);
-    await decider.require(caller, { type: "registry", action: "edit", id: "tools" }, correlationId);
-    return readAffected(database, scope, body.tools);
+  router.serve(affectedCapabilities, async (call) => {
+    const scope = await requireView(room, call, { type: "registry", action: "edit", id: "tools" });
+    return readAffected(database, scope, call.body.tools);
   });
 
-  /** Resources and prompts, as they are kept now. */
-  const provided = async <View extends McpResource | McpPrompt>(tx: GraphTransaction, ids: readonly string[], service: NodeRow) => {
-    const rows = await lockNodes(tx.sql, ids);
-    return ids.flatMap((id) => {
-      const row = rows.get(id);
-      return row === undefined ? [] : [providedView<View>(service.id, row)];
-    });
-  };
-  const pageOf = async <View extends McpResource | McpPrompt>(
-    call: Call & { readonly params: { service_id: string }; readonly query: { limit: number; skip: number } },
-    kind: "PROVIDES_RESOURCE" | "OFFERS_PROMPT",
+  const pageOf = async <View>(
+    call: Asking & { readonly params: { service_id: string }; readonly query: { limit: number; skip: number } },
+    kind: "PROVIDES" | "PROVIDES_RESOURCE" | "OFFERS_PROMPT",
+    view: (row: ToolRow, serviceId: string) => View,
   ) => {
-    const { limit, skip } = call.query;
-    const scope = await requireView(call, call.params.service_id);
-    await requireService(scope, { id: call.params.service_id });
-    const { items, total } = await listProvided<View>(database, scope, call.params.service_id, kind, { limit, skip });
-    return { items: [...items], total, limit, skip, has_more: skip + items.length < total };
+    const { service_id: serviceId } = call.params;
+    const scope = await requireLook(call, serviceId);
+    await requireService(scope, { id: serviceId });
+    const { items, total } = await listProvided(database, scope, { serviceId, kind, view }, call.query);
+    return { items: [...items], page: skippedPage(call.query, items.length, total) };
   };
+  router.serve(listMcpTools, async (call) => {
+    const { items: tools, page } = await pageOf(call, "PROVIDES", toolView);
+    return { tools, ...page };
+  });
   router.serve(listMcpResources, async (call) => {
-    const { items, ...page } = await pageOf<McpResource>(call, "PROVIDES_RESOURCE");
-    return { resources: items, ...page };
+    const { items: resources, page } = await pageOf(call, "PROVIDES_RESOURCE", providedView<McpResource>);
+    return { resources, ...page };
   });
   router.serve(listMcpPrompts, async (call) => {
-    const { items, ...page } = await pageOf<McpPrompt>(call, "OFFERS_PROMPT");
-    return { prompts: items, ...page };
+    const { items: prompts, page } = await pageOf(call, "OFFERS_PROMPT", providedView<McpPrompt>);
+    return { prompts, ...page };
+  });
+
+  /** Registers what a service provides: a list, or the one that the body is; `one` is answered alone as it was sent. */
+  const put = async <Draft, Kept>(
+    call: Asking & { readonly params: { service_id: string }; readonly body: { readonly reason?: string | undefined } },
+    name: "tools" | "resources" | "prompts",
+    list: readonly Draft[] | undefined,
+    define: Parameters<typeof putProvided<Draft>>[4],
+    read: (tx: GraphTransaction, written: Awaited<ReturnType<typeof putProvided>>, scope: TenantScope) => Promise<Kept[]>,
+  ) => {
+    const { service_id: id } = call.params;
+    const { value, version } = await writeAs(room, act(call, `registry_put_${name}`, id, call.body.reason), async (tx, scope) => {
+      const written = await putProvided(tx, scope, id, list ?? [call.body as Draft], define, list && name);
+      return { value: { outcomes: written.outcomes, all: await read(tx, written, scope) } };
+    });
+    const { all, outcomes } = value;
+    return { all, one: list === undefined ? all[0] : undefined, as: { status: statusOf(...outcomes), headers: versioned(version) } };
+  };
+  /** Resources and prompts, as they are kept now. */
+  const provided = async <View extends McpResource | McpPrompt>(
+    { sql }: GraphTransaction,
+    { ids, service }: { readonly ids: readonly string[]; readonly service: NodeRow },
+  ): Promise<View[]> => {
+    const rows = await lockNodes(sql, ids);
+    return ids.flatMap((id) => rows.get(id) ?? []).map((row) => providedView<View>(row, service.id));
+  };
+  router.serve(putMcpTools, async (call) => {
+    const list = "tools" in call.body ? call.body.tools : undefined;
+    const { one, all, as } = await put(call, "tools", list, definedTool, async (tx, { ids }, scope) =>
+      (await findTools(tx.sql, scope, { ids })).map(({ value }) => value),
+    );
+    return answer(one ?? { tools: all }, as);
   });
   router.serve(putMcpResources, async (call) => {
-    const { body, params } = call;
-    const list = "resources" in body ? body : undefined;
-    const { value, version } = await writeAs(
-      room,
-      act(call, "registry_put_resources", params.service_id, body.reason),
-      async (tx, scope) => {
-        const put = await putProvided(
-          tx,
-          scope,
-          params.service_id,
-          list?.resources ?? [body as never],
-          definedResource,
-          list && "resources",
-        );
-        return { value: { outcomes: put.outcomes, resources: await provided<McpResource>(tx, put.ids, put.service) } };
-      },
-    );
-    const [one] = value.resources;
-    const reply = list === undefined && one !== undefined ? one : { resources: value.resources };
-    return answer(reply, { status: statusOf(...value.outcomes), headers: versioned(version) });
+    const list = "resources" in call.body ? call.body.resources : undefined;
+    const { one, all, as } = await put(call, "resources", list, definedResource, provided<McpResource>);
+    return answer(one ?? { resources: all }, as);
   });
   router.serve(putMcpPrompts, async (call) => {
-    const { body, params } = call;
-    const list = "prompts" in body ? body : undefined;
-    const { value, version } = await writeAs(room, act(call, "registry_put_prompts", params.service_id, body.reason), async (tx, scope) => {
-      const put = await putProvided(tx, scope, params.service_id, list?.prompts ?? [body as never], definedPrompt, list && "prompts");
-      return { value: { outcomes: put.outcomes, prompts: await provided<McpPrompt>(tx, put.ids, put.service) } };
-    });
-    const [one] = value.prompts;
-    const reply = list === undefined && one !== undefined ? one : { prompts: value.prompts };
-    return answer(reply, { status: statusOf(...value.outcomes), headers: versioned(version) });
+    const list = "prompts" in call.body ? call.body.prompts : undefined;
+    const { one, all, as } = await put(call, "prompts", list, definedPrompt, provided<McpPrompt>);
+    return answer(one ?? { prompts: all }, as);
   });
 };

@@ -7,24 +7,30 @@ import { putHolder } from "#membership/graph-edit/holders.ts";
 import { dropNode } from "#membership/graph/drop-node.ts";
 import type { NodeKind } from "#membership/graph/kinds.ts";
 import { putEdges } from "#membership/graph/put-edge.ts";
-import { lockNodes, putNode, putNodes, type NodeRow, type Outcome } from "#membership/graph/put-node.ts";
-import { problemOfRows } from "#membership/graph/row-refusal.ts";
+import {
+  lockNodes,
+  present,
+  putNode,
+  putNodes,
+  requireOutcomes,
+  type KeptNode,
+  type NodeRow,
+  type Outcome,
+} from "#membership/graph/put-node.ts";
 import { unexpired } from "#membership/graph/sql-parts.ts";
 import type { TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
 import type { definedTool } from "./definitions.ts";
 
-type Kept = NodeRow & { readonly rev: bigint };
-
 /** The caller's own node of that kind. Throws `not_found`, `access_denied` for a shared one. */
-const requireKind = async (sql: Sql, scope: TenantScope, id: string, kind: NodeKind): Promise<Kept> => {
+const requireKind = async (sql: Sql, scope: TenantScope, id: string, kind: NodeKind): Promise<KeptNode> => {
   const row = await requireOwnNode(sql, scope, id);
   if (row.kind !== kind) throw new Problem("not_found");
   return row;
 };
 
 /** Throws `managed_elsewhere` for a service whose tools the house itself publishes. */
-const requireRegistered = (row: Kept): Kept => {
+const requireRegistered = (row: KeptNode): KeptNode => {
   if (row.props["managed_by"] !== "registry")
     throw new Problem("managed_elsewhere", { detail: "Its tools come from a system of this house: change that." });
   return row;
@@ -53,9 +59,7 @@ export const putService = async (
   const held = (await lockNodes(tx.sql, [id])).get(id);
   if (held !== undefined && held.tenant_id === tenantId && held.kind === "MCPService") requireRegistered(held);
   const owner = owner_id ?? (held?.props["owner_id"] as string | undefined) ?? (callerId.startsWith("person:") ? callerId : undefined);
-  const written = Object.fromEntries(
-    Object.entries({ ...props, owner_id: owner, managed_by: "registry" }).filter(([, value]) => value !== undefined),
-  );
+  const written = present({ ...props, owner_id: owner, managed_by: "registry" });
   const outcome = await putNode(
     tx,
     { id, kind: "MCPService", name, display_name, state, tenant_id: tenantId, system: name.slice(0, 64), props: written },
@@ -92,15 +96,10 @@ export const putProvided = async <D>(
   // What the registry does not say of a node that is there stays: its state above all, which is somebody's decision.
   const held = await lockNodes(tx.sql, ids);
   const drafts = all.map(({ draft }) => ({ ...draft, state: draft.state ?? held.get(draft.id)?.state }));
-  const nodes = await putNodes(tx, scope, drafts);
-  if (nodes.refused.length > 0) throw problemOfRows(nodes.refused, placeOf);
-  const edges = await putEdges(
-    tx,
-    scope,
-    all.map(({ draft, edge }) => ({ kind: edge, src: serviceId, dst: draft.id })),
-  );
-  if (edges.refused.length > 0) throw problemOfRows(edges.refused, placeOf);
-  return { ids, outcomes: nodes.outcomes, service };
+  const outcomes = requireOutcomes(await putNodes(tx, scope, drafts), placeOf);
+  const edges = all.map(({ draft, edge }) => ({ kind: edge, src: serviceId, dst: draft.id }));
+  requireOutcomes(await putEdges(tx, scope, edges), placeOf);
+  return { ids, outcomes, service };
 };
 
 const PROVIDED = statement<{ id: string; agents: readonly string[] }>(
@@ -131,12 +130,8 @@ export const retireTools = async (tx: GraphTransaction, scope: TenantScope, ids:
     const held = await lockNodes(tx.sql, ids.slice(from, from + AT_ONCE));
     const tools = [...held.values()].filter((row) => row.kind === "Tool" && isSeen(scope, row));
     for (const tool of tools) requireOwn(scope, tool);
-    const put = await putNodes(
-      tx,
-      scope,
-      tools.map((tool) => ({ ...draftOfRow(tool), state: "retired" })),
-    );
-    if (put.refused.length > 0) throw problemOfRows(put.refused);
+    const drafts = tools.map((tool) => ({ ...draftOfRow(tool), state: "retired" }));
+    requireOutcomes(await putNodes(tx, scope, drafts));
     retired.push(...tools.map(({ id }) => id));
     await tx.spill();
   }

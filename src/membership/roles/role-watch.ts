@@ -1,5 +1,6 @@
 import { Problem } from "#contract/problem.ts";
 import { statement, type Sql } from "#store/database.ts";
+import type { GraphOp } from "#membership/graph/graph-op.ts";
 import { unexpired } from "#membership/graph/sql-parts.ts";
 import { ADMINISTRATOR } from "./house-roles.ts";
 
@@ -8,15 +9,6 @@ import { ADMINISTRATOR } from "./house-roles.ts";
  * through groups that such a writer marked with `provisions_roles` (files, directories, claims of sign-ins); `none` nothing.
  */
 export type RoleRight = "assign" | "provision" | "none";
-
-/** The part of an altered row that bears on roles. */
-interface Altered {
-  readonly subject: string;
-  readonly kind: string;
-  readonly dst?: string;
-  readonly before?: Readonly<Record<string, unknown>>;
-  readonly after?: Readonly<Record<string, unknown>>;
-}
 
 /** One altered row (id of a node or edge) that a refusal is about, and why. */
 interface Blamed {
@@ -79,8 +71,8 @@ export const readRolesOf = async (sql: Sql, id: string): Promise<readonly string
 ];
 
 const identities: ReadonlySet<string> = new Set(["Person", "Account", "AIAgent", "Service", "MCPService"]);
-const isActive = (row: Altered["before"]): boolean => row?.["state"] === "active";
-const isMarked = (row: Altered["before"]): boolean =>
+const isActive = (row: GraphOp["before"]): boolean => row?.["state"] === "active";
+const isMarked = (row: GraphOp["before"]): boolean =>
   row !== undefined && (row["props"] as Readonly<Record<string, unknown>> | undefined)?.["provisions_roles"] === true;
 
 /** Rows by the node at which their way begins. Of so many as one answer tells of, each is kept. */
@@ -104,7 +96,7 @@ export const createRoleWatch = () => {
   /** What was taken away in each tenant. */
   const losing = new Map<string, RowsAt>();
 
-  const lose = ({ before, subject }: Altered, start: string): void => {
+  const lose = ({ before, subject }: GraphOp, start: string): void => {
     const tenant = before?.["tenant_id"];
     if (typeof tenant !== "string") return;
     const lost = losing.get(tenant) ?? new Map<string, string[]>();
@@ -112,7 +104,7 @@ export const createRoleWatch = () => {
     keep(lost, start, subject);
   };
   return {
-    note: (row: Altered): void => {
+    note: (row: GraphOp): void => {
       const { kind, before, after, subject, dst } = row;
       if (dst !== undefined) {
         if (kind !== "MEMBER_OF" && kind !== "BELONGS_TO") return;
@@ -145,10 +137,8 @@ export const createRoleWatch = () => {
         await sql.run(LOCK, [tenant]);
         if ((await sql.run(REMAINING, [ADMINISTRATOR, tenant])).length > 0) continue;
         const why = `${tenant} would have no administrator left, or none without an end.`;
-        throw new RoleFault(
-          "last_administrator",
-          lost.map((row) => ({ row, why })),
-        );
+        const blamed = lost.map((row) => ({ row, why }));
+        throw new RoleFault("last_administrator", blamed);
       }
     },
   };

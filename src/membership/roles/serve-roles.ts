@@ -1,20 +1,13 @@
 import { pageOf } from "#authn/sealed-cursors.ts";
+import type { ReplyOf } from "#contract/endpoint.ts";
 import { listRoleHolders } from "#contract/roles.ts";
 import { statement } from "#store/database.ts";
 import { unexpired } from "#membership/graph/sql-parts.ts";
-import { tenantScopeOf } from "#membership/graph/tenant-scope.ts";
+import { requireView } from "#membership/asking.ts";
 import { marked } from "./role-watch.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 
-interface HolderRow {
-  readonly role_id: string;
-  readonly holder_id: string;
-  readonly name: string;
-  readonly node_type: string;
-  readonly in_force: boolean;
-  readonly provisioned: boolean;
-  readonly path: { from: string; kind: string; to: string; expires_at: string | null }[];
-}
+type HolderRow = ReplyOf<typeof listRoleHolders>["items"][number];
 
 /** Every way from somebody to a role, the account on it being no holder of its own; edges that have ended are no way. */
 const HOLDERS = statement<HolderRow>(
@@ -36,11 +29,10 @@ const HOLDERS = statement<HolderRow>(
 
 /** Who holds which role, for those who may see identities. */
 export const serveRoles = (room: MembershipRoom): void =>
-  room.router.serve(listRoleHolders, async ({ caller, query, correlationId }) => {
-    const scope = tenantScopeOf(caller);
-    await room.decider.require(caller, { type: "identities", action: "view_all" }, correlationId);
-    const { role_id: role = null, holder_id: holder = null, limit, cursor } = query;
-    const binding = ["role-holders", caller.sub, scope.tenant, role, holder];
+  room.router.serve(listRoleHolders, async (call) => {
+    const scope = await requireView(room, call, { type: "identities", action: "view_all" });
+    const { role_id: role = null, holder_id: holder = null, limit, cursor } = call.query;
+    const binding = ["role-holders", call.caller.sub, scope.tenant, role, holder];
     const skip = cursor === undefined ? 0 : Number(room.cursors.open(cursor, binding));
     const rows = await room.database.run(HOLDERS, [scope.tenant, role, holder, limit + 1, skip]);
     const { page, last } = pageOf(rows, limit);

@@ -1,4 +1,4 @@
-import type { NodeDraft, NodeRow } from "#membership/graph/put-node.ts";
+import { present, type NodeDraft, type NodeRow } from "#membership/graph/put-node.ts";
 import { ScimError } from "./scim-error.ts";
 import type { ScimDocument } from "./scim-schemas.ts";
 import { accountIdOf, nodeIdOf } from "./scim-store.ts";
@@ -71,7 +71,7 @@ export const userNodes = (
       name: display === "" ? userName : display,
       state: stateOf(document, before, held.get(personId)),
       external_id: externalIdOf(document),
-      props: { ...own, ...Object.fromEntries(Object.entries(said).filter(([, value]) => value !== undefined)) },
+      props: { ...own, ...present(said) },
     },
     {
       ...common,

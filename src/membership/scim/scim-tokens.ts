@@ -1,20 +1,14 @@
 import { randomBytes } from "node:crypto";
+import type { ReplyOf } from "#contract/endpoint.ts";
 import { createScimToken, deleteScimToken, listScimTokens } from "#contract/scim-tokens.ts";
 import { Problem } from "#contract/problem.ts";
 import { isSecret, secretDigest } from "#authn/client-secret.ts";
+import { requireView } from "#membership/asking.ts";
 import { statement, type Sql } from "#store/database.ts";
-import { writeAs, type GraphAct } from "#membership/graph-edit/write-as.ts";
-import { tenantScopeOf } from "#membership/graph/tenant-scope.ts";
+import { actOn, writeAs } from "#membership/graph-edit/write-as.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 
-interface TokenRow {
-  readonly token_id: string;
-  readonly name: string;
-  readonly created_by: string;
-  readonly created_at: string;
-  readonly expires_at: string;
-  readonly last_used_at: string | null;
-}
+type TokenRow = ReplyOf<typeof listScimTokens>["items"][number];
 
 /** One in use and its successor. */
 const MOST_TOKENS = 2;
@@ -58,25 +52,14 @@ export const requireScimTenant = async (sql: Sql, authorization: string | null):
 
 /** Tokens as administrators make, see and end them. */
 export const serveScimTokens = (room: MembershipRoom): void => {
-  const { router, database, decider } = room;
-  const act = (
-    { caller, correlationId }: Pick<GraphAct, "caller" | "correlationId">,
-    op: string,
-    reason: string | undefined,
-  ): GraphAct => ({
-    caller,
-    correlationId,
-    pair: ["scim", "manage"],
-    op,
-    about: { type: "scim" },
-    reason,
-  });
+  const { router, database } = room;
+  const act = actOn(["scim", "manage"], "scim");
 
   router.serve(createScimToken, async (call) => {
     const { name, days, reason } = call.body;
     const id = randomBytes(8).toString("hex");
     const secret = randomBytes(32).toString("base64url");
-    const { value } = await writeAs(room, act(call, "scim_token_made", reason), async ({ sql }, { tenant }) => {
+    const { value } = await writeAs(room, act(call, "scim_token_made", undefined, reason), async ({ sql }, { tenant }) => {
       if (tenant === "*") throw new Problem("tenant_required");
       await sql.run(LOCK, [tenant]);
       await sql.run(FORGET, [tenant]);
@@ -89,14 +72,13 @@ export const serveScimTokens = (room: MembershipRoom): void => {
     return { ...value, token: `scim_${id}_${secret}` };
   });
 
-  router.serve(listScimTokens, async ({ caller, correlationId }) => {
-    const { tenant } = tenantScopeOf(caller);
-    await decider.require(caller, { type: "scim", action: "manage" }, correlationId);
+  router.serve(listScimTokens, async (call) => {
+    const { tenant } = await requireView(room, call, { type: "scim", action: "manage" });
     return { items: [...(await database.run(LIST, [tenant]))] };
   });
 
   router.serve(deleteScimToken, async (call) => {
-    await writeAs(room, act(call, "scim_token_ended", call.query.reason), async ({ sql }, { tenant }) => {
+    await writeAs(room, act(call, "scim_token_ended", undefined, call.query.reason), async ({ sql }, { tenant }) => {
       if ((await sql.run(DELETE, [call.params.token_id, tenant])).length === 0) throw new Problem("not_found");
       return { value: undefined };
     });

@@ -6,6 +6,7 @@ import { readBytes } from "#http/read-bytes.ts";
 import { parseStrictJson } from "#http/strict-json.ts";
 import { createTurns } from "#http/turns.ts";
 import type { Sql } from "#store/database.ts";
+import { doneEntry } from "#membership/delegations/acts.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
 import { readAttributes, readFilter } from "./scim-filter.ts";
@@ -91,12 +92,10 @@ export const createScim = (
         .some((name) => /^(?:urn:.*:)?(?:members|groups)(?:\.|$)/i.test(name.trim()));
     return names("attributes") ?? names("excludedAttributes") !== true;
   };
-  const linksOf = (sql: Sql, type: ScimType, rows: readonly ScimRow[]) =>
-    readLinks(
-      sql,
-      type,
-      rows.map(({ id }) => id),
-    );
+  const linksOf = (sql: Sql, type: ScimType, rows: readonly ScimRow[]) => {
+    const ids = rows.map(({ id }) => id);
+    return readLinks(sql, type, ids);
+  };
   const viewsOf = async (call: Call, type: ScimType, rows: readonly ScimRow[], attributes = attributesOf(call)) => {
     const wanted = { links: wantsLinks(call), attributes };
     // No version is told without them, even where nobody wants to see them.
@@ -109,15 +108,11 @@ export const createScim = (
     }
     return views;
   };
-  const page = async (call: Call, type: ScimType, rows: readonly ScimRow[], total: number, start: number, attributes: Attributes) =>
-    json(
-      200,
-      listOf(
-        (await viewsOf(call, type, rows, attributes)).map(({ body }) => body),
-        total,
-        start,
-      ),
-    );
+  const page = async (call: Call, type: ScimType, rows: readonly ScimRow[], total: number, start: number, attributes: Attributes) => {
+    const views = await viewsOf(call, type, rows, attributes);
+    const items = views.map(({ body }) => body);
+    return json(200, listOf(items, total, start));
+  };
   const shown = async (call: Call, type: ScimType, row: ScimRow, status = 200): Promise<Response> => {
     const [{ tag, body } = { tag: "", body: {} }] = await viewsOf(call, type, [row]);
     const { method, headers } = call.request;
@@ -175,16 +170,14 @@ export const createScim = (
       return {
         value: row,
         entries: () => [
-          {
+          doneEntry({
             tenant: call.tenant,
             category: "governance",
-            outcome: "ok",
             actor: { subject: actor, kind: "service" },
-            via: { service: "membership" },
             resource: { type: "identities", id: about },
             correlationId: call.correlationId,
             data: { op },
-          },
+          }),
         ],
       };
     });

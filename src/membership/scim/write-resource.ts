@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { Problem } from "#contract/problem.ts";
 import { isSqlFault } from "#store/sql-fault.ts";
+import { draftOfRow } from "#membership/graph-edit/edits.ts";
 import { dropEdges, lockEdgesOf } from "#membership/graph/drop-edge.ts";
 import { dropNode } from "#membership/graph/drop-node.ts";
 import { putEdges, type EdgeDraft } from "#membership/graph/put-edge.ts";
-import { lockNodes, putNodes, type NodeDraft, type NodeRow } from "#membership/graph/put-node.ts";
-import { problemOfRows } from "#membership/graph/row-refusal.ts";
+import { lockNodes, putNodes, requireOutcomes, type KeptNode, type NodeDraft } from "#membership/graph/put-node.ts";
 import { scopeOfTenant } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction } from "#membership/graph/write.ts";
 import { groupMembers, groupNode, userNodes } from "./scim-nodes.ts";
@@ -27,7 +27,7 @@ const BASE32 = "abcdefghijklmnopqrstuvwxyz234567";
 const newId = (): string => [...randomBytes(26)].map((byte) => BASE32[byte % 32]).join("");
 
 /** Nodes of the directory alone: what somebody took over by giving it another system is theirs. */
-const ownNodes = async (tx: GraphTransaction, tenant: string, ids: readonly string[]): Promise<ReadonlyMap<string, NodeRow>> => {
+const ownNodes = async (tx: GraphTransaction, tenant: string, ids: readonly string[]): Promise<ReadonlyMap<string, KeptNode>> => {
   const held = await lockNodes(tx.sql, [...ids]);
   for (const row of held.values())
     if (row.tenant_id !== tenant || row.system !== "scim")
@@ -37,11 +37,8 @@ const ownNodes = async (tx: GraphTransaction, tenant: string, ids: readonly stri
 
 const put = async (tx: GraphTransaction, tenant: string, nodes: readonly NodeDraft[], edges: readonly EdgeDraft[]): Promise<void> => {
   const scope = scopeOfTenant(tenant);
-  const written = await putNodes(tx, scope, nodes);
-  if (written.refused.length > 0) throw problemOfRows(written.refused);
-  if (edges.length === 0) return;
-  const joined = await putEdges(tx, scope, edges);
-  if (joined.refused.length > 0) throw problemOfRows(joined.refused);
+  requireOutcomes(await putNodes(tx, scope, nodes));
+  if (edges.length > 0) requireOutcomes(await putEdges(tx, scope, edges));
 };
 
 /** Makes the group's members those that the document names; what others put in stays. */
@@ -58,12 +55,8 @@ const settleMembers = async (tx: GraphTransaction, tenant: string, id: string, d
     await dropEdges(tx, scopeOfTenant(tenant), edges);
   }
   const added = [...known].filter(([member]) => !present.has(member));
-  await put(
-    tx,
-    tenant,
-    [],
-    added.map(([member, type]) => ({ kind: "MEMBER_OF", src: srcOf(member, type), dst: id })),
-  );
+  const edges = added.map(([member, type]) => ({ kind: "MEMBER_OF" as const, src: srcOf(member, type), dst: id }));
+  await put(tx, tenant, [], edges);
 };
 
 const taken = (error: unknown): never => {
@@ -115,12 +108,7 @@ export const removeResource = async (tx: GraphTransaction, tenant: string, type:
   const held = await ownNodes(tx, tenant, ids);
   await deleteResource(tx.sql, row.id);
   if (type === "User") {
-    const drafts = [...held.values()].map(({ display_name, system, digest: _digest, external_id: _external, ...node }) => ({
-      ...node,
-      display_name: display_name ?? undefined,
-      system: system ?? undefined,
-      state: "disabled",
-    }));
+    const drafts = [...held.values()].map((row) => ({ ...draftOfRow(row), digest: undefined, external_id: undefined, state: "disabled" }));
     return put(tx, tenant, drafts, []);
   }
   const [node] = (await lockNodes(tx.sql, ids)).values();

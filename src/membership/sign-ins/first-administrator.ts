@@ -3,6 +3,7 @@ import { isTlsOrLoopback } from "#contract/loopback.ts";
 import { Problem, type Fault } from "#contract/problem.ts";
 import { faultsOf } from "#contract/shape-faults.ts";
 import { statement, type Database } from "#store/database.ts";
+import { doneEntry } from "#membership/delegations/acts.ts";
 import { dropEdges, lockEdge } from "#membership/graph/drop-edge.ts";
 import { foreignId } from "#membership/graph/foreign-id.ts";
 import { putEdge } from "#membership/graph/put-edge.ts";
@@ -146,16 +147,14 @@ export const appointFirst = async (write: WriteGraph, first: FirstAdministrator,
     return {
       value: { personId, ...(past === undefined ? {} : { instead: past.person_id }) },
       entries: () => [
-        {
+        doneEntry({
           tenant,
           category: "governance",
-          outcome: "ok",
           actor: { subject: actor, kind: "system" },
-          via: { service: "membership" },
           resource: { type: "identities", id: personId },
           correlationId,
           data: { op: "first_administrator", issuer },
-        },
+        }),
       ],
     };
   });

@@ -2,9 +2,10 @@ import { pageOf } from "#authn/sealed-cursors.ts";
 import { addIdentityLink, dropIdentityLink, listIdentityLinks, type IdentityLinkView } from "#contract/sign-ins.ts";
 import { Problem } from "#contract/problem.ts";
 import { statement } from "#store/database.ts";
+import { requireView } from "#membership/asking.ts";
 import { actOn, writeAs } from "#membership/graph-edit/write-as.ts";
 import { requireOwnNode } from "#membership/graph-edit/edits.ts";
-import { tenantScopeOf, visible } from "#membership/graph/tenant-scope.ts";
+import { visible } from "#membership/graph/tenant-scope.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 import { addLink } from "./links.ts";
 
@@ -25,14 +26,13 @@ const viewOf = ({ id, ...row }: LinkRow): IdentityLinkView => ({ link_id: id, ..
 
 /** Links as administrators see, make and end them. */
 export const serveLinks = (room: MembershipRoom): void => {
-  const { router, database, decider } = room;
+  const { router, database } = room;
   const act = actOn(["links", "manage"], "links");
 
-  router.serve(listIdentityLinks, async ({ caller, query, correlationId }) => {
-    const scope = tenantScopeOf(caller);
-    await decider.require(caller, { type: "links", action: "view" }, correlationId);
-    const { limit, cursor, ...filters } = query;
-    const binding = ["identity-links", caller.sub, scope.tenant, filters];
+  router.serve(listIdentityLinks, async (call) => {
+    const scope = await requireView(room, call, { type: "links", action: "view" });
+    const { limit, cursor, ...filters } = call.query;
+    const binding = ["identity-links", call.caller.sub, scope.tenant, filters];
     const after = cursor === undefined ? null : room.cursors.open(cursor, binding);
     const rows = await database.run(LIST, [scope.tenant, filters.person_id ?? null, filters.subject ?? null, after, limit + 1]);
     const { page, last } = pageOf(rows, limit);

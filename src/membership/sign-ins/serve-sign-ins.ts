@@ -6,9 +6,8 @@ import type { WriteBy } from "#membership/graph/write.ts";
 import type { MembershipRoom } from "#membership/room.ts";
 import { noteSignIn } from "./first-administrator.ts";
 import { findLinked } from "./links.ts";
-import { settleGroups } from "./settle-groups.ts";
+import { settleGroups, signInEntry } from "./settle-groups.ts";
 import { settlePerson, type SignIn, type SignInRules } from "./settle-person.ts";
-import { signInEntry } from "./sign-in-entry.ts";
 
 /** Who somebody is who has just signed in. The gateway alone asks, after the provider has answered for them. */
 export const serveSignIns = (room: MembershipRoom, rules: SignInRules): void => {

@@ -1,17 +1,17 @@
 import { statement } from "#store/database.ts";
 import type { LinkedPerson } from "#authn/claims.ts";
 import { Problem } from "#contract/problem.ts";
-import { dropEdges, type KeptEdge } from "#membership/graph/drop-edge.ts";
+import type { EntryDraft } from "#events/audit/entry.ts";
+import { doneEntry } from "#membership/delegations/acts.ts";
+import { dropEdges, EDGE, type KeptEdge } from "#membership/graph/drop-edge.ts";
 import { edgeIdOf, putEdge } from "#membership/graph/put-edge.ts";
 import { scopeOfTenant } from "#membership/graph/tenant-scope.ts";
 import type { GraphTransaction, WriteBy } from "#membership/graph/write.ts";
 import type { MembershipRoom } from "#membership/room.ts";
-import { signInEntry } from "./sign-in-entry.ts";
 
 const CLAIMED = statement<KeptEdge>(
   "membership.claimed_of",
-  `select e.id, e.kind, e.src, e.dst, e.discr, e.tenant_id, e.digest, e.props, e.expires_at, e.rev
-   from membership.edge e join membership.claimed_membership c on c.edge_id = e.id
+  `select ${EDGE} from membership.edge e join membership.claimed_membership c on c.edge_id = e.id
    where e.src = $1 and ($2::text is null or e.dst = $2) order by e.id`,
 );
 /** Groups of the tenant that the person is in by no edge of its own, ended ones included: somebody made those. */
@@ -21,6 +21,21 @@ const ABSENT = statement<{ id: string }>(
      and not exists (select 1 from membership.edge e where e.kind = 'MEMBER_OF' and e.src = $1 and e.dst = n.id) order by n.id`,
 );
 const MARK = statement("membership.claimed_mark", "insert into membership.claimed_membership (edge_id) values ($1)");
+
+/** What a sign-in changed of who somebody is. */
+export const signInEntry = (
+  person: LinkedPerson,
+  by: Pick<WriteBy, "correlationId">,
+  data: Readonly<Record<string, unknown>> & { readonly op: string },
+): EntryDraft =>
+  doneEntry({
+    tenant: person.tenant,
+    category: "governance",
+    actor: { subject: person.id, kind: "person" },
+    resource: { type: "identities", id: person.id },
+    correlationId: by.correlationId,
+    data,
+  });
 
 /** What a claim may not do: it is left as it is, and the sign-in goes on. */
 const isRefusal = (error: unknown): error is Problem =>

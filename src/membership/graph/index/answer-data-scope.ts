@@ -1,4 +1,4 @@
-import type { Answered, DataScope, GraphReader } from "#membership/graph/graph-reader.ts";
+import type { Answered, Asked, DataScope } from "#membership/graph/graph-reader.ts";
 import { dataScopeOf, type DataScopeOptions } from "#membership/graph/sql-data-scope.ts";
 import { edgeKindNumber } from "./edges.ts";
 import { kindNumber } from "./nodes.ts";
@@ -16,11 +16,7 @@ const MOST_DEPTH = 8;
  * Exactly subject -BELONGS_TO-> Account -MEMBER_OF (once or twice)-> Tenant; an account starts at itself. Every node on the way is active.
  * Groups, which masks look at, nest to any depth that can be written.
  */
-export const answerDataScope = (
-  view: View,
-  ask: Parameters<GraphReader["dataScope"]>[1],
-  options: DataScopeOptions,
-): Answered<DataScope> => {
+export const answerDataScope = (view: View, ask: Asked<"dataScope">, options: DataScopeOptions): Answered<DataScope> => {
   const { graph, now, version } = view;
   const { nodes, edges, rules } = graph;
   const turn = soonest(now);

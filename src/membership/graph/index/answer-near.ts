@@ -1,6 +1,6 @@
-import type { Answered, Near, NearAsk } from "#membership/graph/graph-reader.ts";
+import { compareTexts } from "#membership/graph/graph-reader.ts";
 import { MOST_EXPLORED } from "#membership/graph/sql-path.ts";
-import { compareTexts, seenNode, type View } from "./view.ts";
+import { seenNode, type IndexAnswer, type View } from "./view.ts";
 import { briefOf, createWays, stepOf } from "./ways.ts";
 
 interface Named {
@@ -28,7 +28,7 @@ const firstOf = (view: View, found: Iterable<number>, most: number): readonly nu
 };
 
 /** Breadth first; of a level that is too large the nodes with the smallest ids are taken. */
-export const answerNear = (view: View, ask: NearAsk): Answered<Near | undefined> => {
+export const answerNear: IndexAnswer<"near"> = (view, ask) => {
   const { graph, version } = view;
   const start = seenNode(view, ask.id);
   if (start === -1) return { version, value: undefined };

@@ -1,6 +1,6 @@
-import type { Answered, Path, PathAsk } from "#membership/graph/graph-reader.ts";
+import { compareTexts } from "#membership/graph/graph-reader.ts";
 import { MOST_EXPLORED } from "#membership/graph/sql-path.ts";
-import { compareTexts, seenNode, type View } from "./view.ts";
+import { seenNode, type IndexAnswer } from "./view.ts";
 import { briefOf, createWays, kindRank, stepOf, type Direction } from "./ways.ts";
 
 interface Step {
@@ -12,7 +12,7 @@ interface Step {
  * Breadth first, by numbers alone; then back from the end, to mark what lies on a shortest way; then forward again by the smallest step
  * in (kind, id), which gives the smallest sequence of steps of all that are shortest. Cost: the edges of what is explored.
  */
-export const answerPath = (view: View, ask: PathAsk): Answered<Path | undefined> => {
+export const answerPath: IndexAnswer<"path"> = (view, ask) => {
   const { graph, version } = view;
   const { nodes, edges } = graph;
   const [from, to] = [seenNode(view, ask.from), seenNode(view, ask.to)];

@@ -1,9 +1,9 @@
-import type { Answered, GraphReader, PipDelegation } from "#membership/graph/graph-reader.ts";
+import { compareTexts } from "#membership/graph/graph-reader.ts";
 import { identityKinds } from "#membership/graph/kinds.ts";
 import { statuses } from "./delegations.ts";
 import { edgeKindNumber } from "./edges.ts";
 import { kindNumber } from "./nodes.ts";
-import { compareTexts, delegationsBetween, eachOut, idsOf, isActive, seenNode, soonest, type View } from "./view.ts";
+import { delegationsBetween, eachOut, idsOf, isActive, seenNode, soonest, type IndexAnswer, type View } from "./view.ts";
 
 const HAS_CAPABILITY = edgeKindNumber("HAS_CAPABILITY");
 const REQUIRES = edgeKindNumber("REQUIRES");
@@ -38,15 +38,12 @@ const reachOf = (view: View, held: readonly number[]) => {
   return { tools, turn };
 };
 
-export const answerCapabilities = (view: View, ask: Parameters<GraphReader["capabilities"]>[1]): Answered<readonly string[]> => {
+export const answerCapabilities: IndexAnswer<"capabilities"> = (view, ask) => {
   const { tools, turn } = reachOf(view, between(view, ask.userId, ask.agentId));
   return { version: view.version, value: idsOf(view, tools), validUntil: turn.text() };
 };
 
-export const answerChain = (
-  view: View,
-  ask: Parameters<GraphReader["chain"]>[1],
-): Answered<readonly { readonly audience: string; readonly scopes: readonly string[] }[]> => {
+export const answerChain: IndexAnswer<"chain"> = (view, ask) => {
   const { graph } = view;
   const { nodes } = graph;
   const { tools, turn } = reachOf(view, between(view, ask.userId, ask.agentId));
@@ -65,7 +62,7 @@ export const answerChain = (
   return { version: view.version, value: apps.map(({ audience, scopes }) => ({ audience, scopes })), validUntil: turn.text() };
 };
 
-export const answerDelegations = (view: View, ask: Parameters<GraphReader["delegations"]>[1]): Answered<readonly PipDelegation[]> => {
+export const answerDelegations: IndexAnswer<"delegations"> = (view, ask) => {
   const { graph, now } = view;
   const { delegations } = graph;
   const held = between(view, ask.userId, ask.agentId);
@@ -91,7 +88,7 @@ export const answerDelegations = (view: View, ask: Parameters<GraphReader["deleg
   return { version: view.version, value, validUntil: turn.text() };
 };
 
-export const answerAssurance = (view: View, subjectId: string): Answered<string | null> => {
+export const answerAssurance: IndexAnswer<"assurance"> = (view, subjectId) => {
   const { nodes } = view.graph;
   const node = seenNode(view, subjectId);
   const isIdentity = node !== -1 && nodes.isActive(node) && identities.has(nodes.kind(node));

@@ -1,6 +1,5 @@
 import { edgeKindNames, type EdgeKind } from "#membership/graph/kinds.ts";
-import { Arena } from "./arena.ts";
-import { roomFor, withRoom } from "./column.ts";
+import { Arena, roomFor, withRoom } from "./column.ts";
 import type { Names } from "./names.ts";
 import { Rows } from "./rows.ts";
 

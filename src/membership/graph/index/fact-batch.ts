@@ -1,12 +1,12 @@
-import type { FactBatch, Membership } from "#membership/graph/facts-batch.ts";
-import { membershipOf } from "#membership/graph/facts-batch.ts";
+import { membershipOf, type FactBatch, type Membership } from "#membership/graph/facts-batch.ts";
+import { compareTexts } from "#membership/graph/graph-reader.ts";
 import type { Hop } from "#membership/graph/facts-plan.ts";
 import type { FactHop, FactLink, FactNode, FactStep } from "#membership/graph/sql-facts.ts";
 import { statuses } from "./delegations.ts";
 import { edgeKindNumber } from "./edges.ts";
 import type { Meters } from "./meters.ts";
 import { ALL } from "./nodes.ts";
-import { compareTexts, delegationsBetween, eachIn, eachOut, isActive, seenNode, type View } from "./view.ts";
+import { delegationsBetween, eachIn, eachOut, isActive, seenNode, type View } from "./view.ts";
 
 const FIRST_STEPS = ["BELONGS_TO", "MEMBER_OF", "HAS_RTR", "USES_TENANT"].map(edgeKindNumber);
 const FURTHER_STEPS = ["MEMBER_OF", "HAS_RTR"].map(edgeKindNumber);
@@ -29,18 +29,14 @@ export const candidatesOf = (view: View, hop: Hop): readonly number[] => {
   );
 };
 
+/** Behind every moment. */
+const NEVER = "~";
 const compareHops = (one: FactHop, other: FactHop): number =>
   Number(other.live) - Number(one.live) ||
   Number(other.covers) - Number(one.covers) ||
   Number(other.steps_left > 0) - Number(one.steps_left > 0) ||
   statuses.indexOf(one.status) - statuses.indexOf(other.status) ||
-  (one.expires_at === other.expires_at
-    ? 0
-    : one.expires_at === null
-      ? 1
-      : other.expires_at === null
-        ? -1
-        : compareTexts(one.expires_at, other.expires_at)) ||
+  compareTexts(one.expires_at ?? NEVER, other.expires_at ?? NEVER) ||
   compareTexts(one.id, other.id);
 
 /** What the steps of a subject lead to, level by level: what is reached by ways of several lengths stands in several levels. */

@@ -1,7 +1,7 @@
 import { nodeKindNames, edgeKindNames, isNodeKind } from "#membership/graph/kinds.ts";
 import { factsOf } from "#membership/graph/facts.ts";
 import { hopsOf } from "#membership/graph/facts-plan.ts";
-import type { Answered, GraphReader } from "#membership/graph/graph-reader.ts";
+import { compareTexts, type Answered, type Asked, type GraphReader, type NodeFilter } from "#membership/graph/graph-reader.ts";
 import type { DataScopeOptions } from "#membership/graph/sql-data-scope.ts";
 import type { TenantScope } from "#membership/graph/tenant-scope.ts";
 import type { Sql } from "#store/database.ts";
@@ -35,20 +35,22 @@ export const createIndexReader = ({ feed, sql, database, dataScope }: IndexReade
     const seen = feed.look();
     return typeof seen === "string" ? undefined : viewOf(seen, scope);
   };
-  const ask = async <T>(
-    scope: TenantScope,
-    answer: (view: View) => Answered<T>,
-    otherwise: () => Promise<Answered<T>>,
-  ): Promise<Answered<T>> => {
-    const view = viewFor(scope);
-    return view === undefined ? otherwise() : { ...answer(view), source: "index" };
-  };
+  /** From the index, else from the database. */
+  const either =
+    <Rest extends readonly unknown[], T>(
+      answer: (view: View, ...asked: Rest) => Answered<T>,
+      otherwise: (scope: TenantScope, ...asked: Rest) => Promise<Answered<T>>,
+    ) =>
+    async (scope: TenantScope, ...asked: Rest): Promise<Answered<T>> => {
+      const view = viewFor(scope);
+      return view === undefined ? otherwise(scope, ...asked) : { ...answer(view, ...asked), source: "index" };
+    };
   const countsOf = (counts: ReadonlyMap<number, number>, nameOf: (kind: number) => string): Record<string, number> =>
     Object.fromEntries(
       [...counts]
         .filter(([, count]) => count > 0)
         .map(([kind, count]) => [nameOf(kind), count] as const)
-        .sort(([one], [other]) => (one < other ? -1 : 1)),
+        .sort(([one], [other]) => compareTexts(one, other)),
     );
   const kindCounts = ({ graph: { nodes }, sight }: View): ReadonlyMap<number, number> => nodes.countsSeenBy(sight);
 
@@ -61,10 +63,8 @@ export const createIndexReader = ({ feed, sql, database, dataScope }: IndexReade
       const { names } = view.graph.delegations;
       const wanted = new Set(hops.flatMap((hop) => candidatesOf(view, hop)));
       if (wanted.size > 0) {
-        const read = await readMeters(
-          database,
-          Array.from(wanted, (one) => names.nameOf(one)),
-        );
+        const ids = Array.from(wanted, (one) => names.nameOf(one));
+        const read = await readMeters(database, ids);
         // What was revoked by another replica, and answered there, permits nothing here.
         if (read.head > view.version && !(await feed.reached(read.head, WAIT_MS))) return sql.facts(scope, asks);
         ({ meters } = read);
@@ -80,78 +80,31 @@ export const createIndexReader = ({ feed, sql, database, dataScope }: IndexReade
     return { version: view.version, value: asks.map((one) => factsOf(one, batch, dataScope)), source: "index" };
   };
 
+  const countKinds = either((view, filter: NodeFilter) => {
+    const kinds = new Set(filter.kinds.filter(isNodeKind).map(kindNumber));
+    const value = [...kindCounts(view)].reduce((sum, [kind, count]) => sum + (kinds.has(kind) ? count : 0), 0);
+    return { version: view.version, value };
+  }, sql.count);
+
   const reader: GraphReader = {
     ...sql,
-    capabilities: (scope, asked) =>
-      ask(
-        scope,
-        (view) => answerCapabilities(view, asked),
-        () => sql.capabilities(scope, asked),
-      ),
-    delegations: (scope, asked) =>
-      ask(
-        scope,
-        (view) => answerDelegations(view, asked),
-        () => sql.delegations(scope, asked),
-      ),
-    dataScope: (scope, asked) =>
-      ask(
-        scope,
-        (view) => answerDataScope(view, asked, dataScope),
-        () => sql.dataScope(scope, asked),
-      ),
-    assurance: (scope, subjectId) =>
-      ask(
-        scope,
-        (view) => answerAssurance(view, subjectId),
-        () => sql.assurance(scope, subjectId),
-      ),
-    chain: (scope, asked) =>
-      ask(
-        scope,
-        (view) => answerChain(view, asked),
-        () => sql.chain(scope, asked),
-      ),
+    capabilities: either(answerCapabilities, sql.capabilities),
+    delegations: either(answerDelegations, sql.delegations),
+    dataScope: either((view, asked: Asked<"dataScope">) => answerDataScope(view, asked, dataScope), sql.dataScope),
+    assurance: either(answerAssurance, sql.assurance),
+    chain: either(answerChain, sql.chain),
     facts,
-    path: (scope, asked) =>
-      ask(
-        scope,
-        (view) => answerPath(view, asked),
-        () => sql.path(scope, asked),
-      ),
-    near: (scope, asked) =>
-      ask(
-        scope,
-        (view) => answerNear(view, asked),
-        () => sql.near(scope, asked),
-      ),
-    count: (scope, filter) => {
-      if (filter.search !== undefined || filter.system !== undefined) return sql.count(scope, filter);
-      const kinds = new Set(filter.kinds.filter(isNodeKind).map(kindNumber));
-      return ask(
-        scope,
-        (view) => ({
-          version: view.version,
-          value: [...kindCounts(view)].reduce((sum, [kind, count]) => sum + (kinds.has(kind) ? count : 0), 0),
-        }),
-        () => sql.count(scope, filter),
-      );
-    },
-    kindCounts: (scope) =>
-      ask(
-        scope,
-        (view) => ({ version: view.version, value: countsOf(kindCounts(view), (kind) => nodeKindNames[kind - 1] as string) }),
-        () => sql.kindCounts(scope),
-      ),
-    edgeKindCounts: (scope) =>
-      ask(
-        scope,
-        (view) => ({
-          version: view.version,
-          value: countsOf(view.graph.edgeKinds(view.sight, view.now), (kind) => edgeKindNames[kind] as string),
-        }),
-        () => sql.edgeKindCounts(scope),
-      ),
+    path: either(answerPath, sql.path),
+    near: either(answerNear, sql.near),
+    count: (scope, filter) =>
+      filter.search === undefined && filter.system === undefined ? countKinds(scope, filter) : sql.count(scope, filter),
+    kindCounts: either(
+      (view) => ({ version: view.version, value: countsOf(kindCounts(view), (kind) => nodeKindNames[kind - 1] as string) }),
+      sql.kindCounts,
+    ),
+    edgeKindCounts: either(({ version, graph, sight, now }) => {
+      return { version, value: countsOf(graph.edgeKinds(sight, now), (kind) => edgeKindNames[kind] as string) };
+    }, sql.edgeKindCounts),
     since: async (version) => ((await feed.reached(version, WAIT_MS)) ? reader : sql),
   };
   return reader;

@@ -1,5 +1,4 @@
-import { Arena } from "./arena.ts";
-import { withRoom } from "./column.ts";
+import { Arena, withRoom } from "./column.ts";
 
 const FNV_PRIME = 0x01000193;
 const FNV_START = 0x811c9dc5;

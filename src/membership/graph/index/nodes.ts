@@ -114,7 +114,7 @@ export class Nodes {
     return this.#resources.get(`${type}\n${externalId}`) ?? [];
   }
 
-  put(row: IndexedNode): number {
+  put(row: IndexedNode): void {
     const node = this.names.add(row.id);
     const before = this.kind(node);
     this.#kinds = withRoom(this.#kinds, node + 1);
@@ -138,7 +138,6 @@ export class Nodes {
       const key = `${String(row.props?.["type"])}\n${row.external_id}`;
       this.#resources.set(key, [...(this.#resources.get(key) ?? []), node]);
     }
-    return node;
   }
 
   drop(node: number): void {

@@ -1,54 +1,49 @@
 import { statement } from "#store/database.ts";
-import type { DelegationConstraints } from "#contract/delegations.ts";
+import type { Delegation } from "#contract/delegations.ts";
+import type { EdgeRow } from "#membership/graph/drop-edge.ts";
+import type { GraphOp } from "#membership/graph/graph-op.ts";
+import type { NodeRow } from "#membership/graph/put-node.ts";
 import type { DataScopeRule } from "#contract/data-scope-rules.ts";
 import { RULE_JSON } from "#membership/graph/sql-data-scope.ts";
 
 /** What the index takes of a node. */
-export interface IndexedNode {
-  readonly id: string;
+export interface IndexedNode extends Pick<NodeRow, "id" | "tenant_id" | "name" | "state" | "digest"> {
   readonly kind: string;
-  readonly tenant_id: string | null;
-  readonly name: string;
-  readonly state: string;
-  readonly digest: string | null;
   /** Of a resource, which is found by it. */
   readonly external_id: string | null;
   /** Those that questions look at; null = none of them. */
   readonly props: Readonly<Record<string, unknown>> | null;
 }
 
-export interface IndexedEdge {
-  readonly id: string;
+export interface IndexedEdge extends Pick<EdgeRow, "id" | "src" | "dst" | "expires_at"> {
   readonly kind: string;
-  readonly src: string;
-  readonly dst: string;
-  readonly expires_at: string | null;
   /** What its kind is judged by: pinned digest, actions, scopes. */
   readonly note: Readonly<Record<string, unknown>> | null;
 }
 
-export interface IndexedDelegation {
+export interface IndexedDelegation extends Pick<Delegation, Kept> {
   readonly id: string;
-  readonly delegator_id: string;
-  readonly agent_id: string;
   readonly tenant_id: string;
   readonly path: readonly string[];
   readonly status: string;
   readonly hold: string | null;
-  readonly capabilities: readonly string[] | null;
-  readonly purpose: string;
-  readonly valid_from: string;
-  readonly expires_at: string | null;
-  readonly budget_usd: number;
-  readonly max_steps: number;
-  readonly constraints: DelegationConstraints;
 }
+type Kept =
+  | "delegator_id"
+  | "agent_id"
+  | "capabilities"
+  | "constraints"
+  | "purpose"
+  | "valid_from"
+  | "expires_at"
+  | "budget_usd"
+  | "max_steps";
 
 /** One altered row of the change log. Of what was dropped only the ids. */
 export interface IndexedOp {
   readonly version: bigint;
   readonly seq: number;
-  readonly op: "put_node" | "drop_node" | "put_edge" | "drop_edge";
+  readonly op: GraphOp["op"];
   readonly subject: string;
   readonly kind: string;
   readonly src: string | null;

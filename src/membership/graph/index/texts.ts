@@ -1,4 +1,4 @@
-import { Arena } from "./arena.ts";
+import { Arena } from "./column.ts";
 
 /** In front of each text, its length in bytes. */
 const LENGTH = 4;

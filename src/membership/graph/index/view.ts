@@ -1,17 +1,16 @@
+import type { Asked, GraphReader } from "#membership/graph/graph-reader.ts";
 import type { TenantScope } from "#membership/graph/tenant-scope.ts";
 import { DELEGATES_TO } from "./edges.ts";
 import type { Seen } from "./feed.ts";
-import type { Graph } from "./graph.ts";
 import type { Rows } from "./rows.ts";
 
 /** One tenant's sight of the graph at one moment. Everything that is asked of the index is asked of this. */
-export interface View {
-  readonly graph: Graph;
-  readonly version: bigint;
-  /** Milliseconds. */
-  readonly now: number;
+export interface View extends Seen {
   readonly sight: number;
 }
+
+/** A question as the index answers it. */
+export type IndexAnswer<Q extends keyof GraphReader> = (view: View, asked: Asked<Q>) => Awaited<ReturnType<GraphReader[Q]>>;
 
 export const viewOf = ({ graph, version, now }: Seen, scope: TenantScope): View => ({
   graph,
@@ -53,9 +52,7 @@ export const delegationsBetween = ({ graph }: View, user: number, agent: number 
   return found;
 };
 
-export const compareTexts = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
-
-/** Ids of nodes in byte order, which is that of UTF-16 units: they are ASCII. */
+/** Ids of nodes in byte order. */
 export const idsOf = ({ graph }: View, nodes: ReadonlySet<number>): string[] =>
   Array.from(nodes, (node) => graph.nodes.names.nameOf(node)).sort();
 

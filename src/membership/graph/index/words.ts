@@ -3,10 +3,6 @@ export class Words<V> {
   readonly #numbers = new Map<string, number>();
   readonly #values: (V | undefined)[] = [undefined];
 
-  get size(): number {
-    return this.#values.length;
-  }
-
   /** The number of the value that this text says; `make` makes it the first time. */
   add(text: string | null, make: (text: string) => V): number {
     if (text === null) return 0;
